@@ -1,0 +1,52 @@
+# Every target works on a fresh machine that has Python (3.11 or newer) and make:
+# the first one that needs it creates .venv and installs pkc there.
+
+PYTHON ?= python3
+EXTRAS ?= dev
+BIN := .venv/bin
+comma := ,
+BASE := .venv/.base
+DEV := .venv/.with-$(subst $(comma),-,$(EXTRAS))
+
+# Settings of the caller's shell that would send Python or pip to some other environment.
+unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH PIP_TARGET PIP_PREFIX PIP_ROOT PIP_USER PIP_NO_BUILD_ISOLATION
+
+.PHONY: demo test test-long lint types golden clean
+
+demo: $(BASE)
+	$(BIN)/pkc run examples/gemm_rs.pk --ranks 8 --set M=1024,N=512,K=512
+
+test: $(DEV)
+	$(BIN)/python -m pytest -n 2
+
+test-long: $(DEV)
+	PKC_FUZZ=20000 $(BIN)/python -m pytest -n 2
+
+lint: $(DEV)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(DEV)
+	$(BIN)/basedpyright
+
+# Rewrites the expected texts and generated pages; read the difference before you keep it.
+golden: $(DEV)
+	$(BIN)/python -m tools.errors_page
+	$(BIN)/python -m pytest -n 2 --update-golden
+
+clean:
+	rm -rf .venv .pytest_cache .ruff_cache pkc/*/.ruff_cache .hypothesis
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pkc needs Python 3.11 or newer: make PYTHON=...")'
+	@$(PYTHON) -m venv .venv
+
+$(BASE): pyproject.toml | .venv/bin/python
+	@echo "installing pkc into .venv"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(DEV): pyproject.toml | .venv/bin/python
+	@echo "installing pkc with [$(EXTRAS)] into .venv"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[$(EXTRAS)]"
+	@touch $@ $(BASE)

@@ -1,0 +1,141 @@
+"""Diagnostics as data: a code, a title, labelled spans, notes, help; and how they are drawn.
+
+A diagnostic is a frozen dataclass that derives from `Diagnostic`; its texts are class-level
+templates filled from its fields, so that each kind is written once and can be listed:
+
+    @dataclass(frozen=True)
+    class UnknownName(Diagnostic):
+        code = "PK201"
+        title = "unknown name `{name}`"
+        label = "not defined here"
+        help = "{hint}"
+        name: str
+        hint: str = ""
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from typing import ClassVar
+
+from pkc.location import NOWHERE, Span
+
+REGISTRY: dict[str, type[Diagnostic]] = {}
+"""Every kind of diagnostic by its code."""
+
+_WIDTH = 160
+"""Longer source lines are cut around the caret."""
+
+
+@dataclass(frozen=True)
+class Label:
+    """A second place that a diagnostic points at."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One finding, at `span`. Templates: `title`, `label`, `note`, `help`; an empty one is left out."""
+
+    code: ClassVar[str] = ""
+    severity: ClassVar[str] = "error"
+    title: ClassVar[str] = ""
+    label: ClassVar[str] = ""
+    note: ClassVar[str] = ""
+    help: ClassVar[str] = ""
+
+    span: Span
+    also: tuple[Label, ...] = field(default=(), kw_only=True)
+
+    def __init_subclass__(cls) -> None:
+        if not cls.code:
+            return
+        if cls.code in REGISTRY and REGISTRY[cls.code].__qualname__ != cls.__qualname__:
+            raise ValueError(f"diagnostic code {cls.code} is used twice")
+        REGISTRY[cls.code] = cls
+
+    def fill(self, template: str) -> str:
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return template.format(**values)
+
+    def render(self, *, colour: bool = False) -> str:
+        """The diagnostic as lines of text, without a final newline."""
+        paint = _Paint(colour)
+        head = f"{self.severity}[{self.code}]"
+        lines = [paint.severity(head, self.severity) + paint.bold(f": {self.fill(self.title)}")]
+        lines += _labels((Label(self.span, self.fill(self.label)), *self.also), paint)
+        for kind, template in (("note", self.note), ("help", self.help)):
+            text = self.fill(template)
+            lines += [f"  {paint.blue('=')} {paint.bold(kind)}: {text}"] if text else []
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.render()
+
+
+class PkcError(Exception):
+    """What pkc raises for a mistake in a program or its use; holds one or more diagnostics."""
+
+    def __init__(self, *diagnostics: Diagnostic) -> None:
+        super().__init__(*diagnostics)
+        self.diagnostics: tuple[Diagnostic, ...] = diagnostics
+
+    def __str__(self) -> str:
+        return "\n\n".join(d.render() for d in self.diagnostics)
+
+
+def render_all(diagnostics: Iterable[Diagnostic], *, colour: bool = False) -> str:
+    return "\n\n".join(d.render(colour=colour) for d in diagnostics)
+
+
+@dataclass(frozen=True)
+class _Paint:
+    on: bool
+
+    def _wrap(self, text: str, codes: str) -> str:
+        return f"\x1b[{codes}m{text}\x1b[0m" if self.on else text
+
+    def bold(self, text: str) -> str:
+        return self._wrap(text, "1")
+
+    def blue(self, text: str) -> str:
+        return self._wrap(text, "1;34")
+
+    def severity(self, text: str, severity: str) -> str:
+        return self._wrap(text, "1;31" if severity == "error" else "1;33")
+
+
+def _labels(labels: tuple[Label, ...], paint: _Paint) -> list[str]:
+    shown = [label for label in labels if label.span.source is not NOWHERE.source]
+    if not shown:
+        return []
+    gutter = max(len(str(label.span.line)) for label in shown)
+    bar = paint.blue("|")
+    lines: list[str] = []
+    for position, label in enumerate(shown):
+        span = label.span
+        arrow = "-->" if position == 0 else ":::"
+        lines.append(f"{' ' * gutter}{paint.blue(arrow)} {span.source.name}:{span.line}:{span.column}")
+        text, column, width = _window(span)
+        mark = ("^" if position == 0 else "-") * width
+        lines += [
+            f"{' ' * gutter} {bar}",
+            f"{paint.blue(str(span.line).rjust(gutter))} {bar} {text}".rstrip(),
+            f"{' ' * gutter} {bar} {' ' * column}{paint.severity(mark, 'error')} {label.text}".rstrip(),
+        ]
+    return lines
+
+
+def _window(span: Span) -> tuple[str, int, int]:
+    """The line of a span as printable text, the column of the caret in it (from 0), its width."""
+    text = span.source.line_text(span.line)
+    column = span.column - 1
+    width = max(1, min(span.end - span.start, len(text) - column))
+    first = 0 if len(text) <= _WIDTH else max(0, column - _WIDTH // 2)
+    cut = text[first : first + _WIDTH]
+    printable = "".join(c if c.isprintable() else " " if c == "\t" else "?" for c in cut)
+    column -= first
+    return printable, column, max(1, min(width, len(cut) - column))

@@ -1,0 +1,85 @@
+"""The pk dialect: types, attributes and operations of every level of the compiler."""
+
+from __future__ import annotations
+
+from xdsl.context import Context
+from xdsl.dialects.arith import Arith
+from xdsl.dialects.builtin import Builtin
+from xdsl.dialects.scf import Scf
+from xdsl.ir import Dialect
+
+from pkc.dialect import access, program, tile
+from pkc.dialect.attributes import PredicateAttr, RoleAttr
+from pkc.dialect.types import BlockType, PGLType, PrivateType, SignalType, TileType
+
+PROGRAM = (
+    program.KernelOp,
+    program.TasksOp,
+    program.RoleOp,
+    program.RankOp,
+    program.DimOp,
+    program.RingPeerOp,
+    program.BlockCountOp,
+    program.BlockOp,
+    program.BlockPositionOp,
+)
+TILE = (
+    tile.FullOp,
+    tile.SplatOp,
+    tile.PositionsOp,
+    tile.BroadcastOp,
+    tile.TransposeOp,
+    tile.CastOp,
+    tile.ClipOp,
+    tile.NegOp,
+    tile.AbsOp,
+    tile.ExpOp,
+    tile.Exp2Op,
+    tile.Log2Op,
+    tile.SqrtOp,
+    tile.NotOp,
+    tile.AddOp,
+    tile.SubOp,
+    tile.MulOp,
+    tile.DivOp,
+    tile.FloorDivOp,
+    tile.ModOp,
+    tile.MaxOp,
+    tile.MinOp,
+    tile.AndOp,
+    tile.OrOp,
+    tile.CompareOp,
+    tile.SelectOp,
+    tile.RowMaxOp,
+    tile.RowSumOp,
+    tile.MmaOp,
+)
+ACCESS = (
+    access.ReadOp,
+    access.LoadOp,
+    access.GatherOp,
+    access.ReduceOp,
+    access.StoreOp,
+    access.StoreAddOp,
+    access.AccumulateOp,
+    access.ScatterAccumulateOp,
+    access.AllReduceOp,
+    access.SignalOp,
+    access.SignalAllOp,
+    access.WaitOp,
+    access.BarrierOp,
+)
+
+Pk = Dialect(
+    "pk",
+    [*PROGRAM, *TILE, *ACCESS],
+    [TileType, BlockType, PrivateType, PGLType, SignalType, RoleAttr, PredicateAttr],
+)
+
+
+def context() -> Context:
+    """A context with the dialects that pkc's IR is made of."""
+    ctx = Context()
+    for dialect in (Builtin, Arith, Scf, Pk):
+        ctx.load_dialect(dialect)
+    return ctx

@@ -1,0 +1,346 @@
+"""Operations that touch memory: loads, stores, sums over ranks, signals.
+
+An array is addressed by one index for each of its dimensions: a block (an axis of the tile) or an `index` (a single
+position). On a symmetric layout `at %r` names the rank; without it the access is to this rank's own copy.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import (
+    AnyOf,
+    AttrSizedOperandSegments,
+    BaseAttr,
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from pkc.dialect.effects import OrdersMemory, ReadsArray, UpdatesArray, WritesArray
+from pkc.dialect.program import index_shape, verify_indices, verify_tile
+from pkc.dialect.tile import tile_type
+from pkc.dialect.types import BlockType, Layout, PGLType, PrivateType, SignalType, TileType, f32, i32
+
+_ARRAY = AnyOf((BaseAttr(PrivateType), BaseAttr(PGLType)))
+_INDEX = AnyOf((BaseAttr(BlockType), BaseAttr(IndexType)))
+_SIZED = (AttrSizedOperandSegments(as_property=True),)
+
+Array: TypeAlias = PrivateType | PGLType
+
+
+def array_type(value: SSAValue) -> Array:
+    """The type of a value that is known to be a private or parallel global array."""
+    assert isinstance(value.type, PrivateType | PGLType)
+    return value.type
+
+
+def is_pgl(value: SSAValue, layout: Layout) -> bool:
+    """Whether a value is a parallel global array of this layout."""
+    return isinstance(value.type, PGLType) and value.type.layout is layout
+
+
+def _verify_rank(array: SSAValue, rank: SSAValue | None) -> None:
+    if rank is not None and not (is_pgl(array, Layout.Symmetric) or isinstance(array.type, SignalType)):
+        raise VerifyException("only a symmetric array is addressed by rank")
+
+
+def _picked(array: SSAValue, indices: Sequence[SSAValue]) -> TileType:
+    return TileType(index_shape([i.type for i in indices]), array_type(array).element_type)
+
+
+# Reading
+
+
+@irdl_op_definition
+class ReadOp(IRDLOperation):
+    """One element of an i32 array, as an `index`."""
+
+    name = "pk.read"
+    array = operand_def(_ARRAY)
+    rank = opt_operand_def(IndexType())
+    indices = var_operand_def(IndexType())
+    result = result_def(IndexType())
+    traits = traits_def(ReadsArray())
+    irdl_options = _SIZED
+    assembly_format = "$array (`at` $rank^)? `[` $indices `]` attr-dict `:` type($array)"
+
+    def __init__(self, array: SSAValue, indices: Sequence[SSAValue], rank: SSAValue | None = None) -> None:
+        super().__init__(operands=[array, rank, indices], result_types=[IndexType()])
+
+    def verify_(self) -> None:
+        verify_indices(array_type(self.array), self.indices)
+        _verify_rank(self.array, self.rank)
+        if array_type(self.array).element_type != i32:
+            raise VerifyException(f"expected an array of i32, got {self.array.type}")
+
+
+@irdl_op_definition
+class LoadOp(IRDLOperation):
+    """One tile of an array, from wherever it lives; zero past the end of each block."""
+
+    name = "pk.load"
+    array = operand_def(_ARRAY)
+    rank = opt_operand_def(IndexType())
+    indices = var_operand_def(_INDEX)
+    result = result_def(TileType)
+    traits = traits_def(ReadsArray())
+    irdl_options = _SIZED
+    assembly_format = (
+        "$array (`at` $rank^)? `[` $indices `:` type($indices) `]` attr-dict `:` type($array) `->` type($result)"
+    )
+
+    def __init__(self, array: SSAValue, indices: Sequence[SSAValue], rank: SSAValue | None = None) -> None:
+        super().__init__(operands=[array, rank, indices], result_types=[_picked(array, indices)])
+
+    def verify_(self) -> None:
+        array = array_type(self.array)
+        verify_indices(array, self.indices)
+        _verify_rank(self.array, self.rank)
+        verify_tile(self.result.type, index_shape([i.type for i in self.indices]), array.element_type, "a tile")
+
+
+@irdl_op_definition
+class GatherOp(IRDLOperation):
+    """Rows of an array picked by a table: zero where the row is negative.
+
+    `rows` has one axis, positions of the array's first dimension; for a symmetric array two, of (rank, row).
+    """
+
+    name = "pk.gather"
+    array = operand_def(_ARRAY)
+    rows = operand_def(TileType)
+    indices = var_operand_def(_INDEX)
+    result = result_def(TileType)
+    traits = traits_def(ReadsArray())
+    assembly_format = (
+        "$array `rows` $rows `[` $indices `:` type($indices) `]` attr-dict `:` type($array) `,` type($rows)"
+        " `->` type($result)"
+    )
+
+    def __init__(self, array: SSAValue, rows: SSAValue, indices: Sequence[SSAValue]) -> None:
+        shape = (tile_type(rows).shape[0], *index_shape([i.type for i in indices]))
+        result = TileType(shape, array_type(array).element_type)
+        super().__init__(operands=[array, rows, indices], result_types=[result])
+
+    def verify_(self) -> None:
+        array, rows = array_type(self.array), tile_type(self.rows)
+        verify_indices(array, self.indices, first=1)
+        pairs = is_pgl(self.array, Layout.Symmetric)
+        if rows.element_type != i32 or rows.rank != 1 + pairs or (pairs and rows.shape[1] != 2):
+            raise VerifyException(f"expected i32 rows with {'axes (p, 2)' if pairs else 'one axis'}, got {rows}")
+        shape = (rows.shape[0], *index_shape([i.type for i in self.indices]))
+        verify_tile(self.result.type, shape, array.element_type, "a tile")
+
+
+@irdl_op_definition
+class ReduceOp(IRDLOperation):
+    """The f32 sum, in rank order, of all ranks' copies of one tile of a symmetric array."""
+
+    name = "pk.reduce"
+    array = operand_def(PGLType)
+    indices = var_operand_def(_INDEX)
+    result = result_def(TileType)
+    traits = traits_def(ReadsArray())
+    assembly_format = "$array `[` $indices `:` type($indices) `]` attr-dict `:` type($array) `->` type($result)"
+
+    def __init__(self, array: SSAValue, indices: Sequence[SSAValue]) -> None:
+        result = TileType(_picked(array, indices).shape, f32)
+        super().__init__(operands=[array, indices], result_types=[result])
+
+    def verify_(self) -> None:
+        verify_indices(array_type(self.array), self.indices)
+        _verify_symmetric(self.array)
+        verify_tile(self.result.type, index_shape([i.type for i in self.indices]), f32, "a tile")
+
+
+# Writing
+
+
+class _Write(IRDLOperation, ABC):
+    """A tile of the array's own element type goes to the place that the indices name."""
+
+    tile = operand_def(TileType)
+    array = operand_def(_ARRAY)
+    rank = opt_operand_def(IndexType())
+    indices = var_operand_def(_INDEX)
+    irdl_options = _SIZED
+    assembly_format = (
+        "$tile `,` $array (`at` $rank^)? `[` $indices `:` type($indices) `]` attr-dict `:` type($tile) `,` type($array)"
+    )
+
+    def __init__(
+        self, tile: SSAValue, array: SSAValue, indices: Sequence[SSAValue], rank: SSAValue | None = None
+    ) -> None:
+        super().__init__(operands=[tile, array, rank, indices])
+
+    def verify_(self) -> None:
+        array = array_type(self.array)
+        verify_indices(array, self.indices)
+        _verify_rank(self.array, self.rank)
+        verify_tile(self.tile.type, index_shape([i.type for i in self.indices]), array.element_type, "a tile")
+
+
+@irdl_op_definition
+class StoreOp(_Write):
+    """Written: to this rank's copy (or `at`), to the owner of a sharded array, to every copy of a replicated one."""
+
+    name = "pk.store"
+    traits = traits_def(WritesArray())
+
+
+@irdl_op_definition
+class StoreAddOp(_Write):
+    """Added to what is there, atomic for each element, rounded at each addition."""
+
+    name = "pk.store_add"
+    traits = traits_def(UpdatesArray())
+
+    def verify_(self) -> None:
+        super().verify_()
+        _verify_symmetric(self.array)
+
+
+@irdl_op_definition
+class AccumulateOp(_Write):
+    """A contribution to a sum over ranks and tasks, complete at the end of the phase.
+
+    The sum begins at zero, is taken in f32 in rank order, and rounded once.
+    """
+
+    name = "pk.accumulate"
+    traits = traits_def(UpdatesArray())
+
+    def verify_(self) -> None:
+        super().verify_()
+        _verify_summed(self.array)
+
+
+@irdl_op_definition
+class ScatterAccumulateOp(IRDLOperation):
+    """As `pk.accumulate`, row i of the tile to row `rows[i]` of the array; a negative row is dropped."""
+
+    name = "pk.scatter_accumulate"
+    tile = operand_def(TileType)
+    array = operand_def(PGLType)
+    rows = operand_def(TileType)
+    indices = var_operand_def(_INDEX)
+    traits = traits_def(UpdatesArray())
+    assembly_format = (
+        "$tile `,` $array `rows` $rows `[` $indices `:` type($indices) `]` attr-dict `:` type($tile) `,`"
+        " type($array) `,` type($rows)"
+    )
+
+    def __init__(self, tile: SSAValue, array: SSAValue, rows: SSAValue, indices: Sequence[SSAValue]) -> None:
+        super().__init__(operands=[tile, array, rows, indices])
+
+    def verify_(self) -> None:
+        array, rows = array_type(self.array), tile_type(self.rows)
+        _verify_summed(self.array)
+        verify_indices(array, self.indices, first=1)
+        if rows.rank != 1 or rows.element_type != i32:
+            raise VerifyException(f"expected i32 rows with one axis, got {rows}")
+        shape = (rows.shape[0], *index_shape([i.type for i in self.indices]))
+        verify_tile(self.tile.type, shape, array.element_type, "a tile")
+
+
+@irdl_op_definition
+class AllReduceOp(IRDLOperation):
+    """The sum of `pk.reduce`, rounded, stored to every rank's copy of that tile."""
+
+    name = "pk.all_reduce"
+    array = operand_def(PGLType)
+    indices = var_operand_def(_INDEX)
+    traits = traits_def(UpdatesArray())
+    assembly_format = "$array `[` $indices `:` type($indices) `]` attr-dict `:` type($array)"
+
+    def __init__(self, array: SSAValue, indices: Sequence[SSAValue]) -> None:
+        super().__init__(operands=[array, indices])
+
+    def verify_(self) -> None:
+        verify_indices(array_type(self.array), self.indices)
+        _verify_symmetric(self.array)
+
+
+# Signals
+
+
+class _Counter(IRDLOperation, ABC):
+    """An operation on one counter of a signal array."""
+
+    signal = operand_def(SignalType)
+    indices = var_operand_def(IndexType())
+    traits = traits_def(OrdersMemory())
+
+    def verify_(self) -> None:
+        assert isinstance(self.signal.type, SignalType)
+        verify_indices(self.signal.type, self.indices)
+
+
+@irdl_op_definition
+class SignalOp(_Counter):
+    """Adds to one counter of one rank, after all earlier writes of this worker are visible there."""
+
+    name = "pk.signal"
+    rank = operand_def(IndexType())
+    amount = operand_def(IndexType())
+    assembly_format = "$signal `at` $rank `[` $indices `]` `by` $amount attr-dict `:` type($signal)"
+
+    def __init__(
+        self, signal: SSAValue, indices: Sequence[SSAValue], rank: SSAValue | Operation, amount: SSAValue | Operation
+    ) -> None:
+        super().__init__(operands=[rank, amount, signal, indices])
+
+
+@irdl_op_definition
+class SignalAllOp(_Counter):
+    """Adds to the same counter of every rank."""
+
+    name = "pk.signal_all"
+    amount = operand_def(IndexType())
+    assembly_format = "$signal `[` $indices `]` `by` $amount attr-dict `:` type($signal)"
+
+    def __init__(self, signal: SSAValue, indices: Sequence[SSAValue], amount: SSAValue | Operation) -> None:
+        super().__init__(operands=[amount, signal, indices])
+
+
+@irdl_op_definition
+class WaitOp(_Counter):
+    """Until this rank's counter is at least `count`; later reads see what was written before the signals."""
+
+    name = "pk.wait"
+    count = operand_def(IndexType())
+    assembly_format = "$signal `[` $indices `]` `for` $count attr-dict `:` type($signal)"
+
+    def __init__(self, signal: SSAValue, indices: Sequence[SSAValue], count: SSAValue | Operation) -> None:
+        super().__init__(operands=[count, signal, indices])
+
+
+@irdl_op_definition
+class BarrierOp(_Counter):
+    """`pk.signal_all` by one, then a wait until this rank's counter is the next multiple of the number of ranks."""
+
+    name = "pk.barrier"
+    assembly_format = "$signal `[` $indices `]` attr-dict `:` type($signal)"
+
+    def __init__(self, signal: SSAValue, indices: Sequence[SSAValue]) -> None:
+        super().__init__(operands=[signal, indices])
+
+
+def _verify_symmetric(array: SSAValue) -> None:
+    if not is_pgl(array, Layout.Symmetric):
+        raise VerifyException(f"expected a symmetric array, got {array.type}")
+
+
+def _verify_summed(array: SSAValue) -> None:
+    if not (is_pgl(array, Layout.Shard) or is_pgl(array, Layout.Replicate)):
+        raise VerifyException(f"a sum over ranks goes to a sharded or replicated array, got {array.type}")

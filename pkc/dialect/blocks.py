@@ -1,0 +1,58 @@
+"""The meaning of block lists: which positions of a dimension each block covers. Plain integer functions."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Block(NamedTuple):
+    """`length` positions from `start` on; a block at an edge is shorter than its list's size, or empty."""
+
+    start: int
+    length: int
+
+
+def part_length(n: int, ranks: int) -> int:
+    """The length of one rank's part of a dimension of `n` positions; the last parts may be shorter or empty."""
+    return -(-n // ranks)
+
+
+def part(n: int, ranks: int, rank: int) -> tuple[int, int]:
+    """The first position of a rank's part of a dimension, and the one after its last."""
+    length = part_length(n, ranks)
+    return min(rank * length, n), min((rank + 1) * length, n)
+
+
+def clamp(n: int, start: int | None, stop: int | None) -> tuple[int, int]:
+    """Explicit bounds, brought into the dimension."""
+    first = 0 if start is None else min(max(start, 0), n)
+    last = n if stop is None else min(max(stop, 0), n)
+    return first, last
+
+
+def count(start: int, stop: int, size: int) -> int:
+    """How many blocks of `size` cover the positions from `start` to `stop`."""
+    return max(0, -(-(stop - start) // size))
+
+
+def block(start: int, stop: int, size: int, index: int) -> Block:
+    """Block `index` of the positions from `start` to `stop`; empty if there is no such block."""
+    first = start + index * size
+    if index < 0 or first >= stop:
+        return Block(stop, 0)
+    return Block(first, min(size, stop - first))
+
+
+def sharded_count(n: int, ranks: int, size: int) -> int:
+    """How many blocks cover a dimension when none may lie in two parts."""
+    length = part_length(n, ranks)
+    full, rest = divmod(n, length)
+    return full * count(0, length, size) + count(0, rest, size)
+
+
+def sharded_block(n: int, ranks: int, size: int, index: int) -> Block:
+    """Block `index` of a dimension, counted part after part."""
+    owner, within = divmod(index, count(0, part_length(n, ranks), size))
+    if not 0 <= owner < ranks:
+        return Block(n, 0)
+    return block(*part(n, ranks, owner), size, within)

@@ -1,0 +1,73 @@
+"""Memory effects of pk operations, and the resources they act on.
+
+A trait here is a correctness decision, because DCE, CSE and LICM act on it: a tile-producing op is free of effects
+but not speculatable (hoisting it would lengthen the life of its registers), a load may be dropped when unused and
+merged with an equal load when nothing is written between, and what orders memory (signals, waits) both reads and
+writes, so that it stays where it is and stops loads from being merged across it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from xdsl.ir import Operation
+from xdsl.traits import EffectInstance, MemoryEffect, MemoryEffectKind, Resource
+
+
+@dataclass(frozen=True)
+class ArrayMemory(Resource):
+    """Elements of private arrays and parallel global layouts, on any rank."""
+
+    def name(self) -> str:
+        return "Array"
+
+
+@dataclass(frozen=True)
+class SignalMemory(Resource):
+    """Signal counters, on any rank."""
+
+    def name(self) -> str:
+        return "Signal"
+
+
+_READ = EffectInstance(MemoryEffectKind.READ, resource=ArrayMemory())
+_WRITE = EffectInstance(MemoryEffectKind.WRITE, resource=ArrayMemory())
+_SIGNAL = frozenset(
+    (
+        EffectInstance(MemoryEffectKind.READ, resource=SignalMemory()),
+        EffectInstance(MemoryEffectKind.WRITE, resource=SignalMemory()),
+    )
+)
+
+
+class ReadsArray(MemoryEffect):
+    """Reads elements of an array."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance]:
+        return {_READ}
+
+
+class WritesArray(MemoryEffect):
+    """Writes elements of an array."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance]:
+        return {_WRITE}
+
+
+class UpdatesArray(MemoryEffect):
+    """Reads and writes elements of an array."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance]:
+        return {_READ, _WRITE}
+
+
+class OrdersMemory(MemoryEffect):
+    """Signals or waits: array accesses do not move across."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance]:
+        return {_READ, _WRITE, *_SIGNAL}

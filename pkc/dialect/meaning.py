@@ -1,0 +1,215 @@
+"""What each tile operation computes, in numpy: written once, for every level that is simulated.
+
+`value(op, real)` is the operation on arrays held in `real`, float32 for what a program computes and float64 for what
+it should compute; float64 is never rounded. `bounded(op)` is the operation in float64 together with a bound on how
+far the program may be from it. Results are not to be changed in place: they may be views of operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Operation
+
+from pkc.dialect import tile
+from pkc.dialect.attributes import Predicate
+from pkc.dialect.blocks import Block
+from pkc.dialect.error_bounds import BOUNDS, Bounded, settle
+from pkc.dialect.numeric import (
+    Values,
+    float_to_int,
+    held_dtype,
+    int_to_float,
+    overflowed,
+    round_to,
+    wrap_i32,
+)
+from pkc.dialect.types import FLOATS, TileType, i1, i32
+
+Real: TypeAlias = type[np.floating[Any]]
+Function: TypeAlias = Callable[..., Any]
+Unary: TypeAlias = Callable[[Values], Values]
+
+
+def value(op: Operation, real: Real = np.float32) -> Callable[..., Values]:
+    """The meaning of a tile operation: a function of its operands, in their order."""
+    return _VALUES[type(op)](op, real)
+
+
+def bounded(op: Operation) -> Callable[..., Bounded]:
+    """The meaning of a tile operation in float64, with its error: a function of its operands, tiles as `Bounded`."""
+    compute = value(op, np.float64)
+    tiles = tuple(isinstance(operand.type, TileType) for operand in op.operands)
+    bound = BOUNDS.get(type(op))
+    if bound is None or tile.tile_type(op.results[0]).element_type not in FLOATS:
+        return lambda *operands: Bounded(compute(*_values(operands, tiles)), None)
+    rule = bound(op)
+
+    def run(*operands: Any) -> Bounded:
+        result = compute(*_values(operands, tiles))
+        return Bounded(result, settle(result, rule(result, *operands)))
+
+    return run
+
+
+def is_tile_op(op: Operation) -> bool:
+    """Whether an operation's meaning is in this table."""
+    return type(op) in _VALUES
+
+
+def _values(operands: tuple[Any, ...], tiles: tuple[bool, ...]) -> list[Any]:
+    return [operand.value if is_tile else operand for operand, is_tile in zip(operands, tiles, strict=True)]
+
+
+# Making tiles
+
+
+def _full(op: tile.FullOp, real: Real) -> Callable[[], Values]:
+    result = tile.tile_type(op.result)
+    constant = _constant(op.constant, result, real)
+    made = np.full(result.shape, constant, held_dtype(result.element_type, real))
+    return lambda: made
+
+
+def _constant(number: float, of: TileType, real: Real) -> Values:
+    """A constant as the program holds it: rounded to its type at every level."""
+    if of.element_type not in FLOATS:
+        return np.array(number, held_dtype(of.element_type))
+    return round_to(np.array(number, np.float32), of.element_type).astype(real)
+
+
+def _splat(op: tile.SplatOp, real: Real) -> Callable[[Any], Values]:
+    result = tile.tile_type(op.result)
+    dtype = held_dtype(result.element_type, real)
+    if isinstance(op.scalar.type, IndexType):
+        return lambda scalar: np.full(result.shape, wrap_i32(scalar), dtype)
+    return lambda scalar: np.full(result.shape, scalar, dtype)
+
+
+def _positions(op: tile.PositionsOp, real: Real) -> Callable[[Block], Values]:
+    extent = tile.block_type(op.block).extent
+    return lambda block: np.arange(block.start, block.start + extent, dtype=np.int64).astype(np.int32)
+
+
+# Shapes and types
+
+
+def _broadcast(op: tile.BroadcastOp, real: Real) -> Unary:
+    shape, axes = tile.tile_type(op.result).shape, op.positions
+    order = tuple(int(i) for i in np.argsort(axes))
+    kept = tuple(extent if axis in axes else 1 for axis, extent in enumerate(shape))
+    return lambda a: np.broadcast_to(np.transpose(a, order).reshape(kept), shape)
+
+
+def _cast(op: tile.CastOp, real: Real) -> Unary:
+    source, target = tile.tile_type(op.tile).element_type, tile.tile_type(op.result).element_type
+    if source == target:
+        return lambda a: a
+    if target == i32:
+        return float_to_int if source in FLOATS else lambda a: a.astype(np.int32)
+    if source == i1:
+        return lambda a: a.astype(real)
+    if real is np.float64:
+        return lambda a: overflowed(a.astype(np.float64), target)
+    if source == i32:
+        return lambda a: int_to_float(a, target)
+    return lambda a: round_to(a, target)
+
+
+def _clip(op: tile.ClipOp, real: Real) -> Function:
+    source = tile.tile_type(op.tile)
+    axis = int(op.axis.value.data)
+    extent = source.shape[axis]
+    fill = _constant(op.constant, source, real)
+    before = (slice(None),) * axis
+
+    def clip(a: Values, block: Block) -> Values:
+        if block.length >= extent:
+            return a
+        clipped = np.array(a)
+        clipped[(*before, slice(block.length, None))] = fill
+        return clipped
+
+    return clip
+
+
+# Element by element
+
+
+def _floor_mod(a: Values, b: Values) -> Values:
+    return a - b * np.floor_divide(a, b)
+
+
+_COMPARE: dict[Predicate, Function] = {
+    Predicate.Eq: np.equal,
+    Predicate.Ne: np.not_equal,
+    Predicate.Lt: np.less,
+    Predicate.Le: np.less_equal,
+    Predicate.Gt: np.greater,
+    Predicate.Ge: np.greater_equal,
+}
+
+
+def _compare(op: tile.CompareOp, real: Real) -> Function:
+    return _COMPARE[op.predicate.data]
+
+
+# Reductions and products
+
+
+def _row_max(a: Values) -> Values:
+    return a.max(axis=-1)
+
+
+def _row_sum(op: tile.RowSumOp, real: Real) -> Unary:
+    return lambda a: a.sum(axis=-1, dtype=a.dtype)
+
+
+def _mma(op: tile.MmaOp, real: Real) -> Function:
+    def mma(a: Values, b: Values, acc: Values) -> Values:
+        product = a @ b
+        product += acc
+        return product
+
+    return mma
+
+
+def _same(function: Function) -> Callable[[Any, Real], Function]:
+    """For operations that have no parameters and compute alike in every type."""
+    return lambda op, real: function
+
+
+_VALUES: dict[type[Operation], Callable[[Any, Real], Function]] = {
+    tile.FullOp: _full,
+    tile.SplatOp: _splat,
+    tile.PositionsOp: _positions,
+    tile.BroadcastOp: _broadcast,
+    tile.TransposeOp: _same(np.transpose),
+    tile.CastOp: _cast,
+    tile.ClipOp: _clip,
+    tile.NegOp: _same(np.negative),
+    tile.AbsOp: _same(np.abs),
+    tile.ExpOp: _same(np.exp),
+    tile.Exp2Op: _same(np.exp2),
+    tile.Log2Op: _same(np.log2),
+    tile.SqrtOp: _same(np.sqrt),
+    tile.NotOp: _same(np.logical_not),
+    tile.AddOp: _same(np.add),
+    tile.SubOp: _same(np.subtract),
+    tile.MulOp: _same(np.multiply),
+    tile.DivOp: _same(np.divide),
+    tile.FloorDivOp: _same(np.floor_divide),
+    tile.ModOp: _same(_floor_mod),
+    tile.MaxOp: _same(np.maximum),
+    tile.MinOp: _same(np.minimum),
+    tile.AndOp: _same(np.logical_and),
+    tile.OrOp: _same(np.logical_or),
+    tile.CompareOp: _compare,
+    tile.SelectOp: _same(np.where),
+    tile.RowMaxOp: _same(_row_max),
+    tile.RowSumOp: _row_sum,
+    tile.MmaOp: _mma,
+}

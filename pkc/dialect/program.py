@@ -1,0 +1,357 @@
+"""Operations that make the frame of a program: kernel, tasks, roles, blocks, ranks.
+
+Sequential loops and branches are `scf.for` and `scf.if`, integer arithmetic is `arith` on `index`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FunctionType,
+    IndexType,
+    IntegerAttr,
+    StringAttr,
+    UnitAttr,
+    i64,
+)
+from xdsl.dialects.utils import parse_func_op_like, print_func_op_like
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import IsolatedFromAbove, NoTerminator, Pure, RecursiveMemoryEffect, SymbolOpInterface
+from xdsl.utils.exceptions import VerifyException
+
+from pkc.dialect.attributes import RoleAttr
+from pkc.dialect.types import ArrayType, BlockType, TileType
+
+NAME = "pk.name"
+"""Argument attribute: the parameter's name in the source."""
+
+SCRATCH = "pk.scratch"
+"""Argument attribute: allocated by pkc for the length of the kernel, undefined at entry."""
+
+
+@irdl_op_definition
+class KernelOp(IRDLOperation):
+    """One kernel: every rank runs its body. Arguments are arrays, signals and `f32` or `i32` scalars."""
+
+    name = "pk.kernel"
+    sym_name = prop_def(StringAttr)
+    function_type = prop_def(FunctionType)
+    arg_attrs = prop_def(ArrayAttr[DictionaryAttr])
+    body = region_def("single_block")
+    traits = traits_def(IsolatedFromAbove(), NoTerminator(), SymbolOpInterface())
+
+    def __init__(self, name: str, arg_attrs: Sequence[DictionaryAttr], body: Region) -> None:
+        function_type = FunctionType.from_lists([arg.type for arg in body.block.args], [])
+        super().__init__(
+            properties={
+                "sym_name": StringAttr(name),
+                "function_type": function_type,
+                "arg_attrs": ArrayAttr(arg_attrs),
+            },
+            regions=[body],
+        )
+
+    @property
+    def arguments(self) -> dict[str, BlockArgument]:
+        """The arguments by their names in the source."""
+        return {self.argument_name(arg): arg for arg in self.body.block.args}
+
+    def argument_name(self, arg: BlockArgument) -> str:
+        name = self.arg_attrs.data[arg.index].data[NAME]
+        assert isinstance(name, StringAttr)
+        return name.data
+
+    def is_scratch(self, arg: BlockArgument) -> bool:
+        return SCRATCH in self.arg_attrs.data[arg.index].data
+
+    @classmethod
+    def parse(cls, parser: Parser) -> KernelOp:
+        name, _, _, body, extra, arg_attrs, _ = parse_func_op_like(
+            parser, reserved_attr_names=("sym_name", "function_type", "arg_attrs")
+        )
+        if not body.blocks:
+            body.add_block(Block())
+        if len(body.blocks) > 1:
+            parser.raise_error("a kernel has one block")
+        if arg_attrs is None:
+            arg_attrs = ArrayAttr([DictionaryAttr({})] * len(body.block.args))
+        op = KernelOp(name, arg_attrs.data, body)
+        if extra is not None:
+            op.attributes |= extra.data
+        return op
+
+    def print(self, printer: Printer) -> None:
+        print_func_op_like(
+            printer,
+            self.sym_name,
+            self.function_type,
+            self.body,
+            self.attributes,
+            arg_attrs=self.arg_attrs,
+            reserved_attr_names=("sym_name", "function_type", "arg_attrs"),
+        )
+
+    def verify_(self) -> None:
+        args = self.body.block.args
+        if tuple(self.function_type.inputs) != tuple(arg.type for arg in args):
+            raise VerifyException("the types of the arguments are not those of the function type")
+        if len(self.arg_attrs) != len(args):
+            raise VerifyException(
+                f"expected {len(args)} dictionaries of argument attributes, got {len(self.arg_attrs)}"
+            )
+        names = [attrs.data.get(NAME) for attrs in self.arg_attrs]
+        if not all(isinstance(name, StringAttr) for name in names):
+            raise VerifyException(f'every argument has its name in the source: {{{NAME} = "A"}}')
+        if len(set(names)) != len(names):
+            raise VerifyException("two arguments have the same name")
+        for arg in args:
+            if not isinstance(arg.type, ArrayType) and str(arg.type) not in ("f32", "i32"):
+                raise VerifyException(
+                    f"{arg.type} is not a type of kernel arguments: expected an array, signal, f32 or i32"
+                )
+
+
+@irdl_op_definition
+class TasksOp(IRDLOperation):
+    """Independent work items: the body runs once for each combination of indices below `counts`, in no order.
+
+    pk.tasks (%i, %j) in (%rows, %columns) { ... }
+    """
+
+    name = "pk.tasks"
+    counts = var_operand_def(IndexType())
+    body = region_def("single_block")
+    traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
+
+    def __init__(self, counts: Sequence[SSAValue], body: Region) -> None:
+        super().__init__(operands=[counts], regions=[body])
+
+    @classmethod
+    def parse(cls, parser: Parser) -> TasksOp:
+        names = parser.parse_comma_separated_list(
+            parser.Delimiter.PAREN, lambda: parser.parse_argument(expect_type=False)
+        )
+        parser.parse_keyword("in")
+        counts = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parser.parse_operand(IndexType()))
+        attributes = parser.parse_optional_attr_dict_with_keyword()
+        body = parser.parse_region([name.resolve(IndexType()) for name in names])
+        op = TasksOp(counts, body)
+        if attributes is not None:
+            op.attributes |= attributes.data
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        with printer.in_parens():
+            printer.print_list(self.body.block.args, printer.print_ssa_value)
+        printer.print_string(" in ")
+        with printer.in_parens():
+            printer.print_list(self.counts, printer.print_ssa_value)
+        printer.print_op_attributes(self.attributes, print_keyword=True)
+        printer.print_string(" ")
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+
+    def verify_(self) -> None:
+        if not self.counts:
+            raise VerifyException("expected at least one count")
+        if [arg.type for arg in self.body.block.args] != [IndexType()] * len(self.counts):
+            raise VerifyException(f"expected {len(self.counts)} arguments of type index, one for each count")
+
+
+@irdl_op_definition
+class RoleOp(IRDLOperation):
+    """The part of one role; all parts of a kernel run at the same time."""
+
+    name = "pk.role"
+    role = prop_def(RoleAttr)
+    sms = opt_prop_def(IntegerAttr.constr(i64))
+    warps = opt_prop_def(IntegerAttr.constr(i64))
+    body = region_def("single_block")
+    traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
+    assembly_format = "$role (`sms` $sms^)? (`warps` $warps^)? attr-dict-with-keyword $body"
+
+    def __init__(self, role: RoleAttr, body: Region, sms: int | None = None, warps: int | None = None) -> None:
+        properties: dict[str, Attribute] = {"role": role}
+        properties |= {} if sms is None else {"sms": IntegerAttr(sms, i64)}
+        properties |= {} if warps is None else {"warps": IntegerAttr(warps, i64)}
+        super().__init__(properties=properties, regions=[body])
+
+    def verify_(self) -> None:
+        if not isinstance(self.parent_op(), KernelOp):
+            raise VerifyException("a role stands directly in a `pk.kernel`")
+        for what, number in (("sms", self.sms), ("warps", self.warps)):
+            if number is not None and number.value.data <= 0:
+                raise VerifyException(f"{what} must be positive, got {number.value.data}")
+
+
+@irdl_op_definition
+class RankOp(IRDLOperation):
+    """The number of this rank."""
+
+    name = "pk.rank"
+    result = result_def(IndexType())
+    traits = traits_def(Pure())
+    assembly_format = "attr-dict"
+
+    def __init__(self) -> None:
+        super().__init__(result_types=[IndexType()])
+
+
+@irdl_op_definition
+class DimOp(IRDLOperation):
+    """The value of a run-time dimension; `pk.dim "ranks"` is the number of ranks."""
+
+    name = "pk.dim"
+    dim = prop_def(StringAttr)
+    result = result_def(IndexType())
+    traits = traits_def(Pure())
+    assembly_format = "$dim attr-dict"
+
+    def __init__(self, dim: str) -> None:
+        super().__init__(properties={"dim": StringAttr(dim)}, result_types=[IndexType()])
+
+
+@irdl_op_definition
+class RingPeerOp(IRDLOperation):
+    """The rank that is `step` after this one: (rank + step) mod ranks."""
+
+    name = "pk.ring_peer"
+    step = operand_def(IndexType())
+    result = result_def(IndexType())
+    traits = traits_def(Pure())
+    assembly_format = "$step attr-dict"
+
+    def __init__(self, step: SSAValue | Operation) -> None:
+        super().__init__(operands=[step], result_types=[IndexType()])
+
+
+class _BlockList(IRDLOperation):
+    """A list of blocks: of a whole dimension, of rank `part`'s part of it, or of positions `start` to `stop`.
+
+    `sharded` says that the blocks follow the boundaries of the dimension's parts.
+    """
+
+    part = opt_operand_def(IndexType())
+    start = opt_operand_def(IndexType())
+    stop = opt_operand_def(IndexType())
+    sharded = opt_prop_def(UnitAttr)
+    traits = traits_def(Pure())
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+
+    def verify_(self) -> None:
+        if self.part is not None and (self.start is not None or self.stop is not None):
+            raise VerifyException("a rank's part and explicit bounds exclude each other")
+        if self.sharded is not None and (self.start is not None or self.stop is not None):
+            raise VerifyException("a sharded dimension takes no explicit bounds")
+
+
+@irdl_op_definition
+class BlockCountOp(_BlockList):
+    """How many blocks a list has."""
+
+    name = "pk.block_count"
+    block = prop_def(BlockType)
+    result = result_def(IndexType())
+    assembly_format = "$block (`of` $part^)? (`from` $start^)? (`to` $stop^)? (`sharded` $sharded^)? attr-dict"
+
+    def __init__(
+        self,
+        block: BlockType,
+        *,
+        part: SSAValue | None = None,
+        start: SSAValue | None = None,
+        stop: SSAValue | None = None,
+        sharded: bool = False,
+    ) -> None:
+        super().__init__(
+            operands=[part, start, stop],
+            properties={"block": block, "sharded": UnitAttr() if sharded else None},
+            result_types=[IndexType()],
+        )
+
+
+@irdl_op_definition
+class BlockOp(_BlockList):
+    """Block number `index` of a list."""
+
+    name = "pk.block"
+    index = operand_def(IndexType())
+    result = result_def(BlockType)
+    assembly_format = (
+        "`[` $index `]` (`of` $part^)? (`from` $start^)? (`to` $stop^)? (`sharded` $sharded^)? attr-dict"
+        " `:` type($result)"
+    )
+
+    def __init__(
+        self,
+        index: SSAValue | Operation,
+        block: BlockType,
+        *,
+        part: SSAValue | None = None,
+        start: SSAValue | None = None,
+        stop: SSAValue | None = None,
+        sharded: bool = False,
+    ) -> None:
+        super().__init__(
+            operands=[index, part, start, stop],
+            properties={"sharded": UnitAttr() if sharded else None},
+            result_types=[block],
+        )
+
+
+@irdl_op_definition
+class BlockPositionOp(IRDLOperation):
+    """The first position of a block, along its dimension."""
+
+    name = "pk.block_position"
+    block = operand_def(BlockType)
+    result = result_def(IndexType())
+    traits = traits_def(Pure())
+    assembly_format = "$block attr-dict `:` type($block)"
+
+    def __init__(self, block: SSAValue | Operation) -> None:
+        super().__init__(operands=[block], result_types=[IndexType()])
+
+
+def whole(size: int) -> BlockType:
+    """The type of the one block that covers a constant dimension."""
+    return BlockType(size, size)
+
+
+def index_shape(types: Sequence[Attribute]) -> tuple[int, ...]:
+    """The shape of the tile that indices of these types pick: one axis for each block."""
+    return tuple(t.extent for t in types if isinstance(t, BlockType))
+
+
+def verify_indices(array: ArrayType, indices: Sequence[SSAValue], *, first: int = 0) -> None:
+    """Check that `indices` address dimensions `first` and on of `array`: as many, each block of its dimension."""
+    dims = array.dimensions[first:]
+    if len(indices) != len(dims):
+        raise VerifyException(f"expected {len(dims)} indices, one for each dimension, got {len(indices)}")
+    for dim, index in zip(dims, indices, strict=True):
+        if isinstance(index.type, BlockType) and index.type.of != dim:
+            raise VerifyException(f"a block of dimension {index.type.of} cannot index dimension {dim}")
+
+
+def verify_tile(tile: Attribute, shape: Sequence[int], element_type: Attribute, what: str) -> None:
+    """Check the type of a tile that goes to or comes from memory."""
+    if tile != TileType(shape, element_type):
+        raise VerifyException(f"expected {what} of type {TileType(shape, element_type)}, got {tile}")

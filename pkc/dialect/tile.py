@@ -1,0 +1,534 @@
+"""Operations on tile values. What each computes, in numpy, is in `meaning.py` under the same name.
+
+All but `mma` work in f32, i32 or i1; a tile of a narrower type is widened by `pk.cast` first.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import AnyFloat, DenseArrayBase, FloatAttr, IndexType, IntegerAttr, IntegerType, i64
+from xdsl.interfaces import HasCanonicalizationPatternsInterface
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import (
+    BaseAttr,
+    IRDLOperation,
+    VarConstraint,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.pattern_rewriter import RewritePattern
+from xdsl.traits import NoMemoryEffect
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
+
+from pkc.dialect.attributes import Predicate, PredicateAttr
+from pkc.dialect.types import EIGHT_BIT, FLOATS, NARROW, BlockType, TileType, f32, i1, i32
+
+
+def tile_type(value: SSAValue | Operation) -> TileType:
+    """The type of a value that is known to be a tile."""
+    found = SSAValue.get(value).type
+    assert isinstance(found, TileType)
+    return found
+
+
+def block_type(value: SSAValue | Operation) -> BlockType:
+    """The type of a value that is known to be a block."""
+    found = SSAValue.get(value).type
+    assert isinstance(found, BlockType)
+    return found
+
+
+def constant(value: float, element_type: Attribute) -> FloatAttr | IntegerAttr:
+    """The attribute of a constant element."""
+    if isa(element_type, IntegerType):
+        return IntegerAttr(int(value), element_type)
+    assert isinstance(element_type, AnyFloat)
+    return FloatAttr(float(value), element_type)
+
+
+def _expect(tile: TileType, allowed: frozenset[Attribute]) -> None:
+    if tile.element_type in allowed:
+        return
+    names = " or ".join(sorted(map(str, allowed)))
+    raise VerifyException(f"expected elements of type {names}, got {tile}; `pk.cast` converts")
+
+
+# Making tiles
+
+
+@irdl_op_definition
+class FullOp(IRDLOperation):
+    """A tile of one constant."""
+
+    name = "pk.full"
+    value = prop_def(FloatAttr | IntegerAttr)
+    result = result_def(TileType)
+    traits = traits_def(NoMemoryEffect())
+    assembly_format = "$value attr-dict `:` type($result)"
+
+    def __init__(self, value: float, result: TileType) -> None:
+        super().__init__(properties={"value": constant(value, result.element_type)}, result_types=[result])
+
+    @property
+    def constant(self) -> float:
+        return self.value.value.data
+
+    def verify_(self) -> None:
+        if self.value.type != tile_type(self.result).element_type:
+            raise VerifyException(f"a constant of type {self.value.type} in a tile of type {self.result.type}")
+
+
+@irdl_op_definition
+class SplatOp(IRDLOperation):
+    """A tile of one run-time scalar: `index` to i32, `i32`, `f32` and `i1` to themselves."""
+
+    name = "pk.splat"
+    scalar = operand_def()
+    result = result_def(TileType)
+    traits = traits_def(NoMemoryEffect())
+    assembly_format = "$scalar attr-dict `:` type($scalar) `->` type($result)"
+
+    def __init__(self, scalar: SSAValue | Operation, result: TileType) -> None:
+        super().__init__(operands=[scalar], result_types=[result])
+
+    def verify_(self) -> None:
+        want = i32 if isinstance(self.scalar.type, IndexType) else self.scalar.type
+        if want not in (i32, f32, i1) or tile_type(self.result).element_type != want:
+            raise VerifyException(
+                f"cannot splat {self.scalar.type} to {self.result.type}: index and i32 give i32, f32 and i1 themselves"
+            )
+
+
+@irdl_op_definition
+class PositionsOp(IRDLOperation):
+    """The positions of a block along its dimension, as i32."""
+
+    name = "pk.positions"
+    block = operand_def(BlockType)
+    result = result_def(TileType)
+    traits = traits_def(NoMemoryEffect())
+    assembly_format = "$block attr-dict `:` type($block) `->` type($result)"
+
+    def __init__(self, block: SSAValue | Operation) -> None:
+        super().__init__(operands=[block], result_types=[TileType([block_type(block).extent], i32)])
+
+    def verify_(self) -> None:
+        want = TileType([block_type(self.block).extent], i32)
+        if self.result.type != want:
+            raise VerifyException(f"expected result {want}, got {self.result.type}")
+
+
+# Shapes and types
+
+
+@irdl_op_definition
+class BroadcastOp(IRDLOperation):
+    """Axis i of the operand becomes axis `axes[i]` of the result; along the other axes it is repeated."""
+
+    name = "pk.broadcast"
+    tile = operand_def(TileType)
+    axes = prop_def(DenseArrayBase.constr(i64))
+    result = result_def(TileType)
+    traits = traits_def(NoMemoryEffect())
+    assembly_format = "$tile `axes` $axes attr-dict `:` type($tile) `->` type($result)"
+
+    def __init__(self, tile: SSAValue | Operation, axes: Sequence[int], result: TileType) -> None:
+        super().__init__(
+            operands=[tile], properties={"axes": DenseArrayBase.from_list(i64, axes)}, result_types=[result]
+        )
+
+    @property
+    def positions(self) -> tuple[int, ...]:
+        return self.axes.get_values()
+
+    def verify_(self) -> None:
+        source, result, axes = tile_type(self.tile), tile_type(self.result), self.positions
+        if source.element_type != result.element_type:
+            raise VerifyException(f"a broadcast keeps the element type: {source} to {result}")
+        if len(axes) != source.rank or len(set(axes)) != len(axes):
+            raise VerifyException(f"expected {source.rank} distinct axes, one for each axis of {source}")
+        for extent, axis in zip(source.shape, axes, strict=True):
+            if not 0 <= axis < result.rank or result.shape[axis] != extent:
+                raise VerifyException(f"an axis of {extent} cannot become axis {axis} of {result}")
+
+
+@irdl_op_definition
+class TransposeOp(IRDLOperation):
+    """The two axes exchanged."""
+
+    name = "pk.transpose"
+    tile = operand_def(TileType)
+    result = result_def(TileType)
+    traits = traits_def(NoMemoryEffect())
+    assembly_format = "$tile attr-dict `:` type($tile) `->` type($result)"
+
+    def __init__(self, tile: SSAValue | Operation) -> None:
+        source = tile_type(tile)
+        super().__init__(operands=[tile], result_types=[TileType(source.shape[::-1], source.element_type)])
+
+    def verify_(self) -> None:
+        source = tile_type(self.tile)
+        if source.rank != 2 or self.result.type != TileType(source.shape[::-1], source.element_type):
+            raise VerifyException(f"cannot transpose {source} to {self.result.type}")
+
+
+@irdl_op_definition
+class CastOp(IRDLOperation, HasCanonicalizationPatternsInterface):
+    """Converted to another element type: to nearest, ties to even; floats to i32 toward zero."""
+
+    name = "pk.cast"
+    tile = operand_def(TileType)
+    result = result_def(TileType)
+    traits = traits_def(NoMemoryEffect())
+    assembly_format = "$tile attr-dict `:` type($tile) `->` type($result)"
+
+    def __init__(self, tile: SSAValue | Operation, element_type: Attribute) -> None:
+        super().__init__(operands=[tile], result_types=[TileType(tile_type(tile).shape, element_type)])
+
+    def verify_(self) -> None:
+        source, result = tile_type(self.tile), tile_type(self.result)
+        if source.shape != result.shape:
+            raise VerifyException(f"a cast keeps the shape: {source} to {result}")
+        _expect(result, FLOATS | {i32})
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from pkc.dialect.canonicalize import DropIdentityCast
+
+        return (DropIdentityCast(),)
+
+
+@irdl_op_definition
+class ClipOp(IRDLOperation, HasCanonicalizationPatternsInterface):
+    """What lies along `axis` past the last position of `block` becomes `fill`."""
+
+    name = "pk.clip"
+    tile = operand_def(TileType)
+    block = operand_def(BlockType)
+    axis = prop_def(IntegerAttr.constr(i64))
+    fill = prop_def(FloatAttr | IntegerAttr)
+    result = result_def(TileType)
+    traits = traits_def(NoMemoryEffect())
+    assembly_format = (
+        "$tile `axis` $axis `to` $block `fill` $fill attr-dict `:` type($tile) `,` type($block) `->` type($result)"
+    )
+
+    def __init__(self, tile: SSAValue | Operation, block: SSAValue, axis: int, fill: float) -> None:
+        source = tile_type(tile)
+        super().__init__(
+            operands=[tile, block],
+            properties={"axis": IntegerAttr(axis, i64), "fill": constant(fill, source.element_type)},
+            result_types=[source],
+        )
+
+    @property
+    def constant(self) -> float:
+        return self.fill.value.data
+
+    def verify_(self) -> None:
+        source = tile_type(self.tile)
+        axis = self.axis.value.data
+        if self.result.type != source:
+            raise VerifyException(f"a clip keeps the type: expected {source}, got {self.result.type}")
+        if self.fill.type != source.element_type:
+            raise VerifyException(f"expected a fill of type {source.element_type}, got {self.fill.type}")
+        if not 0 <= axis < source.rank or source.shape[axis] != block_type(self.block).extent:
+            raise VerifyException(f"axis {axis} of {source} is not along {self.block.type}")
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from pkc.dialect.canonicalize import DropClipOfLoad
+
+        return (DropClipOfLoad(),)
+
+
+# Element by element
+
+
+class Unary(IRDLOperation, ABC):
+    """Each element by itself."""
+
+    T: ClassVar = VarConstraint("T", BaseAttr(TileType))
+    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((f32,))
+    tile = operand_def(T)
+    result = result_def(T)
+    traits = traits_def(NoMemoryEffect())
+    assembly_format = "$tile attr-dict `:` type($result)"
+
+    def __init__(self, tile: SSAValue | Operation) -> None:
+        super().__init__(operands=[tile], result_types=[SSAValue.get(tile).type])
+
+    def verify_(self) -> None:
+        _expect(tile_type(self.result), self.ALLOWED)
+
+
+class Binary(IRDLOperation, ABC):
+    """Two tiles of one type, element by element."""
+
+    T: ClassVar = VarConstraint("T", BaseAttr(TileType))
+    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((f32, i32))
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    result = result_def(T)
+    traits = traits_def(NoMemoryEffect())
+    assembly_format = "$lhs `,` $rhs attr-dict `:` type($result)"
+
+    def __init__(self, lhs: SSAValue | Operation, rhs: SSAValue | Operation) -> None:
+        super().__init__(operands=[lhs, rhs], result_types=[SSAValue.get(lhs).type])
+
+    def verify_(self) -> None:
+        _expect(tile_type(self.result), self.ALLOWED)
+
+
+@irdl_op_definition
+class NegOp(Unary):
+    """-a"""
+
+    name = "pk.neg"
+    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((f32, i32))
+
+
+@irdl_op_definition
+class AbsOp(Unary):
+    """|a|"""
+
+    name = "pk.abs"
+    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((f32, i32))
+
+
+@irdl_op_definition
+class ExpOp(Unary):
+    """e to the power a"""
+
+    name = "pk.exp"
+
+
+@irdl_op_definition
+class Exp2Op(Unary):
+    """2 to the power a"""
+
+    name = "pk.exp2"
+
+
+@irdl_op_definition
+class Log2Op(Unary):
+    """Logarithm to base 2"""
+
+    name = "pk.log2"
+
+
+@irdl_op_definition
+class SqrtOp(Unary):
+    """Square root"""
+
+    name = "pk.sqrt"
+
+
+@irdl_op_definition
+class NotOp(Unary):
+    """Logical negation"""
+
+    name = "pk.not"
+    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((i1,))
+
+
+@irdl_op_definition
+class AddOp(Binary, HasCanonicalizationPatternsInterface):
+    """a + b; i32 wraps"""
+
+    name = "pk.add"
+
+    @classmethod
+    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
+        from pkc.dialect.canonicalize import AccumulateInMma
+
+        return (AccumulateInMma(),)
+
+
+@irdl_op_definition
+class SubOp(Binary):
+    """a - b; i32 wraps"""
+
+    name = "pk.sub"
+
+
+@irdl_op_definition
+class MulOp(Binary):
+    """a * b; i32 wraps"""
+
+    name = "pk.mul"
+
+
+@irdl_op_definition
+class DivOp(Binary):
+    """a / b"""
+
+    name = "pk.div"
+    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((f32,))
+
+
+@irdl_op_definition
+class FloorDivOp(Binary):
+    """a / b rounded down; 0 where b is 0"""
+
+    name = "pk.floordiv"
+    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((i32,))
+
+
+@irdl_op_definition
+class ModOp(Binary):
+    """a - b * floordiv(a, b)"""
+
+    name = "pk.mod"
+    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((i32,))
+
+
+@irdl_op_definition
+class MaxOp(Binary):
+    """The greater; NaN if one is NaN"""
+
+    name = "pk.max"
+
+
+@irdl_op_definition
+class MinOp(Binary):
+    """The smaller; NaN if one is NaN"""
+
+    name = "pk.min"
+
+
+@irdl_op_definition
+class AndOp(Binary):
+    """Logical and"""
+
+    name = "pk.and"
+    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((i1,))
+
+
+@irdl_op_definition
+class OrOp(Binary):
+    """Logical or"""
+
+    name = "pk.or"
+    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((i1,))
+
+
+@irdl_op_definition
+class CompareOp(IRDLOperation):
+    """Two tiles compared, element by element."""
+
+    T: ClassVar = VarConstraint("T", BaseAttr(TileType))
+    name = "pk.compare"
+    predicate = prop_def(PredicateAttr)
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    result = result_def(TileType)
+    traits = traits_def(NoMemoryEffect())
+    assembly_format = "$predicate `,` $lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
+
+    def __init__(self, predicate: Predicate, lhs: SSAValue | Operation, rhs: SSAValue | Operation) -> None:
+        super().__init__(
+            operands=[lhs, rhs],
+            properties={"predicate": PredicateAttr(predicate)},
+            result_types=[TileType(tile_type(lhs).shape, i1)],
+        )
+
+    def verify_(self) -> None:
+        _expect(tile_type(self.lhs), frozenset((f32, i32, i1)))
+        if self.result.type != TileType(tile_type(self.lhs).shape, i1):
+            raise VerifyException(f"cannot compare {self.lhs.type} to give {self.result.type}")
+
+
+@irdl_op_definition
+class SelectOp(IRDLOperation):
+    """`lhs` where the condition holds, `rhs` elsewhere."""
+
+    T: ClassVar = VarConstraint("T", BaseAttr(TileType))
+    name = "pk.select"
+    condition = operand_def(TileType)
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    result = result_def(T)
+    traits = traits_def(NoMemoryEffect())
+    assembly_format = "$condition `,` $lhs `,` $rhs attr-dict `:` type($condition) `,` type($result)"
+
+    def __init__(self, condition: SSAValue | Operation, lhs: SSAValue | Operation, rhs: SSAValue | Operation) -> None:
+        super().__init__(operands=[condition, lhs, rhs], result_types=[SSAValue.get(lhs).type])
+
+    def verify_(self) -> None:
+        if self.condition.type != TileType(tile_type(self.result).shape, i1):
+            raise VerifyException(f"expected a condition of i1 in the shape of {self.result.type}")
+
+
+# Reductions and products
+
+
+class RowReduction(IRDLOperation, ABC):
+    """Over the last axis, which disappears."""
+
+    tile = operand_def(TileType)
+    result = result_def(TileType)
+    traits = traits_def(NoMemoryEffect())
+    assembly_format = "$tile attr-dict `:` type($tile) `->` type($result)"
+
+    def __init__(self, tile: SSAValue | Operation) -> None:
+        source = tile_type(tile)
+        super().__init__(operands=[tile], result_types=[TileType(source.shape[:-1], source.element_type)])
+
+    def verify_(self) -> None:
+        source = tile_type(self.tile)
+        _expect(source, frozenset((f32, i32)))
+        if source.rank == 0 or self.result.type != TileType(source.shape[:-1], source.element_type):
+            raise VerifyException(f"cannot reduce the rows of {source} to {self.result.type}")
+
+
+@irdl_op_definition
+class RowMaxOp(RowReduction):
+    """The greatest element of each row; NaN if one is NaN"""
+
+    name = "pk.row_max"
+
+
+@irdl_op_definition
+class RowSumOp(RowReduction):
+    """The sum of each row, in no defined order; i32 wraps"""
+
+    name = "pk.row_sum"
+
+
+@irdl_op_definition
+class MmaOp(IRDLOperation):
+    """acc + a @ b: operands of 8 or 16 bits, products exact, accumulated in f32 in no defined order."""
+
+    T: ClassVar = VarConstraint("T", BaseAttr(TileType))
+    name = "pk.mma"
+    a = operand_def(TileType)
+    b = operand_def(TileType)
+    acc = operand_def(T)
+    result = result_def(T)
+    traits = traits_def(NoMemoryEffect())
+    assembly_format = "$a `,` $b `,` $acc attr-dict `:` type($a) `,` type($b) `->` type($result)"
+
+    def __init__(self, a: SSAValue | Operation, b: SSAValue | Operation, acc: SSAValue | Operation) -> None:
+        super().__init__(operands=[a, b, acc], result_types=[SSAValue.get(acc).type])
+
+    def verify_(self) -> None:
+        a, b = tile_type(self.a), tile_type(self.b)
+        if a.rank != 2 or b.rank != 2 or a.shape[1] != b.shape[0]:
+            raise VerifyException(f"cannot multiply {a} and {b}: expected axes (m, k) and (k, n)")
+        _expect(a, NARROW)
+        both_eight_bit = a.element_type in EIGHT_BIT and b.element_type in EIGHT_BIT
+        if a.element_type != b.element_type and not both_eight_bit:
+            raise VerifyException(
+                f"cannot multiply {a.element_type} and {b.element_type}: only 8-bit floats may be mixed"
+            )
+        want = TileType((a.shape[0], b.shape[1]), f32)
+        if self.acc.type != want:
+            raise VerifyException(f"expected an accumulator of type {want}, got {self.acc.type}")

@@ -1,0 +1,102 @@
+"""Where a piece of a program stands: sources, spans, and their form as IR locations."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, IntAttr, LocationAttr, StringAttr
+
+_TOKEN = re.compile(r"\w+|\S")
+_KNOWN: dict[str, Source] = {}
+"""Sources by name, so that an IR location finds its text again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A named text; `name` is what diagnostics print, usually a path as the user gave it."""
+
+    name: str
+    text: str = field(repr=False)
+
+    def remember(self) -> Source:
+        """Make this text the one that IR locations of this name refer to."""
+        _KNOWN[self.name] = self
+        return self
+
+    def line_start(self, offset: int) -> int:
+        return self.text.rfind("\n", 0, offset) + 1
+
+    def line_text(self, line: int) -> str:
+        lines = self.text.split("\n")
+        return lines[line - 1].rstrip("\r") if 0 < line <= len(lines) else ""
+
+    def offset(self, line: int, column: int) -> int:
+        """The offset of a 1-based line and column, clamped to the text."""
+        at = 0
+        for _ in range(line - 1):
+            newline = self.text.find("\n", at)
+            if newline < 0:
+                break
+            at = newline + 1
+        return min(at + column - 1, len(self.text))
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Code points `start` (inclusive) to `end` (exclusive) of a source."""
+
+    source: Source
+    start: int
+    end: int
+
+    @property
+    def line(self) -> int:
+        return self.source.text.count("\n", 0, self.start) + 1
+
+    @property
+    def column(self) -> int:
+        return self.start - self.source.line_start(self.start) + 1
+
+    @property
+    def text(self) -> str:
+        return self.source.text[self.start : self.end]
+
+    def to(self, other: Span) -> Span:
+        """From the start of this span to the end of the other."""
+        return Span(self.source, self.start, max(self.end, other.end))
+
+    def location(self) -> FileLineColLoc:
+        """The IR location of the first character."""
+        return FileLineColLoc(StringAttr(self.source.name), IntAttr(self.line), IntAttr(self.column))
+
+
+NOWHERE = Span(Source("<unknown>", ""), 0, 0)
+
+
+def span_of(location: LocationAttr) -> Span:
+    """The token at an IR location; `NOWHERE` if it names none or its text is not known."""
+    if location is UNKNOWN_LOC or not isinstance(location, FileLineColLoc):
+        return NOWHERE
+    name = location.filename.data
+    source = _KNOWN.get(name) or _read(name)
+    if source is None:
+        return NOWHERE
+    start = source.offset(location.line.data, location.column.data)
+    token = _TOKEN.match(source.text, start)
+    return Span(source, start, token.end() if token else min(start + 1, len(source.text)))
+
+
+def describe(location: LocationAttr) -> str:
+    """`file:line` of an IR location, for reports of one line."""
+    if not isinstance(location, FileLineColLoc):
+        return "<unknown>"
+    return f"{location.filename.data}:{location.line.data}"
+
+
+def _read(name: str) -> Source | None:
+    try:
+        return Source(name, Path(name).read_text(encoding="utf-8")).remember()
+    except (OSError, ValueError):
+        return None
