@@ -1,0 +1,90 @@
+"""What a Python kernel takes from the scope around it: constants, dimensions, the language's words."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Mapping
+from types import CellType, FunctionType
+from typing import Any, cast
+
+from pkc.diagnostics import PkcError
+from pkc.frontend import construct, errors, tree
+from pkc.language import ArrayType, Dim, Word
+from pkc.location import Span
+
+_MISSING = object()
+
+
+class Captures:
+    """The objects that names outside a function stand for; looks them up and runs nothing."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self._closure = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False))
+        self._globals = function.__globals__
+        self._annotations = _annotations(function)
+        count = function.__code__.co_argcount
+        defaults = function.__defaults__ or ()
+        names = function.__code__.co_varnames[count - len(defaults) : count]
+        self._defaults: dict[str, object] = dict(zip(names, defaults, strict=True))
+
+    def constant(self, span: Span, name: str) -> tree.Number | None:
+        """The constant that a name stands for; None if it means the same to the language as its spelling."""
+        return classify(span, name, self._lookup(name))
+
+    def word(self, span: Span, name: str) -> None:
+        """Refuse a name that is called, or begins a type, and is bound to something outside the language."""
+        value = self._lookup(name)
+        if classify(span, name, value) is not None:
+            raise PkcError(errors.CapturedObject(span, name, type(value).__name__))
+
+    def dimensions(self, param: str) -> tuple[object, ...] | None:
+        """What the dimensions in a parameter's annotation evaluated to, if that is known."""
+        annotation = self._annotations.get(param)
+        return annotation.dims if isinstance(annotation, ArrayType) else None
+
+    def default(self, param: str) -> object:
+        """What a parameter's default evaluated to; None if it has none."""
+        return self._defaults.get(param)
+
+    def _lookup(self, name: str) -> object:
+        cell = self._closure.get(name)
+        if cell is not None:
+            return _contents(cell)
+        return self._globals.get(name, _MISSING)
+
+
+def classify(span: Span, name: str, value: object) -> tree.Number | None:
+    """The constant of a captured object; None for a dimension, a word, and what is not defined."""
+    if value is _MISSING or value is getattr(builtins, name, _MISSING):
+        return None
+    if isinstance(value, Dim | Word):
+        if value.name != name:
+            raise PkcError(errors.CapturedUnderOtherName(span, name, value.name))
+        return None
+    if isinstance(value, float) and math.isnan(value):
+        raise PkcError(errors.CapturedNaN(span, name))
+    if isinstance(value, bool | int | float):
+        return construct.number(span, plain(value))
+    raise PkcError(errors.CapturedObject(span, name, type(value).__name__))
+
+
+def plain(value: float) -> int | float:
+    """A constant as Python's own type: numpy's float64 and enumerations derive from them."""
+    if isinstance(value, bool):
+        return value
+    return int(value) if isinstance(value, int) else float(value)
+
+
+def _contents(cell: CellType) -> object:
+    try:
+        return cast(object, cell.cell_contents)
+    except ValueError:  # assigned later in the enclosing function
+        return _MISSING
+
+
+def _annotations(function: FunctionType) -> Mapping[str, Any]:
+    try:
+        return function.__annotations__
+    except Exception:  # evaluated only now, from Python 3.14 on, and in a scope that lacks a name
+        return {}

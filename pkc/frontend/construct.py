@@ -1,0 +1,133 @@
+"""Checks and node building that the two spellings share, so that they refuse the same things alike."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from pkc.diagnostics import Label, PkcError
+from pkc.frontend import errors, tree
+from pkc.location import Span
+
+MAX_EXPRESSION_DEPTH = 100
+MAX_STATEMENT_DEPTH = 32
+COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">="))
+
+_INT_RANGE = range(-(2**63), 2**63)
+
+
+def number(span: Span, value: int | float) -> tree.Number:
+    """A constant, which must fit: integers into 64 bits."""
+    if isinstance(value, int) and value not in _INT_RANGE:
+        raise PkcError(errors.NumberTooLarge(span, "integers have 64 bits, with a sign"))
+    return tree.Number(span, value)
+
+
+def literal(span: Span, text: str) -> tree.Number:
+    """A number from its spelling, by the rules of Python."""
+    based = text[:2].lower() in ("0x", "0b", "0o")
+    if based or text.replace("_", "").isdecimal():
+        return _integer_literal(span, text)
+    try:
+        value = float(text)
+    except ValueError:
+        raise PkcError(errors.MalformedNumber(span, shorten(text))) from None
+    if math.isinf(value):
+        raise PkcError(errors.NumberTooLarge(span, "floats are at most 1.797e308; write `inf` for infinity"))
+    return tree.Number(span, value)
+
+
+def _integer_literal(span: Span, text: str) -> tree.Number:
+    # Python refuses to convert thousands of decimal digits; 64 bits never need 200.
+    if len(text) > 200:
+        raise PkcError(errors.NumberTooLarge(span, "integers have 64 bits, with a sign"))
+    try:
+        value = int(text, 0)
+    except ValueError:
+        raise PkcError(errors.MalformedNumber(span, shorten(text))) from None
+    return number(span, value)
+
+
+def check_expression_depth(span: Span, depth: int) -> None:
+    """Refuse an expression that nests beyond the limit."""
+    if depth <= MAX_EXPRESSION_DEPTH:
+        return
+    hint = "give a part of it a name: `x = ...`"
+    raise PkcError(errors.NestedTooDeep(span, "expressions", MAX_EXPRESSION_DEPTH, hint))
+
+
+def check_statement_depth(span: Span, depth: int) -> None:
+    """Refuse a statement that nests beyond the limit."""
+    if depth <= MAX_STATEMENT_DEPTH:
+        return
+    hint = "each `elif` counts as one more level"
+    raise PkcError(errors.NestedTooDeep(span, "statements", MAX_STATEMENT_DEPTH, hint))
+
+
+def call(
+    span: Span, func: str, func_span: Span, args: Sequence[tree.Expr], keywords: Sequence[tree.Keyword]
+) -> tree.Call:
+    """A call, whose keyword arguments must differ."""
+    seen: dict[str, tree.Keyword] = {}
+    for keyword in keywords:
+        first = seen.setdefault(keyword.name, keyword)
+        if first is not keyword:
+            also = (Label(first.span, "given before"),)
+            raise PkcError(errors.RepeatedKeyword(keyword.span, keyword.name, also=also))
+    return tree.Call(span, func, tuple(args), tuple(keywords), func_span)
+
+
+def index(span: Span, base: tree.Expr | tree.At, indices: Sequence[tree.Expr | tree.FullSlice]) -> tree.Index:
+    """`base[indices]`"""
+    if not isinstance(base, tree.Name | tree.At):
+        raise PkcError(errors.NotIndexable(base.span))
+    return tree.Index(span, base, tuple(indices))
+
+
+def at(span: Span, array: tree.Expr, attribute: str, attribute_span: Span, rank: tree.Expr) -> tree.At:
+    """`array.attribute(rank)` before an index."""
+    if attribute != "at":
+        raise PkcError(errors.UnknownAttribute(attribute_span, shorten(attribute)))
+    if not isinstance(array, tree.Name):
+        raise PkcError(errors.NotIndexable(array.span))
+    return tree.At(span, array, rank)
+
+
+def transpose(span: Span, operand: tree.Expr, attribute: str, attribute_span: Span) -> tree.Transpose:
+    """`operand.attribute`"""
+    if attribute != "T":
+        raise PkcError(errors.UnknownAttribute(attribute_span, shorten(attribute)))
+    return tree.Transpose(span, operand)
+
+
+def target(expression: tree.Expr) -> tree.Name | tree.Index:
+    """What stands before `=`."""
+    if not isinstance(expression, tree.Name | tree.Index):
+        raise PkcError(errors.NotAssignable(expression.span))
+    return expression
+
+
+def do(span: Span, expression: tree.Expr) -> tree.Do:
+    """An expression as a statement."""
+    if not isinstance(expression, tree.Call):
+        raise PkcError(errors.NotAStatement(span))
+    return tree.Do(span, expression)
+
+
+def loop_list(expression: tree.Expr) -> tree.Call:
+    """What stands after `for ... in`."""
+    if not isinstance(expression, tree.Call):
+        raise PkcError(errors.NotALoopList(expression.span))
+    return expression
+
+
+def context(expression: tree.Expr) -> tree.Call:
+    """What stands after `with`."""
+    if not isinstance(expression, tree.Call):
+        raise PkcError(errors.NotARole(expression.span))
+    return expression
+
+
+def shorten(text: str, width: int = 40) -> str:
+    """A text from the source, fit for a message."""
+    return text if len(text) <= width else text[: width - 3] + "..."

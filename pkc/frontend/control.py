@@ -1,0 +1,258 @@
+"""Loops and branches: task sets, sequential loops with carried variables, `if`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Block as IRBlock
+from xdsl.ir import Region, SSAValue
+
+from pkc.diagnostics import PkcError
+from pkc.dialect.program import DimOp, RingPeerOp, TasksOp
+from pkc.dialect.types import DTYPES, NARROW, RANKS, dtype_name, f32, i32
+from pkc.frontend import indexing, tree
+from pkc.frontend.check_errors import (
+    BadCondition,
+    BadIterable,
+    BadOperand,
+    DuplicateName,
+    NotCarried,
+    ReservedName,
+    TargetCount,
+    VariableChangesType,
+)
+from pkc.frontend.expressions import LISTS, check_call, evaluate
+from pkc.frontend.frame import Frame
+from pkc.frontend.kinds import (
+    Block,
+    BlockAxis,
+    BlockList,
+    Boolean,
+    Broken,
+    Constant,
+    Dimension,
+    Integer,
+    Tile,
+    Value,
+    family,
+    is_scalar_integer,
+)
+from pkc.location import Span
+
+Body = Callable[[], None]
+
+
+def loop(frame: Frame, node: tree.For, assigned: list[str], body: Body) -> None:
+    """`for targets in list:`; `body` builds the statements inside."""
+    call = node.iterable
+    if call.func not in LISTS:
+        raise PkcError(BadIterable(call.span, call.func))
+    check_call(frame, call)
+    lists = len(call.args) if call.func == "tasks" else 1
+    if len(node.targets) != lists:
+        what = f"{lists} list{'s' if lists != 1 else ''}"
+        many = f"{len(node.targets)} variable{'s' if len(node.targets) != 1 else ''}"
+        raise PkcError(TargetCount(node.span, what, many))
+    _check_targets(frame, node.targets)
+    if call.func == "tasks":
+        _tasks(frame, node, body)
+    else:
+        _sequential(frame, node, assigned, body)
+
+
+def _check_targets(frame: Frame, targets: tuple[tree.Name, ...]) -> None:
+    seen: set[str] = set()
+    for target in targets:
+        if target.id in ("rank", RANKS) or target.id in DTYPES:
+            raise PkcError(ReservedName(target.span, target.id, "a word of the language"))
+        if target.id in frame.fixed:
+            raise PkcError(ReservedName(target.span, target.id, frame.fixed[target.id]))
+        if target.id in seen or target.id in frame.names:
+            raise PkcError(DuplicateName(target.span, target.id, "variable of this name"))
+        seen.add(target.id)
+
+
+def _tasks(frame: Frame, node: tree.For, body: Body) -> None:
+    lists = [_task_list(frame, arg) for arg in node.iterable.args]
+    counts = [indexing.count(frame, item, node.span) if isinstance(item, BlockList) else item for item in lists]
+    block = IRBlock(arg_types=[IndexType()] * len(counts))
+    frame.emit(TasksOp(counts, Region(block)), node.span)
+    with frame.into(block, "a task"):
+        frame.outer = dict.fromkeys((name for name in frame.names if name not in frame.fixed), "tasks")
+        for target, item, index in zip(node.targets, lists, block.args, strict=True):
+            _bind(frame, target, item, index)
+        body()
+
+
+def _task_list(frame: Frame, node: tree.Expr) -> BlockList | SSAValue:
+    if isinstance(node, tree.Call) and node.func == "blocks":
+        check_call(frame, node)
+        return indexing.block_list(frame, node, evaluate)
+    value = frame.arithmetic(evaluate(frame, node), node.span)
+    if not is_scalar_integer(value):
+        raise PkcError(BadOperand(node.span, "tasks", str(value), "blocks(...) or an integer"))
+    return frame.integer(value, node.span)
+
+
+def _bind(frame: Frame, target: tree.Name, item: BlockList | SSAValue, index: SSAValue) -> None:
+    if isinstance(item, BlockList):
+        frame.names[target.id] = indexing.pick(frame, item, index, target.id, target.span)
+        return
+    index.name_hint = target.id
+    frame.names[target.id] = Integer(index)
+
+
+def _sequential(frame: Frame, node: tree.For, assigned: list[str], body: Body) -> None:
+    first, last, take = _bounds(frame, node)
+    carried = _carried(frame, assigned, "the loop", node.span)
+    step = frame.integer(Constant(1), node.span)
+    block = IRBlock(arg_types=[IndexType(), *(_ssa(value).type for value in carried.values())])
+    op = scf.ForOp(first, last, step, [_ssa(value) for value in carried.values()], block)
+    op.location = node.span.location()
+    with frame.into(block, "a loop"):
+        for (name, value), argument in zip(carried.items(), block.args[1:], strict=True):
+            argument.name_hint = name
+            frame.names[name] = replace(value, ssa=argument)
+        frame.names[node.targets[0].id] = take(block.args[0])
+        body()
+        results = [_carry_on(frame, name, value, "the loop", node.span) for name, value in carried.items()]
+        frame.emit(scf.YieldOp(*results), node.span)
+    frame.block.add_op(op)
+    for (name, value), result in zip(carried.items(), op.results, strict=True):
+        result.name_hint = name
+        frame.names[name] = replace(value, ssa=result)
+
+
+def _bounds(frame: Frame, node: tree.For) -> tuple[SSAValue, SSAValue, Callable[[SSAValue], Value]]:
+    """First and end index of a sequential loop, and what the loop variable is for each."""
+    call, target = node.iterable, node.targets[0]
+    if call.func == "blocks":
+        blocks = indexing.block_list(frame, call, evaluate)
+        end = indexing.count(frame, blocks, node.span)
+        return (
+            frame.integer(Constant(0), node.span),
+            end,
+            lambda index: indexing.pick(frame, blocks, index, target.id, target.span),
+        )
+    if call.func == "ring":
+        end = frame.value(DimOp(RANKS), node.span)
+        return (
+            frame.integer(Constant(0), node.span),
+            end,
+            lambda index: Integer(frame.value(RingPeerOp(index), target.span)),
+        )
+    values = [frame.arithmetic(evaluate(frame, arg), arg.span) for arg in call.args]
+    for value, arg in zip(values, call.args, strict=True):
+        if not is_scalar_integer(value):
+            raise PkcError(BadOperand(arg.span, "range", str(value), "an integer"))
+    bounds = [frame.integer(value, arg.span) for value, arg in zip(values, call.args, strict=True)]
+    first = frame.integer(Constant(0), node.span) if len(bounds) == 1 else bounds[0]
+    return first, bounds[-1], Integer
+
+
+def _carried(frame: Frame, assigned: Iterable[str], where: str, span: Span) -> dict[str, Integer | Boolean | Tile]:
+    """The variables that a loop or branch assigns and that exist before it, as run-time values."""
+    found: dict[str, Integer | Boolean | Tile] = {}
+    for name in assigned:
+        if name not in frame.names or name in frame.fixed:
+            continue
+        if name in frame.outer:
+            # The assignment itself is refused, at its place.
+            continue
+        found[name] = _run_time(frame, name, frame.names[name], where, span)
+    return found
+
+
+def _run_time(frame: Frame, name: str, value: Value, where: str, span: Span) -> Integer | Boolean | Tile:
+    """A value that a block argument or result can hold, for variable `name`."""
+    if isinstance(value, Block):
+        raise PkcError(NotCarried(span, name, str(value), where))
+    if isinstance(value, Integer | Boolean | Tile):
+        return value
+    value = frame.arithmetic(value, span)
+    kind = family(value)
+    if isinstance(value, Dimension) or kind == "integer":
+        return Integer(frame.integer(value, span))
+    if kind == "boolean":
+        return Boolean(frame.boolean(value, span))
+    return Tile(frame.tile(value, f32, (), span), f32, ())
+
+
+def _carry_on(frame: Frame, name: str, before: Integer | Boolean | Tile, where: str, span: Span) -> SSAValue:
+    """The value of a variable at the end of a loop or branch, checked to be of the type it began with."""
+    after = frame.names[name]
+    if isinstance(after, Broken):
+        raise PkcError()
+    if isinstance(after, Constant) and isinstance(before, Tile) and before.dtype in (f32, i32):
+        literal = family(after) == "integer" and before.dtype == f32
+        if family(after) == family(before) or literal:
+            return frame.tile(after, before.dtype, before.axes, span)
+    after = _run_time(frame, name, after, where, span)
+    same = isinstance(after, Tile) and isinstance(before, Tile) and after.axes == before.axes
+    same = same and isinstance(after, Tile) and isinstance(before, Tile) and after.dtype == before.dtype
+    if not same and (isinstance(after, Tile) or type(after) is not type(before)):
+        hint = _first_value_hint(before, after)
+        raise PkcError(VariableChangesType(span, name, where, f"first {before}", f"then {after}", hint))
+    return after.ssa
+
+
+def _first_value_hint(before: Value, after: Value) -> str:
+    """How a variable could begin so as to keep its type."""
+    if not isinstance(after, Tile):
+        return ""
+    if isinstance(before, Tile) and before.axes == after.axes:
+        narrow = before.dtype in NARROW and after.dtype == f32
+        return "arithmetic is in f32: begin with an f32 tile and `cast` at the end" if narrow else ""
+    axes = [axis.name if isinstance(axis, BlockAxis) else str(axis) for axis in after.axes]
+    return f"begin with a tile: `zeros({', '.join([dtype_name(after.dtype), *axes])})`"
+
+
+def _ssa(value: Integer | Boolean | Tile) -> SSAValue:
+    return value.ssa
+
+
+Run = Callable[[Frame, Iterable[tree.Stmt]], None]
+Assigned = Callable[[Iterable[tree.Stmt]], list[str]]
+
+
+def branch(frame: Frame, node: tree.If, run: Run, assigned: Assigned) -> None:
+    """`if`: a constant condition chooses now, a run-time one becomes `scf.if`."""
+    condition = evaluate(frame, node.condition)
+    if isinstance(condition, Constant):
+        run(frame, node.body if condition.value else node.orelse)
+        return
+    if not isinstance(condition, Boolean):
+        value = frame.arithmetic(condition, node.condition.span)
+        hint = "choose element by element with `where(condition, a, b)`" if isinstance(value, Tile) else ""
+        hint = f"write `{node.condition.span.text} != 0`" if is_scalar_integer(value) else hint
+        raise PkcError(BadCondition(node.condition.span, str(value), hint))
+    _run_time_branch(frame, node, condition, run, assigned)
+
+
+def _run_time_branch(frame: Frame, node: tree.If, condition: Boolean, run: Run, assigned: Assigned) -> None:
+    both = [name for name in assigned(node.body) if name in set(assigned(node.orelse))]
+    existing = _carried(frame, assigned((*node.body, *node.orelse)), "the branch", node.span)
+    fresh = [name for name in both if name not in frame.names]
+    kinds: dict[str, Integer | Boolean | Tile] = dict(existing)
+    for name, value in existing.items():
+        frame.names[name] = value
+    regions: list[Region] = []
+    for body in (node.body, node.orelse):
+        block = IRBlock()
+        with frame.into(block, "a branch"):
+            run(frame, body)
+            for name in fresh:
+                if name not in kinds:
+                    kinds[name] = _run_time(frame, name, frame.names.get(name, Broken()), "the branch", node.span)
+            results = [_carry_on(frame, name, kinds[name], "the branch", node.span) for name in kinds]
+            frame.emit(scf.YieldOp(*results), node.span)
+        regions.append(Region(block))
+    then, orelse = regions
+    op = scf.IfOp(condition.ssa, [value.ssa.type for value in kinds.values()], then, orelse)
+    frame.emit(op, node.span)
+    for (name, value), result in zip(kinds.items(), op.results, strict=True):
+        result.name_hint = name
+        frame.names[name] = replace(value, ssa=result)

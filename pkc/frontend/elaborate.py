@@ -1,0 +1,95 @@
+"""From the tree of a program to tile-level IR, with a location on every operation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Region
+
+from pkc.diagnostics import Label, PkcError
+from pkc.dialect.program import KernelOp
+from pkc.dialect.types import Layout, PGLType
+from pkc.frontend import schedule, statements, tree
+from pkc.frontend.check_errors import DuplicateName, UnknownConstant
+from pkc.frontend.expressions import check_call
+from pkc.frontend.frame import Frame
+from pkc.frontend.parameters import bind, constants_of, parameters_of
+
+
+def build_module(
+    program: tree.Program,
+    *,
+    kernel: str | None = None,
+    constants: Mapping[str, int | float | bool] | None = None,
+    options: Mapping[str, str] | None = None,
+) -> ModuleOp:
+    """The IR of one kernel of a program, or of all; raises `PkcError` with everything that is wrong.
+
+    `constants` gives values to `const` parameters, `options` overrides the schedule.
+    """
+    _check_kernels(program)
+    chosen = [k for k in program.kernels if kernel in (None, k.name)]
+    _check_constants(chosen, constants or {})
+    return ModuleOp([build_kernel(k, constants or {}, options or {}) for k in chosen])
+
+
+def build_kernel(
+    node: tree.Kernel, constants: Mapping[str, int | float | bool], options: Mapping[str, str]
+) -> KernelOp:
+    """The IR of one kernel."""
+    block = Block()
+    frame = Frame(block, {}, frozenset(), {})
+    constants_of(frame, node.params, constants)
+    frame.fixed |= dict.fromkeys(frame.names, "a constant")
+    parameters = parameters_of(frame, node.params)
+    for position, parameter in enumerate(parameters):
+        block.insert_arg(parameter.type, position).location = parameter.node.span.location()
+    frame.sharded = frozenset(_sharded(parameter.type) for parameter in parameters) - {""}
+    bind(frame, parameters, tuple(block.args))
+    body, entries = _schedule(frame, node)
+    entries |= schedule.from_options(options)
+    statements.run(frame, body)
+    if frame.findings:
+        raise PkcError(*frame.findings)
+    kernel = KernelOp(node.name, [parameter.attributes for parameter in parameters], Region(block))
+    kernel.location = node.span.location()
+    kernel.attributes["schedule"] = schedule.schedule_attr(entries)
+    return kernel
+
+
+def _sharded(parameter_type: object) -> str:
+    """The dimension that a parameter shards, or nothing."""
+    if not isinstance(parameter_type, PGLType) or parameter_type.layout is not Layout.Shard:
+        return ""
+    assert parameter_type.shard_dim is not None
+    return str(parameter_type.dimensions[parameter_type.shard_dim])
+
+
+def _schedule(frame: Frame, node: tree.Kernel):
+    """The body without its schedule, and the schedule: the text's, overridden by the decorator's."""
+    body = node.body
+    entries = {}
+    if body and isinstance(body[0], tree.Do) and body[0].call.func == "schedule":
+        check_call(frame, body[0].call)
+        entries = schedule.from_keywords(body[0].call.keywords)
+        body = body[1:]
+    return body, entries | schedule.from_keywords(node.schedule)
+
+
+def _check_kernels(program: tree.Program) -> None:
+    first: dict[str, tree.Kernel] = {}
+    for kernel in program.kernels:
+        if kernel.name in first:
+            also = (Label(first[kernel.name].span, "the first one"),)
+            raise PkcError(DuplicateName(kernel.span, kernel.name, "kernel", also=also))
+        first[kernel.name] = kernel
+
+
+def _check_constants(kernels: list[tree.Kernel], given: Mapping[str, int | float | bool]) -> None:
+    for kernel in kernels:
+        known = [param.name for param in kernel.params if param.annotation.base == "const"]
+        for name in given:
+            if name not in known:
+                text = f"its constants are {', '.join(known)}" if known else "it has no constants"
+                raise PkcError(UnknownConstant(kernel.span, kernel.name, name, text))

@@ -1,0 +1,445 @@
+"""What can be wrong with a source before it means anything: PK101 to PK149 for text and files,
+PK150 to PK179 for kernels that are written as Python functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pkc.diagnostics import Diagnostic
+
+# Words and lines
+
+
+@dataclass(frozen=True)
+class UnexpectedCharacter(Diagnostic):
+    """Raised for a character that begins no word of the language."""
+
+    code = "PK101"
+    title = "unexpected character {shown}"
+    label = "not part of the language"
+    help = "{hint}"
+    shown: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class TabIndentation(Diagnostic):
+    """Raised when a line is indented with a tab."""
+
+    code = "PK102"
+    title = "tab in the indentation"
+    label = "a tab"
+    help = "indent with spaces"
+
+
+@dataclass(frozen=True)
+class InconsistentDedent(Diagnostic):
+    """Raised when a line returns to an indentation that no open block has."""
+
+    code = "PK103"
+    title = "this indentation fits no open block"
+    label = "indented by {found}"
+    help = "open blocks are indented by {levels}"
+    found: int
+    levels: str
+
+
+@dataclass(frozen=True)
+class UnexpectedIndent(Diagnostic):
+    """Raised when a line is indented deeper than the one before, which opens no block."""
+
+    code = "PK104"
+    title = "unexpected indentation"
+    label = "indented deeper than its block"
+
+
+@dataclass(frozen=True)
+class MissingBlock(Diagnostic):
+    """Raised when nothing follows the `:` of a kernel, loop, condition or `with`."""
+
+    code = "PK105"
+    title = "expected an indented block after `:`"
+    label = "nothing follows this"
+
+
+@dataclass(frozen=True)
+class UnclosedBracket(Diagnostic):
+    """Raised when a `(` or `[` is still open where its statement should have ended."""
+
+    code = "PK106"
+    title = "`{bracket}` is never closed"
+    label = "opened here"
+    bracket: str
+
+
+@dataclass(frozen=True)
+class UnexpectedToken(Diagnostic):
+    """Raised when a word stands where the grammar has no place for it."""
+
+    code = "PK107"
+    title = "unexpected {found}"
+    label = "expected {expected}"
+    help = "{hint}"
+    found: str
+    expected: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class ReservedWord(Diagnostic):
+    """Raised for a keyword of Python that the language does not have."""
+
+    code = "PK108"
+    title = "`{word}` is not part of the language"
+    label = "a Python keyword"
+    help = "{hint}"
+    word: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class MalformedNumber(Diagnostic):
+    """Raised for a word that begins with a digit and is no number."""
+
+    code = "PK109"
+    title = "malformed number `{text}`"
+    label = "neither an integer nor a float"
+    text: str
+
+
+@dataclass(frozen=True)
+class NumberTooLarge(Diagnostic):
+    """Raised for an integer beyond 64 bits or a float beyond the largest double."""
+
+    code = "PK110"
+    title = "number too large"
+    label = "{limit}"
+    limit: str
+
+
+# Structure
+
+
+@dataclass(frozen=True)
+class NestedTooDeep(Diagnostic):
+    """Raised when expressions or statements nest beyond the limit of the language."""
+
+    code = "PK111"
+    title = "{what} nest more than {limit} deep"
+    label = "too deep here"
+    help = "{hint}"
+    what: str
+    limit: int
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class ChainedComparison(Diagnostic):
+    """Raised for `a < b < c`."""
+
+    code = "PK112"
+    title = "comparisons do not chain"
+    label = "a second comparison"
+    help = "write `a < b and b < c`"
+
+
+@dataclass(frozen=True)
+class NotAssignable(Diagnostic):
+    """Raised when what stands before `=` or `+=` is neither a name nor an indexed array."""
+
+    code = "PK113"
+    title = "cannot assign to this"
+    label = "neither a name nor an indexed array"
+
+
+@dataclass(frozen=True)
+class NotAStatement(Diagnostic):
+    """Raised for an expression alone on a line that is not a call."""
+
+    code = "PK114"
+    title = "this expression does nothing"
+    label = "its value is not used"
+    help = "assign it, or store it into an array"
+
+
+@dataclass(frozen=True)
+class NotALoopList(Diagnostic):
+    """Raised when a `for` runs over something that is not a call."""
+
+    code = "PK115"
+    title = "`for` cannot run over this"
+    label = "not a list of the language"
+    help = "loops run over `tasks(...)`, `blocks(...)`, `range(...)` or `ring()`"
+
+
+@dataclass(frozen=True)
+class NotARole(Diagnostic):
+    """Raised when what follows `with` is not a call."""
+
+    code = "PK116"
+    title = "`with` needs a role"
+    label = "not a role"
+    help = "write for example `with role(communicator, sms=16):`"
+
+
+@dataclass(frozen=True)
+class NotIndexable(Diagnostic):
+    """Raised when `[...]` follows an expression other than an array's name or `.at(r)`."""
+
+    code = "PK117"
+    title = "only an array can be indexed"
+    label = "not the name of an array"
+
+
+@dataclass(frozen=True)
+class UnknownAttribute(Diagnostic):
+    """Raised for an attribute other than `.T`, or other than `.at(r)` before an index."""
+
+    code = "PK118"
+    title = "there is no attribute `.{name}`"
+    label = "unknown attribute"
+    help = "expressions have `.T`, arrays `.at(r)[...]`"
+    name: str
+
+
+@dataclass(frozen=True)
+class PositionalAfterKeyword(Diagnostic):
+    """Raised for `f(a=1, b)`."""
+
+    code = "PK119"
+    title = "positional argument after a keyword argument"
+    label = "belongs before the keyword arguments"
+
+
+@dataclass(frozen=True)
+class RepeatedKeyword(Diagnostic):
+    """Raised for `f(a=1, a=2)`."""
+
+    code = "PK120"
+    title = "keyword argument `{name}` is given twice"
+    label = "given again"
+    name: str
+
+
+@dataclass(frozen=True)
+class NoKernel(Diagnostic):
+    """Raised when a file has no kernel in it."""
+
+    code = "PK121"
+    title = "no kernel in {file}"
+    help = "{hint}"
+    file: str
+    hint: str = "a kernel begins with `kernel name(parameters):`"
+
+
+# Files
+
+
+@dataclass(frozen=True)
+class FileNotFound(Diagnostic):
+    """Raised when a path leads nowhere."""
+
+    code = "PK131"
+    title = "there is no file {path}"
+    path: str
+
+
+@dataclass(frozen=True)
+class FileIsDirectory(Diagnostic):
+    """Raised when a path leads to a directory."""
+
+    code = "PK132"
+    title = "{path} is a directory"
+    path: str
+
+
+@dataclass(frozen=True)
+class FileUnreadable(Diagnostic):
+    """Raised when the system refuses to read a file, or it is not a regular file."""
+
+    code = "PK133"
+    title = "cannot read {path}: {reason}"
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class WrongExtension(Diagnostic):
+    """Raised when a file's name does not end as its kind requires."""
+
+    code = "PK134"
+    title = "{path} is not a `{wanted}` file"
+    help = "kernels are kept in `.pk` files, or in `.py` files with `@pkc.kernel`"
+    path: str
+    wanted: str
+
+
+@dataclass(frozen=True)
+class BinaryFile(Diagnostic):
+    """Raised when a file holds a NUL byte."""
+
+    code = "PK135"
+    title = "{path} is a binary file"
+    note = "byte {offset} is zero"
+    path: str
+    offset: int
+
+
+@dataclass(frozen=True)
+class NotUtf8(Diagnostic):
+    """Raised when a file's bytes are not UTF-8."""
+
+    code = "PK136"
+    title = "{path} is not UTF-8"
+    note = "byte {offset} (0x{byte:02x}), on line {line}, is not valid"
+    path: str
+    offset: int
+    byte: int
+    line: int
+
+
+@dataclass(frozen=True)
+class FileTooLarge(Diagnostic):
+    """Raised for a source of more than 1 MiB."""
+
+    code = "PK137"
+    title = "{path} is too large"
+    note = "a source has at most {limit} bytes"
+    path: str
+    limit: int
+
+
+# Kernels in Python
+
+
+@dataclass(frozen=True)
+class NoSource(Diagnostic):
+    """Raised when the source of a Python kernel cannot be found."""
+
+    code = "PK150"
+    title = "cannot read the source of `{name}`: {reason}"
+    label = "this kernel"
+    help = "write the kernel as a `def` in a file"
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class NotInLanguage(Diagnostic):
+    """Raised for a construct of Python that the language does not have."""
+
+    code = "PK151"
+    title = "{construct} is not part of the language"
+    label = "not allowed in a kernel"
+    help = "{hint}"
+    construct: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class CapturedObject(Diagnostic):
+    """Raised when a kernel uses a Python object that is no constant, dimension or language word."""
+
+    code = "PK152"
+    title = "`{name}` is a Python object of type `{type}`"
+    label = "cannot be used in a kernel"
+    help = "a kernel can capture integers, floats, booleans, dimensions and the names of pkc.language"
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class CapturedUnderOtherName(Diagnostic):
+    """Raised when a dimension or a word of pkc.language is bound to another name than its own."""
+
+    code = "PK153"
+    title = "`{name}` is another name for `{own}`"
+    label = "must be called `{own}`"
+    note = "a kernel is read, not run: its words and dimensions count by their names"
+    name: str
+    own: str
+
+
+@dataclass(frozen=True)
+class CapturedNaN(Diagnostic):
+    """Raised when a captured float is not a number."""
+
+    code = "PK154"
+    title = "the captured constant `{name}` is not a number"
+    label = "has the value nan"
+    name: str
+
+
+@dataclass(frozen=True)
+class MissingAnnotation(Diagnostic):
+    """Raised for a parameter without a type."""
+
+    code = "PK155"
+    title = "parameter `{name}` has no type"
+    label = "add one after `:`"
+    help = "for example `{name}: bf16[M, N]`, `{name}: f32` or `{name}: const`"
+    name: str
+
+
+@dataclass(frozen=True)
+class OutsideKernel(Diagnostic):
+    """Raised when a word of pkc.language is called by running Python code."""
+
+    code = "PK156"
+    title = "`{name}` has a meaning only inside a @pkc.kernel function"
+    label = "called here"
+    name: str
+
+
+@dataclass(frozen=True)
+class ImportFailed(Diagnostic):
+    """Raised when a Python file with kernels raises an exception as it is imported."""
+
+    code = "PK157"
+    title = "importing {path} failed: {error}"
+    label = "raised here"
+    path: str
+    error: str
+
+
+@dataclass(frozen=True)
+class InvalidDimension(Diagnostic):
+    """Raised when `dims(...)` is given something that is no name of a dimension."""
+
+    code = "PK158"
+    title = "`{text}` cannot name a dimension"
+    label = "given here"
+    help = 'write for example `M, N = dims("M N")`'
+    text: str
+
+
+@dataclass(frozen=True)
+class InvalidScheduleValue(Diagnostic):
+    """Raised when a keyword of the kernel decorator is no boolean, integer or word."""
+
+    code = "PK159"
+    title = "the schedule key `{name}` cannot be {value}"
+    label = "given here"
+    help = 'use a boolean, an integer, or a word such as "intra_sm"'
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class PythonSyntax(Diagnostic):
+    """Raised when a Python file with kernels is not valid Python."""
+
+    code = "PK160"
+    title = "not valid Python: {error}"
+    label = "here"
+    error: str
+
+
+@dataclass(frozen=True)
+class NotAFunction(Diagnostic):
+    """Raised when the kernel decorator stands on something that is not a Python function."""
+
+    code = "PK161"
+    title = "a kernel is a Python function, not an object of type `{type}`"
+    label = "decorated here"
+    type: str

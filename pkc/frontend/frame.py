@@ -1,0 +1,174 @@
+"""The state of building one kernel: where operations go, what names mean, what went wrong."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Block as IRBlock
+
+from pkc.diagnostics import Diagnostic, PkcError
+from pkc.dialect.program import DimOp
+from pkc.dialect.tile import BroadcastOp, CastOp, FullOp, SplatOp
+from pkc.dialect.types import NARROW, TileType, f32, i1, i32
+from pkc.frontend.check_errors import NotAValue
+from pkc.frontend.errors import NumberTooLarge
+from pkc.frontend.kinds import (
+    ArrayRef,
+    Axis,
+    Block,
+    BlockAxis,
+    Boolean,
+    Broken,
+    Constant,
+    Dimension,
+    Integer,
+    SignalRef,
+    Tile,
+    Value,
+    shape,
+)
+from pkc.location import Span
+
+OpT = TypeVar("OpT", bound=Operation)
+
+MAX_ERRORS = 20
+"""After so many findings in one kernel the rest is not looked at."""
+
+
+@dataclass
+class Frame:
+    """What building one kernel keeps track of.
+
+    `names` maps each name in scope to what it is; it is replaced, not changed, when a scope is left. `sharded` holds
+    the dimensions that some parameter shards. `outer` holds names that tasks or roles may read but not assign, with
+    the word for what forbids it.
+    """
+
+    block: IRBlock
+    names: dict[str, Value]
+    sharded: frozenset[str]
+    fixed: dict[str, str]
+    """Names that cannot be assigned, and what each is."""
+    outer: dict[str, str] = field(default_factory=dict[str, str])
+    expired: dict[str, str] = field(default_factory=dict[str, str])
+    """Names of scopes that have ended, and what to say of them."""
+    findings: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    at_top: bool = True
+    """Whether statements stand directly in the kernel."""
+    blocks: dict[BlockAxis, SSAValue] = field(default_factory=dict[BlockAxis, SSAValue])
+
+    # Findings
+
+    def record(self, error: PkcError) -> None:
+        self.findings += error.diagnostics
+        if len(self.findings) >= MAX_ERRORS:
+            raise PkcError(*self.findings)
+
+    def hint(self, name: str, known: Iterable[str]) -> str:
+        """`did you mean ...`, or nothing."""
+        close = difflib.get_close_matches(name, list(known), n=1)
+        return f"did you mean `{close[0]}`?" if close else ""
+
+    # Emission
+
+    def emit(self, op: OpT, span: Span) -> OpT:
+        """Append an operation to the current block, at the line of `span`."""
+        op.location = span.location()
+        self.block.add_op(op)
+        return op
+
+    def value(self, op: Operation, span: Span) -> SSAValue:
+        """Append an operation and take its one result."""
+        return self.emit(op, span).results[0]
+
+    @contextmanager
+    def into(self, block: IRBlock, scope: str) -> Generator[IRBlock]:
+        """Append to the block of a scope for a while; names that are new or changed there are dropped at the end."""
+        saved = self.block, dict(self.names), self.outer, self.at_top
+        self.block, self.at_top = block, False
+        try:
+            yield block
+        finally:
+            gone = [name for name in self.names if name not in saved[1]]
+            self.expired |= {
+                name: f"`{name}` belongs to {scope} that has ended; assign it before that to keep its value"
+                for name in gone
+            }
+            self.block, self.names, self.outer, self.at_top = saved
+
+    # Coercions
+
+    def arithmetic(self, value: Value, span: Span) -> Value:
+        """The value itself if it can take part in arithmetic."""
+        if isinstance(value, Broken):
+            raise PkcError()
+        if isinstance(value, Block):
+            hint = f"`positions({value.axis.name})` are its positions, `start({value.axis.name})` is its first one"
+            raise PkcError(NotAValue(span, str(value), hint))
+        if isinstance(value, ArrayRef | SignalRef):
+            raise PkcError(NotAValue(span, str(value), "index it with blocks to get a tile"))
+        return value
+
+    def block_of(self, axis: BlockAxis) -> SSAValue:
+        """The block that an axis comes from."""
+        return self.blocks[axis]
+
+    def integer(self, value: Value, span: Span) -> SSAValue:
+        """A scalar integer as a value of type `index`."""
+        if isinstance(value, Constant):
+            return self.value(arith.ConstantOp.from_int_and_width(int(value.value), IndexType()), span)
+        if isinstance(value, Dimension):
+            return self.value(DimOp(value.name), span)
+        assert isinstance(value, Integer)
+        return value.ssa
+
+    def boolean(self, value: Value, span: Span) -> SSAValue:
+        """A scalar truth value as an `i1`."""
+        if isinstance(value, Constant):
+            return self.value(arith.ConstantOp.from_int_and_width(int(value.value), 1), span)
+        assert isinstance(value, Boolean)
+        return value.ssa
+
+    def tile(self, value: Value, dtype: Attribute, axes: tuple[Axis, ...], span: Span) -> SSAValue:
+        """Any value as a tile of type `dtype` (f32, i32 or i1) with `axes`, among which its own are in order."""
+        result = TileType(shape(axes), dtype)
+        if isinstance(value, Constant):
+            if dtype == i32 and not -(2**31) <= value.value < 2**31:
+                raise PkcError(NumberTooLarge(span, f"an i32 is from {-(2**31)} to {2**31 - 1}"))
+            return self.value(FullOp(value.value, result), span)
+        if isinstance(value, Boolean):
+            return self.value(SplatOp(value.ssa, result), span)
+        if not isinstance(value, Tile):
+            return self.value(SplatOp(self.integer(value, span), result), span)
+        ssa = self.widened(value, span).ssa
+        if value.axes == axes:
+            return ssa
+        positions = [axes.index(axis) for axis in value.axes]
+        return self.value(BroadcastOp(ssa, positions, result), span)
+
+    def widened(self, value: Tile, span: Span) -> Tile:
+        """A tile as it enters arithmetic: narrow floats become f32."""
+        if value.dtype not in NARROW:
+            return value
+        return Tile(self.value(CastOp(value.ssa, f32), span), f32, value.axes)
+
+
+def guarded(frame: Frame, names: Iterable[str], build: Callable[[], None]) -> None:
+    """Run `build`; if it finds errors, keep them and leave `names` broken instead of undefined."""
+    try:
+        build()
+    except PkcError as error:
+        frame.record(error)
+        for name in names:
+            frame.names[name] = Broken()
+
+
+ARITHMETIC: dict[str, Attribute] = {"float": f32, "integer": i32, "boolean": i1}
+"""The element type in which each family of values is computed."""

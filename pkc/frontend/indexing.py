@@ -1,0 +1,292 @@
+"""Places in arrays and lists of blocks: `A[m, k]`, `C.at(r)[m, n]`, `blocks(M, 128, of=r)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.ir import SSAValue
+
+from pkc.diagnostics import PkcError
+from pkc.dialect.access import LoadOp, ReadOp
+from pkc.dialect.program import BlockCountOp, BlockOp, BlockPositionOp, whole
+from pkc.dialect.types import BlockType, Dim, Layout, PGLType, SignalType, i32
+from pkc.frontend import tree
+from pkc.frontend.check_errors import (
+    AtOnNonSymmetric,
+    BadBlocks,
+    BadIndex,
+    BadOperand,
+    BadRows,
+    BlockOfOtherDimension,
+    IndexCount,
+    NotAPlace,
+    NotAValue,
+    NotConstant,
+    UnknownName,
+    WholeRunTimeDimension,
+)
+from pkc.frontend.frame import Frame
+from pkc.frontend.kinds import (
+    ArrayRef,
+    Axis,
+    Block,
+    BlockAxis,
+    BlockList,
+    Broken,
+    Constant,
+    Dimension,
+    Integer,
+    Place,
+    SignalRef,
+    Tile,
+    Value,
+    is_scalar_integer,
+)
+from pkc.location import Span
+
+Evaluate = Callable[[Frame, tree.Expr], Value]
+"""How to evaluate an expression; given by `expressions.py`, which needs this module itself."""
+
+
+def place(frame: Frame, node: tree.Index, evaluate: Evaluate, *, rows: bool = False) -> Place:
+    """The place that `node` addresses in an array; with `rows`, the first index may be a row table (a scatter)."""
+    array = _base(frame, node)
+    if not isinstance(array, ArrayRef):
+        raise PkcError(NotAValue(node.span, str(array), "only `signal`, `signal_all`, `wait` and `barrier` use it"))
+    rank = _rank(frame, node, array, evaluate)
+    given = list(node.indices)
+    table = None
+    if rows and given and not isinstance(given[0], tree.FullSlice):
+        first = evaluate(frame, given[0])
+        if isinstance(first, Tile):
+            table, given = row_table(frame, first, array, node.indices[0].span, pairs=False), given[1:]
+    first_dim = 0 if table is None else 1
+    indices, axes = indices_of(frame, array, given, evaluate, node.span, first=first_dim)
+    if table is not None:
+        axes = (table.axes[0], *axes)
+    return Place(array, rank, indices, axes, table)
+
+
+def counter(
+    frame: Frame, node: tree.Expr, evaluate: Evaluate, name: str, usage: str
+) -> tuple[SignalRef, tuple[SSAValue, ...], SSAValue | None]:
+    """The counter that `node` addresses in a signal array: the array, the indices, the rank if one is given."""
+    if not isinstance(node, tree.Index):
+        raise PkcError(NotAPlace(node.span, name, "a place in a signal array", f"`{node.span.text}`", usage))
+    signal = _base(frame, node)
+    if not isinstance(signal, SignalRef):
+        raise PkcError(NotAPlace(node.span, name, "a place in a signal array", f"in {signal}", usage))
+    rank = _rank(frame, node, signal, evaluate)
+    _check_count(signal, signal.name, len(node.indices), signal.type.dimensions, node.span, declared="signal")
+    indices: list[SSAValue] = []
+    for index in node.indices:
+        value = None if isinstance(index, tree.FullSlice) else evaluate(frame, index)
+        if value is None or not is_scalar_integer(value):
+            got = "`:`" if value is None else str(value)
+            raise PkcError(BadIndex(index.span, signal.name, got, "a counter is picked by integers"))
+        indices.append(frame.integer(value, index.span))
+    return signal, tuple(indices), rank
+
+
+def load(frame: Frame, where: Place, span: Span) -> Value:
+    """The tile or scalar at a place."""
+    if not where.axes and where.array.type.element_type == i32:
+        return Integer(frame.value(ReadOp(where.array.ssa, where.indices, where.rank), span))
+    op = LoadOp(where.array.ssa, where.indices, where.rank)
+    return Tile(frame.value(op, span), where.array.type.element_type, where.axes)
+
+
+def row_table(frame: Frame, rows: Value, array: ArrayRef, span: Span, *, pairs: bool) -> Tile:
+    """Check a table of rows: one axis, or (p, 2) of rank and row for a symmetric array."""
+    axes = rows.axes if isinstance(rows, Tile) and rows.dtype == i32 else None
+    fits = axes is not None and ((len(axes) == 2 and axes[1] == 2) if pairs else len(axes) == 1)
+    if not fits:
+        expected = "an i32 tile of axes (p, 2), of rank and row" if pairs else "an i32 tile with one axis"
+        raise PkcError(BadRows(span, f"`{array.name}`", str(rows), expected))
+    assert isinstance(rows, Tile)
+    return rows
+
+
+def indices_of(
+    frame: Frame,
+    array: ArrayRef,
+    given: list[tree.Expr | tree.FullSlice],
+    evaluate: Evaluate,
+    span: Span,
+    *,
+    first: int = 0,
+) -> tuple[tuple[SSAValue, ...], tuple[Axis, ...]]:
+    """One IR index for each dimension from `first` on, and the axes that they leave."""
+    dims = array.type.dimensions[first:]
+    trailing = dims[len(given) :]
+    if len(given) > len(dims) or any(not isinstance(dim, int) for dim in trailing):
+        hint = "only trailing dimensions that are constants may be left out" if len(given) < len(dims) else ""
+        _check_count(
+            array, array.name, len(given) + first, array.type.dimensions, span, declared=array.declared, hint=hint
+        )
+    indices: list[SSAValue] = []
+    axes: list[Axis] = []
+    for position, dim in enumerate(dims):
+        node = given[position] if position < len(given) else None
+        index, axis = _index(frame, array, dim, node, evaluate, span)
+        indices.append(index)
+        axes += [] if axis is None else [axis]
+    return tuple(indices), tuple(axes)
+
+
+def block_list(frame: Frame, node: tree.Call, evaluate: Evaluate) -> BlockList:
+    """`blocks(dim, size, of=, start=, stop=)`; the call's shape has been checked."""
+    dim = dimension(frame, node.args[0], evaluate)
+    size = constant_integer(evaluate(frame, node.args[1]), "the size of a block", node.args[1].span)
+    if not 1 <= size <= 65536:
+        raise PkcError(BadBlocks(node.args[1].span, f"the size is {size}", "a block has between 1 and 65536 positions"))
+    options = {keyword.name: keyword.value for keyword in node.keywords}
+    bounds = {name: _bound(frame, value, evaluate) for name, value in options.items()}
+    explicit = "start" in bounds or "stop" in bounds
+    if explicit and "of" in bounds:
+        raise PkcError(BadBlocks(node.span, "`of` and `start` or `stop` exclude each other"))
+    sharded = isinstance(dim, str) and dim in frame.sharded
+    if explicit and sharded:
+        hint = f"the blocks of {dim} follow the shards; use `of=` to choose one"
+        raise PkcError(BadBlocks(node.span, f"{dim} is sharded, so its blocks take no bounds", hint))
+    return BlockList(dim, size, bounds.get("of"), bounds.get("start"), bounds.get("stop"), sharded)
+
+
+def dimension(frame: Frame, node: tree.Expr, evaluate: Evaluate) -> Dim:
+    """The dimension that a list runs over: a name or a constant."""
+    value = evaluate(frame, node)
+    if isinstance(value, Dimension):
+        return value.name
+    if isinstance(value, Constant):
+        return constant_integer(value, "a dimension", node.span)
+    if isinstance(value, Broken):
+        raise PkcError()
+    hint = (
+        f"name one of its dimensions: {', '.join(map(str, value.type.dimensions))}"
+        if isinstance(value, ArrayRef)
+        else ""
+    )
+    raise PkcError(BadOperand(node.span, "blocks", str(value), "a dimension of an array", hint))
+
+
+def count(frame: Frame, blocks: BlockList, span: Span) -> SSAValue:
+    """How many blocks a list has."""
+    op = BlockCountOp(
+        BlockType(blocks.dim, blocks.size),
+        part=blocks.part,
+        start=blocks.start,
+        stop=blocks.stop,
+        sharded=blocks.sharded,
+    )
+    return frame.value(op, span)
+
+
+def pick(frame: Frame, blocks: BlockList, index: SSAValue, name: str, span: Span) -> Value:
+    """Block number `index` of a list, as the value of loop variable `name`; a block of one position is an integer."""
+    op = BlockOp(
+        index,
+        BlockType(blocks.dim, blocks.size),
+        part=blocks.part,
+        start=blocks.start,
+        stop=blocks.stop,
+        sharded=blocks.sharded,
+    )
+    ssa = frame.value(op, span)
+    ssa.name_hint = name
+    if blocks.size == 1:
+        return Integer(frame.value(BlockPositionOp(ssa), span))
+    axis = BlockAxis(name, blocks.dim, blocks.size)
+    frame.blocks[axis] = ssa
+    return Block(ssa, axis)
+
+
+def constant_integer(value: Value, what: str, span: Span) -> int:
+    """The value of an integer constant."""
+    if isinstance(value, Broken):
+        raise PkcError()
+    if not isinstance(value, Constant):
+        raise PkcError(NotConstant(span, what, "known only at run time"))
+    if isinstance(value.value, bool) or not isinstance(value.value, int):
+        raise PkcError(NotConstant(span, what, str(value)))
+    return value.value
+
+
+def _base(frame: Frame, node: tree.Index) -> Value:
+    name = node.base.array if isinstance(node.base, tree.At) else node.base
+    value = frame.names.get(name.id)
+    if value is None:
+        hint = frame.expired.get(name.id) or frame.hint(name.id, frame.names)
+        raise PkcError(UnknownName(name.span, name.id, hint))
+    if isinstance(value, Broken):
+        raise PkcError()
+    if not isinstance(value, ArrayRef | SignalRef):
+        raise PkcError(NotAPlace(name.span, "[...]", "an array", str(value), "A[m, n]"))
+    return value
+
+
+def _rank(frame: Frame, node: tree.Index, array: ArrayRef | SignalRef, evaluate: Evaluate) -> SSAValue | None:
+    if not isinstance(node.base, tree.At):
+        return None
+    symmetric = isinstance(array.type, PGLType) and array.type.layout is Layout.Symmetric
+    if isinstance(array, ArrayRef) and not symmetric:
+        private = not isinstance(array.type, PGLType)
+        hint = (
+            "declare it `.symmetric()` to reach another rank's copy"
+            if private
+            else "index it with a block: pkc finds the owner"
+        )
+        raise PkcError(AtOnNonSymmetric(node.base.span, array.name, array.declared, hint))
+    value = evaluate(frame, node.base.rank)
+    if not is_scalar_integer(value):
+        raise PkcError(BadOperand(node.base.rank.span, ".at", str(value), "an integer, the number of a rank"))
+    return frame.integer(value, node.base.rank.span)
+
+
+def _index(
+    frame: Frame, array: ArrayRef, dim: Dim, node: tree.Expr | tree.FullSlice | None, evaluate: Evaluate, span: Span
+) -> tuple[SSAValue, Axis | None]:
+    if node is None or isinstance(node, tree.FullSlice):
+        if not isinstance(dim, int):
+            raise PkcError(WholeRunTimeDimension(node.span if node else span, array.name, dim))
+        zero = frame.integer(Constant(0), span)
+        return frame.value(BlockOp(zero, whole(dim)), span), dim
+    value = evaluate(frame, node)
+    if isinstance(value, Block):
+        if value.axis.dim != dim:
+            text = node.id if isinstance(node, tree.Name) else node.span.text
+            hint = f"loop over blocks({dim}, ...) for this index"
+            raise PkcError(
+                BlockOfOtherDimension(node.span, array.name, text, str(value.axis.dim), value.axis.size, str(dim), hint)
+            )
+        return value.ssa, value.axis
+    if is_scalar_integer(value):
+        return frame.integer(value, node.span), None
+    if isinstance(value, Broken):
+        raise PkcError()
+    hint = "`gather(X, rows, ...)` reads rows, `Y[rows, ...] += t` adds to them" if isinstance(value, Tile) else ""
+    raise PkcError(BadIndex(node.span, array.name, str(value), hint))
+
+
+def _bound(frame: Frame, node: tree.Expr, evaluate: Evaluate) -> SSAValue:
+    value = frame.arithmetic(evaluate(frame, node), node.span)
+    if not is_scalar_integer(value):
+        raise PkcError(BadOperand(node.span, "blocks", str(value), "an integer"))
+    return frame.integer(value, node.span)
+
+
+def _check_count(
+    array: ArrayRef | SignalRef,
+    name: str,
+    given: int,
+    dims: tuple[Dim, ...],
+    span: Span,
+    *,
+    declared: str,
+    hint: str = "",
+) -> None:
+    if given == len(dims):
+        return
+    text = f"{declared}[{', '.join(map(str, dims))}]" if isinstance(array.type, SignalType) else declared
+    many = "1 dimension" if len(dims) == 1 else f"{len(dims)} dimensions"
+    indices = "1 index is" if given == 1 else f"{given} indices are"
+    raise PkcError(IndexCount(span, name, many, indices, text, hint))

@@ -1,0 +1,180 @@
+"""What an expression can be, with the IR value that holds it where there is one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.ir import Attribute, SSAValue
+
+from pkc.dialect.access import Array
+from pkc.dialect.types import Dim, Layout, PGLType, SignalType, dtype_name, i1
+
+
+@dataclass(frozen=True, eq=False)
+class BlockAxis:
+    """The blocks that one loop variable runs over; axes are the same if they are the same object."""
+
+    name: str
+    dim: Dim
+    size: int
+
+
+Axis = BlockAxis | int
+"""A block, or a whole constant dimension by its size."""
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A value known to the compiler."""
+
+    value: int | float | bool
+
+    def __str__(self) -> str:
+        kind = family(self)
+        return f"an {kind}" if kind == "integer" else f"a {kind}"
+
+
+@dataclass(frozen=True)
+class Integer:
+    """A run-time integer, of IR type `index`."""
+
+    ssa: SSAValue
+
+    def __str__(self) -> str:
+        return "an integer"
+
+
+@dataclass(frozen=True)
+class Boolean:
+    """A run-time truth value, of IR type `i1`."""
+
+    ssa: SSAValue
+
+    def __str__(self) -> str:
+        return "a boolean"
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """A run-time dimension by name; an integer where a value is needed."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return "an integer"
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A tile; without axes, a scalar."""
+
+    ssa: SSAValue
+    dtype: Attribute
+    axes: tuple[Axis, ...]
+
+    def __str__(self) -> str:
+        name = dtype_name(self.dtype)
+        article = "an" if name[0] in "efi" else "a"
+        return f"{article} {name} tile {axes_text(self.axes)}" if self.axes else f"a scalar of {name}"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block that a loop variable holds."""
+
+    ssa: SSAValue
+    axis: BlockAxis
+
+    def __str__(self) -> str:
+        return f"a block of {self.axis.dim}"
+
+
+@dataclass(frozen=True)
+class ArrayRef:
+    """An array parameter."""
+
+    ssa: SSAValue
+    name: str
+    type: Array
+
+    def __str__(self) -> str:
+        return f"the array `{self.name}`"
+
+    @property
+    def declared(self) -> str:
+        """The declaration, as the user wrote it."""
+        text = f"{dtype_name(self.type.element_type)}[{', '.join(map(str, self.type.dimensions))}]"
+        if not isinstance(self.type, PGLType):
+            return text
+        if self.type.layout is Layout.Shard:
+            return f"{text}.shard({self.type.shard_dim})"
+        return f"{text}.{self.type.layout.value}()"
+
+
+@dataclass(frozen=True)
+class SignalRef:
+    """A signal parameter."""
+
+    ssa: SSAValue
+    name: str
+    type: SignalType
+
+    def __str__(self) -> str:
+        return f"the signal array `{self.name}`"
+
+
+@dataclass(frozen=True)
+class Broken:
+    """What is left of an expression with an error; silences what would only follow from it."""
+
+
+@dataclass(frozen=True)
+class BlockList:
+    """`blocks(...)`: what a loop runs over."""
+
+    dim: Dim
+    size: int
+    part: SSAValue | None
+    start: SSAValue | None
+    stop: SSAValue | None
+    sharded: bool
+
+
+@dataclass(frozen=True)
+class Place:
+    """An element or tile of an array, addressed but not yet read or written."""
+
+    array: ArrayRef
+    rank: SSAValue | None
+    indices: tuple[SSAValue, ...]
+    axes: tuple[Axis, ...]
+    rows: Tile | None = field(default=None)
+
+
+Value = Constant | Integer | Boolean | Dimension | Tile | Block | ArrayRef | SignalRef | Broken
+
+
+def axis_text(axis: Axis) -> str:
+    return f"{axis.name}:{axis.size}" if isinstance(axis, BlockAxis) else str(axis)
+
+
+def axes_text(axes: tuple[Axis, ...]) -> str:
+    return f"({', '.join(map(axis_text, axes))})"
+
+
+def shape(axes: tuple[Axis, ...]) -> tuple[int, ...]:
+    return tuple(axis.size if isinstance(axis, BlockAxis) else axis for axis in axes)
+
+
+def family(value: Value) -> str:
+    """`float`, `integer` or `boolean`: what arithmetic a value takes part in."""
+    if isinstance(value, Constant):
+        return "boolean" if isinstance(value.value, bool) else "integer" if isinstance(value.value, int) else "float"
+    if isinstance(value, Tile):
+        return "boolean" if value.dtype == i1 else "integer" if dtype_name(value.dtype) == "i32" else "float"
+    return "boolean" if isinstance(value, Boolean) else "integer"
+
+
+def is_scalar_integer(value: Value) -> bool:
+    """An integer that is not (only) a tile: for indices, counts, loop bounds."""
+    return isinstance(value, Integer | Dimension) or (isinstance(value, Constant) and family(value) == "integer")

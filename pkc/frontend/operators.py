@@ -1,0 +1,299 @@
+"""Operators and element-wise functions: which operands go together, and the operations they become."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from xdsl.dialects import arith
+from xdsl.ir import Operation, SSAValue
+
+from pkc.diagnostics import PkcError
+from pkc.dialect import tile as ops
+from pkc.dialect.attributes import Predicate
+from pkc.dialect.types import EIGHT_BIT, NARROW, dtype_name, f32, i1, i32
+from pkc.frontend.check_errors import (
+    AmbiguousAxes,
+    AxesDiffer,
+    BadOperand,
+    BadProduct,
+    ConstantArithmetic,
+    InnerAxesDiffer,
+    TypesDiffer,
+)
+from pkc.frontend.frame import ARITHMETIC, Frame
+from pkc.frontend.kinds import (
+    Axis,
+    BlockAxis,
+    Boolean,
+    Constant,
+    Integer,
+    Tile,
+    Value,
+    axes_text,
+    axis_text,
+    family,
+    is_scalar_integer,
+)
+from pkc.location import Span
+
+_TILE_BINARY: dict[str, type[ops.Binary]] = {
+    "+": ops.AddOp, "-": ops.SubOp, "*": ops.MulOp, "/": ops.DivOp, "//": ops.FloorDivOp, "%": ops.ModOp,
+    "max": ops.MaxOp, "min": ops.MinOp, "and": ops.AndOp, "or": ops.OrOp,
+}  # fmt: skip
+
+_TILE_UNARY: dict[str, type[ops.Unary]] = {
+    "-": ops.NegOp, "abs": ops.AbsOp, "exp": ops.ExpOp, "exp2": ops.Exp2Op, "log2": ops.Log2Op, "sqrt": ops.SqrtOp,
+    "not": ops.NotOp,
+}  # fmt: skip
+
+_INTEGER: dict[str, type[Operation]] = {
+    "+": arith.AddiOp, "-": arith.SubiOp, "*": arith.MuliOp, "//": arith.FloorDivSIOp, "max": arith.MaxSIOp,
+    "min": arith.MinSIOp,
+}  # fmt: skip
+
+_PREDICATES = {
+    "==": Predicate.Eq, "!=": Predicate.Ne, "<": Predicate.Lt, "<=": Predicate.Le, ">": Predicate.Gt,
+    ">=": Predicate.Ge,
+}  # fmt: skip
+
+_CMPI = {"==": "eq", "!=": "ne", "<": "slt", "<=": "sle", ">": "sgt", ">=": "sge"}
+
+_FOLD: dict[str, Callable[[float, float], float | bool]] = {
+    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": lambda a, b: a / b,
+    "//": lambda a, b: a // b, "%": lambda a, b: a % b, "max": max, "min": min,
+    "==": lambda a, b: a == b, "!=": lambda a, b: a != b, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b, ">=": lambda a, b: a >= b, "and": lambda a, b: bool(a and b),
+    "or": lambda a, b: bool(a or b),
+}  # fmt: skip
+
+_FOLD_UNARY: dict[str, Callable[[float], float | bool]] = {
+    "-": lambda a: -a, "not": lambda a: not a, "abs": abs, "exp": math.exp, "exp2": lambda a: 2.0**a,
+    "log2": math.log2, "sqrt": math.sqrt,
+}  # fmt: skip
+
+_FLOAT_ONLY = frozenset(("exp", "exp2", "log2", "sqrt", "/"))
+_INTEGER_ONLY = frozenset(("//", "%"))
+_LOGIC = frozenset(("and", "or", "not"))
+
+FROM_BOOLEAN = "choose numbers with `where(condition, 1.0, 0.0)`"
+"""The hint for a boolean where a number is needed."""
+
+
+def unary(frame: Frame, op: str, operand: Value, span: Span) -> Value:
+    """`-x`, `not x`, `exp(x)` and the like."""
+    operand = frame.arithmetic(operand, span)
+    kind = family(operand)
+    if (kind == "boolean") != (op in _LOGIC):
+        raise PkcError(BadOperand(span, op, str(operand), "a boolean" if op in _LOGIC else "a number"))
+    if isinstance(operand, Constant):
+        return _fold(lambda: _FOLD_UNARY[op](operand.value), span)
+    if op in _FLOAT_ONLY and kind != "float":
+        raise PkcError(BadOperand(span, op, str(operand), "floats", "convert it: `cast(x, f32)`"))
+    if isinstance(operand, Tile):
+        tile = frame.tile(operand, ARITHMETIC[kind], operand.axes, span)
+        return Tile(frame.value(_TILE_UNARY[op](tile), span), ARITHMETIC[kind], operand.axes)
+    if isinstance(operand, Boolean):
+        true = frame.boolean(Constant(True), span)
+        return Boolean(frame.value(arith.XOrIOp(operand.ssa, true), span))
+    negative = Integer(_integer_op(frame, "-", Constant(0), operand, span))
+    return negative if op == "-" else Integer(_integer_op(frame, "max", operand, negative, span))
+
+
+def binary(frame: Frame, op: str, left: Value, right: Value, span: Span) -> Value:
+    """Arithmetic, `max`, `min`, comparisons and logic, with axes aligned by the blocks they come from."""
+    left, right = frame.arithmetic(left, span), frame.arithmetic(right, span)
+    kind = common_family(op, left, right, span)
+    if op in _LOGIC and kind != "boolean":
+        raise PkcError(BadOperand(span, op, str(left), "booleans"))
+    if kind == "boolean" and op not in _LOGIC and op not in ("==", "!="):
+        raise PkcError(BadOperand(span, op, str(left), "numbers"))
+    if isinstance(left, Constant) and isinstance(right, Constant):
+        return _fold(lambda: _FOLD[op](left.value, right.value), span)
+    if op in _FLOAT_ONLY and kind != "float":
+        raise PkcError(BadOperand(span, op, str(left), "floats", "`//` divides integers"))
+    if op in _INTEGER_ONLY and kind != "integer":
+        hint = "`/` divides floats" if op == "//" else ""
+        raise PkcError(BadOperand(span, op, str(left), "integers", hint))
+    if is_scalar_integer(left) and is_scalar_integer(right):
+        return _integer_binary(frame, op, left, right, span)
+    if not isinstance(left, Tile) and not isinstance(right, Tile):
+        return _boolean_binary(frame, op, left, right, span)
+    axes = merge_axes(op, axes_of(left), axes_of(right), span)
+    dtype = ARITHMETIC[kind]
+    lhs, rhs = frame.tile(left, dtype, axes, span), frame.tile(right, dtype, axes, span)
+    if op in _PREDICATES:
+        return Tile(frame.value(ops.CompareOp(_PREDICATES[op], lhs, rhs), span), i1, axes)
+    return Tile(frame.value(_TILE_BINARY[op](lhs, rhs), span), dtype, axes)
+
+
+def select(frame: Frame, condition: Value, left: Value, right: Value, span: Span) -> Value:
+    """`where(condition, left, right)`"""
+    condition = frame.arithmetic(condition, span)
+    left, right = frame.arithmetic(left, span), frame.arithmetic(right, span)
+    if family(condition) != "boolean":
+        raise PkcError(BadOperand(span, "where", str(condition), "a boolean as the condition"))
+    kind = common_family("where", left, right, span)
+    if is_scalar_integer(left) and is_scalar_integer(right) and not isinstance(condition, Tile):
+        choice = frame.boolean(condition, span)
+        lhs, rhs = frame.integer(left, span), frame.integer(right, span)
+        return Integer(frame.value(arith.SelectOp(choice, lhs, rhs), span))
+    axes = merge_axes("where", merge_axes("where", axes_of(condition), axes_of(left), span), axes_of(right), span)
+    dtype = ARITHMETIC[kind]
+    if isinstance(condition, Constant):
+        chosen = left if condition.value else right
+        return Tile(frame.tile(chosen, dtype, axes, span), dtype, axes)
+    choice = frame.tile(condition, i1, axes, span)
+    lhs, rhs = frame.tile(left, dtype, axes, span), frame.tile(right, dtype, axes, span)
+    return Tile(frame.value(ops.SelectOp(choice, lhs, rhs), span), dtype, axes)
+
+
+def product(frame: Frame, left: Value, right: Value, span: Span) -> Tile:
+    """`left @ right`"""
+    for value in (left, right):
+        if not isinstance(value, Tile):
+            what = "each operand is a tile with two axes"
+            raise PkcError(BadProduct(span, str(left), str(right), what, "index the array with blocks to get a tile"))
+    assert isinstance(left, Tile) and isinstance(right, Tile)
+    if len(left.axes) != 2 or len(right.axes) != 2:
+        raise PkcError(BadProduct(span, str(left), str(right), "each operand has two axes"))
+    _check_product_types(left, right, span)
+    inner, other = left.axes[1], right.axes[0]
+    if inner != other:
+        hint = "transpose the right operand: `.T`" if inner == right.axes[1] else _same_dimension(inner, other)
+        texts = (axis_text(inner), axis_text(other), axes_text(left.axes), axes_text(right.axes))
+        raise PkcError(InnerAxesDiffer(span, *texts, hint))
+    axes = (left.axes[0], right.axes[1])
+    a, b = clipped(frame, left, 1, 0, span), clipped(frame, right, 0, 0, span)
+    zero = frame.tile(Constant(0.0), f32, axes, span)
+    return Tile(frame.value(ops.MmaOp(a, b, zero), span), f32, axes)
+
+
+def row_reduction(frame: Frame, name: str, operand: Value, span: Span) -> Tile:
+    """`rowmax(x)`, `rowsum(x)`: over the positions that the last axis really has."""
+    if not isinstance(operand, Tile) or not operand.axes or operand.dtype == i1:
+        raise PkcError(BadOperand(span, name, str(operand), "a tile of numbers with at least one axis"))
+    operand = frame.widened(operand, span)
+    lowest = -math.inf if operand.dtype == f32 else -(2**31)
+    source = clipped(frame, operand, len(operand.axes) - 1, lowest if name == "rowmax" else 0, span)
+    op = ops.RowMaxOp(source) if name == "rowmax" else ops.RowSumOp(source)
+    return Tile(frame.value(op, span), operand.dtype, operand.axes[:-1])
+
+
+def transpose(frame: Frame, operand: Value, span: Span) -> Tile:
+    """`operand.T`"""
+    if not isinstance(operand, Tile) or len(operand.axes) != 2:
+        raise PkcError(BadOperand(span, ".T", str(operand), "a tile with two axes"))
+    return Tile(frame.value(ops.TransposeOp(operand.ssa), span), operand.dtype, operand.axes[::-1])
+
+
+def cast(frame: Frame, operand: Value, dtype: object, span: Span) -> Value:
+    """`cast(operand, dtype)`"""
+    operand = frame.arithmetic(operand, span)
+    assert isinstance(dtype, type(f32) | type(i32)) or dtype in NARROW
+    if family(operand) == "boolean":
+        raise PkcError(BadOperand(span, "cast", str(operand), "numbers", FROM_BOOLEAN))
+    if not isinstance(operand, Tile):
+        kind = family(operand)
+        operand = Tile(frame.tile(operand, ARITHMETIC[kind], (), span), ARITHMETIC[kind], ())
+    return Tile(frame.value(ops.CastOp(operand.ssa, dtype), span), dtype, operand.axes)  # pyright: ignore[reportArgumentType]
+
+
+def clipped(frame: Frame, tile: Tile, axis: int, fill: float, span: Span) -> SSAValue:
+    """The tile with `fill` past the edge of the block that an axis comes from."""
+    along = tile.axes[axis]
+    if not isinstance(along, BlockAxis):
+        return tile.ssa
+    return frame.value(ops.ClipOp(tile.ssa, frame.block_of(along), axis, fill), span)
+
+
+def axes_of(value: Value) -> tuple[Axis, ...]:
+    return value.axes if isinstance(value, Tile) else ()
+
+
+def merge_axes(op: str, left: tuple[Axis, ...], right: tuple[Axis, ...], span: Span) -> tuple[Axis, ...]:
+    """The axes of an element-wise result."""
+    if left == right:
+        return left
+    wide, narrow = (left, right) if len(left) >= len(right) else (right, left)
+    shared = [axis for axis in narrow if axis in wide]
+    if not shared:
+        return left + right
+    for axis in shared:
+        if wide.count(axis) > 1:
+            raise PkcError(AmbiguousAxes(span, axes_text(wide), axis_text(axis)))
+    if len(shared) == len(narrow) and [axis for axis in wide if axis in narrow] == list(narrow):
+        return wide
+    hint = "one of them is the transpose of the other: `.T`" if set(left) == set(right) else ""
+    raise PkcError(AxesDiffer(span, op, axes_text(left), axes_text(right), hint))
+
+
+def common_family(op: str, left: Value, right: Value, span: Span) -> str:
+    """`float`, `integer` or `boolean` for both; an integer literal goes with floats."""
+    kinds = {family(left), family(right)}
+    if len(kinds) == 1:
+        return kinds.pop()
+    if kinds == {"float", "integer"} and any(isinstance(v, Constant) and family(v) == "integer" for v in (left, right)):
+        return "float"
+    if "boolean" in kinds:
+        raise PkcError(TypesDiffer(span, op, str(left), str(right), FROM_BOOLEAN))
+    raise PkcError(TypesDiffer(span, op, str(left), str(right)))
+
+
+def _same_dimension(left: Axis, right: Axis) -> str:
+    """A hint if two axes differ only in the loop they come from."""
+    if (
+        isinstance(left, BlockAxis)
+        and isinstance(right, BlockAxis)
+        and (left.dim, left.size) == (right.dim, right.size)
+    ):
+        return f"use one loop variable for both: `{left.name}` or `{right.name}`"
+    return ""
+
+
+def _check_product_types(left: Tile, right: Tile, span: Span) -> None:
+    for value in (left, right):
+        if value.dtype not in NARROW:
+            problem = f"operands are bf16, f16, e4m3 or e5m2, not {dtype_name(value.dtype)}"
+            raise PkcError(BadProduct(span, str(left), str(right), problem, "round it first: `cast(x, bf16)`"))
+    eight_bit = left.dtype in EIGHT_BIT and right.dtype in EIGHT_BIT
+    if left.dtype != right.dtype and not eight_bit:
+        raise PkcError(BadProduct(span, str(left), str(right), "operands are of one type"))
+
+
+def _fold(compute: Callable[[], float | bool], span: Span) -> Constant:
+    try:
+        result = compute()
+    except ZeroDivisionError:
+        raise PkcError(ConstantArithmetic(span, "division by zero")) from None
+    except OverflowError:
+        raise PkcError(ConstantArithmetic(span, "out of range")) from None
+    except ValueError:
+        raise PkcError(ConstantArithmetic(span, "not defined for this operand")) from None
+    if isinstance(result, int) and not -(2**63) <= result < 2**63:
+        raise PkcError(ConstantArithmetic(span, "more than 64 bits"))
+    return Constant(result)
+
+
+def _integer_op(frame: Frame, op: str, left: Value, right: Value, span: Span) -> SSAValue:
+    return frame.value(_INTEGER[op](frame.integer(left, span), frame.integer(right, span)), span)  # pyright: ignore[reportCallIssue]
+
+
+def _integer_binary(frame: Frame, op: str, left: Value, right: Value, span: Span) -> Value:
+    if op in _CMPI:
+        return Boolean(
+            frame.value(arith.CmpiOp(frame.integer(left, span), frame.integer(right, span), _CMPI[op]), span)
+        )
+    if op in _INTEGER_ONLY and isinstance(right, Constant) and right.value == 0:
+        raise PkcError(ConstantArithmetic(span, "division by zero"))
+    if op != "%":
+        return Integer(_integer_op(frame, op, left, right, span))
+    quotient = Integer(_integer_op(frame, "//", left, right, span))
+    return Integer(_integer_op(frame, "-", left, Integer(_integer_op(frame, "*", quotient, right, span)), span))
+
+
+def _boolean_binary(frame: Frame, op: str, left: Value, right: Value, span: Span) -> Boolean:
+    lhs, rhs = frame.boolean(left, span), frame.boolean(right, span)
+    if op in _CMPI:
+        return Boolean(frame.value(arith.CmpiOp(lhs, rhs, _CMPI[op]), span))
+    return Boolean(frame.value(arith.AndIOp(lhs, rhs) if op == "and" else arith.OrIOp(lhs, rhs), span))

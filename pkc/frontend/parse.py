@@ -1,0 +1,366 @@
+"""Reads `.pk` files: bytes to text, text to the tree."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Generic, TypeVar, cast
+
+import lark
+from lark import Lark, Token, Transformer, UnexpectedCharacters
+from lark import UnexpectedToken as LarkUnexpectedToken
+
+from pkc.diagnostics import PkcError
+from pkc.frontend import construct, errors, tree
+from pkc.frontend.layout import Layout
+from pkc.frontend.unexpected import unexpected_character, unexpected_token
+from pkc.location import NOWHERE, Source, Span
+
+MAX_BYTES = 1 << 20
+
+_LOCK = threading.Lock()
+_CONSTANTS: dict[str, float | bool] = {"True": True, "False": False, "inf": float("inf")}
+
+
+def parse_file(path: str | Path) -> tree.Program:
+    """The kernels of a `.pk` file."""
+    return parse_text(read_source(path, ".pk"))
+
+
+def read_source(path: str | Path, extension: str = "") -> Source:
+    """The text of a file; its name must end in `extension`."""
+    shown = os.fspath(path)
+    data = _read_bytes(Path(path), shown, extension)
+    if len(data) > MAX_BYTES:
+        raise PkcError(errors.FileTooLarge(NOWHERE, shown, MAX_BYTES))
+    zero = data.find(b"\0")
+    if zero >= 0:
+        raise PkcError(errors.BinaryFile(NOWHERE, shown, zero))
+    try:
+        return Source(shown, data.decode("utf-8-sig")).remember()
+    except UnicodeDecodeError as error:
+        # The decoder does not count a byte order mark.
+        offset = error.start + (len(data) - len(error.object))
+        line = data.count(b"\n", 0, offset) + 1
+        raise PkcError(errors.NotUtf8(NOWHERE, shown, offset, data[offset], line)) from None
+
+
+def _read_bytes(path: Path, shown: str, extension: str) -> bytes:
+    """At most one byte more than a source may have."""
+    try:
+        if path.is_dir():
+            raise PkcError(errors.FileIsDirectory(NOWHERE, shown))
+        if not path.exists():
+            raise PkcError(errors.FileNotFound(NOWHERE, shown))
+        if extension and path.suffix != extension:
+            raise PkcError(errors.WrongExtension(NOWHERE, shown, extension))
+        if not path.is_file():
+            raise PkcError(errors.FileUnreadable(NOWHERE, shown, "not a regular file"))
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise PkcError(errors.FileUnreadable(NOWHERE, shown, error.strerror or str(error))) from None
+    except ValueError as error:
+        raise PkcError(errors.FileUnreadable(NOWHERE, repr(shown), str(error))) from None
+
+
+def parse_text(source: Source) -> tree.Program:
+    """The kernels of a text, at least one."""
+    text = source.text
+    if len(text) > MAX_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
+        raise PkcError(errors.FileTooLarge(Span(source, 0, 0), source.name, MAX_BYTES))
+    # The layout and the builder hold the source that is being read.
+    with _LOCK:
+        reader = _reader()
+        reader.layout.source = reader.builder.source = source
+        try:
+            program = cast("tree.Program", cast(Any, reader.parser).parse(text))
+        except UnexpectedCharacters as error:
+            raise PkcError(unexpected_character(source, cast(int, error.pos_in_stream))) from None
+        except LarkUnexpectedToken as error:
+            raise PkcError(unexpected_token(error, reader.layout)) from None
+    if not program.kernels:
+        raise PkcError(errors.NoKernel(Span(source, 0, 0) if text else NOWHERE, source.name))
+    return program
+
+
+Piece = TypeVar("Piece", covariant=True)
+
+
+@dataclass(slots=True)
+class _Part(Generic[Piece]):
+    """A node with the extent of its text, parentheses included, and how deep expressions nest in it."""
+
+    node: Piece
+    start: int
+    end: int
+    depth: int
+
+
+@dataclass(slots=True)
+class _Suite:
+    """Statements and how deep they nest."""
+
+    body: tuple[tree.Stmt, ...]
+    depth: int
+
+
+_Expression = _Part[tree.Expr]
+
+
+Class = TypeVar("Class", bound=type)
+
+
+def _inline(cls: Class) -> Class:
+    """Callbacks take the children of a rule as arguments."""
+    return cast(Any, lark).v_args(inline=True)(cls)
+
+
+@_inline
+class _Builder(Transformer[Token, Any]):
+    """Called by the parser for each rule, so that no pass over a finished parse tree can recurse."""
+
+    source: Source
+
+    # Spans and extents
+
+    def _token_span(self, token: Token) -> Span:
+        start = token.start_pos or 0
+        return Span(self.source, start, start + len(token))
+
+    def _header(self, keyword: Token, colon: Token) -> Span:
+        return Span(self.source, keyword.start_pos or 0, (colon.start_pos or 0) + 1)
+
+    def _extent(self, first: Token | _Part[Any], last: Token | _Part[Any]) -> Span:
+        start = first.start_pos or 0 if isinstance(first, Token) else first.start
+        end = (last.start_pos or 0) + len(last) if isinstance(last, Token) else last.end
+        return Span(self.source, start, end)
+
+    def _part(self, node: tree.Expr, *inner: _Part[Any]) -> _Expression:
+        """A part that is one deeper than the deepest of its inner ones."""
+        depth = 1 + max((part.depth for part in inner), default=0)
+        construct.check_expression_depth(node.span, depth)
+        return _Part(node, node.span.start, node.span.end, depth)
+
+    # Files and kernels
+
+    def start(self, *kernels: tree.Kernel) -> tree.Program:
+        return tree.Program(Span(self.source, 0, len(self.source.text)), kernels)
+
+    def kernel(
+        self,
+        _keyword: Token,
+        name: Token,
+        _open: Token,
+        params: tuple[tree.Param, ...] | None,
+        _close: Token,
+        _colon: Token,
+        suite: _Suite,
+    ) -> tree.Kernel:
+        return tree.Kernel(self._token_span(name), str(name), params or (), suite.body)
+
+    def params(self, *children: tree.Param | Token) -> tuple[tree.Param, ...]:
+        return _nodes(children)
+
+    def param(
+        self,
+        name: Token,
+        _colon: Token,
+        annotation: tree.Annotation,
+        _equal: Token | None = None,
+        default: _Expression | None = None,
+    ) -> tree.Param:
+        return tree.Param(self._token_span(name), str(name), annotation, default.node if default else None)
+
+    def annotation(self, base: Token, dims: _Part[Any] | None, *modifiers: _Part[tree.Modifier]) -> tree.Annotation:
+        span = self._extent(base, modifiers[-1] if modifiers else dims or base)
+        return tree.Annotation(span, str(base), dims and dims.node, tuple(part.node for part in modifiers))
+
+    def dims(self, *children: _Expression | Token) -> _Part[tuple[tree.Expr, ...]]:
+        span = self._extent(children[0], children[-1])
+        return _Part(self.exprs(*children), span.start, span.end, 0)
+
+    def modifier(
+        self, _dot: Token, name: Token, _open: Token, args: tuple[tree.Expr, ...] | None, close: Token
+    ) -> _Part[tree.Modifier]:
+        span = self._extent(name, close)
+        return _Part(tree.Modifier(span, str(name), args or ()), span.start, span.end, 0)
+
+    def exprs(self, *children: _Expression | Token) -> tuple[tree.Expr, ...]:
+        return tuple(part.node for part in _nodes(children))
+
+    # Statements
+
+    def block(self, *children: _Suite | tree.Stmt | Token) -> _Suite:
+        suites = cast("list[_Suite]", [child for child in children if not isinstance(child, Token)])
+        body = tuple(statement for suite in suites for statement in suite.body)
+        return _Suite(body, max(suite.depth for suite in suites))
+
+    def suite(self, line: _Suite) -> _Suite:
+        return line
+
+    def simple_line(self, *children: tree.Stmt | Token) -> _Suite:
+        return _Suite(_nodes(children), 1)
+
+    def assign(self, target: _Expression, _equal: Token, value: _Expression) -> tree.Assign:
+        return tree.Assign(self._extent(target, value), construct.target(target.node), value.node)
+
+    def augment(self, target: _Expression, op: Token, value: _Expression) -> tree.AugAssign:
+        return tree.AugAssign(self._extent(target, value), construct.target(target.node), op[:-1], value.node)
+
+    def do(self, expression: _Expression) -> tree.Do:
+        return construct.do(self._extent(expression, expression), expression.node)
+
+    def targets(self, *children: Token) -> tuple[tree.Name, ...]:
+        return tuple(tree.Name(self._token_span(name), str(name)) for name in children if name.type == "NAME")
+
+    def for_loop(
+        self,
+        keyword: Token,
+        targets: tuple[tree.Name, ...],
+        _in: Token,
+        iterable: _Expression,
+        colon: Token,
+        suite: _Suite,
+    ) -> _Suite:
+        span = self._header(keyword, colon)
+        return self._compound(tree.For(span, targets, construct.loop_list(iterable.node), suite.body), suite)
+
+    def with_block(self, keyword: Token, context: _Expression, colon: Token, suite: _Suite) -> _Suite:
+        span = self._header(keyword, colon)
+        return self._compound(tree.With(span, construct.context(context.node), suite.body), suite)
+
+    def if_block(self, keyword: Token, condition: _Expression, colon: Token, suite: _Suite, *rest: Any) -> _Suite:
+        branches: list[_Branch] = [branch for branch in rest if isinstance(branch, _Branch)]
+        orelse = next((part for part in rest if isinstance(part, _Suite)), _Suite((), 0))
+        for branch in reversed((_Branch(self._header(keyword, colon), condition, suite), *branches)):
+            node = tree.If(branch.span, branch.condition.node, branch.suite.body, orelse.body)
+            orelse = self._compound(node, branch.suite, orelse)
+        return orelse
+
+    def elif_branch(self, keyword: Token, condition: _Expression, colon: Token, suite: _Suite) -> _Branch:
+        return _Branch(self._header(keyword, colon), condition, suite)
+
+    def else_branch(self, _keyword: Token, _colon: Token, suite: _Suite) -> _Suite:
+        return suite
+
+    def _compound(self, node: tree.For | tree.If | tree.With, *suites: _Suite) -> _Suite:
+        depth = 1 + max(suite.depth for suite in suites)
+        construct.check_statement_depth(node.span, depth)
+        return _Suite((node,), depth)
+
+    # Expressions
+
+    def binary(self, left: _Expression, op: Token, right: _Expression) -> _Expression:
+        return self._part(tree.Binary(self._extent(left, right), str(op), left.node, right.node), left, right)
+
+    def compare(self, left: _Expression, op: Token, right: _Expression) -> _Expression:
+        parenthesized = left.start != left.node.span.start
+        if not parenthesized and isinstance(left.node, tree.Binary) and left.node.op in construct.COMPARISONS:
+            raise PkcError(errors.ChainedComparison(self._token_span(op)))
+        return self.binary(left, op, right)
+
+    def unary(self, op: Token, operand: _Expression) -> _Expression:
+        return self._part(tree.Unary(self._extent(op, operand), str(op), operand.node), operand)
+
+    def attribute(self, operand: _Expression, _dot: Token, name: Token) -> _Expression:
+        node = construct.transpose(self._extent(operand, name), operand.node, str(name), self._token_span(name))
+        return self._part(node, operand)
+
+    def index(self, base: _Expression, _open: Token, indices: list[_Part[Any]], close: Token) -> _Expression:
+        span = self._extent(base, close)
+        return self._part(construct.index(span, base.node, [part.node for part in indices]), base, *indices)
+
+    def index_at(
+        self, array: _Expression, _dot: Token, name: Token, _open: Token, rank: _Expression, *rest: Any
+    ) -> _Expression:
+        *_comma, close, _bracket, indices, end = rest
+        at = construct.at(self._extent(array, close), array.node, str(name), self._token_span(name), rank.node)
+        node = construct.index(self._extent(array, end), at, [part.node for part in indices])
+        return self._part(node, array, rank, *indices)
+
+    def indices(self, *children: _Expression | Token) -> list[_Expression]:
+        return list(_nodes(children))
+
+    def full_slice(self, colon: Token) -> _Part[tree.FullSlice]:
+        span = self._token_span(colon)
+        return _Part(tree.FullSlice(span), span.start, span.end, 0)
+
+    def name(self, name: Token) -> _Expression:
+        return self._part(tree.Name(self._token_span(name), str(name)))
+
+    def number(self, number: Token) -> _Expression:
+        return self._part(construct.literal(self._token_span(number), str(number)))
+
+    def constant(self, word: Token) -> _Expression:
+        return self._part(tree.Number(self._token_span(word), _CONSTANTS[word]))
+
+    def parenthesized(self, open_: Token, inner: _Expression, close: Token) -> _Expression:
+        span = self._extent(open_, close)
+        construct.check_expression_depth(span, inner.depth + 1)
+        return _Part(inner.node, span.start, span.end, inner.depth + 1)
+
+    def call(self, name: Token, _open: Token, arguments: tuple[_Part[Any], ...] | None, close: Token) -> _Expression:
+        parts = arguments or ()
+        args: list[tree.Expr] = []
+        keywords: list[tree.Keyword] = []
+        for part in parts:
+            if isinstance(part.node, tree.Keyword):
+                keywords.append(part.node)
+                continue
+            if keywords:
+                raise PkcError(errors.PositionalAfterKeyword(part.node.span))
+            args.append(part.node)
+        node = construct.call(self._extent(name, close), str(name), self._token_span(name), args, keywords)
+        return self._part(node, *parts)
+
+    def arguments(self, *children: _Part[Any] | Token) -> tuple[_Part[Any], ...]:
+        return _nodes(children)
+
+    def keyword(self, name: Token, _equal: Token, value: _Expression) -> _Part[tree.Keyword]:
+        span = self._extent(name, value)
+        return _Part(tree.Keyword(span, str(name), value.node), span.start, span.end, value.depth)
+
+
+@dataclass(slots=True)
+class _Branch:
+    """An `if` or `elif` before the branches after it are known."""
+
+    span: Span
+    condition: _Expression
+    suite: _Suite
+
+
+Child = TypeVar("Child")
+
+
+def _nodes(children: Iterable[Child | Token]) -> tuple[Child, ...]:
+    """The children of a list rule without its commas and the like."""
+    return tuple(child for child in children if not isinstance(child, Token))
+
+
+@dataclass
+class _Reader:
+    parser: Lark
+    layout: Layout
+    builder: _Builder
+
+
+@cache
+def _reader() -> _Reader:
+    layout, builder = Layout(), _Builder()
+    grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
+    parser = Lark(
+        grammar,
+        parser="lalr",
+        lexer="basic",
+        postlex=cast(Any, layout),
+        transformer=builder,
+        keep_all_tokens=True,
+        maybe_placeholders=True,
+    )
+    return _Reader(parser, layout, builder)

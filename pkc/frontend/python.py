@@ -1,0 +1,151 @@
+"""Reads kernels that are written as Python functions: finds their source, and never runs them."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import linecache
+import sys
+import traceback
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import FunctionType, ModuleType
+
+from pkc.diagnostics import Diagnostic, PkcError
+from pkc.frontend import construct, errors, tree
+from pkc.frontend.captures import Captures
+from pkc.frontend.parse import read_source
+from pkc.frontend.python_source import Positions
+from pkc.frontend.python_tree import FunctionReader
+from pkc.language import Kernel, Word
+from pkc.location import NOWHERE, Source, Span
+
+
+def read_function(function: FunctionType, schedule: Mapping[str, object] | None = None) -> tree.Program:
+    """A Python function as a program of one kernel; `schedule` holds the keywords of its decorator."""
+    if not isinstance(function, FunctionType):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise PkcError(errors.NotAFunction(NOWHERE, type(function).__name__))
+    name = function.__name__
+    source = _source(function)
+    positions = Positions(source)
+    if name == "<lambda>":
+        raise PkcError(errors.NoSource(positions.line(function.__code__.co_firstlineno), "lambda", "it is no `def`"))
+    try:
+        node = _definition(source, function)
+        keywords = _schedule(positions, node, schedule or {})
+        kernel = FunctionReader(positions, Captures(function), node).kernel(keywords)
+    except (RecursionError, MemoryError):
+        span = positions.line(function.__code__.co_firstlineno)
+        raise PkcError(errors.NoSource(span, name, "it nests too deep for Python to read")) from None
+    return tree.Program(Span(source, 0, len(source.text)), (kernel,))
+
+
+def _source(function: FunctionType) -> Source:
+    """The whole file that a function is defined in."""
+    file = function.__code__.co_filename
+    linecache.checkcache(file)
+    text = "".join(linecache.getlines(file, function.__globals__))
+    if not text:
+        raise PkcError(errors.NoSource(NOWHERE, function.__name__, "there is no file with its text"))
+    return Source(file, text).remember()
+
+
+def _definition(source: Source, function: FunctionType) -> ast.FunctionDef:
+    code = function.__code__
+    try:
+        module = ast.parse(source.text)
+    except (SyntaxError, ValueError):
+        raise PkcError(errors.NoSource(NOWHERE, function.__name__, "its file has changed")) from None
+    for node in ast.walk(module):
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name != code.co_name:
+            continue
+        # Python counts the lines of a function from its first decorator.
+        if min([node.lineno, *(d.lineno for d in node.decorator_list)]) != code.co_firstlineno:
+            continue
+        if isinstance(node, ast.AsyncFunctionDef):
+            raise PkcError(errors.NotInLanguage(Positions(source).line(node.lineno), "`async`"))
+        return node
+    raise PkcError(errors.NoSource(NOWHERE, function.__name__, "its file has changed"))
+
+
+def _schedule(positions: Positions, node: ast.FunctionDef, schedule: Mapping[str, object]) -> tuple[tree.Keyword, ...]:
+    written = {
+        keyword.arg: positions.span(keyword)
+        for decorator in node.decorator_list
+        if isinstance(decorator, ast.Call)
+        for keyword in decorator.keywords
+    }
+    first = node.decorator_list[0] if node.decorator_list else None
+    fallback = positions.span(first) if first else positions.def_name(node)
+    return tuple(_schedule_entry(written.get(key, fallback), key, value) for key, value in schedule.items())
+
+
+def _schedule_entry(span: Span, key: str, value: object) -> tree.Keyword:
+    if isinstance(value, bool | int):
+        return tree.Keyword(span, key, construct.number(span, value))
+    word = value.name if isinstance(value, Word) else value
+    if isinstance(word, str) and word.isidentifier() and word.isascii():
+        return tree.Keyword(span, key, tree.Name(span, word))
+    raise PkcError(errors.InvalidScheduleValue(span, key, construct.shorten(repr(value))))
+
+
+def load_python_file(path: str | Path) -> list[Kernel]:
+    """Import a Python file and return the kernels that it defines, at least one, in their order."""
+    source = read_source(path, ".py")
+    module = _import(source)
+    kernels = {id(value): value for value in vars(module).values() if isinstance(value, Kernel)}
+    if not kernels:
+        hint = "a kernel is a function under `@pkc.kernel`"
+        raise PkcError(errors.NoKernel(Span(source, 0, 0), source.name, hint))
+    return list(kernels.values())
+
+
+def _import(source: Source) -> ModuleType:
+    """The module of a Python file, under a name of its own."""
+    name = f"_pkc_file_{Path(source.name).stem}"
+    # The loader alone, and not its cache: that takes a file changed within a second for the old one.
+    loader = SourceFileLoader(name, source.name)
+    spec = importlib.util.spec_from_file_location(name, source.name, loader=loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    before = sys.modules.get(name)
+    sys.modules[name] = module
+    try:
+        code = loader.source_to_code(source.text.encode(), source.name)
+        exec(code, vars(module))
+    except BaseException as error:
+        _restore(name, before)
+        if isinstance(error, PkcError):
+            raise PkcError(*(_placed(source, found, error) for found in error.diagnostics)) from None
+        if not isinstance(error, Exception | SystemExit):
+            raise
+        raise PkcError(_failure(source, error)) from error
+    return module
+
+
+def _restore(name: str, module: ModuleType | None) -> None:
+    sys.modules.pop(name, None)
+    if module is not None:
+        sys.modules[name] = module
+
+
+def _placed(source: Source, found: Diagnostic, error: PkcError) -> Diagnostic:
+    """A finding of a word that Python has called, at the line that called it."""
+    return replace(found, span=_raised_at(source, error)) if found.span is NOWHERE else found
+
+
+def _raised_at(source: Source, error: BaseException) -> Span:
+    """The line of a file that an exception came through."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == source.name]
+    return Positions(source).line(lines[-1] or 1) if lines else Span(source, 0, 0)
+
+
+def _failure(source: Source, error: BaseException) -> errors.PythonSyntax | errors.ImportFailed:
+    if isinstance(error, SyntaxError) and error.filename == source.name:
+        at = source.offset(error.lineno or 1, max(1, error.offset or 1))
+        return errors.PythonSyntax(Span(source, at, at + 1), error.msg)
+    span = _raised_at(source, error)
+    text = f"{type(error).__name__}: {error}".rstrip(": ").split("\n", 1)[0]
+    return errors.ImportFailed(span, source.name, construct.shorten(text, 200))

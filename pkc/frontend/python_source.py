@@ -1,0 +1,112 @@
+"""Where the pieces of a Python function stand, and what to say of those the language does not have."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from pkc.diagnostics import PkcError
+from pkc.frontend import errors
+from pkc.location import Source, Span
+
+_REFUSED: dict[type[ast.AST], str] = {
+    ast.AnnAssign: "an assignment with a type",
+    ast.Assert: "`assert`",
+    ast.AsyncFor: "`async`",
+    ast.AsyncFunctionDef: "`async`",
+    ast.AsyncWith: "`async`",
+    ast.Await: "`await`",
+    ast.BitAnd: "the operator `&`",
+    ast.BitOr: "the operator `|`",
+    ast.BitXor: "the operator `^`",
+    ast.Break: "`break`",
+    ast.ClassDef: "a class",
+    ast.Continue: "`continue`",
+    ast.Delete: "`del`",
+    ast.Dict: "a dictionary",
+    ast.DictComp: "a comprehension",
+    ast.FunctionDef: "a nested function",
+    ast.GeneratorExp: "a comprehension",
+    ast.Global: "`global`",
+    ast.IfExp: "a conditional expression",
+    ast.Import: "`import`",
+    ast.ImportFrom: "`import`",
+    ast.In: "the operator `in`",
+    ast.Invert: "the operator `~`",
+    ast.Is: "the operator `is`",
+    ast.IsNot: "the operator `is not`",
+    ast.JoinedStr: "a string",
+    ast.LShift: "the operator `<<`",
+    ast.Lambda: "`lambda`",
+    ast.List: "a list",
+    ast.ListComp: "a comprehension",
+    ast.Match: "`match`",
+    ast.NamedExpr: "the operator `:=`",
+    ast.Nonlocal: "`nonlocal`",
+    ast.NotIn: "the operator `not in`",
+    ast.Pass: "`pass`",
+    ast.Pow: "the operator `**`",
+    ast.RShift: "the operator `>>`",
+    ast.Raise: "`raise`",
+    ast.Return: "`return`",
+    ast.Set: "a set",
+    ast.SetComp: "a comprehension",
+    ast.Slice: "a slice with bounds",
+    ast.Starred: "an argument with `*`",
+    ast.Try: "`try`",
+    ast.Tuple: "a tuple",
+    ast.UAdd: "a unary `+`",
+    ast.While: "`while`",
+    ast.Yield: "`yield`",
+    ast.YieldFrom: "`yield`",
+}
+_HINTS: dict[type[ast.AST], str] = {
+    ast.IfExp: "choose with `where(condition, a, b)`, or write an `if` statement",
+    ast.Slice: "index with a block: `blocks(N, size, start=a, stop=b)`",
+    ast.While: "loops are `for k in blocks(...)`, `for i in range(n)` or `for r in ring()`",
+    ast.Return: "a kernel returns nothing; it writes into its array parameters",
+    ast.BitAnd: "write `and`",
+    ast.BitOr: "write `or`",
+    ast.Invert: "write `not`",
+}
+
+_DEF_NAME = re.compile(r"def[\s\\]+(\w+)")
+
+
+def refuse(span: Span, node: ast.AST) -> PkcError:
+    """The error for a piece of Python that the language does not have."""
+    kind = type(node)
+    construct = _REFUSED.get(kind, f"Python's `{kind.__name__}`")
+    return PkcError(errors.NotInLanguage(span, construct, _HINTS.get(kind, "")))
+
+
+class Positions:
+    """Spans of syntax nodes, whose columns count bytes of UTF-8."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._starts = [0, *(match.end() for match in re.finditer("\n", source.text))]
+
+    def offset(self, line: int, column: int) -> int:
+        """The offset of a line, from 1, and a column in bytes, from 0."""
+        start = self._starts[min(line, len(self._starts)) - 1]
+        text = self.source.text[start : start + column]
+        if text.isascii():
+            return start + len(text)
+        return start + len(text.encode()[:column].decode(errors="ignore"))
+
+    def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> Span:
+        end = self.offset(node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
+        return Span(self.source, self.offset(node.lineno, node.col_offset), end)
+
+    def line(self, number: int) -> Span:
+        """A line of the source without the space around it."""
+        start = self._starts[min(number, len(self._starts)) - 1]
+        text = self.source.line_text(self._starts.index(start) + 1)
+        indent = len(text) - len(text.lstrip())
+        return Span(self.source, start + indent, start + len(text.rstrip()))
+
+    def def_name(self, node: ast.FunctionDef) -> Span:
+        start = self.offset(node.lineno, node.col_offset)
+        match = _DEF_NAME.match(self.source.text, start)
+        return Span(self.source, match.start(1), match.end(1)) if match else self.line(node.lineno)

@@ -1,0 +1,72 @@
+"""The schedule: keys, the values they take, and the attribute they become."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from xdsl.dialects.builtin import BoolAttr, DictionaryAttr, IntegerAttr, StringAttr, i64
+from xdsl.ir import Attribute
+
+from pkc.diagnostics import PkcError
+from pkc.frontend import tree
+from pkc.frontend.check_errors import BadScheduleValue, UnknownScheduleKey
+from pkc.location import NOWHERE, Span
+
+KEYS: dict[str, tuple[str, ...] | range | type[bool]] = {
+    "overlap": ("none", "intra_sm", "inter_sm", "copy_engine"),
+    "comm_sms": range(129),
+    "stages": range(1, 17),
+    "consumers": range(1, 5),
+    "order": ("natural", "own_first", "own_last", "ring"),
+    "transfer": ("tma", "bulk", "register", "copy_engine", "multimem"),
+    "deterministic": bool,
+}
+"""What each key takes: one of some names, an integer of a range, or a boolean."""
+
+
+def from_keywords(keywords: Iterable[tree.Keyword]) -> dict[str, Attribute]:
+    """The schedule that a `schedule(...)` statement or a decorator gives."""
+    result: dict[str, Attribute] = {}
+    for keyword in keywords:
+        value = keyword.value
+        text = value.id if isinstance(value, tree.Name) else value.span.text
+        plain = value.value if isinstance(value, tree.Number) else text
+        result[keyword.name] = _attribute(keyword.name, plain, keyword.span)
+    return result
+
+
+def from_options(options: Mapping[str, str]) -> dict[str, Attribute]:
+    """The schedule that `--schedule key=value,...` gives."""
+    return {key: _attribute(key, _plain(text), NOWHERE) for key, text in options.items()}
+
+
+def schedule_attr(entries: Mapping[str, Attribute]) -> DictionaryAttr:
+    """Entries in the order of the table, so that equal schedules print alike."""
+    return DictionaryAttr({key: entries[key] for key in KEYS if key in entries})
+
+
+def _plain(text: str) -> int | bool | str:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    # No key takes more digits, and Python refuses to read thousands of them.
+    return int(text) if text.isdecimal() and len(text) < 10 else text
+
+
+def _attribute(key: str, value: int | float | bool | str, span: Span) -> Attribute:
+    allowed = KEYS.get(key)
+    if allowed is None:
+        raise PkcError(UnknownScheduleKey(span, key, ", ".join(KEYS)))
+    if allowed is bool:
+        if isinstance(value, bool):
+            return BoolAttr.from_bool(value)
+        raise PkcError(BadScheduleValue(span, key, str(value), "True or False"))
+    if isinstance(allowed, range):
+        if isinstance(value, int) and not isinstance(value, bool) and value in allowed:
+            return IntegerAttr(value, i64)
+        raise PkcError(
+            BadScheduleValue(span, key, str(value), f"an integer from {allowed.start} to {allowed.stop - 1}")
+        )
+    assert isinstance(allowed, tuple)
+    if value in allowed:
+        return StringAttr(str(value))
+    raise PkcError(BadScheduleValue(span, key, str(value), f"one of {', '.join(allowed)}"))

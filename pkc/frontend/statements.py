@@ -1,0 +1,292 @@
+"""Statements to operations: assignments, writes, loops, branches, roles, primitives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from xdsl.ir import Block as IRBlock
+from xdsl.ir import Region, SSAValue
+
+from pkc.diagnostics import PkcError
+from pkc.dialect import access
+from pkc.dialect.attributes import Role, RoleAttr
+from pkc.dialect.program import RoleOp
+from pkc.dialect.tile import CastOp
+from pkc.dialect.types import DTYPES, FLOATS, RANKS, Layout, PGLType, dtype_name, f32, i32
+from pkc.frontend import indexing, operators, tree
+from pkc.frontend.check_errors import (
+    AssignedInTasks,
+    BadOperand,
+    BadRole,
+    BadUpdate,
+    MisplacedCall,
+    MisplacedSchedule,
+    NotAPlace,
+    ReservedName,
+    StoredAxesDiffer,
+    StoredTypeDiffers,
+    SumIntoPrivate,
+    UnknownName,
+)
+from pkc.frontend.control import branch, loop
+from pkc.frontend.expressions import SIGNATURES, STATEMENTS, check_call, evaluate, misplaced, symmetric_place
+from pkc.frontend.frame import Frame, guarded
+from pkc.frontend.indexing import constant_integer
+from pkc.frontend.kinds import (
+    ArrayRef,
+    Boolean,
+    Broken,
+    Constant,
+    Integer,
+    Place,
+    SignalRef,
+    Tile,
+    Value,
+    axes_text,
+    family,
+    is_scalar_integer,
+)
+from pkc.location import Span
+
+
+def run(frame: Frame, body: Iterable[tree.Stmt]) -> None:
+    """Build statements in order; a finding in one does not hide findings in the next."""
+    for statement in body:
+        guarded(frame, assigned((statement,)), lambda statement=statement: _statement(frame, statement))
+
+
+def assigned(body: Iterable[tree.Stmt]) -> list[str]:
+    """The names that statements assign, loop variables apart, in order of appearance."""
+    found: dict[str, None] = {}
+    for statement in body:
+        match statement:
+            case tree.Assign(target=tree.Name(id=name)) | tree.AugAssign(target=tree.Name(id=name)):
+                found[name] = None
+            case tree.For() | tree.With():
+                found |= dict.fromkeys(assigned(statement.body))
+            case tree.If():
+                found |= dict.fromkeys(assigned((*statement.body, *statement.orelse)))
+            case _:
+                pass
+    return list(found)
+
+
+def _statement(frame: Frame, node: tree.Stmt) -> None:
+    match node:
+        case tree.Assign():
+            _assignment(frame, node)
+        case tree.AugAssign():
+            _augmented(frame, node)
+        case tree.For():
+            loop(frame, node, assigned(node.body), lambda: run(frame, node.body))
+        case tree.If():
+            branch(frame, node, run, assigned)
+        case tree.With():
+            _role(frame, node)
+        case tree.Do():
+            _do(frame, node.call)
+
+
+def _assignment(frame: Frame, node: tree.Assign) -> None:
+    if isinstance(node.target, tree.Name):
+        _assign(frame, node.target, evaluate(frame, node.value), node.value.span)
+    else:
+        _store(frame, indexing.place(frame, node.target, evaluate), node.value, node.span)
+
+
+def _augmented(frame: Frame, node: tree.AugAssign) -> None:
+    if isinstance(node.target, tree.Name):
+        _update(frame, node, node.target)
+        return
+    if node.op != "+":
+        raise PkcError(BadUpdate(node.span, node.op, node.target.span.text))
+    _add(frame, indexing.place(frame, node.target, evaluate, rows=True), "+=", node.value, node.span)
+
+
+# Variables
+
+
+def check_assignable(frame: Frame, name: tree.Name) -> None:
+    """That `name` is a variable, and one of this task or part."""
+    if name.id in ("rank", RANKS) or name.id in DTYPES:
+        raise PkcError(ReservedName(name.span, name.id, "a word of the language"))
+    if name.id in frame.fixed:
+        raise PkcError(ReservedName(name.span, name.id, frame.fixed[name.id]))
+    if name.id in frame.outer:
+        raise PkcError(AssignedInTasks(name.span, name.id, frame.outer[name.id]))
+
+
+def _assign(frame: Frame, target: tree.Name, value: Value, span: Span) -> None:
+    check_assignable(frame, target)
+    if isinstance(value, ArrayRef | SignalRef | Broken):
+        value = frame.arithmetic(value, span)
+    if isinstance(value, Integer | Boolean | Tile) and value.ssa.name_hint is None:
+        value.ssa.name_hint = target.id
+    frame.names[target.id] = value
+
+
+def _update(frame: Frame, node: tree.AugAssign, target: tree.Name) -> None:
+    if target.id not in frame.names:
+        raise PkcError(UnknownName(target.span, target.id, f"`{target.id}` needs a first value before `{node.op}=`"))
+    check_assignable(frame, target)
+    value = tree.Binary(node.span, node.op, target, node.value)
+    _assign(frame, target, evaluate(frame, value), node.span)
+
+
+# Writes
+
+
+def _store(frame: Frame, place: Place, node: tree.Expr, span: Span) -> None:
+    tile = _stored(frame, place, node)
+    frame.emit(access.StoreOp(tile, place.array.ssa, place.indices, place.rank), span)
+
+
+def _add(frame: Frame, place: Place, op: str, node: tree.Expr, span: Span) -> None:
+    array = place.array
+    if not isinstance(array.type, PGLType):
+        raise PkcError(SumIntoPrivate(span, op, array.name, array.declared))
+    tile = _stored(frame, place, node)
+    if array.type.layout is Layout.Symmetric:
+        if place.rows is not None:
+            hint = "rows are added to in sharded and replicated arrays"
+            raise PkcError(BadOperand(span, op, "rows of a symmetric array", "blocks and integers", hint))
+        frame.emit(access.StoreAddOp(tile, array.ssa, place.indices, place.rank), span)
+        return
+    if place.rows is None:
+        frame.emit(access.AccumulateOp(tile, array.ssa, place.indices), span)
+        return
+    rows = operators.clipped(frame, place.rows, 0, -1, span)
+    frame.emit(access.ScatterAccumulateOp(tile, array.ssa, rows, place.indices), span)
+
+
+def _stored(frame: Frame, place: Place, node: tree.Expr) -> SSAValue:
+    """The value of `node` as a tile of the array's type and the place's axes."""
+    span = node.span
+    value = frame.arithmetic(evaluate(frame, node), span)
+    dtype = place.array.type.element_type
+    wanted = "float" if dtype in FLOATS else "integer"
+    literal = isinstance(value, Constant) and family(value) == "integer"
+    if family(value) != wanted and not literal:
+        name = dtype_name(dtype)
+        hint = operators.FROM_BOOLEAN if family(value) == "boolean" else f"convert it: `cast(x, {name})`"
+        raise PkcError(StoredTypeDiffers(span, place.array.name, str(value), name, hint))
+    if isinstance(value, Tile):
+        if value.axes == place.axes and value.dtype == dtype:
+            return value.ssa
+        in_order = [axis for axis in place.axes if axis in value.axes] == list(value.axes)
+        if not in_order:
+            hint = "store the transpose: `.T`" if set(value.axes) == set(place.axes) else ""
+            raise PkcError(StoredAxesDiffer(span, axes_text(value.axes), axes_text(place.axes), hint))
+    base = f32 if wanted == "float" else i32
+    tile = frame.tile(value, base, place.axes, span)
+    return tile if dtype == base else frame.value(CastOp(tile, dtype), span)
+
+
+# Roles
+
+
+def _role(frame: Frame, node: tree.With) -> None:
+    call = node.context
+    if call.func != "role":
+        raise PkcError(MisplacedCall(call.span, call.func, "`with` opens a role", "write `with role(...):`"))
+    check_call(frame, call)
+    if not frame.at_top:
+        raise PkcError(BadRole(call.span, "a role stands directly in the kernel", "not inside loops or other roles"))
+    name = call.args[0]
+    known = [str(role) for role in Role]
+    if not isinstance(name, tree.Name) or name.id not in known:
+        raise PkcError(BadRole(name.span, f"unknown role `{name.span.text}`", f"roles are {', '.join(known)}"))
+    options = {k.name: _positive(frame, k) for k in call.keywords}
+    body = Region(IRBlock())
+    frame.emit(RoleOp(RoleAttr(Role(name.id)), body, options.get("sms"), options.get("warps")), node.span)
+    with frame.into(body.block, "a role"):
+        frame.outer = dict.fromkeys((n for n in frame.names if n not in frame.fixed), "roles")
+        run(frame, node.body)
+
+
+def _positive(frame: Frame, keyword: tree.Keyword) -> int:
+    value = constant_integer(evaluate(frame, keyword.value), f"`{keyword.name}`", keyword.value.span)
+    if not 1 <= value <= 1024:
+        raise PkcError(BadRole(keyword.span, f"`{keyword.name}` is {value}", "it is between 1 and 1024"))
+    return value
+
+
+# Primitives
+
+
+def _do(frame: Frame, call: tree.Call) -> None:
+    if call.func == "schedule":
+        raise PkcError(MisplacedSchedule(call.span))
+    check_call(frame, call)
+    if call.func not in STATEMENTS:
+        raise misplaced(call) or PkcError(MisplacedCall(call.span, call.func, "its value is not used"))
+    _PRIMITIVES[call.func](frame, call)
+
+
+def _store_call(frame: Frame, call: tree.Call) -> None:
+    target = _target(frame, call)
+    if call.func == "store":
+        _store(frame, target, call.args[1], call.span)
+    else:
+        _add(frame, target, "store_add", call.args[1], call.span)
+
+
+def _target(frame: Frame, call: tree.Call) -> Place:
+    node = call.args[0]
+    if not isinstance(node, tree.Index):
+        usage = SIGNATURES[call.func].usage
+        raise PkcError(NotAPlace(node.span, call.func, "a place in an array", f"`{node.span.text}`", usage))
+    return indexing.place(frame, node, evaluate)
+
+
+def _all_reduce(frame: Frame, call: tree.Call) -> None:
+    place = symmetric_place(frame, call)
+    frame.emit(access.AllReduceOp(place.array.ssa, place.indices), call.span)
+
+
+def _counter(frame: Frame, call: tree.Call) -> tuple[SSAValue, tuple[SSAValue, ...], SSAValue | None]:
+    usage = SIGNATURES[call.func].usage
+    signal, indices, rank = indexing.counter(frame, call.args[0], evaluate, call.func, usage)
+    if rank is not None and call.func != "signal":
+        raise PkcError(NotAPlace(call.args[0].span, call.func, "this rank's signals", "another rank's", usage))
+    return signal.ssa, indices, rank
+
+
+def _amount(frame: Frame, node: tree.Expr, name: str) -> SSAValue:
+    value = frame.arithmetic(evaluate(frame, node), node.span)
+    if not is_scalar_integer(value):
+        raise PkcError(BadOperand(node.span, name, str(value), "an integer"))
+    return frame.integer(value, node.span)
+
+
+def _signal(frame: Frame, call: tree.Call) -> None:
+    signal, indices, rank = _counter(frame, call)
+    if rank is None:
+        rank = frame.integer(evaluate(frame, tree.Name(call.args[0].span, "rank")), call.span)
+    frame.emit(access.SignalOp(signal, indices, rank, _amount(frame, call.args[1], "signal")), call.span)
+
+
+def _signal_all(frame: Frame, call: tree.Call) -> None:
+    signal, indices, _ = _counter(frame, call)
+    frame.emit(access.SignalAllOp(signal, indices, _amount(frame, call.args[1], "signal_all")), call.span)
+
+
+def _wait(frame: Frame, call: tree.Call) -> None:
+    signal, indices, _ = _counter(frame, call)
+    frame.emit(access.WaitOp(signal, indices, _amount(frame, call.args[1], "wait")), call.span)
+
+
+def _barrier(frame: Frame, call: tree.Call) -> None:
+    signal, indices, _ = _counter(frame, call)
+    frame.emit(access.BarrierOp(signal, indices), call.span)
+
+
+_PRIMITIVES: dict[str, Callable[[Frame, tree.Call], None]] = {
+    "store": _store_call,
+    "store_add": _store_call,
+    "all_reduce": _all_reduce,
+    "signal": _signal,
+    "signal_all": _signal_all,
+    "wait": _wait,
+    "barrier": _barrier,
+}

@@ -1,0 +1,155 @@
+"""What a lexer or parser error says: what was found, and what could stand there instead."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+from lark import Token
+from lark import UnexpectedToken as LarkUnexpectedToken
+
+from pkc.diagnostics import Diagnostic, Label
+from pkc.frontend import errors
+from pkc.frontend.construct import shorten
+from pkc.frontend.layout import Layout
+from pkc.location import Source, Span
+
+_CHARACTER_HINTS = {
+    "'": "there are no strings; schedule values are plain words",
+    '"': "there are no strings; schedule values are plain words, and comments begin with `#`",
+    "\\": "a line continues inside `(` `)` and `[` `]`",
+    "{": "brackets are `(` `)` and `[` `]`",
+    "}": "brackets are `(` `)` and `[` `]`",
+    "!": "write `not`, or `!=` to compare",
+    "&": "write `and`",
+    "|": "write `or`",
+    "?": "choose with `where(condition, a, b)`",
+    "^": "there are no bitwise operators",
+    "~": "there are no bitwise operators",
+}
+
+_EXPRESSION = frozenset(("NAME", "NUMBER", "LPAR", "MINUS", "TRUE", "FALSE", "INF"))
+_OPERATORS = frozenset(
+    ["AND", "OR", "COMPARE", "PLUS", "MINUS", "STAR", "SLASH", "FLOOR", "PERCENT", "AT", "DOT", "LSQB", "AUGMENT"],
+)
+_ENDS = {"$END": "the end of the file", "DEDENT": "the end of the block", "NEWLINE": "a new line"}
+_FIXED = {
+    "COLON": "`:`",
+    "EQUAL": "`=`",
+    "COMMA": "`,`",
+    "RPAR": "`)`",
+    "RSQB": "`]`",
+    "LPAR": "`(`",
+    "LSQB": "`[`",
+    "DOT": "`.`",
+    "IN": "`in`",
+    "NEWLINE": "a new line",
+    "KERNEL": "`kernel`",
+    "NAME": "a name",
+    "MINUS": "`-`",
+}
+
+
+def unexpected_character(source: Source, at: int) -> Diagnostic:
+    """What to say of a character that begins no word."""
+    character = source.text[at]
+    shown = f"`{character}`" if character.isprintable() and not character.isspace() else f"U+{ord(character):04X}"
+    hint = _CHARACTER_HINTS.get(character, "")
+    if not hint and character.isalpha():
+        hint = "names are made of the letters A to Z, digits and `_`"
+    return errors.UnexpectedCharacter(Span(source, at, at + 1), shown, hint)
+
+
+def unexpected_token(error: LarkUnexpectedToken, layout: Layout) -> Diagnostic:
+    """What to say of a word that cannot stand where it does."""
+    token = cast(Token, error.token)
+    if token.type == "INDENT":
+        return errors.UnexpectedIndent(_next_word(layout.source, token))
+    expected = _expected(error)
+    if expected == {"INDENT"} and layout.last is not None:
+        return errors.MissingBlock(layout.span(layout.last))
+    if _left_its_bracket(token, layout):
+        return layout.unclosed(token)
+    found = _ENDS.get(token.type) or f"`{shorten(token)}`"
+    if token.type == "NEWLINE":
+        found = "end of line"
+    hint = _hint(token, expected, layout)
+    also = _opened(token, expected, layout)
+    return errors.UnexpectedToken(_visible_span(token, layout), found, _list(_describe(expected)), hint, also=also)
+
+
+def _hint(token: Token, expected: set[str], layout: Layout) -> str:
+    """What was probably meant, if that can be told."""
+    before = layout.source.text[: token.start_pos or 0]
+    if token.type == "STAR" and before.endswith("*"):
+        return "there is no power operator; multiply, or use `exp2(x)`"
+    if token.type == "EQUAL" and "COLON" in expected:
+        return "`==` compares"
+    if token.type == "COLON" and layout.open and layout.open[-1] == "[":
+        return "index with a block: `blocks(N, size, start=a, stop=b)`"
+    if expected == {"COLON"} and layout.open:
+        return "a parameter has a type: `A: bf16[M, N]`, `n: i32` or `D: const`"
+    if expected == {"LSQB"} and layout.last is not None and layout.last == ")":
+        return "another rank's copy is addressed with its index: `A.at(r)[m, n]`"
+    if "NAME" in expected and token.isidentifier():
+        return f"`{token}` is a keyword"
+    return ""
+
+
+def _opened(token: Token, expected: set[str], layout: Layout) -> tuple[Label, ...]:
+    """The bracket that should have been closed before a word."""
+    if not layout.open or not expected & {"RPAR", "RSQB"} or token.type not in ("COLON", "RPAR", "RSQB"):
+        return ()
+    return (Label(layout.span(layout.open[-1]), "still open"),)
+
+
+def _expected(error: LarkUnexpectedToken) -> set[str]:
+    """The kinds of words that the parser would have taken."""
+    accepts = cast("set[str] | None", cast(Any, error).accepts)
+    return set(accepts or error.expected)
+
+
+def _left_its_bracket(token: Token, layout: Layout) -> bool:
+    """Whether a word begins a line, outside its block's lines, while a bracket is open."""
+    if not layout.open or token.type in ("RPAR", "RSQB"):
+        return False
+    at = token.start_pos or 0
+    start = layout.source.line_start(at)
+    first_on_line = not layout.source.text[start:at].strip()
+    return first_on_line and start > (layout.open[-1].start_pos or 0) and at - start <= layout.indents[-1]
+
+
+def _describe(expected: set[str]) -> list[str]:
+    shown: list[str] = []
+    rest = set(expected)
+    if expected >= _EXPRESSION:
+        shown.append("an expression")
+        rest -= _EXPRESSION | {"NOT", "LSQB"}
+    shown += [text for kind, text in _FIXED.items() if kind in rest - _OPERATORS]
+    if len(rest & _OPERATORS) > 2:
+        # What may follow a name is only listed where little else may.
+        shown = [text for text in shown if text != "`(`"]
+        shown.append("an operator")
+    else:
+        shown += [_FIXED[kind] for kind in sorted(rest & _OPERATORS) if kind in _FIXED]
+    return shown or ["the end of the file"]
+
+
+def _list(alternatives: list[str]) -> str:
+    if len(alternatives) == 1:
+        return alternatives[0]
+    return f"{', '.join(alternatives[:-1])} or {alternatives[-1]}"
+
+
+def _visible_span(token: Token, layout: Layout) -> Span:
+    """Where a word stands; ends are shown right after the last word."""
+    if token.type not in _ENDS or layout.last is None:
+        return layout.span(token)
+    end = layout.span(layout.last).end
+    return Span(layout.source, end, end)
+
+
+def _next_word(source: Source, token: Token) -> Span:
+    at = token.start_pos or 0
+    word = re.compile(r"\w+|\S").match(source.text, at)
+    return Span(source, at, word.end() if word else at)
