@@ -1,0 +1,87 @@
+"""From a file or a Python kernel to checked tile-level IR: the front door of the compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from pkc.diagnostics import Diagnostic
+from pkc.dialect.program import KernelOp
+from pkc.frontend import tree
+from pkc.frontend.elaborate import build_module
+from pkc.passes import TILE_PIPELINE
+from pkc.passes.check_program import check
+from pkc.passes.run import PassTime, run_pipeline
+
+Number = int | float | bool
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A module, what it was made from, and what there is to say about it."""
+
+    module: ModuleOp
+    warnings: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    times: list[PassTime] = field(default_factory=list[PassTime])
+
+    @property
+    def kernels(self) -> list[KernelOp]:
+        return [op for op in self.module.ops if isinstance(op, KernelOp)]
+
+    @property
+    def kernel(self) -> KernelOp:
+        """The first kernel, usually the only one."""
+        return self.kernels[0]
+
+
+def load_program(path: str | Path) -> tree.Program:
+    """The tree of a `.pk` file, or of the kernels that a `.py` file defines. Raises `PkcError`."""
+    if str(path).endswith(".py"):
+        from pkc.frontend.python import load_python_file
+
+        kernels = load_python_file(path)
+        first = kernels[0].tree
+        return tree.Program(first.span, tuple(k for kernel in kernels for k in kernel.tree.kernels))
+    from pkc.frontend.parse import parse_file
+
+    return parse_file(path)
+
+
+def load(
+    path: str | Path,
+    *,
+    kernel: str | None = None,
+    constants: Mapping[str, Number] | None = None,
+    schedule: Mapping[str, str] | None = None,
+    passes: Sequence[ModulePass] = TILE_PIPELINE,
+    dump: Path | None = None,
+) -> Compiled:
+    """Compile one kernel of a file, or all of them, as far as `passes` go. Raises `PkcError`."""
+    return compile_program(
+        load_program(path), kernel=kernel, constants=constants, schedule=schedule, passes=passes, dump=dump
+    )
+
+
+def compile_file(path: str | Path, **options: Number) -> ModuleOp:
+    """The tile-level IR of a file; keyword arguments are values of constants."""
+    return load(path, constants=options).module
+
+
+def compile_program(
+    program: tree.Program,
+    *,
+    kernel: str | None = None,
+    constants: Mapping[str, Number] | None = None,
+    schedule: Mapping[str, str] | None = None,
+    passes: Sequence[ModulePass] = TILE_PIPELINE,
+    dump: Path | None = None,
+) -> Compiled:
+    """As `load`, from a tree."""
+    module = build_module(program, kernel=kernel, constants=constants, options=schedule)
+    warnings = [finding for finding in check(module) if finding.severity == "warning"]
+    times = run_pipeline(module, passes, dump=dump)
+    return Compiled(module, warnings, times)

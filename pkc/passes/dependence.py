@@ -1,0 +1,116 @@
+"""What a value is computed from: reachability along operands, loops and branches included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.traits import Pure
+
+from pkc.dialect.access import GatherOp, LoadOp, ReadOp, ReduceOp, is_pgl
+from pkc.dialect.program import BlockCountOp, KernelOp, RankOp, RingPeerOp, TasksOp
+from pkc.dialect.types import Layout, PrivateType
+
+
+def sources(values: Iterable[SSAValue]) -> set[SSAValue]:
+    """The values, and everything they are computed from."""
+    found: set[SSAValue] = set()
+    todo = list(values)
+    while todo:
+        value = todo.pop()
+        if value in found:
+            continue
+        found.add(value)
+        todo += _direct_sources(value)
+    return found
+
+
+def guards(op: Operation) -> Iterator[SSAValue]:
+    """What decides whether and how often `op` runs inside its kernel, task counts aside."""
+    for parent in ancestors(op):
+        if isinstance(parent, scf.ForOp):
+            yield from (parent.lb, parent.ub, parent.step)
+        if isinstance(parent, scf.IfOp):
+            yield parent.cond
+
+
+def ancestors(op: Operation) -> Iterator[Operation]:
+    """The operations around `op`, innermost first, up to its kernel."""
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, KernelOp):
+        yield parent
+        parent = parent.parent_op()
+
+
+def enclosing_tasks(op: Operation) -> list[TasksOp]:
+    """The `pk.tasks` around `op`, innermost first."""
+    return [parent for parent in ancestors(op) if isinstance(parent, TasksOp)]
+
+
+def differs_by_rank(value: SSAValue) -> bool:
+    """Whether the operation that makes `value` may give each rank another one."""
+    owner = value.owner
+    if isinstance(owner, RankOp | RingPeerOp):
+        return True
+    if not isinstance(owner, ReadOp | LoadOp | GatherOp | ReduceOp):
+        return False
+    return isinstance(owner.array.type, PrivateType) or is_pgl(owner.array, Layout.Symmetric)
+
+
+def is_one(count: SSAValue) -> bool:
+    """Whether a number of tasks is the constant 1."""
+    owner = count.owner
+    if isinstance(owner, arith.ConstantOp):
+        return isinstance(owner.value, IntegerAttr) and owner.value.value.data == 1
+    if not isinstance(owner, BlockCountOp) or owner.operands:
+        return False
+    return isinstance(owner.block.of, int) and owner.block.of <= owner.block.extent
+
+
+def same_value(a: SSAValue, b: SSAValue) -> bool:
+    """Whether two values are surely equal: one value, or the same pure operation on equal operands."""
+    if a is b:
+        return True
+    if not isinstance(a, OpResult) or not isinstance(b, OpResult):
+        return False
+    alike = (
+        a.op.has_trait(Pure)
+        and not a.op.regions
+        and (a.op.name, a.op.properties, a.op.attributes, a.type)
+        == (b.op.name, b.op.properties, b.op.attributes, b.type)
+    )
+    return alike and same_values(a.op.operands, b.op.operands)
+
+
+def same_values(a: Sequence[SSAValue], b: Sequence[SSAValue]) -> bool:
+    return len(a) == len(b) and all(map(same_value, a, b))
+
+
+def _direct_sources(value: SSAValue) -> Iterable[SSAValue]:
+    if isinstance(value, BlockArgument):
+        loop = value.owner.parent_op()
+        return _loop_sources(loop, value.index - 1) if isinstance(loop, scf.ForOp) else ()
+    assert isinstance(value, OpResult)
+    owner = value.op
+    if isinstance(owner, scf.ForOp):
+        return _loop_sources(owner, value.index)
+    if isinstance(owner, scf.IfOp):
+        branches = (owner.true_region, owner.false_region)
+        return (owner.cond, *(_yielded(branch, value.index) for branch in branches if branch.blocks))
+    return owner.operands
+
+
+def _loop_sources(loop: scf.ForOp, carried: int) -> tuple[SSAValue, ...]:
+    """Of the loop's variable (`carried` is -1) or of one value that it carries."""
+    bounds = (loop.lb, loop.ub, loop.step)
+    if carried < 0:
+        return bounds
+    return (*bounds, loop.iter_args[carried], _yielded(loop.body, carried))
+
+
+def _yielded(region: Region, number: int) -> SSAValue:
+    last = region.block.last_op
+    assert last is not None
+    return last.operands[number]

@@ -1,0 +1,10 @@
+"""What pkc adds to xDSL's tools, found through the entry point `xdsl.universe`."""
+
+from __future__ import annotations
+
+from xdsl.universe import Universe
+
+from pkc.dialect import Pk
+from pkc.passes import PASSES
+
+UNIVERSE = Universe(all_dialects={"pk": lambda: Pk}, all_passes=PASSES)
