@@ -1,0 +1,210 @@
+"""The operations that touch memory, as steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from xdsl.ir import Operation
+
+from pkc.dialect import access, program
+from pkc.dialect.error_bounds import Bounded
+from pkc.dialect.numeric import Values
+from pkc.dialect.tile import tile_type
+from pkc.dialect.types import Layout, PGLType
+from pkc.sim.array import Array, Where
+from pkc.sim.machine import RANK, TASK, Machine, Registers, Step
+from pkc.sim.signals import signal_step
+
+Located: TypeAlias = Callable[[Registers], Where]
+
+
+def access_step(op: Operation, machine: Machine) -> Step | None:
+    """The step of an operation that touches memory or asks for the rank; None for any other."""
+    match op:
+        case program.RankOp() | program.RingPeerOp():
+            return _rank(op, machine)
+        case access.ReadOp() | access.LoadOp():
+            return _load(op, machine)
+        case access.GatherOp():
+            return _gather(op, machine)
+        case access.ReduceOp():
+            return _reduce(op, machine)
+        case access.StoreOp():
+            return _store(op, machine)
+        case access.StoreAddOp():
+            return _store_add(op, machine)
+        case access.AccumulateOp():
+            return _accumulate(op, machine)
+        case access.ScatterAccumulateOp():
+            return _scatter(op, machine)
+        case access.AllReduceOp():
+            return _all_reduce(op, machine)
+        case _:
+            return signal_step(op, machine)
+
+
+def _rank(op: program.RankOp | program.RingPeerOp, machine: Machine) -> Step:
+    result, ranks = machine.slots[op.result], machine.ranks
+    if isinstance(op, program.RankOp):
+
+        def own(registers: Registers) -> None:
+            registers[result] = registers[RANK]
+
+        return own
+    after = machine.slots[op.step]
+
+    def peer(registers: Registers) -> None:
+        registers[result] = (registers[RANK] + registers[after]) % ranks
+
+    return peer
+
+
+def _locator(op: Any, array: Array, machine: Machine) -> Located:
+    """What finds the elements that an access addresses, after letting others run."""
+    slots = [machine.slots[index] for index in op.indices]
+    rank = getattr(op, "rank", None)
+    at = None if rank is None else machine.slots[rank]
+    pause = machine.pause if isinstance(op.array.type, PGLType) else None
+
+    def locate(registers: Registers) -> Where:
+        if pause is not None:
+            pause()
+        indices = [registers[slot] for slot in slots]
+        return array.locate(op, registers[RANK], indices, None if at is None else registers[at])
+
+    return locate
+
+
+# Reading
+
+
+def _load(op: access.ReadOp | access.LoadOp, machine: Machine) -> Step:
+    array, world, result = machine.array(op.array), machine.world, machine.slots[op.result]
+    locate = _locator(op, array, machine)
+    if isinstance(op, access.ReadOp):
+
+        def read(registers: Registers) -> None:
+            where = locate(registers)
+            world.check_load(array, where, registers[TASK], op)
+            registers[result] = int(array.value[where])
+
+        return read
+    shape = tile_type(op.result).shape
+
+    def load(registers: Registers) -> None:
+        where = locate(registers)
+        world.check_load(array, where, registers[TASK], op)
+        registers[result] = array.load(where, shape)
+
+    return load
+
+
+def _gather(op: access.GatherOp, machine: Machine) -> Step:
+    array, world, result = machine.array(op.array), machine.world, machine.slots[op.result]
+    table, rest = machine.slots[op.rows], [machine.slots[index] for index in op.indices]
+    shape = tile_type(op.result).shape
+    pairs = array.place.layout is Layout.Symmetric
+
+    def gather(registers: Registers) -> None:
+        machine.pause()
+        made = array.empty(shape)
+        indices = [registers[slot] for slot in rest]
+        for position, entry in enumerate(_plain(registers[table]).tolist()):
+            at, row = entry if pairs else (None, entry)
+            if row < 0:
+                continue
+            where = array.locate(op, registers[RANK], (row, *indices), at)
+            world.check_load(array, where, registers[TASK], op)
+            array.put_row(made, position, where)
+        registers[result] = made
+
+    return gather
+
+
+def _reduce(op: access.ReduceOp, machine: Machine) -> Step:
+    array, result, shape = machine.array(op.array), machine.slots[op.result], tile_type(op.result).shape
+    locate = _locator(op, array, machine)
+
+    def reduce(registers: Registers) -> None:
+        where = locate(registers)
+        _check_copies(machine, array, where, registers, op)
+        registers[result] = array.as_float(array.reduce(where, shape))
+
+    return reduce
+
+
+def _check_copies(machine: Machine, array: Array, where: Where, registers: Registers, op: Operation) -> None:
+    for copy in range(array.place.copies):
+        machine.world.check_load(array, (copy, *where[1:]), registers[TASK], op)
+
+
+# Writing
+
+
+def _store(op: access.StoreOp, machine: Machine) -> Step:
+    array, world, tile = machine.array(op.array), machine.world, machine.slots[op.tile]
+    locate = _locator(op, array, machine)
+
+    def store(registers: Registers) -> None:
+        where = locate(registers)
+        world.check_store(array, where, registers[TASK], op)
+        array.store(array.everywhere(where), registers[tile])
+
+    return store
+
+
+def _store_add(op: access.StoreAddOp, machine: Machine) -> Step:
+    array, tile = machine.array(op.array), machine.slots[op.tile]
+    locate = _locator(op, array, machine)
+
+    def store_add(registers: Registers) -> None:
+        where = locate(registers)
+        machine.world.check_load(array, where, registers[TASK], op)
+        array.add_rounded(where, registers[tile])
+
+    return store_add
+
+
+def _accumulate(op: access.AccumulateOp, machine: Machine) -> Step:
+    array, world, tile = machine.array(op.array), machine.world, machine.slots[op.tile]
+    locate = _locator(op, array, machine)
+
+    def accumulate(registers: Registers) -> None:
+        where = array.everywhere(locate(registers))
+        world.contribute(array, where, registers[tile], registers[TASK], op)
+
+    return accumulate
+
+
+def _scatter(op: access.ScatterAccumulateOp, machine: Machine) -> Step:
+    array, world, tile = machine.array(op.array), machine.world, machine.slots[op.tile]
+    table, rest = machine.slots[op.rows], [machine.slots[index] for index in op.indices]
+
+    def scatter(registers: Registers) -> None:
+        machine.pause()
+        indices = [registers[slot] for slot in rest]
+        for position, row in enumerate(_plain(registers[table]).tolist()):
+            if row < 0:
+                continue
+            where = array.everywhere(array.locate(op, registers[RANK], (row, *indices)))
+            world.contribute(array, where, array.row_of(registers[tile], position), registers[TASK], op)
+
+    return scatter
+
+
+def _all_reduce(op: access.AllReduceOp, machine: Machine) -> Step:
+    array, shape = machine.array(op.array), program.index_shape([index.type for index in op.indices])
+    locate = _locator(op, array, machine)
+
+    def all_reduce(registers: Registers) -> None:
+        where = locate(registers)
+        _check_copies(machine, array, where, registers, op)
+        array.store_everywhere(where, array.reduce(where, shape))
+
+    return all_reduce
+
+
+def _plain(tile: Values | Bounded) -> Values:
+    return np.asarray(tile.value if isinstance(tile, Bounded) else tile)

@@ -1,0 +1,254 @@
+"""One array on all ranks: where its elements lie, and how tiles come from and go there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from xdsl.ir import Attribute, Operation
+
+from pkc.diagnostics import PkcError
+from pkc.dialect.blocks import Block, part, part_length
+from pkc.dialect.numeric import Values, held_dtype, numpy_dtype, round_to
+from pkc.dialect.types import FLOATS, Layout
+from pkc.location import span_of
+from pkc.sim import errors
+
+Index: TypeAlias = Block | int
+Where: TypeAlias = tuple[Any, ...]
+
+POISON_INT = -(2**31) + 0xDEAD
+"""What unwritten i32 elements hold; unwritten floats are NaN."""
+
+_POISON = {4: 0x7FC0DEAD, 8: 0x7FF80000_0000DEAD}
+
+
+def poison(shape: Sequence[int], dtype: np.dtype[Any]) -> Values:
+    """An array of unwritten elements; floats are a NaN that no arithmetic makes."""
+    if dtype.kind != "f":
+        return np.full(shape, POISON_INT, dtype)
+    return np.full(shape, _POISON[dtype.itemsize], f"u{dtype.itemsize}").view(dtype)
+
+
+def is_poison(values: Values) -> Values:
+    """Which elements hold what `poison` put there."""
+    if values.dtype.kind != "f":
+        return np.asarray(values == POISON_INT)
+    return np.asarray(values).view(f"u{values.dtype.itemsize}") == _POISON[values.dtype.itemsize]
+
+
+@dataclass(frozen=True)
+class Placement:
+    """How an array lies in the simulator's memory: `copies` arrays, of which each rank addresses one.
+
+    With `split`, the dimension of that number lies in parts on the copies. The simulator places arrays as a machine
+    does; the reference has one copy of whatever is global.
+    """
+
+    name: str
+    sizes: tuple[int, ...]
+    element: Attribute
+    layout: Layout | None
+    shard: int | None
+    ranks: int
+    is_global: bool
+    scratch: bool
+
+    @property
+    def per_rank(self) -> bool:
+        """Whether each rank has content of its own, so that callers see a leading axis of ranks."""
+        return self.layout in (None, Layout.Symmetric)
+
+    @property
+    def split(self) -> int | None:
+        return None if self.is_global else self.shard
+
+    @property
+    def copies(self) -> int:
+        return self.ranks if self.per_rank or not self.is_global else 1
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the memory: copies first."""
+        local = list(self.sizes)
+        if self.split is not None:
+            local[self.split] = part_length(local[self.split], self.ranks)
+        return (self.copies, *local)
+
+
+class Array:
+    """The memory of one array in f32 or i32; values of narrower types are held exactly."""
+
+    real: type[np.floating[Any]] = np.float32
+
+    def __init__(self, place: Placement, content: Values | None, *, summed: bool, frozen: bool) -> None:
+        self.place = place
+        self.name = place.name
+        self.frozen = frozen
+        self.dtype = held_dtype(place.element, self.real)
+        self.is_float = place.element in FLOATS
+        self._split = place.split
+        self._part = 0 if place.split is None else place.shape[place.split + 1]
+        self._own_copy = place.copies > 1 and place.split is None
+        self.value = self._initial(content, summed)
+
+    def _initial(self, content: Values | None, summed: bool) -> Values:
+        place = self.place
+        if summed:
+            return np.zeros(place.shape, self.dtype)
+        if content is None:
+            return poison(place.shape, self.dtype)
+        held = content.astype(self.dtype)
+        if place.per_rank:
+            return held
+        if place.split is not None:
+            return self._parts(held, place.split)
+        every = np.broadcast_to(held, place.shape)
+        return every if self.frozen else every.copy()
+
+    def _parts(self, held: Values, axis: int) -> Values:
+        made = poison(self.place.shape, self.dtype)
+        for rank in range(self.place.ranks):
+            first, last = part(self.place.sizes[axis], self.place.ranks, rank)
+            piece = held[(*(slice(None),) * axis, slice(first, last))]
+            made[(rank, *(slice(None),) * axis, slice(0, last - first))] = piece
+        return made
+
+    # Addresses
+
+    def locate(self, op: Operation, rank: int, indices: Sequence[Index], at: int | None = None) -> Where:
+        """Where the elements lie that a rank addresses: the copy, then a position or slice for each dimension."""
+        place = self.place
+        if at is not None and not 0 <= at < place.ranks:
+            raise PkcError(errors.RankOutOfRange(span_of(op.location), at, rank, place.ranks - 1))
+        copy = (rank if at is None else at) if self._own_copy else 0
+        where: list[Any] = [copy]
+        for axis, index in enumerate(indices):
+            if isinstance(index, int):
+                if not 0 <= index < place.sizes[axis]:
+                    raise self.out_of_range(op, rank, index, axis)
+                if axis == self._split:
+                    where[0], index = divmod(index, self._part)
+                where.append(index)
+                continue
+            start, length = index
+            if axis == self._split and length:
+                where[0], start = divmod(start, self._part)
+                if start + length > self._part:
+                    raise self._on_two_ranks(op, rank, index, axis)
+            where.append(slice(start, start + length))
+        return tuple(where)
+
+    def everywhere(self, where: Where) -> Where:
+        """Where a write goes: to every copy of a replicated array."""
+        return (slice(None), *where[1:]) if self.place.layout is Layout.Replicate else where
+
+    def element(self, where: Where, position: Sequence[int]) -> str:
+        """The global coordinates of an element of a view, in words."""
+        coordinates: list[int] = []
+        left = list(position)
+        for axis, index in enumerate(where[1:]):
+            first = where[0] * self._part if axis == self._split else 0
+            within: int = index.start + left.pop(0) if hasattr(index, "start") else index
+            coordinates.append(first + within)
+        text = f"[{', '.join(map(str, coordinates))}]"
+        return f"{text} of rank {where[0]}" if self.place.per_rank else text
+
+    def out_of_range(self, op: Operation, rank: int, index: int, axis: int) -> PkcError:
+        last = self.place.sizes[axis] - 1
+        return PkcError(errors.IndexOutOfRange(span_of(op.location), index, axis, self.name, rank, last))
+
+    def _on_two_ranks(self, op: Operation, rank: int, block: Block, axis: int) -> PkcError:
+        last = block.start + block.length - 1
+        span = span_of(op.location)
+        return PkcError(errors.TileOnTwoRanks(span, self.name, block.start, last, axis, rank, self._part))
+
+    # Tiles
+
+    def load(self, where: Where, shape: tuple[int, ...]) -> Any:
+        """The elements there, zero up to the shape of the tile."""
+        return padded(self.value[where], shape, copy=not self.frozen)
+
+    def empty(self, shape: tuple[int, ...]) -> Any:
+        """A tile of zeros, to be filled by `put_row`."""
+        return np.zeros(shape, self.dtype)
+
+    def put_row(self, tile: Any, row: int, where: Where) -> None:
+        """Copy elements into one row of a tile."""
+        view = self.value[where]
+        tile[(row, *map(slice, view.shape))] = view
+
+    def row_of(self, tile: Any, row: int) -> Any:
+        """One row of a tile."""
+        return tile[row]
+
+    def as_float(self, tile: Any) -> Any:
+        """A tile of this array's elements as a tile of floats."""
+        return tile.astype(self.real)
+
+    def store(self, where: Where, tile: Any) -> None:
+        """Write the part of a tile that the place has."""
+        self.value[where] = fitted(tile, self.value[where].shape, where)
+
+    def add(self, where: Where, tile: Any) -> None:
+        """Add in f32, without rounding to the array's type."""
+        self.value[where] += fitted(tile, self.value[where].shape, where)
+
+    def add_rounded(self, where: Where, tile: Any) -> None:
+        """Add, rounded to the array's type at once."""
+        self.add(where, tile)
+        if self.is_float:
+            self.value[where] = round_to(self.value[where], self.place.element)
+
+    def reduce(self, where: Where, shape: tuple[int, ...]) -> Any:
+        """The sum of the elements there over all copies, in rank order."""
+        total = self.value[(0, *where[1:])].copy()
+        for copy in range(1, self.place.copies):
+            total += self.value[(copy, *where[1:])]
+        return padded(total, shape, copy=False)
+
+    def store_everywhere(self, where: Where, tile: Any) -> None:
+        """Round a tile and write it to all copies."""
+        for copy in range(self.place.copies):
+            self.store((copy, *where[1:]), round_to(tile, self.place.element) if self.is_float else tile)
+
+    def finish_sums(self) -> None:
+        """Round what a phase has added."""
+        if self.is_float:
+            self.value[...] = round_to(self.value, self.place.element)
+
+    # Results
+
+    def export(self) -> Values:
+        """The array as callers see it, in its true type."""
+        return self.gathered(self.value).astype(numpy_dtype(self.place.element))
+
+    def gathered(self, memory: Values) -> Values:
+        """From memory to the shape that callers see."""
+        place = self.place
+        if place.per_rank:
+            return memory
+        if place.split is None:
+            return memory[0]
+        axis = place.split
+        bounds = [part(place.sizes[axis], place.ranks, rank) for rank in range(place.ranks)]
+        before = (slice(None),) * axis
+        pieces = [memory[(rank, *before, slice(0, last - first))] for rank, (first, last) in enumerate(bounds)]
+        return np.concatenate(pieces, axis=axis)
+
+
+def padded(view: Values, shape: tuple[int, ...], *, copy: bool) -> Values:
+    """A view brought to the shape of its tile with zeros."""
+    if view.shape == shape:
+        return view.copy() if copy else view
+    made = np.zeros(shape, view.dtype)
+    made[tuple(map(slice, view.shape))] = view
+    return made
+
+
+def fitted(tile: Values, shape: tuple[int, ...], where: Where) -> Values:
+    """The part of a tile that a place of this shape takes; a place on all copies has one axis more."""
+    wanted = shape[1:] if isinstance(where[0], slice) else shape
+    return tile if tile.shape == wanted else tile[tuple(map(slice, wanted))]

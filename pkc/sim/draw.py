@@ -1,0 +1,143 @@
+"""Random inputs that make sense: normal floats, and integers in the range that their use asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue, Use
+
+from pkc.dialect import access, program, tile
+from pkc.dialect.numeric import Values, numpy_dtype
+from pkc.dialect.tile import block_type
+from pkc.dialect.types import FLOATS, RANKS, Layout, PGLType, PrivateType
+from pkc.sim.inputs import has_leading_ranks, resolve_dims
+from pkc.sim.program import Program, find_kernel
+
+_ABSENT = 1 / 8
+"""How many of the entries of a table of rows name no row."""
+
+_INDEXED = (access.ReadOp, access.LoadOp, access.StoreOp, access.StoreAddOp, access.AccumulateOp)
+_BY_TABLE = (access.GatherOp, access.ScatterAccumulateOp)
+
+
+@dataclass(frozen=True)
+class _Range:
+    """The integers from `low` to below `high`; `absent` if -1 may stand for none; `pairs` of (rank, row)."""
+
+    low: int
+    high: int
+    absent: bool = False
+    pairs: bool = False
+
+    def __and__(self, other: _Range) -> _Range:
+        low = max(self.low, other.low)
+        return _Range(
+            low, max(low + 1, min(self.high, other.high)), self.absent and other.absent, self.pairs or other.pairs
+        )
+
+
+def draw_inputs(
+    module: ModuleOp, *, ranks: int, dims: Mapping[str, int], seed: int, kernel: str | None = None
+) -> dict[str, Any]:
+    """Content for every array that a kernel reads, and a value for every scalar."""
+    called = Program(find_kernel(module, kernel))
+    sizes = resolve_dims(called.kernel, dims, {}, ranks) | {RANKS: ranks}
+    rng = np.random.default_rng(seed)
+    drawn: dict[str, Any] = {name: _array(called, name, sizes, rng) for name in called.inputs}
+    return drawn | {name: _scalar(called, name, sizes, rng) for name in called.scalars}
+
+
+def _array(called: Program, name: str, sizes: Mapping[str, int], rng: np.random.Generator) -> Values:
+    kind = called.arrays[name]
+    shape = [dim if isinstance(dim, int) else sizes[dim] for dim in kind.dimensions]
+    shape = [sizes[RANKS], *shape] if has_leading_ranks(kind) else shape
+    if kind.element_type in FLOATS:
+        return rng.standard_normal(shape, dtype=np.float32).astype(numpy_dtype(kind.element_type))
+    wanted = list(_uses_of_array(called.kernel.arguments[name], sizes))
+    return _integers(_common(wanted), shape, sizes, rng)
+
+
+def _scalar(called: Program, name: str, sizes: Mapping[str, int], rng: np.random.Generator) -> float | int:
+    if called.scalars[name] == "f32":
+        # As the scale of a softmax is: scores stay small.
+        return float(np.float32(rng.uniform(0.05, 0.25)))
+    wanted = _common(list(_uses_of_index(called.kernel.arguments[name], sizes)))
+    return int(rng.integers(wanted.low, wanted.high))
+
+
+def _common(ranges: list[_Range]) -> _Range:
+    if not ranges:
+        return _Range(0, 100)
+    common = ranges[0]
+    for other in ranges[1:]:
+        common &= other
+    return common
+
+
+def _integers(wanted: _Range, shape: list[int], sizes: Mapping[str, int], rng: np.random.Generator) -> Values:
+    drawn = rng.integers(wanted.low, wanted.high, shape).astype(np.int32)
+    if wanted.absent:
+        drawn[rng.random(shape) < _ABSENT] = -1
+    if wanted.pairs:
+        drawn[..., 0] = rng.integers(0, sizes[RANKS], shape[:-1])
+    return drawn
+
+
+def _uses_of_array(array: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range]:
+    """What the uses of an array's elements ask of them."""
+    for use in array.uses:
+        if isinstance(use.operation, access.ReadOp):
+            yield from _uses_of_index(use.operation.result, sizes)
+        elif isinstance(use.operation, access.LoadOp):
+            yield from _uses_of_tile(use.operation.result, sizes)
+
+
+def _uses_of_tile(table: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range]:
+    for use in table.uses:
+        op = use.operation
+        if isinstance(op, tile.ClipOp):
+            yield from _uses_of_tile(op.result, sizes)
+        elif isinstance(op, _BY_TABLE) and op.rows is table:
+            pairs = isinstance(op.array.type, PGLType) and op.array.type.layout is Layout.Symmetric
+            yield replace(_positions_of(op.array, 0, sizes), absent=True, pairs=pairs)
+
+
+def _uses_of_index(value: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range]:
+    for use in value.uses:
+        op = use.operation
+        if isinstance(op, arith.IndexCastOp):
+            yield from _uses_of_index(op.result, sizes)
+        elif isinstance(op, program.BlockCountOp | program.BlockOp):
+            yield from _use_in_block_list(op, value, sizes)
+        elif isinstance(op, _INDEXED):
+            yield from _use_as_index(op, use, sizes)
+
+
+def _use_in_block_list(
+    op: program.BlockCountOp | program.BlockOp, value: SSAValue, sizes: Mapping[str, int]
+) -> Iterator[_Range]:
+    kind = op.block if isinstance(op, program.BlockCountOp) else block_type(op.result)
+    if value is op.part:
+        yield _Range(0, sizes[RANKS])
+    elif value is op.start or value is op.stop:
+        yield _Range(0, (kind.of if isinstance(kind.of, int) else sizes[kind.of]) + 1)
+
+
+def _use_as_index(op: Any, use: Use, sizes: Mapping[str, int]) -> Iterator[_Range]:
+    value = op.operands[use.index]
+    if value is op.rank:
+        yield _Range(0, sizes[RANKS])
+    for axis, index in enumerate(op.indices):
+        if value is index:
+            yield _positions_of(op.array, axis, sizes)
+
+
+def _positions_of(array: SSAValue, axis: int, sizes: Mapping[str, int]) -> _Range:
+    assert isinstance(array.type, PrivateType | PGLType)
+    dim = array.type.dimensions[axis]
+    return _Range(0, dim if isinstance(dim, int) else sizes[dim])

@@ -1,0 +1,294 @@
+"""What can be wrong when a program runs: PK601 to PK649 for dimensions and data, PK701 to PK729 for findings of the
+simulator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pkc.diagnostics import Diagnostic
+
+# Dimensions and data
+
+
+@dataclass(frozen=True)
+class UnsetDimension(Diagnostic):
+    """Raised when neither a setting nor the shape of an input gives a run-time dimension."""
+
+    code = "PK601"
+    title = "dimension `{name}` is not set"
+    label = "`{name}` is a dimension of this kernel"
+    help = "set it, or pass an array that has it"
+    name: str
+
+
+@dataclass(frozen=True)
+class ContradictoryDimension(Diagnostic):
+    """Raised when two sources give a run-time dimension different values."""
+
+    code = "PK602"
+    title = "dimension `{name}` is {first} by {first_source}, but {second} by {second_source}"
+    label = "`{name}` has one value, the same on every rank"
+    name: str
+    first: int
+    first_source: str
+    second: int
+    second_source: str
+
+
+@dataclass(frozen=True)
+class BadDimension(Diagnostic):
+    """Raised when a run-time dimension is not a positive integer."""
+
+    code = "PK603"
+    title = "dimension `{name}` cannot be {value}"
+    help = "a dimension is an integer of at least 1"
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class UnknownDimension(Diagnostic):
+    """Raised when a value is set for a dimension that the kernel does not have."""
+
+    code = "PK604"
+    title = "kernel `{kernel}` has no dimension `{name}`"
+    help = "its dimensions are {known}"
+    kernel: str
+    name: str
+    known: str
+
+
+@dataclass(frozen=True)
+class NotAnInput(Diagnostic):
+    """Raised when data is passed for a name that takes none."""
+
+    code = "PK605"
+    title = "`{name}` is not an input of kernel `{kernel}`"
+    help = "{reason}"
+    kernel: str
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class WrongInputShape(Diagnostic):
+    """Raised when an array has not the shape that its parameter asks for."""
+
+    code = "PK606"
+    title = "`{name}` has shape {found}"
+    help = "expected {expected}"
+    name: str
+    found: str
+    expected: str
+
+
+@dataclass(frozen=True)
+class WrongInputType(Diagnostic):
+    """Raised when an array has not the element type of its parameter."""
+
+    code = "PK607"
+    title = "`{name}` has elements of {found}"
+    help = "expected {expected}"
+    name: str
+    found: str
+    expected: str
+
+
+@dataclass(frozen=True)
+class MissingInput(Diagnostic):
+    """Raised when an array or scalar that the kernel reads is not passed."""
+
+    code = "PK608"
+    title = "input `{name}` is missing"
+    help = "kernel `{kernel}` reads `{name}`: pass it"
+    kernel: str
+    name: str
+
+
+@dataclass(frozen=True)
+class BadScalar(Diagnostic):
+    """Raised when the value of a scalar parameter is not a number of its type."""
+
+    code = "PK609"
+    title = "`{name}` cannot be {value}"
+    help = "expected a number of type {expected}"
+    name: str
+    value: str
+    expected: str
+
+
+@dataclass(frozen=True)
+class BadRanks(Diagnostic):
+    """Raised when the number of ranks is not one the simulator runs."""
+
+    code = "PK610"
+    title = "cannot simulate {ranks} ranks"
+    help = "from 1 to {most} ranks can be simulated"
+    ranks: int
+    most: int
+
+
+@dataclass(frozen=True)
+class NoSuchKernel(Diagnostic):
+    """Raised when the kernel to run is not in the program, or is not named where there are several."""
+
+    code = "PK611"
+    title = "{problem}"
+    help = "the program has {known}"
+    problem: str
+    known: str
+
+
+@dataclass(frozen=True)
+class TooLarge(Diagnostic):
+    """Raised when the arrays of all ranks would take more memory than the simulator allows itself."""
+
+    code = "PK612"
+    title = "the arrays of all ranks take {found} GiB"
+    help = "the simulator holds at most {most} GiB: set smaller dimensions"
+    found: int
+    most: int
+
+
+# Findings
+
+
+@dataclass(frozen=True)
+class Deadlock(Diagnostic):
+    """Raised when every part that has not ended waits, and nothing is left to wake it."""
+
+    code = "PK701"
+    title = "deadlock: {count} blocked, nothing left to run"
+    label = "waits here"
+    note = "blocked:{blocked}"
+    help = "each wait needs as many signals to its own rank as it counts"
+    count: str
+    blocked: str
+
+
+@dataclass(frozen=True)
+class DoubleWrite(Diagnostic):
+    """Raised when two tasks, or two ranks, store to one element with `=` in one phase."""
+
+    code = "PK702"
+    title = "`{array}` is written twice at {element}"
+    label = "written here by {second}"
+    help = "let one task own each element, or add with `+=`"
+    array: str
+    element: str
+    second: str
+
+
+@dataclass(frozen=True)
+class ReadOfSum(Diagnostic):
+    """Raised when an array is read in the phase in which it is summed."""
+
+    code = "PK703"
+    title = "`{array}` is read while it is summed"
+    label = "read here"
+    help = "a sum over ranks is complete at the end of its phase: read it in a later `tasks`"
+    array: str
+
+
+@dataclass(frozen=True)
+class ReadOfOther(Diagnostic):
+    """Raised when a task reads an element that another task writes in the same phase."""
+
+    code = "PK704"
+    title = "`{array}` is read and written in one phase at {element}"
+    label = "read here by {reader}"
+    help = "tasks run in no particular order: read it in a later `tasks`"
+    array: str
+    element: str
+    reader: str
+
+
+@dataclass(frozen=True)
+class ReadUnwritten(Diagnostic):
+    """Raised when an element of a scratch array is read before anything is stored there."""
+
+    code = "PK705"
+    title = "`{array}` is read before it is written at {element}"
+    label = "read here by {reader}"
+    help = "a scratch array is undefined at entry; is a `wait` missing before this?"
+    array: str
+    element: str
+    reader: str
+
+
+@dataclass(frozen=True)
+class IndexOutOfRange(Diagnostic):
+    """Raised when an index is not a position of the dimension it addresses."""
+
+    code = "PK706"
+    title = "index {index} is outside dimension {axis} of `{array}`"
+    label = "rank {rank} addresses it here"
+    help = "its positions are 0 to {last}"
+    index: int
+    axis: int
+    array: str
+    rank: int
+    last: int
+
+
+@dataclass(frozen=True)
+class RankOutOfRange(Diagnostic):
+    """Raised when something is addressed at a rank that does not exist."""
+
+    code = "PK707"
+    title = "there is no rank {found}"
+    label = "rank {rank} addresses it here"
+    help = "the ranks are 0 to {last}"
+    found: int
+    rank: int
+    last: int
+
+
+@dataclass(frozen=True)
+class TileOnTwoRanks(Diagnostic):
+    """Raised when a tile of a sharded array reaches over the boundary between two ranks' parts."""
+
+    code = "PK708"
+    title = "a tile of `{array}` lies on two ranks: {first} to {last} of dimension {axis}"
+    label = "rank {rank} addresses it here"
+    help = "a part is {part} long; blocks of a sharded dimension must follow its boundaries"
+    array: str
+    first: int
+    last: int
+    axis: int
+    rank: int
+    part: int
+
+
+@dataclass(frozen=True)
+class CopiesDiffer(Diagnostic):
+    """Raised when the ranks' copies of a replicated array differ after a run."""
+
+    code = "PK709"
+    title = "the copies of `{array}` differ between rank 0 and rank {rank} at {element}"
+    help = "every rank must end with the same copy"
+    array: str
+    rank: int
+    element: str
+
+
+@dataclass(frozen=True)
+class NotSimulated(Diagnostic):
+    """Raised when a program has an operation that the tile level does not have."""
+
+    code = "PK710"
+    title = "`{operation}` cannot be simulated at the tile level"
+    label = "here"
+    operation: str
+
+
+@dataclass(frozen=True)
+class NoSuchPart(Diagnostic):
+    """Raised when a block list is of the part of a rank that does not exist."""
+
+    code = "PK711"
+    title = "there is no rank {found} to have a part of the dimension"
+    label = "the list of its blocks"
+    help = "the ranks are 0 to {last}"
+    found: int
+    last: int

@@ -1,0 +1,172 @@
+"""The data of a run: the values of dimensions, and arrays and scalars that fit the kernel's parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pkc.diagnostics import PkcError
+from pkc.dialect.numeric import Values, numpy_dtype
+from pkc.dialect.program import KernelOp
+from pkc.dialect.types import RANKS, Layout, PGLType, PrivateType, dtype_name
+from pkc.location import span_of
+from pkc.sim import errors
+from pkc.sim.program import Program
+
+Inputs: TypeAlias = Mapping[str, Any]
+
+MOST_RANKS = 16
+MOST_GIB = 16
+
+
+@dataclass(frozen=True)
+class Data:
+    """What a run starts from, checked: sizes by dimension (with `ranks`), arrays, scalars."""
+
+    sizes: dict[str, int]
+    arrays: dict[str, Values]
+    scalars: dict[str, float | int]
+
+    @property
+    def ranks(self) -> int:
+        return self.sizes[RANKS]
+
+    def shape(self, kind: PrivateType | PGLType) -> tuple[int, ...]:
+        """The sizes of an array's dimensions."""
+        return tuple(dim if isinstance(dim, int) else self.sizes[dim] for dim in kind.dimensions)
+
+
+def resolve_dims(kernel: KernelOp, dims: Mapping[str, int], inputs: Inputs, ranks: int) -> dict[str, int]:
+    """The value of every run-time dimension, from settings and from the shapes of those inputs that are passed."""
+    program = Program(kernel)
+    if not 1 <= ranks <= MOST_RANKS:
+        raise PkcError(errors.BadRanks(span_of(kernel.location), ranks, MOST_RANKS))
+    found: dict[str, tuple[int, str]] = {}
+    for name, size in dims.items():
+        _check_setting(program, name, size)
+        found[name] = (int(size), "its setting")
+    for dim, size, source in _sizes_of_inputs(program, inputs, ranks):
+        first, first_source = found.setdefault(dim, (size, source))
+        if first != size:
+            span = span_of(kernel.location)
+            raise PkcError(errors.ContradictoryDimension(span, dim, first, first_source, size, source))
+    for dim in program.dims:
+        if dim not in found:
+            raise PkcError(errors.UnsetDimension(span_of(kernel.location), dim))
+    for dim, (size, _) in found.items():
+        if size < 1:
+            raise PkcError(errors.BadDimension(span_of(kernel.location), dim, str(size)))
+    return {dim: found[dim][0] for dim in program.dims}
+
+
+def check_data(program: Program, dims: Mapping[str, int], inputs: Inputs, ranks: int) -> Data:
+    """The data of a run, if it fits the kernel and is complete."""
+    sizes = resolve_dims(program.kernel, dims, inputs, ranks) | {RANKS: ranks}
+    arrays: dict[str, Values] = {}
+    scalars: dict[str, float | int] = {}
+    data = Data(sizes, arrays, scalars)
+    _check_memory(program, data)
+    for name, value in inputs.items():
+        _check_takes_data(program, name)
+        if name in program.scalars:
+            scalars[name] = _scalar(program, name, value)
+        else:
+            arrays[name] = _array(program, data, name, value)
+    for name in (*program.inputs, *program.scalars):
+        if name not in inputs:
+            raise PkcError(errors.MissingInput(span_of(program.kernel.location), program.name, name))
+    return data
+
+
+def _check_setting(program: Program, name: str, size: object) -> None:
+    span = span_of(program.kernel.location)
+    if name not in program.dims:
+        known = ", ".join(f"`{dim}`" for dim in program.dims) or "none"
+        raise PkcError(errors.UnknownDimension(span, program.name, name, known))
+    if not isinstance(size, int | np.integer) or isinstance(size, bool):
+        raise PkcError(errors.BadDimension(span, name, repr(size)))
+
+
+def _sizes_of_inputs(program: Program, inputs: Inputs, ranks: int) -> Iterator[tuple[str, int, str]]:
+    """Each run-time dimension that a passed array has, with its size and the array's name."""
+    for name, value in inputs.items():
+        kind = program.arrays.get(name)
+        if kind is None:
+            continue
+        shape = _content(program, name, value).shape
+        expected: list[int | str] = [*((ranks,) if has_leading_ranks(kind) else ()), *kind.dimensions]
+        fits = len(shape) == len(expected) and all(
+            (isinstance(want, str) and want != RANKS) or size == (ranks if want == RANKS else want)
+            for size, want in zip(shape, expected, strict=True)
+        )
+        if not fits:
+            raise PkcError(_wrong_shape(program, name, shape, expected))
+        for size, dim in zip(shape, expected, strict=True):
+            if isinstance(dim, str) and dim != RANKS:
+                yield dim, size, f"`{name}`"
+
+
+def has_leading_ranks(kind: PrivateType | PGLType) -> bool:
+    """Whether callers pass an array with a leading axis of ranks."""
+    return isinstance(kind, PrivateType) or kind.layout is Layout.Symmetric
+
+
+def _content(program: Program, name: str, value: Any) -> Values:
+    try:
+        return np.asarray(value)
+    except ValueError:
+        # A list whose items differ in shape.
+        span = span_of(program.kernel.location)
+        raise PkcError(errors.WrongInputShape(span, name, "that is not rectangular", "one array")) from None
+
+
+def _wrong_shape(program: Program, name: str, shape: tuple[int, ...], expected: list[Any]) -> errors.WrongInputShape:
+    texts = [f"[{', '.join(map(str, dims))}]" for dims in (shape, expected)]
+    hint = ", with the ranks first" if has_leading_ranks(program.arrays[name]) else ""
+    return errors.WrongInputShape(span_of(program.kernel.location), name, texts[0], texts[1] + hint)
+
+
+def _check_takes_data(program: Program, name: str) -> None:
+    allocated = name in program.signals or name in program.scratch
+    unused = name in program.arrays and name not in program.written
+    if name in program.scalars or name in program.inputs or (unused and not allocated):
+        return
+    if allocated:
+        reason = "pkc allocates it"
+    elif name in program.summed:
+        reason = "a sum over ranks begins at zero"
+    elif name in program.arrays:
+        reason = "the kernel only writes it"
+    else:
+        known = ", ".join(f"`{known}`" for known in (*program.inputs, *program.scalars)) or "none"
+        reason = f"its inputs are {known}"
+    raise PkcError(errors.NotAnInput(span_of(program.kernel.location), program.name, name, reason))
+
+
+def _scalar(program: Program, name: str, value: Any) -> float | int:
+    kind = program.scalars[name]
+    number = np.asarray(value)
+    fits = number.shape == () and number.dtype.kind in ("iu" if kind == "i32" else "iuf")
+    if not fits or (kind == "i32" and not -(2**31) <= int(number) < 2**31):
+        raise PkcError(errors.BadScalar(span_of(program.kernel.location), name, repr(value), kind))
+    return int(number) if kind == "i32" else float(np.float32(number))
+
+
+def _array(program: Program, data: Data, name: str, value: Any) -> Values:
+    kind = program.arrays[name]
+    content = _content(program, name, value)
+    if content.dtype != numpy_dtype(kind.element_type):
+        span, wanted = span_of(program.kernel.location), dtype_name(kind.element_type)
+        raise PkcError(errors.WrongInputType(span, name, str(content.dtype), wanted))
+    return content
+
+
+def _check_memory(program: Program, data: Data) -> None:
+    elements = sum(math.prod(data.shape(kind)) for kind in program.arrays.values()) * data.sizes[RANKS]
+    found = elements * 4 // 2**30
+    if found > MOST_GIB:
+        raise PkcError(errors.TooLarge(span_of(program.kernel.location), found, MOST_GIB))

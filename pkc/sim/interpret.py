@@ -1,0 +1,205 @@
+"""From IR to Python functions: each operation becomes a step on a list of registers, one register for each SSA value.
+
+What the steps compute is in `pkc.dialect.meaning` for tiles, in `scalars.py`, `positions.py` and `accesses.py`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from pkc.diagnostics import PkcError
+from pkc.dialect import meaning, program
+from pkc.location import span_of
+from pkc.sim import errors
+from pkc.sim.accesses import access_step
+from pkc.sim.conflicts import Task
+from pkc.sim.machine import FIRST, RANK, TASK, Machine, Registers, Step
+from pkc.sim.positions import position_function
+from pkc.sim.scalars import scalar
+
+TileFunction: TypeAlias = Callable[[Operation], Callable[..., Any]]
+
+
+def compile_kernel(kernel: program.KernelOp, machine: Machine, tile_function: TileFunction) -> Step:
+    """The body of a kernel as one step of a rank."""
+    values: list[SSAValue] = list(kernel.body.block.args)
+    for op in kernel.walk():
+        values += op.results
+        for region in op.regions:
+            values += [arg for block in region.blocks for arg in block.args]
+    machine.slots = {value: slot for slot, value in enumerate(dict.fromkeys(values), FIRST)}
+    return _Compiler(machine, tile_function).block(kernel.body.block)
+
+
+def new_registers(machine: Machine, rank: int, arguments: Mapping[BlockArgument, Any]) -> Registers:
+    """The registers with which a rank begins."""
+    registers: Registers = [None] * (len(machine.slots) + FIRST)
+    registers[RANK], registers[TASK] = rank, Task(rank, 0, ())
+    for argument, value in arguments.items():
+        registers[machine.slots[argument]] = value
+    return registers
+
+
+class _Compiler:
+    def __init__(self, machine: Machine, tile_function: TileFunction) -> None:
+        self._machine = machine
+        self._tile_function = tile_function
+        self._role = ""
+        self._in_tasks = False
+
+    def block(self, block: Block) -> Step:
+        steps = tuple(self._operation(op) for op in block.ops if not isinstance(op, scf.YieldOp))
+        machine, count = self._machine, len(steps)
+
+        def run(registers: Registers) -> None:
+            machine.operations += count
+            for step in steps:
+                step(registers)
+
+        return run
+
+    def _operation(self, op: Operation) -> Step:
+        match op:
+            case program.TasksOp():
+                return self._tasks(op)
+            case program.RoleOp():
+                return self._role_part(op)
+            case scf.ForOp():
+                return self._for(op)
+            case scf.IfOp():
+                return self._if(op)
+            case _:
+                return access_step(op, self._machine) or self._pure(op)
+
+    # Operations without effects
+
+    def _pure(self, op: Operation) -> Step:
+        function = self._function(op)
+        if function is None:
+            raise PkcError(errors.NotSimulated(span_of(op.location), op.name))
+        slots, result = self._slots(op.operands), self._slots(op.results)[0]
+        if len(slots) == 1:
+            (only,) = slots
+
+            def one(registers: Registers) -> None:
+                registers[result] = function(registers[only])
+
+            return one
+        if len(slots) == 2:
+            left, right = slots
+
+            def two(registers: Registers) -> None:
+                registers[result] = function(registers[left], registers[right])
+
+            return two
+
+        def many(registers: Registers) -> None:
+            registers[result] = function(*[registers[slot] for slot in slots])
+
+        return many
+
+    def _function(self, op: Operation) -> Callable[..., Any] | None:
+        if meaning.is_tile_op(op):
+            return self._tile_function(op)
+        return position_function(op, self._machine) or scalar(op)
+
+    def _slots(self, values: Sequence[SSAValue]) -> tuple[int, ...]:
+        return tuple(self._machine.slots[value] for value in values)
+
+    # Control flow
+
+    def _for(self, op: scf.ForOp) -> Step:
+        first, last, stride = self._slots((op.lb, op.ub, op.step))
+        counter, *carried = self._slots(op.body.block.args)
+        starts, results = self._slots(op.iter_args), self._slots(op.results)
+        yielded = self._yielded(op.body.block)
+        body = self.block(op.body.block)
+
+        def run(registers: Registers) -> None:
+            values = [registers[slot] for slot in starts]
+            for position in range(registers[first], registers[last], registers[stride]):
+                registers[counter] = position
+                for slot, value in zip(carried, values, strict=True):
+                    registers[slot] = value
+                body(registers)
+                values = [registers[slot] for slot in yielded]
+            for slot, value in zip(results, values, strict=True):
+                registers[slot] = value
+
+        return run
+
+    def _if(self, op: scf.IfOp) -> Step:
+        (condition,), results = self._slots((op.cond,)), self._slots(op.results)
+        regions = (op.false_region, op.true_region)
+        bodies = [self.block(region.block) if region.blocks else _nothing for region in regions]
+        yielded = [self._yielded(region.block) if region.blocks else () for region in regions]
+
+        def run(registers: Registers) -> None:
+            chosen = bool(registers[condition])
+            bodies[chosen](registers)
+            values = [registers[slot] for slot in yielded[chosen]]
+            for slot, value in zip(results, values, strict=True):
+                registers[slot] = value
+
+        return run
+
+    def _yielded(self, block: Block) -> tuple[int, ...]:
+        last = block.last_op
+        return self._slots(last.operands) if isinstance(last, scf.YieldOp) else ()
+
+    def _tasks(self, op: program.TasksOp) -> Step:
+        machine, role, nested = self._machine, self._role, self._in_tasks
+        counts, indices = self._slots(op.counts), self._slots(op.body.block.args)
+        self._in_tasks = True
+        body = self.block(op.body.block)
+        self._in_tasks = nested
+
+        def each(registers: Registers) -> Iterator[Task]:
+            outer: Task = registers[TASK]
+            for chosen in itertools.product(*[range(registers[slot]) for slot in counts]):
+                machine.tasks += 1
+                yield Task(outer.rank, machine.tasks, outer.indices + chosen)
+
+        def enter(registers: Registers, task: Task) -> None:
+            registers[TASK] = task
+            for slot, index in zip(indices, task.indices[len(task.indices) - len(indices) :], strict=True):
+                registers[slot] = index
+
+        def in_turn(registers: Registers) -> None:
+            outer = registers[TASK]
+            for task in each(registers):
+                enter(registers, task)
+                body(registers)
+            registers[TASK] = outer
+            if not nested:
+                machine.end_phase()
+
+        def at_once(registers: Registers) -> None:
+            for task in each(registers):
+                own = registers.copy()
+                enter(own, task)
+                machine.scheduler.spawn(own[RANK], role, lambda own=own: body(own))
+            machine.scheduler.join()
+
+        return at_once if role else in_turn
+
+    def _role_part(self, op: program.RoleOp) -> Step:
+        machine, role = self._machine, str(op.role.data)
+        self._role = role
+        body = self.block(op.body.block)
+        self._role = ""
+
+        def run(registers: Registers) -> None:
+            own = registers.copy()
+            machine.scheduler.spawn(own[RANK], role, lambda: body(own))
+
+        return run
+
+
+def _nothing(registers: Registers) -> None:
+    """The branch that is not there."""

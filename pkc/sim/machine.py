@@ -1,0 +1,64 @@
+"""What the steps of a program act on: the memory of all ranks, the scheduler, the sizes of dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from xdsl.ir import Operation, SSAValue
+
+from pkc.diagnostics import PkcError
+from pkc.location import span_of
+from pkc.sim import errors
+from pkc.sim.array import Array
+from pkc.sim.schedule import Scheduler
+from pkc.sim.world import World
+
+Registers: TypeAlias = list[Any]
+Step: TypeAlias = Callable[[Registers], None]
+
+RANK, TASK, FIRST = 0, 1, 2
+"""The registers of the rank and the task, and the first of a value."""
+
+
+@dataclass
+class Machine:
+    """All ranks of one run."""
+
+    sizes: dict[str, int]
+    ranks: int
+    world: World
+    scheduler: Scheduler
+    orders_itself: bool
+    interleaved: bool
+    """Whether others may run at each access to an array of all ranks."""
+    names: dict[SSAValue, str]
+    """The names of the kernel's arguments."""
+    slots: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    operations: int = 0
+    tasks: int = 0
+
+    def size(self, dim: str | int) -> int:
+        return dim if isinstance(dim, int) else self.sizes[dim]
+
+    def array(self, argument: SSAValue) -> Array:
+        """The memory of an array that is an argument of the kernel."""
+        return self.world.arrays[self.names[argument]]
+
+    def check_rank(self, op: Operation, own: int, found: int) -> None:
+        """Refuse a rank that does not exist."""
+        if not 0 <= found < self.ranks:
+            raise PkcError(errors.RankOutOfRange(span_of(op.location), found, own, self.ranks - 1))
+
+    def pause(self) -> None:
+        """Let others run, if the ranks are interleaved."""
+        if self.interleaved:
+            self.scheduler.pause()
+
+    def end_phase(self) -> None:
+        """The end of a phase, seen from one rank."""
+        if not self.orders_itself:
+            # Ranks come here in their order; so the sums are in rank order, and need not be kept.
+            self.world.add_contributions()
+        self.scheduler.end_phase()

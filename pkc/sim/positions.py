@@ -1,0 +1,81 @@
+"""The operations that say where: ranks, dimensions, block lists. Functions of their operands."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from xdsl.ir import Operation
+
+from pkc.diagnostics import PkcError
+from pkc.dialect import blocks, program
+from pkc.dialect.blocks import Block
+from pkc.dialect.tile import block_type
+from pkc.location import span_of
+from pkc.sim import errors
+from pkc.sim.machine import Machine
+
+
+def position_function(op: Operation, machine: Machine) -> Callable[..., Any] | None:
+    """The meaning of an operation of this kind; None for one of another."""
+    match op:
+        case program.DimOp():
+            size = machine.size(op.dim.data)
+            return lambda: size
+        case program.BlockPositionOp():
+            return _first
+        case program.BlockCountOp():
+            return _count(op, machine)
+        case program.BlockOp():
+            return _block(op, machine)
+        case _:
+            return None
+
+
+def _first(block: Block) -> int:
+    return block.start
+
+
+def _count(op: program.BlockCountOp, machine: Machine) -> Callable[..., int]:
+    n, size, ranks = machine.size(op.block.of), op.block.extent, machine.ranks
+    if op.part is None and op.sharded is not None:
+        total = blocks.sharded_count(n, ranks, size)
+        return lambda: total
+    bounds = _bounds(op, n, machine)
+    return lambda *operands: blocks.count(*bounds(operands), size)
+
+
+def _block(op: program.BlockOp, machine: Machine) -> Callable[..., Block]:
+    kind = block_type(op.result)
+    n, size, ranks = machine.size(kind.of), kind.extent, machine.ranks
+    if op.part is None and op.sharded is not None:
+        return functools.partial(blocks.sharded_block, n, ranks, size)
+    bounds = _bounds(op, n, machine)
+
+    def numbered(index: int, *operands: int) -> Block:
+        return blocks.block(*bounds(operands), size, index)
+
+    return numbered
+
+
+def _bounds(
+    op: program.BlockCountOp | program.BlockOp, n: int, machine: Machine
+) -> Callable[[tuple[int, ...]], tuple[int, int]]:
+    """The first position of a list and the one after its last, from the operands `part`, `start`, `stop` it has."""
+    if op.part is not None:
+
+        def of_rank(operands: tuple[int, ...]) -> tuple[int, int]:
+            (rank,) = operands
+            if not 0 <= rank < machine.ranks:
+                raise PkcError(errors.NoSuchPart(span_of(op.location), rank, machine.ranks - 1))
+            return blocks.part(n, machine.ranks, rank)
+
+        return of_rank
+    if op.start is not None and op.stop is not None:
+        return lambda operands: blocks.clamp(n, operands[0], operands[1])
+    if op.start is not None:
+        return lambda operands: blocks.clamp(n, operands[0], None)
+    if op.stop is not None:
+        return lambda operands: blocks.clamp(n, None, operands[0])
+    return lambda operands: (0, n)

@@ -1,0 +1,114 @@
+"""What a kernel asks for and gives: its parameters, which of them it reads, writes and sums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import BlockArgument
+
+from pkc.diagnostics import PkcError
+from pkc.dialect import access, program
+from pkc.dialect.types import ArrayType, PGLType, PrivateType, SignalType
+from pkc.location import NOWHERE
+from pkc.sim import errors
+
+_READS = (access.ReadOp, access.LoadOp, access.GatherOp, access.ReduceOp, access.StoreAddOp, access.AllReduceOp)
+_SUMS = (access.AccumulateOp, access.ScatterAccumulateOp)
+_WRITES = (access.StoreOp, access.StoreAddOp, access.AllReduceOp, *_SUMS)
+_ORDERS = (access.SignalOp, access.SignalAllOp, access.WaitOp, access.BarrierOp, program.RoleOp)
+
+
+def find_kernel(module: ModuleOp, name: str | None) -> program.KernelOp:
+    """The kernel of this name; without a name, the only one."""
+    kernels = [op for op in module.body.block.ops if isinstance(op, program.KernelOp)]
+    known = ", ".join(f"`{kernel.sym_name.data}`" for kernel in kernels) or "no kernels"
+    if name is None and len(kernels) == 1:
+        return kernels[0]
+    if name is None:
+        raise PkcError(errors.NoSuchKernel(NOWHERE, "no kernel is named, and the program has not exactly one", known))
+    for kernel in kernels:
+        if kernel.sym_name.data == name:
+            return kernel
+    raise PkcError(errors.NoSuchKernel(NOWHERE, f"there is no kernel `{name}`", known))
+
+
+@dataclass(frozen=True)
+class Program:
+    """A kernel, seen from outside."""
+
+    kernel: program.KernelOp
+
+    @property
+    def name(self) -> str:
+        return self.kernel.sym_name.data
+
+    @cached_property
+    def arrays(self) -> dict[str, PrivateType | PGLType]:
+        found = {name: arg.type for name, arg in self.kernel.arguments.items()}
+        return {name: kind for name, kind in found.items() if isinstance(kind, PrivateType | PGLType)}
+
+    @cached_property
+    def signals(self) -> dict[str, SignalType]:
+        found = {name: arg.type for name, arg in self.kernel.arguments.items()}
+        return {name: kind for name, kind in found.items() if isinstance(kind, SignalType)}
+
+    @cached_property
+    def scalars(self) -> dict[str, str]:
+        """The scalar parameters, with `f32` or `i32`."""
+        found = self.kernel.arguments.items()
+        return {name: str(arg.type) for name, arg in found if not isinstance(arg.type, ArrayType)}
+
+    @cached_property
+    def scratch(self) -> frozenset[str]:
+        return frozenset(name for name, arg in self.kernel.arguments.items() if self.kernel.is_scratch(arg))
+
+    @cached_property
+    def written(self) -> frozenset[str]:
+        return self._used_by(_WRITES)
+
+    @cached_property
+    def stored(self) -> frozenset[str]:
+        """The arrays that are written with `=`."""
+        return self._used_by((access.StoreOp,))
+
+    @cached_property
+    def summed(self) -> frozenset[str]:
+        """The arrays that are summed over ranks: they are zero at entry."""
+        return self._used_by(_SUMS)
+
+    @cached_property
+    def inputs(self) -> tuple[str, ...]:
+        """The arrays whose content at entry the kernel may see."""
+        seen = self._used_by(_READS) - self.scratch - self.summed
+        return tuple(name for name in self.arrays if name in seen)
+
+    @cached_property
+    def outputs(self) -> tuple[str, ...]:
+        """The arrays that callers get back."""
+        return tuple(name for name in self.arrays if name in self.written and name not in self.scratch)
+
+    @cached_property
+    def orders_itself(self) -> bool:
+        """Whether parts of the kernel wait for each other, so that ranks cannot run one after the other."""
+        return any(isinstance(op, _ORDERS) for op in self.kernel.walk())
+
+    @cached_property
+    def has_roles(self) -> bool:
+        """Whether the kernel is written as roles, whose accesses are the author's own affair."""
+        return any(isinstance(op, program.RoleOp) for op in self.kernel.body.block.ops)
+
+    @cached_property
+    def dims(self) -> tuple[str, ...]:
+        """The run-time dimensions, in the order of their first use by a parameter."""
+        named = (dim for kind in (*self.arrays.values(), *self.signals.values()) for dim in kind.dimensions)
+        return tuple(dict.fromkeys(dim for dim in named if isinstance(dim, str) and dim != "ranks"))
+
+    def _used_by(self, kinds: tuple[type, ...]) -> frozenset[str]:
+        arguments = self.kernel.arguments.items()
+        return frozenset(name for name, arg in arguments if _array_used_by(arg, kinds))
+
+
+def _array_used_by(arg: BlockArgument, kinds: tuple[type, ...]) -> bool:
+    return isinstance(arg.type, PrivateType | PGLType) and any(isinstance(use.operation, kinds) for use in arg.uses)

@@ -1,0 +1,103 @@
+"""The operations on counters, as steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.ir import Operation
+
+from pkc.diagnostics import PkcError
+from pkc.dialect import access
+from pkc.dialect.types import SignalType
+from pkc.location import span_of
+from pkc.sim import errors
+from pkc.sim.machine import RANK, Machine, Registers, Step
+from pkc.sim.schedule import Counter
+
+
+def signal_step(op: Operation, machine: Machine) -> Step | None:
+    """The step of an operation on a counter; None for any other."""
+    match op:
+        case access.SignalOp():
+            return _signal(op, machine)
+        case access.SignalAllOp():
+            return _signal_all(op, machine)
+        case access.WaitOp():
+            return _wait(op, machine)
+        case access.BarrierOp():
+            return _barrier(op, machine)
+        case _:
+            return None
+
+
+def _signal(op: access.SignalOp, machine: Machine) -> Step:
+    counter_of, rank, amount = _locator(op, machine), machine.slots[op.rank], machine.slots[op.amount]
+
+    def signal(registers: Registers) -> None:
+        machine.check_rank(op, registers[RANK], registers[rank])
+        _add(machine, counter_of(registers, registers[rank]), registers[amount])
+
+    return signal
+
+
+def _signal_all(op: access.SignalAllOp, machine: Machine) -> Step:
+    counter_of, amount = _locator(op, machine), machine.slots[op.amount]
+
+    def signal_all(registers: Registers) -> None:
+        for rank in range(machine.ranks):
+            _add(machine, counter_of(registers, rank), registers[amount])
+
+    return signal_all
+
+
+def _wait(op: access.WaitOp, machine: Machine) -> Step:
+    counter_of, count = _locator(op, machine), machine.slots[op.count]
+
+    def wait(registers: Registers) -> None:
+        _until(machine, op, counter_of(registers, registers[RANK]), registers[count])
+
+    return wait
+
+
+def _barrier(op: access.BarrierOp, machine: Machine) -> Step:
+    counter_of = _locator(op, machine)
+
+    def barrier(registers: Registers) -> None:
+        own = counter_of(registers, registers[RANK])
+        arrived = machine.world.counters.get(own, 0)
+        for rank in range(machine.ranks):
+            _add(machine, own._replace(rank=rank), 1)
+        # The next multiple above what was there before this rank came: right for every use of the counter in turn.
+        _until(machine, op, own, (arrived // machine.ranks + 1) * machine.ranks)
+
+    return barrier
+
+
+def _locator(
+    op: access.SignalOp | access.SignalAllOp | access.WaitOp | access.BarrierOp, machine: Machine
+) -> Callable[[Registers, int], Counter]:
+    """What finds a counter of a rank, after letting others run."""
+    assert isinstance(op.signal.type, SignalType)
+    name = machine.names[op.signal]
+    sizes = tuple(machine.size(dim) for dim in op.signal.type.dimensions)
+    slots = [machine.slots[index] for index in op.indices]
+
+    def locate(registers: Registers, rank: int) -> Counter:
+        machine.pause()
+        indices = tuple(registers[slot] for slot in slots)
+        for axis, (index, size) in enumerate(zip(indices, sizes, strict=True)):
+            if not 0 <= index < size:
+                span = span_of(op.location)
+                raise PkcError(errors.IndexOutOfRange(span, index, axis, name, registers[RANK], size - 1))
+        return Counter(rank, name, indices)
+
+    return locate
+
+
+def _add(machine: Machine, counter: Counter, amount: int) -> None:
+    machine.world.counters[counter] = machine.world.counters.get(counter, 0) + amount
+    machine.scheduler.wake(counter)
+
+
+def _until(machine: Machine, op: Operation, counter: Counter, count: int) -> None:
+    machine.scheduler.wait(op, counter, count, lambda: machine.world.counters.get(counter, 0))

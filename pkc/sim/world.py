@@ -1,0 +1,87 @@
+"""The memory of all ranks: arrays, signals, and the sums that a phase has open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from xdsl.ir import Operation
+
+from pkc.diagnostics import Label, PkcError
+from pkc.location import span_of
+from pkc.sim import errors
+from pkc.sim.array import Array, Where, is_poison
+from pkc.sim.conflicts import Task, WriteLog
+from pkc.sim.schedule import Counter
+
+
+class Contribution(NamedTuple):
+    """What one task of one rank adds to a sum."""
+
+    rank: int
+    array: Array
+    where: Where
+    tile: Any
+
+
+class World:
+    """All arrays and signals, with what has to be known about the current phase."""
+
+    def __init__(self, arrays: Mapping[str, Array], stored: Iterable[str] | None) -> None:
+        """`stored` are the arrays written with `=` whose writers are to be tracked; None tracks no accesses."""
+        self.arrays = arrays
+        self.counters: dict[Counter, int] = {}
+        self._writes = None if stored is None else WriteLog(arrays[name] for name in stored)
+        self._sums: list[Contribution] = []
+        self._summed: dict[str, Operation] = {}
+        self._read: dict[str, Operation] = {}
+
+    # Accesses
+
+    def check_load(self, array: Array, where: Where, task: Task, op: Operation) -> None:
+        """Refuse to read what has no value, or none that the order of tasks leaves certain."""
+        if array.name in self._summed:
+            raise PkcError(self._read_of_sum(array, op, self._summed[array.name]))
+        self._read[array.name] = op
+        if self._writes is not None:
+            self._writes.loaded(array, where, task, op)
+        if array.place.scratch:
+            unwritten = is_poison(array.value[where])
+            if unwritten.any():
+                element = array.element(where, [int(i) for i in np.argwhere(unwritten)[0]])
+                raise PkcError(errors.ReadUnwritten(span_of(op.location), array.name, element, str(task)))
+
+    def check_store(self, array: Array, where: Where, task: Task, op: Operation) -> None:
+        """Refuse a second writer."""
+        if self._writes is not None:
+            self._writes.stored(array, where, task, op)
+
+    def contribute(self, array: Array, where: Where, tile: Any, task: Task, op: Operation) -> None:
+        """Add to a sum; it is carried out when the rank, or the phase, ends."""
+        if array.name in self._read:
+            raise PkcError(self._read_of_sum(array, self._read[array.name], op))
+        self._summed[array.name] = op
+        self._sums.append(Contribution(task.rank, array, where, tile))
+
+    # Phases
+
+    def add_contributions(self) -> None:
+        """Carry out the sums so far, in rank order."""
+        for _, array, where, tile in sorted(self._sums, key=lambda contribution: contribution.rank):
+            array.add(where, tile)
+        self._sums.clear()
+
+    def end_phase(self) -> None:
+        """Complete the sums of a phase; what was written and read in it no longer matters."""
+        self.add_contributions()
+        for name in self._summed:
+            self.arrays[name].finish_sums()
+        self._summed.clear()
+        self._read.clear()
+        if self._writes is not None:
+            self._writes.end_phase()
+
+    def _read_of_sum(self, array: Array, read: Operation, summed: Operation) -> errors.ReadOfSum:
+        label = Label(span_of(summed.location), "summed here")
+        return errors.ReadOfSum(span_of(read.location), array.name, also=(label,))
