@@ -1,0 +1,12 @@
+"""Y = all of X on every rank: each rank writes its rows to all"""
+
+import pkc
+from pkc.language import *
+
+M, N = dims("M N")
+
+
+@pkc.kernel
+def all_gather(X: bf16[M, N].shard(0), Y: bf16[M, N].replicate()):
+    for m, n in tasks(blocks(M, 128, of=rank), blocks(N, 256)):
+        Y[m, n] = X[m, n]

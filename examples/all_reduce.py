@@ -1,0 +1,12 @@
+"""Y = the sum of all ranks' X, on every rank"""
+
+import pkc
+from pkc.language import *
+
+M, N = dims("M N")
+
+
+@pkc.kernel
+def all_reduce(X: bf16[M, N], Y: bf16[M, N].replicate()):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        Y[m, n] += X[m, n]

@@ -1,0 +1,12 @@
+"""Y = X, split by columns instead of rows"""
+
+import pkc
+from pkc.language import *
+
+M, N = dims("M N")
+
+
+@pkc.kernel
+def all_to_all(X: bf16[M, N].shard(0), Y: bf16[M, N].shard(1)):
+    for m, n in tasks(blocks(M, 128, of=rank), blocks(N, 128)):
+        Y[m, n] = X[m, n]

@@ -1,0 +1,33 @@
+"""O = softmax(Q @ K^T * scale) @ V on each rank by itself; scale includes log2(e)"""
+
+import pkc
+from pkc.language import *
+
+B, H, S, D, T = dims("B H S D T")
+
+
+@pkc.kernel
+def attention(
+    Q: bf16[B, H, S, D],
+    K: bf16[B, H, T, D],
+    V: bf16[B, H, T, D],
+    O: bf16[B, H, S, D],
+    scale: f32,
+    D: const = 128,
+    causal: const = False,
+):
+    for b, h, q in tasks(B, H, blocks(S, 128)):
+        top = full(f32, -inf, q)
+        total = zeros(f32, q)
+        o = zeros(f32, q, D)
+        for kv in blocks(T, 128):
+            s = Q[b, h, q] @ K[b, h, kv].T * scale
+            if causal:
+                s = where(positions(q) >= positions(kv), s, -inf)
+            t = max(top, rowmax(s))
+            p = exp2(s - t)
+            c = exp2(top - t)
+            total = total * c + rowsum(p)
+            o = o * c + cast(p, bf16) @ V[b, h, kv]
+            top = t
+        O[b, h, q] = o / total

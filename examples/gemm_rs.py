@@ -1,0 +1,15 @@
+"""C = reduce_scatter(A @ B): every rank holds a K-slice; rank r ends with the rows it owns"""
+
+import pkc
+from pkc.language import *
+
+M, K, N = dims("M K N")
+
+
+@pkc.kernel
+def gemm_rs(A: bf16[M, K], B: bf16[K, N], C: bf16[M, N].shard(0)):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        C[m, n] += acc  # summed over ranks into the owner's rows

@@ -1,0 +1,34 @@
+"""Attention over a sequence that is spread over the ranks: K and V come round the ring"""
+
+import pkc
+from pkc.language import *
+
+B, H, S, D = dims("B H S D")
+
+
+@pkc.kernel
+def ring_attention(
+    Q: bf16[B, H, S, D].shard(2),
+    K: bf16[B, H, S, D].shard(2),
+    V: bf16[B, H, S, D].shard(2),
+    O: bf16[B, H, S, D].shard(2),
+    scale: f32,
+    D: const = 128,
+    causal: const = False,
+):
+    for b, h, q in tasks(B, H, blocks(S, 128, of=rank)):
+        top = full(f32, -inf, q)
+        total = zeros(f32, q)
+        o = zeros(f32, q, D)
+        for r in ring():  # rank, rank + 1, ... : the order in which shards arrive
+            for kv in blocks(S, 128, of=r):
+                s = Q[b, h, q] @ K[b, h, kv].T * scale
+                if causal:
+                    s = where(positions(q) >= positions(kv), s, -inf)
+                t = max(top, rowmax(s))
+                p = exp2(s - t)
+                c = exp2(top - t)
+                total = total * c + rowsum(p)
+                o = o * c + cast(p, bf16) @ V[b, h, kv]
+                top = t
+        O[b, h, q] = o / total

@@ -1,0 +1,189 @@
+"""The `pkc` command. What a command needs is imported when it runs, so that help comes at once."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from pkc import __version__
+
+EXIT_STATUSES = """\b
+Exit status:
+  0  all is well
+  1  the program has errors, or its result is wrong
+  2  the command line could not be understood
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status; no exception leaves."""
+    try:
+        status = _main(argv)
+        sys.stdout.flush()
+        return status
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        return 130
+    except BrokenPipeError:
+        # Whoever read the output has left; give the final flush of the interpreter somewhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        from pkc import report
+
+        report.failure(error)
+        return 1
+
+
+def _main(argv: Sequence[str] | None) -> int:
+    try:
+        status = cli.main(argv, prog_name="pkc", standalone_mode=False)
+    except SystemExit as end:
+        status = end.code
+    return status if isinstance(status, int) else 0 if status is None else 1
+
+
+@click.group(epilog=EXIT_STATUSES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="pkc %(version)s")
+def cli() -> None:
+    """Compile and run small tile programs over arrays that are spread across GPUs.
+
+    \b
+    Example:
+      pkc run examples/gemm_rs.pk --ranks 8 --set M=1024,N=512,K=512
+    """
+
+
+@cli.command("compile", epilog=EXIT_STATUSES)
+@click.argument("file")
+@click.option("--emit", type=click.Choice(["tile"]), default="tile", help="The level of IR to print.")
+@click.option("-o", "--output", metavar="FILE", help="Write there instead of to the terminal.")
+@click.option("--kernel", metavar="NAME", help="Compile this kernel alone.")
+@click.option("--const", "constants", metavar="K=V", multiple=True, help="Values of `const` parameters.")
+@click.option("--schedule", metavar="K=V,...", multiple=True, help="How to run it; wins over the text.")
+def compile_command(
+    file: str,
+    emit: str,
+    output: str | None,
+    kernel: str | None,
+    constants: tuple[str, ...],
+    schedule: tuple[str, ...],
+) -> None:
+    """Compile FILE (.pk or .py) and print its IR.
+
+    \b
+    Example:
+      pkc compile examples/ring_attention.pk --const D=64 -o ring_attention.mlir
+    """
+    from pkc.cli_program import compile_for, find_kernel
+    from pkc.cli_settings import numbers
+    from pkc.compiler import load_program
+    from pkc.passes.run import print_ir
+
+    values = numbers("--const", constants, example="D=128")
+    program = load_program(file)
+    if kernel is not None:
+        find_kernel(program, file, kernel)
+    text = print_ir(compile_for(program, kernel, values, schedule).module)
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    _write(output, text)
+
+
+@cli.command(epilog=EXIT_STATUSES)
+@click.argument("file")
+@click.option("--ranks", type=click.IntRange(min=1), required=True, help="How many ranks (GPUs).")
+@click.option(
+    "--set",
+    "settings",
+    metavar="NAME=V,...",
+    multiple=True,
+    help="Values of run-time dimensions, constants and scalars.",
+)
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Draws the inputs.")
+@click.option("--in", "inputs", metavar="A=FILE.npy", multiple=True, help="Read an input instead of drawing it.")
+@click.option("--out", "outputs", metavar="C=FILE.npy", multiple=True, help="Write a result.")
+@click.option("--target", type=click.Choice(["sim"]), default="sim", show_default=True, help="Where to run.")
+@click.option("--kernel", metavar="NAME", help="The kernel to run, if FILE has several.")
+@click.option("--schedule", metavar="K=V,...", multiple=True, help="How to run it; wins over the text.")
+def run(
+    file: str,
+    ranks: int,
+    settings: tuple[str, ...],
+    seed: int,
+    inputs: tuple[str, ...],
+    outputs: tuple[str, ...],
+    target: str,
+    kernel: str | None,
+    schedule: tuple[str, ...],
+) -> None:
+    """Run a kernel of FILE (.pk or .py) and check every result against a float64 reference.
+
+    Arrays that --in does not give are drawn from --seed, with the dimensions that --set gives. Private and
+    symmetric arrays have a leading axis of ranks in their files; sharded and replicated ones are whole.
+    A .npy file has no bf16 or 8-bit floats: such arrays are written as float32, and read from any file of
+    floats, rounded to nearest.
+
+    \b
+    Example:
+      pkc run examples/gemm_rs.pk --ranks 8 --set M=1024,N=512,K=512 --out C=c.npy
+    """
+    from pkc.cli_program import compile_for, constants_of, find_kernel, only_kernel
+    from pkc.cli_settings import assignments, numbers
+    from pkc.compiler import load_program
+
+    values = numbers("--set", settings, example="M=1024,N=512")
+    read = assignments("--in", inputs, example="A=a.npy")
+    written = assignments("--out", outputs, example="C=c.npy")
+    program = load_program(file)
+    chosen = find_kernel(program, file, kernel) if kernel else only_kernel(program, file)
+    names = constants_of(chosen)
+    given = {name: value for name, value in values.items() if name in names}
+    compiled = compile_for(program, chosen.name, given, schedule)
+    from pkc.cli_run import Request, execute
+
+    rest = {name: value for name, value in values.items() if name not in given}
+    if not execute(compiled, Request(ranks, seed, rest, names, read, written)):
+        raise SystemExit(1)
+
+
+@cli.command(
+    epilog=EXIT_STATUSES,
+    options_metavar="[-h]",
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []},
+)
+@click.argument("arguments", nargs=-1, metavar="[FILE] [ARGUMENTS]...", type=click.UNPROCESSED)
+@click.pass_context
+def opt(context: click.Context, arguments: tuple[str, ...]) -> None:
+    """Run single passes over IR; `pkc opt -h` lists them.
+
+    \b
+    Example:
+      pkc compile examples/gemm_rs.pk | pkc opt -p canonicalize
+    """
+    if arguments == ("--help",):
+        click.echo(context.get_help())
+        return
+    from pkc.opt import main as opt_main
+
+    raise SystemExit(opt_main(list(arguments)))
+
+
+def _write(path: str, text: str) -> None:
+    from pkc import cli_errors
+    from pkc.diagnostics import PkcError
+    from pkc.location import NOWHERE
+
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise PkcError(cli_errors.OutputUnwritable(NOWHERE, path, error.strerror or str(error))) from None

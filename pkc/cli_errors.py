@@ -1,0 +1,183 @@
+"""What can be wrong with a command: PK901 to PK949; PK999 is a mistake in pkc itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pkc.diagnostics import Diagnostic
+
+# Values given as NAME=VALUE
+
+
+@dataclass(frozen=True)
+class MalformedAssignment(Diagnostic):
+    """Raised when an option takes `NAME=VALUE` and got something else."""
+
+    code = "PK901"
+    title = "`{option} {text}` is not of the form NAME=VALUE"
+    help = "for example `{option} {example}`"
+    option: str
+    text: str
+    example: str
+
+
+@dataclass(frozen=True)
+class RepeatedAssignment(Diagnostic):
+    """Raised when one name is given two values."""
+
+    code = "PK902"
+    title = "`{option}` gives `{name}` twice"
+    option: str
+    name: str
+
+
+@dataclass(frozen=True)
+class NotANumber(Diagnostic):
+    """Raised when the value of a dimension, constant or scalar is no number."""
+
+    code = "PK903"
+    title = "`{option}` gives `{name}` the value `{text}`, which is not a number"
+    help = "a value is an integer, a float, `True` or `False`"
+    option: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class UnknownSetting(Diagnostic):
+    """Raised when `--set` names nothing that the kernel has."""
+
+    code = "PK904"
+    title = "kernel `{kernel}` has no dimension, constant or scalar `{name}`"
+    help = "{hint}"
+    kernel: str
+    name: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class ArraySetting(Diagnostic):
+    """Raised when `--set` names an array."""
+
+    code = "PK905"
+    title = "`{name}` is an array; `--set` gives values to dimensions, constants and scalars"
+    help = "pass an array with `--in {name}={name}.npy`; without it, its elements are drawn from the seed"
+    name: str
+
+
+# Kernels
+
+
+@dataclass(frozen=True)
+class UnknownKernel(Diagnostic):
+    """Raised when `--kernel` names no kernel of the file."""
+
+    code = "PK910"
+    title = "`{path}` has no kernel `{name}`"
+    help = "{hint}"
+    path: str
+    name: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class KernelNotChosen(Diagnostic):
+    """Raised when a file has several kernels and the command says nothing of which."""
+
+    code = "PK911"
+    title = "`{path}` has {count} kernels"
+    help = "choose one with `--kernel`: {names}"
+    path: str
+    count: int
+    names: str
+
+
+# Arrays in files
+
+
+@dataclass(frozen=True)
+class UnknownArray(Diagnostic):
+    """Raised when `--in` or `--out` names no array that the caller passes to the kernel."""
+
+    code = "PK920"
+    title = "`{option}`: kernel `{kernel}` has no array `{name}` that is passed to it"
+    help = "{hint}"
+    option: str
+    kernel: str
+    name: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class InputUnreadable(Diagnostic):
+    """Raised when the file of an input cannot be read as an array."""
+
+    code = "PK921"
+    title = "cannot read the input `{name}` from `{path}`"
+    note = "{reason}"
+    name: str
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class InputWrongType(Diagnostic):
+    """Raised when the elements of an input file cannot become those of the array."""
+
+    code = "PK922"
+    title = "`{path}` holds elements of type {found}; `{name}` is of type {expected}"
+    help = "{rule}"
+    name: str
+    path: str
+    found: str
+    expected: str
+    rule: str
+
+
+@dataclass(frozen=True)
+class NotWritten(Diagnostic):
+    """Raised when `--out` names an array that the kernel does not write."""
+
+    code = "PK923"
+    title = "kernel `{kernel}` does not write `{name}`"
+    help = "it writes {written}"
+    kernel: str
+    name: str
+    written: str
+
+
+@dataclass(frozen=True)
+class OutputUnwritable(Diagnostic):
+    """Raised when a result cannot be written to its file."""
+
+    code = "PK924"
+    title = "cannot write `{path}`"
+    note = "{reason}"
+    path: str
+    reason: str
+
+
+# Resources, and mistakes in pkc
+
+
+@dataclass(frozen=True)
+class OutOfMemory(Diagnostic):
+    """Raised when the arrays of a run do not fit into memory."""
+
+    code = "PK930"
+    title = "not enough memory to run the kernel with these sizes"
+    note = "{reason}"
+    help = "the simulator holds the arrays of all ranks; set smaller dimensions"
+    reason: str
+
+
+@dataclass(frozen=True)
+class InternalError(Diagnostic):
+    """Shown instead of a traceback when pkc fails in a way it should not."""
+
+    code = "PK999"
+    title = "internal error: {what}"
+    note = "this is a mistake in pkc {version}, not in your program"
+    help = "please report it, with the program and the command; PKC_DEBUG=1 in the environment shows the traceback"
+    what: str
+    version: str

@@ -1,0 +1,47 @@
+"""Compiles what a command names: which kernel of a file, with which constants and schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pkc import cli_errors as errors
+from pkc import report
+from pkc.cli_settings import Number, assignments, listing, near
+from pkc.compiler import Compiled, compile_program
+from pkc.diagnostics import PkcError
+from pkc.frontend import tree
+from pkc.location import NOWHERE
+
+
+def find_kernel(program: tree.Program, path: str, name: str) -> tree.Kernel:
+    """The kernel called `name`."""
+    names = [kernel.name for kernel in program.kernels]
+    if name not in names:
+        raise PkcError(errors.UnknownKernel(NOWHERE, path, name, near(name, names, "it has ")))
+    return program.kernels[names.index(name)]
+
+
+def only_kernel(program: tree.Program, path: str) -> tree.Kernel:
+    """The one kernel of a file."""
+    first, *others = program.kernels
+    if others:
+        names = listing(kernel.name for kernel in program.kernels)
+        raise PkcError(errors.KernelNotChosen(NOWHERE, path, len(program.kernels), names))
+    return first
+
+
+def constants_of(kernel: tree.Kernel) -> list[str]:
+    """The names of the parameters that are given at compile time."""
+    return [param.name for param in kernel.params if param.annotation.base == "const"]
+
+
+def compile_for(
+    program: tree.Program, kernel: str | None, constants: Mapping[str, Number], schedule: Iterable[str]
+) -> Compiled:
+    """Compile one kernel, or all; `schedule` as on the command line. Prints warnings."""
+    example = "overlap=intra_sm,stages=4"
+    choices = assignments("--schedule", schedule, example=example, split=True)
+    with report.progress(f"compiling {kernel or 'all kernels'}"):
+        compiled = compile_program(program, kernel=kernel, constants=constants, schedule=choices)
+    report.diagnostics(compiled.warnings)
+    return compiled

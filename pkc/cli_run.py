@@ -1,0 +1,62 @@
+"""`pkc run`: inputs, simulation, reference, comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import click
+
+from pkc import cli_errors, report
+from pkc.cli_arrays import check_names, load_inputs, save_outputs
+from pkc.cli_settings import Number, sort_settings
+from pkc.compiler import Compiled
+from pkc.diagnostics import PkcError
+from pkc.location import NOWHERE
+from pkc.sim.draw import draw_inputs
+from pkc.sim.reference import compare, reference
+from pkc.sim.run import resolve_dims, simulate
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asks for: `values` by dimension or scalar, files by array."""
+
+    ranks: int
+    seed: int
+    values: Mapping[str, Number]
+    constants: Sequence[str]
+    inputs: Mapping[str, str]
+    outputs: Mapping[str, str]
+
+
+def execute(compiled: Compiled, request: Request) -> bool:
+    """Run a kernel on simulated ranks, print how it compares with the reference; whether all is right."""
+    try:
+        return _execute(compiled, request)
+    except MemoryError as error:
+        raise PkcError(cli_errors.OutOfMemory(NOWHERE, str(error))) from None
+
+
+def _execute(compiled: Compiled, request: Request) -> bool:
+    kernel, module, ranks, seed = compiled.kernel, compiled.module, request.ranks, request.seed
+    name = kernel.sym_name.data
+    settings = sort_settings(kernel, request.values, request.constants)
+    check_names(kernel, "--in", request.inputs)
+    check_names(kernel, "--out", request.outputs)
+
+    given = load_inputs(kernel, request.inputs) | settings.scalars
+    dims = resolve_dims(kernel, settings.dims, given, ranks)
+    inputs = draw_inputs(module, ranks=ranks, dims=dims, seed=seed, kernel=name) | given
+    with report.progress(f"simulating {name} on {ranks} ranks"):
+        outputs = simulate(module, ranks=ranks, dims=dims, inputs=inputs, kernel=name, seed=seed)
+    with report.progress("computing the float64 reference"):
+        expected = reference(module, ranks=ranks, dims=dims, inputs=inputs, kernel=name)
+        compared = compare(outputs, expected)
+
+    sizes = "".join(f", {dim}={size}" for dim, size in dims.items())
+    click.echo(f"{name} on {ranks} simulated ranks{sizes}, seed {seed}")
+    click.echo(report.comparison_table(expected, compared))
+    save_outputs(kernel, request.outputs, outputs)
+    click.echo(report.verdict(compared))
+    return all(item.ok for item in compared)
