@@ -1,0 +1,225 @@
+"""The command line: options, files, exit statuses, what goes where."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import pkc
+from pkc import cli_run
+from pkc.cli import cli, main
+
+ESCAPE = "\x1b"
+DOUBLE = """\
+kernel double(A: bf16[M, N].shard(0), C: bf16[M, N].shard(0), factor: f32, D: const = 2):
+    for m, n in tasks(blocks(M, 4, of=rank), blocks(N, 8)):
+        C[m, n] = A[m, n] * factor * D
+"""
+RUN = ["run", "double.pk", "--ranks", "2", "--set", "M=5,N=8,factor=1.0"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with a kernel in it."""
+    (tmp_path / "double.pk").write_text(DOUBLE, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run `python -m pkc` as a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "pkc", *arguments],
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_version() -> None:
+    result = CliRunner().invoke(cli, ["--version"])
+    assert (result.exit_code, result.output) == (0, f"pkc {pkc.__version__}\n")
+
+
+@pytest.mark.parametrize("arguments", [[], ["compile"], ["run"], ["opt"]], ids=lambda a: "-".join(a) or "pkc")
+def test_help_has_an_example_and_the_exit_statuses(arguments: list[str]) -> None:
+    result = CliRunner().invoke(cli, [*arguments, "--help"])
+    assert result.exit_code == 0
+    assert "Example:\n" in result.output
+    assert "  pkc " in result.output
+    assert "Exit status:" in result.output
+
+
+def test_help_imports_no_compiler() -> None:
+    program = "import sys; from pkc.cli import main; main(['--help']); sys.exit('pkc.dialect' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--speed"], ["bench"], ["run", "double.pk"], ["run", "double.pk", "--ranks", "0"], ["compile", "--emit", "cuda"]],
+    ids=" ".join,
+)
+def test_usage_is_status_2(arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    shown = capsys.readouterr()
+    assert not shown.out
+    assert "Usage:" in shown.err
+
+
+def test_compile_prints_what_opt_reads(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", "double.pk", "--const", "D=3", "-o", "double.mlir"]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert main(["opt", "double.mlir"]) == 0
+    assert capsys.readouterr().out == (folder / "double.mlir").read_text(encoding="utf-8")
+
+
+def test_opt_gets_its_arguments(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["opt", "-h"]) == 0
+    assert "usage: pkc opt" in capsys.readouterr().out
+
+
+def test_run_reports_and_succeeds(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(RUN) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    first, *_, last = shown.out.splitlines()
+    assert first == "double on 2 simulated ranks, M=5, N=8, seed 0"
+    assert "5 x 8  all" in shown.out
+    assert last == "ok: C within the bound of the float64 reference"
+    assert ESCAPE not in shown.out
+
+
+def test_wrong_result_is_status_1(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    right = cli_run.compare
+
+    def wrong(*arguments: Any) -> Any:
+        return [
+            dataclasses.replace(item, ok=False, where=(1, 2), problem="is 1, expected 2") for item in right(*arguments)
+        ]
+
+    monkeypatch.setattr(cli_run, "compare", wrong)
+    assert main(RUN) == 1
+    shown = capsys.readouterr().out
+    assert "WRONG: [1, 2] is 1, expected 2\n" in shown
+    assert shown.splitlines()[-1] == "WRONG: C outside the bound of the float64 reference"
+
+
+def test_arrays_come_from_and_go_to_files(folder: Path) -> None:
+    values = np.arange(40, dtype=np.float32).reshape(5, 8) + np.float32(1 / 512)
+    np.save("a.npy", values)
+    assert main([*RUN[:-1], "M=5,N=8,factor=2.0,D=3", "--in", "A=a.npy", "--out", "C=c.npy"]) == 0
+    result = np.load("c.npy")
+    assert result.dtype == np.float32
+    rounded = values.astype(ml_dtypes.bfloat16).astype(np.float32)
+    assert np.array_equal(result, (rounded * 6).astype(ml_dtypes.bfloat16).astype(np.float32))
+
+
+def test_bytes_that_numpy_saves_for_bf16_are_read(folder: Path) -> None:
+    values = np.arange(40).reshape(5, 8).astype(ml_dtypes.bfloat16)
+    np.save("a.npy", values)
+    assert main([*RUN, "--in", "A=a.npy", "--out", "C=c.npy"]) == 0
+    assert np.array_equal(np.load("c.npy"), values.astype(np.float32) * 2)
+
+
+def test_the_seed_draws_the_inputs(folder: Path) -> None:
+    for seed, name in (("1", "first"), ("1", "again"), ("2", "other")):
+        assert main([*RUN, "--seed", seed, "--out", f"C={name}.npy"]) == 0
+    first, again, other = (np.load(f"{name}.npy") for name in ("first", "again", "other"))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_internal_error_is_a_diagnostic(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("lost a tile\nand more")
+
+    monkeypatch.setattr("pkc.compiler.load_program", broken)
+    assert main(["compile", "double.pk"]) == 1
+    shown = capsys.readouterr().err
+    assert shown == (
+        "error[PK999]: internal error: RuntimeError: lost a tile\n"
+        f"  = note: this is a mistake in pkc {pkc.__version__}, not in your program\n"
+        "  = help: please report it, with the program and the command;"
+        " PKC_DEBUG=1 in the environment shows the traceback\n"
+    )
+    monkeypatch.setenv("PKC_DEBUG", "1")
+    assert main(["compile", "double.pk"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_too_large_arrays_are_a_diagnostic(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise MemoryError("Unable to allocate 8.00 EiB")
+
+    monkeypatch.setattr(cli_run, "draw_inputs", full)
+    assert main(RUN) == 1
+    assert "[PK930]" in capsys.readouterr().err
+
+
+def test_interrupt(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pkc.compiler.load_program", interrupted)
+    assert main(["compile", "double.pk"]) == 130
+    assert capsys.readouterr().err.strip() == "interrupted"
+
+
+def test_process_prints_results_alone(folder: Path) -> None:
+    result = command(*RUN)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert ESCAPE not in result.stdout
+    assert not (folder / "double.mlir").exists()
+
+
+def test_process_prints_errors_to_stderr(folder: Path) -> None:
+    result = command("compile", "missing.pk", FORCE_COLOR="1")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "error[PK" in result.stderr
+    assert ESCAPE not in result.stderr
+
+
+def test_reader_that_leaves_early(folder: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "pkc", "compile", "double.pk"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+@pytest.mark.parametrize(("no_color", "painted"), [("", True), ("1", False)])
+def test_colour_on_terminals_alone(folder: Path, no_color: str, painted: bool) -> None:
+    import pty
+
+    controller, terminal = pty.openpty()
+    environment = {**os.environ, "NO_COLOR": no_color, "TERM": "xterm"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "pkc", "compile", "missing.pk"], env=environment, stderr=terminal
+    ) as process:
+        os.close(terminal)
+        shown = os.read(controller, 65536)
+        process.wait(timeout=60)
+    os.close(controller)
+    assert (ESCAPE.encode() in shown) == painted

@@ -1,0 +1,109 @@
+"""What all tests share: FileCheck tests run in process, golden texts, and a marker-free default set.
+
+A `.mlir` file with lines `// RUN: pkc-opt %s ... | filecheck %s` is a test. The commands of a line are joined by pipes
+and run inside this process; the spelling is that of `lit`, which can run the same files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import shlex
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from unittest import mock
+
+import pytest
+from filecheck.finput import FInput
+from filecheck.matcher import Matcher
+from filecheck.options import parse_argv_options
+from filecheck.parser import Parser
+
+from pkc.opt import main as pkc_opt
+
+_RUN = "// RUN:"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="rewrite the expected texts")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
+    """Compares a text with the one in a file; with `--update-golden` writes it there instead."""
+
+    def compare(path: Path, text: str) -> None:
+        if request.config.getoption("--update-golden"):
+            path.write_text(text, encoding="utf-8")
+        assert path.exists(), f"{path} is missing: run pytest --update-golden and read what it wrote"
+        assert text == path.read_text(encoding="utf-8")
+
+    return compare
+
+
+def pytest_collect_file(parent: pytest.Collector, file_path: Path) -> pytest.File | None:
+    if file_path.suffix != ".mlir" or _RUN not in file_path.read_text(encoding="utf-8"):
+        return None
+    return FileCheckFile.from_parent(parent, path=file_path)
+
+
+class FileCheckFile(pytest.File):
+    """One `.mlir` file; each of its RUN lines is a test."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        lines = self.path.read_text(encoding="utf-8").splitlines()
+        commands = [line.removeprefix(_RUN).strip() for line in lines if line.startswith(_RUN)]
+        for number, command in enumerate(commands, start=1):
+            yield FileCheckItem.from_parent(self, name=f"RUN{number}", command=command)
+
+
+class FileCheckItem(pytest.Item):
+    """One RUN line."""
+
+    def __init__(self, *, command: str, **kwargs: object) -> None:
+        super().__init__(**kwargs)
+        self.command = command
+
+    def runtest(self) -> None:
+        text = ""
+        for step in self.command.split(" | "):
+            text = _run_step(shlex.split(step.replace("%s", shlex.quote(str(self.path)))), text)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: object = None) -> str:
+        del style
+        if isinstance(excinfo.value, FileCheckFailure):
+            return str(excinfo.value)
+        return str(super().repr_failure(excinfo))
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, 0, f"{self.path.name}: {self.command}"
+
+
+class FileCheckFailure(Exception):
+    """A command of a RUN line failed; holds what it printed."""
+
+
+def _run_step(argv: list[str], text: str) -> str:
+    """The output of one command on `text`."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        mock.patch.object(sys, "stdin", io.StringIO(text)),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        code = _TOOLS[argv[0]](argv, text)
+    if code:
+        raise FileCheckFailure(f"{shlex.join(argv)}\nexit status {code}\n{out.getvalue()}{err.getvalue()}")
+    return out.getvalue()
+
+
+def _filecheck(argv: list[str], text: str) -> int:
+    options = parse_argv_options(list(argv))
+    return Matcher(options, FInput("-", text), Parser.from_opts(options)).run()
+
+
+_TOOLS: dict[str, Callable[[list[str], str], int]] = {
+    "pkc-opt": lambda argv, _: pkc_opt(argv[1:]),
+    "filecheck": _filecheck,
+}

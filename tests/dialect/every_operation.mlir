@@ -1,0 +1,97 @@
+builtin.module {
+  pk.kernel @tiles(%A: !pk.private<[M, K], bf16> {pk.name = "A"}, %B: !pk.pgl<[K, N], bf16, shard 0> {pk.name = "B"}, %C: !pk.pgl<[M, N], bf16, replicate> {pk.name = "C"}, %X: !pk.pgl<[M, K], f32, symmetric> {pk.name = "X", pk.scratch}, %T: !pk.private<[M], i32> {pk.name = "T"}, %scale: f32 {pk.name = "scale"}) attributes {schedule = {stages = 4 : i64}} {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %rank = pk.rank
+    %ranks = pk.dim "ranks"
+    %peer = pk.ring_peer %one
+    %count = pk.read %T[%zero] : !pk.private<[M], i32>
+    %nm = pk.block_count <M by 64> of %rank
+    %nn = pk.block_count <N by 64>
+    %nk = pk.block_count <K by 64> sharded
+    %np = pk.block_count <M by 64> from %zero to %count
+    pk.tasks (%i, %j) in (%nm, %nn) {
+      %m = pk.block[%i] of %rank : !pk.block<M by 64>
+      %n = pk.block[%j] : !pk.block<N by 64>
+      %k = pk.block[%zero] of %peer sharded : !pk.block<K by 64>
+      %p = pk.block[%i] from %zero to %count : !pk.block<M by 64>
+      %first = pk.block_position %m : !pk.block<M by 64>
+      %rows = pk.load %T[%p : !pk.block<M by 64>] : !pk.private<[M], i32> -> !pk.tile<64xi32>
+      %a = pk.load %A[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.private<[M, K], bf16> -> !pk.tile<64x64xbf16>
+      %b = pk.load %B[%k, %n : !pk.block<K by 64>, !pk.block<N by 64>] : !pk.pgl<[K, N], bf16, shard 0> -> !pk.tile<64x64xbf16>
+      %x = pk.load %X at %peer[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.pgl<[M, K], f32, symmetric> -> !pk.tile<64x64xf32>
+      %g = pk.gather %A rows %rows[%k : !pk.block<K by 64>] : !pk.private<[M, K], bf16>, !pk.tile<64xi32> -> !pk.tile<64x64xbf16>
+      %r = pk.reduce %X[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.pgl<[M, K], f32, symmetric> -> !pk.tile<64x64xf32>
+      %full = pk.full 0.000000e+00 : f32 : !pk.tile<64x64xf32>
+      %low = pk.full 0xff800000 : f32 : !pk.tile<64xf32>
+      %true = pk.full true : !pk.tile<64x64xi1>
+      %seven = pk.full 7 : i32 : !pk.tile<64xi32>
+      %tiny = pk.full 5.000000e-01 : f8E4M3FN : !pk.tile<64xf8E4M3FN>
+      %splat = pk.splat %scale : f32 -> !pk.tile<64x64xf32>
+      %index = pk.splat %first : index -> !pk.tile<i32>
+      %positions = pk.positions %m : !pk.block<M by 64> -> !pk.tile<64xi32>
+      %wide = pk.broadcast %low axes [0] : !pk.tile<64xf32> -> !pk.tile<64x64xf32>
+      %spread = pk.broadcast %index axes [] : !pk.tile<i32> -> !pk.tile<64xi32>
+      %t = pk.transpose %b : !pk.tile<64x64xbf16> -> !pk.tile<64x64xbf16>
+      %clip = pk.clip %x axis 1 to %k fill 0xff800000 : f32 : !pk.tile<64x64xf32>, !pk.block<K by 64> -> !pk.tile<64x64xf32>
+      %neg = pk.neg %clip : !pk.tile<64x64xf32>
+      %abs = pk.abs %neg : !pk.tile<64x64xf32>
+      %exp = pk.exp %abs : !pk.tile<64x64xf32>
+      %exp2 = pk.exp2 %exp : !pk.tile<64x64xf32>
+      %log2 = pk.log2 %exp2 : !pk.tile<64x64xf32>
+      %sqrt = pk.sqrt %log2 : !pk.tile<64x64xf32>
+      %add = pk.add %sqrt, %splat : !pk.tile<64x64xf32>
+      %sub = pk.sub %add, %wide : !pk.tile<64x64xf32>
+      %mul = pk.mul %sub, %r : !pk.tile<64x64xf32>
+      %div = pk.div %mul, %x : !pk.tile<64x64xf32>
+      %max = pk.max %div, %x : !pk.tile<64x64xf32>
+      %min = pk.min %max, %x : !pk.tile<64x64xf32>
+      %floor = pk.floordiv %positions, %seven : !pk.tile<64xi32>
+      %mod = pk.mod %floor, %spread : !pk.tile<64xi32>
+      %less = pk.compare lt, %min, %full : !pk.tile<64x64xf32> -> !pk.tile<64x64xi1>
+      %not = pk.not %less : !pk.tile<64x64xi1>
+      %and = pk.and %not, %true : !pk.tile<64x64xi1>
+      %or = pk.or %and, %less : !pk.tile<64x64xi1>
+      %select = pk.select %or, %min, %full : !pk.tile<64x64xi1>, !pk.tile<64x64xf32>
+      %top = pk.row_max %select : !pk.tile<64x64xf32> -> !pk.tile<64xf32>
+      %total = pk.row_sum %select : !pk.tile<64x64xf32> -> !pk.tile<64xf32>
+      %mma = pk.mma %g, %t, %select : !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<64x64xf32>
+      %cast = pk.cast %mma : !pk.tile<64x64xf32> -> !pk.tile<64x64xbf16>
+      pk.store %mod, %T[%p : !pk.block<M by 64>] : !pk.tile<64xi32>, !pk.private<[M], i32>
+      pk.accumulate %cast, %C[%m, %n : !pk.block<M by 64>, !pk.block<N by 64>] : !pk.tile<64x64xbf16>, !pk.pgl<[M, N], bf16, replicate>
+      pk.scatter_accumulate %cast, %C rows %rows[%n : !pk.block<N by 64>] : !pk.tile<64x64xbf16>, !pk.pgl<[M, N], bf16, replicate>, !pk.tile<64xi32>
+      pk.store %select, %X at %peer[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.tile<64x64xf32>, !pk.pgl<[M, K], f32, symmetric>
+    }
+  }
+  pk.kernel @protocol(%X: !pk.pgl<[M, 64], f32, symmetric> {pk.name = "X"}, %ready: !pk.signal<[ranks, 2]> {pk.name = "ready"}) {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %n = pk.block_count <M by 64>
+    pk.role storer warps 1 {
+      pk.tasks (%i) in (%n) {
+        %rank = pk.rank
+        %m = pk.block[%i] : !pk.block<M by 64>
+        %d = pk.block[%zero] : !pk.block<64 by 64>
+        %x = pk.load %X[%m, %d : !pk.block<M by 64>, !pk.block<64 by 64>] : !pk.pgl<[M, 64], f32, symmetric> -> !pk.tile<64x64xf32>
+        pk.store_add %x, %X at %rank[%m, %d : !pk.block<M by 64>, !pk.block<64 by 64>] : !pk.tile<64x64xf32>, !pk.pgl<[M, 64], f32, symmetric>
+        pk.signal %ready at %rank[%rank, %one] by %one : !pk.signal<[ranks, 2]>
+        pk.signal_all %ready[%rank, %zero] by %one : !pk.signal<[ranks, 2]>
+      }
+    }
+    pk.role communicator sms 16 {
+      %rank_1 = pk.rank
+      pk.wait %ready[%rank_1, %zero] for %n : !pk.signal<[ranks, 2]>
+      pk.barrier %ready[%rank_1, %one] : !pk.signal<[ranks, 2]>
+      %m_1 = pk.block[%zero] : !pk.block<M by 64>
+      %d_1 = pk.block[%zero] : !pk.block<64 by 64>
+      pk.all_reduce %X[%m_1, %d_1 : !pk.block<M by 64>, !pk.block<64 by 64>] : !pk.pgl<[M, 64], f32, symmetric>
+    }
+    pk.role loader sms 1 warps 4 {
+    ^bb0:
+    }
+    pk.role consumer {
+      pk.tasks (%i_1, %j) in (%n, %n) {
+      }
+    }
+  }
+}

@@ -1,0 +1,161 @@
+// Accesses to memory and signals that do not verify.
+// RUN: pkc-opt %s --split-input-file --verify-diagnostics --allow-unregistered-dialect | filecheck %s
+
+// One index too few.
+// CHECK: invalid `pk.read`: expected 2 indices, one for each dimension, got 1
+%a, %b = "t.v"() : () -> (!pk.private<[M, N], i32>, index)
+%r = pk.read %a[%b] : !pk.private<[M, N], i32>
+
+// -----
+
+// A rank for a private array.
+// CHECK: invalid `pk.read`: only a symmetric array is addressed by rank
+%a, %b = "t.v"() : () -> (!pk.private<[M], i32>, index)
+%r = pk.read %a at %b[%b] : !pk.private<[M], i32>
+
+// -----
+
+// Not an integer.
+// CHECK: invalid `pk.read`: expected an array of i32, got !pk.private<[M], f32>
+%a, %b = "t.v"() : () -> (!pk.private<[M], f32>, index)
+%r = pk.read %a[%b] : !pk.private<[M], f32>
+
+// -----
+
+// Blocks in the wrong order.
+// CHECK: invalid `pk.load`: a block of dimension N cannot index dimension M
+%a, %b, %c = "t.v"() : () -> (!pk.private<[M, N], f32>, !pk.block<M by 8>, !pk.block<N by 16>)
+%r = pk.load %a[%c, %b : !pk.block<N by 16>, !pk.block<M by 8>] : !pk.private<[M, N], f32> -> !pk.tile<16x8xf32>
+
+// -----
+
+// A tile of another shape.
+// CHECK: invalid `pk.load`: expected a tile of type !pk.tile<8x16xf32>, got !pk.tile<8x8xf32>
+%a, %b, %c = "t.v"() : () -> (!pk.private<[M, N], f32>, !pk.block<M by 8>, !pk.block<N by 16>)
+%r = pk.load %a[%b, %c : !pk.block<M by 8>, !pk.block<N by 16>] : !pk.private<[M, N], f32> -> !pk.tile<8x8xf32>
+
+// -----
+
+// A sharded array has one owner of each element.
+// CHECK: invalid `pk.load`: only a symmetric array is addressed by rank
+%a, %b, %c, %d = "t.v"() : () -> (!pk.pgl<[M, N], f32, shard 0>, !pk.block<M by 8>, !pk.block<N by 16>, index)
+%r = pk.load %a at %d[%b, %c : !pk.block<M by 8>, !pk.block<N by 16>] : !pk.pgl<[M, N], f32, shard 0> -> !pk.tile<8x16xf32>
+
+// -----
+
+// Rows of floats.
+// CHECK: invalid `pk.gather`: expected i32 rows with one axis, got !pk.tile<8xf32>
+%a, %b, %c = "t.v"() : () -> (!pk.private<[M, N], f32>, !pk.tile<8xf32>, !pk.block<N by 16>)
+%r = pk.gather %a rows %b[%c : !pk.block<N by 16>] : !pk.private<[M, N], f32>, !pk.tile<8xf32> -> !pk.tile<8x16xf32>
+
+// -----
+
+// A symmetric array is gathered by (rank, row).
+// CHECK: invalid `pk.gather`: expected i32 rows with axes (p, 2), got !pk.tile<8xi32>
+%a, %b, %c = "t.v"() : () -> (!pk.pgl<[M, N], f32, symmetric>, !pk.tile<8xi32>, !pk.block<N by 16>)
+%r = pk.gather %a rows %b[%c : !pk.block<N by 16>] : !pk.pgl<[M, N], f32, symmetric>, !pk.tile<8xi32> -> !pk.tile<8x16xf32>
+
+// -----
+
+// The first dimension is not indexed.
+// CHECK: invalid `pk.gather`: expected 1 indices, one for each dimension, got 2
+%a, %b, %c, %d = "t.v"() : () -> (!pk.private<[M, N], f32>, !pk.tile<8xi32>, !pk.block<M by 8>, !pk.block<N by 16>)
+%r = pk.gather %a rows %b[%c, %d : !pk.block<M by 8>, !pk.block<N by 16>] : !pk.private<[M, N], f32>, !pk.tile<8xi32> -> !pk.tile<8x16xf32>
+
+// -----
+
+// Only copies can be summed.
+// CHECK: invalid `pk.reduce`: expected a symmetric array, got !pk.pgl<[M, N], f32, replicate>
+%a, %b, %c = "t.v"() : () -> (!pk.pgl<[M, N], f32, replicate>, !pk.block<M by 8>, !pk.block<N by 16>)
+%r = pk.reduce %a[%b, %c : !pk.block<M by 8>, !pk.block<N by 16>] : !pk.pgl<[M, N], f32, replicate> -> !pk.tile<8x16xf32>
+
+// -----
+
+// The sum is f32.
+// CHECK: invalid `pk.reduce`: expected a tile of type !pk.tile<8xf32>, got !pk.tile<8xbf16>
+%a, %b = "t.v"() : () -> (!pk.pgl<[M], bf16, symmetric>, !pk.block<M by 8>)
+%r = pk.reduce %a[%b : !pk.block<M by 8>] : !pk.pgl<[M], bf16, symmetric> -> !pk.tile<8xbf16>
+
+// -----
+
+// A tile of another type.
+// CHECK: invalid `pk.store`: expected a tile of type !pk.tile<8x16xf32>, got !pk.tile<8x16xbf16>
+%a, %b, %c, %d = "t.v"() : () -> (!pk.private<[M, N], f32>, !pk.block<M by 8>, !pk.block<N by 16>, !pk.tile<8x16xbf16>)
+pk.store %d, %a[%b, %c : !pk.block<M by 8>, !pk.block<N by 16>] : !pk.tile<8x16xbf16>, !pk.private<[M, N], f32>
+
+// -----
+
+// A replicated array is stored on every rank.
+// CHECK: invalid `pk.store`: only a symmetric array is addressed by rank
+%a, %b, %c, %d, %e = "t.v"() : () -> (!pk.pgl<[M, N], f32, replicate>, !pk.block<M by 8>, !pk.block<N by 16>, !pk.tile<8x16xf32>, index)
+pk.store %d, %a at %e[%b, %c : !pk.block<M by 8>, !pk.block<N by 16>] : !pk.tile<8x16xf32>, !pk.pgl<[M, N], f32, replicate>
+
+// -----
+
+// Added to a private array.
+// CHECK: invalid `pk.store_add`: expected a symmetric array, got !pk.private<[M, N], f32>
+%a, %b, %c, %d = "t.v"() : () -> (!pk.private<[M, N], f32>, !pk.block<M by 8>, !pk.block<N by 16>, !pk.tile<8x16xf32>)
+pk.store_add %d, %a[%b, %c : !pk.block<M by 8>, !pk.block<N by 16>] : !pk.tile<8x16xf32>, !pk.private<[M, N], f32>
+
+// -----
+
+// Summed over ranks into a private array.
+// CHECK: invalid `pk.accumulate`: a sum over ranks goes to a sharded or replicated array, got !pk.private<[M, N], f32>
+%a, %b, %c, %d = "t.v"() : () -> (!pk.private<[M, N], f32>, !pk.block<M by 8>, !pk.block<N by 16>, !pk.tile<8x16xf32>)
+pk.accumulate %d, %a[%b, %c : !pk.block<M by 8>, !pk.block<N by 16>] : !pk.tile<8x16xf32>, !pk.private<[M, N], f32>
+
+// -----
+
+// Summed over ranks into copies.
+// CHECK: invalid `pk.scatter_accumulate`: a sum over ranks goes to a sharded or replicated array, got !pk.pgl<[M, N], f32, symmetric>
+%a, %b, %c, %d = "t.v"() : () -> (!pk.pgl<[M, N], f32, symmetric>, !pk.tile<8xi32>, !pk.block<N by 16>, !pk.tile<8x16xf32>)
+pk.scatter_accumulate %d, %a rows %b[%c : !pk.block<N by 16>] : !pk.tile<8x16xf32>, !pk.pgl<[M, N], f32, symmetric>, !pk.tile<8xi32>
+
+// -----
+
+// Rows with two axes.
+// CHECK: invalid `pk.scatter_accumulate`: expected i32 rows with one axis, got !pk.tile<8x2xi32>
+%a, %b, %c, %d = "t.v"() : () -> (!pk.pgl<[M, N], f32, shard 0>, !pk.tile<8x2xi32>, !pk.block<N by 16>, !pk.tile<8x16xf32>)
+pk.scatter_accumulate %d, %a rows %b[%c : !pk.block<N by 16>] : !pk.tile<8x16xf32>, !pk.pgl<[M, N], f32, shard 0>, !pk.tile<8x2xi32>
+
+// -----
+
+// Already one array.
+// CHECK: invalid `pk.all_reduce`: expected a symmetric array, got !pk.pgl<[M, N], f32, shard 0>
+%a, %b, %c = "t.v"() : () -> (!pk.pgl<[M, N], f32, shard 0>, !pk.block<M by 8>, !pk.block<N by 16>)
+pk.all_reduce %a[%b, %c : !pk.block<M by 8>, !pk.block<N by 16>] : !pk.pgl<[M, N], f32, shard 0>
+
+// -----
+
+// One index too few.
+// CHECK: invalid `pk.signal`: expected 2 indices, one for each dimension, got 1
+%a, %b = "t.v"() : () -> (!pk.signal<[ranks, 2]>, index)
+pk.signal %a at %b[%b] by %b : !pk.signal<[ranks, 2]>
+
+// -----
+
+// One index too many.
+// CHECK: invalid `pk.signal_all`: expected 2 indices, one for each dimension, got 3
+%a, %b = "t.v"() : () -> (!pk.signal<[ranks, 2]>, index)
+pk.signal_all %a[%b, %b, %b] by %b : !pk.signal<[ranks, 2]>
+
+// -----
+
+// One index too few.
+// CHECK: invalid `pk.wait`: expected 2 indices, one for each dimension, got 1
+%a, %b = "t.v"() : () -> (!pk.signal<[ranks, 2]>, index)
+pk.wait %a[%b] for %b : !pk.signal<[ranks, 2]>
+
+// -----
+
+// No index.
+// CHECK: invalid `pk.barrier`: expected 2 indices, one for each dimension, got 0
+%a = "t.v"() : () -> (!pk.signal<[ranks, 2]>)
+pk.barrier %a[] : !pk.signal<[ranks, 2]>
+
+// -----
+
+// A wait is on a signal.
+// CHECK: invalid `pk.wait`: Expected attribute index but got
+%a, %b = "t.v"() : () -> (!pk.private<[M, N], f32>, index)
+"pk.wait"(%a, %b, %b, %b) : (!pk.private<[M, N], f32>, index, index, index) -> ()

@@ -1,0 +1,279 @@
+// Operations on tiles that do not verify.
+// RUN: pkc-opt %s --split-input-file --verify-diagnostics --allow-unregistered-dialect | filecheck %s
+
+// A constant of another type.
+// CHECK: invalid `pk.full`: a constant of type f32 in a tile of type !pk.tile<8xi32>
+%a = pk.full 0.0 : f32 : !pk.tile<8xi32>
+
+// -----
+
+// An index becomes i32.
+// CHECK: invalid `pk.splat`: cannot splat index to !pk.tile<8xf32>: index and i32 give i32, f32 and i1 themselves
+%a = pk.rank
+%b = pk.splat %a : index -> !pk.tile<8xf32>
+
+// -----
+
+// Positions are i32, as many as the block has.
+// CHECK: invalid `pk.positions`: expected result !pk.tile<8xi32>, got !pk.tile<4xi32>
+%a = "t.v"() : () -> (!pk.block<M by 8>)
+%r = pk.positions %a : !pk.block<M by 8> -> !pk.tile<4xi32>
+
+// -----
+
+// Another element type.
+// CHECK: invalid `pk.broadcast`: a broadcast keeps the element type: !pk.tile<8xf32> to !pk.tile<8x4xi32>
+%a = "t.v"() : () -> (!pk.tile<8xf32>)
+%r = pk.broadcast %a axes [0] : !pk.tile<8xf32> -> !pk.tile<8x4xi32>
+
+// -----
+
+// One axis twice.
+// CHECK: invalid `pk.broadcast`: expected 2 distinct axes, one for each axis of !pk.tile<8x8xf32>
+%a = "t.v"() : () -> (!pk.tile<8x8xf32>)
+%r = pk.broadcast %a axes [0, 0] : !pk.tile<8x8xf32> -> !pk.tile<8x8xf32>
+
+// -----
+
+// The extents differ.
+// CHECK: invalid `pk.broadcast`: an axis of 8 cannot become axis 1 of !pk.tile<8x4xf32>
+%a = "t.v"() : () -> (!pk.tile<8xf32>)
+%r = pk.broadcast %a axes [1] : !pk.tile<8xf32> -> !pk.tile<8x4xf32>
+
+// -----
+
+// No two axes.
+// CHECK: invalid `pk.transpose`: cannot transpose !pk.tile<8xf32> to !pk.tile<8xf32>
+%a = "t.v"() : () -> (!pk.tile<8xf32>)
+%r = pk.transpose %a : !pk.tile<8xf32> -> !pk.tile<8xf32>
+
+// -----
+
+// Another shape.
+// CHECK: invalid `pk.cast`: a cast keeps the shape: !pk.tile<8xf32> to !pk.tile<4xbf16>
+%a = "t.v"() : () -> (!pk.tile<8xf32>)
+%r = pk.cast %a : !pk.tile<8xf32> -> !pk.tile<4xbf16>
+
+// -----
+
+// To a boolean.
+// CHECK: invalid `pk.cast`: expected elements of type bf16 or f16 or f32 or f8E4M3FN or f8E5M2 or i32, got !pk.tile<8xi1>; `pk.cast` converts
+%a = "t.v"() : () -> (!pk.tile<8xf32>)
+%r = pk.cast %a : !pk.tile<8xf32> -> !pk.tile<8xi1>
+
+// -----
+
+// Another type.
+// CHECK: invalid `pk.clip`: a clip keeps the type: expected !pk.tile<8xf32>, got !pk.tile<8xi32>
+%a, %b = "t.v"() : () -> (!pk.tile<8xf32>, !pk.block<M by 8>)
+%r = pk.clip %a axis 0 to %b fill 0.0 : f32 : !pk.tile<8xf32>, !pk.block<M by 8> -> !pk.tile<8xi32>
+
+// -----
+
+// A fill of another type.
+// CHECK: invalid `pk.clip`: expected a fill of type f32, got i32
+%a, %b = "t.v"() : () -> (!pk.tile<8xf32>, !pk.block<M by 8>)
+%r = pk.clip %a axis 0 to %b fill 0 : i32 : !pk.tile<8xf32>, !pk.block<M by 8> -> !pk.tile<8xf32>
+
+// -----
+
+// An axis that is not the block's.
+// CHECK: invalid `pk.clip`: axis 0 of !pk.tile<8xf32> is not along !pk.block<M by 4>
+%a, %b = "t.v"() : () -> (!pk.tile<8xf32>, !pk.block<M by 4>)
+%r = pk.clip %a axis 0 to %b fill 0.0 : f32 : !pk.tile<8xf32>, !pk.block<M by 4> -> !pk.tile<8xf32>
+
+// -----
+
+// An axis before the first.
+// CHECK: invalid `pk.clip`: axis -1 of !pk.tile<8xf32> is not along !pk.block<M by 8>
+%a, %b = "t.v"() : () -> (!pk.tile<8xf32>, !pk.block<M by 8>)
+%r = pk.clip %a axis -1 to %b fill 0.0 : f32 : !pk.tile<8xf32>, !pk.block<M by 8> -> !pk.tile<8xf32>
+
+// -----
+
+// Only on f32 or i32.
+// CHECK: invalid `pk.neg`: expected elements of type f32 or i32, got !pk.tile<8xbf16>; `pk.cast` converts
+%a = "t.v"() : () -> (!pk.tile<8xbf16>)
+%r = pk.neg %a : !pk.tile<8xbf16>
+
+// -----
+
+// Only on f32 or i32.
+// CHECK: invalid `pk.abs`: expected elements of type f32 or i32, got !pk.tile<8xi1>; `pk.cast` converts
+%a = "t.v"() : () -> (!pk.tile<8xi1>)
+%r = pk.abs %a : !pk.tile<8xi1>
+
+// -----
+
+// Only on f32.
+// CHECK: invalid `pk.exp`: expected elements of type f32, got !pk.tile<8xbf16>; `pk.cast` converts
+%a = "t.v"() : () -> (!pk.tile<8xbf16>)
+%r = pk.exp %a : !pk.tile<8xbf16>
+
+// -----
+
+// Only on f32.
+// CHECK: invalid `pk.exp2`: expected elements of type f32, got !pk.tile<8xi32>; `pk.cast` converts
+%a = "t.v"() : () -> (!pk.tile<8xi32>)
+%r = pk.exp2 %a : !pk.tile<8xi32>
+
+// -----
+
+// Only on f32.
+// CHECK: invalid `pk.log2`: expected elements of type f32, got !pk.tile<8xi32>; `pk.cast` converts
+%a = "t.v"() : () -> (!pk.tile<8xi32>)
+%r = pk.log2 %a : !pk.tile<8xi32>
+
+// -----
+
+// Only on f32.
+// CHECK: invalid `pk.sqrt`: expected elements of type f32, got !pk.tile<8xi32>; `pk.cast` converts
+%a = "t.v"() : () -> (!pk.tile<8xi32>)
+%r = pk.sqrt %a : !pk.tile<8xi32>
+
+// -----
+
+// Only on i1.
+// CHECK: invalid `pk.not`: expected elements of type i1, got !pk.tile<8xi32>; `pk.cast` converts
+%a = "t.v"() : () -> (!pk.tile<8xi32>)
+%r = pk.not %a : !pk.tile<8xi32>
+
+// -----
+
+// Only on f32 or i32.
+// CHECK: invalid `pk.add`: expected elements of type f32 or i32, got !pk.tile<8xbf16>; `pk.cast` converts
+%a = "t.v"() : () -> (!pk.tile<8xbf16>)
+%r = pk.add %a, %a : !pk.tile<8xbf16>
+
+// -----
+
+// Only on f32 or i32.
+// CHECK: invalid `pk.sub`: expected elements of type f32 or i32, got !pk.tile<8xf16>; `pk.cast` converts
+%a = "t.v"() : () -> (!pk.tile<8xf16>)
+%r = pk.sub %a, %a : !pk.tile<8xf16>
+
+// -----
+
+// Only on f32 or i32.
+// CHECK: invalid `pk.mul`: expected elements of type f32 or i32, got !pk.tile<8xf8E4M3FN>; `pk.cast` converts
+%a = "t.v"() : () -> (!pk.tile<8xf8E4M3FN>)
+%r = pk.mul %a, %a : !pk.tile<8xf8E4M3FN>
+
+// -----
+
+// Only on f32.
+// CHECK: invalid `pk.div`: expected elements of type f32, got !pk.tile<8xi32>; `pk.cast` converts
+%a = "t.v"() : () -> (!pk.tile<8xi32>)
+%r = pk.div %a, %a : !pk.tile<8xi32>
+
+// -----
+
+// Only on i32.
+// CHECK: invalid `pk.floordiv`: expected elements of type i32, got !pk.tile<8xf32>; `pk.cast` converts
+%a = "t.v"() : () -> (!pk.tile<8xf32>)
+%r = pk.floordiv %a, %a : !pk.tile<8xf32>
+
+// -----
+
+// Only on i32.
+// CHECK: invalid `pk.mod`: expected elements of type i32, got !pk.tile<8xf32>; `pk.cast` converts
+%a = "t.v"() : () -> (!pk.tile<8xf32>)
+%r = pk.mod %a, %a : !pk.tile<8xf32>
+
+// -----
+
+// Only on f32 or i32.
+// CHECK: invalid `pk.max`: expected elements of type f32 or i32, got !pk.tile<8xi1>; `pk.cast` converts
+%a = "t.v"() : () -> (!pk.tile<8xi1>)
+%r = pk.max %a, %a : !pk.tile<8xi1>
+
+// -----
+
+// Only on f32 or i32.
+// CHECK: invalid `pk.min`: expected elements of type f32 or i32, got !pk.tile<8xbf16>; `pk.cast` converts
+%a = "t.v"() : () -> (!pk.tile<8xbf16>)
+%r = pk.min %a, %a : !pk.tile<8xbf16>
+
+// -----
+
+// Only on i1.
+// CHECK: invalid `pk.and`: expected elements of type i1, got !pk.tile<8xi32>; `pk.cast` converts
+%a = "t.v"() : () -> (!pk.tile<8xi32>)
+%r = pk.and %a, %a : !pk.tile<8xi32>
+
+// -----
+
+// Only on i1.
+// CHECK: invalid `pk.or`: expected elements of type i1, got !pk.tile<8xf32>; `pk.cast` converts
+%a = "t.v"() : () -> (!pk.tile<8xf32>)
+%r = pk.or %a, %a : !pk.tile<8xf32>
+
+// -----
+
+// Two shapes.
+// CHECK: attribute !pk.tile<8xf32> expected from variable 'T', but got !pk.tile<4xf32>
+%a, %b = "t.v"() : () -> (!pk.tile<8xf32>, !pk.tile<4xf32>)
+%r = "pk.add"(%a, %b) : (!pk.tile<8xf32>, !pk.tile<4xf32>) -> !pk.tile<8xf32>
+
+// -----
+
+// Narrow floats are widened first.
+// CHECK: invalid `pk.compare`: expected elements of type f32 or i1 or i32, got !pk.tile<8xbf16>; `pk.cast` converts
+%a = "t.v"() : () -> (!pk.tile<8xbf16>)
+%r = pk.compare lt, %a, %a : !pk.tile<8xbf16> -> !pk.tile<8xi1>
+
+// -----
+
+// A comparison gives i1.
+// CHECK: invalid `pk.compare`: cannot compare !pk.tile<8xf32> to give !pk.tile<8xf32>
+%a = "t.v"() : () -> (!pk.tile<8xf32>)
+%r = pk.compare lt, %a, %a : !pk.tile<8xf32> -> !pk.tile<8xf32>
+
+// -----
+
+// A condition of another shape.
+// CHECK: invalid `pk.select`: expected a condition of i1 in the shape of !pk.tile<8xf32>
+%a, %b = "t.v"() : () -> (!pk.tile<4xi1>, !pk.tile<8xf32>)
+%r = pk.select %a, %b, %b : !pk.tile<4xi1>, !pk.tile<8xf32>
+
+// -----
+
+// A scalar has no rows.
+// CHECK: invalid `pk.row_max`: cannot reduce the rows of !pk.tile<f32> to !pk.tile<f32>
+%a = "t.v"() : () -> (!pk.tile<f32>)
+%r = pk.row_max %a : !pk.tile<f32> -> !pk.tile<f32>
+
+// -----
+
+// Not of booleans.
+// CHECK: invalid `pk.row_sum`: expected elements of type f32 or i32, got !pk.tile<8xi1>; `pk.cast` converts
+%a = "t.v"() : () -> (!pk.tile<8xi1>)
+%r = pk.row_sum %a : !pk.tile<8xi1> -> !pk.tile<i1>
+
+// -----
+
+// The inner axes differ.
+// CHECK: invalid `pk.mma`: cannot multiply !pk.tile<8x16xbf16> and !pk.tile<8x16xbf16>: expected axes (m, k) and (k, n)
+%a, %b, %c = "t.v"() : () -> (!pk.tile<8x16xbf16>, !pk.tile<8x16xbf16>, !pk.tile<8x16xf32>)
+%r = pk.mma %a, %b, %c : !pk.tile<8x16xbf16>, !pk.tile<8x16xbf16> -> !pk.tile<8x16xf32>
+
+// -----
+
+// Not of f32.
+// CHECK: invalid `pk.mma`: expected elements of type bf16 or f16 or f8E4M3FN or f8E5M2, got !pk.tile<8x8xf32>; `pk.cast` converts
+%a, %b, %c = "t.v"() : () -> (!pk.tile<8x8xf32>, !pk.tile<8x8xf32>, !pk.tile<8x8xf32>)
+%r = pk.mma %a, %b, %c : !pk.tile<8x8xf32>, !pk.tile<8x8xf32> -> !pk.tile<8x8xf32>
+
+// -----
+
+// Mixed types.
+// CHECK: invalid `pk.mma`: cannot multiply bf16 and f16: only 8-bit floats may be mixed
+%a, %b, %c = "t.v"() : () -> (!pk.tile<8x8xbf16>, !pk.tile<8x8xf16>, !pk.tile<8x8xf32>)
+%r = pk.mma %a, %b, %c : !pk.tile<8x8xbf16>, !pk.tile<8x8xf16> -> !pk.tile<8x8xf32>
+
+// -----
+
+// A narrow accumulator.
+// CHECK: invalid `pk.mma`: expected an accumulator of type !pk.tile<8x8xf32>, got !pk.tile<8x8xbf16>
+%a, %b, %c = "t.v"() : () -> (!pk.tile<8x8xbf16>, !pk.tile<8x8xbf16>, !pk.tile<8x8xbf16>)
+%r = pk.mma %a, %b, %c : !pk.tile<8x8xbf16>, !pk.tile<8x8xbf16> -> !pk.tile<8x8xbf16>

@@ -1,0 +1,7 @@
+from pkc.language import *
+
+
+@kernel
+def copy(A: "f32[M]", B: "f32[M]"):
+    for m in tasks(blocks(M, 128)):
+        B[m] = A[m]

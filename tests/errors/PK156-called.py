@@ -1,0 +1,4 @@
+from pkc.language import *
+
+(M,) = dims("M")
+ROWS = blocks(M, 128)

@@ -1,0 +1,3 @@
+from pkc.language import *
+
+M, N = dims("M 2N")

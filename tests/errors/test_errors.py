@@ -1,0 +1,74 @@
+"""Every diagnostic: a program that provokes it, `PKnnn-slug.pk` (or `.py`, `.mlir`), and its exact text, `.err`.
+
+The command is `pkc compile FILE`, unless the first line says otherwise: `# pkc: run --ranks 2 --set M=5`
+(`// pkc: ...` in `.mlir` files); the file's name is appended.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.errors.golden import HERE, check
+from tests.errors.test_generated import CASES
+from tools import errors_page
+
+PROGRAM = re.compile(r"(PK\d{3})-[a-z0-9-]+\.(pk|py|mlir)")
+COMMAND = re.compile(r"(?:#|//) pkc: (.*)")
+PROGRAMS = sorted(path for path in HERE.iterdir() if PROGRAM.fullmatch(path.name))
+
+OTHER: dict[str, str] = {
+    "PK930": "tests/cli/test_cli.py::test_too_large_arrays_are_a_diagnostic",
+    "PK999": "tests/cli/test_cli.py::test_internal_error_is_a_diagnostic",
+}
+"""Codes that no file provokes, each with the test that does."""
+
+
+def command(path: Path) -> list[str]:
+    """The command that a program is for."""
+    first = path.read_text(encoding="utf-8", errors="replace").partition("\n")[0]
+    match = COMMAND.fullmatch(first.removeprefix("\ufeff").strip())
+    return [*shlex.split(match[1] if match else "compile"), path.name]
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)
+def test_program(
+    path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], golden: Callable[[Path, str], None]
+) -> None:
+    monkeypatch.chdir(HERE)
+    check(path.name[:5], command(path), path.with_suffix(".err"), capsys, golden)
+
+
+def test_every_diagnostic_is_provoked() -> None:
+    provoked = {path.name[:5] for path in PROGRAMS} | {case.code for case in CASES}
+    assert not provoked & set(OTHER), "provoked here, so not to be listed in OTHER"
+    missing = {
+        code: kind.__name__ for code, kind in errors_page.registry().items() if code not in provoked | set(OTHER)
+    }
+    assert not missing
+    assert set(OTHER) <= set(errors_page.registry())
+
+
+@pytest.mark.parametrize("test", OTHER.values())
+def test_other_tests_exist(test: str) -> None:
+    file, _, name = test.partition("::")
+    assert f"def {name}(" in (HERE.parents[1] / file).read_text(encoding="utf-8")
+
+
+def test_every_expected_text_has_its_program() -> None:
+    stems = {path.stem for path in PROGRAMS}
+    assert not {path.name for path in HERE.glob("*.err") if path.stem not in stems}
+    assert {path.stem for path in (HERE / "generated").iterdir()} == {case.name for case in CASES}
+
+
+def test_no_program_is_overlooked() -> None:
+    known = {*PROGRAMS, *HERE.glob("*.err"), *HERE.glob("*.py")}
+    assert not {path for path in HERE.iterdir() if path.is_file() and path not in known}
+
+
+def test_page_is_current() -> None:
+    assert errors_page.PAGE.read_text(encoding="utf-8") == errors_page.page(), "run `make golden`"

@@ -1,0 +1,476 @@
+"""Programs to IR: what the frontend builds for each rule of docs/language.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, ModuleOp
+from xdsl.ir import Operation
+
+from pkc.compiler import compile_program, load
+from pkc.diagnostics import PkcError
+from pkc.dialect import access, program, tile
+from pkc.dialect.attributes import Role
+from pkc.dialect.program import KernelOp
+from pkc.dialect.types import RANKS, BlockType, Layout, PGLType, PrivateType, SignalType, TileType, bf16, f32, i1, i32
+from pkc.frontend.elaborate import build_module
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
+from pkc.passes.run import print_ir
+from pkc.passes.verify import verify
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.pk"))
+PARAMS = "A: bf16[M, K], B: bf16[K, N], X: f32[M, N], v: f32[M], c: i32[M], n: i32, s: f32"
+
+Op = TypeVar("Op", bound=Operation)
+
+
+def build(text: str, **constants: float) -> ModuleOp:
+    """The module of a text; what comes of it is well-formed."""
+    module = build_module(parse_text(Source("t.pk", text)), constants=constants)
+    verify(module)
+    return module
+
+
+def body(*lines: str, params: str = PARAMS, **constants: float) -> ModuleOp:
+    """The module of a kernel with these lines."""
+    return build(f"kernel f({params}):\n" + "".join(f"    {line}\n" for line in lines), **constants)
+
+
+def in_tasks(*lines: str, params: str = PARAMS) -> ModuleOp:
+    """The module of a kernel with these lines for all blocks m of M and n of N."""
+    head = "for m, n in tasks(blocks(M, 128), blocks(N, 64)):"
+    return body(head, *(f"    {line}" for line in lines), params=params.replace("n: i32", "count: i32"))
+
+
+def find(module: ModuleOp, kind: type[Op]) -> list[Op]:
+    return [op for op in module.walk() if isinstance(op, kind)]
+
+
+def one(module: ModuleOp, kind: type[Op]) -> Op:
+    (op,) = find(module, kind)
+    return op
+
+
+def kernel(module: ModuleOp) -> KernelOp:
+    return one(module, KernelOp)
+
+
+# Parameters
+
+
+def test_parameters() -> None:
+    params = (
+        "P: bf16[M, 2 * D], S: f32[M, N].shard(0), R: f32[N].replicate(), Y: i32[D].symmetric().scratch(), "
+        "T: f32[M].scratch(), x: f32, i: i32, D: const = 8, ready: signal[ranks, 2]"
+    )
+    op = kernel(body("T[0] = 1", params=params))
+    assert [arg.type for arg in op.body.block.args] == [
+        PrivateType(["M", 16], bf16),
+        PGLType(["M", "N"], f32, Layout.Shard, 0),
+        PGLType(["N"], f32, Layout.Replicate),
+        PGLType([8], i32, Layout.Symmetric),
+        PrivateType(["M"], f32),
+        f32,
+        i32,
+        SignalType([RANKS, 2]),
+    ]
+    names = [op.argument_name(arg) for arg in op.body.block.args]
+    assert names == ["P", "S", "R", "Y", "T", "x", "i", "ready"]
+    assert [op.argument_name(arg) for arg in op.body.block.args if op.is_scratch(arg)] == ["Y", "T"]
+
+
+@pytest.mark.parametrize(("constants", "size"), [({}, 32), ({"D": 16}, 16)])
+def test_constants(constants: dict[str, float], size: int) -> None:
+    params = "A: f32[M, D], D: const = 4 * 8, E: const = -D"
+    module = body("for m in tasks(blocks(M, D)):", "    A[m, :] = E", params=params, **constants)
+    assert one(module, program.BlockCountOp).block == BlockType("M", size)
+    assert one(module, tile.FullOp).result.type == TileType([size, size], f32)
+    assert float(one(module, tile.FullOp).value.value.data) == -size
+
+
+# Blocks, tasks and loops
+
+
+@pytest.mark.parametrize(
+    ("blocks", "given", "sharded"),
+    [
+        ("blocks(N, 64)", (), False),
+        ("blocks(M, 64)", (), True),
+        ("blocks(M, 64, of=n)", ("part",), True),
+        ("blocks(N, 64, of=rank)", ("part",), False),
+        ("blocks(N, 64, start=n)", ("start",), False),
+        ("blocks(N, 64, start=n, stop=c[0])", ("start", "stop"), False),
+    ],
+)
+def test_block_lists(blocks: str, given: tuple[str, ...], sharded: bool) -> None:
+    params = "C: f32[M, N].shard(0), c: i32[E], n: i32"
+    module = body(f"for b in {blocks}:", f"    n1 = len({blocks})", params=params)
+    for op in (*find(module, program.BlockCountOp), one(module, program.BlockOp)):
+        assert tuple(key for key in ("part", "start", "stop") if getattr(op, key) is not None) == given
+        assert (op.sharded is not None) == sharded
+
+
+def test_one_position_is_an_integer() -> None:
+    module = body("for i in blocks(M, 1, of=rank):", "    x = v[i]; y = i + 1")
+    load = one(module, access.LoadOp)
+    assert load.result.type == TileType([], f32)
+    assert [type(index.owner) for index in load.indices] == [program.BlockPositionOp]
+
+
+def test_tasks() -> None:
+    module = body("for i, m in tasks(n, blocks(M, 128)):", "    for k in tasks(blocks(K, 64)):", "        x = A[m, k]")
+    outer, inner = find(module, program.TasksOp)
+    assert inner.parent_op() is outer
+    assert [type(count.owner) for count in outer.counts] == [arith.IndexCastOp, program.BlockCountOp]
+    assert len(find(module, scf.ForOp)) == 0
+
+
+def test_ring_and_range() -> None:
+    module = body("for r in ring():", "    for i in range(2, n):", "        x = v[i + r]")
+    ring, counted = find(module, scf.ForOp)
+    assert isinstance(ring.ub.owner, program.DimOp)
+    assert ring.ub.owner.dim.data == RANKS
+    assert one(module, program.RingPeerOp).step is ring.body.block.args[0]
+    assert isinstance(counted.lb.owner, arith.ConstantOp)
+    assert isinstance(counted.ub.owner, arith.IndexCastOp)
+
+
+def test_carried_through_a_loop() -> None:
+    module = body(
+        "for m in tasks(blocks(M, 128)):",
+        "    t = v[m]; i = 0; o = 1",
+        "    for k in range(n):",
+        "        u = t + 1.0; t = u; i += k",
+        "    v[m] = t * 2.0",
+        "    c[i] = o",
+    )
+    (loop,) = find(module, scf.ForOp)
+    assert [arg.name_hint for arg in loop.body.block.args[1:]] == ["t", "i"]
+    store, last = find(module, access.StoreOp)
+    assert isinstance(store.tile.owner, tile.MulOp)
+    assert store.tile.owner.lhs is loop.results[0]
+    assert last.indices[0] is loop.results[1]
+
+
+def test_carried_out_of_a_branch() -> None:
+    module = in_tasks(
+        "a = 1", "if count > 0:", "    a = 2; b = v[m]; t = a", "else:", "    b = v[m] * s", "v[m] = b; c[a] = 0"
+    )
+    branch = one(module, scf.IfOp)
+    assert [result.name_hint for result in branch.results] == ["a", "b"]
+    first, second = find(module, access.StoreOp)
+    assert (first.tile, second.indices[0]) == (branch.results[1], branch.results[0])
+
+
+def test_constant_condition_keeps_one_branch() -> None:
+    lines = ("if D == 8:", "    v[0] = 1", "elif D > 8:", "    v[0] = 2", "else:", "    unknown(v)")
+    for value, stored in ((8, 1), (9, 2)):
+        module = body(*lines, params="v: f32[M], D: const", D=value)
+        assert not find(module, scf.IfOp)
+        assert one(module, tile.FullOp).value.value.data == stored
+    with pytest.raises(PkcError, match="PK205"):
+        body(*lines, params="v: f32[M], D: const", D=0)
+
+
+# Tiles
+
+
+def test_axes_of_a_load() -> None:
+    module = body("for b, h, q in tasks(B, H, blocks(S, 32)):", "    x = Q[b, h, q]", params="Q: bf16[B, H, S, 64]")
+    assert one(module, access.LoadOp).result.type == TileType([32, 64], bf16)
+    module = body("x = c[0]; y = v[n]")
+    assert one(module, access.ReadOp).result.type == one(module, access.ReadOp).indices[0].type
+    assert one(module, access.LoadOp).result.type == TileType([], f32)
+
+
+@pytest.mark.parametrize(
+    ("expression", "axes"),
+    [
+        ("X[m, n] - v[m]", [[0]]),
+        ("v[m] - X[m, n]", [[0]]),
+        ("rowmax(X[m, n].T) * X[m, n]", [[1]]),
+        ("max(positions(n), positions(m))", [[0], [1]]),
+        ("where(v[m] > 0.0, X[m, n], 0.0)", [[0]]),
+        ("X[m, n] + X[m, n]", []),
+    ],
+)
+def test_axes_align_by_their_block(expression: str, axes: list[list[int]]) -> None:
+    module = in_tasks(f"x = {expression}")
+    assert [list(op.axes.get_values()) for op in find(module, tile.BroadcastOp)] == axes
+
+
+def test_axes_of_one_dimension_differ_by_their_loop() -> None:
+    module = body("for a, b in tasks(blocks(M, 64), blocks(M, 64)):", "    x = v[a] * v[b]")
+    assert one(module, tile.MulOp).result.type == TileType([64, 64], f32)
+    assert one(module, tile.MulOp).lhs is not one(module, tile.MulOp).rhs
+
+
+@pytest.mark.parametrize(
+    ("expression", "kind"),
+    [
+        ("X[m, n] + v[m]", tile.AddOp), ("X[m, n] / 2", tile.DivOp), ("c[m] // 2", tile.FloorDivOp),
+        ("c[m] % 2", tile.ModOp), ("min(X[m, n], s)", tile.MinOp), ("-X[m, n]", tile.NegOp),
+        ("abs(X[m, n])", tile.AbsOp), ("exp(X[m, n])", tile.ExpOp), ("exp2(X[m, n])", tile.Exp2Op),
+        ("log2(X[m, n])", tile.Log2Op), ("sqrt(X[m, n])", tile.SqrtOp), ("X[m, n] < 1", tile.CompareOp),
+        ("X[m, n] < 1 and c[m] == 0", tile.AndOp), ("X[m, n] < 1 or c[m] == 0", tile.OrOp),
+        ("not X[m, n] < 1", tile.NotOp), ("where(c[m] > 0, s, 1.0)", tile.SelectOp),
+        ("rowmax(X[m, n])", tile.RowMaxOp), ("rowsum(X[m, n])", tile.RowSumOp), ("X[m, n].T", tile.TransposeOp),
+        ("cast(X[m, n], bf16)", tile.CastOp), ("positions(m)", tile.PositionsOp), ("n1 - 1", arith.SubiOp),
+        ("n1 // 2", arith.FloorDivSIOp), ("max(n1, 0)", arith.MaxSIOp), ("n1 < 2", arith.CmpiOp),
+        ("start(m)", program.BlockPositionOp), ("not n1 < 2", arith.XOrIOp), ("cast(n1, f32)", tile.CastOp),
+    ],
+)  # fmt: skip
+def test_operators(expression: str, kind: type[Operation]) -> None:
+    module = in_tasks(f"x = {expression}", params=PARAMS.replace("n: i32", "n1: i32"))
+    assert find(module, kind)[-1].results[0].name_hint == "x"
+
+
+def test_constants_fold() -> None:
+    module = body("v[0] = max(2, 3.5) * 2 - exp2(3)", "c[0] = 7 // 2 + 7 % 4")
+    assert [op.value.value.data for op in find(module, tile.FullOp)] == [-1.0, 6]
+
+
+@pytest.mark.parametrize(
+    ("expression", "element"),
+    [("X[m, n] * 2", f32), ("c[m] * 2", i32), ("s + 1", f32), ("A[m, 0] * 2", f32), ("where(c[m] > 0, 1, 2.0)", f32)],
+)
+def test_literals_take_the_type_of_the_other_operand(expression: str, element: object) -> None:
+    module = in_tasks(f"x = {expression}")
+    literals = {op.result.type.element_type for op in find(module, tile.FullOp)} - {i32}
+    assert literals == ({element} - {i32})
+    (named,) = [op for op in module.walk() if op.results and op.results[0].name_hint == "x"]
+    assert isinstance(named.results[0].type, TileType)
+    assert named.results[0].type.element_type == element
+
+
+def test_narrow_tiles_widen_and_round_at_the_store() -> None:
+    module = body("for m in tasks(blocks(M, 128)):", "    h[m] = h[m] + h[m]; h[m] = h[m]", params="h: bf16[M]")
+    casts = [(op.tile.type.element_type, op.result.type.element_type) for op in find(module, tile.CastOp)]
+    assert casts == [(bf16, f32), (bf16, f32), (f32, bf16)]
+    computed, copied = find(module, access.StoreOp)
+    assert isinstance(computed.tile.owner, tile.CastOp)
+    assert isinstance(copied.tile.owner, access.LoadOp)
+
+
+def test_product() -> None:
+    module = in_tasks("acc = zeros(f32, m, n)", "for k in blocks(K, 32):", "    acc += A[m, k] @ B[k, n]")
+    mma = one(module, tile.MmaOp)
+    assert (mma.a.type, mma.b.type, mma.result.type) == (
+        TileType([128, 32], bf16),
+        TileType([32, 64], bf16),
+        TileType([128, 64], f32),
+    )
+
+
+# Ragged edges
+
+
+def clips(module: ModuleOp) -> list[tuple[int, float]]:
+    return [(op.axis.value.data, float(op.fill.value.data)) for op in find(module, tile.ClipOp)]
+
+
+@pytest.mark.parametrize(
+    ("line", "built"),
+    [
+        ("v[m] = rowsum(X[m, n])", [(1, 0.0)]),
+        ("v[m] = rowmax(X[m, n])", [(1, float("-inf"))]),
+        ("c[m] = rowmax(max(positions(m), positions(n)))", [(1, -(2.0**31))]),
+        ("x = A[m, :] @ A[m, :].T", []),
+        ("x = A[m, :].T @ A[m, :]", [(1, 0.0), (0, 0.0)]),
+    ],
+)
+def test_clips(line: str, built: list[tuple[int, float]]) -> None:
+    assert clips(in_tasks(line, params=PARAMS + ", K: const = 32")) == built
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ("X[m, n] = rowsum(X[m, n])", []),
+        ("X[m, n] = rowsum(exp(X[m, n]))", [(1, 0.0)]),
+        ("X[m, n] = rowmax(X[m, n])", [(1, float("-inf"))]),
+    ],
+)
+def test_clips_of_loads_fold(line: str, kept: list[tuple[int, float]]) -> None:
+    text = f"kernel f(X: f32[M, N]):\n    for m, n in tasks(blocks(M, 128), blocks(N, 64)):\n        {line}\n"
+    assert clips(compile_program(parse_text(Source("t.pk", text))).module) == kept
+
+
+# Writing
+
+
+@pytest.mark.parametrize(
+    ("layout", "statement", "kind", "rank"),
+    [
+        ("", "C[m] = t", access.StoreOp, False),
+        (".shard(0)", "C[m] = t", access.StoreOp, False),
+        (".shard(0)", "C[m] += t", access.AccumulateOp, False),
+        (".replicate()", "C[m] += t", access.AccumulateOp, False),
+        (".symmetric()", "C[m] += t", access.StoreAddOp, False),
+        (".symmetric()", "C.at(rank + 1)[m] += t", access.StoreAddOp, True),
+        (".symmetric()", "C.at(0)[m] = t", access.StoreOp, True),
+        (".symmetric()", "store(C.at(0)[m], t)", access.StoreOp, True),
+        (".symmetric()", "store_add(C[m], t)", access.StoreAddOp, False),
+        (".shard(0)", "C[c[m]] += t", access.ScatterAccumulateOp, False),
+        (".replicate()", "C[c[m]] += t", access.ScatterAccumulateOp, False),
+    ],
+)
+def test_writes(layout: str, statement: str, kind: type[Operation], rank: bool) -> None:
+    params = f"C: bf16[M]{layout}, v: f32[M], c: i32[M]"
+    module = body("for m in tasks(blocks(M, 128)):", "    t = v[m]", f"    {statement}", params=params)
+    op = one(module, kind)
+    assert (getattr(op, "rank", None) is not None) == rank
+    assert op.operands[0].type == TileType([128], bf16)
+
+
+def test_rows_past_the_edge_are_not_scattered() -> None:
+    module = body(
+        "for m in tasks(blocks(M, 128)):", "    Y[c[m]] += v[m]", params="Y: f32[T].shard(0), v: f32[M], c: i32[M]"
+    )
+    assert clips(module) == [(0, -1.0)]
+    assert one(module, access.ScatterAccumulateOp).rows is one(module, tile.ClipOp).result
+
+
+def test_stored_values_spread_to_the_place() -> None:
+    module = in_tasks("X[m, n] = v[m]; X[m, n] = 1; X[0, n] = s; c[m] = count")
+    assert [op.tile.type.shape for op in find(module, access.StoreOp)] == [(128, 64), (128, 64), (64,), (128,)]
+
+
+# Irregular access
+
+
+@pytest.mark.parametrize(
+    ("layout", "rows"), [("", "r[p]"), (".shard(0)", "r[p]"), (".replicate()", "r[p]"), (".symmetric()", "rr[p, :]")]
+)
+def test_gather(layout: str, rows: str) -> None:
+    params = f"X: bf16[T, H]{layout}, r: i32[P], rr: i32[P, 2], Y: f32[P, H]"
+    module = body(
+        "for p, h in tasks(blocks(P, 16), blocks(H, 64)):", f"    Y[p, h] = gather(X, {rows}, h)", params=params
+    )
+    op = one(module, access.GatherOp)
+    assert op.result.type == TileType([16, 64], bf16)
+    assert len(op.indices) == 1
+
+
+# The protocol
+
+
+def test_roles_and_signals() -> None:
+    module = body(
+        "with role(communicator, sms=16, warps=2):",
+        "    for m in tasks(blocks(M, 128)):",
+        "        signal(ready.at(1)[0], 2); signal(ready[0], 1); signal_all(ready[rank], n)",
+        "        x = reduce(C[m]); all_reduce(C[m])",
+        "with role(consumer):",
+        "    wait(ready[0], n + 1); barrier(ready[1])",
+        params="C: bf16[M].symmetric(), n: i32, ready: signal[ranks]",
+    )
+    sender, receiver = find(module, program.RoleOp)
+    assert (sender.role.data, receiver.role.data) == (Role.Communicator, Role.Consumer)
+    assert sender.sms is not None and sender.warps is not None
+    assert (sender.sms.value.data, sender.warps.value.data, receiver.sms) == (16, 2, None)
+    to_one, to_self = find(module, access.SignalOp)
+    assert isinstance(to_one.rank.owner, arith.ConstantOp)
+    assert isinstance(to_self.rank.owner, program.RankOp)
+    assert isinstance(one(module, access.SignalAllOp).amount.owner, arith.IndexCastOp)
+    assert isinstance(one(module, access.WaitOp).count.owner, arith.AddiOp)
+    assert one(module, access.ReduceOp).result.type == TileType([128], f32)
+    assert len(find(module, access.AllReduceOp)) == len(find(module, access.BarrierOp)) == 1
+
+
+# The schedule
+
+
+def schedule_of(module: ModuleOp) -> str:
+    return str(kernel(module).attributes["schedule"])
+
+
+def test_schedule(tmp_path: Path) -> None:
+    path = tmp_path / "k.py"
+    path.write_text(
+        "import pkc\nfrom pkc.language import *\n@pkc.kernel(stages=3, order='ring')\ndef f(v: f32[4]):\n"
+        "    schedule(stages=2, overlap=intra_sm, deterministic=False)\n    v[0] = 1\n",
+        encoding="utf-8",
+    )
+    module = load(path, schedule={"order": "natural", "comm_sms": "8"}).module
+    assert schedule_of(module) == (
+        '{overlap = "intra_sm", comm_sms = 8 : i64, stages = 3 : i64, order = "natural", deterministic = false}'
+    )
+    assert schedule_of(body("v[0] = 1")) == "{}"
+
+
+# Locations
+
+
+def test_every_operation_has_its_line() -> None:
+    text = EXAMPLES[0].parent.joinpath("ring_attention.pk").read_text(encoding="utf-8")
+    module = build(text)
+    assert not [op for op in kernel(module).walk() if op.location is UNKNOWN_LOC]
+    lines = text.split("\n")
+    for kind, words in {
+        access.StoreOp: "O[b, h, q] =", tile.MmaOp: "@", tile.Exp2Op: "exp2", tile.RowMaxOp: "rowmax",
+        program.TasksOp: "tasks", program.RingPeerOp: "ring()", KernelOp: "kernel", tile.DivOp: "/",
+    }.items():  # fmt: skip
+        found = find(module, kind)
+        assert found
+        for op in found:
+            assert isinstance(op.location, FileLineColLoc)
+            assert words in lines[op.location.line.data - 1]
+    parameter = kernel(module).body.block.args[2].location
+    assert isinstance(parameter, FileLineColLoc)
+    assert lines[parameter.line.data - 1][parameter.column.data - 1 :].startswith("V:")
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_keep_locations_through_the_passes(path: Path) -> None:
+    unknown = [op for op in load(path).module.walk() if op.location is UNKNOWN_LOC and not isinstance(op, ModuleOp)]
+    assert not unknown
+
+
+# Both spellings
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_both_spellings_give_the_same_ir(path: Path) -> None:
+    assert print_ir(load(path).module) == print_ir(load(path.with_suffix(".py")).module)
+
+
+def test_every_example_has_both_spellings() -> None:
+    assert {path.with_suffix(".py") for path in EXAMPLES} == set(EXAMPLES[0].parent.glob("*.py"))
+
+
+# Several kernels and several mistakes
+
+
+def test_kernels_of_a_file() -> None:
+    text = "kernel f(v: f32[M]):\n    v[0] = 1\nkernel g(v: f32[M]):\n    v[0] = x\n"
+    parsed = parse_text(Source("t.pk", text))
+    assert [op.sym_name.data for op in find(build_module(parsed, kernel="f"), KernelOp)] == ["f"]
+    with pytest.raises(PkcError, match="PK201"):
+        build_module(parsed)
+
+
+def test_one_mistake_is_reported_once_and_others_too() -> None:
+    with pytest.raises(PkcError) as caught:
+        in_tasks(
+            "x = y", "z = x + 1", "v[m] = z", "v[m] = w", "for k in blocks(K, 64):", "    x += z", "c[m] = X[m, n]"
+        )
+    assert [(d.code, d.span.text) for d in caught.value.diagnostics] == [
+        ("PK201", "y"),
+        ("PK201", "w"),
+        ("PK328", "X[m, n]"),
+    ]
+
+
+def test_findings_are_limited() -> None:
+    with pytest.raises(PkcError) as caught:
+        body(*["v[0] = y"] * 50)
+    assert len(caught.value.diagnostics) == 20
+
+
+def test_compared_tiles_are_boolean() -> None:
+    assert one(in_tasks("x = X[m, n] >= v[m]"), tile.CompareOp).result.type == TileType([128, 64], i1)

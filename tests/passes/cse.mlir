@@ -1,0 +1,56 @@
+// RUN: pkc-opt %s -p pk-cse | filecheck %s
+
+// Two loads of one place are one, until something is written, signalled or awaited.
+// CHECK-LABEL: pk.kernel @loads
+// CHECK:       %[[A:.*]] = pk.load
+// CHECK-NEXT:  pk.add %[[A]], %[[A]]
+// CHECK-NEXT:  pk.wait
+// CHECK-NEXT:  %[[B:.*]] = pk.load
+// CHECK-NEXT:  pk.signal
+// CHECK-NEXT:  %[[C:.*]] = pk.load
+// CHECK-NEXT:  pk.store
+// CHECK-NEXT:  %[[D:.*]] = pk.load
+// CHECK-NEXT:  pk.add %[[B]], %[[C]]
+// CHECK-NEXT:  pk.store
+// CHECK-NEXT:  pk.store %[[D]]
+pk.kernel @loads(%X: !pk.pgl<[8], f32, symmetric> {pk.name = "X"}, %ready: !pk.signal<[1]> {pk.name = "ready"}) {
+  pk.role communicator {
+    %i = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %b = pk.block[%i] : !pk.block<8 by 8>
+    %b2 = pk.block[%i] : !pk.block<8 by 8>
+    %x0 = pk.load %X[%b : !pk.block<8 by 8>] : !pk.pgl<[8], f32, symmetric> -> !pk.tile<8xf32>
+    %x1 = pk.load %X[%b2 : !pk.block<8 by 8>] : !pk.pgl<[8], f32, symmetric> -> !pk.tile<8xf32>
+    %s = pk.add %x0, %x1 : !pk.tile<8xf32>
+    pk.wait %ready[%i] for %one : !pk.signal<[1]>
+    %x2 = pk.load %X[%b : !pk.block<8 by 8>] : !pk.pgl<[8], f32, symmetric> -> !pk.tile<8xf32>
+    pk.signal %ready at %i[%i] by %one : !pk.signal<[1]>
+    %x3 = pk.load %X[%b : !pk.block<8 by 8>] : !pk.pgl<[8], f32, symmetric> -> !pk.tile<8xf32>
+    pk.store %s, %X[%b : !pk.block<8 by 8>] : !pk.tile<8xf32>, !pk.pgl<[8], f32, symmetric>
+    %x4 = pk.load %X[%b : !pk.block<8 by 8>] : !pk.pgl<[8], f32, symmetric> -> !pk.tile<8xf32>
+    %t = pk.add %x2, %x3 : !pk.tile<8xf32>
+    pk.store %t, %X[%b : !pk.block<8 by 8>] : !pk.tile<8xf32>, !pk.pgl<[8], f32, symmetric>
+    pk.store %x4, %X[%b : !pk.block<8 by 8>] : !pk.tile<8xf32>, !pk.pgl<[8], f32, symmetric>
+  }
+}
+
+// What a task needs to know is computed once; a load is not taken from outside.
+// CHECK-LABEL: pk.kernel @nested
+// CHECK:       %[[I:.*]] = arith.constant 0
+// CHECK-NEXT:  %[[B:.*]] = pk.block[%[[I]]]
+// CHECK:       pk.tasks
+// CHECK-NOT:   pk.block[
+// CHECK:       pk.load %{{.*}}[%[[B]] :
+pk.kernel @nested(%X: !pk.private<[8], f32> {pk.name = "X"}, %Y: !pk.private<[8], f32> {pk.name = "Y"}) {
+  %i = arith.constant 0 : index
+  %b = pk.block[%i] : !pk.block<8 by 8>
+  %x0 = pk.load %X[%b : !pk.block<8 by 8>] : !pk.private<[8], f32> -> !pk.tile<8xf32>
+  pk.store %x0, %Y[%b : !pk.block<8 by 8>] : !pk.tile<8xf32>, !pk.private<[8], f32>
+  %n = pk.block_count <8 by 8>
+  pk.tasks (%j) in (%n) {
+    %k = arith.constant 0 : index
+    %c = pk.block[%k] : !pk.block<8 by 8>
+    %x1 = pk.load %X[%c : !pk.block<8 by 8>] : !pk.private<[8], f32> -> !pk.tile<8xf32>
+    pk.store %x1, %Y[%c : !pk.block<8 by 8>] : !pk.tile<8xf32>, !pk.private<[8], f32>
+  }
+}

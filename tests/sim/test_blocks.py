@@ -1,0 +1,42 @@
+"""Block lists against a plain enumeration of positions."""
+
+import itertools
+
+import pytest
+
+from pkc.dialect import blocks
+
+
+def positions(found):
+    return [i for start, length in found for i in range(start, start + length)]
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8, 16])
+def test_sharded_blocks_cover_the_dimension_and_keep_to_one_part(ranks):
+    for n, size in itertools.product(range(1, 40), range(1, 9)):
+        length = -(-n // ranks)
+        found = [blocks.sharded_block(n, ranks, size, i) for i in range(blocks.sharded_count(n, ranks, size))]
+        assert positions(found) == list(range(n))
+        assert all(b.start // length == (b.start + b.length - 1) // length and 0 < b.length <= size for b in found)
+
+
+@pytest.mark.parametrize("ranks", [1, 3, 8])
+def test_parts_cover_the_dimension(ranks):
+    for n in range(1, 40):
+        parts = [blocks.part(n, ranks, rank) for rank in range(ranks)]
+        assert [i for first, last in parts for i in range(first, last)] == list(range(n))
+
+
+def test_bounded_blocks():
+    for n, size in itertools.product(range(1, 12), range(1, 5)):
+        for start, stop in itertools.product(range(-3, 15), repeat=2):
+            first, last = blocks.clamp(n, start, stop)
+            found = [blocks.block(first, last, size, i) for i in range(blocks.count(first, last, size))]
+            assert positions(found) == [i for i in range(n) if start <= i < stop]
+
+
+def test_a_block_that_does_not_exist_is_empty():
+    assert blocks.block(0, 10, 4, 3).length == 0
+    assert blocks.block(0, 10, 4, -1).length == 0
+    assert blocks.sharded_block(10, 3, 4, 99).length == 0
+    assert blocks.clamp(10, None, None) == (0, 10)

@@ -1,0 +1,122 @@
+"""Dimensions and data that do not fit, and inputs that are drawn."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from pkc.diagnostics import PkcError
+from pkc.sim.draw import draw_inputs
+from pkc.sim.run import resolve_dims, simulate
+from tests.sim.helpers import GEMM_RS, copy, parse
+
+BF16 = ml_dtypes.bfloat16
+A, B = np.zeros((2, 8, 4), BF16), np.zeros((2, 4, 6), BF16)
+
+SCALAR = """
+pk.kernel @scaled(%s: f32 {pk.name = "s"}, %n: i32 {pk.name = "n"}, %Y: !pk.private<[3], f32> {pk.name = "Y"}) {
+  %zero = arith.constant 0 : index
+  %t = pk.splat %s : f32 -> !pk.tile<f32>
+  pk.store %t, %Y[%zero : index] : !pk.tile<f32>, !pk.private<[3], f32>
+}"""
+
+
+def problem(text, inputs, ranks=2, **dims):
+    with pytest.raises(PkcError) as raised:
+        simulate(parse(text), ranks=ranks, dims=dims, inputs=inputs)
+    return str(raised.value)
+
+
+def test_dimensions_come_from_settings_and_shapes():
+    kernel = next(iter(parse(GEMM_RS).ops))
+    assert resolve_dims(kernel, {"N": 6}, {"A": A}, 2) == {"M": 8, "K": 4, "N": 6}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "options", "text"),
+    [
+        ({"A": A}, {}, "error[PK601]: dimension `N` is not set\n  = help: set it, or pass an array that has it"),
+        ({"A": A, "B": B}, {"K": 5}, "error[PK602]: dimension `K` is 5 by its setting, but 4 by `A`"),
+        ({"A": A, "B": B[:, :3]}, {}, "error[PK602]: dimension `K` is 4 by `A`, but 3 by `B`"),
+        ({"A": A, "B": B}, {"N": 0}, "error[PK602]: dimension `N` is 0 by its setting, but 6 by `B`"),
+        ({}, {"M": 0, "N": 1, "K": 1}, "error[PK603]: dimension `M` cannot be 0"),
+        ({}, {"M": 2.5}, "error[PK603]: dimension `M` cannot be 2.5"),
+        (
+            {},
+            {"Q": 1},
+            "error[PK604]: kernel `gemm_rs` has no dimension `Q`\n  = help: its dimensions are `M`, `K`, `N`",
+        ),
+        ({"A": A, "B": B, "X": A}, {}, "error[PK605]: `X` is not an input of kernel `gemm_rs`"),
+        ({"A": A, "B": B, "C": B[0]}, {"M": 4}, "error[PK602]: dimension `M` is 4 by its setting, but 8 by `A`"),
+        ({"A": A, "B": B, "C": np.zeros((8, 6), BF16)}, {}, "= help: a sum over ranks begins at zero"),
+        ({"A": A[0], "B": B}, {}, "`A` has shape [8, 4]\n  = help: expected [2, M, K], with the ranks first"),
+        ({"A": [A[0], A[1, :3]], "B": B}, {}, "error[PK606]: `A` has shape that is not rectangular"),
+        ({"A": A.astype(np.float32), "B": B}, {}, "error[PK607]: `A` has elements of float32\n  = help: expected bf16"),
+        ({"A": A}, {"N": 6}, "error[PK608]: input `B` is missing"),
+        ({"A": A, "B": B}, {"ranks": 17}, "error[PK610]: cannot simulate 17 ranks"),
+        ({}, {"M": 10**7, "N": 10**6, "K": 1}, "error[PK612]: the arrays of all ranks take"),
+    ],
+)
+def test_data_that_does_not_fit(inputs, options, text):
+    assert text in problem(GEMM_RS, inputs, **options)
+
+
+def test_lists_of_arrays_are_taken():
+    module = copy("private", "private", own=False)
+    x = [np.full((8, 4), rank, BF16) for rank in range(3)]
+    np.testing.assert_array_equal(simulate(module, ranks=3, dims={}, inputs={"X": x})["Y"], x)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("s", "two"), ("s", True), ("s", [1.0]), ("n", 1.5), ("n", 2**31), ("n", True)]
+)
+def test_scalars_that_do_not_fit(name, value):
+    assert "error[PK609]" in problem(SCALAR, {"s": 1.0, "n": 1} | {name: value})
+
+
+def test_scalars_are_rounded():
+    found = simulate(parse(SCALAR), ranks=1, dims={}, inputs={"s": 0.1, "n": 3})["Y"]
+    assert found[0, 0] == np.float32(0.1)
+
+
+def test_a_kernel_is_named_where_there_are_several():
+    module = parse(SCALAR + SCALAR.replace("@scaled", "@other"))
+    inputs = draw_inputs(module, ranks=1, dims={}, seed=0, kernel="other")
+    assert simulate(module, ranks=1, dims={}, inputs=inputs, kernel="other")["Y"][0, 0] == inputs["s"]
+    with pytest.raises(PkcError, match=r"PK611.*no kernel is named"):
+        simulate(module, ranks=1, dims={}, inputs=inputs)
+    with pytest.raises(PkcError, match="there is no kernel `third`"):
+        simulate(module, ranks=1, dims={}, inputs=inputs, kernel="third")
+
+
+def test_drawn_inputs():
+    module = parse(GEMM_RS)
+    first = draw_inputs(module, ranks=2, dims={"M": 8, "N": 6, "K": 4}, seed=1)
+    again = draw_inputs(module, ranks=2, dims={"M": 8, "N": 6, "K": 4}, seed=1)
+    assert {name: (x.shape, x.dtype) for name, x in first.items()} == {"A": ((2, 8, 4), BF16), "B": ((2, 4, 6), BF16)}
+    assert all((first[name] == again[name]).all() for name in first)
+
+
+READS = """
+pk.kernel @bounded(%count: !pk.private<[E], i32> {pk.name = "count"}, %where: !pk.private<[E], i32> {pk.name = "where"},
+                   %X: !pk.private<[P], f32> {pk.name = "X"}, %free: !pk.private<[E], i32> {pk.name = "free"}) {
+  %zero = arith.constant 0 : index
+  %stop = pk.read %count[%zero] : !pk.private<[E], i32>
+  %f = pk.read %free[%zero] : !pk.private<[E], i32>
+  %n = pk.block_count <P by 8> to %stop
+  %m = pk.read %where[%zero] : !pk.private<[E], i32>
+  %t = pk.load %X[%m : index] : !pk.private<[P], f32> -> !pk.tile<f32>
+}"""
+
+
+def test_integers_are_drawn_from_the_range_of_their_use():
+    drawn = draw_inputs(parse(READS), ranks=3, dims={"E": 500, "P": 4}, seed=0)
+    assert sorted(set(drawn["count"].flat)) == [0, 1, 2, 3, 4]
+    assert sorted(set(drawn["where"].flat)) == [0, 1, 2, 3]
+    assert (drawn["free"].min(), drawn["free"].max()) == (0, 99)
+
+
+def test_an_index_out_of_range():
+    text = problem(READS, {"count": np.zeros((1, 1), np.int32), "free": np.zeros((1, 1), np.int32),
+                           "where": np.full((1, 1), 7, np.int32), "X": np.zeros((1, 4), np.float32)},
+                             ranks=1)  # fmt: skip
+    assert text == "error[PK706]: index 7 is outside dimension 0 of `X`\n  = help: its positions are 0 to 3"

@@ -1,0 +1,248 @@
+"""The meaning of tile operations against independent formulas; the bounds against what f32 really does."""
+
+import math
+
+import ml_dtypes
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import IndexType
+from xdsl.utils.test_value import create_ssa_value
+
+from pkc.dialect import TILE, meaning, tile
+from pkc.dialect.attributes import Predicate
+from pkc.dialect.blocks import Block
+from pkc.dialect.error_bounds import Bounded
+from pkc.dialect.types import BlockType, TileType, bf16, e4m3, e5m2, f16, f32, i1, i32
+
+SHAPE = (5, 7)
+RNG = np.random.default_rng(0)
+
+
+def of(element, shape=SHAPE):
+    return create_ssa_value(TileType(shape, element))
+
+
+def floats(shape=SHAPE, scale=3.0):
+    return (RNG.standard_normal(shape) * scale).astype(np.float32)
+
+
+def ints(low=-9, high=9, shape=SHAPE):
+    return RNG.integers(low, high, shape).astype(np.int32)
+
+
+def test_every_tile_operation_has_a_meaning():
+    assert all(kind in meaning._VALUES for kind in TILE)
+
+
+@pytest.mark.parametrize(
+    ("kind", "formula"),
+    [
+        (tile.NegOp, lambda a: -a),
+        (tile.AbsOp, abs),
+        (tile.ExpOp, math.exp),
+        (tile.Exp2Op, lambda a: 2.0**a),
+        (tile.Log2Op, lambda a: math.log2(a) if a > 0 else math.nan),
+        (tile.SqrtOp, lambda a: math.sqrt(a) if a >= 0 else math.nan),
+    ],
+)
+@pytest.mark.parametrize("real", [np.float32, np.float64])
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_unary(kind, formula, real):
+    a = floats().astype(real)
+    want = np.vectorize(formula, otypes=[np.float64])(a.astype(np.float64))
+    found = meaning.value(kind(of(f32)), real)(a)
+    assert found.dtype == real
+    np.testing.assert_allclose(found, want, rtol=4e-7)
+
+
+@pytest.mark.parametrize(
+    ("kind", "formula"),
+    [
+        (tile.AddOp, lambda a, b: a + b),
+        (tile.SubOp, lambda a, b: a - b),
+        (tile.MulOp, lambda a, b: a * b),
+        (tile.DivOp, lambda a, b: a / b),
+        (tile.MaxOp, max),
+        (tile.MinOp, min),
+    ],
+)
+def test_binary_of_floats(kind, formula):
+    a, b = floats(), floats()
+    want = np.vectorize(formula, otypes=[np.float64])(a.astype(np.float64), b.astype(np.float64))
+    found = meaning.value(kind(of(f32), of(f32)))(a, b)
+    np.testing.assert_array_equal(found, want.astype(np.float32))
+
+
+def wrapped(value):
+    return (int(value) + 2**31) % 2**32 - 2**31
+
+
+@pytest.mark.parametrize(
+    ("kind", "formula"),
+    [
+        (tile.AddOp, lambda a, b: wrapped(a + b)),
+        (tile.SubOp, lambda a, b: wrapped(a - b)),
+        (tile.MulOp, lambda a, b: wrapped(a * b)),
+        (tile.FloorDivOp, lambda a, b: wrapped(a // b) if b else 0),
+        (tile.ModOp, lambda a, b: a % b if b else a),
+        (tile.MaxOp, max),
+        (tile.MinOp, min),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:overflow")
+def test_binary_of_integers(kind, formula):
+    edges = [-(2**31), -(2**31) + 1, -7, -1, 0, 1, 3, 2**31 - 1]
+    a, b = (np.array(x, np.int32).reshape(8, 8) for x in np.meshgrid(edges, edges))
+    want = [[formula(int(x), int(y)) for x, y in zip(*rows, strict=True)] for rows in zip(a, b, strict=True)]
+    found = meaning.value(kind(of(i32, (8, 8)), of(i32, (8, 8))))(a, b)
+    assert found.dtype == np.int32
+    np.testing.assert_array_equal(found, want)
+
+
+def test_nan_in_max_min_and_row_max():
+    a, b = np.array([[np.nan, 1.0]], np.float32), np.array([[0.0, np.nan]], np.float32)
+    for kind in (tile.MaxOp, tile.MinOp):
+        assert np.isnan(meaning.value(kind(of(f32, (1, 2)), of(f32, (1, 2))))(a, b)).all()
+    assert np.isnan(meaning.value(tile.RowMaxOp(of(f32, (1, 2))))(a)).all()
+
+
+@pytest.mark.parametrize("predicate", list(Predicate))
+def test_compare(predicate):
+    a, b = ints(0, 3).astype(np.float32), ints(0, 3).astype(np.float32)
+    a[0, 0] = np.nan
+    found = meaning.value(tile.CompareOp(predicate, of(f32), of(f32)))(a, b)
+    want = [
+        [getattr(float(x), f"__{predicate.value}__")(float(y)) for x, y in zip(*rows, strict=True)]
+        for rows in zip(a, b, strict=True)
+    ]
+    assert found.dtype == np.bool_
+    np.testing.assert_array_equal(found, want)
+
+
+def test_logic_and_select():
+    p, q = ints(0, 2).astype(bool), ints(0, 2).astype(bool)
+    np.testing.assert_array_equal(meaning.value(tile.AndOp(of(i1), of(i1)))(p, q), p & q)
+    np.testing.assert_array_equal(meaning.value(tile.OrOp(of(i1), of(i1)))(p, q), p | q)
+    np.testing.assert_array_equal(meaning.value(tile.NotOp(of(i1)))(p), ~p)
+    a, b = floats(), floats()
+    found = meaning.value(tile.SelectOp(of(i1), of(f32), of(f32)))(p, a, b)
+    np.testing.assert_array_equal(found, np.choose(p, [b, a]))
+
+
+def cast(values, source, target, real=np.float32):
+    op = tile.CastOp(of(source, np.shape(values)), target)
+    return meaning.value(op, real)(np.asarray(values))
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_cast_rounds_to_nearest_even():
+    f = np.float32
+    assert cast(f([1 + 2**-8, 1 + 3 * 2**-8, 3.4e38]), f32, bf16).tolist() == [1.0, 1 + 2**-6, math.inf]
+    assert cast(f([1 + 2**-11, 65519.0, 65520.0, 2**-25]), f32, f16).tolist() == [1.0, 65504.0, math.inf, 0.0]
+    assert cast(f([1.0625, 1.1875, 464.0, 61440.0]), f32, e5m2).tolist() == [1.0, 1.25, 448.0, math.inf]
+    found = cast(f([1.0625, 1.1875, 464.0, 464.1, -math.inf]), f32, e4m3)
+    assert found[:3].tolist() == [1.0, 1.25, 448.0]
+    assert np.isnan(found[3:]).all()
+
+
+def test_cast_of_integers():
+    # Rounded by way of f32, the first would become 2**30.
+    assert cast(np.int32([2**30 + 2**22 + 1, 2**30 + 2**22, -(2**30) - 2**22 - 1]), i32, bf16).tolist() == [
+        2**30 + 2**23, 2**30, -(2**30) - 2**23,
+    ]  # fmt: skip
+    assert cast(np.int32([2**24 + 1, 7]), i32, f32).tolist() == [2**24, 7]
+    assert cast(np.float32([1.9, -1.9, 3e9, -3e9, math.nan, math.inf]), f32, i32).tolist() == [
+        1, -1, 2**31 - 1, -(2**31), 0, 2**31 - 1,
+    ]  # fmt: skip
+    assert cast(np.array([True, False]), i1, f32).tolist() == [1.0, 0.0]
+
+
+def test_cast_in_the_reference_rounds_nothing():
+    assert cast([1 + 2**-30, 1e39], f32, bf16, np.float64).tolist() == [1 + 2**-30, math.inf]
+    assert np.isnan(cast([500.0], f32, e4m3, np.float64)).all()
+
+
+def test_makers():
+    assert meaning.value(tile.FullOp(0.1, TileType((2,), bf16)))().tolist() == [float(ml_dtypes.bfloat16(0.1))] * 2
+    splat = meaning.value(tile.SplatOp(create_ssa_value(IndexType()), TileType((2, 2), i32)))
+    assert splat(2**31 + 5).tolist() == [[-(2**31) + 5] * 2] * 2
+    block = create_ssa_value(BlockType("M", 4))
+    assert meaning.value(tile.PositionsOp(block))(Block(6, 2)).tolist() == [6, 7, 8, 9]
+
+
+def test_shapes():
+    a = floats()
+    np.testing.assert_array_equal(meaning.value(tile.TransposeOp(of(f32)))(a), a.T)
+    op = tile.BroadcastOp(of(f32), (2, 0), TileType((7, 3, 5), f32))
+    found = meaning.value(op)(a)
+    assert all(found[i, j, k] == a[k, i] for i in range(7) for j in range(3) for k in range(5))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("length", [0, 2, 5])
+def test_clip(axis, length):
+    a = floats((5, 5))
+    op = tile.ClipOp(of(f32, (5, 5)), create_ssa_value(BlockType("M", 5)), axis, -math.inf)
+    found = np.moveaxis(meaning.value(op)(a, Block(10, length)), axis, 0)
+    np.testing.assert_array_equal(found[:length], np.moveaxis(a, axis, 0)[:length])
+    assert (found[length:] == -math.inf).all()
+
+
+def test_reductions_and_products():
+    a, b, acc = floats((4, 6)), floats((6, 3)), floats((4, 3))
+    want = [
+        [sum(float(a[i, k]) * float(b[k, j]) for k in range(6)) + float(acc[i, j]) for j in range(3)] for i in range(4)
+    ]
+    found = meaning.value(tile.MmaOp(of(bf16, (4, 6)), of(bf16, (6, 3)), of(f32, (4, 3))))(a, b, acc)
+    np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(meaning.value(tile.RowSumOp(of(f32)))(floats() * 0 + 1), [7.0] * 5)
+    assert meaning.value(tile.RowSumOp(of(i32, (1, 3))))(np.int32([[2**31 - 1, 1, 5]])).tolist() == [-(2**31) + 5]
+    n = ints()
+    assert meaning.value(tile.RowMaxOp(of(i32)))(n).tolist() == [max(row) for row in n.tolist()]
+
+
+BOUNDED = [
+    (tile.ExpOp, 1), (tile.Exp2Op, 1), (tile.Log2Op, 1), (tile.SqrtOp, 1), (tile.AbsOp, 1), (tile.NegOp, 1),
+    (tile.AddOp, 2), (tile.SubOp, 2), (tile.MulOp, 2), (tile.DivOp, 2), (tile.MaxOp, 2), (tile.MinOp, 2),
+    (tile.RowSumOp, 1), (tile.RowMaxOp, 1), (tile.TransposeOp, 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "count"), BOUNDED)
+@pytest.mark.parametrize("size", [0.0, 1e-6, 1e-3, 0.3])
+def test_bounds_hold_and_are_not_loose(kind, count, size):
+    values = [np.abs(floats((40, 50))).astype(np.float64) + 0.5 for _ in range(count)]
+    errors = [size * RNG.random(v.shape) for v in values]
+    op = kind(*[of(f32, (40, 50)) for _ in range(count)])
+    expected = meaning.bounded(op)(*[Bounded(v, e) for v, e in zip(values, errors, strict=True)])
+    signs = [RNG.choice([-1.0, 1.0], v.shape) for v in values]
+    inputs = [(v + s * e * 0.999).astype(np.float32) for v, e, s in zip(values, errors, signs, strict=True)]
+    found = meaning.value(op)(*inputs)
+    # What the inputs themselves lose on their way to f32 is not the operation's.
+    slack = 2e-6 * np.abs(expected.value) + 2e-6
+    assert (np.abs(found - expected.value) <= expected.error + slack).all()
+    if size:
+        assert np.max(np.abs(found - expected.value) / (expected.error + slack)) > 0.02
+
+
+def test_bound_of_a_product_with_errors():
+    a, b, acc = (floats(shape).astype(np.float64) for shape in ((30, 40), (40, 20), (30, 20)))
+    errors = [0.01 * RNG.random(x.shape) for x in (a, b, acc)]
+    op = tile.MmaOp(of(bf16, (30, 40)), of(bf16, (40, 20)), of(f32, (30, 20)))
+    expected = meaning.bounded(op)(*[Bounded(x, e) for x, e in zip((a, b, acc), errors, strict=True)])
+    worst = (a + np.sign(a) * errors[0]) @ (b + np.sign(b) * errors[1]) + acc + errors[2]
+    assert (np.abs(worst - expected.value) <= expected.error).all()
+    assert (expected.error <= errors[0] @ np.abs(b) + np.abs(a) @ errors[1] + errors[0] @ errors[1] + 0.02).all()
+
+
+def test_infinities_of_masks_are_exact():
+    scores = np.array([[1.0, -np.inf]])
+    with np.errstate(invalid="ignore"):
+        shifted = meaning.bounded(tile.SubOp(of(f32, (1, 2)), of(f32, (1, 2))))(
+            Bounded(scores, np.array([[0.1, 0.0]])), Bounded(np.ones((1, 2)), np.full((1, 2), 0.1))
+        )
+        power = meaning.bounded(tile.Exp2Op(of(f32, (1, 2))))(shifted)
+    assert power.value.tolist() == [[1.0, 0.0]]
+    assert power.error is not None
+    assert 0.1 < power.error[0, 0] < 0.3
+    assert power.error[0, 1] < 1e-30

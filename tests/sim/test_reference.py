@@ -1,0 +1,101 @@
+"""The reference's bound holds, is of use, and a wrong result is caught."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from pkc.sim.draw import draw_inputs
+from pkc.sim.reference import Expected, compare, reference
+from pkc.sim.run import simulate
+from tests.sim.helpers import GEMM_RS, comparison, copy, f64, parse
+
+DIMS = {"M": 70, "N": 60, "K": 100}
+
+
+def gemm(ranks):
+    module = parse(GEMM_RS)
+    inputs = draw_inputs(module, ranks=ranks, dims=DIMS, seed=2)
+    outputs = simulate(module, ranks=ranks, dims={}, inputs=inputs)
+    return inputs, outputs, reference(module, ranks=ranks, dims={}, inputs=inputs)
+
+
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_the_bound_holds_and_is_near(ranks):
+    inputs, outputs, expected = gemm(ranks)
+    np.testing.assert_allclose(
+        expected["C"].value, np.einsum("rmk,rkn->mn", f64(inputs["A"]), f64(inputs["B"])), rtol=1e-12, atol=1e-11
+    )
+    (item,) = compare(outputs, expected)
+    assert item.ok
+    assert 0.1 < item.worst_ratio <= 1
+    assert expected["C"].bound.max() < 1000 * item.max_error
+
+
+def test_the_bound_of_an_f32_product_is_near():
+    text = " ".join(GEMM_RS.split()).replace("%c = pk.cast %sum : !pk.tile<32x64xf32> -> !pk.tile<32x64xbf16>", "")
+    text = text.replace("%c, %C", "%sum, %C").replace("!pk.tile<32x64xbf16>", "!pk.tile<32x64xf32>")
+    text = text.replace("!pk.pgl<[M, N], bf16, shard 0>", "!pk.pgl<[M, N], f32, shard 0>")
+    item = comparison(parse(text), 2, **DIMS)
+    assert item.ok
+    assert 0.001 < item.worst_ratio <= 1
+
+
+@pytest.mark.parametrize("change", [lambda c: c * np.float32(1.03), lambda c: c + np.float32(1), lambda c: c * np.nan])
+def test_a_perturbed_element_is_caught(change):
+    _, outputs, expected = gemm(3)
+    wrong = outputs["C"].astype(np.float32)
+    where = np.unravel_index(np.argmax(np.abs(wrong)), wrong.shape)
+    wrong[where] = change(wrong[where])
+    (item,) = compare({"C": wrong.astype(ml_dtypes.bfloat16)}, expected)
+    assert not item.ok
+    assert item.where == tuple(where)
+    assert item.problem
+
+
+def test_a_missing_rank_is_caught():
+    inputs, _, expected = gemm(3)
+    less = {name: np.concatenate([x[:2], 0 * x[2:]]) for name, x in inputs.items()}
+    outputs = simulate(parse(GEMM_RS), ranks=3, dims={}, inputs=less)
+    assert not compare(outputs, expected)[0].ok
+
+
+def test_a_write_where_none_is_due_is_caught():
+    module = copy("private", "private", own=True)
+    inputs = draw_inputs(module, ranks=2, dims={"M": 10, "N": 4}, seed=0)
+    outputs = simulate(module, ranks=2, dims={}, inputs=inputs)
+    expected = reference(module, ranks=2, dims={}, inputs=inputs)
+    assert compare(outputs, expected)[0].ok
+    outputs["Y"][0, 7, 1] = 2.0
+    (item,) = compare(outputs, expected)
+    assert (item.ok, item.where, item.problem) == (False, (0, 7, 1), "is 2, but the kernel writes nothing there")
+
+
+def test_a_missing_write_is_caught():
+    module = copy("shard 0", "replicate", own=True)
+    inputs = draw_inputs(module, ranks=2, dims={"M": 10, "N": 4}, seed=0)
+    expected = reference(module, ranks=2, dims={}, inputs=inputs)
+    nothing = {"Y": np.full((10, 4), np.nan, ml_dtypes.bfloat16)}
+    assert compare(nothing, expected)[0].problem.startswith("is not written, expected ")
+
+
+@pytest.mark.parametrize(
+    ("value", "bound", "output", "ok", "problem"),
+    [
+        (np.nan, 0.0, np.nan, False, "the reference is NaN there"),
+        (1.0, np.inf, 1.0, False, "the reference has no bound there"),
+        (np.inf, 0.0, np.inf, True, ""),
+        (np.inf, 0.0, 1.0, False, "is 1, expected inf"),
+        (1.0, 0.1, 1.05, True, ""),
+        (1.0, 0.1, 1.2, False, "is 1.2, expected 1"),
+    ],
+)
+def test_what_compares(value, bound, output, ok, problem):
+    expected = Expected(np.array([0.0, value]), np.array([0.0, bound]), np.array([True, True]))
+    (item,) = compare({"Y": np.array([0.0, output], np.float32)}, {"Y": expected})
+    assert (item.ok, item.problem) == (ok, problem)
+
+
+def test_another_shape_is_not_ok():
+    expected = Expected(np.zeros(3), np.zeros(3), np.ones(3, bool))
+    (item,) = compare({"Y": np.zeros(4)}, {"Y": expected})
+    assert (item.ok, item.problem) == (False, "has shape [4] instead of [3]")

@@ -1,0 +1,59 @@
+"""The Python interface: compile and simulate, from a decorated function and from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import pkc
+from pkc.language import *
+
+M, N, K = dims("M N K")
+EXAMPLES = Path(__file__).parents[1] / "examples"
+TILE = 32
+
+
+@pkc.kernel
+def scaled_sum(X: bf16[M, N], Y: f32[M, N].replicate(), scale: f32, twice: const = False):
+    for m, n in tasks(blocks(M, TILE), blocks(N, 64)):
+        t = X[m, n] * scale
+        if twice:
+            t = t * 2
+        Y[m, n] += t
+
+
+def bfloat16(shape: tuple[int, ...], seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(ml_dtypes.bfloat16)
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_simulate_a_function(twice: bool) -> None:
+    x = bfloat16((3, 50, 70), seed=1)
+    y = pkc.simulate(scaled_sum, ranks=3, X=x, scale=0.5, constants={"twice": twice})["Y"]
+    want = x.astype(np.float64).sum(axis=0) * (1.0 if twice else 0.5)
+    assert y.dtype == np.float32
+    np.testing.assert_allclose(y, want, rtol=1e-6, atol=1e-6)
+
+
+def test_simulate_a_file() -> None:
+    a, b = bfloat16((2, 130, 40), seed=2), bfloat16((2, 40, 300), seed=3)
+    c = pkc.simulate(EXAMPLES / "gemm_rs.pk", ranks=2, A=a, B=b)["C"]
+    parts = np.matmul(a.astype(np.float64), b.astype(np.float64))
+    want = parts.sum(axis=0)
+    # bf16 rounds to 2^-8 relative: each contribution once, the sum once; f32 accumulation is far below that
+    bound = 1.01 * 2.0**-8 * (np.abs(parts).sum(axis=0) + np.abs(want)) + 1e-4
+    assert (np.abs(c.astype(np.float64) - want) <= bound).all()
+
+
+def test_captured_constants_are_read_when_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "pk.block<M by 32>" in str(pkc.compile(scaled_sum).module)
+    monkeypatch.setitem(globals(), "TILE", 16)
+    assert "pk.block<M by 16>" in str(pkc.compile(scaled_sum).module)
+
+
+def test_errors_are_diagnostics() -> None:
+    with pytest.raises(pkc.PkcError, match="PK"):
+        pkc.simulate(scaled_sum, ranks=3, X=bfloat16((2, 50, 70), seed=4), scale=0.5)
