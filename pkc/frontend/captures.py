@@ -66,7 +66,14 @@ def classify(span: Span, name: str, value: object) -> tree.Number | None:
         raise PkcError(errors.CapturedNaN(span, name))
     if isinstance(value, bool | int | float):
         return construct.number(span, plain(value))
+    if _is_dims(value):
+        hint = f'`dims` returns a tuple, also for one name: `{name}, = dims("{name}")`'
+        raise PkcError(errors.CapturedObject(span, name, "tuple", hint))
     raise PkcError(errors.CapturedObject(span, name, type(value).__name__))
+
+
+def _is_dims(value: object) -> bool:
+    return isinstance(value, tuple) and all(isinstance(item, Dim) for item in cast("tuple[object, ...]", value))
 
 
 def plain(value: float) -> int | float:

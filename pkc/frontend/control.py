@@ -12,18 +12,9 @@ from xdsl.ir import Region, SSAValue
 
 from pkc.diagnostics import PkcError
 from pkc.dialect.program import DimOp, RingPeerOp, TasksOp
-from pkc.dialect.types import DTYPES, NARROW, RANKS, dtype_name, f32, i32
+from pkc.dialect.types import DTYPES, NARROW, RANKS, dtype_name, f32, i1, i32
 from pkc.frontend import indexing, tree
-from pkc.frontend.check_errors import (
-    BadCondition,
-    BadIterable,
-    BadOperand,
-    DuplicateName,
-    NotCarried,
-    ReservedName,
-    TargetCount,
-    VariableChangesType,
-)
+from pkc.frontend.check_errors import DuplicateName, ReservedName
 from pkc.frontend.expressions import LISTS, check_call, evaluate
 from pkc.frontend.frame import Frame
 from pkc.frontend.kinds import (
@@ -39,6 +30,14 @@ from pkc.frontend.kinds import (
     Value,
     family,
     is_scalar_integer,
+)
+from pkc.frontend.tile_errors import (
+    BadCondition,
+    BadIterable,
+    BadOperand,
+    NotCarried,
+    TargetCount,
+    VariableChangesType,
 )
 from pkc.location import Span
 
@@ -226,10 +225,16 @@ def branch(frame: Frame, node: tree.If, run: Run, assigned: Assigned) -> None:
         return
     if not isinstance(condition, Boolean):
         value = frame.arithmetic(condition, node.condition.span)
-        hint = "choose element by element with `where(condition, a, b)`" if isinstance(value, Tile) else ""
-        hint = f"write `{node.condition.span.text} != 0`" if is_scalar_integer(value) else hint
-        raise PkcError(BadCondition(node.condition.span, str(value), hint))
+        raise PkcError(BadCondition(node.condition.span, *_condition_problem(value, node.condition.span.text)))
     _run_time_branch(frame, node, condition, run, assigned)
+
+
+def _condition_problem(value: Value, text: str) -> tuple[str, str]:
+    """What is wrong with a condition that is no scalar truth value of integers, and what to do instead."""
+    if isinstance(value, Tile) and value.dtype == i1:
+        what = "a tile" if value.axes else "a float"
+        return f"depends on {what}", "choose element by element with `where(condition, a, b)`"
+    return f"is {value}", f"write `{text} != 0`" if family(value) == "integer" else "compare it"
 
 
 def _run_time_branch(frame: Frame, node: tree.If, condition: Boolean, run: Run, assigned: Assigned) -> None:

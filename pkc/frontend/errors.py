@@ -343,9 +343,10 @@ class CapturedObject(Diagnostic):
     code = "PK152"
     title = "`{name}` is a Python object of type `{type}`"
     label = "cannot be used in a kernel"
-    help = "a kernel can capture integers, floats, booleans, dimensions and the names of pkc.language"
+    help = "{hint}"
     name: str
     type: str
+    hint: str = "a kernel can capture integers, floats, booleans, dimensions and the names of pkc.language"
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,8 @@ from pkc.dialect.tile import PositionsOp
 from pkc.dialect.types import DTYPES, FLOATS, RANKS, Layout, PGLType, f32, i32
 from pkc.frontend import indexing, operators, tree
 from pkc.frontend.check_errors import (
-    BadOperand,
     MisplacedCall,
-    NotAPlace,
     NotAValue,
-    NotSymmetric,
-    TypesDiffer,
     UnknownFunction,
     UnknownName,
     UnknownType,
@@ -35,6 +31,12 @@ from pkc.frontend.kinds import (
     Tile,
     Value,
     family,
+)
+from pkc.frontend.tile_errors import (
+    BadOperand,
+    NotAPlace,
+    NotSymmetric,
+    TypesDiffer,
 )
 
 

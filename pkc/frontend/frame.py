@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -37,6 +38,8 @@ from pkc.frontend.kinds import (
 from pkc.location import Span
 
 OpT = TypeVar("OpT", bound=Operation)
+
+F32_MAX = (2 - 2**-23) * 2.0**127
 
 MAX_ERRORS = 20
 """After so many findings in one kernel the rest is not looked at."""
@@ -140,8 +143,7 @@ class Frame:
         """Any value as a tile of type `dtype` (f32, i32 or i1) with `axes`, among which its own are in order."""
         result = TileType(shape(axes), dtype)
         if isinstance(value, Constant):
-            if dtype == i32 and not -(2**31) <= value.value < 2**31:
-                raise PkcError(NumberTooLarge(span, f"an i32 is from {-(2**31)} to {2**31 - 1}"))
+            _check_fits(value.value, dtype, span)
             return self.value(FullOp(value.value, result), span)
         if isinstance(value, Boolean):
             return self.value(SplatOp(value.ssa, result), span)
@@ -158,6 +160,14 @@ class Frame:
         if value.dtype not in NARROW:
             return value
         return Tile(self.value(CastOp(value.ssa, f32), span), f32, value.axes)
+
+
+def _check_fits(value: float, dtype: Attribute, span: Span) -> None:
+    """That a constant can be an element of type `dtype`."""
+    if dtype == i32 and not -(2**31) <= value < 2**31:
+        raise PkcError(NumberTooLarge(span, f"an i32 is from {-(2**31)} to {2**31 - 1}"))
+    if dtype == f32 and abs(value) > F32_MAX and not math.isinf(value):
+        raise PkcError(NumberTooLarge(span, "an f32 is at most 3.4028e38; write `inf` for infinity"))
 
 
 def guarded(frame: Frame, names: Iterable[str], build: Callable[[], None]) -> None:

@@ -11,20 +11,7 @@ from pkc.dialect.access import LoadOp, ReadOp
 from pkc.dialect.program import BlockCountOp, BlockOp, BlockPositionOp, whole
 from pkc.dialect.types import BlockType, Dim, Layout, PGLType, SignalType, i32
 from pkc.frontend import tree
-from pkc.frontend.check_errors import (
-    AtOnNonSymmetric,
-    BadBlocks,
-    BadIndex,
-    BadOperand,
-    BadRows,
-    BlockOfOtherDimension,
-    IndexCount,
-    NotAPlace,
-    NotAValue,
-    NotConstant,
-    UnknownName,
-    WholeRunTimeDimension,
-)
+from pkc.frontend.check_errors import NotAValue, NotConstant, UnknownName
 from pkc.frontend.frame import Frame
 from pkc.frontend.kinds import (
     ArrayRef,
@@ -41,6 +28,17 @@ from pkc.frontend.kinds import (
     Tile,
     Value,
     is_scalar_integer,
+)
+from pkc.frontend.tile_errors import (
+    AtOnNonSymmetric,
+    BadBlocks,
+    BadIndex,
+    BadOperand,
+    BadRows,
+    BlockOfOtherDimension,
+    IndexCount,
+    NotAPlace,
+    WholeRunTimeDimension,
 )
 from pkc.location import Span
 
@@ -79,11 +77,12 @@ def counter(
     rank = _rank(frame, node, signal, evaluate)
     _check_count(signal, signal.name, len(node.indices), signal.type.dimensions, node.span, declared="signal")
     indices: list[SSAValue] = []
-    for index in node.indices:
+    for index, dim in zip(node.indices, signal.type.dimensions, strict=True):
         value = None if isinstance(index, tree.FullSlice) else evaluate(frame, index)
         if value is None or not is_scalar_integer(value):
             got = "`:`" if value is None else str(value)
-            raise PkcError(BadIndex(index.span, signal.name, got, "a counter is picked by integers"))
+            raise PkcError(BadIndex(index.span, signal.name, got, problem="expected an integer"))
+        _check_position(signal.name, value, dim, index.span)
         indices.append(frame.integer(value, index.span))
     return signal, tuple(indices), rank
 
@@ -158,7 +157,10 @@ def dimension(frame: Frame, node: tree.Expr, evaluate: Evaluate) -> Dim:
     if isinstance(value, Dimension):
         return value.name
     if isinstance(value, Constant):
-        return constant_integer(value, "a dimension", node.span)
+        size = constant_integer(value, "a dimension", node.span)
+        if not 1 <= size < 2**31:
+            raise PkcError(BadBlocks(node.span, f"the dimension is {size}", "a dimension is positive"))
+        return size
     if isinstance(value, Broken):
         raise PkcError()
     hint = (
@@ -236,7 +238,10 @@ def _rank(frame: Frame, node: tree.Index, array: ArrayRef | SignalRef, evaluate:
             else "index it with a block: pkc finds the owner"
         )
         raise PkcError(AtOnNonSymmetric(node.base.span, array.name, array.declared, hint))
-    value = evaluate(frame, node.base.rank)
+    value = frame.arithmetic(evaluate(frame, node.base.rank), node.base.rank.span)
+    if isinstance(value, Constant) and value.value < 0:
+        hint = "the rank before this one is `(rank + ranks - 1) % ranks`"
+        raise PkcError(BadOperand(node.base.rank.span, ".at", f"`{value.value}`", "the number of a rank, from 0", hint))
     if not is_scalar_integer(value):
         raise PkcError(BadOperand(node.base.rank.span, ".at", str(value), "an integer, the number of a rank"))
     return frame.integer(value, node.base.rank.span)
@@ -260,11 +265,20 @@ def _index(
             )
         return value.ssa, value.axis
     if is_scalar_integer(value):
+        _check_position(array.name, value, dim, node.span)
         return frame.integer(value, node.span), None
     if isinstance(value, Broken):
         raise PkcError()
     hint = "`gather(X, rows, ...)` reads rows, `Y[rows, ...] += t` adds to them" if isinstance(value, Tile) else ""
     raise PkcError(BadIndex(node.span, array.name, str(value), hint))
+
+
+def _check_position(name: str, value: Value, dim: Dim, span: Span) -> None:
+    """That a constant index lies in its dimension, as far as that is known."""
+    if not isinstance(value, Constant) or 0 <= value.value < (dim if isinstance(dim, int) else 2**31):
+        return
+    problem = f"positions are 0 to {dim - 1}" if isinstance(dim, int) else "positions are 0 and up"
+    raise PkcError(BadIndex(span, name, f"position {value.value}", problem=problem))
 
 
 def _bound(frame: Frame, node: tree.Expr, evaluate: Evaluate) -> SSAValue:

@@ -12,15 +12,7 @@ from pkc.diagnostics import PkcError
 from pkc.dialect import tile as ops
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.types import EIGHT_BIT, NARROW, dtype_name, f32, i1, i32
-from pkc.frontend.check_errors import (
-    AmbiguousAxes,
-    AxesDiffer,
-    BadOperand,
-    BadProduct,
-    ConstantArithmetic,
-    InnerAxesDiffer,
-    TypesDiffer,
-)
+from pkc.frontend.check_errors import ConstantArithmetic
 from pkc.frontend.frame import ARITHMETIC, Frame
 from pkc.frontend.kinds import (
     Axis,
@@ -34,6 +26,14 @@ from pkc.frontend.kinds import (
     axis_text,
     family,
     is_scalar_integer,
+)
+from pkc.frontend.tile_errors import (
+    AmbiguousAxes,
+    AxesDiffer,
+    BadOperand,
+    BadProduct,
+    InnerAxesDiffer,
+    TypesDiffer,
 )
 from pkc.location import Span
 

@@ -189,12 +189,10 @@ def _array(frame: Frame, param: tree.Param, dims: list[Dim], dtype: Attribute) -
     if not layouts:
         return Parameter(param, PrivateType(dims, dtype), bool(scratches))
     layout = layouts[0]
-    if scratches and layout.name != "symmetric":
-        raise PkcError(BadModifier(scratches[0].span, f"`.scratch()` does not go with `.{layout.name}()`"))
     if layout.name != "shard":
         return Parameter(param, PGLType(dims, dtype, _LAYOUTS[layout.name]), bool(scratches))
     shard = _shard(frame, param, dims, layout)
-    return Parameter(param, PGLType(dims, dtype, Layout.Shard, shard), scratch=False)
+    return Parameter(param, PGLType(dims, dtype, Layout.Shard, shard), bool(scratches))
 
 
 def _check_modifier(modifier: tree.Modifier) -> None:

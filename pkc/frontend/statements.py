@@ -15,17 +15,9 @@ from pkc.dialect.tile import CastOp
 from pkc.dialect.types import DTYPES, FLOATS, RANKS, Layout, PGLType, dtype_name, f32, i32
 from pkc.frontend import indexing, operators, tree
 from pkc.frontend.check_errors import (
-    AssignedInTasks,
-    BadOperand,
-    BadRole,
-    BadUpdate,
     MisplacedCall,
     MisplacedSchedule,
-    NotAPlace,
     ReservedName,
-    StoredAxesDiffer,
-    StoredTypeDiffers,
-    SumIntoPrivate,
     UnknownName,
 )
 from pkc.frontend.control import branch, loop
@@ -45,6 +37,16 @@ from pkc.frontend.kinds import (
     axes_text,
     family,
     is_scalar_integer,
+)
+from pkc.frontend.tile_errors import (
+    AssignedInTasks,
+    BadOperand,
+    BadRole,
+    BadUpdate,
+    NotAPlace,
+    StoredAxesDiffer,
+    StoredTypeDiffers,
+    SumIntoPrivate,
 )
 from pkc.location import Span
 

@@ -1,0 +1,363 @@
+"""What can be wrong with tiles, arrays, loops and distributed writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pkc.diagnostics import Diagnostic
+
+# Tiles
+
+
+@dataclass(frozen=True)
+class AxesDiffer(Diagnostic):
+    """Two tiles whose axes do not go together, element by element."""
+
+    code = "PK301"
+    title = "the axes of the operands of `{op}` do not go together"
+    label = "{left} and {right}"
+    note = "axes align by the block they come from: the same ones, one's among the other's, or none in common"
+    help = "{hint}"
+    op: str
+    left: str
+    right: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class InnerAxesDiffer(Diagnostic):
+    """The inner axes of a matrix product differ."""
+
+    code = "PK302"
+    title = "the inner axes of `@` differ: {left} and {right}"
+    label = "{left_axes} @ {right_axes}"
+    help = "{hint}"
+    left: str
+    right: str
+    left_axes: str
+    right_axes: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class BadProduct(Diagnostic):
+    """An operand of a matrix product without two axes, or of a type that the product does not take."""
+
+    code = "PK303"
+    title = "`@` cannot multiply {left} and {right}"
+    label = "{problem}"
+    help = "{hint}"
+    left: str
+    right: str
+    problem: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class TypesDiffer(Diagnostic):
+    """Integers, floats and booleans mixed in one operator."""
+
+    code = "PK304"
+    title = "`{op}` cannot mix {left} and {right}"
+    label = "{left} and {right}"
+    help = "{hint}"
+    op: str
+    left: str
+    right: str
+    hint: str = "convert one of them with `cast(x, f32)` or `cast(x, i32)`"
+
+
+@dataclass(frozen=True)
+class BadOperand(Diagnostic):
+    """An operand of a kind or type that the operator does not take."""
+
+    code = "PK305"
+    title = "`{op}` does not take {got}"
+    label = "expected {expected}"
+    help = "{hint}"
+    op: str
+    got: str
+    expected: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class AmbiguousAxes(Diagnostic):
+    """An axis that could align with two axes of the other operand."""
+
+    code = "PK306"
+    title = "it is not clear which axis of {wide} the axis {axis} is"
+    label = "{axis} occurs twice"
+    wide: str
+    axis: str
+
+
+@dataclass(frozen=True)
+class VariableChangesType(Diagnostic):
+    """A variable that a loop or branch carries on has another type at its end."""
+
+    code = "PK310"
+    title = "`{name}` changes its type in {where}"
+    label = "{before}, {after}"
+    help = "{hint}"
+    name: str
+    where: str
+    before: str
+    after: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class AssignedInTasks(Diagnostic):
+    """A variable from outside is assigned inside tasks (or a role), which run in no order."""
+
+    code = "PK311"
+    title = "`{name}` is assigned inside {what}, but comes from outside"
+    label = "assigned here"
+    note = "{what} have no order, so nothing can be carried from one to the next"
+    help = "define it inside, or write the result to an array"
+    name: str
+    what: str
+
+
+@dataclass(frozen=True)
+class NotCarried(Diagnostic):
+    """A variable that a loop or branch assigns holds a block, which is no value that could change."""
+
+    code = "PK312"
+    title = "`{name}` is {got}, which {where} cannot carry on"
+    label = "`{name}` is assigned inside"
+    help = "assign `start(...)` of a block instead: an integer can be carried on"
+    name: str
+    got: str
+    where: str
+
+
+@dataclass(frozen=True)
+class BadCondition(Diagnostic):
+    """The condition of `if` is not a truth value that integers decide."""
+
+    code = "PK313"
+    title = "the condition of `if` {problem}"
+    label = "expected a comparison of integers, which decides for the whole task"
+    help = "{hint}"
+    problem: str
+    hint: str = ""
+
+
+# Arrays
+
+
+@dataclass(frozen=True)
+class IndexCount(Diagnostic):
+    """An array with another number of dimensions than indices."""
+
+    code = "PK321"
+    title = "`{name}` has {dims}, but {given} given"
+    label = "{name} is {declared}"
+    help = "{hint}"
+    name: str
+    dims: str
+    given: str
+    declared: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class BlockOfOtherDimension(Diagnostic):
+    """A block indexes a dimension that it does not come from."""
+
+    code = "PK322"
+    title = "a block of {block} indexes dimension {dim} of `{name}`"
+    label = "`{index}` comes from blocks({block}, {size})"
+    help = "{hint}"
+    name: str
+    index: str
+    block: str
+    size: int
+    dim: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class BadIndex(Diagnostic):
+    """Something that cannot index an array."""
+
+    code = "PK323"
+    title = "{got} cannot index `{name}`"
+    label = "{problem}"
+    help = "{hint}"
+    name: str
+    got: str
+    hint: str = ""
+    problem: str = "expected a block or an integer"
+
+
+@dataclass(frozen=True)
+class WholeRunTimeDimension(Diagnostic):
+    """`:` on a dimension whose size is not a constant."""
+
+    code = "PK324"
+    title = "`:` takes the whole of dimension {dim} of `{name}`, which is not a constant"
+    label = "a tile has constant size"
+    help = "index it with a block of blocks({dim}, ...), or make {dim} a `const` parameter"
+    name: str
+    dim: str
+
+
+@dataclass(frozen=True)
+class BadRows(Diagnostic):
+    """The row table of a gather or scatter is not of the right type or shape."""
+
+    code = "PK326"
+    title = "the rows of {what} are {got}"
+    label = "expected {expected}"
+    what: str
+    got: str
+    expected: str
+
+
+@dataclass(frozen=True)
+class StoredAxesDiffer(Diagnostic):
+    """A tile is written to a place of other axes."""
+
+    code = "PK327"
+    title = "a tile with axes {value} does not fit the place with axes {place}"
+    label = "axes {value}"
+    help = "{hint}"
+    value: str
+    place: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class StoredTypeDiffers(Diagnostic):
+    """Integers are written to an array of floats, or the other way round."""
+
+    code = "PK328"
+    title = "{value} cannot be written to `{name}` of {dtype}"
+    label = "{value}"
+    help = "{hint}"
+    name: str
+    value: str
+    dtype: str
+    hint: str
+
+
+# Loops
+
+
+@dataclass(frozen=True)
+class BadIterable(Diagnostic):
+    """A loop over something that is not a list of the language."""
+
+    code = "PK331"
+    title = "cannot loop over `{name}`"
+    label = "expected tasks(...), blocks(...), range(...) or ring()"
+    name: str
+
+
+@dataclass(frozen=True)
+class TargetCount(Diagnostic):
+    """A loop with another number of variables than lists."""
+
+    code = "PK332"
+    title = "{lists} for {targets}"
+    label = "{targets}"
+    lists: str
+    targets: str
+
+
+@dataclass(frozen=True)
+class BadBlocks(Diagnostic):
+    """A block list that cannot exist."""
+
+    code = "PK333"
+    title = "no such blocks: {problem}"
+    label = "not possible"
+    help = "{hint}"
+    problem: str
+    hint: str = ""
+
+
+# Distributed writes and primitives
+
+
+@dataclass(frozen=True)
+class SumIntoPrivate(Diagnostic):
+    """`+=` on a private array, where a sum over ranks was meant."""
+
+    code = "PK341"
+    title = "`{op}` sums over ranks, but `{name}` is private to each rank"
+    label = "{name} is {declared}"
+    help = (
+        "declare it `{declared}.shard(0)` to leave the sum with the owners, or `.replicate()` to leave it with all;"
+        " to add within a rank, use a tile and `=`"
+    )
+    op: str
+    name: str
+    declared: str
+
+
+@dataclass(frozen=True)
+class AtOnNonSymmetric(Diagnostic):
+    """`.at(r)` on an array that is not symmetric."""
+
+    code = "PK342"
+    title = "`.at(r)` on `{name}`, which is not symmetric"
+    label = "{name} is {declared}"
+    help = "{hint}"
+    name: str
+    declared: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class BadUpdate(Diagnostic):
+    """An array element is updated by another operator than `+=`."""
+
+    code = "PK343"
+    title = "`{op}=` cannot update an array"
+    label = "only `=` and `+=` write arrays"
+    help = "compute the new value and store it: `{place} = {place} {op} ...`"
+    op: str
+    place: str
+
+
+@dataclass(frozen=True)
+class NotAPlace(Diagnostic):
+    """Something else stands where an array, or a place in one, is needed."""
+
+    code = "PK344"
+    title = "`{name}` needs {expected}"
+    label = "this is {got}"
+    help = "it is written `{usage}`"
+    name: str
+    expected: str
+    got: str
+    usage: str
+
+
+@dataclass(frozen=True)
+class NotSymmetric(Diagnostic):
+    """A primitive that adds up the ranks' copies of an array is used on one that is not symmetric."""
+
+    code = "PK345"
+    title = "`{func}` takes a symmetric array, and `{name}` is not one"
+    label = "{name} is {declared}"
+    help = "declare it `.symmetric()`, so that every rank has its own copy to add"
+    func: str
+    name: str
+    declared: str
+
+
+@dataclass(frozen=True)
+class BadRole(Diagnostic):
+    """An unknown role, wrong options of one, or a role where none can stand."""
+
+    code = "PK346"
+    title = "{problem}"
+    label = "in this role"
+    help = "{hint}"
+    problem: str
+    hint: str = ""
