@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.scf import Scf
 from xdsl.ir import Dialect
 
-from pkc.dialect import access, program, tile
+from pkc.dialect import access, program, roles, tile
 from pkc.dialect.attributes import PredicateAttr, RoleAttr
 from pkc.dialect.types import BlockType, PGLType, PrivateType, SignalType, TileType
 
@@ -17,11 +17,15 @@ PROGRAM = (
     program.TasksOp,
     program.RoleOp,
     program.RankOp,
+    program.CtasOp,
+    program.EpochOp,
     program.DimOp,
     program.RingPeerOp,
     program.BlockCountOp,
     program.BlockOp,
     program.BlockPositionOp,
+    program.BlockNumberOp,
+    program.OwnerOp,
 )
 TILE = (
     tile.FullOp,
@@ -66,14 +70,17 @@ ACCESS = (
     access.AllReduceOp,
     access.SignalOp,
     access.SignalAllOp,
+    access.RaiseOp,
     access.WaitOp,
     access.BarrierOp,
 )
 
+ROLES = (roles.ChannelOp, *roles.CHANNEL_OPS)
+
 Pk = Dialect(
     "pk",
-    [*PROGRAM, *TILE, *ACCESS],
-    [TileType, BlockType, PrivateType, PGLType, SignalType, RoleAttr, PredicateAttr],
+    [*PROGRAM, *TILE, *ACCESS, *ROLES],
+    [TileType, BlockType, PrivateType, PGLType, SignalType, roles.ChannelType, RoleAttr, PredicateAttr],
 )
 
 

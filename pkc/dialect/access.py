@@ -314,6 +314,24 @@ class SignalAllOp(_Counter):
 
 
 @irdl_op_definition
+class RaiseOp(_Counter):
+    """Brings one counter of one rank up to `value` if it is below, after all earlier writes of this worker.
+
+    For a counter with one writer, whose visits may differ from launch to launch: it says which launch it has seen.
+    """
+
+    name = "pk.raise"
+    rank = operand_def(IndexType())
+    value = operand_def(IndexType())
+    assembly_format = "$signal `at` $rank `[` $indices `]` `to` $value attr-dict `:` type($signal)"
+
+    def __init__(
+        self, signal: SSAValue, indices: Sequence[SSAValue], rank: SSAValue | Operation, value: SSAValue | Operation
+    ) -> None:
+        super().__init__(operands=[rank, value, signal, indices])
+
+
+@irdl_op_definition
 class WaitOp(_Counter):
     """Until this rank's counter is at least `count`; later reads see what was written before the signals."""
 

@@ -23,6 +23,24 @@ def part(n: int, ranks: int, rank: int) -> tuple[int, int]:
     return min(rank * length, n), min((rank + 1) * length, n)
 
 
+def owner(n: int, ranks: int, position: int) -> int:
+    """The rank whose part of a dimension has a position; the last rank for one past the end."""
+    return min(position // part_length(n, ranks), ranks - 1)
+
+
+def number(n: int, ranks: int, size: int, position: int) -> int:
+    """A number for the block that starts at `position`, in lists that follow the parts as in those that do not.
+
+    Within a part the first term counts blocks. Between parts it may stay the same, but the owner grows.
+    """
+    return position // size + owner(n, ranks, position)
+
+
+def numbers(n: int, ranks: int, size: int) -> int:
+    """More than any number of a block."""
+    return n // size + ranks + 1
+
+
 def clamp(n: int, start: int | None, stop: int | None) -> tuple[int, int]:
     """Explicit bounds, brought into the dimension."""
     first = 0 if start is None else min(max(start, 0), n)

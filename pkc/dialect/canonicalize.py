@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
-from pkc.dialect.access import LoadOp
-from pkc.dialect.tile import AddOp, CastOp, ClipOp, FullOp, MmaOp
+from pkc.dialect.access import GatherOp, LoadOp
+from pkc.dialect.tile import AddOp, CastOp, ClipOp, FullOp, MmaOp, TransposeOp
 from pkc.dialect.types import BlockType
 
 
@@ -19,16 +20,28 @@ class DropIdentityCast(RewritePattern):
 
 
 class DropClipOfLoad(RewritePattern):
-    """A load is zero past the end of each of its blocks: clipping it to one of them with zero changes nothing."""
+    """A load is zero past the end of each of its blocks: clipping it to one of them with zero changes nothing.
+
+    So is a gather along all axes but that of its rows, and a transposed tile along the other axis.
+    """
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: ClipOp, rewriter: PatternRewriter) -> None:
-        load = op.tile.owner
-        if not isinstance(load, LoadOp) or op.constant != 0:
-            return
-        blocks = [index for index in load.indices if isinstance(index.type, BlockType)]
-        if blocks[op.axis.value.data] is op.block:
+        if op.constant == 0 and _ends_with(op.tile, op.axis.value.data, op.block):
             rewriter.replace(op, (), (op.tile,))
+
+
+def _ends_with(tile: SSAValue, axis: int, block: SSAValue) -> bool:
+    """Whether a tile is surely zero past the end of a block along an axis."""
+    owner = tile.owner
+    if isinstance(owner, TransposeOp):
+        return _ends_with(owner.tile, 1 - axis, block)
+    if not isinstance(owner, LoadOp | GatherOp):
+        return False
+    blocks: list[SSAValue | None] = [index for index in owner.indices if isinstance(index.type, BlockType)]
+    if isinstance(owner, GatherOp):
+        blocks.insert(0, None)
+    return blocks[axis] is block
 
 
 class AccumulateInMma(RewritePattern):

@@ -17,7 +17,7 @@ from xdsl.ir import Operation
 from pkc.dialect import tile
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.blocks import Block
-from pkc.dialect.error_bounds import BOUNDS, Bounded, settle
+from pkc.dialect.error_bounds import BOUNDS
 from pkc.dialect.numeric import (
     Values,
     float_to_int,
@@ -27,7 +27,10 @@ from pkc.dialect.numeric import (
     round_to,
     wrap_i32,
 )
+from pkc.dialect.ranges import Bounded, within
+from pkc.dialect.reduction_bounds import REDUCTION_BOUNDS
 from pkc.dialect.types import FLOATS, TileType, i1, i32
+from pkc.dialect.uncertain import UNCERTAIN, chosen
 
 Real: TypeAlias = type[np.floating[Any]]
 Function: TypeAlias = Callable[..., Any]
@@ -43,16 +46,12 @@ def bounded(op: Operation) -> Callable[..., Bounded]:
     """The meaning of a tile operation in float64, with its error: a function of its operands, tiles as `Bounded`."""
     compute = value(op, np.float64)
     tiles = tuple(isinstance(operand.type, TileType) for operand in op.operands)
-    bound = BOUNDS.get(type(op))
-    if bound is None or tile.tile_type(op.results[0]).element_type not in FLOATS:
-        return lambda *operands: Bounded(compute(*_values(operands, tiles)), None)
+    is_float = tile.tile_type(op.results[0]).element_type in FLOATS
+    bound = (_BOUNDS if is_float else UNCERTAIN).get(type(op))
+    if bound is None:
+        return lambda *operands: _known(compute(*_values(operands, tiles)))
     rule = bound(op)
-
-    def run(*operands: Any) -> Bounded:
-        result = compute(*_values(operands, tiles))
-        return Bounded(result, settle(result, rule(result, *operands)))
-
-    return run
+    return lambda *operands: rule(compute(*_values(operands, tiles)), *operands)
 
 
 def is_tile_op(op: Operation) -> bool:
@@ -62,6 +61,10 @@ def is_tile_op(op: Operation) -> bool:
 
 def _values(operands: tuple[Any, ...], tiles: tuple[bool, ...]) -> list[Any]:
     return [operand.value if is_tile else operand for operand, is_tile in zip(operands, tiles, strict=True)]
+
+
+def _known(made: Values) -> Bounded:
+    return Bounded(made, None, made.dtype.kind != "f" or within(made, None))
 
 
 # Making tiles
@@ -212,4 +215,10 @@ _VALUES: dict[type[Operation], Callable[[Any, Real], Function]] = {
     tile.RowMaxOp: _same(_row_max),
     tile.RowSumOp: _row_sum,
     tile.MmaOp: _mma,
+}
+
+_BOUNDS: dict[type[Operation], Callable[[Any], Callable[..., Bounded]]] = {
+    **BOUNDS,
+    **REDUCTION_BOUNDS,
+    tile.SelectOp: chosen,
 }

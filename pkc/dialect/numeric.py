@@ -20,8 +20,8 @@ Values: TypeAlias = npt.NDArray[Any]
 UNIT = 2.0**-24
 """The unit roundoff of f32: half the distance from 1 to the next number."""
 
-TINY = 2.0**-126
-"""The least normal f32; results below it may be flushed to zero."""
+LEAST = 2.0**-149
+"""The least positive f32; numbers below the normal ones are kept, not flushed to zero."""
 
 
 @dataclass(frozen=True, slots=True)

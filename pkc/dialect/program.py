@@ -47,6 +47,10 @@ SCRATCH = "pk.scratch"
 """Argument attribute: allocated by pkc for the length of the kernel, undefined at entry."""
 
 
+PER_CTA = "per_cta"
+"""Attribute of `pk.tasks`: each CTA that runs the role takes its share of the tasks, one after the other."""
+
+
 @irdl_op_definition
 class KernelOp(IRDLOperation):
     """One kernel: every rank runs its body. Arguments are arrays, signals and `f32` or `i32` scalars."""
@@ -216,6 +220,33 @@ class RankOp(IRDLOperation):
 
 
 @irdl_op_definition
+class CtasOp(IRDLOperation):
+    """How many CTAs of this rank run a role; 1 as long as its tasks are not shared out."""
+
+    name = "pk.ctas"
+    role = prop_def(RoleAttr)
+    result = result_def(IndexType())
+    traits = traits_def(Pure())
+    assembly_format = "$role attr-dict"
+
+    def __init__(self, role: RoleAttr) -> None:
+        super().__init__(properties={"role": role}, result_types=[IndexType()])
+
+
+@irdl_op_definition
+class EpochOp(IRDLOperation):
+    """The number of this launch of the kernel, from 1. Counters are never reset: a wait counts in epochs."""
+
+    name = "pk.epoch"
+    result = result_def(IndexType())
+    traits = traits_def(Pure())
+    assembly_format = "attr-dict"
+
+    def __init__(self) -> None:
+        super().__init__(result_types=[IndexType()])
+
+
+@irdl_op_definition
 class DimOp(IRDLOperation):
     """The value of a run-time dimension; `pk.dim "ranks"` is the number of ranks."""
 
@@ -322,6 +353,37 @@ class BlockPositionOp(IRDLOperation):
     """The first position of a block, along its dimension."""
 
     name = "pk.block_position"
+    block = operand_def(BlockType)
+    result = result_def(IndexType())
+    traits = traits_def(Pure())
+    assembly_format = "$block attr-dict `:` type($block)"
+
+    def __init__(self, block: SSAValue | Operation) -> None:
+        super().__init__(operands=[block], result_types=[IndexType()])
+
+
+@irdl_op_definition
+class BlockNumberOp(IRDLOperation):
+    """A number that no other block of the same size in the dimension has, whatever list it is from; they ascend.
+
+    It is start // size + owner: blocks of different parts may begin within one size of each other.
+    """
+
+    name = "pk.block_number"
+    block = operand_def(BlockType)
+    result = result_def(IndexType())
+    traits = traits_def(Pure())
+    assembly_format = "$block attr-dict `:` type($block)"
+
+    def __init__(self, block: SSAValue | Operation) -> None:
+        super().__init__(operands=[block], result_types=[IndexType()])
+
+
+@irdl_op_definition
+class OwnerOp(IRDLOperation):
+    """The rank in whose part of the dimension a block lies."""
+
+    name = "pk.owner"
     block = operand_def(BlockType)
     result = result_def(IndexType())
     traits = traits_def(Pure())

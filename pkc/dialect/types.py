@@ -279,13 +279,25 @@ class PGLType(ArrayType):
 
 @irdl_attr_definition
 class SignalType(ArrayType):
-    """Counters on every rank, zero when the kernel starts."""
+    """Counters on every rank, zero when the kernel starts.
+
+    A dimension `M by 128` has one counter for each block of M, numbered by `pk.block_number`.
+    """
 
     name = "pk.signal"
-    dims: ArrayAttr[StringAttr | IntAttr]
+    dims: ArrayAttr[StringAttr | IntAttr | BlockType]  # pyright: ignore[reportIncompatibleVariableOverride]
 
-    def __init__(self, dims: Sequence[Dim]) -> None:
-        super().__init__(_dims_attr(dims))
+    def __init__(self, dims: Sequence[Dim | BlockType]) -> None:
+        super().__init__(ArrayAttr(d if isinstance(d, BlockType) else _dim_attr(d) for d in dims))
+
+    @property
+    def extents(self) -> tuple[Dim | BlockType, ...]:
+        """As `dimensions`, with blocks where a dimension has a counter for each."""
+        return tuple(d if isinstance(d, BlockType) else d.data for d in self.dims)
+
+    @property
+    def dimensions(self) -> tuple[Dim, ...]:
+        return tuple(d.of if isinstance(d, BlockType) else d.data for d in self.dims)
 
     def verify(self) -> None:
         if not self.dims.data:
@@ -294,8 +306,18 @@ class SignalType(ArrayType):
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         with parser.in_angle_brackets():
-            return (_parse_dims(parser),)
+            return (
+                ArrayAttr(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _parse_extent(parser))),
+            )
 
     def print_parameters(self, printer: Printer) -> None:
+        texts = [f"{d.of} by {d.extent}" if isinstance(d, BlockType) else str(d) for d in self.extents]
         with printer.in_angle_brackets():
-            _print_dims(printer, self.dimensions)
+            printer.print_string(f"[{', '.join(texts)}]")
+
+
+def _parse_extent(parser: AttrParser) -> StringAttr | IntAttr | BlockType:
+    dim = _parse_dim(parser)
+    if parser.parse_optional_keyword("by") is None:
+        return dim
+    return BlockType(dim.data, parser.parse_integer(allow_boolean=False))

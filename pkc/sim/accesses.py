@@ -9,12 +9,12 @@ import numpy as np
 from xdsl.ir import Operation
 
 from pkc.dialect import access, program
-from pkc.dialect.error_bounds import Bounded
 from pkc.dialect.numeric import Values
+from pkc.dialect.ranges import Bounded
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import Layout, PGLType
 from pkc.sim.array import Array, Where
-from pkc.sim.machine import RANK, TASK, Machine, Registers, Step
+from pkc.sim.machine import EPOCH, RANK, TASK, Machine, Registers, Step
 from pkc.sim.signals import signal_step
 
 Located: TypeAlias = Callable[[Registers], Where]
@@ -23,7 +23,7 @@ Located: TypeAlias = Callable[[Registers], Where]
 def access_step(op: Operation, machine: Machine) -> Step | None:
     """The step of an operation that touches memory or asks for the rank; None for any other."""
     match op:
-        case program.RankOp() | program.RingPeerOp():
+        case program.RankOp() | program.RingPeerOp() | program.EpochOp():
             return _rank(op, machine)
         case access.ReadOp() | access.LoadOp():
             return _load(op, machine)
@@ -45,12 +45,13 @@ def access_step(op: Operation, machine: Machine) -> Step | None:
             return signal_step(op, machine)
 
 
-def _rank(op: program.RankOp | program.RingPeerOp, machine: Machine) -> Step:
+def _rank(op: program.RankOp | program.RingPeerOp | program.EpochOp, machine: Machine) -> Step:
     result, ranks = machine.slots[op.result], machine.ranks
-    if isinstance(op, program.RankOp):
+    if not isinstance(op, program.RingPeerOp):
+        known = RANK if isinstance(op, program.RankOp) else EPOCH
 
         def own(registers: Registers) -> None:
-            registers[result] = registers[RANK]
+            registers[result] = registers[known]
 
         return own
     after = machine.slots[op.step]

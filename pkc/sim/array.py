@@ -116,6 +116,13 @@ class Array:
             made[(rank, *(slice(None),) * axis, slice(0, last - first))] = piece
         return made
 
+    # Launches
+
+    def begin_launch(self, rank: int, content: Values | None) -> None:
+        """What a rank's memory holds when it launches a kernel again: new content, or nothing."""
+        fresh = poison(self.place.shape, self.dtype) if content is None else self._initial(content, summed=False)
+        self.value[rank] = fresh[rank]
+
     # Addresses
 
     def locate(self, op: Operation, rank: int, indices: Sequence[Index], at: int | None = None) -> Where:

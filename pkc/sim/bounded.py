@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from pkc.dialect.error_bounds import Bounded, rounded
-from pkc.dialect.numeric import FORMATS, UNIT, Values
+from pkc.dialect.error_bounds import added, narrowing
+from pkc.dialect.numeric import Values
+from pkc.dialect.ranges import Bounded
 from pkc.dialect.types import f32
 from pkc.sim.array import Array, Placement, Where, fitted, padded
 
@@ -19,15 +20,17 @@ class BoundedArray(Array):
 
     def __init__(self, place: Placement, content: Values | None, *, summed: bool, frozen: bool) -> None:
         super().__init__(place, content, summed=summed, frozen=frozen)
-        self.error = np.zeros(place.shape) if self.is_float and not frozen else None
+        self.error = None if frozen else np.zeros(place.shape)
         self.written = np.full(place.shape, summed)
+        self.ordinary = content is None or not self.is_float or bool(np.isfinite(self.value).all())
 
     def load(self, where: Where, shape: tuple[int, ...]) -> Bounded:
         error = None if self.error is None else padded(self.error[where], shape, copy=True)
-        return Bounded(super().load(where, shape), error)
+        return Bounded(super().load(where, shape), _unless_zero(error), self.ordinary)
 
     def empty(self, shape: tuple[int, ...]) -> Bounded:
-        return Bounded(super().empty(shape), None if self.error is None else np.zeros(shape))
+        error = None if self.error is None else np.zeros(shape)
+        return Bounded(super().empty(shape), error, self.ordinary)
 
     def put_row(self, tile: Bounded, row: int, where: Where) -> None:
         super().put_row(tile.value, row, where)
@@ -36,36 +39,27 @@ class BoundedArray(Array):
             tile.error[(row, *map(slice, view.shape))] = view
 
     def row_of(self, tile: Bounded, row: int) -> Bounded:
-        return Bounded(tile.value[row], None if tile.error is None else tile.error[row])
+        return Bounded(tile.value[row], None if tile.error is None else tile.error[row], tile.ordinary)
 
     def as_float(self, tile: Bounded) -> Bounded:
-        return Bounded(tile.value.astype(np.float64), tile.error)
+        return Bounded(tile.value.astype(np.float64), tile.error, tile.ordinary)
 
     def store(self, where: Where, tile: Bounded) -> None:
-        super().store(where, tile.value)
-        self.written[where] = True
-        if self.error is not None:
-            self.error[where] = self._fitted_error(where, tile)
+        self._put(where, self._fitted(where, tile))
 
     def add(self, where: Where, tile: Bounded) -> None:
-        super().add(where, tile.value)
-        self.written[where] = True
-        if self.error is not None:
-            self.error[where] += self._fitted_error(where, tile) + UNIT * np.abs(self.value[where])
+        self._put(where, self._sum(self._at(where), self._fitted(where, tile)))
 
     def add_rounded(self, where: Where, tile: Bounded) -> None:
         self.add(where, tile)
         self._round(where)
 
     def reduce(self, where: Where, shape: tuple[int, ...]) -> Bounded:
-        value = self.value[(slice(None), *where[1:])].sum(axis=0, dtype=self.dtype)
-        error = None
-        if self.error is not None:
-            every = (slice(None), *where[1:])
-            # Each copy takes part in fewer additions than there are copies.
-            sizes = np.abs(self.value[every]) * (UNIT * self.place.copies) + self.error[every]
-            error = padded(sizes.sum(axis=0), shape, copy=False)
-        return Bounded(padded(value, shape, copy=False), error)
+        total = self._at((0, *where[1:]))
+        for copy in range(1, self.place.copies):
+            total = self._sum(total, self._at((copy, *where[1:])))
+        error = None if total.error is None else padded(total.error, shape, copy=True)
+        return Bounded(padded(total.value, shape, copy=True), error, total.ordinary)
 
     def store_everywhere(self, where: Where, tile: Bounded) -> None:
         for copy in range(self.place.copies):
@@ -75,11 +69,38 @@ class BoundedArray(Array):
     def finish_sums(self) -> None:
         self._round((slice(None),))
 
-    def _round(self, where: Where) -> None:
-        if self.error is None or self.place.element == f32:
-            return
-        form = FORMATS[self.place.element]
-        self.error[where] = rounded(self.value[where], self.error[where], form.unit, form.half_step)
+    def _sum(self, a: Bounded, b: Bounded) -> Bounded:
+        value = a.value + b.value
+        if self.is_float:
+            return added(value, a, b)
+        return Bounded(value, np.add(_or_zero(a.error), _or_zero(b.error)), True)
 
-    def _fitted_error(self, where: Where, tile: Bounded) -> Values | float:
-        return 0.0 if tile.error is None else fitted(tile.error, self.value[where].shape, where)
+    def _round(self, where: Where) -> None:
+        if not self.is_float or self.place.element == f32:
+            return
+        here = self._at(where)
+        self._put(where, narrowing(f32, self.place.element)(here.value, here))
+
+    def _at(self, where: Where) -> Bounded:
+        error = None if self.error is None else self.error[where]
+        return Bounded(self.value[where], _unless_zero(error), self.ordinary)
+
+    def _put(self, where: Where, made: Bounded) -> None:
+        assert self.error is not None
+        self.value[where], self.error[where] = made.value, _or_zero(made.error)
+        self.written[where] = True
+        self.ordinary &= made.ordinary
+
+    def _fitted(self, where: Where, tile: Bounded) -> Bounded:
+        shape = self.value[where].shape
+        value = np.broadcast_to(fitted(tile.value, shape, where), shape)
+        error = None if tile.error is None else np.broadcast_to(fitted(tile.error, shape, where), shape)
+        return Bounded(value, error, tile.ordinary)
+
+
+def _unless_zero(error: Values | None) -> Values | None:
+    return None if error is None or not error.any() else error
+
+
+def _or_zero(error: Values | None) -> Values | float:
+    return 0.0 if error is None else error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -17,16 +18,21 @@ from pkc.sim.array import Array, Where
 
 
 class Task(NamedTuple):
-    """One task of one rank; `number` tells apart equal indices of different statements."""
+    """One task of one rank; `number` tells apart equal indices of different statements.
+
+    `names` has, for each index, what the source calls it, such as `i = ` or `m = block `.
+    """
 
     rank: int
     number: int
     indices: tuple[int, ...]
+    names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         if not self.indices:
             return f"rank {self.rank}"
-        return f"rank {self.rank}, task ({', '.join(map(str, self.indices))})"
+        named = [f"{name}{index}" for name, index in zip_longest(self.names, self.indices, fillvalue="")]
+        return f"rank {self.rank}, task ({', '.join(named)})"
 
 
 class WriteLog:

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue, Use
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Operation, SSAValue, Use
 
 from pkc.dialect import access, program, tile
 from pkc.dialect.numeric import Values, numpy_dtype
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import FLOATS, RANKS, Layout, PGLType, PrivateType
-from pkc.sim.inputs import has_leading_ranks, resolve_dims
+from pkc.sim.inputs import check_memory, has_leading_ranks, resolve_dims
 from pkc.sim.program import Program, find_kernel
 
 _ABSENT = 1 / 8
@@ -27,18 +27,25 @@ _BY_TABLE = (access.GatherOp, access.ScatterAccumulateOp)
 
 @dataclass(frozen=True)
 class _Range:
-    """The integers from `low` to below `high`; `absent` if -1 may stand for none; `pairs` of (rank, row)."""
+    """The integers from `low` to below `high`; `absent` if -1 may stand for none; `pairs` of (rank, row).
+
+    `moved` is what the program takes off before it uses them; it is in `low` and `high`.
+    """
 
     low: int
     high: int
     absent: bool = False
     pairs: bool = False
+    moved: int = 0
 
     def __and__(self, other: _Range) -> _Range:
         low = max(self.low, other.low)
-        return _Range(
-            low, max(low + 1, min(self.high, other.high)), self.absent and other.absent, self.pairs or other.pairs
-        )
+        high = max(low + 1, min(self.high, other.high))
+        absent = self.absent and other.absent and self.moved == other.moved
+        return _Range(low, high, absent, self.pairs or other.pairs, self.moved)
+
+    def move(self, by: int) -> _Range:
+        return replace(self, low=self.low + by, high=self.high + by, moved=self.moved + by)
 
 
 def draw_inputs(
@@ -47,6 +54,7 @@ def draw_inputs(
     """Content for every array that a kernel reads, and a value for every scalar."""
     called = Program(find_kernel(module, kernel))
     sizes = resolve_dims(called.kernel, dims, {}, ranks) | {RANKS: ranks}
+    check_memory(called, sizes)
     rng = np.random.default_rng(seed)
     drawn: dict[str, Any] = {name: _array(called, name, sizes, rng) for name in called.inputs}
     return drawn | {name: _scalar(called, name, sizes, rng) for name in called.scalars}
@@ -82,9 +90,9 @@ def _common(ranges: list[_Range]) -> _Range:
 def _integers(wanted: _Range, shape: list[int], sizes: Mapping[str, int], rng: np.random.Generator) -> Values:
     drawn = rng.integers(wanted.low, wanted.high, shape).astype(np.int32)
     if wanted.absent:
-        drawn[rng.random(shape) < _ABSENT] = -1
+        drawn[rng.random(shape) < _ABSENT] = wanted.moved - 1
     if wanted.pairs:
-        drawn[..., 0] = rng.integers(0, sizes[RANKS], shape[:-1])
+        drawn[..., 0] = rng.integers(0, sizes[RANKS], shape[:-1]) + wanted.moved
     return drawn
 
 
@@ -102,6 +110,9 @@ def _uses_of_tile(table: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range]
         op = use.operation
         if isinstance(op, tile.ClipOp):
             yield from _uses_of_tile(op.result, sizes)
+        elif isinstance(op, tile.AddOp | tile.SubOp):
+            by = _taken_off(op, use)
+            yield from (wanted.move(by) for wanted in _uses_of_tile(op.result, sizes) if by is not None)
         elif isinstance(op, _BY_TABLE) and op.rows is table:
             pairs = isinstance(op.array.type, PGLType) and op.array.type.layout is Layout.Symmetric
             yield replace(_positions_of(op.array, 0, sizes), absent=True, pairs=pairs)
@@ -112,10 +123,28 @@ def _uses_of_index(value: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range
         op = use.operation
         if isinstance(op, arith.IndexCastOp):
             yield from _uses_of_index(op.result, sizes)
+        elif isinstance(op, arith.AddiOp | arith.SubiOp):
+            by = _taken_off(op, use)
+            yield from (wanted.move(by) for wanted in _uses_of_index(op.result, sizes) if by is not None)
         elif isinstance(op, program.BlockCountOp | program.BlockOp):
             yield from _use_in_block_list(op, value, sizes)
         elif isinstance(op, _INDEXED):
             yield from _use_as_index(op, use, sizes)
+
+
+def _taken_off(op: Operation, use: Use) -> int | None:
+    """The constant that an operation takes off its other operand; None where it is not one."""
+    other = op.operands[1 - use.index].owner
+    adds = isinstance(op, tile.AddOp | arith.AddiOp)
+    if isinstance(other, tile.FullOp):
+        constant = int(other.constant)
+    elif isinstance(other, arith.ConstantOp) and isinstance(other.value, IntegerAttr):
+        constant = other.value.value.data
+    else:
+        return None
+    if adds:
+        return -constant
+    return constant if use.index == 0 else None
 
 
 def _use_in_block_list(

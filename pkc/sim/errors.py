@@ -16,8 +16,8 @@ class UnsetDimension(Diagnostic):
 
     code = "PK601"
     title = "dimension `{name}` is not set"
-    label = "`{name}` is a dimension of this kernel"
-    help = "set it, or pass an array that has it"
+    label = "the kernel needs a value for `{name}`"
+    help = "set it, as `--set {name}=1024` does, or pass an array that has it"
     name: str
 
 
@@ -41,6 +41,7 @@ class BadDimension(Diagnostic):
 
     code = "PK603"
     title = "dimension `{name}` cannot be {value}"
+    label = "`{name}` is the length of a dimension"
     help = "a dimension is an integer of at least 1"
     name: str
     value: str
@@ -64,6 +65,7 @@ class NotAnInput(Diagnostic):
 
     code = "PK605"
     title = "`{name}` is not an input of kernel `{kernel}`"
+    label = "`{name}` takes no data"
     help = "{reason}"
     kernel: str
     name: str
@@ -76,6 +78,7 @@ class WrongInputShape(Diagnostic):
 
     code = "PK606"
     title = "`{name}` has shape {found}"
+    label = "what is passed for this does not fit"
     help = "expected {expected}"
     name: str
     found: str
@@ -88,6 +91,7 @@ class WrongInputType(Diagnostic):
 
     code = "PK607"
     title = "`{name}` has elements of {found}"
+    label = "what is passed for this does not fit"
     help = "expected {expected}"
     name: str
     found: str
@@ -100,6 +104,7 @@ class MissingInput(Diagnostic):
 
     code = "PK608"
     title = "input `{name}` is missing"
+    label = "nothing is passed for this"
     help = "kernel `{kernel}` reads `{name}`: pass it"
     kernel: str
     name: str
@@ -111,6 +116,7 @@ class BadScalar(Diagnostic):
 
     code = "PK609"
     title = "`{name}` cannot be {value}"
+    label = "what is passed for this does not fit"
     help = "expected a number of type {expected}"
     name: str
     value: str
@@ -144,8 +150,8 @@ class TooLarge(Diagnostic):
     """Raised when the arrays of all ranks would take more memory than the simulator allows itself."""
 
     code = "PK612"
-    title = "the arrays of all ranks take {found} GiB"
-    help = "the simulator holds at most {most} GiB: set smaller dimensions"
+    title = "simulating the arrays of all ranks takes {found} GiB"
+    help = "at most {most} GiB can be taken: set smaller dimensions, or fewer ranks"
     found: int
     most: int
 
@@ -173,7 +179,7 @@ class DoubleWrite(Diagnostic):
     code = "PK702"
     title = "`{array}` is written twice at {element}"
     label = "written here by {second}"
-    help = "let one task own each element, or add with `+=`"
+    help = "let one task of one rank own each element, or add with `+=`"
     array: str
     element: str
     second: str
@@ -186,8 +192,9 @@ class ReadOfSum(Diagnostic):
     code = "PK703"
     title = "`{array}` is read while it is summed"
     label = "read here"
-    help = "a sum over ranks is complete at the end of its phase: read it in a later `tasks`"
+    help = "{hint}"
     array: str
+    hint: str
 
 
 @dataclass(frozen=True)
@@ -205,15 +212,18 @@ class ReadOfOther(Diagnostic):
 
 @dataclass(frozen=True)
 class ReadUnwritten(Diagnostic):
-    """Raised when an element of a scratch array is read before anything is stored there."""
+    """Raised when an element of a scratch array is read, or added to, before anything is stored there."""
 
     code = "PK705"
-    title = "`{array}` is read before it is written at {element}"
-    label = "read here by {reader}"
-    help = "a scratch array is undefined at entry; is a `wait` missing before this?"
+    title = "`{array}` is {done} before it is written at {element}"
+    label = "{done} here by {reader}"
+    note = "a scratch array is undefined at entry"
+    help = "{hint}"
     array: str
     element: str
+    done: str
     reader: str
+    hint: str
 
 
 @dataclass(frozen=True)
@@ -261,18 +271,6 @@ class TileOnTwoRanks(Diagnostic):
 
 
 @dataclass(frozen=True)
-class CopiesDiffer(Diagnostic):
-    """Raised when the ranks' copies of a replicated array differ after a run."""
-
-    code = "PK709"
-    title = "the copies of `{array}` differ between rank 0 and rank {rank} at {element}"
-    help = "every rank must end with the same copy"
-    array: str
-    rank: int
-    element: str
-
-
-@dataclass(frozen=True)
 class NotSimulated(Diagnostic):
     """Raised when a program has an operation that the tile level does not have."""
 
@@ -287,8 +285,19 @@ class NoSuchPart(Diagnostic):
     """Raised when a block list is of the part of a rank that does not exist."""
 
     code = "PK711"
-    title = "there is no rank {found} to have a part of the dimension"
-    label = "the list of its blocks"
+    title = "`blocks(..., of={found})` is of a rank that does not exist"
+    label = "its blocks are listed here"
     help = "the ranks are 0 to {last}"
     found: int
     last: int
+
+
+@dataclass(frozen=True)
+class NotRelaunched(Diagnostic):
+    """Raised when launches are simulated of a kernel that is not split into roles, or that sums in no order."""
+
+    code = "PK712"
+    title = "launches of `{kernel}` cannot be simulated"
+    label = "it is not split into roles, or adds up contributions in no order"
+    help = "compile it to the roles level; a sum over ranks is then staged"
+    kernel: str

@@ -13,7 +13,7 @@ from pkc.diagnostics import PkcError
 from pkc.dialect.numeric import Values, numpy_dtype
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import RANKS, Layout, PGLType, PrivateType, dtype_name
-from pkc.location import span_of
+from pkc.location import NOWHERE
 from pkc.sim import errors
 from pkc.sim.program import Program
 
@@ -21,6 +21,8 @@ Inputs: TypeAlias = Mapping[str, Any]
 
 MOST_RANKS = 16
 MOST_GIB = 16
+_BYTES = 16
+"""For each element on each rank: in the simulator it is an f32, in the reference an f64 with a bound."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ def resolve_dims(kernel: KernelOp, dims: Mapping[str, int], inputs: Inputs, rank
     """The value of every run-time dimension, from settings and from the shapes of those inputs that are passed."""
     program = Program(kernel)
     if not 1 <= ranks <= MOST_RANKS:
-        raise PkcError(errors.BadRanks(span_of(kernel.location), ranks, MOST_RANKS))
+        raise PkcError(errors.BadRanks(NOWHERE, ranks, MOST_RANKS))
     found: dict[str, tuple[int, str]] = {}
     for name, size in dims.items():
         _check_setting(program, name, size)
@@ -52,14 +54,14 @@ def resolve_dims(kernel: KernelOp, dims: Mapping[str, int], inputs: Inputs, rank
     for dim, size, source in _sizes_of_inputs(program, inputs, ranks):
         first, first_source = found.setdefault(dim, (size, source))
         if first != size:
-            span = span_of(kernel.location)
+            span = program.span_of_dim(dim)
             raise PkcError(errors.ContradictoryDimension(span, dim, first, first_source, size, source))
-    for dim in program.dims:
-        if dim not in found:
-            raise PkcError(errors.UnsetDimension(span_of(kernel.location), dim))
+    unset = [errors.UnsetDimension(program.span_of_dim(dim), dim) for dim in program.dims if dim not in found]
+    if unset:
+        raise PkcError(*unset)
     for dim, (size, _) in found.items():
         if size < 1:
-            raise PkcError(errors.BadDimension(span_of(kernel.location), dim, str(size)))
+            raise PkcError(errors.BadDimension(program.span_of_dim(dim), dim, str(size)))
     return {dim: found[dim][0] for dim in program.dims}
 
 
@@ -69,26 +71,25 @@ def check_data(program: Program, dims: Mapping[str, int], inputs: Inputs, ranks:
     arrays: dict[str, Values] = {}
     scalars: dict[str, float | int] = {}
     data = Data(sizes, arrays, scalars)
-    _check_memory(program, data)
+    check_memory(program, sizes)
     for name, value in inputs.items():
         _check_takes_data(program, name)
         if name in program.scalars:
             scalars[name] = _scalar(program, name, value)
         else:
             arrays[name] = _array(program, data, name, value)
-    for name in (*program.inputs, *program.scalars):
-        if name not in inputs:
-            raise PkcError(errors.MissingInput(span_of(program.kernel.location), program.name, name))
+    missing = [name for name in (*program.inputs, *program.scalars) if name not in inputs]
+    if missing:
+        raise PkcError(*(errors.MissingInput(program.span_of(name), program.name, name) for name in missing))
     return data
 
 
 def _check_setting(program: Program, name: str, size: object) -> None:
-    span = span_of(program.kernel.location)
     if name not in program.dims:
         known = ", ".join(f"`{dim}`" for dim in program.dims) or "none"
-        raise PkcError(errors.UnknownDimension(span, program.name, name, known))
+        raise PkcError(errors.UnknownDimension(program.span, program.name, name, known))
     if not isinstance(size, int | np.integer) or isinstance(size, bool):
-        raise PkcError(errors.BadDimension(span, name, repr(size)))
+        raise PkcError(errors.BadDimension(program.span_of_dim(name), name, repr(size)))
 
 
 def _sizes_of_inputs(program: Program, inputs: Inputs, ranks: int) -> Iterator[tuple[str, int, str]]:
@@ -120,14 +121,14 @@ def _content(program: Program, name: str, value: Any) -> Values:
         return np.asarray(value)
     except ValueError:
         # A list whose items differ in shape.
-        span = span_of(program.kernel.location)
+        span = program.span_of(name)
         raise PkcError(errors.WrongInputShape(span, name, "that is not rectangular", "one array")) from None
 
 
 def _wrong_shape(program: Program, name: str, shape: tuple[int, ...], expected: list[Any]) -> errors.WrongInputShape:
     texts = [f"[{', '.join(map(str, dims))}]" for dims in (shape, expected)]
     hint = ", with the ranks first" if has_leading_ranks(program.arrays[name]) else ""
-    return errors.WrongInputShape(span_of(program.kernel.location), name, texts[0], texts[1] + hint)
+    return errors.WrongInputShape(program.span_of(name), name, texts[0], texts[1] + hint)
 
 
 def _check_takes_data(program: Program, name: str) -> None:
@@ -144,7 +145,7 @@ def _check_takes_data(program: Program, name: str) -> None:
     else:
         known = ", ".join(f"`{known}`" for known in (*program.inputs, *program.scalars)) or "none"
         reason = f"its inputs are {known}"
-    raise PkcError(errors.NotAnInput(span_of(program.kernel.location), program.name, name, reason))
+    raise PkcError(errors.NotAnInput(program.span_of(name), program.name, name, reason))
 
 
 def _scalar(program: Program, name: str, value: Any) -> float | int:
@@ -152,21 +153,28 @@ def _scalar(program: Program, name: str, value: Any) -> float | int:
     number = np.asarray(value)
     fits = number.shape == () and number.dtype.kind in ("iu" if kind == "i32" else "iuf")
     if not fits or (kind == "i32" and not -(2**31) <= int(number) < 2**31):
-        raise PkcError(errors.BadScalar(span_of(program.kernel.location), name, repr(value), kind))
-    return int(number) if kind == "i32" else float(np.float32(number))
+        raise PkcError(errors.BadScalar(program.span_of(name), name, repr(value), kind))
+    if kind == "i32":
+        return int(number)
+    with np.errstate(over="ignore"):
+        rounded = float(np.float32(number))
+    if math.isinf(rounded) and not np.isinf(number):
+        raise PkcError(errors.BadScalar(program.span_of(name), name, repr(value), kind))
+    return rounded
 
 
 def _array(program: Program, data: Data, name: str, value: Any) -> Values:
     kind = program.arrays[name]
     content = _content(program, name, value)
     if content.dtype != numpy_dtype(kind.element_type):
-        span, wanted = span_of(program.kernel.location), dtype_name(kind.element_type)
-        raise PkcError(errors.WrongInputType(span, name, str(content.dtype), wanted))
+        wanted = dtype_name(kind.element_type)
+        raise PkcError(errors.WrongInputType(program.span_of(name), name, str(content.dtype), wanted))
     return content
 
 
-def _check_memory(program: Program, data: Data) -> None:
-    elements = sum(math.prod(data.shape(kind)) for kind in program.arrays.values()) * data.sizes[RANKS]
-    found = elements * 4 // 2**30
+def check_memory(program: Program, sizes: Mapping[str, int]) -> None:
+    """Refuse a run that a machine would rather be out of memory than finish."""
+    lengths = ([dim if isinstance(dim, int) else sizes[dim] for dim in a.dimensions] for a in program.arrays.values())
+    found = sum(map(math.prod, lengths)) * sizes[RANKS] * _BYTES // 2**30
     if found > MOST_GIB:
-        raise PkcError(errors.TooLarge(span_of(program.kernel.location), found, MOST_GIB))
+        raise PkcError(errors.TooLarge(program.span, found, MOST_GIB))

@@ -25,6 +25,15 @@ def position_function(op: Operation, machine: Machine) -> Callable[..., Any] | N
             return lambda: size
         case program.BlockPositionOp():
             return _first
+        case program.BlockNumberOp():
+            kind = block_type(op.block)
+            n, size, ranks = machine.size(kind.of), kind.extent, machine.ranks
+            return functools.partial(_number, n, ranks, size)
+        case program.CtasOp():
+            return lambda: machine.ctas
+        case program.OwnerOp():
+            n, ranks = machine.size(block_type(op.block).of), machine.ranks
+            return functools.partial(_owner, n, ranks)
         case program.BlockCountOp():
             return _count(op, machine)
         case program.BlockOp():
@@ -35,6 +44,14 @@ def position_function(op: Operation, machine: Machine) -> Callable[..., Any] | N
 
 def _first(block: Block) -> int:
     return block.start
+
+
+def _number(n: int, ranks: int, size: int, block: Block) -> int:
+    return blocks.number(n, ranks, size, block.start)
+
+
+def _owner(n: int, ranks: int, block: Block) -> int:
+    return blocks.owner(n, ranks, block.start)
 
 
 def _count(op: program.BlockCountOp, machine: Machine) -> Callable[..., int]:

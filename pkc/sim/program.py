@@ -9,15 +9,23 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument
 
 from pkc.diagnostics import PkcError
-from pkc.dialect import access, program
+from pkc.dialect import access, program, roles
 from pkc.dialect.types import ArrayType, PGLType, PrivateType, SignalType
-from pkc.location import NOWHERE
+from pkc.location import NOWHERE, Span, span_of
 from pkc.sim import errors
 
 _READS = (access.ReadOp, access.LoadOp, access.GatherOp, access.ReduceOp, access.StoreAddOp, access.AllReduceOp)
 _SUMS = (access.AccumulateOp, access.ScatterAccumulateOp)
 _WRITES = (access.StoreOp, access.StoreAddOp, access.AllReduceOp, *_SUMS)
-_ORDERS = (access.SignalOp, access.SignalAllOp, access.WaitOp, access.BarrierOp, program.RoleOp)
+_ORDERS = (
+    *roles.CHANNEL_OPS,
+    access.SignalOp,
+    access.SignalAllOp,
+    access.RaiseOp,
+    access.WaitOp,
+    access.BarrierOp,
+    program.RoleOp,
+)
 
 
 def find_kernel(module: ModuleOp, name: str | None) -> program.KernelOp:
@@ -43,6 +51,21 @@ class Program:
     @property
     def name(self) -> str:
         return self.kernel.sym_name.data
+
+    @property
+    def span(self) -> Span:
+        return span_of(self.kernel.location)
+
+    def span_of(self, name: str) -> Span:
+        """Where a parameter is declared; for any other name, and in IR without places, the kernel's."""
+        arg = self.kernel.arguments.get(name)
+        span = NOWHERE if arg is None else span_of(arg.location)
+        return span if span is not NOWHERE else self.span
+
+    def span_of_dim(self, dim: str) -> Span:
+        """Where the first parameter is declared that has a dimension."""
+        having = (name for name, kind in (*self.arrays.items(), *self.signals.items()) if dim in kind.dimensions)
+        return self.span_of(next(having, ""))
 
     @cached_property
     def arrays(self) -> dict[str, PrivateType | PGLType]:
@@ -98,6 +121,11 @@ class Program:
     def has_roles(self) -> bool:
         """Whether the kernel is written as roles, whose accesses are the author's own affair."""
         return any(isinstance(op, program.RoleOp) for op in self.kernel.body.block.ops)
+
+    @cached_property
+    def per_cta(self) -> bool:
+        """Whether the roles are those of CTAs, which share out their tasks."""
+        return any(program.PER_CTA in op.attributes for op in self.kernel.walk())
 
     @cached_property
     def dims(self) -> tuple[str, ...]:

@@ -24,7 +24,10 @@ from pkc.sim.world import World
 
 @dataclass(frozen=True)
 class Expected:
-    """An array as it should be: real values, the bound on a program's error, and which elements are written."""
+    """An array as it should be: real values, the bound on a program's error, and which elements are written.
+
+    At an infinity a bound of 0 asks for that infinity; another bound also allows any number that is at least as large.
+    """
 
     value: Values
     bound: Values
@@ -77,10 +80,12 @@ def _compare(name: str, output: Values, wanted: Expected) -> Comparison:
     found, value = output.astype(np.float64), wanted.value.astype(np.float64)
     both_nan = np.isnan(found) & np.isnan(value)
     with np.errstate(all="ignore"):
-        error = np.where((found == value) | both_nan, 0.0, np.abs(found - value))
+        may_be_finite = np.isinf(value) & np.isfinite(wanted.bound) & (wanted.bound > 0)
+        large = may_be_finite & (np.copysign(1.0, value) * found >= wanted.bound)
+        error = np.where((found == value) | both_nan | large, 0.0, np.abs(found - value))
         # NaN against a number is as wrong as can be.
         error = np.where(np.isnan(error), np.inf, error)
-        bound = np.where(wanted.written, wanted.bound, 0.0)
+        bound = np.where(wanted.written & ~may_be_finite, wanted.bound, 0.0)
         ratio = np.where(error == 0, 0.0, error / np.where(bound > 0, bound, 0.0))
     unknown = wanted.written & (np.isnan(value) | ~np.isfinite(bound))
     ratio = np.where(unknown | np.isnan(ratio), np.inf, ratio)

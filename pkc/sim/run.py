@@ -11,12 +11,9 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from pkc.diagnostics import PkcError
 from pkc.dialect import meaning
 from pkc.dialect.numeric import Values
-from pkc.dialect.types import Layout, PGLType
-from pkc.location import span_of
-from pkc.sim import errors
+from pkc.dialect.types import PGLType
 from pkc.sim.array import Array, Placement
 from pkc.sim.inputs import Data, Inputs, check_data, resolve_dims
 from pkc.sim.interpret import TileFunction, compile_kernel, new_registers
@@ -46,13 +43,15 @@ def simulate(
     inputs: Inputs,
     kernel: str | None = None,
     seed: int = 0,
+    ctas: int = 2,
 ) -> dict[str, Values]:
     """Every array that a kernel writes, in its true type.
 
     Private and symmetric arrays have a leading axis of ranks, sharded and replicated ones are the global array, scalars
-    are Python numbers. `seed` decides the order in which roles and tasks run that wait for each other.
+    are Python numbers. `seed` decides the order in which roles and tasks run that wait for each other. `ctas`
+    is how many CTAs of a rank run each role, once the kernel is split into workers.
     """
-    return run(module, ranks=ranks, dims=dims, inputs=inputs, kernel=kernel, seed=seed).outputs
+    return run(module, ranks=ranks, dims=dims, inputs=inputs, kernel=kernel, seed=seed, ctas=ctas).outputs
 
 
 def run(
@@ -63,6 +62,7 @@ def run(
     inputs: Inputs,
     kernel: str | None = None,
     seed: int = 0,
+    ctas: int = 2,
 ) -> Run:
     """As `simulate`, with statistics."""
     began = time.perf_counter()
@@ -72,13 +72,16 @@ def run(
     stored = None if program.has_roles else program.stored
     # A kernel whose parts do not wait for each other means the same in every order.
     machine = make_machine(program, data, World(arrays, stored), seed if program.orders_itself else None)
+    machine.ctas = ctas if program.per_cta else 1
     execute(program, data, machine, meaning.value)
-    outputs = {name: _checked_copies(program, arrays[name]).export() for name in program.outputs}
+    outputs = {name: arrays[name].export() for name in program.outputs}
     return Run(outputs, machine.operations, time.perf_counter() - began)
 
 
-def make_arrays(program: Program, data: Data, kind: type[Array], *, is_global: bool) -> dict[str, Any]:
-    """The memory of all array parameters, filled."""
+def make_arrays(
+    program: Program, data: Data, kind: type[Array], *, is_global: bool, again: bool = False
+) -> dict[str, Any]:
+    """The memory of all array parameters, filled; with `again`, it can be filled anew."""
     made: dict[str, Array] = {}
     for name, array in program.arrays.items():
         layout = array.layout if isinstance(array, PGLType) else None
@@ -86,7 +89,7 @@ def make_arrays(program: Program, data: Data, kind: type[Array], *, is_global: b
         place = Placement(
             name, data.shape(array), array.element_type, layout, shard, data.ranks, is_global, name in program.scratch
         )
-        summed, frozen = name in program.summed, name not in program.written
+        summed, frozen = name in program.summed, name not in program.written and not again
         made[name] = kind(place, data.arrays.get(name), summed=summed, frozen=frozen)
     return made
 
@@ -107,20 +110,12 @@ def execute(program: Program, data: Data, machine: Machine, tile_function: TileF
         registers = new_registers(machine, rank, scalars)
         return lambda: body(registers)
 
+    run_ranks(machine, start)
+
+
+def run_ranks(machine: Machine, start: Callable[[int], Callable[[], None]]) -> None:
+    """Run what each rank starts with, to the end of all."""
     with np.errstate(all="ignore"), one_thread():
-        for rank in range(data.ranks):
+        for rank in range(machine.ranks):
             machine.scheduler.spawn(rank, "", start(rank))
         machine.scheduler.run(machine.world.end_phase)
-
-
-def _checked_copies(program: Program, array: Array) -> Array:
-    if array.place.layout is not Layout.Replicate:
-        return array
-    for rank in range(1, array.place.copies):
-        same = array.value[rank] == array.value[0]
-        if array.is_float:
-            same |= np.isnan(array.value[rank]) & np.isnan(array.value[0])
-        if not same.all():
-            element = str([int(i) for i in np.argwhere(~same)[0]])
-            raise PkcError(errors.CopiesDiffer(span_of(program.kernel.location), array.name, rank, element))
-    return array

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
-from pkc.dialect import access
-from pkc.dialect.types import SignalType
+from pkc.dialect import access, blocks
+from pkc.dialect.types import BlockType, Dim, SignalType
 from pkc.location import span_of
 from pkc.sim import errors
 from pkc.sim.machine import RANK, Machine, Registers, Step
@@ -22,6 +22,8 @@ def signal_step(op: Operation, machine: Machine) -> Step | None:
             return _signal(op, machine)
         case access.SignalAllOp():
             return _signal_all(op, machine)
+        case access.RaiseOp():
+            return _raise(op, machine)
         case access.WaitOp():
             return _wait(op, machine)
         case access.BarrierOp():
@@ -50,6 +52,17 @@ def _signal_all(op: access.SignalAllOp, machine: Machine) -> Step:
     return signal_all
 
 
+def _raise(op: access.RaiseOp, machine: Machine) -> Step:
+    counter_of, rank, value = _locator(op, machine), machine.slots[op.rank], machine.slots[op.value]
+
+    def raise_to(registers: Registers) -> None:
+        machine.check_rank(op, registers[RANK], registers[rank])
+        counter = counter_of(registers, registers[rank])
+        _add(machine, counter, max(0, registers[value] - machine.world.counters.get(counter, 0)))
+
+    return raise_to
+
+
 def _wait(op: access.WaitOp, machine: Machine) -> Step:
     counter_of, count = _locator(op, machine), machine.slots[op.count]
 
@@ -74,12 +87,12 @@ def _barrier(op: access.BarrierOp, machine: Machine) -> Step:
 
 
 def _locator(
-    op: access.SignalOp | access.SignalAllOp | access.WaitOp | access.BarrierOp, machine: Machine
+    op: access.SignalOp | access.SignalAllOp | access.RaiseOp | access.WaitOp | access.BarrierOp, machine: Machine
 ) -> Callable[[Registers, int], Counter]:
     """What finds a counter of a rank, after letting others run."""
     assert isinstance(op.signal.type, SignalType)
     name = machine.names[op.signal]
-    sizes = tuple(machine.size(dim) for dim in op.signal.type.dimensions)
+    sizes = tuple(_size(extent, machine) for extent in op.signal.type.extents)
     slots = [machine.slots[index] for index in op.indices]
 
     def locate(registers: Registers, rank: int) -> Counter:
@@ -92,6 +105,12 @@ def _locator(
         return Counter(rank, name, indices)
 
     return locate
+
+
+def _size(extent: Dim | BlockType, machine: Machine) -> int:
+    if not isinstance(extent, BlockType):
+        return machine.size(extent)
+    return blocks.numbers(machine.size(extent.of), machine.ranks, extent.extent)
 
 
 def _add(machine: Machine, counter: Counter, amount: int) -> None:

@@ -9,17 +9,27 @@ import numpy as np
 from xdsl.ir import Operation
 
 from pkc.diagnostics import Label, PkcError
+from pkc.dialect.access import StoreAddOp
+from pkc.dialect.program import RoleOp
+from pkc.dialect.ranges import Bounded
 from pkc.location import span_of
 from pkc.sim import errors
 from pkc.sim.array import Array, Where, is_poison
 from pkc.sim.conflicts import Task, WriteLog
 from pkc.sim.schedule import Counter
 
+_BEFORE_ROLE = "store there first; is a `wait` missing before this?"
+_SUM_IN_ROLES = "with roles a sum over ranks is complete when the kernel ends; `store_add` adds at once"
+_SUM_IN_PHASE = "a sum over ranks is complete at the end of its phase: read it in a later `tasks`"
+_BEFORE_PHASE = "store there first, in this task or in an earlier `tasks`"
+_ADD_IN_ROLES = "an addition needs something to add to: store there first, zeros if need be, and `wait` for it"
+_ADD_IN_PHASE = "an addition needs something to add to: store zeros there first, in an earlier `tasks`"
+
 
 class Contribution(NamedTuple):
     """What one task of one rank adds to a sum."""
 
-    rank: int
+    task: Task
     array: Array
     where: Where
     tile: Any
@@ -50,7 +60,7 @@ class World:
             unwritten = is_poison(array.value[where])
             if unwritten.any():
                 element = array.element(where, [int(i) for i in np.argwhere(unwritten)[0]])
-                raise PkcError(errors.ReadUnwritten(span_of(op.location), array.name, element, str(task)))
+                raise PkcError(_read_unwritten(op, array.name, element, str(task)))
 
     def check_store(self, array: Array, where: Where, task: Task, op: Operation) -> None:
         """Refuse a second writer."""
@@ -62,13 +72,15 @@ class World:
         if array.name in self._read:
             raise PkcError(self._read_of_sum(array, self._read[array.name], op))
         self._summed[array.name] = op
-        self._sums.append(Contribution(task.rank, array, where, tile))
+        # The tile may live in a stage that others are about to overwrite.
+        kept = tile if isinstance(tile, Bounded) else np.array(tile, copy=True)
+        self._sums.append(Contribution(task, array, where, kept))
 
     # Phases
 
     def add_contributions(self) -> None:
-        """Carry out the sums so far, in rank order."""
-        for _, array, where, tile in sorted(self._sums, key=lambda contribution: contribution.rank):
+        """Carry out the sums so far, in the order of ranks and task indices, whatever order they ran in."""
+        for _, array, where, tile in sorted(self._sums, key=lambda c: (c.task.rank, c.task.indices)):
             array.add(where, tile)
         self._sums.clear()
 
@@ -84,4 +96,20 @@ class World:
 
     def _read_of_sum(self, array: Array, read: Operation, summed: Operation) -> errors.ReadOfSum:
         label = Label(span_of(summed.location), "summed here")
-        return errors.ReadOfSum(span_of(read.location), array.name, also=(label,))
+        hint = _SUM_IN_ROLES if _in_role(summed) else _SUM_IN_PHASE
+        return errors.ReadOfSum(span_of(read.location), array.name, hint, also=(label,))
+
+
+def _read_unwritten(op: Operation, array: str, element: str, reader: str) -> errors.ReadUnwritten:
+    if isinstance(op, StoreAddOp):
+        hint = _ADD_IN_ROLES if _in_role(op) else _ADD_IN_PHASE
+        return errors.ReadUnwritten(span_of(op.location), array, element, "added to", reader, hint)
+    hint = _BEFORE_ROLE if _in_role(op) else _BEFORE_PHASE
+    return errors.ReadUnwritten(span_of(op.location), array, element, "read", reader, hint)
+
+
+def _in_role(op: Operation) -> bool:
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, RoleOp):
+        parent = parent.parent_op()
+    return parent is not None

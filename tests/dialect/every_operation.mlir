@@ -16,6 +16,8 @@ builtin.module {
       %k = pk.block[%zero] of %peer sharded : !pk.block<K by 64>
       %p = pk.block[%i] from %zero to %count : !pk.block<M by 64>
       %first = pk.block_position %m : !pk.block<M by 64>
+      %number = pk.block_number %m : !pk.block<M by 64>
+      %owner = pk.owner %k : !pk.block<K by 64>
       %rows = pk.load %T[%p : !pk.block<M by 64>] : !pk.private<[M], i32> -> !pk.tile<64xi32>
       %a = pk.load %A[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.private<[M, K], bf16> -> !pk.tile<64x64xbf16>
       %b = pk.load %B[%k, %n : !pk.block<K by 64>, !pk.block<N by 64>] : !pk.pgl<[K, N], bf16, shard 0> -> !pk.tile<64x64xbf16>
@@ -91,6 +93,33 @@ builtin.module {
     }
     pk.role consumer {
       pk.tasks (%i_1, %j) in (%n, %n) {
+      }
+    }
+  }
+  pk.kernel @channels(%X: !pk.private<[M, 64], bf16> {pk.name = "X"}, %ready: !pk.signal<[M by 128, 4]> {pk.name = "ready"}) {
+    %zero = arith.constant 0 : index
+    %n = pk.block_count <M by 128>
+    %0 = pk.channel "X" stages 4 : !pk.channel<!pk.tile<128x64xbf16>>
+    %1 = pk.channel "X, rows" stages 1 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<128xf32>, !pk.tile<f32>>
+    pk.role loader {
+      pk.tasks (%i) in (%n) attributes {per_cta} {
+        %m = pk.block[%i] : !pk.block<M by 128>
+        %d = pk.block[%zero] : !pk.block<64 by 64>
+        %number = pk.block_number %m : !pk.block<M by 128>
+        %ctas = pk.ctas consumer
+        pk.wait %ready[%number, %zero] for %ctas : !pk.signal<[M by 128, 4]>
+        pk.acquire %0 : !pk.channel<!pk.tile<128x64xbf16>>
+        %x = pk.load %X[%m, %d : !pk.block<M by 128>, !pk.block<64 by 64>] : !pk.private<[M, 64], bf16> -> !pk.tile<128x64xbf16>
+        pk.commit %0, %x : !pk.channel<!pk.tile<128x64xbf16>>, !pk.tile<128x64xbf16>
+        %epoch = pk.epoch
+        %rank = pk.rank
+        pk.raise %ready at %rank[%number, %zero] to %epoch : !pk.signal<[M by 128, 4]>
+      }
+    }
+    pk.role storer {
+      pk.tasks (%i_1) in (%n) attributes {per_cta} {
+        %x_1, %rows, %scalar = pk.consume %1 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<128xf32>, !pk.tile<f32>> -> !pk.tile<128x64xbf16>, !pk.tile<128xf32>, !pk.tile<f32>
+        pk.release %1 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<128xf32>, !pk.tile<f32>>
       }
     }
   }

@@ -113,6 +113,26 @@ pk.kernel @k() {
 
 // -----
 
+// So is the number of CTAs.
+// CHECK: invalid `pk.ctas`
+%n = "pk.ctas"() <{role = #pk<role_name loader>}> : () -> i32
+
+// -----
+
+// Only blocks are numbered.
+// CHECK: invalid `pk.block_number`
+%a = pk.rank
+%r = "pk.block_number"(%a) : (index) -> index
+
+// -----
+
+// Only blocks have an owner.
+// CHECK: invalid `pk.owner`
+%a = pk.rank
+%r = "pk.owner"(%a) : (index) -> index
+
+// -----
+
 // Use before definition in one block.
 // CHECK: operand 1 of `pk.ring_peer` is not defined where it is used
 %p = pk.ring_peer %q
@@ -197,3 +217,9 @@ pk.kernel @k() {
 // A block of nothing.
 // CHECK: the size of a block must be positive, got 0
 "t.v"() : () -> !pk.block<M by 0>
+
+// -----
+
+// A counter for each block of nothing.
+// CHECK: the size of a block must be positive, got 0
+"t.v"() : () -> !pk.signal<[M by 0, 4]>

@@ -34,7 +34,7 @@ def test_dimensions_come_from_settings_and_shapes():
 @pytest.mark.parametrize(
     ("inputs", "options", "text"),
     [
-        ({"A": A}, {}, "error[PK601]: dimension `N` is not set\n  = help: set it, or pass an array that has it"),
+        ({"A": A}, {}, "error[PK601]: dimension `N` is not set\n  = help: set it, as `--set N=1024` does, or pass"),
         ({"A": A, "B": B}, {"K": 5}, "error[PK602]: dimension `K` is 5 by its setting, but 4 by `A`"),
         ({"A": A, "B": B[:, :3]}, {}, "error[PK602]: dimension `K` is 4 by `A`, but 3 by `B`"),
         ({"A": A, "B": B}, {"N": 0}, "error[PK602]: dimension `N` is 0 by its setting, but 6 by `B`"),
@@ -53,7 +53,7 @@ def test_dimensions_come_from_settings_and_shapes():
         ({"A": A.astype(np.float32), "B": B}, {}, "error[PK607]: `A` has elements of float32\n  = help: expected bf16"),
         ({"A": A}, {"N": 6}, "error[PK608]: input `B` is missing"),
         ({"A": A, "B": B}, {"ranks": 17}, "error[PK610]: cannot simulate 17 ranks"),
-        ({}, {"M": 10**7, "N": 10**6, "K": 1}, "error[PK612]: the arrays of all ranks take"),
+        ({}, {"M": 10**7, "N": 10**6, "K": 1}, "error[PK612]: simulating the arrays of all ranks takes"),
     ],
 )
 def test_data_that_does_not_fit(inputs, options, text):
@@ -67,7 +67,7 @@ def test_lists_of_arrays_are_taken():
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("s", "two"), ("s", True), ("s", [1.0]), ("n", 1.5), ("n", 2**31), ("n", True)]
+    ("name", "value"), [("s", "two"), ("s", True), ("s", [1.0]), ("s", 1e39), ("n", 1.5), ("n", 2**31), ("n", True)]
 )
 def test_scalars_that_do_not_fit(name, value):
     assert "error[PK609]" in problem(SCALAR, {"s": 1.0, "n": 1} | {name: value})
@@ -113,6 +113,32 @@ def test_integers_are_drawn_from_the_range_of_their_use():
     assert sorted(set(drawn["count"].flat)) == [0, 1, 2, 3, 4]
     assert sorted(set(drawn["where"].flat)) == [0, 1, 2, 3]
     assert (drawn["free"].min(), drawn["free"].max()) == (0, 99)
+
+
+MOVED = """
+pk.kernel @moved(%R: !pk.private<[P], i32> {pk.name = "R"}, %count: !pk.private<[E], i32> {pk.name = "count"},
+                 %X: !pk.pgl<[N, 4], f32, shard 0> {pk.name = "X"}, %Y: !pk.private<[P, 4], f32> {pk.name = "Y"}) {
+  %zero = arith.constant 0 : index
+  %two = arith.constant 2 : index
+  %read = pk.read %count[%zero] : !pk.private<[E], i32>
+  %stop = arith.addi %read, %two : index
+  %blocks = pk.block_count <P by 8> to %stop
+  pk.tasks (%i) in (%blocks) {
+    %p = pk.block[%i] to %stop : !pk.block<P by 8>
+    %t = pk.load %R[%p : !pk.block<P by 8>] : !pk.private<[P], i32> -> !pk.tile<8xi32>
+    %three = pk.full 3 : i32 : !pk.tile<8xi32>
+    %rows = pk.sub %t, %three : !pk.tile<8xi32>
+    %g = pk.gather %X rows %rows[%zero : index] : !pk.pgl<[N, 4], f32, shard 0>, !pk.tile<8xi32> -> !pk.tile<8xf32>
+    pk.store %g, %Y[%p, %zero : !pk.block<P by 8>, index] : !pk.tile<8xf32>, !pk.private<[P, 4], f32>
+  }
+}"""
+
+
+def test_integers_that_are_moved_before_their_use():
+    drawn = draw_inputs(parse(MOVED), ranks=3, dims={"E": 500, "P": 4, "N": 5}, seed=0)
+    assert sorted(set(drawn["count"].flat)) == [-2, -1, 0, 1, 2]
+    drawn = draw_inputs(parse(MOVED), ranks=3, dims={"E": 1, "P": 500, "N": 5}, seed=0)
+    assert sorted(set(drawn["R"].flat)) == [2, 3, 4, 5, 6, 7]
 
 
 def test_an_index_out_of_range():

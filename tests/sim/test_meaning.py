@@ -11,7 +11,7 @@ from xdsl.utils.test_value import create_ssa_value
 from pkc.dialect import TILE, meaning, tile
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.blocks import Block
-from pkc.dialect.error_bounds import Bounded
+from pkc.dialect.ranges import Bounded
 from pkc.dialect.types import BlockType, TileType, bf16, e4m3, e5m2, f16, f32, i1, i32
 
 SHAPE = (5, 7)

@@ -42,8 +42,8 @@ def test_two_ranks_write_one_element(target):
     module = copy("private", target, own=False)
     found = finding(module, 3, M=50, N=20)
     assert isinstance(found, errors.DoubleWrite)
-    assert (found.array, found.element, found.second) == ("Y", "[0, 0]", "rank 1, task (0, 0)")
-    assert found.also[0].text == "and here by rank 0, task (0, 0)"
+    assert (found.array, found.element, found.second) == ("Y", "[0, 0]", "rank 1, task (m = block 0, n = block 0)")
+    assert found.also[0].text == "and here by rank 0, task (m = block 0, n = block 0)"
     checked(module, 1, M=50, N=20)
 
 
@@ -63,7 +63,7 @@ pk.kernel @clash(%Y: !pk.private<[M], f32> {pk.name = "Y"}) {
 }""")
     found = finding(module, 2, M=9)
     assert isinstance(found, errors.DoubleWrite)
-    assert (found.element, found.second) == ("[0] of rank 0", "rank 0, task (1)")
+    assert (found.element, found.second) == ("[0] of rank 0", "rank 0, task (i = 1)")
 
 
 def test_a_task_reads_what_another_writes():
@@ -83,5 +83,5 @@ pk.kernel @shift(%Y: !pk.private<[M], f32> {pk.name = "Y"}) {
 }""")
     found = finding(module, 1, M=9)
     assert isinstance(found, errors.ReadOfOther)
-    assert (found.element, found.reader) == ("[0] of rank 0", "rank 0, task (1)")
+    assert (found.element, found.reader) == ("[0] of rank 0", "rank 0, task (m = block 1)")
     checked(module, 2, M=4)

@@ -1,0 +1,179 @@
+"""Operations of the roles level: channels between the roles of one CTA.
+
+A channel is a ring of stages in shared memory between one producing and one consuming role of the same CTA (CUTLASS:
+pipeline; ParallelKittens: input and output blocks of the LCSC template). The producer acquires a free stage, fills and
+commits it; the consumer consumes a committed stage, in order, and releases it.
+
+    %0 = pk.channel "A" stages 4 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x256xbf16>>
+    pk.acquire %0 : ...                 pk.commit %0, %a, %b : ...
+    %a, %b = pk.consume %0 : ...        pk.release %0 : ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, i64
+from xdsl.ir import ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.traits import HasParent
+from xdsl.utils.exceptions import VerifyException
+
+from pkc.dialect.effects import OrdersMemory
+from pkc.dialect.program import KernelOp
+from pkc.dialect.types import TileType, dtype_bytes
+
+
+@irdl_attr_definition
+class ChannelType(ParametrizedAttribute, TypeAttribute):
+    """What one stage of a channel holds."""
+
+    name = "pk.channel"
+    tiles: ArrayAttr[TileType]
+
+    def __init__(self, tiles: Sequence[TileType]) -> None:
+        super().__init__(ArrayAttr(tiles))
+
+    @property
+    def stage_bytes(self) -> int:
+        """The size of one stage in shared memory."""
+        total = 0
+        for tile in self.tiles:
+            elements = 1
+            for extent in tile.shape:
+                elements *= extent
+            total += elements * dtype_bytes(tile.element_type)
+        return total
+
+    def verify(self) -> None:
+        if not self.tiles.data:
+            raise VerifyException("a stage holds at least one tile")
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[ArrayAttr[TileType]]:
+        tiles = parser.parse_comma_separated_list(parser.Delimiter.ANGLE, parser.parse_type)
+        for tile in tiles:
+            if not isinstance(tile, TileType):
+                parser.raise_error("a stage holds tiles")
+        return (ArrayAttr([tile for tile in tiles if isinstance(tile, TileType)]),)
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_list(self.tiles, printer.print_attribute)
+
+
+@irdl_op_definition
+class ChannelOp(IRDLOperation):
+    """A channel of every CTA that runs the roles which use it. Without effect traits, so that none is merged."""
+
+    name = "pk.channel"
+    label = prop_def(StringAttr)
+    stages = prop_def(IntegerAttr.constr(i64))
+    result = result_def(ChannelType)
+    traits = traits_def(HasParent(KernelOp))
+    assembly_format = "$label `stages` $stages attr-dict `:` type($result)"
+
+    def __init__(self, label: str, stages: int, kind: ChannelType) -> None:
+        properties = {"label": StringAttr(label), "stages": IntegerAttr(stages, i64)}
+        super().__init__(properties=properties, result_types=[kind])
+
+    @property
+    def depth(self) -> int:
+        return self.stages.value.data
+
+    @property
+    def stage_bytes(self) -> int:
+        """The size of one stage in shared memory."""
+        assert isinstance(self.result.type, ChannelType)
+        return self.result.type.stage_bytes
+
+    def verify_(self) -> None:
+        if self.depth < 1:
+            raise VerifyException(f"a channel has at least one stage, not {self.depth}")
+
+
+def channel_of(value: SSAValue) -> ChannelOp:
+    """The channel that an operand names."""
+    assert isinstance(value.owner, ChannelOp)
+    return value.owner
+
+
+class _OnChannel(IRDLOperation):
+    """An operation of one side of a channel; it stays where it is among other accesses."""
+
+    channel = operand_def(ChannelType)
+    traits = traits_def(OrdersMemory())
+
+    def _tiles(self) -> tuple[TileType, ...]:
+        assert isinstance(self.channel.type, ChannelType)
+        return tuple(self.channel.type.tiles)
+
+
+@irdl_op_definition
+class AcquireOp(_OnChannel):
+    """Producer: wait until the next stage is free."""
+
+    name = "pk.acquire"
+    assembly_format = "$channel attr-dict `:` type($channel)"
+
+    def __init__(self, channel: SSAValue) -> None:
+        super().__init__(operands=[channel])
+
+
+@irdl_op_definition
+class CommitOp(_OnChannel):
+    """Producer: the acquired stage holds these tiles, and the consumer may have it."""
+
+    name = "pk.commit"
+    tiles = var_operand_def(TileType)
+    assembly_format = "$channel `,` $tiles attr-dict `:` type($channel) `,` type($tiles)"
+
+    def __init__(self, channel: SSAValue, tiles: Sequence[SSAValue]) -> None:
+        super().__init__(operands=[tiles, channel])
+
+    def verify_(self) -> None:
+        if tuple(tile.type for tile in self.tiles) != self._tiles():
+            raise VerifyException("the tiles are not those of a stage of the channel")
+
+
+@irdl_op_definition
+class ConsumeOp(_OnChannel):
+    """Consumer: wait until the next stage is committed; its tiles, which live in the stage until it is released."""
+
+    name = "pk.consume"
+    tiles = var_result_def(TileType)
+    assembly_format = "$channel attr-dict `:` type($channel) `->` type($tiles)"
+
+    def __init__(self, channel: SSAValue) -> None:
+        assert isinstance(channel.type, ChannelType)
+        super().__init__(operands=[channel], result_types=[list(channel.type.tiles)])
+
+    def verify_(self) -> None:
+        if tuple(tile.type for tile in self.tiles) != self._tiles():
+            raise VerifyException("the results are not the tiles of a stage of the channel")
+
+
+@irdl_op_definition
+class ReleaseOp(_OnChannel):
+    """Consumer: the oldest consumed stage is free again."""
+
+    name = "pk.release"
+    assembly_format = "$channel attr-dict `:` type($channel)"
+
+    def __init__(self, channel: SSAValue) -> None:
+        super().__init__(operands=[channel])
+
+
+CHANNEL_OPS = (AcquireOp, CommitOp, ConsumeOp, ReleaseOp)
