@@ -6,10 +6,17 @@ from collections.abc import Callable
 
 from xdsl.passes import ModulePass
 
+from pkc.passes.assign_roles import AssignRoles
 from pkc.passes.canonicalize import Canonicalize
 from pkc.passes.check_program import CheckProgram
+from pkc.passes.check_roles import CheckRoles
 from pkc.passes.cse import Cse
 from pkc.passes.dce import Dce
+from pkc.passes.guard_launches import GuardLaunches
+from pkc.passes.plan_overlap import PlanOverlap
+from pkc.passes.split_workers import SplitWorkers
+from pkc.passes.stage_remote_reads import StageRemoteReads
+from pkc.passes.stage_sums import StageSums
 
 TILE_PIPELINE: tuple[ModulePass, ...] = (
     CheckProgram(),  # first: findings speak of the program as it was written
@@ -18,7 +25,24 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
     Cse(),  # constants that folding made twice
     Dce(),  # what only merged operations used
 )
-"""From the IR that the frontend builds to the tile IR that is simulated and lowered."""
+"""From the IR that the frontend builds to the tile IR: what the program means."""
+
+ROLES_PIPELINE: tuple[ModulePass, ...] = (
+    PlanOverlap(),  # first: every later pass obeys what it writes on the edges between ranks
+    StageRemoteReads(),  # operands of other ranks, before sums: a staged operand may feed a sum
+    StageSums(),  # sums over ranks; now every transfer is a load, a store or a signal
+    Cse(),  # address arithmetic that the derived parts share
+    Canonicalize(),
+    Cse(),
+    Dce(),  # what only replaced accesses used
+    AssignRoles(),  # needs the final accesses: reads load, writes store, the rest computes
+    SplitWorkers(),  # obeys the roles; values that cross them go through channels
+    GuardLaunches(),  # last to add signals: it must know every part that reaches another rank
+    Cse(),  # integers that each part now computes for itself
+    Dce(),
+    CheckRoles(),  # last: what every earlier pass must have left
+)
+"""From tile IR to the roles level: who does it, joined by channels and signals."""
 
 
 def _thunk(kind: type[ModulePass]) -> Callable[[], type[ModulePass]]:
@@ -26,6 +50,19 @@ def _thunk(kind: type[ModulePass]) -> Callable[[], type[ModulePass]]:
 
 
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {
-    kind.name: _thunk(kind) for kind in (CheckProgram, Canonicalize, Cse, Dce)
+    kind.name: _thunk(kind)
+    for kind in (
+        CheckProgram,
+        Canonicalize,
+        Cse,
+        Dce,
+        PlanOverlap,
+        StageRemoteReads,
+        StageSums,
+        AssignRoles,
+        SplitWorkers,
+        GuardLaunches,
+        CheckRoles,
+    )
 }
 """Every pass by the name it has in `pkc opt -p`."""

@@ -8,6 +8,8 @@ from itertools import chain
 from typing import TypeVar
 
 from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.arith import IndexCastOp
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -20,6 +22,7 @@ from pkc.dialect.access import (
     BarrierOp,
     GatherOp,
     LoadOp,
+    RaiseOp,
     ReadOp,
     ReduceOp,
     ScatterAccumulateOp,
@@ -30,7 +33,9 @@ from pkc.dialect.access import (
     WaitOp,
     is_pgl,
 )
+from pkc.dialect.names import task_variable
 from pkc.dialect.program import KernelOp, RankOp, RoleOp, TasksOp
+from pkc.dialect.tile import SplatOp
 from pkc.dialect.types import Layout
 from pkc.location import NOWHERE, Span, span_of
 from pkc.passes import errors
@@ -49,7 +54,7 @@ _READS = (ReadOp, LoadOp, GatherOp, ReduceOp)
 _STORES = (StoreOp, StoreAddOp)
 _SUMS = (AccumulateOp, ScatterAccumulateOp)
 _WRITES = (*_STORES, *_SUMS, AllReduceOp)
-_SENDS = (SignalOp, SignalAllOp, BarrierOp)
+_SENDS = (SignalOp, SignalAllOp, RaiseOp, BarrierOp)
 _COUNTERS = (*_SENDS, WaitOp)
 
 _Op = TypeVar("_Op", bound=Operation)
@@ -169,7 +174,8 @@ def _misplaced_tasks(kernel: KernelOp) -> Iterator[Diagnostic]:
     for tasks in _all(kernel, TasksOp):
         outer = enclosing_tasks(tasks)
         if outer and outer[0] is not tasks.parent_op():
-            yield errors.MisplacedTasks(_span(tasks), also=(Label(_span(outer[0]), "the outer `tasks`"),))
+            what = "branch" if isinstance(tasks.parent_op(), scf.IfOp) else "loop"
+            yield errors.MisplacedTasks(_span(tasks), what, also=(Label(_span(outer[0]), "the outer `tasks`"),))
 
 
 def _beside_roles(kernel: KernelOp) -> Iterator[Diagnostic]:
@@ -207,7 +213,7 @@ def _undefined_scratch(kernel: KernelOp) -> Iterator[Diagnostic]:
 
 def _unused_parameters(kernel: KernelOp) -> Iterator[Diagnostic]:
     for arg in kernel.body.block.args:
-        if arg.first_use is None:
+        if not _is_used(arg):
             name = kernel.argument_name(arg)
             yield errors.UnusedParameter(_argument_span(kernel, arg), name, kernel.sym_name.data)
 
@@ -233,6 +239,12 @@ def _in_role(op: Operation) -> bool:
     return any(isinstance(parent, RoleOp) for parent in ancestors(op))
 
 
+def _is_used(value: SSAValue) -> bool:
+    """Whether anything uses a parameter, its conversion by the frontend aside, which comes before any use."""
+    users = [use.operation for use in value.uses]
+    return any(not isinstance(op, SplatOp | IndexCastOp) or bool(op.results[0].uses) for op in users)
+
+
 def _given(value: SSAValue | None) -> tuple[SSAValue, ...]:
     return () if value is None else (value,)
 
@@ -254,4 +266,5 @@ def _name(kernel: KernelOp, value: SSAValue) -> str:
 
 
 def _index_name(number: int, index: SSAValue) -> str:
-    return f"`{index.name_hint}`" if index.name_hint else f"index {number + 1} of the tasks"
+    name, _ = task_variable(index)
+    return f"`{name}`" if name else f"index {number + 1} of the tasks"

@@ -9,16 +9,20 @@ from pkc.diagnostics import Diagnostic
 
 @dataclass(frozen=True)
 class TasksOverlap(Diagnostic):
+    """Tasks that differ in one index store to the same place, since nothing of the place depends on that index."""
+
     code = "PK401"
     title = "two tasks write the same elements of `{array}`"
     label = "{index} takes no part in what is written here"
-    help = "index `{array}` with it, or sum with `+=` into a sharded or replicated array"
+    help = "index `{array}` with it, leave it out of the tasks, or sum with `+=` into a sharded or replicated array"
     array: str
     index: str
 
 
 @dataclass(frozen=True)
 class RanksOverlap(Diagnostic):
+    """Every rank stores to the same place of an array that is one over all ranks."""
+
     code = "PK402"
     title = "every rank writes the same elements of `{array}`"
     label = "what is written here does not depend on the rank"
@@ -29,6 +33,8 @@ class RanksOverlap(Diagnostic):
 
 @dataclass(frozen=True)
 class SumReadInPhase(Diagnostic):
+    """A `tasks` reads an array that it sums with `+=`."""
+
     code = "PK403"
     title = "`{array}` is read while it is summed"
     label = "read here, in the same `tasks`"
@@ -39,16 +45,20 @@ class SumReadInPhase(Diagnostic):
 
 @dataclass(frozen=True)
 class ReadAndWritten(Diagnostic):
+    """A `tasks` reads an array that it also writes, at a place that may be another task's."""
+
     code = "PK404"
     title = "`{array}` is read and written by the same `tasks`"
-    label = "this may read what another task writes"
-    note = "tasks run in no order; only the very tile that a task writes may be read by it"
+    label = "this may read what another task or rank writes"
+    note = "tasks and ranks run in no order; only the very tile that a task writes may be read by it"
     help = "write to another array, or read in a `tasks` statement of its own"
     array: str
 
 
 @dataclass(frozen=True)
 class StoredAndSummed(Diagnostic):
+    """A `tasks` writes one array with `=` and with `+=`."""
+
     code = "PK405"
     title = "`{array}` is both stored and summed by the same `tasks`"
     label = "stored here"
@@ -59,6 +69,8 @@ class StoredAndSummed(Diagnostic):
 
 @dataclass(frozen=True)
 class WaitNeverSignalled(Diagnostic):
+    """A wait for a signal that no statement of the kernel sends."""
+
     code = "PK406"
     title = "nothing signals `{signal}`"
     label = "this wait never ends"
@@ -68,6 +80,8 @@ class WaitNeverSignalled(Diagnostic):
 
 @dataclass(frozen=True)
 class OutsideRole(Diagnostic):
+    """A signal, wait or barrier that is not inside `with role(...)`."""
+
     code = "PK407"
     title = "`{what}` outside a role"
     label = "signals and waits belong to `with role(...)`"
@@ -77,14 +91,19 @@ class OutsideRole(Diagnostic):
 
 @dataclass(frozen=True)
 class BesideRoles(Diagnostic):
+    """A kernel with roles does something outside them."""
+
     code = "PK408"
     title = "a statement beside the roles of a kernel"
     label = "this is in no role"
+    note = "the roles of a kernel run at the same time; nothing comes before or after them"
     help = "move it into a `with role(...)`"
 
 
 @dataclass(frozen=True)
 class UndefinedScratch(Diagnostic):
+    """A scratch array is read, and nothing in the kernel writes it."""
+
     code = "PK409"
     title = "scratch array `{array}` is read but never written"
     label = "its elements are undefined"
@@ -94,23 +113,30 @@ class UndefinedScratch(Diagnostic):
 
 @dataclass(frozen=True)
 class WritesNothing(Diagnostic):
+    """A kernel that writes no array of its caller."""
+
     code = "PK410"
     title = "kernel `{kernel}` writes nothing"
     label = "no array of the caller is written"
-    help = "store a result: `C[m, n] = t`"
+    help = "store a result: `C[m, n] = t`; an array of `.scratch()` does not count"
     kernel: str
 
 
 @dataclass(frozen=True)
 class MisplacedTasks(Diagnostic):
+    """A `tasks` inside `tasks` stands in a loop or branch of the outer one."""
+
     code = "PK411"
-    title = "`tasks` inside a loop or branch inside `tasks`"
-    label = "this is done once for each pass of the loop, in order"
+    title = "`tasks` inside a {what} inside `tasks`"
+    label = "this belongs to a {what} of one task"
     help = "inside a task use a plain loop, `for k in blocks(...)`; `tasks` stands directly inside `tasks`"
+    what: str
 
 
 @dataclass(frozen=True)
 class UnusedParameter(Diagnostic):
+    """A parameter from which nothing is computed."""
+
     code = "PK420"
     severity = "warning"
     title = "parameter `{parameter}` is never used"
@@ -121,6 +147,8 @@ class UnusedParameter(Diagnostic):
 
 @dataclass(frozen=True)
 class InvalidOperation(Diagnostic):
+    """The verifier of an operation refuses it: malformed IR, or a mistake in a pass."""
+
     code = "PK440"
     title = "invalid `{op}`: {message}"
     label = ""
@@ -130,6 +158,8 @@ class InvalidOperation(Diagnostic):
 
 @dataclass(frozen=True)
 class UsedBeforeDefined(Diagnostic):
+    """An operation uses a value that nothing defines before it."""
+
     code = "PK441"
     title = "operand {number} of `{op}` is not defined where it is used"
     label = "used here"
@@ -139,6 +169,8 @@ class UsedBeforeDefined(Diagnostic):
 
 @dataclass(frozen=True)
 class UnknownPass(Diagnostic):
+    """A name in a pipeline that is no pass."""
+
     code = "PK450"
     title = "unknown pass `{name}`"
     help = "{hint}"
@@ -148,6 +180,8 @@ class UnknownPass(Diagnostic):
 
 @dataclass(frozen=True)
 class BadPassOption(Diagnostic):
+    """A pass is given an option that it does not have, or a value of another type."""
+
     code = "PK451"
     title = "pass `{name}`: {message}"
     help = "options: {options}"
@@ -158,6 +192,8 @@ class BadPassOption(Diagnostic):
 
 @dataclass(frozen=True)
 class MalformedPipeline(Diagnostic):
+    """A text that does not read as passes separated by commas."""
+
     code = "PK452"
     title = "not a list of passes: {message}"
     label = "here"
@@ -167,6 +203,8 @@ class MalformedPipeline(Diagnostic):
 
 @dataclass(frozen=True)
 class UnusableFile(Diagnostic):
+    """A file of the pass tool cannot be read or written."""
+
     code = "PK453"
     title = "cannot {verb} `{path}`: {reason}"
     verb: str
@@ -176,6 +214,8 @@ class UnusableFile(Diagnostic):
 
 @dataclass(frozen=True)
 class PassFailed(Diagnostic):
+    """A pass gives up on the IR it is given."""
+
     code = "PK454"
     title = "pass `{name}` failed: {message}"
     name: str
@@ -184,6 +224,8 @@ class PassFailed(Diagnostic):
 
 @dataclass(frozen=True)
 class UnreadableIR(Diagnostic):
+    """A text breaks xDSL's parser without a place where it fails, or would keep it busy for ever."""
+
     code = "PK455"
     title = "this is not IR that can be read: {message}"
     label = "near here"

@@ -402,7 +402,7 @@ pk.kernel @k(%S: !pk.private<[M], f32> {pk.name = "S", pk.scratch}) {
 // -----
 
 // Tasks in a loop in tasks.
-// CHECK: error[PK411]: `tasks` inside a loop or branch inside `tasks`
+// CHECK: error[PK411]: `tasks` inside a loop inside `tasks`
 // CHECK: the outer `tasks`
 pk.kernel @k(%C: !pk.private<[M], f32> {pk.name = "C"}) {
   %zero = arith.constant 0 : index

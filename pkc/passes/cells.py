@@ -1,0 +1,77 @@
+"""Signals between the writer of a buffer and its reader: which counters, and how many signals each gets.
+
+A buffer is written in pieces. Its reader waits for a *cell*: the pieces that agree in some of their indices. A cell is
+one counter, found by the numbers of its blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Operation, SSAValue
+
+from pkc.dialect.program import BlockNumberOp
+from pkc.dialect.types import BlockType, Dim, SignalType
+from pkc.passes.dependence import sources
+from pkc.passes.slices import Variable
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Which dimensions of a buffer tell its cells apart: for each, its place among the indices."""
+
+    places: tuple[int, ...]
+    extents: tuple[Dim | BlockType, ...]
+
+    @property
+    def type(self) -> SignalType:
+        return SignalType(self.extents or (1,))
+
+
+def cells_along(dims: Sequence[Dim], indices: Sequence[SSAValue], places: Sequence[int]) -> Cells:
+    """The cells of a buffer of these dimensions, told apart by the indices at `places`."""
+    types = {place: indices[place].type for place in places}
+    extents = (kind if isinstance(kind, BlockType) else dims[place] for place, kind in types.items())
+    return Cells(tuple(places), tuple(extents))
+
+
+def counter_ops(cell: Sequence[SSAValue]) -> tuple[list[Operation], list[SSAValue]]:
+    """Operations that find the counter of a cell, given the indices that tell it apart; its indices as a signal."""
+    ops: list[Operation] = []
+    values: list[SSAValue] = []
+    for index in cell:
+        if not isinstance(index.type, BlockType):
+            values.append(index)
+            continue
+        ops.append(BlockNumberOp(index))
+        values.append(ops[-1].results[0])
+    if not cell:
+        ops.append(constant(0))
+        values.append(ops[-1].results[0])
+    return ops, values
+
+
+def repeats(cells: Cells, indices: Sequence[SSAValue], loops: Sequence[Variable]) -> list[Variable]:
+    """The loop variables along which a writer comes back to one cell."""
+    known = sources([indices[place] for place in cells.places])
+    return [variable for variable in loops if variable.index not in known]
+
+
+def product_ops(factors: Sequence[SSAValue]) -> tuple[list[Operation], SSAValue]:
+    """Operations that multiply run-time integers, and the product; 1 without factors."""
+    if not factors:
+        one = constant(1)
+        return [one], one.result
+    ops: list[Operation] = []
+    total = factors[0]
+    for factor in factors[1:]:
+        ops.append(arith.MuliOp(total, factor))
+        total = ops[-1].results[0]
+    return ops, total
+
+
+def constant(value: int) -> arith.ConstantOp:
+    return arith.ConstantOp.from_int_and_width(value, IndexType())

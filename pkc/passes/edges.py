@@ -1,0 +1,102 @@
+"""The edges of a program: accesses that may reach another rank, and what the planning passes say of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects.builtin import DictionaryAttr, StringAttr
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from pkc.dialect.access import (
+    AccumulateOp,
+    GatherOp,
+    LoadOp,
+    ScatterAccumulateOp,
+    StoreOp,
+    array_type,
+    is_pgl,
+)
+from pkc.dialect.program import BlockOp, BlockPositionOp, KernelOp, RankOp
+from pkc.dialect.types import Layout, PGLType
+from pkc.passes.dependence import enclosing_tasks, sources
+
+EDGE = "edge"
+"""The attribute in which planning passes write and which rewriting passes obey."""
+
+Read = LoadOp | GatherOp
+Sum = AccumulateOp | ScatterAccumulateOp
+Edge = Read | Sum | StoreOp
+
+
+def remote_reads(part: Operation) -> Iterator[Read]:
+    """Loads and gathers of sharded arrays, unless they surely stay on this rank."""
+    for op in part.walk():
+        if isinstance(op, GatherOp) and is_pgl(op.array, Layout.Shard):
+            yield op
+        if isinstance(op, LoadOp) and is_pgl(op.array, Layout.Shard) and not _is_own(op.array, tuple(op.indices)):
+            yield op
+
+
+def remote_stores(part: Operation) -> Iterator[StoreOp]:
+    """Stores to replicated arrays, and to sharded ones unless they surely stay on this rank."""
+    for op in part.walk():
+        if not isinstance(op, StoreOp):
+            continue
+        sharded = is_pgl(op.array, Layout.Shard) and not _is_own(op.array, tuple(op.indices))
+        if sharded or is_pgl(op.array, Layout.Replicate):
+            yield op
+
+
+def sums(part: Operation) -> Iterator[Sum]:
+    """Contributions to sums over ranks."""
+    for op in part.walk():
+        if isinstance(op, AccumulateOp | ScatterAccumulateOp):
+            yield op
+
+
+def address(op: Edge) -> tuple[SSAValue, ...]:
+    """The values that say where an access goes."""
+    rows = (op.rows,) if isinstance(op, GatherOp | ScatterAccumulateOp) else ()
+    return (*rows, *op.indices)
+
+
+def idle_tasks(op: Edge) -> list[SSAValue]:
+    """The task indices around `op` that its address does not depend on: it is repeated along each of them."""
+    known = sources(address(op))
+    return [index for tasks in enclosing_tasks(op) for index in tasks.body.block.args if index not in known]
+
+
+def array_name(array: SSAValue) -> str:
+    """The name of an array parameter in the source."""
+    assert isinstance(array, BlockArgument)
+    kernel = array.owner.parent_op()
+    assert isinstance(kernel, KernelOp)
+    return kernel.argument_name(array)
+
+
+def plan(op: Operation, overlap: str, why: str) -> None:
+    """Write the plan for one edge."""
+    op.attributes[EDGE] = DictionaryAttr({"overlap": StringAttr(overlap), "why": StringAttr(why)})
+
+
+def planned(op: Operation) -> str:
+    """The overlap planned for an edge; empty if there is none."""
+    attr = op.attributes.get(EDGE)
+    if not isinstance(attr, DictionaryAttr):
+        return ""
+    overlap = attr.data["overlap"]
+    assert isinstance(overlap, StringAttr)
+    return overlap.data
+
+
+def shard_of(array: SSAValue) -> int:
+    """The dimension along which an array that is known to be sharded is split."""
+    kind = array_type(array)
+    assert isinstance(kind, PGLType) and kind.shard_dim is not None
+    return kind.shard_dim
+
+
+def _is_own(array: SSAValue, indices: tuple[SSAValue, ...]) -> bool:
+    index = indices[shard_of(array)].owner
+    block = index.block.owner if isinstance(index, BlockPositionOp) else index
+    return isinstance(block, BlockOp) and block.part is not None and isinstance(block.part.owner, RankOp)

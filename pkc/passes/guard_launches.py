@@ -1,0 +1,161 @@
+"""The pass `pk-guard-launches`: a kernel may be launched again at once, on every rank, without a reset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from pkc.dialect.access import RaiseOp, SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.program import CtasOp, DimOp, EpochOp, KernelOp, RankOp, RoleOp
+from pkc.dialect.roles import CommitOp, ConsumeOp
+from pkc.dialect.types import RANKS, SignalType
+from pkc.passes.cells import constant, product_ops
+from pkc.passes.dependence import ancestors
+from pkc.passes.derive import AFTER_ALL, DERIVED, add_parameter, before
+from pkc.passes.edges import remote_reads, remote_stores, sums
+
+
+@dataclass(frozen=True)
+class GuardLaunches(ModulePass):
+    """Count in epochs, and let no rank touch another's memory before that rank has entered or after it has left.
+
+    Counters only grow: in launch number e a wait for n signals waits for n * e, since every launch sends a counter the
+    same number, or raises it to n * e. Two obligations remain, and become signals of their own:
+
+    - entry: a rank's inputs are valid, and its scratch memory no longer in use, once it has entered this launch; so
+      each part that reaches other ranks first waits until all have entered, unless what it sends depends on a part
+      that does, or on signals of this launch from every rank;
+    - exit: a rank's arrays may be used again once it has left; so the kernel ends on a rank only when every part of
+      every rank that reaches the caller's arrays of others is done. Scratch memory needs no such wait: its owner
+      awaits all that is written there.
+
+    Before:
+
+        pk.role communicator {
+          ... pk.wait %ready[%0] for %n ...
+        }
+
+    After:
+
+        pk.role communicator {
+          pk.signal_all %entered[%zero] by %one : !pk.signal<[1]>
+          pk.wait %entered[%zero] for %all_entered : !pk.signal<[1]>
+          ... pk.wait %ready[%0] for %n_times_epoch ...
+          pk.signal_all %left[%zero] by %one : !pk.signal<[1]>
+          pk.wait %left[%zero] for %all_left : !pk.signal<[1]>
+        }
+    """
+
+    name = "pk-guard-launches"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if isinstance(kernel, KernelOp) and DERIVED in kernel.attributes:
+                _guard_kernel(kernel)
+
+
+def _guard_kernel(kernel: KernelOp) -> None:
+    for op in list(kernel.walk()):
+        if isinstance(op, WaitOp):
+            _count_in_epochs(op, op.count)
+        if isinstance(op, RaiseOp):
+            _count_in_epochs(op, op.value)
+    parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+    reaching = [part for part in parts if any(_remote(part))]
+    if not reaching:
+        return
+    lasting = [part for part in reaching if not all(kernel.is_scratch(array) for array in _remote(part))]
+    entered = add_parameter(kernel, "entered", SignalType((1,)), kernel.location)
+    for part in reaching:
+        if AFTER_ALL not in part.attributes and not any(source in reaching for source in _sources(part)):
+            _at_start(part, _wait(entered, parts[:1]))
+    _at_start(parts[0], _signal(entered))
+    if not lasting:
+        return
+    left = add_parameter(kernel, "left", SignalType((1,)), kernel.location)
+    for part in lasting:
+        _at_end(part, _signal(left))
+    _at_end(lasting[0], _wait(left, lasting))
+
+
+def _sources(part: RoleOp) -> set[RoleOp]:
+    """The parts of this rank that what a part sends has come through, by channels and by counters.
+
+    The counters that a part awaits itself do not count: it may reach another rank before.
+    """
+    found = _makers(part, (ConsumeOp,))
+    todo = list(found)
+    while todo:
+        made = _makers(todo.pop(), (ConsumeOp, WaitOp)) - found
+        found |= made
+        todo += made
+    return found
+
+
+def _makers(part: RoleOp, waits: tuple[type[Operation], ...]) -> set[RoleOp]:
+    """The parts whose commits or signals to this rank the waiting operations of a part wait for."""
+    made = (user for op in part.walk() if isinstance(op, waits) for user in _awaited(op))
+    return {around for user in made for around in ancestors(user) if isinstance(around, RoleOp)}
+
+
+def _awaited(op: Operation) -> Iterator[Operation]:
+    if isinstance(op, ConsumeOp):
+        yield from (use.operation for use in op.channel.uses if isinstance(use.operation, CommitOp))
+    if isinstance(op, WaitOp):
+        sent = (use.operation for use in op.signal.uses if isinstance(use.operation, RaiseOp | SignalOp))
+        yield from (user for user in sent if isinstance(user.rank.owner, RankOp))
+
+
+def _remote(part: RoleOp) -> Iterator[BlockArgument]:
+    """The arrays that a part reaches on other ranks."""
+    for op in chain(remote_reads(part), remote_stores(part), sums(part)):
+        assert isinstance(op.array, BlockArgument)
+        yield op.array
+
+
+def _count_in_epochs(op: WaitOp | RaiseOp, number: SSAValue) -> None:
+    epoch = EpochOp()
+    total = arith.MuliOp(number, epoch.result)
+    before(op, [epoch, total])
+    op.operands = [total.result if operand is number else operand for operand in op.operands]
+
+
+def _signal(signal: BlockArgument) -> list[Operation]:
+    """Each CTA that comes here signals every rank once."""
+    zero, one = constant(0), constant(1)
+    return [zero, one, SignalAllOp(signal, (zero.result,), one)]
+
+
+def _wait(signal: BlockArgument, signalling: list[RoleOp]) -> list[Operation]:
+    """Until every CTA of these parts has signalled, on every rank, in this launch."""
+    ctas: list[Operation] = [CtasOp(part.role) for part in signalling]
+    ops: list[Operation] = list(ctas)
+    total: SSAValue = ctas[0].results[0]
+    for more in ctas[1:]:
+        ops.append(arith.AddiOp(total, more.results[0]))
+        total = ops[-1].results[0]
+    ranks, epoch = DimOp(RANKS), EpochOp()
+    multiply, wanted = product_ops([total, ranks.result, epoch.result])
+    zero = constant(0)
+    return [*ops, ranks, epoch, *multiply, zero, WaitOp(signal, (zero.result,), wanted)]
+
+
+def _at_start(part: RoleOp, ops: list[Operation]) -> None:
+    first = part.body.block.first_op
+    assert first is not None
+    before(first, ops)
+    for op in ops:
+        op.location = part.location
+
+
+def _at_end(part: RoleOp, ops: list[Operation]) -> None:
+    for op in ops:
+        op.location = part.location
+        part.body.block.add_op(op)

@@ -1,0 +1,134 @@
+"""Findings of the passes that plan and derive a protocol (PK430...)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pkc.diagnostics import Diagnostic
+
+
+@dataclass(frozen=True)
+class IllegalOverlap(Diagnostic):
+    """The schedule asks for an overlap that an access cannot have."""
+
+    code = "PK430"
+    title = "`overlap={overlap}` is not possible for this {access} of `{array}`"
+    label = "{reason}"
+    help = "leave `overlap` out to let pkc choose, or use another one"
+    overlap: str
+    access: str
+    array: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class SeveralPhases(Diagnostic):
+    """A kernel without roles has more than one `tasks` statement, one inside a loop, or writes outside of them."""
+
+    code = "PK431"
+    title = "no roles can be derived for `{kernel}`: it is not one `tasks` statement"
+    label = "this kernel has several phases, or statements outside of `tasks`"
+    help = "make each phase a kernel of its own, or write `with role(...)`"
+    kernel: str
+
+
+@dataclass(frozen=True)
+class CannotStage(Diagnostic):
+    """The schedule asks to fetch an operand ahead whose address only the computing task knows."""
+
+    code = "PK432"
+    title = "`{array}` cannot be fetched ahead"
+    label = "its address depends on a carried variable, a branch, a computed table or the task that uses it"
+    help = "`overlap=intra_sm` lets the SM that computes fetch it"
+    array: str
+
+
+@dataclass(frozen=True)
+class CannotStageSum(Diagnostic):
+    """A sum over ranks to which not every rank contributes every tile exactly once."""
+
+    code = "PK433"
+    title = "the contributions to `{array}` cannot be counted"
+    label = "{reason}"
+    help = "`schedule(deterministic=False)` adds each contribution where it lives, in no order"
+    array: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class KeptBeyondStage(Diagnostic):
+    """A tile leaves the loop or branch in which it is loaded as it is, without having been computed with."""
+
+    code = "PK434"
+    title = "this tile outlives the loop or branch that loads it"
+    label = "loaded here into a stage that is needed again after this turn"
+    help = "compute with it in the same turn or branch, or load it again where it is used"
+
+
+@dataclass(frozen=True)
+class SharedMemory(Diagnostic):
+    """The stages of a kernel's channels do not fit into shared memory."""
+
+    code = "PK435"
+    title = "`{kernel}` needs {needed} bytes of shared memory, and a CTA has {available}"
+    label = "tiles and stages of this kernel"
+    help = "use smaller blocks, or fewer `stages`"
+    kernel: str
+    needed: int
+    available: int
+
+
+@dataclass(frozen=True)
+class ReorderedAccess(Diagnostic):
+    """A task reads an array and writes it, and what it writes does not follow from what it reads."""
+
+    code = "PK436"
+    title = "a task reads and writes `{array}` in an order that its loader and storer would not keep"
+    label = "read here"
+    help = "keep the value in a variable, and store it once, after the last read"
+    array: str
+
+
+@dataclass(frozen=True)
+class NotSharedOut(Diagnostic):
+    """Some tasks of a kernel are shared out among CTAs and others are not."""
+
+    code = "PK460"
+    title = "these tasks are not shared out among the CTAs, but others of the kernel are"
+    label = "every CTA would run all of them"
+    help = "all `pk.tasks` of a kernel have `per_cta`, or none"
+
+
+@dataclass(frozen=True)
+class ChannelEnds(Diagnostic):
+    """A channel does not join exactly two roles."""
+
+    code = "PK461"
+    title = "the channel of `{channel}` has {count} {side} parts"
+    label = "a channel has one at each end"
+    channel: str
+    count: int
+    side: str
+
+
+@dataclass(frozen=True)
+class ChannelOutOfTurn(Diagnostic):
+    """In some block a stage is not acquired and then committed, or consumed and then released."""
+
+    code = "PK462"
+    title = "`{op}` out of turn on the channel of `{channel}`"
+    label = "its other half is missing in this block, or comes first"
+    help = "a stage is acquired and then committed, or consumed and then released, in one block"
+    channel: str
+    op: str
+
+
+@dataclass(frozen=True)
+class UsedAfterRelease(Diagnostic):
+    """A tile is used after its stage was given back, when the producer may overwrite it."""
+
+    code = "PK463"
+    title = "a tile of the channel of `{channel}` is used after its stage is released"
+    label = "the stage may hold other tiles by now"
+    help = "release the stage after the last use of its tiles"
+    channel: str

@@ -1,0 +1,134 @@
+"""The pass `pk-plan-overlap`: how each edge between ranks overlaps with compute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from pkc.diagnostics import PkcError
+from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, ScatterAccumulateOp, StoreOp, is_pgl
+from pkc.dialect.names import task_variable
+from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.types import Layout
+from pkc.location import describe, span_of
+from pkc.passes import plan_errors as errors
+from pkc.passes.derive import only_tasks
+from pkc.passes.edges import EDGE, Edge, Read, Sum, array_name, idle_tasks, plan, remote_reads, remote_stores, sums
+from pkc.passes.stage_remote_reads import can_stage
+
+
+@dataclass(frozen=True)
+class PlanOverlap(ModulePass):
+    """Choose, for each access that may reach another rank, where its communication happens.
+
+    The schedule's `overlap` decides if it names one, else ParallelKittens' rule (arXiv 2511.13940, section 3.1.3): a
+    write, or an operand used once, is moved by the SM that computes (`intra_sm`); an operand that several tasks use,
+    and a sum that every rank gets, by SMs of their own (`inter_sm`). Written as an attribute, with the reason:
+
+    Before:
+
+        %a = pk.load %A[%m, %k : ...] : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<128x64xbf16>
+
+    After:
+
+        %a = pk.load %A[%m, %k : ...] {edge = {overlap = "inter_sm", why = "used again along n: ..."}} : ...
+    """
+
+    name = "pk-plan-overlap"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if isinstance(kernel, KernelOp) and not any(isinstance(o, RoleOp) for o in kernel.body.block.ops):
+                _plan_kernel(kernel)
+
+
+_ACCESS: dict[type[Operation], str] = {
+    LoadOp: "read",
+    GatherOp: "gather",
+    StoreOp: "write",
+    AccumulateOp: "sum",
+    ScatterAccumulateOp: "scattered sum",
+}
+"""What an access is called in the language."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why one access overlaps as it does."""
+
+    place: str
+    access: str
+    array: str
+    overlap: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.access} of `{self.array}`: {self.overlap} ({self.why})"
+
+
+def explain(module: ModuleOp) -> list[Explanation]:
+    """What the pass decided, for each access that may reach another rank."""
+    found: list[Explanation] = []
+    for op in module.walk():
+        attr = op.attributes.get(EDGE)
+        if not isinstance(attr, DictionaryAttr):
+            continue
+        overlap, why = attr.data["overlap"], attr.data["why"]
+        assert isinstance(overlap, StringAttr) and isinstance(why, StringAttr)
+        assert isinstance(op, Edge)
+        place, access = describe(op.location), _ACCESS[type(op)]
+        found.append(Explanation(place, access, array_name(op.array), overlap.data, why.data))
+    return found
+
+
+def _plan_kernel(kernel: KernelOp) -> None:
+    if only_tasks(kernel) is None:
+        raise PkcError(errors.SeveralPhases(span_of(kernel.location), kernel.sym_name.data))
+    edges: list[Edge] = [*remote_reads(kernel), *remote_stores(kernel), *sums(kernel)]
+    wanted = _wanted(kernel)
+    for op in edges:
+        overlap, why = _default(op)
+        if wanted:
+            _check_legal(op, wanted)
+            overlap, why = wanted, "the schedule says so"
+        plan(op, overlap, why)
+
+
+def _wanted(kernel: KernelOp) -> str:
+    schedule = kernel.attributes.get("schedule")
+    overlap = schedule.data.get("overlap") if isinstance(schedule, DictionaryAttr) else None
+    return overlap.data if isinstance(overlap, StringAttr) else ""
+
+
+def _default(op: Edge) -> tuple[str, str]:
+    if isinstance(op, ScatterAccumulateOp):
+        return "intra_sm", "rows go where a table says: each is added at its owner by the SM that has it"
+    if isinstance(op, Sum):
+        if is_pgl(op.array, Layout.Replicate):
+            return "inter_sm", "every rank gets the sum: owners add up and send it back from SMs of their own"
+        return "intra_sm", "one aligned write for each tile: the SM that computed it sends it"
+    if isinstance(op, Read):
+        again = [task_variable(index)[0] or "a task index" for index in idle_tasks(op)]
+        if again and not can_stage(op):
+            return "intra_sm", "its address is known only where it is used: the SM that computes fetches it"
+        if again:
+            return "inter_sm", f"used again along {', '.join(again)}: fetched once, by SMs of their own"
+        return "intra_sm", "used once: the SM that computes with it fetches it"
+    return "intra_sm", "one aligned write for each tile: the SM that computed it sends it"
+
+
+def _check_legal(op: Edge, overlap: str) -> None:
+    reason = ""
+    if overlap == "copy_engine" and isinstance(op, Sum):
+        reason = "copy engines move bytes and cannot add"
+    elif overlap == "copy_engine":
+        reason = "copies by copy engines are not generated yet"
+    elif isinstance(op, ScatterAccumulateOp) and overlap != "intra_sm":
+        reason = "a table says where each row goes, so that no owner knows how many rows to wait for"
+    if reason:
+        found = errors.IllegalOverlap(span_of(op.location), overlap, _ACCESS[type(op)], array_name(op.array), reason)
+        raise PkcError(found)

@@ -1,0 +1,283 @@
+"""The pass `pk-stage-sums`: sums over ranks become slots at the owner, added up in rank order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, UnitAttr
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from pkc.diagnostics import PkcError
+from pkc.dialect.access import (
+    AccumulateOp,
+    LoadOp,
+    SignalOp,
+    StoreOp,
+    WaitOp,
+    array_type,
+    is_pgl,
+)
+from pkc.dialect.attributes import Role
+from pkc.dialect.program import (
+    BlockCountOp,
+    BlockOp,
+    BlockPositionOp,
+    DimOp,
+    KernelOp,
+    OwnerOp,
+    RankOp,
+    TasksOp,
+)
+from pkc.dialect.tile import AddOp, CastOp, FullOp, block_type, tile_type
+from pkc.dialect.types import FLOATS, RANKS, BlockType, Dim, Layout, PGLType, TileType, f32
+from pkc.location import span_of
+from pkc.passes import plan_errors as errors
+from pkc.passes.cells import Cells, cells_along, constant, counter_ops, product_ops
+from pkc.passes.dependence import differs_by_rank, enclosing_tasks, sources
+from pkc.passes.derive import AFTER_ALL, add_parameter, add_role, append, before, wrap_in_role
+from pkc.passes.edges import array_name, idle_tasks, planned, shard_of, sums
+from pkc.passes.slices import Known, copy_value
+
+
+@dataclass(frozen=True)
+class StageSums(ModulePass):
+    """Give each sum over ranks slots at the owner, one for each rank, arrival signals and a task set that adds up.
+
+    Every rank stores its contribution in its own slot at the owner of the tile and signals the tile's counter there.
+    A communicator of the owner waits for as many signals as there are ranks, adds the slots in f32 in rank order,
+    rounds once and stores: to itself (reduce-scatter), or to every rank (all-reduce, the two-shot algorithm). So the
+    result is bit-equal from run to run. A replicated array is divided among the owners along its first dimension. With
+    the plan `none` there is one counter for a rank's whole contribution.
+
+    Before:
+
+        pk.accumulate %t, %C[%m, %n : ...] : !pk.tile<128x256xbf16>, !pk.pgl<[M, N], bf16, shard 0>
+
+    After:
+
+        pk.role communicator {
+          pk.tasks (%i, %j) in (%own_rows, %columns) {
+            pk.wait %C_arrived[%i, %j] for %ranks : !pk.signal<[M by 128, N by 256]>
+            %sum = scf.for %r = %zero to %ranks ... { ... pk.load %C_slots[%r, %m, %n : ...] ... pk.add ... }
+            pk.store %rounded, %C[%m, %n : ...] : ...
+        pk.role consumer { ...
+            pk.store %t, %C_slots[%rank, %m, %n : ...] : !pk.tile<128x256xbf16>, !pk.pgl<[ranks, M, N], bf16, shard 1>
+            pk.signal %C_arrived at %owner[%i, %j] by %one : !pk.signal<[M by 128, N by 256]>
+    """
+
+    name = "pk-stage-sums"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if isinstance(kernel, KernelOp):
+                _stage_kernel(kernel)
+
+
+def _stage_kernel(kernel: KernelOp) -> None:
+    staged = [op for op in sums(kernel) if isinstance(op, AccumulateOp) and planned(op) and not _may_reorder(kernel)]
+    if not staged:
+        return
+    for op in staged:
+        _stage(kernel, op)
+    wrap_in_role(kernel, Role.Consumer)
+
+
+def _may_reorder(kernel: KernelOp) -> bool:
+    schedule = kernel.attributes.get("schedule")
+    data = getattr(schedule, "data", {})
+    return str(data.get("deterministic", "true")) == "false"
+
+
+def _stage(kernel: KernelOp, op: AccumulateOp) -> None:
+    name = array_name(op.array)
+    _check(name, op)
+    split = _split(name, op)
+    kind = array_type(op.array)
+    indices = tuple(op.indices)
+    whole = planned(op) == "none"
+    places = () if whole else tuple(i for i, index in enumerate(indices) if _varies(index))
+    cells = cells_along(kind.dimensions, indices, places)
+    if is_pgl(op.array, Layout.Replicate):
+        _follow_parts(kernel, _block_of(indices[split]))
+    slots_type = PGLType((RANKS, *kind.dimensions), kind.element_type, Layout.Shard, split + 1)
+    slots = add_parameter(kernel, f"{name}.slots", slots_type, op.location)
+    arrived = add_parameter(kernel, f"{name}.arrived", cells.type, op.location)
+    _add_up(kernel, op, split, cells, slots, arrived)
+    _contribute(op, split, cells, slots, arrived)
+
+
+def _check(name: str, op: AccumulateOp) -> None:
+    if sum(isinstance(use.operation, AccumulateOp) for use in op.array.uses) > 1:
+        raise _refused(name, op, "it is summed by more than one statement")
+    if idle_tasks(op):
+        raise _refused(name, op, "several tasks of a rank contribute to one tile")
+    counts = [count for tasks in enclosing_tasks(op) for count in tasks.counts]
+    if any(differs_by_rank(value) for value in sources([*op.indices, *counts])):
+        raise _refused(name, op, "which tiles a rank contributes to depends on the rank")
+    if not isinstance(op.parent_op(), TasksOp):
+        raise _refused(name, op, "it stands in a loop or branch")
+    if not all(map(_covers, op.indices, array_type(op.array).dimensions)):
+        raise _refused(name, op, "some tiles of it may get no contribution")
+
+
+def _refused(name: str, op: AccumulateOp, reason: str) -> PkcError:
+    return PkcError(errors.CannotStageSum(span_of(op.location), name, reason))
+
+
+def _split(name: str, op: AccumulateOp) -> int:
+    """The dimension by which tiles are divided among the owners: the sharded one, or the first with blocks."""
+    places = [shard_of(op.array)] if is_pgl(op.array, Layout.Shard) else range(len(op.indices))
+    for place in places:
+        kind = _block_of(op.indices[place]).type
+        if isinstance(kind, BlockType) and isinstance(kind.of, str):
+            return place
+    raise _refused(name, op, "the dimension to divide among its owners is not divided into blocks")
+
+
+def _block_of(index: SSAValue) -> SSAValue:
+    """The block of one position that an integer index comes from; any other index as it is."""
+    return index.owner.block if isinstance(index.owner, BlockPositionOp) else index
+
+
+def _covers(index: SSAValue, dim: Dim) -> bool:
+    """Whether an index takes every value that its dimension has, one for each task."""
+    made = _block_of(index).owner
+    if not isinstance(made, BlockOp):
+        return isinstance(index, BlockArgument) and _is_extent(_task_count(index), dim)
+    if any(bound is not None for bound in (made.part, made.start, made.stop)):
+        return False
+    kind = block_type(made.result)
+    if kind.of == kind.extent:
+        return True
+    count = _task_count(made.index)
+    if not isinstance(count, BlockCountOp) or count.block != kind:
+        return False
+    return not any(bound is not None for bound in (count.part, count.start, count.stop))
+
+
+def _task_count(index: SSAValue) -> Operation | Block | None:
+    """What makes the number of values of a task index; nothing for any other value."""
+    tasks = index.owner.parent_op() if isinstance(index.owner, Block) else None
+    return tasks.counts[index.index].owner if isinstance(tasks, TasksOp) and isinstance(index, BlockArgument) else None
+
+
+def _is_extent(count: Operation | Block | None, dim: Dim) -> bool:
+    if isinstance(count, DimOp):
+        return count.dim.data == dim
+    return (
+        isinstance(count, arith.ConstantOp) and isinstance(count.value, IntegerAttr) and count.value.value.data == dim
+    )
+
+
+def _varies(index: SSAValue) -> bool:
+    return not isinstance(index.type, BlockType) or isinstance(index.type.of, str)
+
+
+def _follow_parts(kernel: KernelOp, index: SSAValue) -> None:
+    """Let all block lists of a dimension follow the boundaries of its parts, which the slots give it."""
+    for op in kernel.walk():
+        if not isinstance(op, BlockCountOp | BlockOp):
+            continue
+        kind = op.block if isinstance(op, BlockCountOp) else block_type(op.result)
+        if kind.of == block_type(index).of and op.start is None and op.stop is None:
+            op.sharded = UnitAttr()
+
+
+def _contribute(op: AccumulateOp, split: int, cells: Cells, slots: BlockArgument, arrived: BlockArgument) -> None:
+    """In place of the sum: store to the own slot at the owner, signal its counter."""
+    indices = tuple(op.indices)
+    rank, one, owner = RankOp(), constant(1), OwnerOp(_block_of(indices[split]))
+    address, counter = counter_ops([indices[place] for place in cells.places])
+    store = StoreOp(op.tile, slots, (rank.result, *indices))
+    before(op, [rank, one, owner, *address, store, SignalOp(arrived, counter, owner, one)])
+    op.detach()
+    op.erase()
+
+
+def _add_up(
+    kernel: KernelOp, op: AccumulateOp, split: int, cells: Cells, slots: BlockArgument, arrived: BlockArgument
+) -> None:
+    """The communicator's part: wait for all contributions to a tile, add them up, store the sum."""
+    part = add_role(kernel, Role.Communicator, op.location)
+    role = part.parent_op()
+    assert role is not None
+    role.attributes[AFTER_ALL] = UnitAttr()
+    location = op.location
+    rank, zero, one = RankOp(), constant(0), constant(1)
+    ranks = DimOp(RANKS)
+    for made in (rank, zero, one, ranks):
+        append(part, made, location)
+    body, own, counts = _own_tasks(part, op, split, rank.result)
+    expected = _expected(part, op, cells, ranks.result, counts)
+    append(part, TasksOp(list(counts.values()), Region(body)), location)
+    indices = [copy_value(body, index, own) for index in op.indices]
+    address, counter = counter_ops([indices[place] for place in cells.places])
+    for made in (*address, WaitOp(arrived, counter, expected)):
+        append(body, made, location)
+    total = _sum(body, op, slots, indices, (zero.result, ranks.result, one.result))
+    append(body, StoreOp(total, op.array, indices), location)
+
+
+def _own_tasks(
+    part: Block, op: AccumulateOp, split: int, rank: SSAValue
+) -> tuple[Block, Known, dict[BlockArgument, SSAValue]]:
+    """The tasks of the tiles that a rank owns: their body, what stands there for what stood in the contribution, and
+    how many values each task index takes."""
+    made = _block_of(op.indices[split]).owner
+    assert isinstance(made, BlockOp) and isinstance(made.index, BlockArgument)
+    kind, sharded = block_type(made.result), made.sharded is not None
+    counts: dict[BlockArgument, SSAValue] = {}
+    outside: Known = {}
+    for tasks in reversed(enclosing_tasks(op)):
+        for index, count in zip(tasks.body.block.args, tasks.counts, strict=True):
+            if index is made.index:
+                counts[index] = append(part, BlockCountOp(kind, part=rank, sharded=sharded), op.location).result
+            else:
+                counts[index] = copy_value(part, count, outside)
+    body = Block(arg_types=[IndexType()] * len(counts))
+    own: Known = {index: number for index, number in zip(counts, body.args, strict=True) if index is not made.index}
+    number = body.args[list(counts).index(made.index)]
+    block = append(body, BlockOp(number, kind, part=rank, sharded=sharded), op.location)
+    block.result.name_hint = made.result.name_hint
+    own[made.result] = block.result
+    return body, own, counts
+
+
+def _expected(
+    part: Block, op: AccumulateOp, cells: Cells, ranks: SSAValue, counts: dict[BlockArgument, SSAValue]
+) -> SSAValue:
+    """How many signals a counter gets: one from each rank for each tile of its cell that this rank owns."""
+    known = sources([op.indices[place] for place in cells.places])
+    ops, total = product_ops([ranks, *(count for index, count in counts.items() if index not in known)])
+    for made in ops:
+        append(part, made, op.location)
+    return total
+
+
+def _sum(
+    body: Block,
+    op: AccumulateOp,
+    slots: BlockArgument,
+    indices: list[SSAValue],
+    bounds: tuple[SSAValue, SSAValue, SSAValue],
+) -> SSAValue:
+    """The slots of one tile added in f32 in rank order, in the array's type."""
+    narrow = tile_type(op.tile)
+    wide = TileType(narrow.shape, f32 if narrow.element_type in FLOATS else narrow.element_type)
+    start = append(body, FullOp(0, wide), op.location)
+    inner = Block(arg_types=[IndexType(), wide])
+    load = append(inner, LoadOp(slots, (inner.args[0], *indices)), op.location)
+    value: SSAValue = load.result
+    if value.type != wide:
+        value = append(inner, CastOp(value, wide.element_type), op.location).result
+    total = append(inner, AddOp(inner.args[1], value), op.location)
+    append(inner, scf.YieldOp(total), op.location)
+    first, last, step = bounds
+    loop = append(body, scf.ForOp(first, last, step, [start], inner), op.location)
+    loop.results[0].name_hint = "total"
+    if wide == narrow:
+        return loop.results[0]
+    return append(body, CastOp(loop.results[0], narrow.element_type), op.location).result

@@ -1,0 +1,121 @@
+// A kernel may be launched again at once: waits count in epochs, ranks enter and leave together.
+// RUN: pkc-opt %s -p pk-guard-launches --split-input-file | filecheck %s
+
+// The storer reaches the caller's array on other ranks: it waits until all have entered, and the kernel ends when all
+// are done. The loader reads only its own part, and tells the others that this rank has entered.
+// CHECK-LABEL: pk.kernel @push
+// CHECK-SAME: %entered: !pk.signal<[1]> {pk.name = "entered"}, %left: !pk.signal<[1]> {pk.name = "left"}
+// CHECK: pk.role loader {
+// CHECK: pk.signal_all %entered
+// CHECK-NOT: pk.wait
+// CHECK: pk.role storer {
+// CHECK: %[[CTAS:.*]] = pk.ctas loader
+// CHECK-NEXT: %[[RANKS:.*]] = pk.dim "ranks"
+// CHECK-NEXT: %[[EPOCH:.*]] = pk.epoch
+// CHECK-NEXT: %[[ONCE:.*]] = arith.muli %[[CTAS]], %[[RANKS]]
+// CHECK-NEXT: %[[ALL:.*]] = arith.muli %[[ONCE]], %[[EPOCH]]
+// CHECK: pk.wait %entered{{.*}} for %[[ALL]]
+// CHECK: pk.store
+// CHECK: pk.signal_all %left
+// CHECK: pk.ctas storer
+// CHECK: pk.wait %left
+pk.kernel @push(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}) attributes {derived} {
+  %c = pk.channel "X" stages 1 : !pk.channel<!pk.tile<16xf32>>
+  %r = pk.rank
+  pk.role loader {
+    %n = pk.block_count <M by 16> of %r
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %m = pk.block[%i] of %r : !pk.block<M by 16>
+      pk.acquire %c : !pk.channel<!pk.tile<16xf32>>
+      %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.private<[M], f32> -> !pk.tile<16xf32>
+      pk.commit %c, %x : !pk.channel<!pk.tile<16xf32>>, !pk.tile<16xf32>
+    }
+  }
+  pk.role storer {
+    %n = pk.block_count <M by 16> of %r
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %m = pk.block[%i] of %r : !pk.block<M by 16>
+      %x = pk.consume %c : !pk.channel<!pk.tile<16xf32>> -> !pk.tile<16xf32>
+      pk.store %x, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, replicate>
+      pk.release %c : !pk.channel<!pk.tile<16xf32>>
+    }
+  }
+}
+
+// -----
+
+// Scratch memory of others is reached only after they have entered; its owner awaits what is written, so nobody waits
+// at the end. Waits and raises count in epochs.
+// CHECK-LABEL: pk.kernel @slots
+// CHECK-NOT: left
+// CHECK: pk.wait %entered
+// CHECK: pk.store
+// CHECK: %[[E:.*]] = pk.epoch
+// CHECK-NEXT: %[[V:.*]] = arith.muli %one, %[[E]]
+// CHECK-NEXT: pk.raise %done at %{{.*}} to %[[V]]
+// CHECK: %[[F:.*]] = pk.epoch
+// CHECK-NEXT: %[[W:.*]] = arith.muli %one, %[[F]]
+// CHECK-NEXT: pk.wait %done{{.*}} for %[[W]]
+// CHECK-NOT: left
+pk.kernel @slots(%X: !pk.private<[M], f32> {pk.name = "X"}, %S: !pk.pgl<[M], f32, shard 0> {pk.name = "S", pk.scratch}, %done: !pk.signal<[1]> {pk.name = "done"}) attributes {derived} {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r = pk.rank
+  pk.role storer {
+    %n = pk.block_count <M by 16> sharded
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.private<[M], f32> -> !pk.tile<16xf32>
+      pk.store %x, %S[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, shard 0>
+    }
+    pk.raise %done at %r[%zero] to %one : !pk.signal<[1]>
+    pk.wait %done[%zero] for %one : !pk.signal<[1]>
+  }
+}
+
+// -----
+
+// A part that gets its tiles from one that has waited need not wait; nor one that follows signals from every rank.
+// CHECK-LABEL: pk.kernel @led
+// CHECK: pk.role loader {
+// CHECK: pk.wait %entered
+// CHECK: pk.role storer {
+// CHECK-NOT: pk.wait %entered
+// CHECK: pk.role communicator {{.*}}after_all
+// CHECK-NOT: pk.wait %entered
+pk.kernel @led(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}) attributes {derived} {
+  %c = pk.channel "X" stages 1 : !pk.channel<!pk.tile<16xf32>>
+  %zero = arith.constant 0 : index
+  pk.role loader {
+    %m = pk.block[%zero] sharded : !pk.block<M by 16>
+    pk.acquire %c : !pk.channel<!pk.tile<16xf32>>
+    %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.pgl<[M], f32, shard 0> -> !pk.tile<16xf32>
+    pk.commit %c, %x : !pk.channel<!pk.tile<16xf32>>, !pk.tile<16xf32>
+  }
+  pk.role storer {
+    %m = pk.block[%zero] sharded : !pk.block<M by 16>
+    %x = pk.consume %c : !pk.channel<!pk.tile<16xf32>> -> !pk.tile<16xf32>
+    pk.store %x, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, replicate>
+    pk.release %c : !pk.channel<!pk.tile<16xf32>>
+  }
+  pk.role communicator attributes {after_all} {
+    %m = pk.block[%zero] sharded : !pk.block<M by 16>
+    %x = pk.full 0.0 : f32 : !pk.tile<16xf32>
+    pk.store %x, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, replicate>
+  }
+}
+
+// -----
+
+// What the author wrote as roles is left alone.
+// CHECK-LABEL: pk.kernel @written
+// CHECK-NOT: entered
+// CHECK-NOT: pk.epoch
+pk.kernel @written(%Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}, %done: !pk.signal<[1]> {pk.name = "done"}) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  pk.role communicator {
+    pk.signal_all %done[%zero] by %one : !pk.signal<[1]>
+    pk.wait %done[%zero] for %one : !pk.signal<[1]>
+  }
+}

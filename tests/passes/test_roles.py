@@ -1,0 +1,280 @@
+"""The roles pipeline on small programs: the bits of the tile level, in any order, for any number of CTAs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp, UnknownLoc
+
+from pkc.compiler import compile_program, load
+from pkc.diagnostics import PkcError
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
+from pkc.passes import ROLES_PIPELINE
+from pkc.passes.run import run_pipeline
+from pkc.sim.draw import draw_inputs
+from pkc.sim.run import simulate
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.pk"))
+OVERLAPS = ("", "none", "intra_sm", "inter_sm")
+PLANNED = [
+    (path, overlap)
+    for path in EXAMPLES
+    for overlap in OVERLAPS
+    if (path.stem, overlap) not in (("moe_combine", "none"), ("moe_combine", "inter_sm"))
+]
+DIMS = {"M": 50, "N": 40, "K": 36, "H": 3, "L": 5, "P": 20}
+TABLE = np.random.default_rng(0).integers(-2, 30, (3, DIMS["L"], DIMS["P"])).astype(np.int32)
+
+PROGRAMS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "another array shards the other dimension of a sum": (
+        """
+kernel k(A: bf16[M, K], B: bf16[K, N].shard(1), C: bf16[M, N].shard(0)):
+    for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 16):
+            acc += A[m, k] @ B[k, n]
+        C[m, n] += acc
+""",
+        OVERLAPS,
+    ),
+    "a sum over nested tasks and plain integers": (
+        """
+kernel k(A: f32[H, 2, M, N], C: f32[H, 2, M, N].shard(2)):
+    for h, c in tasks(H, 2):
+        for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+            C[h, c, m, n] += A[h, c, m, n]
+""",
+        OVERLAPS,
+    ),
+    "a sum whose sharded dimension has blocks of one": (
+        """
+kernel k(A: f32[H, M], C: f32[H, M].shard(0)):
+    for h, m in tasks(blocks(H, 1), blocks(M, 16)):
+        C[h, m] += A[h, m]
+""",
+        OVERLAPS,
+    ),
+    "an all-reduce without blocks in its first dimension": (
+        """
+kernel k(A: f32[H, M, D], C: f32[H, M, D].replicate(), D: const = 32):
+    for h, m in tasks(H, blocks(M, 16)):
+        C[h, m] += A[h, m]
+""",
+        OVERLAPS,
+    ),
+    "a sum of integers": (
+        """
+kernel k(A: i32[M, N], C: i32[M, N].shard(1)):
+    for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+        C[m, n] += A[m, n]
+""",
+        OVERLAPS,
+    ),
+    "an operand that depends on no task": (
+        """
+kernel k(X: bf16[K, M].shard(0), B: bf16[M, N], Y: f32[N]):
+    for n in tasks(blocks(N, 16)):
+        acc = zeros(f32, n)
+        for k in blocks(K, 16):
+            for m in blocks(M, 16):
+                acc += rowsum((X[k, m] @ B[m, n]).T)
+        Y[n] = acc
+""",
+        OVERLAPS,
+    ),
+    "two loops over one operand": (
+        """
+kernel k(X: f32[H, K].shard(1), Y: f32[H, N]):
+    for h, n in tasks(H, blocks(N, 16)):
+        acc = zeros(f32, n)
+        for i in range(1, 3):
+            for k in blocks(K, 8):
+                acc = acc + rowsum(X[h, k]) * cast(i, f32)
+        Y[h, n] = acc
+""",
+        OVERLAPS,
+    ),
+    "a loop that does not begin at zero": (
+        """
+kernel k(X: f32[M, H].shard(0), Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 8), blocks(N, 16)):
+        acc = zeros(f32, m, n)
+        for j in range(1, 3):
+            acc = acc + X[m, j]
+        Y[m, n] = acc
+""",
+        OVERLAPS,
+    ),
+    "scalars and a count that depends on the task": (
+        """
+kernel k(X: f32[M, H].shard(0), W: f32[H], Y: f32[M, H, N]):
+    for m, h, n in tasks(blocks(M, 8), H, blocks(N, 16)):
+        acc = zeros(f32, m, n)
+        for j in range(h + 1):
+            acc = acc + X[m, j] * W[j]
+        Y[m, h, n] = acc
+""",
+        ("", "none", "intra_sm"),
+    ),
+    "an index that a loop carries": (
+        """
+kernel k(X: f32[M, N].shard(0), Y: f32[L, N]):
+    for l, n in tasks(L, blocks(N, 16)):
+        acc = zeros(f32, n)
+        i = 0
+        for k in range(3):
+            i = (i + 2) % 3
+            acc = acc + X[i, n]
+        Y[l, n] = acc
+""",
+        ("", "intra_sm"),
+    ),
+    "an address that a branch guards": (
+        """
+kernel k(X: f32[M, N].shard(0), T: i32[L, P], Y: f32[L, N]):
+    for l, n in tasks(L, blocks(N, 16)):
+        t = zeros(f32, n)
+        if T[l, 0] >= 0:
+            t = X[T[l, 0], n] * 2.0
+        Y[l, n] = t
+""",
+        ("", "intra_sm"),
+    ),
+    "branches that load what the other does not": (
+        """
+kernel k(X: f32[M, N], V: f32[M, N], Y: f32[L, M, N]):
+    for l, m, n in tasks(L, blocks(M, 8), blocks(N, 16)):
+        if l > 1:
+            t = X[m, n] * V[m, n]
+        else:
+            t = X[m, n] + 1.0
+        Y[l, m, n] = t
+""",
+        OVERLAPS,
+    ),
+    "a gathered operand": (
+        """
+kernel k(X: f32[M, N].shard(0), T: i32[L, P], Y: f32[L, P, N]):
+    for l in tasks(L):
+        for p, n in tasks(blocks(P, 8), blocks(N, 16)):
+            Y[l, p, n] = gather(X, T[l, p], n)
+""",
+        OVERLAPS,
+    ),
+    "a table that is computed": (
+        """
+kernel k(X: f32[M, N].shard(0), T: i32[L, P], Y: f32[L, N]):
+    for l, n in tasks(L, blocks(N, 16)):
+        acc = zeros(f32, n)
+        for p in blocks(P, 8):
+            acc = acc + rowsum(gather(X, T[l, p] + 1, n).T)
+        Y[l, n] = acc
+""",
+        ("", "intra_sm"),
+    ),
+    "a loaded tile that a loop without turns gives back": (
+        """
+kernel k(X: f32[M, N], V: f32[K, N], T: i32[L, P], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+        u = X[m, n]
+        for i in range(T[0, 0] - T[0, 0]):
+            u = u + 1.0
+        s = zeros(f32, n)
+        for k in blocks(K, 8):
+            s += rowsum(V[k, n].T)
+        Y[m, n] = u + s
+""",
+        OVERLAPS,
+    ),
+    "a loaded tile that a branch gives back": (
+        """
+kernel k(X: f32[M, N], V: f32[K, N], T: i32[L, P], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+        u = X[m, n]
+        if T[0, 0] == T[0, 0]:
+            t = u
+        else:
+            t = u + 1.0
+        s = zeros(f32, n)
+        for k in blocks(K, 8):
+            s += rowsum(V[k, n].T)
+        Y[m, n] = t + s
+""",
+        OVERLAPS,
+    ),
+    "a view that waits for another tile": (
+        """
+kernel k(X: f32[M, N], T: i32[L, P], Y: f32[N, M], Z: f32[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+        x = X[m, n]
+        w = exp2(zeros(f32, m, n) + 1.0)
+        if T[0, 0] == T[0, 0]:
+            Y[n, m] = x.T
+            Z[m, n] = w
+""",
+        OVERLAPS,
+    ),
+    "a tile in place": (
+        """
+kernel k(X: f32[M, N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+        Y[m, n] = Y[m, n] * X[m, n]
+""",
+        OVERLAPS,
+    ),
+}
+"""Each with the overlaps that it may have; all others are refused, since nothing can be fetched ahead (PK432)."""
+
+
+def compiled(text: str, overlap: str, level: str) -> ModuleOp:
+    program = parse_text(Source("k.pk", text.strip() + "\n"))
+    return compile_program(program, schedule={"overlap": overlap} if overlap else {}, level=level).module
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_bits_are_those_of_the_tile_level(name: str) -> None:
+    text, overlaps = PROGRAMS[name]
+    tile = compiled(text, "", "tile")
+    modules = {overlap: compiled(text, overlap, "roles") for overlap in overlaps}
+    kernel = next(iter(tile.ops))
+    used = {dim for arg in kernel.regions[0].block.args for dim in getattr(arg.type, "dimensions", ())}
+    dims = {dim: size for dim, size in DIMS.items() if dim in used}
+    wrong: list[str] = []
+    for ranks in (1, 2, 3):
+        inputs = draw_inputs(tile, ranks=ranks, dims=dims, seed=1)
+        if "T" in inputs:
+            inputs["T"] = TABLE[:ranks]
+        expected = {
+            key: value.tobytes() for key, value in simulate(tile, ranks=ranks, dims=dims, inputs=inputs).items()
+        }
+        for overlap, module in modules.items():
+            for ctas, seed in ((1, 0), (2, 1), (3, 2)):
+                outputs = simulate(module, ranks=ranks, dims=dims, inputs=inputs, seed=seed, ctas=ctas)
+                if {key: value.tobytes() for key, value in outputs.items()} != expected:
+                    wrong.append(f"ranks={ranks} overlap={overlap} ctas={ctas} seed={seed}")
+    assert not wrong
+
+
+@pytest.mark.parametrize("name", [name for name, (_, overlaps) in PROGRAMS.items() if overlaps != OVERLAPS])
+def test_what_cannot_be_fetched_ahead_is_refused(name: str) -> None:
+    text, overlaps = PROGRAMS[name]
+    for overlap in sorted(set(OVERLAPS) - set(overlaps)):
+        with pytest.raises(PkcError) as raised:
+            compiled(text, overlap, "roles")
+        assert [finding.code for finding in raised.value.diagnostics] == ["PK432"]
+
+
+@pytest.mark.parametrize(("path", "overlap"), PLANNED, ids=lambda value: getattr(value, "stem", value) or "default")
+def test_every_operation_keeps_a_line_of_the_program(path: Path, overlap: str) -> None:
+    module = load(path, schedule={"overlap": overlap} if overlap else {}).module
+    lost: list[str] = []
+
+    def watch(done: object, current: ModuleOp) -> None:
+        inner = [op for op in current.walk() if op is not current]
+        lost.extend(f"{done}: {op.name}" for op in inner if isinstance(op.location, UnknownLoc))
+
+    run_pipeline(module, ROLES_PIPELINE, after=watch)
+    assert not lost
