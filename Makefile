@@ -27,7 +27,7 @@ lint: $(DEV)
 	$(BIN)/ruff format --check .
 
 types: $(DEV)
-	$(BIN)/basedpyright
+	$(BIN)/basedpyright -p pyproject.toml
 
 # Rewrites the expected texts and generated pages; read the difference before you keep it.
 golden: $(DEV)

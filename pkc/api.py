@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Number = int | float | bool
 
 
-def compile(  # noqa: A001
+def compile(
     kernel: Kernel | str | Path,
     *,
     constants: Mapping[str, Number] | None = None,

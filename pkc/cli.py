@@ -63,11 +63,13 @@ def cli() -> None:
 
 @cli.command("compile", epilog=EXIT_STATUSES)
 @click.argument("file")
-@click.option("--emit", type=click.Choice(["tile"]), default="tile", help="The level of IR to print.")
+@click.option("--emit", type=click.Choice(["tile", "roles"]), default="tile", help="The level of IR to print.")
 @click.option("-o", "--output", metavar="FILE", help="Write there instead of to the terminal.")
 @click.option("--kernel", metavar="NAME", help="Compile this kernel alone.")
 @click.option("--const", "constants", metavar="K=V", multiple=True, help="Values of `const` parameters.")
 @click.option("--schedule", metavar="K=V,...", multiple=True, help="How to run it; wins over the text.")
+@click.option("--dump", metavar="DIR", help="Write the IR after each pass into a folder.")
+@click.option("--explain", is_flag=True, help="Say why each access between ranks overlaps as it does.")
 def compile_command(
     file: str,
     emit: str,
@@ -75,13 +77,17 @@ def compile_command(
     kernel: str | None,
     constants: tuple[str, ...],
     schedule: tuple[str, ...],
+    dump: str | None,
+    explain: bool,
 ) -> None:
     """Compile FILE (.pk or .py) and print its IR.
 
     \b
     Example:
       pkc compile examples/ring_attention.pk --const D=64 -o ring_attention.mlir
+      pkc compile examples/ag_gemm.pk --emit roles --explain
     """
+    from pkc import report
     from pkc.cli_program import compile_for, find_kernel
     from pkc.cli_settings import numbers
     from pkc.compiler import load_program
@@ -91,7 +97,11 @@ def compile_command(
     program = load_program(file)
     if kernel is not None:
         find_kernel(program, file, kernel)
-    text = print_ir(compile_for(program, kernel, values, schedule).module)
+    compiled = compile_for(program, kernel, values, schedule, level=emit, dump=dump)
+    if explain:
+        planned = compiled if emit != "tile" else compile_for(program, kernel, values, schedule, level="roles")
+        report.explanations(planned.explanations)
+    text = print_ir(compiled.module)
     if output is None:
         click.echo(text, nl=False)
         return
@@ -132,6 +142,8 @@ def run(
     A .npy file has no bf16 or 8-bit floats: such arrays are written as float32, and read from any file of
     floats, rounded to nearest.
 
+    Floats are drawn normal, f32 scalars from 0.05 to 0.25, integers from the range that their uses ask for.
+
     \b
     Example:
       pkc run examples/gemm_rs.pk --ranks 8 --set M=1024,N=512,K=512 --out C=c.npy
@@ -152,6 +164,41 @@ def run(
 
     rest = {name: value for name, value in values.items() if name not in given}
     if not execute(compiled, Request(ranks, seed, rest, names, read, written)):
+        raise SystemExit(1)
+
+
+@cli.command(epilog=EXIT_STATUSES)
+@click.argument("file")
+@click.option("--ranks", type=click.IntRange(min=1), required=True, help="How many ranks (GPUs).")
+@click.option("--set", "settings", metavar="NAME=V,...", multiple=True, help="Values of dimensions and constants.")
+@click.option("--seeds", type=click.IntRange(min=1), default=18, show_default=True, help="How many orders to try.")
+@click.option("--kernel", metavar="NAME", help="The kernel to check, if FILE has several.")
+@click.option("--schedule", metavar="K=V,...", multiple=True, help="How to run it; wins over the text.")
+def check(
+    file: str, ranks: int, settings: tuple[str, ...], seeds: int, kernel: str | None, schedule: tuple[str, ...]
+) -> None:
+    """Check the protocol that pkc derives for FILE: statically, and against the meaning of the program.
+
+    The roles level is simulated in many orders, with stragglers, launched several times in a row without
+    synchronisation and with other inputs each time. Every output must be the tile level's, to the bit.
+
+    \b
+    Example:
+      pkc check examples/ag_gemm.pk --ranks 8 --set M=1100,N=300,K=100 --schedule overlap=inter_sm
+    """
+    from pkc.cli_check import execute
+    from pkc.cli_program import compile_for, constants_of, find_kernel, only_kernel
+    from pkc.cli_settings import numbers
+    from pkc.compiler import load_program
+
+    values = numbers("--set", settings, example="M=1024,N=512")
+    program = load_program(file)
+    chosen = find_kernel(program, file, kernel) if kernel else only_kernel(program, file)
+    given = {name: value for name, value in values.items() if name in constants_of(chosen)}
+    rest = {name: value for name, value in values.items() if name not in given}
+    tile = compile_for(program, chosen.name, given, schedule)
+    roles = compile_for(program, chosen.name, given, schedule, level="roles")
+    if not execute(tile, roles, ranks, rest, constants_of(chosen), seeds):
         raise SystemExit(1)
 
 

@@ -6,7 +6,7 @@ every value of theirs, and read from any float file, rounded to nearest.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from pkc.cli_settings import listing, near
 from pkc.diagnostics import PkcError
 from pkc.dialect.numeric import numpy_dtype
 from pkc.dialect.program import KernelOp
+from pkc.dialect.ranges import LARGEST
 from pkc.dialect.types import PGLType, PrivateType, dtype_name, f16, f32, i32
 from pkc.location import NOWHERE
 
@@ -43,6 +44,13 @@ def check_names(kernel: KernelOp, option: str, files: Mapping[str, str]) -> None
         if name not in known:
             hint = near(name, known, "it has ")
             raise PkcError(errors.UnknownArray(NOWHERE, option, kernel.sym_name.data, name, hint))
+
+
+def check_written(kernel: KernelOp, files: Mapping[str, str], written: Collection[str]) -> None:
+    """Refuse an `--out` of an array that the kernel does not write, before anything takes time."""
+    for name in files:
+        if name not in written:
+            raise PkcError(errors.NotWritten(NOWHERE, kernel.sym_name.data, name, listing(written) or "nothing"))
 
 
 def load_inputs(kernel: KernelOp, files: Mapping[str, str]) -> dict[str, Array]:
@@ -79,15 +87,24 @@ def _convert(name: str, path: str, data: Array, element: Attribute) -> Array:
         rule = "its values need more than 32 bits"
         raise PkcError(errors.InputWrongType(NOWHERE, name, path, str(data.dtype), expected, rule))
     with np.errstate(over="ignore"):
-        return data.astype(dtype)
+        rounded = data.astype(dtype)
+    if element != i32:
+        _check_range(name, path, data, rounded, element)
+    return rounded
+
+
+def _check_range(name: str, path: str, data: Array, rounded: Array, element: Attribute) -> None:
+    """Refuse numbers that became infinities, or NaN in a type that has none."""
+    lost = np.isfinite(data) & ~np.isfinite(rounded.astype(np.float32))
+    if lost.any():
+        value, largest = f"{float(data[lost][0]):g}", f"{LARGEST[element]:g}"
+        raise PkcError(errors.InputBeyondRange(NOWHERE, name, path, value, dtype_name(element), largest))
 
 
 def save_outputs(kernel: KernelOp, files: Mapping[str, str], outputs: Mapping[str, Array]) -> None:
     """Write the arrays of `--out`."""
     types = passed_arrays(kernel)
     for name, path in files.items():
-        if name not in outputs:
-            raise PkcError(errors.NotWritten(NOWHERE, kernel.sym_name.data, name, listing(outputs) or "nothing"))
         native = types[name] in (f16, f32, i32)
         data = outputs[name] if native else outputs[name].astype(np.float32)
         try:

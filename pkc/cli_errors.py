@@ -157,6 +157,20 @@ class OutputUnwritable(Diagnostic):
     reason: str
 
 
+@dataclass(frozen=True)
+class InputBeyondRange(Diagnostic):
+    """Raised when the file of an input holds a number that is too large for the array."""
+
+    code = "PK925"
+    title = "`{path}` holds {value}, which `{name}` of type {element} cannot"
+    help = "the largest number of {element} is {largest}"
+    name: str
+    path: str
+    value: str
+    element: str
+    largest: str
+
+
 # Resources, and mistakes in pkc
 
 

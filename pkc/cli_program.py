@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from pkc import cli_errors as errors
 from pkc import report
@@ -36,12 +37,25 @@ def constants_of(kernel: tree.Kernel) -> list[str]:
 
 
 def compile_for(
-    program: tree.Program, kernel: str | None, constants: Mapping[str, Number], schedule: Iterable[str]
+    program: tree.Program,
+    kernel: str | None,
+    constants: Mapping[str, Number],
+    schedule: Iterable[str],
+    *,
+    level: str = "tile",
+    dump: str | None = None,
 ) -> Compiled:
-    """Compile one kernel, or all; `schedule` as on the command line. Prints warnings."""
+    """Compile one kernel, or all, to a level of IR; `schedule` as on the command line. Prints warnings."""
     example = "overlap=intra_sm,stages=4"
     choices = assignments("--schedule", schedule, example=example, split=True)
     with report.progress(f"compiling {kernel or 'all kernels'}"):
-        compiled = compile_program(program, kernel=kernel, constants=constants, schedule=choices)
+        compiled = compile_program(
+            program,
+            kernel=kernel,
+            constants=constants,
+            schedule=choices,
+            level=level,
+            dump=None if dump is None else Path(dump),
+        )
     report.diagnostics(compiled.warnings)
     return compiled

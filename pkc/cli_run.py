@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import click
+import numpy as np
 
 from pkc import cli_errors, report
-from pkc.cli_arrays import check_names, load_inputs, save_outputs
+from pkc.cli_arrays import check_names, check_written, load_inputs, save_outputs
 from pkc.cli_settings import Number, sort_settings
 from pkc.compiler import Compiled
 from pkc.diagnostics import PkcError
 from pkc.location import NOWHERE
 from pkc.sim.draw import draw_inputs
+from pkc.sim.program import Program
 from pkc.sim.reference import compare, reference
 from pkc.sim.run import resolve_dims, simulate
 
@@ -44,6 +47,8 @@ def _execute(compiled: Compiled, request: Request) -> bool:
     settings = sort_settings(kernel, request.values, request.constants)
     check_names(kernel, "--in", request.inputs)
     check_names(kernel, "--out", request.outputs)
+    called = Program(kernel)
+    check_written(kernel, request.outputs, called.outputs)
 
     given = load_inputs(kernel, request.inputs) | settings.scalars
     dims = resolve_dims(kernel, settings.dims, given, ranks)
@@ -54,9 +59,17 @@ def _execute(compiled: Compiled, request: Request) -> bool:
         expected = reference(module, ranks=ranks, dims=dims, inputs=inputs, kernel=name)
         compared = compare(outputs, expected)
 
-    sizes = "".join(f", {dim}={size}" for dim, size in dims.items())
-    click.echo(f"{name} on {ranks} simulated ranks{sizes}, seed {seed}")
+    values = [*dims.items(), *((scalar, _shown(inputs[scalar], kind)) for scalar, kind in called.scalars.items())]
+    chosen = "".join(f", {given}={value}" for given, value in values)
+    click.echo(f"{name} on {ranks} simulated ranks{chosen}, seed {seed}")
     click.echo(report.comparison_table(expected, compared))
     save_outputs(kernel, request.outputs, outputs)
+    for warning in report.unwritten(expected):
+        click.echo(warning)
     click.echo(report.verdict(compared))
     return all(item.ok for item in compared)
+
+
+def _shown(value: Any, kind: str) -> str:
+    """A scalar in as few digits as give it again."""
+    return str(np.float32(value)) if kind == "f32" else str(value)

@@ -1,8 +1,8 @@
-"""From a file or a Python kernel to checked tile-level IR: the front door of the compiler."""
+"""From a file or a Python kernel to checked IR: the front door of the compiler."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,19 +13,27 @@ from pkc.diagnostics import Diagnostic
 from pkc.dialect.program import KernelOp
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
-from pkc.passes import TILE_PIPELINE
+from pkc.passes import ROLES_PIPELINE, TILE_PIPELINE
 from pkc.passes.check_program import check
+from pkc.passes.plan_overlap import Explanation, PlanOverlap, explain
 from pkc.passes.run import PassTime, run_pipeline
 
 Number = int | float | bool
 
+LEVELS: dict[str, tuple[ModulePass, ...]] = {
+    "tile": TILE_PIPELINE,
+    "roles": (*TILE_PIPELINE, *ROLES_PIPELINE),
+}
+"""The passes that lead to each level of IR."""
+
 
 @dataclass(frozen=True)
 class Compiled:
-    """A module, what it was made from, and what there is to say about it."""
+    """A module, and what there is to say about it."""
 
     module: ModuleOp
     warnings: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    explanations: list[Explanation] = field(default_factory=list[Explanation])
     times: list[PassTime] = field(default_factory=list[PassTime])
 
     @property
@@ -57,18 +65,18 @@ def load(
     kernel: str | None = None,
     constants: Mapping[str, Number] | None = None,
     schedule: Mapping[str, str] | None = None,
-    passes: Sequence[ModulePass] = TILE_PIPELINE,
+    level: str = "tile",
     dump: Path | None = None,
 ) -> Compiled:
-    """Compile one kernel of a file, or all of them, as far as `passes` go. Raises `PkcError`."""
+    """Compile one kernel of a file, or all of them, to a level of IR. Raises `PkcError`."""
     return compile_program(
-        load_program(path), kernel=kernel, constants=constants, schedule=schedule, passes=passes, dump=dump
+        load_program(path), kernel=kernel, constants=constants, schedule=schedule, level=level, dump=dump
     )
 
 
-def compile_file(path: str | Path, **options: Number) -> ModuleOp:
+def compile_file(path: str | Path, **constants: Number) -> ModuleOp:
     """The tile-level IR of a file; keyword arguments are values of constants."""
-    return load(path, constants=options).module
+    return load(path, constants=constants).module
 
 
 def compile_program(
@@ -77,11 +85,17 @@ def compile_program(
     kernel: str | None = None,
     constants: Mapping[str, Number] | None = None,
     schedule: Mapping[str, str] | None = None,
-    passes: Sequence[ModulePass] = TILE_PIPELINE,
+    level: str = "tile",
     dump: Path | None = None,
 ) -> Compiled:
     """As `load`, from a tree."""
     module = build_module(program, kernel=kernel, constants=constants, options=schedule)
     warnings = [finding for finding in check(module) if finding.severity == "warning"]
-    times = run_pipeline(module, passes, dump=dump)
-    return Compiled(module, warnings, times)
+    explanations: list[Explanation] = []
+
+    def watch(done: ModulePass, current: ModuleOp) -> None:
+        if isinstance(done, PlanOverlap):
+            explanations.extend(explain(current))
+
+    times = run_pipeline(module, LEVELS[level], dump=dump, after=watch)
+    return Compiled(module, warnings, explanations, times)

@@ -15,6 +15,7 @@ from pkc.diagnostics import Diagnostic, PkcError, render_all
 from pkc.location import NOWHERE
 
 if TYPE_CHECKING:
+    from pkc.passes.plan_overlap import Explanation
     from pkc.sim.reference import Comparison, Expected
 
 
@@ -28,6 +29,12 @@ def diagnostics(found: Iterable[Diagnostic]) -> None:
     text = render_all(found, colour=coloured(sys.stderr))
     if text:
         sys.stderr.write(f"{text}\n")
+
+
+def explanations(found: Iterable[Explanation]) -> None:
+    """Print to stderr why each access between ranks overlaps as it does."""
+    for explanation in found:
+        sys.stderr.write(f"{explanation}\n")
 
 
 def progress(what: str) -> contextlib.AbstractContextManager[object]:
@@ -70,6 +77,14 @@ def comparison_table(expected: Mapping[str, Expected], compared: Sequence[Compar
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
     return "\n".join(f"  {line}".rstrip() for line in lines)
+
+
+def unwritten(expected: Mapping[str, Expected]) -> list[str]:
+    """A line for each array of which the kernel writes nothing at all: there was nothing to check."""
+    painted = coloured(sys.stdout)
+    head = "\x1b[1;33mwarning\x1b[0m" if painted else "warning"
+    names = [name for name, array in expected.items() if not array.written.any()]
+    return [f"{head}: no element of `{name}` is written" for name in names]
 
 
 def verdict(compared: Sequence[Comparison]) -> str:

@@ -14,11 +14,13 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from pkc.diagnostics import PkcError
 from pkc.dialect import meaning, program
+from pkc.dialect.names import task_variable
 from pkc.location import span_of
 from pkc.sim import errors
 from pkc.sim.accesses import access_step
+from pkc.sim.channels import channel_step
 from pkc.sim.conflicts import Task
-from pkc.sim.machine import FIRST, RANK, TASK, Machine, Registers, Step
+from pkc.sim.machine import CTA, EPOCH, FIRST, RANK, TASK, TURN, Machine, Registers, Step
 from pkc.sim.positions import position_function
 from pkc.sim.scalars import scalar
 
@@ -36,10 +38,12 @@ def compile_kernel(kernel: program.KernelOp, machine: Machine, tile_function: Ti
     return _Compiler(machine, tile_function).block(kernel.body.block)
 
 
-def new_registers(machine: Machine, rank: int, arguments: Mapping[BlockArgument, Any]) -> Registers:
-    """The registers with which a rank begins."""
+def new_registers(machine: Machine, rank: int, arguments: Mapping[BlockArgument, Any], epoch: int = 1) -> Registers:
+    """The registers with which a rank begins a launch."""
     registers: Registers = [None] * (len(machine.slots) + FIRST)
     registers[RANK], registers[TASK] = rank, Task(rank, 0, ())
+    registers[CTA] = registers[TURN] = 0
+    registers[EPOCH] = epoch
     for argument, value in arguments.items():
         registers[machine.slots[argument]] = value
     return registers
@@ -74,7 +78,7 @@ class _Compiler:
             case scf.IfOp():
                 return self._if(op)
             case _:
-                return access_step(op, self._machine) or self._pure(op)
+                return access_step(op, self._machine) or channel_step(op, self._machine) or self._pure(op)
 
     # Operations without effects
 
@@ -155,6 +159,7 @@ class _Compiler:
     def _tasks(self, op: program.TasksOp) -> Step:
         machine, role, nested = self._machine, self._role, self._in_tasks
         counts, indices = self._slots(op.counts), self._slots(op.body.block.args)
+        names = tuple(map(_name_of_index, op.body.block.args))
         self._in_tasks = True
         body = self.block(op.body.block)
         self._in_tasks = nested
@@ -163,7 +168,7 @@ class _Compiler:
             outer: Task = registers[TASK]
             for chosen in itertools.product(*[range(registers[slot]) for slot in counts]):
                 machine.tasks += 1
-                yield Task(outer.rank, machine.tasks, outer.indices + chosen)
+                yield Task(outer.rank, machine.tasks, outer.indices + chosen, outer.names + names)
 
         def enter(registers: Registers, task: Task) -> None:
             registers[TASK] = task
@@ -186,6 +191,22 @@ class _Compiler:
                 machine.scheduler.spawn(own[RANK], role, lambda own=own: body(own))
             machine.scheduler.join()
 
+        outermost = any(isinstance(inner, program.TasksOp) for inner in op.body.block.ops)
+
+        def own_share(registers: Registers) -> None:
+            outer = registers[TASK]
+            for task in each(registers):
+                if not outermost:
+                    turn = registers[TURN]
+                    registers[TURN] = turn + 1
+                    if turn % machine.ctas != registers[CTA]:
+                        continue
+                enter(registers, task)
+                body(registers)
+            registers[TASK] = outer
+
+        if program.PER_CTA in op.attributes:
+            return own_share
         return at_once if role else in_turn
 
     def _role_part(self, op: program.RoleOp) -> Step:
@@ -195,10 +216,18 @@ class _Compiler:
         self._role = ""
 
         def run(registers: Registers) -> None:
-            own = registers.copy()
-            machine.scheduler.spawn(own[RANK], role, lambda: body(own))
+            for cta in range(machine.ctas):
+                own = registers.copy()
+                own[CTA] = cta
+                name = role if machine.ctas == 1 else f"{role} of CTA {cta}"
+                machine.scheduler.spawn(own[RANK], name, lambda own=own: body(own))
 
         return run
+
+
+def _name_of_index(index: SSAValue) -> str:
+    name, is_block = task_variable(index)
+    return f"{name} = {'block ' if is_block else ''}" if name else ""
 
 
 def _nothing(registers: Registers) -> None:

@@ -18,8 +18,8 @@ from pkc.sim.world import World
 Registers: TypeAlias = list[Any]
 Step: TypeAlias = Callable[[Registers], None]
 
-RANK, TASK, FIRST = 0, 1, 2
-"""The registers of the rank and the task, and the first of a value."""
+RANK, TASK, CTA, TURN, EPOCH, FIRST = range(6)
+"""The registers of the rank, the task, the CTA, how many tasks its role has come by, the launch; the first value."""
 
 
 @dataclass
@@ -36,6 +36,10 @@ class Machine:
     names: dict[SSAValue, str]
     """The names of the kernel's arguments."""
     slots: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    ctas: int = 1
+    """How many CTAs run each role that works through its tasks in turn."""
+    rings: dict[Any, Any] = field(default_factory=dict[Any, Any])
+    """The channels in use, by rank, CTA and operation."""
     operations: int = 0
     tasks: int = 0
 

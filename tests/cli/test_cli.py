@@ -17,7 +17,9 @@ from click.testing import CliRunner
 import pkc
 from pkc import cli_run
 from pkc.cli import cli, main
+from pkc.compiler import LEVELS
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 ESCAPE = "\x1b"
 DOUBLE = """\
 kernel double(A: bf16[M, N].shard(0), C: bf16[M, N].shard(0), factor: f32, D: const = 2):
@@ -96,10 +98,28 @@ def test_run_reports_and_succeeds(folder: Path, capsys: pytest.CaptureFixture[st
     shown = capsys.readouterr()
     assert shown.err == ""
     first, *_, last = shown.out.splitlines()
-    assert first == "double on 2 simulated ranks, M=5, N=8, seed 0"
+    assert first == "double on 2 simulated ranks, M=5, N=8, factor=1.0, seed 0"
     assert "5 x 8  all" in shown.out
     assert last == "ok: C within the bound of the float64 reference"
     assert ESCAPE not in shown.out
+
+
+def test_what_is_not_written_is_not_passed_over(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = DOUBLE.replace("blocks(N, 8)", "blocks(N, 8, stop=0)")
+    (folder / "double.pk").write_text(text, encoding="utf-8")
+    assert main(RUN) == 0
+    assert capsys.readouterr().out.splitlines()[-2] == "warning: no element of `C` is written"
+
+
+def test_an_output_that_is_none_is_found_before_the_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def simulated(*_: object, **__: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(cli_run, "simulate", simulated)
+    assert main([*RUN, "--out", "A=a.npy"]) == 1
+    assert "error[PK923]" in capsys.readouterr().err
 
 
 def test_wrong_result_is_status_1(
@@ -223,3 +243,45 @@ def test_colour_on_terminals_alone(folder: Path, no_color: str, painted: bool) -
         process.wait(timeout=60)
     os.close(controller)
     assert (ESCAPE.encode() in shown) == painted
+
+
+@pytest.mark.parametrize(
+    ("example", "line"),
+    [
+        ("ag_gemm", "6: read of `A`: inter_sm (used again along n: fetched once, by SMs of their own)"),
+        (
+            "gemm_ar",
+            "7: sum of `C`: inter_sm (every rank gets the sum: owners add up and send it back from SMs of their own)",
+        ),
+    ],
+)
+@pytest.mark.parametrize("level", ["tile", "roles"])
+def test_explains_on_stderr(example: str, line: str, level: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(EXAMPLES / f"{example}.pk")
+    assert main(["compile", path, "--emit", level]) == 0
+    alone = capsys.readouterr()
+    assert alone.err == ""
+    assert ("pk.role communicator" in alone.out) == (level == "roles")
+    assert main(["compile", path, "--emit", level, "--explain"]) == 0
+    assert capsys.readouterr() == (alone.out, f"{path}:{line}\n")
+
+
+def test_the_schedule_on_the_command_line_is_the_explanation(capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(EXAMPLES / "ag_gemm.pk")
+    assert main(["compile", path, "--emit", "roles", "--explain", "--schedule", "overlap=intra_sm"]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == f"{path}:6: read of `A`: intra_sm (the schedule says so)\n"
+    assert "pk.role communicator" not in shown.out
+
+
+def test_dumps_the_ir_after_each_pass(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(EXAMPLES / "ag_gemm.pk")
+    assert main(["compile", path, "--emit", "roles", "--dump", "passes"]) == 0
+    emitted = capsys.readouterr().out
+    names = ["input", *(step.name for step in LEVELS["roles"])]
+    files = sorted((folder / "passes").iterdir())
+    assert [file.name for file in files] == [f"{number:02}-{name}.mlir" for number, name in enumerate(names)]
+    for file in files:
+        assert main(["opt", str(file)]) == 0
+        read = capsys.readouterr().out
+    assert read == emitted

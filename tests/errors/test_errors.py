@@ -22,6 +22,14 @@ COMMAND = re.compile(r"(?:#|//) pkc: (.*)")
 PROGRAMS = sorted(path for path in HERE.iterdir() if PROGRAM.fullmatch(path.name))
 
 OTHER: dict[str, str] = {
+    "PK604": "tests/sim/test_errors.py::test_a_dimension_that_is_not_there",
+    "PK607": "tests/sim/test_errors.py::test_another_element_type",
+    "PK608": "tests/sim/test_errors.py::test_missing_inputs",
+    "PK611": "tests/sim/test_errors.py::test_which_kernel",
+    "PK708": "tests/sim/test_errors.py::test_a_tile_on_two_ranks",
+    "PK710": "tests/sim/test_errors.py::test_an_operation_without_meaning",
+    "PK712": "tests/test_checker.py::test_launches_need_roles",
+    "PK720": "tests/test_checker.py::test_another_result_is_found",
     "PK930": "tests/cli/test_cli.py::test_too_large_arrays_are_a_diagnostic",
     "PK999": "tests/cli/test_cli.py::test_internal_error_is_a_diagnostic",
 }

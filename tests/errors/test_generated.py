@@ -58,6 +58,14 @@ def _write(name: str, data: bytes) -> Callable[[], object]:
     return lambda: Path(name).write_bytes(data)
 
 
+def _gather_row(row: int) -> Callable[[], None]:
+    def prepare() -> None:
+        Path("gather.pk").write_text(KERNEL.replace("A[m]", "gather(A, count[m])"), encoding="utf-8")
+        np.save("a.npy", np.full((2, 4), row))
+
+    return prepare
+
+
 CASES = [
     Case("PK131-missing", ("compile", "missing.pk")),
     Case("PK131-missing-python", ("compile", "missing.py")),
@@ -68,6 +76,13 @@ CASES = [
     Case("PK135-zero-byte", ("compile", "binary.pk"), _write("binary.pk", b"\x7fELF\0\0")),
     Case("PK136-latin-1", ("compile", "latin.pk"), _write("latin.pk", b"# copy\n# " + "für".encode("latin-1"))),
     Case("PK137-large", ("compile", "large.pk"), _write("large.pk", b"#" * (10 << 20))),
+    Case("PK453-not-text", ("opt", "binary.mlir"), _write("binary.mlir", b"\xff\xfe")),
+    Case("PK453-missing", ("opt", "missing.mlir")),
+    Case("PK602-setting", (*RUN, "--in", "A=a.npy", "copy.pk"), _save("a.npy", np.zeros((2, 5)))),
+    Case("PK605-output", (*RUN, "--in", "B=b.npy", "copy.pk"), _save("b.npy", np.zeros((2, 4)))),
+    Case("PK606-no-ranks", (*RUN, "--in", "A=a.npy", "copy.pk"), _save("a.npy", np.zeros(4))),
+    Case("PK606-other-ranks", (*RUN, "--in", "A=a.npy", "copy.pk"), _save("a.npy", np.zeros((3, 4)))),
+    Case("PK706-row", (*RUN, "--in", "count=a.npy", "gather.pk"), _gather_row(10**6)),
     Case("PK921-missing", (*RUN, "--in", "A=a.npy", "copy.pk")),
     Case("PK921-directory", (*RUN, "--in", "A=a.npy", "copy.pk"), _directory),
     Case("PK921-truncated", (*RUN, "--in", "A=a.npy", "copy.pk"), _truncated),
@@ -78,6 +93,7 @@ CASES = [
     Case("PK922-too-large-for-i32", (*RUN, "--in", "count=a.npy", "copy.pk"), _save("a.npy", np.full((2, 4), 1 << 40))),
     Case("PK924-no-folder", (*RUN, "--out", "B=missing/b.npy", "copy.pk")),
     Case("PK924-compile", ("compile", "-o", "missing/copy.mlir", "copy.pk")),
+    Case("PK925-too-large", (*RUN, "--in", "A=a.npy", "copy.pk"), _save("a.npy", np.full((2, 4), 1e39))),
 ]
 
 

@@ -7,22 +7,20 @@ file is not collected. The generic form is sent, so upstream needs to know nothi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from iree.compiler import ir, passmanager
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
+from pkc.compiler import compile_file
 from pkc.opt import parse_ir
 from pkc.passes import TILE_PIPELINE
 from pkc.passes.canonicalize import Canonicalize
 from pkc.passes.cse import Cse
 from pkc.passes.run import print_ir, run_pipeline
 from pkc.passes.verify import verify
-
-ir = pytest.importorskip("iree.compiler.ir", reason="the extra `mlir` is not installed")
-passmanager = pytest.importorskip("iree.compiler.passmanager", reason="the extra `mlir` is not installed")
 
 ROOT = Path(__file__).parents[2]
 OWN = (Cse(), Canonicalize(), Cse())
@@ -40,10 +38,6 @@ def textual_modules() -> Iterator[tuple[str, ModuleOp]]:
 
 def example_modules() -> Iterator[tuple[str, ModuleOp]]:
     """The tile IR of each example."""
-    if find_spec("pkc.compiler") is None:
-        return
-    from pkc.compiler import compile_file
-
     for path in sorted((ROOT / "examples").glob("*.pk")):
         yield path.stem, compile_file(path)
 

@@ -1,0 +1,1 @@
+// pkc: opt -p inline

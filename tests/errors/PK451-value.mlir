@@ -1,0 +1,1 @@
+// pkc: opt -p "test-vectorize-matmul{width=4}"

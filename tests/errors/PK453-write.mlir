@@ -1,0 +1,3 @@
+// pkc: opt -o missing/out.mlir
+builtin.module {
+}

@@ -1,0 +1,3 @@
+// pkc: opt
+pk.kernel @copy(%A: !pk.private<[M], f32> {pk.name = "A}) {
+}

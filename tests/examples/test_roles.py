@@ -1,0 +1,66 @@
+"""Every example at the roles level gives the very bits that it gives at the tile level."""
+
+from __future__ import annotations
+
+import zlib
+from functools import cache
+from typing import Any
+
+import pytest
+
+from pkc.compiler import Compiled, load
+from pkc.diagnostics import PkcError
+from pkc.sim.draw import draw_inputs
+from pkc.sim.run import simulate
+from tests.examples.test_examples import CASES, EXAMPLES, compiled
+
+RANKS = (1, 2, 3, 4, 8)
+OVERLAPS = ("default", "none", "intra_sm", "inter_sm")
+
+ILLEGAL = {("moe_combine", "none"), ("moe_combine", "inter_sm")}
+"""Rows that a table scatters have no owner that could be told when all have come: only `intra_sm` can send them."""
+
+
+@cache
+def at_roles_level(name: str, overlap: str) -> Compiled:
+    example, _, causal = name.partition(" ")
+    constants = {"causal": True} if causal else {}
+    schedule = {} if overlap == "default" else {"overlap": overlap}
+    return load(EXAMPLES / f"{example}.pk", constants=constants, schedule=schedule, level="roles")
+
+
+def at_tile_level(name: str, ranks: int, ragged: bool) -> tuple[dict[str, int], dict[str, Any], dict[str, bytes]]:
+    """Dimensions, inputs, and the bytes of each output."""
+    module = compiled(name).module
+    given = CASES[name].ragged(ranks) if ragged else CASES[name].divisible(ranks)
+    used = {dim for op in compiled(name).kernel.body.block.args for dim in getattr(op.type, "dimensions", ())}
+    dims = {dim: size for dim, size in given.items() if dim in used}
+    inputs = draw_inputs(module, ranks=ranks, dims=dims, seed=ranks)
+    outputs = simulate(module, ranks=ranks, dims=dims, inputs=inputs)
+    return dims, inputs, {array: values.tobytes() for array, values in outputs.items()}
+
+
+@pytest.mark.parametrize("ragged", [False, True], ids=["divisible", "ragged"])
+@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("name", CASES)
+def test_roles_give_the_bits_of_the_tile_level(name: str, ranks: int, ragged: bool) -> None:
+    """All overlaps in one test, so that the tile level runs once for them, whichever process runs the test."""
+    dims, inputs, expected = at_tile_level(name, ranks, ragged)
+    wrong: list[str] = []
+    for overlap in OVERLAPS:
+        if (name, overlap) in ILLEGAL:
+            continue
+        number = zlib.crc32(f"{name} {overlap} {ranks} {ragged}".encode())
+        ctas, seed = number % 3 + 1, number >> 8
+        module = at_roles_level(name, overlap).module
+        outputs = simulate(module, ranks=ranks, dims=dims, inputs=inputs, seed=seed, ctas=ctas)
+        if {array: values.tobytes() for array, values in outputs.items()} != expected:
+            wrong.append(f"{overlap}, ctas={ctas}, seed={seed}")
+    assert not wrong
+
+
+@pytest.mark.parametrize(("name", "overlap"), sorted(ILLEGAL))
+def test_illegal_overlaps_are_refused(name: str, overlap: str) -> None:
+    with pytest.raises(PkcError) as raised:
+        at_roles_level(name, overlap)
+    assert [finding.code for finding in raised.value.diagnostics] == ["PK430"]

@@ -1,0 +1,90 @@
+"""`pkc check`: what a broken protocol is found by, and that the protocols that pkc derives are not accused."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+from xdsl.ir import Operation
+
+from pkc.checker import TRIALS, Meaning, Trial, check_roles, check_trial, meaning_of
+from pkc.cli import main
+from pkc.compiler import Compiled, load
+from pkc.diagnostics import PkcError
+from pkc.dialect import tile
+from pkc.dialect.program import KernelOp
+from pkc.sim.launches import simulate_launches
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+DIMS = {"M": 130, "N": 70, "K": 20}
+
+
+@cache
+def meaning(ranks: int = 2) -> Meaning:
+    return meaning_of(load(EXAMPLES / "gemm_rs.pk"), ranks=ranks, dims=DIMS)
+
+
+def roles() -> Compiled:
+    return load(EXAMPLES / "gemm_rs.pk", level="roles")
+
+
+def test_a_derived_protocol_passes() -> None:
+    assert check_roles(roles(), meaning(), TRIALS[:6]) == []
+
+
+def test_another_result_is_found() -> None:
+    compiled = roles()
+    start = next(op for op in compiled.module.walk() if isinstance(op, tile.FullOp))
+    changed = tile.FullOp(1.0, tile.tile_type(start.result))
+    block = start.parent
+    assert block is not None
+    block.insert_op_before(changed, start)
+    start.result.replace_all_uses_with(changed.result)
+    (finding,) = check_trial(compiled.kernel, meaning(), Trial(1, 0))
+    assert str(finding).splitlines() == [
+        "error[PK720]: `C` differs from what the program means, at [0, 0], in launch 1",
+        f" --> {EXAMPLES / 'gemm_rs.pk'}:2:8",
+        "  |",
+        "2 | kernel gemm_rs(A: bf16[M, K], B: bf16[K, N], C: bf16[M, N].shard(0)):",
+        "  |        ^^^^^^^ with 2 ranks, 1 CTAs for each role, seed 0",
+        "  = help: this is a mistake in a pass, or in IR that was changed by hand",
+    ]
+
+
+def test_launches_need_roles() -> None:
+    compiled = load(EXAMPLES / "gemm_rs.pk")
+    with pytest.raises(PkcError) as error:
+        simulate_launches(compiled.module, ranks=2, dims=DIMS, launches=meaning().inputs)
+    assert str(error.value).splitlines() == [
+        "error[PK712]: launches of `gemm_rs` cannot be simulated",
+        f" --> {EXAMPLES / 'gemm_rs.pk'}:2:8",
+        "  |",
+        "2 | kernel gemm_rs(A: bf16[M, K], B: bf16[K, N], C: bf16[M, N].shard(0)):",
+        "  |        ^^^^^^^ it is not split into roles, or adds up contributions in no order",
+        "  = help: compile it to the roles level; a sum over ranks is then staged",
+    ]
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["check", str(EXAMPLES / "ag_gemm.pk"), "--ranks", "3", "--set", "M=200,N=40,K=70", "--seeds", "4"]
+    assert main(arguments) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "ag_gemm: roles communicator, loader, consumer, storer; 2 channels, 212992 bytes of shared memory;"
+        " 3 signals, 3 waits",
+        "ok: 4 orders, 2 launches each, on 3 ranks give the bits that the program means",
+    ]
+
+
+def test_mutants_are_caught() -> None:
+    from tools.mutants import caught, mutants, subjects
+
+    seen: list[str] = []
+    for subject in subjects(["gemm_rs"]):
+        kernel: Operation = subject.compiled.kernel
+        assert isinstance(kernel, KernelOp)
+        assert caught(kernel, subject.meaning, TRIALS[:4]) == ""
+        for operator, where, broken in mutants(kernel):
+            seen.append(operator.name)
+            assert caught(broken, subject.meaning), f"{subject.name}: {operator.name}, {where}"
+    assert len(set(seen)) >= 11

@@ -1,0 +1,258 @@
+"""Breaks the protocols that pkc derives, one place at a time, and counts how many of the breaks are noticed.
+
+    python -m tools.mutants            # every example and overlap; prints the table of docs/mutants.md
+    python -m tools.mutants gemm_rs    # some examples
+
+A mutant is the roles level of an example with one operation changed. It is caught if the verifier refuses it, or if one
+of the simulations of `pkc.checker` deadlocks, reports a finding, or gives other bits than the tile level.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from xdsl.dialects import arith
+from xdsl.ir import Operation
+
+from pkc.checker import Meaning, Trial, check_trial, meaning_of
+from pkc.compiler import Compiled, load
+from pkc.diagnostics import PkcError
+from pkc.dialect import access, program, roles
+from pkc.dialect.program import KernelOp
+from pkc.location import describe
+from pkc.passes.cells import constant
+from pkc.passes.check_roles import check_roles
+from pkc.passes.verify import findings
+
+ROOT = Path(__file__).parents[1]
+RANKS = 3
+SIZES: dict[str, dict[str, int]] = {
+    "attention": {"B": 1, "H": 2, "S": 145, "T": 203},
+    "ring_attention": {"B": 1, "H": 2, "S": 400},
+    "ulysses_attention": {"B": 1, "H": 4, "S": 400},
+    "moe_dispatch_gemm": {"T": 58, "H": 75, "E": 2, "P": 157, "N": 261},
+    "moe_combine": {"T": 58, "E": 2, "P": 157, "N": 261},
+}
+MATRICES = {"M": 400, "N": 269, "K": 75}
+OVERLAPS = ("", "none", "intra_sm", "inter_sm")
+
+TRIALS = tuple(Trial(1 + seed % 2, seed) for seed in range(48))
+"""Twice as many orders as `pkc check` tries: a break by one signal of one CTA shows in few of them."""
+
+Change = Callable[[Operation], None]
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A way to break one operation."""
+
+    name: str
+    kinds: tuple[type[Operation], ...]
+    change: Change
+    breaks: Callable[[KernelOp], bool] = lambda kernel: True
+    """Whether the change breaks a kernel at all."""
+
+
+def _drop(op: Operation) -> None:
+    op.detach()
+    op.erase()
+
+
+def _number(op: Operation, place: int, offset: int) -> None:
+    """Change an integer operand by a constant."""
+    block = op.parent
+    assert block is not None
+    added = constant(offset)
+    total = arith.AddiOp(op.operands[place], added.result)
+    for made in (added, total):
+        made.location = op.location
+        block.insert_op_before(made, op)
+    op.operands[place] = total.result
+
+
+def _wrong_rank(op: Operation) -> None:
+    """Signal the rank after the right one."""
+    assert isinstance(op, access.SignalOp | access.RaiseOp)
+    block = op.parent
+    assert block is not None
+    one, ranks = constant(1), program.DimOp("ranks")
+    following = arith.AddiOp(op.rank, one.result)
+    rank = arith.RemSIOp(following.result, ranks.result)
+    for made in (one, ranks, following, rank):
+        made.location = op.location
+        block.insert_op_before(made, op)
+    op.operands[list(op.operands).index(op.rank)] = rank.result
+
+
+def _without_epoch(op: Operation) -> None:
+    """Count as in the first launch."""
+    op.results[0].replace_all_uses_with(constant_before(op))
+
+
+def constant_before(op: Operation) -> object:
+    block = op.parent
+    assert block is not None
+    one = constant(1)
+    one.location = op.location
+    block.insert_op_before(one, op)
+    return one.result
+
+
+def _early(op: Operation) -> None:
+    """Release the stage as soon as it is consumed."""
+    assert isinstance(op, roles.ReleaseOp)
+    consume = next(use.operation for use in op.channel.uses if isinstance(use.operation, roles.ConsumeOp))
+    op.detach()
+    block = consume.parent
+    assert block is not None
+    block.insert_op_after(op, consume)
+
+
+def _twice(op: Operation) -> None:
+    copy = op.clone()
+    copy.location = op.location
+    block = op.parent
+    assert block is not None
+    block.insert_op_after(copy, op)
+
+
+def _all_tasks(op: Operation) -> None:
+    """Every CTA takes every task: no longer one task to one CTA."""
+    assert isinstance(op, program.TasksOp)
+    op.attributes.pop(program.PER_CTA)
+
+
+def _task_sets(kernel: KernelOp) -> int:
+    return sum(program.PER_CTA in op.attributes for op in kernel.walk())
+
+
+_COUNT = 0
+"""The place of the number among the operands of a wait; see `pk.wait`."""
+
+OPERATORS = (
+    Operator("wait dropped", (access.WaitOp,), _drop),
+    Operator("wait for one less", (access.WaitOp,), lambda op: _number(op, _COUNT, -1)),
+    Operator("wait for one more", (access.WaitOp,), lambda op: _number(op, _COUNT, 1)),
+    Operator("signal dropped", (access.SignalOp, access.RaiseOp, access.SignalAllOp), _drop),
+    Operator("signal to the next rank", (access.SignalOp, access.RaiseOp), _wrong_rank),
+    Operator("signal sent twice", (access.SignalOp, access.SignalAllOp), _twice),
+    Operator("epoch left out", (program.EpochOp,), _without_epoch),
+    Operator("acquire dropped", (roles.AcquireOp,), _drop),
+    Operator("commit dropped", (roles.CommitOp,), _drop),
+    Operator("release dropped", (roles.ReleaseOp,), _drop),
+    Operator("released early", (roles.ReleaseOp,), _early),
+    # With a single task set, or none shared out, not sharing it out is the legal form of an unsplit kernel.
+    Operator("tasks not shared out", (program.TasksOp,), _all_tasks, lambda kernel: _task_sets(kernel) > 1),
+)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The roles level of an example with one overlap, and what it has to compute."""
+
+    name: str
+    compiled: Compiled
+    meaning: Meaning
+
+
+def subjects(names: list[str]) -> Iterator[Subject]:
+    """Every example with every overlap that it can have."""
+    for path in sorted((ROOT / "examples").glob("*.pk")):
+        if names and path.stem not in names:
+            continue
+        seen: set[str] = set()
+        for overlap in OVERLAPS:
+            try:
+                compiled = load(path, level="roles", schedule={"overlap": overlap} if overlap else {})
+            except PkcError:
+                continue  # refused, with a reason
+            text = str(compiled.module).replace(f'overlap = "{overlap}"', "")
+            if text not in seen:
+                seen.add(text)
+                yield Subject(f"{path.stem} {overlap or 'default'}", compiled, _meaning(path))
+
+
+@cache
+def _meaning(path: Path) -> Meaning:
+    tile = load(path)
+    used = {dim for arg in tile.kernel.body.block.args for dim in getattr(arg.type, "dimensions", ())}
+    sizes = SIZES.get(path.stem, MATRICES)
+    return meaning_of(tile, ranks=RANKS, dims={dim: size for dim, size in sizes.items() if dim in used}, launches=3)
+
+
+def mutants(kernel: KernelOp) -> Iterator[tuple[Operator, str, KernelOp]]:
+    """Each break of a kernel: the operator, where, the broken kernel."""
+    count = sum(1 for _ in kernel.walk())
+    for operator in OPERATORS:
+        for position in range(count):
+            module = kernel.parent_op()
+            assert module is not None
+            if not isinstance(_at(kernel, position), operator.kinds) or not operator.breaks(kernel):
+                continue
+            copy = module.clone()
+            broken = next(op for op in copy.walk() if isinstance(op, KernelOp))
+            op = _at(broken, position)
+            where = f"{op.name} at {describe(_at(kernel, position).location)}"
+            operator.change(op)
+            yield operator, where, broken
+
+
+def _at(kernel: KernelOp, position: int) -> Operation:
+    for number, op in enumerate(kernel.walk()):
+        if number == position:
+            return op
+    raise IndexError(position)
+
+
+def caught(kernel: KernelOp, meaning: Meaning, trials: tuple[Trial, ...] = TRIALS) -> str:
+    """The layer that notices: `verifier`, the code of a finding, or nothing."""
+    module = kernel.parent_op()
+    assert module is not None
+    if next(iter(findings(module)), None) is not None:  # pyright: ignore[reportArgumentType]
+        return "verifier"
+    if check_roles(module):  # pyright: ignore[reportArgumentType]
+        return "check-roles"
+    for trial in trials:
+        found = check_trial(kernel, meaning, trial)
+        if found:
+            return found[0].code
+    return ""
+
+
+def main(names: list[str]) -> int:
+    """Print the table; the exit status is 1 if a mutant survives or an unchanged kernel is accused."""
+    began = time.perf_counter()
+    by_operator: dict[str, Counter[str]] = {operator.name: Counter() for operator in OPERATORS}
+    survivors: list[str] = []
+    accused: list[str] = []
+    total = 0
+    for subject in subjects(names):
+        code = caught(subject.compiled.kernel, subject.meaning)
+        if code:
+            accused.append(f"{subject.name}: {code}")
+        for operator, where, broken in mutants(subject.compiled.kernel):
+            total += 1
+            layer = caught(broken, subject.meaning)
+            by_operator[operator.name][layer or "survived"] += 1
+            if not layer:
+                survivors.append(f"{subject.name}: {operator.name}, {where}")
+        print(f"{subject.name} done, {time.perf_counter() - began:.0f} s", file=sys.stderr, flush=True)
+    print("| break | mutants | caught | by |\n|---|---|---|---|")
+    for name, counts in by_operator.items():
+        number = sum(counts.values())
+        layers = ", ".join(f"{layer} {n}" for layer, n in sorted(counts.items()) if layer != "survived")
+        print(f"| {name} | {number} | {number - counts['survived']} | {layers} |")
+    print(f"\n{total} mutants, {total - len(survivors)} caught; {len(accused)} unchanged kernels accused")
+    for line in (*survivors, *accused):
+        print(f"- {line}")
+    return 1 if survivors or accused else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
