@@ -89,7 +89,10 @@ def ends(x: Bounded, where: Values | None = None) -> Ends:
 
 
 def enclosed(value: Values, found: Ends, sure: Values, unknown: Values) -> Bounded:
-    """From intervals back to values with errors; `sure` are results of exact operands, which may well be NaN."""
+    """From intervals back to values with errors; both ends are NaN where the program has NaN for sure.
+
+    `sure` are results of exact operands, `unknown` those of operands of which nothing is known.
+    """
     low, high = found
     numbers = np.isfinite(low) & np.isfinite(high)
     middle = np.where(np.isfinite(value), np.clip(value, low, high), low)
@@ -98,7 +101,7 @@ def enclosed(value: Values, found: Ends, sure: Values, unknown: Values) -> Bound
     error = np.where(up, np.where(np.isinf(low), 0.0, low), error)
     error = np.where(down, np.where(np.isinf(high), 0.0, -high), error)
     result = np.where(up, np.inf, np.where(down, -np.inf, np.where(numbers, middle, 0.0)))
-    undefined = sure & (np.isnan(value) | np.isnan(low))
+    undefined = (sure & np.isnan(value)) | (np.isnan(low) & np.isnan(high) & ~unknown)
     result, error = np.where(undefined, np.nan, result), np.where(undefined, 0.0, error)
     return Bounded(result, np.where(unknown & ~undefined, np.inf, error))
 
@@ -134,7 +137,10 @@ def nearest(found: Ends, element: Attribute = f32) -> Ends:
     low, high = (np.asarray(end).astype(np.float32) for end in found)
     if element != f32:
         low, high = (end.astype(FORMATS[element].numpy) for end in (low, high))
-    return Ends(low.astype(np.float64), high.astype(np.float64))
+    low, high = low.astype(np.float64), high.astype(np.float64)
+    # In e4m3 both ends may be NaN with numbers between them.
+    between = np.isnan(low) & np.isnan(high) & (found.low < 0) & (found.high > 0)
+    return Ends(np.where(between, -np.inf, low), np.where(between, np.inf, high))
 
 
 def widened(found: Ends, unit: float, step: float) -> Ends:
@@ -188,4 +194,7 @@ def quotient(a: Ends, b: Ends, unit: float, step: float) -> Ends:
 
 
 def _outermost(*corners: Values) -> Ends:
-    return Ends(np.minimum.reduce(corners), np.maximum.reduce(corners))
+    nans = np.isnan(corners)
+    low, high = np.fmin.reduce(corners), np.fmax.reduce(corners)
+    some = nans.any(axis=0) & ~nans.all(axis=0)
+    return Ends(np.where(some, -np.inf, low), np.where(some, np.inf, high))

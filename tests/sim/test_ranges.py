@@ -121,7 +121,15 @@ def test_casts_that_overflow():
     value, error = cast(about([65519.0], [2.0]), f16)
     assert (value, error) == ([INF], [65504.0])
     assert np.isnan(cast(known(500.0), e4m3)[0][0])
-    assert cast(about([464.0], [1.0]), e4m3)[1] == [INF]
+    assert cast(about([464.0, 0.0], [1.0, 1000.0]), e4m3)[1] == [INF, INF]
+    assert np.isnan(cast(about([500.0], [1.0]), e4m3)[0][0])
+
+
+def test_surely_nan_is_nan():
+    value, error = shown(unary(tile.SqrtOp, about([-1.0, -1.0], [0.1, 0.0])))
+    assert np.isnan(value).all()
+    assert error == [0.0, 0.0]
+    assert shown(unary(tile.Log2Op, about([0.0], [0.1])))[1] == [INF]
 
 
 def test_the_largest_numbers():
