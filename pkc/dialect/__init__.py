@@ -23,6 +23,7 @@ PROGRAM = (
     program.RingPeerOp,
     program.BlockCountOp,
     program.BlockOp,
+    program.RotateOp,
     program.BlockPositionOp,
     program.BlockNumberOp,
     program.OwnerOp,

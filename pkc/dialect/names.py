@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from pkc.dialect.program import BlockOp
+from pkc.dialect.program import BlockOp, RotateOp
 from pkc.dialect.tile import block_type
 
 
@@ -15,6 +15,8 @@ def task_variable(index: SSAValue) -> tuple[str, bool]:
     """
     for use in index.uses:
         op = use.operation
+        if isinstance(op, RotateOp) and op.index is index:
+            return task_variable(op.result)
         if isinstance(op, BlockOp) and op.index is index and op.result.name_hint:
             return op.result.name_hint, not _is_position(op)
     return index.name_hint or "", False

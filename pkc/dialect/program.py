@@ -349,6 +349,22 @@ class BlockOp(_BlockList):
 
 
 @irdl_op_definition
+class RotateOp(IRDLOperation):
+    """(index + shift) mod count: the same numbers below `count`, begun elsewhere; 0 if there are none."""
+
+    name = "pk.rotate"
+    index = operand_def(IndexType())
+    shift = operand_def(IndexType())
+    count = operand_def(IndexType())
+    result = result_def(IndexType())
+    traits = traits_def(Pure())
+    assembly_format = "$index `by` $shift `of` $count attr-dict"
+
+    def __init__(self, index: SSAValue, shift: SSAValue, count: SSAValue) -> None:
+        super().__init__(operands=[index, shift, count], result_types=[IndexType()])
+
+
+@irdl_op_definition
 class BlockPositionOp(IRDLOperation):
     """The first position of a block, along its dimension."""
 

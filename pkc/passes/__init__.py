@@ -13,6 +13,7 @@ from pkc.passes.check_roles import CheckRoles
 from pkc.passes.cse import Cse
 from pkc.passes.dce import Dce
 from pkc.passes.guard_launches import GuardLaunches
+from pkc.passes.order_tasks import OrderTasks
 from pkc.passes.plan_overlap import PlanOverlap
 from pkc.passes.split_workers import SplitWorkers
 from pkc.passes.stage_remote_reads import StageRemoteReads
@@ -35,6 +36,7 @@ ROLES_PIPELINE: tuple[ModulePass, ...] = (
     Canonicalize(),
     Cse(),
     Dce(),  # what only replaced accesses used
+    OrderTasks(),  # of every part alike, before parts are split: roles of a CTA must go through the same tasks
     AssignRoles(),  # needs the final accesses: reads load, writes store, the rest computes
     SplitWorkers(),  # obeys the roles; values that cross them go through channels
     GuardLaunches(),  # last to add signals: it must know every part that reaches another rank
@@ -59,6 +61,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         PlanOverlap,
         StageRemoteReads,
         StageSums,
+        OrderTasks,
         AssignRoles,
         SplitWorkers,
         GuardLaunches,

@@ -17,8 +17,23 @@ from pkc.dialect.types import Layout
 from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.derive import only_tasks
-from pkc.passes.edges import EDGE, Edge, Read, Sum, array_name, idle_tasks, plan, remote_reads, remote_stores, sums
+from pkc.passes.edges import (
+    EDGE,
+    Edge,
+    Read,
+    Sum,
+    array_name,
+    idle_tasks,
+    plan,
+    planned,
+    remote_reads,
+    remote_stores,
+    sums,
+)
 from pkc.passes.stage_remote_reads import can_stage
+
+ORDER = "order"
+"""On a kernel: the order of its tasks, one of the values of the schedule's `order`; `ring` is `own_first`."""
 
 
 @dataclass(frozen=True)
@@ -89,19 +104,28 @@ def _plan_kernel(kernel: KernelOp) -> None:
     if only_tasks(kernel) is None:
         raise PkcError(errors.SeveralPhases(span_of(kernel.location), kernel.sym_name.data))
     edges: list[Edge] = [*remote_reads(kernel), *remote_stores(kernel), *sums(kernel)]
-    wanted = _wanted(kernel)
+    wanted = _wanted(kernel, "overlap")
     for op in edges:
         overlap, why = _default(op)
         if wanted:
             _check_legal(op, wanted)
             overlap, why = wanted, "the schedule says so"
         plan(op, overlap, why)
+    kernel.attributes[ORDER] = StringAttr(_wanted(kernel, "order") or _order(edges))
 
 
-def _wanted(kernel: KernelOp) -> str:
+def _order(edges: list[Edge]) -> str:
+    """Own part first if operands of others are fetched ahead; own part last if sums go to owners."""
+    if any(isinstance(op, Read) and planned(op) in ("inter_sm", "none") for op in edges):
+        return "own_first"
+    return "own_last" if any(isinstance(op, Sum) for op in edges) else "natural"
+
+
+def _wanted(kernel: KernelOp, key: str) -> str:
+    """What the schedule says of a key, if anything."""
     schedule = kernel.attributes.get("schedule")
-    overlap = schedule.data.get("overlap") if isinstance(schedule, DictionaryAttr) else None
-    return overlap.data if isinstance(overlap, StringAttr) else ""
+    value = schedule.data.get(key) if isinstance(schedule, DictionaryAttr) else None
+    return value.data if isinstance(value, StringAttr) else ""
 
 
 def _default(op: Edge) -> tuple[str, str]:

@@ -29,6 +29,8 @@ def position_function(op: Operation, machine: Machine) -> Callable[..., Any] | N
             kind = block_type(op.block)
             n, size, ranks = machine.size(kind.of), kind.extent, machine.ranks
             return functools.partial(_number, n, ranks, size)
+        case program.RotateOp():
+            return _rotated
         case program.CtasOp():
             return lambda: machine.ctas
         case program.OwnerOp():
@@ -40,6 +42,10 @@ def position_function(op: Operation, machine: Machine) -> Callable[..., Any] | N
             return _block(op, machine)
         case _:
             return None
+
+
+def _rotated(index: int, shift: int, count: int) -> int:
+    return (index + shift) % count if count else 0
 
 
 def _first(block: Block) -> int:

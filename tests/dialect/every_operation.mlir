@@ -15,6 +15,7 @@ builtin.module {
       %n = pk.block[%j] : !pk.block<N by 64>
       %k = pk.block[%zero] of %peer sharded : !pk.block<K by 64>
       %p = pk.block[%i] from %zero to %count : !pk.block<M by 64>
+      %turned = pk.rotate %i by %one of %nm
       %first = pk.block_position %m : !pk.block<M by 64>
       %number = pk.block_number %m : !pk.block<M by 64>
       %owner = pk.owner %k : !pk.block<K by 64>

@@ -119,6 +119,14 @@ pk.kernel @k() {
 
 // -----
 
+// Only integers are rotated.
+// CHECK: invalid `pk.rotate`
+%a = pk.rank
+%t = pk.full 0.0 : f32 : !pk.tile<f32>
+%r = "pk.rotate"(%t, %a, %a) : (!pk.tile<f32>, index, index) -> index
+
+// -----
+
 // Only blocks are numbered.
 // CHECK: invalid `pk.block_number`
 %a = pk.rank

@@ -1,0 +1,88 @@
+"""The pass `pk-order-tasks`: tasks begin where the data already is, or end there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from pkc.dialect.program import BlockCountOp, BlockOp, KernelOp, RankOp, RotateOp, TasksOp
+from pkc.dialect.tile import block_type
+from pkc.passes.cells import constant
+from pkc.passes.derive import before
+from pkc.passes.plan_overlap import ORDER
+
+
+@dataclass(frozen=True)
+class OrderTasks(ModulePass):
+    """Rotate the blocks of sharded dimensions by the rank, as the kernel's `order` says.
+
+    With `own_first` a rank begins with its own part of the dimension and goes on with the next rank's, so that what
+    comes from others has time to arrive; with `own_last` it begins with the next rank's part and ends with its own, so
+    that what others wait for leaves first, and no two ranks send to the same owner at once. A rotation gives every task
+    to exactly one index, whatever the sizes.
+
+    Before:
+
+        pk.tasks (%i, %j) in (%rows, %columns) {
+          %m = pk.block[%i] sharded : !pk.block<M by 128>
+
+    After:
+
+        %each = pk.block_count <M by 128> of %zero sharded
+        %shift = arith.muli %rank, %each : index
+        pk.tasks (%i, %j) in (%rows, %columns) {
+          %0 = pk.rotate %i by %shift of %rows
+          %m = pk.block[%0] sharded : !pk.block<M by 128>
+    """
+
+    name = "pk-order-tasks"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if not isinstance(kernel, KernelOp):
+                continue
+            order = kernel.attributes.get(ORDER)
+            if isinstance(order, StringAttr) and order.data != "natural":
+                for tasks in [inner for inner in kernel.walk() if isinstance(inner, TasksOp)]:
+                    _rotate(tasks, own_last=order.data == "own_last")
+
+
+def _rotate(tasks: TasksOp, *, own_last: bool) -> None:
+    for index, count in zip(tasks.body.block.args, tasks.counts, strict=True):
+        blocks = [use.operation for use in index.uses if _follows_parts(use.operation, index)]
+        if not blocks:
+            continue
+        shift = _shift(tasks, blocks[0], own_last=own_last)
+        rotated = RotateOp(index, shift, count)
+        first = tasks.body.block.first_op
+        assert first is not None
+        before(first, [rotated])
+        for op in blocks:
+            op.operands = [rotated.result if operand is index else operand for operand in op.operands]
+
+
+def _follows_parts(op: Operation, index: BlockArgument) -> bool:
+    """Whether an operation picks a block by `index` from all of a dimension, part after part."""
+    return isinstance(op, BlockOp) and op.index is index and op.sharded is not None and op.part is None
+
+
+def _shift(tasks: TasksOp, block: Operation, *, own_last: bool) -> SSAValue:
+    """How many blocks lie before the part that a rank begins with: all parts before the last are of one length."""
+    assert isinstance(block, BlockOp)
+    zero, rank = constant(0), RankOp()
+    each = BlockCountOp(block_type(block.result), part=zero.result, sharded=True)
+    ops: list[Operation] = [zero, rank, each]
+    begin: SSAValue = rank.result
+    if own_last:
+        one = constant(1)
+        following = arith.AddiOp(begin, one.result)
+        ops += [one, following]
+        begin = following.result
+    shift = arith.MuliOp(begin, each.result)
+    before(tasks, [*ops, shift])
+    return shift.result

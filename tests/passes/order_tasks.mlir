@@ -1,0 +1,67 @@
+// Tasks begin, or end, with the blocks of the rank's own part.
+// RUN: pkc-opt %s -p pk-order-tasks --split-input-file | filecheck %s
+
+// Only lists that follow the parts are rotated.
+// CHECK-LABEL: pk.kernel @first
+// CHECK: %[[ZERO:.*]] = arith.constant 0 : index
+// CHECK-NEXT: %[[RANK:.*]] = pk.rank
+// CHECK-NEXT: %[[EACH:.*]] = pk.block_count <M by 16> of %[[ZERO]] sharded
+// CHECK-NEXT: %[[SHIFT:.*]] = arith.muli %[[RANK]], %[[EACH]]
+// CHECK-NEXT: pk.tasks (%[[I:.*]], %[[J:.*]]) in (%rows, %columns)
+// CHECK-NEXT: %[[AT:.*]] = pk.rotate %[[I]] by %[[SHIFT]] of %rows
+// CHECK-NEXT: pk.block[%[[AT]]] sharded
+// CHECK-NEXT: pk.block[%[[J]]] : !pk.block<N by 16>
+pk.kernel @first(%X: !pk.pgl<[M, N], f32, shard 0> {pk.name = "X"}, %Y: !pk.private<[M, N], f32> {pk.name = "Y"}) attributes {order = "own_first"} {
+  %rows = pk.block_count <M by 16> sharded
+  %columns = pk.block_count <N by 16>
+  pk.tasks (%i, %j) in (%rows, %columns) {
+    %m = pk.block[%i] sharded : !pk.block<M by 16>
+    %n = pk.block[%j] : !pk.block<N by 16>
+    %x = pk.load %X[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.pgl<[M, N], f32, shard 0> -> !pk.tile<16x16xf32>
+    pk.store %x, %Y[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.tile<16x16xf32>, !pk.private<[M, N], f32>
+  }
+}
+
+// -----
+
+// To end with its own part a rank begins with the next one's.
+// CHECK-LABEL: pk.kernel @last
+// CHECK: %[[RANK:.*]] = pk.rank
+// CHECK: %[[EACH:.*]] = pk.block_count <M by 16> of
+// CHECK: %[[NEXT:.*]] = arith.addi %[[RANK]]
+// CHECK-NEXT: arith.muli %[[NEXT]], %[[EACH]]
+// CHECK: pk.rotate
+pk.kernel @last(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.pgl<[M], f32, shard 0> {pk.name = "Y"}) attributes {order = "own_last"} {
+  %rows = pk.block_count <M by 16> sharded
+  pk.tasks (%i) in (%rows) {
+    %m = pk.block[%i] sharded : !pk.block<M by 16>
+    %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.private<[M], f32> -> !pk.tile<16xf32>
+    pk.accumulate %x, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, shard 0>
+  }
+}
+
+// -----
+
+// A rank's own list, and a kernel in natural order, stay as they are.
+// CHECK-LABEL: pk.kernel @own
+// CHECK-NOT: pk.rotate
+pk.kernel @own(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}) attributes {order = "own_first"} {
+  %rank = pk.rank
+  %rows = pk.block_count <M by 16> of %rank sharded
+  pk.tasks (%i) in (%rows) {
+    %m = pk.block[%i] of %rank sharded : !pk.block<M by 16>
+    %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.pgl<[M], f32, shard 0> -> !pk.tile<16xf32>
+    pk.store %x, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, replicate>
+  }
+}
+
+// CHECK-LABEL: pk.kernel @natural
+// CHECK-NOT: pk.rotate
+pk.kernel @natural(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %Y: !pk.private<[M], f32> {pk.name = "Y"}) attributes {order = "natural"} {
+  %rows = pk.block_count <M by 16> sharded
+  pk.tasks (%i) in (%rows) {
+    %m = pk.block[%i] sharded : !pk.block<M by 16>
+    %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.pgl<[M], f32, shard 0> -> !pk.tile<16xf32>
+    pk.store %x, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[M], f32>
+  }
+}
