@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.scf import Scf
 from xdsl.ir import Dialect
 
-from pkc.dialect import access, program, roles, tile
+from pkc.dialect import access, elementwise, program, roles, tile
 from pkc.dialect.attributes import PredicateAttr, RoleAttr
 from pkc.dialect.types import BlockType, PGLType, PrivateType, SignalType, TileType
 
@@ -36,25 +36,25 @@ TILE = (
     tile.TransposeOp,
     tile.CastOp,
     tile.ClipOp,
-    tile.NegOp,
-    tile.AbsOp,
-    tile.ExpOp,
-    tile.Exp2Op,
-    tile.Log2Op,
-    tile.SqrtOp,
-    tile.NotOp,
-    tile.AddOp,
-    tile.SubOp,
-    tile.MulOp,
-    tile.DivOp,
-    tile.FloorDivOp,
-    tile.ModOp,
-    tile.MaxOp,
-    tile.MinOp,
-    tile.AndOp,
-    tile.OrOp,
-    tile.CompareOp,
-    tile.SelectOp,
+    elementwise.NegOp,
+    elementwise.AbsOp,
+    elementwise.ExpOp,
+    elementwise.Exp2Op,
+    elementwise.Log2Op,
+    elementwise.SqrtOp,
+    elementwise.NotOp,
+    elementwise.AddOp,
+    elementwise.SubOp,
+    elementwise.MulOp,
+    elementwise.DivOp,
+    elementwise.FloorDivOp,
+    elementwise.ModOp,
+    elementwise.MaxOp,
+    elementwise.MinOp,
+    elementwise.AndOp,
+    elementwise.OrOp,
+    elementwise.CompareOp,
+    elementwise.SelectOp,
     tile.RowMaxOp,
     tile.RowSumOp,
     tile.MmaOp,

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from xdsl.ir import Attribute, Operation
 
-from pkc.dialect import ranges, tile
+from pkc.dialect import elementwise, ranges, tile
 from pkc.dialect.blocks import Block
 from pkc.dialect.numeric import FORMATS, LEAST, UNIT, Values, int_to_float, round_to
 from pkc.dialect.ranges import LARGEST, MOST, Bounded, Corners, Ends, Error
@@ -256,18 +256,18 @@ BOUNDS: dict[type[Operation], Callable[[Any], Bound]] = {
     tile.BroadcastOp: _same_elements(broadcast),
     tile.TransposeOp: _same_elements(transpose),
     tile.ClipOp: _same_elements(clip),
-    tile.NegOp: _same_elements(kept),
-    tile.AbsOp: _same_elements(kept),
+    elementwise.NegOp: _same_elements(kept),
+    elementwise.AbsOp: _same_elements(kept),
     tile.CastOp: _cast,
-    tile.ExpOp: _always(_EXP),
-    tile.Exp2Op: _always(_EXP2),
-    tile.Log2Op: _always(_LOG2),
-    tile.SqrtOp: _always(_SQRT),
-    tile.AddOp: _always(added),
-    tile.SubOp: _always(_DIFFERENCE),
-    tile.MulOp: _always(_PRODUCT),
-    tile.DivOp: _always(_QUOTIENT),
-    tile.MaxOp: _always(_MAX),
-    tile.MinOp: _always(_MIN),
+    elementwise.ExpOp: _always(_EXP),
+    elementwise.Exp2Op: _always(_EXP2),
+    elementwise.Log2Op: _always(_LOG2),
+    elementwise.SqrtOp: _always(_SQRT),
+    elementwise.AddOp: _always(added),
+    elementwise.SubOp: _always(_DIFFERENCE),
+    elementwise.MulOp: _always(_PRODUCT),
+    elementwise.DivOp: _always(_QUOTIENT),
+    elementwise.MaxOp: _always(_MAX),
+    elementwise.MinOp: _always(_MIN),
 }
 """Element by element, where the result is of floats. Operations without a rule make exact values."""

@@ -14,7 +14,7 @@ import numpy as np
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation
 
-from pkc.dialect import tile
+from pkc.dialect import elementwise, tile
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.blocks import Block
 from pkc.dialect.error_bounds import BOUNDS
@@ -156,7 +156,7 @@ _COMPARE: dict[Predicate, Function] = {
 }
 
 
-def _compare(op: tile.CompareOp, real: Real) -> Function:
+def _compare(op: elementwise.CompareOp, real: Real) -> Function:
     return _COMPARE[op.predicate.data]
 
 
@@ -193,25 +193,25 @@ _VALUES: dict[type[Operation], Callable[[Any, Real], Function]] = {
     tile.TransposeOp: _same(np.transpose),
     tile.CastOp: _cast,
     tile.ClipOp: _clip,
-    tile.NegOp: _same(np.negative),
-    tile.AbsOp: _same(np.abs),
-    tile.ExpOp: _same(np.exp),
-    tile.Exp2Op: _same(np.exp2),
-    tile.Log2Op: _same(np.log2),
-    tile.SqrtOp: _same(np.sqrt),
-    tile.NotOp: _same(np.logical_not),
-    tile.AddOp: _same(np.add),
-    tile.SubOp: _same(np.subtract),
-    tile.MulOp: _same(np.multiply),
-    tile.DivOp: _same(np.divide),
-    tile.FloorDivOp: _same(np.floor_divide),
-    tile.ModOp: _same(_floor_mod),
-    tile.MaxOp: _same(np.maximum),
-    tile.MinOp: _same(np.minimum),
-    tile.AndOp: _same(np.logical_and),
-    tile.OrOp: _same(np.logical_or),
-    tile.CompareOp: _compare,
-    tile.SelectOp: _same(np.where),
+    elementwise.NegOp: _same(np.negative),
+    elementwise.AbsOp: _same(np.abs),
+    elementwise.ExpOp: _same(np.exp),
+    elementwise.Exp2Op: _same(np.exp2),
+    elementwise.Log2Op: _same(np.log2),
+    elementwise.SqrtOp: _same(np.sqrt),
+    elementwise.NotOp: _same(np.logical_not),
+    elementwise.AddOp: _same(np.add),
+    elementwise.SubOp: _same(np.subtract),
+    elementwise.MulOp: _same(np.multiply),
+    elementwise.DivOp: _same(np.divide),
+    elementwise.FloorDivOp: _same(np.floor_divide),
+    elementwise.ModOp: _same(_floor_mod),
+    elementwise.MaxOp: _same(np.maximum),
+    elementwise.MinOp: _same(np.minimum),
+    elementwise.AndOp: _same(np.logical_and),
+    elementwise.OrOp: _same(np.logical_or),
+    elementwise.CompareOp: _compare,
+    elementwise.SelectOp: _same(np.where),
     tile.RowMaxOp: _same(_row_max),
     tile.RowSumOp: _row_sum,
     tile.MmaOp: _mma,
@@ -220,5 +220,5 @@ _VALUES: dict[type[Operation], Callable[[Any, Real], Function]] = {
 _BOUNDS: dict[type[Operation], Callable[[Any], Callable[..., Bounded]]] = {
     **BOUNDS,
     **REDUCTION_BOUNDS,
-    tile.SelectOp: chosen,
+    elementwise.SelectOp: chosen,
 }

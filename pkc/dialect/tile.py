@@ -27,7 +27,6 @@ from xdsl.traits import NoMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
-from pkc.dialect.attributes import Predicate, PredicateAttr
 from pkc.dialect.types import EIGHT_BIT, FLOATS, NARROW, BlockType, TileType, f32, i1, i32
 
 
@@ -53,7 +52,7 @@ def constant(value: float, element_type: Attribute) -> FloatAttr | IntegerAttr:
     return FloatAttr(float(value), element_type)
 
 
-def _expect(tile: TileType, allowed: frozenset[Attribute]) -> None:
+def expect(tile: TileType, allowed: frozenset[Attribute]) -> None:
     if tile.element_type in allowed:
         return
     names = " or ".join(sorted(map(str, allowed)))
@@ -196,7 +195,7 @@ class CastOp(IRDLOperation, HasCanonicalizationPatternsInterface):
         source, result = tile_type(self.tile), tile_type(self.result)
         if source.shape != result.shape:
             raise VerifyException(f"a cast keeps the shape: {source} to {result}")
-        _expect(result, FLOATS | {i32})
+        expect(result, FLOATS | {i32})
 
     @classmethod
     def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
@@ -249,224 +248,6 @@ class ClipOp(IRDLOperation, HasCanonicalizationPatternsInterface):
         return (DropClipOfLoad(),)
 
 
-# Element by element
-
-
-class Unary(IRDLOperation, ABC):
-    """Each element by itself."""
-
-    T: ClassVar = VarConstraint("T", BaseAttr(TileType))
-    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((f32,))
-    tile = operand_def(T)
-    result = result_def(T)
-    traits = traits_def(NoMemoryEffect())
-    assembly_format = "$tile attr-dict `:` type($result)"
-
-    def __init__(self, tile: SSAValue | Operation) -> None:
-        super().__init__(operands=[tile], result_types=[SSAValue.get(tile).type])
-
-    def verify_(self) -> None:
-        _expect(tile_type(self.result), self.ALLOWED)
-
-
-class Binary(IRDLOperation, ABC):
-    """Two tiles of one type, element by element."""
-
-    T: ClassVar = VarConstraint("T", BaseAttr(TileType))
-    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((f32, i32))
-    lhs = operand_def(T)
-    rhs = operand_def(T)
-    result = result_def(T)
-    traits = traits_def(NoMemoryEffect())
-    assembly_format = "$lhs `,` $rhs attr-dict `:` type($result)"
-
-    def __init__(self, lhs: SSAValue | Operation, rhs: SSAValue | Operation) -> None:
-        super().__init__(operands=[lhs, rhs], result_types=[SSAValue.get(lhs).type])
-
-    def verify_(self) -> None:
-        _expect(tile_type(self.result), self.ALLOWED)
-
-
-@irdl_op_definition
-class NegOp(Unary):
-    """-a"""
-
-    name = "pk.neg"
-    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((f32, i32))
-
-
-@irdl_op_definition
-class AbsOp(Unary):
-    """|a|"""
-
-    name = "pk.abs"
-    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((f32, i32))
-
-
-@irdl_op_definition
-class ExpOp(Unary):
-    """e to the power a"""
-
-    name = "pk.exp"
-
-
-@irdl_op_definition
-class Exp2Op(Unary):
-    """2 to the power a"""
-
-    name = "pk.exp2"
-
-
-@irdl_op_definition
-class Log2Op(Unary):
-    """Logarithm to base 2"""
-
-    name = "pk.log2"
-
-
-@irdl_op_definition
-class SqrtOp(Unary):
-    """Square root"""
-
-    name = "pk.sqrt"
-
-
-@irdl_op_definition
-class NotOp(Unary):
-    """Logical negation"""
-
-    name = "pk.not"
-    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((i1,))
-
-
-@irdl_op_definition
-class AddOp(Binary, HasCanonicalizationPatternsInterface):
-    """a + b; i32 wraps"""
-
-    name = "pk.add"
-
-    @classmethod
-    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from pkc.dialect.canonicalize import AccumulateInMma
-
-        return (AccumulateInMma(),)
-
-
-@irdl_op_definition
-class SubOp(Binary):
-    """a - b; i32 wraps"""
-
-    name = "pk.sub"
-
-
-@irdl_op_definition
-class MulOp(Binary):
-    """a * b; i32 wraps"""
-
-    name = "pk.mul"
-
-
-@irdl_op_definition
-class DivOp(Binary):
-    """a / b"""
-
-    name = "pk.div"
-    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((f32,))
-
-
-@irdl_op_definition
-class FloorDivOp(Binary):
-    """a / b rounded down; 0 where b is 0"""
-
-    name = "pk.floordiv"
-    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((i32,))
-
-
-@irdl_op_definition
-class ModOp(Binary):
-    """a - b * floordiv(a, b)"""
-
-    name = "pk.mod"
-    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((i32,))
-
-
-@irdl_op_definition
-class MaxOp(Binary):
-    """The greater; NaN if one is NaN"""
-
-    name = "pk.max"
-
-
-@irdl_op_definition
-class MinOp(Binary):
-    """The smaller; NaN if one is NaN"""
-
-    name = "pk.min"
-
-
-@irdl_op_definition
-class AndOp(Binary):
-    """Logical and"""
-
-    name = "pk.and"
-    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((i1,))
-
-
-@irdl_op_definition
-class OrOp(Binary):
-    """Logical or"""
-
-    name = "pk.or"
-    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((i1,))
-
-
-@irdl_op_definition
-class CompareOp(IRDLOperation):
-    """Two tiles compared, element by element."""
-
-    T: ClassVar = VarConstraint("T", BaseAttr(TileType))
-    name = "pk.compare"
-    predicate = prop_def(PredicateAttr)
-    lhs = operand_def(T)
-    rhs = operand_def(T)
-    result = result_def(TileType)
-    traits = traits_def(NoMemoryEffect())
-    assembly_format = "$predicate `,` $lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
-
-    def __init__(self, predicate: Predicate, lhs: SSAValue | Operation, rhs: SSAValue | Operation) -> None:
-        super().__init__(
-            operands=[lhs, rhs],
-            properties={"predicate": PredicateAttr(predicate)},
-            result_types=[TileType(tile_type(lhs).shape, i1)],
-        )
-
-    def verify_(self) -> None:
-        _expect(tile_type(self.lhs), frozenset((f32, i32, i1)))
-        if self.result.type != TileType(tile_type(self.lhs).shape, i1):
-            raise VerifyException(f"cannot compare {self.lhs.type} to give {self.result.type}")
-
-
-@irdl_op_definition
-class SelectOp(IRDLOperation):
-    """`lhs` where the condition holds, `rhs` elsewhere."""
-
-    T: ClassVar = VarConstraint("T", BaseAttr(TileType))
-    name = "pk.select"
-    condition = operand_def(TileType)
-    lhs = operand_def(T)
-    rhs = operand_def(T)
-    result = result_def(T)
-    traits = traits_def(NoMemoryEffect())
-    assembly_format = "$condition `,` $lhs `,` $rhs attr-dict `:` type($condition) `,` type($result)"
-
-    def __init__(self, condition: SSAValue | Operation, lhs: SSAValue | Operation, rhs: SSAValue | Operation) -> None:
-        super().__init__(operands=[condition, lhs, rhs], result_types=[SSAValue.get(lhs).type])
-
-    def verify_(self) -> None:
-        if self.condition.type != TileType(tile_type(self.result).shape, i1):
-            raise VerifyException(f"expected a condition of i1 in the shape of {self.result.type}")
-
-
 # Reductions and products
 
 
@@ -484,7 +265,7 @@ class RowReduction(IRDLOperation, ABC):
 
     def verify_(self) -> None:
         source = tile_type(self.tile)
-        _expect(source, frozenset((f32, i32)))
+        expect(source, frozenset((f32, i32)))
         if source.rank == 0 or self.result.type != TileType(source.shape[:-1], source.element_type):
             raise VerifyException(f"cannot reduce the rows of {source} to {self.result.type}")
 
@@ -523,7 +304,7 @@ class MmaOp(IRDLOperation):
         a, b = tile_type(self.a), tile_type(self.b)
         if a.rank != 2 or b.rank != 2 or a.shape[1] != b.shape[0]:
             raise VerifyException(f"cannot multiply {a} and {b}: expected axes (m, k) and (k, n)")
-        _expect(a, NARROW)
+        expect(a, NARROW)
         both_eight_bit = a.element_type in EIGHT_BIT and b.element_type in EIGHT_BIT
         if a.element_type != b.element_type and not both_eight_bit:
             raise VerifyException(

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from xdsl.ir import Operation
 
-from pkc.dialect import ranges, tile
+from pkc.dialect import elementwise, ranges, tile
 from pkc.dialect.error_bounds import Binary, Bound, Rule, Unary, at_most, broadcast, clip, kept, total, transpose
 from pkc.dialect.numeric import Values, float_to_int
 from pkc.dialect.ranges import Bounded, Ends, Error
@@ -43,7 +43,7 @@ def _by_rule(rule: Callable[[Any], Rule]) -> Maker:
 # Conditions
 
 
-def _compare(op: tile.CompareOp) -> Binary:
+def _compare(op: elementwise.CompareOp) -> Binary:
     if tile.tile_type(op.lhs).element_type == i1:
         return _either_uncertain
 
@@ -63,12 +63,12 @@ def _either_uncertain(value: Values, a: Bounded, b: Bounded) -> Error:
     return _flags(a) | _flags(b)
 
 
-def _and(op: tile.AndOp) -> Binary:
+def _and(op: elementwise.AndOp) -> Binary:
     # One that is sure to be false settles it.
     return lambda value, a, b: (_flags(a) & (b.value | _flags(b))) | (_flags(b) & (a.value | _flags(a)))
 
 
-def _or(op: tile.OrOp) -> Binary:
+def _or(op: elementwise.OrOp) -> Binary:
     return lambda value, a, b: (_flags(a) & (~b.value | _flags(b))) | (_flags(b) & (~a.value | _flags(a)))
 
 
@@ -76,7 +76,7 @@ def _flags(x: Bounded) -> Values:
     return np.zeros((), np.bool_) if x.error is None else x.error
 
 
-def chosen(op: tile.SelectOp) -> Bound:
+def chosen(op: elementwise.SelectOp) -> Bound:
     """Of a choice: the error of what is chosen; where the condition is uncertain, all that both may be."""
     is_float = tile.tile_type(op.result).element_type in FLOATS
 
@@ -171,21 +171,21 @@ UNCERTAIN: dict[type[Operation], Maker] = {
     tile.BroadcastOp: _by_rule(broadcast),
     tile.TransposeOp: _by_rule(transpose),
     tile.ClipOp: _by_rule(clip),
-    tile.NotOp: _by_rule(kept),
-    tile.NegOp: _by_rule(kept),
-    tile.AbsOp: _by_rule(kept),
-    tile.CompareOp: _by_rule(_compare),
-    tile.AndOp: _by_rule(_and),
-    tile.OrOp: _by_rule(_or),
-    tile.SelectOp: chosen,
+    elementwise.NotOp: _by_rule(kept),
+    elementwise.NegOp: _by_rule(kept),
+    elementwise.AbsOp: _by_rule(kept),
+    elementwise.CompareOp: _by_rule(_compare),
+    elementwise.AndOp: _by_rule(_and),
+    elementwise.OrOp: _by_rule(_or),
+    elementwise.SelectOp: chosen,
     tile.CastOp: _by_rule(_to_integer),
-    tile.AddOp: _SUM,
-    tile.SubOp: _SUM,
-    tile.MulOp: _by_rule(_wrapping(_product)),
-    tile.FloorDivOp: _by_rule(lambda op: _anything),
-    tile.ModOp: _by_rule(lambda op: _anything),
-    tile.MaxOp: _by_rule(_greatest),
-    tile.MinOp: _by_rule(_greatest),
+    elementwise.AddOp: _SUM,
+    elementwise.SubOp: _SUM,
+    elementwise.MulOp: _by_rule(_wrapping(_product)),
+    elementwise.FloorDivOp: _by_rule(lambda op: _anything),
+    elementwise.ModOp: _by_rule(lambda op: _anything),
+    elementwise.MaxOp: _by_rule(_greatest),
+    elementwise.MinOp: _by_rule(_greatest),
     tile.RowMaxOp: _by_rule(_row_max),
     tile.RowSumOp: _by_rule(_row_sum),
 }

@@ -9,6 +9,7 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
 from pkc.diagnostics import PkcError
+from pkc.dialect import elementwise
 from pkc.dialect import tile as ops
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.types import EIGHT_BIT, NARROW, dtype_name, f32, i1, i32
@@ -37,15 +38,28 @@ from pkc.frontend.tile_errors import (
 )
 from pkc.location import Span
 
-_TILE_BINARY: dict[str, type[ops.Binary]] = {
-    "+": ops.AddOp, "-": ops.SubOp, "*": ops.MulOp, "/": ops.DivOp, "//": ops.FloorDivOp, "%": ops.ModOp,
-    "max": ops.MaxOp, "min": ops.MinOp, "and": ops.AndOp, "or": ops.OrOp,
-}  # fmt: skip
+_TILE_BINARY: dict[str, type[elementwise.Binary]] = {
+    "+": elementwise.AddOp,
+    "-": elementwise.SubOp,
+    "*": elementwise.MulOp,
+    "/": elementwise.DivOp,
+    "//": elementwise.FloorDivOp,
+    "%": elementwise.ModOp,
+    "max": elementwise.MaxOp,
+    "min": elementwise.MinOp,
+    "and": elementwise.AndOp,
+    "or": elementwise.OrOp,
+}
 
-_TILE_UNARY: dict[str, type[ops.Unary]] = {
-    "-": ops.NegOp, "abs": ops.AbsOp, "exp": ops.ExpOp, "exp2": ops.Exp2Op, "log2": ops.Log2Op, "sqrt": ops.SqrtOp,
-    "not": ops.NotOp,
-}  # fmt: skip
+_TILE_UNARY: dict[str, type[elementwise.Unary]] = {
+    "-": elementwise.NegOp,
+    "abs": elementwise.AbsOp,
+    "exp": elementwise.ExpOp,
+    "exp2": elementwise.Exp2Op,
+    "log2": elementwise.Log2Op,
+    "sqrt": elementwise.SqrtOp,
+    "not": elementwise.NotOp,
+}
 
 _INTEGER: dict[str, type[Operation]] = {
     "+": arith.AddiOp, "-": arith.SubiOp, "*": arith.MuliOp, "//": arith.FloorDivSIOp, "max": arith.MaxSIOp,
@@ -123,7 +137,7 @@ def binary(frame: Frame, op: str, left: Value, right: Value, span: Span) -> Valu
     dtype = ARITHMETIC[kind]
     lhs, rhs = frame.tile(left, dtype, axes, span), frame.tile(right, dtype, axes, span)
     if op in _PREDICATES:
-        return Tile(frame.value(ops.CompareOp(_PREDICATES[op], lhs, rhs), span), i1, axes)
+        return Tile(frame.value(elementwise.CompareOp(_PREDICATES[op], lhs, rhs), span), i1, axes)
     return Tile(frame.value(_TILE_BINARY[op](lhs, rhs), span), dtype, axes)
 
 
@@ -145,7 +159,7 @@ def select(frame: Frame, condition: Value, left: Value, right: Value, span: Span
         return Tile(frame.tile(chosen, dtype, axes, span), dtype, axes)
     choice = frame.tile(condition, i1, axes, span)
     lhs, rhs = frame.tile(left, dtype, axes, span), frame.tile(right, dtype, axes, span)
-    return Tile(frame.value(ops.SelectOp(choice, lhs, rhs), span), dtype, axes)
+    return Tile(frame.value(elementwise.SelectOp(choice, lhs, rhs), span), dtype, axes)
 
 
 def product(frame: Frame, left: Value, right: Value, span: Span) -> Tile:

@@ -21,6 +21,7 @@ from pkc.dialect.access import (
     is_pgl,
 )
 from pkc.dialect.attributes import Role
+from pkc.dialect.elementwise import AddOp
 from pkc.dialect.program import (
     BlockCountOp,
     BlockOp,
@@ -31,7 +32,7 @@ from pkc.dialect.program import (
     RankOp,
     TasksOp,
 )
-from pkc.dialect.tile import AddOp, CastOp, FullOp, block_type, tile_type
+from pkc.dialect.tile import CastOp, FullOp, block_type, tile_type
 from pkc.dialect.types import FLOATS, RANKS, BlockType, Dim, Layout, PGLType, TileType, f32
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors

@@ -11,7 +11,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue, Use
 
-from pkc.dialect import access, program, tile
+from pkc.dialect import access, elementwise, program, tile
 from pkc.dialect.numeric import Values, numpy_dtype
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import FLOATS, RANKS, Layout, PGLType, PrivateType
@@ -110,7 +110,7 @@ def _uses_of_tile(table: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range]
         op = use.operation
         if isinstance(op, tile.ClipOp):
             yield from _uses_of_tile(op.result, sizes)
-        elif isinstance(op, tile.AddOp | tile.SubOp):
+        elif isinstance(op, elementwise.AddOp | elementwise.SubOp):
             by = _taken_off(op, use)
             yield from (wanted.move(by) for wanted in _uses_of_tile(op.result, sizes) if by is not None)
         elif isinstance(op, _BY_TABLE) and op.rows is table:
@@ -135,7 +135,7 @@ def _uses_of_index(value: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range
 def _taken_off(op: Operation, use: Use) -> int | None:
     """The constant that an operation takes off its other operand; None where it is not one."""
     other = op.operands[1 - use.index].owner
-    adds = isinstance(op, tile.AddOp | arith.AddiOp)
+    adds = isinstance(op, elementwise.AddOp | arith.AddiOp)
     if isinstance(other, tile.FullOp):
         constant = int(other.constant)
     elif isinstance(other, arith.ConstantOp) and isinstance(other.value, IntegerAttr):

@@ -12,7 +12,7 @@ from xdsl.ir import Operation
 
 from pkc.compiler import compile_program, load
 from pkc.diagnostics import PkcError
-from pkc.dialect import access, program, tile
+from pkc.dialect import access, elementwise, program, tile
 from pkc.dialect.attributes import Role
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import RANKS, BlockType, Layout, PGLType, PrivateType, SignalType, TileType, bf16, f32, i1, i32
@@ -151,7 +151,7 @@ def test_carried_through_a_loop() -> None:
     (loop,) = find(module, scf.ForOp)
     assert [arg.name_hint for arg in loop.body.block.args[1:]] == ["t", "i"]
     store, last = find(module, access.StoreOp)
-    assert isinstance(store.tile.owner, tile.MulOp)
+    assert isinstance(store.tile.owner, elementwise.MulOp)
     assert store.tile.owner.lhs is loop.results[0]
     assert last.indices[0] is loop.results[1]
 
@@ -205,25 +205,43 @@ def test_axes_align_by_their_block(expression: str, axes: list[list[int]]) -> No
 
 def test_axes_of_one_dimension_differ_by_their_loop() -> None:
     module = body("for a, b in tasks(blocks(M, 64), blocks(M, 64)):", "    x = v[a] * v[b]")
-    assert one(module, tile.MulOp).result.type == TileType([64, 64], f32)
-    assert one(module, tile.MulOp).lhs is not one(module, tile.MulOp).rhs
+    assert one(module, elementwise.MulOp).result.type == TileType([64, 64], f32)
+    assert one(module, elementwise.MulOp).lhs is not one(module, elementwise.MulOp).rhs
 
 
 @pytest.mark.parametrize(
     ("expression", "kind"),
     [
-        ("X[m, n] + v[m]", tile.AddOp), ("X[m, n] / 2", tile.DivOp), ("c[m] // 2", tile.FloorDivOp),
-        ("c[m] % 2", tile.ModOp), ("min(X[m, n], s)", tile.MinOp), ("-X[m, n]", tile.NegOp),
-        ("abs(X[m, n])", tile.AbsOp), ("exp(X[m, n])", tile.ExpOp), ("exp2(X[m, n])", tile.Exp2Op),
-        ("log2(X[m, n])", tile.Log2Op), ("sqrt(X[m, n])", tile.SqrtOp), ("X[m, n] < 1", tile.CompareOp),
-        ("X[m, n] < 1 and c[m] == 0", tile.AndOp), ("X[m, n] < 1 or c[m] == 0", tile.OrOp),
-        ("not X[m, n] < 1", tile.NotOp), ("where(c[m] > 0, s, 1.0)", tile.SelectOp),
-        ("rowmax(X[m, n])", tile.RowMaxOp), ("rowsum(X[m, n])", tile.RowSumOp), ("X[m, n].T", tile.TransposeOp),
-        ("cast(X[m, n], bf16)", tile.CastOp), ("positions(m)", tile.PositionsOp), ("n1 - 1", arith.SubiOp),
-        ("n1 // 2", arith.FloorDivSIOp), ("max(n1, 0)", arith.MaxSIOp), ("n1 < 2", arith.CmpiOp),
-        ("start(m)", program.BlockPositionOp), ("not n1 < 2", arith.XOrIOp), ("cast(n1, f32)", tile.CastOp),
+        ("X[m, n] + v[m]", elementwise.AddOp),
+        ("X[m, n] / 2", elementwise.DivOp),
+        ("c[m] // 2", elementwise.FloorDivOp),
+        ("c[m] % 2", elementwise.ModOp),
+        ("min(X[m, n], s)", elementwise.MinOp),
+        ("-X[m, n]", elementwise.NegOp),
+        ("abs(X[m, n])", elementwise.AbsOp),
+        ("exp(X[m, n])", elementwise.ExpOp),
+        ("exp2(X[m, n])", elementwise.Exp2Op),
+        ("log2(X[m, n])", elementwise.Log2Op),
+        ("sqrt(X[m, n])", elementwise.SqrtOp),
+        ("X[m, n] < 1", elementwise.CompareOp),
+        ("X[m, n] < 1 and c[m] == 0", elementwise.AndOp),
+        ("X[m, n] < 1 or c[m] == 0", elementwise.OrOp),
+        ("not X[m, n] < 1", elementwise.NotOp),
+        ("where(c[m] > 0, s, 1.0)", elementwise.SelectOp),
+        ("rowmax(X[m, n])", tile.RowMaxOp),
+        ("rowsum(X[m, n])", tile.RowSumOp),
+        ("X[m, n].T", tile.TransposeOp),
+        ("cast(X[m, n], bf16)", tile.CastOp),
+        ("positions(m)", tile.PositionsOp),
+        ("n1 - 1", arith.SubiOp),
+        ("n1 // 2", arith.FloorDivSIOp),
+        ("max(n1, 0)", arith.MaxSIOp),
+        ("n1 < 2", arith.CmpiOp),
+        ("start(m)", program.BlockPositionOp),
+        ("not n1 < 2", arith.XOrIOp),
+        ("cast(n1, f32)", tile.CastOp),
     ],
-)  # fmt: skip
+)
 def test_operators(expression: str, kind: type[Operation]) -> None:
     module = in_tasks(f"x = {expression}", params=PARAMS.replace("n: i32", "n1: i32"))
     assert find(module, kind)[-1].results[0].name_hint == "x"
@@ -412,8 +430,8 @@ def test_every_operation_has_its_line() -> None:
     assert not [op for op in kernel(module).walk() if op.location is UNKNOWN_LOC]
     lines = text.split("\n")
     for kind, words in {
-        access.StoreOp: "O[b, h, q] =", tile.MmaOp: "@", tile.Exp2Op: "exp2", tile.RowMaxOp: "rowmax",
-        program.TasksOp: "tasks", program.RingPeerOp: "ring()", KernelOp: "kernel", tile.DivOp: "/",
+        access.StoreOp: "O[b, h, q] =", tile.MmaOp: "@", elementwise.Exp2Op: "exp2", tile.RowMaxOp: "rowmax",
+        program.TasksOp: "tasks", program.RingPeerOp: "ring()", KernelOp: "kernel", elementwise.DivOp: "/",
     }.items():  # fmt: skip
         found = find(module, kind)
         assert found
@@ -473,4 +491,4 @@ def test_findings_are_limited() -> None:
 
 
 def test_compared_tiles_are_boolean() -> None:
-    assert one(in_tasks("x = X[m, n] >= v[m]"), tile.CompareOp).result.type == TileType([128, 64], i1)
+    assert one(in_tasks("x = X[m, n] >= v[m]"), elementwise.CompareOp).result.type == TileType([128, 64], i1)

@@ -8,7 +8,7 @@ import pytest
 from xdsl.dialects.builtin import IndexType
 from xdsl.utils.test_value import create_ssa_value
 
-from pkc.dialect import TILE, meaning, tile
+from pkc.dialect import TILE, elementwise, meaning, tile
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.blocks import Block
 from pkc.dialect.ranges import Bounded
@@ -37,12 +37,12 @@ def test_every_tile_operation_has_a_meaning():
 @pytest.mark.parametrize(
     ("kind", "formula"),
     [
-        (tile.NegOp, lambda a: -a),
-        (tile.AbsOp, abs),
-        (tile.ExpOp, math.exp),
-        (tile.Exp2Op, lambda a: 2.0**a),
-        (tile.Log2Op, lambda a: math.log2(a) if a > 0 else math.nan),
-        (tile.SqrtOp, lambda a: math.sqrt(a) if a >= 0 else math.nan),
+        (elementwise.NegOp, lambda a: -a),
+        (elementwise.AbsOp, abs),
+        (elementwise.ExpOp, math.exp),
+        (elementwise.Exp2Op, lambda a: 2.0**a),
+        (elementwise.Log2Op, lambda a: math.log2(a) if a > 0 else math.nan),
+        (elementwise.SqrtOp, lambda a: math.sqrt(a) if a >= 0 else math.nan),
     ],
 )
 @pytest.mark.parametrize("real", [np.float32, np.float64])
@@ -58,12 +58,12 @@ def test_unary(kind, formula, real):
 @pytest.mark.parametrize(
     ("kind", "formula"),
     [
-        (tile.AddOp, lambda a, b: a + b),
-        (tile.SubOp, lambda a, b: a - b),
-        (tile.MulOp, lambda a, b: a * b),
-        (tile.DivOp, lambda a, b: a / b),
-        (tile.MaxOp, max),
-        (tile.MinOp, min),
+        (elementwise.AddOp, lambda a, b: a + b),
+        (elementwise.SubOp, lambda a, b: a - b),
+        (elementwise.MulOp, lambda a, b: a * b),
+        (elementwise.DivOp, lambda a, b: a / b),
+        (elementwise.MaxOp, max),
+        (elementwise.MinOp, min),
     ],
 )
 def test_binary_of_floats(kind, formula):
@@ -80,13 +80,13 @@ def wrapped(value):
 @pytest.mark.parametrize(
     ("kind", "formula"),
     [
-        (tile.AddOp, lambda a, b: wrapped(a + b)),
-        (tile.SubOp, lambda a, b: wrapped(a - b)),
-        (tile.MulOp, lambda a, b: wrapped(a * b)),
-        (tile.FloorDivOp, lambda a, b: wrapped(a // b) if b else 0),
-        (tile.ModOp, lambda a, b: a % b if b else a),
-        (tile.MaxOp, max),
-        (tile.MinOp, min),
+        (elementwise.AddOp, lambda a, b: wrapped(a + b)),
+        (elementwise.SubOp, lambda a, b: wrapped(a - b)),
+        (elementwise.MulOp, lambda a, b: wrapped(a * b)),
+        (elementwise.FloorDivOp, lambda a, b: wrapped(a // b) if b else 0),
+        (elementwise.ModOp, lambda a, b: a % b if b else a),
+        (elementwise.MaxOp, max),
+        (elementwise.MinOp, min),
     ],
 )
 @pytest.mark.filterwarnings("ignore:divide by zero", "ignore:overflow")
@@ -101,7 +101,7 @@ def test_binary_of_integers(kind, formula):
 
 def test_nan_in_max_min_and_row_max():
     a, b = np.array([[np.nan, 1.0]], np.float32), np.array([[0.0, np.nan]], np.float32)
-    for kind in (tile.MaxOp, tile.MinOp):
+    for kind in (elementwise.MaxOp, elementwise.MinOp):
         assert np.isnan(meaning.value(kind(of(f32, (1, 2)), of(f32, (1, 2))))(a, b)).all()
     assert np.isnan(meaning.value(tile.RowMaxOp(of(f32, (1, 2))))(a)).all()
 
@@ -110,7 +110,7 @@ def test_nan_in_max_min_and_row_max():
 def test_compare(predicate):
     a, b = ints(0, 3).astype(np.float32), ints(0, 3).astype(np.float32)
     a[0, 0] = np.nan
-    found = meaning.value(tile.CompareOp(predicate, of(f32), of(f32)))(a, b)
+    found = meaning.value(elementwise.CompareOp(predicate, of(f32), of(f32)))(a, b)
     want = [
         [getattr(float(x), f"__{predicate.value}__")(float(y)) for x, y in zip(*rows, strict=True)]
         for rows in zip(a, b, strict=True)
@@ -121,11 +121,11 @@ def test_compare(predicate):
 
 def test_logic_and_select():
     p, q = ints(0, 2).astype(bool), ints(0, 2).astype(bool)
-    np.testing.assert_array_equal(meaning.value(tile.AndOp(of(i1), of(i1)))(p, q), p & q)
-    np.testing.assert_array_equal(meaning.value(tile.OrOp(of(i1), of(i1)))(p, q), p | q)
-    np.testing.assert_array_equal(meaning.value(tile.NotOp(of(i1)))(p), ~p)
+    np.testing.assert_array_equal(meaning.value(elementwise.AndOp(of(i1), of(i1)))(p, q), p & q)
+    np.testing.assert_array_equal(meaning.value(elementwise.OrOp(of(i1), of(i1)))(p, q), p | q)
+    np.testing.assert_array_equal(meaning.value(elementwise.NotOp(of(i1)))(p), ~p)
     a, b = floats(), floats()
-    found = meaning.value(tile.SelectOp(of(i1), of(f32), of(f32)))(p, a, b)
+    found = meaning.value(elementwise.SelectOp(of(i1), of(f32), of(f32)))(p, a, b)
     np.testing.assert_array_equal(found, np.choose(p, [b, a]))
 
 
@@ -202,10 +202,22 @@ def test_reductions_and_products():
 
 
 BOUNDED = [
-    (tile.ExpOp, 1), (tile.Exp2Op, 1), (tile.Log2Op, 1), (tile.SqrtOp, 1), (tile.AbsOp, 1), (tile.NegOp, 1),
-    (tile.AddOp, 2), (tile.SubOp, 2), (tile.MulOp, 2), (tile.DivOp, 2), (tile.MaxOp, 2), (tile.MinOp, 2),
-    (tile.RowSumOp, 1), (tile.RowMaxOp, 1), (tile.TransposeOp, 1),
-]  # fmt: skip
+    (elementwise.ExpOp, 1),
+    (elementwise.Exp2Op, 1),
+    (elementwise.Log2Op, 1),
+    (elementwise.SqrtOp, 1),
+    (elementwise.AbsOp, 1),
+    (elementwise.NegOp, 1),
+    (elementwise.AddOp, 2),
+    (elementwise.SubOp, 2),
+    (elementwise.MulOp, 2),
+    (elementwise.DivOp, 2),
+    (elementwise.MaxOp, 2),
+    (elementwise.MinOp, 2),
+    (tile.RowSumOp, 1),
+    (tile.RowMaxOp, 1),
+    (tile.TransposeOp, 1),
+]
 
 
 @pytest.mark.parametrize(("kind", "count"), BOUNDED)
@@ -238,10 +250,10 @@ def test_bound_of_a_product_with_errors():
 def test_infinities_of_masks_are_exact():
     scores = np.array([[1.0, -np.inf]])
     with np.errstate(invalid="ignore"):
-        shifted = meaning.bounded(tile.SubOp(of(f32, (1, 2)), of(f32, (1, 2))))(
+        shifted = meaning.bounded(elementwise.SubOp(of(f32, (1, 2)), of(f32, (1, 2))))(
             Bounded(scores, np.array([[0.1, 0.0]])), Bounded(np.ones((1, 2)), np.full((1, 2), 0.1))
         )
-        power = meaning.bounded(tile.Exp2Op(of(f32, (1, 2))))(shifted)
+        power = meaning.bounded(elementwise.Exp2Op(of(f32, (1, 2))))(shifted)
     assert power.value.tolist() == [[1.0, 0.0]]
     assert power.error is not None
     assert 0.1 < power.error[0, 0] < 0.3

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from xdsl.utils.test_value import create_ssa_value
 
-from pkc.dialect import meaning, tile
+from pkc.dialect import elementwise, meaning, tile
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.numeric import numpy_dtype
 from pkc.dialect.ranges import LARGEST, MOST, Bounded, ends
@@ -53,43 +53,43 @@ def shown(x):
 
 
 def test_what_is_surely_too_large_is_infinite():
-    assert shown(binary(tile.MulOp, known(1e38, -1e38), known(10.0, 10.0))) == ([INF, -INF], [0.0, 0.0])
-    assert shown(unary(tile.Exp2Op, about([128.5, 1000.0], [0.1, 0.1]))) == ([INF, INF], [0.0, 0.0])
+    assert shown(binary(elementwise.MulOp, known(1e38, -1e38), known(10.0, 10.0))) == ([INF, -INF], [0.0, 0.0])
+    assert shown(unary(elementwise.Exp2Op, about([128.5, 1000.0], [0.1, 0.1]))) == ([INF, INF], [0.0, 0.0])
 
 
 def test_what_may_be_too_large_is_at_least_so_large():
-    found = unary(tile.Exp2Op, about([128.0], [0.1]))
+    found = unary(elementwise.Exp2Op, about([128.0], [0.1]))
     assert found.value.tolist() == [INF]
     assert 0.93 * 2.0**128 < found.error[0] < 0.94 * 2.0**128
 
 
 def test_through_an_infinity_to_a_number():
-    infinite = unary(tile.Exp2Op, about([130.0, 128.0], [0.1, 0.1]))
-    one_more = binary(tile.AddOp, known(1.0, 1.0), infinite)
-    value, error = shown(binary(tile.DivOp, about([-53.0, -53.0], [0.1, 0.1]), one_more))
+    infinite = unary(elementwise.Exp2Op, about([130.0, 128.0], [0.1, 0.1]))
+    one_more = binary(elementwise.AddOp, known(1.0, 1.0), infinite)
+    value, error = shown(binary(elementwise.DivOp, about([-53.0, -53.0], [0.1, 0.1]), one_more))
     assert value == [0.0, 0.0]
     assert error[0] < 1e-44
     assert 53.0 / 2.0**128 < error[1] < 60.0 / 2.0**128
 
 
 def test_infinity_times_zero_is_nan():
-    value, _ = shown(binary(tile.MulOp, known(INF, 1.0), known(0.0, INF)))
+    value, _ = shown(binary(elementwise.MulOp, known(INF, 1.0), known(0.0, INF)))
     assert np.isnan(value[0])
     assert value[1] == INF
-    maybe_zero = binary(tile.MulOp, known(INF), about([0.0], [1.0]))
+    maybe_zero = binary(elementwise.MulOp, known(INF), about([0.0], [1.0]))
     assert shown(maybe_zero)[1] == [INF]
 
 
 def test_too_small_is_an_absolute_error():
-    found = binary(tile.MulOp, known(2.0**-100), known(2.0**-100))
+    found = binary(elementwise.MulOp, known(2.0**-100), known(2.0**-100))
     assert shown(found) == ([2.0**-200], [2.0**-200])
-    inexact = binary(tile.MulOp, about([2.0**-100], [2.0**-120]), known(2.0**-40))
+    inexact = binary(elementwise.MulOp, about([2.0**-100], [2.0**-120]), known(2.0**-40))
     assert 2.0**-151 < inexact.error[0] < 2.0**-148
 
 
 def test_a_divisor_that_may_be_zero_says_nothing():
-    assert shown(binary(tile.DivOp, known(1.0), about([0.5], [1.0])))[1] == [INF]
-    assert shown(binary(tile.DivOp, known(1.0, -1.0), known(0.0, 0.0))) == ([INF, -INF], [0.0, 0.0])
+    assert shown(binary(elementwise.DivOp, known(1.0), about([0.5], [1.0])))[1] == [INF]
+    assert shown(binary(elementwise.DivOp, known(1.0, -1.0), known(0.0, 0.0))) == ([INF, -INF], [0.0, 0.0])
 
 
 def test_sums_that_overflow_on_the_way():
@@ -126,10 +126,10 @@ def test_casts_that_overflow():
 
 
 def test_surely_nan_is_nan():
-    value, error = shown(unary(tile.SqrtOp, about([-1.0, -1.0], [0.1, 0.0])))
+    value, error = shown(unary(elementwise.SqrtOp, about([-1.0, -1.0], [0.1, 0.0])))
     assert np.isnan(value).all()
     assert error == [0.0, 0.0]
-    assert shown(unary(tile.Log2Op, about([0.0], [0.1])))[1] == [INF]
+    assert shown(unary(elementwise.Log2Op, about([0.0], [0.1])))[1] == [INF]
 
 
 def test_the_largest_numbers():
@@ -161,8 +161,22 @@ def contained(found, expected):
     return same | unknown | ((found >= low) & (found <= high))
 
 
-UNARY = (tile.ExpOp, tile.Exp2Op, tile.Log2Op, tile.SqrtOp, tile.AbsOp, tile.NegOp)
-BINARY = (tile.AddOp, tile.SubOp, tile.MulOp, tile.DivOp, tile.MaxOp, tile.MinOp)
+UNARY = (
+    elementwise.ExpOp,
+    elementwise.Exp2Op,
+    elementwise.Log2Op,
+    elementwise.SqrtOp,
+    elementwise.AbsOp,
+    elementwise.NegOp,
+)
+BINARY = (
+    elementwise.AddOp,
+    elementwise.SubOp,
+    elementwise.MulOp,
+    elementwise.DivOp,
+    elementwise.MaxOp,
+    elementwise.MinOp,
+)
 
 
 @pytest.mark.parametrize("kind", BINARY)
@@ -183,7 +197,7 @@ def test_what_a_program_may_have_is_expected(kind, then):
                 for z in programs_c[:2] if more else [None]:
                     result = meaning.value(second)(found, *([] if z is None else [z]))
                     # Below zero a root is not checked: what is left there comes from rounding.
-                    rootless = (then is tile.SqrtOp) & (ends(middle).low < 0)
+                    rootless = (then is elementwise.SqrtOp) & (ends(middle).low < 0)
                     assert (contained(result, expected) | rootless).all()
 
 
@@ -226,7 +240,7 @@ def test_a_wrong_program_is_wrong(name):
 
 
 def compared(predicate, a, b, element=f32):
-    return bounded(tile.CompareOp(predicate, of(element, a.value.shape), of(element, b.value.shape)), a, b)
+    return bounded(elementwise.CompareOp(predicate, of(element, a.value.shape), of(element, b.value.shape)), a, b)
 
 
 def test_comparisons_within_the_error_are_open():
@@ -241,24 +255,24 @@ def test_exact_operands_leave_nothing_open():
     numbers = Bounded(np.arange(4, dtype=np.int32), None)
     as_floats = bounded(tile.CastOp(of(i32, (4,)), f32), numbers)
     assert as_floats.error is None
-    assert binary(tile.MulOp, as_floats, known(2.0, 2.0, 2.0, 2.0)).error is None
-    assert binary(tile.MulOp, as_floats, known(*[np.float64(np.float32(0.1))] * 4)).error[3] > 0
+    assert binary(elementwise.MulOp, as_floats, known(2.0, 2.0, 2.0, 2.0)).error is None
+    assert binary(elementwise.MulOp, as_floats, known(*[np.float64(np.float32(0.1))] * 4)).error[3] > 0
 
 
 def test_logic_of_what_is_open():
     open_, true, false = (Bounded(np.array([v]), e) for v, e in ((True, np.array([True])), (True, None), (False, None)))
     p = of(i1, (1,))
-    assert bounded(tile.AndOp(p, p), open_, true).error.tolist() == [True]
-    assert bounded(tile.AndOp(p, p), open_, false).error is None
-    assert bounded(tile.OrOp(p, p), open_, true).error is None
-    assert bounded(tile.OrOp(p, p), false, open_).error.tolist() == [True]
-    assert bounded(tile.NotOp(p), open_).error.tolist() == [True]
+    assert bounded(elementwise.AndOp(p, p), open_, true).error.tolist() == [True]
+    assert bounded(elementwise.AndOp(p, p), open_, false).error is None
+    assert bounded(elementwise.OrOp(p, p), open_, true).error is None
+    assert bounded(elementwise.OrOp(p, p), false, open_).error.tolist() == [True]
+    assert bounded(elementwise.NotOp(p), open_).error.tolist() == [True]
     assert bounded(tile.CastOp(p, f32), open_).error.tolist() == [1.0]
 
 
 def test_a_choice_that_is_open_covers_both():
     condition = Bounded(np.array([True, True]), np.array([True, False]))
-    op = tile.SelectOp(of(i1, (2,)), of(f32, (2,)), of(f32, (2,)))
+    op = elementwise.SelectOp(of(i1, (2,)), of(f32, (2,)), of(f32, (2,)))
     value, error = shown(bounded(op, condition, about([1.0, 1.0], [0.1, 0.1]), known(5.0, 5.0)))
     assert value == [1.0, 1.0]
     assert error == pytest.approx([4.0, 0.1])
@@ -268,6 +282,6 @@ def test_integers_of_what_is_open():
     found = bounded(tile.CastOp(of(f32, (3,)), i32), about([2.999, 3.5, -0.5], [0.01, 0.1, 0.4]))
     assert found.value.tolist() == [2, 3, 0]
     assert found.error.tolist() == [1.0, 0.0, 0.0]
-    twice = bounded(tile.AddOp(of(i32, (3,)), of(i32, (3,))), found, found)
+    twice = bounded(elementwise.AddOp(of(i32, (3,)), of(i32, (3,))), found, found)
     assert twice.error.tolist() == [2.0, 0.0, 0.0]
     assert bounded(tile.CastOp(of(i32, (3,)), f32), found).error[0] >= 1.0
