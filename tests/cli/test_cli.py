@@ -228,7 +228,6 @@ def test_reader_that_leaves_early(folder: Path) -> None:
         assert process.stderr.read() == b""
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 @pytest.mark.parametrize(("no_color", "painted"), [("", True), ("1", False)])
 def test_colour_on_terminals_alone(folder: Path, no_color: str, painted: bool) -> None:
     import pty
