@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 
@@ -363,7 +362,6 @@ def test_file_errors(tmp_path: Path, file: str, data: bytes | None, error: type)
     assert str(caught.value)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no such files")
 def test_device_is_not_read() -> None:
     with pytest.raises(PkcError) as caught:
         read_source("/dev/zero")
