@@ -173,9 +173,11 @@ def _row_sum(op: tile.RowSumOp, real: Real) -> Unary:
 
 def _mma(op: tile.MmaOp, real: Real) -> Function:
     def mma(a: Values, b: Values, acc: Values) -> Values:
-        product = a @ b
+        # In f64, because a product in f32 depends on where a row lies in its tile, by the order in which BLAS adds;
+        # an element would then change with the division into blocks.
+        product = a.astype(np.float64, copy=False) @ b.astype(np.float64, copy=False)
         product += acc
-        return product
+        return product.astype(real, copy=False)
 
     return mma
 
