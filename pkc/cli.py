@@ -99,7 +99,9 @@ def compile_command(
         find_kernel(program, file, kernel)
     compiled = compile_for(program, kernel, values, schedule, level=emit, dump=dump)
     if explain:
-        planned = compiled if emit != "tile" else compile_for(program, kernel, values, schedule, level="roles")
+        planned = (
+            compiled if emit != "tile" else compile_for(program, kernel, values, schedule, level="roles", warn=False)
+        )
         report.explanations(planned.explanations)
     text = print_ir(compiled.module)
     if output is None:
@@ -197,7 +199,7 @@ def check(
     given = {name: value for name, value in values.items() if name in constants_of(chosen)}
     rest = {name: value for name, value in values.items() if name not in given}
     tile = compile_for(program, chosen.name, given, schedule)
-    roles = compile_for(program, chosen.name, given, schedule, level="roles")
+    roles = compile_for(program, chosen.name, given, schedule, level="roles", warn=False)
     if not execute(tile, roles, ranks, rest, constants_of(chosen), seeds):
         raise SystemExit(1)
 

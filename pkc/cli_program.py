@@ -44,8 +44,9 @@ def compile_for(
     *,
     level: str = "tile",
     dump: str | None = None,
+    warn: bool = True,
 ) -> Compiled:
-    """Compile one kernel, or all, to a level of IR; `schedule` as on the command line. Prints warnings."""
+    """Compile one kernel, or all, to a level of IR; `schedule` as on the command line. Prints warnings, if asked."""
     example = "overlap=intra_sm,stages=4"
     choices = assignments("--schedule", schedule, example=example, split=True)
     with report.progress(f"compiling {kernel or 'all kernels'}"):
@@ -57,5 +58,6 @@ def compile_for(
             level=level,
             dump=None if dump is None else Path(dump),
         )
-    report.diagnostics(compiled.warnings)
+    if warn:
+        report.diagnostics(compiled.warnings)
     return compiled

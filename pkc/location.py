@@ -63,10 +63,6 @@ class Span:
     def text(self) -> str:
         return self.source.text[self.start : self.end]
 
-    def to(self, other: Span) -> Span:
-        """From the start of this span to the end of the other."""
-        return Span(self.source, self.start, max(self.end, other.end))
-
     def location(self) -> FileLineColLoc:
         """The IR location of the first character."""
         return FileLineColLoc(StringAttr(self.source.name), IntAttr(self.line), IntAttr(self.column))

@@ -1,4 +1,4 @@
-"""Signals between the writer of a buffer and its reader: which counters, and how many signals each gets.
+"""Signals between the writer of a buffer and its reader: which counters there are, and how to find them.
 
 A buffer is written in pieces. Its reader waits for a *cell*: the pieces that agree in some of their indices. A cell is
 one counter, found by the numbers of its blocks.
@@ -16,7 +16,6 @@ from xdsl.ir import Operation, SSAValue
 from pkc.dialect.program import BlockNumberOp
 from pkc.dialect.types import BlockType, Dim, SignalType
 from pkc.passes.dependence import sources
-from pkc.passes.slices import Variable
 
 
 @dataclass(frozen=True)
@@ -54,10 +53,10 @@ def counter_ops(cell: Sequence[SSAValue]) -> tuple[list[Operation], list[SSAValu
     return ops, values
 
 
-def repeats(cells: Cells, indices: Sequence[SSAValue], loops: Sequence[Variable]) -> list[Variable]:
+def repeats(cells: Cells, indices: Sequence[SSAValue], loops: Sequence[SSAValue]) -> list[SSAValue]:
     """The loop variables along which a writer comes back to one cell."""
     known = sources([indices[place] for place in cells.places])
-    return [variable for variable in loops if variable.index not in known]
+    return [variable for variable in loops if variable not in known]
 
 
 def product_ops(factors: Sequence[SSAValue]) -> tuple[list[Operation], SSAValue]:

@@ -38,10 +38,10 @@ def add_parameter(kernel: KernelOp, name: str, kind: Attribute, location: Locati
     return argument
 
 
-def add_role(kernel: KernelOp, role: Role, location: LocationAttr, sms: int | None = None) -> Block:
+def add_role(kernel: KernelOp, role: Role, location: LocationAttr) -> Block:
     """A new part, behind those that are there and before what is in none; its body."""
     body = Region(Block())
-    op = RoleOp(RoleAttr(role), body, sms)
+    op = RoleOp(RoleAttr(role), body)
     op.location = location
     kernel.body.block.add_op(op)
     return body.block

@@ -150,9 +150,9 @@ def _wait(signal: BlockArgument, signalling: list[RoleOp]) -> list[Operation]:
 def _at_start(part: RoleOp, ops: list[Operation]) -> None:
     first = part.body.block.first_op
     assert first is not None
-    before(first, ops)
     for op in ops:
         op.location = part.location
+        part.body.block.insert_op_before(op, first)
 
 
 def _at_end(part: RoleOp, ops: list[Operation]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
@@ -18,13 +17,6 @@ Known = dict[SSAValue, SSAValue]
 
 class CannotCopyError(Exception):
     """A copy cannot have all that a value depends on: a carried variable, a branch, a count that varies."""
-
-
-@dataclass(frozen=True)
-class Variable:
-    """One loop variable of the original that a copied nest runs over."""
-
-    index: SSAValue
 
 
 def copy_value(block: Block, value: SSAValue, known: Known) -> SSAValue:
@@ -46,24 +38,24 @@ def copy_value(block: Block, value: SSAValue, known: Known) -> SSAValue:
     return known[value]
 
 
-def variables(op: Operation, values: Iterable[SSAValue]) -> list[Variable]:
+def variables(op: Operation, values: Iterable[SSAValue]) -> list[SSAValue]:
     """The variables of the loops and tasks around `op` on which `values` depend, outermost first."""
     needed = _needed(op, values)
-    found: list[Variable] = []
+    found: list[SSAValue] = []
     for parent in reversed(list(ancestors(op))):
         if isinstance(parent, TasksOp):
-            found += [Variable(index) for index in parent.body.block.args if index in needed]
+            found += [index for index in parent.body.block.args if index in needed]
         elif isinstance(parent, scf.ForOp) and parent.body.block.args[0] in needed:
-            found.append(Variable(parent.body.block.args[0]))
+            found.append(parent.body.block.args[0])
     return found
 
 
-def copy_nest(block: Block, op: Operation, wanted: Sequence[Variable], known: Known) -> Block:
+def copy_nest(block: Block, op: Operation, wanted: Sequence[SSAValue], known: Known) -> Block:
     """Append the loops and tasks around `op` that the `wanted` variables belong to; the innermost body.
 
     The copied loops have no terminators yet: `close_loops` adds them when the body is complete.
     """
-    indices = {variable.index for variable in wanted}
+    indices = set(wanted)
     for parent in reversed(list(ancestors(op))):
         if isinstance(parent, TasksOp):
             block = _copy_tasks(block, parent, indices, known)

@@ -21,7 +21,7 @@ from pkc.passes.cells import Cells, cells_along, constant, counter_ops, repeats
 from pkc.passes.dependence import ancestors, sources
 from pkc.passes.derive import add_parameter, add_role, append, before, defined_in, wrap_in_role
 from pkc.passes.edges import EDGE, Read, address, array_name, planned, remote_reads, shard_of
-from pkc.passes.slices import CannotCopyError, Known, Variable, close_loops, copy_nest, copy_value, variables
+from pkc.passes.slices import CannotCopyError, Known, close_loops, copy_nest, copy_value, variables
 
 _STAGED = ("inter_sm", "none")
 
@@ -120,13 +120,13 @@ def _landing(read: Read) -> tuple[PrivateType, tuple[SSAValue, ...]]:
     return PrivateType(dims, kind.element_type), (*table.indices, *read.indices)
 
 
-def _cells(read: Read, landing: PrivateType, indices: tuple[SSAValue, ...], loops: list[Variable]) -> Cells:
+def _cells(read: Read, landing: PrivateType, indices: tuple[SSAValue, ...], loops: list[SSAValue]) -> Cells:
     """The dimensions along which tiles are awaited one by one."""
-    tasks = {v.index for v in loops if _is_task(v.index.owner)}
+    tasks = {v for v in loops if _is_task(v.owner)}
     sharded = shard_of(read.array) if isinstance(read, LoadOp) else None
     places: list[int] = []
     for place, index in enumerate(indices):
-        varies = sources([index]) & {v.index for v in loops}
+        varies = sources([index]) & set(loops)
         if varies and (place == sharded or varies <= tasks):
             places.append(place)
     return cells_along(landing.dimensions, indices, places)
@@ -147,7 +147,7 @@ def _one_task(block: Block, read: Read) -> Block:
 def _fetch(
     kernel: KernelOp,
     read: Read,
-    loops: list[Variable],
+    loops: list[SSAValue],
     cells: Cells,
     landing: BlockArgument,
     ready: BlockArgument,
@@ -156,7 +156,7 @@ def _fetch(
     """The communicator's part."""
     part = add_role(kernel, Role.Communicator, read.location)
     known: Known = {}
-    top = part if any(_is_task(v.index.owner) for v in loops) else _one_task(part, read)
+    top = part if any(_is_task(v.owner) for v in loops) else _one_task(part, read)
     whole = planned(read) == "none"
     again = [] if whole else _comes_back(cells, places, loops)
     at_cell = copy_nest(top, read, [v for v in loops if v not in again], known)
@@ -174,10 +174,10 @@ def _fetch(
     close_loops(part)
 
 
-def _comes_back(cells: Cells, places: tuple[SSAValue, ...], loops: list[Variable]) -> list[Variable]:
+def _comes_back(cells: Cells, places: tuple[SSAValue, ...], loops: list[SSAValue]) -> list[SSAValue]:
     """The innermost loops, which all pieces of one cell are fetched by: only after them is the cell announced."""
     again = repeats(cells, places, loops)
-    if loops[len(loops) - len(again) :] != again or any(_is_task(v.index.owner) for v in again):
+    if loops[len(loops) - len(again) :] != again or any(_is_task(v.owner) for v in again):
         raise CannotCopyError
     return again
 
