@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.scf import Scf
 from xdsl.ir import Dialect
 
-from pkc.dialect import access, elementwise, program, roles, tile
+from pkc.dialect import access, elementwise, fences, program, roles, tile
 from pkc.dialect.attributes import PredicateAttr, RoleAttr
 from pkc.dialect.types import BlockType, PGLType, PrivateType, SignalType, TileType
 
@@ -77,11 +77,23 @@ ACCESS = (
 )
 
 ROLES = (roles.ChannelOp, *roles.CHANNEL_OPS)
+FENCES = (fences.FenceOp, fences.DrainOp)
 
 Pk = Dialect(
     "pk",
-    [*PROGRAM, *TILE, *ACCESS, *ROLES],
-    [TileType, BlockType, PrivateType, PGLType, SignalType, roles.ChannelType, RoleAttr, PredicateAttr],
+    [*PROGRAM, *TILE, *ACCESS, *ROLES, *FENCES],
+    [
+        TileType,
+        BlockType,
+        PrivateType,
+        PGLType,
+        SignalType,
+        roles.ChannelType,
+        RoleAttr,
+        PredicateAttr,
+        fences.FenceAttr,
+        fences.DrainAttr,
+    ],
 )
 
 

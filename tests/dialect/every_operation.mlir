@@ -120,6 +120,8 @@ builtin.module {
     pk.role storer {
       pk.tasks (%i_1) in (%n) attributes {per_cta} {
         %x_1, %rows, %scalar = pk.consume %1 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<128xf32>, !pk.tile<f32>> -> !pk.tile<128x64xbf16>, !pk.tile<128xf32>, !pk.tile<f32>
+        pk.fence async_shared
+        pk.drain read
         pk.release %1 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<128xf32>, !pk.tile<f32>>
       }
     }

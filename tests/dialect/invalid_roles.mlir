@@ -80,3 +80,15 @@ pk.kernel @k(%ready: !pk.signal<[M by 128, 4]> {pk.name = "ready"}) {
   %r = pk.rank
   pk.raise %ready at %r[%r] to %r : !pk.signal<[M by 128, 4]>
 }
+
+// -----
+
+// A fence orders one of the known things.
+// CHECK: invalid `pk.fence`
+"pk.fence"() : () -> ()
+
+// -----
+
+// Stores are drained this far or that.
+// CHECK: invalid `pk.drain`
+"pk.drain"() : () -> ()

@@ -1,0 +1,127 @@
+"""What code generation hands to the runtime: machine code, and how it wants to be launched.
+
+A kernel takes one struct by value. Its fields follow each other as listed in `Artifact.fields`, each at its natural
+alignment (tensor maps at 128 bytes); the runtime fills them in from arrays, dimensions and the mesh, and knows
+nothing else about the kernel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Extent: TypeAlias = str | int | tuple[str, int]
+"""A dimension by name, a constant, or `(name, size)`: the number of numbers that `pk.block_number` gives to blocks."""
+
+
+@dataclass(frozen=True)
+class ArrayParameter:
+    """One array of the kernel: `dims` outermost first, by name or constant.
+
+    `layout` is `private`, `shard`, `replicate` or `symmetric`; all but private lie in the symmetric heap. `scratch`
+    is allocated by the runtime, what is not is given by the caller. A dimension in `parts` is split over the ranks in
+    equal parts of ceil(extent / ranks), whether the array itself is sharded along it or blocks only follow the parts.
+    """
+
+    name: str
+    dtype: str
+    dims: tuple[str | int, ...]
+    layout: Literal["private", "shard", "replicate", "symmetric"]
+    shard: int | None
+    scratch: bool
+
+
+@dataclass(frozen=True)
+class SignalParameter:
+    """Counters in the symmetric heap, u32, zero when they are allocated and never reset."""
+
+    name: str
+    dims: tuple[Extent, ...]
+
+
+@dataclass(frozen=True)
+class TensorMaps:
+    """Two CUtensorMaps, `field[2]`: of all whole parts, and of the one part that is shorter.
+
+    Dimensions innermost first are those of the array, except that dimension `split` (a position in `dims`), if there
+    is one, holds only the positions within a part, and an outermost dimension counts the parts: ranks for an array in
+    the symmetric heap (stride: the heap's), parts of the memory of this rank otherwise. An array in the heap without
+    `split` has the rank as outermost dimension too. `box` is innermost first, one entry for each map dimension.
+
+    With part = ceil(extent / ranks) and whole = extent // part, the first map has min(whole, ranks) parts of `part`
+    positions, the second one part of extent - whole * part positions that begins where the first map ends; if that is
+    nothing, the second map repeats the first.
+    """
+
+    field: str
+    array: str
+    box: tuple[int, ...]
+    swizzle: Literal[0, 32, 64, 128]
+    split: int | None
+
+
+@dataclass(frozen=True)
+class Base:
+    """u64: the address of an array or signal in the part of the heap of rank 0, or in this rank's own memory."""
+
+    field: str
+    array: str
+
+
+@dataclass(frozen=True)
+class HeapStride:
+    """u64: the distance in bytes between the parts of the heap of one rank and the next."""
+
+    field: str
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """i32: the value of a dimension."""
+
+    field: str
+    dim: str
+
+
+@dataclass(frozen=True)
+class RankField:
+    """i32: this rank, or the number of ranks."""
+
+    field: str
+    what: Literal["rank", "ranks"]
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """i32 or f32: a scalar parameter of the kernel."""
+
+    field: str
+    name: str
+    dtype: Literal["i32", "f32"]
+
+
+@dataclass(frozen=True)
+class Epochs:
+    """u64: the address of one u32 for each CTA, zero when allocated; a CTA adds one at each launch, at its end."""
+
+    field: str
+
+
+Field: TypeAlias = TensorMaps | Base | HeapStride | Dimension | RankField | Scalar | Epochs
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """Machine code for one target, independent of sizes and of the number of ranks."""
+
+    name: str
+    target: str
+    cubin: bytes
+    arrays: tuple[ArrayParameter, ...]
+    signals: tuple[SignalParameter, ...]
+    fields: tuple[Field, ...]
+    threads: int
+    shared_bytes: int
+    cluster: int
+    comm_sms: int
+    """CTAs of the grid that only communicate; they are the last ones. The grid has one CTA for each SM."""

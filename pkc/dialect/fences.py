@@ -1,0 +1,75 @@
+"""Operations that order memory between proxies and ranks (PTX ISA, Memory Consistency Model; proxies).
+
+The generic proxy is what ordinary loads and stores go through, the async proxy what TMA and wgmma go through.
+"""
+
+from __future__ import annotations
+
+from enum import auto
+
+from xdsl.dialects.utils import EnumAttribute
+from xdsl.ir import SpacedOpaqueSyntaxAttribute
+from xdsl.irdl import IRDLOperation, irdl_attr_definition, irdl_op_definition, prop_def, traits_def
+from xdsl.utils.str_enum import StrEnum
+
+from pkc.dialect.effects import OrdersMemory
+
+
+class Fence(StrEnum):
+    """What a fence orders."""
+
+    AsyncShared = "async_shared"
+    AsyncGlobal = "async_global"
+    AcquireGpu = "acquire_gpu"
+    AcquireSys = "acquire_sys"
+
+
+class Drain(StrEnum):
+    """How far asynchronous stores must have come."""
+
+    Read = auto()
+    Full = auto()
+
+
+@irdl_attr_definition
+class FenceAttr(EnumAttribute[Fence], SpacedOpaqueSyntaxAttribute):
+    name = "pk.fence_kind"
+
+
+@irdl_attr_definition
+class DrainAttr(EnumAttribute[Drain], SpacedOpaqueSyntaxAttribute):
+    name = "pk.drain_kind"
+
+
+@irdl_op_definition
+class FenceOp(IRDLOperation):
+    """Orders what this worker did before against what it does after.
+
+    `async_shared`, `async_global`: accesses through the generic proxy before it, against accesses through the async
+    proxy after it, in shared or global memory (PTX: fence.proxy.async). `acquire_gpu`, `acquire_sys`: what was
+    released to a counter that this worker has read (PTX: fence.acquire).
+    """
+
+    name = "pk.fence"
+    kind = prop_def(FenceAttr)
+    traits = traits_def(OrdersMemory())
+    assembly_format = "$kind attr-dict"
+
+    def __init__(self, kind: Fence) -> None:
+        super().__init__(properties={"kind": FenceAttr(kind)})
+
+
+@irdl_op_definition
+class DrainOp(IRDLOperation):
+    """Until the asynchronous stores of this worker have read their stages, or are complete and visible to it.
+
+    PTX: cp.async.bulk.wait_group.read 0, cp.async.bulk.wait_group 0.
+    """
+
+    name = "pk.drain"
+    kind = prop_def(DrainAttr)
+    traits = traits_def(OrdersMemory())
+    assembly_format = "$kind attr-dict"
+
+    def __init__(self, kind: Drain) -> None:
+        super().__init__(properties={"kind": DrainAttr(kind)})
