@@ -69,7 +69,7 @@ def cli() -> None:
 @click.option("--const", "constants", metavar="K=V", multiple=True, help="Values of `const` parameters.")
 @click.option("--schedule", metavar="K=V,...", multiple=True, help="How to run it; wins over the text.")
 @click.option("--dump", metavar="DIR", help="Write the IR after each pass into a folder.")
-@click.option("--explain", is_flag=True, help="Say why each access between ranks overlaps as it does.")
+@click.option("--explain", is_flag=True, help="Say why accesses overlap as they do and parts get their warps.")
 def compile_command(
     file: str,
     emit: str,

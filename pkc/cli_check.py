@@ -44,7 +44,7 @@ def _summary(roles: Compiled) -> str:
     ops = list(roles.kernel.walk())
     parts = ", ".join(str(op.role.data) for op in ops if isinstance(op, RoleOp)) or "none"
     channels = [op for op in ops if isinstance(op, ChannelOp)]
-    stages = sum(op.stage_bytes * op.depth for op in channels)
+    stages = sum(op.shared_bytes for op in channels)
     signals = sum(isinstance(op, SignalOp | SignalAllOp | RaiseOp | BarrierOp) for op in ops)
     waits = sum(isinstance(op, WaitOp | BarrierOp) for op in ops)
     return (

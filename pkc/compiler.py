@@ -16,6 +16,7 @@ from pkc.frontend.elaborate import build_module
 from pkc.passes import ROLES_PIPELINE, TILE_PIPELINE
 from pkc.passes.check_program import check
 from pkc.passes.plan_overlap import Explanation, PlanOverlap, explain
+from pkc.passes.plan_warps import PartPlan, PlanWarps, explain_warps
 from pkc.passes.run import PassTime, run_pipeline
 
 Number = int | float | bool
@@ -33,7 +34,7 @@ class Compiled:
 
     module: ModuleOp
     warnings: list[Diagnostic] = field(default_factory=list[Diagnostic])
-    explanations: list[Explanation] = field(default_factory=list[Explanation])
+    explanations: list[Explanation | PartPlan] = field(default_factory=list[Explanation | PartPlan])
     times: list[PassTime] = field(default_factory=list[PassTime])
 
     @property
@@ -91,11 +92,13 @@ def compile_program(
     """As `load`, from a tree."""
     module = build_module(program, kernel=kernel, constants=constants, options=schedule)
     warnings = [finding for finding in check(module) if finding.severity == "warning"]
-    explanations: list[Explanation] = []
+    explanations: list[Explanation | PartPlan] = []
 
     def watch(done: ModulePass, current: ModuleOp) -> None:
         if isinstance(done, PlanOverlap):
             explanations.extend(explain(current))
+        if isinstance(done, PlanWarps):
+            explanations.extend(explain_warps(current))
 
     times = run_pipeline(module, LEVELS[level], dump=dump, after=watch)
     return Compiled(module, warnings, explanations, times)

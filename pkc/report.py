@@ -16,6 +16,7 @@ from pkc.location import NOWHERE
 
 if TYPE_CHECKING:
     from pkc.passes.plan_overlap import Explanation
+    from pkc.passes.plan_warps import PartPlan
     from pkc.sim.reference import Comparison, Expected
 
 
@@ -31,8 +32,8 @@ def diagnostics(found: Iterable[Diagnostic]) -> None:
         sys.stderr.write(f"{text}\n")
 
 
-def explanations(found: Iterable[Explanation]) -> None:
-    """Print to stderr why each access between ranks overlaps as it does."""
+def explanations(found: Iterable[Explanation | PartPlan]) -> None:
+    """Print to stderr why each access between ranks overlaps as it does, and what warps each part gets."""
     for explanation in found:
         sys.stderr.write(f"{explanation}\n")
 

@@ -70,7 +70,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["check", str(EXAMPLES / "ag_gemm.pk"), "--ranks", "3", "--set", "M=200,N=40,K=70", "--seeds", "4"]
     assert main(arguments) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "ag_gemm: roles communicator, loader, consumer, storer; 2 channels, 212992 bytes of shared memory;"
+        "ag_gemm: roles communicator, loader, consumer, storer; 2 channels, 213056 bytes of shared memory;"
         " 3 signals, 3 waits",
         "ok: 4 orders, 2 launches each, on 3 ranks give the bits that the program means",
     ]

@@ -50,6 +50,18 @@ SCRATCH = "pk.scratch"
 PER_CTA = "per_cta"
 """Attribute of `pk.tasks`: each CTA that runs the role takes its share of the tasks, one after the other."""
 
+COMM_SMS = "comm_sms"
+"""Attribute of `pk.kernel`: how many SMs only run parts of the group `communicate`; all others run `compute`."""
+
+GROUP = "group"
+"""Attribute of `pk.role`: the SMs that run it, `compute` or `communicate`."""
+
+FIRST_WARP = "first_warp"
+"""Attribute of `pk.role`: the first of its warps in the CTA."""
+
+REGISTERS = "registers"
+"""Attribute of `pk.role`: registers of each of its threads; the same for all parts in a warpgroup."""
+
 
 @irdl_op_definition
 class KernelOp(IRDLOperation):

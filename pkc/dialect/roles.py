@@ -31,6 +31,7 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent
 from xdsl.utils.exceptions import VerifyException
 
+from pkc.arch import SM_90A
 from pkc.dialect.effects import OrdersMemory
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import TileType, dtype_bytes
@@ -48,7 +49,7 @@ class ChannelType(ParametrizedAttribute, TypeAttribute):
 
     @property
     def stage_bytes(self) -> int:
-        """The size of one stage in shared memory."""
+        """The size of the tiles of one stage."""
         total = 0
         for tile in self.tiles:
             elements = 1
@@ -56,6 +57,11 @@ class ChannelType(ParametrizedAttribute, TypeAttribute):
                 elements *= extent
             total += elements * dtype_bytes(tile.element_type)
         return total
+
+    @property
+    def footprint(self) -> int:
+        """What one stage takes of shared memory: its tiles and two barriers, one for full and one for free."""
+        return self.stage_bytes + 2 * SM_90A.mbarrier_bytes
 
     def verify(self) -> None:
         if not self.tiles.data:
@@ -94,10 +100,10 @@ class ChannelOp(IRDLOperation):
         return self.stages.value.data
 
     @property
-    def stage_bytes(self) -> int:
-        """The size of one stage in shared memory."""
+    def shared_bytes(self) -> int:
+        """What all stages take of shared memory, barriers included."""
         assert isinstance(self.result.type, ChannelType)
-        return self.result.type.stage_bytes
+        return self.depth * self.result.type.footprint
 
     def verify_(self) -> None:
         if self.depth < 1:

@@ -15,6 +15,7 @@ from pkc.passes.dce import Dce
 from pkc.passes.guard_launches import GuardLaunches
 from pkc.passes.order_tasks import OrderTasks
 from pkc.passes.plan_overlap import PlanOverlap
+from pkc.passes.plan_warps import PlanWarps
 from pkc.passes.split_workers import SplitWorkers
 from pkc.passes.stage_remote_reads import StageRemoteReads
 from pkc.passes.stage_sums import StageSums
@@ -39,6 +40,7 @@ ROLES_PIPELINE: tuple[ModulePass, ...] = (
     OrderTasks(),  # of every part alike, before parts are split: roles of a CTA must go through the same tasks
     AssignRoles(),  # needs the final accesses: reads load, writes store, the rest computes
     SplitWorkers(),  # obeys the roles; values that cross them go through channels
+    PlanWarps(),  # parts are known, and do not change any more
     GuardLaunches(),  # last to add signals: it must know every part that reaches another rank
     Cse(),  # integers that each part now computes for itself
     Dce(),
@@ -64,6 +66,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         OrderTasks,
         AssignRoles,
         SplitWorkers,
+        PlanWarps,
         GuardLaunches,
         CheckRoles,
     )

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from pkc.arch import SM_90A
 from pkc.diagnostics import Diagnostic, Label, PkcError
 from pkc.dialect.program import PER_CTA, KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import CHANNEL_OPS, AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseOp
@@ -17,7 +18,6 @@ from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.crossings import VIEWS
 from pkc.passes.dependence import ancestors
-from pkc.passes.split_workers import SHARED_MEMORY
 
 _CLOSES: dict[type[Operation], type[Operation]] = {AcquireOp: CommitOp, ConsumeOp: ReleaseOp}
 
@@ -60,9 +60,9 @@ def _findings(kernel: KernelOp) -> Iterator[Diagnostic]:
         for block in {use.operation.parent: None for use in channel.result.uses}:
             assert block is not None
             yield from _in_turn(channel, block)
-    needed = sum(channel.depth * channel.stage_bytes for channel in channels)
-    if needed > SHARED_MEMORY:
-        yield errors.SharedMemory(span_of(kernel.location), kernel.sym_name.data, needed, SHARED_MEMORY)
+    needed, available = sum(channel.shared_bytes for channel in channels), SM_90A.shared_memory
+    if needed > available:
+        yield errors.SharedMemory(span_of(kernel.location), kernel.sym_name.data, needed, available)
 
 
 def _shared_out(kernel: KernelOp) -> Iterator[Diagnostic]:

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from pkc.arch import SM_90A
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import GatherOp, LoadOp
 from pkc.dialect.attributes import Role, RoleAttr
@@ -23,9 +24,6 @@ from pkc.passes.assign_roles import ROLE, derived_part, role_of
 from pkc.passes.crossings import Crossing, KeptBeyondStageError, crossings
 from pkc.passes.derive import DERIVED
 from pkc.passes.edges import array_name
-
-SHARED_MEMORY = 232448
-"""Bytes of shared memory that a CTA can have on sm_90 (CUDA C++ Programming Guide, compute capability 9.0)."""
 
 _Op = TypeVar("_Op", bound=Operation)
 
@@ -110,13 +108,14 @@ def _first_role(kernel: KernelOp) -> RoleOp:
 
 def _stages(kernel: KernelOp, found: list[Crossing]) -> list[int]:
     """Stages for each channel, within shared memory."""
-    fixed = sum(c.type.stage_bytes for c in found if not c.in_loop)
-    turning = sum(c.type.stage_bytes for c in found if c.in_loop)
+    fixed = sum(c.type.footprint for c in found if not c.in_loop)
+    turning = sum(c.type.footprint for c in found if c.in_loop)
     wanted = _wanted(kernel)
-    room = (SHARED_MEMORY - fixed) // turning if turning else 1
-    if room < 1 or fixed > SHARED_MEMORY or wanted * turning + fixed > SHARED_MEMORY:
+    available = SM_90A.shared_memory
+    room = (available - fixed) // turning if turning else 1
+    if room < 1 or fixed > available or wanted * turning + fixed > available:
         needed = fixed + max(wanted, 1) * turning
-        raise PkcError(errors.SharedMemory(span_of(kernel.location), kernel.sym_name.data, needed, SHARED_MEMORY))
+        raise PkcError(errors.SharedMemory(span_of(kernel.location), kernel.sym_name.data, needed, available))
     depth = wanted or min(room, 8)
     return [depth if crossing.in_loop else 1 for crossing in found]
 

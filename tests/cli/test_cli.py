@@ -262,14 +262,28 @@ def test_explains_on_stderr(example: str, line: str, level: str, capsys: pytest.
     assert alone.err == ""
     assert ("pk.role communicator" in alone.out) == (level == "roles")
     assert main(["compile", path, "--emit", level, "--explain"]) == 0
-    assert capsys.readouterr() == (alone.out, f"{path}:{line}\n")
+    explained = capsys.readouterr()
+    assert explained.out == alone.out
+    first, *warps = explained.err.splitlines()
+    assert first == f"{path}:{line}"
+    assert [text.split(":")[2] for text in warps] == [" communicator", " loader", " consumer", " storer"]
+
+
+def test_explains_warps(capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(EXAMPLES / "gemm.pk")
+    assert main(["compile", path, "--explain"]) == 0
+    assert capsys.readouterr().err.splitlines() == [
+        f"{path}:3: loader: 1 warp of the SMs that compute, 40 registers (one thread starts its copies)",
+        f"{path}:3: consumer: 8 warps of the SMs that compute, 232 registers (2 warpgroups for tiles of 128 rows)",
+        f"{path}:3: storer: 1 warp of the SMs that compute, 40 registers (one thread starts its copies)",
+    ]
 
 
 def test_the_schedule_on_the_command_line_is_the_explanation(capsys: pytest.CaptureFixture[str]) -> None:
     path = str(EXAMPLES / "ag_gemm.pk")
     assert main(["compile", path, "--emit", "roles", "--explain", "--schedule", "overlap=intra_sm"]) == 0
     shown = capsys.readouterr()
-    assert shown.err == f"{path}:6: read of `A`: intra_sm (the schedule says so)\n"
+    assert shown.err.splitlines()[0] == f"{path}:6: read of `A`: intra_sm (the schedule says so)"
     assert "pk.role communicator" not in shown.out
 
 
