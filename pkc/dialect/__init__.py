@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.scf import Scf
 from xdsl.ir import Dialect
 
-from pkc.dialect import access, elementwise, fences, program, roles, tile
+from pkc.dialect import access, elementwise, fences, machine, program, roles, tile
 from pkc.dialect.attributes import PredicateAttr, RoleAttr
 from pkc.dialect.types import BlockType, PGLType, PrivateType, SignalType, TileType
 
@@ -78,10 +78,21 @@ ACCESS = (
 
 ROLES = (roles.ChannelOp, *roles.CHANNEL_OPS)
 FENCES = (fences.FenceOp, fences.DrainOp)
+MACHINE = (
+    machine.InstructionOp,
+    machine.RegistersOp,
+    machine.GetOp,
+    machine.SetOp,
+    machine.PartOp,
+    machine.TensorMapOp,
+    machine.AddressOp,
+    machine.LaunchValueOp,
+    machine.CommentOp,
+)
 
 Pk = Dialect(
     "pk",
-    [*PROGRAM, *TILE, *ACCESS, *ROLES, *FENCES],
+    [*PROGRAM, *TILE, *ACCESS, *ROLES, *FENCES, *MACHINE],
     [
         TileType,
         BlockType,
@@ -93,6 +104,8 @@ Pk = Dialect(
         PredicateAttr,
         fences.FenceAttr,
         fences.DrainAttr,
+        machine.RegistersType,
+        machine.MapType,
     ],
 )
 

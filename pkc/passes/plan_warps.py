@@ -233,6 +233,8 @@ def _with_registers(plans: Sequence[PartPlan], threads: int) -> list[PartPlan]:
     shared = [plan for plan in plans if not plan.computes]
     own = sum(plan.warps for plan in plans if plan.computes) * SM_90A.warp
     few = _ADDING if any(_adds(plan.part) for plan in shared) else _MOVING
-    rest = (SM_90A.registers - (threads - own) * few) // own // 8 * 8 if own else 0
+    # `setmaxnreg` only moves what the CTA was launched with: as many for each thread as all of them can have.
+    launched = SM_90A.registers // threads // 8 * 8 * threads
+    rest = (launched - (threads - own) * few) // own // 8 * 8 if own else 0
     many = min(rest, SM_90A.most_registers)
     return [replace(plan, registers=many if plan.computes else few) for plan in plans]

@@ -1,0 +1,376 @@
+"""The instructions of sm_90a that pkc emits: one entry each, with operands, text, and what it does.
+
+An entry becomes a `__device__` function of the generated CUDA C++, and `pk.instruction` names it. Operands and results
+have the kinds of `KINDS`; `registers<n x kind>` is an array of registers that the instruction reads and writes. Text is
+inline PTX (PTX ISA 9.0) or a CUDA built-in. Where PTX has a family (shapes, numbers of dimensions, counts that must be
+immediate), `instruction` makes the entry that a name asks for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+KINDS = {"index": "int", "i32": "int", "i64": "unsigned long long", "f32": "float", "b32": "unsigned", "i1": "bool"}
+"""C++ types by kind: `index` and `i32` integers, `i64` addresses and descriptors, `b32` bits of 32-bit registers."""
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One entry: `body` is the C++ of a function with parameters a, b, c, ... of the kinds in `operands`."""
+
+    name: str
+    operands: tuple[str, ...]
+    result: str | None
+    body: str
+    meaning: str
+
+
+def _asm(ptx: str, outputs: str = "", inputs: str = "", *, memory: bool = True) -> str:
+    clobbers = ' : "memory"' if memory else ""
+    return f'asm volatile("{ptx}" : {outputs} : {inputs}{clobbers});'
+
+
+def _pure(ptx: str, inputs: str, kind: str = "float", constraint: str = "f") -> str:
+    return f'{kind} r; asm("{ptx}" : "={constraint}"(r) : {inputs}); return r;'
+
+
+_PLAIN = (
+    Instruction("thread", (), "index", "return threadIdx.x;", "number of this thread in its CTA"),
+    Instruction("cta", (), "index", "return blockIdx.x;", "number of this CTA in the grid"),
+    Instruction("ctas", (), "index", "return gridDim.x;", "CTAs of the grid"),
+    Instruction("sync_threads", (), None, "__syncthreads();", "barrier over all threads of the CTA"),
+    Instruction("sync_warp", (), None, "__syncwarp();", "barrier over the threads of a warp, with memory order"),
+    Instruction(
+        "shared_base",
+        (),
+        "index",
+        "extern __shared__ __align__(1024) unsigned char shared[];"
+        ' unsigned a; asm("{ .reg .u64 t; cvta.to.shared.u64 t, %1; cvt.u32.u64 %0, t; }" : "=r"(a) : "l"(shared));'
+        " return (a + 1023) & ~1023;",
+        "address of the dynamic shared memory, at a multiple of 1024",
+    ),
+    # mbarrier (PTX ISA: Parallel Synchronization and Communication Instructions, mbarrier)
+    Instruction(
+        "mbarrier_init",
+        ("index", "index"),
+        None,
+        _asm("mbarrier.init.shared::cta.b64 [%0], %1;", "", '"r"(a), "r"(b)'),
+        "barrier at a: a phase is complete after b arrivals",
+    ),
+    Instruction(
+        "mbarrier_init_fence",
+        (),
+        None,
+        _asm("fence.mbarrier_init.release.cluster;"),
+        "initialised barriers are visible to the async proxy",
+    ),
+    Instruction(
+        "mbarrier_expect",
+        ("index", "index"),
+        None,
+        _asm("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;", "", '"r"(a), "r"(b)'),
+        "arrives at a; the phase also waits for b bytes",
+    ),
+    Instruction(
+        "mbarrier_arrive",
+        ("index",),
+        None,
+        _asm("mbarrier.arrive.shared::cta.b64 _, [%0];", "", '"r"(a)'),
+        "arrives at a (release, CTA)",
+    ),
+    Instruction(
+        "mbarrier_wait",
+        ("index", "index"),
+        None,
+        _asm(
+            "{\\n.reg .pred p;\\nagain:\\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\\n"
+            "@p bra done;\\nbra again;\\ndone:\\n}",
+            "",
+            '"r"(a), "r"(b)',
+        )
+        .replace("again", "again%=")
+        .replace("done", "done%="),
+        "until the phase of parity b is complete at a (acquire, CTA)",
+    ),
+    # order (PTX ISA: Memory Consistency Model, membar/fence)
+    Instruction("fence_async_shared", (), None, _asm("fence.proxy.async.shared::cta;"), "generic before async, shared"),
+    Instruction("fence_async_global", (), None, _asm("fence.proxy.async.global;"), "generic before async, global"),
+    Instruction("fence_acquire_sys", (), None, _asm("fence.acquire.sys;"), "acquires what was released, all GPUs"),
+    Instruction("fence_acquire_gpu", (), None, _asm("fence.acquire.gpu;"), "acquires what was released, this GPU"),
+    # bulk groups
+    Instruction("bulk_commit", (), None, _asm("cp.async.bulk.commit_group;"), "ends a group of asynchronous stores"),
+    Instruction("bulk_wait_read", (), None, _asm("cp.async.bulk.wait_group.read 0;"), "stores have read their source"),
+    Instruction("bulk_wait_full", (), None, _asm("cp.async.bulk.wait_group 0;"), "stores are complete and visible"),
+    # signals
+    Instruction(
+        "signal_release_sys",
+        ("i64", "index"),
+        None,
+        _asm("red.release.sys.global.add.u32 [%0], %1;", "", '"l"(a), "r"(b)'),
+        "adds b to the counter at a, after all earlier writes of this thread, on any GPU",
+    ),
+    Instruction(
+        "signal_release_gpu",
+        ("i64", "index"),
+        None,
+        _asm("red.release.gpu.global.add.u32 [%0], %1;", "", '"l"(a), "r"(b)'),
+        "the same on this GPU",
+    ),
+    Instruction(
+        "signal_relaxed_sys",
+        ("i64", "index"),
+        None,
+        _asm("red.relaxed.sys.global.add.u32 [%0], %1;", "", '"l"(a), "r"(b)'),
+        "adds b to the counter at a, in no order",
+    ),
+    Instruction(
+        "raise_release_sys",
+        ("i64", "index"),
+        None,
+        _asm("red.release.sys.global.max.u32 [%0], %1;", "", '"l"(a), "r"(b)'),
+        "brings the counter at a up to b, after all earlier writes of this thread, on any GPU",
+    ),
+    Instruction(
+        "raise_release_gpu",
+        ("i64", "index"),
+        None,
+        _asm("red.release.gpu.global.max.u32 [%0], %1;", "", '"l"(a), "r"(b)'),
+        "the same on this GPU",
+    ),
+    Instruction(
+        "spin",
+        ("i64", "index"),
+        None,
+        'unsigned v; do { asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(a) : "memory"); }'
+        " while ((int)(v - (unsigned)b) < 0);",
+        "until the counter at a is at least b, modulo 2^32",
+    ),
+    Instruction("load_u32", ("i64",), "index", "return *(const volatile unsigned*)a;", "the counter at a"),
+    Instruction("store_u32", ("i64", "index"), None, "*(volatile unsigned*)a = b;", "a counter of this CTA"),
+    # wgmma (PTX ISA: Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions)
+    Instruction("wgmma_fence", (), None, _asm("wgmma.fence.sync.aligned;"), "registers before wgmma"),
+    Instruction("wgmma_commit", (), None, _asm("wgmma.commit_group.sync.aligned;"), "ends a group of wgmma"),
+    # registers and shared memory
+    Instruction(
+        "stmatrix_x4",
+        ("index", "b32", "b32", "b32", "b32"),
+        None,
+        _asm(
+            "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};",
+            "",
+            '"r"(a), "r"(b), "r"(c), "r"(d), "r"(e)',
+        ),
+        "four 8x8 matrices of 16-bit elements; thread 8i + j has the address of row j of matrix i",
+    ),
+    Instruction(
+        "pack_bf16",
+        ("f32", "f32"),
+        "b32",
+        _pure("cvt.rn.bf16x2.f32 %0, %2, %1;", '"f"(a), "f"(b)', "unsigned", "r"),
+        "two bf16, a in the low half, to nearest even",
+    ),
+    Instruction(
+        "pack_f16",
+        ("f32", "f32"),
+        "b32",
+        _pure("cvt.rn.f16x2.f32 %0, %2, %1;", '"f"(a), "f"(b)', "unsigned", "r"),
+        "two f16, a in the low half, to nearest even",
+    ),
+    Instruction("low_bf16", ("b32",), "f32", "return __uint_as_float(a << 16);", "the low bf16"),
+    Instruction("high_bf16", ("b32",), "f32", "return __uint_as_float(a & 0xffff0000u);", "the high bf16"),
+    Instruction(
+        "low_f16",
+        ("b32",),
+        "f32",
+        _pure("{ .reg .b16 l, h; mov.b32 {l, h}, %1; cvt.f32.f16 %0, l; }", '"r"(a)'),
+        "the low f16",
+    ),
+    Instruction(
+        "high_f16",
+        ("b32",),
+        "f32",
+        _pure("{ .reg .b16 l, h; mov.b32 {l, h}, %1; cvt.f32.f16 %0, h; }", '"r"(a)'),
+        "the high f16",
+    ),
+    Instruction("bits_f32", ("f32",), "b32", "return __float_as_uint(a);", "the bits of an f32"),
+    Instruction("float_bits", ("b32",), "f32", "return __uint_as_float(a);", "the f32 with these bits"),
+    Instruction(
+        "load_shared_b32",
+        ("index",),
+        "b32",
+        'unsigned r; asm volatile("ld.shared.b32 %0, [%1];" : "=r"(r) : "r"(a) : "memory"); return r;',
+        "32 bits of shared memory",
+    ),
+    Instruction(
+        "store_shared_b32",
+        ("index", "b32"),
+        None,
+        _asm("st.shared.b32 [%0], %1;", "", '"r"(a), "r"(b)'),
+        "32 bits to shared memory",
+    ),
+    Instruction(
+        "store_shared_b16",
+        ("index", "b32"),
+        None,
+        _asm("st.shared.b16 [%0], %1;", "", '"r"(a), "h"((unsigned short)b)'),
+        "the low 16 bits to shared memory",
+    ),
+    Instruction("exp2_f32", ("f32",), "f32", _pure("ex2.approx.f32 %0, %1;", '"f"(a)'), "2 to the power a, 2 ulp"),
+    Instruction("log2_f32", ("f32",), "f32", _pure("lg2.approx.f32 %0, %1;", '"f"(a)'), "logarithm to base 2"),
+    Instruction("sqrt_f32", ("f32",), "f32", _pure("sqrt.rn.f32 %0, %1;", '"f"(a)'), "square root, to nearest"),
+    Instruction(
+        "divide", ("f32", "f32"), "f32", _pure("div.rn.f32 %0, %1, %2;", '"f"(a), "f"(b)'), "a / b, to nearest"
+    ),
+    Instruction("absolute", ("f32",), "f32", _pure("abs.f32 %0, %1;", '"f"(a)'), "|a|"),
+    Instruction("int_bits", ("b32",), "i32", "return (int)a;", "the i32 with these bits"),
+    Instruction("bits_i32", ("i32",), "b32", "return (unsigned)a;", "the bits of an i32"),
+    Instruction("max_nan", ("f32", "f32"), "f32", _pure("max.NaN.f32 %0, %1, %2;", '"f"(a), "f"(b)'), "maximum or NaN"),
+    Instruction("min_nan", ("f32", "f32"), "f32", _pure("min.NaN.f32 %0, %1, %2;", '"f"(a), "f"(b)'), "minimum or NaN"),
+    Instruction(
+        "load_global_b32",
+        ("i64",),
+        "b32",
+        'unsigned r; asm volatile("ld.global.b32 %0, [%1];" : "=r"(r) : "l"(a) : "memory"); return r;',
+        "32 bits of global memory",
+    ),
+    Instruction(
+        "load_global_b16",
+        ("i64",),
+        "b32",
+        'unsigned short r; asm volatile("ld.global.b16 %0, [%1];" : "=h"(r) : "l"(a) : "memory"); return r;',
+        "16 bits of global memory",
+    ),
+    Instruction(
+        "store_global_b32",
+        ("i64", "b32"),
+        None,
+        _asm("st.global.b32 [%0], %1;", "", '"l"(a), "r"(b)'),
+        "32 bits to global memory",
+    ),
+    Instruction(
+        "store_global_b16",
+        ("i64", "b32"),
+        None,
+        _asm("st.global.b16 [%0], %1;", "", '"l"(a), "h"((unsigned short)b)'),
+        "the low 16 bits to global memory",
+    ),
+    Instruction("warp", (), "index", "return __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);", "this warp, in its CTA"),
+    Instruction(
+        "shuffle_xor",
+        ("f32", "index"),
+        "f32",
+        "return __shfl_xor_sync(0xffffffffu, a, b);",
+        "a of the thread whose number in the warp differs from this one's by the bits b",
+    ),
+)
+
+
+def _tma(match: re.Match[str]) -> Instruction:
+    """`tma_load_3d(stage, map, barrier, x, y, z)`, `tma_store_3d(stage, map, x, y, z)`, `tma_add_3d(...)`."""
+    what, rank = match[1], int(match[2])
+    first = 3 if what == "load" else 2
+    operands = ("index", "map", *(("index",) if what == "load" else ()), *("index",) * rank)
+    names = "abcdefgh"
+    place = ", ".join(f"%{first + i}" for i in range(rank))
+    inputs = ['"r"(a)', '"l"(&b)', *(f'"r"({name})' for name in names[2 : first + rank])]
+    forms = {
+        "load": f"cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+        f" [%0], [%1, {{{place}}}], [%2];",
+        "store": f"cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group [%1, {{{place}}}], [%0];",
+        "add": f"cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.add.tile.bulk_group [%1, {{{place}}}], [%0];",
+    }
+    meanings = {
+        "load": "a box of the tensor of map b to shared memory at a; its bytes arrive at the barrier c",
+        "store": "shared memory at a to a box of the tensor of map b",
+        "add": "shared memory at a added to a box of the tensor of map b, each element atomically",
+    }
+    return Instruction(match[0], operands, None, _asm(forms[what], "", ", ".join(inputs)), meanings[what])
+
+
+def _wgmma(match: re.Match[str]) -> Instruction:
+    """`wgmma_n256_bf16_ss_kn(acc, a, b, accumulate)`: A from shared memory (s) or registers (r), majors of A and B."""
+    n, dtype, source, major_a, major_b = int(match[1]), match[2], match[3], match[4], match[5]
+    count = n // 2
+    k = {"bf16": 16, "f16": 16, "e4m3": 32, "e5m2": 32}[dtype]
+    d = ", ".join(f"%{i}" for i in range(count))
+    transposes = f", {int(major_a == 'm')}, {int(major_b == 'n')}" if k == 16 and source == "s" else ""
+    transposes = f", {int(major_b == 'n')}" if k == 16 and source == "r" else transposes
+    first = 1 if source == "s" else 4
+    a = f"%{count}" if source == "s" else "{" + ", ".join(f"%{count + i}" for i in range(4)) + "}"
+    b, use = f"%{count + first}", f"%{count + first + 1}"
+    ptx = (
+        f"{{\\n.reg .pred p;\\nsetp.ne.b32 p, {use}, 0;\\n"
+        f"wgmma.mma_async.sync.aligned.m64n{n}k{k}.f32.{dtype}.{dtype} {{{d}}}, {a}, {b}, p, 1, 1{transposes};\\n}}"
+    )
+    outputs = ", ".join(f'"+f"(a[{i}])' for i in range(count))
+    if source == "s":
+        operands: tuple[str, ...] = (f"registers<{count} x f32>", "i64", "i64", "index")
+        inputs = '"l"(b), "l"(c), "r"(d)'
+    else:
+        operands = (f"registers<{count} x f32>", "b32", "b32", "b32", "b32", "i64", "index")
+        inputs = '"r"(b), "r"(c), "r"(d), "r"(e), "l"(f), "r"(g)'
+    meaning = f"a += A[64, {k}] @ B[{k}, {n}] if the last operand is not 0, else a = A @ B; asynchronous"
+    return Instruction(match[0], operands, None, _asm(ptx, outputs, inputs, memory=False), meaning)
+
+
+def _vector(match: re.Match[str]) -> Instruction:
+    """`load_global_v4(registers<4 x b32>, address)` and `store_global_v4`: 16, 8 or 4 bytes at once."""
+    what, count = match[1], int(match[2])
+    names = ", ".join(f"%{i}" for i in range(count))
+    if count > 1:
+        names = f"{{{names}}}"
+    form = f"v{count}.b32" if count > 1 else "b32"
+    kind = f"registers<{count} x b32>"
+    if what == "load":
+        outputs = ", ".join(f'"=r"(a[{i}])' for i in range(count))
+        body = _asm(f"ld.global.{form} {names}, [%{count}];", outputs, '"l"(b)', memory=False)
+        return Instruction(match[0], (kind, "i64"), None, body, f"{4 * count} bytes of global memory at b")
+    place = f"%{count}"
+    inputs = ", ".join([*(f'"r"(a[{i}])' for i in range(count)), '"l"(b)'])
+    body = _asm(f"st.global.{form} [{place}], {names};", "", inputs)
+    return Instruction(match[0], (kind, "i64"), None, body, f"{4 * count} bytes to global memory at b")
+
+
+_FAMILIES: tuple[tuple[str, Callable[[re.Match[str]], Instruction]], ...] = (
+    (r"tma_(load|store|add)_([1-5])d", _tma),
+    (r"wgmma_n(\d+)_(bf16|f16|e4m3|e5m2)_([sr])s_([km])([kn])", _wgmma),
+    (r"(load|store)_global_v([124])", _vector),
+    (
+        r"wgmma_wait_(\d)",
+        lambda m: Instruction(
+            m[0], (), None, _asm(f"wgmma.wait_group.sync.aligned {m[1]};"), "at most that many groups are in flight"
+        ),
+    ),
+    (
+        r"setmaxnreg_(inc|dec)_(\d+)",
+        lambda m: Instruction(
+            m[0],
+            (),
+            None,
+            _asm(f"setmaxnreg.{m[1]}.sync.aligned.u32 {m[2]};"),
+            "registers of each thread",
+        ),
+    ),
+    (
+        r"sync_(\d+)_of_(\d+)",
+        lambda m: Instruction(
+            m[0], (), None, _asm(f"bar.sync {m[1]}, {m[2]};"), "named barrier over that many threads"
+        ),
+    ),
+)
+
+
+@cache
+def instruction(name: str) -> Instruction | None:
+    """The entry of that name, if the target has one."""
+    for entry in _PLAIN:
+        if entry.name == name:
+            return entry
+    for pattern, make in _FAMILIES:
+        match = re.fullmatch(pattern, name)
+        if match:
+            return make(match)
+    return None

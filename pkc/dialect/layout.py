@@ -1,0 +1,82 @@
+"""How tiles lie in shared memory and in registers (PTX ISA: wgmma, matrix fragments and shared memory layout)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from pkc.dialect.types import TileType, dtype_bytes
+
+ALIGNMENT = 1024
+"""Bytes at which a swizzled tile begins: the pattern of 128 bytes repeats after 8 rows."""
+
+
+@dataclass(frozen=True)
+class SharedLayout:
+    """Rows of `width` bytes in panels side by side; 16-byte chunk c of row r lies at chunk c ^ (r mod (width / 16)).
+
+    A panel has all rows and `columns` columns; a tile without a second axis is one row without swizzle.
+    """
+
+    rows: int
+    columns: int
+    panels: int
+    width: int
+    swizzle: int
+
+    @property
+    def panel_bytes(self) -> int:
+        return self.rows * self.width
+
+    @property
+    def bytes(self) -> int:
+        return self.panels * self.panel_bytes
+
+
+def shared_layout(tile: TileType) -> SharedLayout:
+    """The layout of a tile in a stage; one whose rows fill no panel of 32 bytes has no swizzle."""
+    size = dtype_bytes(tile.element_type)
+    if tile.rank == 0:
+        return SharedLayout(1, 1, 1, 16, 0)
+    columns = tile.shape[-1]
+    rows = prod(tile.shape[:-1])
+    width = next((w for w in (128, 64, 32) if columns * size % w == 0), None)
+    if width is None or tile.rank == 1:
+        return SharedLayout(rows, columns, 1, -(-columns * size // 16) * 16, 0)
+    return SharedLayout(rows, width // size, columns * size // width, width, width)
+
+
+WARPGROUP_ROWS = 64
+"""Rows of an accumulator that one warpgroup holds; row 16 w + l / 4 + 8 h is in warp w, lane l."""
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """How the elements of a tile are spread over the registers of `warpgroups` warpgroups.
+
+    With `axes` (0, 1) as wgmma's accumulators: register ((i * C / 8 + j) * 2 + h) * 2 + c of a thread holds row
+    64 (w + i * warpgroups) + 16 warp + lane / 4 + 8 h and column 8 j + 2 (lane mod 4) + c. With one axis, the registers
+    that differ in the other one are the same; with none there is one register.
+    """
+
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+    warpgroups: int
+    flat: int = 0
+    """If not 0: that many neighbours of the innermost axis, wherever a thread is in the tile at the time."""
+
+    @property
+    def repeats(self) -> int:
+        """Blocks of 64 rows that each warpgroup holds."""
+        return self.shape[0] // (WARPGROUP_ROWS * self.warpgroups) if 0 in self.axes else 1
+
+    @property
+    def columns(self) -> int:
+        return self.shape[-1] if 1 in self.axes else 0
+
+    @property
+    def count(self) -> int:
+        """Elements that each thread holds."""
+        if self.flat:
+            return self.flat if self.axes else 1
+        return self.repeats * (2 if 0 in self.axes else 1) * (self.columns // 4 if self.columns else 1)

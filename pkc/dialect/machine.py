@@ -1,0 +1,318 @@
+"""Operations of the machine level: what one thread does, in instructions of the target.
+
+Structure is `scf.for` and `scf.if`, integers and floats are `arith`; everything else is an entry of the instruction
+table (`instructions.py`). Registers that instructions write in place are arrays:
+
+    %acc = pk.registers : !pk.registers<128 x f32>
+    %x = pk.get %acc[%i] : !pk.registers<128 x f32> -> f32
+    pk.set %x, %acc[%i] : f32, !pk.registers<128 x f32>
+    pk.instruction "wgmma_commit"() : () -> ()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    FunctionType,
+    IndexType,
+    IntAttr,
+    IntegerAttr,
+    IntegerType,
+    Signedness,
+    StringAttr,
+    f32,
+    i64,
+)
+from xdsl.ir import Attribute, ParametrizedAttribute, SSAValue, TypeAttribute
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.parser import AttrParser, Parser
+from xdsl.printer import Printer
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+from pkc.dialect.instructions import KINDS, instruction
+from pkc.dialect.types import ArrayType
+
+b32 = IntegerType(32, Signedness.UNSIGNED)
+"""The type of a register, whatever its bits mean."""
+
+_TYPES: dict[str, Attribute] = {
+    "index": IndexType(),
+    "i32": IntegerType(32),
+    "i64": i64,
+    "f32": f32,
+    "b32": b32,
+    "i1": IntegerType(1),
+}
+
+
+@irdl_attr_definition
+class RegistersType(ParametrizedAttribute, TypeAttribute):
+    """`count` registers of each thread, written in place."""
+
+    name = "pk.registers"
+    length: IntAttr
+    element_type: Attribute
+
+    def __init__(self, count: int, element_type: Attribute) -> None:
+        super().__init__(IntAttr(count), element_type)
+
+    @property
+    def count(self) -> int:
+        return self.length.data
+
+    def verify(self) -> None:
+        if self.count <= 0:
+            raise VerifyException(f"expected at least one register, got {self.count}")
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        with parser.in_angle_brackets():
+            shape, element_type = parser.parse_ranked_shape()
+        return IntAttr(shape[0]), element_type
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(f"{self.count}x")
+            printer.print_attribute(self.element_type)
+
+
+@irdl_attr_definition
+class MapType(ParametrizedAttribute, TypeAttribute):
+    """A tensor map (PTX ISA: tensor-map; `CUtensorMap` of the driver API)."""
+
+    name = "pk.map"
+
+
+def kind_type(kind: str) -> Attribute:
+    """The type of an operand or result of an instruction."""
+    if kind == "map":
+        return MapType()
+    if kind.startswith("registers<"):
+        count, element = kind.removeprefix("registers<").removesuffix(">").split(" x ")
+        return RegistersType(int(count), _TYPES[element])
+    return _TYPES[kind]
+
+
+@irdl_op_definition
+class InstructionOp(IRDLOperation):
+    """One instruction of the table."""
+
+    name = "pk.instruction"
+    instruction_name = prop_def(StringAttr)
+    arguments = var_operand_def()
+    results_ = var_result_def()
+
+    def __init__(self, name: str, arguments: Sequence[SSAValue]) -> None:
+        entry = instruction(name)
+        results = [] if entry is None or entry.result is None else [kind_type(entry.result)]
+        super().__init__(
+            operands=[arguments], properties={"instruction_name": StringAttr(name)}, result_types=[results]
+        )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> InstructionOp:
+        name = parser.parse_str_literal()
+        operands = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+        parser.parse_punctuation(":")
+        start = parser.pos
+        kind = parser.parse_type()
+        if not isinstance(kind, FunctionType):
+            parser.raise_error("expected a function type")
+        values = parser.resolve_operands(operands, kind.inputs.data, start)
+        return cls.build(
+            operands=[values],
+            properties={"instruction_name": StringAttr(name)},
+            result_types=[list(kind.outputs.data)],
+        )
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_string_literal(self.instruction_name.data)
+        with printer.in_parens():
+            printer.print_list(self.arguments, printer.print_ssa_value)
+        printer.print_string(" : ")
+        printer.print_attribute(
+            FunctionType.from_lists([a.type for a in self.arguments], [r.type for r in self.results])
+        )
+
+    def verify_(self) -> None:
+        entry = instruction(self.instruction_name.data)
+        if entry is None:
+            raise VerifyException(f"no instruction `{self.instruction_name.data}` in the table")
+        want = [kind_type(kind) for kind in entry.operands]
+        if [a.type for a in self.arguments] != want:
+            raise VerifyException(f"`{entry.name}` takes ({', '.join(map(str, want))})")
+        results = [] if entry.result is None else [kind_type(entry.result)]
+        if [r.type for r in self.results] != results:
+            raise VerifyException(f"`{entry.name}` gives ({', '.join(map(str, results))})")
+
+
+@irdl_op_definition
+class RegistersOp(IRDLOperation):
+    """Registers of each thread, undefined until they are written."""
+
+    name = "pk.registers"
+    result = result_def(RegistersType)
+    assembly_format = "attr-dict `:` type($result)"
+
+    def __init__(self, count: int, element_type: Attribute) -> None:
+        super().__init__(result_types=[RegistersType(count, element_type)])
+
+
+@irdl_op_definition
+class GetOp(IRDLOperation):
+    """One register."""
+
+    name = "pk.get"
+    registers = operand_def(RegistersType)
+    index = operand_def(IndexType())
+    result = result_def()
+    assembly_format = "$registers `[` $index `]` attr-dict `:` type($registers) `->` type($result)"
+
+    def __init__(self, registers: SSAValue, index: SSAValue) -> None:
+        kind = registers.type
+        assert isinstance(kind, RegistersType)
+        super().__init__(operands=[registers, index], result_types=[kind.element_type])
+
+    def verify_(self) -> None:
+        _verify_element(self.registers, self.result)
+
+
+@irdl_op_definition
+class SetOp(IRDLOperation):
+    """One register is written."""
+
+    name = "pk.set"
+    value = operand_def()
+    registers = operand_def(RegistersType)
+    index = operand_def(IndexType())
+    assembly_format = "$value `,` $registers `[` $index `]` attr-dict `:` type($value) `,` type($registers)"
+
+    def __init__(self, value: SSAValue, registers: SSAValue, index: SSAValue) -> None:
+        super().__init__(operands=[value, registers, index])
+
+    def verify_(self) -> None:
+        _verify_element(self.registers, self.value)
+
+
+@irdl_op_definition
+class PartOp(IRDLOperation):
+    """Some of the registers of an array, from `start` on; the same registers, not a copy."""
+
+    name = "pk.part"
+    registers = operand_def(RegistersType)
+    start = prop_def(IntegerAttr.constr(i64))
+    result = result_def(RegistersType)
+    assembly_format = "$registers `from` $start attr-dict `:` type($registers) `->` type($result)"
+
+    def __init__(self, registers: SSAValue, start: int, count: int) -> None:
+        kind = registers.type
+        assert isinstance(kind, RegistersType)
+        super().__init__(
+            operands=[registers],
+            properties={"start": IntegerAttr(start, i64)},
+            result_types=[RegistersType(count, kind.element_type)],
+        )
+
+    def verify_(self) -> None:
+        whole, part = self.registers.type, self.result.type
+        assert isinstance(whole, RegistersType)
+        assert isinstance(part, RegistersType)
+        if part.element_type != whole.element_type or self.start.value.data + part.count > whole.count:
+            raise VerifyException(f"{part} from {self.start.value.data} is not part of {whole}")
+
+
+def _verify_element(registers: SSAValue, value: SSAValue) -> None:
+    kind = registers.type
+    assert isinstance(kind, RegistersType)
+    if value.type != kind.element_type:
+        raise VerifyException(f"{value.type} is not the type of registers {kind}")
+
+
+@irdl_op_definition
+class TensorMapOp(IRDLOperation):
+    """The tensor map of an array for boxes of one shape: of its whole parts, or of the last, shorter one.
+
+    `box` is innermost first; `split` is the dimension whose parts are the outermost dimension of the map
+    (`TensorMaps` in `pkc/codegen/artifact.py`).
+    """
+
+    name = "pk.tensor_map"
+    array = operand_def(ArrayType)
+    last = operand_def(IndexType())
+    box = prop_def(DenseArrayBase.constr(i64))
+    swizzle = prop_def(IntegerAttr.constr(i64))
+    split = opt_prop_def(IntegerAttr.constr(i64))
+    result = result_def(MapType())
+    traits = traits_def(Pure())
+    assembly_format = "$array `last` $last `box` $box `swizzle` $swizzle (`split` $split^)? attr-dict `:` type($array)"
+
+    def __init__(self, array: SSAValue, last: SSAValue, box: Sequence[int], swizzle: int, split: int | None) -> None:
+        super().__init__(
+            operands=[array, last],
+            properties={
+                "box": DenseArrayBase.from_list(i64, box),
+                "swizzle": IntegerAttr(swizzle, i64),
+                "split": None if split is None else IntegerAttr(split, i64),
+            },
+            result_types=[MapType()],
+        )
+
+
+@irdl_op_definition
+class AddressOp(IRDLOperation):
+    """The address of an array or of counters in this rank's memory, or in rank 0's part of the symmetric heap."""
+
+    name = "pk.address"
+    array = operand_def(ArrayType)
+    result = result_def(i64)
+    traits = traits_def(Pure())
+    assembly_format = "$array attr-dict `:` type($array)"
+
+    def __init__(self, array: SSAValue) -> None:
+        super().__init__(operands=[array], result_types=[i64])
+
+
+@irdl_op_definition
+class LaunchValueOp(IRDLOperation):
+    """A value of the launch: `heap_stride` in bytes, `epochs` the address of one counter for each CTA (i64)."""
+
+    name = "pk.launch_value"
+    what = prop_def(StringAttr)
+    result = result_def(i64)
+    traits = traits_def(Pure())
+    assembly_format = "$what attr-dict"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(properties={"what": StringAttr(what)}, result_types=[i64])
+
+
+@irdl_op_definition
+class CommentOp(IRDLOperation):
+    """A line for the reader of the generated code."""
+
+    name = "pk.comment"
+    text = prop_def(StringAttr)
+    assembly_format = "$text attr-dict"
+
+    def __init__(self, text: str) -> None:
+        super().__init__(properties={"text": StringAttr(text)})
+
+
+def c_type(kind: Attribute) -> str:
+    """The C++ type of a machine value."""
+    return next(KINDS[name] for name, known in _TYPES.items() if known == kind)

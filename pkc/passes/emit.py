@@ -1,0 +1,253 @@
+"""A builder of machine-level code: one method an operation, at the end of a block, folding what is constant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, LocationAttr, UnitAttr, f32, i1, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from pkc.dialect.machine import (
+    AddressOp,
+    CommentOp,
+    GetOp,
+    InstructionOp,
+    LaunchValueOp,
+    RegistersOp,
+    SetOp,
+)
+
+UNROLL = "unroll"
+"""On a loop: written out by the compiler of the generated code; bounds are constants."""
+
+AHEAD = "ahead"
+"""On a loop: how many turns are written out, so that the loads of one need not wait for those of another."""
+
+_TURNS_AHEAD = 4
+
+_FOLD: dict[type[Operation], Callable[[int, int], int]] = {
+    arith.AddiOp: lambda a, b: a + b,
+    arith.SubiOp: lambda a, b: a - b,
+    arith.MuliOp: lambda a, b: a * b,
+    arith.DivSIOp: lambda a, b: a // b,
+    arith.RemSIOp: lambda a, b: a % b,
+    arith.AndIOp: lambda a, b: a & b,
+    arith.XOrIOp: lambda a, b: a ^ b,
+    arith.ShLIOp: lambda a, b: a << b,
+    arith.ShRUIOp: lambda a, b: a >> b,
+    arith.MinSIOp: min,
+    arith.MaxSIOp: max,
+}
+
+
+class Emitter:
+    """Appends operations to `block`, at `location`. Integers are `index`, which is 32 bits wide on this target."""
+
+    def __init__(self, block: Block, location: LocationAttr) -> None:
+        self.block = block
+        self.location = location
+
+    def add(self, op: Operation) -> None:
+        op.location = self.location
+        self.block.add_op(op)
+
+    # Integers
+
+    def const(self, value: int) -> SSAValue:
+        op = arith.ConstantOp(IntegerAttr(value, IndexType()))
+        self.add(op)
+        return op.result
+
+    def wide_const(self, value: int) -> SSAValue:
+        op = arith.ConstantOp(IntegerAttr(value, i64))
+        self.add(op)
+        return op.result
+
+    def _integer(self, kind: type[arith.SignlessIntegerBinaryOperation], a: SSAValue, b: SSAValue | int) -> SSAValue:
+        if isinstance(b, int):
+            b = self.const(b) if isinstance(a.type, IndexType) else self.wide_const(b)
+        x, y = constant_of(a), constant_of(b)
+        if x is not None and y is not None and isinstance(a.type, IndexType):
+            return self.const(_FOLD[kind](x, y))
+        if _is_identity(kind, y):
+            return a
+        if kind is arith.AddiOp and x == 0:
+            return b
+        if kind is arith.MuliOp and x == 1:
+            return b
+        op = kind(a, b)
+        self.add(op)
+        return op.results[0]
+
+    def plus(self, a: SSAValue, b: SSAValue | int) -> SSAValue:
+        return self._integer(arith.AddiOp, a, b)
+
+    def minus(self, a: SSAValue, b: SSAValue | int) -> SSAValue:
+        return self._integer(arith.SubiOp, a, b)
+
+    def times(self, a: SSAValue, b: SSAValue | int) -> SSAValue:
+        return self._integer(arith.MuliOp, a, b)
+
+    def over(self, a: SSAValue, b: SSAValue | int) -> SSAValue:
+        return self._integer(arith.DivSIOp, a, b)
+
+    def modulo(self, a: SSAValue, b: SSAValue | int) -> SSAValue:
+        return self._integer(arith.RemSIOp, a, b)
+
+    def bit_and(self, a: SSAValue, b: SSAValue | int) -> SSAValue:
+        return self._integer(arith.AndIOp, a, b)
+
+    def bit_xor(self, a: SSAValue, b: SSAValue | int) -> SSAValue:
+        return self._integer(arith.XOrIOp, a, b)
+
+    def left(self, a: SSAValue, b: SSAValue | int) -> SSAValue:
+        return self._integer(arith.ShLIOp, a, b)
+
+    def right(self, a: SSAValue, b: SSAValue | int) -> SSAValue:
+        return self._integer(arith.ShRUIOp, a, b)
+
+    def least(self, a: SSAValue, b: SSAValue | int) -> SSAValue:
+        return self._integer(arith.MinSIOp, a, b)
+
+    def most(self, a: SSAValue, b: SSAValue | int) -> SSAValue:
+        return self._integer(arith.MaxSIOp, a, b)
+
+    def round_up_over(self, a: SSAValue, b: SSAValue | int) -> SSAValue:
+        """a / b, rounded up."""
+        return self.over(self.plus(a, self.minus(b, 1) if isinstance(b, SSAValue) else b - 1), b)
+
+    def compare(self, predicate: str, a: SSAValue, b: SSAValue | int) -> SSAValue:
+        op = arith.CmpiOp(a, self.const(b) if isinstance(b, int) else b, predicate)
+        self.add(op)
+        return op.result
+
+    def negated(self, condition: SSAValue) -> SSAValue:
+        """Where a condition does not hold."""
+        true = arith.ConstantOp(IntegerAttr(1, i1))
+        self.add(true)
+        op = arith.XOrIOp(condition, true.result)
+        self.add(op)
+        return op.result
+
+    def both(self, a: SSAValue, b: SSAValue) -> SSAValue:
+        op = arith.AndIOp(a, b)
+        self.add(op)
+        return op.result
+
+    def select(self, condition: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
+        op = arith.SelectOp(condition, a, b)
+        self.add(op)
+        return op.result
+
+    def wide(self, a: SSAValue) -> SSAValue:
+        """An `index` as `i64`."""
+        value = constant_of(a)
+        if value is not None:
+            return self.wide_const(value)
+        op = arith.IndexCastOp(a, i64)
+        self.add(op)
+        return op.result
+
+    # Floats
+
+    def real(self, value: float) -> SSAValue:
+        op = arith.ConstantOp(FloatAttr(value, f32))
+        self.add(op)
+        return op.result
+
+    def binary(self, kind: Callable[[SSAValue, SSAValue], Operation], a: SSAValue, b: SSAValue) -> SSAValue:
+        op = kind(a, b)
+        self.add(op)
+        return op.results[0]
+
+    # Registers and instructions
+
+    def registers(self, count: int, element_type: Attribute, hint: str | None = None) -> SSAValue:
+        op = RegistersOp(count, element_type)
+        op.result.name_hint = hint
+        self.add(op)
+        return op.result
+
+    def get(self, registers: SSAValue, index: SSAValue | int) -> SSAValue:
+        op = GetOp(registers, self.const(index) if isinstance(index, int) else index)
+        self.add(op)
+        return op.result
+
+    def set(self, value: SSAValue, registers: SSAValue, index: SSAValue | int) -> None:
+        self.add(SetOp(value, registers, self.const(index) if isinstance(index, int) else index))
+
+    def do(self, name: str, *arguments: SSAValue) -> None:
+        """An instruction without a result."""
+        self.add(InstructionOp(name, arguments))
+
+    def value(self, name: str, *arguments: SSAValue) -> SSAValue:
+        """An instruction with a result."""
+        op = InstructionOp(name, arguments)
+        self.add(op)
+        return op.results[0]
+
+    def address(self, array: SSAValue) -> SSAValue:
+        op = AddressOp(array)
+        self.add(op)
+        return op.result
+
+    def launch_value(self, what: str) -> SSAValue:
+        op = LaunchValueOp(what)
+        self.add(op)
+        return op.result
+
+    def comment(self, text: str) -> None:
+        self.add(CommentOp(text))
+
+    # Structure
+
+    @contextmanager
+    def when(self, condition: SSAValue) -> Generator[None]:
+        """What is emitted inside runs where the condition holds."""
+        body = Block()
+        op = scf.IfOp(condition, [], Region(body), Region())
+        self.add(op)
+        outer, self.block = self.block, body
+        yield
+        self.add(scf.YieldOp())
+        self.block = outer
+
+    @contextmanager
+    def loop(
+        self,
+        start: SSAValue | int,
+        stop: SSAValue | int,
+        step: SSAValue | int = 1,
+        *,
+        unroll: bool = False,
+        ahead: bool = False,
+    ) -> Generator[SSAValue]:
+        """What is emitted inside runs for each number from `start`, below `stop`."""
+        first, last, by = (self.const(x) if isinstance(x, int) else x for x in (start, stop, step))
+        body = Block(arg_types=[IndexType()])
+        op = scf.ForOp(first, last, by, [], body)
+        if unroll:
+            op.attributes[UNROLL] = UnitAttr()
+        if ahead:
+            op.attributes[AHEAD] = IntegerAttr(_TURNS_AHEAD, i64)
+        self.add(op)
+        outer, self.block = self.block, body
+        yield body.args[0]
+        self.add(scf.YieldOp())
+        self.block = outer
+
+
+def constant_of(value: SSAValue) -> int | None:
+    """The value of an integer constant."""
+    owner = value.owner
+    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
+        return owner.value.value.data
+    return None
+
+
+def _is_identity(kind: type[Operation], b: int | None) -> bool:
+    if kind in (arith.AddiOp, arith.SubiOp, arith.XOrIOp, arith.ShLIOp, arith.ShRUIOp):
+        return b == 0
+    return kind in (arith.MuliOp, arith.DivSIOp) and b == 1

@@ -1,0 +1,99 @@
+"""Which axis of an accumulator each one-dimensional tile of a worker lies along."""
+
+from __future__ import annotations
+
+from xdsl.dialects import scf
+from xdsl.ir import Operation, Region, SSAValue
+
+from pkc.dialect.tile import BroadcastOp, RowReduction
+from pkc.dialect.types import TileType
+
+
+def infer_axes(region: Region) -> dict[SSAValue, tuple[int, ...]]:
+    """For every tile value the axes it has: (0, 1), (0,) along rows, (1,) along columns, () for a scalar.
+
+    One-dimensional tiles that are combined lie along the same axis; a row reduction gives rows, a broadcast names the
+    axis. What nothing tells lies along rows.
+    """
+    groups = _Groups()
+    for op in region.walk():
+        _unify(op, groups)
+    return {value: _axes(value, groups) for op in region.walk() for value in _tiles_of(op)}
+
+
+class _Groups:
+    """Values known to lie along the same axis, and that axis."""
+
+    def __init__(self) -> None:
+        self._parent: dict[SSAValue, SSAValue] = {}
+        self.axis: dict[SSAValue, int] = {}
+
+    def root(self, value: SSAValue) -> SSAValue:
+        while value in self._parent:
+            value = self._parent[value]
+        return value
+
+    def join(self, a: SSAValue, b: SSAValue) -> None:
+        a, b = self.root(a), self.root(b)
+        if a is b:
+            return
+        self._parent[b] = a
+        if b in self.axis:
+            self.axis[a] = self.axis[b]
+
+    def put(self, value: SSAValue, axis: int) -> None:
+        self.axis[self.root(value)] = axis
+
+
+def _rank(value: SSAValue) -> int | None:
+    return value.type.rank if isinstance(value.type, TileType) else None
+
+
+def _tiles_of(op: Operation) -> list[SSAValue]:
+    found = [value for value in (*op.operands, *op.results) if isinstance(value.type, TileType)]
+    for region in op.regions:
+        for block in region.blocks:
+            found += [value for value in block.args if isinstance(value.type, TileType)]
+    return found
+
+
+def _unify(op: Operation, groups: _Groups) -> None:
+    if isinstance(op, RowReduction):
+        if _rank(op.result) == 1:
+            groups.put(op.result, 0)
+        return
+    if isinstance(op, BroadcastOp):
+        if _rank(op.tile) == 1 and _rank(op.result) == 2:
+            groups.put(op.tile, op.positions[0])
+        elif _rank(op.tile) == 1:
+            groups.join(op.tile, op.result)
+        return
+    if isinstance(op, scf.ForOp):
+        last = op.body.block.last_op
+        assert last is not None
+        for start, argument, end, result in zip(
+            op.iter_args, op.body.block.args[1:], last.operands, op.results, strict=True
+        ):
+            _join_all(groups, [start, argument, end, result])
+        return
+    if isinstance(op, scf.IfOp):
+        for region in (op.true_region, op.false_region):
+            if region.blocks and region.block.last_op is not None:
+                for end, result in zip(region.block.last_op.operands, op.results, strict=False):
+                    _join_all(groups, [end, result])
+        return
+    if not op.regions:
+        _join_all(groups, [value for value in (*op.operands, *op.results) if _rank(value) == 1])
+
+
+def _join_all(groups: _Groups, values: list[SSAValue]) -> None:
+    same = [value for value in values if _rank(value) == 1]
+    for other in same[1:]:
+        groups.join(same[0], other)
+
+
+def _axes(value: SSAValue, groups: _Groups) -> tuple[int, ...]:
+    rank = _rank(value)
+    if rank == 1:
+        return (groups.axis.get(groups.root(value), 0),)
+    return tuple(range(rank or 0))

@@ -1,0 +1,103 @@
+"""Channels as rings of stages in shared memory with two mbarriers a stage (CUTLASS: pipeline)."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import SSAValue
+
+from pkc.dialect.layout import shared_layout
+from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp, ReleaseOp
+from pkc.dialect.tile import tile_type
+from pkc.passes.lowering.context import Place, Ring, Staged, Worker
+
+
+def prepare(worker: Worker, channel: SSAValue) -> None:
+    """The registers that say where the worker is in a ring: before its first stage."""
+    emit, ring = worker.emit, worker.launch.rings[channel]
+    hint = ring.channel.label.data.split(",")[0].split(".")[0].lower()
+    phase = emit.registers(1, IndexType(), f"{hint}_phase")
+    emit.set(emit.const(0), phase, 0)
+    stage = None
+    if ring.depth > 1:
+        stage = emit.registers(1, IndexType(), f"{hint}_stage")
+        emit.set(emit.const(0), stage, 0)
+    worker.places[channel] = Place(stage, phase)
+
+
+def stage_of(worker: Worker, channel: SSAValue) -> SSAValue:
+    stage = worker.places[channel].stage
+    return worker.emit.const(0) if stage is None else worker.emit.get(stage, 0)
+
+
+def previous(worker: Worker, channel: SSAValue) -> SSAValue:
+    """The stage before the one that the worker is at."""
+    emit, depth, stage = worker.emit, worker.launch.rings[channel].depth, stage_of(worker, channel)
+    if depth == 1:
+        return stage
+    return emit.select(emit.compare("eq", stage, 0), emit.const(depth - 1), emit.minus(stage, 1))
+
+
+def advance(worker: Worker, channel: SSAValue) -> None:
+    """To the next stage of the ring."""
+    emit, place, ring = worker.emit, worker.places[channel], worker.launch.rings[channel]
+    phase = emit.get(place.phase, 0)
+    if place.stage is None:
+        emit.set(emit.bit_xor(phase, 1), place.phase, 0)
+        return
+    following = emit.plus(emit.get(place.stage, 0), 1)
+    wraps = emit.compare("eq", following, ring.depth)
+    emit.set(emit.select(wraps, emit.bit_xor(phase, 1), phase), place.phase, 0)
+    emit.set(emit.select(wraps, emit.const(0), following), place.stage, 0)
+
+
+def acquire(worker: Worker, op: AcquireOp) -> None:
+    """Until the stage is free; what TMA will bring is announced."""
+    emit, launch = worker.emit, worker.launch
+    ring, stage = launch.rings[op.channel], stage_of(worker, op.channel)
+    phase = emit.get(worker.places[op.channel].phase, 0)
+    emit.do("mbarrier_wait", ring.empty(stage, emit, launch.base), emit.bit_xor(phase, 1))
+    if ring.by_bytes:
+        emit.do("mbarrier_expect", ring.full(stage, emit, launch.base), emit.const(ring.by_bytes))
+
+
+def commit(worker: Worker, op: CommitOp) -> None:
+    """The stage is filled, as far as this worker does it itself."""
+    emit, launch = worker.emit, worker.launch
+    ring = launch.rings[op.channel]
+    if not ring.by_bytes:
+        stage = stage_of(worker, op.channel)
+        emit.do("mbarrier_arrive", ring.full(stage, emit, launch.base))
+    advance(worker, op.channel)
+
+
+def consume(worker: Worker, op: ConsumeOp) -> None:
+    """Until the stage is filled; its tiles are where they lie."""
+    emit, launch = worker.emit, worker.launch
+    ring, stage = launch.rings[op.channel], stage_of(worker, op.channel)
+    emit.do("mbarrier_wait", ring.full(stage, emit, launch.base), emit.get(worker.places[op.channel].phase, 0))
+    start = stage_address(worker, ring, stage)
+    for offset, result in zip(ring.slots, op.tiles, strict=True):
+        layout = shared_layout(tile_type(result))
+        worker.tiles[result] = Staged(emit.plus(start, offset), tile_type(result), layout, ring)
+
+
+def stage_address(worker: Worker, ring: Ring, stage: SSAValue) -> SSAValue:
+    emit = worker.emit
+    return emit.plus(emit.plus(worker.launch.base, ring.offset), emit.times(stage, ring.stage_bytes))
+
+
+def release(worker: Worker, op: ReleaseOp) -> None:
+    """The stage may be filled again."""
+    arrive_empty(worker, op.channel, stage_of(worker, op.channel))
+    advance(worker, op.channel)
+
+
+def arrive_empty(worker: Worker, channel: SSAValue, stage: SSAValue) -> None:
+    """One thread of each warp says that the warp is done with a stage."""
+    emit, launch = worker.emit, worker.launch
+    barrier = launch.rings[channel].empty(stage, emit, launch.base)
+    if worker.threads.one:
+        emit.do("mbarrier_arrive", barrier)
+        return
+    with emit.when(emit.compare("eq", worker.threads.lane, 0)):
+        emit.do("mbarrier_arrive", barrier)

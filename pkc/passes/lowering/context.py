@@ -1,0 +1,118 @@
+"""What the lowering of one worker knows: its threads, its channels, and what each value has become."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from xdsl.ir import SSAValue
+
+from pkc.dialect.layout import SharedLayout
+from pkc.dialect.program import KernelOp
+from pkc.dialect.roles import ChannelOp
+from pkc.dialect.types import TileType
+from pkc.passes.emit import Emitter
+from pkc.passes.lowering.blocks import Dimensions, Placed
+
+BARRIER_BYTES = 8
+
+
+@dataclass(frozen=True)
+class Ring:
+    """A channel in shared memory: `depth` stages from `offset` on, and two barriers for each from `barriers` on.
+
+    `filling` and `emptying` count the arrivals that complete a phase; `by_bytes` is what arrives by TMA in one stage.
+    """
+
+    channel: ChannelOp
+    offset: int
+    barriers: int
+    depth: int
+    slots: tuple[int, ...]
+    stage_bytes: int
+    filling: int
+    emptying: int
+    by_bytes: int
+
+    def full(self, stage: SSAValue, emit: Emitter, base: SSAValue) -> SSAValue:
+        return emit.plus(emit.plus(base, self.barriers), emit.times(stage, BARRIER_BYTES))
+
+    def empty(self, stage: SSAValue, emit: Emitter, base: SSAValue) -> SSAValue:
+        return emit.plus(emit.plus(base, self.barriers + self.depth * BARRIER_BYTES), emit.times(stage, BARRIER_BYTES))
+
+
+@dataclass
+class Place:
+    """Where a worker is in a ring: the registers of its stage and phase, unless there is only one stage."""
+
+    stage: SSAValue | None
+    phase: SSAValue
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A tile in a stage: its address; `transposed` if it is read the other way round."""
+
+    address: SSAValue
+    type: TileType
+    layout: SharedLayout
+    ring: Ring
+    transposed: bool = False
+
+
+@dataclass
+class Threads:
+    """The threads of a worker: `warps` from `first` on; `one` of them alone, or all."""
+
+    first: int
+    warps: int
+    one: bool
+    thread: SSAValue
+    lane: SSAValue
+    warp: SSAValue
+    barrier: int
+
+    @property
+    def count(self) -> int:
+        return 1 if self.one else 32 * self.warps
+
+    @property
+    def warpgroups(self) -> int:
+        return self.warps // 4
+
+
+@dataclass
+class Launch:
+    """What all workers of a kernel share: by group the number of a CTA in it, and how many it has."""
+
+    kernel: KernelOp
+    rings: Mapping[SSAValue, Ring]
+    base: SSAValue
+    epoch: SSAValue
+    cta_of: Mapping[str, SSAValue]
+    ctas: Mapping[str, SSAValue]
+    group_of: Mapping[str, str]
+
+
+@dataclass
+class Worker:
+    """One worker: integers in `known`, blocks in `blocks`, tiles in `tiles`."""
+
+    launch: Launch
+    emit: Emitter
+    dims: Dimensions
+    threads: Threads
+    rank: SSAValue
+    group: str
+    axes: Mapping[SSAValue, tuple[int, ...]]
+    known: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    blocks: dict[SSAValue, Placed] = field(default_factory=dict[SSAValue, Placed])
+    tiles: dict[SSAValue, object] = field(default_factory=dict[SSAValue, object])
+    places: dict[SSAValue, Place] = field(default_factory=dict[SSAValue, Place])
+    pending_fences: list[str] = field(default_factory=list[str])
+    chunk: SSAValue | None = None
+    """Within a loop over the chunks of a tile: which one; in a worker without warpgroups."""
+    exact: bool = False
+    """Whether all elements of the chunks exist and are aligned to 16 bytes."""
+    following: SSAValue | None = None
+    """Within a loop that keeps a product in flight: whether this is not the first turn."""

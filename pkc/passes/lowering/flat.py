@@ -1,0 +1,99 @@
+"""Workers without a warpgroup: they go over a tile in chunks of neighbouring elements, each through all operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, Operation, SSAValue
+
+from pkc.dialect import access
+from pkc.dialect.tile import MmaOp, RowReduction, TransposeOp
+from pkc.dialect.types import TileType
+from pkc.passes.lowering.context import Worker
+from pkc.passes.lowering.fragments import FLAT
+
+_ORDERING = (access.SignalOp, access.SignalAllOp, access.RaiseOp, access.WaitOp)
+_NOT_BY_CHUNKS = (MmaOp, RowReduction, TransposeOp)
+
+
+class NotByChunksError(Exception):
+    """A tile is not computed element by element: it needs a warpgroup."""
+
+    def __init__(self, op: Operation) -> None:
+        super().__init__()
+        self.op = op
+
+
+def chunked(block: Block) -> tuple[list[Operation], list[Operation], list[Operation]]:
+    """The operations of a block before, from and after those that compute with tiles."""
+    ops = list(block.ops)
+    on_tiles = [number for number, op in enumerate(ops) if _on_tiles(op)]
+    if not on_tiles:
+        return ops, [], []
+    first, last = on_tiles[0], on_tiles[-1] + 1
+    inside = ops[first:last]
+    # A loop or branch around such operations that also orders memory is gone through turn by turn.
+    if any(isinstance(inner, _ORDERING) for op in inside for inner in op.walk()):
+        return ops, [], []
+    return ops[:first], inside, ops[last:]
+
+
+def _on_tiles(op: Operation) -> bool:
+    values: list[SSAValue] = [*op.operands, *op.results]
+    if any(isinstance(value.type, TileType) for value in values):
+        return True
+    return isinstance(op, scf.ForOp | scf.IfOp) and any(_on_tiles(inner) for inner in op.walk() if inner is not op)
+
+
+def lower(worker: Worker, ops: Sequence[Operation], lower_ops: Callable[[Worker, Sequence[Operation]], None]) -> None:
+    """Loops over the chunks: without conditions on elements where the whole tile exists, with them elsewhere."""
+    emit = worker.emit
+    shape = _shape(ops)
+    inside = _all_exist(worker, ops)
+    for exact, condition in ((True, inside), (False, emit.negated(inside))):
+        worker.exact = exact
+        with emit.when(condition):
+            start = emit.minus(worker.threads.thread, 32 * worker.threads.first)
+            with emit.loop(start, prod(shape) // FLAT, worker.threads.count) as chunk:
+                worker.chunk = chunk
+                lower_ops(worker, ops)
+        worker.chunk = None
+    worker.exact = False
+
+
+def _shape(ops: Sequence[Operation]) -> Sequence[int]:
+    """The shape of all tiles; scalars aside."""
+    shapes: dict[Sequence[int], None] = {}
+    for op in ops:
+        for inner in op.walk():
+            if isinstance(inner, _NOT_BY_CHUNKS):
+                raise NotByChunksError(inner)
+            for result in inner.results:
+                if isinstance(result.type, TileType) and result.type.rank:
+                    shapes[result.type.shape] = None
+    if len(shapes) != 1 or prod(next(iter(shapes))) % FLAT or next(iter(shapes))[-1] % FLAT:
+        raise NotByChunksError(ops[0])
+    return next(iter(shapes))
+
+
+def _all_exist(worker: Worker, ops: Sequence[Operation]) -> SSAValue:
+    """Whether every block that the operations access is complete, and rows begin at multiples of 16 bytes."""
+    emit = worker.emit
+    condition = emit.compare("eq", emit.const(0), 0)
+    seen: set[SSAValue] = set()
+    for op in ops:
+        for inner in op.walk():
+            if not isinstance(inner, access.LoadOp | access.StoreOp):
+                continue
+            kind = inner.array.type
+            for index in inner.indices:
+                if index in worker.blocks and index not in seen:
+                    seen.add(index)
+                    block = worker.blocks[index]
+                    condition = emit.both(condition, emit.compare("sge", worker.dims.valid(block), block.extent))
+            dims = getattr(kind, "dimensions", ())
+            columns = worker.dims.extent(dims[-1])
+            condition = emit.both(condition, emit.compare("eq", emit.bit_and(columns, FLAT - 1), 0))
+    return condition

@@ -1,0 +1,169 @@
+"""Loads and stores of registers: element by element, with what does not exist left out."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from pkc.dialect.access import LoadOp, StoreOp
+from pkc.dialect.machine import PartOp, b32
+from pkc.dialect.tile import tile_type
+from pkc.dialect.types import ArrayType, Layout, PGLType, dtype_bytes, f32
+from pkc.passes.emit import Emitter
+from pkc.passes.lowering import fragments
+from pkc.passes.lowering.blocks import Placed
+from pkc.passes.lowering.context import Worker
+from pkc.passes.lowering.fragments import PACKED
+from pkc.passes.lowering.tma import placed
+
+
+class Element:
+    """Where the elements of an access are: their addresses, and whether they exist."""
+
+    def __init__(self, worker: Worker, op: LoadOp | StoreOp, rank: SSAValue | None = None) -> None:
+        emit, kind = worker.emit, op.array.type
+        assert isinstance(kind, ArrayType)
+        self._worker = worker
+        self._places, split = placed(worker, op)
+        self._size = dtype_bytes(tile_type(op.result if isinstance(op, LoadOp) else op.tile).element_type)
+        heap = isinstance(kind, PGLType)
+        self._extents = [
+            worker.dims.part(dim) if heap and position == split else worker.dims.extent(dim)
+            for position, dim in enumerate(kind.dimensions)
+        ]
+        self._global = not heap
+        self._axes = [position for position, index in enumerate(op.indices) if index in worker.blocks]
+        self._valid = {position: worker.dims.valid(self._places[position]) for position in self._axes}
+        base = emit.address(op.array)
+        if heap:
+            base = emit.plus(base, emit.times(self._owner(op, split, rank), emit.launch_value("heap_stride")))
+        self._base = base
+
+    def _owner(self, op: LoadOp | StoreOp, split: int | None, rank: SSAValue | None) -> SSAValue:
+        worker = self._worker
+        if rank is not None:
+            return worker.emit.wide(rank)
+        if op.rank is not None:
+            return worker.emit.wide(worker.known[op.rank])
+        if split is not None:
+            return worker.emit.wide(worker.dims.owner(self._places[split]))
+        return worker.emit.wide(worker.rank)
+
+    def start(self, place: Placed) -> SSAValue:
+        """Where a block begins in memory along its dimension."""
+        return self._worker.dims.position(place) if self._global else place.local
+
+    def at(self, offsets: list[SSAValue]) -> tuple[SSAValue, SSAValue]:
+        """The address of the element at these offsets within the tile, and whether it exists."""
+        emit = self._worker.emit
+        inside = dict(zip(self._axes, offsets, strict=True))
+        linear: SSAValue | None = None
+        exists: SSAValue | None = None
+        for position, place in enumerate(self._places):
+            coordinate = self.start(place)
+            if position in inside:
+                coordinate = emit.plus(coordinate, inside[position])
+                fits = emit.compare("slt", inside[position], self._valid[position])
+                exists = fits if exists is None else emit.both(exists, fits)
+            wide = emit.wide(coordinate)
+            linear = wide if linear is None else emit.plus(emit.times(linear, emit.wide(self._extents[position])), wide)
+        assert linear is not None
+        if exists is None:
+            exists = emit.compare("eq", emit.const(0), 0)
+        return emit.plus(self._base, emit.times(linear, self._size)), exists
+
+
+def load(worker: Worker, op: LoadOp) -> None:
+    """A tile into registers; zero where it has no elements."""
+    kind, fragment = tile_type(op.result), fragments.fragment_of(worker, op.result)
+    elements = Element(worker, op)
+    target = fragments.allocate(worker, fragment, kind.element_type, op.result.name_hint)
+    worker.tiles[op.result] = target
+    emit = worker.emit
+    if worker.exact:
+        address, _ = elements.at(_offsets(worker, op.result, emit.const(0)))
+        _vectors(worker, target, address, "load")
+        return
+    step = 2 if target.packed else 1
+    with emit.loop(0, fragment.count // step, unroll=True) as i:
+        first = emit.times(i, step)
+        address, exists = elements.at(_offsets(worker, op.result, first))
+        emit.set(_zero(emit, target), target.registers, i)
+        with emit.when(exists):
+            emit.set(_loaded(emit, target, address), target.registers, i)
+
+
+def store(worker: Worker, op: StoreOp) -> None:
+    """A tile from registers, to every rank if the array is replicated."""
+    kind = op.array.type
+    if not (isinstance(kind, PGLType) and kind.layout is Layout.Replicate):
+        _store(worker, op, None)
+        return
+    with worker.emit.loop(0, worker.dims.extent("ranks")) as rank:
+        _store(worker, op, rank)
+
+
+def _store(worker: Worker, op: StoreOp, rank: SSAValue | None) -> None:
+    emit, kind = worker.emit, tile_type(op.tile).element_type
+    tile = fragments.held(worker, op.tile)
+    elements = Element(worker, op, rank)
+    if worker.exact:
+        address, _ = elements.at(_offsets(worker, op.tile, emit.const(0)))
+        _vectors(worker, fragments.materialize(worker, op.tile), address, "store")
+        return
+    with emit.loop(0, tile.fragment.count, unroll=True) as i:
+        address, exists = elements.at(_offsets(worker, op.tile, i))
+        with emit.when(exists):
+            value = fragments.element(worker, tile, i)
+            if kind in PACKED:
+                emit.do("store_global_b16", address, emit.value(f"pack_{PACKED[kind]}", value, value))
+            else:
+                emit.do("store_global_b32", address, emit.value("bits_f32" if kind == f32 else "bits_i32", value))
+
+
+def _vectors(worker: Worker, tile: fragments.Held, address: SSAValue, what: str) -> None:
+    """The neighbours that a thread holds, 16 bytes at a time."""
+    emit = worker.emit
+    words = tile.fragment.count // 2 if tile.packed else tile.fragment.count
+    bits = tile.registers
+    if not tile.packed:
+        bits = emit.registers(words, b32)
+        if what == "store":
+            name = "bits_f32" if tile.element_type == f32 else "bits_i32"
+            with emit.loop(0, words, unroll=True) as i:
+                emit.set(emit.value(name, emit.get(tile.registers, i)), bits, i)
+    for first in range(0, words, 4):
+        part = PartOp(bits, first, 4)
+        emit.add(part)
+        emit.do(f"{what}_global_v4", part.result, emit.plus(address, 4 * first))
+    if not tile.packed and what == "load":
+        name = "float_bits" if tile.element_type == f32 else "int_bits"
+        with emit.loop(0, words, unroll=True) as i:
+            emit.set(emit.value(name, emit.get(bits, i)), tile.registers, i)
+
+
+def _offsets(worker: Worker, value: SSAValue, index: SSAValue) -> list[SSAValue]:
+    fragment = fragments.fragment_of(worker, value)
+    return [
+        fragments.row(worker, fragment, index) if axis == 0 else fragments.column(worker, fragment, index)
+        for axis in fragment.axes
+    ]
+
+
+def _zero(emit: Emitter, target: fragments.Held) -> SSAValue:
+    if target.packed:
+        return emit.value("bits_f32", emit.real(0.0))
+    return emit.real(0.0) if target.element_type in (f32, *PACKED) else emit.value("int_bits", _zero_bits(emit))
+
+
+def _zero_bits(emit: Emitter) -> SSAValue:
+    return emit.value("bits_f32", emit.real(0.0))
+
+
+def _loaded(emit: Emitter, target: fragments.Held, address: SSAValue) -> SSAValue:
+    if target.packed:
+        return emit.value("load_global_b32", address)
+    if target.element_type in PACKED:
+        return emit.value(f"low_{PACKED[target.element_type]}", emit.value("load_global_b16", address))
+    return emit.value(
+        "float_bits" if target.element_type == f32 else "int_bits", emit.value("load_global_b32", address)
+    )

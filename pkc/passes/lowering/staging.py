@@ -1,0 +1,80 @@
+"""Tiles from registers into a stage, for those who read it there."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from pkc.dialect.layout import WARPGROUP_ROWS, SharedLayout, shared_layout
+from pkc.dialect.roles import CommitOp
+from pkc.dialect.tile import tile_type
+from pkc.dialect.types import TileType, f32
+from pkc.passes.lowering import channels, fragments
+from pkc.passes.lowering.context import Staged, Worker
+from pkc.passes.lowering.fragments import PACKED, Held, Value
+
+
+def write(worker: Worker, op: CommitOp) -> None:
+    """What a worker has computed goes into the stage it has acquired."""
+    emit = worker.emit
+    ring = worker.launch.rings[op.channel]
+    if ring.by_bytes:
+        return
+    start = channels.stage_address(worker, ring, channels.stage_of(worker, op.channel))
+    for offset, value in zip(ring.slots, op.tiles, strict=True):
+        layout = shared_layout(tile_type(value))
+        found = worker.tiles[value]
+        address = emit.plus(start, offset)
+        if isinstance(found, Staged):
+            found = fragments.held(worker, value)
+        assert isinstance(found, fragments.Held | fragments.Shown)
+        if isinstance(found, Held) and found.packed and found.fragment.columns % 16 == 0:
+            _matrices(worker, found, layout, address)
+        else:
+            _elements(worker, found, tile_type(value), layout, address)
+
+
+def _matrices(worker: Worker, tile: Held, layout: SharedLayout, address: SSAValue) -> None:
+    """16-bit elements by stmatrix: each warp writes 16 rows and 16 columns at once."""
+    emit, threads, fragment = worker.emit, worker.threads, tile.fragment
+    group = emit.over(emit.minus(threads.warp, threads.first), 4)
+    inside = emit.plus(emit.times(emit.bit_and(threads.warp, 3), 16), emit.bit_and(threads.lane, 15))
+    chunks = layout.width // 16
+    swizzle = emit.bit_and(threads.lane, min(chunks, 8) - 1)
+    for repeat in range(fragment.repeats):
+        block = emit.plus(group, repeat * fragment.warpgroups)
+        row = emit.plus(emit.times(block, WARPGROUP_ROWS), inside)
+        start = emit.plus(address, emit.times(row, layout.width))
+        with emit.loop(0, fragment.columns // 16, unroll=True) as pair:
+            chunk = emit.times(pair, 2)
+            mine = emit.plus(emit.modulo(chunk, chunks), emit.right(threads.lane, 4))
+            offset = emit.plus(
+                emit.times(emit.over(chunk, chunks), layout.panel_bytes), emit.left(emit.bit_xor(mine, swizzle), 4)
+            )
+            base = emit.plus(emit.times(pair, 4), repeat * fragment.columns // 4)
+            parts = [emit.get(tile.registers, emit.plus(base, i)) for i in range(4)]
+            emit.do("stmatrix_x4", emit.plus(start, offset), *parts)
+
+
+def _elements(worker: Worker, tile: Value, kind: TileType, layout: SharedLayout, address: SSAValue) -> None:
+    """Element by element; threads that hold the same element write the same value."""
+    emit, fragment = worker.emit, tile.fragment
+    narrow = kind.element_type in PACKED
+    size = 2 if narrow else 4
+    count = fragment.count // 2 if narrow and 1 in fragment.axes else fragment.count
+    with emit.loop(0, count, unroll=True) as i:
+        first = emit.times(i, 2) if narrow and 1 in fragment.axes else i
+        row = fragments.row(worker, fragment, first) if 0 in fragment.axes else emit.const(0)
+        column = fragments.column(worker, fragment, first) if 1 in fragment.axes else emit.const(0)
+        at = (row, column) if kind.rank == 2 else (emit.const(0), row if fragment.axes == (0,) else column)
+        place = fragments.shared_address(emit, address, layout, size, at)
+        value = fragments.element(worker, tile, first)
+        if narrow and 1 in fragment.axes:
+            following = fragments.element(worker, tile, emit.plus(first, 1))
+            emit.do("store_shared_b32", place, emit.value(f"pack_{PACKED[kind.element_type]}", value, following))
+        elif narrow:
+            bits = emit.value(f"pack_{PACKED[kind.element_type]}", value, value)
+            emit.do("store_shared_b16", place, bits)
+        else:
+            emit.do(
+                "store_shared_b32", place, emit.value("bits_f32" if kind.element_type == f32 else "bits_i32", value)
+            )

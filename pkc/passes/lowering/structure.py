@@ -1,0 +1,295 @@
+"""The body of a worker, operation by operation: loops, branches, tasks, integers; the rest goes to who knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from pkc.dialect import access, fences, program, roles
+from pkc.dialect.tile import MmaOp, TransposeOp, tile_type
+from pkc.dialect.types import TileType
+from pkc.passes.lowering import channels, flat, fragments, memory, products, signals, staging, tma
+from pkc.passes.lowering.context import Staged, Worker
+from pkc.passes.lowering.fragments import Held
+from pkc.passes.plan_mma import IN_FLIGHT
+
+TRANSFER = "transfer"
+"""On an access: by what it moves (`pk-plan-transfers`)."""
+
+
+def lower_block(worker: Worker, block: Block) -> None:
+    """Every operation of a block, in order."""
+    if worker.threads.one or worker.threads.warpgroups or worker.chunk is not None:
+        lower_ops(worker, list(block.ops))
+        return
+    before, inside, after = flat.chunked(block)
+    lower_ops(worker, before)
+    if inside:
+        flat.lower(worker, inside, lower_ops)
+    lower_ops(worker, after)
+
+
+def lower_ops(worker: Worker, ops: Sequence[Operation]) -> None:
+    for op in ops:
+        worker.emit.location = op.location
+        _lower(worker, op)
+
+
+def _lower(worker: Worker, op: Operation) -> None:
+    handler = _HANDLERS.get(type(op))
+    if handler is not None:
+        handler(worker, op)
+        return
+    if op.regions or not (op.results and all(isinstance(r.type, TileType) for r in op.results)):
+        _integer(worker, op)
+        return
+    if not (fragments.show(worker, op) or fragments.compute(worker, op)):
+        raise NotImplementedError(op.name)
+
+
+def _integer(worker: Worker, op: Operation) -> None:
+    """Arithmetic on integers and scalars stays as it is; constants are folded where they meet."""
+    if not isinstance(op, arith.ConstantOp | arith.SignlessIntegerBinaryOperation | arith.CmpiOp | arith.SelectOp):
+        raise NotImplementedError(op.name)
+    copy = op.clone(value_mapper=dict(worker.known))
+    worker.emit.add(copy)
+    for old, new in zip(op.results, copy.results, strict=True):
+        new.name_hint = old.name_hint
+        worker.known[old] = new
+
+
+def _know(make: Callable[[Worker, Any], SSAValue]) -> Callable[[Worker, Any], None]:
+    def handler(worker: Worker, op: Any) -> None:
+        value = make(worker, op)
+        if op.results[0].name_hint and value.name_hint is None:
+            value.name_hint = op.results[0].name_hint
+        worker.known[op.results[0]] = value
+
+    return handler
+
+
+def _block(worker: Worker, op: program.BlockOp) -> None:
+    worker.blocks[op.result] = worker.dims.place(op, worker.known)
+
+
+def _rotate(worker: Worker, op: program.RotateOp) -> SSAValue:
+    emit = worker.emit
+    index, shift, count = (worker.known[x] for x in (op.index, op.shift, op.count))
+    return emit.modulo(emit.plus(index, shift), emit.most(count, 1))
+
+
+def _peer(worker: Worker, op: program.RingPeerOp) -> SSAValue:
+    emit = worker.emit
+    return emit.modulo(emit.plus(worker.rank, worker.known[op.step]), worker.dims.extent("ranks"))
+
+
+def _tasks(worker: Worker, op: program.TasksOp) -> None:
+    """CTA c of n takes tasks c, c + n, ... in their natural order; the last index runs fastest."""
+    emit = worker.emit
+    counts = [worker.known[count] for count in op.counts]
+    total = counts[0]
+    for count in counts[1:]:
+        total = emit.times(total, count)
+    with emit.loop(worker.launch.cta_of[worker.group], total, worker.launch.ctas[worker.group]) as task:
+        task.name_hint = "task"
+        rest = task
+        for argument, count in zip(reversed(op.body.block.args[1:]), reversed(counts[1:]), strict=True):
+            worker.known[argument] = emit.modulo(rest, count)
+            rest = emit.over(rest, count)
+        worker.known[op.body.block.args[0]] = rest
+        lower_block(worker, op.body.block)
+
+
+def _for(worker: Worker, op: scf.ForOp) -> None:
+    emit, body = worker.emit, op.body.block
+    carried = [_carry(worker, start) for start in op.iter_args]
+    first, last, step = (worker.known[x] for x in (op.lb, op.ub, op.step))
+    pipelined = next((mma for mma in body.ops if isinstance(mma, MmaOp) and IN_FLIGHT in mma.attributes), None)
+    with emit.loop(first, last, step, ahead=worker.chunk is not None) as index:
+        index.name_hint = body.args[0].name_hint
+        worker.known[body.args[0]] = index
+        for argument, target in zip(body.args[1:], carried, strict=True):
+            _bind(worker, argument, target)
+        if pipelined is not None:
+            worker.following = emit.compare("ne", index, first)
+        lower_block(worker, body)
+        worker.following = None
+        _yield(worker, body, carried)
+    for result, target in zip(op.results, carried, strict=True):
+        _bind(worker, result, target)
+    if pipelined is not None:
+        emit.do("wgmma_wait_0")
+        with emit.when(emit.compare("slt", first, last)):
+            for release in body.ops:
+                if isinstance(release, roles.ReleaseOp):
+                    channels.arrive_empty(worker, release.channel, channels.previous(worker, release.channel))
+
+
+def _carry(worker: Worker, start: SSAValue) -> Held | SSAValue:
+    """Registers for what a loop carries, with its first value."""
+    if isinstance(start.type, TileType):
+        known = fragments.held(worker, start)
+        if isinstance(known, Held) and len(list(start.uses)) == 1:
+            return known
+        fragment = fragments.fragment_of(worker, start)
+        target = fragments.allocate(worker, fragment, tile_type(start).element_type, start.name_hint)
+        fragments.copy(worker, known, target)
+        return target
+    value = worker.known[start]
+    register = worker.emit.registers(1, value.type, start.name_hint)
+    worker.emit.set(value, register, 0)
+    return register
+
+
+def _bind(worker: Worker, value: SSAValue, target: Held | SSAValue) -> None:
+    if isinstance(target, Held):
+        worker.tiles[value] = target
+    else:
+        worker.known[value] = worker.emit.get(target, 0)
+
+
+def _yield(worker: Worker, body: Block, carried: list[Held | SSAValue]) -> None:
+    """The values of the next turn into the registers of this one; all are read before any is written."""
+    last = body.last_op
+    assert isinstance(last, scf.YieldOp)
+    targets = [target.registers for target in carried if isinstance(target, Held)]
+    pending: list[tuple[fragments.Value, Held]] = []
+    for value, target in zip(last.operands, carried, strict=True):
+        if not isinstance(target, Held):
+            worker.emit.set(worker.known[value], target, 0)
+            continue
+        found = fragments.held(worker, value)
+        if isinstance(found, Held) and found.registers is target.registers:
+            continue
+        if not isinstance(found, Held) or found.registers in targets:
+            fresh = fragments.allocate(worker, target.fragment, target.element_type, None)
+            fragments.copy(worker, found, fresh)
+            found = fresh
+        pending.append((found, target))
+    for found, target in pending:
+        fragments.copy(worker, found, target)
+
+
+def _if(worker: Worker, op: scf.IfOp) -> None:
+    emit = worker.emit
+    condition = worker.known[op.cond]
+    targets: list[Held | SSAValue] = []
+    for result in op.results:
+        if isinstance(result.type, TileType):
+            fragment = fragments.fragment_of(worker, result)
+            targets.append(fragments.allocate(worker, fragment, result.type.element_type, result.name_hint))
+        else:
+            targets.append(emit.registers(1, result.type, result.name_hint))
+    with emit.when(condition):
+        _branch(worker, op.true_region.block, targets)
+    if op.false_region.blocks:
+        with emit.when(emit.negated(condition)):
+            _branch(worker, op.false_region.block, targets)
+    for result, target in zip(op.results, targets, strict=True):
+        _bind(worker, result, target)
+
+
+def _branch(worker: Worker, body: Block, targets: list[Held | SSAValue]) -> None:
+    lower_block(worker, body)
+    last = body.last_op
+    for value, target in zip(last.operands if last is not None else (), targets, strict=False):
+        if isinstance(target, Held):
+            fragments.copy(worker, fragments.held(worker, value), target)
+        else:
+            worker.emit.set(worker.known[value], target, 0)
+
+
+def moves_by(op: Operation) -> str:
+    """By what an access moves its tile: `tma` or `register`."""
+    plan = op.attributes.get(TRANSFER)
+    by = getattr(plan, "data", {}).get("by")
+    return by.data if isinstance(by, StringAttr) else "register"
+
+
+def _load(worker: Worker, op: access.LoadOp) -> None:
+    if moves_by(op) == "tma":
+        tma.load(worker, op)
+    else:
+        memory.load(worker, op)
+
+
+def _store(worker: Worker, op: access.StoreOp) -> None:
+    if moves_by(op) == "tma":
+        tma.store(worker, op)
+    else:
+        memory.store(worker, op)
+
+
+def _transpose(worker: Worker, op: TransposeOp) -> None:
+    tile = worker.tiles[op.tile]
+    assert isinstance(tile, Staged)
+    worker.tiles[op.result] = Staged(tile.address, tile.type, tile.layout, tile.ring, not tile.transposed)
+
+
+def _commit(worker: Worker, op: roles.CommitOp) -> None:
+    staging.write(worker, op)
+    for fence in worker.pending_fences:
+        worker.emit.do(fence)
+    worker.pending_fences.clear()
+    channels.commit(worker, op)
+
+
+def _release(worker: Worker, op: roles.ReleaseOp) -> None:
+    if worker.following is None:
+        channels.release(worker, op)
+        return
+    emit = worker.emit
+    emit.do("wgmma_wait_1")
+    with emit.when(worker.following):
+        channels.arrive_empty(worker, op.channel, channels.previous(worker, op.channel))
+    channels.advance(worker, op.channel)
+
+
+def _fence(worker: Worker, op: fences.FenceOp) -> None:
+    """Generic writes to a stage are made at its commit, so the fence that orders them comes after those."""
+    name = f"fence_{op.kind.data}"
+    if op.kind.data is fences.Fence.AsyncShared:
+        worker.pending_fences.append(name)
+    else:
+        worker.emit.do(name)
+
+
+def _nothing(_worker: Worker, _op: Operation) -> None:
+    pass
+
+
+_HANDLERS: dict[type[Operation], Callable[[Worker, Any], None]] = {
+    scf.ForOp: _for,
+    scf.IfOp: _if,
+    scf.YieldOp: _nothing,
+    program.TasksOp: _tasks,
+    program.BlockOp: _block,
+    program.BlockCountOp: _know(lambda w, op: w.dims.count(op.block, op, w.known)),
+    program.BlockPositionOp: _know(lambda w, op: w.dims.position(w.blocks[op.block])),
+    program.BlockNumberOp: _know(lambda w, op: w.dims.number(w.blocks[op.block])),
+    program.OwnerOp: _know(lambda w, op: w.dims.owner(w.blocks[op.block])),
+    program.RotateOp: _know(_rotate),
+    program.RingPeerOp: _know(_peer),
+    program.RankOp: _know(lambda w, op: w.rank),
+    program.DimOp: _know(lambda w, op: w.dims.extent(op.dim.data)),
+    program.EpochOp: _know(lambda w, op: w.launch.epoch),
+    program.CtasOp: _know(lambda w, op: w.launch.ctas[w.launch.group_of[str(op.role.data)]]),
+    roles.AcquireOp: channels.acquire,
+    roles.CommitOp: _commit,
+    roles.ConsumeOp: channels.consume,
+    roles.ReleaseOp: _release,
+    access.LoadOp: _load,
+    access.StoreOp: _store,
+    access.SignalOp: signals.send,
+    access.RaiseOp: signals.send,
+    access.SignalAllOp: signals.send_all,
+    access.WaitOp: signals.await_,
+    fences.FenceOp: _fence,
+    fences.DrainOp: lambda w, op: w.emit.do(f"bulk_wait_{op.kind.data}"),
+    MmaOp: products.multiply,
+    TransposeOp: _transpose,
+}

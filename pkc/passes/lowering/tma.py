@@ -1,0 +1,134 @@
+"""Loads and stores by TMA: boxes of a tensor map, one for each panel of a staged tile."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from pkc.dialect.access import LoadOp, StoreOp
+from pkc.dialect.layout import shared_layout
+from pkc.dialect.machine import TensorMapOp
+from pkc.dialect.roles import CommitOp
+from pkc.dialect.tile import tile_type
+from pkc.dialect.types import RANKS, ArrayType, Layout, PGLType
+from pkc.passes.lowering import channels
+from pkc.passes.lowering.blocks import Placed
+from pkc.passes.lowering.context import Staged, Worker
+
+MAX_BOX = 256
+"""Elements that a box may have in one dimension (CUDA driver API: cuTensorMapEncodeTiled)."""
+
+
+def placed(worker: Worker, op: LoadOp | StoreOp) -> tuple[list[Placed], int | None]:
+    """Where each index of an access is, and the dimension whose parts the tensor map counts."""
+    kind = op.array.type
+    assert isinstance(kind, ArrayType)
+    shard = kind.shard_dim if isinstance(kind, PGLType) else None
+    places: list[Placed] = []
+    for position, (dim, index) in enumerate(zip(kind.dimensions, op.indices, strict=True)):
+        found = worker.blocks.get(index)
+        if found is None:
+            found = worker.dims.at(dim, worker.known[index], split=position == shard)
+        places.append(found)
+    split = shard
+    if split is None:
+        split = next((position for position, place in enumerate(places) if place.part is not None), None)
+    return places, split
+
+
+def load(worker: Worker, op: LoadOp) -> None:
+    """A tile into the stage that it is committed to."""
+    use = next(use for use in op.result.uses if isinstance(use.operation, CommitOp))
+    commit = use.operation
+    assert isinstance(commit, CommitOp)
+    ring = worker.launch.rings[commit.channel]
+    slot = list(commit.tiles).index(op.result)
+    stage = channels.stage_of(worker, commit.channel)
+    emit = worker.emit
+    address = emit.plus(channels.stage_address(worker, ring, stage), ring.slots[slot])
+    barrier = ring.full(stage, emit, worker.launch.base)
+    _boxes(worker, op, address, "load", barrier)
+
+
+def store(worker: Worker, op: StoreOp) -> None:
+    """A staged tile to where it belongs."""
+    tile = worker.tiles[op.tile]
+    assert isinstance(tile, Staged)
+    emit = worker.emit
+    if copies(op):
+        ranks = worker.dims.extent(RANKS)
+        with emit.loop(0, ranks) as turn:
+            peer = emit.modulo(emit.plus(emit.plus(worker.rank, 1), turn), ranks)
+            _boxes(worker, op, tile.address, "store", None, peer)
+    else:
+        _boxes(worker, op, tile.address, "store", None)
+    emit.do("bulk_commit")
+
+
+def _boxes(
+    worker: Worker,
+    op: LoadOp | StoreOp,
+    address: SSAValue,
+    what: str,
+    barrier: SSAValue | None,
+    peer: SSAValue | None = None,
+) -> None:
+    emit = worker.emit
+    places, split = placed(worker, op)
+    tile = tile_type(op.result if isinstance(op, LoadOp) else op.tile)
+    layout = shared_layout(tile)
+    kind = op.array.type
+    assert isinstance(kind, ArrayType)
+    in_heap = isinstance(kind, PGLType)
+    box = [place.extent for place in places]
+    box[-1] = layout.columns
+    rows = next((position for position, place in enumerate(places[:-1]) if place.extent > 1), None)
+    step = box[rows] if rows is not None else 1
+    if rows is not None:
+        box[rows] = step = min(step, MAX_BOX)
+    outer, last = (peer, None) if peer is not None else _outermost(worker, op, places, split, in_heap=in_heap)
+    sizes = [*reversed(box), *([1] if outer is not None else [])]
+    if last is None:
+        last = emit.const(0)
+    tensor_map = TensorMapOp(op.array, last, sizes, layout.swizzle, split)
+    emit.add(tensor_map)
+    for panel in range(layout.panels):
+        for first in range(0, layout.rows, step):
+            coordinates: list[SSAValue] = []
+            for position, place in reversed(list(enumerate(places))):
+                start = place.local
+                if position == len(places) - 1:
+                    start = emit.plus(start, panel * layout.columns)
+                if position == rows:
+                    start = emit.plus(start, first)
+                coordinates.append(start)
+            if outer is not None:
+                coordinates.append(outer)
+            target = emit.plus(address, panel * layout.panel_bytes + first * layout.width)
+            arguments = [target, tensor_map.result, *([barrier] if barrier is not None else []), *coordinates]
+            emit.do(f"tma_{what}_{len(coordinates)}d", *arguments)
+
+
+def _outermost(
+    worker: Worker, op: LoadOp | StoreOp, places: list[Placed], split: int | None, *, in_heap: bool
+) -> tuple[SSAValue | None, SSAValue | None]:
+    """The coordinate of the outermost dimension (rank or part), and which of the two maps it is in."""
+    emit = worker.emit
+    if split is not None:
+        part = places[split].part
+        if part is None:
+            part = worker.dims.owner(places[split])
+        last = emit.select(
+            emit.compare("sge", part, worker.dims.whole(places[split].dim)), emit.const(1), emit.const(0)
+        )
+        inside = emit.select(emit.compare("eq", last, 1), emit.const(0), part)
+        return inside, last
+    if not in_heap:
+        return None, None
+    if op.rank is not None:
+        return worker.known[op.rank], None
+    return worker.rank, None
+
+
+def copies(op: StoreOp) -> bool:
+    """Whether a store goes to every rank's copy of an array."""
+    return isinstance(op.array.type, PGLType) and op.array.type.layout is Layout.Replicate

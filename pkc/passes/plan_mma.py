@@ -1,0 +1,78 @@
+"""The pass `pk-plan-mma`: which products stay in flight while the next one is issued."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from pkc.dialect.roles import ConsumeOp, ReleaseOp
+from pkc.dialect.tile import MmaOp, TransposeOp
+
+IN_FLIGHT = "in_flight"
+"""On a product: how many may still run when the next one is issued."""
+
+
+@dataclass(frozen=True)
+class PlanMma(ModulePass):
+    """Let the tensor cores work on one product while the next one is issued.
+
+    wgmma is asynchronous. Where a loop carries nothing but one accumulator, which only its product touches, the
+    product of a turn need be complete only when the next one has been issued; then its stages are released.
+
+    Before:
+
+        %acc_1 = scf.for ... iter_args(%acc_2 = %acc) -> (...) {
+          %a, %b = pk.consume %0 : ...
+          %acc_3 = pk.mma %a, %b, %acc_2 : ...
+          pk.release %0 : ...
+          scf.yield %acc_3 : ...
+        }
+
+    After: the same, with
+
+          %acc_3 = pk.mma %a, %b, %acc_2 {in_flight = 1 : i64} : ...
+    """
+
+    name = "pk-plan-mma"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for loop in op.walk():
+            if isinstance(loop, scf.ForOp):
+                _plan(loop)
+
+
+def _plan(loop: scf.ForOp) -> None:
+    body = loop.body.block
+    products = [op for op in body.ops if isinstance(op, MmaOp)]
+    if len(products) != 1 or len(loop.iter_args) != 1 or any(op.regions for op in body.ops):
+        return
+    product = products[0]
+    carried = (
+        isinstance(product.acc, BlockArgument) and product.acc.owner is body and _only_user(product.acc) is product
+    )
+    if not carried or _only_user(product.result) is not body.last_op:
+        return
+    channels = {_channel(value) for value in (product.a, product.b)}
+    released = [op for op in body.ops if isinstance(op, ReleaseOp)]
+    if None in channels or {op.channel for op in released} != channels:
+        return
+    if all(body.get_operation_index(op) > body.get_operation_index(product) for op in released):
+        product.attributes[IN_FLIGHT] = IntegerAttr(1, i64)
+
+
+def _only_user(value: SSAValue) -> Operation | None:
+    users = [use.operation for use in value.uses]
+    return users[0] if len(users) == 1 else None
+
+
+def _channel(value: SSAValue) -> SSAValue | None:
+    """The channel whose stage an operand lies in."""
+    owner = value.owner
+    if isinstance(owner, TransposeOp):
+        return _channel(owner.tile)
+    return owner.channel if isinstance(owner, ConsumeOp) else None
