@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
+from enum import auto
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import IndexType, StringAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
     AnyOf,
@@ -25,6 +26,7 @@ from xdsl.irdl import (
     var_operand_def,
 )
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.str_enum import StrEnum
 
 from pkc.dialect.effects import OrdersMemory, ReadsArray, UpdatesArray, WritesArray
 from pkc.dialect.program import index_shape, verify_indices, verify_tile
@@ -273,6 +275,23 @@ class AllReduceOp(IRDLOperation):
 
 # Signals
 
+ORDER = "order"
+"""On a signal of a kernel whose order is written out: one of `Order`."""
+
+
+class Order(StrEnum):
+    """What a signal releases: all that its worker did before, to this GPU or to all of them, or nothing (PTX: red)."""
+
+    Release_Gpu = auto()
+    Release_Sys = auto()
+    Relaxed_Sys = auto()
+
+
+def order_of(op: Operation) -> Order | None:
+    """What is written on a signal."""
+    attr = op.attributes.get(ORDER)
+    return Order(attr.data) if isinstance(attr, StringAttr) else None
+
 
 class _Counter(IRDLOperation, ABC):
     """An operation on one counter of a signal array."""
@@ -286,8 +305,19 @@ class _Counter(IRDLOperation, ABC):
         verify_indices(self.signal.type, self.indices)
 
 
+class _Sent(_Counter):
+    """Changes a counter, of which others learn."""
+
+    def verify_(self) -> None:
+        super().verify_()
+        attr = self.attributes.get(ORDER)
+        known = [str(order) for order in Order]
+        if attr is not None and (not isinstance(attr, StringAttr) or attr.data not in known):
+            raise VerifyException(f"{ORDER} is one of {', '.join(known)}, not {attr}")
+
+
 @irdl_op_definition
-class SignalOp(_Counter):
+class SignalOp(_Sent):
     """Adds to one counter of one rank, after all earlier writes of this worker are visible there."""
 
     name = "pk.signal"
@@ -302,7 +332,7 @@ class SignalOp(_Counter):
 
 
 @irdl_op_definition
-class SignalAllOp(_Counter):
+class SignalAllOp(_Sent):
     """Adds to the same counter of every rank."""
 
     name = "pk.signal_all"
@@ -314,7 +344,7 @@ class SignalAllOp(_Counter):
 
 
 @irdl_op_definition
-class RaiseOp(_Counter):
+class RaiseOp(_Sent):
     """Brings one counter of one rank up to `value` if it is below, after all earlier writes of this worker.
 
     For a counter with one writer, whose visits may differ from launch to launch: it says which launch it has seen.

@@ -25,10 +25,11 @@ class Fence(StrEnum):
 
 
 class Drain(StrEnum):
-    """How far asynchronous stores must have come."""
+    """How far asynchronous accesses must have come."""
 
     Read = auto()
     Full = auto()
+    Loads = auto()
 
 
 @irdl_attr_definition
@@ -46,8 +47,9 @@ class FenceOp(IRDLOperation):
     """Orders what this worker did before against what it does after.
 
     `async_shared`, `async_global`: accesses through the generic proxy before it, against accesses through the async
-    proxy after it, in shared or global memory (PTX: fence.proxy.async). `acquire_gpu`, `acquire_sys`: what was
-    released to a counter that this worker has read (PTX: fence.acquire).
+    proxy after it, in shared or global memory (PTX: fence.proxy.async). In front of a commit, `async_shared` stands
+    behind the writes of the committed tiles to their stage. `acquire_gpu`, `acquire_sys`: what was released to a
+    counter that this worker has read (PTX: fence.acquire).
     """
 
     name = "pk.fence"
@@ -61,9 +63,11 @@ class FenceOp(IRDLOperation):
 
 @irdl_op_definition
 class DrainOp(IRDLOperation):
-    """Until the asynchronous stores of this worker have read their stages, or are complete and visible to it.
+    """Until the asynchronous accesses of this worker have come as far as `kind` says.
 
-    PTX: cp.async.bulk.wait_group.read 0, cp.async.bulk.wait_group 0.
+    `read`: its stores have read their stages, which may be used again (PTX: cp.async.bulk.wait_group.read 0).
+    `full`: its stores are complete and visible to it (PTX: cp.async.bulk.wait_group 0). `loads`: its loads have
+    arrived in the stages it has committed (PTX: mbarrier.test_wait on what their consumers wait for).
     """
 
     name = "pk.drain"

@@ -13,8 +13,10 @@ from pkc.passes.check_roles import CheckRoles
 from pkc.passes.cse import Cse
 from pkc.passes.dce import Dce
 from pkc.passes.guard_launches import GuardLaunches
+from pkc.passes.insert_fences import InsertFences
 from pkc.passes.order_tasks import OrderTasks
 from pkc.passes.plan_overlap import PlanOverlap
+from pkc.passes.plan_transfers import PlanTransfers
 from pkc.passes.plan_warps import PlanWarps
 from pkc.passes.split_workers import SplitWorkers
 from pkc.passes.stage_remote_reads import StageRemoteReads
@@ -44,6 +46,8 @@ ROLES_PIPELINE: tuple[ModulePass, ...] = (
     GuardLaunches(),  # last to add signals: it must know every part that reaches another rank
     Cse(),  # integers that each part now computes for itself
     Dce(),
+    PlanTransfers(),  # needs the final parts: what a worker does with a tile decides how it gets it
+    InsertFences(),  # last to change anything: it obeys the transfers, and nothing may move across what it places
     CheckRoles(),  # last: what every earlier pass must have left
 )
 """From tile IR to the roles level: who does it, joined by channels and signals."""
@@ -68,6 +72,8 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         SplitWorkers,
         PlanWarps,
         GuardLaunches,
+        PlanTransfers,
+        InsertFences,
         CheckRoles,
     )
 }

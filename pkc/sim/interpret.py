@@ -13,7 +13,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from pkc.diagnostics import PkcError
-from pkc.dialect import meaning, program
+from pkc.dialect import fences, meaning, program
 from pkc.dialect.names import task_variable
 from pkc.location import span_of
 from pkc.sim import errors
@@ -77,6 +77,8 @@ class _Compiler:
                 return self._for(op)
             case scf.IfOp():
                 return self._if(op)
+            case fences.FenceOp() | fences.DrainOp():
+                return _nothing
             case _:
                 return access_step(op, self._machine) or channel_step(op, self._machine) or self._pure(op)
 
@@ -231,4 +233,4 @@ def _name_of_index(index: SSAValue) -> str:
 
 
 def _nothing(registers: Registers) -> None:
-    """The branch that is not there."""
+    """The branch that is not there; what only orders memory, where all accesses are in order."""

@@ -114,14 +114,16 @@ builtin.module {
         pk.commit %0, %x : !pk.channel<!pk.tile<128x64xbf16>>, !pk.tile<128x64xbf16>
         %epoch = pk.epoch
         %rank = pk.rank
-        pk.raise %ready at %rank[%number, %zero] to %epoch : !pk.signal<[M by 128, 4]>
+        pk.raise %ready at %rank[%number, %zero] to %epoch {order = "release_gpu"} : !pk.signal<[M by 128, 4]>
       }
     }
     pk.role storer {
       pk.tasks (%i_1) in (%n) attributes {per_cta} {
         %x_1, %rows, %scalar = pk.consume %1 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<128xf32>, !pk.tile<f32>> -> !pk.tile<128x64xbf16>, !pk.tile<128xf32>, !pk.tile<f32>
         pk.fence async_shared
+        pk.fence acquire_sys
         pk.drain read
+        pk.drain loads
         pk.release %1 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<128xf32>, !pk.tile<f32>>
       }
     }

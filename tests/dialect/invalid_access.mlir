@@ -159,3 +159,12 @@ pk.barrier %a[] : !pk.signal<[ranks, 2]>
 // CHECK: invalid `pk.wait`: Expected attribute index but got
 %a, %b = "t.v"() : () -> (!pk.private<[M, N], f32>, index)
 "pk.wait"(%a, %b, %b, %b) : (!pk.private<[M, N], f32>, index, index, index) -> ()
+
+// -----
+
+// A signal has one of the known orders.
+// CHECK: invalid `pk.raise`: order is one of release_gpu, release_sys, relaxed_sys, not "release_cta"
+pk.kernel @k(%ready: !pk.signal<[1]> {pk.name = "ready"}) {
+  %r = pk.rank
+  pk.raise %ready at %r[%r] to %r {order = "release_cta"} : !pk.signal<[1]>
+}

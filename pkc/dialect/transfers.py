@@ -1,0 +1,65 @@
+"""How tiles move, and what that makes of memory order: the attributes `transfer`, `order` and `fenced`.
+
+Two proxies reach memory (PTX ISA, Memory Consistency Model): ordinary instructions the generic one, TMA and wgmma the
+async one. What one of them did is not ordered against the other without a fence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects.builtin import DictionaryAttr, StringAttr
+from xdsl.ir import Operation, SSAValue, Use
+
+from pkc.dialect.access import LoadOp, StoreOp
+from pkc.dialect.roles import CommitOp, ConsumeOp
+from pkc.dialect.tile import MmaOp, TransposeOp
+
+TRANSFER = "transfer"
+"""On an access: `by`, how it moves its tile, and `why`."""
+
+TMA, REGISTER = "tma", "register"
+"""Between global and shared memory without the registers, through the async proxy; or by ordinary instructions."""
+
+FENCED = "fenced"
+"""On a kernel: order is written out. Signals and waits order only what `order`, fences and drains make them order."""
+
+
+def transfer(by: str, why: str) -> DictionaryAttr:
+    """The plan for one access."""
+    return DictionaryAttr({"by": StringAttr(by), "why": StringAttr(why)})
+
+
+def moves_by_tma(op: Operation) -> bool:
+    """Whether an access is planned to go through the async proxy."""
+    plan = op.attributes.get(TRANSFER)
+    return isinstance(plan, DictionaryAttr) and plan.data["by"] == StringAttr(TMA)
+
+
+def stage_of(tile: SSAValue) -> ConsumeOp | None:
+    """Where a tile lies in a stage as it was committed."""
+    return tile.owner if isinstance(tile.owner, ConsumeOp) else None
+
+
+def read_asynchronously(tile: SSAValue) -> bool:
+    """Whether the async proxy reads a consumed tile from its stage: by a TMA store, or by wgmma."""
+    return any(map(_asynchronous, _uses(tile)))
+
+
+def written_by_registers(commit: CommitOp) -> list[SSAValue]:
+    """The tiles of a commit that ordinary instructions put into the stage."""
+    return [tile for tile in commit.tiles if not (isinstance(tile.owner, LoadOp) and moves_by_tma(tile.owner))]
+
+
+def _uses(tile: SSAValue) -> Iterator[Use]:
+    for use in tile.uses:
+        yield use
+        if isinstance(use.operation, TransposeOp):  # the layout that wgmma is told
+            yield from _uses(use.operation.result)
+
+
+def _asynchronous(use: Use) -> bool:
+    op = use.operation
+    if isinstance(op, MmaOp):
+        return op.operands[use.index] is not op.acc
+    return isinstance(op, StoreOp) and moves_by_tma(op)

@@ -1,0 +1,135 @@
+"""The pass `pk-plan-transfers`: which way each tile takes between memory and the worker that moves it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from pkc.dialect.access import (
+    AccumulateOp,
+    AllReduceOp,
+    GatherOp,
+    LoadOp,
+    ReadOp,
+    ReduceOp,
+    ScatterAccumulateOp,
+    StoreAddOp,
+    StoreOp,
+    array_type,
+)
+from pkc.dialect.program import BlockOp, KernelOp
+from pkc.dialect.roles import CommitOp
+from pkc.dialect.transfers import REGISTER, TMA, TRANSFER, moves_by_tma, stage_of, transfer
+from pkc.dialect.types import BlockType, PGLType, dtype_bytes
+from pkc.passes.derive import DERIVED
+
+_OTHERS: dict[type[Operation], str] = {
+    ReadOp: "one element",
+    GatherOp: "rows that the table leaves out are zero, which no copy writes",
+    ReduceOp: "added up where it is read",
+    AccumulateOp: "each element is added at its place",
+    ScatterAccumulateOp: "each element is added at its place",
+    StoreAddOp: "each element is added at its place",
+    AllReduceOp: "added up where it is read",
+}
+"""Accesses that ordinary instructions carry out, and why."""
+
+_GRANULE = 16
+"""Bytes that a row of a TMA box must be a multiple of (CUDA driver API: cuTensorMapEncodeTiled)."""
+
+_MOST_DIMS = 5
+"""As many dimensions as a tensor map can have."""
+
+
+@dataclass(frozen=True)
+class PlanTransfers(ModulePass):
+    """Write on each access of a derived kernel how it moves its tile: by `tma`, or through a `register`.
+
+    What goes through untouched goes by TMA: loads into the stages of a channel, stores of what lies in a stage, copies
+    from one array to another. What is computed with or made where it is accessed has to be in registers. So has what
+    TMA cannot express: short rows, table rows, blocks that may end inside of an array.
+
+    Before:
+
+        %a = pk.load %A[%m, %k : ...] : ...
+        pk.commit %0, %a : ...
+
+    After:
+
+        %a = pk.load %A[%m, %k : ...] {transfer = {by = "tma", why = "goes into its stage as it is"}} : ...
+        pk.commit %0, %a : ...
+    """
+
+    name = "pk-plan-transfers"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if isinstance(kernel, KernelOp) and DERIVED in kernel.attributes:
+                _plan_kernel(kernel)
+
+
+def _plan_kernel(kernel: KernelOp) -> None:
+    ops = list(kernel.walk())
+    for op in ops:
+        if isinstance(op, LoadOp):
+            op.attributes[TRANSFER] = transfer(*_of_load(op))
+        if type(op) in _OTHERS:
+            op.attributes[TRANSFER] = transfer(REGISTER, _OTHERS[type(op)])
+    for op in ops:  # what is stored may be a load's
+        if isinstance(op, StoreOp):
+            op.attributes[TRANSFER] = transfer(*_of_store(op))
+
+
+def _of_load(op: LoadOp) -> tuple[str, str]:
+    users = [use.operation for use in op.result.uses]
+    stores = [user for user in users if isinstance(user, StoreOp)]
+    if len(stores) < len(users) and not all(isinstance(user, CommitOp) for user in users):
+        return REGISTER, "used where it is loaded"
+    for access in (op, *stores):
+        if reason := _too_much(access):
+            return REGISTER, reason
+    return TMA, "stored as it is: through shared memory" if stores else "goes into its stage as it is"
+
+
+def _of_store(op: StoreOp) -> tuple[str, str]:
+    if isinstance(op.tile.owner, LoadOp):
+        by = TMA if moves_by_tma(op.tile.owner) else REGISTER
+        return by, "takes the way of the load"
+    if stage_of(op.tile) is None:
+        return REGISTER, "made where it is stored"
+    reason = _too_much(op)
+    return (REGISTER, reason) if reason else (TMA, "leaves its stage as it is")
+
+
+def _too_much(op: LoadOp | StoreOp) -> str:
+    """What TMA cannot do about an access; empty if there is nothing."""
+    array = array_type(op.array)
+    last = op.indices[-1].type
+    row = dtype_bytes(array.element_type) * (last.extent if isinstance(last, BlockType) else 1)
+    if row % _GRANULE:
+        return f"rows of {row} bytes: TMA moves multiples of {_GRANULE}"
+    blocks = [(axis, index.owner) for axis, index in enumerate(op.indices) if isinstance(index.owner, BlockOp)]
+    if any(_bounded(block) for _, block in blocks):
+        return "the last block may end inside of the array, where TMA does not stop"
+    parts = {axis for axis, block in blocks if _in_part(block)} | _shards(op.array)
+    if len(parts) > 1:
+        return "follows the parts of two dimensions, a tensor map those of one"
+    dims = len(array.dimensions) + (isinstance(array, PGLType) or bool(parts))
+    return f"{dims} dimensions: a tensor map has {_MOST_DIMS}" if dims > _MOST_DIMS else ""
+
+
+def _bounded(block: Operation) -> bool:
+    return isinstance(block, BlockOp) and (block.start is not None or block.stop is not None)
+
+
+def _in_part(block: Operation) -> bool:
+    return isinstance(block, BlockOp) and (block.sharded is not None or block.part is not None)
+
+
+def _shards(array: SSAValue) -> set[int]:
+    kind = array_type(array)
+    return {kind.shard_dim} if isinstance(kind, PGLType) and kind.shard_dim is not None else set()

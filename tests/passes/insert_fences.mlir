@@ -1,0 +1,233 @@
+// What each signal, wait and channel needs, so that what follows sees what came before.
+// RUN: pkc-opt %s -p pk-plan-transfers,pk-insert-fences --split-input-file | filecheck %s
+
+// A copy: acquire and async fence once, in front of the loop; stores complete before the signal to this rank, which is
+// of this GPU's scope, and so is the wait for it.
+// CHECK-LABEL: pk.kernel @copy
+// CHECK-SAME: fenced
+// CHECK: pk.role communicator {
+// CHECK: pk.signal_all %entered{{.*}} {order = "release_sys"}
+// CHECK-NEXT: pk.wait %entered
+// CHECK-NEXT: pk.fence acquire_sys
+// CHECK-NEXT: pk.fence async_global
+// CHECK: scf.for
+// CHECK-NOT: pk.fence
+// CHECK-NOT: pk.drain
+// CHECK: pk.store
+// CHECK-NEXT: }
+// CHECK-NEXT: pk.drain full
+// CHECK-NEXT: pk.raise %ready{{.*}} {order = "release_gpu"}
+// CHECK-NEXT: pk.signal_all %left{{.*}} {order = "release_sys"}
+// CHECK-NEXT: pk.wait %left
+// CHECK-NEXT: pk.fence acquire_sys
+// CHECK-NEXT: }
+// CHECK: pk.role loader {
+// CHECK: pk.wait %ready
+// CHECK-NEXT: pk.fence acquire_gpu
+// CHECK-NEXT: pk.fence async_global
+// CHECK: pk.load
+// CHECK-NEXT: pk.commit
+// CHECK-NEXT: }
+// CHECK: pk.role consumer {
+// CHECK: pk.neg
+// CHECK-NEXT: pk.fence async_shared
+// CHECK-NEXT: pk.commit
+// CHECK: pk.role storer {
+// CHECK: pk.store
+// CHECK-NEXT: pk.drain read
+// CHECK-NEXT: pk.release
+// CHECK-NEXT: pk.drain full
+// CHECK-NEXT: }
+pk.kernel @copy(%A: !pk.pgl<[M, 64], f32, shard 0> {pk.name = "A"}, %L: !pk.private<[M, 64], f32> {pk.name = "L", pk.scratch}, %C: !pk.private<[M, 64], f32> {pk.name = "C"}, %ready: !pk.signal<[1]> {pk.name = "ready"}, %entered: !pk.signal<[1]> {pk.name = "entered"}, %left: !pk.signal<[1]> {pk.name = "left"}) attributes {derived} {
+  %0 = pk.channel "L" stages 1 : !pk.channel<!pk.tile<16x64xf32>>
+  %1 = pk.channel "neg" stages 1 : !pk.channel<!pk.tile<16x64xf32>>
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %n = pk.block_count <M by 16> sharded
+  pk.role communicator {
+    %rank = pk.rank
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    pk.signal_all %entered[%zero] by %one : !pk.signal<[1]>
+    pk.wait %entered[%zero] for %one : !pk.signal<[1]>
+    scf.for %i = %zero to %n step %one {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      %a = pk.load %A[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.pgl<[M, 64], f32, shard 0> -> !pk.tile<16x64xf32>
+      pk.store %a, %L[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.tile<16x64xf32>, !pk.private<[M, 64], f32>
+    }
+    pk.raise %ready at %rank[%zero] to %one : !pk.signal<[1]>
+    pk.signal_all %left[%zero] by %one : !pk.signal<[1]>
+    pk.wait %left[%zero] for %one : !pk.signal<[1]>
+  }
+  pk.role loader {
+    %m_1 = pk.block[%zero] sharded : !pk.block<M by 16>
+    %d_1 = pk.block[%zero] : !pk.block<64 by 64>
+    pk.wait %ready[%zero] for %one : !pk.signal<[1]>
+    pk.acquire %0 : !pk.channel<!pk.tile<16x64xf32>>
+    %b = pk.load %L[%m_1, %d_1 : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.private<[M, 64], f32> -> !pk.tile<16x64xf32>
+    pk.commit %0, %b : !pk.channel<!pk.tile<16x64xf32>>, !pk.tile<16x64xf32>
+  }
+  pk.role consumer {
+    %x = pk.consume %0 : !pk.channel<!pk.tile<16x64xf32>> -> !pk.tile<16x64xf32>
+    pk.acquire %1 : !pk.channel<!pk.tile<16x64xf32>>
+    %y = pk.neg %x : !pk.tile<16x64xf32>
+    pk.commit %1, %y : !pk.channel<!pk.tile<16x64xf32>>, !pk.tile<16x64xf32>
+    pk.release %0 : !pk.channel<!pk.tile<16x64xf32>>
+  }
+  pk.role storer {
+    %m_2 = pk.block[%zero] sharded : !pk.block<M by 16>
+    %d_2 = pk.block[%zero] : !pk.block<64 by 64>
+    %t = pk.consume %1 : !pk.channel<!pk.tile<16x64xf32>> -> !pk.tile<16x64xf32>
+    pk.store %t, %C[%m_2, %d_2 : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.tile<16x64xf32>, !pk.private<[M, 64], f32>
+    pk.release %1 : !pk.channel<!pk.tile<16x64xf32>>
+  }
+}
+
+// -----
+
+// Ordinary loads and stores: the release and the acquire suffice. Waits in a row have one fence, of the widest scope.
+// CHECK-LABEL: pk.kernel @registers
+// CHECK: pk.wait %own
+// CHECK-NEXT: pk.rank
+// CHECK-NEXT: pk.wait %arrived
+// CHECK-NEXT: pk.fence acquire_sys
+// CHECK-NEXT: pk.load
+// CHECK-NEXT: pk.neg
+// CHECK-NEXT: pk.store
+// CHECK-NEXT: pk.raise %own{{.*}} {order = "release_gpu"}
+// CHECK-NEXT: pk.signal %arrived{{.*}} {order = "release_sys"}
+// CHECK-NEXT: }
+pk.kernel @registers(%X: !pk.private<[M, 64], f32> {pk.name = "X"}, %own: !pk.signal<[1]> {pk.name = "own"}, %arrived: !pk.signal<[1]> {pk.name = "arrived"}) attributes {derived} {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  pk.role communicator {
+    %m = pk.block[%zero] : !pk.block<M by 16>
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    pk.wait %own[%zero] for %one : !pk.signal<[1]>
+    %rank = pk.rank
+    pk.wait %arrived[%zero] for %one : !pk.signal<[1]>
+    %x = pk.load %X[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.private<[M, 64], f32> -> !pk.tile<16x64xf32>
+    %y = pk.neg %x : !pk.tile<16x64xf32>
+    pk.store %y, %X[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.tile<16x64xf32>, !pk.private<[M, 64], f32>
+    pk.raise %own at %rank[%zero] to %one : !pk.signal<[1]>
+    pk.signal %arrived at %one[%zero] by %one : !pk.signal<[1]>
+  }
+}
+
+// -----
+
+// Loads from another rank have arrived before this rank says that it is done. What a loader has acquired serves the
+// storer that it feeds: its stores go to other ranks. A stage that TMA has filled needs no fence for TMA.
+// CHECK-LABEL: pk.kernel @through
+// CHECK: pk.role loader {
+// CHECK: pk.wait %entered
+// CHECK-NEXT: pk.fence acquire_sys
+// CHECK-NEXT: pk.fence async_global
+// CHECK: pk.load
+// CHECK-NEXT: pk.commit
+// CHECK-NEXT: }
+// CHECK-NEXT: pk.drain loads
+// CHECK-NEXT: pk.signal_all %left
+// CHECK-NEXT: pk.wait %left
+// CHECK-NEXT: pk.fence acquire_sys
+// CHECK-NEXT: }
+// CHECK: pk.role storer {
+// CHECK: pk.store
+// CHECK-NEXT: pk.drain read
+// CHECK-NEXT: pk.release
+// CHECK-NEXT: }
+// CHECK-NEXT: pk.drain full
+// CHECK-NEXT: pk.signal_all %left
+pk.kernel @through(%X: !pk.pgl<[M, 64], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl<[M, 64], f32, replicate> {pk.name = "Y"}, %entered: !pk.signal<[1]> {pk.name = "entered"}, %left: !pk.signal<[1]> {pk.name = "left"}) attributes {derived} {
+  %0 = pk.channel "X" stages 2 : !pk.channel<!pk.tile<16x64xf32>>
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %n = pk.block_count <M by 16> sharded
+  pk.role loader {
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    pk.signal_all %entered[%zero] by %one : !pk.signal<[1]>
+    pk.wait %entered[%zero] for %one : !pk.signal<[1]>
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      pk.acquire %0 : !pk.channel<!pk.tile<16x64xf32>>
+      %a = pk.load %X[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.pgl<[M, 64], f32, shard 0> -> !pk.tile<16x64xf32>
+      pk.commit %0, %a : !pk.channel<!pk.tile<16x64xf32>>, !pk.tile<16x64xf32>
+    }
+    pk.signal_all %left[%zero] by %one : !pk.signal<[1]>
+    pk.wait %left[%zero] for %one : !pk.signal<[1]>
+  }
+  pk.role storer {
+    %d_1 = pk.block[%zero] : !pk.block<64 by 64>
+    pk.tasks (%i_1) in (%n) attributes {per_cta} {
+      %m_1 = pk.block[%i_1] sharded : !pk.block<M by 16>
+      %t = pk.consume %0 : !pk.channel<!pk.tile<16x64xf32>> -> !pk.tile<16x64xf32>
+      pk.store %t, %Y[%m_1, %d_1 : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.tile<16x64xf32>, !pk.pgl<[M, 64], f32, replicate>
+      pk.release %0 : !pk.channel<!pk.tile<16x64xf32>>
+    }
+    pk.signal_all %left[%zero] by %one : !pk.signal<[1]>
+  }
+}
+
+// -----
+
+// wgmma reads both operands of a product from shared memory through the async proxy, its accumulator it does not.
+// CHECK-LABEL: pk.kernel @operands
+// CHECK: pk.fence async_shared
+// CHECK-NEXT: pk.commit %[[OPERANDS:.*]], %a, %b
+// CHECK-NOT: pk.fence
+// CHECK: pk.commit %{{.*}}, %sum
+pk.kernel @operands(%X: !pk.private<[64, 64], f32> {pk.name = "X"}) attributes {derived} {
+  %0 = pk.channel "a, b" stages 1 : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>>
+  %1 = pk.channel "sum" stages 1 : !pk.channel<!pk.tile<64x64xf32>>
+  pk.role loader {
+    pk.acquire %0 : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>>
+    %a = pk.full 1.000000e+00 : bf16 : !pk.tile<64x64xbf16>
+    %b = pk.full 2.000000e+00 : bf16 : !pk.tile<64x64xbf16>
+    pk.commit %0, %a, %b : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>>, !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>
+    pk.acquire %1 : !pk.channel<!pk.tile<64x64xf32>>
+    %sum = pk.full 0.000000e+00 : f32 : !pk.tile<64x64xf32>
+    pk.commit %1, %sum : !pk.channel<!pk.tile<64x64xf32>>, !pk.tile<64x64xf32>
+  }
+  pk.role consumer {
+    %zero = arith.constant 0 : index
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    %x, %y = pk.consume %0 : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>> -> !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>
+    %z = pk.consume %1 : !pk.channel<!pk.tile<64x64xf32>> -> !pk.tile<64x64xf32>
+    %t = pk.transpose %y : !pk.tile<64x64xbf16> -> !pk.tile<64x64xbf16>
+    %p = pk.mma %x, %t, %z : !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<64x64xf32>
+    pk.release %0 : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>>
+    pk.release %1 : !pk.channel<!pk.tile<64x64xf32>>
+    pk.store %p, %X[%d, %d : !pk.block<64 by 64>, !pk.block<64 by 64>] : !pk.tile<64x64xf32>, !pk.private<[64, 64], f32>
+  }
+}
+
+// -----
+
+// A store in one branch, or at the end of the turn before, is as good as one for sure.
+// CHECK-LABEL: pk.kernel @perhaps
+// CHECK: scf.for
+// CHECK-NEXT: pk.drain full
+// CHECK-NEXT: pk.raise %ready
+// CHECK: scf.if
+// CHECK: pk.store
+// CHECK-NEXT: }
+// CHECK-NEXT: }
+// CHECK-NEXT: pk.drain full
+// CHECK-NEXT: }
+pk.kernel @perhaps(%X: !pk.private<[M, 64], f32> {pk.name = "X"}, %Y: !pk.private<[M, 64], f32> {pk.name = "Y"}, %ready: !pk.signal<[1]> {pk.name = "ready"}) attributes {derived} {
+  pk.role communicator {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %n = pk.block_count <M by 16>
+    %rank = pk.rank
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    scf.for %i = %zero to %n step %one {
+      pk.raise %ready at %rank[%zero] to %i : !pk.signal<[1]>
+      %some = arith.cmpi eq, %i, %one : index
+      scf.if %some {
+        %m = pk.block[%i] : !pk.block<M by 16>
+        %x = pk.load %X[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.private<[M, 64], f32> -> !pk.tile<16x64xf32>
+        pk.store %x, %Y[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.tile<16x64xf32>, !pk.private<[M, 64], f32>
+      }
+    }
+  }
+}

@@ -1,0 +1,98 @@
+// Which way each tile takes, and why.
+// RUN: pkc-opt %s -p pk-plan-transfers --split-input-file | filecheck %s
+
+// Into a stage and out of it as it is: by TMA. Made from what is loaded: through registers.
+// CHECK-LABEL: pk.kernel @stages
+// CHECK: pk.load %A{{.*}} {transfer = {by = "tma", why = "goes into its stage as it is"}}
+// CHECK: pk.store {{.*}} {transfer = {by = "tma", why = "leaves its stage as it is"}}
+// CHECK: pk.load %A{{.*}} {transfer = {by = "register", why = "used where it is loaded"}}
+// CHECK: pk.store {{.*}} {transfer = {by = "register", why = "made where it is stored"}}
+pk.kernel @stages(%A: !pk.private<[M, 64], f32> {pk.name = "A"}, %B: !pk.private<[M, 64], f32> {pk.name = "B"}) attributes {derived} {
+  %0 = pk.channel "A" stages 2 : !pk.channel<!pk.tile<16x64xf32>>
+  %zero = arith.constant 0 : index
+  pk.role loader {
+    %m = pk.block[%zero] : !pk.block<M by 16>
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    pk.acquire %0 : !pk.channel<!pk.tile<16x64xf32>>
+    %a = pk.load %A[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.private<[M, 64], f32> -> !pk.tile<16x64xf32>
+    pk.commit %0, %a : !pk.channel<!pk.tile<16x64xf32>>, !pk.tile<16x64xf32>
+  }
+  pk.role storer {
+    %m_1 = pk.block[%zero] : !pk.block<M by 16>
+    %d_1 = pk.block[%zero] : !pk.block<64 by 64>
+    %t = pk.consume %0 : !pk.channel<!pk.tile<16x64xf32>> -> !pk.tile<16x64xf32>
+    pk.store %t, %B[%m_1, %d_1 : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.tile<16x64xf32>, !pk.private<[M, 64], f32>
+    pk.release %0 : !pk.channel<!pk.tile<16x64xf32>>
+  }
+  pk.role communicator {
+    %m_2 = pk.block[%zero] : !pk.block<M by 16>
+    %d_2 = pk.block[%zero] : !pk.block<64 by 64>
+    %x = pk.load %A[%m_2, %d_2 : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.private<[M, 64], f32> -> !pk.tile<16x64xf32>
+    %y = pk.neg %x : !pk.tile<16x64xf32>
+    pk.store %y, %B[%m_2, %d_2 : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.tile<16x64xf32>, !pk.private<[M, 64], f32>
+  }
+}
+
+// -----
+
+// A copy goes by TMA both ways, unless one of its ends cannot; then both ends go through registers.
+// CHECK-LABEL: pk.kernel @copies
+// CHECK: pk.load %A{{.*}} {transfer = {by = "tma", why = "stored as it is: through shared memory"}}
+// CHECK: pk.store {{.*}} {transfer = {by = "tma", why = "takes the way of the load"}}
+// CHECK: pk.load %A{{.*}} {transfer = {by = "register", why = "the last block may end inside of the array, where TMA does not stop"}}
+// CHECK: pk.store {{.*}} {transfer = {by = "register", why = "takes the way of the load"}}
+// CHECK: pk.load %A{{.*}} {transfer = {by = "register", why = "rows of 4 bytes: TMA moves multiples of 16"}}
+// CHECK: pk.load %A{{.*}} {transfer = {by = "register", why = "follows the parts of two dimensions, a tensor map those of one"}}
+// CHECK: pk.load %W{{.*}} {transfer = {by = "register", why = "6 dimensions: a tensor map has 5"}}
+pk.kernel @copies(%A: !pk.pgl<[M, N], f32, shard 0> {pk.name = "A"}, %B: !pk.private<[M, N], f32> {pk.name = "B"}, %W: !pk.pgl<[2, 2, 2, M, N], f32, symmetric> {pk.name = "W"}, %V: !pk.private<[M, N], f32> {pk.name = "V"}) attributes {derived} {
+  %zero = arith.constant 0 : index
+  pk.role communicator {
+    %m = pk.block[%zero] sharded : !pk.block<M by 16>
+    %n = pk.block[%zero] : !pk.block<N by 16>
+    %a = pk.load %A[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.pgl<[M, N], f32, shard 0> -> !pk.tile<16x16xf32>
+    pk.store %a, %B[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.tile<16x16xf32>, !pk.private<[M, N], f32>
+    %p = pk.block[%zero] to %zero : !pk.block<N by 16>
+    %b = pk.load %A[%m, %p : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.pgl<[M, N], f32, shard 0> -> !pk.tile<16x16xf32>
+    pk.store %b, %B[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.tile<16x16xf32>, !pk.private<[M, N], f32>
+    %c = pk.load %A[%m, %zero : !pk.block<M by 16>, index] : !pk.pgl<[M, N], f32, shard 0> -> !pk.tile<16xf32>
+    pk.store %c, %B[%m, %zero : !pk.block<M by 16>, index] : !pk.tile<16xf32>, !pk.private<[M, N], f32>
+    %q = pk.block[%zero] sharded : !pk.block<N by 16>
+    %e = pk.load %A[%m, %q : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.pgl<[M, N], f32, shard 0> -> !pk.tile<16x16xf32>
+    pk.store %e, %B[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.tile<16x16xf32>, !pk.private<[M, N], f32>
+    %w = pk.load %W at %zero[%zero, %zero, %zero, %m, %n : index, index, index, !pk.block<M by 16>, !pk.block<N by 16>] : !pk.pgl<[2, 2, 2, M, N], f32, symmetric> -> !pk.tile<16x16xf32>
+    pk.store %w, %V[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.tile<16x16xf32>, !pk.private<[M, N], f32>
+  }
+}
+
+// -----
+
+// Elements, table rows and additions are the business of ordinary instructions.
+// CHECK-LABEL: pk.kernel @rows
+// CHECK: pk.read {{.*}} {transfer = {by = "register", why = "one element"}}
+// CHECK: pk.gather {{.*}} {transfer = {by = "register", why = "rows that the table leaves out are zero, which no copy writes"}}
+// CHECK: pk.scatter_accumulate {{.*}} {transfer = {by = "register", why = "each element is added at its place"}}
+pk.kernel @rows(%X: !pk.private<[T, 64], bf16> {pk.name = "X"}, %at: !pk.private<[T], i32> {pk.name = "at"}, %Y: !pk.pgl<[T, 64], bf16, shard 0> {pk.name = "Y"}) attributes {derived} {
+  %zero = arith.constant 0 : index
+  pk.role communicator {
+    %r = pk.read %at[%zero] : !pk.private<[T], i32>
+    %p = pk.block[%r] : !pk.block<T by 16>
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    %rows = pk.load %at[%p : !pk.block<T by 16>] : !pk.private<[T], i32> -> !pk.tile<16xi32>
+    %g = pk.gather %X rows %rows[%d : !pk.block<64 by 64>] : !pk.private<[T, 64], bf16>, !pk.tile<16xi32> -> !pk.tile<16x64xbf16>
+    pk.scatter_accumulate %g, %Y rows %rows[%d : !pk.block<64 by 64>] : !pk.tile<16x64xbf16>, !pk.pgl<[T, 64], bf16, shard 0>, !pk.tile<16xi32>
+  }
+}
+
+// -----
+
+// What an author wrote as roles stays as it is.
+// CHECK-LABEL: pk.kernel @written
+// CHECK-NOT: transfer
+pk.kernel @written(%A: !pk.private<[M], f32> {pk.name = "A"}, %B: !pk.private<[M], f32> {pk.name = "B"}) {
+  %zero = arith.constant 0 : index
+  pk.role consumer {
+    %m = pk.block[%zero] : !pk.block<M by 16>
+    %a = pk.load %A[%m : !pk.block<M by 16>] : !pk.private<[M], f32> -> !pk.tile<16xf32>
+    pk.store %a, %B[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[M], f32>
+  }
+}
