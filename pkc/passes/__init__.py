@@ -17,6 +17,7 @@ from pkc.passes.order_tasks import OrderTasks
 from pkc.passes.plan_overlap import PlanOverlap
 from pkc.passes.split_workers import SplitWorkers
 from pkc.passes.stage_remote_reads import StageRemoteReads
+from pkc.passes.stage_remote_stores import StageRemoteStores
 from pkc.passes.stage_sums import StageSums
 
 TILE_PIPELINE: tuple[ModulePass, ...] = (
@@ -32,6 +33,7 @@ ROLES_PIPELINE: tuple[ModulePass, ...] = (
     PlanOverlap(),  # first: every later pass obeys what it writes on the edges between ranks
     StageRemoteReads(),  # operands of other ranks, before sums: a staged operand may feed a sum
     StageSums(),  # sums over ranks; now every transfer is a load, a store or a signal
+    StageRemoteStores(),  # what copy engines bring to other ranks, contributions to sums among it
     Cse(),  # address arithmetic that the derived parts share
     Canonicalize(),
     Cse(),
@@ -61,6 +63,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         PlanOverlap,
         StageRemoteReads,
         StageSums,
+        StageRemoteStores,
         OrderTasks,
         AssignRoles,
         SplitWorkers,

@@ -16,6 +16,7 @@ from pkc.dialect.access import (
     array_type,
     is_pgl,
 )
+from pkc.dialect.copies import CopyOp
 from pkc.dialect.program import BlockOp, BlockPositionOp, KernelOp, RankOp
 from pkc.dialect.types import Layout, PGLType
 from pkc.passes.dependence import enclosing_tasks, sources
@@ -45,6 +46,18 @@ def remote_stores(part: Operation) -> Iterator[StoreOp]:
         sharded = is_pgl(op.array, Layout.Shard) and not _is_own(op.array, tuple(op.indices))
         if sharded or is_pgl(op.array, Layout.Replicate):
             yield op
+
+
+def remote_copies(part: Operation) -> Iterator[BlockArgument]:
+    """The arrays that copies take from other ranks, or bring there."""
+    for op in part.walk():
+        if not isinstance(op, CopyOp):
+            continue
+        for array, box in ((op.source, op.source_box), (op.target, op.target_box)):
+            sharded = is_pgl(array, Layout.Shard) and not _is_part_of_own(box[shard_of(array)])
+            if sharded or is_pgl(array, Layout.Replicate):
+                assert isinstance(array, BlockArgument)
+                yield array
 
 
 def sums(part: Operation) -> Iterator[Sum]:
@@ -97,6 +110,11 @@ def shard_of(array: SSAValue) -> int:
 
 
 def _is_own(array: SSAValue, indices: tuple[SSAValue, ...]) -> bool:
-    index = indices[shard_of(array)].owner
+    return _is_part_of_own(indices[shard_of(array)])
+
+
+def _is_part_of_own(position: SSAValue) -> bool:
+    """Whether a block or position comes from this rank's part of its dimension."""
+    index = position.owner
     block = index.block.owner if isinstance(index, BlockPositionOp) else index
     return isinstance(block, BlockOp) and block.part is not None and isinstance(block.part.owner, RankOp)

@@ -159,3 +159,38 @@ pk.barrier %a[] : !pk.signal<[ranks, 2]>
 // CHECK: invalid `pk.wait`: Expected attribute index but got
 %a, %b = "t.v"() : () -> (!pk.private<[M, N], f32>, index)
 "pk.wait"(%a, %b, %b, %b) : (!pk.private<[M, N], f32>, index, index, index) -> ()
+
+// -----
+
+// A copy of another shape.
+// CHECK: invalid `pk.copy`: the boxes of a copy have the same axes, in the same order
+%a, %b, %c = "t.v"() : () -> (!pk.private<[M, N], f32>, !pk.private<[N, M], f32>, !pk.block<M by 8>)
+pk.copy %a[%c : !pk.block<M by 8>] along [0] to %b[%c : !pk.block<M by 8>] along [1] : !pk.private<[M, N], f32> to !pk.private<[N, M], f32>
+
+// -----
+
+// A copy into another element type.
+// CHECK: invalid `pk.copy`: a copy keeps the element type
+%a, %b, %c = "t.v"() : () -> (!pk.private<[M], f32>, !pk.private<[M], bf16>, !pk.block<M by 8>)
+pk.copy %a[%c : !pk.block<M by 8>] along [0] to %b[%c : !pk.block<M by 8>] along [0] : !pk.private<[M], f32> to !pk.private<[M], bf16>
+
+// -----
+
+// A copy from several ranks.
+// CHECK: invalid `pk.copy`: a box lies on one rank: it has an index along the dimension that is split
+%a, %b, %c = "t.v"() : () -> (!pk.pgl<[M, N], f32, shard 1>, !pk.private<[M, N], f32>, !pk.block<M by 8>)
+pk.copy %a[%c : !pk.block<M by 8>] along [0] to %b[%c : !pk.block<M by 8>] along [0] : !pk.pgl<[M, N], f32, shard 1> to !pk.private<[M, N], f32>
+
+// -----
+
+// A box with an index for a dimension that is not there.
+// CHECK: invalid `pk.copy`: each index of a box has its dimension, in ascending order
+%a, %c = "t.v"() : () -> (!pk.private<[M], f32>, !pk.block<M by 8>)
+pk.copy %a[%c : !pk.block<M by 8>] along [1] to %a[%c : !pk.block<M by 8>] along [0] : !pk.private<[M], f32> to !pk.private<[M], f32>
+
+// -----
+
+// A block of another dimension.
+// CHECK: invalid `pk.copy`: a block of dimension N cannot index dimension M
+%a, %c = "t.v"() : () -> (!pk.private<[M], f32>, !pk.block<N by 8>)
+pk.copy %a[%c : !pk.block<N by 8>] along [0] to %a[%c : !pk.block<N by 8>] along [0] : !pk.private<[M], f32> to !pk.private<[M], f32>

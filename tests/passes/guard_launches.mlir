@@ -119,3 +119,36 @@ pk.kernel @written(%Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}, %done: !pk.
     pk.wait %done[%zero] for %one : !pk.signal<[1]>
   }
 }
+
+// -----
+
+// Copy engines wait until all have entered, but cannot add to a counter: an SM says that this rank has, and at the end
+// each copy engine raises its own counter on every rank.
+// CHECK-LABEL: pk.kernel @copied
+// CHECK-SAME: %copied: !pk.signal<[ranks]> {pk.name = "copied"}
+// CHECK: pk.role copy_engine {
+// CHECK-NOT: pk.signal_all
+// CHECK: pk.ctas loader
+// CHECK: pk.wait %entered
+// CHECK: pk.copy
+// CHECK: scf.for %[[R:.*]] = %{{.*}} to
+// CHECK-NEXT: pk.raise %copied at %[[R]][%{{.*}}] to %[[E:.*]] :
+// CHECK: scf.for %[[Q:.*]] = %{{.*}} to
+// CHECK-NEXT: pk.wait %copied[%[[Q]]] for %[[E]]
+// CHECK: pk.role loader {
+// CHECK: pk.signal_all %entered
+// CHECK-NOT: left
+pk.kernel @copied(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %L: !pk.private<[M], f32> {pk.name = "L", pk.scratch}) attributes {derived} {
+  %zero = arith.constant 0 : index
+  pk.role copy_engine {
+    %n = pk.block_count <M by 16> sharded
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      pk.copy %X[%m : !pk.block<M by 16>] along [0] to %L[%m : !pk.block<M by 16>] along [0] : !pk.pgl<[M], f32, shard 0> to !pk.private<[M], f32>
+    }
+  }
+  pk.role loader {
+    %m = pk.block[%zero] sharded : !pk.block<M by 16>
+    %x = pk.load %L[%m : !pk.block<M by 16>] : !pk.private<[M], f32> -> !pk.tile<16xf32>
+  }
+}
