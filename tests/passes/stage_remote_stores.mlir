@@ -36,16 +36,16 @@ pk.kernel @spread(%X: !pk.pgl<[M, N], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl
 // is copied after them.
 // CHECK-LABEL: pk.kernel @contribute
 // CHECK-SAME: %S_staged: !pk.private<[M], f32>
-// CHECK: pk.role copy_engine attributes {after_all}
-// CHECK: pk.wait %S_computed
-// CHECK-NEXT: pk.copy %S_staged[%[[M:.*]] : !pk.block<M by 16>] along [0] to %S[%[[R:.*]], %[[M]] : index, !pk.block<M by 16>] along [0, 1]
-// CHECK: %[[O:.*]] = pk.owner %[[M]]
-// CHECK: pk.raise %arrived at %[[O]][%[[R]],
 // CHECK: pk.role consumer
 // CHECK: pk.store %{{.*}}, %S_staged[
 // CHECK-NOT: pk.raise %arrived
 // CHECK: pk.raise %S_computed at
 // CHECK-NOT: pk.raise %arrived
+// CHECK: pk.role copy_engine attributes {after_all}
+// CHECK: pk.wait %S_computed
+// CHECK-NEXT: pk.copy %S_staged[%[[M:.*]] : !pk.block<M by 16>] along [0] to %S[%[[R:.*]], %[[M]] : index, !pk.block<M by 16>] along [0, 1]
+// CHECK: %[[O:.*]] = pk.owner %[[M]]
+// CHECK: pk.raise %arrived at %[[O]][%[[R]],
 pk.kernel @contribute(%X: !pk.private<[M], f32> {pk.name = "X"}, %S: !pk.pgl<[ranks, M], f32, shard 1> {pk.name = "S", pk.scratch}, %arrived: !pk.signal<[ranks, M by 16]> {pk.name = "arrived"}) {
   pk.role consumer attributes {after_all, derived} {
     %r = pk.rank
