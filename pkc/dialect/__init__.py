@@ -68,6 +68,8 @@ ACCESS = (
     access.StoreAddOp,
     access.AccumulateOp,
     access.ScatterAccumulateOp,
+    access.AtomicAddOp,
+    access.ScatterAddOp,
     access.AllReduceOp,
     access.SignalOp,
     access.SignalAllOp,

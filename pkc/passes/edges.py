@@ -9,9 +9,11 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pkc.dialect.access import (
     AccumulateOp,
+    AtomicAddOp,
     GatherOp,
     LoadOp,
     ScatterAccumulateOp,
+    ScatterAddOp,
     StoreOp,
     array_type,
     is_pgl,
@@ -25,7 +27,7 @@ EDGE = "edge"
 """The attribute in which planning passes write and which rewriting passes obey."""
 
 Read = LoadOp | GatherOp
-Sum = AccumulateOp | ScatterAccumulateOp
+Sum = AccumulateOp | ScatterAccumulateOp | AtomicAddOp | ScatterAddOp
 Edge = Read | Sum | StoreOp
 
 
@@ -63,13 +65,13 @@ def remote_copies(part: Operation) -> Iterator[BlockArgument]:
 def sums(part: Operation) -> Iterator[Sum]:
     """Contributions to sums over ranks."""
     for op in part.walk():
-        if isinstance(op, AccumulateOp | ScatterAccumulateOp):
+        if isinstance(op, Sum):
             yield op
 
 
 def address(op: Edge) -> tuple[SSAValue, ...]:
     """The values that say where an access goes."""
-    rows = (op.rows,) if isinstance(op, GatherOp | ScatterAccumulateOp) else ()
+    rows = (op.rows,) if isinstance(op, GatherOp | ScatterAccumulateOp | ScatterAddOp) else ()
     return (*rows, *op.indices)
 
 

@@ -11,6 +11,7 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.traits import Pure
 
 from pkc.dialect.access import RaiseOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.attributes import Role
@@ -77,11 +78,12 @@ def _guard_kernel(kernel: KernelOp) -> None:
         return
     lasting = [part for part in reaching if not all(kernel.is_scratch(array) for array in _remote(part))]
     first = next(part for part in parts if not _is_copy_engine(part))
-    entered = add_parameter(kernel, "entered", SignalType((1,)), kernel.location)
-    for part in reaching:
-        if AFTER_ALL not in part.attributes and not any(source in reaching for source in _sources(part)):
+    early = [part for part in reaching if not _follows_all(part) and _sources(part).isdisjoint(reaching)]
+    if early:
+        entered = add_parameter(kernel, "entered", SignalType((1,)), kernel.location)
+        for part in early:
             _at_start(part, _wait(entered, [first]))
-    _at_start(first, _signal(entered))
+        _at_start(first, _signal(entered))
     for part in filter(_is_copy_engine, lasting):
         _copied(kernel, part)
     lasting = [part for part in lasting if not _is_copy_engine(part)]
@@ -91,6 +93,18 @@ def _guard_kernel(kernel: KernelOp) -> None:
     for part in lasting:
         _at_end(part, _signal(left))
     _at_end(lasting[0], _wait(left, lasting))
+
+
+def _follows_all(part: RoleOp) -> bool:
+    """Whether all that a part does follows signals of this launch from every rank."""
+    if AFTER_ALL in part.attributes:
+        return True
+    for op in part.body.block.ops:
+        if isinstance(op, WaitOp) and any(isinstance(use.operation, SignalAllOp) for use in op.signal.uses):
+            return True
+        if not op.has_trait(Pure):
+            return False
+    return False
 
 
 def _is_copy_engine(part: RoleOp) -> bool:

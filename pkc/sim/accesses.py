@@ -36,9 +36,9 @@ def access_step(op: Operation, machine: Machine) -> Step | None:
             return _store(op, machine)
         case access.StoreAddOp():
             return _store_add(op, machine)
-        case access.AccumulateOp():
+        case access.AccumulateOp() | access.AtomicAddOp():
             return _accumulate(op, machine)
-        case access.ScatterAccumulateOp():
+        case access.ScatterAccumulateOp() | access.ScatterAddOp():
             return _scatter(op, machine)
         case access.AllReduceOp():
             return _all_reduce(op, machine)
@@ -171,19 +171,21 @@ def _store_add(op: access.StoreAddOp, machine: Machine) -> Step:
     return store_add
 
 
-def _accumulate(op: access.AccumulateOp, machine: Machine) -> Step:
-    array, world, tile = machine.array(op.array), machine.world, machine.slots[op.tile]
+def _accumulate(op: access.AccumulateOp | access.AtomicAddOp, machine: Machine) -> Step:
+    array, tile = machine.array(op.array), machine.slots[op.tile]
+    add = machine.world.add_later if isinstance(op, access.AtomicAddOp) else machine.world.contribute
     locate = _locator(op, array, machine)
 
     def accumulate(registers: Registers) -> None:
         where = array.everywhere(locate(registers))
-        world.contribute(array, where, registers[tile], registers[TASK], op)
+        add(array, where, registers[tile], registers[TASK], op)
 
     return accumulate
 
 
-def _scatter(op: access.ScatterAccumulateOp, machine: Machine) -> Step:
-    array, world, tile = machine.array(op.array), machine.world, machine.slots[op.tile]
+def _scatter(op: access.ScatterAccumulateOp | access.ScatterAddOp, machine: Machine) -> Step:
+    array, tile = machine.array(op.array), machine.slots[op.tile]
+    add = machine.world.add_later if isinstance(op, access.ScatterAddOp) else machine.world.contribute
     table, rest = machine.slots[op.rows], [machine.slots[index] for index in op.indices]
 
     def scatter(registers: Registers) -> None:
@@ -193,7 +195,7 @@ def _scatter(op: access.ScatterAccumulateOp, machine: Machine) -> Step:
             if row < 0:
                 continue
             where = array.everywhere(array.locate(op, registers[RANK], (row, *indices)))
-            world.contribute(array, where, array.row_of(registers[tile], position), registers[TASK], op)
+            add(array, where, array.row_of(registers[tile], position), registers[TASK], op)
 
     return scatter
 

@@ -16,7 +16,8 @@ from pkc.sim import errors
 
 _READS = (access.ReadOp, access.LoadOp, access.GatherOp, access.ReduceOp, access.StoreAddOp, access.AllReduceOp)
 _SUMS = (access.AccumulateOp, access.ScatterAccumulateOp)
-_WRITES = (access.StoreOp, access.StoreAddOp, access.AllReduceOp, *_SUMS)
+_ADDS = (access.AtomicAddOp, access.ScatterAddOp)
+_WRITES = (access.StoreOp, access.StoreAddOp, access.AllReduceOp, *_SUMS, *_ADDS)
 _SOURCE, _TARGET = 0, 1
 """The places of the arrays among the operands of `pk.copy`."""
 

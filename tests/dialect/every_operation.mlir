@@ -63,6 +63,8 @@ builtin.module {
       pk.store %mod, %T[%p : !pk.block<M by 64>] : !pk.tile<64xi32>, !pk.private<[M], i32>
       pk.accumulate %cast, %C[%m, %n : !pk.block<M by 64>, !pk.block<N by 64>] : !pk.tile<64x64xbf16>, !pk.pgl<[M, N], bf16, replicate>
       pk.scatter_accumulate %cast, %C rows %rows[%n : !pk.block<N by 64>] : !pk.tile<64x64xbf16>, !pk.pgl<[M, N], bf16, replicate>, !pk.tile<64xi32>
+      pk.atomic_add %cast, %C[%m, %n : !pk.block<M by 64>, !pk.block<N by 64>] : !pk.tile<64x64xbf16>, !pk.pgl<[M, N], bf16, replicate>
+      pk.scatter_add %cast, %C rows %rows[%n : !pk.block<N by 64>] : !pk.tile<64x64xbf16>, !pk.pgl<[M, N], bf16, replicate>, !pk.tile<64xi32>
       pk.store %select, %X at %peer[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.tile<64x64xf32>, !pk.pgl<[M, K], f32, symmetric>
     }
   }

@@ -194,3 +194,18 @@ pk.copy %a[%c : !pk.block<M by 8>] along [1] to %a[%c : !pk.block<M by 8>] along
 // CHECK: invalid `pk.copy`: a block of dimension N cannot index dimension M
 %a, %c = "t.v"() : () -> (!pk.private<[M], f32>, !pk.block<N by 8>)
 pk.copy %a[%c : !pk.block<N by 8>] along [0] to %a[%c : !pk.block<N by 8>] along [0] : !pk.private<[M], f32> to !pk.private<[M], f32>
+
+// -----
+
+// Additions in no order to a private array.
+// CHECK: invalid `pk.atomic_add`: a sum over ranks goes to a sharded or replicated array
+%a, %b, %c = "t.v"() : () -> (!pk.private<[M], f32>, !pk.block<M by 8>, !pk.tile<8xf32>)
+pk.atomic_add %c, %a[%b : !pk.block<M by 8>] : !pk.tile<8xf32>, !pk.private<[M], f32>
+
+// -----
+
+// Scattered additions by a table of floats.
+// CHECK: invalid `pk.scatter_add`: expected i32 rows with one axis
+%a, %b, %c = "t.v"() : () -> (!pk.pgl<[M, N], f32, shard 0>, !pk.block<N by 8>, !pk.tile<4x8xf32>)
+%d = pk.full 0.0 : f32 : !pk.tile<4xf32>
+pk.scatter_add %c, %a rows %d[%b : !pk.block<N by 8>] : !pk.tile<4x8xf32>, !pk.pgl<[M, N], f32, shard 0>, !pk.tile<4xf32>

@@ -152,3 +152,30 @@ pk.kernel @copied(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %L: !pk.privat
     %x = pk.load %L[%m : !pk.block<M by 16>] : !pk.private<[M], f32> -> !pk.tile<16xf32>
   }
 }
+
+// -----
+
+// What first waits for a signal that every rank sends need not wait for their entry, and then nobody tells of it.
+// CHECK-LABEL: pk.kernel @zeroed
+// CHECK-NOT: entered
+// CHECK: pk.role storer {
+// CHECK: pk.atomic_add
+// CHECK: pk.signal_all %left
+// CHECK: pk.wait %left
+pk.kernel @zeroed(%O: !pk.pgl<[M], f32, shard 0> {pk.name = "O"}, %zeroed: !pk.signal<[1]> {pk.name = "zeroed"}) attributes {derived} {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r = pk.rank
+  %m = pk.block[%zero] of %r sharded : !pk.block<M by 16>
+  %x = pk.full 0.0 : f32 : !pk.tile<16xf32>
+  pk.role storer {
+    %ranks = pk.dim "ranks"
+    pk.wait %zeroed[%zero] for %ranks : !pk.signal<[1]>
+    %n = pk.block[%zero] sharded : !pk.block<M by 16>
+    pk.atomic_add %x, %O[%n : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, shard 0>
+  }
+  pk.role communicator {
+    pk.store %x, %O[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, shard 0>
+    pk.signal_all %zeroed[%zero] by %one : !pk.signal<[1]>
+  }
+}
