@@ -20,7 +20,6 @@ from pkc.location import span_of
 from pkc.passes.derive import DERIVED
 from pkc.sim.draw import draw_inputs
 from pkc.sim.launches import simulate_launches
-from pkc.sim.program import Program
 from pkc.sim.run import simulate
 
 Outputs = Mapping[str, np.ndarray[Any, Any]]
@@ -101,9 +100,6 @@ def _launch(kernel: KernelOp, meaning: Meaning, trial: Trial) -> Sequence[Output
     module = kernel.parent_op()
     assert module is not None
     common: dict[str, Any] = {"ranks": meaning.ranks, "dims": meaning.dims, "ctas": trial.ctas, "seed": trial.seed}
-    if Program(kernel).summed:
-        # The sum of an array that all ranks add to in no order has no launch of its own.
-        return [simulate(module, inputs=meaning.inputs[0], **common)]  # pyright: ignore[reportArgumentType]
     # A protocol written by hand counts its signals from zero, so it is launched once.
     launches = meaning.inputs if DERIVED in kernel.attributes else meaning.inputs[:1]
     return simulate_launches(module, launches=launches, **common)  # pyright: ignore[reportArgumentType]

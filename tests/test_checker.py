@@ -13,6 +13,7 @@ from pkc.cli import main
 from pkc.compiler import Compiled, load
 from pkc.diagnostics import PkcError
 from pkc.dialect import tile
+from pkc.dialect.access import AtomicAddOp, ScatterAddOp
 from pkc.dialect.program import KernelOp
 from pkc.sim.launches import simulate_launches
 
@@ -31,6 +32,17 @@ def roles() -> Compiled:
 
 def test_a_derived_protocol_passes() -> None:
     assert check_roles(roles(), meaning(), TRIALS[:6]) == []
+
+
+SCATTERED = {"T": 40, "E": 2, "P": 150, "N": 30}
+
+
+@pytest.mark.parametrize(("example", "dims"), [("moe_combine", SCATTERED), ("gemm_rs", DIMS), ("gemm_ar", DIMS)])
+def test_sums_in_no_order_are_launched_again(example: str, dims: dict[str, int]) -> None:
+    path = EXAMPLES / f"{example}.pk"
+    roles = load(path, level="roles", schedule={"deterministic": "False"})
+    assert any(isinstance(op, AtomicAddOp | ScatterAddOp) for op in roles.module.walk())
+    assert check_roles(roles, meaning_of(load(path), ranks=3, dims=dims, launches=3), TRIALS[:6]) == []
 
 
 def test_another_result_is_found() -> None:

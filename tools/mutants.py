@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from xdsl.dialects import arith
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation
 
 from pkc.checker import Meaning, Trial, check_trial, meaning_of
 from pkc.compiler import Compiled, load
@@ -40,7 +40,7 @@ SIZES: dict[str, dict[str, int]] = {
     "moe_combine": {"T": 58, "E": 2, "P": 157, "N": 261},
 }
 MATRICES = {"M": 400, "N": 269, "K": 75}
-OVERLAPS = ("", "none", "intra_sm", "inter_sm")
+OVERLAPS = ("", "none", "intra_sm", "inter_sm", "copy_engine")
 
 TRIALS = tuple(Trial(1 + seed % 2, seed) for seed in range(120))
 """Five times as many orders as `pkc check` tries: a break by one signal of one CTA shows in few of them."""
@@ -55,8 +55,8 @@ class Operator:
     name: str
     kinds: tuple[type[Operation], ...]
     change: Change
-    breaks: Callable[[KernelOp], bool] = lambda kernel: True
-    """Whether the change breaks a kernel at all."""
+    breaks: Callable[[Operation], bool] = lambda op: True
+    """Whether the change of an operation breaks a kernel at all."""
 
 
 def _drop(op: Operation) -> None:
@@ -128,8 +128,23 @@ def _all_tasks(op: Operation) -> None:
     op.attributes.pop(program.PER_CTA)
 
 
-def _task_sets(kernel: KernelOp) -> int:
-    return sum(program.PER_CTA in op.attributes for op in kernel.walk())
+def _among_others(op: Operation) -> bool:
+    """Whether several task sets are shared out: a single one that is not is the legal form of an unsplit kernel."""
+    kernel = next(around for around in _around(op) if isinstance(around, KernelOp))
+    return sum(program.PER_CTA in other.attributes for other in kernel.walk()) > 1
+
+
+def _around(op: Operation) -> Iterator[Operation]:
+    parent = op.parent_op()
+    while parent is not None:
+        yield parent
+        parent = parent.parent_op()
+
+
+def _to_one_rank(op: Operation) -> bool:
+    """Whether a signal goes to one rank, not to each in turn: then the next one's is the next rank's."""
+    assert isinstance(op, access.SignalOp | access.RaiseOp)
+    return not isinstance(op.rank.owner, Block)
 
 
 _COUNT = 0
@@ -140,15 +155,14 @@ OPERATORS = (
     Operator("wait for one less", (access.WaitOp,), lambda op: _number(op, _COUNT, -1)),
     Operator("wait for one more", (access.WaitOp,), lambda op: _number(op, _COUNT, 1)),
     Operator("signal dropped", (access.SignalOp, access.RaiseOp, access.SignalAllOp), _drop),
-    Operator("signal to the next rank", (access.SignalOp, access.RaiseOp), _wrong_rank),
+    Operator("signal to the next rank", (access.SignalOp, access.RaiseOp), _wrong_rank, _to_one_rank),
     Operator("signal sent twice", (access.SignalOp, access.SignalAllOp), _twice),
     Operator("epoch left out", (program.EpochOp,), _without_epoch),
     Operator("acquire dropped", (roles.AcquireOp,), _drop),
     Operator("commit dropped", (roles.CommitOp,), _drop),
     Operator("release dropped", (roles.ReleaseOp,), _drop),
     Operator("released early", (roles.ReleaseOp,), _early),
-    # With a single task set, or none shared out, not sharing it out is the legal form of an unsplit kernel.
-    Operator("tasks not shared out", (program.TasksOp,), _all_tasks, lambda kernel: _task_sets(kernel) > 1),
+    Operator("tasks not shared out", (program.TasksOp,), _all_tasks, _among_others),
 )
 
 
@@ -193,12 +207,13 @@ def mutants(kernel: KernelOp) -> Iterator[tuple[Operator, str, KernelOp]]:
         for position in range(count):
             module = kernel.parent_op()
             assert module is not None
-            if not isinstance(_at(kernel, position), operator.kinds) or not operator.breaks(kernel):
+            original = _at(kernel, position)
+            if not isinstance(original, operator.kinds) or not operator.breaks(original):
                 continue
             copy = module.clone()
             broken = next(op for op in copy.walk() if isinstance(op, KernelOp))
             op = _at(broken, position)
-            where = f"{op.name} at {describe(_at(kernel, position).location)}"
+            where = f"{op.name} at {describe(original.location)}"
             operator.change(op)
             yield operator, where, broken
 

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.scf import Scf
 from xdsl.ir import Dialect
 
-from pkc.dialect import access, elementwise, fences, machine, program, roles, tile
+from pkc.dialect import access, copies, elementwise, fences, machine, program, roles, tile
 from pkc.dialect.attributes import PredicateAttr, RoleAttr
 from pkc.dialect.types import BlockType, PGLType, PrivateType, SignalType, TileType
 
@@ -68,12 +68,15 @@ ACCESS = (
     access.StoreAddOp,
     access.AccumulateOp,
     access.ScatterAccumulateOp,
+    access.AtomicAddOp,
+    access.ScatterAddOp,
     access.AllReduceOp,
     access.SignalOp,
     access.SignalAllOp,
     access.RaiseOp,
     access.WaitOp,
     access.BarrierOp,
+    copies.CopyOp,
 )
 
 ROLES = (roles.ChannelOp, *roles.CHANNEL_OPS)

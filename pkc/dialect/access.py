@@ -228,10 +228,23 @@ class AccumulateOp(_Write):
 
 
 @irdl_op_definition
-class ScatterAccumulateOp(IRDLOperation):
-    """As `pk.accumulate`, row i of the tile to row `rows[i]` of the array; a negative row is dropped."""
+class AtomicAddOp(_Write):
+    """Added to what is there, wherever the array lives: atomic for each element, in any order and with any roundings.
 
-    name = "pk.scatter_accumulate"
+    What `pk.accumulate` becomes where zeros are stored first and no order is kept.
+    """
+
+    name = "pk.atomic_add"
+    traits = traits_def(UpdatesArray())
+
+    def verify_(self) -> None:
+        super().verify_()
+        _verify_summed(self.array)
+
+
+class _Scatter(IRDLOperation, ABC):
+    """Row i of the tile goes to row `rows[i]` of the array; a negative row is dropped."""
+
     tile = operand_def(TileType)
     array = operand_def(PGLType)
     rows = operand_def(TileType)
@@ -253,6 +266,20 @@ class ScatterAccumulateOp(IRDLOperation):
             raise VerifyException(f"expected i32 rows with one axis, got {rows}")
         shape = (rows.shape[0], *index_shape([i.type for i in self.indices]))
         verify_tile(self.tile.type, shape, array.element_type, "a tile")
+
+
+@irdl_op_definition
+class ScatterAccumulateOp(_Scatter):
+    """As `pk.accumulate`, row i of the tile to row `rows[i]` of the array; a negative row is dropped."""
+
+    name = "pk.scatter_accumulate"
+
+
+@irdl_op_definition
+class ScatterAddOp(_Scatter):
+    """As `pk.atomic_add`, row i of the tile to row `rows[i]` of the array; a negative row is dropped."""
+
+    name = "pk.scatter_add"
 
 
 @irdl_op_definition

@@ -11,12 +11,20 @@ from xdsl.utils.str_enum import StrEnum
 
 
 class Role(StrEnum):
-    """What a group of warps, or of SMs, does (ParallelKittens: the LCSC template)."""
+    """What a group of warps, or of SMs, does (ParallelKittens: the LCSC template).
+
+    A copy engine is no SM: the host enqueues what it does, on a stream of its own, before the kernel runs.
+    """
 
     Loader = auto()
     Consumer = auto()
     Storer = auto()
     Communicator = auto()
+    CopyEngine = "copy_engine"
+
+
+ON_SMS = (Role.Loader, Role.Consumer, Role.Storer, Role.Communicator)
+"""The roles that warps run, and that a program can write."""
 
 
 @irdl_attr_definition

@@ -37,7 +37,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, NoTerminator, Pure, RecursiveMemoryEffect, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from pkc.dialect.attributes import RoleAttr
+from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.types import ArrayType, BlockType, TileType
 
 NAME = "pk.name"
@@ -216,6 +216,8 @@ class RoleOp(IRDLOperation):
         for what, number in (("sms", self.sms), ("warps", self.warps)):
             if number is not None and number.value.data <= 0:
                 raise VerifyException(f"{what} must be positive, got {number.value.data}")
+            if number is not None and self.role.data is Role.CopyEngine:
+                raise VerifyException("a copy engine runs on no SM and has no warps")
 
 
 @irdl_op_definition

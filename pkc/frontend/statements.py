@@ -9,7 +9,7 @@ from xdsl.ir import Region, SSAValue
 
 from pkc.diagnostics import PkcError
 from pkc.dialect import access
-from pkc.dialect.attributes import Role, RoleAttr
+from pkc.dialect.attributes import ON_SMS, Role, RoleAttr
 from pkc.dialect.program import RoleOp
 from pkc.dialect.tile import CastOp
 from pkc.dialect.types import DTYPES, FLOATS, RANKS, Layout, PGLType, dtype_name, f32, i32
@@ -195,7 +195,7 @@ def _role(frame: Frame, node: tree.With) -> None:
     if not frame.at_top:
         raise PkcError(BadRole(call.span, "a role stands directly in the kernel", "not inside loops or other roles"))
     name = call.args[0]
-    known = [str(role) for role in Role]
+    known = [str(role) for role in ON_SMS]
     if not isinstance(name, tree.Name) or name.id not in known:
         raise PkcError(BadRole(name.span, f"unknown role `{name.span.text}`", f"roles are {', '.join(known)}"))
     options = {k.name: _positive(frame, k) for k in call.keywords}

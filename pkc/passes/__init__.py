@@ -20,7 +20,9 @@ from pkc.passes.plan_transfers import PlanTransfers
 from pkc.passes.plan_warps import PlanWarps
 from pkc.passes.split_workers import SplitWorkers
 from pkc.passes.stage_remote_reads import StageRemoteReads
+from pkc.passes.stage_remote_stores import StageRemoteStores
 from pkc.passes.stage_sums import StageSums
+from pkc.passes.zero_sums import ZeroSums
 
 TILE_PIPELINE: tuple[ModulePass, ...] = (
     CheckProgram(),  # first: findings speak of the program as it was written
@@ -35,6 +37,8 @@ ROLES_PIPELINE: tuple[ModulePass, ...] = (
     PlanOverlap(),  # first: every later pass obeys what it writes on the edges between ranks
     StageRemoteReads(),  # operands of other ranks, before sums: a staged operand may feed a sum
     StageSums(),  # sums over ranks; now every transfer is a load, a store or a signal
+    ZeroSums(),  # the sums that are left are added where they live, in no order
+    StageRemoteStores(),  # what copy engines bring to other ranks, contributions to sums among it
     Cse(),  # address arithmetic that the derived parts share
     Canonicalize(),
     Cse(),
@@ -67,6 +71,8 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         PlanOverlap,
         StageRemoteReads,
         StageSums,
+        ZeroSums,
+        StageRemoteStores,
         OrderTasks,
         AssignRoles,
         SplitWorkers,

@@ -13,12 +13,13 @@ from xdsl.passes import ModulePass
 
 from pkc.diagnostics import Label, PkcError
 from pkc.dialect.access import (
-    AccumulateOp,
+    AtomicAddOp,
     GatherOp,
     LoadOp,
     RaiseOp,
     ReduceOp,
-    ScatterAccumulateOp,
+    ScatterAddOp,
+    SignalAllOp,
     SignalOp,
     StoreAddOp,
     StoreOp,
@@ -36,7 +37,7 @@ ROLE = "role"
 """The attribute in which an operation's role is written."""
 
 _LOADS = (LoadOp, GatherOp, ReduceOp, WaitOp)
-_STORES = (StoreOp, StoreAddOp, AccumulateOp, ScatterAccumulateOp, SignalOp, RaiseOp)
+_STORES = (StoreOp, StoreAddOp, AtomicAddOp, ScatterAddOp, SignalOp, SignalAllOp, RaiseOp)
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ class AssignRoles(ModulePass):
 
     Reads, and the waits that guard them, go to the loader, writes and the signals that announce them to the storer,
     arithmetic on tiles to the consumer; a row table that only addresses an access goes with the access. Integers
-    belong to nobody: every role computes those it needs. Parts that the author wrote as roles are left alone.
+    belong to nobody: every role computes those it needs. A role that an earlier pass has written stays. Parts that the
+    author wrote as roles are left alone.
 
     Before:
 
@@ -86,7 +88,7 @@ def _assign_kernel(kernel: KernelOp) -> None:
         return
     _check_order(kernel, part)
     for op in reversed(list(part.body.walk())):
-        role = _role(op)
+        role = role_of(op) or _role(op)
         if role is not None:
             op.attributes[ROLE] = RoleAttr(role)
 
@@ -127,7 +129,7 @@ def _role(op: Operation) -> Role | None:
 
 def _addressed(user: Operation, value: SSAValue) -> Role | None:
     """The role that an operation serves by making `value`, if it only says where `user` goes."""
-    if isinstance(user, GatherOp | ScatterAccumulateOp) and value is user.rows:
+    if isinstance(user, GatherOp | ScatterAddOp) and value is user.rows:
         return role_of(user)
     role = role_of(user)
     return role if role in (Role.Loader, Role.Storer) and not isinstance(user, (*_LOADS, *_STORES)) else None

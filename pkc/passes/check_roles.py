@@ -6,12 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.traits import Pure
 
 from pkc.arch import SM_90A
 from pkc.diagnostics import Diagnostic, Label, PkcError
+from pkc.dialect.access import RaiseOp, WaitOp
+from pkc.dialect.attributes import Role
+from pkc.dialect.copies import CopyOp
 from pkc.dialect.program import PER_CTA, KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import CHANNEL_OPS, AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseOp
 from pkc.location import span_of
@@ -30,6 +35,7 @@ class CheckRoles(ModulePass):
     - A channel has one producing and one consuming part. In every block it is acquired and committed in turn, or
       consumed and released; no tile is used once its stage is released.
     - All stages fit into shared memory.
+    - A copy engine copies, waits for counters and raises them; the host knows everything else beforehand.
 
     Refused, because %a may be overwritten while it is multiplied:
 
@@ -54,6 +60,7 @@ def check_roles(module: ModuleOp) -> list[Diagnostic]:
 
 def _findings(kernel: KernelOp) -> Iterator[Diagnostic]:
     yield from _shared_out(kernel)
+    yield from _copied(kernel)
     channels = [op for op in kernel.body.block.ops if isinstance(op, ChannelOp)]
     for channel in channels:
         yield from _ends(channel)
@@ -72,6 +79,17 @@ def _shared_out(kernel: KernelOp) -> Iterator[Diagnostic]:
         if op not in shared:
             also = (Label(span_of(shared[0].location), "these are"),)
             yield errors.NotSharedOut(span_of(op.location), also=also)
+
+
+_COPY_ENGINE = (CopyOp, WaitOp, RaiseOp, TasksOp, scf.ForOp, scf.YieldOp)
+"""What a copy engine can do, beside integer arithmetic, which is the host's."""
+
+
+def _copied(kernel: KernelOp) -> Iterator[Diagnostic]:
+    for part in kernel.body.block.ops:
+        if isinstance(part, RoleOp) and part.role.data is Role.CopyEngine:
+            ops = (op for op in part.body.walk() if not isinstance(op, _COPY_ENGINE))
+            yield from (errors.NotACopy(span_of(op.location), op.name) for op in ops if not op.has_trait(Pure))
 
 
 def _ends(channel: ChannelOp) -> Iterator[Diagnostic]:

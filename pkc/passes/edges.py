@@ -9,13 +9,16 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pkc.dialect.access import (
     AccumulateOp,
+    AtomicAddOp,
     GatherOp,
     LoadOp,
     ScatterAccumulateOp,
+    ScatterAddOp,
     StoreOp,
     array_type,
     is_pgl,
 )
+from pkc.dialect.copies import CopyOp
 from pkc.dialect.program import BlockOp, BlockPositionOp, KernelOp, RankOp
 from pkc.dialect.types import Layout, PGLType
 from pkc.passes.dependence import enclosing_tasks, sources
@@ -24,7 +27,7 @@ EDGE = "edge"
 """The attribute in which planning passes write and which rewriting passes obey."""
 
 Read = LoadOp | GatherOp
-Sum = AccumulateOp | ScatterAccumulateOp
+Sum = AccumulateOp | ScatterAccumulateOp | AtomicAddOp | ScatterAddOp
 Edge = Read | Sum | StoreOp
 
 
@@ -47,16 +50,28 @@ def remote_stores(part: Operation) -> Iterator[StoreOp]:
             yield op
 
 
+def remote_copies(part: Operation) -> Iterator[BlockArgument]:
+    """The arrays that copies take from other ranks, or bring there."""
+    for op in part.walk():
+        if not isinstance(op, CopyOp):
+            continue
+        for array, box in ((op.source, op.source_box), (op.target, op.target_box)):
+            sharded = is_pgl(array, Layout.Shard) and not _is_part_of_own(box[shard_of(array)])
+            if sharded or is_pgl(array, Layout.Replicate):
+                assert isinstance(array, BlockArgument)
+                yield array
+
+
 def sums(part: Operation) -> Iterator[Sum]:
     """Contributions to sums over ranks."""
     for op in part.walk():
-        if isinstance(op, AccumulateOp | ScatterAccumulateOp):
+        if isinstance(op, Sum):
             yield op
 
 
 def address(op: Edge) -> tuple[SSAValue, ...]:
     """The values that say where an access goes."""
-    rows = (op.rows,) if isinstance(op, GatherOp | ScatterAccumulateOp) else ()
+    rows = (op.rows,) if isinstance(op, GatherOp | ScatterAccumulateOp | ScatterAddOp) else ()
     return (*rows, *op.indices)
 
 
@@ -97,6 +112,11 @@ def shard_of(array: SSAValue) -> int:
 
 
 def _is_own(array: SSAValue, indices: tuple[SSAValue, ...]) -> bool:
-    index = indices[shard_of(array)].owner
+    return _is_part_of_own(indices[shard_of(array)])
+
+
+def _is_part_of_own(position: SSAValue) -> bool:
+    """Whether a block or position comes from this rank's part of its dimension."""
+    index = position.owner
     block = index.block.owner if isinstance(index, BlockPositionOp) else index
     return isinstance(block, BlockOp) and block.part is not None and isinstance(block.part.owner, RankOp)

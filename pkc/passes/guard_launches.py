@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from xdsl.context import Context
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.traits import Pure
 
 from pkc.dialect.access import RaiseOp, SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.attributes import Role
 from pkc.dialect.program import CtasOp, DimOp, EpochOp, KernelOp, RankOp, RoleOp
 from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.types import RANKS, SignalType
 from pkc.passes.cells import constant, product_ops
 from pkc.passes.dependence import ancestors
-from pkc.passes.derive import AFTER_ALL, DERIVED, add_parameter, before
-from pkc.passes.edges import remote_reads, remote_stores, sums
+from pkc.passes.derive import AFTER_ALL, DERIVED, add_parameter, append, before
+from pkc.passes.edges import remote_copies, remote_reads, remote_stores, sums
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,9 @@ class GuardLaunches(ModulePass):
     - exit: a rank's arrays may be used again once it has left; so the kernel ends on a rank only when every part of
       every rank that reaches the caller's arrays of others is done. Scratch memory needs no such wait: its owner
       awaits all that is written there.
+
+    A launch has ended on a rank when all its parts have, copy engines included. These cannot add to counters: they
+    raise one that each has for itself on every rank, `copied`.
 
     Before:
 
@@ -72,17 +77,53 @@ def _guard_kernel(kernel: KernelOp) -> None:
     if not reaching:
         return
     lasting = [part for part in reaching if not all(kernel.is_scratch(array) for array in _remote(part))]
-    entered = add_parameter(kernel, "entered", SignalType((1,)), kernel.location)
-    for part in reaching:
-        if AFTER_ALL not in part.attributes and not any(source in reaching for source in _sources(part)):
-            _at_start(part, _wait(entered, parts[:1]))
-    _at_start(parts[0], _signal(entered))
+    first = next(part for part in parts if not _is_copy_engine(part))
+    early = [part for part in reaching if not _follows_all(part) and _sources(part).isdisjoint(reaching)]
+    if early:
+        entered = add_parameter(kernel, "entered", SignalType((1,)), kernel.location)
+        for part in early:
+            _at_start(part, _wait(entered, [first]))
+        _at_start(first, _signal(entered))
+    for part in filter(_is_copy_engine, lasting):
+        _copied(kernel, part)
+    lasting = [part for part in lasting if not _is_copy_engine(part)]
     if not lasting:
         return
     left = add_parameter(kernel, "left", SignalType((1,)), kernel.location)
     for part in lasting:
         _at_end(part, _signal(left))
     _at_end(lasting[0], _wait(left, lasting))
+
+
+def _follows_all(part: RoleOp) -> bool:
+    """Whether all that a part does follows signals of this launch from every rank."""
+    if AFTER_ALL in part.attributes:
+        return True
+    for op in part.body.block.ops:
+        if isinstance(op, WaitOp) and any(isinstance(use.operation, SignalAllOp) for use in op.signal.uses):
+            return True
+        if not op.has_trait(Pure):
+            return False
+    return False
+
+
+def _is_copy_engine(part: RoleOp) -> bool:
+    return part.role.data is Role.CopyEngine
+
+
+def _copied(kernel: KernelOp, part: RoleOp) -> None:
+    """Let copy engines tell each other, and wait, when they are done: each raises a counter of its own on every rank,
+    because a stream writes values and does not add."""
+    copied = add_parameter(kernel, "copied", SignalType((RANKS,)), part.location)
+    rank, zero, one, ranks, epoch = RankOp(), constant(0), constant(1), DimOp(RANKS), EpochOp()
+    tell, wait = Block(arg_types=[IndexType()]), Block(arg_types=[IndexType()])
+    bounds = (zero.result, ranks.result, one.result)
+    ops = [rank, zero, one, ranks, epoch, scf.ForOp(*bounds, [], tell), scf.ForOp(*bounds, [], wait)]
+    for op in (RaiseOp(copied, (rank.result,), tell.args[0], epoch.result), scf.YieldOp()):
+        append(tell, op, part.location)
+    for op in (WaitOp(copied, (wait.args[0],), epoch.result), scf.YieldOp()):
+        append(wait, op, part.location)
+    _at_end(part, ops)
 
 
 def _sources(part: RoleOp) -> set[RoleOp]:
@@ -118,6 +159,7 @@ def _remote(part: RoleOp) -> Iterator[BlockArgument]:
     for op in chain(remote_reads(part), remote_stores(part), sums(part)):
         assert isinstance(op.array, BlockArgument)
         yield op.array
+    yield from remote_copies(part)
 
 
 def _count_in_epochs(op: WaitOp | RaiseOp, number: SSAValue) -> None:
@@ -147,7 +189,7 @@ def _wait(signal: BlockArgument, signalling: list[RoleOp]) -> list[Operation]:
     return [*ops, ranks, epoch, *multiply, zero, WaitOp(signal, (zero.result,), wanted)]
 
 
-def _at_start(part: RoleOp, ops: list[Operation]) -> None:
+def _at_start(part: RoleOp, ops: Sequence[Operation]) -> None:
     first = part.body.block.first_op
     assert first is not None
     for op in ops:
@@ -155,7 +197,7 @@ def _at_start(part: RoleOp, ops: list[Operation]) -> None:
         part.body.block.insert_op_before(op, first)
 
 
-def _at_end(part: RoleOp, ops: list[Operation]) -> None:
+def _at_end(part: RoleOp, ops: Sequence[Operation]) -> None:
     for op in ops:
         op.location = part.location
         part.body.block.add_op(op)

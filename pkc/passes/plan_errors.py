@@ -90,6 +90,17 @@ class ReorderedAccess(Diagnostic):
 
 
 @dataclass(frozen=True)
+class NotACopy(Diagnostic):
+    """The part of a copy engine has an operation that is no copy, no counter, and not known to the host."""
+
+    code = "PK437"
+    title = "a copy engine cannot do `{op}`"
+    label = "the host enqueues all that a copy engine does before the kernel runs"
+    help = "a copy engine copies, waits for counters and raises them; tiles and sums are for roles on SMs"
+    op: str
+
+
+@dataclass(frozen=True)
 class NotSharedOut(Diagnostic):
     """Some tasks of a kernel are shared out among CTAs and others are not."""
 

@@ -10,9 +10,18 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, ScatterAccumulateOp, StoreOp, is_pgl
+from pkc.dialect.access import (
+    AccumulateOp,
+    GatherOp,
+    LoadOp,
+    ReadOp,
+    ReduceOp,
+    ScatterAccumulateOp,
+    StoreOp,
+    is_pgl,
+)
 from pkc.dialect.names import task_variable
-from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import Layout
 from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors
@@ -22,6 +31,7 @@ from pkc.passes.edges import (
     Edge,
     Read,
     Sum,
+    address,
     array_name,
     idle_tasks,
     plan,
@@ -30,6 +40,7 @@ from pkc.passes.edges import (
     remote_stores,
     sums,
 )
+from pkc.passes.slices import needed_by
 from pkc.passes.stage_remote_reads import can_stage
 
 ORDER = "order"
@@ -116,7 +127,7 @@ def _plan_kernel(kernel: KernelOp) -> None:
 
 def _order(edges: list[Edge]) -> str:
     """Own part first if operands of others are fetched ahead; own part last if sums go to owners."""
-    if any(isinstance(op, Read) and planned(op) in ("inter_sm", "none") for op in edges):
+    if any(isinstance(op, Read) and planned(op) in ("inter_sm", "none", "copy_engine") for op in edges):
         return "own_first"
     return "own_last" if any(isinstance(op, Sum) for op in edges) else "natural"
 
@@ -146,13 +157,23 @@ def _default(op: Edge) -> tuple[str, str]:
 
 
 def _check_legal(op: Edge, overlap: str) -> None:
-    reason = ""
-    if overlap == "copy_engine" and isinstance(op, Sum):
-        reason = "copy engines move bytes and cannot add"
-    elif overlap == "copy_engine":
-        reason = "copies by copy engines are not generated yet"
-    elif isinstance(op, ScatterAccumulateOp) and overlap != "intra_sm":
+    reason = _not_copied(op) if overlap == "copy_engine" else ""
+    if isinstance(op, ScatterAccumulateOp) and overlap != "intra_sm":
         reason = "a table says where each row goes, so that no owner knows how many rows to wait for"
     if reason:
         found = errors.IllegalOverlap(span_of(op.location), overlap, _ACCESS[type(op)], array_name(op.array), reason)
         raise PkcError(found)
+
+
+def _not_copied(op: Edge) -> str:
+    """Why a copy engine cannot move what an access moves; empty if it can. The host enqueues the copies beforehand."""
+    if isinstance(op, GatherOp):
+        return "a table says where each row lies, and the host does not know it when it enqueues copies"
+    if not isinstance(op, Read) and not isinstance(op.parent_op(), TasksOp):
+        return "it stands in a loop or branch, and the host enqueues one copy for each task"
+    if any(isinstance(value.owner, _MEMORY) for value in needed_by(op, address(op))):
+        return "where it goes is read from an array, and the host does not know it when it enqueues copies"
+    return ""
+
+
+_MEMORY = (ReadOp, LoadOp, GatherOp, ReduceOp)

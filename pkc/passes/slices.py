@@ -40,7 +40,7 @@ def copy_value(block: Block, value: SSAValue, known: Known) -> SSAValue:
 
 def variables(op: Operation, values: Iterable[SSAValue]) -> list[SSAValue]:
     """The variables of the loops and tasks around `op` on which `values` depend, outermost first."""
-    needed = _needed(op, values)
+    needed = needed_by(op, values)
     found: list[SSAValue] = []
     for parent in reversed(list(ancestors(op))):
         if isinstance(parent, TasksOp):
@@ -73,8 +73,8 @@ def close_loops(block: Block) -> None:
             _add(op.body.block, scf.YieldOp(), op)
 
 
-def _needed(op: Operation, values: Iterable[SSAValue]) -> set[SSAValue]:
-    """All that `values` depend on, through the counts of tasks too."""
+def needed_by(op: Operation, values: Iterable[SSAValue]) -> set[SSAValue]:
+    """All that `values`, which `op` uses, depend on, through the counts of tasks too."""
     found = sources(values)
     tasks = [parent for parent in ancestors(op) if isinstance(parent, TasksOp)]
     while True:

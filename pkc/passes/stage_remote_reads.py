@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import LoadOp, RaiseOp, SignalOp, StoreOp, WaitOp, array_type
 from pkc.dialect.attributes import Role, RoleAttr
+from pkc.dialect.copies import CopyOp
 from pkc.dialect.program import CtasOp, KernelOp, RankOp, RoleOp, TasksOp
 from pkc.dialect.tile import ClipOp
 from pkc.dialect.types import PrivateType
@@ -23,17 +24,18 @@ from pkc.passes.derive import add_parameter, add_role, append, before, defined_i
 from pkc.passes.edges import EDGE, Read, address, array_name, planned, remote_reads, shard_of
 from pkc.passes.slices import CannotCopyError, Known, close_loops, copy_nest, copy_value, variables
 
-_STAGED = ("inter_sm", "none")
+_STAGED = ("inter_sm", "none", "copy_engine")
 
 
 @dataclass(frozen=True)
 class StageRemoteReads(ModulePass):
-    """Give each remote operand planned `inter_sm` or `none` a landing buffer, a communicator and readiness signals.
+    """Give each remote operand that is fetched ahead a landing buffer, a communicator and readiness signals.
 
     The communicator runs the loops that the operand's address depends on, and no others: it fetches every tile once,
     stores it in the landing buffer and, when a cell is complete, raises its counter. The reader waits for the counter
     and reads the landing buffer. Cells: with `inter_sm` the tiles that agree in task indices and in the sharded
-    dimension; with `none` there is one cell, signalled when everything has arrived.
+    dimension; with `none` there is one cell, signalled when everything has arrived. With `copy_engine` cells are those
+    of `inter_sm`, but a copy engine brings each of them in one `pk.copy`, the own ones too.
 
     Before:
 
@@ -154,13 +156,26 @@ def _fetch(
     places: tuple[SSAValue, ...],
 ) -> None:
     """The communicator's part."""
-    part = add_role(kernel, Role.Communicator, read.location)
+    copied = planned(read) == "copy_engine"
+    part = add_role(kernel, Role.CopyEngine if copied else Role.Communicator, read.location)
     known: Known = {}
     top = part if any(_is_task(v.owner) for v in loops) else _one_task(part, read)
     whole = planned(read) == "none"
     again = [] if whole else _comes_back(cells, places, loops)
     at_cell = copy_nest(top, read, [v for v in loops if v not in again], known)
     cell = [copy_value(at_cell, places[place], known) for place in cells.places]
+    if copied:
+        # A whole cell at once: everything along the dimensions that only the inner loops go through.
+        inner = set(again)
+        box = {
+            place: copy_value(at_cell, index, known)
+            for place, index in enumerate(places)
+            if inner.isdisjoint(sources([index]))
+        }
+        append(at_cell, CopyOp(read.array, box, landing, box), read.location)
+        _announce(at_cell, ready, cell, read, RaiseOp)
+        close_loops(part)
+        return
     body = copy_nest(at_cell, read, again, known)
     tile = copy_value(body, read.results[0], known)
     if isinstance(tile.owner, Operation):

@@ -14,6 +14,7 @@ from pkc.diagnostics import PkcError
 from pkc.dialect.access import (
     AccumulateOp,
     LoadOp,
+    RaiseOp,
     SignalOp,
     StoreOp,
     WaitOp,
@@ -33,13 +34,13 @@ from pkc.dialect.program import (
     TasksOp,
 )
 from pkc.dialect.tile import CastOp, FullOp, block_type, tile_type
-from pkc.dialect.types import FLOATS, RANKS, BlockType, Dim, Layout, PGLType, TileType, f32
+from pkc.dialect.types import FLOATS, RANKS, BlockType, Dim, Layout, PGLType, SignalType, TileType, f32
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.cells import Cells, cells_along, constant, counter_ops, product_ops
 from pkc.passes.dependence import differs_by_rank, enclosing_tasks, sources
 from pkc.passes.derive import AFTER_ALL, add_parameter, add_role, append, before, wrap_in_role
-from pkc.passes.edges import array_name, idle_tasks, planned, shard_of, sums
+from pkc.passes.edges import EDGE, array_name, idle_tasks, planned, shard_of, sums
 from pkc.passes.slices import Known, copy_value
 
 
@@ -51,7 +52,8 @@ class StageSums(ModulePass):
     A communicator of the owner waits for as many signals as there are ranks, adds the slots in f32 in rank order,
     rounds once and stores: to itself (reduce-scatter), or to every rank (all-reduce, the two-shot algorithm). So the
     result is bit-equal from run to run. A replicated array is divided among the owners along its first dimension. With
-    the plan `none` there is one counter for a rank's whole contribution.
+    the plan `none` there is one counter for a rank's whole contribution; with `copy_engine`, where nobody adds to
+    counters, each rank has its own for every tile, and the owner awaits them one after the other as it adds.
 
     Before:
 
@@ -101,11 +103,13 @@ def _stage(kernel: KernelOp, op: AccumulateOp) -> None:
     whole = planned(op) == "none"
     places = () if whole else tuple(i for i, index in enumerate(indices) if _varies(index))
     cells = cells_along(kind.dimensions, indices, places)
+    copied = planned(op) == "copy_engine"
     if is_pgl(op.array, Layout.Replicate):
         _follow_parts(kernel, _block_of(indices[split]))
     slots_type = PGLType((RANKS, *kind.dimensions), kind.element_type, Layout.Shard, split + 1)
     slots = add_parameter(kernel, f"{name}.slots", slots_type, op.location)
-    arrived = add_parameter(kernel, f"{name}.arrived", cells.type, op.location)
+    arrived_type = SignalType((RANKS, *cells.type.extents)) if copied else cells.type
+    arrived = add_parameter(kernel, f"{name}.arrived", arrived_type, op.location)
     _add_up(kernel, op, split, cells, slots, arrived)
     _contribute(op, split, cells, slots, arrived)
 
@@ -193,7 +197,12 @@ def _contribute(op: AccumulateOp, split: int, cells: Cells, slots: BlockArgument
     rank, one, owner = RankOp(), constant(1), OwnerOp(_block_of(indices[split]))
     address, counter = counter_ops([indices[place] for place in cells.places])
     store = StoreOp(op.tile, slots, (rank.result, *indices))
-    before(op, [rank, one, owner, *address, store, SignalOp(arrived, counter, owner, one)])
+    announce: Operation = SignalOp(arrived, counter, owner, one)
+    if planned(op) == "copy_engine":
+        # What moves the tile announces it too: both go with the plan.
+        announce = RaiseOp(arrived, (rank.result, *counter), owner, one)
+        store.attributes[EDGE] = announce.attributes[EDGE] = op.attributes[EDGE]
+    before(op, [rank, one, owner, *address, store, announce])
     op.detach()
     op.erase()
 
@@ -216,10 +225,18 @@ def _add_up(
     append(part, TasksOp(list(counts.values()), Region(body)), location)
     indices = [copy_value(body, index, own) for index in op.indices]
     address, counter = counter_ops([indices[place] for place in cells.places])
-    for made in (*address, WaitOp(arrived, counter, expected)):
+    for made in address:
         append(body, made, location)
-    total = _sum(body, op, slots, indices, (zero.result, ranks.result, one.result))
-    append(body, StoreOp(total, op.array, indices), location)
+    inner = Block(arg_types=[IndexType(), _wide(op)])
+    copied = planned(op) == "copy_engine"
+    if copied:
+        append(inner, WaitOp(arrived, (inner.args[0], *counter), one), location)
+    else:
+        append(body, WaitOp(arrived, counter, expected), location)
+    total = _sum(body, inner, op, slots, indices, (zero.result, ranks.result, one.result))
+    store = append(body, StoreOp(total, op.array, indices), location)
+    if copied and is_pgl(op.array, Layout.Replicate):
+        store.attributes[EDGE] = op.attributes[EDGE]
 
 
 def _own_tasks(
@@ -258,18 +275,23 @@ def _expected(
     return total
 
 
+def _wide(op: AccumulateOp) -> TileType:
+    """The type in which contributions are added up."""
+    narrow = tile_type(op.tile)
+    return TileType(narrow.shape, f32 if narrow.element_type in FLOATS else narrow.element_type)
+
+
 def _sum(
     body: Block,
+    inner: Block,
     op: AccumulateOp,
     slots: BlockArgument,
     indices: list[SSAValue],
     bounds: tuple[SSAValue, SSAValue, SSAValue],
 ) -> SSAValue:
-    """The slots of one tile added in f32 in rank order, in the array's type."""
-    narrow = tile_type(op.tile)
-    wide = TileType(narrow.shape, f32 if narrow.element_type in FLOATS else narrow.element_type)
+    """The slots of one tile added in f32 in rank order by a loop that `inner` begins, in the array's type."""
+    narrow, wide = tile_type(op.tile), _wide(op)
     start = append(body, FullOp(0, wide), op.location)
-    inner = Block(arg_types=[IndexType(), wide])
     load = append(inner, LoadOp(slots, (inner.args[0], *indices)), op.location)
     value: SSAValue = load.result
     if value.type != wide:

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect import access, program
+from pkc.dialect import access, copies, program
+from pkc.dialect.blocks import Block
 from pkc.dialect.numeric import Values
 from pkc.dialect.ranges import Bounded
 from pkc.dialect.tile import tile_type
@@ -35,12 +36,14 @@ def access_step(op: Operation, machine: Machine) -> Step | None:
             return _store(op, machine)
         case access.StoreAddOp():
             return _store_add(op, machine)
-        case access.AccumulateOp():
+        case access.AccumulateOp() | access.AtomicAddOp():
             return _accumulate(op, machine)
-        case access.ScatterAccumulateOp():
+        case access.ScatterAccumulateOp() | access.ScatterAddOp():
             return _scatter(op, machine)
         case access.AllReduceOp():
             return _all_reduce(op, machine)
+        case copies.CopyOp():
+            return _copy(op, machine)
         case _:
             return signal_step(op, machine)
 
@@ -168,19 +171,21 @@ def _store_add(op: access.StoreAddOp, machine: Machine) -> Step:
     return store_add
 
 
-def _accumulate(op: access.AccumulateOp, machine: Machine) -> Step:
-    array, world, tile = machine.array(op.array), machine.world, machine.slots[op.tile]
+def _accumulate(op: access.AccumulateOp | access.AtomicAddOp, machine: Machine) -> Step:
+    array, tile = machine.array(op.array), machine.slots[op.tile]
+    add = machine.world.add_later if isinstance(op, access.AtomicAddOp) else machine.world.contribute
     locate = _locator(op, array, machine)
 
     def accumulate(registers: Registers) -> None:
         where = array.everywhere(locate(registers))
-        world.contribute(array, where, registers[tile], registers[TASK], op)
+        add(array, where, registers[tile], registers[TASK], op)
 
     return accumulate
 
 
-def _scatter(op: access.ScatterAccumulateOp, machine: Machine) -> Step:
-    array, world, tile = machine.array(op.array), machine.world, machine.slots[op.tile]
+def _scatter(op: access.ScatterAccumulateOp | access.ScatterAddOp, machine: Machine) -> Step:
+    array, tile = machine.array(op.array), machine.slots[op.tile]
+    add = machine.world.add_later if isinstance(op, access.ScatterAddOp) else machine.world.contribute
     table, rest = machine.slots[op.rows], [machine.slots[index] for index in op.indices]
 
     def scatter(registers: Registers) -> None:
@@ -190,7 +195,7 @@ def _scatter(op: access.ScatterAccumulateOp, machine: Machine) -> Step:
             if row < 0:
                 continue
             where = array.everywhere(array.locate(op, registers[RANK], (row, *indices)))
-            world.contribute(array, where, array.row_of(registers[tile], position), registers[TASK], op)
+            add(array, where, array.row_of(registers[tile], position), registers[TASK], op)
 
     return scatter
 
@@ -205,6 +210,33 @@ def _all_reduce(op: access.AllReduceOp, machine: Machine) -> Step:
         array.store_everywhere(where, array.reduce(where, shape))
 
     return all_reduce
+
+
+# Copying
+
+
+def _copy(op: copies.CopyOp, machine: Machine) -> Step:
+    source, target, world = machine.array(op.source), machine.array(op.target), machine.world
+    there, here = _box(op.source_box, source, machine), _box(op.target_box, target, machine)
+
+    def copy(registers: Registers) -> None:
+        machine.pause()
+        where = source.locate(op, registers[RANK], there(registers))
+        world.check_load(source, where, registers[TASK], op)
+        values = np.array(source.value[where])
+        machine.pause()
+        where = target.locate(op, registers[RANK], here(registers))
+        world.check_store(target, where, registers[TASK], op)
+        target.value[target.everywhere(where)] = values
+
+    return copy
+
+
+def _box(indices: dict[int, SSAValue], array: Array, machine: Machine) -> Callable[[Registers], list[Block | int]]:
+    """What finds the index of each dimension, the whole of it where a box has none."""
+    slots = {number: machine.slots[index] for number, index in indices.items()}
+    whole = [Block(0, size) for size in array.place.sizes]
+    return lambda registers: [registers[slots[n]] if n in slots else everything for n, everything in enumerate(whole)]
 
 
 def _plain(tile: Values | Bounded) -> Values:

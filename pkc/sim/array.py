@@ -226,6 +226,11 @@ class Array:
         if self.is_float:
             self.value[...] = round_to(self.value, self.place.element)
 
+    def round_copy(self, copy: int) -> None:
+        """Round what has been added to one copy."""
+        if self.is_float:
+            self.value[copy] = round_to(self.value[copy], self.place.element)
+
     # Results
 
     def export(self) -> Values:

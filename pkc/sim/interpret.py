@@ -193,6 +193,7 @@ class _Compiler:
                 machine.scheduler.spawn(own[RANK], role, lambda own=own: body(own))
             machine.scheduler.join()
 
+        workers = machine.workers(role)
         outermost = any(isinstance(inner, program.TasksOp) for inner in op.body.block.ops)
 
         def own_share(registers: Registers) -> None:
@@ -201,7 +202,7 @@ class _Compiler:
                 if not outermost:
                     turn = registers[TURN]
                     registers[TURN] = turn + 1
-                    if turn % machine.ctas != registers[CTA]:
+                    if turn % workers != registers[CTA]:
                         continue
                 enter(registers, task)
                 body(registers)
@@ -216,12 +217,13 @@ class _Compiler:
         self._role = role
         body = self.block(op.body.block)
         self._role = ""
+        workers = machine.workers(role)
 
         def run(registers: Registers) -> None:
-            for cta in range(machine.ctas):
+            for cta in range(workers):
                 own = registers.copy()
                 own[CTA] = cta
-                name = role if machine.ctas == 1 else f"{role} of CTA {cta}"
+                name = role if workers == 1 else f"{role} of CTA {cta}"
                 machine.scheduler.spawn(own[RANK], name, lambda own=own: body(own))
 
         return run

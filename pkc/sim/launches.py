@@ -56,6 +56,7 @@ def simulate_launches(
                 body(new_registers(machine, rank, scalars[number], number + 1))
                 machine.scheduler.join()
                 for name, result in results[number].items():
+                    machine.world.settle(arrays[name], rank)
                     result[rank] = arrays[name].value[rank]
 
         return launch_all

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from xdsl.ir import Operation, SSAValue
 
 from pkc.diagnostics import PkcError
+from pkc.dialect.attributes import Role
 from pkc.location import span_of
 from pkc.sim import errors
 from pkc.sim.array import Array
@@ -42,6 +43,10 @@ class Machine:
     """The channels in use, by rank, CTA and operation."""
     operations: int = 0
     tasks: int = 0
+
+    def workers(self, role: str) -> int:
+        """How many run the part of a role on each rank: CTAs, or the one stream of a copy engine."""
+        return 1 if role == Role.CopyEngine else self.ctas
 
     def size(self, dim: str | int) -> int:
         return dim if isinstance(dim, int) else self.sizes[dim]

@@ -9,14 +9,18 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument
 
 from pkc.diagnostics import PkcError
-from pkc.dialect import access, program, roles
+from pkc.dialect import access, copies, program, roles
 from pkc.dialect.types import ArrayType, PGLType, PrivateType, SignalType
 from pkc.location import NOWHERE, Span, span_of
 from pkc.sim import errors
 
 _READS = (access.ReadOp, access.LoadOp, access.GatherOp, access.ReduceOp, access.StoreAddOp, access.AllReduceOp)
 _SUMS = (access.AccumulateOp, access.ScatterAccumulateOp)
-_WRITES = (access.StoreOp, access.StoreAddOp, access.AllReduceOp, *_SUMS)
+_ADDS = (access.AtomicAddOp, access.ScatterAddOp)
+_WRITES = (access.StoreOp, access.StoreAddOp, access.AllReduceOp, *_SUMS, *_ADDS)
+_SOURCE, _TARGET = 0, 1
+"""The places of the arrays among the operands of `pk.copy`."""
+
 _ORDERS = (
     *roles.CHANNEL_OPS,
     access.SignalOp,
@@ -89,7 +93,7 @@ class Program:
 
     @cached_property
     def written(self) -> frozenset[str]:
-        return self._used_by(_WRITES)
+        return self._used_by(_WRITES) | self._copied(_TARGET)
 
     @cached_property
     def stored(self) -> frozenset[str]:
@@ -104,7 +108,7 @@ class Program:
     @cached_property
     def inputs(self) -> tuple[str, ...]:
         """The arrays whose content at entry the kernel may see."""
-        seen = self._used_by(_READS) - self.scratch - self.summed
+        seen = (self._used_by(_READS) | self._copied(_SOURCE)) - self.scratch - self.summed
         return tuple(name for name in self.arrays if name in seen)
 
     @cached_property
@@ -136,6 +140,13 @@ class Program:
     def _used_by(self, kinds: tuple[type, ...]) -> frozenset[str]:
         arguments = self.kernel.arguments.items()
         return frozenset(name for name, arg in arguments if _array_used_by(arg, kinds))
+
+    def _copied(self, operand: int) -> frozenset[str]:
+        """The arrays that copies take from, or bring to."""
+        used = ((name, use) for name, arg in self.kernel.arguments.items() for use in arg.uses)
+        return frozenset(
+            name for name, use in used if isinstance(use.operation, copies.CopyOp) and use.index == operand
+        )
 
 
 def _array_used_by(arg: BlockArgument, kinds: tuple[type, ...]) -> bool:

@@ -46,11 +46,13 @@ class World:
         self._sums: list[Contribution] = []
         self._summed: dict[str, Operation] = {}
         self._read: dict[str, Operation] = {}
+        self._added: dict[tuple[str, int], list[Contribution]] = {}
 
     # Accesses
 
     def check_load(self, array: Array, where: Where, task: Task, op: Operation) -> None:
         """Refuse to read what has no value, or none that the order of tasks leaves certain."""
+        self._settle(array, where)
         if array.name in self._summed:
             raise PkcError(self._read_of_sum(array, op, self._summed[array.name]))
         self._read[array.name] = op
@@ -64,6 +66,7 @@ class World:
 
     def check_store(self, array: Array, where: Where, task: Task, op: Operation) -> None:
         """Refuse a second writer."""
+        self._settle(array, array.everywhere(where))
         if self._writes is not None:
             self._writes.stored(array, where, task, op)
 
@@ -76,6 +79,24 @@ class World:
         kept = tile if isinstance(tile, Bounded) else np.array(tile, copy=True)
         self._sums.append(Contribution(task, array, where, kept))
 
+    def add_later(self, array: Array, where: Where, tile: Any, task: Task, op: Operation) -> None:
+        """Add to what is there, in any order: it is carried out, by ranks and tasks, when somebody looks or stores."""
+        for copy in _copies(array, where):
+            contribution = Contribution(task, array, (copy, *where[1:]), np.array(tile, copy=True))
+            self._added.setdefault((array.name, copy), []).append(contribution)
+
+    def _settle(self, array: Array, where: Where) -> None:
+        for copy in _copies(array, where) if self._added else ():
+            self.settle(array, copy)
+
+    def settle(self, array: Array, copy: int) -> None:
+        """Carry out what has been added to one copy of an array."""
+        added = self._added.pop((array.name, copy), [])
+        for _, _, where, tile in sorted(added, key=lambda c: (c.task.rank, c.task.indices)):
+            array.add(where, tile)
+        if added:
+            array.round_copy(copy)
+
     # Phases
 
     def add_contributions(self) -> None:
@@ -87,6 +108,8 @@ class World:
     def end_phase(self) -> None:
         """Complete the sums of a phase; what was written and read in it no longer matters."""
         self.add_contributions()
+        for name, copy in list(self._added):
+            self.settle(self.arrays[name], copy)
         for name in self._summed:
             self.arrays[name].finish_sums()
         self._summed.clear()
@@ -106,6 +129,11 @@ def _read_unwritten(op: Operation, array: str, element: str, reader: str) -> err
         return errors.ReadUnwritten(span_of(op.location), array, element, "added to", reader, hint)
     hint = _BEFORE_ROLE if _in_role(op) else _BEFORE_PHASE
     return errors.ReadUnwritten(span_of(op.location), array, element, "read", reader, hint)
+
+
+def _copies(array: Array, where: Where) -> Iterable[int]:
+    """The copies of an array, or ranks' parts of it, in which a place lies."""
+    return range(array.place.copies) if isinstance(where[0], slice) else (where[0],)
 
 
 def _in_role(op: Operation) -> bool:

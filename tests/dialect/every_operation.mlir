@@ -63,6 +63,8 @@ builtin.module {
       pk.store %mod, %T[%p : !pk.block<M by 64>] : !pk.tile<64xi32>, !pk.private<[M], i32>
       pk.accumulate %cast, %C[%m, %n : !pk.block<M by 64>, !pk.block<N by 64>] : !pk.tile<64x64xbf16>, !pk.pgl<[M, N], bf16, replicate>
       pk.scatter_accumulate %cast, %C rows %rows[%n : !pk.block<N by 64>] : !pk.tile<64x64xbf16>, !pk.pgl<[M, N], bf16, replicate>, !pk.tile<64xi32>
+      pk.atomic_add %cast, %C[%m, %n : !pk.block<M by 64>, !pk.block<N by 64>] : !pk.tile<64x64xbf16>, !pk.pgl<[M, N], bf16, replicate>
+      pk.scatter_add %cast, %C rows %rows[%n : !pk.block<N by 64>] : !pk.tile<64x64xbf16>, !pk.pgl<[M, N], bf16, replicate>, !pk.tile<64xi32>
       pk.store %select, %X at %peer[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.tile<64x64xf32>, !pk.pgl<[M, K], f32, symmetric>
     }
   }
@@ -97,7 +99,7 @@ builtin.module {
       }
     }
   }
-  pk.kernel @channels(%X: !pk.private<[M, 64], bf16> {pk.name = "X"}, %ready: !pk.signal<[M by 128, 4]> {pk.name = "ready"}) {
+  pk.kernel @channels(%X: !pk.private<[M, 64], bf16> {pk.name = "X"}, %Y: !pk.pgl<[M, N, 64], bf16, replicate> {pk.name = "Y"}, %ready: !pk.signal<[M by 128, 4]> {pk.name = "ready"}) {
     %zero = arith.constant 0 : index
     %n = pk.block_count <M by 128>
     %0 = pk.channel "X" stages 4 : !pk.channel<!pk.tile<128x64xbf16>>
@@ -125,6 +127,12 @@ builtin.module {
         pk.drain read
         pk.drain loads
         pk.release %1 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<128xf32>, !pk.tile<f32>>
+      }
+    }
+    pk.role copy_engine {
+      pk.tasks (%i_2) in (%n) attributes {per_cta} {
+        %m_1 = pk.block[%i_2] : !pk.block<M by 128>
+        pk.copy %X[%m_1 : !pk.block<M by 128>] along [0] to %Y[%m_1, %zero : !pk.block<M by 128>, index] along [0, 1] : !pk.private<[M, 64], bf16> to !pk.pgl<[M, N, 64], bf16, replicate>
       }
     }
   }

@@ -168,3 +168,53 @@ pk.kernel @k(%ready: !pk.signal<[1]> {pk.name = "ready"}) {
   %r = pk.rank
   pk.raise %ready at %r[%r] to %r {order = "release_cta"} : !pk.signal<[1]>
 }
+
+// -----
+
+// A copy of another shape.
+// CHECK: invalid `pk.copy`: the boxes of a copy have the same axes, in the same order
+%a, %b, %c = "t.v"() : () -> (!pk.private<[M, N], f32>, !pk.private<[N, M], f32>, !pk.block<M by 8>)
+pk.copy %a[%c : !pk.block<M by 8>] along [0] to %b[%c : !pk.block<M by 8>] along [1] : !pk.private<[M, N], f32> to !pk.private<[N, M], f32>
+
+// -----
+
+// A copy into another element type.
+// CHECK: invalid `pk.copy`: a copy keeps the element type
+%a, %b, %c = "t.v"() : () -> (!pk.private<[M], f32>, !pk.private<[M], bf16>, !pk.block<M by 8>)
+pk.copy %a[%c : !pk.block<M by 8>] along [0] to %b[%c : !pk.block<M by 8>] along [0] : !pk.private<[M], f32> to !pk.private<[M], bf16>
+
+// -----
+
+// A copy from several ranks.
+// CHECK: invalid `pk.copy`: a box lies on one rank: it has an index along the dimension that is split
+%a, %b, %c = "t.v"() : () -> (!pk.pgl<[M, N], f32, shard 1>, !pk.private<[M, N], f32>, !pk.block<M by 8>)
+pk.copy %a[%c : !pk.block<M by 8>] along [0] to %b[%c : !pk.block<M by 8>] along [0] : !pk.pgl<[M, N], f32, shard 1> to !pk.private<[M, N], f32>
+
+// -----
+
+// A box with an index for a dimension that is not there.
+// CHECK: invalid `pk.copy`: each index of a box has its dimension, in ascending order
+%a, %c = "t.v"() : () -> (!pk.private<[M], f32>, !pk.block<M by 8>)
+pk.copy %a[%c : !pk.block<M by 8>] along [1] to %a[%c : !pk.block<M by 8>] along [0] : !pk.private<[M], f32> to !pk.private<[M], f32>
+
+// -----
+
+// A block of another dimension.
+// CHECK: invalid `pk.copy`: a block of dimension N cannot index dimension M
+%a, %c = "t.v"() : () -> (!pk.private<[M], f32>, !pk.block<N by 8>)
+pk.copy %a[%c : !pk.block<N by 8>] along [0] to %a[%c : !pk.block<N by 8>] along [0] : !pk.private<[M], f32> to !pk.private<[M], f32>
+
+// -----
+
+// Additions in no order to a private array.
+// CHECK: invalid `pk.atomic_add`: a sum over ranks goes to a sharded or replicated array
+%a, %b, %c = "t.v"() : () -> (!pk.private<[M], f32>, !pk.block<M by 8>, !pk.tile<8xf32>)
+pk.atomic_add %c, %a[%b : !pk.block<M by 8>] : !pk.tile<8xf32>, !pk.private<[M], f32>
+
+// -----
+
+// Scattered additions by a table of floats.
+// CHECK: invalid `pk.scatter_add`: expected i32 rows with one axis
+%a, %b, %c = "t.v"() : () -> (!pk.pgl<[M, N], f32, shard 0>, !pk.block<N by 8>, !pk.tile<4x8xf32>)
+%d = pk.full 0.0 : f32 : !pk.tile<4xf32>
+pk.scatter_add %c, %a rows %d[%b : !pk.block<N by 8>] : !pk.tile<4x8xf32>, !pk.pgl<[M, N], f32, shard 0>, !pk.tile<4xf32>

@@ -92,3 +92,13 @@ pk.kernel @k(%ready: !pk.signal<[M by 128, 4]> {pk.name = "ready"}) {
 // Stores are drained this far or that.
 // CHECK: invalid `pk.drain`
 "pk.drain"() : () -> ()
+
+// -----
+
+// A copy engine on SMs.
+// CHECK: invalid `pk.role`: a copy engine runs on no SM and has no warps
+pk.kernel @k() {
+  pk.role copy_engine sms 4 {
+    %r = pk.rank
+  }
+}

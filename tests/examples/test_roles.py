@@ -15,10 +15,16 @@ from pkc.sim.run import simulate
 from tests.examples.test_examples import CASES, EXAMPLES, compiled
 
 RANKS = (1, 2, 3, 4, 8)
-OVERLAPS = ("default", "none", "intra_sm", "inter_sm")
+OVERLAPS = ("default", "none", "intra_sm", "inter_sm", "copy_engine")
 
-ILLEGAL = {("moe_combine", "none"), ("moe_combine", "inter_sm")}
-"""Rows that a table scatters have no owner that could be told when all have come: only `intra_sm` can send them."""
+ILLEGAL = {
+    ("moe_combine", "none"),
+    ("moe_combine", "inter_sm"),
+    ("moe_combine", "copy_engine"),
+    ("moe_dispatch_gemm", "copy_engine"),
+}
+"""Rows that a table scatters have no owner that could be told when all have come: only `intra_sm` can send them. Rows
+that a table gathers lie where the host does not know when it enqueues copies."""
 
 
 @cache

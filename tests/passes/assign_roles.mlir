@@ -100,7 +100,7 @@ pk.kernel @gathered(%X: !pk.pgl<[T, H], f32, shard 0> {pk.name = "X"}, %rows: !p
 // CHECK-LABEL: pk.kernel @scattered
 // CHECK: pk.load %rows{{.*}}role_name loader
 // CHECK: pk.load %Y{{.*}}role_name loader
-// CHECK: pk.scatter_accumulate {{.*}}role_name storer
+// CHECK: pk.scatter_add {{.*}}role_name storer
 pk.kernel @scattered(%Y: !pk.private<[P, N], f32> {pk.name = "Y"}, %rows: !pk.private<[P], i32> {pk.name = "rows"}, %O: !pk.pgl<[T, N], f32, shard 0> {pk.name = "O"}) attributes {schedule = {}} {
   %0 = pk.block_count <P by 8>
   %1 = pk.block_count <N by 16>
@@ -110,7 +110,7 @@ pk.kernel @scattered(%Y: !pk.private<[P, N], f32> {pk.name = "Y"}, %rows: !pk.pr
     %4 = pk.load %rows[%p : !pk.block<P by 8>] : !pk.private<[P], i32> -> !pk.tile<8xi32>
     %5 = pk.load %Y[%p, %n : !pk.block<P by 8>, !pk.block<N by 16>] : !pk.private<[P, N], f32> -> !pk.tile<8x16xf32>
     %6 = pk.clip %4 axis 0 to %p fill -1 : i32 : !pk.tile<8xi32>, !pk.block<P by 8> -> !pk.tile<8xi32>
-    pk.scatter_accumulate %5, %O rows %6[%n : !pk.block<N by 16>] : !pk.tile<8x16xf32>, !pk.pgl<[T, N], f32, shard 0>, !pk.tile<8xi32>
+    pk.scatter_add %5, %O rows %6[%n : !pk.block<N by 16>] : !pk.tile<8x16xf32>, !pk.pgl<[T, N], f32, shard 0>, !pk.tile<8xi32>
   }
 }
 
@@ -243,6 +243,26 @@ pk.kernel @written(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.private<[M
       %3 = pk.full 1.000000e+00 : f32 : !pk.tile<16xf32>
       %4 = pk.add %2, %3 : !pk.tile<16xf32>
       pk.store %4, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[M], f32>
+    }
+  }
+}
+
+// -----
+
+// What an earlier pass has assigned stays: a wait of the storer.
+// CHECK-LABEL: pk.kernel @given
+// CHECK: pk.wait %ready{{.*}}role_name storer
+// CHECK: pk.wait %ready{{.*}}role_name loader
+pk.kernel @given(%Y: !pk.private<[M], f32> {pk.name = "Y"}, %ready: !pk.signal<[1]> {pk.name = "ready"}) attributes {derived} {
+  pk.role consumer attributes {derived} {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    pk.wait %ready[%zero] for %one {role = #pk<role_name storer>} : !pk.signal<[1]>
+    pk.wait %ready[%zero] for %one : !pk.signal<[1]>
+    pk.tasks (%i) in (%one) {
+      %m = pk.block[%i] : !pk.block<M by 16>
+      %x = pk.full 0.0 : f32 : !pk.tile<16xf32>
+      pk.store %x, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[M], f32>
     }
   }
 }

@@ -119,3 +119,63 @@ pk.kernel @written(%Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}, %done: !pk.
     pk.wait %done[%zero] for %one : !pk.signal<[1]>
   }
 }
+
+// -----
+
+// Copy engines wait until all have entered, but cannot add to a counter: an SM says that this rank has, and at the end
+// each copy engine raises its own counter on every rank.
+// CHECK-LABEL: pk.kernel @copied
+// CHECK-SAME: %copied: !pk.signal<[ranks]> {pk.name = "copied"}
+// CHECK: pk.role copy_engine {
+// CHECK-NOT: pk.signal_all
+// CHECK: pk.ctas loader
+// CHECK: pk.wait %entered
+// CHECK: pk.copy
+// CHECK: scf.for %[[R:.*]] = %{{.*}} to
+// CHECK-NEXT: pk.raise %copied at %[[R]][%{{.*}}] to %[[E:.*]] :
+// CHECK: scf.for %[[Q:.*]] = %{{.*}} to
+// CHECK-NEXT: pk.wait %copied[%[[Q]]] for %[[E]]
+// CHECK: pk.role loader {
+// CHECK: pk.signal_all %entered
+// CHECK-NOT: left
+pk.kernel @copied(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %L: !pk.private<[M], f32> {pk.name = "L", pk.scratch}) attributes {derived} {
+  %zero = arith.constant 0 : index
+  pk.role copy_engine {
+    %n = pk.block_count <M by 16> sharded
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      pk.copy %X[%m : !pk.block<M by 16>] along [0] to %L[%m : !pk.block<M by 16>] along [0] : !pk.pgl<[M], f32, shard 0> to !pk.private<[M], f32>
+    }
+  }
+  pk.role loader {
+    %m = pk.block[%zero] sharded : !pk.block<M by 16>
+    %x = pk.load %L[%m : !pk.block<M by 16>] : !pk.private<[M], f32> -> !pk.tile<16xf32>
+  }
+}
+
+// -----
+
+// What first waits for a signal that every rank sends need not wait for their entry, and then nobody tells of it.
+// CHECK-LABEL: pk.kernel @zeroed
+// CHECK-NOT: entered
+// CHECK: pk.role storer {
+// CHECK: pk.atomic_add
+// CHECK: pk.signal_all %left
+// CHECK: pk.wait %left
+pk.kernel @zeroed(%O: !pk.pgl<[M], f32, shard 0> {pk.name = "O"}, %zeroed: !pk.signal<[1]> {pk.name = "zeroed"}) attributes {derived} {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r = pk.rank
+  %m = pk.block[%zero] of %r sharded : !pk.block<M by 16>
+  %x = pk.full 0.0 : f32 : !pk.tile<16xf32>
+  pk.role storer {
+    %ranks = pk.dim "ranks"
+    pk.wait %zeroed[%zero] for %ranks : !pk.signal<[1]>
+    %n = pk.block[%zero] sharded : !pk.block<M by 16>
+    pk.atomic_add %x, %O[%n : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, shard 0>
+  }
+  pk.role communicator {
+    pk.store %x, %O[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, shard 0>
+    pk.signal_all %zeroed[%zero] by %one : !pk.signal<[1]>
+  }
+}

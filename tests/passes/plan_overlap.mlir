@@ -212,8 +212,9 @@ pk.kernel @scattered(%Y: !pk.private<[P, N], f32> {pk.name = "Y"}, %rows: !pk.pr
 
 // -----
 
-// Copy engines cannot add.
-// CHECK: error[PK430]: `overlap=copy_engine` is not possible for this sum of `C`
+// Copy engines send contributions too; the owners add.
+// CHECK-LABEL: pk.kernel @rs
+// CHECK: pk.accumulate {{.*}}edge = {overlap = "copy_engine", why = "the schedule says so"}
 pk.kernel @rs(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N], bf16, shard 0> {pk.name = "C"}) attributes {schedule = {overlap = "copy_engine"}} {
   %0 = pk.block_count <M by 16> sharded
   %1 = pk.block_count <N by 32>
@@ -222,6 +223,24 @@ pk.kernel @rs(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N],
     %n = pk.block[%3] : !pk.block<N by 32>
     %4 = pk.load %X[%m, %n : !pk.block<M by 16>, !pk.block<N by 32>] : !pk.private<[M, N], bf16> -> !pk.tile<16x32xbf16>
     pk.accumulate %4, %C[%m, %n : !pk.block<M by 16>, !pk.block<N by 32>] : !pk.tile<16x32xbf16>, !pk.pgl<[M, N], bf16, shard 0>
+  }
+}
+
+// -----
+
+// But not in a loop: the host enqueues one copy for each task.
+// CHECK: error[PK430]: `overlap=copy_engine` is not possible for this write of `Y`
+// CHECK: it stands in a loop or branch, and the host enqueues one copy for each task
+pk.kernel @looped(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.pgl<[M], f32, shard 0> {pk.name = "Y"}) attributes {schedule = {overlap = "copy_engine"}} {
+  %0 = arith.constant 0 : index
+  %1 = arith.constant 1 : index
+  pk.tasks (%2) in (%1) {
+    %3 = pk.block_count <M by 16> sharded
+    scf.for %4 = %0 to %3 step %1 {
+      %m = pk.block[%4] sharded : !pk.block<M by 16>
+      %5 = pk.load %X[%m : !pk.block<M by 16>] : !pk.private<[M], f32> -> !pk.tile<16xf32>
+      pk.store %5, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, shard 0>
+    }
   }
 }
 

@@ -306,3 +306,42 @@ pk.kernel @guarded(%X: !pk.pgl<[M, N], f32, shard 0> {pk.name = "X"}, %T: !pk.pr
     pk.store %t_1, %Y[%l, %n : index, !pk.block<N by 16>] : !pk.tile<16xf32>, !pk.private<[L, N], f32>
   }
 }
+
+// -----
+
+// A copy engine brings a whole row of tiles at once, and raises its counter.
+// CHECK-LABEL: pk.kernel @ag
+// CHECK-SAME: %A_landing: !pk.private<[M, K], bf16>
+// CHECK-SAME: %A_ready: !pk.signal<[M by 16]>
+// CHECK: pk.role copy_engine
+// CHECK: pk.tasks (%{{[0-9]+}}) in (
+// CHECK: %[[M:.*]] = pk.block[
+// CHECK-NOT: scf.for
+// CHECK: pk.copy %A[%[[M]] : !pk.block<M by 16>] along [0] to %A_landing[%[[M]] : !pk.block<M by 16>] along [0]
+// CHECK-NEXT: %[[I:.*]] = pk.block_number %[[M]]
+// CHECK: pk.raise %A_ready at %{{.*}}[%[[I]]] to
+// CHECK: pk.role consumer
+// CHECK: pk.wait %A_ready
+// CHECK-NEXT: scf.for
+// CHECK: pk.load %A_landing[
+pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}) attributes {schedule = {overlap = "copy_engine"}} {
+  %0 = pk.block_count <M by 16> sharded
+  %1 = pk.block_count <N by 32>
+  pk.tasks (%2, %3) in (%0, %1) {
+    %m = pk.block[%2] sharded : !pk.block<M by 16>
+    %n = pk.block[%3] : !pk.block<N by 32>
+    %acc = pk.full 0.000000e+00 : f32 : !pk.tile<16x32xf32>
+    %4 = pk.block_count <K by 16>
+    %5 = arith.constant 0 : index
+    %6 = arith.constant 1 : index
+    %acc_1 = scf.for %7 = %5 to %4 step %6 iter_args(%acc_2 = %acc) -> (!pk.tile<16x32xf32>) {
+      %k = pk.block[%7] : !pk.block<K by 16>
+      %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
+      %9 = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
+      %acc_3 = pk.mma %8, %9, %acc_2 : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
+      scf.yield %acc_3 : !pk.tile<16x32xf32>
+    }
+    %10 = pk.cast %acc_1 : !pk.tile<16x32xf32> -> !pk.tile<16x32xbf16>
+    pk.store %10, %C[%m, %n : !pk.block<M by 16>, !pk.block<N by 32>] : !pk.tile<16x32xbf16>, !pk.private<[M, N], bf16>
+  }
+}

@@ -241,3 +241,26 @@ pk.kernel @rs(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N],
     pk.accumulate %3, %C[%m, %n : index, !pk.block<N by 32>] : !pk.tile<32xbf16>, !pk.pgl<[M, N], bf16, shard 0>
   }
 }
+
+// -----
+
+// A copy engine adds to no counter: each rank has its own at the owner, which awaits them one by one.
+// CHECK-LABEL: pk.kernel @rs
+// CHECK-SAME: %C_arrived: !pk.signal<[ranks, M by 16, N by 32]>
+// CHECK: pk.role communicator
+// CHECK: scf.for %[[R:.*]] = %{{.*}} to
+// CHECK-NEXT: pk.wait %C_arrived[%[[R]], %{{.*}}, %{{.*}}] for
+// CHECK-NEXT: pk.load %C_slots[%[[R]],
+// CHECK: pk.role consumer
+// CHECK: pk.store {{.*}} %C_slots[{{.*}}edge = {overlap = "copy_engine"
+// CHECK-NEXT: pk.raise %C_arrived at %{{.*}}edge = {overlap = "copy_engine"
+pk.kernel @rs(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N], bf16, shard 0> {pk.name = "C"}) attributes {schedule = {overlap = "copy_engine"}} {
+  %0 = pk.block_count <M by 16> sharded
+  %1 = pk.block_count <N by 32>
+  pk.tasks (%2, %3) in (%0, %1) {
+    %m = pk.block[%2] sharded : !pk.block<M by 16>
+    %n = pk.block[%3] : !pk.block<N by 32>
+    %4 = pk.load %X[%m, %n : !pk.block<M by 16>, !pk.block<N by 32>] : !pk.private<[M, N], bf16> -> !pk.tile<16x32xbf16>
+    pk.accumulate %4, %C[%m, %n : !pk.block<M by 16>, !pk.block<N by 32>] : !pk.tile<16x32xbf16>, !pk.pgl<[M, N], bf16, shard 0>
+  }
+}
