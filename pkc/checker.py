@@ -17,7 +17,6 @@ from pkc.compiler import Compiled
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.program import KernelOp
 from pkc.location import span_of
-from pkc.passes.derive import DERIVED
 from pkc.sim.draw import draw_inputs
 from pkc.sim.launches import simulate_launches
 from pkc.sim.run import simulate
@@ -100,9 +99,7 @@ def _launch(kernel: KernelOp, meaning: Meaning, trial: Trial) -> Sequence[Output
     module = kernel.parent_op()
     assert module is not None
     common: dict[str, Any] = {"ranks": meaning.ranks, "dims": meaning.dims, "ctas": trial.ctas, "seed": trial.seed}
-    # A protocol written by hand counts its signals from zero, so it is launched once.
-    launches = meaning.inputs if DERIVED in kernel.attributes else meaning.inputs[:1]
-    return simulate_launches(module, launches=launches, **common)  # pyright: ignore[reportArgumentType]
+    return simulate_launches(module, launches=meaning.inputs, **common)  # pyright: ignore[reportArgumentType]
 
 
 def _bits(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -10,11 +10,13 @@ from xdsl.ir import Operation
 
 from pkc.checker import TRIALS, Meaning, Trial, check_roles, check_trial, meaning_of
 from pkc.cli import main
-from pkc.compiler import Compiled, load
+from pkc.compiler import Compiled, compile_program, load
 from pkc.diagnostics import PkcError
 from pkc.dialect import tile
 from pkc.dialect.access import AtomicAddOp, ScatterAddOp
 from pkc.dialect.program import KernelOp
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
 from pkc.sim.launches import simulate_launches
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -43,6 +45,33 @@ def test_sums_in_no_order_are_launched_again(example: str, dims: dict[str, int])
     roles = load(path, level="roles", schedule={"deterministic": "False"})
     assert any(isinstance(op, AtomicAddOp | ScatterAddOp) for op in roles.module.walk())
     assert check_roles(roles, meaning_of(load(path), ranks=3, dims=dims, launches=3), TRIALS[:6]) == []
+
+
+STEPS = """
+kernel steps(X: f32[M].symmetric(), Y: f32[M], B: f32[M].symmetric().scratch(), there: signal[2]):
+    with role(communicator):
+        for m in tasks(blocks(M, 8)):
+            store(B.at((rank + 1) % ranks)[m], X[m])
+        signal(there.at((rank + 1) % ranks)[0], 1)
+        signal(there.at((rank + 1) % ranks)[0], 2)
+    with role(consumer):
+        wait(there[0], 1)
+        for m in tasks(blocks(M, 8)):
+            Y[m] = B[m]
+        wait(there[0], 3)
+"""
+
+
+@pytest.mark.parametrize(
+    "text", [STEPS, *((EXAMPLES / f"{n}_explicit.pk").read_text() for n in ("ag_gemm", "all_reduce"))]
+)
+def test_a_protocol_that_is_written_out_is_launched_again(text: str) -> None:
+    """Also one whose waits ask for some of a launch's signals only."""
+    program = parse_text(Source("k.pk", text.lstrip()))
+    tile, roles = compile_program(program, level="tile"), compile_program(program, level="roles")
+    used = {dim for arg in tile.kernel.body.block.args for dim in getattr(arg.type, "dimensions", ())}
+    meaning = meaning_of(tile, ranks=3, dims={dim: DIMS[dim] for dim in used & set(DIMS)}, launches=3)
+    assert check_roles(roles, meaning, TRIALS[:12]) == []
 
 
 def test_another_result_is_found() -> None:

@@ -157,6 +157,7 @@ OPERATORS = (
     Operator("signal dropped", (access.SignalOp, access.RaiseOp, access.SignalAllOp), _drop),
     Operator("signal to the next rank", (access.SignalOp, access.RaiseOp), _wrong_rank, _to_one_rank),
     Operator("signal sent twice", (access.SignalOp, access.SignalAllOp), _twice),
+    Operator("reset dropped", (access.ResetOp,), _drop),
     Operator("epoch left out", (program.EpochOp,), _without_epoch),
     Operator("acquire dropped", (roles.AcquireOp,), _drop),
     Operator("commit dropped", (roles.CommitOp,), _drop),

@@ -76,6 +76,7 @@ ACCESS = (
     access.RaiseOp,
     access.WaitOp,
     access.BarrierOp,
+    access.ResetOp,
     copies.CopyOp,
 )
 

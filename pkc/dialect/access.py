@@ -401,6 +401,19 @@ class WaitOp(_Counter):
 
 
 @irdl_op_definition
+class ResetOp(IRDLOperation):
+    """All counters of this rank are zero again. Nobody may signal them or wait for them at that time."""
+
+    name = "pk.reset"
+    signal = operand_def(SignalType)
+    traits = traits_def(OrdersMemory())
+    assembly_format = "$signal attr-dict `:` type($signal)"
+
+    def __init__(self, signal: SSAValue) -> None:
+        super().__init__(operands=[signal])
+
+
+@irdl_op_definition
 class BarrierOp(_Counter):
     """`pk.signal_all` by one, then a wait until this rank's counter is the next multiple of the number of ranks."""
 

@@ -9,11 +9,15 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pkc.dialect.access import (
     AccumulateOp,
+    AllReduceOp,
     AtomicAddOp,
     GatherOp,
     LoadOp,
+    ReadOp,
+    ReduceOp,
     ScatterAccumulateOp,
     ScatterAddOp,
+    StoreAddOp,
     StoreOp,
     array_type,
     is_pgl,
@@ -25,6 +29,20 @@ from pkc.passes.dependence import enclosing_tasks, sources
 
 EDGE = "edge"
 """The attribute in which planning passes write and which rewriting passes obey."""
+
+_ACCESSES = (
+    ReadOp,
+    LoadOp,
+    GatherOp,
+    ReduceOp,
+    StoreOp,
+    StoreAddOp,
+    AllReduceOp,
+    AccumulateOp,
+    ScatterAccumulateOp,
+    AtomicAddOp,
+    ScatterAddOp,
+)
 
 Read = LoadOp | GatherOp
 Sum = AccumulateOp | ScatterAccumulateOp | AtomicAddOp | ScatterAddOp
@@ -50,16 +68,31 @@ def remote_stores(part: Operation) -> Iterator[StoreOp]:
             yield op
 
 
-def remote_copies(part: Operation) -> Iterator[BlockArgument]:
-    """The arrays that copies take from other ranks, or bring there."""
+def reached(part: Operation) -> Iterator[BlockArgument]:
+    """The arrays that a part reaches on other ranks, unless it surely does not."""
     for op in part.walk():
-        if not isinstance(op, CopyOp):
-            continue
-        for array, box in ((op.source, op.source_box), (op.target, op.target_box)):
-            sharded = is_pgl(array, Layout.Shard) and not _is_part_of_own(box[shard_of(array)])
-            if sharded or is_pgl(array, Layout.Replicate):
+        arrays = (op.source, op.target) if isinstance(op, CopyOp) else (op.array,) if isinstance(op, _ACCESSES) else ()
+        for array in arrays:
+            if _reaches(op, array):
                 assert isinstance(array, BlockArgument)
                 yield array
+
+
+def _reaches(op: Operation, array: SSAValue) -> bool:
+    if isinstance(op, ReduceOp | AllReduceOp | Sum):
+        return True
+    if is_pgl(array, Layout.Replicate):
+        return isinstance(op, StoreOp | CopyOp) and array is not getattr(op, "source", None)
+    if is_pgl(array, Layout.Symmetric):
+        at = getattr(op, "rank", None)
+        return isinstance(op, GatherOp) or (at is not None and not isinstance(at.owner, RankOp))
+    if not is_pgl(array, Layout.Shard) or isinstance(op, GatherOp):
+        return is_pgl(array, Layout.Shard)
+    if isinstance(op, CopyOp):
+        box = op.source_box if array is op.source else op.target_box
+        return not _is_part_of_own(box[shard_of(array)])
+    assert isinstance(op, LoadOp | ReadOp | StoreOp | StoreAddOp)
+    return not _is_own(array, tuple(op.indices))
 
 
 def sums(part: Operation) -> Iterator[Sum]:

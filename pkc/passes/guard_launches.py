@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
@@ -13,7 +12,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import Pure
 
-from pkc.dialect.access import RaiseOp, SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.access import BarrierOp, RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.attributes import Role
 from pkc.dialect.program import CtasOp, DimOp, EpochOp, KernelOp, RankOp, RoleOp
 from pkc.dialect.roles import CommitOp, ConsumeOp
@@ -21,7 +20,7 @@ from pkc.dialect.types import RANKS, SignalType
 from pkc.passes.cells import constant, product_ops
 from pkc.passes.dependence import ancestors
 from pkc.passes.derive import AFTER_ALL, DERIVED, add_parameter, append, before
-from pkc.passes.edges import remote_copies, remote_reads, remote_stores, sums
+from pkc.passes.edges import reached
 
 
 @dataclass(frozen=True)
@@ -37,6 +36,10 @@ class GuardLaunches(ModulePass):
     - exit: a rank's arrays may be used again once it has left; so the kernel ends on a rank only when every part of
       every rank that reaches the caller's arrays of others is done. Scratch memory needs no such wait: its owner
       awaits all that is written there.
+
+    A protocol that the author wrote counts from zero: a wait may be for some of the signals of a launch, and how many
+    there are in all is not known. So its counters are reset: nobody signals before all ranks have entered, and a rank
+    resets its counters when all parts of all ranks have left.
 
     A launch has ended on a rank when all its parts have, copy engines included. These cannot add to counters: they
     raise one that each has for itself on every rank, `copied`.
@@ -62,8 +65,12 @@ class GuardLaunches(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.walk():
-            if isinstance(kernel, KernelOp) and DERIVED in kernel.attributes:
+            if not isinstance(kernel, KernelOp):
+                continue
+            if DERIVED in kernel.attributes:
                 _guard_kernel(kernel)
+            else:
+                _guard_written(kernel)
 
 
 def _guard_kernel(kernel: KernelOp) -> None:
@@ -73,10 +80,10 @@ def _guard_kernel(kernel: KernelOp) -> None:
         if isinstance(op, RaiseOp):
             _count_in_epochs(op, op.value)
     parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
-    reaching = [part for part in parts if any(_remote(part))]
+    reaching = [part for part in parts if any(reached(part))]
     if not reaching:
         return
-    lasting = [part for part in reaching if not all(kernel.is_scratch(array) for array in _remote(part))]
+    lasting = [part for part in reaching if not all(kernel.is_scratch(array) for array in reached(part))]
     first = next(part for part in parts if not _is_copy_engine(part))
     early = [part for part in reaching if not _follows_all(part) and _sources(part).isdisjoint(reaching)]
     if early:
@@ -93,6 +100,28 @@ def _guard_kernel(kernel: KernelOp) -> None:
     for part in lasting:
         _at_end(part, _signal(left))
     _at_end(lasting[0], _wait(left, lasting))
+
+
+def _guard_written(kernel: KernelOp) -> None:
+    """Make a protocol that the author wrote begin at zero in each launch: nobody signals before all have entered, and
+    when all parts of all ranks have left, the counters are reset."""
+    parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+    signals = [arg for arg in kernel.body.block.args if isinstance(arg.type, SignalType) and arg.uses.get_length()]
+    reaching = [part for part in parts if any(reached(part)) or any(map(_signals, part.walk()))]
+    if not reaching:
+        return
+    entered = add_parameter(kernel, "entered", SignalType((1,)), kernel.location)
+    left = add_parameter(kernel, "left", SignalType((1,)), kernel.location)
+    for part in reaching:
+        _at_start(part, _wait(entered, parts[:1]))
+    _at_start(parts[0], _signal(entered))
+    for part in parts:
+        _at_end(part, _signal(left))
+    _at_end(parts[0], [*_wait(left, parts), *map(ResetOp, signals)])
+
+
+def _signals(op: Operation) -> bool:
+    return isinstance(op, SignalOp | SignalAllOp | RaiseOp | BarrierOp)
 
 
 def _follows_all(part: RoleOp) -> bool:
@@ -154,14 +183,6 @@ def _awaited(op: Operation) -> Iterator[Operation]:
         yield from (user for user in sent if isinstance(user.rank.owner, RankOp))
 
 
-def _remote(part: RoleOp) -> Iterator[BlockArgument]:
-    """The arrays that a part reaches on other ranks."""
-    for op in chain(remote_reads(part), remote_stores(part), sums(part)):
-        assert isinstance(op.array, BlockArgument)
-        yield op.array
-    yield from remote_copies(part)
-
-
 def _count_in_epochs(op: WaitOp | RaiseOp, number: SSAValue) -> None:
     epoch = EpochOp()
     total = arith.MuliOp(number, epoch.result)
@@ -190,11 +211,13 @@ def _wait(signal: BlockArgument, signalling: list[RoleOp]) -> list[Operation]:
 
 
 def _at_start(part: RoleOp, ops: Sequence[Operation]) -> None:
-    first = part.body.block.first_op
-    assert first is not None
+    block, first = part.body.block, part.body.block.first_op
     for op in ops:
         op.location = part.location
-        part.body.block.insert_op_before(op, first)
+        if first is None:
+            block.add_op(op)
+        else:
+            block.insert_op_before(op, first)
 
 
 def _at_end(part: RoleOp, ops: Sequence[Operation]) -> None:

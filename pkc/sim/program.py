@@ -28,6 +28,7 @@ _ORDERS = (
     access.RaiseOp,
     access.WaitOp,
     access.BarrierOp,
+    access.ResetOp,
     program.RoleOp,
 )
 

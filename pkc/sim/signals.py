@@ -28,6 +28,8 @@ def signal_step(op: Operation, machine: Machine) -> Step | None:
             return _wait(op, machine)
         case access.BarrierOp():
             return _barrier(op, machine)
+        case access.ResetOp():
+            return _reset(op, machine)
         case _:
             return None
 
@@ -84,6 +86,18 @@ def _barrier(op: access.BarrierOp, machine: Machine) -> Step:
         _until(machine, op, own, (arrived // machine.ranks + 1) * machine.ranks)
 
     return barrier
+
+
+def _reset(op: access.ResetOp, machine: Machine) -> Step:
+    name = machine.names[op.signal]
+
+    def reset(registers: Registers) -> None:
+        machine.pause()
+        for counter in machine.world.counters:
+            if (counter.rank, counter.signal) == (registers[RANK], name):
+                machine.world.counters[counter] = 0
+
+    return reset
 
 
 def _locator(

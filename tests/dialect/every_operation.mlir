@@ -87,6 +87,7 @@ builtin.module {
       %rank_1 = pk.rank
       pk.wait %ready[%rank_1, %zero] for %n : !pk.signal<[ranks, 2]>
       pk.barrier %ready[%rank_1, %one] : !pk.signal<[ranks, 2]>
+      pk.reset %ready : !pk.signal<[ranks, 2]>
       %m_1 = pk.block[%zero] : !pk.block<M by 64>
       %d_1 = pk.block[%zero] : !pk.block<64 by 64>
       pk.all_reduce %X[%m_1, %d_1 : !pk.block<M by 64>, !pk.block<64 by 64>] : !pk.pgl<[M, 64], f32, symmetric>

@@ -218,3 +218,10 @@ pk.atomic_add %c, %a[%b : !pk.block<M by 8>] : !pk.tile<8xf32>, !pk.private<[M],
 %a, %b, %c = "t.v"() : () -> (!pk.pgl<[M, N], f32, shard 0>, !pk.block<N by 8>, !pk.tile<4x8xf32>)
 %d = pk.full 0.0 : f32 : !pk.tile<4xf32>
 pk.scatter_add %c, %a rows %d[%b : !pk.block<N by 8>] : !pk.tile<4x8xf32>, !pk.pgl<[M, N], f32, shard 0>, !pk.tile<4xf32>
+
+// -----
+
+// What is reset are counters.
+// CHECK: invalid `pk.reset`
+%a = "t.v"() : () -> (!pk.private<[M], f32>)
+"pk.reset"(%a) : (!pk.private<[M], f32>) -> ()

@@ -107,16 +107,64 @@ pk.kernel @led(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl<[M], 
 
 // -----
 
-// What the author wrote as roles is left alone.
+// A protocol that the author wrote counts from zero in each launch: nobody signals before all have entered, and when all
+// parts of all ranks have left, each rank resets its counters. A part that only waits need not wait for the others.
 // CHECK-LABEL: pk.kernel @written
-// CHECK-NOT: entered
 // CHECK-NOT: pk.epoch
-pk.kernel @written(%Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}, %done: !pk.signal<[1]> {pk.name = "done"}) {
+// CHECK: pk.role consumer {
+// CHECK: pk.signal_all %entered
+// CHECK-NOT: pk.wait %entered
+// CHECK: pk.wait %done[%zero] for %one
+// CHECK: pk.signal_all %left
+// CHECK: pk.ctas consumer
+// CHECK-NEXT: pk.ctas communicator
+// CHECK: pk.wait %left
+// CHECK-NEXT: pk.reset %done : !pk.signal<[1]>
+// CHECK: pk.role communicator {
+// CHECK: pk.wait %entered
+// CHECK: pk.signal %done
+// CHECK: pk.signal_all %left
+// CHECK-NOT: pk.wait
+pk.kernel @written(%done: !pk.signal<[1]> {pk.name = "done"}, %unused: !pk.signal<[1]> {pk.name = "unused"}) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
-  pk.role communicator {
-    pk.signal_all %done[%zero] by %one : !pk.signal<[1]>
+  %next = pk.ring_peer %one
+  pk.role consumer {
     pk.wait %done[%zero] for %one : !pk.signal<[1]>
+  }
+  pk.role communicator {
+    pk.signal %done at %next[%zero] by %one : !pk.signal<[1]>
+  }
+}
+
+// -----
+
+// Copies of a symmetric array on other ranks are reached without a signal too.
+// CHECK-LABEL: pk.kernel @reads
+// CHECK: pk.signal_all %entered
+// CHECK: pk.wait %entered
+// CHECK: pk.reduce
+// CHECK: pk.wait %left
+pk.kernel @reads(%X: !pk.pgl<[M], f32, symmetric> {pk.name = "X"}, %Y: !pk.private<[M], f32> {pk.name = "Y"}) {
+  pk.role communicator {
+    %zero = arith.constant 0 : index
+    %m = pk.block[%zero] : !pk.block<M by 16>
+    %x = pk.reduce %X[%m : !pk.block<M by 16>] : !pk.pgl<[M], f32, symmetric> -> !pk.tile<16xf32>
+    pk.store %x, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[M], f32>
+  }
+}
+
+// -----
+
+// A protocol of one rank by itself needs nothing.
+// CHECK-LABEL: pk.kernel @alone
+// CHECK-NOT: entered
+pk.kernel @alone(%X: !pk.pgl<[M], f32, symmetric> {pk.name = "X"}, %Y: !pk.private<[M], f32> {pk.name = "Y"}) {
+  pk.role storer {
+    %zero = arith.constant 0 : index
+    %m = pk.block[%zero] : !pk.block<M by 16>
+    %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.pgl<[M], f32, symmetric> -> !pk.tile<16xf32>
+    pk.store %x, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[M], f32>
   }
 }
 
