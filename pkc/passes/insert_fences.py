@@ -14,18 +14,20 @@ from xdsl.traits import is_side_effect_free
 
 from pkc.dialect.access import (
     ORDER,
-    AccumulateOp,
     AllReduceOp,
+    AtomicAddOp,
     LoadOp,
     Order,
     RaiseOp,
-    ScatterAccumulateOp,
+    ScatterAddOp,
     SignalAllOp,
     SignalOp,
     StoreAddOp,
     StoreOp,
     WaitOp,
 )
+from pkc.dialect.attributes import Role
+from pkc.dialect.copies import CopyOp
 from pkc.dialect.fences import Drain, DrainOp, Fence, FenceOp
 from pkc.dialect.program import KernelOp, RankOp, RoleOp
 from pkc.dialect.roles import CommitOp, ConsumeOp, ReleaseOp
@@ -35,7 +37,7 @@ from pkc.passes.derive import DERIVED, before
 from pkc.passes.edges import remote_reads, remote_stores
 
 _SENT = (SignalOp, SignalAllOp, RaiseOp)
-_WRITES = (StoreOp, StoreAddOp, AccumulateOp, ScatterAccumulateOp, AllReduceOp)
+_WRITES = (StoreOp, StoreAddOp, AtomicAddOp, ScatterAddOp, AllReduceOp)
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class InsertFences(ModulePass):
     - A stage that a TMA store reads is not released before it has been read. A stage that ordinary instructions have
       read is: their values have arrived, and the mbarrier comes before the next load into it.
     - A part ends when its stores are complete.
+    - What a copy engine does is ordered by its stream. Its signals are those of another agent: they reach all.
 
     Before:
 
@@ -88,7 +91,7 @@ def _fence_kernel(kernel: KernelOp) -> None:
             before(op, [FenceOp(Fence.AsyncShared)])
     _acquire(kernel)
     for part in kernel.body.block.ops:
-        if isinstance(part, RoleOp):
+        if isinstance(part, RoleOp) and part.role.data is not Role.CopyEngine:
             _drain_part(part)
 
 
@@ -96,8 +99,12 @@ def _fence_kernel(kernel: KernelOp) -> None:
 
 
 def _is_own(op: Operation) -> bool:
-    """Whether a signal surely goes to this rank."""
-    return isinstance(op, SignalOp | RaiseOp) and isinstance(op.rank.owner, RankOp)
+    """Whether a signal surely goes from an SM of this rank to this rank."""
+    return isinstance(op, SignalOp | RaiseOp) and isinstance(op.rank.owner, RankOp) and not _on_copy_engine(op)
+
+
+def _on_copy_engine(op: Operation) -> bool:
+    return any(isinstance(around, RoleOp) and around.role.data is Role.CopyEngine for around in ancestors(op))
 
 
 def _scope(op: WaitOp) -> Fence:
@@ -107,7 +114,8 @@ def _scope(op: WaitOp) -> Fence:
 
 
 def _acquire(kernel: KernelOp) -> None:
-    scopes = {op: {_scope(op)} for op in kernel.walk() if isinstance(op, WaitOp)}
+    waits = [op for op in kernel.walk() if isinstance(op, WaitOp) and not _on_copy_engine(op)]
+    scopes = {op: {_scope(op)} for op in waits}
     crossing = set(_shared_by_tma(kernel))
     for op, scope in scopes.items():
         following = _next_effect(op)
@@ -135,6 +143,7 @@ def _next_effect(op: Operation) -> Operation | None:
 def _shared_by_tma(kernel: KernelOp) -> Iterator[Operation]:
     """The asynchronous accesses to what others access too: other ranks' memory, and what this kernel has written."""
     written = {op.array for op in kernel.walk() if isinstance(op, _WRITES)}
+    written |= {op.target for op in kernel.walk() if isinstance(op, CopyOp)}
     remote: set[Operation] = {*remote_reads(kernel), *remote_stores(kernel)}
     for op in kernel.walk():
         if not isinstance(op, LoadOp | StoreOp) or not moves_by_tma(op):

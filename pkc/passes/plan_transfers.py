@@ -10,13 +10,13 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from pkc.dialect.access import (
-    AccumulateOp,
     AllReduceOp,
+    AtomicAddOp,
     GatherOp,
     LoadOp,
     ReadOp,
     ReduceOp,
-    ScatterAccumulateOp,
+    ScatterAddOp,
     StoreAddOp,
     StoreOp,
     array_type,
@@ -31,8 +31,8 @@ _OTHERS: dict[type[Operation], str] = {
     ReadOp: "one element",
     GatherOp: "rows that the table leaves out are zero, which no copy writes",
     ReduceOp: "added up where it is read",
-    AccumulateOp: "each element is added at its place",
-    ScatterAccumulateOp: "each element is added at its place",
+    AtomicAddOp: "each element is added at its place",
+    ScatterAddOp: "each element is added at its place",
     StoreAddOp: "each element is added at its place",
     AllReduceOp: "added up where it is read",
 }

@@ -119,7 +119,9 @@ def comm_sms(kernel: KernelOp) -> int:
 
 
 def _parts(kernel: KernelOp) -> list[RoleOp]:
-    return [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+    """The parts that run on SMs."""
+    parts = (op for op in kernel.body.block.ops if isinstance(op, RoleOp))
+    return [part for part in parts if part.role.data is not Role.CopyEngine]
 
 
 def _scheduled(kernel: KernelOp, key: str) -> int | None:

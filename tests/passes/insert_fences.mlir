@@ -231,3 +231,37 @@ pk.kernel @perhaps(%X: !pk.private<[M, 64], f32> {pk.name = "X"}, %Y: !pk.privat
     }
   }
 }
+
+// -----
+
+// A copy engine's stream orders what it does; its signals reach the SMs of this rank like those of another agent, and
+// what it has copied is behind another proxy.
+// CHECK-LABEL: pk.kernel @copied
+// CHECK: pk.role copy_engine
+// CHECK: pk.wait %entered
+// CHECK-NOT: pk.fence
+// CHECK: pk.copy
+// CHECK-NEXT: pk.raise %ready at %{{.*}} {order = "release_sys"}
+// CHECK: pk.role loader
+// CHECK: pk.wait %ready
+// CHECK-NEXT: pk.fence acquire_sys
+// CHECK-NEXT: pk.fence async_global
+// CHECK: pk.load %L
+pk.kernel @copied(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %L: !pk.private<[M], f32> {pk.name = "L", pk.scratch}, %ready: !pk.signal<[1]> {pk.name = "ready"}, %entered: !pk.signal<[1]> {pk.name = "entered"}) attributes {derived} {
+  %c = pk.channel "L" stages 1 : !pk.channel<!pk.tile<16xf32>>
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r = pk.rank
+  %m = pk.block[%zero] sharded : !pk.block<M by 16>
+  pk.role copy_engine {
+    pk.wait %entered[%zero] for %one : !pk.signal<[1]>
+    pk.copy %X[%m : !pk.block<M by 16>] along [0] to %L[%m : !pk.block<M by 16>] along [0] : !pk.pgl<[M], f32, shard 0> to !pk.private<[M], f32>
+    pk.raise %ready at %r[%zero] to %one : !pk.signal<[1]>
+  }
+  pk.role loader {
+    pk.wait %ready[%zero] for %one : !pk.signal<[1]>
+    pk.acquire %c : !pk.channel<!pk.tile<16xf32>>
+    %x = pk.load %L[%m : !pk.block<M by 16>] {transfer = {by = "tma", why = ""}} : !pk.private<[M], f32> -> !pk.tile<16xf32>
+    pk.commit %c, %x : !pk.channel<!pk.tile<16xf32>>, !pk.tile<16xf32>
+  }
+}

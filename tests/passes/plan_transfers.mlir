@@ -70,7 +70,7 @@ pk.kernel @copies(%A: !pk.pgl<[M, N], f32, shard 0> {pk.name = "A"}, %B: !pk.pri
 // CHECK-LABEL: pk.kernel @rows
 // CHECK: pk.read {{.*}} {transfer = {by = "register", why = "one element"}}
 // CHECK: pk.gather {{.*}} {transfer = {by = "register", why = "rows that the table leaves out are zero, which no copy writes"}}
-// CHECK: pk.scatter_accumulate {{.*}} {transfer = {by = "register", why = "each element is added at its place"}}
+// CHECK: pk.scatter_add {{.*}} {transfer = {by = "register", why = "each element is added at its place"}}
 pk.kernel @rows(%X: !pk.private<[T, 64], bf16> {pk.name = "X"}, %at: !pk.private<[T], i32> {pk.name = "at"}, %Y: !pk.pgl<[T, 64], bf16, shard 0> {pk.name = "Y"}) attributes {derived} {
   %zero = arith.constant 0 : index
   pk.role communicator {
@@ -79,7 +79,7 @@ pk.kernel @rows(%X: !pk.private<[T, 64], bf16> {pk.name = "X"}, %at: !pk.private
     %d = pk.block[%zero] : !pk.block<64 by 64>
     %rows = pk.load %at[%p : !pk.block<T by 16>] : !pk.private<[T], i32> -> !pk.tile<16xi32>
     %g = pk.gather %X rows %rows[%d : !pk.block<64 by 64>] : !pk.private<[T, 64], bf16>, !pk.tile<16xi32> -> !pk.tile<16x64xbf16>
-    pk.scatter_accumulate %g, %Y rows %rows[%d : !pk.block<64 by 64>] : !pk.tile<16x64xbf16>, !pk.pgl<[T, 64], bf16, shard 0>, !pk.tile<16xi32>
+    pk.scatter_add %g, %Y rows %rows[%d : !pk.block<64 by 64>] : !pk.tile<16x64xbf16>, !pk.pgl<[T, 64], bf16, shard 0>, !pk.tile<16xi32>
   }
 }
 

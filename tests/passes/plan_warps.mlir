@@ -133,3 +133,20 @@ pk.kernel @all() attributes {schedule = {}} {
 // CHECK-NOT: comm_sms
 pk.kernel @tile() {
 }
+
+// -----
+
+// A copy engine has no warps.
+// CHECK-LABEL: pk.kernel @copied
+// CHECK: pk.role copy_engine {
+// CHECK: pk.role loader warps 1
+pk.kernel @copied(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.private<[M], f32> {pk.name = "Y"}) attributes {derived} {
+  %zero = arith.constant 0 : index
+  %m = pk.block[%zero] : !pk.block<M by 16>
+  pk.role copy_engine {
+    pk.copy %X[%m : !pk.block<M by 16>] along [0] to %Y[%m : !pk.block<M by 16>] along [0] : !pk.private<[M], f32> to !pk.private<[M], f32>
+  }
+  pk.role loader {
+    %x = pk.load %Y[%m : !pk.block<M by 16>] : !pk.private<[M], f32> -> !pk.tile<16xf32>
+  }
+}
