@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-BASE = {"arch", "diagnostics", "location"}
+BASE = {"arch", "cache", "diagnostics", "location"}
 SEES = {
     "arch": BASE,
+    "cache": set(),
     "diagnostics": BASE,
     "location": BASE,
     "dialect": BASE,

@@ -30,6 +30,8 @@ OTHER: dict[str, str] = {
     "PK710": "tests/sim/test_errors.py::test_an_operation_without_meaning",
     "PK712": "tests/test_checker.py::test_launches_need_roles",
     "PK720": "tests/test_checker.py::test_another_result_is_found",
+    "PK801": "tests/codegen/test_nvrtc.py::test_rejected_code_names_the_users_line",
+    "PK802": "tests/codegen/test_nvrtc.py::test_without_nvrtc",
     "PK930": "tests/cli/test_cli.py::test_too_large_arrays_are_a_diagnostic",
     "PK999": "tests/cli/test_cli.py::test_internal_error_is_a_diagnostic",
 }

@@ -1,0 +1,89 @@
+"""Results of slow computations on disk, by content: a folder of files that any process may read, add and drop.
+
+`$PKC_CACHE_DIR`, or `pkc` in the user's cache folder (`$XDG_CACHE_HOME`, else `~/.cache`). A file appears whole, by
+being renamed, and carries a digest of its content: one that a crash has cut short counts as missing. When the folder
+grows past `MOST_BYTES`, the files that have not been used for longest go. A folder that cannot be written to means no
+cache, never an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+MOST_BYTES = 512 << 20
+_DIGEST = 32
+
+
+def folder() -> Path:
+    """Where the files are; the folder need not exist."""
+    chosen = os.environ.get("PKC_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "pkc"
+
+
+def key(*parts: bytes | str) -> str:
+    """A name for what follows from `parts` alone; the bounds between them count."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "little") + data)
+    return digest.hexdigest()
+
+
+def get(name: str) -> bytes | None:
+    """What was kept under this key; marks it as used."""
+    path = folder() / name
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    content = data[_DIGEST:]
+    if hashlib.sha256(content).digest() != data[:_DIGEST]:
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(path)
+    return content
+
+
+def put(name: str, content: bytes) -> None:
+    """Keep `content` under this key, for all processes of the user."""
+    with contextlib.suppress(OSError):
+        _write(folder(), name, hashlib.sha256(content).digest() + content)
+        _trim(folder())
+
+
+def _write(place: Path, name: str, data: bytes) -> None:
+    place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle, path = tempfile.mkstemp(prefix=".", dir=place)
+    temporary = Path(path)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        temporary.replace(place / name)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _trim(place: Path) -> None:
+    files = list(_files(place))
+    excess = sum(size for _, size, _ in files) - MOST_BYTES
+    for _, size, path in sorted(files):
+        if excess <= 0:
+            return
+        path.unlink(missing_ok=True)
+        excess -= size
+
+
+def _files(place: Path) -> Iterable[tuple[int, int, Path]]:
+    """Time of last use, size and path of each file; other processes drop some meanwhile."""
+    for path in place.iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            status = path.stat()
+            yield status.st_mtime_ns, status.st_size, path

@@ -1,0 +1,1 @@
+"""Code generation: from the machine level to CUDA C++ and machine code."""

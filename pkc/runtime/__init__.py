@@ -1,0 +1,1 @@
+"""The runtime: GPUs, memory that all of them share, and launches."""
