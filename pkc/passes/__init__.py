@@ -14,10 +14,14 @@ from pkc.passes.cse import Cse
 from pkc.passes.dce import Dce
 from pkc.passes.guard_launches import GuardLaunches
 from pkc.passes.insert_fences import InsertFences
+from pkc.passes.lower_tiles import LowerTiles
 from pkc.passes.order_tasks import OrderTasks
+from pkc.passes.plan_memory import PlanMemory
+from pkc.passes.plan_mma import PlanMma
 from pkc.passes.plan_overlap import PlanOverlap
 from pkc.passes.plan_transfers import PlanTransfers
 from pkc.passes.plan_warps import PlanWarps
+from pkc.passes.split_copies import SplitCopies
 from pkc.passes.split_workers import SplitWorkers
 from pkc.passes.stage_remote_reads import StageRemoteReads
 from pkc.passes.stage_remote_stores import StageRemoteStores
@@ -45,6 +49,7 @@ ROLES_PIPELINE: tuple[ModulePass, ...] = (
     Dce(),  # what only replaced accesses used
     OrderTasks(),  # of every part alike, before parts are split: roles of a CTA must go through the same tasks
     AssignRoles(),  # needs the final accesses: reads load, writes store, the rest computes
+    SplitCopies(),  # communicators that move tiles; before the others, who share what they leave of shared memory
     SplitWorkers(),  # obeys the roles; values that cross them go through channels
     PlanWarps(),  # parts are known, and do not change any more
     GuardLaunches(),  # last to add signals: it must know every part that reaches another rank
@@ -55,6 +60,15 @@ ROLES_PIPELINE: tuple[ModulePass, ...] = (
     CheckRoles(),  # last: what every earlier pass must have left
 )
 """From tile IR to the roles level: who does it, joined by channels and signals."""
+
+MACHINE_PIPELINE: tuple[ModulePass, ...] = (
+    PlanMma(),  # before lowering: a stage is released only when the product that reads it is complete
+    PlanMemory(),  # channels are final
+    LowerTiles(),  # obeys both, and the warps, registers and transfers planned before
+    Cse(),  # addresses and extents that operations of one worker share
+    Dce(),
+)
+"""From the roles level to the machine level: what each thread does, in instructions of the target."""
 
 
 def _thunk(kind: type[ModulePass]) -> Callable[[], type[ModulePass]]:
@@ -76,11 +90,15 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         OrderTasks,
         AssignRoles,
         SplitWorkers,
+        SplitCopies,
         PlanWarps,
         GuardLaunches,
         PlanTransfers,
         InsertFences,
         CheckRoles,
+        PlanMma,
+        PlanMemory,
+        LowerTiles,
     )
 }
 """Every pass by the name it has in `pkc opt -p`."""

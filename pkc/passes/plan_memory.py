@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.passes import ModulePass
 
 from pkc.dialect.layout import ALIGNMENT, shared_layout
-from pkc.dialect.program import KernelOp
+from pkc.dialect.program import GROUP, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp, ChannelType
 from pkc.dialect.types import TileType
+from pkc.passes.dependence import ancestors
 
 OFFSET, BARRIERS, STAGE_BYTES = "offset", "barriers", "stage_bytes"
 """On a channel: bytes from the start of shared memory to its first stage and barrier, and from stage to stage."""
@@ -26,8 +27,8 @@ _BARRIER_BYTES = 8
 class PlanMemory(ModulePass):
     """Give every channel its place in shared memory.
 
-    Tiles begin at multiples of 1024 bytes, after which the swizzle of 128 bytes repeats. Behind all stages come the
-    barriers: for each stage of a channel one that it is full, then one for each that it is empty.
+    CTAs that compute and CTAs that communicate have shared memory of their own. Tiles begin at multiples of 1024
+    bytes, after which the swizzle of 128 bytes repeats. Behind all stages come the barriers: for each stage of a channel one that it is full, then one for each that it is empty.
 
     Before:
 
@@ -60,7 +61,16 @@ def slot_offsets(channel: ChannelOp) -> tuple[tuple[int, ...], int]:
 
 
 def _plan(kernel: KernelOp) -> None:
-    channels = [op for op in kernel.body.block.ops if isinstance(op, ChannelOp)]
+    groups: dict[str, list[ChannelOp]] = {}
+    for op in kernel.body.block.ops:
+        if isinstance(op, ChannelOp):
+            groups.setdefault(_group(op), []).append(op)
+    needed = max((_place(channels) for channels in groups.values()), default=0)
+    kernel.attributes[SHARED_BYTES] = IntegerAttr(needed + ALIGNMENT, i64)
+
+
+def _place(channels: list[ChannelOp]) -> int:
+    """The channels of one group of CTAs, one behind the other; the bytes they need."""
     offset = 0
     for channel in channels:
         _, length = slot_offsets(channel)
@@ -70,5 +80,13 @@ def _plan(kernel: KernelOp) -> None:
     for channel in channels:
         channel.attributes[BARRIERS] = IntegerAttr(offset, i64)
         offset += 2 * channel.depth * _BARRIER_BYTES
-    if channels:
-        kernel.attributes[SHARED_BYTES] = IntegerAttr(offset + ALIGNMENT, i64)
+    return offset
+
+
+def _group(channel: ChannelOp) -> str:
+    """The group of CTAs in which a channel is."""
+    user = next(iter(channel.result.uses)).operation
+    part = next(op for op in ancestors(user) if isinstance(op, RoleOp))
+    group = part.attributes[GROUP]
+    assert isinstance(group, StringAttr)
+    return group.data

@@ -16,6 +16,7 @@ from pkc.arch import SM_90A
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import GatherOp, LoadOp
 from pkc.dialect.attributes import Role, RoleAttr
+from pkc.dialect.layout import ALIGNMENT
 from pkc.dialect.program import PER_CTA, KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseOp
 from pkc.location import span_of
@@ -24,6 +25,7 @@ from pkc.passes.assign_roles import ROLE, derived_part, role_of
 from pkc.passes.crossings import Crossing, KeptBeyondStageError, crossings
 from pkc.passes.derive import DERIVED
 from pkc.passes.edges import array_name
+from pkc.passes.plan_warps import comm_sms
 
 _Op = TypeVar("_Op", bound=Operation)
 
@@ -72,10 +74,10 @@ def _split_kernel(kernel: KernelOp) -> None:
             found = crossings(part)
         except KeptBeyondStageError as error:
             raise PkcError(errors.KeptBeyondStage(span_of(error.op.location))) from None
-        channels = _channels(kernel, part, found)
+        channels = add_channels(kernel, found, _stages(kernel, found))
         for role in _ORDER:
             if any(role_of(op) is role for op in part.body.walk()):
-                _Part(role, found, channels).build(kernel, part)
+                add_part(role, found, channels, kernel, part)
         part.detach()
         part.erase(safe_erase=False)
     # In a part that the author wrote, what follows its tasks follows all of them, on whatever CTA they ran.
@@ -84,9 +86,15 @@ def _split_kernel(kernel: KernelOp) -> None:
             op.attributes[PER_CTA] = UnitAttr()
 
 
-def _channels(kernel: KernelOp, part: RoleOp, found: list[Crossing]) -> list[ChannelOp]:
+def add_part(role: Role, found: list[Crossing], channels: list[ChannelOp], kernel: KernelOp, part: RoleOp) -> RoleOp:
+    """The part of one role of a part whose operations have roles, in front of it."""
+    return _Part(role, found, channels).build(kernel, part)
+
+
+def add_channels(kernel: KernelOp, found: list[Crossing], depths: list[int]) -> list[ChannelOp]:
+    """A channel for each crossing, with that many stages."""
     made: list[ChannelOp] = []
-    for crossing, stages in zip(found, _stages(kernel, found), strict=True):
+    for crossing, stages in zip(found, depths, strict=True):
         label = ", ".join(map(_label, crossing.made))
         channel = ChannelOp(label, stages, crossing.type)
         channel.location = crossing.made[0].location
@@ -111,13 +119,20 @@ def _stages(kernel: KernelOp, found: list[Crossing]) -> list[int]:
     fixed = sum(c.type.footprint for c in found if not c.in_loop)
     turning = sum(c.type.footprint for c in found if c.in_loop)
     wanted = _wanted(kernel)
-    available = SM_90A.shared_memory
+    available = SM_90A.shared_memory - ALIGNMENT - _taken(kernel)
     room = (available - fixed) // turning if turning else 1
     if room < 1 or fixed > available or wanted * turning + fixed > available:
         needed = fixed + max(wanted, 1) * turning
         raise PkcError(errors.SharedMemory(span_of(kernel.location), kernel.sym_name.data, needed, available))
     depth = wanted or min(room, 8)
     return [depth if crossing.in_loop else 1 for crossing in found]
+
+
+def _taken(kernel: KernelOp) -> int:
+    """Shared memory of channels that are there already, unless they are in CTAs of their own."""
+    if comm_sms(kernel):
+        return 0
+    return sum(op.shared_bytes for op in kernel.body.block.ops if isinstance(op, ChannelOp))
 
 
 def _wanted(kernel: KernelOp) -> int:
@@ -138,7 +153,7 @@ class _Part:
         self._carried: set[tuple[Operation, int]] = set()
         self._known: dict[SSAValue, SSAValue] = {}
 
-    def build(self, kernel: KernelOp, part: RoleOp) -> None:
+    def build(self, kernel: KernelOp, part: RoleOp) -> RoleOp:
         """Add the part before the one that is split."""
         for op in part.body.walk():
             if role_of(op) is self._role and not isinstance(op, scf.ForOp | scf.IfOp | scf.YieldOp):
@@ -150,6 +165,7 @@ class _Part:
         made = RoleOp(RoleAttr(self._role), Region(body))
         made.location = part.location
         kernel.body.block.insert_op_before(made, part)
+        return made
 
     # What the role needs
 

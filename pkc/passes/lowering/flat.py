@@ -73,9 +73,10 @@ def _shape(ops: Sequence[Operation]) -> Sequence[int]:
             for result in inner.results:
                 if isinstance(result.type, TileType) and result.type.rank:
                     shapes[result.type.shape] = None
-    if len(shapes) != 1 or prod(next(iter(shapes))) % FLAT or next(iter(shapes))[-1] % FLAT:
+    found = [list(shape) for shape in shapes]
+    if len(found) != 1 or found[0][-1] % FLAT:
         raise NotByChunksError(ops[0])
-    return next(iter(shapes))
+    return found[0]
 
 
 def _all_exist(worker: Worker, ops: Sequence[Operation]) -> SSAValue:

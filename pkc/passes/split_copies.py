@@ -1,0 +1,97 @@
+"""The pass `pk-split-copies`: a communicator that copies tiles fetches some while it passes others on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from pkc.dialect.access import LoadOp, StoreOp, WaitOp
+from pkc.dialect.attributes import Role, RoleAttr
+from pkc.dialect.program import PER_CTA, KernelOp, RoleOp, TasksOp
+from pkc.dialect.types import TileType
+from pkc.passes.assign_roles import ROLE
+from pkc.passes.crossings import KeptBeyondStageError, crossings
+from pkc.passes.derive import DERIVED
+from pkc.passes.plan_warps import comm_sms
+from pkc.passes.split_workers import add_channels, add_part
+
+_STAGES = 4
+"""Copies on their way at a time in one SM: with fewer, pulling from another GPU waits for each answer."""
+
+
+@dataclass(frozen=True)
+class SplitCopies(ModulePass):
+    """Make two workers of a communicator whose loads are only stored: one loads, one stores, joined by a channel.
+
+    A tile cannot go from memory to memory but through shared memory. The channel has four stages if the communicator
+    has SMs of its own; beside parts that compute, which need the room, it has one: there every SM copies a little.
+
+    Before:
+
+        pk.role communicator { pk.tasks ... {
+          %a = pk.load %A[%m, %k : ...] : ...
+          pk.store %a, %A_landing[%m, %k : ...] : ...
+          pk.raise %A_ready ...
+
+    After:
+
+        %1 = pk.channel "A" stages 4 : !pk.channel<!pk.tile<128x64xbf16>>
+        pk.role communicator { pk.tasks ... {
+          pk.acquire %1 : ...
+          %a = pk.load %A[%m, %k : ...] : ...
+          pk.commit %1, %a : ...
+        pk.role communicator { pk.tasks ... {
+          %a = pk.consume %1 : ...
+          pk.store %a, %A_landing[%m, %k : ...] : ...
+          pk.release %1 : ...
+          pk.raise %A_ready ...
+    """
+
+    name = "pk-split-copies"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if isinstance(kernel, KernelOp) and DERIVED in kernel.attributes:
+                for part in [part for part in kernel.body.block.ops if isinstance(part, RoleOp)]:
+                    if part.role.data is Role.Communicator and _only_copies(part):
+                        _split(kernel, part)
+
+
+def _only_copies(part: RoleOp) -> bool:
+    """Whether every tile of a part is loaded by it and only stored."""
+    makers = [op for op in part.walk() if any(isinstance(result.type, TileType) for result in op.results)]
+    stored = all(isinstance(use.operation, StoreOp) for op in makers for result in op.results for use in result.uses)
+    return bool(makers) and stored and all(isinstance(op, LoadOp) for op in makers)
+
+
+def _split(kernel: KernelOp, part: RoleOp) -> None:
+    for op in part.body.walk():
+        role = _side(op)
+        if role is not None:
+            op.attributes[ROLE] = RoleAttr(role)
+    try:
+        found = crossings(part)
+    except KeptBeyondStageError:
+        return
+    stages = _STAGES if comm_sms(kernel) else 1
+    channels = add_channels(kernel, found, [stages if crossing.in_loop else 1 for crossing in found])
+    for role in (Role.Loader, Role.Storer):
+        made = add_part(role, found, channels, kernel, part)
+        made.role = RoleAttr(Role.Communicator)
+        made.attributes |= part.attributes
+        for op in made.walk():
+            if isinstance(op, TasksOp):
+                op.attributes[PER_CTA] = UnitAttr()
+    part.detach()
+    part.erase(safe_erase=False)
+
+
+def _side(op: Operation) -> Role | None:
+    """Loads and the waits before them on one side, what makes results known on the other."""
+    if isinstance(op, LoadOp | WaitOp):
+        return Role.Loader
+    return None if not op.operands or op.results or op.regions else Role.Storer
