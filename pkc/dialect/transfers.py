@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 from xdsl.ir import Operation, SSAValue, Use
 
 from pkc.dialect.access import LoadOp, StoreOp
+from pkc.dialect.fences import Fence, FenceOp
 from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.tile import MmaOp, TransposeOp
 
@@ -41,14 +42,31 @@ def stage_of(tile: SSAValue) -> ConsumeOp | None:
     return tile.owner if isinstance(tile.owner, ConsumeOp) else None
 
 
-def read_asynchronously(tile: SSAValue) -> bool:
-    """Whether the async proxy reads a consumed tile from its stage: by a TMA store, or by wgmma."""
-    return any(map(_asynchronous, _uses(tile)))
+def crosses_proxies(commit: CommitOp) -> Operation | None:
+    """What reads from the stage through the async proxy, by TMA or wgmma, what ordinary instructions put there."""
+    for use in commit.channel.uses:
+        if isinstance(use.operation, ConsumeOp):
+            for made, tile in zip(commit.tiles, use.operation.tiles, strict=True):
+                readers = (reading.operation for reading in _uses(tile) if _asynchronous(reading))
+                reader = None if _by_tma(made) else next(readers, None)
+                if reader is not None:
+                    return reader
+    return None
 
 
-def written_by_registers(commit: CommitOp) -> list[SSAValue]:
-    """The tiles of a commit that ordinary instructions put into the stage."""
-    return [tile for tile in commit.tiles if not (isinstance(tile.owner, LoadOp) and moves_by_tma(tile.owner))]
+def is_fenced(commit: CommitOp) -> bool:
+    """Whether a fence stands between what ordinary instructions put into the stage and its commit."""
+    made = {tile.owner for tile in commit.tiles if not _by_tma(tile)}
+    op = commit.prev_op
+    while op is not None and op not in made:
+        if isinstance(op, FenceOp) and op.kind.data is Fence.AsyncShared:
+            return True
+        op = op.prev_op
+    return False
+
+
+def _by_tma(tile: SSAValue) -> bool:
+    return isinstance(tile.owner, LoadOp) and moves_by_tma(tile.owner)
 
 
 def _uses(tile: SSAValue) -> Iterator[Use]:

@@ -31,7 +31,7 @@ from pkc.dialect.copies import CopyOp
 from pkc.dialect.fences import Drain, DrainOp, Fence, FenceOp
 from pkc.dialect.program import KernelOp, RankOp, RoleOp
 from pkc.dialect.roles import CommitOp, ConsumeOp, ReleaseOp
-from pkc.dialect.transfers import FENCED, moves_by_tma, read_asynchronously, stage_of, written_by_registers
+from pkc.dialect.transfers import FENCED, crosses_proxies, is_fenced, moves_by_tma, stage_of
 from pkc.passes.dependence import ancestors
 from pkc.passes.derive import DERIVED, before
 from pkc.passes.edges import remote_reads, remote_stores
@@ -87,7 +87,7 @@ def _fence_kernel(kernel: KernelOp) -> None:
     for op in list(kernel.walk()):
         if isinstance(op, _SENT):
             op.attributes[ORDER] = StringAttr(Order.Release_Gpu if _is_own(op) else Order.Release_Sys)
-        if isinstance(op, CommitOp) and _crosses_proxies(op):
+        if isinstance(op, CommitOp) and crosses_proxies(op) is not None and not is_fenced(op):
             before(op, [FenceOp(Fence.AsyncShared)])
     _acquire(kernel)
     for part in kernel.body.block.ops:
@@ -183,16 +183,6 @@ def _later(op: Operation) -> Iterator[Operation]:
 
 def _is_asynchronous(op: Operation) -> bool:
     return isinstance(op, LoadOp | StoreOp) and moves_by_tma(op)
-
-
-# Channels
-
-
-def _crosses_proxies(commit: CommitOp) -> bool:
-    """Whether the async proxy reads from the stage what ordinary instructions have written there."""
-    places = [place for place, tile in enumerate(commit.tiles) if tile in written_by_registers(commit)]
-    consumes = [use.operation for use in commit.channel.uses if isinstance(use.operation, ConsumeOp)]
-    return any(read_asynchronously(consume.tiles[place]) for consume in consumes for place in places)
 
 
 # Asynchronous accesses

@@ -16,6 +16,7 @@ from pkc.dialect.tile import tile_type
 from pkc.dialect.types import Layout, PGLType
 from pkc.sim.array import Array, Where
 from pkc.sim.machine import EPOCH, RANK, TASK, Machine, Registers, Step
+from pkc.sim.ordering import Note, note_addition, note_read, note_store
 from pkc.sim.signals import signal_step
 
 Located: TypeAlias = Callable[[Registers], Where]
@@ -86,12 +87,13 @@ def _locator(op: Any, array: Array, machine: Machine) -> Located:
 
 def _load(op: access.ReadOp | access.LoadOp, machine: Machine) -> Step:
     array, world, result = machine.array(op.array), machine.world, machine.slots[op.result]
-    locate = _locator(op, array, machine)
+    locate, note = _locator(op, array, machine), note_read(op, op.array, machine)
     if isinstance(op, access.ReadOp):
 
         def read(registers: Registers) -> None:
             where = locate(registers)
             world.check_load(array, where, registers[TASK], op)
+            note(registers, where)
             registers[result] = int(array.value[where])
 
         return read
@@ -100,6 +102,7 @@ def _load(op: access.ReadOp | access.LoadOp, machine: Machine) -> Step:
     def load(registers: Registers) -> None:
         where = locate(registers)
         world.check_load(array, where, registers[TASK], op)
+        note(registers, where)
         registers[result] = array.load(where, shape)
 
     return load
@@ -108,7 +111,7 @@ def _load(op: access.ReadOp | access.LoadOp, machine: Machine) -> Step:
 def _gather(op: access.GatherOp, machine: Machine) -> Step:
     array, world, result = machine.array(op.array), machine.world, machine.slots[op.result]
     table, rest = machine.slots[op.rows], [machine.slots[index] for index in op.indices]
-    shape = tile_type(op.result).shape
+    shape, note = tile_type(op.result).shape, note_read(op, op.array, machine)
     pairs = array.place.layout is Layout.Symmetric
 
     def gather(registers: Registers) -> None:
@@ -121,6 +124,7 @@ def _gather(op: access.GatherOp, machine: Machine) -> Step:
                 continue
             where = array.locate(op, registers[RANK], (row, *indices), at)
             world.check_load(array, where, registers[TASK], op)
+            note(registers, where)
             array.put_row(made, position, where)
         registers[result] = made
 
@@ -129,19 +133,25 @@ def _gather(op: access.GatherOp, machine: Machine) -> Step:
 
 def _reduce(op: access.ReduceOp, machine: Machine) -> Step:
     array, result, shape = machine.array(op.array), machine.slots[op.result], tile_type(op.result).shape
-    locate = _locator(op, array, machine)
+    locate, check = _locator(op, array, machine), _check_copies(op, array, machine)
 
     def reduce(registers: Registers) -> None:
         where = locate(registers)
-        _check_copies(machine, array, where, registers, op)
+        check(registers, where)
         registers[result] = array.as_float(array.reduce(where, shape))
 
     return reduce
 
 
-def _check_copies(machine: Machine, array: Array, where: Where, registers: Registers, op: Operation) -> None:
-    for copy in range(array.place.copies):
-        machine.world.check_load(array, (copy, *where[1:]), registers[TASK], op)
+def _check_copies(op: access.ReduceOp | access.AllReduceOp, array: Array, machine: Machine) -> Note:
+    note = note_read(op, op.array, machine)
+
+    def check(registers: Registers, where: Where) -> None:
+        for copy in range(array.place.copies):
+            machine.world.check_load(array, (copy, *where[1:]), registers[TASK], op)
+            note(registers, (copy, *where[1:]))
+
+    return check
 
 
 # Writing
@@ -149,11 +159,12 @@ def _check_copies(machine: Machine, array: Array, where: Where, registers: Regis
 
 def _store(op: access.StoreOp, machine: Machine) -> Step:
     array, world, tile = machine.array(op.array), machine.world, machine.slots[op.tile]
-    locate = _locator(op, array, machine)
+    locate, note = _locator(op, array, machine), note_store(op, op.array, machine)
 
     def store(registers: Registers) -> None:
         where = locate(registers)
         world.check_store(array, where, registers[TASK], op)
+        note(registers, array.everywhere(where), registers[tile])
         array.store(array.everywhere(where), registers[tile])
 
     return store
@@ -161,11 +172,12 @@ def _store(op: access.StoreOp, machine: Machine) -> Step:
 
 def _store_add(op: access.StoreAddOp, machine: Machine) -> Step:
     array, tile = machine.array(op.array), machine.slots[op.tile]
-    locate = _locator(op, array, machine)
+    locate, note = _locator(op, array, machine), note_addition(op, op.array, machine)
 
     def store_add(registers: Registers) -> None:
         where = locate(registers)
         machine.world.check_load(array, where, registers[TASK], op)
+        note(registers, where)
         array.add_rounded(where, registers[tile])
 
     return store_add
@@ -174,10 +186,11 @@ def _store_add(op: access.StoreAddOp, machine: Machine) -> Step:
 def _accumulate(op: access.AccumulateOp | access.AtomicAddOp, machine: Machine) -> Step:
     array, tile = machine.array(op.array), machine.slots[op.tile]
     add = machine.world.add_later if isinstance(op, access.AtomicAddOp) else machine.world.contribute
-    locate = _locator(op, array, machine)
+    locate, note = _locator(op, array, machine), note_addition(op, op.array, machine)
 
     def accumulate(registers: Registers) -> None:
         where = array.everywhere(locate(registers))
+        note(registers, where)
         add(array, where, registers[tile], registers[TASK], op)
 
     return accumulate
@@ -187,6 +200,7 @@ def _scatter(op: access.ScatterAccumulateOp | access.ScatterAddOp, machine: Mach
     array, tile = machine.array(op.array), machine.slots[op.tile]
     add = machine.world.add_later if isinstance(op, access.ScatterAddOp) else machine.world.contribute
     table, rest = machine.slots[op.rows], [machine.slots[index] for index in op.indices]
+    note = note_addition(op, op.array, machine)
 
     def scatter(registers: Registers) -> None:
         machine.pause()
@@ -195,6 +209,7 @@ def _scatter(op: access.ScatterAccumulateOp | access.ScatterAddOp, machine: Mach
             if row < 0:
                 continue
             where = array.everywhere(array.locate(op, registers[RANK], (row, *indices)))
+            note(registers, where)
             add(array, where, array.row_of(registers[tile], position), registers[TASK], op)
 
     return scatter
@@ -202,12 +217,15 @@ def _scatter(op: access.ScatterAccumulateOp | access.ScatterAddOp, machine: Mach
 
 def _all_reduce(op: access.AllReduceOp, machine: Machine) -> Step:
     array, shape = machine.array(op.array), program.index_shape([index.type for index in op.indices])
-    locate = _locator(op, array, machine)
+    locate, check = _locator(op, array, machine), _check_copies(op, array, machine)
+    note = note_store(op, op.array, machine)
 
     def all_reduce(registers: Registers) -> None:
         where = locate(registers)
-        _check_copies(machine, array, where, registers, op)
-        array.store_everywhere(where, array.reduce(where, shape))
+        check(registers, where)
+        total = array.reduce(where, shape)
+        note(registers, (slice(None), *where[1:]), total)
+        array.store_everywhere(where, total)
 
     return all_reduce
 
@@ -218,15 +236,18 @@ def _all_reduce(op: access.AllReduceOp, machine: Machine) -> Step:
 def _copy(op: copies.CopyOp, machine: Machine) -> Step:
     source, target, world = machine.array(op.source), machine.array(op.target), machine.world
     there, here = _box(op.source_box, source, machine), _box(op.target_box, target, machine)
+    read, written = note_read(op, op.source, machine), note_store(op, op.target, machine)
 
     def copy(registers: Registers) -> None:
         machine.pause()
         where = source.locate(op, registers[RANK], there(registers))
         world.check_load(source, where, registers[TASK], op)
+        read(registers, where)
         values = np.array(source.value[where])
         machine.pause()
         where = target.locate(op, registers[RANK], here(registers))
         world.check_store(target, where, registers[TASK], op)
+        written(registers, target.everywhere(where), values)
         target.value[target.everywhere(where)] = values
 
     return copy

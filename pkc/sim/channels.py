@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
+from pkc.diagnostics import Label, PkcError
 from pkc.dialect import roles
 from pkc.dialect.numeric import Values
 from pkc.dialect.ranges import Bounded
+from pkc.dialect.transfers import crosses_proxies, is_fenced
+from pkc.location import span_of
+from pkc.sim import order_errors
 from pkc.sim.array import poison
-from pkc.sim.machine import CTA, RANK, Machine, Registers, Step
+from pkc.sim.machine import CTA, RANK, WORKER, Machine, Registers, Step
 from pkc.sim.schedule import Counter
+from pkc.sim.workers import RingClocks, Worker
 
 
 class Ring:
     """The stages of one channel of one CTA. Tiles live in their stage: what comes later overwrites them."""
 
-    def __init__(self, rank: int, cta: int, label: str, depth: int) -> None:
+    def __init__(self, rank: int, cta: int, label: str, depth: int, clocks: RingClocks | None) -> None:
         self.depth = depth
+        self.clocks = clocks
         self.stages: list[list[Any]] = [[] for _ in range(depth)]
         self.acquired = self.committed = self.consumed = self.released = 0
         self.free = Counter(rank, f"free stages of {label}, CTA", (cta,))
@@ -47,15 +54,17 @@ def _declare(registers: Registers) -> None:
     """Rings are made when they are first used."""
 
 
-def _ring(op: roles.AcquireOp | roles.CommitOp | roles.ConsumeOp | roles.ReleaseOp, machine: Machine):
-    channel = roles.channel_of(op.channel)
+def ring_of(value: SSAValue, machine: Machine) -> Callable[[Registers], Ring]:
+    """What finds the ring of a channel."""
+    channel = roles.channel_of(value)
     label, depth = channel.label.data, channel.depth
 
     def find(registers: Registers) -> Ring:
         key = (registers[RANK], registers[CTA], channel)
         ring = machine.rings.get(key)
         if ring is None:
-            ring = machine.rings[key] = Ring(registers[RANK], registers[CTA], label, depth)
+            clocks = None if machine.order is None else machine.order.ring(key, depth)
+            ring = machine.rings[key] = Ring(registers[RANK], registers[CTA], label, depth, clocks)
         assert isinstance(ring, Ring)
         return ring
 
@@ -63,22 +72,28 @@ def _ring(op: roles.AcquireOp | roles.CommitOp | roles.ConsumeOp | roles.Release
 
 
 def _acquire(op: roles.AcquireOp, machine: Machine) -> Step:
-    find = _ring(op, machine)
+    find = ring_of(op.channel, machine)
 
     def acquire(registers: Registers) -> None:
         ring = find(registers)
         ring.acquired += 1
         machine.pause()
-        machine.scheduler.wait(op, ring.free, ring.acquired, lambda: ring.depth + ring.released)
+        number = ring.acquired
+        machine.scheduler.wait(op, ring.free, number, lambda: ring.depth + ring.released)
+        if ring.clocks is not None:
+            ring.clocks.acquire(registers[WORKER], number)
 
     return acquire
 
 
 def _commit(op: roles.CommitOp, machine: Machine) -> Step:
-    find = _ring(op, machine)
+    find = ring_of(op.channel, machine)
     slots = [machine.slots[tile] for tile in op.tiles]
+    unfenced = _unfenced(op, machine)
 
     def commit(registers: Registers) -> None:
+        if unfenced is not None:
+            raise PkcError(_stage_not_fenced(op, unfenced, registers[WORKER]))
         ring = find(registers)
         stage = ring.stages[ring.committed % ring.depth]
         tiles = [registers[slot] for slot in slots]
@@ -87,6 +102,8 @@ def _commit(op: roles.CommitOp, machine: Machine) -> Step:
                 stage[position] = _overwrite(held, tile)
         else:
             stage += [_overwrite(None, tile) for tile in tiles]
+        if ring.clocks is not None:
+            ring.clocks.commit(registers[WORKER])
         ring.committed += 1
         machine.scheduler.wake(ring.full)
 
@@ -105,7 +122,7 @@ def _overwrite(held: Any, tile: Any) -> Any:
 
 
 def _consume(op: roles.ConsumeOp, machine: Machine) -> Step:
-    find = _ring(op, machine)
+    find = ring_of(op.channel, machine)
     results = [machine.slots[tile] for tile in op.tiles]
 
     def consume(registers: Registers) -> None:
@@ -114,6 +131,8 @@ def _consume(op: roles.ConsumeOp, machine: Machine) -> Step:
         number = ring.consumed
         machine.pause()
         machine.scheduler.wait(op, ring.full, number, lambda: ring.committed)
+        if ring.clocks is not None:
+            ring.clocks.consume(registers[WORKER], number)
         for slot, tile in zip(results, ring.stages[(number - 1) % ring.depth], strict=True):
             registers[slot] = tile
 
@@ -121,10 +140,13 @@ def _consume(op: roles.ConsumeOp, machine: Machine) -> Step:
 
 
 def _release(op: roles.ReleaseOp, machine: Machine) -> Step:
-    find = _ring(op, machine)
+    find = ring_of(op.channel, machine)
 
     def release(registers: Registers) -> None:
         ring = find(registers)
+        if ring.clocks is not None:
+            _check_read(op, ring.clocks, ring.released + 1, registers[WORKER])
+            ring.clocks.release(registers[WORKER], ring.released + 1)
         stage = ring.stages[ring.released % ring.depth]
         for held in stage:
             if not isinstance(held, Bounded):
@@ -134,3 +156,23 @@ def _release(op: roles.ReleaseOp, machine: Machine) -> Step:
         machine.scheduler.wake(ring.free)
 
     return release
+
+
+def _unfenced(op: roles.CommitOp, machine: Machine) -> Operation | None:
+    """What reads through the async proxy what this commit passes on without a fence."""
+    explicit = machine.order is not None and machine.order.explicit
+    return crosses_proxies(op) if explicit and not is_fenced(op) else None
+
+
+def _stage_not_fenced(op: roles.CommitOp, reader: Operation, worker: Worker) -> order_errors.StageNotFenced:
+    also, label = (Label(span_of(reader.location), "read from it here"),), roles.channel_of(op.channel).label.data
+    return order_errors.StageNotFenced(span_of(op.location), label, worker.name, also=also)
+
+
+def _check_read(op: roles.ReleaseOp, clocks: RingClocks, number: int, worker: Worker) -> None:
+    """Refuse to release a stage that a store may not have read."""
+    store = worker.reading.get((clocks, number))
+    if store is not None:
+        also = (Label(span_of(store.location), "stored from it here"),)
+        label = roles.channel_of(op.channel).label.data
+        raise PkcError(order_errors.StageStillRead(span_of(op.location), label, worker.name, also=also))

@@ -13,14 +13,16 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from pkc.diagnostics import PkcError
-from pkc.dialect import fences, meaning, program
+from pkc.dialect import meaning, program
+from pkc.dialect.attributes import Role
 from pkc.dialect.names import task_variable
 from pkc.location import span_of
 from pkc.sim import errors
 from pkc.sim.accesses import access_step
 from pkc.sim.channels import channel_step
 from pkc.sim.conflicts import Task
-from pkc.sim.machine import CTA, EPOCH, FIRST, RANK, TASK, TURN, Machine, Registers, Step
+from pkc.sim.machine import CTA, EPOCH, FIRST, RANK, TASK, TURN, WORKER, Machine, Registers, Step
+from pkc.sim.ordering import fence_step
 from pkc.sim.positions import position_function
 from pkc.sim.scalars import scalar
 
@@ -44,6 +46,7 @@ def new_registers(machine: Machine, rank: int, arguments: Mapping[BlockArgument,
     registers[RANK], registers[TASK] = rank, Task(rank, 0, ())
     registers[CTA] = registers[TURN] = 0
     registers[EPOCH] = epoch
+    registers[WORKER] = None if machine.order is None else machine.order.caller(rank)
     for argument, value in arguments.items():
         registers[machine.slots[argument]] = value
     return registers
@@ -77,10 +80,9 @@ class _Compiler:
                 return self._for(op)
             case scf.IfOp():
                 return self._if(op)
-            case fences.FenceOp() | fences.DrainOp():
-                return _nothing
             case _:
-                return access_step(op, self._machine) or channel_step(op, self._machine) or self._pure(op)
+                steps = (find(op, self._machine) for find in (access_step, channel_step, fence_step))
+                return next(filter(None, steps), None) or self._pure(op)
 
     # Operations without effects
 
@@ -213,7 +215,7 @@ class _Compiler:
         return at_once if role else in_turn
 
     def _role_part(self, op: program.RoleOp) -> Step:
-        machine, role = self._machine, str(op.role.data)
+        machine, role, on_stream = self._machine, str(op.role.data), op.role.data is Role.CopyEngine
         self._role = role
         body = self.block(op.body.block)
         self._role = ""
@@ -224,7 +226,16 @@ class _Compiler:
                 own = registers.copy()
                 own[CTA] = cta
                 name = role if workers == 1 else f"{role} of CTA {cta}"
-                machine.scheduler.spawn(own[RANK], name, lambda own=own: body(own))
+                if machine.order is None:
+                    machine.scheduler.spawn(own[RANK], name, lambda own=own: body(own))
+                else:
+                    own[WORKER] = machine.order.begin(own[WORKER], name, (op, cta), on_stream=on_stream)
+                    machine.scheduler.spawn(own[RANK], name, lambda own=own: in_order(own))
+
+        def in_order(own: Registers) -> None:
+            body(own)
+            if machine.order is not None:
+                machine.order.end(own[WORKER])
 
         return run
 
@@ -235,4 +246,4 @@ def _name_of_index(index: SSAValue) -> str:
 
 
 def _nothing(registers: Registers) -> None:
-    """The branch that is not there; what only orders memory, where all accesses are in order."""
+    """The branch that is not there."""

@@ -18,6 +18,7 @@ from pkc.sim import errors
 from pkc.sim.array import Array, poison
 from pkc.sim.inputs import Inputs, check_data
 from pkc.sim.interpret import compile_kernel, new_registers
+from pkc.sim.ordering import memory_order
 from pkc.sim.program import Program, find_kernel
 from pkc.sim.run import make_arrays, make_machine, run_ranks
 from pkc.sim.world import World
@@ -41,6 +42,7 @@ def simulate_launches(
     arrays: dict[str, Array] = make_arrays(program, data[0], Array, is_global=False, again=True)
     machine = make_machine(program, data[0], World(arrays, None), seed)
     machine.ctas = ctas if program.per_cta else 1
+    machine.order = memory_order(program.kernel, machine, program.written, again=True)
     body = compile_kernel(program.kernel, machine, meaning.value)
     scalars = [{program.kernel.arguments[name]: value for name, value in one.scalars.items()} for one in data]
     results = [
@@ -54,7 +56,7 @@ def simulate_launches(
                     for name, array in arrays.items():
                         array.begin_launch(rank, one.arrays.get(name))
                 body(new_registers(machine, rank, scalars[number], number + 1))
-                machine.scheduler.join()
+                machine.end_launch(rank)
                 for name, result in results[number].items():
                     machine.world.settle(arrays[name], rank)
                     result[rank] = arrays[name].value[rank]

@@ -13,14 +13,16 @@ from pkc.dialect.attributes import Role
 from pkc.location import span_of
 from pkc.sim import errors
 from pkc.sim.array import Array
+from pkc.sim.order import MemoryOrder
 from pkc.sim.schedule import Scheduler
 from pkc.sim.world import World
 
 Registers: TypeAlias = list[Any]
 Step: TypeAlias = Callable[[Registers], None]
 
-RANK, TASK, CTA, TURN, EPOCH, FIRST = range(6)
-"""The registers of the rank, the task, the CTA, how many tasks its role has come by, the launch; the first value."""
+RANK, TASK, CTA, TURN, EPOCH, WORKER, FIRST = range(7)
+"""The registers of the rank, the task, the CTA, how many tasks its role has come by, the launch, what `MemoryOrder`
+knows of the worker; the first value."""
 
 
 @dataclass
@@ -41,6 +43,8 @@ class Machine:
     """How many CTAs run each role that works through its tasks in turn."""
     rings: dict[Any, Any] = field(default_factory=dict[Any, Any])
     """The channels in use, by rank, CTA and operation."""
+    order: MemoryOrder | None = None
+    """What is checked of the order of accesses, if anything."""
     operations: int = 0
     tasks: int = 0
 
@@ -64,6 +68,12 @@ class Machine:
         """Let others run, if the ranks are interleaved."""
         if self.interleaved:
             self.scheduler.pause()
+
+    def end_launch(self, rank: int) -> None:
+        """Wait for the end of all that a rank has launched."""
+        self.scheduler.join()
+        if self.order is not None:
+            self.order.end_launch(rank)
 
     def end_phase(self) -> None:
         """The end of a phase, seen from one rank."""

@@ -18,6 +18,7 @@ from pkc.sim.array import Array, Placement
 from pkc.sim.inputs import Data, Inputs, check_data, resolve_dims
 from pkc.sim.interpret import TileFunction, compile_kernel, new_registers
 from pkc.sim.machine import Machine
+from pkc.sim.ordering import memory_order
 from pkc.sim.program import Program, find_kernel
 from pkc.sim.schedule import Scheduler
 from pkc.sim.threads import one_thread
@@ -73,6 +74,8 @@ def run(
     # A kernel whose parts do not wait for each other means the same in every order.
     machine = make_machine(program, data, World(arrays, stored), seed if program.orders_itself else None)
     machine.ctas = ctas if program.per_cta else 1
+    if program.has_roles:
+        machine.order = memory_order(program.kernel, machine, program.written)
     execute(program, data, machine, meaning.value)
     outputs = {name: arrays[name].export() for name in program.outputs}
     return Run(outputs, machine.operations, time.perf_counter() - began)
@@ -108,7 +111,12 @@ def execute(program: Program, data: Data, machine: Machine, tile_function: TileF
 
     def start(rank: int) -> Callable[[], None]:
         registers = new_registers(machine, rank, scalars)
-        return lambda: body(registers)
+
+        def launch() -> None:
+            body(registers)
+            machine.end_launch(rank)
+
+        return launch
 
     run_ranks(machine, start)
 

@@ -11,7 +11,7 @@ from pkc.dialect import access, blocks
 from pkc.dialect.types import BlockType, Dim, SignalType
 from pkc.location import span_of
 from pkc.sim import errors
-from pkc.sim.machine import RANK, Machine, Registers, Step
+from pkc.sim.machine import RANK, WORKER, Machine, Registers, Step
 from pkc.sim.schedule import Counter
 
 
@@ -39,7 +39,7 @@ def _signal(op: access.SignalOp, machine: Machine) -> Step:
 
     def signal(registers: Registers) -> None:
         machine.check_rank(op, registers[RANK], registers[rank])
-        _add(machine, counter_of(registers, registers[rank]), registers[amount])
+        _add(machine, op, registers, counter_of(registers, registers[rank]), registers[amount])
 
     return signal
 
@@ -49,7 +49,7 @@ def _signal_all(op: access.SignalAllOp, machine: Machine) -> Step:
 
     def signal_all(registers: Registers) -> None:
         for rank in range(machine.ranks):
-            _add(machine, counter_of(registers, rank), registers[amount])
+            _add(machine, op, registers, counter_of(registers, rank), registers[amount])
 
     return signal_all
 
@@ -60,7 +60,7 @@ def _raise(op: access.RaiseOp, machine: Machine) -> Step:
     def raise_to(registers: Registers) -> None:
         machine.check_rank(op, registers[RANK], registers[rank])
         counter = counter_of(registers, registers[rank])
-        _add(machine, counter, max(0, registers[value] - machine.world.counters.get(counter, 0)))
+        _add(machine, op, registers, counter, max(0, registers[value] - machine.world.counters.get(counter, 0)))
 
     return raise_to
 
@@ -69,7 +69,7 @@ def _wait(op: access.WaitOp, machine: Machine) -> Step:
     counter_of, count = _locator(op, machine), machine.slots[op.count]
 
     def wait(registers: Registers) -> None:
-        _until(machine, op, counter_of(registers, registers[RANK]), registers[count])
+        _until(machine, op, registers, counter_of(registers, registers[RANK]), registers[count])
 
     return wait
 
@@ -81,9 +81,9 @@ def _barrier(op: access.BarrierOp, machine: Machine) -> Step:
         own = counter_of(registers, registers[RANK])
         arrived = machine.world.counters.get(own, 0)
         for rank in range(machine.ranks):
-            _add(machine, own._replace(rank=rank), 1)
+            _add(machine, op, registers, own._replace(rank=rank), 1)
         # The next multiple above what was there before this rank came: right for every use of the counter in turn.
-        _until(machine, op, own, (arrived // machine.ranks + 1) * machine.ranks)
+        _until(machine, op, registers, own, (arrived // machine.ranks + 1) * machine.ranks)
 
     return barrier
 
@@ -96,6 +96,8 @@ def _reset(op: access.ResetOp, machine: Machine) -> Step:
         for counter in machine.world.counters:
             if (counter.rank, counter.signal) == (registers[RANK], name):
                 machine.world.counters[counter] = 0
+                if machine.order is not None:
+                    machine.order.reset(counter)
 
     return reset
 
@@ -127,10 +129,14 @@ def _size(extent: Dim | BlockType, machine: Machine) -> int:
     return blocks.numbers(machine.size(extent.of), machine.ranks, extent.extent)
 
 
-def _add(machine: Machine, counter: Counter, amount: int) -> None:
-    machine.world.counters[counter] = machine.world.counters.get(counter, 0) + amount
+def _add(machine: Machine, op: Operation, registers: Registers, counter: Counter, amount: int) -> None:
+    value = machine.world.counters[counter] = machine.world.counters.get(counter, 0) + amount
+    if machine.order is not None:
+        machine.order.signal(registers[WORKER], counter, value, access.order_of(op) or access.Order.Release_Sys)
     machine.scheduler.wake(counter)
 
 
-def _until(machine: Machine, op: Operation, counter: Counter, count: int) -> None:
+def _until(machine: Machine, op: Operation, registers: Registers, counter: Counter, count: int) -> None:
     machine.scheduler.wait(op, counter, count, lambda: machine.world.counters.get(counter, 0))
+    if machine.order is not None:
+        machine.order.wait(registers[WORKER], counter, count)

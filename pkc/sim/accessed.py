@@ -1,0 +1,121 @@
+"""Who accessed which part of an array last, for each of its copies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
+
+from xdsl.ir import Operation
+
+from pkc.sim.array import Where
+from pkc.sim.workers import Worker
+
+Box: TypeAlias = tuple[tuple[int, int], ...]
+"""The first position in each dimension and the one after the last."""
+
+_T = TypeVar("_T")
+
+
+class Access(NamedTuple):
+    """One access: over when its worker's `component` has come to `tick`, and begun before its own came to `begun`."""
+
+    worker: Worker
+    component: int
+    tick: int
+    begun: int
+    done: str
+    op: Operation | None
+    """None for what a rank's caller does."""
+
+
+def box_of(where: Where) -> Box:
+    """What an access addresses within a copy."""
+    return tuple((i.start, i.stop) if hasattr(i, "start") else (i, i + 1) for i in where[1:])
+
+
+class Boxes(Generic[_T]):
+    """Something for each box; to find those that meet a given one is fast as long as boxes are equal or apart."""
+
+    def __init__(self) -> None:
+        self.items: dict[Box, _T] = {}
+        self._apart = True
+
+    def meeting(self, box: Box) -> list[tuple[Box, _T]]:
+        """The boxes that have an element in common with one."""
+        same = self.items.get(box)
+        if same is not None and self._apart:
+            return [(box, same)]
+        return [(other, item) for other, item in self.items.items() if _meet(box, other)]
+
+    def add(self, box: Box, item: _T) -> None:
+        """Set what belongs to a box."""
+        if self._apart and box not in self.items:
+            self._apart = not any(_meet(box, other) for other in self.items)
+        self.items[box] = item
+
+    def drop_within(self, box: Box) -> None:
+        """Forget all that lies inside of a box."""
+        for other, _ in self.meeting(box):
+            if all(first <= a and b <= last for (first, last), (a, b) in zip(box, other, strict=True)):
+                del self.items[other]
+
+
+class Copy:
+    """The accesses to one copy of an array since its rank began the launch.
+
+    An access need not be kept once all that must come after it must come after another one that it came before.
+    """
+
+    def __init__(self, entry: Access | None) -> None:
+        self.entry = entry
+        """What the caller did before the launch; None if everybody knows."""
+        self.stores = Boxes[list[Access]]()
+        """More than one store of the same values to the same box are alternatives: it suffices to know one of them."""
+        self.sums = Boxes[dict[int, Access]]()
+        """The last addition of each component."""
+        self.reads = Boxes[dict[int, Access]]()
+        """The last read of each component."""
+
+    def before_store(self, box: Box) -> Iterator[tuple[Box, Access]]:
+        """What a store comes after, reads aside."""
+        if self.entry is not None:
+            yield box, self.entry
+        for other, stores in self.stores.meeting(box):
+            for access in stores:
+                yield other, access
+        yield from each(self.sums.meeting(box))
+
+    def everything(self) -> Iterator[tuple[Box, Access]]:
+        """All accesses since the launch began."""
+        for box, stores in self.stores.items.items():
+            for access in stores:
+                yield box, access
+        yield from each(self.sums.items.items())
+        yield from each(self.reads.items.items())
+
+    def store(self, box: Box, access: Access) -> None:
+        """Note a store that comes after all that was there."""
+        self.reads.drop_within(box)
+        self.sums.drop_within(box)
+        self.stores.drop_within(box)
+        self.stores.add(box, [access])
+
+
+def note(boxes: Boxes[dict[int, Access]], box: Box, access: Access) -> None:
+    """Note a read or an addition."""
+    by = boxes.items.get(box)
+    if by is None:
+        boxes.add(box, {access.component: access})
+    else:
+        by[access.component] = access
+
+
+def each(found: Iterable[tuple[Box, dict[int, Access]]]) -> Iterator[tuple[Box, Access]]:
+    """The accesses one by one."""
+    for box, by in found:
+        for access in by.values():
+            yield box, access
+
+
+def _meet(a: Box, b: Box) -> bool:
+    return all(first < end and start < last for (first, last), (start, end) in zip(a, b, strict=True))

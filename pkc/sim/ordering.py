@@ -1,0 +1,103 @@
+"""What tells the order of a run (`order.py`) of each access; the steps of fences and drains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any, TypeAlias
+
+from xdsl.ir import Operation, SSAValue
+
+from pkc.dialect.access import StoreOp
+from pkc.dialect.fences import DrainOp, FenceOp
+from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.roles import ChannelOp, CommitOp
+from pkc.dialect.transfers import FENCED, moves_by_tma, stage_of
+from pkc.sim.array import Where
+from pkc.sim.channels import ring_of
+from pkc.sim.machine import WORKER, Machine, Registers, Step
+from pkc.sim.order import Attempt, MemoryOrder
+from pkc.sim.workers import Worker
+
+Note: TypeAlias = Callable[[Registers, Where], None]
+"""Tells of an access, before it happens, where it goes."""
+
+NoteStore: TypeAlias = Callable[[Registers, Where, Any], None]
+"""As well, with the tile that is stored."""
+
+
+def memory_order(kernel: KernelOp, machine: Machine, written: Collection[str], *, again: bool = False) -> MemoryOrder:
+    """The order of a run of a kernel with roles, which writes to these arrays, and may be launched again."""
+    parts = sum(isinstance(op, RoleOp) for op in kernel.body.block.ops)
+    channels = sum(isinstance(op, ChannelOp) for op in kernel.body.block.ops)
+    components = machine.ranks * (2 + machine.ctas * (2 * parts + channels))
+    # What only one rank reaches and nobody writes, cannot be accessed in the wrong order.
+    arrays = {name: a for name, a in machine.world.arrays.items() if a.place.layout is not None or name in written}
+    explicit = FENCED in kernel.attributes
+    return MemoryOrder(arrays, machine.ranks, components, explicit=explicit, guarded=explicit or again)
+
+
+def note_read(op: Operation, array: SSAValue, machine: Machine) -> Note:
+    """For an operation that reads from an array."""
+    order, memory, by_tma = machine.order, machine.array(array), moves_by_tma(op)
+    if order is None or memory.name not in order.arrays:
+        return _nothing
+    commits = [use.operation for result in op.results for use in result.uses if isinstance(use.operation, CommitOp)]
+    find = ring_of(commits[0].channel, machine) if by_tma and commits else None
+
+    def note(registers: Registers, where: Where) -> None:
+        ring = None if find is None else find(registers).clocks
+        order.read(Attempt(registers[WORKER], op, "read", by_tma), memory, where, ring)
+
+    return note
+
+
+def note_store(op: Operation, array: SSAValue, machine: Machine) -> NoteStore:
+    """For an operation that stores to an array."""
+    order, memory, by_tma = machine.order, machine.array(array), moves_by_tma(op)
+    if order is None or memory.name not in order.arrays:
+        return _nothing
+    stage = stage_of(op.tile) if by_tma and isinstance(op, StoreOp) else None
+    find = None if stage is None else ring_of(stage.channel, machine)
+
+    def note(registers: Registers, where: Where, tile: Any) -> None:
+        worker: Worker = registers[WORKER]
+        if find is not None:
+            ring = find(registers)
+            if ring.clocks is not None:
+                worker.reading[ring.clocks, ring.consumed] = op
+        order.store(Attempt(worker, op, "stored", by_tma), memory, where, tile)
+
+    return note
+
+
+def note_addition(op: Operation, array: SSAValue, machine: Machine) -> Note:
+    """For an operation that adds to elements of an array."""
+    order, memory = machine.order, machine.array(array)
+    if order is None or memory.name not in order.arrays:
+        return _nothing
+
+    def note(registers: Registers, where: Where) -> None:
+        order.add(Attempt(registers[WORKER], op, "added to"), memory, where)
+
+    return note
+
+
+def _nothing(registers: Registers, where: Where, tile: Any = None) -> None:
+    """Nobody else reaches the array, or nothing is checked."""
+
+
+def fence_step(op: Operation, machine: Machine) -> Step | None:
+    """The step of a fence or a drain; None for any other operation."""
+    if not isinstance(op, FenceOp | DrainOp):
+        return None
+
+    def order(registers: Registers) -> None:
+        worker: Worker | None = registers[WORKER]
+        if worker is None:
+            return
+        if isinstance(op, FenceOp):
+            worker.fence(op.kind.data)
+        else:
+            worker.drain(op.kind.data)
+
+    return order

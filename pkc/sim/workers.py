@@ -1,0 +1,178 @@
+"""What each worker knows to have happened: vector clocks (Mattern 1989), with components for what is asynchronous.
+
+A worker has two components: its own accesses, and its asynchronous stores. Each ring has one, for the asynchronous
+loads into it: its n-th commit is their n-th tick. An access happened before another one if the other's worker knows its
+component to have come that far.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Any, TypeAlias
+
+import numpy as np
+from xdsl.ir import Operation
+
+from pkc.dialect.access import Order
+from pkc.dialect.fences import Drain, Fence
+
+Clock: TypeAlias = "np.ndarray[Any, np.dtype[np.int32]]"
+
+
+class RingClocks:
+    """What the clocks were when each stage of a ring was last committed and last released."""
+
+    def __init__(self, component: int, depth: int) -> None:
+        self.component = component
+        self.commits = 0
+        self._depth = depth
+        self._full: dict[int, tuple[Clock, Clock]] = {}
+        self._free: dict[int, tuple[Clock, Clock]] = {}
+
+    def commit(self, worker: Worker) -> None:
+        """The producer passes on the next stage, with what it knows and the loads into it."""
+        known, known_async = worker.release(), worker.known_async.copy()
+        self.commits += 1
+        known[self.component] = known_async[self.component] = self.commits
+        self._full[self.commits % self._depth] = known, known_async
+
+    def consume(self, worker: Worker, number: int) -> None:
+        """The consumer has got a stage, counted from 1."""
+        worker.acquire(self._full[number % self._depth])
+
+    def release(self, worker: Worker, number: int) -> None:
+        """The consumer gives back a stage."""
+        self._free[number % self._depth] = worker.release(), worker.known_async.copy()
+
+    def acquire(self, worker: Worker, number: int) -> None:
+        """The producer has got a stage."""
+        free = self._free.get(number % self._depth)
+        if free is not None:
+            worker.acquire(free)
+
+
+class Worker:
+    """One role of one CTA in one launch; or what is around the launches of a rank, its caller."""
+
+    def __init__(
+        self, rank: int, name: str, own: int, known: Clock, *, explicit: bool, on_stream: bool = False
+    ) -> None:
+        """`explicit` tells whether order is written out. Otherwise a wait acquires, and all accesses are alike.
+
+        What is `on_stream` does not belong to the GPU's scope: it is a copy engine.
+        """
+        self.rank = rank
+        self.name = name
+        self.own = own
+        self.known = known.copy()
+        self.known[own] += 1
+        self.known_async = self.known.copy()
+        """What happened before, for the accesses of the async proxy."""
+        self.reading: dict[tuple[RingClocks, int], Operation] = {}
+        """The stages, counted from 1, that stores may not have read yet."""
+        self.on_stream = on_stream
+        self._explicit = explicit
+        self._near: Clock | None = None
+        self._far: Clock | None = None
+        self._stores = int(known[own + 1])
+        self._filled: dict[RingClocks, None] = {}
+
+    def __str__(self) -> str:
+        return self.name
+
+    # Accesses
+
+    def knows(self, component: int, tick: int) -> bool:
+        """Whether an access happened before the next ordinary one."""
+        return bool(self.known[component] >= tick)
+
+    def has_seen(self, component: int, tick: int) -> bool:
+        """Whether an access was released to a counter that this worker has waited for."""
+        return any(seen is not None and seen[component] >= tick for seen in (self._near, self._far))
+
+    def store(self) -> tuple[int, int]:
+        """Begin an asynchronous store: its component and tick."""
+        self._stores += 1
+        return self.own + 1, self._stores
+
+    def fill(self, stages: RingClocks) -> tuple[int, int]:
+        """Begin an asynchronous load into the next stage: its component and tick."""
+        self._filled[stages] = None
+        return stages.component, stages.commits + 1
+
+    # Order
+
+    def release(self) -> Clock:
+        """What happened up to now."""
+        now = self.known.copy()
+        self.known[self.own] += 1
+        return now
+
+    def acquire(self, known: tuple[Clock, Clock]) -> None:
+        """Learn what another worker of this CTA knew."""
+        np.maximum(self.known, known[0], out=self.known)
+        np.maximum(self.known_async, known[1], out=self.known_async)
+
+    def see(self, near: Clock | None, far: Clock | None) -> None:
+        """Read from a counter what workers of this rank, and others, have released to it."""
+        self._near, self._far = _joined(self._near, near), _joined(self._far, far)
+        if not self._explicit:
+            self.fence(Fence.AcquireSys)
+            self.fence(Fence.AsyncGlobal)
+
+    def fence(self, kind: Fence) -> None:
+        """Order accesses in global memory."""
+        if kind is Fence.AsyncGlobal:
+            self.known_async = self.release()
+            return
+        if kind is Fence.AsyncShared:
+            return  # seen where the stage is committed
+        if self._near is not None:
+            np.maximum(self.known, self._near, out=self.known)
+            self._near = None
+        if self._far is not None and kind is Fence.AcquireSys:
+            np.maximum(self.known, self._far, out=self.known)
+            self._far = None
+
+    def drain(self, kind: Drain) -> None:
+        """Wait for asynchronous accesses."""
+        if kind is Drain.Loads:
+            for stages in self._filled:
+                self._complete(stages.component, stages.commits)
+            return
+        self.reading.clear()
+        if kind is Drain.Full:
+            self._complete(self.own + 1, self._stores)
+
+    def _complete(self, component: int, tick: int) -> None:
+        self.known[component] = self.known_async[component] = tick
+
+
+class History:
+    """What has been released to a counter, by the value it had then."""
+
+    def __init__(self, rank: int) -> None:
+        self._rank = rank
+        self._values: list[int] = []
+        self._clocks: list[tuple[Clock | None, Clock | None]] = []
+
+    def send(self, worker: Worker, value: int, order: Order) -> None:
+        """A worker has brought the counter to a value."""
+        near, far = self._clocks[-1] if self._clocks else (None, None)
+        if order is not Order.Relaxed_Sys and worker.rank == self._rank and not worker.on_stream:
+            near = _joined(near, worker.release())
+        elif order is Order.Release_Sys:
+            far = _joined(far, worker.release())
+        self._values.append(value)
+        self._clocks.append((near, far))
+
+    def reach(self, value: int) -> tuple[Clock | None, Clock | None]:
+        """What had been released when the counter first reached a value: a wait may end at that moment."""
+        return self._clocks[bisect_left(self._values, value)]
+
+
+def _joined(a: Clock | None, b: Clock | None) -> Clock | None:
+    if a is None or b is None:
+        return b if a is None else a
+    joined: Clock = np.maximum(a, b)
+    return joined
