@@ -250,9 +250,13 @@ def _in_group(emit: Emitter, launch: Launch, group: str, condition: SSAValue) ->
 
 def _work(emit: Emitter, launch: Launch, rank: SSAValue, part: RoleOp, threads: Threads, group: str) -> None:
     worker = Worker(launch, emit, Dimensions(emit), threads, rank, group, infer_axes(part.body))
+    inside = set(part.walk())
     for channel in launch.rings:
-        if any(use.operation in set(part.walk()) for use in channel.uses):
+        users = [use.operation for use in channel.uses if use.operation in inside]
+        if users:
             channels.prepare(worker, channel)
+        if any(isinstance(op, AcquireOp) for op in users):
+            worker.filling.append(channel)
     for argument in launch.kernel.body.block.args:
         worker.known[argument] = argument
     lower_block(worker, part.body.block)

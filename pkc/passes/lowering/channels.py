@@ -101,3 +101,17 @@ def arrive_empty(worker: Worker, channel: SSAValue, stage: SSAValue) -> None:
         return
     with emit.when(emit.compare("eq", worker.threads.lane, 0)):
         emit.do("mbarrier_arrive", barrier)
+
+
+def drain_loads(worker: Worker) -> None:
+    """Until what this worker has loaded into stages has arrived, and been consumed."""
+    emit, launch = worker.emit, worker.launch
+    for channel in worker.filling:
+        ring, place = launch.rings[channel], worker.places[channel]
+        stage, phase = stage_of(worker, channel), emit.get(place.phase, 0)
+        for turn in range(ring.depth):
+            following = emit.plus(stage, turn)
+            wraps = emit.compare("sge", following, ring.depth)
+            at = emit.select(wraps, emit.minus(following, ring.depth), following)
+            parity = emit.bit_xor(emit.select(wraps, emit.bit_xor(phase, 1), phase), 1)
+            emit.do("mbarrier_wait", ring.empty(at, emit, launch.base), parity)

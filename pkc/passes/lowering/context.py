@@ -108,6 +108,8 @@ class Worker:
     known: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     blocks: dict[SSAValue, Placed] = field(default_factory=dict[SSAValue, Placed])
     tiles: dict[SSAValue, object] = field(default_factory=dict[SSAValue, object])
+    filling: list[SSAValue] = field(default_factory=list[SSAValue])
+    """Channels whose stages this worker fills."""
     places: dict[SSAValue, Place] = field(default_factory=dict[SSAValue, Place])
     pending_fences: list[str] = field(default_factory=list[str])
     chunk: SSAValue | None = None

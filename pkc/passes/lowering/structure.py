@@ -258,6 +258,13 @@ def _fence(worker: Worker, op: fences.FenceOp) -> None:
         worker.emit.do(name)
 
 
+def _drain(worker: Worker, op: fences.DrainOp) -> None:
+    if op.kind.data is fences.Drain.Loads:
+        channels.drain_loads(worker)
+    else:
+        worker.emit.do(f"bulk_wait_{op.kind.data}")
+
+
 def _nothing(_worker: Worker, _op: Operation) -> None:
     pass
 
@@ -289,7 +296,7 @@ _HANDLERS: dict[type[Operation], Callable[[Worker, Any], None]] = {
     access.SignalAllOp: signals.send_all,
     access.WaitOp: signals.await_,
     fences.FenceOp: _fence,
-    fences.DrainOp: lambda w, op: w.emit.do(f"bulk_wait_{op.kind.data}"),
+    fences.DrainOp: _drain,
     MmaOp: products.multiply,
     TransposeOp: _transpose,
 }
