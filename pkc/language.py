@@ -194,6 +194,7 @@ tma: Any = Word("tma")
 bulk: Any = Word("bulk")
 register: Any = Word("register")
 multimem: Any = Word("multimem")
+push: Any = Word("push")
 
 __all__ = [
     "all_reduce",
@@ -228,6 +229,7 @@ __all__ = [
     "own_first",
     "own_last",
     "positions",
+    "push",
     "rank",
     "ranks",
     "reduce",

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, scf
 from xdsl.ir import Block, Operation
 
 from pkc.checker import Meaning, Trial, check_trial, meaning_of
@@ -40,7 +40,7 @@ SIZES: dict[str, dict[str, int]] = {
     "moe_combine": {"T": 58, "E": 2, "P": 157, "N": 261},
 }
 MATRICES = {"M": 400, "N": 269, "K": 75}
-OVERLAPS = ("", "none", "intra_sm", "inter_sm", "copy_engine")
+OVERLAPS = ("", "none", "intra_sm", "inter_sm", "copy_engine", "push")
 
 TRIALS = tuple(Trial(1 + seed % 2, seed) for seed in range(120))
 """Five times as many orders as `pkc check` tries: a break by one signal of one CTA shows in few of them."""
@@ -142,9 +142,11 @@ def _around(op: Operation) -> Iterator[Operation]:
 
 
 def _to_one_rank(op: Operation) -> bool:
-    """Whether a signal goes to one rank, not to each in turn: then the next one's is the next rank's."""
+    """Whether a signal goes to one rank; if all get it in turn, and no store comes between, the next one does too."""
     assert isinstance(op, access.SignalOp | access.RaiseOp)
-    return not isinstance(op.rank.owner, Block)
+    loop = op.parent_op()
+    in_turn = isinstance(op.rank.owner, Block | program.RingPeerOp) and isinstance(loop, scf.ForOp)
+    return not in_turn or any(isinstance(inner, access.StoreOp) for inner in loop.walk())
 
 
 _COUNT = 0
@@ -176,6 +178,12 @@ class Subject:
     meaning: Meaning
 
 
+def _schedule(overlap: str) -> dict[str, str]:
+    if overlap == "push":
+        return {"transfer": "push"}
+    return {"overlap": overlap} if overlap else {}
+
+
 def subjects(names: list[str]) -> Iterator[Subject]:
     """Every example with every overlap that it can have."""
     for path in sorted((ROOT / "examples").glob("*.pk")):
@@ -184,10 +192,10 @@ def subjects(names: list[str]) -> Iterator[Subject]:
         seen: set[str] = set()
         for overlap in OVERLAPS:
             try:
-                compiled = load(path, level="roles", schedule={"overlap": overlap} if overlap else {})
+                compiled = load(path, level="roles", schedule=_schedule(overlap))
             except PkcError:
                 continue  # refused, with a reason
-            text = str(compiled.module).replace(f'overlap = "{overlap}"', "")
+            text = str(compiled.module).replace(f'overlap = "{overlap}"', "").replace('transfer = "push"', "")
             if text not in seen:
                 seen.add(text)
                 yield Subject(f"{path.stem} {overlap or 'default'}", compiled, _meaning(path))

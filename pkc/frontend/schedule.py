@@ -18,7 +18,7 @@ KEYS: dict[str, tuple[str, ...] | range | type[bool]] = {
     "stages": range(1, 17),
     "consumers": range(1, 5),
     "order": ("natural", "own_first", "own_last", "ring"),
-    "transfer": ("tma", "bulk", "register", "copy_engine", "multimem"),
+    "transfer": ("tma", "bulk", "register", "copy_engine", "multimem", "push"),
     "deterministic": bool,
 }
 """What each key takes: one of some names, an integer of a range, or a boolean."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr
@@ -14,13 +14,13 @@ from pkc.dialect.program import BlockCountOp, KernelOp, RankOp, RingPeerOp, Task
 from pkc.dialect.types import Layout, PrivateType
 
 
-def sources(values: Iterable[SSAValue]) -> set[SSAValue]:
-    """The values, and everything they are computed from."""
+def sources(values: Iterable[SSAValue], given: Collection[SSAValue] = ()) -> set[SSAValue]:
+    """The values, and everything they are computed from, except what is given."""
     found: set[SSAValue] = set()
     todo = list(values)
     while todo:
         value = todo.pop()
-        if value in found:
+        if value in found or value in given:
             continue
         found.add(value)
         todo += _direct_sources(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from pkc.dialect.access import (
     AccumulateOp,
@@ -122,9 +122,18 @@ def array_name(array: SSAValue) -> str:
     return kernel.argument_name(array)
 
 
-def plan(op: Operation, overlap: str, why: str) -> None:
-    """Write the plan for one edge."""
-    op.attributes[EDGE] = DictionaryAttr({"overlap": StringAttr(overlap), "why": StringAttr(why)})
+def plan(op: Operation, overlap: str, why: str, *, push: bool = False) -> None:
+    """Write the plan for one edge; `push` if the owner of an operand sends it to all ranks."""
+    entries: dict[str, Attribute] = {"overlap": StringAttr(overlap), "why": StringAttr(why)}
+    if push:
+        entries["direction"] = StringAttr("push")
+    op.attributes[EDGE] = DictionaryAttr(entries)
+
+
+def is_pushed(op: Operation) -> bool:
+    """Whether the owner of an operand is planned to send it."""
+    attr = op.attributes.get(EDGE)
+    return isinstance(attr, DictionaryAttr) and attr.data.get("direction") == StringAttr("push")
 
 
 def planned(op: Operation) -> str:

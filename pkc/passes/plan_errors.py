@@ -90,6 +90,19 @@ class ReorderedAccess(Diagnostic):
 
 
 @dataclass(frozen=True)
+class CannotPush(Diagnostic):
+    """The schedule asks the owner of an operand to send it, but the owner does not know what goes where."""
+
+    code = "PK438"
+    title = "`transfer=push` is not possible for this {access} of `{array}`"
+    label = "{reason}"
+    help = "without `transfer=push` each rank fetches what it reads"
+    access: str
+    array: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class NotACopy(Diagnostic):
     """The part of a copy engine has an operation that is no copy, no counter, and not known to the host."""
 

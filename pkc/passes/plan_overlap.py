@@ -40,7 +40,8 @@ from pkc.passes.edges import (
     remote_stores,
     sums,
 )
-from pkc.passes.slices import needed_by
+from pkc.passes.pushes import CannotPushError, push_of
+from pkc.passes.slices import needed_by, variables
 from pkc.passes.stage_remote_reads import can_stage
 
 ORDER = "order"
@@ -121,7 +122,13 @@ def _plan_kernel(kernel: KernelOp) -> None:
         if wanted:
             _check_legal(op, wanted)
             overlap, why = wanted, "the schedule says so"
-        plan(op, overlap, why)
+        if not isinstance(op, Read) or _wanted(kernel, "transfer") != "push":
+            plan(op, overlap, why)
+            continue
+        if not wanted:
+            overlap, why = "inter_sm", "the schedule lets its owner send it"
+        _check_pushed(op, overlap)
+        plan(op, overlap, why, push=True)
     kernel.attributes[ORDER] = StringAttr(_wanted(kernel, "order") or _order(edges))
 
 
@@ -163,6 +170,16 @@ def _check_legal(op: Edge, overlap: str) -> None:
     if reason:
         found = errors.IllegalOverlap(span_of(op.location), overlap, _ACCESS[type(op)], array_name(op.array), reason)
         raise PkcError(found)
+
+
+def _check_pushed(op: Read, overlap: str) -> None:
+    reason = "" if overlap in ("inter_sm", "none") else f"with `overlap={overlap}` no communicator brings it"
+    try:
+        push_of(op, variables(op, address(op)))
+    except CannotPushError as error:
+        reason = str(error)
+    if reason:
+        raise PkcError(errors.CannotPush(span_of(op.location), _ACCESS[type(op)], array_name(op.array), reason))
 
 
 def _not_copied(op: Edge) -> str:

@@ -5,23 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import LoadOp, RaiseOp, SignalOp, StoreOp, WaitOp, array_type
+from pkc.dialect.access import LoadOp, RaiseOp, SignalAllOp, SignalOp, StoreOp, WaitOp, array_type
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.copies import CopyOp
-from pkc.dialect.program import CtasOp, KernelOp, RankOp, RoleOp, TasksOp
+from pkc.dialect.program import CtasOp, DimOp, KernelOp, RankOp, RingPeerOp, RoleOp, TasksOp
 from pkc.dialect.tile import ClipOp
-from pkc.dialect.types import PrivateType
+from pkc.dialect.types import RANKS, Layout, PGLType, PrivateType
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
-from pkc.passes.cells import Cells, cells_along, constant, counter_ops, repeats
+from pkc.passes.cells import Cells, cells_along, constant, counter_ops, product_ops, repeats
 from pkc.passes.dependence import ancestors, sources
 from pkc.passes.derive import add_parameter, add_role, append, before, defined_in, wrap_in_role
-from pkc.passes.edges import EDGE, Read, address, array_name, planned, remote_reads, shard_of
+from pkc.passes.edges import EDGE, Read, address, array_name, is_pushed, planned, remote_reads, shard_of
+from pkc.passes.pushes import push_of
 from pkc.passes.slices import CannotCopyError, Known, close_loops, copy_nest, copy_value, variables
 
 _STAGED = ("inter_sm", "none", "copy_engine")
@@ -36,6 +38,9 @@ class StageRemoteReads(ModulePass):
     and reads the landing buffer. Cells: with `inter_sm` the tiles that agree in task indices and in the sharded
     dimension; with `none` there is one cell, signalled when everything has arrived. With `copy_engine` cells are those
     of `inter_sm`, but a copy engine brings each of them in one `pk.copy`, the own ones too.
+
+    An operand with `direction = "push"` in its plan is sent instead: its owner's communicator loads each of its own
+    tiles once and stores it in the landing buffers of all ranks, the next rank's first, and raises their counters.
 
     Before:
 
@@ -102,9 +107,13 @@ def _stage(kernel: KernelOp, read: Read) -> None:
     landing_type, places = _landing(read)
     loops = variables(read, address(read))
     cells = Cells((), ()) if planned(read) == "none" else _cells(read, landing_type, places, loops)
+    pushed = is_pushed(read)
+    if pushed:
+        landing_type = PGLType(landing_type.dimensions, landing_type.element_type, Layout.Symmetric)
     landing = add_parameter(kernel, f"{name}.landing", landing_type, read.location)
     ready = add_parameter(kernel, f"{name}.ready", cells.type, read.location)
-    _fetch(kernel, read, loops, cells, landing, ready, places)
+    bring = _push if pushed else _fetch
+    bring(kernel, read, loops, cells, landing, ready, places)
     _await(read, cells, landing, ready, places)
 
 
@@ -189,6 +198,60 @@ def _fetch(
     close_loops(part)
 
 
+def _push(
+    kernel: KernelOp,
+    read: Read,
+    loops: list[SSAValue],
+    cells: Cells,
+    landing: BlockArgument,
+    ready: BlockArgument,
+    places: tuple[SSAValue, ...],
+) -> None:
+    """The communicator's part of an owner, which sends its tiles to all ranks, the next one first."""
+    part = add_role(kernel, Role.Communicator, read.location)
+    rank = append(part, RankOp(), read.location).result
+    known: Known = {}
+    push = push_of(read, loops)
+    push.enter(part, rank, known)
+    own = push.loops(loops)
+    top = part if any(_is_task(v.owner) for v in own) else _one_task(part, read)
+    whole = planned(read) == "none"
+    again = [] if whole else _comes_back(cells, places, loops)
+    at_cell = copy_nest(top, read, [v for v in own if v not in again], known)
+    push.inside(at_cell, rank, known)
+    cell = [copy_value(at_cell, places[place], known) for place in cells.places]
+    body = copy_nest(at_cell, read, again, known)
+    tile = copy_value(body, read.results[0], known)
+    if isinstance(tile.owner, Operation):
+        tile.owner.attributes.pop(EDGE, None)
+    indices = [copy_value(body, index, known) for index in places]
+    inner, peer = _peers(body, read)
+    append(inner, StoreOp(tile, landing, indices, peer), read.location)
+    zero, one = constant(0), constant(1)
+    if whole:
+        for op in (zero, one, SignalAllOp(ready, (zero.result,), one)):
+            append(part, op, read.location)
+    else:
+        inner, peer = _peers(at_cell, read)
+        ops, counter = counter_ops(cell)
+        for op in (*ops, one, RaiseOp(ready, counter, peer, one)):
+            append(inner, op, read.location)
+    close_loops(part)
+
+
+def _peers(block: Block, read: Read) -> tuple[Block, SSAValue]:
+    """A loop over all ranks, from the one after this to this one: its body, and the rank."""
+    zero, one, ranks = (append(block, op, read.location) for op in (constant(0), constant(1), DimOp(RANKS)))
+    inner = Block(arg_types=[IndexType()])
+    append(block, scf.ForOp(zero.results[0], ranks.results[0], one.results[0], [], inner), read.location)
+    after = constant(1)
+    step = arith.AddiOp(inner.args[0], after.result)
+    peer = RingPeerOp(step.result)
+    for op in (after, step, peer):
+        append(inner, op, read.location)
+    return inner, peer.result
+
+
 def _comes_back(cells: Cells, places: tuple[SSAValue, ...], loops: list[SSAValue]) -> list[SSAValue]:
     """The innermost loops, which all pieces of one cell are fetched by: only after them is the cell announced."""
     again = repeats(cells, places, loops)
@@ -217,9 +280,14 @@ def _await(
     awaited = [places[place] for place in cells.places]
     anchor = _earliest(read, awaited)
     ops, counter = counter_ops(awaited)
-    # With one cell for all, each CTA of the communicator signals when its share of the fetching is done.
-    count = CtasOp(RoleAttr(Role.Communicator)) if planned(read) == "none" else constant(1)
-    before(anchor, [*ops, count, WaitOp(ready, counter, count)])
+    # With one cell for all, each CTA of the communicator signals when its share is done; or of those of all ranks.
+    made: list[Operation] = [CtasOp(RoleAttr(Role.Communicator)) if planned(read) == "none" else constant(1)]
+    count = made[0].results[0]
+    if planned(read) == "none" and is_pushed(read):
+        made.append(DimOp(RANKS))
+        product, count = product_ops([count, made[1].results[0]])
+        made += product
+    before(anchor, [*ops, *made, WaitOp(ready, counter, count)])
     load = LoadOp(landing, places)
     before(read, [load])
     load.result.name_hint = read.results[0].name_hint

@@ -15,23 +15,29 @@ from pkc.sim.run import simulate
 from tests.examples.test_examples import CASES, EXAMPLES, compiled
 
 RANKS = (1, 2, 3, 4, 8)
-OVERLAPS = ("default", "none", "intra_sm", "inter_sm", "copy_engine")
+OVERLAPS = ("default", "none", "intra_sm", "inter_sm", "copy_engine", "push", "push none")
+"""The values of `overlap`, and operands that are sent instead of fetched, without and with overlap."""
 
 ILLEGAL = {
     ("moe_combine", "none"),
     ("moe_combine", "inter_sm"),
     ("moe_combine", "copy_engine"),
     ("moe_dispatch_gemm", "copy_engine"),
+    *((name, push) for name in ("moe_dispatch_gemm", "ulysses_attention") for push in ("push", "push none")),
+    ("moe_combine", "push none"),
 }
 """Rows that a table scatters have no owner that could be told when all have come: only `intra_sm` can send them. Rows
-that a table gathers lie where the host does not know when it enqueues copies."""
+that a table gathers lie where the host does not know when it enqueues copies. Owners send what every rank reads, not
+what depends on a table or on the heads of a rank."""
 
 
 @cache
 def at_roles_level(name: str, overlap: str) -> Compiled:
     example, _, causal = name.partition(" ")
     constants = {"causal": True} if causal else {}
-    schedule = {} if overlap == "default" else {"overlap": overlap}
+    push, _, rest = overlap.partition(" ")
+    schedule = {"transfer": "push"} if push == "push" else {} if overlap == "default" else {"overlap": overlap}
+    schedule |= {"overlap": rest} if rest else {}
     return load(EXAMPLES / f"{example}.pk", constants=constants, schedule=schedule, level="roles")
 
 
@@ -69,4 +75,5 @@ def test_roles_give_the_bits_of_the_tile_level(name: str, ranks: int, ragged: bo
 def test_illegal_overlaps_are_refused(name: str, overlap: str) -> None:
     with pytest.raises(PkcError) as raised:
         at_roles_level(name, overlap)
-    assert [finding.code for finding in raised.value.diagnostics] == ["PK430"]
+    expected = "PK438" if overlap.startswith("push") and name != "moe_combine" else "PK430"
+    assert [finding.code for finding in raised.value.diagnostics] == [expected]

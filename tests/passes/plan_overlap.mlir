@@ -357,3 +357,30 @@ pk.kernel @phases(%X: !pk.private<[M], f32> {pk.name = "X"}, %T: !pk.private<[M]
     pk.store %4, %Y[%m_1 : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[M], f32>
   }
 }
+
+// -----
+
+// The owner sends what every rank reads.
+// CHECK-LABEL: pk.kernel @ag
+// CHECK: pk.load %A{{.*}}edge = {overlap = "inter_sm", why = "the schedule lets its owner send it", direction = "push"}
+pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}) attributes {schedule = {transfer = "push"}} {
+  %0 = pk.block_count <M by 16> sharded
+  %1 = pk.block_count <N by 32>
+  pk.tasks (%2, %3) in (%0, %1) {
+    %m = pk.block[%2] sharded : !pk.block<M by 16>
+    %n = pk.block[%3] : !pk.block<N by 32>
+    %acc = pk.full 0.000000e+00 : f32 : !pk.tile<16x32xf32>
+    %4 = pk.block_count <K by 16>
+    %5 = arith.constant 0 : index
+    %6 = arith.constant 1 : index
+    %acc_1 = scf.for %7 = %5 to %4 step %6 iter_args(%acc_2 = %acc) -> (!pk.tile<16x32xf32>) {
+      %k = pk.block[%7] : !pk.block<K by 16>
+      %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
+      %9 = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
+      %acc_3 = pk.mma %8, %9, %acc_2 : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
+      scf.yield %acc_3 : !pk.tile<16x32xf32>
+    }
+    %10 = pk.cast %acc_1 : !pk.tile<16x32xf32> -> !pk.tile<16x32xbf16>
+    pk.store %10, %C[%m, %n : !pk.block<M by 16>, !pk.block<N by 32>] : !pk.tile<16x32xbf16>, !pk.private<[M, N], bf16>
+  }
+}

@@ -345,3 +345,120 @@ pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.privat
     pk.store %10, %C[%m, %n : !pk.block<M by 16>, !pk.block<N by 32>] : !pk.tile<16x32xbf16>, !pk.private<[M, N], bf16>
   }
 }
+
+// -----
+
+// The owner goes through its own rows, and sends each tile to all, the next rank first; it raises the counters of all.
+// CHECK-LABEL: pk.kernel @ag
+// CHECK-SAME: %A_landing: !pk.pgl<[M, K], bf16, symmetric> {pk.name = "A.landing", pk.scratch}
+// CHECK: pk.role communicator
+// CHECK: %[[R:.*]] = pk.rank
+// CHECK: %[[OWN:.*]] = pk.block_count <M by 16> of %[[R]] sharded
+// CHECK: pk.tasks (%[[I:.*]]) in (%[[OWN]])
+// CHECK: %[[M:.*]] = pk.block[%[[I]]] of %[[R]] sharded
+// CHECK: scf.for
+// CHECK: %[[T:.*]] = pk.load %A[%[[M]],
+// CHECK: scf.for %[[S:.*]] =
+// CHECK: %[[N:.*]] = arith.addi %[[S]], %{{.*}}
+// CHECK-NEXT: %[[P:.*]] = pk.ring_peer %[[N]]
+// CHECK-NEXT: pk.store %[[T]], %A_landing at %[[P]][%[[M]],
+// CHECK: scf.for
+// CHECK: %[[Q:.*]] = pk.ring_peer
+// CHECK: %[[B:.*]] = pk.block_number %[[M]]
+// CHECK: pk.raise %A_ready at %[[Q]][%[[B]]] to
+// CHECK: pk.role consumer
+// CHECK: pk.wait %A_ready
+// CHECK: pk.load %A_landing[
+pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}) attributes {schedule = {transfer = "push"}} {
+  %0 = pk.block_count <M by 16> sharded
+  %1 = pk.block_count <N by 32>
+  pk.tasks (%2, %3) in (%0, %1) {
+    %m = pk.block[%2] sharded : !pk.block<M by 16>
+    %n = pk.block[%3] : !pk.block<N by 32>
+    %acc = pk.full 0.000000e+00 : f32 : !pk.tile<16x32xf32>
+    %4 = pk.block_count <K by 16>
+    %5 = arith.constant 0 : index
+    %6 = arith.constant 1 : index
+    %acc_1 = scf.for %7 = %5 to %4 step %6 iter_args(%acc_2 = %acc) -> (!pk.tile<16x32xf32>) {
+      %k = pk.block[%7] : !pk.block<K by 16>
+      %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
+      %9 = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
+      %acc_3 = pk.mma %8, %9, %acc_2 : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
+      scf.yield %acc_3 : !pk.tile<16x32xf32>
+    }
+    %10 = pk.cast %acc_1 : !pk.tile<16x32xf32> -> !pk.tile<16x32xbf16>
+    pk.store %10, %C[%m, %n : !pk.block<M by 16>, !pk.block<N by 32>] : !pk.tile<16x32xbf16>, !pk.private<[M, N], bf16>
+  }
+}
+
+// -----
+
+// Without overlap each CTA of every owner signals all ranks once.
+// CHECK-LABEL: pk.kernel @ag
+// CHECK: pk.role communicator
+// CHECK-NOT: pk.raise
+// CHECK: pk.signal_all %A_ready
+// CHECK: pk.role consumer
+// CHECK: %[[C:.*]] = pk.ctas communicator
+// CHECK-NEXT: %[[R:.*]] = pk.dim "ranks"
+// CHECK-NEXT: %[[ALL:.*]] = arith.muli %[[C]], %[[R]]
+// CHECK-NEXT: pk.wait %A_ready[%{{.*}}] for %[[ALL]]
+pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}) attributes {schedule = {transfer = "push", overlap = "none"}} {
+  %0 = pk.block_count <M by 16> sharded
+  %1 = pk.block_count <N by 32>
+  pk.tasks (%2, %3) in (%0, %1) {
+    %m = pk.block[%2] sharded : !pk.block<M by 16>
+    %n = pk.block[%3] : !pk.block<N by 32>
+    %acc = pk.full 0.000000e+00 : f32 : !pk.tile<16x32xf32>
+    %4 = pk.block_count <K by 16>
+    %5 = arith.constant 0 : index
+    %6 = arith.constant 1 : index
+    %acc_1 = scf.for %7 = %5 to %4 step %6 iter_args(%acc_2 = %acc) -> (!pk.tile<16x32xf32>) {
+      %k = pk.block[%7] : !pk.block<K by 16>
+      %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
+      %9 = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
+      %acc_3 = pk.mma %8, %9, %acc_2 : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
+      scf.yield %acc_3 : !pk.tile<16x32xf32>
+    }
+    %10 = pk.cast %acc_1 : !pk.tile<16x32xf32> -> !pk.tile<16x32xbf16>
+    pk.store %10, %C[%m, %n : !pk.block<M by 16>, !pk.block<N by 32>] : !pk.tile<16x32xbf16>, !pk.private<[M, N], bf16>
+  }
+}
+
+// -----
+
+// Of a loop over ranks and the blocks of each one's part, the owner takes its own turn.
+// CHECK-LABEL: pk.kernel @ring
+// CHECK: pk.role communicator
+// CHECK: %[[R:.*]] = pk.rank
+// CHECK-NOT: pk.ring_peer
+// CHECK: %[[OWN:.*]] = pk.block_count <S by 16> of %[[R]] sharded
+// CHECK: scf.for %[[I:.*]] = %{{.*}} to %[[OWN]]
+// CHECK: %[[KV:.*]] = pk.block[%[[I]]] of %[[R]] sharded
+// CHECK: pk.load %K[%[[KV]],
+// CHECK: pk.ring_peer
+// CHECK-NEXT: pk.store {{.*}} %K_landing at
+pk.kernel @ring(%K: !pk.pgl<[S, 16], f32, shard 0> {pk.name = "K"}, %O: !pk.private<[L, 16], f32> {pk.name = "O"}) attributes {schedule = {transfer = "push"}} {
+  %0 = pk.dim "L"
+  pk.tasks (%l) in (%0) {
+    %1 = arith.constant 0 : index
+    %2 = arith.constant 1 : index
+    %ranks = pk.dim "ranks"
+    %d = pk.block[%1] : !pk.block<16 by 16>
+    %o = pk.full 0.0 : f32 : !pk.tile<16xf32>
+    %o_1 = scf.for %s = %1 to %ranks step %2 iter_args(%o_2 = %o) -> (!pk.tile<16xf32>) {
+      %r = pk.ring_peer %s
+      %n = pk.block_count <S by 16> of %r sharded
+      %o_3 = scf.for %i = %1 to %n step %2 iter_args(%o_4 = %o_2) -> (!pk.tile<16xf32>) {
+        %kv = pk.block[%i] of %r sharded : !pk.block<S by 16>
+        %k = pk.load %K[%kv, %d : !pk.block<S by 16>, !pk.block<16 by 16>] : !pk.pgl<[S, 16], f32, shard 0> -> !pk.tile<16x16xf32>
+        %t = pk.transpose %k : !pk.tile<16x16xf32> -> !pk.tile<16x16xf32>
+        %u = pk.row_sum %t : !pk.tile<16x16xf32> -> !pk.tile<16xf32>
+        %o_5 = pk.add %o_4, %u : !pk.tile<16xf32>
+        scf.yield %o_5 : !pk.tile<16xf32>
+      }
+      scf.yield %o_3 : !pk.tile<16xf32>
+    }
+    pk.store %o_1, %O[%l, %d : index, !pk.block<16 by 16>] : !pk.tile<16xf32>, !pk.private<[L, 16], f32>
+  }
+}
