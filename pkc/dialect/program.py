@@ -62,6 +62,10 @@ FIRST_WARP = "first_warp"
 REGISTERS = "registers"
 """Attribute of `pk.role`: registers of each of its threads; the same for all parts in a warpgroup."""
 
+RASTER = "raster"
+"""Attribute of `pk.tasks` with two counts: tasks are numbered by bands of that many first indices, in a band the first
+index runs fastest. CTAs take them in the order of their numbers."""
+
 
 @irdl_op_definition
 class KernelOp(IRDLOperation):
