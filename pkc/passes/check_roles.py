@@ -23,7 +23,6 @@ from pkc.passes import plan_errors as errors
 from pkc.passes.budgets import budgets
 from pkc.passes.crossings import VIEWS
 from pkc.passes.dependence import ancestors
-from pkc.passes.derive import DERIVED
 from pkc.passes.signal_counts import count_findings, rotations
 
 _CLOSES: dict[type[Operation], type[Operation]] = {AcquireOp: CommitOp, ConsumeOp: ReleaseOp}
@@ -73,9 +72,7 @@ def _findings(kernel: KernelOp) -> Iterator[Diagnostic]:
             yield from _in_turn(channel, block)
     yield from budgets(kernel)
     yield from rotations(kernel)
-    if DERIVED in kernel.attributes:
-        # Who writes a protocol may wait for some of the signals, too.
-        yield from count_findings(kernel)
+    yield from count_findings(kernel)
 
 
 def _shared_out(kernel: KernelOp) -> Iterator[Diagnostic]:

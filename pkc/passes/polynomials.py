@@ -59,9 +59,16 @@ class Polynomial:
 
     @property
     def surely_not_zero(self) -> bool:
-        """Whether it is another number than zero for some sizes: all terms of one sign, or in independent symbols."""
+        """Whether it is another number than zero for some sizes.
+
+        So it is if all terms have one sign, or if only independent symbols are left beside a common factor.
+        """
         signs = {factor > 0 for factor in self._terms.values()}
-        free = all(_is_free(symbol) for symbols in self._terms for symbol in symbols)
+        counts = [Counter(symbols) for symbols in self._terms]
+        common = Counter[str](counts[0] if counts else ())
+        for count in counts:
+            common &= count
+        free = all(_is_free(symbol) for count in counts for symbol in count - common)
         return bool(self._terms) and (len(signs) == 1 or free)
 
     def __str__(self) -> str:

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pkc.diagnostics import Diagnostic, Label
-from pkc.dialect.access import BarrierOp, RaiseOp, SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.access import BarrierOp, RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.program import (
     PER_CTA,
     BlockCountOp,
@@ -89,8 +89,8 @@ def _signal_arrays(kernel: KernelOp) -> list[BlockArgument]:
 
 def _of_array(array: BlockArgument) -> Iterator[Counted]:
     ops = [use.operation for use in array.uses]
-    if any(isinstance(op, BarrierOp) for op in ops):
-        return
+    if any(isinstance(op, BarrierOp | ResetOp) for op in ops):
+        return  # who wrote these may wait for some of the signals first, and for the rest later
     signals = [op for op in ops if isinstance(op, SignalOp | SignalAllOp)]
     raises = [op for op in ops if isinstance(op, RaiseOp)]
     sent = _raised(raises) if raises else _sent(signals)

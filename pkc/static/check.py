@@ -15,7 +15,6 @@ from pkc.dialect.access import ReadOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import PGLType
 from pkc.passes.check_roles import check_roles
-from pkc.passes.derive import DERIVED
 from pkc.sim.array import Array, Placement
 from pkc.sim.draw import draw_inputs
 from pkc.sim.inputs import Data
@@ -61,7 +60,7 @@ def check_statically(kernel: KernelOp, *, ranks: int, dims: Mapping[str, int], s
     names = _deciding_arrays(called)
     if names is None:
         return Static([], time.perf_counter() - began, undecided=True)
-    data = [_draw(module, called, names, ranks, dims, seed + launch) for launch in range(_launches(kernel))]
+    data = [_draw(module, called, names, ranks, dims, seed + launch) for launch in range(LAUNCHES)]
     workers = events = 0
     try:
         for grid in _grids(called):
@@ -74,11 +73,6 @@ def check_statically(kernel: KernelOp, *, ranks: int, dims: Mapping[str, int], s
     except PkcError as error:
         found = list(error.diagnostics)
     return Static(_one_for_each_place(found), time.perf_counter() - began, workers, events)
-
-
-def _launches(kernel: KernelOp) -> int:
-    # A protocol written by hand counts its signals from zero, so it is launched once.
-    return LAUNCHES if DERIVED in kernel.attributes else 1
 
 
 def _grids(called: Program) -> Sequence[tuple[int, int]]:
@@ -123,8 +117,7 @@ def _machine(called: Program, data: Data, grid: tuple[int, int]) -> Machine:
 
 def _run(called: Program, data: Sequence[Data], grid: tuple[int, int]) -> tuple[list[Diagnostic], tuple[int, int]]:
     """What launches in a row find; how many workers and events there were."""
-    ranks, derived = data[0].ranks, DERIVED in called.kernel.attributes
-    progress, workers, events = Progress(ranks), 0, 0
+    progress, workers, events = Progress(data[0].ranks), 0, 0
     for launch, one in enumerate(data, start=1):
         skeleton = skeleton_of(called.kernel, _machine(called, one, grid), _arrays(called, one), one.scalars)
         running = skeleton.workers(launch)
@@ -132,7 +125,7 @@ def _run(called: Program, data: Sequence[Data], grid: tuple[int, int]) -> tuple[
         events += sum(len(each.events) for worker in running for each in worker.everyone())
         found: list[Diagnostic] = list(tasks_once(running)) if called.per_cta else []
         stuck = progress.launch(running)
-        found += blocked(stuck, progress, launch) if stuck else covered(progress, launch, exactly=derived)
+        found += blocked(stuck, progress, launch) if stuck else covered(progress, launch)
         if found:
             return found, (workers, events)
     return [], (workers, events)

@@ -12,15 +12,16 @@ from pkc.static.progress import Progress
 from pkc.static.trace import Counter, counter_name, of_channel
 
 
-def covered(progress: Progress, launch: int, *, exactly: bool) -> Iterator[Diagnostic]:
+def covered(progress: Progress, launch: int) -> Iterator[Diagnostic]:
     """Findings after a launch that came to its end.
 
-    With `exactly`, every wait is for all the signals that its counter has got by then: whoever goes on, does so when
-    nothing is still to come. A protocol written by hand may also wait for some of them, if the rest is awaited too.
+    Every wait is for all the signals that its counter has got by then: whoever goes on, does so when nothing is still
+    to come. Of counters that a launch resets, those of a protocol written by hand, some signals may be awaited first
+    and the rest later.
     """
     anybody = {name for name, _, _ in progress.awaited}
     for counter, op in progress.sent.items():
-        sent, awaited = progress.counters[counter], progress.awaited.get(counter, {})
+        sent, awaited = progress.reached(counter), progress.awaited.get(counter, {})
         if of_channel(counter):
             yield from _channel(progress, counter)
             continue
@@ -28,10 +29,10 @@ def covered(progress: Progress, launch: int, *, exactly: bool) -> Iterator[Diagn
             yield errors.NeverAwaited(span_of(op.location), counter_name(counter), counter[1], sent)
         if not awaited:
             continue  # a rank without tasks waits for nothing
-        least, waits = min(awaited, key=lambda wait: wait[0])
-        most, _ = max(awaited, key=lambda wait: wait[0])
-        if (least if exactly else most) < sent:
-            where = (counter_name(counter), counter[1], sent, least if exactly else most, launch)
+        chosen = max if counter in progress.reset else min
+        wanted, waits = chosen(awaited, key=lambda wait: wait[0])
+        if wanted < sent:
+            where = (counter_name(counter), counter[1], sent, wanted, launch)
             also = (Label(span_of(op.location), "signalled here"),)
             yield errors.NotAllAwaited(span_of(waits.location), *where, also=also)
 

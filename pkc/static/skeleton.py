@@ -10,12 +10,12 @@ def part(rank, cta, share, epoch, worker):
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects import arith, scf
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from pkc.diagnostics import PkcError
 from pkc.dialect import access, blocks, program, roles
@@ -31,7 +31,8 @@ from pkc.static import trace
 from pkc.static.trace import Counter, Worker
 
 _COUNTER_OPS = (access.SignalOp, access.SignalAllOp, access.RaiseOp, access.WaitOp, access.BarrierOp)
-_EVENTS = (*_COUNTER_OPS, *roles.CHANNEL_OPS)
+_EVENTS = (*_COUNTER_OPS, access.ResetOp, *roles.CHANNEL_OPS)
+_KINDS = ("ADD", "RAISE", "WAIT", "FORK", "ARRIVE", "ARRIVED", "RESET")
 _INFIX: dict[type[Operation], str] = {arith.AddiOp: "+", arith.SubiOp: "-", arith.MuliOp: "*"}
 
 PartFunction = Callable[[int, "int | None", int, int, Worker], None]
@@ -70,8 +71,9 @@ def skeleton_of(
     Raises `DependsOnTilesError`.
     """
     parts = [op for op in kernel.body.block.ops if isinstance(op, program.RoleOp)]
-    given = {kernel.arguments[name]: value for name, value in scalars.items()}
-    compiled = {part: _Part(kernel, part, machine, arrays, given).compile() for part in parts}
+    given: dict[SSAValue, str] = {kernel.arguments[name]: repr(value) for name, value in scalars.items()}
+    needed, picked = deciding(kernel), reordered(kernel)
+    compiled = {part: _Part(kernel, part, machine, arrays, given, needed, picked).compile() for part in parts}
     return Skeleton(machine, compiled, any(program.PER_CTA in op.attributes for op in kernel.walk()))
 
 
@@ -83,15 +85,24 @@ def deciding(kernel: program.KernelOp) -> set[SSAValue]:
             wanted += op.operands
         if isinstance(op, program.TasksOp):
             wanted += op.counts
-        if isinstance(op, program.RotateOp) and _is_task(op.index):
-            wanted.append(op.result)
         if isinstance(op, scf.ForOp | scf.IfOp) and any(isinstance(inner, _EVENTS) for inner in op.walk()):
             wanted += op.operands[:3] if isinstance(op, scf.ForOp) else op.operands[:1]
-    return sources(wanted)
+    return sources([*wanted, *reordered(kernel).values()])
 
 
-def _is_task(value: SSAValue) -> bool:
-    return isinstance(value, BlockArgument) and isinstance(value.owner.parent_op(), program.TasksOp)
+def reordered(kernel: program.KernelOp) -> dict[SSAValue, SSAValue]:
+    """The task indices that do not pick blocks as they are, and what picks them instead."""
+    found: dict[SSAValue, SSAValue] = {}
+    for tasks in kernel.walk():
+        if not isinstance(tasks, program.TasksOp):
+            continue
+        for op in tasks.body.walk():
+            number = op.index if isinstance(op, program.BlockOp) else None
+            if isinstance(number, OpResult) and number.op.parent is tasks.body.block:
+                variables = {value for value in sources([number]) if isinstance(value, BlockArgument)}
+                if len(variables) == 1 and variables <= set(tasks.body.block.args):
+                    found.setdefault(variables.pop(), number)
+    return found
 
 
 class _Part:
@@ -103,14 +114,16 @@ class _Part:
         part: program.RoleOp,
         machine: Machine,
         arrays: Mapping[str, Array],
-        scalars: Mapping[BlockArgument, int | float],
+        names: Mapping[SSAValue, str],
+        needed: Set[SSAValue],
+        picked: Mapping[SSAValue, SSAValue],
     ) -> None:
         self._kernel, self._part, self._machine, self._arrays = kernel, part, machine, arrays
         self._lines: list[str] = []
-        self._globals: dict[str, Any] = {kind: getattr(trace, kind) for kind in ("ADD", "RAISE", "WAIT", "FORK")}
-        self._globals |= {"ARRIVE": trace.ARRIVE, "ARRIVED": trace.ARRIVED, "Worker": Worker, "part": part}
-        self._names: dict[SSAValue, str] = {argument: repr(value) for argument, value in scalars.items()}
-        self._needed = deciding(kernel)
+        self._globals: dict[str, Any] = {kind: getattr(trace, kind) for kind in _KINDS}
+        self._globals |= {"Worker": Worker, "part": part}
+        self._names = dict(names)
+        self._needed, self._picked = needed, picked
         self._channels = [op for op in kernel.body.block.ops if isinstance(op, roles.ChannelOp)]
         self._path: list[program.TasksOp] = []
 
@@ -160,6 +173,9 @@ class _Part:
                     self._if(depth, op)
                 case roles.AcquireOp() | roles.CommitOp() | roles.ConsumeOp() | roles.ReleaseOp():
                     self._channel(depth, op)
+                case access.ResetOp():
+                    name = self._kernel.argument_name(cast(BlockArgument, op.signal))
+                    self._event(depth, "RESET", f"({name!r}, rank, ())", "0", op)
                 case _ if isinstance(op, _COUNTER_OPS):
                     self._counter(depth, op)
                 case _ if any(result in self._needed for result in op.results):
@@ -322,13 +338,10 @@ class _Part:
         self._block(depth, op.body.block)
         if not any(isinstance(other, program.TasksOp) for other in op.body.block.ops):
             indices = [index for tasks in self._path for index in tasks.body.block.args]
-            numbers, rotated = self._list(indices), ", ".join(map(self._rotated, indices))
-            self._line(depth, f"visits.append(({self._global(op)}, ({numbers},), ({rotated},)))")
+            picked = [self._picked.get(index) for index in indices]
+            numbers, blocks = self._list(indices), ", ".join("None" if p is None else self._name(p) for p in picked)
+            self._line(depth, f"visits.append(({self._global(op)}, ({numbers},), ({blocks},)))")
         self._path.pop()
-
-    def _rotated(self, index: BlockArgument) -> str:
-        found = [use.operation for use in index.uses if isinstance(use.operation, program.RotateOp)]
-        return self._name(found[0].result) if found else "None"
 
 
 def _stages(side: str, channel: roles.ChannelOp, number: int) -> str:

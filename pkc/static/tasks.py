@@ -45,8 +45,8 @@ def _once(rank: int, part: RoleOp, visits: Iterable[Visit]) -> Iterator[Diagnost
 
 def _meant(visit: Visit) -> tuple[int, ...]:
     """The blocks that a task is about."""
-    _, numbers, rotated = visit
-    return tuple(number if other is None else other for number, other in zip(numbers, rotated, strict=True))
+    _, numbers, picked = visit
+    return tuple(number if other is None else other for number, other in zip(numbers, picked, strict=True))
 
 
 def _joined(parts: Sequence[RoleOp]) -> set[tuple[RoleOp, RoleOp]]:
@@ -64,7 +64,7 @@ def _joined(parts: Sequence[RoleOp]) -> set[tuple[RoleOp, RoleOp]]:
 
 
 def _same(rank: int, cta: int, one: Worker, other: Worker) -> Iterator[Diagnostic]:
-    """Compare what two roles of a CTA run; an index that one of them does not rotate is its own affair."""
+    """Compare what two roles of a CTA run; an index that only one of them reorders is its own affair."""
     longest = max(len(one.visits), len(other.visits))
     for number in range(longest):
         pair = [worker.visits[number] if number < len(worker.visits) else None for worker in (one, other)]

@@ -15,8 +15,9 @@ from xdsl.ir import Operation
 from pkc.dialect.program import RoleOp, TasksOp
 from pkc.location import describe
 
-ADD, RAISE, WAIT, FORK, ARRIVE, ARRIVED = range(6)
-"""Kinds of events: add to a counter, raise it, wait for it; begin tasks and wait for them; the halves of a barrier."""
+ADD, RAISE, WAIT, FORK, ARRIVE, ARRIVED, RESET = range(7)
+"""Kinds of events: add to a counter, raise it, wait for it; begin tasks and wait for them; the halves of a barrier;
+bring all counters of a name and a rank back to zero."""
 
 Counter: TypeAlias = tuple[str, int, tuple[int, ...]]
 """A name, a rank, indices. Of a channel: its number behind `full` or `free`, a rank, a CTA."""
@@ -26,7 +27,7 @@ Event: TypeAlias = tuple[int, Counter, int, Operation]
 
 
 Visit: TypeAlias = tuple[TasksOp, tuple[int, ...], tuple["int | None", ...]]
-"""A task: its indices, outermost first, and for each that is rotated what it becomes."""
+"""A task: its indices, outermost first, and for each that is reordered the number of the block that it picks."""
 
 
 @dataclass(eq=False)
