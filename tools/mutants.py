@@ -218,6 +218,12 @@ def _counts_ranks(op: Operation) -> bool:
     return op.dim.data == "ranks" and any(wait.signal not in reset for wait in waits)
 
 
+def _is_awaited(op: Operation) -> bool:
+    """Whether counters are awaited for a number: a barrier goes on from whatever they are."""
+    assert isinstance(op, access.ResetOp)
+    return any(isinstance(use.operation, access.WaitOp) for use in op.signal.uses)
+
+
 _ROTATED_BELOW = 2
 """The place of the count among the operands of a rotation; see `pk.rotate`."""
 
@@ -231,7 +237,7 @@ OPERATORS = (
     Operator("signal dropped", (access.SignalOp, access.RaiseOp, access.SignalAllOp), _drop),
     Operator("signal to the next rank", (access.SignalOp, access.RaiseOp), _wrong_rank, _to_one_rank),
     Operator("signal sent twice", (access.SignalOp, access.SignalAllOp), _twice),
-    Operator("reset dropped", (access.ResetOp,), _drop),
+    Operator("reset dropped", (access.ResetOp,), _drop, _is_awaited),
     Operator("epoch left out", (program.EpochOp,), _without_epoch),
     Operator("acquire dropped", (roles.AcquireOp,), _drop),
     Operator("commit dropped", (roles.CommitOp,), _drop),

@@ -78,12 +78,12 @@ class TooManyRegisters(Diagnostic):
 
 @dataclass(frozen=True)
 class RegisterFile(Diagnostic):
-    """The threads of a CTA have more registers than its SM."""
+    """The threads of a CTA have more registers than it is launched with."""
 
     code = "PK469"
-    title = "the parts that {group} have {needed} registers, and an SM has {available}"
+    title = "the parts that {group} have {needed} registers, and their CTA has {available}"
     label = "warpgroups of one CTA"
-    help = "`registers` of all warpgroups, times 128 threads, fit into an SM"
+    help = "`registers` of all warpgroups, times 128 threads, fit into what a CTA is launched with"
     group: str
     needed: int
     available: int

@@ -15,7 +15,7 @@ from pkc.location import span_of
 from pkc.passes import budget_errors as errors
 from pkc.passes import plan_errors
 from pkc.passes.live_tiles import peak
-from pkc.passes.plan_warps import COMPUTE
+from pkc.passes.plan_warps import COMPUTE, launched_registers
 
 RESERVE = 24
 """Registers of a thread beside those of tiles: addresses, descriptors, counters of loops."""
@@ -33,9 +33,10 @@ def budgets(kernel: KernelOp) -> Iterator[Diagnostic]:
     if needed > SM_90A.named_barriers:
         yield errors.TooManyBarriers(span, name, needed, SM_90A.named_barriers)
     for group in dict.fromkeys(map(group_of, parts)):
-        total = _register_file([part for part in parts if group_of(part) == group])
-        if total > SM_90A.registers:
-            yield errors.RegisterFile(span, group, total, SM_90A.registers)
+        total, warpgroups = _register_file([part for part in parts if group_of(part) == group])
+        available = launched_registers(warpgroups * SM_90A.warpgroup * SM_90A.warp)
+        if total > available:
+            yield errors.RegisterFile(span, group, total, available)
     for part in parts:
         if part.role.data is Role.Consumer:
             yield from _tiles(part)
@@ -77,15 +78,15 @@ def _sms(kernel: KernelOp, parts: list[RoleOp]) -> Iterator[Diagnostic]:
         yield errors.NoSmsLeft(span_of(kernel.location), sms, SM_90A.sms, most)
 
 
-def _register_file(parts: list[RoleOp]) -> int:
-    """Registers of all warpgroups of a CTA: each has those of its part, or of the parts that share it."""
+def _register_file(parts: list[RoleOp]) -> tuple[int, int]:
+    """Registers of all warpgroups of a CTA, each with those of the parts that share it; how many warpgroups."""
     each: dict[int, int] = {}
     for part in parts:
         first = number(part, FIRST_WARP)
         for warp in range(first, first + warps_of(part)):
             group = warp // SM_90A.warpgroup
             each[group] = max(each.get(group, 0), number(part, REGISTERS))
-    return sum(each.values()) * SM_90A.warpgroup * SM_90A.warp
+    return sum(each.values()) * SM_90A.warpgroup * SM_90A.warp, len(each)
 
 
 def _tiles(part: RoleOp) -> Iterator[Diagnostic]:
