@@ -204,7 +204,7 @@ class _Compiler:
                 if not outermost:
                     turn = registers[TURN]
                     registers[TURN] = turn + 1
-                    if turn % workers != registers[CTA]:
+                    if workers[turn % len(workers)] != registers[CTA]:
                         continue
                 enter(registers, task)
                 body(registers)
@@ -222,10 +222,10 @@ class _Compiler:
         workers = machine.workers(role)
 
         def run(registers: Registers) -> None:
-            for cta in range(workers):
+            for cta in workers:
                 own = registers.copy()
                 own[CTA] = cta
-                name = role if workers == 1 else f"{role} of CTA {cta}"
+                name = role if len(workers) == 1 else f"{role} of CTA {cta}"
                 if machine.order is None:
                     machine.scheduler.spawn(own[RANK], name, lambda own=own: body(own))
                 else:

@@ -27,6 +27,10 @@ from pkc.sim.world import World
 __all__ = ["Run", "resolve_dims", "run", "simulate"]
 
 
+_COMM_CTAS = 2
+"""As many CTAs at most stand for the SMs that only communicate."""
+
+
 @dataclass(frozen=True)
 class Run:
     """What a simulation gives: arrays by name, how many operations it carried out and in how many seconds."""
@@ -101,7 +105,9 @@ def make_machine(program: Program, data: Data, world: World, seed: int | None) -
     """All ranks, ready to run: with a seed interleaved at random, without one after the other as far as that goes."""
     names: dict[SSAValue, str] = {argument: name for name, argument in program.kernel.arguments.items()}
     scheduler = Scheduler(seed)
-    return Machine(data.sizes, data.ranks, world, scheduler, program.orders_itself, seed is not None, names)
+    machine = Machine(data.sizes, data.ranks, world, scheduler, program.orders_itself, seed is not None, names)
+    machine.comm_ctas = min(program.comm_sms, _COMM_CTAS) if program.per_cta else 0
+    return machine
 
 
 def execute(program: Program, data: Data, machine: Machine, tile_function: TileFunction) -> None:

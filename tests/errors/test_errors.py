@@ -22,6 +22,9 @@ COMMAND = re.compile(r"(?:#|//) pkc: (.*)")
 PROGRAMS = sorted(path for path in HERE.iterdir() if PROGRAM.fullmatch(path.name))
 
 OTHER: dict[str, str] = {
+    "PK484": "tests/static/test_findings.py::test_tiles_left_in_a_channel",
+    "PK485": "tests/static/test_findings.py::test_tasks_left_out",
+    "PK486": "tests/static/test_findings.py::test_roles_with_other_orders",
     "PK604": "tests/sim/test_errors.py::test_a_dimension_that_is_not_there",
     "PK607": "tests/sim/test_errors.py::test_another_element_type",
     "PK608": "tests/sim/test_errors.py::test_missing_inputs",
