@@ -93,15 +93,9 @@ def _heap(rank: int) -> Any:
     first, second = mesh.empty((16 << 20,), "f32"), mesh.empty((8,), "f32")
     files = _open_files()
     mesh.empty((64 << 20,), "f32")
-    left = len(os.listdir("/proc/self/fd")) - files
-    place = mesh.local[0]
-    return (
-        (place.rank, place.device),
-        api.mapped,
-        set(map(tuple, api.access.values())),
-        (first.offset, second.offset),
-        left,
-    )
+    left = _open_files() - files
+    place = (mesh.local[0].rank, mesh.local[0].device)
+    return place, api.mapped, set(map(tuple, api.access.values())), (first.offset, second.offset), left
 
 
 def test_every_process_maps_the_memory_of_all() -> None:
