@@ -21,18 +21,22 @@ from pathlib import Path
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import Block, Operation
+from xdsl.traits import is_side_effect_free
 
 from pkc.arch import SM_90A
 from pkc.checker import Meaning, Trial, check_trial, meaning_of
 from pkc.compiler import Compiled, load
 from pkc.diagnostics import PkcError
 from pkc.dialect import access, program, roles
+from pkc.dialect.attributes import Role
+from pkc.dialect.fences import Drain, DrainAttr, DrainOp, FenceOp
 from pkc.dialect.program import KernelOp
 from pkc.location import describe
 from pkc.passes.budgets import shared_memory
 from pkc.passes.cells import constant
 from pkc.passes.check_roles import check_roles
 from pkc.passes.dependence import sources
+from pkc.passes.guard_launches import made_by
 from pkc.passes.verify import findings
 from pkc.static.check import check_statically
 
@@ -227,6 +231,64 @@ def _is_awaited(op: Operation) -> bool:
 _ROTATED_BELOW = 2
 """The place of the count among the operands of a rotation; see `pk.rotate`."""
 
+def _behind_what_it_orders(op: Operation) -> None:
+    """Move a fence or a drain behind the next operation that it is for."""
+    following = _ordered(op)
+    block = op.parent
+    assert following is not None and block is not None
+    op.detach()
+    block.insert_op_after(op, following)
+
+
+def _ordered(op: Operation) -> Operation | None:
+    """What a fence or a drain stands in front of; nothing is ordered by it that comes earlier."""
+    following = op.next_op
+    while following is not None and (is_side_effect_free(following) or isinstance(following, roles.AcquireOp)):
+        following = following.next_op
+    return None if isinstance(following, FenceOp | DrainOp) else following
+
+
+def _as_read(op: Operation) -> None:
+    """Wait only until the stages have been read."""
+    op.properties["kind"] = DrainAttr(Drain.Read)
+
+
+def _is_full(op: Operation) -> bool:
+    return isinstance(op, DrainOp) and op.kind.data is Drain.Full
+
+
+def _relaxed(op: Operation) -> None:
+    op.attributes[access.ORDER] = StringAttr(access.Order.Relaxed_Sys)
+
+
+def _orders(op: Operation) -> bool:
+    """Whether a kernel needs what a signal, a fence or a drain orders.
+
+    A copy engine's signals cannot be relaxed. Nor is it needed that a part's loads have arrived, or are released, when
+    it says that it is done, if a part that its tiles go to says the same.
+    """
+    part = _part(op)
+    if isinstance(op, DrainOp) and op.kind.data is Drain.Loads:
+        following = _ordered(op)
+        return following is not None and _orders(following)
+    if isinstance(op, FenceOp | DrainOp):
+        return True
+    if access.order_of(op) is None or part.role.data is Role.CopyEngine:
+        return False
+    if not isinstance(op, access.SignalAllOp):
+        return True
+    others = {_part(use.operation) for use in op.signal.uses if isinstance(use.operation, access.SignalAllOp)}
+    return not any(part in made_by(other) for other in others - {part})
+
+
+def _stands_before(op: Operation) -> bool:
+    return _orders(op) and _ordered(op) is not None
+
+
+def _part(op: Operation) -> program.RoleOp:
+    return next(around for around in _around(op) if isinstance(around, program.RoleOp))
+
+
 _COUNT = 0
 """The place of the number among the operands of a wait; see `pk.wait`."""
 
@@ -248,6 +310,10 @@ OPERATORS = (
     Operator("one stage too many", (roles.ChannelOp,), _one_stage_more, _fills_shared_memory),
     Operator("no SM left to compute", (KernelOp,), _all_sms, _computes),
     Operator("ranks taken for a constant", (program.DimOp,), _fixed_ranks, _counts_ranks),
+    Operator("fence dropped", (FenceOp, DrainOp), _drop, _orders),
+    Operator("fence moved behind", (FenceOp, DrainOp), _behind_what_it_orders, _stands_before),
+    Operator("`read` for `full`", (DrainOp,), _as_read, _is_full),
+    Operator("relaxed for release", (access.SignalOp, access.RaiseOp, access.SignalAllOp), _relaxed, _orders),
     Operator("tasks not shared out", (program.TasksOp,), _all_tasks, _among_others),
 )
 
