@@ -47,6 +47,9 @@ SCRATCH = "pk.scratch"
 """Argument attribute: allocated by pkc for the length of the kernel, undefined at entry."""
 
 
+DERIVED = "derived"
+"""On a kernel and a part of it: made by pkc from tasks that stood in no role, so that it may be changed further."""
+
 PER_CTA = "per_cta"
 """Attribute of `pk.tasks`: each CTA that runs the role takes its share of the tasks, one after the other."""
 

@@ -127,6 +127,11 @@ class Program:
         """Whether the kernel is written as roles, whose accesses are the author's own affair."""
         return any(isinstance(op, program.RoleOp) for op in self.kernel.body.block.ops)
 
+    @property
+    def derived(self) -> bool:
+        """Whether pkc has derived the roles and their signals."""
+        return program.DERIVED in self.kernel.attributes
+
     @cached_property
     def per_cta(self) -> bool:
         """Whether the roles are those of CTAs, which share out their tasks."""
