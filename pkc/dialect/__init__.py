@@ -24,6 +24,7 @@ PROGRAM = (
     program.BlockCountOp,
     program.BlockOp,
     program.RotateOp,
+    program.InterleaveOp,
     program.BlockPositionOp,
     program.BlockNumberOp,
     program.OwnerOp,

@@ -41,6 +41,23 @@ def numbers(n: int, ranks: int, size: int) -> int:
     return n // size + ranks + 1
 
 
+def interleaved(n: int, ranks: int, size: int, index: int, first: int) -> int:
+    """The number, in the list that follows the parts, of block `index` when all parts take turns.
+
+    All parts but the last that has any positions are of one length. In each round the parts follow each other from
+    `first` on.
+    """
+    length = part_length(n, ranks)
+    each = count(0, length, size)
+    whole, rest = divmod(n, length) if length else (0, 0)
+    common = count(0, rest, size) * (whole + 1)
+    if index < common:
+        turn, place, parts = index // (whole + 1), index % (whole + 1), whole + 1
+    else:
+        turn, place, parts = count(0, rest, size) + (index - common) // whole, (index - common) % whole, whole
+    return (place + first) % parts * each + turn
+
+
 def clamp(n: int, start: int | None, stop: int | None) -> tuple[int, int]:
     """Explicit bounds, brought into the dimension."""
     first = 0 if start is None else min(max(start, 0), n)

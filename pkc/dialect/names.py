@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from pkc.dialect.program import BlockOp, RotateOp
+from pkc.dialect.program import BlockOp, InterleaveOp, RotateOp
 from pkc.dialect.tile import block_type
 
 
@@ -15,7 +15,7 @@ def task_variable(index: SSAValue) -> tuple[str, bool]:
     """
     for use in index.uses:
         op = use.operation
-        if isinstance(op, RotateOp) and op.index is index:
+        if isinstance(op, RotateOp | InterleaveOp) and op.index is index:
             return task_variable(op.result)
         if isinstance(op, BlockOp) and op.index is index and op.result.name_hint:
             return op.result.name_hint, not _is_position(op)

@@ -386,6 +386,25 @@ class RotateOp(IRDLOperation):
 
 
 @irdl_op_definition
+class InterleaveOp(IRDLOperation):
+    """The numbers of a sharded list of blocks in another order: the first block of every part, then the second, ...
+
+    In each round the parts that have such a block follow each other from part `first` on, round about.
+    """
+
+    name = "pk.interleave"
+    index = operand_def(IndexType())
+    first = operand_def(IndexType())
+    block = prop_def(BlockType)
+    result = result_def(IndexType())
+    traits = traits_def(Pure())
+    assembly_format = "$index $block `from` $first attr-dict"
+
+    def __init__(self, index: SSAValue, block: BlockType, first: SSAValue) -> None:
+        super().__init__(operands=[index, first], properties={"block": block}, result_types=[IndexType()])
+
+
+@irdl_op_definition
 class BlockPositionOp(IRDLOperation):
     """The first position of a block, along its dimension."""
 

@@ -25,7 +25,7 @@ UNROLL = "unroll"
 AHEAD = "ahead"
 """On a loop: how many turns are written out, so that the loads of one need not wait for those of another."""
 
-_TURNS_AHEAD = 4
+_TURNS_AHEAD = 2
 
 _FOLD: dict[type[Operation], Callable[[int, int], int]] = {
     arith.AddiOp: lambda a, b: a + b,

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from pkc.dialect.program import RASTER, BlockCountOp, BlockOp, KernelOp, RankOp, RoleOp, RotateOp, TasksOp
+from pkc.dialect.program import RASTER, BlockCountOp, BlockOp, InterleaveOp, KernelOp, RankOp, RoleOp, RotateOp, TasksOp
 from pkc.dialect.tile import block_type
 from pkc.passes.cells import constant
 from pkc.passes.derive import DERIVED, before
@@ -25,9 +25,10 @@ class OrderTasks(ModulePass):
     """Rotate the blocks of sharded dimensions by the rank, as the kernel's `order` says.
 
     With `own_first` a rank begins with its own part of the dimension and goes on with the next rank's, so that what
-    comes from others has time to arrive; with `own_last` it begins with the next rank's part and ends with its own, so
-    that what others wait for leaves first, and no two ranks send to the same owner at once. A rotation gives every task
-    to exactly one index, whatever the sizes.
+    comes from others has time to arrive. With `own_last` it takes a block of each part in turn, the next rank's first
+    and its own last: no two ranks send to the same owner at once, and an owner has all contributions to its first
+    blocks early, so that it can add them while the rest is computed. Both give every task to exactly one index,
+    whatever the sizes.
 
     Tasks with two indices are numbered by bands of rows (`raster`), so that CTAs that work at the same time share what
     they read.
@@ -73,13 +74,12 @@ def _rotate(tasks: TasksOp, *, own_last: bool) -> None:
         blocks = [use.operation for use in index.uses if _follows_parts(use.operation, index)]
         if not blocks:
             continue
-        shift = _shift(tasks, blocks[0], own_last=own_last)
-        rotated = RotateOp(index, shift, count)
+        ordered = _by_turns(tasks, index, blocks[0]) if own_last else RotateOp(index, _shift(tasks, blocks[0]), count)
         first = tasks.body.block.first_op
         assert first is not None
-        before(first, [rotated])
+        before(first, [ordered])
         for op in blocks:
-            op.operands = [rotated.result if operand is index else operand for operand in op.operands]
+            op.operands = [ordered.result if operand is index else operand for operand in op.operands]
 
 
 def _follows_parts(op: Operation, index: BlockArgument) -> bool:
@@ -87,18 +87,20 @@ def _follows_parts(op: Operation, index: BlockArgument) -> bool:
     return isinstance(op, BlockOp) and op.index is index and op.sharded is not None and op.part is None
 
 
-def _shift(tasks: TasksOp, block: Operation, *, own_last: bool) -> SSAValue:
-    """How many blocks lie before the part that a rank begins with: all parts before the last are of one length."""
+def _shift(tasks: TasksOp, block: Operation) -> SSAValue:
+    """How many blocks lie before the part of this rank: all parts before the last are of one length."""
     assert isinstance(block, BlockOp)
     zero, rank = constant(0), RankOp()
     each = BlockCountOp(block_type(block.result), part=zero.result, sharded=True)
-    ops: list[Operation] = [zero, rank, each]
-    begin: SSAValue = rank.result
-    if own_last:
-        one = constant(1)
-        following = arith.AddiOp(begin, one.result)
-        ops += [one, following]
-        begin = following.result
-    shift = arith.MuliOp(begin, each.result)
-    before(tasks, [*ops, shift])
+    shift = arith.MuliOp(rank.result, each.result)
+    before(tasks, [zero, rank, each, shift])
     return shift.result
+
+
+def _by_turns(tasks: TasksOp, index: BlockArgument, block: Operation) -> InterleaveOp:
+    """All parts in turn, the next rank's first."""
+    assert isinstance(block, BlockOp)
+    rank, one = RankOp(), constant(1)
+    following = arith.AddiOp(rank.result, one.result)
+    before(tasks, [rank, one, following])
+    return InterleaveOp(index, block_type(block.result), following.result)

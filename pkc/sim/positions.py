@@ -31,6 +31,8 @@ def position_function(op: Operation, machine: Machine) -> Callable[..., Any] | N
             return functools.partial(_number, n, ranks, size)
         case program.RotateOp():
             return _rotated
+        case program.InterleaveOp():
+            return functools.partial(blocks.interleaved, machine.size(op.block.of), machine.ranks, op.block.extent)
         case program.CtasOp():
             return lambda: len(machine.workers(op.role.data))
         case program.OwnerOp():

@@ -83,6 +83,20 @@ class Dimensions:
         stop = None if op.stop is None else known[op.stop]
         return Placed(block.of, block.extent, emit.plus(start, emit.times(index, block.extent)), stop=stop)
 
+    def interleave(self, block: BlockType, index: SSAValue, first: SSAValue) -> SSAValue:
+        """What `pk.interleave` gives (`pkc/dialect/blocks.py`: interleaved)."""
+        emit, size, whole = self._emit, self.part(block.of), self.whole(block.of)
+        each = emit.round_up_over(size, block.extent)
+        rest = emit.minus(self.extent(block.of), emit.times(whole, size))
+        turns = emit.round_up_over(rest, block.extent)
+        common = emit.times(turns, emit.plus(whole, 1))
+        early = emit.compare("slt", index, common)
+        parts = emit.select(early, emit.plus(whole, 1), emit.most(whole, 1))
+        begun = emit.select(early, index, emit.minus(index, common))
+        turn = emit.plus(emit.over(begun, parts), emit.select(early, emit.const(0), turns))
+        part = emit.modulo(emit.plus(emit.modulo(begun, parts), first), parts)
+        return emit.plus(emit.times(part, each), turn)
+
     def at(self, dim: Dim, position: SSAValue, *, split: bool) -> Placed:
         """A single position, within its part if the array is split there."""
         if not split:

@@ -71,6 +71,8 @@ class Threads:
     lane: SSAValue
     warp: SSAValue
     barrier: int
+    flat: bool = False
+    """Whether they go over tiles in chunks instead of holding their fragments."""
 
     @property
     def count(self) -> int:
@@ -114,6 +116,8 @@ class Worker:
     pending_fences: list[str] = field(default_factory=list[str])
     chunk: SSAValue | None = None
     """Within a loop over the chunks of a tile: which one; in a worker without warpgroups."""
+    chunks: int = 1
+    """How many chunks a thread works on at once: this one, and those that lie as many threads further each."""
     exact: bool = False
     """Whether all elements of the chunks exist and are aligned to 16 bytes."""
     following: SSAValue | None = None

@@ -10,9 +10,12 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect import access
 from pkc.dialect.tile import MmaOp, RowReduction, TransposeOp
-from pkc.dialect.types import TileType
+from pkc.dialect.types import ArrayType, TileType
 from pkc.passes.lowering.context import Worker
 from pkc.passes.lowering.fragments import FLAT
+
+_AT_ONCE = (4, 2, 1)
+"""Chunks that a thread works on at once, if they come out even: so many loads are on their way."""
 
 _ORDERING = (access.SignalOp, access.SignalAllOp, access.RaiseOp, access.WaitOp)
 _NOT_BY_CHUNKS = (MmaOp, RowReduction, TransposeOp)
@@ -56,27 +59,28 @@ def lower(worker: Worker, ops: Sequence[Operation], lower_ops: Callable[[Worker,
         worker.exact = exact
         with emit.when(condition):
             start = emit.minus(worker.threads.thread, 32 * worker.threads.first)
-            with emit.loop(start, prod(shape) // FLAT, worker.threads.count) as chunk:
+            total, threads = prod(shape) // FLAT, worker.threads.count
+            worker.chunks = next(n for n in _AT_ONCE if exact and total % (n * threads) == 0 or n == 1)
+            with emit.loop(start, total, worker.chunks * threads) as chunk:
                 worker.chunk = chunk
                 lower_ops(worker, ops)
         worker.chunk = None
     worker.exact = False
 
 
-def _shape(ops: Sequence[Operation]) -> Sequence[int]:
+def _shape(ops: Sequence[Operation]) -> list[int]:
     """The shape of all tiles; scalars aside."""
-    shapes: dict[Sequence[int], None] = {}
+    shapes: list[list[int]] = []
     for op in ops:
         for inner in op.walk():
             if isinstance(inner, _NOT_BY_CHUNKS):
                 raise NotByChunksError(inner)
             for result in inner.results:
                 if isinstance(result.type, TileType) and result.type.rank:
-                    shapes[result.type.shape] = None
-    found = [list(shape) for shape in shapes]
-    if len(found) != 1 or found[0][-1] % FLAT:
+                    shapes.append(list(result.type.shape))
+    if any(shape != shapes[0] or shape[-1] % FLAT for shape in shapes):
         raise NotByChunksError(ops[0])
-    return found[0]
+    return shapes[0]
 
 
 def _all_exist(worker: Worker, ops: Sequence[Operation]) -> SSAValue:
@@ -94,7 +98,7 @@ def _all_exist(worker: Worker, ops: Sequence[Operation]) -> SSAValue:
                     seen.add(index)
                     block = worker.blocks[index]
                     condition = emit.both(condition, emit.compare("sge", worker.dims.valid(block), block.extent))
-            dims = getattr(kind, "dimensions", ())
-            columns = worker.dims.extent(dims[-1])
+            assert isinstance(kind, ArrayType)
+            columns = worker.dims.extent(kind.dimensions[-1])
             condition = emit.both(condition, emit.compare("eq", emit.bit_and(columns, FLAT - 1), 0))
     return condition

@@ -64,7 +64,7 @@ def fragment_of(worker: Worker, value: SSAValue) -> Fragment:
     kind = value.type
     assert isinstance(kind, TileType)
     if worker.chunk is not None:
-        return Fragment(kind.shape, worker.axes[value], 1, FLAT)
+        return Fragment(kind.shape, worker.axes[value], 1, FLAT * worker.chunks)
     return Fragment(kind.shape, worker.axes[value], worker.threads.warpgroups)
 
 
@@ -149,7 +149,7 @@ def row(worker: Worker, fragment: Fragment, index: SSAValue) -> SSAValue:
     """The row, in the tile, of element `index` of a thread."""
     emit, threads = worker.emit, worker.threads
     if worker.chunk is not None:
-        return emit.over(emit.times(worker.chunk, FLAT), fragment.shape[-1])
+        return emit.over(_first_of_chunk(worker, index), fragment.shape[-1])
     each = fragment.columns // 2 if fragment.columns else 2
     repeat = emit.over(index, each)
     half = emit.bit_and(emit.right(index, 1) if fragment.columns else index, 1)
@@ -159,11 +159,19 @@ def row(worker: Worker, fragment: Fragment, index: SSAValue) -> SSAValue:
     return emit.plus(emit.plus(emit.times(block, WARPGROUP_ROWS), inside), emit.times(half, 8))
 
 
+def _first_of_chunk(worker: Worker, index: SSAValue) -> SSAValue:
+    """Where the chunk that element `index` is in begins, counted through the tile."""
+    emit = worker.emit
+    assert worker.chunk is not None
+    further = emit.times(emit.over(index, FLAT), worker.threads.count)
+    return emit.times(emit.plus(worker.chunk, further), FLAT)
+
+
 def column(worker: Worker, fragment: Fragment, index: SSAValue) -> SSAValue:
     """The column, in the tile, of element `index` of a thread."""
     emit = worker.emit
     if worker.chunk is not None:
-        return emit.plus(emit.modulo(emit.times(worker.chunk, FLAT), fragment.shape[-1]), index)
+        return emit.plus(emit.modulo(_first_of_chunk(worker, index), fragment.shape[-1]), emit.modulo(index, FLAT))
     if 0 in fragment.axes:
         inside = emit.modulo(index, fragment.columns // 2)
         j = emit.right(inside, 2)

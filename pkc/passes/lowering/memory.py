@@ -12,7 +12,7 @@ from pkc.passes.emit import Emitter
 from pkc.passes.lowering import fragments
 from pkc.passes.lowering.blocks import Placed
 from pkc.passes.lowering.context import Worker
-from pkc.passes.lowering.fragments import PACKED
+from pkc.passes.lowering.fragments import FLAT, PACKED
 from pkc.passes.lowering.tma import placed
 
 
@@ -80,8 +80,7 @@ def load(worker: Worker, op: LoadOp) -> None:
     worker.tiles[op.result] = target
     emit = worker.emit
     if worker.exact:
-        address, _ = elements.at(_offsets(worker, op.result, emit.const(0)))
-        _vectors(worker, target, address, "load")
+        _vectors(worker, target, _chunk_addresses(worker, op.result, elements), "load")
         return
     step = 2 if target.packed else 1
     with emit.loop(0, fragment.count // step, unroll=True) as i:
@@ -107,8 +106,8 @@ def _store(worker: Worker, op: StoreOp, rank: SSAValue | None) -> None:
     tile = fragments.held(worker, op.tile)
     elements = Element(worker, op, rank)
     if worker.exact:
-        address, _ = elements.at(_offsets(worker, op.tile, emit.const(0)))
-        _vectors(worker, fragments.materialize(worker, op.tile), address, "store")
+        addresses = _chunk_addresses(worker, op.tile, elements)
+        _vectors(worker, fragments.materialize(worker, op.tile), addresses, "store")
         return
     with emit.loop(0, tile.fragment.count, unroll=True) as i:
         address, exists = elements.at(_offsets(worker, op.tile, i))
@@ -120,7 +119,13 @@ def _store(worker: Worker, op: StoreOp, rank: SSAValue | None) -> None:
                 emit.do("store_global_b32", address, emit.value("bits_f32" if kind == f32 else "bits_i32", value))
 
 
-def _vectors(worker: Worker, tile: fragments.Held, address: SSAValue, what: str) -> None:
+def _chunk_addresses(worker: Worker, value: SSAValue, elements: Element) -> list[SSAValue]:
+    """Where each chunk that a thread works on begins."""
+    starts = (worker.emit.const(FLAT * number) for number in range(worker.chunks))
+    return [elements.at(_offsets(worker, value, start))[0] for start in starts]
+
+
+def _vectors(worker: Worker, tile: fragments.Held, addresses: list[SSAValue], what: str) -> None:
     """The neighbours that a thread holds, 16 bytes at a time."""
     emit = worker.emit
     words = tile.fragment.count // 2 if tile.packed else tile.fragment.count
@@ -134,7 +139,8 @@ def _vectors(worker: Worker, tile: fragments.Held, address: SSAValue, what: str)
     for first in range(0, words, 4):
         part = PartOp(bits, first, 4)
         emit.add(part)
-        emit.do(f"{what}_global_v4", part.result, emit.plus(address, 4 * first))
+        chunk, inside = divmod(first, words // len(addresses))
+        emit.do(f"{what}_global_v4", part.result, emit.plus(addresses[chunk], 4 * inside))
     if not tile.packed and what == "load":
         name = "float_bits" if tile.element_type == f32 else "int_bits"
         with emit.loop(0, words, unroll=True) as i:

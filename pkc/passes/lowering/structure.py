@@ -23,7 +23,7 @@ TRANSFER = "transfer"
 
 def lower_block(worker: Worker, block: Block) -> None:
     """Every operation of a block, in order."""
-    if worker.threads.one or worker.threads.warpgroups or worker.chunk is not None:
+    if not worker.threads.flat or worker.chunk is not None:
         lower_ops(worker, list(block.ops))
         return
     before, inside, after = flat.chunked(block)
@@ -299,6 +299,7 @@ _HANDLERS: dict[type[Operation], Callable[[Worker, Any], None]] = {
     program.BlockNumberOp: _know(lambda w, op: w.dims.number(w.blocks[op.block])),
     program.OwnerOp: _know(lambda w, op: w.dims.owner(w.blocks[op.block])),
     program.RotateOp: _know(_rotate),
+    program.InterleaveOp: _know(lambda w, op: w.dims.interleave(op.block, w.known[op.index], w.known[op.first])),
     program.RingPeerOp: _know(_peer),
     program.RankOp: _know(lambda w, op: w.rank),
     program.DimOp: _know(lambda w, op: w.dims.extent(op.dim.data)),
