@@ -235,8 +235,22 @@ class _Drains:
             branches = [self._block(block, state, insert=insert) for block in blocks]
             return branches[0] | (branches[1] if len(branches) > 1 else state)
         (body,) = blocks
+        for kind in self._once(op, state):  # not in each turn
+            if insert:
+                before(op, [DrainOp(kind)])
+            state = _drained(state, kind)
         state |= self._block(body, state, insert=False)  # what a turn leaves, the next one finds
         return state | self._block(body, state, insert=insert)
+
+    def _once(self, loop: Operation, state: _Underway) -> Iterator[Drain]:
+        """What signals in a loop need and its turns do not undo."""
+        inside = list(loop.walk())
+        begun = [self._begun(op) for op in inside]
+        if any(isinstance(op, _SENT) for op in inside):
+            if state.loading and not any(one.loading for one in begun):
+                yield Drain.Loads
+            if state.storing and not any(one.storing for one in begun):
+                yield Drain.Full
 
     def _begun(self, op: Operation) -> _Underway:
         if not _is_asynchronous(op):

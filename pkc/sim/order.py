@@ -255,7 +255,8 @@ def _after_exit(array: Array, rank: int, box: Box, access: Access, caller: Worke
 
 def _is_under_way(access: Access, worker: Worker) -> bool:
     """Whether an asynchronous access is known to have begun, and not to be over."""
-    return access.component != access.worker.own and worker.knows(access.worker.own, access.begun)
+    over = worker.knows(access.component, access.tick)
+    return not over and access.component != access.worker.own and worker.knows(access.worker.own, access.begun)
 
 
 def _not_drained(access: Access, array: str, element: str, done: str, also: tuple[Label, ...] = ()) -> Diagnostic:

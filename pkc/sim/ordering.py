@@ -29,7 +29,7 @@ def memory_order(kernel: KernelOp, machine: Machine, written: Collection[str], *
     """The order of a run of a kernel with roles, which writes to these arrays, and may be launched again."""
     parts = sum(isinstance(op, RoleOp) for op in kernel.body.block.ops)
     channels = sum(isinstance(op, ChannelOp) for op in kernel.body.block.ops)
-    components = machine.ranks * (2 + machine.ctas * (2 * parts + channels))
+    components = machine.ranks * (2 + (machine.ctas + machine.comm_ctas) * (2 * parts + channels))
     explicit = FENCED in kernel.attributes
     return MemoryOrder(
         machine.world.arrays, written, machine.ranks, components, explicit=explicit, guarded=explicit or again

@@ -265,3 +265,28 @@ pk.kernel @copied(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %L: !pk.privat
     pk.commit %c, %x : !pk.channel<!pk.tile<16xf32>>, !pk.tile<16xf32>
   }
 }
+
+// -----
+
+// One drain serves the signals to all ranks, and the end of the part.
+// CHECK-LABEL: pk.kernel @several
+// CHECK: pk.store
+// CHECK-NEXT: pk.drain full
+// CHECK-NEXT: scf.for
+// CHECK-NOT: pk.drain
+// CHECK: pk.raise
+// CHECK-NOT: pk.drain
+pk.kernel @several(%X: !pk.private<[M, 64], f32> {pk.name = "X"}, %Y: !pk.private<[M, 64], f32> {pk.name = "Y"}, %ready: !pk.signal<[1]> {pk.name = "ready"}) attributes {derived} {
+  pk.role communicator {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %ranks = pk.dim "ranks"
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    %m = pk.block[%zero] : !pk.block<M by 16>
+    %x = pk.load %X[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.private<[M, 64], f32> -> !pk.tile<16x64xf32>
+    pk.store %x, %Y[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.tile<16x64xf32>, !pk.private<[M, 64], f32>
+    scf.for %r = %zero to %ranks step %one {
+      pk.raise %ready at %r[%zero] to %one : !pk.signal<[1]>
+    }
+  }
+}
