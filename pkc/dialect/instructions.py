@@ -13,6 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
+from pkc.arch import SM_90A
+
 KINDS = {"index": "int", "i32": "int", "i64": "unsigned long long", "f32": "float", "b32": "unsigned", "i1": "bool"}
 """C++ types by kind: `index` and `i32` integers, `i64` addresses and descriptors, `b32` bits of 32-bit registers."""
 
@@ -290,11 +292,15 @@ def _tma(match: re.Match[str]) -> Instruction:
     return Instruction(match[0], operands, None, _asm(forms[what], "", ", ".join(inputs)), meanings[what])
 
 
-def _wgmma(match: re.Match[str]) -> Instruction:
+def _wgmma(match: re.Match[str]) -> Instruction | None:
     """`wgmma_n256_bf16_ss_kn(acc, a, b, accumulate)`: A from shared memory (s) or registers (r), majors of A and B."""
     n, dtype, source, major_a, major_b = int(match[1]), match[2], match[3], match[4], match[5]
     count = n // 2
     k = {"bf16": 16, "f16": 16, "e4m3": 32, "e5m2": 32}[dtype]
+    # Only 16-bit operands in shared memory may have the other major.
+    by_k = ("k", "k") if k == 32 else ("k", major_b) if source == "r" else (major_a, major_b)
+    if n % 8 or not 8 <= n <= 256 or by_k != (major_a, major_b):
+        return None
     d = ", ".join(f"%{i}" for i in range(count))
     transposes = f", {int(major_a == 'm')}, {int(major_b == 'n')}" if k == 16 and source == "s" else ""
     transposes = f", {int(major_b == 'n')}" if k == 16 and source == "r" else transposes
@@ -334,32 +340,34 @@ def _vector(match: re.Match[str]) -> Instruction:
     return Instruction(match[0], (kind, "i64"), None, body, f"{4 * count} bytes to global memory at b")
 
 
-_FAMILIES: tuple[tuple[str, Callable[[re.Match[str]], Instruction]], ...] = (
+def _wgmma_wait(match: re.Match[str]) -> Instruction | None:
+    ptx = f"wgmma.wait_group.sync.aligned {match[1]};"
+    return Instruction(match[0], (), None, _asm(ptx), "at most that many groups are in flight")
+
+
+def _setmaxnreg(match: re.Match[str]) -> Instruction | None:
+    count = int(match[2])
+    if count % 8 or not 24 <= count <= 256:
+        return None
+    ptx = f"setmaxnreg.{match[1]}.sync.aligned.u32 {count};"
+    return Instruction(match[0], (), None, _asm(ptx), "registers of each thread")
+
+
+def _sync(match: re.Match[str]) -> Instruction | None:
+    """Barrier 0 is that of `sync_threads`."""
+    barrier, threads = int(match[1]), int(match[2])
+    if not 1 <= barrier < SM_90A.named_barriers or threads % SM_90A.warp or not 0 < threads <= SM_90A.threads:
+        return None
+    return Instruction(match[0], (), None, _asm(f"bar.sync {barrier}, {threads};"), "barrier over that many threads")
+
+
+_FAMILIES: tuple[tuple[str, Callable[[re.Match[str]], Instruction | None]], ...] = (
     (r"tma_(load|store|add)_([1-5])d", _tma),
     (r"wgmma_n(\d+)_(bf16|f16|e4m3|e5m2)_([sr])s_([km])([kn])", _wgmma),
     (r"(load|store)_global_v([124])", _vector),
-    (
-        r"wgmma_wait_(\d)",
-        lambda m: Instruction(
-            m[0], (), None, _asm(f"wgmma.wait_group.sync.aligned {m[1]};"), "at most that many groups are in flight"
-        ),
-    ),
-    (
-        r"setmaxnreg_(inc|dec)_(\d+)",
-        lambda m: Instruction(
-            m[0],
-            (),
-            None,
-            _asm(f"setmaxnreg.{m[1]}.sync.aligned.u32 {m[2]};"),
-            "registers of each thread",
-        ),
-    ),
-    (
-        r"sync_(\d+)_of_(\d+)",
-        lambda m: Instruction(
-            m[0], (), None, _asm(f"bar.sync {m[1]}, {m[2]};"), "named barrier over that many threads"
-        ),
-    ),
+    (r"wgmma_wait_([0-7])", _wgmma_wait),
+    (r"setmaxnreg_(inc|dec)_(\d+)", _setmaxnreg),
+    (r"sync_(\d+)_of_(\d+)", _sync),
 )
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import (
     DenseArrayBase,
     FunctionType,
@@ -44,10 +45,22 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from pkc.dialect.instructions import KINDS, instruction
-from pkc.dialect.types import ArrayType
+from pkc.dialect.types import ArrayType, PGLType, PrivateType, dtype_bytes
+
+MAX_BOX = 256
+"""Elements that a box may have in one dimension (CUDA driver API: cuTensorMapEncodeTiled)."""
+
+MAP_DIMENSIONS = 5
+"""Dimensions that a tensor map may have."""
+
+SWIZZLES = (0, 32, 64, 128)
+"""Bytes of a row within which 16-byte chunks change places; 0: they do not."""
 
 b32 = IntegerType(32, Signedness.UNSIGNED)
 """The type of a register, whatever its bits mean."""
+
+LAUNCH_VALUES = ("heap_stride", "epochs")
+"""What `pk.launch_value` gives."""
 
 _TYPES: dict[str, Attribute] = {
     "index": IndexType(),
@@ -77,6 +90,8 @@ class RegistersType(ParametrizedAttribute, TypeAttribute):
     def verify(self) -> None:
         if self.count <= 0:
             raise VerifyException(f"expected at least one register, got {self.count}")
+        if self.element_type not in _TYPES.values():
+            raise VerifyException(f"{self.element_type} is not the type of a register")
 
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
@@ -189,7 +204,7 @@ class GetOp(IRDLOperation):
         super().__init__(operands=[registers, index], result_types=[kind.element_type])
 
     def verify_(self) -> None:
-        _verify_element(self.registers, self.result)
+        _verify_element(self.registers, self.index, self.result)
 
 
 @irdl_op_definition
@@ -206,7 +221,7 @@ class SetOp(IRDLOperation):
         super().__init__(operands=[value, registers, index])
 
     def verify_(self) -> None:
-        _verify_element(self.registers, self.value)
+        _verify_element(self.registers, self.index, self.value)
 
 
 @irdl_op_definition
@@ -232,15 +247,21 @@ class PartOp(IRDLOperation):
         whole, part = self.registers.type, self.result.type
         assert isinstance(whole, RegistersType)
         assert isinstance(part, RegistersType)
-        if part.element_type != whole.element_type or self.start.value.data + part.count > whole.count:
-            raise VerifyException(f"{part} from {self.start.value.data} is not part of {whole}")
+        first = self.start.value.data
+        if part.element_type != whole.element_type or first < 0 or first + part.count > whole.count:
+            raise VerifyException(f"{part} from {first} is not part of {whole}")
 
 
-def _verify_element(registers: SSAValue, value: SSAValue) -> None:
+def _verify_element(registers: SSAValue, index: SSAValue, value: SSAValue) -> None:
     kind = registers.type
     assert isinstance(kind, RegistersType)
     if value.type != kind.element_type:
         raise VerifyException(f"{value.type} is not the type of registers {kind}")
+    owner = index.owner
+    if isinstance(owner, ConstantOp) and isinstance(owner.value, IntegerAttr):
+        number = owner.value.value.data
+        if not 0 <= number < kind.count:
+            raise VerifyException(f"there is no register {number} in {kind}")
 
 
 @irdl_op_definition
@@ -272,6 +293,23 @@ class TensorMapOp(IRDLOperation):
             result_types=[MapType()],
         )
 
+    def verify_(self) -> None:
+        kind, box, swizzle = self.array.type, self.box.get_values(), self.swizzle.value.data
+        if not isinstance(kind, PrivateType | PGLType):
+            raise VerifyException(f"{kind} has no elements")
+        dimensions = len(kind.dimensions)
+        outermost = self.split is not None or isinstance(kind, PGLType)
+        if len(box) != dimensions + outermost or len(box) > MAP_DIMENSIONS:
+            raise VerifyException(f"expected a box of {dimensions + outermost} dimensions, at most {MAP_DIMENSIONS}")
+        if any(not 1 <= extent <= MAX_BOX for extent in box):
+            raise VerifyException(f"a box has 1 to {MAX_BOX} elements in each dimension")
+        if swizzle not in SWIZZLES:
+            raise VerifyException(f"no swizzle of {swizzle} bytes, only of {', '.join(map(str, SWIZZLES))}")
+        if swizzle and box[0] * dtype_bytes(kind.element_type) > swizzle:
+            raise VerifyException(f"the rows of the box are longer than the {swizzle} bytes of the swizzle")
+        if self.split is not None and not 0 <= self.split.value.data < dimensions:
+            raise VerifyException(f"the array has no dimension {self.split.value.data}")
+
 
 @irdl_op_definition
 class AddressOp(IRDLOperation):
@@ -300,6 +338,10 @@ class LaunchValueOp(IRDLOperation):
     def __init__(self, what: str) -> None:
         super().__init__(properties={"what": StringAttr(what)}, result_types=[i64])
 
+    def verify_(self) -> None:
+        if self.what.data not in LAUNCH_VALUES:
+            raise VerifyException(f"a launch has {' and '.join(LAUNCH_VALUES)}, no `{self.what.data}`")
+
 
 @irdl_op_definition
 class CommentOp(IRDLOperation):
@@ -311,6 +353,10 @@ class CommentOp(IRDLOperation):
 
     def __init__(self, text: str) -> None:
         super().__init__(properties={"text": StringAttr(text)})
+
+    def verify_(self) -> None:
+        if not self.text.data.isprintable() or self.text.data.endswith("\\"):
+            raise VerifyException("a comment is one line of text, and does not end in a backslash")
 
 
 def c_type(kind: Attribute) -> str:

@@ -137,4 +137,27 @@ builtin.module {
       }
     }
   }
+  pk.kernel @machine(%X: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "X"}, %Y: !pk.private<[M, 64], f32> {pk.name = "Y"}, %ready: !pk.signal<[ranks]> {pk.name = "ready"}) attributes {threads = 128 : i64} {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %four = arith.constant 4 : index
+    %shared = pk.instruction "shared_base"() : () -> index
+    %stride = pk.launch_value "heap_stride"
+    %epochs = pk.launch_value "epochs"
+    %counter = pk.address %ready : !pk.signal<[ranks]>
+    %y = pk.address %Y : !pk.private<[M, 64], f32>
+    %xs = pk.tensor_map %X last %zero box [64, 64, 1] swizzle 128 split 0 : !pk.pgl<[M, 64], bf16, shard 0>
+    %ys = pk.tensor_map %Y last %zero box [16, 64] swizzle 0 : !pk.private<[M, 64], f32>
+    pk.comment "both at once"
+    pk.instruction "tma_load_3d"(%shared, %xs, %shared, %zero, %zero, %one) : (index, !pk.map, index, index, index, index) -> ()
+    %acc = pk.registers : !pk.registers<8xf32>
+    %bits = pk.registers : !pk.registers<4xui32>
+    %low = pk.part %acc from 4 : !pk.registers<8xf32> -> !pk.registers<4xf32>
+    scf.for %i = %zero to %four step %one {
+      %x = pk.get %low[%i] : !pk.registers<4xf32> -> f32
+      %packed = pk.instruction "pack_bf16"(%x, %x) : (f32, f32) -> ui32
+      pk.set %packed, %bits[%i] : ui32, !pk.registers<4xui32>
+    } {unroll}
+    pk.instruction "store_global_v4"(%bits, %y) : (!pk.registers<4xui32>, i64) -> ()
+  }
 }

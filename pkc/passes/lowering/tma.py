@@ -6,16 +6,13 @@ from xdsl.ir import SSAValue
 
 from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.layout import shared_layout
-from pkc.dialect.machine import TensorMapOp
+from pkc.dialect.machine import MAX_BOX, TensorMapOp
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import RANKS, ArrayType, Layout, PGLType
 from pkc.passes.lowering import channels
 from pkc.passes.lowering.blocks import Placed
 from pkc.passes.lowering.context import Staged, Worker
-
-MAX_BOX = 256
-"""Elements that a box may have in one dimension (CUDA driver API: cuTensorMapEncodeTiled)."""
 
 
 def placed(worker: Worker, op: LoadOp | StoreOp) -> tuple[list[Placed], int | None]:
