@@ -15,6 +15,7 @@ class Arch:
     """The most that one CTA can have."""
     shared_memory: int
     """Bytes that one CTA can have, beside what the system reserves."""
+    register_bytes: int
     registers: int
     """32-bit registers of one SM, which one resident CTA may have for itself."""
     thread_registers: int
@@ -37,6 +38,7 @@ SM_90A = Arch(
     sms=132,
     threads=1024,
     shared_memory=232448,
+    register_bytes=4,
     registers=65536,
     thread_registers=255,
     most_registers=240,

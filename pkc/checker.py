@@ -7,19 +7,27 @@ other inputs each time. Every output must be equal to the bit.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from xdsl.dialects.builtin import ModuleOp
 
 from pkc.compiler import Compiled
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.program import KernelOp
 from pkc.location import span_of
 from pkc.sim.draw import draw_inputs
-from pkc.sim.launches import simulate_launches
+from pkc.sim.explore import Chosen, Explored, explore
+from pkc.sim.happens import Path
+from pkc.sim.launches import Launches, Memory, Outcome, launches_of
+from pkc.sim.orders import Delay, order_of
 from pkc.sim.run import simulate
+from pkc.sim.schedule import Order
+from pkc.sim.terms import Cuts, NeedsElements, with_cuts, with_terms
+from pkc.sim.trace import Trace
 
 Outputs = Mapping[str, np.ndarray[Any, Any]]
 
@@ -30,14 +38,14 @@ class ResultDiffers(Diagnostic):
 
     code = "PK720"
     title = "`{array}` differs from what the program means, at {element}, in launch {launch}"
-    label = "with {ranks} ranks, {ctas} CTAs for each role, seed {seed}"
+    label = "with {ranks} ranks, {ctas} CTAs for each role, {order}"
     help = "this is a mistake in a pass, or in IR that was changed by hand"
     array: str
     element: str
     launch: int
     ranks: int
     ctas: int
-    seed: int
+    order: str
 
 
 @dataclass(frozen=True)
@@ -46,10 +54,33 @@ class Trial:
 
     ctas: int
     seed: int
+    delays: tuple[Delay, ...] = ()
+
+    def order(self) -> Order:
+        """A new order, at its beginning."""
+        return order_of(self.seed, self.delays)
+
+    def __str__(self) -> str:
+        return f"seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A simulation in a given order."""
+
+    ctas: int
+    choices: tuple[Path, ...]
+
+    def order(self) -> Order:
+        """A new order, at its beginning."""
+        return Chosen(self.choices)
+
+    def __str__(self) -> str:
+        return "in the order below"
 
 
 TRIALS = tuple(Trial(1 + seed % 2, seed) for seed in range(24))
-"""What `pkc check` simulates by default."""
+"""What `check_roles` simulates by default."""
 
 
 @dataclass(frozen=True)
@@ -71,35 +102,104 @@ def meaning_of(tile: Compiled, *, ranks: int, dims: Mapping[str, int], launches:
 
 def check_trial(kernel: KernelOp, meaning: Meaning, trial: Trial) -> list[Diagnostic]:
     """What one simulation of the roles level finds."""
-    try:
-        found = _launch(kernel, meaning, trial)
-    except PkcError as error:
-        return list(error.diagnostics)
-    for number, (got, want) in enumerate(zip(found, meaning.outputs, strict=False), start=1):
-        for array, value in want.items():
-            different = _bits(got[array]) != _bits(value)
-            if different.any():
-                element = str([int(i) for i in np.argwhere(different)[0]])
-                span = span_of(kernel.location)
-                where = (array, element, number, meaning.ranks, trial.ctas, trial.seed)
-                return [ResultDiffers(span, *where)]
-    return []
+    return Trials(kernel, meaning).check(trial)
 
 
 def check_roles(roles: Compiled, meaning: Meaning, trials: Iterable[Trial] = TRIALS) -> list[Diagnostic]:
     """What the first trial finds that finds anything; nothing if all give what the program means."""
+    tried = Trials(roles.kernel, meaning)
     for trial in trials:
-        findings = check_trial(roles.kernel, meaning, trial)
-        if findings:
-            return findings
+        found = tried.check(trial)
+        if found:
+            return found
     return []
 
 
-def _launch(kernel: KernelOp, meaning: Meaning, trial: Trial) -> Sequence[Outputs]:
-    module = kernel.parent_op()
-    assert module is not None
-    common: dict[str, Any] = {"ranks": meaning.ranks, "dims": meaning.dims, "ctas": trial.ctas, "seed": trial.seed}
-    return simulate_launches(module, launches=meaning.inputs, **common)  # pyright: ignore[reportArgumentType]
+class Trials:
+    """Simulations of one kernel. The first is made with elements, and others with terms where that tells the same."""
+
+    def __init__(self, kernel: KernelOp, meaning: Meaning) -> None:
+        self._kernel = kernel
+        self._meaning = meaning
+        self._known: tuple[Cuts, list[Memory]] | None = None
+
+    def check(self, trial: Trial | Replay) -> list[Diagnostic]:
+        """What one simulation finds."""
+        try:
+            if self._known is None or not self._same_terms(trial):
+                self._run_with_elements(trial)
+        except PkcError as error:
+            return list(error.diagnostics)
+        return []
+
+    def explore(self, ctas: int, most: int) -> Explored:
+        """Simulate every order, up to steps that do not depend on each other; at most so many."""
+        first = self.check(Replay(ctas, ()))
+        if first:
+            return Explored(1, 0, complete=False, found=tuple(first))
+        launches = self._launches(ctas)
+
+        def run(order: Order, trace: Trace) -> None:
+            if self._known is None:
+                self._compare(launches.run(order, trace=trace), Replay(ctas, trace.choices))
+                return
+            cuts, wanted = self._known
+            try:
+                same = _equal(launches.run(order, with_terms(cuts), trace).memories, wanted)
+            except NeedsElements:
+                same = False
+            if not same:
+                self._run_with_elements(Replay(ctas, trace.choices))
+
+        return explore(run, most)
+
+    def replay(self, trial: Trial | Replay) -> tuple[list[Diagnostic], Trace]:
+        """What one simulation finds, and what happened in it."""
+        trace = Trace(in_words=True)
+        try:
+            self._compare(self._launches(trial.ctas).run(trial.order(), trace=trace), trial, trace)
+        except PkcError as error:
+            return list(error.diagnostics), trace
+        return [], trace
+
+    def _run_with_elements(self, trial: Trial | Replay) -> None:
+        cuts = Cuts()
+        launches = self._launches(trial.ctas)
+        self._compare(launches.run(trial.order(), with_cuts(cuts)), trial)
+        if self._known is None:
+            with contextlib.suppress(NeedsElements):
+                self._known = cuts, launches.run(trial.order(), with_terms(cuts)).memories
+
+    def _same_terms(self, trial: Trial | Replay) -> bool:
+        """Whether every output is computed as it was in the first simulation."""
+        assert self._known is not None
+        cuts, wanted = self._known
+        try:
+            return _equal(self._launches(trial.ctas).run(trial.order(), with_terms(cuts)).memories, wanted)
+        except (NeedsElements, PkcError):
+            return False
+
+    def _compare(self, found: Outcome, trial: Trial | Replay, trace: Trace | None = None) -> None:
+        meaning = self._meaning
+        for number, (got, want) in enumerate(zip(found.outputs(), meaning.outputs, strict=False), start=1):
+            for array, value in want.items():
+                different = _bits(got[array]) != _bits(value)
+                if different.any():
+                    element = tuple(int(i) for i in np.argwhere(different)[0])
+                    if trace is not None:
+                        trace.differs = found.arrays[array].cell(element)
+                    where = (array, str(list(element)), number, meaning.ranks, trial.ctas, str(trial))
+                    raise PkcError(ResultDiffers(span_of(self._kernel.location), *where))
+
+    def _launches(self, ctas: int) -> Launches:
+        module, meaning = self._kernel.parent_op(), self._meaning
+        assert isinstance(module, ModuleOp)
+        return launches_of(module, ranks=meaning.ranks, dims=meaning.dims, launches=meaning.inputs, ctas=ctas)
+
+
+def _equal(found: list[Memory], wanted: list[Memory]) -> bool:
+    pairs = zip(found, wanted, strict=True)
+    return all(np.array_equal(memory[name], want[name]) for memory, want in pairs for name in want)
 
 
 def _bits(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -10,10 +10,10 @@ from pkc import report
 from pkc.checker import Trial, check_roles, meaning_of
 from pkc.cli_settings import Number, sort_settings
 from pkc.compiler import Compiled
-from pkc.dialect.access import BarrierOp, RaiseOp, SignalAllOp, SignalOp, WaitOp
-from pkc.dialect.program import RoleOp
-from pkc.dialect.roles import ChannelOp
+from pkc.dialect.types import RANKS
 from pkc.sim.run import resolve_dims
+from pkc.static.check import Static, check_statically
+from pkc.static.resources import resources
 
 
 def execute(
@@ -24,10 +24,17 @@ def execute(
     constants: Sequence[str],
     seeds: int,
 ) -> bool:
-    """Simulate both levels, print what was checked and what was found; whether nothing was."""
+    """Check statically, then simulate both levels; print what was checked and found; whether nothing was found."""
     settings = sort_settings(tile.kernel, values, constants)
     dims = resolve_dims(tile.kernel, settings.dims, settings.scalars, ranks)
-    click.echo(_summary(roles))
+    for line in resources(roles.kernel, {**dims, RANKS: ranks}):
+        click.echo(line)
+    with report.progress(f"following every CTA of {ranks} ranks"):
+        static = check_statically(roles.kernel, ranks=ranks, dims=dims)
+    report.diagnostics(static.findings)
+    if static.findings:
+        return False
+    click.echo(_static(static))
     trials = [Trial(1 + seed % 2, seed) for seed in range(seeds)]
     with report.progress(f"simulating {seeds} orders on {ranks} ranks"):
         meaning = meaning_of(tile, ranks=ranks, dims=dims)
@@ -40,14 +47,7 @@ def execute(
     return True
 
 
-def _summary(roles: Compiled) -> str:
-    ops = list(roles.kernel.walk())
-    parts = ", ".join(str(op.role.data) for op in ops if isinstance(op, RoleOp)) or "none"
-    channels = [op for op in ops if isinstance(op, ChannelOp)]
-    stages = sum(op.shared_bytes for op in channels)
-    signals = sum(isinstance(op, SignalOp | SignalAllOp | RaiseOp | BarrierOp) for op in ops)
-    waits = sum(isinstance(op, WaitOp | BarrierOp) for op in ops)
-    return (
-        f"{roles.kernel.sym_name.data}: roles {parts}; {len(channels)} channels, {stages} bytes of shared memory;"
-        f" {signals} signals, {waits} waits"
-    )
+def _static(static: Static) -> str:
+    if static.undecided:
+        return "static: what is signalled depends on what is computed; left to the simulation"
+    return f"static: {static.workers} workers with {static.events} events, in {static.seconds:.2f} s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -110,11 +111,18 @@ def test_launches_need_roles() -> None:
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["check", str(EXAMPLES / "ag_gemm.pk"), "--ranks", "3", "--set", "M=200,N=40,K=70", "--seeds", "4"]
     assert main(arguments) == 0
-    assert capsys.readouterr().out.splitlines() == [
-        "ag_gemm: roles communicator, loader, consumer, storer; 2 channels, 213056 bytes of shared memory;"
-        " 3 signals, 3 waits",
-        "ok: 4 orders, 2 launches each, on 3 ranks give the bits that the program means",
+    *lines, static, ok = capsys.readouterr().out.splitlines()
+    assert lines == [
+        "ag_gemm: communicator (2 warps, 40 registers), loader (1 warp, 40 registers),"
+        " consumer (8 warps, 232 registers), storer (1 warp, 40 registers)",
+        "SMs: 132 compute, 0 only communicate; 5 named barriers",
+        "shared memory: 213056 of 232448 bytes; stages: 3 of A.landing, B, 1 of cast",
+        # A has 67 rows of 70 bf16 on a rank; 200 // 128 + 3 + 1 counters for blocks of M, one of entered and left.
+        "symmetric memory: 9408 bytes a rank: arrays 9380, scratch 0, signals 28; private scratch 28000",
+        "signals: 3, waits: 3, of which 3 count right for all sizes",
     ]
+    assert re.fullmatch(r"static: 3192 workers with \d+ events, in \d+\.\d\d s", static)
+    assert ok == "ok: 4 orders, 2 launches each, on 3 ranks give the bits that the program means"
 
 
 def test_mutants_are_caught() -> None:

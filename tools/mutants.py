@@ -3,8 +3,9 @@
     python -m tools.mutants            # every example and overlap; prints the table of docs/mutants.md
     python -m tools.mutants gemm_rs    # some examples
 
-A mutant is the roles level of an example with one operation changed. It is caught if the verifier refuses it, or if one
-of the simulations of `pkc.checker` deadlocks, reports a finding, or gives other bits than the tile level.
+A mutant is the roles level of an example with one operation changed. It is caught if the verifier refuses it, the
+static layer finds something, or one of the simulations of `pkc.checker` deadlocks, reports a finding, or gives other
+bits than the tile level.
 """
 
 from __future__ import annotations
@@ -18,17 +19,26 @@ from functools import cache
 from pathlib import Path
 
 from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import Block, Operation
+from xdsl.traits import is_side_effect_free
 
+from pkc.arch import SM_90A
 from pkc.checker import Meaning, Trial, check_trial, meaning_of
 from pkc.compiler import Compiled, load
 from pkc.diagnostics import PkcError
 from pkc.dialect import access, program, roles
+from pkc.dialect.attributes import Role
+from pkc.dialect.fences import Drain, DrainAttr, DrainOp, FenceOp
 from pkc.dialect.program import KernelOp
 from pkc.location import describe
+from pkc.passes.budgets import shared_memory
 from pkc.passes.cells import constant
 from pkc.passes.check_roles import check_roles
+from pkc.passes.dependence import sources
+from pkc.passes.guard_launches import made_by
 from pkc.passes.verify import findings
+from pkc.static.check import check_statically
 
 ROOT = Path(__file__).parents[1]
 RANKS = 3
@@ -149,6 +159,136 @@ def _to_one_rank(op: Operation) -> bool:
     return not in_turn or any(isinstance(inner, access.StoreOp) for inner in loop.walk())
 
 
+def _another_count(op: Operation) -> None:
+    """Rotate tasks by one more than there are."""
+    assert isinstance(op, program.RotateOp)
+    _number(op, _ROTATED_BELOW, 1)
+
+
+def _every_second(op: Operation) -> None:
+    """Pick every second block twice and leave out the others."""
+    assert isinstance(op, program.RotateOp)
+    block = op.parent
+    assert block is not None
+    two = constant(2)
+    half = arith.FloorDivSIOp(op.index, two.result)
+    doubled = arith.MuliOp(half.result, two.result)
+    for made in (two, half, doubled):
+        made.location = op.location
+        block.insert_op_before(made, op)
+    op.operands = [doubled.result, op.shift, op.count]
+
+
+def _one_stage_more(op: Operation) -> None:
+    assert isinstance(op, roles.ChannelOp)
+    op.stages = IntegerAttr(op.depth + 1, i64)
+
+
+def _fills_shared_memory(op: Operation) -> bool:
+    """Whether one stage more of a channel is one too many."""
+    kernel = op.parent_op()
+    assert isinstance(op, roles.ChannelOp) and isinstance(kernel, KernelOp)
+    return shared_memory(kernel) + op.shared_bytes // op.depth > SM_90A.shared_memory
+
+
+def _all_sms(op: Operation) -> None:
+    """Let all SMs communicate, and none compute."""
+    op.attributes[program.COMM_SMS] = IntegerAttr(SM_90A.sms, i64)
+
+
+def _computes(op: Operation) -> bool:
+    assert isinstance(op, KernelOp)
+    parts = [part for part in op.body.block.ops if isinstance(part, program.RoleOp)]
+    return any(part.attributes.get(program.GROUP) == StringAttr("compute") for part in parts)
+
+
+def _fixed_ranks(op: Operation) -> None:
+    """Take the number of ranks that is simulated for that of any run."""
+    assert isinstance(op, program.DimOp)
+    block = op.parent
+    assert block is not None
+    ranks = constant(RANKS)
+    ranks.location = op.location
+    block.insert_op_before(ranks, op)
+    op.result.replace_all_uses_with(ranks.result)
+
+
+def _counts_ranks(op: Operation) -> bool:
+    """Whether an operation gives the number of ranks to a wait of signals that are not reset."""
+    assert isinstance(op, program.DimOp)
+    kernel = next(around for around in _around(op) if isinstance(around, KernelOp))
+    waits = [wait for wait in kernel.walk() if isinstance(wait, access.WaitOp) and op.result in sources([wait.count])]
+    reset = {other.signal for other in kernel.walk() if isinstance(other, access.ResetOp)}
+    return op.dim.data == "ranks" and any(wait.signal not in reset for wait in waits)
+
+
+def _is_awaited(op: Operation) -> bool:
+    """Whether counters are awaited for a number: a barrier goes on from whatever they are."""
+    assert isinstance(op, access.ResetOp)
+    return any(isinstance(use.operation, access.WaitOp) for use in op.signal.uses)
+
+
+_ROTATED_BELOW = 2
+"""The place of the count among the operands of a rotation; see `pk.rotate`."""
+
+def _behind_what_it_orders(op: Operation) -> None:
+    """Move a fence or a drain behind the next operation that it is for."""
+    following = _ordered(op)
+    block = op.parent
+    assert following is not None and block is not None
+    op.detach()
+    block.insert_op_after(op, following)
+
+
+def _ordered(op: Operation) -> Operation | None:
+    """What a fence or a drain stands in front of; nothing is ordered by it that comes earlier."""
+    following = op.next_op
+    while following is not None and (is_side_effect_free(following) or isinstance(following, roles.AcquireOp)):
+        following = following.next_op
+    return None if isinstance(following, FenceOp | DrainOp) else following
+
+
+def _as_read(op: Operation) -> None:
+    """Wait only until the stages have been read."""
+    op.properties["kind"] = DrainAttr(Drain.Read)
+
+
+def _is_full(op: Operation) -> bool:
+    return isinstance(op, DrainOp) and op.kind.data is Drain.Full
+
+
+def _relaxed(op: Operation) -> None:
+    op.attributes[access.ORDER] = StringAttr(access.Order.Relaxed_Sys)
+
+
+def _orders(op: Operation) -> bool:
+    """Whether a kernel needs what a signal, a fence or a drain orders.
+
+    A copy engine's signals cannot be relaxed. Nor is it needed that a part's loads have arrived, or are released, when
+    it says that it is done, if a part that its tiles go to says the same.
+    """
+    part = _part(op)
+    if isinstance(op, DrainOp) and op.kind.data is Drain.Loads:
+        following = _ordered(op)
+        return following is not None and _orders(following)
+    if isinstance(op, FenceOp | DrainOp):
+        return True
+    if access.order_of(op) is None or part.role.data is Role.CopyEngine:
+        return False
+    if not isinstance(op, access.SignalAllOp):
+        return True
+    others = {_part(use.operation) for use in op.signal.uses if isinstance(use.operation, access.SignalAllOp)}
+    return not any(part in made_by(other) for other in others - {part})
+
+
+def _stands_before(op: Operation) -> bool:
+    return _orders(op) and _ordered(op) is not None
+
+
+def _part(op: Operation) -> program.RoleOp:
+    return next(around for around in _around(op) if isinstance(around, program.RoleOp))
+
+
 _COUNT = 0
 """The place of the number among the operands of a wait; see `pk.wait`."""
 
@@ -159,12 +299,21 @@ OPERATORS = (
     Operator("signal dropped", (access.SignalOp, access.RaiseOp, access.SignalAllOp), _drop),
     Operator("signal to the next rank", (access.SignalOp, access.RaiseOp), _wrong_rank, _to_one_rank),
     Operator("signal sent twice", (access.SignalOp, access.SignalAllOp), _twice),
-    Operator("reset dropped", (access.ResetOp,), _drop),
+    Operator("reset dropped", (access.ResetOp,), _drop, _is_awaited),
     Operator("epoch left out", (program.EpochOp,), _without_epoch),
     Operator("acquire dropped", (roles.AcquireOp,), _drop),
     Operator("commit dropped", (roles.CommitOp,), _drop),
     Operator("release dropped", (roles.ReleaseOp,), _drop),
     Operator("released early", (roles.ReleaseOp,), _early),
+    Operator("tasks rotated by another count", (program.RotateOp,), _another_count),
+    Operator("tasks run twice", (program.RotateOp,), _every_second),
+    Operator("one stage too many", (roles.ChannelOp,), _one_stage_more, _fills_shared_memory),
+    Operator("no SM left to compute", (KernelOp,), _all_sms, _computes),
+    Operator("ranks taken for a constant", (program.DimOp,), _fixed_ranks, _counts_ranks),
+    Operator("fence dropped", (FenceOp, DrainOp), _drop, _orders),
+    Operator("fence moved behind", (FenceOp, DrainOp), _behind_what_it_orders, _stands_before),
+    Operator("`read` for `full`", (DrainOp,), _as_read, _is_full),
+    Operator("relaxed for release", (access.SignalOp, access.RaiseOp, access.SignalAllOp), _relaxed, _orders),
     Operator("tasks not shared out", (program.TasksOp,), _all_tasks, _among_others),
 )
 
@@ -242,6 +391,9 @@ def caught(kernel: KernelOp, meaning: Meaning, trials: tuple[Trial, ...] = TRIAL
         return "verifier"
     if check_roles(module):  # pyright: ignore[reportArgumentType]
         return "check-roles"
+    static = check_statically(kernel, ranks=meaning.ranks, dims=meaning.dims).findings
+    if static:
+        return static[0].code
     for trial in trials:
         found = check_trial(kernel, meaning, trial)
         if found:

@@ -47,6 +47,9 @@ SCRATCH = "pk.scratch"
 """Argument attribute: allocated by pkc for the length of the kernel, undefined at entry."""
 
 
+DERIVED = "derived"
+"""On a kernel and a part of it: made by pkc from tasks that stood in no role, so that it may be changed further."""
+
 PER_CTA = "per_cta"
 """Attribute of `pk.tasks`: each CTA that runs the role takes its share of the tasks, one after the other."""
 
@@ -61,6 +64,10 @@ FIRST_WARP = "first_warp"
 
 REGISTERS = "registers"
 """Attribute of `pk.role`: registers of each of its threads; the same for all parts in a warpgroup."""
+
+RASTER = "raster"
+"""Attribute of `pk.tasks` with two counts: tasks are numbered by bands of that many first indices, in a band the first
+index runs fastest. CTAs take them in the order of their numbers."""
 
 
 @irdl_op_definition

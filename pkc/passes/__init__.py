@@ -23,6 +23,7 @@ from pkc.passes.plan_transfers import PlanTransfers
 from pkc.passes.plan_warps import PlanWarps
 from pkc.passes.split_copies import SplitCopies
 from pkc.passes.split_workers import SplitWorkers
+from pkc.passes.spread_copies import SpreadCopies
 from pkc.passes.stage_remote_reads import StageRemoteReads
 from pkc.passes.stage_remote_stores import StageRemoteStores
 from pkc.passes.stage_sums import StageSums
@@ -40,6 +41,7 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
 ROLES_PIPELINE: tuple[ModulePass, ...] = (
     PlanOverlap(),  # first: every later pass obeys what it writes on the edges between ranks
     StageRemoteReads(),  # operands of other ranks, before sums: a staged operand may feed a sum
+    SpreadCopies(),  # before counters are seen by others: how often they are signalled changes
     StageSums(),  # sums over ranks; now every transfer is a load, a store or a signal
     ZeroSums(),  # the sums that are left are added where they live, in no order
     StageRemoteStores(),  # what copy engines bring to other ranks, contributions to sums among it
@@ -84,6 +86,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         Dce,
         PlanOverlap,
         StageRemoteReads,
+        SpreadCopies,
         StageSums,
         ZeroSums,
         StageRemoteStores,

@@ -44,3 +44,59 @@ class TooManyWarps(Diagnostic):
     kernel: str
     threads: int
     available: int
+
+
+@dataclass(frozen=True)
+class NoSmsLeft(Diagnostic):
+    """More SMs communicate than the GPU can spare: a CTA that waits needs an SM on which it stays."""
+
+    code = "PK467"
+    title = "`comm_sms={sms}` leaves none of the {available} SMs for the parts that compute"
+    label = "all CTAs are on the GPU at the same time, one on each SM"
+    help = "give communication at most {most} SMs"
+    sms: int
+    available: int
+    most: int
+
+
+@dataclass(frozen=True)
+class TooManyRegisters(Diagnostic):
+    """The tiles that a part computes with at the same time do not fit into the registers of its threads."""
+
+    code = "PK468"
+    title = "tiles of {registers} registers live here, {each} for each of {threads} threads, which have {available}"
+    label = "as many as anywhere in the {role}"
+    note = "{reserve} registers of a thread are needed for addresses and the like"
+    help = "use smaller blocks, or more `consumers`"
+    role: str
+    registers: int
+    each: int
+    threads: int
+    available: int
+    reserve: int
+
+
+@dataclass(frozen=True)
+class RegisterFile(Diagnostic):
+    """The threads of a CTA have more registers than it is launched with."""
+
+    code = "PK469"
+    title = "the parts that {group} have {needed} registers, and their CTA has {available}"
+    label = "warpgroups of one CTA"
+    help = "`registers` of all warpgroups, times 128 threads, fit into what a CTA is launched with"
+    group: str
+    needed: int
+    available: int
+
+
+@dataclass(frozen=True)
+class TooManyBarriers(Diagnostic):
+    """The parts of a CTA need more named barriers than there are."""
+
+    code = "PK470"
+    title = "the parts of `{kernel}` need {needed} named barriers, and a CTA has {available}"
+    label = "one for the CTA, one for each part of several warps, one for each of several warpgroups of a part"
+    help = "use fewer parts, or fewer `consumers`"
+    kernel: str
+    needed: int
+    available: int

@@ -12,7 +12,6 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import Pure
 
-from pkc.arch import SM_90A
 from pkc.diagnostics import Diagnostic, Label, PkcError
 from pkc.dialect.access import RaiseOp, WaitOp
 from pkc.dialect.attributes import Role
@@ -21,8 +20,10 @@ from pkc.dialect.program import PER_CTA, KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import CHANNEL_OPS, AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseOp
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
+from pkc.passes.budgets import budgets
 from pkc.passes.crossings import VIEWS
 from pkc.passes.dependence import ancestors
+from pkc.passes.signal_counts import count_findings, rotations
 
 _CLOSES: dict[type[Operation], type[Operation]] = {AcquireOp: CommitOp, ConsumeOp: ReleaseOp}
 
@@ -34,7 +35,9 @@ class CheckRoles(ModulePass):
     - Tasks are shared out among CTAs in all parts, or in none: otherwise parts of one CTA go through different tasks.
     - A channel has one producing and one consuming part. In every block it is acquired and committed in turn, or
       consumed and released; no tile is used once its stage is released.
-    - All stages fit into shared memory.
+    - An order of tasks is a bijection; each wait counts the signals that its counter gets, where that can be said
+      for all sizes (`signal_counts.py`).
+    - SMs, shared memory, registers and named barriers suffice (`budgets.py`).
     - A copy engine copies, waits for counters and raises them; the host knows everything else beforehand.
 
     Refused, because %a may be overwritten while it is multiplied:
@@ -67,9 +70,9 @@ def _findings(kernel: KernelOp) -> Iterator[Diagnostic]:
         for block in {use.operation.parent: None for use in channel.result.uses}:
             assert block is not None
             yield from _in_turn(channel, block)
-    needed, available = sum(channel.shared_bytes for channel in channels), SM_90A.shared_memory
-    if needed > available:
-        yield errors.SharedMemory(span_of(kernel.location), kernel.sym_name.data, needed, available)
+    yield from budgets(kernel)
+    yield from rotations(kernel)
+    yield from count_findings(kernel)
 
 
 def _shared_out(kernel: KernelOp) -> Iterator[Diagnostic]:

@@ -10,11 +10,8 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from pkc.dialect.access import AccumulateOp, ScatterAccumulateOp, StoreOp
 from pkc.dialect.attributes import Role, RoleAttr
-from pkc.dialect.program import NAME, SCRATCH, KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import DERIVED, NAME, SCRATCH, KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import SignalType
-
-DERIVED = "derived"
-"""On a kernel and a part of it: made by pkc from tasks that stood in no role, so that it may be changed further."""
 
 _WRITES = (StoreOp, AccumulateOp, ScatterAccumulateOp)
 

@@ -85,7 +85,7 @@ def _guard_kernel(kernel: KernelOp) -> None:
         return
     lasting = [part for part in reaching if not all(kernel.is_scratch(array) for array in reached(part))]
     first = next(part for part in parts if not _is_copy_engine(part))
-    early = [part for part in reaching if not _follows_all(part) and _sources(part).isdisjoint(reaching)]
+    early = [part for part in reaching if not _follows_all(part) and made_by(part).isdisjoint(reaching)]
     if early:
         entered = add_parameter(kernel, "entered", SignalType((1,)), kernel.location)
         for part in early:
@@ -155,7 +155,7 @@ def _copied(kernel: KernelOp, part: RoleOp) -> None:
     _at_end(part, ops)
 
 
-def _sources(part: RoleOp) -> set[RoleOp]:
+def made_by(part: RoleOp) -> set[RoleOp]:
     """The parts of this rank that what a part sends has come through, by channels and by counters.
 
     The counters that a part awaits itself do not count: it may reach another rank before.

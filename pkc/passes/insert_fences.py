@@ -47,7 +47,8 @@ class InsertFences(ModulePass):
     An order has three parts: how the producer accessed memory, how the consumer will, and which threads have to agree.
 
     - A signal releases what its worker did before: to all GPUs, or to this one if the counter is its own. Asynchronous
-      accesses are not among that until they are drained: stores to their end (`full`), loads until they have arrived.
+      accesses are not among that until they are drained: stores to their end (`full`), loads of what others write
+      until they have arrived (`loads`).
       A worker's first signal is a release too: earlier kernels on this rank come before it.
     - A wait is followed by an acquire of the same scope; and by a fence to the async proxy if this worker, or one that
       it feeds through channels, goes on by TMA to other ranks' memory or to what this kernel has written.
@@ -89,10 +90,11 @@ def _fence_kernel(kernel: KernelOp) -> None:
             op.attributes[ORDER] = StringAttr(Order.Release_Gpu if _is_own(op) else Order.Release_Sys)
         if isinstance(op, CommitOp) and crosses_proxies(op) is not None and not is_fenced(op):
             before(op, [FenceOp(Fence.AsyncShared)])
-    _acquire(kernel)
+    shared = set(_shared_by_tma(kernel))
+    _acquire(kernel, shared)
     for part in kernel.body.block.ops:
         if isinstance(part, RoleOp) and part.role.data is not Role.CopyEngine:
-            _drain_part(part)
+            _Drains(shared).part(part)
 
 
 # Signals and waits
@@ -113,17 +115,16 @@ def _scope(op: WaitOp) -> Fence:
     return Fence.AcquireGpu if all(map(_is_own, sent)) else Fence.AcquireSys
 
 
-def _acquire(kernel: KernelOp) -> None:
+def _acquire(kernel: KernelOp, shared: set[Operation]) -> None:
     waits = [op for op in kernel.walk() if isinstance(op, WaitOp) and not _on_copy_engine(op)]
     scopes = {op: {_scope(op)} for op in waits}
-    crossing = set(_shared_by_tma(kernel))
     for op, scope in scopes.items():
         following = _next_effect(op)
         if isinstance(following, WaitOp):  # one fence for both
             scopes[following] |= scope
             continue
         fences = [FenceOp(Fence.AcquireSys if Fence.AcquireSys in scope else Fence.AcquireGpu)]
-        if any(inner in crossing for inner in _affected(op)):
+        if any(inner in shared for inner in _affected(op)):
             fences.append(FenceOp(Fence.AsyncGlobal))
         for fence in fences:
             fence.location = op.location
@@ -201,37 +202,51 @@ class _Underway:
         return _Underway(self.storing or other.storing, self.reading | other.reading, self.loading or other.loading)
 
 
-def _drain_part(part: RoleOp) -> None:
-    left = _drain_block(part.body.block, _Underway(), insert=True)
-    last = part.body.block.last_op
-    if left.storing and last is not None:
-        drain = DrainOp(Drain.Full)
-        drain.location = last.location
-        part.body.block.add_op(drain)
+class _Drains:
+    """Puts drains into parts; `shared` are the asynchronous accesses to what others access too."""
 
+    def __init__(self, shared: set[Operation]) -> None:
+        self._shared = shared
 
-def _drain_block(block: Block, state: _Underway, *, insert: bool) -> _Underway:
-    for op in list(block.ops):
-        if op.regions:
-            state = _drain_inside(op, state, insert=insert)
-            continue
-        needed = list(_needed(op, state))
-        for kind in needed:
-            state = _drained(state, kind)
-        if insert:
-            before(op, [DrainOp(kind) for kind in needed])
-        state |= _begun(op)
-    return state
+    def part(self, part: RoleOp) -> None:
+        left = self._block(part.body.block, _Underway(), insert=True)
+        last = part.body.block.last_op
+        if left.storing and last is not None:
+            drain = DrainOp(Drain.Full)
+            drain.location = last.location
+            part.body.block.add_op(drain)
 
+    def _block(self, block: Block, state: _Underway, *, insert: bool) -> _Underway:
+        for op in list(block.ops):
+            if op.regions:
+                state = self._inside(op, state, insert=insert)
+                continue
+            needed = list(_needed(op, state))
+            for kind in needed:
+                state = _drained(state, kind)
+            if insert:
+                before(op, [DrainOp(kind) for kind in needed])
+            state |= self._begun(op)
+        return state
 
-def _drain_inside(op: Operation, state: _Underway, *, insert: bool) -> _Underway:
-    blocks = [region.block for region in op.regions if region.blocks]
-    if isinstance(op, scf.IfOp):
-        branches = [_drain_block(block, state, insert=insert) for block in blocks]
-        return branches[0] | (branches[1] if len(branches) > 1 else state)
-    (body,) = blocks
-    state |= _drain_block(body, state, insert=False)  # what a turn leaves, the next one finds
-    return state | _drain_block(body, state, insert=insert)
+    def _inside(self, op: Operation, state: _Underway, *, insert: bool) -> _Underway:
+        blocks = [region.block for region in op.regions if region.blocks]
+        if isinstance(op, scf.IfOp):
+            branches = [self._block(block, state, insert=insert) for block in blocks]
+            return branches[0] | (branches[1] if len(branches) > 1 else state)
+        (body,) = blocks
+        state |= self._block(body, state, insert=False)  # what a turn leaves, the next one finds
+        return state | self._block(body, state, insert=insert)
+
+    def _begun(self, op: Operation) -> _Underway:
+        if not _is_asynchronous(op):
+            return _Underway()
+        if isinstance(op, StoreOp):
+            stage = stage_of(op.tile)
+            return _Underway(storing=True, reading=frozenset() if stage is None else frozenset((stage.channel,)))
+        # A copy waits for what it loads.
+        filling = any(isinstance(use.operation, CommitOp) for use in op.results[0].uses)
+        return _Underway(loading=filling and op in self._shared)
 
 
 def _needed(op: Operation, state: _Underway) -> Iterator[Drain]:
@@ -248,13 +263,3 @@ def _drained(state: _Underway, kind: Drain) -> _Underway:
     if kind is Drain.Loads:
         return replace(state, loading=False)
     return replace(state, reading=frozenset(), storing=state.storing and kind is Drain.Read)
-
-
-def _begun(op: Operation) -> _Underway:
-    if not _is_asynchronous(op):
-        return _Underway()
-    if isinstance(op, StoreOp):
-        stage = stage_of(op.tile)
-        return _Underway(storing=True, reading=frozenset() if stage is None else frozenset((stage.channel,)))
-    # A copy waits for what it loads.
-    return _Underway(loading=any(isinstance(use.operation, CommitOp) for use in op.results[0].uses))

@@ -6,15 +6,18 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from pkc.dialect.program import BlockCountOp, BlockOp, KernelOp, RankOp, RotateOp, TasksOp
+from pkc.dialect.program import RASTER, BlockCountOp, BlockOp, KernelOp, RankOp, RoleOp, RotateOp, TasksOp
 from pkc.dialect.tile import block_type
 from pkc.passes.cells import constant
-from pkc.passes.derive import before
+from pkc.passes.derive import DERIVED, before
 from pkc.passes.plan_overlap import ORDER
+
+_BAND = 8
+"""Rows of a band: those and as many columns as there are CTAs for stay in the L2 cache together."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,9 @@ class OrderTasks(ModulePass):
     comes from others has time to arrive; with `own_last` it begins with the next rank's part and ends with its own, so
     that what others wait for leaves first, and no two ranks send to the same owner at once. A rotation gives every task
     to exactly one index, whatever the sizes.
+
+    Tasks with two indices are numbered by bands of rows (`raster`), so that CTAs that work at the same time share what
+    they read.
 
     Before:
 
@@ -46,10 +52,20 @@ class OrderTasks(ModulePass):
         for kernel in op.walk():
             if not isinstance(kernel, KernelOp):
                 continue
+            _band(kernel)
             order = kernel.attributes.get(ORDER)
             if isinstance(order, StringAttr) and order.data != "natural":
                 for tasks in [inner for inner in kernel.walk() if isinstance(inner, TasksOp)]:
                     _rotate(tasks, own_last=order.data == "own_last")
+
+
+def _band(kernel: KernelOp) -> None:
+    """Number the tasks of what pkc derived by bands, unless an earlier pass has said how."""
+    for tasks in kernel.walk():
+        around = tasks.parent_op()
+        computes = around is kernel or (isinstance(around, RoleOp) and DERIVED in around.attributes)
+        if isinstance(tasks, TasksOp) and len(tasks.counts) == 2 and computes:
+            tasks.attributes.setdefault(RASTER, IntegerAttr(_BAND, i64))
 
 
 def _rotate(tasks: TasksOp, *, own_last: bool) -> None:

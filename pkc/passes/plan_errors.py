@@ -148,6 +148,41 @@ class ChannelOutOfTurn(Diagnostic):
 
 
 @dataclass(frozen=True)
+class WaitNotCovered(Diagnostic):
+    """A wait counts another number of signals than its counter gets, whatever the sizes."""
+
+    code = "PK471"
+    title = "`{array}` is awaited for {wanted}, and gets {sent}"
+    label = "waits here"
+    note = "both for each counter, by the end of launch number `epoch`"
+    help = "each wait needs as many signals to its own rank as it counts"
+    array: str
+    wanted: str
+    sent: str
+
+
+@dataclass(frozen=True)
+class RotatedByAnother(Diagnostic):
+    """An order of tasks that leaves some out and runs others twice."""
+
+    code = "PK472"
+    title = "these tasks are rotated by another number than that of the tasks"
+    label = "some tasks are run twice, or never"
+    help = "rotate an index by the count that it runs below"
+
+
+@dataclass(frozen=True)
+class AddedAndRaised(Diagnostic):
+    """Counters that some parts add to and others raise: what they reach depends on the order."""
+
+    code = "PK473"
+    title = "counters of `{array}` are both added to and raised"
+    label = "raised here"
+    help = "raise a counter that has one writer, add to one that has several"
+    array: str
+
+
+@dataclass(frozen=True)
 class UsedAfterRelease(Diagnostic):
     """A tile is used after its stage was given back, when the producer may overwrite it."""
 

@@ -28,7 +28,8 @@ class PlanMemory(ModulePass):
     """Give every channel its place in shared memory.
 
     CTAs that compute and CTAs that communicate have shared memory of their own. Tiles begin at multiples of 1024
-    bytes, after which the swizzle of 128 bytes repeats. Behind all stages come the barriers: for each stage of a channel one that it is full, then one for each that it is empty.
+    bytes, after which the swizzle of 128 bytes repeats. Behind all stages come the barriers: for each stage of a
+    channel one that it is full, then one for each that it is empty.
 
     Before:
 

@@ -230,13 +230,16 @@ def _warpgroups(plans: Sequence[PartPlan]) -> int:
     return -(-sum(plan.warps for plan in plans) // SM_90A.warpgroup)
 
 
+def launched_registers(threads: int) -> int:
+    """What a CTA of that many threads is launched with, the same for each; `setmaxnreg` only moves it."""
+    return SM_90A.registers // threads // 8 * 8 * threads
+
+
 def _with_registers(plans: Sequence[PartPlan], threads: int) -> list[PartPlan]:
     """Registers by the warpgroup: movers get what they need, the others share the rest of the SM."""
     shared = [plan for plan in plans if not plan.computes]
     own = sum(plan.warps for plan in plans if plan.computes) * SM_90A.warp
     few = _ADDING if any(_adds(plan.part) for plan in shared) else _MOVING
-    # `setmaxnreg` only moves what the CTA was launched with: as many for each thread as all of them can have.
-    launched = SM_90A.registers // threads // 8 * 8 * threads
-    rest = (launched - (threads - own) * few) // own // 8 * 8 if own else 0
+    rest = (launched_registers(threads) - (threads - own) * few) // own // 8 * 8 if own else 0
     many = min(rest, SM_90A.most_registers)
     return [replace(plan, registers=many if plan.computes else few) for plan in plans]

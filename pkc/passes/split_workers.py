@@ -246,7 +246,9 @@ class _Part:
         body = Block(arg_types=[argument.type for argument in op.body.block.args])
         self._rename(op.body.block.args, body.args)
         self._copy_block(op.body.block, body)
-        self._add(target, TasksOp([self._known.get(count, count) for count in op.counts], Region(body)), op)
+        copy = TasksOp([self._known.get(count, count) for count in op.counts], Region(body))
+        copy.attributes |= op.attributes
+        self._add(target, copy, op)
 
     def _copy_for(self, op: scf.ForOp, target: Block) -> None:
         kept = [index for index in range(len(op.iter_args)) if (op, index) in self._carried]

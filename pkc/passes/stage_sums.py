@@ -197,8 +197,10 @@ def _contribute(op: AccumulateOp, split: int, cells: Cells, slots: BlockArgument
     rank, one, owner = RankOp(), constant(1), OwnerOp(_block_of(indices[split]))
     address, counter = counter_ops([indices[place] for place in cells.places])
     store = StoreOp(op.tile, slots, (rank.result, *indices))
-    announce: Operation = SignalOp(arrived, counter, owner, one)
-    if planned(op) == "copy_engine":
+    announce: Operation
+    if planned(op) != "copy_engine":
+        announce = SignalOp(arrived, counter, owner, one)
+    else:
         # What moves the tile announces it too: both go with the plan.
         announce = RaiseOp(arrived, (rank.result, *counter), owner, one)
         store.attributes[EDGE] = announce.attributes[EDGE] = op.attributes[EDGE]

@@ -30,7 +30,12 @@ class Access(NamedTuple):
 
 def box_of(where: Where) -> Box:
     """What an access addresses within a copy."""
-    return tuple((i.start, i.stop) if hasattr(i, "start") else (i, i + 1) for i in where[1:])
+    return tuple([(i.start, i.stop) if hasattr(i, "start") else (i, i + 1) for i in where[1:]])
+
+
+def is_empty(box: Box) -> bool:
+    """Whether there is no element in a box."""
+    return any(first >= end for first, end in box)
 
 
 class Boxes(Generic[_T]):
@@ -42,6 +47,8 @@ class Boxes(Generic[_T]):
 
     def meeting(self, box: Box) -> list[tuple[Box, _T]]:
         """The boxes that have an element in common with one."""
+        if not self.items:
+            return []
         same = self.items.get(box)
         if same is not None and self._apart:
             return [(box, same)]
@@ -50,7 +57,7 @@ class Boxes(Generic[_T]):
     def add(self, box: Box, item: _T) -> None:
         """Set what belongs to a box."""
         if self._apart and box not in self.items:
-            self._apart = not any(_meet(box, other) for other in self.items)
+            self._apart = not self.meeting(box)
         self.items[box] = item
 
     def drop_within(self, box: Box) -> None:
@@ -75,6 +82,8 @@ class Copy:
         """The last addition of each component."""
         self.reads = Boxes[dict[int, Access]]()
         """The last read of each component."""
+        self.constant: dict[int, Access] = {}
+        """The same for an array that is not written: wherever the elements are."""
 
     def before_store(self, box: Box) -> Iterator[tuple[Box, Access]]:
         """What a store comes after, reads aside."""
@@ -92,6 +101,7 @@ class Copy:
                 yield box, access
         yield from each(self.sums.items.items())
         yield from each(self.reads.items.items())
+        yield from (((), access) for access in self.constant.values())
 
     def store(self, box: Box, access: Access) -> None:
         """Note a store that comes after all that was there."""
@@ -118,4 +128,7 @@ def each(found: Iterable[tuple[Box, dict[int, Access]]]) -> Iterator[tuple[Box, 
 
 
 def _meet(a: Box, b: Box) -> bool:
-    return all(first < end and start < last for (first, last), (start, end) in zip(a, b, strict=True))
+    for (first, end), (start, last) in zip(a, b, strict=True):  # noqa: SIM110  # a generator takes twice as long
+        if first >= last or start >= end:
+            return False
+    return True

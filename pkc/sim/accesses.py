@@ -178,6 +178,7 @@ def _store_add(op: access.StoreAddOp, machine: Machine) -> Step:
         where = locate(registers)
         machine.world.check_load(array, where, registers[TASK], op)
         note(registers, where)
+        machine.world.note_change(array, where, op)
         array.add_rounded(where, registers[tile])
 
     return store_add
@@ -225,6 +226,7 @@ def _all_reduce(op: access.AllReduceOp, machine: Machine) -> Step:
         check(registers, where)
         total = array.reduce(where, shape)
         note(registers, (slice(None), *where[1:]), total)
+        machine.world.note_change(array, (slice(None), *where[1:]), op)
         array.store_everywhere(where, total)
 
     return all_reduce
@@ -243,12 +245,12 @@ def _copy(op: copies.CopyOp, machine: Machine) -> Step:
         where = source.locate(op, registers[RANK], there(registers))
         world.check_load(source, where, registers[TASK], op)
         read(registers, where)
-        values = np.array(source.value[where])
+        values = source.load(where, source.value[where].shape)
         machine.pause()
         where = target.locate(op, registers[RANK], here(registers))
         world.check_store(target, where, registers[TASK], op)
         written(registers, target.everywhere(where), values)
-        target.value[target.everywhere(where)] = values
+        target.store(target.everywhere(where), values)
 
     return copy
 

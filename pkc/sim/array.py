@@ -237,6 +237,10 @@ class Array:
         """The array as callers see it, in its true type."""
         return self.gathered(self.value).astype(numpy_dtype(self.place.element))
 
+    def cell(self, element: tuple[int, ...]) -> tuple[str, int]:
+        """The array's name, and the number in memory of an element, given as callers see it."""
+        return self.name, int(self.gathered(np.arange(self.value.size).reshape(self.value.shape))[element])
+
     def gathered(self, memory: Values) -> Values:
         """From memory to the shape that callers see."""
         place = self.place

@@ -18,6 +18,7 @@ from pkc.sim import order_errors
 from pkc.sim.array import poison
 from pkc.sim.machine import CTA, RANK, WORKER, Machine, Registers, Step
 from pkc.sim.schedule import Counter
+from pkc.sim.terms import Term
 from pkc.sim.workers import RingClocks, Worker
 
 
@@ -77,7 +78,6 @@ def _acquire(op: roles.AcquireOp, machine: Machine) -> Step:
     def acquire(registers: Registers) -> None:
         ring = find(registers)
         ring.acquired += 1
-        machine.pause()
         number = ring.acquired
         machine.scheduler.wait(op, ring.free, number, lambda: ring.depth + ring.released)
         if ring.clocks is not None:
@@ -112,7 +112,7 @@ def _commit(op: roles.CommitOp, machine: Machine) -> Step:
 
 def _overwrite(held: Any, tile: Any) -> Any:
     """Put a tile into the memory of a stage, where whoever still uses the old one sees the new one."""
-    if isinstance(tile, Bounded):
+    if isinstance(tile, Bounded | Term):
         return tile
     values: Values = tile
     if held is None:
@@ -129,7 +129,6 @@ def _consume(op: roles.ConsumeOp, machine: Machine) -> Step:
         ring = find(registers)
         ring.consumed += 1
         number = ring.consumed
-        machine.pause()
         machine.scheduler.wait(op, ring.full, number, lambda: ring.committed)
         if ring.clocks is not None:
             ring.clocks.consume(registers[WORKER], number)
@@ -149,7 +148,7 @@ def _release(op: roles.ReleaseOp, machine: Machine) -> Step:
             ring.clocks.release(registers[WORKER], ring.released + 1)
         stage = ring.stages[ring.released % ring.depth]
         for held in stage:
-            if not isinstance(held, Bounded):
+            if not isinstance(held, Bounded | Term):
                 values: Values = held
                 values[...] = poison(values.shape, values.dtype)
         ring.released += 1

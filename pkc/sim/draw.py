@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -49,15 +49,22 @@ class _Range:
 
 
 def draw_inputs(
-    module: ModuleOp, *, ranks: int, dims: Mapping[str, int], seed: int, kernel: str | None = None
+    module: ModuleOp,
+    *,
+    ranks: int,
+    dims: Mapping[str, int],
+    seed: int,
+    kernel: str | None = None,
+    only: Collection[str] | None = None,
 ) -> dict[str, Any]:
-    """Content for every array that a kernel reads, and a value for every scalar."""
+    """Content for every array that a kernel reads, and a value for every scalar; or for `only` some of them."""
     called = Program(find_kernel(module, kernel))
     sizes = resolve_dims(called.kernel, dims, {}, ranks) | {RANKS: ranks}
     check_memory(called, sizes)
     rng = np.random.default_rng(seed)
-    drawn: dict[str, Any] = {name: _array(called, name, sizes, rng) for name in called.inputs}
-    return drawn | {name: _scalar(called, name, sizes, rng) for name in called.scalars}
+    wanted = (*called.inputs, *called.scalars) if only is None else only
+    drawn: dict[str, Any] = {name: _array(called, name, sizes, rng) for name in called.inputs if name in wanted}
+    return drawn | {name: _scalar(called, name, sizes, rng) for name in called.scalars if name in wanted}
 
 
 def _array(called: Program, name: str, sizes: Mapping[str, int], rng: np.random.Generator) -> Values:

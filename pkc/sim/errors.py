@@ -301,3 +301,31 @@ class NotRelaunched(Diagnostic):
     label = "it is not split into roles, or adds up contributions in no order"
     help = "compile it to the roles level; a sum over ranks is then staged"
     kernel: str
+
+
+@dataclass(frozen=True)
+class LeftOver(Diagnostic):
+    """Raised when a wait of a derived protocol is not for all signals of its launch, or when nobody waits for them."""
+
+    code = "PK713"
+    title = "{counter} of rank {rank} reaches {total} in launch {launch}, {problem}"
+    label = "here"
+    help = "each wait stands for every signal that its launch and those before it send to the counter"
+    counter: str
+    rank: int
+    launch: int
+    total: int
+    problem: str
+
+
+@dataclass(frozen=True)
+class Overwritten(Diagnostic):
+    """Raised when an element of a scratch array is stored again before anybody has read it."""
+
+    code = "PK714"
+    title = "`{array}` is stored again before it is read at {element}"
+    label = "stored here by {writer}"
+    help = "wait until it has been read, or store elsewhere"
+    array: str
+    element: str
+    writer: str

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
@@ -19,14 +19,13 @@ from pkc.dialect.names import task_variable
 from pkc.location import span_of
 from pkc.sim import errors
 from pkc.sim.accesses import access_step
+from pkc.sim.backing import TileFunction
 from pkc.sim.channels import channel_step
 from pkc.sim.conflicts import Task
 from pkc.sim.machine import CTA, EPOCH, FIRST, RANK, TASK, TURN, WORKER, Machine, Registers, Step
 from pkc.sim.ordering import fence_step
 from pkc.sim.positions import position_function
 from pkc.sim.scalars import scalar
-
-TileFunction: TypeAlias = Callable[[Operation], Callable[..., Any]]
 
 
 def compile_kernel(kernel: program.KernelOp, machine: Machine, tile_function: TileFunction) -> Step:
@@ -204,7 +203,7 @@ class _Compiler:
                 if not outermost:
                     turn = registers[TURN]
                     registers[TURN] = turn + 1
-                    if turn % workers != registers[CTA]:
+                    if workers[turn % len(workers)] != registers[CTA]:
                         continue
                 enter(registers, task)
                 body(registers)
@@ -222,10 +221,10 @@ class _Compiler:
         workers = machine.workers(role)
 
         def run(registers: Registers) -> None:
-            for cta in range(workers):
+            for cta in workers:
                 own = registers.copy()
                 own[CTA] = cta
-                name = role if workers == 1 else f"{role} of CTA {cta}"
+                name = role if len(workers) == 1 else f"{role} of CTA {cta}"
                 if machine.order is None:
                     machine.scheduler.spawn(own[RANK], name, lambda own=own: body(own))
                 else:

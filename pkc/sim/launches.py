@@ -8,20 +8,104 @@ gone on to other work at once. Counters keep their values.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
 
 from pkc.diagnostics import PkcError
-from pkc.dialect import meaning
 from pkc.dialect.numeric import Values, numpy_dtype
 from pkc.sim import errors
 from pkc.sim.array import Array, poison
-from pkc.sim.inputs import Inputs, check_data
+from pkc.sim.backing import ELEMENTS, Backing
+from pkc.sim.inputs import Data, Inputs, check_data
 from pkc.sim.interpret import compile_kernel, new_registers
+from pkc.sim.ledger import Ledger
 from pkc.sim.ordering import memory_order
+from pkc.sim.orders import order_of
 from pkc.sim.program import Program, find_kernel
 from pkc.sim.run import make_arrays, make_machine, run_ranks
+from pkc.sim.schedule import Order
+from pkc.sim.trace import Trace
+from pkc.sim.unread import Unread
 from pkc.sim.world import World
+
+Memory = Mapping[str, Values]
+"""By array, what all its copies hold."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What launches leave: the memory of their outputs, launch by launch."""
+
+    memories: list[Memory]
+    arrays: Mapping[str, Array]
+
+    def outputs(self) -> list[dict[str, Values]]:
+        """Outputs as callers see them, in their true types."""
+        return [{name: self._exported(name, held) for name, held in memory.items()} for memory in self.memories]
+
+    def _exported(self, name: str, held: Values) -> Values:
+        array = self.arrays[name]
+        return array.gathered(held).astype(numpy_dtype(array.place.element))
+
+
+@dataclass(frozen=True)
+class Launches:
+    """A kernel that is split into roles, the data of its launches, and how many CTAs run each role."""
+
+    program: Program
+    data: Sequence[Data]
+    ctas: int
+
+    def run(self, order: Order, backing: Backing = ELEMENTS, trace: Trace | None = None) -> Outcome:
+        """Simulate them; what happens is noted in `trace`. Raises `PkcError`."""
+        program, data = self.program, self.data
+        arrays: dict[str, Array] = make_arrays(program, data[0], backing.make_array, is_global=False, again=True)
+        world = World(arrays, None)
+        if program.derived:
+            world.ledger, world.unread = Ledger(), Unread(arrays.values())
+        machine = make_machine(program, data[0], world, order)
+        machine.ctas = self.ctas if program.per_cta else 1
+        machine.scheduler.trace = world.trace = trace
+        machine.order = memory_order(program.kernel, machine, program.written, again=True)
+        body = compile_kernel(program.kernel, machine, backing.tile_function)
+        scalars = [{program.kernel.arguments[name]: value for name, value in one.scalars.items()} for one in data]
+        results: list[Memory] = [
+            {name: poison(arrays[name].value.shape, arrays[name].value.dtype) for name in program.outputs} for _ in data
+        ]
+
+        def start(rank: int) -> Callable[[], None]:
+            def launch_all() -> None:
+                for number, one in enumerate(data, start=1):
+                    if number > 1:
+                        world.begin_launch(rank, number, one.arrays)
+                    body(new_registers(machine, rank, scalars[number - 1], number))
+                    machine.end_launch(rank)
+                    for name, taken in world.end_launch(rank, number, program.outputs).items():
+                        results[number - 1][name][rank] = taken
+
+            return launch_all
+
+        run_ranks(machine, start)
+        if world.ledger is not None:
+            world.ledger.check()
+        return Outcome(results, arrays)
+
+
+def launches_of(
+    module: ModuleOp,
+    *,
+    ranks: int,
+    dims: Mapping[str, int],
+    launches: Sequence[Inputs],
+    kernel: str | None = None,
+    ctas: int = 2,
+) -> Launches:
+    """A kernel and the data of its launches, checked."""
+    program = Program(find_kernel(module, kernel))
+    if not program.has_roles or program.summed:
+        raise PkcError(errors.NotRelaunched(program.span, program.name))
+    return Launches(program, [check_data(program, dims, inputs, ranks) for inputs in launches], ctas)
 
 
 def simulate_launches(
@@ -35,37 +119,5 @@ def simulate_launches(
     ctas: int = 2,
 ) -> list[dict[str, Values]]:
     """The outputs of each launch; `launches` are their inputs. The kernel must be split into roles."""
-    program = Program(find_kernel(module, kernel))
-    if not program.has_roles or program.summed:
-        raise PkcError(errors.NotRelaunched(program.span, program.name))
-    data = [check_data(program, dims, inputs, ranks) for inputs in launches]
-    arrays: dict[str, Array] = make_arrays(program, data[0], Array, is_global=False, again=True)
-    machine = make_machine(program, data[0], World(arrays, None), seed)
-    machine.ctas = ctas if program.per_cta else 1
-    machine.order = memory_order(program.kernel, machine, program.written, again=True)
-    body = compile_kernel(program.kernel, machine, meaning.value)
-    scalars = [{program.kernel.arguments[name]: value for name, value in one.scalars.items()} for one in data]
-    results = [
-        {name: poison(arrays[name].place.shape, arrays[name].dtype) for name in program.outputs} for _ in launches
-    ]
-
-    def start(rank: int) -> Callable[[], None]:
-        def launch_all() -> None:
-            for number, one in enumerate(data):
-                if number:
-                    for name, array in arrays.items():
-                        array.begin_launch(rank, one.arrays.get(name))
-                body(new_registers(machine, rank, scalars[number], number + 1))
-                machine.end_launch(rank)
-                for name, result in results[number].items():
-                    machine.world.settle(arrays[name], rank)
-                    result[rank] = arrays[name].value[rank]
-
-        return launch_all
-
-    run_ranks(machine, start)
-    return [{name: _exported(arrays[name], memory) for name, memory in result.items()} for result in results]
-
-
-def _exported(array: Array, memory: Values) -> Values:
-    return array.gathered(memory).astype(numpy_dtype(array.place.element))
+    made = launches_of(module, ranks=ranks, dims=dims, launches=launches, kernel=kernel, ctas=ctas)
+    return made.run(order_of(seed)).outputs()

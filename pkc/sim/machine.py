@@ -41,6 +41,8 @@ class Machine:
     slots: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     ctas: int = 1
     """How many CTAs run each role that works through its tasks in turn."""
+    comm_ctas: int = 0
+    """How many more CTAs run the communicators; with none, these run beside the other roles."""
     rings: dict[Any, Any] = field(default_factory=dict[Any, Any])
     """The channels in use, by rank, CTA and operation."""
     order: MemoryOrder | None = None
@@ -48,9 +50,13 @@ class Machine:
     operations: int = 0
     tasks: int = 0
 
-    def workers(self, role: str) -> int:
-        """How many run the part of a role on each rank: CTAs, or the one stream of a copy engine."""
-        return 1 if role == Role.CopyEngine else self.ctas
+    def workers(self, role: str) -> range:
+        """Who runs a role on each rank: CTAs by their numbers, or the one stream of a copy engine."""
+        if role == Role.CopyEngine:
+            return range(1)
+        if role == str(Role.Communicator) and self.comm_ctas:
+            return range(self.ctas, self.ctas + self.comm_ctas)
+        return range(self.ctas)
 
     def size(self, dim: str | int) -> int:
         return dim if isinstance(dim, int) else self.sizes[dim]

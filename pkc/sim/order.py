@@ -6,7 +6,7 @@ element, one of them a write, the second must know that the first is over (docs/
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from pkc.diagnostics import Diagnostic, Label, PkcError
 from pkc.dialect.access import Order
 from pkc.location import span_of
 from pkc.sim import order_errors as errors
-from pkc.sim.accessed import Access, Box, Copy, box_of, each, note
+from pkc.sim.accessed import Access, Box, Copy, box_of, each, is_empty, note
 from pkc.sim.array import Array, Where
 from pkc.sim.schedule import Counter
 from pkc.sim.workers import Clock, History, RingClocks, Worker
@@ -52,14 +52,23 @@ class MemoryOrder:
     """The clocks of all workers, counters and rings of a run, and the accesses to its arrays."""
 
     def __init__(
-        self, arrays: Mapping[str, Array], ranks: int, components: int, *, explicit: bool, guarded: bool
+        self,
+        arrays: Mapping[str, Array],
+        written: Collection[str],
+        ranks: int,
+        components: int,
+        *,
+        explicit: bool,
+        guarded: bool,
     ) -> None:
-        """`arrays` are those that more than one worker reaches; `components` is as many as all workers and rings take.
+        """`written` are the arrays that the kernel writes; `components` is as many as all workers and rings take.
 
         Unless `explicit`, a signal releases and a wait acquires whatever it says. If `guarded`, arrays are the caller's
         before and after each launch of their rank.
         """
-        self.arrays = arrays
+        # What only one rank reaches and nobody writes, cannot be accessed in the wrong order.
+        self.arrays = {name: a for name, a in arrays.items() if a.place.layout is not None or name in written}
+        self.written = written
         self.explicit = explicit
         self._guarded = guarded
         self._nothing = np.zeros(components, np.int32)
@@ -70,7 +79,7 @@ class MemoryOrder:
         self._ended: list[Clock] = [self._nothing.copy() for _ in range(ranks)]
         entries = [self._entry(caller) for caller in self._callers]
         self._copies = {
-            name: [Copy(entries[copy]) for copy in range(array.place.copies)] for name, array in arrays.items()
+            name: [Copy(entries[copy]) for copy in range(array.place.copies)] for name, array in self.arrays.items()
         }
 
     def _worker(self, rank: int, name: str, key: object, known: Clock, *, on_stream: bool = False) -> Worker:
@@ -147,7 +156,7 @@ class MemoryOrder:
     def read(self, read: Attempt, array: Array, where: Where, ring: RingClocks | None) -> None:
         """A read, into `ring` if it is asynchronous. Raises `PkcError` if what it finds is not certain."""
         box = box_of(where)
-        if _is_empty(box):
+        if is_empty(box):
             return
         number: int = where[0]
         copy, clock = self._copies[array.name][number], read.clock
@@ -161,10 +170,22 @@ class MemoryOrder:
                 raise PkcError(_found(array, number, (box, other), access, read))
         note(copy.reads, box, read.noted() if ring is None else read.noted(*read.worker.fill(ring)))
 
+    def read_constant(self, read: Attempt, array: Array, where: Where, ring: RingClocks | None) -> None:
+        """As `read`, from an array that the kernel does not write, so that it does not matter which elements."""
+        box = box_of(where)
+        if is_empty(box):
+            return
+        number: int = where[0]
+        copy = self._copies[array.name][number]
+        if copy.entry is not None and read.clock[copy.entry.component] < copy.entry.tick:
+            raise PkcError(_found(array, number, (box, box), copy.entry, read))
+        access = read.noted() if ring is None else read.noted(*read.worker.fill(ring))
+        copy.constant[access.component] = access
+
     def store(self, store: Attempt, array: Array, where: Where, tile: Any) -> None:
         """A store of a tile. Raises `PkcError` if somebody may still access what was there."""
         box = box_of(where)
-        if _is_empty(box):
+        if is_empty(box):
             return
         worker, clock = store.worker, store.clock
         for number, copy in self._addressed(array, where):
@@ -184,7 +205,7 @@ class MemoryOrder:
     def add(self, addition: Attempt, array: Array, where: Where) -> None:
         """An addition, which others may do as well. Raises `PkcError` if somebody may do something else."""
         box = box_of(where)
-        if _is_empty(box):
+        if is_empty(box):
             return
         worker = addition.worker
         for number, copy in self._addressed(array, where):
@@ -255,7 +276,3 @@ def _holds(array: Array, where: Where, tile: Any) -> bool:
     before = np.array(array.value[where])
     array.store(where, tile)
     return np.array_equal(before, array.value[where], equal_nan=True)
-
-
-def _is_empty(box: Box) -> bool:
-    return any(first >= end for first, end in box)

@@ -30,10 +30,10 @@ def memory_order(kernel: KernelOp, machine: Machine, written: Collection[str], *
     parts = sum(isinstance(op, RoleOp) for op in kernel.body.block.ops)
     channels = sum(isinstance(op, ChannelOp) for op in kernel.body.block.ops)
     components = machine.ranks * (2 + machine.ctas * (2 * parts + channels))
-    # What only one rank reaches and nobody writes, cannot be accessed in the wrong order.
-    arrays = {name: a for name, a in machine.world.arrays.items() if a.place.layout is not None or name in written}
     explicit = FENCED in kernel.attributes
-    return MemoryOrder(arrays, machine.ranks, components, explicit=explicit, guarded=explicit or again)
+    return MemoryOrder(
+        machine.world.arrays, written, machine.ranks, components, explicit=explicit, guarded=explicit or again
+    )
 
 
 def note_read(op: Operation, array: SSAValue, machine: Machine) -> Note:
@@ -44,9 +44,11 @@ def note_read(op: Operation, array: SSAValue, machine: Machine) -> Note:
     commits = [use.operation for result in op.results for use in result.uses if isinstance(use.operation, CommitOp)]
     find = ring_of(commits[0].channel, machine) if by_tma and commits else None
 
+    read = order.read if memory.name in order.written else order.read_constant
+
     def note(registers: Registers, where: Where) -> None:
         ring = None if find is None else find(registers).clocks
-        order.read(Attempt(registers[WORKER], op, "read", by_tma), memory, where, ring)
+        read(Attempt(registers[WORKER], op, "read", by_tma), memory, where, ring)
 
     return note
 

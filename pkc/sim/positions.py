@@ -32,7 +32,7 @@ def position_function(op: Operation, machine: Machine) -> Callable[..., Any] | N
         case program.RotateOp():
             return _rotated
         case program.CtasOp():
-            return lambda: machine.workers(op.role.data)
+            return lambda: len(machine.workers(op.role.data))
         case program.OwnerOp():
             n, ranks = machine.size(block_type(op.block).of), machine.ranks
             return functools.partial(_owner, n, ranks)

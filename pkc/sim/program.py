@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import BlockArgument
 
 from pkc.diagnostics import PkcError
@@ -127,10 +127,21 @@ class Program:
         """Whether the kernel is written as roles, whose accesses are the author's own affair."""
         return any(isinstance(op, program.RoleOp) for op in self.kernel.body.block.ops)
 
+    @property
+    def derived(self) -> bool:
+        """Whether pkc has derived the roles and their signals."""
+        return program.DERIVED in self.kernel.attributes
+
     @cached_property
     def per_cta(self) -> bool:
         """Whether the roles are those of CTAs, which share out their tasks."""
         return any(program.PER_CTA in op.attributes for op in self.kernel.walk())
+
+    @cached_property
+    def comm_sms(self) -> int:
+        """How many SMs only communicate."""
+        number = self.kernel.attributes.get(program.COMM_SMS)
+        return number.value.data if isinstance(number, IntegerAttr) else 0
 
     @cached_property
     def dims(self) -> tuple[str, ...]:

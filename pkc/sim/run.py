@@ -15,16 +15,22 @@ from pkc.dialect import meaning
 from pkc.dialect.numeric import Values
 from pkc.dialect.types import PGLType
 from pkc.sim.array import Array, Placement
+from pkc.sim.backing import MakeArray, TileFunction
 from pkc.sim.inputs import Data, Inputs, check_data, resolve_dims
-from pkc.sim.interpret import TileFunction, compile_kernel, new_registers
+from pkc.sim.interpret import compile_kernel, new_registers
 from pkc.sim.machine import Machine
 from pkc.sim.ordering import memory_order
+from pkc.sim.orders import order_of
 from pkc.sim.program import Program, find_kernel
-from pkc.sim.schedule import Scheduler
+from pkc.sim.schedule import Order, Scheduler
 from pkc.sim.threads import one_thread
 from pkc.sim.world import World
 
 __all__ = ["Run", "resolve_dims", "run", "simulate"]
+
+
+_COMM_CTAS = 2
+"""As many CTAs at most stand for the SMs that only communicate."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ def run(
     arrays = make_arrays(program, data, Array, is_global=False)
     stored = None if program.has_roles else program.stored
     # A kernel whose parts do not wait for each other means the same in every order.
-    machine = make_machine(program, data, World(arrays, stored), seed if program.orders_itself else None)
+    machine = make_machine(program, data, World(arrays, stored), order_of(seed) if program.orders_itself else None)
     machine.ctas = ctas if program.per_cta else 1
     if program.has_roles:
         machine.order = memory_order(program.kernel, machine, program.written)
@@ -82,7 +88,7 @@ def run(
 
 
 def make_arrays(
-    program: Program, data: Data, kind: type[Array], *, is_global: bool, again: bool = False
+    program: Program, data: Data, kind: MakeArray, *, is_global: bool, again: bool = False
 ) -> dict[str, Any]:
     """The memory of all array parameters, filled; with `again`, it can be filled anew."""
     made: dict[str, Array] = {}
@@ -97,11 +103,13 @@ def make_arrays(
     return made
 
 
-def make_machine(program: Program, data: Data, world: World, seed: int | None) -> Machine:
-    """All ranks, ready to run: with a seed interleaved at random, without one after the other as far as that goes."""
+def make_machine(program: Program, data: Data, world: World, order: Order | None) -> Machine:
+    """All ranks, ready to run: interleaved in an order, or without one after the other as far as that goes."""
     names: dict[SSAValue, str] = {argument: name for name, argument in program.kernel.arguments.items()}
-    scheduler = Scheduler(seed)
-    return Machine(data.sizes, data.ranks, world, scheduler, program.orders_itself, seed is not None, names)
+    scheduler = Scheduler(order)
+    machine = Machine(data.sizes, data.ranks, world, scheduler, program.orders_itself, order is not None, names)
+    machine.comm_ctas = min(program.comm_sms, _COMM_CTAS) if program.per_cta else 0
+    return machine
 
 
 def execute(program: Program, data: Data, machine: Machine, tile_function: TileFunction) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextvars
-import random
 from collections import Counter as Counts
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from greenlet import getcurrent, greenlet
 from xdsl.ir import Operation
@@ -15,6 +14,7 @@ from xdsl.ir import Operation
 from pkc.diagnostics import Label, PkcError
 from pkc.location import describe, span_of
 from pkc.sim import errors
+from pkc.sim.trace import Guard, Trace
 
 _LISTED = 12
 """As many lines of blocked parts are listed in the report of a deadlock."""
@@ -40,10 +40,18 @@ class Part:
 
     rank: int
     role: str
+    path: tuple[int, ...]
+    """Its rank, and its number among the parts of its parent, and so on: the same in every order."""
     body: greenlet = field(repr=False)
     parent: Part | None = None
+    spawned: int = 0
     children: int = 0
     joining: bool = False
+    name: tuple[int, str] = field(init=False)
+    """What it is called in every launch."""
+
+    def __post_init__(self) -> None:
+        self.name = self.rank, self.role
 
 
 class Blocked(NamedTuple):
@@ -61,47 +69,20 @@ class Blocked(NamedTuple):
         return f"{place}: {self.counter} is {self.value()}, waits for {self.wanted}"
 
 
-class Order:
-    """Which of the parts that can run is the next; seeds give different kinds of order.
-
-    Uniformly at random, nobody gets far ahead, and a missing wait is met in time by accident. So two seeds of three
-    make stragglers: ranks, or single parts, that run only when those before them cannot, or now and then.
-    """
-
-    _NOW_AND_THEN = 0.002
-
-    def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)
-        self._by = (None, _rank_of, _itself)[seed % 3]
-        self._precedence: dict[object, float] = {}
+class Order(Protocol):
+    """Which of the parts that can run is the next."""
 
     def choose(self, ready: list[Part]) -> int:
         """The place of the next one in a list."""
-        if self._by is None or self._random.random() < self._NOW_AND_THEN:
-            return self._random.randrange(len(ready))
-        return min(range(len(ready)), key=lambda place: self._place(ready[place]))
-
-    def _place(self, part: Part) -> float:
-        assert self._by is not None
-        key = self._by(part)
-        if key not in self._precedence:
-            self._precedence[key] = self._random.random()
-        return self._precedence[key]
-
-
-def _rank_of(part: Part) -> object:
-    return part.rank
-
-
-def _itself(part: Part) -> object:
-    return part.rank, part.role
+        ...
 
 
 class Scheduler:
-    """Runs coroutines one at a time. With a seed, an `Order` chooses the next; without, it is the first."""
+    """Runs coroutines one at a time. An `Order` chooses the next; without one, it is the first."""
 
-    def __init__(self, seed: int | None) -> None:
-        self._order = None if seed is None else Order(seed)
+    def __init__(self, order: Order | None) -> None:
+        self.trace: Trace | None = None
+        self._order = order
         self._hub = getcurrent()
         self._current: Part | None = None
         self._ready: list[Part] = []
@@ -111,12 +92,15 @@ class Scheduler:
     def spawn(self, rank: int, role: str, body: Callable[[], None]) -> None:
         """Add a coroutine, as a child of the one that runs now."""
         parent = self._current
+        path: tuple[int, ...] = (rank,)
         if parent is not None:
+            path = (*parent.path, parent.spawned)
+            parent.spawned += 1
             parent.children += 1
         coroutine = greenlet(body, self._hub)
         # numpy keeps its error settings in the context, of which a coroutine otherwise gets an empty one.
         coroutine.gr_context = contextvars.copy_context()
-        self._ready.append(Part(rank, role, coroutine, parent))
+        self._ready.append(Part(rank, role, path, coroutine, parent))
 
     def run(self, finish_phase: Callable[[], None]) -> None:
         """Until every coroutine has ended; `finish_phase` is called whenever all ranks have ended a phase."""
@@ -146,17 +130,36 @@ class Scheduler:
         if part.children:
             part.joining = True
             self._hub.switch()
+        if self.trace is not None:
+            self.trace.passed(None, Guard(_ended(part), part.spawned, part.spawned))
 
     def wait(self, op: Operation, counter: Counter, wanted: int, value: Callable[[], int]) -> None:
-        """Wait until a counter has reached a value."""
+        """Wait until a counter has reached a value. If it has, others may run all the same."""
+        if value() >= wanted and self._order is not None:
+            self.pause()
+        # Others may have reset the counter since it was reached.
         while value() < wanted:
             blocked = Blocked(self._running(), op, counter, wanted, value)
             self._blocked.setdefault(counter, []).append(blocked)
             self._hub.switch()
+        if self.trace is not None:
+            self.trace.passed(op, Guard(counter, wanted, value()))
 
     def wake(self, counter: Counter) -> None:
-        """Let those look again who wait for a counter."""
-        self._ready += [blocked.part for blocked in self._blocked.pop(counter, ())]
+        """A counter has grown by one."""
+        if self.trace is not None:
+            self.trace.added(None, counter, 1, 0)
+        self.let_go(counter)
+
+    def let_go(self, counter: Counter) -> None:
+        """Let those go on who wait for what a counter has reached now."""
+        waiting = self._blocked.pop(counter, None)
+        if waiting is None:
+            return
+        self._ready += [blocked.part for blocked in waiting if blocked.value() >= blocked.wanted]
+        waiting = [blocked for blocked in waiting if blocked.value() < blocked.wanted]
+        if waiting:
+            self._blocked[counter] = waiting
 
     def _running(self) -> Part:
         assert self._current is not None
@@ -171,12 +174,16 @@ class Scheduler:
 
     def _step(self, part: Part) -> None:
         self._current = part
+        if self.trace is not None:
+            self.trace.begin(part)
         part.body.switch()
         self._current = None
         parent = part.parent
         if not part.body.dead or parent is None:
             return
         parent.children -= 1
+        if self.trace is not None:
+            self.trace.added(None, _ended(parent), 1, 0)
         if parent.joining and not parent.children:
             parent.joining = False
             self._ready.append(parent)
@@ -186,6 +193,8 @@ class Scheduler:
             (blocked for group in self._blocked.values() for blocked in group),
             key=lambda blocked: (blocked.part.rank, blocked.part.role, blocked.counter),
         )
+        if self.trace is not None:
+            self.trace.stuck(waiting)
         # Tasks of one role that wait for the same read alike.
         alike = Counts(map(str, waiting))
         lines = [f"\n    {text}{f' ({count} tasks)' if count > 1 else ''}" for text, count in alike.items()]
@@ -195,3 +204,8 @@ class Scheduler:
         first, *others = dict.fromkeys(blocked.op for blocked in waiting)
         also = tuple(Label(span_of(op.location), "and here") for op in others[:_SHOWN])
         return errors.Deadlock(span_of(first.location), count, "".join(lines[:_LISTED]) + more, also=also)
+
+
+def _ended(part: Part) -> Counter:
+    """How many of the parts that a part has spawned have ended."""
+    return Counter(part.rank, "parts ended", part.path)

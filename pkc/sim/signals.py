@@ -11,8 +11,9 @@ from pkc.dialect import access, blocks
 from pkc.dialect.types import BlockType, Dim, SignalType
 from pkc.location import span_of
 from pkc.sim import errors
-from pkc.sim.machine import RANK, WORKER, Machine, Registers, Step
+from pkc.sim.machine import EPOCH, RANK, WORKER, Machine, Registers, Step
 from pkc.sim.schedule import Counter
+from pkc.sim.trace import Access
 
 
 def signal_step(op: Operation, machine: Machine) -> Step | None:
@@ -60,7 +61,13 @@ def _raise(op: access.RaiseOp, machine: Machine) -> Step:
     def raise_to(registers: Registers) -> None:
         machine.check_rank(op, registers[RANK], registers[rank])
         counter = counter_of(registers, registers[rank])
-        _add(machine, op, registers, counter, max(0, registers[value] - machine.world.counters.get(counter, 0)))
+        if machine.world.ledger is not None:
+            machine.world.ledger.sent(counter, registers[value], registers[EPOCH], op, raised=True)
+        before = machine.world.counters.get(counter, 0)
+        now = machine.world.counters[counter] = max(before, registers[value])
+        if machine.scheduler.trace is not None:
+            machine.scheduler.trace.set(op, counter, now - before, now)
+        _announce(machine, op, registers, counter, now)
 
     return raise_to
 
@@ -69,7 +76,10 @@ def _wait(op: access.WaitOp, machine: Machine) -> Step:
     counter_of, count = _locator(op, machine), machine.slots[op.count]
 
     def wait(registers: Registers) -> None:
-        _until(machine, op, registers, counter_of(registers, registers[RANK]), registers[count])
+        counter = counter_of(registers, registers[RANK])
+        if machine.world.ledger is not None:
+            machine.world.ledger.awaited(counter, registers[count], registers[EPOCH], op)
+        _until(machine, op, registers, counter, registers[count])
 
     return wait
 
@@ -80,6 +90,8 @@ def _barrier(op: access.BarrierOp, machine: Machine) -> Step:
     def barrier(registers: Registers) -> None:
         own = counter_of(registers, registers[RANK])
         arrived = machine.world.counters.get(own, 0)
+        if machine.scheduler.trace is not None:
+            machine.scheduler.trace.steps[-1].touch((own,), Access.Write)  # what it waits for depends on who came first
         for rank in range(machine.ranks):
             _add(machine, op, registers, own._replace(rank=rank), 1)
         # The next multiple above what was there before this rank came: right for every use of the counter in turn.
@@ -95,6 +107,8 @@ def _reset(op: access.ResetOp, machine: Machine) -> Step:
         machine.pause()
         for counter in machine.world.counters:
             if (counter.rank, counter.signal) == (registers[RANK], name):
+                if machine.scheduler.trace is not None:
+                    machine.scheduler.trace.set(op, counter, -machine.world.counters[counter], 0)
                 machine.world.counters[counter] = 0
                 if machine.order is not None:
                     machine.order.reset(counter)
@@ -105,14 +119,16 @@ def _reset(op: access.ResetOp, machine: Machine) -> Step:
 def _locator(
     op: access.SignalOp | access.SignalAllOp | access.RaiseOp | access.WaitOp | access.BarrierOp, machine: Machine
 ) -> Callable[[Registers, int], Counter]:
-    """What finds a counter of a rank, after letting others run."""
+    """What finds a counter of a rank; others may run before it is changed, or when it is waited for."""
     assert isinstance(op.signal.type, SignalType)
     name = machine.names[op.signal]
     sizes = tuple(_size(extent, machine) for extent in op.signal.type.extents)
     slots = [machine.slots[index] for index in op.indices]
+    pauses = not isinstance(op, access.WaitOp)
 
     def locate(registers: Registers, rank: int) -> Counter:
-        machine.pause()
+        if pauses:
+            machine.pause()
         indices = tuple(registers[slot] for slot in slots)
         for axis, (index, size) in enumerate(zip(indices, sizes, strict=True)):
             if not 0 <= index < size:
@@ -130,10 +146,18 @@ def _size(extent: Dim | BlockType, machine: Machine) -> int:
 
 
 def _add(machine: Machine, op: Operation, registers: Registers, counter: Counter, amount: int) -> None:
-    value = machine.world.counters[counter] = machine.world.counters.get(counter, 0) + amount
+    now = machine.world.counters[counter] = machine.world.counters.get(counter, 0) + amount
+    if machine.world.ledger is not None:
+        machine.world.ledger.sent(counter, amount, registers[EPOCH], op)
+    if machine.scheduler.trace is not None:
+        machine.scheduler.trace.added(op, counter, amount, now)
+    _announce(machine, op, registers, counter, now)
+
+
+def _announce(machine: Machine, op: Operation, registers: Registers, counter: Counter, now: int) -> None:
     if machine.order is not None:
-        machine.order.signal(registers[WORKER], counter, value, access.order_of(op) or access.Order.Release_Sys)
-    machine.scheduler.wake(counter)
+        machine.order.signal(registers[WORKER], counter, now, access.order_of(op) or access.Order.Release_Sys)
+    machine.scheduler.let_go(counter)
 
 
 def _until(machine: Machine, op: Operation, registers: Registers, counter: Counter, count: int) -> None:

@@ -10,13 +10,16 @@ from xdsl.ir import Operation
 
 from pkc.diagnostics import Label, PkcError
 from pkc.dialect.access import StoreAddOp
+from pkc.dialect.numeric import Values
 from pkc.dialect.program import RoleOp
-from pkc.dialect.ranges import Bounded
 from pkc.location import span_of
 from pkc.sim import errors
 from pkc.sim.array import Array, Where, is_poison
 from pkc.sim.conflicts import Task, WriteLog
+from pkc.sim.ledger import Ledger
 from pkc.sim.schedule import Counter
+from pkc.sim.trace import Access, Trace
+from pkc.sim.unread import Unread
 
 _BEFORE_ROLE = "store there first; is a `wait` missing before this?"
 _SUM_IN_ROLES = "with roles a sum over ranks is complete when the kernel ends; `store_add` adds at once"
@@ -42,6 +45,9 @@ class World:
         """`stored` are the arrays written with `=` whose writers are to be tracked; None tracks no accesses."""
         self.arrays = arrays
         self.counters: dict[Counter, int] = {}
+        self.ledger: Ledger | None = None
+        self.unread: Unread | None = None
+        self.trace: Trace | None = None
         self._writes = None if stored is None else WriteLog(arrays[name] for name in stored)
         self._sums: list[Contribution] = []
         self._summed: dict[str, Operation] = {}
@@ -52,6 +58,8 @@ class World:
 
     def check_load(self, array: Array, where: Where, task: Task, op: Operation) -> None:
         """Refuse to read what has no value, or none that the order of tasks leaves certain."""
+        if self.trace is not None:
+            self.trace.accessed(op, array, where, Access.Read)
         self._settle(array, where)
         if array.name in self._summed:
             raise PkcError(self._read_of_sum(array, op, self._summed[array.name]))
@@ -63,26 +71,37 @@ class World:
             if unwritten.any():
                 element = array.element(where, [int(i) for i in np.argwhere(unwritten)[0]])
                 raise PkcError(_read_unwritten(op, array.name, element, str(task)))
+        if self.unread is not None:
+            self.unread.loaded(array, where)
 
     def check_store(self, array: Array, where: Where, task: Task, op: Operation) -> None:
-        """Refuse a second writer."""
+        """Refuse a second writer, and one over what nobody has read."""
+        if self.trace is not None:
+            self.trace.accessed(op, array, array.everywhere(where), Access.Write)
         self._settle(array, array.everywhere(where))
         if self._writes is not None:
             self._writes.stored(array, where, task, op)
+        if self.unread is not None:
+            self.unread.stored(array, array.everywhere(where), task, op)
+
+    def note_change(self, array: Array, where: Where, op: Operation) -> None:
+        """Note that what has been read there changes."""
+        if self.trace is not None:
+            self.trace.accessed(op, array, where, Access.Write)
 
     def contribute(self, array: Array, where: Where, tile: Any, task: Task, op: Operation) -> None:
         """Add to a sum; it is carried out when the rank, or the phase, ends."""
         if array.name in self._read:
             raise PkcError(self._read_of_sum(array, self._read[array.name], op))
         self._summed[array.name] = op
-        # The tile may live in a stage that others are about to overwrite.
-        kept = tile if isinstance(tile, Bounded) else np.array(tile, copy=True)
-        self._sums.append(Contribution(task, array, where, kept))
+        self._sums.append(Contribution(task, array, where, _kept(tile)))
 
     def add_later(self, array: Array, where: Where, tile: Any, task: Task, op: Operation) -> None:
         """Add to what is there, in any order: it is carried out, by ranks and tasks, when somebody looks or stores."""
+        if self.trace is not None:
+            self.trace.accessed(op, array, where, Access.Add)
         for copy in _copies(array, where):
-            contribution = Contribution(task, array, (copy, *where[1:]), np.array(tile, copy=True))
+            contribution = Contribution(task, array, (copy, *where[1:]), _kept(tile))
             self._added.setdefault((array.name, copy), []).append(contribution)
 
     def _settle(self, array: Array, where: Where) -> None:
@@ -96,6 +115,26 @@ class World:
             array.add(where, tile)
         if added:
             array.round_copy(copy)
+
+    # Launches
+
+    def begin_launch(self, rank: int, number: int, content: Mapping[str, Values]) -> None:
+        """A rank launches the kernel again: its memory holds new content, or nothing."""
+        for name, array in self.arrays.items():
+            array.begin_launch(rank, content.get(name))
+            if self.unread is not None:
+                self.unread.begin_launch(array, rank)
+        if self.trace is not None:
+            self.trace.launched(self.arrays.values(), rank, Access.Write, f"begins launch {number}")
+
+    def end_launch(self, rank: int, number: int, outputs: Iterable[str]) -> dict[str, Values]:
+        """What a rank has of some arrays at the end of a launch."""
+        for name in outputs:
+            self.settle(self.arrays[name], rank)
+        if self.trace is not None:
+            taken = [self.arrays[name] for name in outputs]
+            self.trace.launched(taken, rank, Access.Read, f"has ended launch {number}")
+        return {name: self.arrays[name].value[rank] for name in outputs}
 
     # Phases
 
@@ -129,6 +168,11 @@ def _read_unwritten(op: Operation, array: str, element: str, reader: str) -> err
         return errors.ReadUnwritten(span_of(op.location), array, element, "added to", reader, hint)
     hint = _BEFORE_ROLE if _in_role(op) else _BEFORE_PHASE
     return errors.ReadUnwritten(span_of(op.location), array, element, "read", reader, hint)
+
+
+def _kept(tile: Any) -> Any:
+    """A tile that may live in a stage which others are about to overwrite."""
+    return np.array(tile, copy=True) if hasattr(tile, "dtype") else tile
 
 
 def _copies(array: Array, where: Where) -> Iterable[int]:

@@ -77,3 +77,17 @@ def test_illegal_overlaps_are_refused(name: str, overlap: str) -> None:
         at_roles_level(name, overlap)
     expected = "PK438" if overlap.startswith("push") and name != "moe_combine" else "PK430"
     assert [finding.code for finding in raised.value.diagnostics] == [expected]
+
+
+
+@pytest.mark.parametrize("name", ["ag_gemm", "all_reduce", "gemm_ar", "gemm_rs", "moe_dispatch_gemm", "ring_attention"])
+def test_communicators_on_sms_of_their_own(name: str) -> None:
+    dims, inputs, expected = at_tile_level(name, ranks=3, ragged=True)
+    schedule = {"overlap": "inter_sm", "comm_sms": "20"}
+    module = load(EXAMPLES / f"{name}.pk", schedule=schedule, level="roles").module
+    wrong: list[str] = []
+    for ctas, seed in ((1, 0), (2, 1), (3, 2)):
+        outputs = simulate(module, ranks=3, dims=dims, inputs=inputs, seed=seed, ctas=ctas)
+        if {array: values.tobytes() for array, values in outputs.items()} != expected:
+            wrong.append(f"ctas={ctas}, seed={seed}")
+    assert not wrong

@@ -49,7 +49,7 @@ def test_signals_order_stores(ranks, seed):
 
 
 def test_a_missing_wait_reads_unwritten_elements():
-    found = finding(parse(PUSH.replace("WAIT", "")), 3, M=10)
+    found = finding(parse(PUSH.replace("WAIT", "")), 3, seed=1, M=10)
     assert isinstance(found, errors.ReadUnwritten)
     assert found.array == "G"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import IntegerAttr, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect import access, fences, program, roles
@@ -88,7 +88,7 @@ def _peer(worker: Worker, op: program.RingPeerOp) -> SSAValue:
 
 
 def _tasks(worker: Worker, op: program.TasksOp) -> None:
-    """CTA c of n takes tasks c, c + n, ... in their natural order; the last index runs fastest."""
+    """CTA c of n takes tasks c, c + n, ... in the order of their numbers; without bands the last index runs fastest."""
     emit = worker.emit
     counts = [worker.known[count] for count in op.counts]
     total = counts[0]
@@ -96,12 +96,31 @@ def _tasks(worker: Worker, op: program.TasksOp) -> None:
         total = emit.times(total, count)
     with emit.loop(worker.launch.cta_of[worker.group], total, worker.launch.ctas[worker.group]) as task:
         task.name_hint = "task"
-        rest = task
-        for argument, count in zip(reversed(op.body.block.args[1:]), reversed(counts[1:]), strict=True):
-            worker.known[argument] = emit.modulo(rest, count)
-            rest = emit.over(rest, count)
-        worker.known[op.body.block.args[0]] = rest
+        band = op.attributes.get(program.RASTER)
+        if isinstance(band, IntegerAttr):
+            indices = _banded(worker, task, counts, band.value.data)
+        else:
+            indices = _natural(worker, task, counts)
+        worker.known.update(zip(op.body.block.args, indices, strict=True))
         lower_block(worker, op.body.block)
+
+
+def _natural(worker: Worker, task: SSAValue, counts: list[SSAValue]) -> list[SSAValue]:
+    emit, rest, indices = worker.emit, task, list[SSAValue]()
+    for count in reversed(counts[1:]):
+        indices.append(emit.modulo(rest, count))
+        rest = emit.over(rest, count)
+    return [rest, *reversed(indices)]
+
+
+def _banded(worker: Worker, task: SSAValue, counts: list[SSAValue], rows: int) -> list[SSAValue]:
+    """Bands of `rows` first indices; the last band may have fewer."""
+    emit, (height, width) = worker.emit, counts
+    each = emit.times(width, rows)
+    band, inside = emit.over(task, each), emit.modulo(task, each)
+    first = emit.times(band, rows)
+    here = emit.least(emit.minus(height, first), rows)
+    return [emit.plus(first, emit.modulo(inside, here)), emit.over(inside, here)]
 
 
 def _for(worker: Worker, op: scf.ForOp) -> None:

@@ -1,0 +1,99 @@
+"""What a kernel takes of its GPU, against what there is: SMs, shared memory, registers, named barriers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects.builtin import IntegerAttr, StringAttr
+
+from pkc.arch import SM_90A
+from pkc.diagnostics import Diagnostic
+from pkc.dialect.attributes import Role
+from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
+from pkc.dialect.roles import ChannelOp
+from pkc.location import span_of
+from pkc.passes import budget_errors as errors
+from pkc.passes import plan_errors
+from pkc.passes.live_tiles import peak
+from pkc.passes.plan_warps import COMPUTE, launched_registers
+
+RESERVE = 24
+"""Registers of a thread beside those of tiles: addresses, descriptors, counters of loops."""
+
+
+def budgets(kernel: KernelOp) -> Iterator[Diagnostic]:
+    """What exceeds a budget. Parts without planned warps are looked at no further."""
+    name, span = kernel.sym_name.data, span_of(kernel.location)
+    shared = shared_memory(kernel)
+    if shared > SM_90A.shared_memory:
+        yield plan_errors.SharedMemory(span, name, shared, SM_90A.shared_memory)
+    parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp) and GROUP in op.attributes]
+    yield from _sms(kernel, parts)
+    needed = barriers(parts)
+    if needed > SM_90A.named_barriers:
+        yield errors.TooManyBarriers(span, name, needed, SM_90A.named_barriers)
+    for group in dict.fromkeys(map(group_of, parts)):
+        total, warpgroups = _register_file([part for part in parts if group_of(part) == group])
+        available = launched_registers(warpgroups * SM_90A.warpgroup * SM_90A.warp)
+        if total > available:
+            yield errors.RegisterFile(span, group, total, available)
+    for part in parts:
+        if part.role.data is Role.Consumer:
+            yield from _tiles(part)
+
+
+def shared_memory(kernel: KernelOp) -> int:
+    """Bytes of shared memory that the channels of a kernel take, barriers included."""
+    return sum(op.shared_bytes for op in kernel.body.block.ops if isinstance(op, ChannelOp))
+
+
+def barriers(parts: list[RoleOp]) -> int:
+    """Named barriers of a CTA: its own, one to gather the warps of a part, one for each of several warpgroups."""
+    several = [warps for warps in map(warps_of, parts) if warps > 1]
+    groups = [warps // SM_90A.warpgroup for warps in several if warps > SM_90A.warpgroup]
+    return 1 + len(several) + sum(groups)
+
+
+def warps_of(part: RoleOp) -> int:
+    """The planned warps of a part."""
+    return part.warps.value.data if part.warps is not None else 1
+
+
+def group_of(part: RoleOp) -> str:
+    """The SMs that run a part."""
+    group = part.attributes.get(GROUP)
+    return group.data if isinstance(group, StringAttr) else COMPUTE
+
+
+def number(op: KernelOp | RoleOp, name: str) -> int:
+    """A planned number, 0 if there is none."""
+    value = op.attributes.get(name)
+    return value.value.data if isinstance(value, IntegerAttr) else 0
+
+
+def _sms(kernel: KernelOp, parts: list[RoleOp]) -> Iterator[Diagnostic]:
+    sms = number(kernel, COMM_SMS)
+    most = SM_90A.sms - any(group_of(part) == COMPUTE for part in parts)
+    if sms > most:
+        yield errors.NoSmsLeft(span_of(kernel.location), sms, SM_90A.sms, most)
+
+
+def _register_file(parts: list[RoleOp]) -> tuple[int, int]:
+    """Registers of all warpgroups of a CTA, each with those of the parts that share it; how many warpgroups."""
+    each: dict[int, int] = {}
+    for part in parts:
+        first = number(part, FIRST_WARP)
+        for warp in range(first, first + warps_of(part)):
+            group = warp // SM_90A.warpgroup
+            each[group] = max(each.get(group, 0), number(part, REGISTERS))
+    return sum(each.values()) * SM_90A.warpgroup * SM_90A.warp, len(each)
+
+
+def _tiles(part: RoleOp) -> Iterator[Diagnostic]:
+    """Piece by piece goes only what is not multiplied: a consumer has its accumulators and what it computes with."""
+    found = peak(part)
+    threads, registers = warps_of(part) * SM_90A.warp, number(part, REGISTERS)
+    each = -(-found.registers // threads)
+    if found.op is not None and each > min(registers, SM_90A.thread_registers) - RESERVE:
+        where = (str(part.role.data), found.registers, each, threads, registers, RESERVE)
+        yield errors.TooManyRegisters(span_of(found.op.location), *where)

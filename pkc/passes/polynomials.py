@@ -1,0 +1,132 @@
+"""Integers of a kernel as polynomials in what is not known yet: sizes, ranks, CTAs, the launch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Operation, SSAValue
+
+from pkc.dialect import blocks
+from pkc.dialect.program import BlockCountOp, CtasOp, DimOp, EpochOp, RankOp
+from pkc.dialect.types import RANKS, BlockType
+
+EPOCH = "epoch"
+OF_THIS_RANK = " of this rank"
+"""In a symbol: what may be another number on each rank."""
+
+
+class Polynomial:
+    """A sum of products of symbols. Symbols stand for numbers that are not negative."""
+
+    def __init__(self, terms: Mapping[tuple[str, ...], int]) -> None:
+        self._terms = {symbols: factor for symbols, factor in terms.items() if factor}
+
+    @staticmethod
+    def of(symbol: str) -> Polynomial:
+        return Polynomial({(symbol,): 1})
+
+    @staticmethod
+    def constant(number: int) -> Polynomial:
+        return Polynomial({(): number})
+
+    def __add__(self, other: Polynomial) -> Polynomial:
+        terms = Counter(self._terms)
+        for symbols, factor in other._terms.items():
+            terms[symbols] += factor
+        return Polynomial(terms)
+
+    def __mul__(self, other: Polynomial) -> Polynomial:
+        terms: Counter[tuple[str, ...]] = Counter()
+        for one, factor in self._terms.items():
+            for more, by in other._terms.items():
+                terms[tuple(sorted((*one, *more)))] += factor * by
+        return Polynomial(terms)
+
+    def __sub__(self, other: Polynomial) -> Polynomial:
+        return self + other * Polynomial.constant(-1)
+
+    @property
+    def is_zero(self) -> bool:
+        return not self._terms
+
+    @property
+    def differs_by_rank(self) -> bool:
+        """Whether it may be another number on each rank."""
+        return any(OF_THIS_RANK in symbol for symbols in self._terms for symbol in symbols)
+
+    @property
+    def surely_not_zero(self) -> bool:
+        """Whether it is another number than zero for some sizes.
+
+        So it is if all terms have one sign, or if only independent symbols are left beside a common factor.
+        """
+        signs = {factor > 0 for factor in self._terms.values()}
+        counts = [Counter(symbols) for symbols in self._terms]
+        common = Counter[str](counts[0] if counts else ())
+        for count in counts:
+            common &= count
+        free = all(_is_free(symbol) for count in counts for symbol in count - common)
+        return bool(self._terms) and (len(signs) == 1 or free)
+
+    def __str__(self) -> str:
+        texts = [_term(symbols, factor) for symbols, factor in sorted(self._terms.items(), reverse=True)]
+        return " + ".join(texts).replace("+ -", "- ") or "0"
+
+
+def _is_free(symbol: str) -> bool:
+    """Whether a symbol takes all values from 1 on, whatever the others are."""
+    return symbol in (EPOCH, RANKS) or symbol.startswith("ctas of ")
+
+
+def _term(symbols: tuple[str, ...], factor: int) -> str:
+    numbers = [str(factor)] if abs(factor) != 1 or not symbols else []
+    text = " * ".join([*numbers, *sorted(symbols, key=lambda symbol: symbol == EPOCH)])
+    return f"-{text}" if factor == -1 and symbols else text
+
+
+def polynomial(value: SSAValue) -> Polynomial | None:
+    """An integer as a polynomial; None if it depends on memory, on a loop, or on a quotient."""
+    op = value.owner
+    match op:
+        case arith.ConstantOp():
+            return Polynomial.constant(op.value.value.data) if isinstance(op.value, IntegerAttr) else None
+        case DimOp():
+            return Polynomial.of(op.dim.data)
+        case EpochOp():
+            return Polynomial.of(EPOCH)
+        case CtasOp():
+            return Polynomial.of(f"ctas of {op.role.data}")
+        case BlockCountOp():
+            return _block_count(op)
+        case arith.AddiOp() | arith.SubiOp() | arith.MuliOp():
+            return _combined(op)
+        case _:
+            return None
+
+
+def blocks_of_this_rank(block: BlockType) -> Polynomial:
+    """How many blocks a rank's part of a dimension has."""
+    return Polynomial.of(f"blocks({block.of} by {block.extent}){OF_THIS_RANK}")
+
+
+def _block_count(op: BlockCountOp) -> Polynomial | None:
+    block = op.block
+    if op.start is not None or op.stop is not None:
+        return None
+    if op.part is not None:
+        return blocks_of_this_rank(block) if isinstance(op.part.owner, RankOp) else None
+    if isinstance(block.of, int):
+        return Polynomial.constant(blocks.count(0, block.of, block.extent))
+    return Polynomial.of(f"blocks({block.of} by {block.extent}{' in parts' if op.sharded is not None else ''})")
+
+
+def _combined(op: Operation) -> Polynomial | None:
+    left, right = map(polynomial, op.operands)
+    if left is None or right is None:
+        return None
+    if isinstance(op, arith.AddiOp):
+        return left + right
+    return left - right if isinstance(op, arith.SubiOp) else left * right

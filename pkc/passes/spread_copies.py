@@ -1,0 +1,139 @@
+"""The pass `pk-spread-copies`: the tiles of one awaited cell are copied by many CTAs at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from pkc.dialect.access import LoadOp, RaiseOp, SignalOp, StoreOp, WaitOp
+from pkc.dialect.attributes import Role
+from pkc.dialect.program import KernelOp, RoleOp, TasksOp
+from pkc.passes.dependence import sources
+from pkc.passes.derive import before
+from pkc.passes.slices import CannotCopyError, copy_value
+
+
+@dataclass(frozen=True)
+class SpreadCopies(ModulePass):
+    """Make each turn of a communicator's loop over the tiles of a cell a task of its own.
+
+    The cell is then complete when as many signals have come as the loop had turns: the first cell is not held up by
+    what one CTA can copy, and no CTA has more to copy than another. For loops whose length every rank and task knows.
+
+    Before:
+
+        pk.tasks (%i) in (%rows) {
+          scf.for %s = %zero to %n step %one {
+            %a = pk.load %A[%m, %k : ...] : ...
+            pk.store %a, %A_landing[%m, %k : ...] : ...
+          }
+          pk.raise %A_ready at %rank[%row] to %one : ...
+        }
+        ... pk.wait %A_ready[%row] for %one : ...
+
+    After:
+
+        pk.tasks (%i, %s) in (%rows, %n) {
+          %a = pk.load %A[%m, %k : ...] : ...
+          pk.store %a, %A_landing[%m, %k : ...] : ...
+          pk.signal %A_ready at %rank[%row] by %one : ...
+        }
+        ... pk.wait %A_ready[%row] for %n : ...
+    """
+
+    name = "pk-spread-copies"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if isinstance(kernel, KernelOp):
+                for part in [part for part in kernel.body.block.ops if isinstance(part, RoleOp)]:
+                    if part.role.data is Role.Communicator:
+                        _spread(part)
+
+
+def _spread(part: RoleOp) -> None:
+    all_tasks = [op for op in part.body.block.ops if isinstance(op, TasksOp)]
+    if len(all_tasks) != 1:
+        return
+    tasks = all_tasks[0]
+    loops = [op for op in tasks.body.block.ops if isinstance(op, scf.ForOp)]
+    raises = [op for op in tasks.walk() if isinstance(op, RaiseOp)]
+    if len(loops) != 1 or len(raises) != 1 or not _only_copies(tasks, loops[0], raises[0]):
+        return
+    waits = [use.operation for use in raises[0].signal.uses if isinstance(use.operation, WaitOp)]
+    if not all(_is(wait.count, 1) for wait in waits):
+        return
+    loop, sent = loops[0], raises[0]
+    try:
+        lengths = [_copied_before(wait, loop.ub) for wait in waits]
+        count = _copied_before(tasks, loop.ub)
+    except CannotCopyError:
+        return
+    for wait, length in zip(waits, lengths, strict=True):
+        wait.operands = [length if operand is wait.count else operand for operand in wait.operands]
+    _replace(tasks, loop, sent, count)
+
+
+def _only_copies(tasks: TasksOp, loop: scf.ForOp, sent: RaiseOp) -> bool:
+    """Whether the turns of a loop copy tiles, each for itself, and no index of the tasks decides how many they are."""
+    body = loop.body.block
+    inner = [op for op in body.ops if isinstance(op, LoadOp | StoreOp | scf.ForOp | scf.IfOp)]
+    simple = [type(op) for op in inner] == [LoadOp, StoreOp]
+    counted = _is(loop.lb, 0) and _is(loop.step, 1) and not loop.iter_args
+    independent = sources([loop.ub]).isdisjoint(tasks.body.block.args)
+    return simple and counted and independent and sent.parent is tasks.body.block and _is(sent.value, 1)
+
+
+def _is(value: SSAValue, number: int) -> bool:
+    owner = value.owner
+    constant = owner.value if isinstance(owner, arith.ConstantOp) else None
+    return isinstance(constant, IntegerAttr) and constant.value.data == number
+
+
+def _copied_before(anchor: Operation, value: SSAValue) -> SSAValue:
+    """What `value` is computed from, once more in front of an operation."""
+    scratch = Block()
+    copy = copy_value(scratch, value, {})
+    ops = list(scratch.ops)
+    for op in ops:
+        op.detach()
+    before(anchor, ops)
+    return copy
+
+
+def _replace(tasks: TasksOp, loop: scf.ForOp, sent: RaiseOp, count: SSAValue) -> None:
+    """New tasks, one for each turn of the loop, which signal instead of raising."""
+    old = tasks.body.block
+    body = Block(arg_types=[*(arg.type for arg in old.args), loop.body.block.args[0].type])
+    pairs = [*zip(old.args, body.args[:-1], strict=True), (loop.body.block.args[0], body.args[-1])]
+    for before_, after in pairs:
+        after.name_hint = before_.name_hint
+        before_.replace_all_uses_with(after)
+    signal = SignalOp(sent.signal, tuple(sent.indices), sent.rank, sent.value)
+    signal.location = sent.location
+    for op in list(old.ops):
+        op.detach()
+        if op is loop:
+            for inner in list(loop.body.block.ops):
+                inner.detach()
+                if not isinstance(inner, scf.YieldOp):
+                    body.add_op(inner)
+        elif op is sent:
+            body.add_op(signal)
+        else:
+            body.add_op(op)
+    spread = TasksOp([*tasks.counts, count], Region(body))
+    spread.attributes |= tasks.attributes
+    spread.location = tasks.location
+    block = tasks.parent
+    assert block is not None
+    block.insert_op_before(spread, tasks)
+    loop.drop_all_references()
+    sent.drop_all_references()
+    tasks.detach()
+    tasks.erase(safe_erase=False)

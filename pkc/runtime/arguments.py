@@ -1,0 +1,217 @@
+"""What a caller passes to a kernel, checked before anything is launched."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pkc.codegen.artifact import ArrayParameter, Artifact, Dimension, Scalar
+from pkc.diagnostics import PkcError
+from pkc.dialect.types import RANKS
+from pkc.location import NOWHERE
+from pkc.runtime import errors
+from pkc.runtime.arrays import Array, View, row_major
+from pkc.runtime.element import element_name
+from pkc.runtime.mesh import Mesh, Rank
+
+_MOST = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Arguments that fit: dimensions by name (with `ranks`), scalars, and addresses by array.
+
+    `heap` has offsets in the symmetric heap, `private` addresses for each rank of this process.
+    """
+
+    dims: dict[str, int]
+    scalars: dict[str, int | float]
+    heap: dict[str, int]
+    private: dict[str, tuple[int, ...]]
+
+    def describe(self) -> str:
+        """What must be equal on all ranks."""
+        texts = [f"{dim}={value}" for dim, value in self.dims.items() if dim != RANKS]
+        texts += [f"`{name}` at {offset:#x}" for name, offset in self.heap.items()]
+        return ", ".join(texts)
+
+
+def fingerprint(value: Any) -> object:
+    """What tells apart arguments that need another launch; as little as possible, for it is made at each."""
+    if isinstance(value, list | tuple):
+        return tuple(map(fingerprint, cast("Sequence[Any]", value)))
+    if hasattr(value, "data_ptr"):
+        return value.data_ptr(), tuple(value.shape), tuple(value.stride()), value.dtype, value.device
+    # What is nothing of these is refused, and so never asked for again.
+    return value if isinstance(value, Array | View | numbers.Number) else id(value)
+
+
+def bind(artifact: Artifact, mesh: Mesh, arguments: Mapping[str, Any], settings: Mapping[str, int]) -> Bound:
+    """Check the arguments of a launch by name, and the settings of dimensions. Raises `PkcError`."""
+    return _Binder(artifact, mesh).bind(arguments, settings)
+
+
+class _Binder:
+    def __init__(self, artifact: Artifact, mesh: Mesh) -> None:
+        self._artifact, self._mesh, self._kernel = artifact, mesh, artifact.name
+        self._found: dict[str, tuple[int, str]] = {}
+
+    def bind(self, arguments: Mapping[str, Any], settings: Mapping[str, int]) -> Bound:
+        given = [parameter for parameter in self._artifact.arrays if not parameter.scratch]
+        scalars = {field.name: field.dtype for field in self._artifact.fields if isinstance(field, Scalar)}
+        self._check_names([*(parameter.name for parameter in given), *scalars], arguments)
+        for dim, value in settings.items():
+            self._set(dim, value, "its setting")
+        heap: dict[str, int] = {}
+        private: dict[str, tuple[int, ...]] = {}
+        for parameter in given:
+            value = arguments[parameter.name]
+            if parameter.layout == "private":
+                private[parameter.name] = tuple(view.address for view in self._private(parameter, value))
+            else:
+                heap[parameter.name] = self._symmetric(parameter, value).offset
+        scalar_values = {name: self._scalar(name, arguments[name], dtype) for name, dtype in scalars.items()}
+        return Bound(self._dims(), scalar_values, heap, private)
+
+    def _check_names(self, expected: Sequence[str], arguments: Mapping[str, Any]) -> None:
+        missing = [name for name in expected if name not in arguments]
+        extra = [name for name in arguments if name not in expected]
+        if not missing and not extra:
+            return
+        found = f"{_names(missing)} missing" if missing else f"there is no {_names(extra)}"
+        raise PkcError(errors.Arguments(NOWHERE, self._kernel, _names(expected) or "nothing", found))
+
+    # Arrays
+
+    def _symmetric(self, parameter: ArrayParameter, value: Any) -> Array:
+        if not isinstance(value, Array):
+            raise self._not_symmetric(parameter, "is reached by other ranks: it must be an array of the mesh")
+        if value.heap is not self._mesh.heap:
+            raise self._not_symmetric(parameter, "is an array of another mesh")
+        if (value.layout, value.shard) != (parameter.layout, parameter.shard):
+            raise self._not_symmetric(parameter, f"has layout {_layout(value.layout, value.shard)}")
+        self._check_type(parameter, value.dtype)
+        self._shape(parameter, value.shape, self._mesh.local[0])
+        return value
+
+    def _not_symmetric(self, parameter: ArrayParameter, problem: str) -> PkcError:
+        shape = f"({', '.join(map(str, parameter.dims))}{',' * (len(parameter.dims) == 1)})"
+        shard = "" if parameter.shard is None else f", {parameter.shard}"
+        wanted = (shape, parameter.dtype, parameter.layout, shard)
+        return PkcError(errors.NotSymmetric(NOWHERE, self._kernel, parameter.name, problem, *wanted))
+
+    def _private(self, parameter: ArrayParameter, value: Any) -> Iterator[View]:
+        ranks = self._mesh.local
+        for rank, item in zip(ranks, self._items(parameter, value), strict=True):
+            view = item.local(rank.rank) if isinstance(item, Array) else _view(item)
+            if view is None:
+                found = f"an argument of type {type(item).__name__}"
+                raise PkcError(errors.RankArrays(NOWHERE, self._kernel, parameter.name, found, len(ranks)))
+            self._check_type(parameter, view.dtype)
+            self._shape(parameter, view.shape, rank)
+            self._check_memory(parameter, view, rank)
+            yield view
+
+    def _items(self, parameter: ArrayParameter, value: Any) -> Sequence[Any]:
+        """One item for each rank of this process."""
+        count = len(self._mesh.local)
+        if isinstance(value, Array):
+            if value.heap is self._mesh.heap and value.layout != "shard":
+                return [value] * count
+            found = "part of an array" if value.layout == "shard" else "an array of another mesh"
+            raise PkcError(errors.RankArrays(NOWHERE, self._kernel, parameter.name, found, count))
+        items: Sequence[Any] = cast("Sequence[Any]", value) if isinstance(value, list | tuple) else [value]
+        if len(items) != count:
+            found = f"{len(items)} array{'s' * (len(items) != 1)}"
+            raise PkcError(errors.RankArrays(NOWHERE, self._kernel, parameter.name, found, count))
+        return items
+
+    def _check_type(self, parameter: ArrayParameter, found: str) -> None:
+        if found != parameter.dtype:
+            raise PkcError(errors.ArgumentType(NOWHERE, self._kernel, parameter.name, found, parameter.dtype))
+
+    def _shape(self, parameter: ArrayParameter, shape: tuple[int, ...], rank: Rank) -> None:
+        wanted = [self._mesh.ranks if dim == RANKS else dim for dim in parameter.dims]
+        fits = len(shape) == len(wanted) and all(
+            isinstance(dim, str) or dim == extent for dim, extent in zip(wanted, shape, strict=True)
+        )
+        if not fits:
+            texts = [f"[{', '.join(map(str, dims))}]" for dims in (shape, wanted)]
+            raise PkcError(errors.ArgumentShape(NOWHERE, self._kernel, parameter.name, rank.rank, *texts))
+        for dim, extent in zip(wanted, shape, strict=True):
+            if isinstance(dim, str):
+                self._set(dim, extent, f"`{parameter.name}` on rank {rank.rank}")
+
+    def _check_memory(self, parameter: ArrayParameter, view: View, rank: Rank) -> None:
+        place = (NOWHERE, self._kernel, parameter.name, rank.rank)
+        if view.device != rank.device:
+            found = "the host" if view.device < 0 else f"GPU {view.device}"
+            raise PkcError(errors.ArgumentDevice(*place, found, rank.device))
+        expected = row_major(view.shape)
+        # The stride of a single position is never used.
+        used = [axis for axis, extent in enumerate(view.shape) if extent > 1]
+        if any(view.strides[axis] != expected[axis] for axis in used):
+            raise PkcError(errors.ArgumentStrides(*place, str(list(view.strides)), str(list(expected))))
+        if view.address % 16:
+            raise PkcError(errors.ArgumentAlignment(*place, hex(view.address)))
+
+    # Dimensions and scalars
+
+    def _set(self, dim: str, value: object, source: str) -> None:
+        if not isinstance(value, numbers.Integral) or not 1 <= int(value) <= _MOST:
+            raise self._bad_dim(dim, f"is {value} by {source}; it must be from 1 to {_MOST}")
+        first, first_source = self._found.setdefault(dim, (int(value), source))
+        if first != value:
+            raise self._bad_dim(dim, f"is {first} by {first_source}, and {value} by {source}")
+
+    def _dims(self) -> dict[str, int]:
+        wanted = list(_dims_of(self._artifact))
+        unset = next((dim for dim in wanted if dim not in self._found), None)
+        if unset is not None:
+            raise self._bad_dim(unset, "has no value: no array shows it, and no setting")
+        unknown = next((dim for dim in self._found if dim not in wanted), None)
+        if unknown is not None:
+            raise self._bad_dim(unknown, f"does not exist; there are {_names(wanted) or 'none'}")
+        return {dim: self._found[dim][0] for dim in wanted} | {RANKS: self._mesh.ranks}
+
+    def _bad_dim(self, dim: str, problem: str) -> PkcError:
+        return PkcError(errors.LaunchDimension(NOWHERE, self._kernel, dim, problem))
+
+    def _scalar(self, name: str, value: Any, dtype: str) -> int | float:
+        if dtype == "f32" and isinstance(value, numbers.Real) and value is not True and value is not False:
+            return float(value)
+        if dtype == "i32" and isinstance(value, numbers.Integral) and -_MOST - 1 <= int(value) <= _MOST:
+            return int(value)
+        raise PkcError(errors.LaunchScalar(NOWHERE, self._kernel, name, repr(value), dtype))
+
+
+def _dims_of(artifact: Artifact) -> Iterator[str]:
+    """The names of all run-time dimensions, each once."""
+    names: dict[str, None] = {}
+    for parameter in artifact.arrays:
+        names |= {dim: None for dim in parameter.dims if isinstance(dim, str)}
+    for signal in artifact.signals:
+        extents = [extent[0] if isinstance(extent, tuple) else extent for extent in signal.dims]
+        names |= {dim: None for dim in extents if isinstance(dim, str)}
+    names |= {field.dim: None for field in artifact.fields if isinstance(field, Dimension)}
+    return (name for name in names if name != RANKS)
+
+
+def _view(value: Any) -> View | None:
+    """What a torch tensor, or anything with the same members, has in memory; `None` for other objects."""
+    if isinstance(value, View):
+        return value
+    if not hasattr(value, "data_ptr"):
+        return None
+    device = value.device.index if value.device.type == "cuda" else -1
+    return View(value.data_ptr(), tuple(value.shape), tuple(value.stride()), element_name(value.dtype), device)
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _layout(layout: str, shard: int | None) -> str:
+    return layout if shard is None else f"{layout} {shard}"

@@ -1,0 +1,89 @@
+"""Arrays in the symmetric heap, and what a rank sees of one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from pkc.dialect.blocks import part, part_length
+from pkc.runtime.element import ELEMENTS
+from pkc.runtime.heap import Heap
+
+ArrayLayout: TypeAlias = Literal["private", "shard", "replicate", "symmetric"]
+
+
+@dataclass(frozen=True)
+class View:
+    """Elements in the memory of one GPU: strides in elements.
+
+    Libraries that know `__cuda_array_interface__` take it without a copy, such as `torch.as_tensor`; it shows bf16
+    and 8-bit floats as integers of their size (`pkc.runtime.torch.tensor` shows them as they are).
+    """
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: str
+    device: int
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        size = ELEMENTS[self.dtype].bytes
+        return {
+            "shape": self.shape,
+            "typestr": ELEMENTS[self.dtype].typestr,
+            "data": (self.address if math.prod(self.shape) else 0, False),
+            "strides": tuple(size * stride for stride in self.strides),
+            "version": 3,
+        }
+
+
+class Array:
+    """An array over all ranks of a mesh; `mesh.empty` makes it.
+
+    `shape` is that of the whole array. With layout `shard`, rank r has part r of dimension `shard`: parts are
+    ceil(extent / ranks) long, the last ones may be shorter or empty. With any other layout each rank has all of it.
+    """
+
+    def __init__(
+        self,
+        heap: Heap,
+        shape: tuple[int, ...],
+        dtype: str,
+        layout: ArrayLayout,
+        shard: int | None,
+    ) -> None:
+        self.heap, self.shape, self.dtype, self.layout, self.shard = heap, shape, dtype, layout, shard
+        self.offset = heap.allocate(math.prod(self.memory_shape) * ELEMENTS[dtype].bytes)
+        """Where the array is in the symmetric heap."""
+
+    @property
+    def memory_shape(self) -> tuple[int, ...]:
+        """What each rank has room for: all parts are as long as the longest."""
+        return memory_shape(self.shape, self.shard, self.heap.ranks)
+
+    def local(self, rank: int) -> View:
+        """What a rank that this process drives has of the array, in its own memory."""
+        shape = list(self.shape)
+        if self.shard is not None:
+            first, last = part(self.shape[self.shard], self.heap.ranks, rank)
+            shape[self.shard] = last - first
+        address, device = self.heap.address(rank, self.offset), self.heap.devices[rank]
+        return View(address, tuple(shape), row_major(self.memory_shape), self.dtype, device)
+
+    def free(self) -> None:
+        """Give the memory back; every rank must do so, in the same order. No kernel may still use it."""
+        self.heap.free(self.offset)
+
+
+def memory_shape(shape: tuple[int, ...], shard: int | None, ranks: int) -> tuple[int, ...]:
+    """The shape of what each rank has room for."""
+    if shard is None:
+        return shape
+    return (*shape[:shard], part_length(shape[shard], ranks), *shape[shard + 1 :])
+
+
+def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides in elements of an array without gaps, outermost first."""
+    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))

@@ -1,0 +1,377 @@
+"""What can be wrong with the machine (PK820...) and with a launch (PK840...)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pkc.diagnostics import Diagnostic
+
+# The machine
+
+
+@dataclass(frozen=True)
+class NoDriver(Diagnostic):
+    """The library of the NVIDIA driver cannot be loaded."""
+
+    code = "PK820"
+    title = "no NVIDIA driver can be loaded"
+    note = "{reason}"
+    help = "`pkc run` without `--target` simulates the ranks; it needs no GPU"
+    reason: str
+
+
+@dataclass(frozen=True)
+class NoGpu(Diagnostic):
+    """The driver finds no GPU."""
+
+    code = "PK821"
+    title = "there is no GPU that CUDA can use"
+    note = "CUDA_VISIBLE_DEVICES is {visible}"
+    help = "`pkc run` without `--target` simulates the ranks; it needs no GPU"
+    visible: str
+
+
+@dataclass(frozen=True)
+class DriverFailure(Diagnostic):
+    """A call of the driver fails for a reason that no other diagnostic names."""
+
+    code = "PK822"
+    title = "`{call}` failed: {name}"
+    note = "{text}"
+    call: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class GpuMemory(Diagnostic):
+    """A GPU has no room for a part of the symmetric heap."""
+
+    code = "PK823"
+    title = "GPU {device} has no room for {needed} MiB"
+    note = "the symmetric heap has {held} MiB on each rank so far; the GPU has {free} of {total} MiB free"
+    help = "free arrays with `free()`, end other programs on this GPU, or use smaller dimensions"
+    device: int
+    needed: int
+    held: int
+    free: int
+    total: int
+
+
+@dataclass(frozen=True)
+class NoPeerAccess(Diagnostic):
+    """Two GPUs cannot reach each other's memory, or not with atomic operations."""
+
+    code = "PK824"
+    title = "GPU {first} cannot reach the memory of GPU {second}{how}"
+    help = "ranks need GPUs that NVLink joins; `nvidia-smi topo -p2p n` shows which can reach which"
+    first: int
+    second: int
+    how: str
+
+
+@dataclass(frozen=True)
+class WrongGpu(Diagnostic):
+    """A kernel is loaded on a GPU that its machine code is not for."""
+
+    code = "PK825"
+    title = "`{kernel}` is compiled for {target}; GPU {device} has compute capability {capability}"
+    help = "compile it for the GPU it runs on"
+    kernel: str
+    target: str
+    device: int
+    capability: str
+
+
+@dataclass(frozen=True)
+class MissingGpu(Diagnostic):
+    """A mesh is to use a GPU that is not there."""
+
+    code = "PK826"
+    title = "rank {rank} is to use GPU {device}, and this process sees {count}"
+    help = "every process must see all GPUs of its host: leave CUDA_VISIBLE_DEVICES the same for all"
+    rank: int
+    device: int
+    count: int
+
+
+@dataclass(frozen=True)
+class RanksOnOneGpu(Diagnostic):
+    """A mesh of virtual ranks has none, or more than can run side by side."""
+
+    code = "PK827"
+    title = "one GPU cannot be {ranks} ranks"
+    help = "the kernels of virtual ranks run side by side in at most {most} hardware queues: from 1 to {most} ranks"
+    ranks: int
+    most: int
+
+
+@dataclass(frozen=True)
+class SameGpu(Diagnostic):
+    """A mesh of real GPUs names one twice, or none."""
+
+    code = "PK828"
+    title = "a mesh needs different GPUs, one for each rank; got {devices}"
+    help = "`Mesh.virtual(n)` puts n ranks on one GPU"
+    devices: str
+
+
+# One process for each GPU
+
+
+@dataclass(frozen=True)
+class NotUnderTorchrun(Diagnostic):
+    """The environment does not say which rank this process is."""
+
+    code = "PK830"
+    title = "{variable} is not set"
+    help = "start the program with `torchrun --nproc-per-node=N`, or use `Mesh.single_process()`"
+    variable: str
+
+
+@dataclass(frozen=True)
+class SeveralHosts(Diagnostic):
+    """The ranks are on more than one host."""
+
+    code = "PK831"
+    title = "{ranks} ranks are spread over several hosts, this one having {local}"
+    help = "pkc joins the GPUs of one host; start `torchrun` with `--nnodes=1`"
+    ranks: int
+    local: int
+
+
+@dataclass(frozen=True)
+class RankMissing(Diagnostic):
+    """Another rank does not come to something that all ranks do together."""
+
+    code = "PK832"
+    title = "rank {rank} waited {seconds} s for {missing}"
+    note = "rank {rank} {what}"
+    help = "every rank must make the same meshes, arrays and launches in the same order"
+    rank: int
+    seconds: int
+    missing: str
+    what: str
+
+
+@dataclass(frozen=True)
+class RankLeft(Diagnostic):
+    """The process of another rank has ended."""
+
+    code = "PK833"
+    title = "{who} has ended while rank {rank} waits for it"
+    note = "rank {rank} {what}"
+    help = "what the other process printed says why"
+    rank: int
+    who: str
+    what: str
+
+
+@dataclass(frozen=True)
+class OtherRankFailed(Diagnostic):
+    """The symmetric heap cannot grow, because another rank has no room."""
+
+    code = "PK834"
+    title = "the symmetric heap cannot grow by {needed} MiB: rank {failed} has no room"
+    help = "its own output says more"
+    needed: int
+    failed: int
+
+
+@dataclass(frozen=True)
+class UnequalRanks(Diagnostic):
+    """Ranks differ in what all do together, as in the dimensions of a launch or the places of its arrays."""
+
+    code = "PK835"
+    title = "rank 0 and rank {other} do not do the same"
+    note = "rank 0 {first}; rank {other} {second}"
+    help = "every rank must make the same meshes, arrays and launches, with equal shapes and in the same order"
+    other: int
+    first: str
+    second: str
+
+
+@dataclass(frozen=True)
+class Hang(Diagnostic):
+    """Kernels have not ended in time."""
+
+    code = "PK836"
+    title = "{ranks} did not finish within {seconds:g} s"
+    note = "the kernel still runs, so this process can only end; nothing more can be done on its GPU"
+    help = "`pkc check` looks for deadlocks in the protocol; other ranks may have failed, or not have launched"
+    ranks: str
+    seconds: float
+
+
+# A launch
+
+
+@dataclass(frozen=True)
+class Arguments(Diagnostic):
+    """What is passed to a kernel is not what it takes."""
+
+    code = "PK840"
+    title = "`{kernel}` takes {expected}; {found}"
+    kernel: str
+    expected: str
+    found: str
+
+
+@dataclass(frozen=True)
+class NotSymmetric(Diagnostic):
+    """An array that other ranks reach is not in the symmetric heap of the mesh, or has another layout."""
+
+    code = "PK841"
+    title = "`{array}` of `{kernel}` {problem}"
+    help = '`mesh.empty({shape}, "{dtype}", "{layout}"{shard})` makes an array that fits'
+    kernel: str
+    array: str
+    problem: str
+    shape: str
+    dtype: str
+    layout: str
+    shard: str
+
+
+@dataclass(frozen=True)
+class RankArrays(Diagnostic):
+    """A private array is not given once for each rank that this process drives."""
+
+    code = "PK842"
+    title = "`{array}` of `{kernel}` is private to each rank: {found} for {ranks} ranks"
+    help = "pass a list with one tensor for each rank of this process"
+    kernel: str
+    array: str
+    found: str
+    ranks: int
+
+
+@dataclass(frozen=True)
+class ArgumentType(Diagnostic):
+    """An array has elements of another type."""
+
+    code = "PK843"
+    title = "`{array}` of `{kernel}` has elements of type {found}; expected {expected}"
+    kernel: str
+    array: str
+    found: str
+    expected: str
+
+
+@dataclass(frozen=True)
+class ArgumentShape(Diagnostic):
+    """An array has another shape than the parameter, or than the array of another rank."""
+
+    code = "PK844"
+    title = "`{array}` of `{kernel}` has shape {found} on rank {rank}; expected {expected}"
+    kernel: str
+    array: str
+    rank: int
+    found: str
+    expected: str
+
+
+@dataclass(frozen=True)
+class ArgumentStrides(Diagnostic):
+    """The elements of an array do not follow each other."""
+
+    code = "PK845"
+    title = "`{array}` of `{kernel}` has strides {found} on rank {rank}; expected {expected}"
+    help = "`.contiguous()` makes a copy that fits"
+    kernel: str
+    array: str
+    rank: int
+    found: str
+    expected: str
+
+
+@dataclass(frozen=True)
+class ArgumentDevice(Diagnostic):
+    """The array of a rank is not on its GPU."""
+
+    code = "PK846"
+    title = "`{array}` of `{kernel}` is on {found}; rank {rank} uses GPU {device}"
+    kernel: str
+    array: str
+    rank: int
+    found: str
+    device: int
+
+
+@dataclass(frozen=True)
+class TensorMapRule(Diagnostic):
+    """An array cannot be moved by TMA."""
+
+    code = "PK847"
+    title = "TMA cannot move `{array}`: {what} is {value}"
+    help = "{rule}"
+    array: str
+    what: str
+    value: str
+    rule: str
+
+
+@dataclass(frozen=True)
+class LaunchDimension(Diagnostic):
+    """Two arrays, or an array and a setting, give one dimension different values; or nothing gives it one."""
+
+    code = "PK848"
+    title = "dimension `{dim}` of `{kernel}` {problem}"
+    kernel: str
+    dim: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class LaunchScalar(Diagnostic):
+    """A scalar is not a number of its type."""
+
+    code = "PK849"
+    title = "`{name}` of `{kernel}` is {value}, which is not of type {dtype}"
+    kernel: str
+    name: str
+    value: str
+    dtype: str
+
+
+@dataclass(frozen=True)
+class FirstLaunchInCapture(Diagnostic):
+    """The first launch for some dimensions allocates memory, which a graph cannot record."""
+
+    code = "PK850"
+    title = "the first launch of `{kernel}` with these dimensions is in a stream capture"
+    help = "launch it once before the capture"
+    kernel: str
+
+
+@dataclass(frozen=True)
+class StreamCount(Diagnostic):
+    """Several streams are given, but not one for each rank that this process drives."""
+
+    code = "PK851"
+    title = "{found} streams for {ranks} ranks"
+    help = "pass one stream for each rank of this process, or a single one for all"
+    found: int
+    ranks: int
+
+
+@dataclass(frozen=True)
+class ImpossibleArray(Diagnostic):
+    """A mesh is asked for an array that it cannot have."""
+
+    code = "PK852"
+    title = "`mesh.empty` cannot make this array: {problem}"
+    problem: str
+
+
+@dataclass(frozen=True)
+class ArgumentAlignment(Diagnostic):
+    """The memory of an array begins at an address from which 16 bytes cannot be moved at once."""
+
+    code = "PK853"
+    title = "`{array}` of `{kernel}` begins at address {address} on rank {rank}, which is no multiple of 16 bytes"
+    help = "pass a tensor that is not a slice of another one, or one that begins at a multiple of 16 bytes"
+    kernel: str
+    array: str
+    rank: int
+    address: str

@@ -1,0 +1,248 @@
+"""Kernels on a mesh: loaded once, with memory of their own, launched on all GPUs of this process in one loop."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pkc.codegen.artifact import ArrayParameter, Artifact, Extent, TensorMaps
+from pkc.diagnostics import PkcError
+from pkc.dialect import blocks
+from pkc.dialect.types import RANKS
+from pkc.location import NOWHERE
+from pkc.runtime.arguments import Bound, bind, fingerprint
+from pkc.runtime.arrays import memory_shape
+from pkc.runtime.driver import Driver
+from pkc.runtime.element import ELEMENTS
+from pkc.runtime.errors import FirstLaunchInCapture, WrongGpu
+from pkc.runtime.mesh import Mesh, Rank
+from pkc.runtime.structure import Structure, Values, extents_of
+
+MOST_PLANS = 256
+"""Sets of arguments whose structs are kept; the oldest goes first."""
+
+
+@dataclass(frozen=True)
+class _Memory:
+    """What a kernel has for itself for one set of dimensions: offsets in the symmetric heap.
+
+    Counters keep their values from launch to launch, so these belong together.
+    """
+
+    offsets: Mapping[str, int]
+    epochs: int
+
+
+@dataclass(frozen=True)
+class _Start:
+    """All that a launch on one rank needs, prepared."""
+
+    rank: Rank
+    config: Any
+    function: Any
+    structure: Structure
+
+
+class LoadedKernel:
+    """A kernel on the GPUs of a mesh. Raises `PkcError` if they are not those it is compiled for.
+
+    `grid` is the number of CTAs on each rank, by default one for each SM that a rank has. All of them must be able to
+    run at once, because they wait for each other.
+    """
+
+    def __init__(self, artifact: Artifact, mesh: Mesh, *, grid: int | None = None) -> None:
+        self.artifact, self.mesh = artifact, mesh
+        for rank in mesh.local:
+            _check_gpu(mesh.driver, artifact, rank)
+        sms = grid or min(rank.sms for rank in mesh.local)
+        self.grid = sms // artifact.cluster * artifact.cluster
+        self._digest = hashlib.sha256(artifact.cubin).hexdigest()[:8]
+        self._functions = self._load()
+        self._memory: dict[tuple[tuple[str, int], ...], _Memory] = {}
+        self._agreed: set[str] = set()
+        self._plans: dict[object, tuple[_Start, ...]] = {}
+
+    def __call__(
+        self, arguments: Mapping[str, Any], *, dims: Mapping[str, int] | None = None, stream: Any = None
+    ) -> None:
+        """Launch on all ranks of this process; returns before the kernels end.
+
+        `arguments` by parameter: arrays of the mesh; for private arrays a list with one tensor for each rank of this
+        process, or the tensor if there is one rank; numbers for scalars. `dims` are those that no array shows.
+
+        `stream` is a list with one for each rank of this process: an integer, a torch stream, or anything with
+        `__cuda_stream__`. A single one for several ranks, which must be of the first rank's GPU, is what all of them
+        wait for, and what then waits for all. Without it the mesh's own streams are used, which wait for no other.
+
+        The first launch for some dimensions allocates memory and so cannot be captured into a graph; with one process
+        for each GPU it waits for all ranks. Raises `PkcError`.
+        """
+        settings = dims or {}
+        streams, shared = self.mesh.streams(stream)
+        key = tuple((name, fingerprint(value)) for name, value in arguments.items()), tuple(settings.items())
+        starts = self._plans.get(key)
+        if starts is None:
+            starts = self._prepare(bind(self.artifact, self.mesh, arguments, settings), streams[0])
+            while len(self._plans) >= MOST_PLANS:
+                del self._plans[next(iter(self._plans))]
+            self._plans[key] = starts
+        if shared is None:
+            self._launch(starts, streams)
+            return
+        self._fork(shared)
+        self._launch(starts, streams)
+        self._join(shared)
+
+    # Launching
+
+    def _launch(self, starts: Sequence[_Start], streams: Sequence[int]) -> None:
+        # Nothing is allocated, loaded or waited for here: a kernel that runs already may be waiting for one that comes.
+        api = self.mesh.driver.api
+        _, before = api.cuCtxGetCurrent()
+        try:
+            for start, stream in zip(starts, streams, strict=True):
+                api.cuCtxSetCurrent(start.rank.context)
+                start.config.hStream = stream
+                (status,) = api.cuLaunchKernelEx(start.config, start.function, start.structure.parameters, 0)
+                if status:
+                    self.mesh.driver.fail("cuLaunchKernelEx", status)
+        finally:
+            api.cuCtxSetCurrent(before)
+
+    def _fork(self, stream: int) -> None:
+        """Let all ranks' own streams wait for a stream of the first rank's GPU."""
+        driver, first = self.mesh.driver, self.mesh.local[0]
+        with self.mesh.current(first):
+            driver.cuEventRecord(first.event, stream)
+        for rank in self.mesh.local:
+            with self.mesh.current(rank):
+                driver.cuStreamWaitEvent(rank.stream, first.event, 0)
+
+    def _join(self, stream: int) -> None:
+        driver = self.mesh.driver
+        for rank in self.mesh.local:
+            with self.mesh.current(rank):
+                driver.cuEventRecord(rank.event, rank.stream)
+        with self.mesh.current(self.mesh.local[0]):
+            for rank in self.mesh.local:
+                driver.cuStreamWaitEvent(stream, rank.event, 0)
+
+    # Preparing
+
+    def _load(self) -> dict[int, Any]:
+        """The function on each rank, loaded: loading lazily at the first launch could wait for a kernel that runs."""
+        driver, artifact = self.mesh.driver, self.artifact
+        library = driver.cuLibraryLoadData(artifact.cubin, [], [], 0, [], [], 0)
+        kernel = driver.cuLibraryGetKernel(library, artifact.name.encode())
+        shared = driver.api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        functions: dict[int, Any] = {}
+        for rank in self.mesh.local:
+            with self.mesh.current(rank):
+                functions[rank.rank] = driver.cuKernelGetFunction(kernel)
+                driver.cuFuncLoad(functions[rank.rank])
+            driver.cuKernelSetAttribute(shared, artifact.shared_bytes, kernel, rank.device)
+        return functions
+
+    def _prepare(self, bound: Bound, stream: int) -> tuple[_Start, ...]:
+        what = f"launches {self.artifact.name} ({self._digest}) with {bound.describe()}"
+        if self.mesh.group is not None and what not in self._agreed:
+            self.mesh.group.agree(what)
+            self._agreed.add(what)
+        memory = self._memory_of(bound.dims, stream)
+        return tuple(self._start(at, rank, bound, memory) for at, rank in enumerate(self.mesh.local))
+
+    def _start(self, at: int, rank: Rank, bound: Bound, memory: _Memory) -> _Start:
+        heap, artifact = self.mesh.heap, self.artifact
+        addresses = {name: heap.address(0, offset) for name, offset in {**bound.heap, **memory.offsets}.items()}
+        for parameter in artifact.arrays:
+            if parameter.layout == "private":
+                own = bound.private[parameter.name][at] if not parameter.scratch else None
+                addresses[parameter.name] = own or heap.address(rank.rank, memory.offsets[parameter.name])
+        epochs = heap.address(rank.rank, memory.epochs)
+        structure = Structure(artifact.fields)
+        structure.fill(
+            {parameter.name: parameter for parameter in artifact.arrays},
+            Values(rank.rank, heap.stride, epochs, bound.dims, bound.scalars, addresses),
+        )
+        return _Start(rank, self._config(), self._functions[rank.rank], structure)
+
+    def _config(self) -> Any:
+        api, artifact = self.mesh.driver.api, self.artifact
+        config = api.CUlaunchConfig()
+        config.gridDimX, config.gridDimY, config.gridDimZ = self.grid, 1, 1
+        config.blockDimX, config.blockDimY, config.blockDimZ = artifact.threads, 1, 1
+        config.sharedMemBytes = artifact.shared_bytes
+        if artifact.cluster > 1:
+            attribute = api.CUlaunchAttribute()
+            attribute.id = api.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+            cluster = attribute.value.clusterDim
+            cluster.x, cluster.y, cluster.z = artifact.cluster, 1, 1
+            config.attrs, config.numAttrs = [attribute], 1
+        return config
+
+    def _memory_of(self, dims: Mapping[str, int], stream: int) -> _Memory:
+        """The kernel's own memory for these dimensions, made at their first launch."""
+        key = tuple(dims.items())
+        if key not in self._memory:
+            self._check_capture(stream)
+            self._memory[key] = self._allocate(dims)
+        return self._memory[key]
+
+    def _check_capture(self, stream: int) -> None:
+        api = self.mesh.driver.api
+        state = self.mesh.driver.cuStreamIsCapturing(stream)
+        if state != api.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE:
+            raise PkcError(FirstLaunchInCapture(NOWHERE, self.artifact.name))
+
+    def _allocate(self, dims: Mapping[str, int]) -> _Memory:
+        mesh, artifact = self.mesh, self.artifact
+        offsets: dict[str, int] = {}
+        for parameter in artifact.arrays:
+            if parameter.scratch:
+                offsets[parameter.name] = mesh.heap.allocate(self._scratch_bytes(parameter, dims))
+        for signal in artifact.signals:
+            count = 4 * math.prod(_extent(extent, dims) for extent in signal.dims)
+            offsets[signal.name] = mesh.heap.allocate(count)
+            mesh.zero(offsets[signal.name], count)
+        epochs = mesh.heap.allocate(4 * self.grid)
+        mesh.zero(epochs, 4 * self.grid)
+        mesh.synchronize()
+        if mesh.group is not None:
+            # Others may signal as soon as they launch.
+            mesh.group.agree(f"has zeroed the counters of {artifact.name}")
+        return _Memory(offsets, epochs)
+
+    def _scratch_bytes(self, parameter: ArrayParameter, dims: Mapping[str, int]) -> int:
+        """The size on each rank; a dimension of which blocks follow the parts has room for all parts in full."""
+        extents = list(memory_shape(extents_of(parameter, dims), parameter.shard, dims[RANKS]))
+        splits = {
+            field.split
+            for field in self.artifact.fields
+            if isinstance(field, TensorMaps) and field.array == parameter.name
+        }
+        for split in splits - {None, parameter.shard}:
+            assert split is not None
+            extents[split] = dims[RANKS] * blocks.part_length(extents[split], dims[RANKS])
+        return math.prod(extents) * ELEMENTS[parameter.dtype].bytes
+
+
+def _extent(extent: Extent, dims: Mapping[str, int]) -> int:
+    """How many counters there are along a dimension of a signal."""
+    if not isinstance(extent, tuple):
+        return dims[extent] if isinstance(extent, str) else extent
+    name, size = extent
+    return blocks.numbers(dims[name], dims[RANKS], size)
+
+
+def _check_gpu(driver: Driver, artifact: Artifact, rank: Rank) -> None:
+    """Machine code for `sm_90a` runs on compute capability 9.0 alone, that for `sm_90` also on later 9.x."""
+    found = tuple(driver.attribute(f"COMPUTE_CAPABILITY_{part}", rank.device) for part in ("MAJOR", "MINOR"))
+    digits = artifact.target.removeprefix("sm_").rstrip("af")
+    wanted = (int(digits[:-1]), int(digits[-1]))
+    exact = artifact.target.endswith("a")
+    if found != wanted if exact else (found[0] != wanted[0] or found < wanted):
+        capability = ".".join(map(str, found))
+        raise PkcError(WrongGpu(NOWHERE, artifact.name, artifact.target, rank.device, capability))

@@ -1,0 +1,223 @@
+"""A mesh: the GPUs that a program runs on, one rank each, and the memory that they share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast, get_args
+
+from pkc.diagnostics import PkcError
+from pkc.location import NOWHERE
+from pkc.runtime import group as groups
+from pkc.runtime.arrays import Array, ArrayLayout
+from pkc.runtime.driver import NOT_READY, Driver, load
+from pkc.runtime.element import ELEMENTS, element_name
+from pkc.runtime.errors import Hang, ImpossibleArray, MissingGpu, NoPeerAccess, RanksOnOneGpu, SameGpu, StreamCount
+from pkc.runtime.heap import Heap
+
+HARDWARE_QUEUES = 8
+"""Kernels of as many streams run side by side on one GPU (CUDA_DEVICE_MAX_CONNECTIONS)."""
+
+_PATIENCE = 0.001
+"""Seconds for which completion is polled without a pause."""
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A rank that this process drives: its GPU, and a stream and an event there."""
+
+    rank: int
+    device: int
+    context: Any
+    stream: int
+    event: Any
+    sms: int
+    """Those that its kernels may fill: all of the GPU, or its share if it is a virtual rank."""
+
+
+class Mesh:
+    """All ranks of a program. Made by `single_process`, `from_torchrun` or `virtual`; all raise `PkcError`.
+
+    The streams of a mesh do not wait for the default stream.
+    """
+
+    def __init__(
+        self, driver: Driver, devices: Mapping[int, int], ranks: int, group: groups.Group | None = None
+    ) -> None:
+        self.driver = driver
+        self.ranks = ranks
+        self.group = group
+        share = sum(device == next(iter(devices.values())) for device in devices.values())
+        self.local: tuple[Rank, ...] = tuple(self._rank(rank, device, share) for rank, device in devices.items())
+        self.heap = Heap(driver, devices, ranks, group)
+
+    @classmethod
+    def single_process(cls, devices: Sequence[int] | None = None, *, driver: Driver | None = None) -> Mesh:
+        """One process drives all GPUs, or those that `devices` lists: rank i is `devices[i]`."""
+        driver = driver or load()
+        count = driver.devices()
+        chosen = tuple(range(count)) if devices is None else tuple(devices)
+        if not chosen or len(set(chosen)) != len(chosen):
+            raise PkcError(SameGpu(NOWHERE, str(list(chosen))))
+        for rank, device in enumerate(chosen):
+            _check_device(rank, device, count)
+        _check_peers(driver, chosen, chosen)
+        return cls(driver, dict(enumerate(chosen)), len(chosen))
+
+    @classmethod
+    def from_torchrun(cls, *, driver: Driver | None = None) -> Mesh:
+        """One process for each GPU, started by `torchrun` on one host. All processes must call this."""
+        driver = driver or load()
+        job = groups.job()
+        _check_device(job.rank, job.local_rank, driver.devices())
+        group = groups.Group(job)
+        _check_peers(driver, (job.local_rank,), range(min(job.ranks, driver.devices())))
+        return cls(driver, {job.rank: job.local_rank}, job.ranks, group)
+
+    @classmethod
+    def virtual(cls, ranks: int, device: int = 0, *, driver: Driver | None = None) -> Mesh:
+        """`ranks` ranks on one GPU, which share its SMs: what is exchanged is as between GPUs, only faster."""
+        if not 1 <= ranks <= HARDWARE_QUEUES:
+            raise PkcError(RanksOnOneGpu(NOWHERE, ranks, HARDWARE_QUEUES))
+        driver = driver or load()
+        _check_device(0, device, driver.devices())
+        return cls(driver, dict.fromkeys(range(ranks), device), ranks)
+
+    def empty(
+        self, shape: Sequence[int], dtype: object, layout: ArrayLayout = "symmetric", shard: int | None = None
+    ) -> Array:
+        """A new array, content undefined, at the same offset on every rank: all must make it, in the same order.
+
+        `shape` is that of the whole array; `shard` the dimension that layout `shard` splits. `dtype` is `bf16`, `f16`,
+        `f32`, `i32`, `e4m3` or `e5m2`, or torch's name of it.
+        """
+        name, extents = element_name(dtype), tuple(shape)
+        problem = _problem(name, extents, layout, shard)
+        if problem:
+            raise PkcError(ImpossibleArray(NOWHERE, problem))
+        return Array(self.heap, extents, name, layout, shard)
+
+    def zero(self, offset: int, count: int) -> None:
+        """Set `count` bytes at an offset of the heap to zero, on each rank of this process; not waited for."""
+        for rank in self.local:
+            with self.current(rank):
+                self.driver.cuMemsetD8Async(self.heap.address(rank.rank, offset), 0, count, rank.stream)
+
+    def streams(self, given: Any) -> tuple[list[int], int | None]:
+        """The stream of each rank of this process, and the one that they are forked from and joined to.
+
+        `given` is a list with one for each rank; a single one, which is that of the only rank, or else one to fork
+        from; or `None` for the mesh's own. A stream is an integer, a torch stream, or anything with `__cuda_stream__`.
+        """
+        own = [rank.stream for rank in self.local]
+        if given is None:
+            return own, None
+        if not isinstance(given, list | tuple):
+            one = _handle(given)
+            return ([one], None) if len(own) == 1 else (own, one)
+        several = [_handle(item) for item in cast("Sequence[Any]", given)]
+        if len(several) != len(own):
+            raise PkcError(StreamCount(NOWHERE, len(several), len(own)))
+        return several, None
+
+    def synchronize(self, timeout: float = 60.0, stream: Any = None) -> None:
+        """Wait until all that was launched has ended; `stream` as it was given to the launches.
+
+        Never waits inside the driver, which nothing could interrupt. Raises `PkcError` after `timeout` seconds; the
+        process can then do nothing but end.
+        """
+        streams, shared = self.streams(stream)
+        waiting = list(self.local if shared is None else self.local[:1])
+        for rank, handle in zip(waiting, streams if shared is None else [shared], strict=True):
+            with self.current(rank):
+                self.driver.cuEventRecord(rank.event, handle)
+        started = time.monotonic()
+        while waiting := [rank for rank in waiting if not self._done(rank)]:
+            passed = time.monotonic() - started
+            if passed > timeout:
+                late = waiting if shared is None else self.local
+                names = ", ".join(str(rank.rank) for rank in late)
+                raise PkcError(Hang(NOWHERE, f"rank{'s' * (len(late) > 1)} {names}", timeout))
+            time.sleep(0.0005 if passed > _PATIENCE else 0)
+
+    def close(self) -> None:
+        """Give all memory of the mesh back, once all ranks have come here. No kernel may run."""
+        if self.group is not None:
+            self.group.agree("closes its mesh")
+        self.heap.close()
+        for rank in self.local:
+            with self.current(rank):
+                self.driver.cuEventDestroy(rank.event)
+                self.driver.cuStreamDestroy(rank.stream)
+            self.driver.cuDevicePrimaryCtxRelease(rank.device)
+        if self.group is not None:
+            self.group.close()
+
+    @contextmanager
+    def current(self, rank: Rank) -> Generator[None]:
+        """Make the context of a rank current for a while."""
+        self.driver.cuCtxPushCurrent(rank.context)
+        try:
+            yield
+        finally:
+            self.driver.cuCtxPopCurrent()
+
+    def _rank(self, rank: int, device: int, share: int) -> Rank:
+        driver = self.driver
+        # The primary context is the one that torch and the CUDA runtime use.
+        context = driver.cuDevicePrimaryCtxRetain(device)
+        driver.cuCtxPushCurrent(context)
+        stream = driver.cuStreamCreate(int(driver.api.CUstream_flags.CU_STREAM_NON_BLOCKING))
+        event = driver.cuEventCreate(int(driver.api.CUevent_flags.CU_EVENT_DISABLE_TIMING))
+        driver.cuCtxPopCurrent()
+        sms = driver.attribute("MULTIPROCESSOR_COUNT", device) // share
+        return Rank(rank, device, context, int(stream), event, sms)
+
+    def _done(self, rank: Rank) -> bool:
+        (status,) = self.driver.api.cuEventQuery(rank.event)
+        if status and int(status) != NOT_READY:
+            self.driver.fail("cuEventQuery", status)
+        return not status
+
+
+def _problem(dtype: str, shape: tuple[int, ...], layout: str, shard: int | None) -> str:
+    """Why there is no such array; empty if there is."""
+    if dtype not in ELEMENTS:
+        return f"`{dtype}` is none of {', '.join(ELEMENTS)}"
+    if not shape or min(shape) < 1:
+        return f"shape {list(shape)} has no elements"
+    if layout not in get_args(ArrayLayout):
+        return f"layout `{layout}` is none of {', '.join(get_args(ArrayLayout))}"
+    if (shard is not None) != (layout == "shard"):
+        return "layout `shard`, and no other, needs the dimension that `shard` says"
+    if shard is not None and not 0 <= shard < len(shape):
+        return f"there is no dimension {shard} of {len(shape)}"
+    return ""
+
+
+def _handle(stream: Any) -> int:
+    """The handle of a stream, however it is given."""
+    if hasattr(stream, "cuda_stream"):
+        return stream.cuda_stream
+    return int(stream.__cuda_stream__()[1] if hasattr(stream, "__cuda_stream__") else stream)
+
+
+def _check_device(rank: int, device: int, count: int) -> None:
+    if not 0 <= device < count:
+        raise PkcError(MissingGpu(NOWHERE, rank, device, count))
+
+
+def _check_peers(driver: Driver, own: Sequence[int], others: Sequence[int]) -> None:
+    kinds = driver.api.CUdevice_P2PAttribute
+    access = kinds.CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED
+    atomic = kinds.CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED
+    for first in own:
+        for second in others:
+            if first == second:
+                continue
+            if not driver.cuDeviceGetP2PAttribute(access, first, second):
+                raise PkcError(NoPeerAccess(NOWHERE, first, second, ""))
+            if not driver.cuDeviceGetP2PAttribute(atomic, first, second):
+                raise PkcError(NoPeerAccess(NOWHERE, first, second, " with atomic operations"))

@@ -1,0 +1,128 @@
+"""The struct that a kernel takes by value: where its fields are, and how they are filled in for one rank."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from pkc.codegen.artifact import (
+    ArrayParameter,
+    Base,
+    Dimension,
+    Epochs,
+    Field,
+    HeapStride,
+    RankField,
+    Scalar,
+    TensorMaps,
+)
+from pkc.dialect.types import RANKS
+from pkc.runtime.arrays import memory_shape, row_major
+from pkc.runtime.element import ELEMENTS
+from pkc.runtime.tensor_map import MAP_BYTES, Memory, tilings
+
+ALIGNMENT = MAP_BYTES
+
+
+@dataclass(frozen=True)
+class Values:
+    """What the fields of one rank are filled from.
+
+    `addresses` has arrays and counters by name: in the part of the heap of rank 0 if they are in `heap`.
+    """
+
+    rank: int
+    heap_stride: int
+    epochs: int
+    dims: Mapping[str, int]
+    scalars: Mapping[str, int | float]
+    addresses: Mapping[str, int]
+
+
+class Structure:
+    """The struct in host memory, aligned as it must be; `address` is its own. Kernels get a copy at each launch."""
+
+    def __init__(self, fields: Sequence[Field]) -> None:
+        offsets, size = layout(fields)
+        self._memory = ctypes.create_string_buffer(size + ALIGNMENT)
+        self.address = -(-ctypes.addressof(self._memory) // ALIGNMENT) * ALIGNMENT
+        self._fields = tuple(zip(fields, (self.address + offset for offset in offsets), strict=True))
+        self._pointers = (ctypes.c_void_p * 1)(self.address)
+
+    @property
+    def parameters(self) -> int:
+        """The address of the array of pointers to parameters, of which there is one."""
+        return ctypes.addressof(self._pointers)
+
+    def fill(self, arrays: Mapping[str, ArrayParameter], values: Values) -> None:
+        """Write every field. Raises `PkcError` if TMA cannot move an array."""
+        for field, address in self._fields:
+            if isinstance(field, TensorMaps):
+                pair = tilings(_memory(arrays[field.array], values), field.box, field.swizzle, field.split)
+                for number, tiling in enumerate(pair):
+                    tiling.check()
+                    tiling.encode(address + number * MAP_BYTES)
+            else:
+                _write(field, address, values)
+
+
+def layout(fields: Sequence[Field]) -> tuple[list[int], int]:
+    """The offset of each field, and the size of the struct, as C++ has them."""
+    offsets: list[int] = []
+    end = 0
+    for size, alignment in map(_size, fields):
+        start = -(-end // alignment) * alignment
+        offsets.append(start)
+        end = start + size
+    return offsets, -(-end // ALIGNMENT) * ALIGNMENT
+
+
+def _size(field: Field) -> tuple[int, int]:
+    if isinstance(field, TensorMaps):
+        return 2 * MAP_BYTES, MAP_BYTES
+    wide = isinstance(field, Base | HeapStride | Epochs)
+    return (8, 8) if wide else (4, 4)
+
+
+def _write(field: Base | HeapStride | Epochs | Dimension | RankField | Scalar, at: int, values: Values) -> None:
+    if isinstance(field, Base):
+        ctypes.c_uint64.from_address(at).value = values.addresses[field.array]
+    elif isinstance(field, HeapStride):
+        ctypes.c_uint64.from_address(at).value = values.heap_stride
+    elif isinstance(field, Epochs):
+        ctypes.c_uint64.from_address(at).value = values.epochs
+    elif isinstance(field, Dimension):
+        ctypes.c_int32.from_address(at).value = values.dims[field.dim]
+    elif isinstance(field, RankField):
+        ctypes.c_int32.from_address(at).value = values.rank if field.what == "rank" else values.dims[RANKS]
+    elif field.dtype == "f32":
+        ctypes.c_float.from_address(at).value = values.scalars[field.name]
+    else:
+        ctypes.c_int32.from_address(at).value = int(values.scalars[field.name])
+
+
+def _memory(parameter: ArrayParameter, values: Values) -> Memory:
+    extents = extents_of(parameter, values.dims)
+    size = ELEMENTS[parameter.dtype].bytes
+    held = memory_shape(extents, parameter.shard, values.dims[RANKS])
+    return Memory(
+        parameter.name,
+        parameter.dtype,
+        values.addresses[parameter.name],
+        extents,
+        tuple(size * stride for stride in row_major(held)),
+        tuple(map(str, parameter.dims)),
+        values.dims[RANKS],
+        None if parameter.layout == "private" else values.heap_stride,
+    )
+
+
+def extents_of(parameter: ArrayParameter, dims: Mapping[str, int]) -> tuple[int, ...]:
+    """The shape of a whole array."""
+    return tuple(_extents(parameter.dims, dims))
+
+
+def _extents(dims: Sequence[str | int], values: Mapping[str, int]) -> Iterator[int]:
+    for dim in dims:
+        yield values[dim] if isinstance(dim, str) else dim

@@ -1,0 +1,153 @@
+"""Tensor maps: how TMA finds the boxes of an array.
+
+`cuTensorMapEncodeTiled` is called by ctypes: it writes into memory that must be aligned, and cuda.bindings keeps maps
+in memory of its own that is not.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pkc.diagnostics import PkcError
+from pkc.dialect.blocks import part_length
+from pkc.location import NOWHERE
+from pkc.runtime.driver import DriverError
+from pkc.runtime.element import ELEMENTS
+from pkc.runtime.errors import DriverFailure, TensorMapRule
+
+MAP_BYTES = 128
+"""The size of a map and its alignment."""
+
+_SWIZZLES = (0, 32, 64, 128)
+_L2_PROMOTION_128_BYTES = 2
+_MOST_DIMENSIONS, _MOST_BOX, _MOST_STRIDE = 5, 256, 1 << 40
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """A map to be: all lists innermost first, strides in bytes and without that of the innermost dimension.
+
+    `names` say in messages what each dimension is.
+    """
+
+    array: str
+    dtype: str
+    address: int
+    extents: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    swizzle: int
+    names: tuple[str, ...]
+
+    def check(self) -> None:
+        """Raises `PkcError` if the hardware has no such map."""
+        size = ELEMENTS[self.dtype].bytes
+        if len(self.extents) > _MOST_DIMENSIONS:
+            self._reject("the number of dimensions", len(self.extents), f"TMA knows at most {_MOST_DIMENSIONS}")
+        if len(self.box) != len(self.extents):
+            self._reject("the number of dimensions", len(self.extents), f"its boxes have {len(self.box)}")
+        if self.address % 16:
+            self._reject("its address", hex(self.address), "an address must be a multiple of 16 bytes")
+        for inner, name, stride in zip(self.names, self.names[1:], self.strides, strict=False):
+            what = f"the distance from one position of {name} to the next"
+            if stride % 16:
+                rule = f"it must be a multiple of 16 bytes: let {inner} be a multiple of {16 // size}"
+                self._reject(what, f"{stride} bytes", rule)
+            if stride >= _MOST_STRIDE:
+                self._reject(what, f"{stride} bytes", "it must be less than 2^40")
+        for name, length in zip(self.names, self.box, strict=True):
+            if not 1 <= length <= _MOST_BOX:
+                self._reject(f"the box along {name}", length, f"a box has 1 to {_MOST_BOX} positions")
+        self._check_row(self.box[0] * size)
+
+    def _check_row(self, row: int) -> None:
+        what = f"the box along {self.names[0]}"
+        if row % 16:
+            self._reject(what, f"{row} bytes", "it must be a multiple of 16 bytes")
+        if self.swizzle and row > self.swizzle:
+            self._reject(what, f"{row} bytes", f"with a swizzle of {self.swizzle} bytes it must not be longer")
+
+    def _reject(self, what: str, value: object, rule: str) -> None:
+        raise PkcError(TensorMapRule(NOWHERE, self.array, what, str(value), rule))
+
+    def encode(self, target: int) -> None:
+        """Write the map to host memory at `target`, a multiple of 128."""
+        rank = len(self.extents)
+        status = _encode_tiled()(
+            ctypes.c_void_p(target),
+            ELEMENTS[self.dtype].code,
+            rank,
+            ctypes.c_void_p(self.address),
+            (ctypes.c_uint64 * rank)(*self.extents),
+            (ctypes.c_uint64 * max(rank - 1, 1))(*self.strides),
+            (ctypes.c_uint32 * rank)(*self.box),
+            (ctypes.c_uint32 * rank)(*[1] * rank),
+            0,
+            _SWIZZLES.index(self.swizzle),
+            _L2_PROMOTION_128_BYTES,
+            0,
+        )
+        if status:
+            raise DriverError(DriverFailure(NOWHERE, "cuTensorMapEncodeTiled", str(status), str(self)), status)
+
+
+@functools.cache
+def _encode_tiled() -> Any:
+    # The driver's library is loaded by now.
+    return ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeTiled
+
+
+@dataclass(frozen=True)
+class Memory:
+    """An array in memory, outermost dimension first; `strides` in bytes.
+
+    `heap_stride` is the distance between the ranks' copies or shards if it lies in the symmetric heap, then `address`
+    is that of rank 0.
+    """
+
+    name: str
+    dtype: str
+    address: int
+    extents: tuple[int, ...]
+    strides: tuple[int, ...]
+    dims: tuple[str, ...]
+    ranks: int
+    heap_stride: int | None
+
+
+def tilings(memory: Memory, box: tuple[int, ...], swizzle: int, split: int | None) -> tuple[Tiling, Tiling]:
+    """The maps of `TensorMaps`: of all whole parts, and of the shorter one (or the first again)."""
+    heap = memory.heap_stride
+    if split is None:
+        only = _tiling(memory, memory.extents, None if heap is None else (memory.ranks, heap), box, swizzle)
+        return only, only
+    extent = memory.extents[split]
+    part = part_length(extent, memory.ranks)
+    whole = extent // part
+    step = heap if heap is not None else part * memory.strides[split]
+    first = _tiling(memory, _with(memory.extents, split, part), (whole, step), box, swizzle)
+    rest = extent - whole * part
+    if not rest:
+        return first, first
+    last = replace(memory, address=memory.address + whole * step)
+    return first, _tiling(last, _with(memory.extents, split, rest), (1, step), box, swizzle)
+
+
+def _with(extents: tuple[int, ...], position: int, extent: int) -> tuple[int, ...]:
+    return (*extents[:position], extent, *extents[position + 1 :])
+
+
+def _tiling(
+    memory: Memory, extents: tuple[int, ...], outer: tuple[int, int] | None, box: tuple[int, ...], swizzle: int
+) -> Tiling:
+    """A map of `extents`; `outer` is the extent and stride of one more dimension."""
+    sizes, steps, names = list(reversed(extents)), list(reversed(memory.strides))[1:], [f"`{d}`" for d in memory.dims]
+    names.reverse()
+    if outer is not None:
+        sizes.append(outer[0])
+        steps.append(outer[1])
+        names.append("the ranks" if memory.heap_stride is not None else "the parts")
+    return Tiling(memory.name, memory.dtype, memory.address, tuple(sizes), tuple(steps), box, swizzle, tuple(names))

@@ -1,0 +1,82 @@
+"""What each launch sends to every counter, and what is waited for: at the end of a launch nothing may be left over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from xdsl.ir import Operation
+
+from pkc.diagnostics import Label, PkcError
+from pkc.location import span_of
+from pkc.sim import errors
+from pkc.sim.schedule import Counter
+
+
+class _Sent(NamedTuple):
+    launch: int
+    amount: int
+    raised: bool
+    """Whether the counter was brought up to the amount; else the amount was added."""
+    op: Operation
+
+
+class _Awaited(NamedTuple):
+    counter: Counter
+    launch: int
+    wanted: int
+    op: Operation
+
+
+class Ledger:
+    """The signals of some launches, for a protocol whose waits each stand for all signals of their launch and before.
+
+    A wait for fewer passes while a signal is still on its way, and the signal is left over: it releases nobody.
+    """
+
+    def __init__(self) -> None:
+        self._sent: dict[Counter, list[_Sent]] = {}
+        self._awaited: dict[_Awaited, None] = {}
+
+    def sent(self, counter: Counter, amount: int, launch: int, op: Operation, *, raised: bool = False) -> None:
+        """A signal of a launch."""
+        self._sent.setdefault(counter, []).append(_Sent(launch, amount, raised, op))
+
+    def awaited(self, counter: Counter, wanted: int, launch: int, op: Operation) -> None:
+        """A wait of a launch."""
+        self._awaited[_Awaited(counter, launch, wanted, op)] = None
+
+    def check(self) -> None:
+        """An error if a wait is not for what its counter has reached at the end of its launch, or if there is none.
+
+        What is raised needs no wait: the next launch raises it further, whatever it is now. Nor does a rank that has
+        no tasks, as long as others wait for the same counter of theirs.
+        """
+        for wait in sorted(self._awaited, key=lambda wait: (wait.launch, wait.counter)):
+            sent = self._until(wait.counter, wait.launch)
+            if _total(sent) != wait.wanted:
+                ops = dict.fromkeys(one.op for one in sent)
+                labels = tuple(Label(span_of(op.location), "signalled here") for op in ops)
+                raise _left_over(wait.op, wait, _total(sent), f"but waited for is {wait.wanted}", labels)
+        waited = {(wait.counter._replace(rank=0), wait.launch) for wait in self._awaited}
+        for counter, sent in sorted(self._sent.items(), key=lambda item: item[0]):
+            for one in sent:
+                if not one.raised and (counter._replace(rank=0), one.launch) not in waited:
+                    wait = _Awaited(counter, one.launch, 0, one.op)
+                    raise _left_over(one.op, wait, _total(self._until(counter, one.launch)), "and nobody waits for it")
+
+    def _until(self, counter: Counter, launch: int) -> list[_Sent]:
+        return [one for one in self._sent.get(counter, ()) if one.launch <= launch]
+
+
+def _left_over(op: Operation, wait: _Awaited, total: int, problem: str, also: tuple[Label, ...] = ()) -> PkcError:
+    counter = wait.counter
+    where = (str(counter), counter.rank, wait.launch, total, problem)
+    return PkcError(errors.LeftOver(span_of(op.location), *where, also=also))
+
+
+def _total(sent: Iterable[_Sent]) -> int:
+    reached = 0
+    for one in sent:
+        reached = max(reached, one.amount) if one.raised else reached + one.amount
+    return reached

@@ -1,0 +1,31 @@
+"""The smallest instance of a kernel in which something can go wrong between its parts."""
+
+from __future__ import annotations
+
+from pkc.dialect.program import KernelOp
+from pkc.dialect.types import BlockType, PGLType
+from pkc.sim.program import Program
+
+
+def small_dims(kernel: KernelOp, ranks: int) -> dict[str, int]:
+    """A size for each run-time dimension: two blocks, the second of one position; a block for each rank of a sharded
+    dimension, the last one short; 1 for a dimension that has neither blocks nor parts."""
+    program = Program(kernel)
+    blocks: dict[str, int] = {}
+    for op in kernel.walk():
+        for value in (*op.operands, *op.results):
+            kind = value.type
+            if isinstance(kind, BlockType) and isinstance(kind.of, str):
+                blocks[kind.of] = max(blocks.get(kind.of, 1), kind.extent)
+    sharded = {
+        kind.dimensions[kind.shard_dim]
+        for kind in program.arrays.values()
+        if isinstance(kind, PGLType) and kind.shard_dim is not None
+    }
+    return {dim: _size(blocks.get(dim, 0), ranks if dim in sharded else 0) for dim in program.dims}
+
+
+def _size(block: int, parts: int) -> int:
+    if parts:
+        return max(parts, block * parts - 1)
+    return block + 1 if block else 1

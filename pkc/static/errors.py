@@ -1,0 +1,112 @@
+"""Findings of the static layer of `pkc check` (PK480...)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pkc.diagnostics import Diagnostic
+
+
+@dataclass(frozen=True)
+class CyclicWait(Diagnostic):
+    """Workers wait for signals or stages that each would give only after its own wait."""
+
+    code = "PK480"
+    title = "cyclic wait in launch {launch}: {count} workers wait for each other"
+    label = "waits here"
+    note = "each waits for the next, the last for the first:{lines}"
+    help = "signal before the wait, or let another role signal"
+    launch: int
+    count: int
+    lines: str
+
+
+@dataclass(frozen=True)
+class NeverSatisfied(Diagnostic):
+    """A wait counts more signals than all workers send."""
+
+    code = "PK481"
+    title = "{counter} of rank {rank} never reaches {wanted}: it gets {sent} by the end of launch {launch}"
+    label = "waits here, for ever"
+    note = "waiting:{lines}"
+    help = "each wait needs as many signals to its own rank as it counts"
+    counter: str
+    rank: int
+    wanted: int
+    sent: int
+    launch: int
+    lines: str
+
+
+@dataclass(frozen=True)
+class NotAllAwaited(Diagnostic):
+    """A counter gets more signals than anybody waits for, so that something may go on before all have come."""
+
+    code = "PK482"
+    title = "{counter} of rank {rank} gets {sent} signals by the end of launch {launch}, and {wanted} are awaited"
+    label = "goes on when some are still to come"
+    help = "wait for as many signals as are sent"
+    counter: str
+    rank: int
+    sent: int
+    wanted: int
+    launch: int
+
+
+@dataclass(frozen=True)
+class NeverAwaited(Diagnostic):
+    """Signals that no worker waits for."""
+
+    code = "PK483"
+    title = "nobody waits for {counter} of rank {rank}, which gets {sent} signals"
+    label = "signalled here"
+    help = "wait for them, or leave them out"
+    counter: str
+    rank: int
+    sent: int
+
+
+@dataclass(frozen=True)
+class TilesLeft(Diagnostic):
+    """A channel is not empty when all parts have ended."""
+
+    code = "PK484"
+    title = "the channel of `{channel}` gets {committed} stages on rank {rank}, CTA {cta}, and {consumed} are consumed"
+    label = "a channel is empty at the end"
+    help = "its two parts go through the same tasks and loops"
+    channel: str
+    committed: int
+    rank: int
+    cta: int
+    consumed: int
+
+
+@dataclass(frozen=True)
+class TasksNotOnce(Diagnostic):
+    """The CTAs of a role do not run each of its tasks exactly once."""
+
+    code = "PK485"
+    title = "the {role} of rank {rank} runs task {task} {times} times"
+    label = "a task for each combination of indices"
+    help = "an order of tasks gives each one to exactly one index: rotate by the count of the same dimension"
+    role: str
+    rank: int
+    task: str
+    times: int
+
+
+@dataclass(frozen=True)
+class OtherTasks(Diagnostic):
+    """Two roles of one CTA that a channel joins run different tasks, or in another order."""
+
+    code = "PK486"
+    title = "{first} and {second} of CTA {cta} of rank {rank} run different tasks: {one} and {other}, after {number}"
+    label = "this order of tasks"
+    help = "roles of a CTA go through the same tasks in the same order"
+    first: str
+    second: str
+    cta: int
+    rank: int
+    one: str
+    other: str
+    number: int

@@ -1,0 +1,297 @@
+"""A driver without GPUs: it answers as the CUDA driver would, and writes down what it is asked for."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from cuda.bindings import driver as bindings
+
+from pkc.runtime import tensor_map
+from pkc.runtime.driver import Driver
+
+SMS = 132
+MEMORY = 140 << 30
+UNIT = 2 << 20
+SPAN = 1 << 44
+"""Where the first span of addresses is reserved."""
+
+FIRST_POINTER = 1 << 32
+OK = bindings.CUresult.CUDA_SUCCESS
+
+
+@dataclass(frozen=True)
+class Launch:
+    context: int
+    function: int
+    stream: int
+    grid: int
+    threads: int
+    shared: int
+    cluster: int
+    struct: bytes
+
+
+@dataclass
+class Api:
+    """Stands for `cuda.bindings.driver`: calls that are not here fail, structures and enumerations are the real ones.
+
+    `failing` gives the status of a call by name; `unready` events are never done.
+    """
+
+    gpus: int = 8
+    capability: tuple[int, int] = (9, 0)
+    failing: dict[str, int] = field(default_factory=dict)
+    peers: dict[tuple[str, int, int], int] = field(default_factory=dict)
+    unready: set[int] = field(default_factory=set)
+    capturing: set[int] = field(default_factory=set)
+    struct_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.launches: list[Launch] = []
+        self.contexts: list[int] = [0]
+        self.mapped: dict[int, int] = {}
+        self.access: dict[int, list[int]] = {}
+        self.zeroed: list[tuple[int, int]] = []
+        self.handles: dict[int, tuple[int, int]] = {}
+        self.encoded: list[dict[str, Any]] = []
+        self._next = 100
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("cu") or name.startswith("cuda"):
+            return getattr(bindings, name)
+        method = getattr(type(self), f"_{name}", None)
+        if method is None:
+            raise AssertionError(f"unexpected call of {name}")
+
+        def call(*arguments: Any) -> tuple[Any, ...]:
+            self.calls.append((name, *arguments))
+            if name in self.failing:
+                results = () if method.__annotations__["return"] == "None" else (None,)
+                return bindings.CUresult(self.failing[name]), *results
+            results = method(self, *arguments)
+            return OK, *([] if results is None else results if isinstance(results, tuple) else [results])
+
+        return call
+
+    def names(self) -> list[str]:
+        return [name for name, *_ in self.calls]
+
+    def _new(self) -> int:
+        self._next += 1
+        return self._next
+
+    # Each method is a call, without its status.
+
+    def _cuGetErrorName(self, status: Any) -> bytes:
+        return bindings.CUresult(status).name.encode()
+
+    def _cuGetErrorString(self, status: Any) -> bytes:
+        return b"what the driver says"
+
+    def _cuDeviceGetCount(self) -> int:
+        return self.gpus
+
+    def _cuDeviceGetAttribute(self, attribute: Any, device: int) -> int:
+        kinds = bindings.CUdevice_attribute
+        return {
+            kinds.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: SMS,
+            kinds.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: self.capability[0],
+            kinds.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: self.capability[1],
+        }[attribute]
+
+    def _cuDeviceTotalMem(self, device: int) -> int:
+        return MEMORY
+
+    def _cuDeviceGetP2PAttribute(self, attribute: Any, first: int, second: int) -> int:
+        assert first != second
+        kind = "atomic" if "NATIVE_ATOMIC" in attribute.name else "access"
+        return self.peers.get((kind, first, second), 1)
+
+    def _cuDevicePrimaryCtxRetain(self, device: int) -> int:
+        return 1000 + device
+
+    def _cuDevicePrimaryCtxRelease(self, device: int) -> None:
+        pass
+
+    def _cuCtxPushCurrent(self, context: int) -> None:
+        self.contexts.append(context)
+
+    def _cuCtxPopCurrent(self) -> int:
+        return self.contexts.pop()
+
+    def _cuCtxGetCurrent(self) -> int:
+        return self.contexts[-1]
+
+    def _cuCtxSetCurrent(self, context: int) -> None:
+        self.contexts[-1] = context
+
+    def _cuStreamCreate(self, flags: int) -> int:
+        assert flags == bindings.CUstream_flags.CU_STREAM_NON_BLOCKING
+        return self._new()
+
+    def _cuStreamDestroy(self, stream: int) -> None:
+        pass
+
+    def _cuStreamIsCapturing(self, stream: int) -> Any:
+        kinds = bindings.CUstreamCaptureStatus
+        captured = stream in self.capturing
+        return kinds.CU_STREAM_CAPTURE_STATUS_ACTIVE if captured else kinds.CU_STREAM_CAPTURE_STATUS_NONE
+
+    def _cuStreamWaitEvent(self, stream: int, event: int, flags: int) -> None:
+        assert flags == 0
+
+    def _cuEventCreate(self, flags: int) -> int:
+        return self._new()
+
+    def _cuEventRecord(self, event: int, stream: int) -> None:
+        pass
+
+    def _cuEventDestroy(self, event: int) -> None:
+        pass
+
+    def cuEventQuery(self, event: int) -> tuple[Any]:
+        status = self.failing.get("cuEventQuery", 600 if event in self.unready else 0)
+        return (bindings.CUresult(status),)
+
+    def _cuMemGetInfo(self) -> tuple[int, int]:
+        return 3 << 30, MEMORY
+
+    def _cuMemGetAllocationGranularity(self, properties: Any, flags: Any) -> int:
+        assert properties.type == bindings.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
+        return UNIT
+
+    def _cuMemAddressReserve(self, size: int, alignment: int, address: int, flags: int) -> Any:
+        return bindings.CUdeviceptr(SPAN)
+
+    def _cuMemAddressFree(self, address: int, size: int) -> None:
+        pass
+
+    def _cuMemCreate(self, size: int, properties: Any, flags: int) -> int:
+        kinds = bindings.CUmemAllocationHandleType
+        assert properties.requestedHandleTypes == kinds.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+        handle = self._new()
+        self.handles[handle] = (properties.location.id, size)
+        return handle
+
+    def _cuMemExportToShareableHandle(self, handle: int, kind: Any, flags: int) -> int:
+        """A file in which the device of the memory is written: descriptors refer to it wherever they go."""
+        descriptor = os.memfd_create("memory")
+        os.write(descriptor, bytes([self.handles[handle][0]]))
+        return descriptor
+
+    def _cuMemImportFromShareableHandle(self, descriptor: int, kind: Any) -> int:
+        handle = self._new()
+        self.handles[handle] = (os.pread(descriptor, 1, 0)[0], -1)
+        return handle
+
+    def _cuMemMap(self, address: int, size: int, offset: int, handle: int, flags: int) -> None:
+        assert size % UNIT == offset == 0
+        self.mapped[address] = self.handles[handle][0]
+
+    def _cuMemSetAccess(self, address: int, size: int, access: Sequence[Any], count: int) -> None:
+        assert len(access) == count
+        self.access[address] = [item.location.id for item in access]
+
+    def _cuMemRelease(self, handle: int) -> None:
+        del self.handles[handle]
+
+    def _cuMemUnmap(self, address: int, size: int) -> None:
+        del self.mapped[address]
+
+    def _cuMemsetD8Async(self, address: int, value: int, count: int, stream: int) -> None:
+        assert value == 0
+        self.zeroed.append((address, count))
+
+    def _cuLibraryLoadData(self, code: bytes, *rest: Any) -> int:
+        assert rest == ([], [], 0, [], [], 0)
+        return self._new()
+
+    def _cuLibraryGetKernel(self, library: int, name: bytes) -> int:
+        return self._new()
+
+    def _cuKernelGetFunction(self, kernel: int) -> int:
+        return self.contexts[-1] + 5000
+
+    def _cuFuncLoad(self, function: int) -> None:
+        pass
+
+    def _cuKernelSetAttribute(self, attribute: Any, value: int, kernel: int, device: int) -> None:
+        pass
+
+    def _cuLaunchKernelEx(self, config: Any, function: int, parameters: int, extra: int) -> None:
+        (pointer,) = (ctypes.c_void_p * 1).from_address(parameters)
+        assert pointer is not None
+        assert pointer % 128 == 0
+        assert (config.gridDimY, config.gridDimZ, config.blockDimY, config.blockDimZ) == (1, 1, 1, 1)
+        cluster = config.attrs[0].value.clusterDim.x if config.numAttrs else 1
+        self.launches.append(
+            Launch(
+                self.contexts[-1],
+                function,
+                int(config.hStream),
+                config.gridDimX,
+                config.blockDimX,
+                config.sharedMemBytes,
+                cluster,
+                ctypes.string_at(pointer, self.struct_bytes),
+            )
+        )
+
+    def encode(self, target: Any, *rest: Any) -> int:
+        """`cuTensorMapEncodeTiled`: a map is its number, repeated."""
+        dtype, rank, address, extents, strides, box, steps, interleave, swizzle, promotion, fill = rest
+        assert target.value % 128 == 0
+        assert (list(steps), interleave, promotion, fill) == ([1] * rank, 0, 2, 0)
+        ctypes.memset(target.value, len(self.encoded) + 1, 128)
+        self.encoded.append(
+            {
+                "dtype": dtype,
+                "address": address.value,
+                "extents": list(extents),
+                "strides": list(strides)[: rank - 1],
+                "box": list(box),
+                "swizzle": swizzle,
+            }
+        )
+        return 0
+
+
+def driver(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> tuple[Driver, Api]:
+    """A driver of `Api(**settings)`, which also encodes tensor maps."""
+    api = Api(**settings)
+    monkeypatch.setattr(tensor_map, "_encode_tiled", lambda: api.encode)
+    return Driver(api), api
+
+
+@dataclass(frozen=True)
+class Device:
+    index: int | None
+    type: str = "cuda"
+
+
+@dataclass
+class Tensor:
+    """What pkc looks at in a torch tensor."""
+
+    shape: tuple[int, ...]
+    dtype: str = "torch.bfloat16"
+    device: Device = Device(0)
+    address: int = FIRST_POINTER
+    strides: tuple[int, ...] | None = None
+
+    def data_ptr(self) -> int:
+        return self.address
+
+    def stride(self) -> tuple[int, ...]:
+        if self.strides is not None:
+            return self.strides
+        strides = [1]
+        for extent in reversed(self.shape[1:]):
+            strides.insert(0, strides[0] * extent)
+        return tuple(strides)

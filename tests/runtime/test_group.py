@@ -1,0 +1,226 @@
+"""One process for each GPU: real processes, on a driver without GPUs."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pkc.codegen.artifact import ArrayParameter, Artifact, SignalParameter
+from pkc.diagnostics import PkcError
+from pkc.runtime import group as module
+from pkc.runtime.driver import Driver
+from pkc.runtime.group import Group, Job, job
+from pkc.runtime.launch import LoadedKernel
+from pkc.runtime.mesh import Mesh
+from tests.runtime.fake import SPAN, Api
+
+STRIDE = 1 << 38
+SIGNALS = Artifact(
+    name="copy",
+    target="sm_90a",
+    cubin=b"machine code",
+    arrays=(ArrayParameter("C", "f32", ("M", "K"), "symmetric", None, False),),
+    signals=(SignalParameter("seen", (1,)),),
+    fields=(),
+    threads=128,
+    shared_bytes=0,
+    cluster=1,
+    comm_sms=0,
+)
+ENVIRONMENT = {
+    "RANK": "1",
+    "WORLD_SIZE": "4",
+    "LOCAL_RANK": "1",
+    "LOCAL_WORLD_SIZE": "4",
+    "MASTER_PORT": "29500",
+    "TORCHELASTIC_RUN_ID": "none",
+    "TORCHELASTIC_RESTART_COUNT": "2",
+}
+
+
+def in_processes(work: Callable[[int], Any], ranks: int) -> list[Any]:
+    """What `work(rank)` gives in a process for each rank; the text of a PkcError."""
+    name = uuid.uuid4().hex
+    with multiprocessing.get_context("spawn").Pool(ranks) as pool:
+        return pool.starmap(_in_process, [(work, name, rank, ranks) for rank in range(ranks)], chunksize=1)
+
+
+def _in_process(work: Callable[[int], Any], name: str, rank: int, ranks: int) -> Any:
+    numbers = {"RANK": rank, "WORLD_SIZE": ranks, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": ranks, "MASTER_PORT": 29500}
+    os.environ.update({key: str(value) for key, value in numbers.items()}, TORCHELASTIC_RUN_ID=name)
+    try:
+        return work(rank)
+    except PkcError as error:
+        return str(error)
+
+
+def test_what_torchrun_says() -> None:
+    assert job(ENVIRONMENT) == Job(1, 4, 1, f"pkc-{os.getuid()}-29500-none-2")
+
+
+@pytest.mark.parametrize("variable", ["RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_PORT"])
+def test_without_torchrun(variable: str) -> None:
+    with pytest.raises(PkcError) as raised:
+        job({key: value for key, value in ENVIRONMENT.items() if key != variable})
+    expected = f"""\
+error[PK830]: {variable} is not set
+  = help: start the program with `torchrun --nproc-per-node=N`, or use `Mesh.single_process()`"""
+    assert str(raised.value) == expected
+
+
+def test_several_hosts() -> None:
+    with pytest.raises(PkcError) as raised:
+        job(ENVIRONMENT | {"WORLD_SIZE": "16", "LOCAL_WORLD_SIZE": "8"})
+    expected = """\
+error[PK831]: 16 ranks are spread over several hosts, this one having 8
+  = help: pkc joins the GPUs of one host; start `torchrun` with `--nnodes=1`"""
+    assert str(raised.value) == expected
+
+
+def _open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def _heap(rank: int) -> Any:
+    api = Api(gpus=3)
+    mesh = Mesh.from_torchrun(driver=Driver(api))
+    first, second = mesh.empty((16 << 20,), "f32"), mesh.empty((8,), "f32")
+    files = _open_files()
+    mesh.empty((64 << 20,), "f32")
+    left = _open_files() - files
+    place = (mesh.local[0].rank, mesh.local[0].device)
+    return place, api.mapped, set(map(tuple, api.access.values())), (first.offset, second.offset), left
+
+
+def test_every_process_maps_the_memory_of_all() -> None:
+    starts = (0, 64 << 20, 128 << 20)
+    for rank, (place, mapped, access, offsets, left) in enumerate(in_processes(_heap, 3)):
+        assert place == (rank, rank)
+        assert mapped == {SPAN + other * STRIDE + start: other for other in range(3) for start in starts}
+        assert access == {(rank,)}
+        assert offsets == (0, 64 << 20)
+        assert left == 0, "descriptors are closed"
+
+
+def _no_room(rank: int) -> Any:
+    api = Api(gpus=3, failing={"cuMemCreate": 2} if rank == 1 else {})
+    mesh = Mesh.from_torchrun(driver=Driver(api))
+    try:
+        mesh.empty((1,), "f32")
+    except PkcError as error:
+        return str(error), api.handles
+    return None
+
+
+def test_one_rank_has_no_room() -> None:
+    texts = in_processes(_no_room, 3)
+    expected = """\
+error[PK834]: the symmetric heap cannot grow by 64 MiB: rank 1 has no room
+  = help: its own output says more"""
+    assert texts[0] == texts[2] == (expected, {})
+    assert texts[1][0].startswith("error[PK823]: GPU 1 has no room for 64 MiB\n")
+
+
+def _different(rank: int) -> Any:
+    mesh = Mesh.from_torchrun(driver=Driver(Api()))
+    mesh.empty(((1 + (rank == 2)) << 26,), "f32")
+
+
+def test_ranks_that_differ() -> None:
+    expected = """\
+error[PK835]: rank 0 and rank 2 do not do the same
+  = note: rank 0 enlarges the symmetric heap by 256 MiB; rank 2 enlarges the symmetric heap by 512 MiB
+  = help: every rank must make the same meshes, arrays and launches, with equal shapes and in the same order"""
+    assert in_processes(_different, 3) == [expected] * 3
+
+
+def _several_meshes(rank: int) -> Any:
+    meshes = [Mesh.from_torchrun(driver=Driver(Api())) for _ in range(2)]
+    found = [mesh.group.agree(f"is the mesh {number}") for number, mesh in enumerate(meshes) if mesh.group]
+    for mesh in meshes:
+        mesh.close()
+    return found
+
+
+def test_several_meshes_of_one_job() -> None:
+    assert in_processes(_several_meshes, 2) == [[[[], []], [[], []]]] * 2
+
+
+def _one_leaves(rank: int) -> Any:
+    group = Group(job())
+    if rank == 1:
+        group.close()
+        return None
+    group.agree("launches gemm")
+    return None
+
+
+def test_a_rank_that_ends() -> None:
+    texts = in_processes(_one_leaves, 3)
+    expected = """\
+error[PK833]: rank 1 has ended while rank 0 waits for it
+  = note: rank 0 launches gemm
+  = help: what the other process printed says why"""
+    assert texts[0] == expected
+    assert texts[1] is None
+
+
+def test_a_rank_that_does_not_come() -> None:
+    with pytest.raises(PkcError) as raised:
+        Group(Job(0, 3, 0, f"pkc-{uuid.uuid4()}"), timeout=0.05)
+    expected = """\
+error[PK832]: rank 0 waited 0 s for rank 1, rank 2
+  = note: rank 0 makes a mesh
+  = help: every rank must make the same meshes, arrays and launches in the same order"""
+    assert str(raised.value) == expected
+    with pytest.raises(PkcError, match="rank 2 waited 0 s for the others"):
+        Group(Job(2, 3, 2, f"pkc-{uuid.uuid4()}"), timeout=0.05)
+
+
+def test_no_gpu_for_a_rank(monkeypatch: pytest.MonkeyPatch) -> None:
+    for key, value in ENVIRONMENT.items():
+        monkeypatch.setenv(key, value)
+    monkeypatch.setattr(module, "Group", lambda _: pytest.fail("waits for the others before it looks"))
+    with pytest.raises(PkcError, match="rank 1 is to use GPU 1, and this process sees 1"):
+        Mesh.from_torchrun(driver=Driver(Api(gpus=1)))
+
+
+def _launch(rank: int) -> Any:
+    api = Api(gpus=2)
+    mesh = Mesh.from_torchrun(driver=Driver(api))
+    assert mesh.group is not None
+    told: list[str] = []
+    agree = mesh.group.agree
+    mesh.group.agree = lambda what, *rest: told.append(what) or agree(what, *rest)
+    kernel = LoadedKernel(SIGNALS, mesh)
+    arrays = [mesh.empty((8, 8), "f32") for _ in range(2)]
+    for array in (*arrays, *arrays):
+        kernel({"C": array})
+    try:
+        kernel({"C": mesh.empty((8, 16 if rank else 8), "f32")})
+    except PkcError as error:
+        return told, len(api.launches), str(error)
+    return None
+
+
+def test_launches_are_agreed_on_when_they_are_new() -> None:
+    for told, launches, text in in_processes(_launch, 2):
+        assert told[:4] == [
+            "enlarges the symmetric heap by 64 MiB",
+            "launches copy (5ace2a28) with M=8, K=8, `C` at 0x0",
+            "has zeroed the counters of copy",
+            "launches copy (5ace2a28) with M=8, K=8, `C` at 0x400",
+        ]
+        assert launches == 4, "the fifth is refused before it begins"
+        expected = """\
+error[PK835]: rank 0 and rank 1 do not do the same
+  = note: rank 0 launches copy (5ace2a28) with M=8, K=8, `C` at 0x1000; \
+rank 1 launches copy (5ace2a28) with M=8, K=16, `C` at 0x1000
+  = help: every rank must make the same meshes, arrays and launches, with equal shapes and in the same order"""
+        assert text == expected

@@ -1,0 +1,518 @@
+"""Launches on a driver without GPUs: what a kernel gets, what the driver is asked for, and in which order."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pkc.codegen.artifact import (
+    ArrayParameter,
+    Artifact,
+    Base,
+    Dimension,
+    Epochs,
+    HeapStride,
+    RankField,
+    Scalar,
+    SignalParameter,
+    TensorMaps,
+)
+from pkc.diagnostics import PkcError
+from pkc.dialect import blocks
+from pkc.runtime.launch import MOST_PLANS, LoadedKernel
+from pkc.runtime.mesh import Mesh
+from pkc.runtime.structure import layout
+from tests.runtime.fake import FIRST_POINTER, SMS, SPAN, Api, Device, Tensor, driver
+
+STRIDE = 1 << 38
+MIB = 1 << 20
+
+REDUCE = Artifact(
+    name="gemm_rs",
+    target="sm_90a",
+    cubin=b"machine code",
+    arrays=(
+        ArrayParameter("A", "bf16", ("M", "K"), "private", None, False),
+        ArrayParameter("C", "f32", ("M", 64), "shard", 0, False),
+        ArrayParameter("C.slots", "f32", ("ranks", "M", 64), "shard", 1, True),
+        ArrayParameter("landing", "bf16", ("M", "K"), "private", None, True),
+    ),
+    signals=(SignalParameter("arrived", (("M", 16), "ranks")), SignalParameter("entered", (1,))),
+    fields=(
+        RankField("rank", "rank"),
+        TensorMaps("A_map", "A", (64, 16, 1), 128, 0),
+        TensorMaps("slots_map", "C.slots", (32, 16, 1, 1), 128, 1),
+        Base("entered_base", "entered"),
+        Base("landing_base", "landing"),
+        HeapStride("heap_stride"),
+        Epochs("epochs"),
+        RankField("ranks", "ranks"),
+        Dimension("M", "M"),
+        Scalar("scale", "scale", "f32"),
+        Scalar("count", "count", "i32"),
+    ),
+    threads=384,
+    shared_bytes=200_000,
+    cluster=1,
+    comm_sms=16,
+)
+"""As many kinds of parameters as there are; M is 40 below, on 3 ranks parts of 14, 14, 12."""
+
+SMALL = Artifact(
+    name="copy",
+    target="sm_90a",
+    cubin=b"other code",
+    arrays=(ArrayParameter("A", "bf16", ("M", "K"), "private", None, False),),
+    signals=(),
+    fields=(Base("A_base", "A"), Scalar("s", "s", "f32"), Scalar("n", "n", "i32"), Dimension("K", "K")),
+    threads=128,
+    shared_bytes=0,
+    cluster=1,
+    comm_sms=0,
+)
+
+
+def reduce_on(monkeypatch: pytest.MonkeyPatch, ranks: int = 3) -> tuple[LoadedKernel, dict[str, Any], Api]:
+    made, api = driver(monkeypatch, gpus=ranks)
+    mesh = Mesh.single_process(driver=made)
+    kernel = LoadedKernel(REDUCE, mesh)
+    api.struct_bytes = layout(REDUCE.fields)[1]
+    tensors = [Tensor((40, 72), device=Device(rank), address=FIRST_POINTER + rank * MIB) for rank in range(ranks)]
+    c = mesh.empty((40, 64), "f32", "shard", 0)
+    return kernel, {"A": tensors, "C": c, "scale": 0.5, "count": -3}, api
+
+
+def small_on(monkeypatch: pytest.MonkeyPatch, ranks: int = 1) -> tuple[LoadedKernel, dict[str, Any], Api]:
+    made, api = driver(monkeypatch, gpus=ranks)
+    api.struct_bytes = layout(SMALL.fields)[1]
+    tensors = [Tensor((4, 8), device=Device(rank)) for rank in range(ranks)]
+    return LoadedKernel(SMALL, Mesh.single_process(driver=made)), {"A": tensors, "s": 1.0, "n": 1}, api
+
+
+def test_the_struct_is_laid_out_as_in_cpp() -> None:
+    offsets, size = layout(REDUCE.fields)
+    assert offsets == [0, 128, 384, 640, 648, 656, 664, 672, 676, 680, 684]
+    assert size == 768
+    assert layout((Dimension("M", "M"), Base("b", "b"), Dimension("N", "N"), Epochs("e"))) == ([0, 8, 16, 24], 128)
+
+
+def test_what_each_rank_gets(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, arguments, api = reduce_on(monkeypatch)
+    kernel(arguments)
+    assert [launch.context for launch in api.launches] == [1000, 1001, 1002]
+    assert [launch.stream for launch in api.launches] == [rank.stream for rank in kernel.mesh.local]
+    offset = arguments["C"].offset + 4096  # C has ceil(40 / 3) rows of 256 bytes
+    slots, landing = offset, offset + 11264  # 3 * 14 rows of 256 bytes are 10,752
+    arrived = landing + 6144  # three parts of 14 rows of 144 bytes are 6,048
+    entered = arrived + 1024
+    epochs = entered + 1024
+    for rank, launch in enumerate(api.launches):
+        assert launch.function == launch.context + 5000
+        assert (launch.grid, launch.threads, launch.shared, launch.cluster) == (SMS, 384, 200_000, 1)
+        assert struct.unpack_from("<i", launch.struct, 0) == (rank,)
+        numbers = struct.unpack_from("<QQQQiifi", launch.struct, 640)
+        assert numbers == (
+            SPAN + entered,
+            SPAN + rank * STRIDE + landing,
+            STRIDE,
+            SPAN + rank * STRIDE + epochs,
+            3,
+            40,
+            0.5,
+            -3,
+        )
+        assert [launch.struct[at] for at in (128, 256, 384, 512)] == [4 * rank + number for number in (1, 2, 3, 4)]
+        parts, rest, heap, heap_rest = api.encoded[4 * rank : 4 * rank + 4]
+        pointer = FIRST_POINTER + rank * MIB
+        assert parts == {
+            "dtype": 9, "address": pointer, "extents": [72, 14, 2], "strides": [144, 14 * 144],
+            "box": [64, 16, 1], "swizzle": 3,
+        }  # fmt: skip
+        assert rest == parts | {"address": pointer + 28 * 144, "extents": [72, 12, 1]}
+        assert heap == {
+            "dtype": 7, "address": SPAN + slots, "extents": [64, 14, 3, 2], "strides": [256, 14 * 256, STRIDE],
+            "box": [32, 16, 1, 1], "swizzle": 3,
+        }  # fmt: skip
+        assert heap_rest == heap | {"address": SPAN + slots + 2 * STRIDE, "extents": [64, 12, 3, 1]}
+    counters = 4 * blocks.numbers(40, 3, 16) * 3
+    assert sorted(api.zeroed) == sorted(
+        (SPAN + rank * STRIDE + at, count)
+        for rank in range(3)
+        for at, count in ((arrived, counters), (entered, 4), (epochs, 4 * SMS))
+    )
+
+
+def test_order_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All is loaded and zero before the first launch, and nothing but launches comes between them."""
+    kernel, arguments, api = reduce_on(monkeypatch)
+    kernel(arguments)
+    names = api.names()
+    first = names.index("cuLaunchKernelEx")
+    assert names[first - 1 :] == ["cuCtxSetCurrent", "cuLaunchKernelEx"] * 3 + ["cuCtxSetCurrent"]
+    for name in ("cuKernelGetFunction", "cuFuncLoad", "cuKernelSetAttribute"):
+        assert names[:first].count(name) == 3
+    assert names[:first].count("cuLibraryLoadData") == 1
+    attributes = [call for call in api.calls if call[0] == "cuKernelSetAttribute"]
+    assert [(value, device) for _, _, value, _, device in attributes] == [(200_000, device) for device in range(3)]
+    assert not [name for name in names if name.startswith("cuCtxEnablePeerAccess")]
+    assert api.contexts == [0]
+
+
+def test_a_second_launch_only_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, arguments, api = reduce_on(monkeypatch)
+    kernel(arguments)
+    api.calls.clear()
+    kernel(dict(arguments))
+    assert api.names() == ["cuCtxGetCurrent", *["cuCtxSetCurrent", "cuLaunchKernelEx"] * 3, "cuCtxSetCurrent"]
+    assert [launch.struct for launch in api.launches[:3]] == [launch.struct for launch in api.launches[3:]]
+
+
+def test_the_callers_context_is_current_again_after_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, arguments, api = reduce_on(monkeypatch)
+    api.contexts[-1] = 77
+    api.failing["cuLaunchKernelEx"] = 701
+    with pytest.raises(PkcError, match="`cuLaunchKernelEx` failed: CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"):
+        kernel(arguments)
+    assert api.contexts == [77]
+
+
+def test_other_tensors_keep_the_kernels_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, arguments, api = reduce_on(monkeypatch)
+    kernel(arguments)
+    api.calls.clear()
+    kernel(arguments | {"A": [replace(tensor, address=tensor.address + 4096) for tensor in arguments["A"]]})
+    assert not {"cuMemCreate", "cuMemsetD8Async"} & set(api.names())
+    assert api.launches[3].struct[640:] == api.launches[0].struct[640:]
+    assert api.encoded[12]["address"] == FIRST_POINTER + 4096
+
+
+def test_other_dimensions_have_memory_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, arguments, api = reduce_on(monkeypatch)
+    kernel(arguments)
+    kernel(arguments | {"A": [replace(tensor, shape=(40, 80)) for tensor in arguments["A"]]})
+    before, after = (struct.unpack_from("<QQQQ", launch.struct, 640) for launch in api.launches[::3])
+    assert len({before[0], after[0]}) == len({before[1], after[1]}) == len({before[3], after[3]}) == 2
+
+
+def test_plans_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, arguments, api = small_on(monkeypatch)
+    for number in range(MOST_PLANS + 5):
+        kernel(arguments | {"n": number})
+    assert len(kernel._plans) == MOST_PLANS
+    assert [struct.unpack_from("<i", launch.struct, 12)[0] for launch in api.launches] == list(range(MOST_PLANS + 5))
+
+
+def test_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, api = driver(monkeypatch, gpus=1)
+    kernel = LoadedKernel(replace(SMALL, cluster=8), Mesh.single_process(driver=made))
+    kernel({"A": Tensor((4, 8)), "s": 0, "n": 0})
+    assert (api.launches[0].grid, api.launches[0].cluster) == (128, 8)
+
+
+def test_virtual_ranks_share_the_sms(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, api = driver(monkeypatch, gpus=1)
+    mesh = Mesh.virtual(4, driver=made)
+    kernel = LoadedKernel(SMALL, mesh)
+    kernel({"A": [Tensor((4, 8))] * 4, "s": 0, "n": 0})
+    assert [launch.grid for launch in api.launches] == [33] * 4
+    assert len({launch.stream for launch in api.launches}) == 4
+    assert {launch.context for launch in api.launches} == {1000}
+
+
+def test_a_grid_of_another_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, api = driver(monkeypatch, gpus=1)
+    LoadedKernel(SMALL, Mesh.single_process(driver=made), grid=7)({"A": Tensor((4, 8)), "s": 0, "n": 0})
+    assert api.launches[0].grid == 7
+
+
+def test_private_arrays_in_the_heap(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, arguments, api = small_on(monkeypatch, ranks=2)
+    array = kernel.mesh.empty((4, 8), "bf16", "private")
+    kernel(arguments | {"A": array})
+    assert [struct.unpack_from("<Q", launch.struct)[0] for launch in api.launches] == [SPAN, SPAN + STRIDE]
+
+
+def test_a_single_tensor_for_a_single_rank(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, arguments, api = small_on(monkeypatch)
+    kernel(arguments | {"A": arguments["A"][0]})
+    assert struct.unpack_from("<Qfii", api.launches[0].struct) == (FIRST_POINTER, 1.0, 1, 8)
+
+
+def test_single_positions_have_any_stride(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, arguments, api = small_on(monkeypatch)
+    kernel(arguments | {"A": Tensor((1, 8), strides=(99, 1))})
+    assert len(api.launches) == 1
+
+
+# Streams
+
+
+class TorchStream:
+    cuda_stream = 7001
+
+
+class OtherStream:
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, 7002
+
+
+@pytest.mark.parametrize(("stream", "handle"), [(7000, 7000), (TorchStream(), 7001), (OtherStream(), 7002), (0, 0)])
+def test_the_callers_stream(monkeypatch: pytest.MonkeyPatch, stream: Any, handle: int) -> None:
+    kernel, arguments, api = small_on(monkeypatch)
+    kernel(arguments, stream=stream)
+    kernel(arguments, stream=[stream])
+    assert [launch.stream for launch in api.launches] == [handle, handle]
+    assert "cuStreamWaitEvent" not in api.names()
+
+
+def test_a_stream_for_each_rank(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, arguments, api = small_on(monkeypatch, ranks=3)
+    kernel(arguments, stream=[71, 72, 73])
+    assert [launch.stream for launch in api.launches] == [71, 72, 73]
+    assert "cuStreamWaitEvent" not in api.names()
+
+
+def test_one_stream_for_several_ranks_is_forked_and_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, arguments, api = small_on(monkeypatch, ranks=2)
+    kernel(arguments)
+    api.calls.clear()
+    kernel(arguments, stream=71)
+    one, two = kernel.mesh.local
+    kept = ("cuEventRecord", "cuStreamWaitEvent", "cuLaunchKernelEx")
+    calls = [call[:3] if call[0] != "cuLaunchKernelEx" else call[:1] for call in api.calls if call[0] in kept]
+    assert calls == [
+        ("cuEventRecord", one.event, 71),
+        ("cuStreamWaitEvent", one.stream, one.event),
+        ("cuStreamWaitEvent", two.stream, one.event),
+        ("cuLaunchKernelEx",),
+        ("cuLaunchKernelEx",),
+        ("cuEventRecord", one.event, one.stream),
+        ("cuEventRecord", two.event, two.stream),
+        ("cuStreamWaitEvent", 71, one.event),
+        ("cuStreamWaitEvent", 71, two.event),
+    ]
+    assert [launch.stream for launch in api.launches[2:]] == [one.stream, two.stream]
+
+
+def test_waiting_for_a_stream_that_was_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, arguments, api = small_on(monkeypatch, ranks=2)
+    kernel(arguments, stream=71)
+    api.calls.clear()
+    kernel.mesh.synchronize(stream=71)
+    assert [call for call in api.calls if call[0] == "cuEventRecord"] == [
+        ("cuEventRecord", kernel.mesh.local[0].event, 71)
+    ]
+    api.unready = {kernel.mesh.local[0].event}
+    with pytest.raises(PkcError, match="ranks 0, 1 did not finish"):
+        kernel.mesh.synchronize(0.001, stream=71)
+
+
+def test_capture(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A capture begins after the first launch, and may have other arrays of the same shapes."""
+    kernel, arguments, api = small_on(monkeypatch)
+    kernel(arguments)
+    api.capturing = {71}
+    api.calls.clear()
+    kernel(arguments, stream=71)
+    kernel(arguments | {"A": Tensor((4, 8), address=FIRST_POINTER + 4096)}, stream=71)
+    assert set(api.names()) == {"cuCtxGetCurrent", "cuCtxSetCurrent", "cuLaunchKernelEx"}
+
+
+# What is refused
+
+
+def refused(kernel: LoadedKernel, arguments: dict[str, Any], **keywords: Any) -> str:
+    """The text for a launch that is refused before anything runs."""
+    with pytest.raises(PkcError) as raised:
+        kernel(arguments, **keywords)
+    return str(raised.value)
+
+
+def test_a_first_launch_in_a_capture(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, arguments, api = small_on(monkeypatch)
+    api.capturing = {71}
+    expected = """\
+error[PK850]: the first launch of `copy` with these dimensions is in a stream capture
+  = help: launch it once before the capture"""
+    assert refused(kernel, arguments, stream=71) == expected
+    assert not api.launches
+
+
+@pytest.mark.parametrize(
+    ("target", "capability", "fits"),
+    [
+        ("sm_90a", (9, 0), True),
+        ("sm_90a", (10, 0), False),
+        ("sm_90a", (8, 0), False),
+        ("sm_90", (9, 0), True),
+        ("sm_80", (8, 6), True),
+        ("sm_80", (9, 0), False),
+        ("sm_86", (8, 0), False),
+        ("sm_100a", (10, 0), True),
+    ],
+)
+def test_machine_code_for_another_gpu(
+    monkeypatch: pytest.MonkeyPatch, target: str, capability: tuple[int, int], fits: bool
+) -> None:
+    made, _ = driver(monkeypatch, gpus=1, capability=capability)
+    mesh, artifact = Mesh.single_process(driver=made), replace(SMALL, target=target)
+    if fits:
+        LoadedKernel(artifact, mesh)
+        return
+    with pytest.raises(PkcError) as raised:
+        LoadedKernel(artifact, mesh)
+    expected = f"""\
+error[PK825]: `copy` is compiled for {target}; GPU 0 has compute capability {capability[0]}.{capability[1]}
+  = help: compile it for the GPU it runs on"""
+    assert str(raised.value) == expected
+
+
+def test_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, arguments, _ = small_on(monkeypatch)
+    without = {name: value for name, value in arguments.items() if name != "s"}
+    assert refused(kernel, without) == "error[PK840]: `copy` takes `A`, `s`, `n`; `s` missing"
+    assert refused(kernel, arguments | {"B": 1}) == "error[PK840]: `copy` takes `A`, `s`, `n`; there is no `B`"
+
+
+def test_arrays_that_others_do_not_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, arguments, api = reduce_on(monkeypatch)
+    other = Mesh.single_process(driver=kernel.mesh.driver)
+    cases = {
+        "is reached by other ranks: it must be an array of the mesh": Tensor((40, 64), "torch.float32"),
+        "is an array of another mesh": other.empty((40, 64), "f32", "shard", 0),
+        "has layout replicate": kernel.mesh.empty((40, 64), "f32", "replicate"),
+        "has layout shard 1": kernel.mesh.empty((40, 64), "f32", "shard", 1),
+    }
+    for problem, value in cases.items():
+        expected = f"""\
+error[PK841]: `C` of `gemm_rs` {problem}
+  = help: `mesh.empty((M, 64), "f32", "shard", 0)` makes an array that fits"""
+        assert refused(kernel, arguments | {"C": value}) == expected
+    assert not api.launches
+
+
+def test_one_array_for_each_rank(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, arguments, _ = reduce_on(monkeypatch)
+    sharded = kernel.mesh.empty((40, 72), "bf16", "shard", 0)
+    other = Mesh.single_process(driver=kernel.mesh.driver)
+    cases = {
+        "2 arrays": arguments["A"][:2],
+        "1 array": arguments["A"][0],
+        "an argument of type int": [1, 2, 3],
+        "an argument of type dict": [{}, {}, {}],
+        "part of an array": sharded,
+        "an array of another mesh": other.empty((40, 72), "bf16"),
+    }
+    for found, value in cases.items():
+        expected = f"""\
+error[PK842]: `A` of `gemm_rs` is private to each rank: {found} for 3 ranks
+  = help: pass a list with one tensor for each rank of this process"""
+        assert refused(kernel, arguments | {"A": value}) == expected
+
+
+@pytest.mark.parametrize(
+    ("tensor", "expected"),
+    [
+        (Tensor((4, 8), "torch.float16"), "error[PK843]: `A` of `copy` has elements of type f16; expected bf16"),
+        (Tensor((4, 8), "torch.int64"), "error[PK843]: `A` of `copy` has elements of type int64; expected bf16"),
+        (Tensor((8,)), "error[PK844]: `A` of `copy` has shape [8] on rank 0; expected [M, K]"),
+        (
+            Tensor((4, 8), strides=(1, 4)),
+            "error[PK845]: `A` of `copy` has strides [1, 4] on rank 0; expected [8, 1]\n"
+            "  = help: `.contiguous()` makes a copy that fits",
+        ),
+        (
+            Tensor((4, 8), strides=(16, 1)),
+            "error[PK845]: `A` of `copy` has strides [16, 1] on rank 0; expected [8, 1]\n"
+            "  = help: `.contiguous()` makes a copy that fits",
+        ),
+        (Tensor((4, 8), device=Device(1)), "error[PK846]: `A` of `copy` is on GPU 1; rank 0 uses GPU 0"),
+        (Tensor((4, 8), device=Device(None, "cpu")), "error[PK846]: `A` of `copy` is on the host; rank 0 uses GPU 0"),
+        (
+            Tensor((4, 8), address=4098),
+            "error[PK853]: `A` of `copy` begins at address 0x1002 on rank 0, which is no multiple of 16 bytes\n"
+            "  = help: pass a tensor that is not a slice of another one, or one that begins at a multiple of 16 bytes",
+        ),
+        (
+            Tensor((0, 8)),
+            "error[PK848]: dimension `M` of `copy` is 0 by `A` on rank 0; it must be from 1 to 2147483647",
+        ),
+    ],
+)
+def test_tensors(monkeypatch: pytest.MonkeyPatch, tensor: Tensor, expected: str) -> None:
+    kernel, arguments, api = small_on(monkeypatch)
+    assert refused(kernel, arguments | {"A": tensor}) == expected
+    assert not api.launches
+
+
+def test_constant_dimensions(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, arguments, _ = reduce_on(monkeypatch)
+    wrong = kernel.mesh.empty((40, 32), "f32", "shard", 0)
+    expected = "error[PK844]: `C` of `gemm_rs` has shape [40, 32] on rank 0; expected [M, 64]"
+    assert refused(kernel, arguments | {"C": wrong}) == expected
+
+
+def test_a_dimension_of_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, _ = driver(monkeypatch, gpus=2)
+    table = ArrayParameter("A", "bf16", ("ranks", "K"), "private", None, False)
+    kernel = LoadedKernel(replace(SMALL, arrays=(table,)), Mesh.single_process(driver=made))
+    tensors = [Tensor((3, 8), device=Device(rank)) for rank in range(2)]
+    expected = "error[PK844]: `A` of `copy` has shape [3, 8] on rank 0; expected [2, K]"
+    assert refused(kernel, {"A": tensors, "s": 1, "n": 1}) == expected
+
+
+def test_unequal_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, arguments, api = reduce_on(monkeypatch)
+    one, two, three = arguments["A"]
+    expected = "error[PK848]: dimension `K` of `gemm_rs` is 72 by `A` on rank 0, and 80 by `A` on rank 2"
+    assert refused(kernel, arguments | {"A": [one, two, replace(three, shape=(40, 80))]}) == expected
+    expected = "error[PK848]: dimension `M` of `gemm_rs` is 40 by `A` on rank 0, and 48 by `C` on rank 0"
+    assert refused(kernel, arguments | {"C": kernel.mesh.empty((48, 64), "f32", "shard", 0)}) == expected
+    expected = "error[PK848]: dimension `M` of `gemm_rs` is 8 by its setting, and 40 by `A` on rank 0"
+    assert refused(kernel, arguments, dims={"M": 8}) == expected
+    assert not api.launches
+
+
+def test_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, api = driver(monkeypatch, gpus=1)
+    artifact = replace(SMALL, signals=(SignalParameter("seen", (("tiles", 4),)),))
+    kernel = LoadedKernel(artifact, Mesh.single_process(driver=made))
+    arguments = {"A": Tensor((4, 8)), "s": 1, "n": 1}
+    expected = "error[PK848]: dimension `tiles` of `copy` has no value: no array shows it, and no setting"
+    assert refused(kernel, arguments) == expected
+    expected = "error[PK848]: dimension `L` of `copy` does not exist; there are `M`, `K`, `tiles`"
+    assert refused(kernel, arguments, dims={"tiles": 3, "L": 1}) == expected
+    expected = "error[PK848]: dimension `tiles` of `copy` is 2.5 by its setting; it must be from 1 to 2147483647"
+    assert refused(kernel, arguments, dims={"tiles": 2.5}) == expected
+    kernel(arguments, dims={"tiles": 3})
+    assert len(api.launches) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown", "dtype"),
+    [("s", "1", "'1'", "f32"), ("s", True, "True", "f32"), ("n", 1.5, "1.5", "i32"), ("n", 2**31, "2147483648", "i32")],
+)
+def test_scalars(monkeypatch: pytest.MonkeyPatch, name: str, value: object, shown: str, dtype: str) -> None:
+    kernel, arguments, _ = small_on(monkeypatch)
+    expected = f"error[PK849]: `{name}` of `copy` is {shown}, which is not of type {dtype}"
+    assert refused(kernel, arguments | {name: value}) == expected
+
+
+def test_what_tma_cannot_move_names_the_dimension(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, arguments, api = reduce_on(monkeypatch)
+    expected = """\
+error[PK847]: TMA cannot move `A`: the distance from one position of `M` to the next is 140 bytes
+  = help: it must be a multiple of 16 bytes: let `K` be a multiple of 8"""
+    assert refused(kernel, arguments | {"A": [replace(t, shape=(40, 70)) for t in arguments["A"]]}) == expected
+    assert not api.launches
+
+
+def test_streams_that_are_not_one_for_each_rank(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, arguments, _ = small_on(monkeypatch, ranks=3)
+    expected = """\
+error[PK851]: 2 streams for 3 ranks
+  = help: pass one stream for each rank of this process, or a single one for all"""
+    assert refused(kernel, arguments, stream=[71, 72]) == expected

@@ -1,0 +1,252 @@
+"""Meshes and their heap, on a driver without GPUs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pkc.diagnostics import PkcError
+from pkc.runtime import torch as adapter
+from pkc.runtime.arrays import View
+from pkc.runtime.driver import Driver
+from pkc.runtime.mesh import Mesh
+from tests.runtime.fake import MEMORY, SMS, SPAN, UNIT, Api, driver
+
+STRIDE = 1 << 38
+
+
+def shown(call: Any, *arguments: Any, **keywords: Any) -> str:
+    with pytest.raises(PkcError) as raised:
+        call(*arguments, **keywords)
+    return f"{raised.value}\n"
+
+
+def test_all_gpus_of_one_process() -> None:
+    api = Api(gpus=3)
+    mesh = Mesh.single_process(driver=Driver(api))
+    assert [(rank.rank, rank.device, rank.context, rank.sms) for rank in mesh.local] == [
+        (rank, rank, 1000 + rank, SMS) for rank in range(3)
+    ]
+    assert len({rank.stream for rank in mesh.local}) == 3
+    assert mesh.heap.stride == STRIDE > MEMORY
+    ((*_, size, _, _, _),) = [call for call in api.calls if call[0] == "cuMemAddressReserve"]
+    assert size == 3 * STRIDE
+    mesh.empty((1 << 20,), "f32")
+    assert api.mapped == {SPAN + rank * STRIDE: rank for rank in range(3)}
+    assert all(devices == [0, 1, 2] for devices in api.access.values())
+    assert not api.handles, "the mappings alone keep the memory"
+    assert api.contexts == [0]
+
+
+def test_chosen_gpus() -> None:
+    api = Api()
+    mesh = Mesh.single_process([5, 2], driver=Driver(api))
+    mesh.empty((1,), "f32")
+    assert [(rank.rank, rank.device) for rank in mesh.local] == [(0, 5), (1, 2)]
+    assert api.mapped == {SPAN: 5, SPAN + STRIDE: 2}
+    assert set(map(tuple, api.access.values())) == {(2, 5)}
+
+
+def test_virtual_ranks() -> None:
+    api = Api()
+    mesh = Mesh.virtual(5, 3, driver=Driver(api))
+    mesh.empty((1,), "f32")
+    assert {(rank.device, rank.sms) for rank in mesh.local} == {(3, SMS // 5)}
+    assert len({rank.stream for rank in mesh.local}) == 5
+    assert api.mapped == {SPAN + rank * STRIDE: 3 for rank in range(5)}
+    assert set(map(tuple, api.access.values())) == {(3,)}
+
+
+def test_no_multicast_object_is_made() -> None:
+    api = Api()
+    mesh = Mesh.single_process(driver=Driver(api))
+    mesh.empty((1 << 30,), "f32").free()
+    mesh.close()
+    assert not [name for name in api.names() if "Multicast" in name]
+
+
+def test_the_heap_grows_when_it_must() -> None:
+    api = Api(gpus=2)
+    mesh = Mesh.single_process(driver=Driver(api))
+    first = mesh.empty((16 << 20,), "f32")
+    assert len(api.mapped) == 2, "64 MiB on each rank"
+    second = mesh.empty((1,), "f32")
+    assert (first.offset, second.offset) == (0, 64 << 20)
+    assert sorted(api.mapped) == [SPAN, SPAN + (64 << 20), SPAN + STRIDE, SPAN + STRIDE + (64 << 20)]
+    third = mesh.empty(((64 << 20) + 1,), "f32")
+    assert third.offset == (64 << 20) + 1024
+    assert max(api.mapped) == SPAN + STRIDE + (128 << 20)
+    sizes = [call[2] for call in api.calls if call[0] == "cuMemMap"]
+    assert sizes[-1] % UNIT == 0
+    assert 256 << 20 <= sizes[-1] + (64 << 20) - 1024 < (256 << 20) + UNIT + 1024
+
+
+def test_freed_memory_is_used_again() -> None:
+    mesh = Mesh.single_process(driver=Driver(Api()))
+    first = mesh.empty((1000,), "bf16")
+    mesh.empty((1000,), "bf16")
+    first.free()
+    assert mesh.empty((500,), "f32").offset == first.offset
+
+
+def test_views() -> None:
+    mesh = Mesh.virtual(4, driver=Driver(Api()))
+    mesh.empty((3,), "f32")
+    rows = mesh.empty((10, 6), "bf16", "shard", 0)
+    assert rows.memory_shape == (3, 6)
+    assert [rows.local(rank).shape for rank in range(4)] == [(3, 6), (3, 6), (3, 6), (1, 6)]
+    assert rows.local(2) == View(SPAN + 2 * STRIDE + 1024, (3, 6), (6, 1), "bf16", 0)
+    columns = mesh.empty((2, 5), "f32", "shard", 1)
+    assert [columns.local(rank).shape for rank in range(4)] == [(2, 2), (2, 2), (2, 1), (2, 0)]
+    assert {columns.local(rank).strides for rank in range(4)} == {(2, 1)}
+    whole = mesh.empty((2, 5), "torch.int32", "replicate")
+    assert {whole.local(rank).shape for rank in range(4)} == {(2, 5)}
+    assert whole.dtype == "i32"
+
+
+def test_views_for_other_libraries() -> None:
+    assert View(4096, (2, 3), (8, 1), "bf16", 0).__cuda_array_interface__ == {
+        "shape": (2, 3),
+        "typestr": "<i2",
+        "data": (4096, False),
+        "strides": (16, 2),
+        "version": 3,
+    }
+    assert View(4096, (0, 3), (8, 1), "f32", 0).__cuda_array_interface__["data"] == (0, False)
+
+
+def test_views_as_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Torch:
+        bfloat16, float8_e4m3fn = "bfloat16", "float8_e4m3fn"
+
+        def as_tensor(self, view: View, device: str) -> Torch:
+            self.taken = (view, device)
+            return self
+
+        def view(self, dtype: str) -> tuple[View, str, str]:
+            return *self.taken, dtype
+
+    monkeypatch.setattr(adapter.importlib, "import_module", lambda _: Torch())
+    view = View(4096, (2, 3), (8, 1), "bf16", 5)
+    assert adapter.tensor(view) == (view, "cuda:5", "bfloat16")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (((4,), "f64"), "`f64` is none of bf16, f16, f32, i32, e4m3, e5m2"),
+        (((4, 0), "f32"), "shape [4, 0] has no elements"),
+        (((), "f32"), "shape [] has no elements"),
+        (((4,), "f32", "split"), "layout `split` is none of private, shard, replicate, symmetric"),
+        (((4,), "f32", "shard"), "layout `shard`, and no other, needs the dimension that `shard` says"),
+        (((4,), "f32", "replicate", 0), "layout `shard`, and no other, needs the dimension that `shard` says"),
+        (((4,), "f32", "shard", 1), "there is no dimension 1 of 1"),
+    ],
+)
+def test_arrays_that_cannot_be(arguments: tuple[Any, ...], problem: str) -> None:
+    mesh = Mesh.virtual(2, driver=Driver(Api()))
+    assert shown(mesh.empty, *arguments) == f"error[PK852]: `mesh.empty` cannot make this array: {problem}\n"
+
+
+def test_a_gpu_without_room() -> None:
+    api = Api(gpus=2)
+    mesh = Mesh.single_process(driver=Driver(api))
+    mesh.empty((16 << 20,), "f32")
+    api.failing["cuMemCreate"] = 2
+    expected = """\
+error[PK823]: GPU 0 has no room for 256 MiB
+  = note: the symmetric heap has 64 MiB on each rank so far; the GPU has 3072 of 143360 MiB free
+  = help: free arrays with `free()`, end other programs on this GPU, or use smaller dimensions
+"""
+    assert shown(mesh.empty, (64 << 20,), "f32") == expected
+    assert not api.handles
+    del api.failing["cuMemCreate"]
+    assert mesh.empty((64 << 20,), "f32").offset == 64 << 20
+
+
+def test_another_failure_is_not_taken_for_a_lack_of_room() -> None:
+    mesh = Mesh.single_process(driver=Driver(Api(failing={"cuMemCreate": 801})))
+    assert "`cuMemCreate` failed: CUDA_ERROR_NOT_SUPPORTED" in shown(mesh.empty, (1,), "f32")
+
+
+@pytest.mark.parametrize(("kind", "how"), [("access", ""), ("atomic", " with atomic operations")])
+def test_gpus_that_do_not_reach_each_other(kind: str, how: str) -> None:
+    api = Api(peers={(kind, 2, 1): 0})
+    expected = f"""\
+error[PK824]: GPU 2 cannot reach the memory of GPU 1{how}
+  = help: ranks need GPUs that NVLink joins; `nvidia-smi topo -p2p n` shows which can reach which
+"""
+    assert shown(Mesh.single_process, [0, 1, 2], driver=Driver(api)) == expected
+    Mesh.single_process([0, 1], driver=Driver(api))
+
+
+def test_a_gpu_that_is_not_there() -> None:
+    expected = """\
+error[PK826]: rank 1 is to use GPU 2, and this process sees 2
+  = help: every process must see all GPUs of its host: leave CUDA_VISIBLE_DEVICES the same for all
+"""
+    assert shown(Mesh.single_process, [0, 2], driver=Driver(Api(gpus=2))) == expected
+
+
+@pytest.mark.parametrize("ranks", [0, 9])
+def test_more_virtual_ranks_than_run_side_by_side(ranks: int) -> None:
+    expected = f"""\
+error[PK827]: one GPU cannot be {ranks} ranks
+  = help: the kernels of virtual ranks run side by side in at most 8 hardware queues: from 1 to 8 ranks
+"""
+    assert shown(Mesh.virtual, ranks, driver=Driver(Api())) == expected
+
+
+@pytest.mark.parametrize("devices", [[], [1, 1]])
+def test_one_gpu_twice(devices: list[int]) -> None:
+    expected = f"""\
+error[PK828]: a mesh needs different GPUs, one for each rank; got {devices}
+  = help: `Mesh.virtual(n)` puts n ranks on one GPU
+"""
+    assert shown(Mesh.single_process, devices, driver=Driver(Api())) == expected
+
+
+def test_completion_is_polled() -> None:
+    api = Api(gpus=2)
+    mesh = Mesh.single_process(driver=Driver(api))
+    mesh.synchronize()
+    assert [call[1:] for call in api.calls if call[0] == "cuEventRecord"] == [
+        (rank.event, rank.stream) for rank in mesh.local
+    ]
+    assert not [name for name in api.names() if "Synchronize" in name]
+
+
+def test_a_hang() -> None:
+    api = Api(gpus=4)
+    mesh = Mesh.single_process(driver=Driver(api))
+    api.unready = {mesh.local[1].event, mesh.local[3].event}
+    expected = """\
+error[PK836]: ranks 1, 3 did not finish within 0.01 s
+  = note: the kernel still runs, so this process can only end; nothing more can be done on its GPU
+  = help: `pkc check` looks for deadlocks in the protocol; other ranks may have failed, or not have launched
+"""
+    assert shown(mesh.synchronize, timeout=0.01) == expected
+
+
+def test_a_kernel_that_fails() -> None:
+    api = Api()
+    mesh = Mesh.single_process(driver=Driver(api))
+    api.failing["cuEventQuery"] = 719
+    assert "`cuEventQuery` failed: CUDA_ERROR_LAUNCH_FAILED" in shown(mesh.synchronize)
+
+
+def test_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, api = driver(monkeypatch, gpus=2)
+    mesh = Mesh.single_process(driver=made)
+    mesh.empty((1,), "f32")
+    mesh.close()
+    assert not api.mapped
+    names = api.names()
+    for begin, end in (
+        ("cuMemAddressReserve", "cuMemAddressFree"),
+        ("cuStreamCreate", "cuStreamDestroy"),
+        ("cuEventCreate", "cuEventDestroy"),
+        ("cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRelease"),
+    ):
+        assert names.count(begin) == names.count(end) > 0

@@ -1,0 +1,113 @@
+"""Tensor maps: the parts of arrays, and what the hardware cannot do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pkc.diagnostics import PkcError
+from pkc.dialect import blocks
+from pkc.runtime.tensor_map import Memory, Tiling, tilings
+
+STRIDE = 1 << 38
+GOOD = Tiling("A", "bf16", 4096, (72, 100), (144,), (64, 100), 128, ("`K`", "`M`"))
+
+
+def memory(extents: tuple[int, ...], ranks: int, *, heap: bool, shard: int | None = None) -> Memory:
+    """An i32 array from address 0 on."""
+    held = list(extents)
+    if shard is not None:
+        held[shard] = blocks.part_length(held[shard], ranks)
+    strides = [4 * int(np.prod(held[axis + 1 :])) for axis in range(len(held))]
+    dims = tuple("MNK"[: len(extents)])
+    return Memory("A", "i32", 0, extents, tuple(strides), dims, ranks, STRIDE if heap else None)
+
+
+def addresses(tiling: Tiling) -> np.ndarray:
+    """The address of each element, outermost first."""
+    found = np.full((), tiling.address, np.int64)
+    for extent, stride in reversed(list(zip(tiling.extents, (4, *tiling.strides), strict=True))):
+        found = found[..., None] + stride * np.arange(extent)
+    return found
+
+
+@pytest.mark.parametrize("extents", [(40, 12), (7, 5), (3, 8), (1, 4)])
+@pytest.mark.parametrize("split", [0, 1])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5, 8])
+@pytest.mark.parametrize("heap", [False, True])
+def test_parts(extents: tuple[int, int], split: int, ranks: int, heap: bool) -> None:
+    """Part p of the two maps is where part p of the array is, element for element."""
+    array = memory(extents, ranks, heap=heap, shard=split if heap else None)
+    whole = np.full((), 0, np.int64)
+    for extent, stride in zip(extents, array.strides, strict=True):
+        whole = whole[..., None] + stride * np.arange(extent)
+    first, second = map(addresses, tilings(array, (), 0, split))
+    full = extents[split] // blocks.part_length(extents[split], ranks)
+    assert len(first) == full
+    for rank in range(ranks):
+        start, stop = blocks.part(extents[split], ranks, rank)
+        if start == stop:
+            continue
+        expected = np.take(whole, range(start, stop), axis=split)
+        if heap:
+            expected = np.take(whole, range(stop - start), axis=split) + rank * STRIDE
+        found = first[rank] if rank < full else second[0]
+        assert (found == expected).all()
+    if extents[split] % blocks.part_length(extents[split], ranks) == 0:
+        assert (second == first).all()
+
+
+def test_without_parts() -> None:
+    private, heap = memory((6, 8), 4, heap=False), memory((6, 8), 4, heap=True)
+    assert tilings(private, (8, 6), 0, None) == (Tiling("A", "i32", 0, (8, 6), (32,), (8, 6), 0, ("`N`", "`M`")),) * 2
+    assert (
+        tilings(heap, (8, 6, 1), 0, None)
+        == (Tiling("A", "i32", 0, (8, 6, 4), (32, STRIDE), (8, 6, 1), 0, ("`N`", "`M`", "the ranks")),) * 2
+    )
+
+
+def test_a_vector_over_all_ranks() -> None:
+    first, second = tilings(memory((10,), 4, heap=True, shard=0), (4, 1), 0, 0)
+    assert (first.extents, first.strides, first.address) == ((3, 3), (STRIDE,), 0)
+    assert (second.extents, second.strides, second.address) == ((1, 1), (STRIDE,), 3 * STRIDE)
+
+
+def test_what_the_hardware_can_do() -> None:
+    GOOD.check()
+    replace(GOOD, swizzle=0, box=(256, 256)).check()
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (
+            {"address": 4104},
+            "its address is 0x1008\n  = help: an address must be a multiple of 16 bytes",
+        ),
+        (
+            {"extents": (70, 100), "strides": (140,)},
+            "the distance from one position of `M` to the next is 140 bytes\n"
+            "  = help: it must be a multiple of 16 bytes: let `K` be a multiple of 8",
+        ),
+        (
+            {"strides": (1 << 40,)},
+            "the distance from one position of `M` to the next is 1099511627776 bytes\n"
+            "  = help: it must be less than 2^40",
+        ),
+        ({"box": (64, 257)}, "the box along `M` is 257\n  = help: a box has 1 to 256 positions"),
+        ({"box": (64, 0)}, "the box along `M` is 0\n  = help: a box has 1 to 256 positions"),
+        ({"box": (36, 8)}, "the box along `K` is 72 bytes\n  = help: it must be a multiple of 16 bytes"),
+        (
+            {"box": (128, 8)},
+            "the box along `K` is 256 bytes\n  = help: with a swizzle of 128 bytes it must not be longer",
+        ),
+        ({"box": (64,)}, "the number of dimensions is 2\n  = help: its boxes have 1"),
+        ({"extents": (8,) * 6, "strides": (16,) * 5}, "the number of dimensions is 6\n  = help: TMA knows at most 5"),
+    ],
+)
+def test_what_it_cannot(change: dict[str, object], expected: str) -> None:
+    with pytest.raises(PkcError) as raised:
+        replace(GOOD, **change).check()
+    assert str(raised.value) == f"error[PK847]: TMA cannot move `A`: {expected}"

@@ -1,0 +1,149 @@
+"""What the static layer finds in protocols that are broken on purpose; tests/errors has those of programs."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from xdsl.dialects import arith, scf
+from xdsl.ir import Operation
+from xdsl.parser import Parser
+
+from pkc.compiler import load
+from pkc.dialect import access, context, program, roles
+from pkc.dialect.program import KernelOp
+from pkc.passes.cells import constant
+from pkc.static.check import check_statically
+from tests.examples.test_examples import EXAMPLES
+
+DIMS = {"M": 700, "N": 300, "K": 100}
+SOURCE = EXAMPLES / "gemm_rs.pk"
+
+
+def kernel(**schedule: str) -> KernelOp:
+    return load(SOURCE, schedule=schedule, level="roles").kernel
+
+
+def findings(broken: KernelOp, ranks: int = 3) -> list[str]:
+    return [str(finding) for finding in check_statically(broken, ranks=ranks, dims=DIMS).findings]
+
+
+def only(broken: KernelOp, kind: type[Operation], role: str) -> Operation:
+    """The operation of a kind in the part of a role."""
+    parts = [op for op in broken.body.block.ops if isinstance(op, program.RoleOp) and op.role.data == role]
+    return next(op for part in parts for op in part.walk() if isinstance(op, kind))
+
+
+def insert(before: Operation, *ops: Operation) -> None:
+    block = before.parent
+    assert block is not None
+    for op in ops:
+        op.location = before.location
+        block.insert_op_before(op, before)
+
+
+def test_what_is_found_of_a_right_protocol() -> None:
+    found = check_statically(kernel(), ranks=8, dims={"M": 1024, "N": 512, "K": 256})
+    assert not found.findings
+    # One CTA for each SM and one alone, on eight ranks, four roles each, launched twice.
+    assert found.workers == (132 + 1) * 8 * 4 * 2
+
+
+def test_one_second_for_eight_ranks() -> None:
+    """The bound of `pkc check`, in time of this process: other tests run beside it."""
+    right = kernel()
+    began = time.process_time()
+    assert not check_statically(right, ranks=8, dims={"M": 1024, "N": 1024, "K": 512}).findings
+    assert time.process_time() - began < 1
+
+
+def test_tiles_left_in_a_channel() -> None:
+    broken = kernel()
+    loop = only(broken, scf.ForOp, "loader")
+    assert isinstance(loop, scf.ForOp)
+    one = constant(1)
+    longer = arith.AddiOp(loop.ub, one.result)
+    insert(loop, one, longer)
+    loop.operands = [loop.lb, longer.result, loop.step]
+    (found,) = check_statically(broken, ranks=1, dims={"M": 100, "N": 200, "K": 100}).findings
+    assert str(found).splitlines()[0] == (
+        "error[PK484]: the channel of `A, B` gets 3 stages on rank 0, CTA 0, and 2 are consumed"
+    )
+
+
+def test_tasks_left_out() -> None:
+    """Index 0 takes the place of all others, in a way that only a run of the integers shows."""
+    broken = kernel()
+    rotate = only(broken, program.RotateOp, "storer")
+    assert isinstance(rotate, program.RotateOp)
+    zero = constant(0)
+    none = arith.MuliOp(rotate.index, zero.result)
+    insert(rotate, zero, none)
+    rotate.operands = [none.result, rotate.shift, rotate.count]
+    first = findings(broken, ranks=1)[0].splitlines()
+    assert first[0] == "error[PK485]: the storer of rank 0 runs task [0, 0] 6 times"
+    assert first[1] == f" --> {SOURCE}:3:5"
+
+
+def test_roles_with_other_orders() -> None:
+    broken = kernel()
+    rotate = only(broken, program.RotateOp, "loader")
+    assert isinstance(rotate, program.RotateOp)
+    one = constant(1)
+    further = arith.AddiOp(rotate.shift, one.result)
+    insert(rotate, one, further)
+    rotate.operands = [rotate.index, further.result, rotate.count]
+    assert findings(broken, ranks=1)[0].splitlines()[0] == (
+        "error[PK486]: loader and storer of CTA 0 of rank 0 run different tasks: [1, 0] and [0, 0], after 0"
+    )
+
+
+def test_a_channel_that_is_never_filled_again() -> None:
+    """The consumer takes two stages where the loader fills one."""
+    broken = kernel()
+    release = only(broken, roles.ReleaseOp, "consumer")
+    consume = only(broken, roles.ConsumeOp, "consumer")
+    insert(release, release.clone(), consume.clone())
+    found = findings(broken, ranks=1)[0].splitlines()
+    assert found[0] == (
+        "error[PK481]: full stages of A, B (channel 0) of rank 0 never reaches 25: it gets 24 by the end of launch 1"
+    )
+
+
+IN_TURN = """
+pk.kernel @k(%turn: !pk.signal<[M by 16]> {pk.name = "turn"}) attributes {derived} {
+  pk.role loader {
+    %one = arith.constant 1 : index
+    %rank = pk.rank
+    %epoch = pk.epoch
+    %n = pk.block_count <M by 16>
+    %last = arith.subi %n, %one : index
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %early = arith.cmpi slt, %i, %last : index
+      scf.if %early {
+        %next = arith.addi %i, %one : index
+        pk.wait %turn[%next] for %epoch : !pk.signal<[M by 16]>
+      }
+      pk.raise %turn at %rank[%i] to %epoch : !pk.signal<[M by 16]>
+    }
+  }
+}
+"""
+
+
+def test_a_deadlock_for_want_of_ctas() -> None:
+    """A task that waits for the next one goes on if that has a CTA of its own, and not if one CTA runs both."""
+    written = next(op for op in Parser(context(), IN_TURN).parse_module().ops if isinstance(op, KernelOp))
+    (found,) = check_statically(written, ranks=1, dims={"M": 64}).findings
+    assert found.code == "PK480"
+    assert "rank 0, loader of CTA 0, " in str(found)
+    assert "waits for `turn[1]` to be 1" in str(found)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 8])
+def test_a_dropped_wait_is_found(ranks: int) -> None:
+    broken = kernel()
+    wait = only(broken, access.WaitOp, "communicator")
+    wait.detach()
+    wait.erase()
+    assert findings(broken, ranks)[0].splitlines()[0].startswith("error[PK483]: nobody waits for `C.arrived[")
