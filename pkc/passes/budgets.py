@@ -14,6 +14,7 @@ from pkc.dialect.roles import ChannelOp
 from pkc.location import span_of
 from pkc.passes import budget_errors as errors
 from pkc.passes import plan_errors
+from pkc.passes.dependence import ancestors
 from pkc.passes.live_tiles import peak
 from pkc.passes.plan_warps import COMPUTE, launched_registers
 
@@ -43,8 +44,13 @@ def budgets(kernel: KernelOp) -> Iterator[Diagnostic]:
 
 
 def shared_memory(kernel: KernelOp) -> int:
-    """Bytes of shared memory that the channels of a kernel take, barriers included."""
-    return sum(op.shared_bytes for op in kernel.body.block.ops if isinstance(op, ChannelOp))
+    """Bytes of shared memory that the channels of a CTA take, barriers included: of the group that needs most."""
+    taken: dict[str, int] = {}
+    for op in kernel.body.block.ops:
+        if isinstance(op, ChannelOp):
+            group = _group_of_channel(op)
+            taken[group] = taken.get(group, 0) + op.shared_bytes
+    return max(taken.values(), default=0)
 
 
 def barriers(parts: list[RoleOp]) -> int:
@@ -63,6 +69,12 @@ def group_of(part: RoleOp) -> str:
     """The SMs that run a part."""
     group = part.attributes.get(GROUP)
     return group.data if isinstance(group, StringAttr) else COMPUTE
+
+
+def _group_of_channel(channel: ChannelOp) -> str:
+    users = (use.operation for use in channel.result.uses)
+    parts = (around for user in users for around in ancestors(user) if isinstance(around, RoleOp))
+    return next(map(group_of, parts), COMPUTE)
 
 
 def number(op: KernelOp | RoleOp, name: str) -> int:
