@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr
 from pkc.arch import SM_90A
 from pkc.diagnostics import Diagnostic
 from pkc.dialect.attributes import Role
+from pkc.dialect.layout import ALIGNMENT
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp
 from pkc.location import span_of
@@ -18,6 +19,9 @@ from pkc.passes.dependence import ancestors
 from pkc.passes.live_tiles import peak
 from pkc.passes.plan_warps import COMPUTE, launched_registers
 
+SHARED_MEMORY = SM_90A.shared_memory - ALIGNMENT
+"""Bytes for channels: their start is aligned."""
+
 RESERVE = 24
 """Registers of a thread beside those of tiles: addresses, descriptors, counters of loops."""
 
@@ -26,8 +30,8 @@ def budgets(kernel: KernelOp) -> Iterator[Diagnostic]:
     """What exceeds a budget. Parts without planned warps are looked at no further."""
     name, span = kernel.sym_name.data, span_of(kernel.location)
     shared = shared_memory(kernel)
-    if shared > SM_90A.shared_memory:
-        yield plan_errors.SharedMemory(span, name, shared, SM_90A.shared_memory)
+    if shared > SHARED_MEMORY:
+        yield plan_errors.SharedMemory(span, name, shared, SHARED_MEMORY)
     parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp) and GROUP in op.attributes]
     yield from _sms(kernel, parts)
     needed = barriers(parts)
