@@ -113,15 +113,15 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 0
     *lines, static, ok = capsys.readouterr().out.splitlines()
     assert lines == [
-        "ag_gemm: communicator (2 warps, 40 registers), loader (1 warp, 40 registers),"
-        " consumer (8 warps, 232 registers), storer (1 warp, 40 registers)",
-        "SMs: 132 compute, 0 only communicate; 5 named barriers",
-        "shared memory: 213056 of 232448 bytes; stages: 3 of A.landing, B, 1 of cast",
+        "ag_gemm: communicator (1 warp, 40 registers), communicator (1 warp, 40 registers),"
+        " loader (1 warp, 40 registers), consumer (8 warps, 232 registers), storer (1 warp, 40 registers)",
+        "SMs: 132 compute, 0 only communicate; 4 named barriers",
+        "shared memory: 229456 of 231424 bytes; stages: 1 of A, 3 of A.landing, B, 1 of cast",
         # A has 67 rows of 70 bf16 on a rank; 200 // 128 + 3 + 1 counters for blocks of M, one of entered and left.
         "symmetric memory: 9408 bytes a rank: arrays 9380, scratch 0, signals 28; private scratch 28000",
         "signals: 3, waits: 3, of which 3 count right for all sizes",
     ]
-    assert re.fullmatch(r"static: 3192 workers with \d+ events, in \d+\.\d\d s", static)
+    assert re.fullmatch(r"static: 3990 workers with \d+ events, in \d+\.\d\d s", static)
     assert ok == "ok: 4 orders, 2 launches each, on 3 ranks give the bits that the program means"
 
 

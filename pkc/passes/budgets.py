@@ -9,13 +9,18 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr
 from pkc.arch import SM_90A
 from pkc.diagnostics import Diagnostic
 from pkc.dialect.attributes import Role
+from pkc.dialect.layout import ALIGNMENT
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp
 from pkc.location import span_of
 from pkc.passes import budget_errors as errors
 from pkc.passes import plan_errors
+from pkc.passes.dependence import ancestors
 from pkc.passes.live_tiles import peak
 from pkc.passes.plan_warps import COMPUTE, launched_registers
+
+SHARED_MEMORY = SM_90A.shared_memory - ALIGNMENT
+"""Bytes for channels: their start is aligned."""
 
 RESERVE = 24
 """Registers of a thread beside those of tiles: addresses, descriptors, counters of loops."""
@@ -25,8 +30,8 @@ def budgets(kernel: KernelOp) -> Iterator[Diagnostic]:
     """What exceeds a budget. Parts without planned warps are looked at no further."""
     name, span = kernel.sym_name.data, span_of(kernel.location)
     shared = shared_memory(kernel)
-    if shared > SM_90A.shared_memory:
-        yield plan_errors.SharedMemory(span, name, shared, SM_90A.shared_memory)
+    if shared > SHARED_MEMORY:
+        yield plan_errors.SharedMemory(span, name, shared, SHARED_MEMORY)
     parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp) and GROUP in op.attributes]
     yield from _sms(kernel, parts)
     needed = barriers(parts)
@@ -43,8 +48,13 @@ def budgets(kernel: KernelOp) -> Iterator[Diagnostic]:
 
 
 def shared_memory(kernel: KernelOp) -> int:
-    """Bytes of shared memory that the channels of a kernel take, barriers included."""
-    return sum(op.shared_bytes for op in kernel.body.block.ops if isinstance(op, ChannelOp))
+    """Bytes of shared memory that the channels of a CTA take, barriers included: of the group that needs most."""
+    taken: dict[str, int] = {}
+    for op in kernel.body.block.ops:
+        if isinstance(op, ChannelOp):
+            group = _group_of_channel(op)
+            taken[group] = taken.get(group, 0) + op.shared_bytes
+    return max(taken.values(), default=0)
 
 
 def barriers(parts: list[RoleOp]) -> int:
@@ -63,6 +73,12 @@ def group_of(part: RoleOp) -> str:
     """The SMs that run a part."""
     group = part.attributes.get(GROUP)
     return group.data if isinstance(group, StringAttr) else COMPUTE
+
+
+def _group_of_channel(channel: ChannelOp) -> str:
+    users = (use.operation for use in channel.result.uses)
+    parts = (around for user in users for around in ancestors(user) if isinstance(around, RoleOp))
+    return next(map(group_of, parts), COMPUTE)
 
 
 def number(op: KernelOp | RoleOp, name: str) -> int:

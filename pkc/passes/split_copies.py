@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -9,12 +10,14 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from pkc.arch import SM_90A
 from pkc.dialect.access import LoadOp, StoreOp, WaitOp
 from pkc.dialect.attributes import Role, RoleAttr
+from pkc.dialect.layout import ALIGNMENT
 from pkc.dialect.program import PER_CTA, KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import TileType
 from pkc.passes.assign_roles import ROLE
-from pkc.passes.crossings import KeptBeyondStageError, crossings
+from pkc.passes.crossings import Crossing, KeptBeyondStageError, crossings
 from pkc.passes.derive import DERIVED
 from pkc.passes.plan_warps import comm_sms
 from pkc.passes.split_workers import add_channels, add_part
@@ -27,8 +30,9 @@ _STAGES = 4
 class SplitCopies(ModulePass):
     """Make two workers of a communicator whose loads are only stored: one loads, one stores, joined by a channel.
 
-    A tile cannot go from memory to memory but through shared memory. The channel has four stages if the communicator
-    has SMs of its own; beside parts that compute, which need the room, it has one: there every SM copies a little.
+    A tile cannot go from memory to memory but through shared memory. If the communicator has SMs of its own, the
+    channel has four stages, or as many as there is room for; beside parts that compute, which need the room, it has
+    one: there every SM copies a little.
 
     Before:
 
@@ -56,9 +60,12 @@ class SplitCopies(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.walk():
             if isinstance(kernel, KernelOp) and DERIVED in kernel.attributes:
-                for part in [part for part in kernel.body.block.ops if isinstance(part, RoleOp)]:
-                    if part.role.data is Role.Communicator and _only_copies(part):
-                        _split(kernel, part)
+                parts = [part for part in kernel.body.block.ops if isinstance(part, RoleOp)]
+                copying = [part for part in parts if part.role.data is Role.Communicator and _only_copies(part)]
+                crossing = {part: found for part in copying if (found := _crossings(part)) is not None}
+                stages = _stages(kernel, crossing.values())
+                for part, found in crossing.items():
+                    _split(kernel, part, found, stages)
 
 
 def _only_copies(part: RoleOp) -> bool:
@@ -68,16 +75,27 @@ def _only_copies(part: RoleOp) -> bool:
     return bool(makers) and stored and all(isinstance(op, LoadOp) for op in makers)
 
 
-def _split(kernel: KernelOp, part: RoleOp) -> None:
+def _crossings(part: RoleOp) -> list[Crossing] | None:
+    """What goes from the loading to the storing worker; None if a tile is kept beyond its stage."""
     for op in part.body.walk():
         role = _side(op)
         if role is not None:
             op.attributes[ROLE] = RoleAttr(role)
     try:
-        found = crossings(part)
+        return crossings(part)
     except KeptBeyondStageError:
-        return
-    stages = _STAGES if comm_sms(kernel) else 1
+        return None
+
+
+def _stages(kernel: KernelOp, found: Iterable[list[Crossing]]) -> int:
+    """Stages of each channel of all communicators, which share the memory of one CTA."""
+    if not comm_sms(kernel):
+        return 1
+    each = sum(crossing.type.footprint for of_part in found for crossing in of_part)
+    return max(1, min(_STAGES, (SM_90A.shared_memory - ALIGNMENT) // each)) if each else 1
+
+
+def _split(kernel: KernelOp, part: RoleOp, found: list[Crossing], stages: int) -> None:
     channels = add_channels(kernel, found, [stages if crossing.in_loop else 1 for crossing in found])
     for role in (Role.Loader, Role.Storer):
         made = add_part(role, found, channels, kernel, part)

@@ -11,7 +11,7 @@ from pkc.dialect.access import BarrierOp, RaiseOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.program import COMM_SMS, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp
 from pkc.dialect.types import RANKS, BlockType, Layout, PGLType, PrivateType, SignalType, dtype_bytes
-from pkc.passes.budgets import barriers, number, shared_memory, warps_of
+from pkc.passes.budgets import SHARED_MEMORY, barriers, number, shared_memory, warps_of
 from pkc.passes.signal_counts import counted
 
 _COUNTER_BYTES = 4
@@ -28,7 +28,7 @@ def resources(kernel: KernelOp, sizes: Mapping[str, int]) -> Iterator[str]:
     comm = number(kernel, COMM_SMS)
     yield f"SMs: {SM_90A.sms - comm} compute, {comm} only communicate; {barriers(parts)} named barriers"
     stages = ", ".join(f"{op.depth} of {op.label.data}" for op in channels)
-    yield f"shared memory: {shared_memory(kernel)} of {SM_90A.shared_memory} bytes" + (stages and f"; stages: {stages}")
+    yield f"shared memory: {shared_memory(kernel)} of {SHARED_MEMORY} bytes" + (stages and f"; stages: {stages}")
     yield _memory(kernel, sizes)
     ops = list(kernel.walk())
     signals = sum(isinstance(op, SignalOp | SignalAllOp | RaiseOp | BarrierOp) for op in ops)

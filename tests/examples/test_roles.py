@@ -79,7 +79,6 @@ def test_illegal_overlaps_are_refused(name: str, overlap: str) -> None:
     assert [finding.code for finding in raised.value.diagnostics] == [expected]
 
 
-
 @pytest.mark.parametrize("name", ["ag_gemm", "all_reduce", "gemm_ar", "gemm_rs", "moe_dispatch_gemm", "ring_attention"])
 def test_communicators_on_sms_of_their_own(name: str) -> None:
     dims, inputs, expected = at_tile_level(name, ranks=3, ragged=True)

@@ -106,7 +106,7 @@ pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.privat
 // -----
 
 // More stages than fit.
-// CHECK: error[PK435]: `ag` needs 262224 bytes of shared memory, and a CTA has 232448
+// CHECK: error[PK435]: `ag` needs 262224 bytes of shared memory, and a CTA has 231424
 pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}) attributes {schedule = {stages = 4 : i64}} {
   %0 = pk.block_count <M by 128> sharded
   %1 = pk.block_count <N by 256>
