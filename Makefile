@@ -11,7 +11,7 @@ DEV := .venv/.with-$(subst $(comma),-,$(EXTRAS))
 # Settings of the caller's shell that would send Python or pip to some other environment.
 unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH PIP_TARGET PIP_PREFIX PIP_ROOT PIP_USER PIP_NO_BUILD_ISOLATION
 
-.PHONY: demo test test-long lint types golden clean
+.PHONY: demo test test-long test-gpu lint types golden clean
 
 demo: $(BASE)
 	$(BIN)/pkc run examples/gemm_rs.pk --ranks 8 --set M=1024,N=512,K=512
@@ -21,6 +21,10 @@ test: $(DEV)
 
 test-long: $(DEV)
 	PKC_FUZZ=20000 $(BIN)/python -m pytest -n 2
+
+# Needs GPUs; each test is a process of its own, and a hang a failure.
+test-gpu: $(DEV)
+	$(BIN)/python -m pytest -m gpu tests/gpu
 
 lint: $(DEV)
 	$(BIN)/ruff check .
