@@ -22,6 +22,7 @@ from pkc.dialect.machine import (
     GetOp,
     InstructionOp,
     LaunchValueOp,
+    MapType,
     PartOp,
     RegistersOp,
     RegistersType,
@@ -187,7 +188,8 @@ class _Printer:
         uses = list(result.uses)
         if not uses:
             return
-        if isinstance(op, arith.ConstantOp | DimOp | RankOp | AddressOp | LaunchValueOp | TensorMapOp):
+        leaf = isinstance(op, arith.ConstantOp | DimOp | RankOp | AddressOp | LaunchValueOp)
+        if leaf or isinstance(result.type, MapType):
             self._inline[result] = expression
             return
         user = uses[0].operation

@@ -56,6 +56,12 @@ def _verify_rank(array: SSAValue, rank: SSAValue | None) -> None:
         raise VerifyException("only a symmetric array is addressed by rank")
 
 
+def _verify_own(array: PrivateType | PGLType, own: PrivateType | PGLType) -> None:
+    alike = own.dimensions == array.dimensions and own.element_type == array.element_type
+    if not alike or not isinstance(own, PGLType) or own.layout is not Layout.Shard:
+        raise VerifyException(f"the own part of {array} is not in {own}")
+
+
 def _picked(array: SSAValue, indices: Sequence[SSAValue]) -> TileType:
     return TileType(index_shape([i.type for i in indices]), array_type(array).element_type)
 
@@ -88,26 +94,37 @@ class ReadOp(IRDLOperation):
 
 @irdl_op_definition
 class LoadOp(IRDLOperation):
-    """One tile of an array, from wherever it lives; zero past the end of each block."""
+    """One tile of an array, from wherever it lives; zero past the end of each block.
+
+    With `own`, a sharded array of the same shape, a tile of this rank's part comes from there instead.
+    """
 
     name = "pk.load"
     array = operand_def(_ARRAY)
     rank = opt_operand_def(IndexType())
+    own = opt_operand_def(PGLType)
     indices = var_operand_def(_INDEX)
     result = result_def(TileType)
     traits = traits_def(ReadsArray())
     irdl_options = _SIZED
-    assembly_format = (
-        "$array (`at` $rank^)? `[` $indices `:` type($indices) `]` attr-dict `:` type($array) `->` type($result)"
-    )
+    assembly_format = "$array (`at` $rank^)? (`own` $own^ `:` type($own))? `[` $indices `:` type($indices) `]` attr-dict `:` type($array) `->` type($result)"
 
-    def __init__(self, array: SSAValue, indices: Sequence[SSAValue], rank: SSAValue | None = None) -> None:
-        super().__init__(operands=[array, rank, indices], result_types=[_picked(array, indices)])
+    def __init__(
+        self,
+        array: SSAValue,
+        indices: Sequence[SSAValue],
+        rank: SSAValue | None = None,
+        *,
+        own: SSAValue | None = None,
+    ) -> None:
+        super().__init__(operands=[array, rank, own, indices], result_types=[_picked(array, indices)])
 
     def verify_(self) -> None:
         array = array_type(self.array)
         verify_indices(array, self.indices)
         _verify_rank(self.array, self.rank)
+        if self.own is not None:
+            _verify_own(array, array_type(self.own))
         verify_tile(self.result.type, index_shape([i.type for i in self.indices]), array.element_type, "a tile")
 
 

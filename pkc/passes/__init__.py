@@ -21,6 +21,7 @@ from pkc.passes.plan_mma import PlanMma
 from pkc.passes.plan_overlap import PlanOverlap
 from pkc.passes.plan_transfers import PlanTransfers
 from pkc.passes.plan_warps import PlanWarps
+from pkc.passes.read_own import ReadOwn
 from pkc.passes.split_copies import SplitCopies
 from pkc.passes.split_workers import SplitWorkers
 from pkc.passes.spread_copies import SpreadCopies
@@ -42,6 +43,7 @@ ROLES_PIPELINE: tuple[ModulePass, ...] = (
     PlanOverlap(),  # first: every later pass obeys what it writes on the edges between ranks
     StageRemoteReads(),  # operands of other ranks, before sums: a staged operand may feed a sum
     SpreadCopies(),  # before counters are seen by others: how often they are signalled changes
+    ReadOwn(),  # sees what is copied, by whom, and who waits for it
     StageSums(),  # sums over ranks; now every transfer is a load, a store or a signal
     ZeroSums(),  # the sums that are left are added where they live, in no order
     StageRemoteStores(),  # what copy engines bring to other ranks, contributions to sums among it
@@ -87,6 +89,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         PlanOverlap,
         StageRemoteReads,
         SpreadCopies,
+        ReadOwn,
         StageSums,
         ZeroSums,
         StageRemoteStores,

@@ -105,6 +105,23 @@ def _load(op: access.ReadOp | access.LoadOp, machine: Machine) -> Step:
         note(registers, where)
         registers[result] = array.load(where, shape)
 
+    return load if op.own is None else _own_or(load, op, op.own, machine)
+
+
+def _own_or(other: Step, op: access.LoadOp, source: SSAValue, machine: Machine) -> Step:
+    """A load of this rank's part from the array that it owns, and of what is in another part by `other`."""
+    array, result, shape = machine.array(source), machine.slots[op.result], tile_type(op.result).shape
+    slots, note = [machine.slots[index] for index in op.indices], note_read(op, source, machine)
+
+    def load(registers: Registers) -> None:
+        where = array.locate(op, registers[RANK], [registers[slot] for slot in slots])
+        if where[0] != registers[RANK]:
+            other(registers)
+            return
+        machine.world.check_load(array, where, registers[TASK], op)
+        note(registers, where)
+        registers[result] = array.load(where, shape)
+
     return load
 
 

@@ -60,7 +60,7 @@ def lower(worker: Worker, ops: Sequence[Operation], lower_ops: Callable[[Worker,
         with emit.when(condition):
             start = emit.minus(worker.threads.thread, 32 * worker.threads.first)
             total, threads = prod(shape) // FLAT, worker.threads.count
-            worker.chunks = next(n for n in _AT_ONCE if exact and total % (n * threads) == 0 or n == 1)
+            worker.chunks = next(n for n in _AT_ONCE if (exact and total % (n * threads) == 0) or n == 1)
             with emit.loop(start, total, worker.chunks * threads) as chunk:
                 worker.chunk = chunk
                 lower_ops(worker, ops)

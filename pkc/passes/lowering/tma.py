@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
+from xdsl.dialects import arith
+from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.layout import shared_layout
@@ -86,8 +87,14 @@ def _boxes(
     sizes = [*reversed(box), *([1] if outer is not None else [])]
     if last is None:
         last = emit.const(0)
-    tensor_map = TensorMapOp(op.array, last, sizes, layout.swizzle, split)
+    tensor_map: Operation = TensorMapOp(op.array, last, sizes, layout.swizzle, split)
     emit.add(tensor_map)
+    if isinstance(op, LoadOp) and op.own is not None and split is not None:
+        own = TensorMapOp(op.own, last, sizes, layout.swizzle, split)
+        mine = emit.compare("eq", worker.dims.owner(places[split]), worker.rank)
+        emit.add(own)
+        tensor_map = arith.SelectOp(mine, own.result, tensor_map.results[0])
+        emit.add(tensor_map)
     for panel in range(layout.panels):
         for first in range(0, layout.rows, step):
             coordinates: list[SSAValue] = []
@@ -101,7 +108,7 @@ def _boxes(
             if outer is not None:
                 coordinates.append(outer)
             target = emit.plus(address, panel * layout.panel_bytes + first * layout.width)
-            arguments = [target, tensor_map.result, *([barrier] if barrier is not None else []), *coordinates]
+            arguments = [target, tensor_map.results[0], *([barrier] if barrier is not None else []), *coordinates]
             emit.do(f"tma_{what}_{len(coordinates)}d", *arguments)
 
 

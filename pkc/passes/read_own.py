@@ -1,0 +1,166 @@
+"""The pass `pk-read-own`: a rank's own part of a fetched operand is read where it lies, not copied first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from pkc.dialect.access import LoadOp, RaiseOp, SignalOp, StoreOp, WaitOp
+from pkc.dialect.attributes import Role
+from pkc.dialect.program import BlockNumberOp, BlockOp, KernelOp, OwnerOp, RankOp, RoleOp, TasksOp
+from pkc.dialect.types import Layout, PrivateType
+from pkc.passes.cells import constant
+from pkc.passes.dependence import ancestors
+from pkc.passes.derive import before
+from pkc.passes.edges import is_pgl, shard_of
+
+
+@dataclass(frozen=True)
+class ReadOwn(ModulePass):
+    """Fetch only what others have: who reads the landing buffer reads its own part from the array itself.
+
+    So the first tasks, which are those of the own part, need not wait for copies. The reader awaits no signal for
+    blocks of its own part, and the communicator neither copies nor announces them.
+
+    Before:
+
+        %a = pk.load %A[%m, %k : ...] : ...                       // communicator
+        pk.store %a, %A_landing[%m, %k : ...] : ...
+        pk.signal %A_ready at %rank[%row] by %one : ...
+        ...
+        pk.wait %A_ready[%row] for %n : ...                       // reader
+        %a = pk.load %A_landing[%m, %k : ...] : ...
+
+    After:
+
+        %owner = pk.owner %m : ...
+        %foreign = arith.cmpi ne, %owner, %rank : index
+        scf.if %foreign { ... the same ... }
+        ...
+        %needed = arith.select %own, %zero, %n : index
+        pk.wait %A_ready[%row] for %needed : ...
+        %a = pk.load %A_landing own %A [%m, %k : ...] : ...
+    """
+
+    name = "pk-read-own"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if isinstance(kernel, KernelOp):
+                for part in [part for part in kernel.body.block.ops if isinstance(part, RoleOp)]:
+                    if part.role.data is Role.Communicator:
+                        _read_own(part)
+
+
+@dataclass(frozen=True)
+class _Copy:
+    """What a communicator copies: the array, its landing buffer, and the block along the dimension that is split.
+
+    `ops` are those that copy and announce a cell, in one block behind the block itself.
+    """
+
+    array: SSAValue
+    landing: SSAValue
+    shard: int
+    block: BlockOp
+    ops: list[Operation]
+    ready: SSAValue
+
+
+def _read_own(part: RoleOp) -> None:
+    copies = list(_copies(part))
+    if len(copies) != 1:
+        return
+    copy = copies[0]
+    waits = [use.operation for use in copy.ready.uses if isinstance(use.operation, WaitOp)]
+    readers = [use.operation for use in copy.landing.uses if isinstance(use.operation, LoadOp)]
+    blocks = [_awaited_block(wait, copy) for wait in waits]
+    if not waits or None in blocks or any(op.own is not None for op in readers):
+        return
+    for wait, block in zip(waits, blocks, strict=True):
+        assert block is not None
+        _await_foreign(wait, block)
+    for reader in readers:
+        load = LoadOp(reader.array, list(reader.indices), own=copy.array)
+        before(reader, [load])
+        load.attributes |= reader.attributes
+        load.result.name_hint = reader.result.name_hint
+        reader.result.replace_all_uses_with(load.result)
+        reader.detach()
+        reader.erase()
+    _only_foreign(copy)
+
+
+def _copies(part: RoleOp) -> Iterator[_Copy]:
+    for store in part.walk():
+        if not isinstance(store, StoreOp) or not isinstance(store.array.type, PrivateType):
+            continue
+        load = store.tile.owner
+        if not isinstance(load, LoadOp) or not is_pgl(load.array, Layout.Shard):
+            continue
+        shard = shard_of(load.array)
+        block, same = load.indices[shard].owner, tuple(load.indices) == tuple(store.indices)
+        sent = _announcement(store)
+        if not isinstance(block, BlockOp) or not same or sent is None:
+            continue
+        around = block.parent
+        if around is None or sent.parent is not around or not isinstance(sent.rank.owner, RankOp):
+            continue
+        first = around.find_ancestor_op_in_block(load)
+        if first is None or around.find_ancestor_op_in_block(store) is None:
+            continue
+        ops = [op for op in around.ops if _between(around, first, op, sent)]
+        yield _Copy(load.array, store.array, shard, block, ops, sent.signal)
+
+
+def _between(block: Block, first: Operation, op: Operation, last: Operation) -> bool:
+    place = block.get_operation_index(op)
+    return block.get_operation_index(first) <= place <= block.get_operation_index(last)
+
+
+def _announcement(store: StoreOp) -> SignalOp | RaiseOp | None:
+    """What says that the cell of a store is complete: the only signal inside the tasks around it."""
+    tasks = next((op for op in ancestors(store) if isinstance(op, TasksOp)), None)
+    found = [op for op in tasks.walk() if isinstance(op, SignalOp | RaiseOp)] if tasks is not None else []
+    return found[0] if len(found) == 1 else None
+
+
+def _awaited_block(wait: WaitOp, copy: _Copy) -> BlockOp | None:
+    """The block of the split dimension that a wait is for."""
+    kind = copy.block.result.type
+    for index in wait.indices:
+        number = index.owner
+        if isinstance(number, BlockNumberOp) and number.block.type == kind and isinstance(number.block.owner, BlockOp):
+            return number.block.owner
+    return None
+
+
+def _await_foreign(wait: WaitOp, block: BlockOp) -> None:
+    owner, rank, zero = OwnerOp(block.result), RankOp(), constant(0)
+    own = arith.CmpiOp(owner.result, rank.result, "eq")
+    needed = arith.SelectOp(own.result, zero.result, wait.count)
+    before(wait, [owner, rank, zero, own, needed])
+    wait.operands = [needed.result if operand is wait.count else operand for operand in wait.operands]
+
+
+def _only_foreign(copy: _Copy) -> None:
+    """Let the communicator copy and announce blocks of other ranks only."""
+    owner, rank = OwnerOp(copy.block.result), RankOp()
+    foreign = arith.CmpiOp(owner.result, rank.result, "ne")
+    first = copy.ops[0]
+    before(first, [owner, rank, foreign])
+    body = Block()
+    branch = scf.IfOp(foreign.result, [], Region(body), Region())
+    before(first, [branch])
+    for op in copy.ops:
+        op.detach()
+        body.add_op(op)
+    end = scf.YieldOp()
+    end.location = first.location
+    body.add_op(end)
