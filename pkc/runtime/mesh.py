@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -182,11 +183,13 @@ class Mesh:
         return not status
 
 
-def _problem(dtype: str, shape: tuple[int, ...], layout: str, shard: int | None) -> str:
+def _problem(dtype: str, shape: tuple[object, ...], layout: str, shard: int | None) -> str:
     """Why there is no such array; empty if there is."""
     if dtype not in ELEMENTS:
         return f"`{dtype}` is none of {', '.join(ELEMENTS)}"
-    if not shape or min(shape) < 1:
+    if not all(isinstance(extent, numbers.Integral) for extent in shape):
+        return f"shape {list(shape)} is not made of integers"
+    if not shape or min(cast("tuple[int, ...]", shape)) < 1:
         return f"shape {list(shape)} has no elements"
     if layout not in get_args(ArrayLayout):
         return f"layout `{layout}` is none of {', '.join(get_args(ArrayLayout))}"
