@@ -100,6 +100,7 @@ _PLAIN = (
     # order (PTX ISA: Memory Consistency Model, membar/fence)
     Instruction("fence_async_shared", (), None, _asm("fence.proxy.async.shared::cta;"), "generic before async, shared"),
     Instruction("fence_async_global", (), None, _asm("fence.proxy.async.global;"), "generic before async, global"),
+    Instruction("fence_release_sys", (), None, _asm("fence.release.sys;"), "releases what was written, to all GPUs"),
     Instruction("fence_acquire_sys", (), None, _asm("fence.acquire.sys;"), "acquires what was released, all GPUs"),
     Instruction("fence_acquire_gpu", (), None, _asm("fence.acquire.gpu;"), "acquires what was released, this GPU"),
     # bulk groups

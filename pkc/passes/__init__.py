@@ -22,6 +22,7 @@ from pkc.passes.plan_overlap import PlanOverlap
 from pkc.passes.plan_transfers import PlanTransfers
 from pkc.passes.plan_warps import PlanWarps
 from pkc.passes.read_own import ReadOwn
+from pkc.passes.split_cells import SplitCells
 from pkc.passes.split_copies import SplitCopies
 from pkc.passes.split_workers import SplitWorkers
 from pkc.passes.spread_copies import SpreadCopies
@@ -44,6 +45,7 @@ ROLES_PIPELINE: tuple[ModulePass, ...] = (
     StageRemoteReads(),  # operands of other ranks, before sums: a staged operand may feed a sum
     SpreadCopies(),  # before counters are seen by others: how often they are signalled changes
     ReadOwn(),  # sees what is copied, by whom, and who waits for it
+    SplitCells(),  # signals and waits are where they stay; which tiles are own is decided
     StageSums(),  # sums over ranks; now every transfer is a load, a store or a signal
     ZeroSums(),  # the sums that are left are added where they live, in no order
     StageRemoteStores(),  # what copy engines bring to other ranks, contributions to sums among it
@@ -90,6 +92,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         StageRemoteReads,
         SpreadCopies,
         ReadOwn,
+        SplitCells,
         StageSums,
         ZeroSums,
         StageRemoteStores,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.program import BlockNumberOp
@@ -74,3 +74,10 @@ def product_ops(factors: Sequence[SSAValue]) -> tuple[list[Operation], SSAValue]
 
 def constant(value: int) -> arith.ConstantOp:
     return arith.ConstantOp.from_int_and_width(value, IndexType())
+
+
+def is_constant(value: SSAValue, number: int) -> bool:
+    """Whether a value is this constant."""
+    owner = value.owner
+    found = owner.value if isinstance(owner, arith.ConstantOp) else None
+    return isinstance(found, IntegerAttr) and found.value.data == number

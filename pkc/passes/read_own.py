@@ -17,7 +17,7 @@ from pkc.dialect.program import BlockNumberOp, BlockOp, KernelOp, OwnerOp, RankO
 from pkc.dialect.types import Layout, PrivateType
 from pkc.passes.cells import constant
 from pkc.passes.dependence import ancestors
-from pkc.passes.derive import before
+from pkc.passes.derive import DERIVED, before
 from pkc.passes.edges import is_pgl, shard_of
 
 
@@ -52,7 +52,7 @@ class ReadOwn(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.walk():
-            if isinstance(kernel, KernelOp):
+            if isinstance(kernel, KernelOp) and DERIVED in kernel.attributes:
                 for part in [part for part in kernel.body.block.ops if isinstance(part, RoleOp)]:
                     if part.role.data is Role.Communicator:
                         _read_own(part)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from pkc.dialect.access import LoadOp, RaiseOp, SignalOp, StoreOp, WaitOp
 from pkc.dialect.attributes import Role
 from pkc.dialect.program import KernelOp, RoleOp, TasksOp
+from pkc.passes.cells import is_constant
 from pkc.passes.dependence import sources
-from pkc.passes.derive import before
+from pkc.passes.derive import DERIVED, before
 from pkc.passes.slices import CannotCopyError, copy_value
 
 
@@ -50,7 +51,7 @@ class SpreadCopies(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.walk():
-            if isinstance(kernel, KernelOp):
+            if isinstance(kernel, KernelOp) and DERIVED in kernel.attributes:
                 for part in [part for part in kernel.body.block.ops if isinstance(part, RoleOp)]:
                     if part.role.data is Role.Communicator:
                         _spread(part)
@@ -66,7 +67,7 @@ def _spread(part: RoleOp) -> None:
     if len(loops) != 1 or len(raises) != 1 or not _only_copies(tasks, loops[0], raises[0]):
         return
     waits = [use.operation for use in raises[0].signal.uses if isinstance(use.operation, WaitOp)]
-    if not all(_is(wait.count, 1) for wait in waits):
+    if not all(is_constant(wait.count, 1) for wait in waits):
         return
     loop, sent = loops[0], raises[0]
     try:
@@ -84,15 +85,9 @@ def _only_copies(tasks: TasksOp, loop: scf.ForOp, sent: RaiseOp) -> bool:
     body = loop.body.block
     inner = [op for op in body.ops if isinstance(op, LoadOp | StoreOp | scf.ForOp | scf.IfOp)]
     simple = [type(op) for op in inner] == [LoadOp, StoreOp]
-    counted = _is(loop.lb, 0) and _is(loop.step, 1) and not loop.iter_args
+    counted = is_constant(loop.lb, 0) and is_constant(loop.step, 1) and not loop.iter_args
     independent = sources([loop.ub]).isdisjoint(tasks.body.block.args)
-    return simple and counted and independent and sent.parent is tasks.body.block and _is(sent.value, 1)
-
-
-def _is(value: SSAValue, number: int) -> bool:
-    owner = value.owner
-    constant = owner.value if isinstance(owner, arith.ConstantOp) else None
-    return isinstance(constant, IntegerAttr) and constant.value.data == number
+    return simple and counted and independent and sent.parent is tasks.body.block and is_constant(sent.value, 1)
 
 
 def _copied_before(anchor: Operation, value: SSAValue) -> SSAValue:

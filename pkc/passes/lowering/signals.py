@@ -27,9 +27,13 @@ def send_all(worker: Worker, op: SignalAllOp) -> None:
     """The same counter of every rank."""
     emit = worker.emit
     _gather(worker)
-    with _first(worker), emit.loop(0, worker.dims.extent("ranks")) as rank:
-        address = _address(worker, op.signal, list(op.indices), rank)
-        emit.do(f"signal_{_order(op)}", address, worker.known[op.amount])
+    with _first(worker):
+        # One fence releases to all; a release at each signal would wait for memory as many times.
+        if _order(op) != "relaxed_sys":
+            emit.do("fence_release_sys")
+        with emit.loop(0, worker.dims.extent("ranks")) as rank:
+            address = _address(worker, op.signal, list(op.indices), rank)
+            emit.do("signal_relaxed_sys", address, worker.known[op.amount])
 
 
 def await_(worker: Worker, op: WaitOp) -> None:
