@@ -107,7 +107,10 @@ class LoadOp(IRDLOperation):
     result = result_def(TileType)
     traits = traits_def(ReadsArray())
     irdl_options = _SIZED
-    assembly_format = "$array (`at` $rank^)? (`own` $own^ `:` type($own))? `[` $indices `:` type($indices) `]` attr-dict `:` type($array) `->` type($result)"
+    assembly_format = (
+        "$array (`at` $rank^)? (`own` $own^ `:` type($own))? `[` $indices `:` type($indices) `]` attr-dict"
+        " `:` type($array) `->` type($result)"
+    )
 
     def __init__(
         self,

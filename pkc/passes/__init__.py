@@ -22,6 +22,7 @@ from pkc.passes.plan_overlap import PlanOverlap
 from pkc.passes.plan_transfers import PlanTransfers
 from pkc.passes.plan_warps import PlanWarps
 from pkc.passes.read_own import ReadOwn
+from pkc.passes.share_sums import ShareSums
 from pkc.passes.split_cells import SplitCells
 from pkc.passes.split_copies import SplitCopies
 from pkc.passes.split_workers import SplitWorkers
@@ -57,6 +58,7 @@ ROLES_PIPELINE: tuple[ModulePass, ...] = (
     AssignRoles(),  # needs the final accesses: reads load, writes store, the rest computes
     SplitCopies(),  # communicators that move tiles; before the others, who share what they leave of shared memory
     SplitWorkers(),  # obeys the roles; values that cross them go through channels
+    ShareSums(),  # parts are split: consumers are who has the registers
     PlanWarps(),  # parts are known, and do not change any more
     GuardLaunches(),  # last to add signals: it must know every part that reaches another rank
     Cse(),  # integers that each part now computes for itself
@@ -99,6 +101,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         OrderTasks,
         AssignRoles,
         SplitWorkers,
+        ShareSums,
         SplitCopies,
         PlanWarps,
         GuardLaunches,

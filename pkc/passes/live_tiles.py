@@ -10,10 +10,11 @@ from xdsl.ir import Block, Operation, SSAValue
 from pkc.arch import SM_90A
 from pkc.dialect.access import GatherOp, LoadOp
 from pkc.dialect.elementwise import CompareOp
-from pkc.dialect.program import RoleOp
+from pkc.dialect.program import RoleOp, TasksOp
 from pkc.dialect.roles import ConsumeOp
 from pkc.dialect.tile import BroadcastOp, ClipOp, FullOp, PositionsOp, SplatOp, TransposeOp
 from pkc.dialect.types import TileType, dtype_bytes, i1
+from pkc.passes.pointwise import is_pointwise
 
 _IN_MEMORY = (ConsumeOp, LoadOp, GatherOp)
 """What they give lives in shared memory, and comes to registers piece by piece."""
@@ -39,9 +40,11 @@ def peak(part: RoleOp) -> Peak:
 
 
 def _peak(block: Block, after: frozenset[SSAValue]) -> Peak:
-    """Going backwards, with what lives on behind the block."""
+    """Going backwards, with what lives on behind the block; tasks that go piece by piece hold next to nothing."""
     live, most = set(after), Peak(_registers(after), block.last_op)
     for op in reversed(list(block.ops)):
+        if isinstance(op, TasksOp) and is_pointwise(op):
+            continue
         live -= set(op.results)
         inside = _tiles(_from_outside(op))
         for region in op.regions:

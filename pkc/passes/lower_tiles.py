@@ -15,7 +15,6 @@ from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.layout import shared_layout
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RankOp, RoleOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, CommitOp, ConsumeOp
-from pkc.dialect.tile import MmaOp, RowReduction
 from pkc.dialect.types import TileType
 from pkc.passes.dependence import ancestors
 from pkc.passes.emit import Emitter
@@ -140,11 +139,6 @@ def _moves(part: RoleOp) -> bool:
     return True
 
 
-def _is_pointwise(part: RoleOp) -> bool:
-    """Whether a part has no use for the fragments of a warpgroup."""
-    return not any(isinstance(op, MmaOp | RowReduction | ConsumeOp | AcquireOp) for op in part.walk())
-
-
 def _warps(part: RoleOp) -> int:
     assert part.warps is not None
     return part.warps.value.data
@@ -230,10 +224,7 @@ def _team(emit: Emitter, launch: Launch, rank: SSAValue, team: _Team, threads: T
         for part in team.parts:
             first, warps = _int(part, FIRST_WARP), _warps(part)
             number = 1 + [op for op in launch.kernel.body.block.ops if isinstance(op, RoleOp)].index(part)
-            one = _moves(part)
-            workers = replace(
-                threads, first=first, warps=warps, one=one, barrier=number, flat=not one and _is_pointwise(part)
-            )
+            workers = replace(threads, first=first, warps=warps, one=_moves(part), barrier=number)
             emit.location = part.location
             emit.comment(f"{part.role.data}: {'warp' if warps == 1 else f'{warps} warps'} from {first}")
             mine = _between(emit, threads.warp, first, first + warps)

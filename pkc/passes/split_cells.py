@@ -23,7 +23,7 @@ from pkc.passes.derive import DERIVED, before
 _TILES = 8
 """Tiles that are awaited at once: looking at a counter takes as long as multiplying two of them."""
 
-_BAND = 32
+_BAND = 16
 """Rows of which the first tiles are fetched before the second ones: about as many as are computed at the same time."""
 
 
@@ -43,7 +43,7 @@ class SplitCells(ModulePass):
 
     After:
 
-        pk.tasks (%i, %s) in (%rows, %n) attributes {raster = 32} {
+        pk.tasks (%i, %s) in (%rows, %n) attributes {raster = 16} {
           %group = arith.divsi %s, %eight : index
           ... pk.signal %A_ready at %rank[%row, %group] by %one ...
         }

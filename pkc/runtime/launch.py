@@ -163,10 +163,9 @@ class LoadedKernel:
                 addresses[parameter.name] = own or heap.address(rank.rank, memory.offsets[parameter.name])
         epochs = heap.address(rank.rank, memory.epochs)
         structure = Structure(artifact.fields)
-        structure.fill(
-            {parameter.name: parameter for parameter in artifact.arrays},
-            Values(rank.rank, heap.stride, epochs, bound.dims, bound.scalars, addresses),
-        )
+        values = Values(rank.rank, heap.stride, epochs, bound.dims, bound.scalars, addresses)
+        with self.mesh.current(rank):  # the driver encodes tensor maps only within a context
+            structure.fill({parameter.name: parameter for parameter in artifact.arrays}, values)
         return _Start(rank, self._config(), self._functions[rank.rank], structure)
 
     def _config(self) -> Any:

@@ -9,16 +9,15 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect import access
-from pkc.dialect.tile import MmaOp, RowReduction, TransposeOp
 from pkc.dialect.types import ArrayType, TileType
 from pkc.passes.lowering.context import Worker
 from pkc.passes.lowering.fragments import FLAT
+from pkc.passes.pointwise import WHOLE
 
 _AT_ONCE = (4, 2, 1)
 """Chunks that a thread works on at once, if they come out even: so many loads are on their way."""
 
 _ORDERING = (access.SignalOp, access.SignalAllOp, access.RaiseOp, access.WaitOp)
-_NOT_BY_CHUNKS = (MmaOp, RowReduction, TransposeOp)
 
 
 class NotByChunksError(Exception):
@@ -73,7 +72,7 @@ def _shape(ops: Sequence[Operation]) -> list[int]:
     shapes: list[list[int]] = []
     for op in ops:
         for inner in op.walk():
-            if isinstance(inner, _NOT_BY_CHUNKS):
+            if isinstance(inner, WHOLE):
                 raise NotByChunksError(inner)
             for result in inner.results:
                 if isinstance(result.type, TileType) and result.type.rank:

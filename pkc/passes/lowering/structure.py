@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from xdsl.dialects import arith, scf
@@ -16,6 +17,7 @@ from pkc.passes.lowering import channels, flat, fragments, memory, products, sig
 from pkc.passes.lowering.context import Staged, Worker
 from pkc.passes.lowering.fragments import Held
 from pkc.passes.plan_mma import IN_FLIGHT
+from pkc.passes.pointwise import is_pointwise
 
 TRANSFER = "transfer"
 """On an access: by what it moves (`pk-plan-transfers`)."""
@@ -102,7 +104,10 @@ def _tasks(worker: Worker, op: program.TasksOp) -> None:
         else:
             indices = _natural(worker, task, counts)
         worker.known.update(zip(op.body.block.args, indices, strict=True))
+        threads = worker.threads
+        worker.threads = replace(threads, flat=not threads.one and is_pointwise(op))
         lower_block(worker, op.body.block)
+        worker.threads = threads
 
 
 def _natural(worker: Worker, task: SSAValue, counts: list[SSAValue]) -> list[SSAValue]:

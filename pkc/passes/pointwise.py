@@ -1,0 +1,16 @@
+"""Tiles that nobody has to hold as a whole: computed element by element from memory to memory."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from pkc.dialect.roles import AcquireOp, ConsumeOp
+from pkc.dialect.tile import MmaOp, RowReduction, TransposeOp
+
+WHOLE = (MmaOp, RowReduction, TransposeOp)
+"""Operations that need more than the element of an operand at the place of the result's."""
+
+
+def is_pointwise(op: Operation) -> bool:
+    """Whether what is inside an operation can go over its tiles in chunks, each through all operations."""
+    return not any(isinstance(inner, (*WHOLE, AcquireOp, ConsumeOp)) for inner in op.walk())
