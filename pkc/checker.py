@@ -20,7 +20,7 @@ from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.program import KernelOp
 from pkc.location import span_of
 from pkc.sim.draw import draw_inputs
-from pkc.sim.explore import Chosen, Explored, explore
+from pkc.sim.explore import Chosen, Explored, Run, explore
 from pkc.sim.happens import Path
 from pkc.sim.launches import Launches, Memory, Outcome, launches_of
 from pkc.sim.orders import Delay, order_of
@@ -118,10 +118,11 @@ def check_roles(roles: Compiled, meaning: Meaning, trials: Iterable[Trial] = TRI
 class Trials:
     """Simulations of one kernel. The first is made with elements, and others with terms where that tells the same."""
 
-    def __init__(self, kernel: KernelOp, meaning: Meaning) -> None:
+    def __init__(self, kernel: KernelOp, meaning: Meaning, like: Trials | None = None) -> None:
+        """`like` are simulations of a kernel that computes the same, and is known to be right."""
         self._kernel = kernel
         self._meaning = meaning
-        self._known: tuple[Cuts, list[Memory]] | None = None
+        self._known: tuple[Cuts, list[Memory]] | None = None if like is None else like._known
 
     def check(self, trial: Trial | Replay) -> list[Diagnostic]:
         """What one simulation finds."""
@@ -137,21 +138,22 @@ class Trials:
         first = self.check(Replay(ctas, ()))
         if first:
             return Explored(1, 0, complete=False, found=tuple(first))
+        if self._known is not None:
+            with contextlib.suppress(NeedsElements):
+                return explore(self._run_with_terms(ctas, *self._known), most)
+        launches = self._launches(ctas)
+        return explore(
+            lambda order, trace: self._compare(launches.run(order, trace=trace), Replay(ctas, trace.choices)), most
+        )
+
+    def _run_with_terms(self, ctas: int, cuts: Cuts, wanted: list[Memory]) -> Run:
         launches = self._launches(ctas)
 
         def run(order: Order, trace: Trace) -> None:
-            if self._known is None:
-                self._compare(launches.run(order, trace=trace), Replay(ctas, trace.choices))
-                return
-            cuts, wanted = self._known
-            try:
-                same = _equal(launches.run(order, with_terms(cuts), trace).memories, wanted)
-            except NeedsElements:
-                same = False
-            if not same:
+            if not _equal(launches.run(order, with_terms(cuts), trace).memories, wanted):
                 self._run_with_elements(Replay(ctas, trace.choices))
 
-        return explore(run, most)
+        return run
 
     def replay(self, trial: Trial | Replay) -> tuple[list[Diagnostic], Trace]:
         """What one simulation finds, and what happened in it."""

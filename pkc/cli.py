@@ -173,22 +173,38 @@ def run(
 @click.argument("file")
 @click.option("--ranks", type=click.IntRange(min=1), required=True, help="How many ranks (GPUs).")
 @click.option("--set", "settings", metavar="NAME=V,...", multiple=True, help="Values of dimensions and constants.")
-@click.option("--seeds", type=click.IntRange(min=1), default=18, show_default=True, help="How many orders to try.")
+@click.option("--seeds", type=click.IntRange(min=1), default=10, show_default=True, help="How many orders to try.")
+@click.option(
+    "--exhaustive",
+    type=click.IntRange(min=0),
+    default=200,
+    show_default=True,
+    help="Try all orders of a small instance, in at most so many runs.",
+)
+@click.option("--delay", metavar="K=V,...", multiple=True, help="Let a rank, a role or both come last: rank=1,role=...")
 @click.option("--kernel", metavar="NAME", help="The kernel to check, if FILE has several.")
 @click.option("--schedule", metavar="K=V,...", multiple=True, help="How to run it; wins over the text.")
 def check(
-    file: str, ranks: int, settings: tuple[str, ...], seeds: int, kernel: str | None, schedule: tuple[str, ...]
+    file: str,
+    ranks: int,
+    settings: tuple[str, ...],
+    seeds: int,
+    exhaustive: int,
+    delay: tuple[str, ...],
+    kernel: str | None,
+    schedule: tuple[str, ...],
 ) -> None:
     """Check the protocol that pkc derives for FILE: statically, and against the meaning of the program.
 
-    The roles level is simulated in many orders, with stragglers, launched several times in a row without
-    synchronisation and with other inputs each time. Every output must be the tile level's, to the bit.
+    The roles level is simulated in every order that makes a difference on a small instance, and in many orders on the
+    given one, with stragglers; launched several times in a row without synchronisation and with other inputs each time.
+    Every output must be the tile level's, to the bit. Sizes that --set does not give are small ones.
 
     \b
     Example:
       pkc check examples/ag_gemm.pk --ranks 8 --set M=1100,N=300,K=100 --schedule overlap=inter_sm
     """
-    from pkc.cli_check import execute
+    from pkc.cli_check import Request, delays_of, execute
     from pkc.cli_program import compile_for, constants_of, find_kernel, only_kernel
     from pkc.cli_settings import numbers
     from pkc.compiler import load_program
@@ -200,7 +216,8 @@ def check(
     rest = {name: value for name, value in values.items() if name not in given}
     tile = compile_for(program, chosen.name, given, schedule)
     roles = compile_for(program, chosen.name, given, schedule, level="roles", warn=False)
-    if not execute(tile, roles, ranks, rest, constants_of(chosen), seeds):
+    request = Request(ranks, rest, constants_of(chosen), seeds, exhaustive, delays_of(delay, ranks))
+    if not execute(tile, roles, request):
         raise SystemExit(1)
 
 

@@ -65,6 +65,17 @@ class ArraySetting(Diagnostic):
     name: str
 
 
+@dataclass(frozen=True)
+class BadDelay(Diagnostic):
+    """Raised when `--delay` names neither a rank nor a role that there is."""
+
+    code = "PK906"
+    title = "`--delay {text}` delays nothing"
+    help = "for example `--delay rank=1,role=storer`; {hint}"
+    text: str
+    hint: str
+
+
 # Kernels
 
 

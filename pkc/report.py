@@ -32,6 +32,12 @@ def diagnostics(found: Iterable[Diagnostic]) -> None:
         sys.stderr.write(f"{text}\n")
 
 
+def lines(found: Iterable[str]) -> None:
+    """Print lines to stderr."""
+    for line in found:
+        sys.stderr.write(f"{line}\n")
+
+
 def explanations(found: Iterable[Explanation | PartPlan]) -> None:
     """Print to stderr why each access between ranks overlaps as it does, and what warps each part gets."""
     for explanation in found:

@@ -132,8 +132,8 @@ def test_mutants_are_caught() -> None:
     for subject in subjects(["gemm_rs"]):
         kernel: Operation = subject.compiled.kernel
         assert isinstance(kernel, KernelOp)
-        assert caught(kernel, subject.meaning, TRIALS[:4]) == ""
+        assert caught(kernel, subject, TRIALS[:4]) == ""
         for operator, where, broken in mutants(kernel):
             seen.append(operator.name)
-            assert caught(broken, subject.meaning), f"{subject.name}: {operator.name}, {where}"
+            assert caught(broken, subject), f"{subject.name}: {operator.name}, {where}"
     assert len(set(seen)) >= 11

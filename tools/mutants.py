@@ -3,9 +3,9 @@
     python -m tools.mutants            # every example and overlap; prints the table of docs/mutants.md
     python -m tools.mutants gemm_rs    # some examples
 
-A mutant is the roles level of an example with one operation changed. It is caught if the verifier refuses it, the
-static layer finds something, or one of the simulations of `pkc.checker` deadlocks, reports a finding, or gives other
-bits than the tile level.
+A mutant is the roles level of an example with one operation changed, or what belongs together. It is caught if the
+verifier refuses it, the static layer finds something, or a simulation of `pkc.checker` deadlocks, reports a finding, or
+gives other bits than the tile level: every order of a small instance, then seeded orders of a larger one.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from xdsl.ir import Block, Operation
 from xdsl.traits import is_side_effect_free
 
 from pkc.arch import SM_90A
-from pkc.checker import Meaning, Trial, check_trial, meaning_of
+from pkc.checker import Meaning, Replay, Trial, Trials, meaning_of
 from pkc.compiler import Compiled, load
+from pkc.counterexample import CTAS
 from pkc.diagnostics import PkcError
 from pkc.dialect import access, program, roles
 from pkc.dialect.attributes import Role
@@ -38,6 +39,7 @@ from pkc.passes.check_roles import check_roles
 from pkc.passes.dependence import sources
 from pkc.passes.guard_launches import made_by
 from pkc.passes.verify import findings
+from pkc.sim.small import small_dims
 from pkc.static.check import check_statically
 
 ROOT = Path(__file__).parents[1]
@@ -52,8 +54,11 @@ SIZES: dict[str, dict[str, int]] = {
 MATRICES = {"M": 400, "N": 269, "K": 75}
 OVERLAPS = ("", "none", "intra_sm", "inter_sm", "copy_engine", "push")
 
-TRIALS = tuple(Trial(1 + seed % 2, seed) for seed in range(120))
-"""Five times as many orders as `pkc check` tries: a break by one signal of one CTA shows in few of them."""
+TRIALS = tuple(Trial(1 + seed % 2, seed) for seed in range(60))
+"""Six times as many orders as `pkc check` tries: a break by one signal of one CTA shows in few of them."""
+
+RUNS = 50
+"""As many runs at most explore the orders of the small instance."""
 
 Change = Callable[[Operation], None]
 
@@ -231,6 +236,7 @@ def _is_awaited(op: Operation) -> bool:
 _ROTATED_BELOW = 2
 """The place of the count among the operands of a rotation; see `pk.rotate`."""
 
+
 def _behind_what_it_orders(op: Operation) -> None:
     """Move a fence or a drain behind the next operation that it is for."""
     following = _ordered(op)
@@ -289,6 +295,82 @@ def _part(op: Operation) -> program.RoleOp:
     return next(around for around in _around(op) if isinstance(around, program.RoleOp))
 
 
+def _announced_first(op: Operation) -> None:
+    """Signal before the store that the signal is about."""
+    store = _announced(op)
+    block = op.parent
+    assert store is not None and block is not None
+    op.detach()
+    block.insert_op_before(op, store)
+
+
+def _announced(op: Operation) -> Operation | None:
+    """The last store before a signal, if the signal can be moved in front of it."""
+    before = op.prev_op
+    while before is not None and not isinstance(before, access.StoreOp):
+        before = before.prev_op
+    found, following = before, before
+    while following is not None and following is not op:
+        if any(result in op.operands for result in following.results):
+            return None
+        following = following.next_op
+    return found
+
+
+def _is_behind_a_store(op: Operation) -> bool:
+    return _announced(op) is not None
+
+
+def _launch_before(op: Operation) -> None:
+    """Wait for what the launch before has signalled: as if there were one buffer more than there is."""
+    assert isinstance(op, access.WaitOp)
+    block = op.parent
+    assert block is not None
+    total = op.count.owner
+    assert isinstance(total, arith.MuliOp)
+    copy = total.clone()
+    copy.location = op.location
+    block.insert_op_before(copy, op)
+    epoch = next(place for place, operand in enumerate(copy.operands) if isinstance(operand.owner, program.EpochOp))
+    _number(copy, epoch, -1)
+    op.operands[_COUNT] = copy.results[0]
+
+
+def _counts_epochs(op: Operation) -> bool:
+    assert isinstance(op, access.WaitOp)
+    return isinstance(op.count.owner, arith.MuliOp) and any(
+        isinstance(operand.owner, program.EpochOp) for operand in op.count.owner.operands
+    )
+
+
+def _reset_barrier(op: Operation) -> None:
+    """Wait for the signals of one launch, then take them off, as ParallelKittens' barrier does."""
+    assert isinstance(op, access.WaitOp) and isinstance(op.count.owner, arith.MuliOp)
+    block = op.parent
+    assert block is not None
+    once = next(operand for operand in op.count.owner.operands if not isinstance(operand.owner, program.EpochOp))
+    reset = access.ResetOp(op.signal)
+    reset.location = op.location
+    block.insert_op_after(reset, op)
+    op.operands[_COUNT] = once
+
+
+def _no_exit(op: Operation) -> None:
+    """A kernel in which no part says that it has left, and nobody waits for that."""
+    assert isinstance(op, KernelOp)
+    left = op.arguments[_LEFT]
+    for use in list(left.uses):
+        _drop(use.operation)
+
+
+def _has_exit(op: Operation) -> bool:
+    assert isinstance(op, KernelOp)
+    return _LEFT in op.arguments
+
+
+_LEFT = "left"
+"""The counter of the parts that have left, if a kernel has such an obligation."""
+
 _COUNT = 0
 """The place of the number among the operands of a wait; see `pk.wait`."""
 
@@ -314,17 +396,34 @@ OPERATORS = (
     Operator("fence moved behind", (FenceOp, DrainOp), _behind_what_it_orders, _stands_before),
     Operator("`read` for `full`", (DrainOp,), _as_read, _is_full),
     Operator("relaxed for release", (access.SignalOp, access.RaiseOp, access.SignalAllOp), _relaxed, _orders),
+    Operator("signal before the store", (access.SignalOp, access.RaiseOp), _announced_first, _is_behind_a_store),
+    Operator("buffer reused a launch early", (access.WaitOp,), _launch_before, _counts_epochs),
+    Operator("exit without obligation", (KernelOp,), _no_exit, _has_exit),
+    Operator("reset-style barrier", (access.WaitOp,), _reset_barrier, _counts_epochs),
     Operator("tasks not shared out", (program.TasksOp,), _all_tasks, _among_others),
 )
 
 
 @dataclass(frozen=True)
+class Instance:
+    """What a kernel has to compute on some ranks and sizes, and simulations of it as it is."""
+
+    meaning: Meaning
+    right: Trials
+
+    def trials(self, kernel: KernelOp) -> Trials:
+        """Simulations of a broken kernel."""
+        return Trials(kernel, self.meaning, like=self.right)
+
+
+@dataclass(frozen=True)
 class Subject:
-    """The roles level of an example with one overlap, and what it has to compute."""
+    """The roles level of an example with one overlap, on a small and a larger instance."""
 
     name: str
     compiled: Compiled
-    meaning: Meaning
+    small: Instance
+    larger: Instance
 
 
 def _schedule(overlap: str) -> dict[str, str]:
@@ -347,15 +446,23 @@ def subjects(names: list[str]) -> Iterator[Subject]:
             text = str(compiled.module).replace(f'overlap = "{overlap}"', "").replace('transfer = "push"', "")
             if text not in seen:
                 seen.add(text)
-                yield Subject(f"{path.stem} {overlap or 'default'}", compiled, _meaning(path))
+                small, larger = (_instance(compiled, meaning) for meaning in _meanings(path))
+                yield Subject(f"{path.stem} {overlap or 'default'}", compiled, small, larger)
+
+
+def _instance(compiled: Compiled, meaning: Meaning) -> Instance:
+    right = Trials(compiled.kernel, meaning)
+    right.check(Replay(1, ()))
+    return Instance(meaning, right)
 
 
 @cache
-def _meaning(path: Path) -> Meaning:
+def _meanings(path: Path) -> tuple[Meaning, Meaning]:
     tile = load(path)
     used = {dim for arg in tile.kernel.body.block.args for dim in getattr(arg.type, "dimensions", ())}
-    sizes = SIZES.get(path.stem, MATRICES)
-    return meaning_of(tile, ranks=RANKS, dims={dim: size for dim, size in sizes.items() if dim in used}, launches=3)
+    sizes = {dim: size for dim, size in SIZES.get(path.stem, MATRICES).items() if dim in used}
+    small = meaning_of(tile, ranks=2, dims=small_dims(tile.kernel, 2), launches=3)
+    return small, meaning_of(tile, ranks=RANKS, dims=sizes, launches=3)
 
 
 def mutants(kernel: KernelOp) -> Iterator[tuple[Operator, str, KernelOp]]:
@@ -383,7 +490,7 @@ def _at(kernel: KernelOp, position: int) -> Operation:
     raise IndexError(position)
 
 
-def caught(kernel: KernelOp, meaning: Meaning, trials: tuple[Trial, ...] = TRIALS) -> str:
+def caught(kernel: KernelOp, subject: Subject, trials: tuple[Trial, ...] = TRIALS) -> str:
     """The layer that notices: `verifier`, the code of a finding, or nothing."""
     module = kernel.parent_op()
     assert module is not None
@@ -391,14 +498,19 @@ def caught(kernel: KernelOp, meaning: Meaning, trials: tuple[Trial, ...] = TRIAL
         return "verifier"
     if check_roles(module):  # pyright: ignore[reportArgumentType]
         return "check-roles"
+    meaning = subject.larger.meaning
     static = check_statically(kernel, ranks=meaning.ranks, dims=meaning.dims).findings
-    if static:
-        return static[0].code
-    for trial in trials:
-        found = check_trial(kernel, meaning, trial)
-        if found:
-            return found[0].code
-    return ""
+    return static[0].code if static else simulated(kernel, subject, trials)
+
+
+def simulated(kernel: KernelOp, subject: Subject, trials: tuple[Trial, ...] = TRIALS) -> str:
+    """The code of what a simulation finds, or nothing."""
+    for ctas in CTAS:
+        explored = subject.small.trials(kernel).explore(ctas, RUNS)
+        if explored.found:
+            return explored.found[0].code
+    seeded = subject.larger.trials(kernel)
+    return next((found[0].code for trial in trials if (found := seeded.check(trial))), "")
 
 
 def main(names: list[str]) -> int:
@@ -409,12 +521,12 @@ def main(names: list[str]) -> int:
     accused: list[str] = []
     total = 0
     for subject in subjects(names):
-        code = caught(subject.compiled.kernel, subject.meaning)
+        code = caught(subject.compiled.kernel, subject)
         if code:
             accused.append(f"{subject.name}: {code}")
         for operator, where, broken in mutants(subject.compiled.kernel):
             total += 1
-            layer = caught(broken, subject.meaning)
+            layer = caught(broken, subject)
             by_operator[operator.name][layer or "survived"] += 1
             if not layer:
                 survivors.append(f"{subject.name}: {operator.name}, {where}")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+from xdsl.ir import Operation
 
 from pkc.diagnostics import Diagnostic
 from pkc.dialect import access, copies
 from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.types import PrivateType
 from pkc.location import NOWHERE, span_of
 from pkc.sim import errors
-from pkc.sim.program import Program
 from pkc.sim.schedule import Counter
 from pkc.sim.trace import Action, Cell, Kind, Trace
 
@@ -23,19 +26,28 @@ _LINES = 16
 _SOURCE = 44
 """As much is shown of a source line."""
 
+_Row: TypeAlias = tuple[str, str, str, str]
+"""Who, where, the source text, what came of it."""
+
 _STORES = (access.StoreOp, access.StoreAddOp, access.AllReduceOp, access.AtomicAddOp, access.ScatterAddOp)
 
 
-def story(trace: Trace, found: Diagnostic, kernel: KernelOp) -> list[str]:
-    """The lines of a run that ended with a finding. `trace` must have been made in words."""
+def story(trace: Trace, found: Diagnostic, kernel: KernelOp, ranks: int) -> list[str]:
+    """The lines of a run on some ranks that ended with a finding. `trace` must have been made in words."""
     told = _Told(trace.actions)
     about = _about(trace, found)
     for number in told.last(about, _TOUCHES):
         told.with_waits(number)
     arrays = {cell[0] for cell in about if not isinstance(cell, Counter)}
-    for part in _writers(kernel, arrays) if arrays else ():
-        told.last_of_role(part)
-    return _lines([trace.actions[number] for number in sorted(told.numbers)][-_LINES:])
+    missing: list[_Row] = []
+    for part, store in _writers(kernel, arrays):
+        begun = told.last_of_role(part)
+        private = all(isinstance(kernel.arguments[name].type, PrivateType) for name in arrays)
+        could = told.ranks() if private else set(range(ranks))
+        names = (f"rank {rank} {part.role.data}" for rank in sorted(could - begun))
+        missing += [(name, *_where(store), "has not begun") for name in names]
+    actions = [trace.actions[number] for number in sorted(told.numbers)]
+    return _lines([(_who(action), *_where(action.op), action.outcome) for action in actions][-_LINES:] + missing)
 
 
 def _about(trace: Trace, found: Diagnostic) -> frozenset[Cell]:
@@ -80,30 +92,36 @@ class _Told:
         sent = [n for n in range(wait) if self._actions[n].kind is Kind.Signal and self._actions[n].cells & counter]
         self.numbers.update(sent[-_SIGNALS:])
 
-    def last_of_role(self, part: RoleOp) -> None:
-        """Tell what a role did last, on each rank that none is told of."""
+    def ranks(self) -> set[int]:
+        """The ranks that something is told of."""
+        return {self._actions[number].part.rank for number in self.numbers}
+
+    def last_of_role(self, part: RoleOp) -> set[int]:
+        """Tell what a role did last, on each rank of which nothing is told; the ranks on which it did anything."""
         told = {self._actions[number].part.name for number in self.numbers}
-        last: dict[object, int] = {}
+        last: dict[tuple[int, str], int] = {}
         for number, action in enumerate(self._actions):
             if action.op is not None and part.is_ancestor(action.op):
                 last[action.part.name] = number
         self.numbers.update(number for name, number in last.items() if name not in told)
+        return {rank for rank, _ in last}
 
 
-def _writers(kernel: KernelOp, arrays: Iterable[str]) -> Iterator[RoleOp]:
-    """The parts that store to some arrays."""
-    program = Program(kernel)
-    stored = {program.kernel.arguments[name] for name in arrays}
+def _writers(kernel: KernelOp, arrays: Iterable[str]) -> Iterator[tuple[RoleOp, Operation]]:
+    """The parts that store to some arrays, each with the first operation that does."""
+    stored = {kernel.arguments[name] for name in arrays}
     for part in kernel.body.block.ops:
-        if isinstance(part, RoleOp) and any(
-            (isinstance(op, _STORES) and op.array in stored) or (isinstance(op, copies.CopyOp) and op.target in stored)
-            for op in part.walk()
-        ):
-            yield part
+        if not isinstance(part, RoleOp):
+            continue
+        for op in part.walk():
+            target = op.array if isinstance(op, _STORES) else op.target if isinstance(op, copies.CopyOp) else None
+            if target in stored:
+                yield part, op
+                break
 
 
-def _lines(actions: list[Action]) -> list[str]:
-    rows = list(dict.fromkeys((_who(action), *_where(action), action.outcome) for action in actions))
+def _lines(rows: Iterable[_Row]) -> list[str]:
+    rows = list(dict.fromkeys(rows))
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
     return [
         "  ".join((*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3])).rstrip()
@@ -115,12 +133,12 @@ def _who(action: Action) -> str:
     return f"rank {action.part.rank} {action.part.role}".rstrip()
 
 
-def _where(action: Action) -> tuple[str, str]:
-    if action.op is None:
+def _where(op: Operation | None) -> tuple[str, str]:
+    if op is None:
         return "", ""
-    span = span_of(action.op.location)
+    span = span_of(op.location)
     if span.source is NOWHERE.source:
-        return "<unknown>", f"{action.op.name}"
+        return "<unknown>", op.name
     text = span.source.line_text(span.line).split("#")[0].strip()
     text = text if len(text) <= _SOURCE else f"{text[: _SOURCE - 3]}..."
     return f"{span.source.name.rpartition('/')[2]}:{span.line}", text

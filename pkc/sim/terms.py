@@ -146,7 +146,7 @@ class TermArray(Array):
     def element(self, where: Where, position: Sequence[int]) -> str:
         left = list(position)
         first: list[int] = []
-        for cuts, index in zip(self._cuts, where[1:], strict=True):
+        for cuts, index in zip(self._cuts, where[1:], strict=False):
             number: int = index.start + left.pop(0) if hasattr(index, "start") else index
             first.append(list(cuts)[number])
         return super().element((where[0], *first), ())

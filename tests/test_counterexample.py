@@ -1,0 +1,78 @@
+"""The smallest run that fails, in source lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from xdsl.ir import Operation
+
+from pkc.checker import meaning_of
+from pkc.compiler import Compiled, load
+from pkc.counterexample import Counterexample, counterexample, explore_small
+from pkc.diagnostics import PkcError
+from pkc.dialect import access
+from tools.mutants import _COUNT, OVERLAPS, _number
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+DIMS = {"M": 300, "N": 300, "K": 100}
+
+
+def roles(example: str) -> Compiled:
+    return load(EXAMPLES / f"{example}.pk", level="roles")
+
+
+def of_signal(compiled: Compiled, kind: type[Operation], name: str) -> Operation:
+    """The first operation of a kind on a counter."""
+    ops = (op for op in compiled.kernel.walk() if isinstance(op, kind))
+    return next(op for op in ops if op.signal is compiled.kernel.arguments[name])  # pyright: ignore
+
+
+def failing(example: str, broken: Compiled, most: int = 200) -> Counterexample:
+    tile = load(EXAMPLES / f"{example}.pk")
+    found = counterexample(tile, broken, most, meaning_of(tile, ranks=4, dims=DIMS), None)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.pk")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("overlap", OVERLAPS)
+def test_every_order_of_every_example(path: Path, overlap: str) -> None:
+    try:
+        compiled = load(path, level="roles", schedule={"overlap": overlap} if overlap else {})
+    except PkcError:
+        return  # refused, with a reason
+    exploration = explore_small(load(path), compiled, 2, 50)
+    assert (exploration.complete, exploration.found) == (True, [])
+
+
+def test_a_wait_for_one_signal_less() -> None:
+    compiled = roles("gemm_rs")
+    _number(of_signal(compiled, access.WaitOp, "C.arrived"), _COUNT, -1)
+    example = failing("gemm_rs", compiled)
+    assert example.size == "2 ranks, 1 CTA for each role, M = 255, K = 65, N = 257"
+    assert example.found[0].code == "PK705"
+    assert example.lines == [
+        "rank 0 storer        gemm_rs.pk:7  C[m, n] += acc  signals `C.arrived[0, 0]` of rank 0: now 1",
+        "rank 0 communicator  gemm_rs.pk:7  C[m, n] += acc  waits for `C.arrived[0, 0]` to be 1: is 1",
+        "rank 0 communicator  gemm_rs.pk:7  C[m, n] += acc  reads C.slots, from [1, 0, 0] on",
+        "rank 1 storer        gemm_rs.pk:7  C[m, n] += acc  has not begun",
+    ]
+
+
+def test_a_store_over_what_is_not_read() -> None:
+    compiled = roles("gemm_rs")
+    store = next(
+        op
+        for op in compiled.kernel.walk()
+        if isinstance(op, access.StoreOp) and op.array is compiled.kernel.arguments["C.slots"]
+    )
+    again = store.clone()
+    again.location = store.location
+    block = store.parent
+    assert block is not None
+    block.insert_op_after(again, store)
+    example = failing("gemm_rs", compiled)
+    assert example.found[0].fill(example.found[0].title) == (
+        "`C.slots` is stored again before it is read at [0, 128, 0]"
+    )
