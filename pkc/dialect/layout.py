@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 
@@ -44,6 +45,16 @@ def shared_layout(tile: TileType) -> SharedLayout:
     if width is None or tile.rank == 1:
         return SharedLayout(rows, columns, 1, -(-columns * size // 16) * 16, 0)
     return SharedLayout(rows, width // size, columns * size // width, width, width)
+
+
+def stage_layout(tiles: Iterable[TileType]) -> tuple[tuple[int, ...], int]:
+    """Where each tile of a stage begins, and how long the stage is, in bytes; every tile at a multiple of 1024."""
+    offsets: list[int] = []
+    total = 0
+    for tile in tiles:
+        offsets.append(total)
+        total += -(-shared_layout(tile).bytes // ALIGNMENT) * ALIGNMENT
+    return tuple(offsets), total
 
 
 WARPGROUP_ROWS = 64

@@ -33,8 +33,9 @@ from xdsl.utils.exceptions import VerifyException
 
 from pkc.arch import SM_90A
 from pkc.dialect.effects import OrdersMemory
+from pkc.dialect.layout import stage_layout
 from pkc.dialect.program import KernelOp
-from pkc.dialect.types import TileType, dtype_bytes
+from pkc.dialect.types import TileType
 
 
 @irdl_attr_definition
@@ -49,14 +50,8 @@ class ChannelType(ParametrizedAttribute, TypeAttribute):
 
     @property
     def stage_bytes(self) -> int:
-        """The size of the tiles of one stage."""
-        total = 0
-        for tile in self.tiles:
-            elements = 1
-            for extent in tile.shape:
-                elements *= extent
-            total += elements * dtype_bytes(tile.element_type)
-        return total
+        """What the tiles of one stage take of shared memory."""
+        return stage_layout(self.tiles)[1]
 
     @property
     def footprint(self) -> int:

@@ -52,7 +52,7 @@ def shared_memory(kernel: KernelOp) -> int:
     taken: dict[str, int] = {}
     for op in kernel.body.block.ops:
         if isinstance(op, ChannelOp):
-            group = _group_of_channel(op)
+            group = channel_group(op)
             taken[group] = taken.get(group, 0) + op.shared_bytes
     return max(taken.values(), default=0)
 
@@ -75,7 +75,8 @@ def group_of(part: RoleOp) -> str:
     return group.data if isinstance(group, StringAttr) else COMPUTE
 
 
-def _group_of_channel(channel: ChannelOp) -> str:
+def channel_group(channel: ChannelOp) -> str:
+    """The SMs that a channel is in: those of the parts that it joins."""
     users = (use.operation for use in channel.result.uses)
     parts = (around for user in users for around in ancestors(user) if isinstance(around, RoleOp))
     return next(map(group_of, parts), COMPUTE)

@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 
 from pkc.arch import SM_90A
 from pkc.dialect.access import LoadOp, StoreOp
-from pkc.dialect.layout import shared_layout
+from pkc.dialect.layout import shared_layout, stage_layout
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RankOp, RoleOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, CommitOp, ConsumeOp
 from pkc.dialect.types import TileType
@@ -23,7 +23,7 @@ from pkc.passes.lowering.axes import infer_axes
 from pkc.passes.lowering.blocks import Dimensions
 from pkc.passes.lowering.context import Launch, Ring, Threads, Worker
 from pkc.passes.lowering.structure import lower_block, moves_by
-from pkc.passes.plan_memory import BARRIERS, OFFSET, STAGE_BYTES, slot_offsets
+from pkc.passes.plan_memory import BARRIERS, OFFSET, STAGE_BYTES
 
 THREADS = "threads"
 """On a kernel: threads of each CTA."""
@@ -99,9 +99,9 @@ def _lower(kernel: KernelOp) -> None:
 
 
 def _ring(channel: ChannelOp) -> Ring:
-    slots, _ = slot_offsets(channel)
     kind = channel.result.type
     assert isinstance(kind, ChannelType)
+    slots, _ = stage_layout(kind.tiles)
     producer, consumer = _end(channel, AcquireOp), _end(channel, ConsumeOp)
     by_tma = [_by_tma(use.operation) for use in channel.result.uses if isinstance(use.operation, CommitOp)]
     filled = sum(shared_layout(tile).bytes for tile in kind.tiles)

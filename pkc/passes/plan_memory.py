@@ -5,22 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.passes import ModulePass
 
-from pkc.dialect.layout import ALIGNMENT, shared_layout
-from pkc.dialect.program import GROUP, KernelOp, RoleOp
+from pkc.arch import SM_90A
+from pkc.dialect.layout import ALIGNMENT
+from pkc.dialect.program import KernelOp
 from pkc.dialect.roles import ChannelOp, ChannelType
-from pkc.dialect.types import TileType
-from pkc.passes.dependence import ancestors
+from pkc.passes.budgets import channel_group, shared_memory
 
 OFFSET, BARRIERS, STAGE_BYTES = "offset", "barriers", "stage_bytes"
 """On a channel: bytes from the start of shared memory to its first stage and barrier, and from stage to stage."""
 
 SHARED_BYTES = "shared_bytes"
 """On a kernel: the shared memory it needs, with room to align its start."""
-
-_BARRIER_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -48,46 +46,26 @@ class PlanMemory(ModulePass):
                 _plan(kernel)
 
 
-def slot_offsets(channel: ChannelOp) -> tuple[tuple[int, ...], int]:
-    """Where each tile of a stage begins, and how long the stage is, in bytes."""
-    kind = channel.result.type
-    assert isinstance(kind, ChannelType)
-    offsets: list[int] = []
-    total = 0
-    for tile in kind.tiles:
-        assert isinstance(tile, TileType)
-        offsets.append(total)
-        total += -(-shared_layout(tile).bytes // ALIGNMENT) * ALIGNMENT
-    return tuple(offsets), total
-
-
 def _plan(kernel: KernelOp) -> None:
     groups: dict[str, list[ChannelOp]] = {}
     for op in kernel.body.block.ops:
         if isinstance(op, ChannelOp):
-            groups.setdefault(_group(op), []).append(op)
-    needed = max((_place(channels) for channels in groups.values()), default=0)
-    kernel.attributes[SHARED_BYTES] = IntegerAttr(needed + ALIGNMENT, i64)
+            groups.setdefault(channel_group(op), []).append(op)
+    for channels in groups.values():
+        _place(channels)
+    kernel.attributes[SHARED_BYTES] = IntegerAttr(shared_memory(kernel) + ALIGNMENT, i64)
 
 
-def _place(channels: list[ChannelOp]) -> int:
-    """The channels of one group of CTAs, one behind the other; the bytes they need."""
+def _place(channels: list[ChannelOp]) -> None:
+    """The channels of one group of CTAs, one behind the other."""
     offset = 0
     for channel in channels:
-        _, length = slot_offsets(channel)
+        kind = channel.result.type
+        assert isinstance(kind, ChannelType)
+        length = kind.stage_bytes
         channel.attributes[OFFSET] = IntegerAttr(offset, i64)
         channel.attributes[STAGE_BYTES] = IntegerAttr(length, i64)
         offset += channel.depth * length
     for channel in channels:
         channel.attributes[BARRIERS] = IntegerAttr(offset, i64)
-        offset += 2 * channel.depth * _BARRIER_BYTES
-    return offset
-
-
-def _group(channel: ChannelOp) -> str:
-    """The group of CTAs in which a channel is."""
-    user = next(iter(channel.result.uses)).operation
-    part = next(op for op in ancestors(user) if isinstance(op, RoleOp))
-    group = part.attributes[GROUP]
-    assert isinstance(group, StringAttr)
-    return group.data
+        offset += 2 * channel.depth * SM_90A.mbarrier_bytes

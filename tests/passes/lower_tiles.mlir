@@ -1,0 +1,280 @@
+// From parts and tiles to what each thread does.
+// RUN: pkc-opt %s -p pk-plan-memory,pk-lower-tiles,pk-cse,pk-dce --split-input-file | filecheck %s
+
+// One thread of each part: TMA into a stage, TMA out of it. Two stages of 8192 bytes, then two barriers that they are
+// full, which the bytes complete, and two that they are empty. A part of the sharded dimension is a coordinate of the
+// tensor map; parts beyond the whole ones are in the second map.
+// CHECK-LABEL: pk.kernel @copy
+// CHECK-SAME: shared_bytes = 17440 : i64, threads = 128 : i64, machine = 1 : i64
+// CHECK-DAG: %[[THREAD:.*]] = pk.instruction "thread"()
+// CHECK-DAG: %[[WARP:.*]] = pk.instruction "warp"()
+// CHECK-DAG: %[[SHARED:.*]] = pk.instruction "shared_base"()
+// CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[THREAD]]
+// CHECK: scf.if %[[FIRST]] {
+// CHECK: pk.instruction "mbarrier_init"
+// CHECK: pk.instruction "mbarrier_init"
+// CHECK: pk.instruction "mbarrier_init"
+// CHECK: pk.instruction "mbarrier_init"
+// CHECK-NEXT: pk.instruction "mbarrier_init_fence"
+// CHECK: pk.instruction "sync_threads"
+// CHECK: pk.comment "loader: warp from 0"
+// CHECK: %[[PHASE:.*]] = pk.registers : !pk.registers<1xindex>
+// CHECK: %[[STAGE:.*]] = pk.registers : !pk.registers<1xindex>
+// CHECK: %[[M:.*]] = pk.dim "M"
+// CHECK: %[[RANKS:.*]] = pk.dim "ranks"
+// CHECK: %[[ROUNDED:.*]] = arith.divsi %{{.*}}, %[[RANKS]]
+// CHECK-NEXT: %[[LENGTH:.*]] = arith.maxsi %[[ROUNDED]], %[[ONE:.*]] : index
+// CHECK-NEXT: %[[WHOLE:.*]] = arith.divsi %[[M]], %[[LENGTH]]
+// CHECK: scf.for %[[TASK:.*]] = %cta to %n step %computing {
+// CHECK: %[[EACH:.*]] = arith.remsi %[[TASK]], %[[BLOCKS:.*]] : index
+// CHECK-NEXT: %[[ROW:.*]] = arith.muli %[[EACH]]
+// CHECK-NEXT: %[[PART:.*]] = arith.divsi %[[TASK]], %[[BLOCKS]]
+// CHECK: %[[FREE:.*]] = arith.xori %{{.*}}, %[[ONE]]
+// CHECK-NEXT: pk.instruction "mbarrier_wait"(%{{.*}}, %[[FREE]])
+// CHECK: %[[BYTES:.*]] = arith.constant 8192 : index
+// CHECK-NEXT: pk.instruction "mbarrier_expect"(%[[FULL:.*]], %[[BYTES]])
+// CHECK: %[[BEYOND:.*]] = arith.cmpi sge, %[[PART]], %[[WHOLE]]
+// CHECK-NEXT: %[[LAST:.*]] = arith.select %[[BEYOND]]
+// CHECK: %[[INSIDE:.*]] = arith.select %{{.*}}, %{{.*}}, %[[PART]]
+// CHECK-NEXT: %[[MAP:.*]] = pk.tensor_map %X last %[[LAST]] box [64, 64, 1] swizzle 128 split 0
+// CHECK-NEXT: pk.instruction "tma_load_3d"(%{{.*}}, %[[MAP]], %{{.*}}, %{{.*}}, %[[ROW]], %[[INSIDE]])
+// CHECK: pk.set %{{.*}}, %[[PHASE]]
+// CHECK: pk.set %{{.*}}, %[[STAGE]]
+// CHECK: pk.comment "storer: warp from 1"
+// CHECK: pk.instruction "mbarrier_wait"
+// CHECK: pk.instruction "tma_store_3d"
+// CHECK-NEXT: pk.instruction "bulk_commit"
+// CHECK-NEXT: pk.instruction "bulk_wait_read"
+// CHECK: pk.instruction "mbarrier_arrive"
+// CHECK: pk.instruction "bulk_wait_full"
+pk.kernel @copy(%X: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "X"}, %Y: !pk.private<[M, 64], bf16> {pk.name = "Y"}) attributes {schedule = {}, comm_sms = 0 : i64} {
+  %rows = pk.block_count <M by 64> sharded
+  %zero = arith.constant 0 : index
+  %0 = pk.channel "X" stages 2 : !pk.channel<!pk.tile<64x64xbf16>>
+  pk.role loader warps 1 attributes {group = "compute", first_warp = 0 : i64, registers = 40 : i64} {
+    %z = arith.constant 0 : index
+    %n = pk.block_count <M by 64> sharded
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %m = pk.block[%i] sharded : !pk.block<M by 64>
+      %d = pk.block[%z] : !pk.block<64 by 64>
+      pk.acquire %0 : !pk.channel<!pk.tile<64x64xbf16>>
+      %x = pk.load %X[%m, %d : !pk.block<M by 64>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.pgl<[M, 64], bf16, shard 0> -> !pk.tile<64x64xbf16>
+      pk.commit %0, %x : !pk.channel<!pk.tile<64x64xbf16>>, !pk.tile<64x64xbf16>
+    }
+  }
+  pk.role storer warps 1 attributes {group = "compute", first_warp = 1 : i64, registers = 40 : i64} {
+    %z = arith.constant 0 : index
+    %n = pk.block_count <M by 64> sharded
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %m = pk.block[%i] sharded : !pk.block<M by 64>
+      %d = pk.block[%z] : !pk.block<64 by 64>
+      %x = pk.consume %0 : !pk.channel<!pk.tile<64x64xbf16>> -> !pk.tile<64x64xbf16>
+      pk.store %x, %Y[%m, %d : !pk.block<M by 64>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.tile<64x64xbf16>, !pk.private<[M, 64], bf16>
+      pk.drain read
+      pk.release %0 : !pk.channel<!pk.tile<64x64xbf16>>
+    }
+    pk.drain full
+  }
+}
+
+// -----
+
+// Two warpgroups multiply 128 rows: each the 64 of its own, 16 of the contracted dimension at a time, with one product
+// in flight: the stage of the turn before is given back. The result goes to its stage by stmatrix.
+// CHECK-LABEL: pk.kernel @product
+// CHECK: threads = 384 : i64
+// CHECK: pk.instruction "setmaxnreg_inc_232"
+// CHECK: pk.comment "consumer: 8 warps from 0"
+// CHECK: %[[ACC:.*]] = pk.registers : !pk.registers<32xf32>
+// CHECK: pk.instruction "mbarrier_wait"
+// CHECK: pk.instruction "wgmma_fence"
+// CHECK: pk.instruction "wgmma_n64_bf16_ss_kn"
+// CHECK: pk.instruction "wgmma_n64_bf16_ss_kn"
+// CHECK: pk.instruction "wgmma_n64_bf16_ss_kn"
+// CHECK: pk.instruction "wgmma_n64_bf16_ss_kn"
+// CHECK-NOT: "wgmma_n64_bf16_ss_kn"
+// CHECK: pk.instruction "wgmma_commit"
+// CHECK-NEXT: pk.instruction "wgmma_wait_1"
+// CHECK-NEXT: scf.if %{{.*}} {
+// CHECK: pk.instruction "mbarrier_arrive"
+// CHECK: pk.instruction "wgmma_wait_0"
+// CHECK-NEXT: arith.cmpi slt
+// CHECK-NEXT: scf.if %{{.*}} {
+// CHECK: pk.instruction "mbarrier_arrive"
+// CHECK: pk.instruction "mbarrier_wait"
+// CHECK: pk.instruction "pack_bf16"
+// CHECK: pk.instruction "stmatrix_x4"
+// CHECK: pk.instruction "fence_async_shared"
+// CHECK-NOT: pk.instruction "stmatrix_x4"
+// CHECK: pk.instruction "mbarrier_arrive"
+// CHECK: pk.instruction "setmaxnreg_dec_40"
+// CHECK: pk.comment "loader: warp from 8"
+// CHECK: pk.instruction "tma_load_2d"
+// CHECK: pk.instruction "tma_load_2d"
+// CHECK-NOT: pk.instruction "tma_load_2d"
+pk.kernel @product(%A: !pk.private<[128, K], bf16> {pk.name = "A"}, %B: !pk.private<[K, 64], bf16> {pk.name = "B"}, %C: !pk.private<[128, 64], bf16> {pk.name = "C"}) attributes {schedule = {}, comm_sms = 0 : i64} {
+  %0 = pk.channel "A, B" stages 3 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>>
+  %1 = pk.channel "C" stages 1 : !pk.channel<!pk.tile<128x64xbf16>>
+  pk.role loader warps 1 attributes {group = "compute", first_warp = 8 : i64, registers = 40 : i64} {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %n = pk.block_count <K by 64>
+    pk.tasks (%i) in (%one) attributes {per_cta} {
+      %m = pk.block[%zero] : !pk.block<128 by 128>
+      %d = pk.block[%zero] : !pk.block<64 by 64>
+      scf.for %s = %zero to %n step %one {
+        %k = pk.block[%s] : !pk.block<K by 64>
+        pk.acquire %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>>
+        %a = pk.load %A[%m, %k : !pk.block<128 by 128>, !pk.block<K by 64>] {transfer = {by = "tma", why = ""}} : !pk.private<[128, K], bf16> -> !pk.tile<128x64xbf16>
+        %b = pk.load %B[%k, %d : !pk.block<K by 64>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.private<[K, 64], bf16> -> !pk.tile<64x64xbf16>
+        pk.commit %0, %a, %b : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>>, !pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>
+      }
+    }
+  }
+  pk.role consumer warps 8 attributes {group = "compute", first_warp = 0 : i64, registers = 232 : i64} {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %n = pk.block_count <K by 64>
+    pk.tasks (%i) in (%one) attributes {per_cta} {
+      %acc = pk.full 0.000000e+00 : f32 : !pk.tile<128x64xf32>
+      %sum = scf.for %s = %zero to %n step %one iter_args(%t = %acc) -> (!pk.tile<128x64xf32>) {
+        %a, %b = pk.consume %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>> -> !pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>
+        %u = pk.mma %a, %b, %t {in_flight = 1 : i64} : !pk.tile<128x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<128x64xf32>
+        pk.release %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>>
+        scf.yield %u : !pk.tile<128x64xf32>
+      }
+      pk.acquire %1 : !pk.channel<!pk.tile<128x64xbf16>>
+      %c = pk.cast %sum : !pk.tile<128x64xf32> -> !pk.tile<128x64xbf16>
+      pk.fence async_shared
+      pk.commit %1, %c : !pk.channel<!pk.tile<128x64xbf16>>, !pk.tile<128x64xbf16>
+    }
+  }
+  pk.role storer warps 1 attributes {group = "compute", first_warp = 9 : i64, registers = 40 : i64} {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    pk.tasks (%i) in (%one) attributes {per_cta} {
+      %m = pk.block[%zero] : !pk.block<128 by 128>
+      %d = pk.block[%zero] : !pk.block<64 by 64>
+      %c = pk.consume %1 : !pk.channel<!pk.tile<128x64xbf16>> -> !pk.tile<128x64xbf16>
+      pk.store %c, %C[%m, %d : !pk.block<128 by 128>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.tile<128x64xbf16>, !pk.private<[128, 64], bf16>
+      pk.drain read
+      pk.release %1 : !pk.channel<!pk.tile<128x64xbf16>>
+    }
+    pk.drain full
+  }
+}
+
+// -----
+
+// The left operand is computed: it stays in registers, four for each 16 of the contracted dimension. A transposed one
+// is read the other way round. Rows are reduced over a thread's registers, then over the four threads of a row.
+// CHECK-LABEL: pk.kernel @scores
+// CHECK: pk.comment "consumer: 4 warps from 0"
+// CHECK: pk.instruction "wgmma_n64_bf16_ss_kk"
+// CHECK: pk.instruction "wgmma_wait_0"
+// CHECK: pk.instruction "max_nan"
+// CHECK: pk.instruction "shuffle_xor"
+// CHECK: pk.instruction "max_nan"
+// CHECK: pk.instruction "shuffle_xor"
+// CHECK: pk.instruction "exp2_f32"
+// CHECK: pk.instruction "wgmma_n64_bf16_rs_kn"(%{{.*}}, %[[P0:.*]], %[[P1:.*]], %[[P2:.*]], %[[P3:.*]], %{{.*}}, %{{.*}})
+// CHECK: pk.instruction "mbarrier_arrive"
+pk.kernel @scores(%Q: !pk.private<[64, 64], bf16> {pk.name = "Q"}) attributes {schedule = {}, comm_sms = 0 : i64} {
+  %0 = pk.channel "Q, K, V" stages 1 : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>>
+  pk.role loader warps 1 attributes {group = "compute", first_warp = 4 : i64, registers = 40 : i64} {
+    %zero = arith.constant 0 : index
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    pk.acquire %0 : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>>
+    %q = pk.load %Q[%d, %d : !pk.block<64 by 64>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.private<[64, 64], bf16> -> !pk.tile<64x64xbf16>
+    %k = pk.load %Q[%d, %d : !pk.block<64 by 64>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.private<[64, 64], bf16> -> !pk.tile<64x64xbf16>
+    %v = pk.load %Q[%d, %d : !pk.block<64 by 64>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.private<[64, 64], bf16> -> !pk.tile<64x64xbf16>
+    pk.commit %0, %q, %k, %v : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>>, !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>
+  }
+  pk.role consumer warps 4 attributes {group = "compute", first_warp = 0 : i64, registers = 232 : i64} {
+    %zero = pk.full 0.000000e+00 : f32 : !pk.tile<64x64xf32>
+    %q, %k, %v = pk.consume %0 : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>> -> !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>
+    %kt = pk.transpose %k : !pk.tile<64x64xbf16> -> !pk.tile<64x64xbf16>
+    %s = pk.mma %q, %kt, %zero : !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<64x64xf32>
+    %top = pk.row_max %s : !pk.tile<64x64xf32> -> !pk.tile<64xf32>
+    %tops = pk.broadcast %top axes [0] : !pk.tile<64xf32> -> !pk.tile<64x64xf32>
+    %t = pk.sub %s, %tops : !pk.tile<64x64xf32>
+    %e = pk.exp2 %t : !pk.tile<64x64xf32>
+    %p = pk.cast %e : !pk.tile<64x64xf32> -> !pk.tile<64x64xbf16>
+    %o = pk.mma %p, %v, %zero : !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<64x64xf32>
+    pk.release %0 : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>>
+  }
+}
+
+// -----
+
+// Warps without a warpgroup go over a tile in chunks of 16 bytes; where not all of it exists, element by element. A
+// signal is sent by one thread when all have come; one thread of each warp looks at a counter.
+// CHECK-LABEL: pk.kernel @add
+// CHECK: %[[APART:.*]] = arith.subi %cta, %computing
+// CHECK: pk.comment "communicator: 2 warps from 0"
+// CHECK: scf.for %{{.*}} = %[[APART]] to
+// CHECK: scf.if %{{.*}} {
+// CHECK-NEXT: pk.instruction "spin"
+// CHECK: pk.instruction "sync_warp"
+// CHECK-NEXT: pk.instruction "fence_acquire_sys"
+// CHECK: pk.instruction "load_global_v4"
+// CHECK: pk.instruction "load_global_v4"
+// CHECK: arith.addf
+// CHECK: pk.instruction "store_global_v4"
+// CHECK: pk.instruction "load_global_b32"
+// CHECK: pk.instruction "store_global_b32"
+// CHECK: pk.instruction "sync_{{[0-9]+}}_of_64"
+// CHECK: scf.if %{{.*}} {
+// CHECK-NEXT: pk.instruction "signal_release_gpu"
+pk.kernel @add(%X: !pk.pgl<[M, 64], f32, symmetric> {pk.name = "X"}, %Y: !pk.private<[M, 64], f32> {pk.name = "Y"}, %in: !pk.signal<[ranks]> {pk.name = "in"}, %out: !pk.signal<[1]> {pk.name = "out"}) attributes {schedule = {}, comm_sms = 8 : i64} {
+  pk.role communicator warps 2 attributes {group = "communicate", first_warp = 0 : i64, registers = 40 : i64} {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %rank = pk.rank
+    %peer = pk.ring_peer %one
+    %n = pk.block_count <M by 16>
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %m = pk.block[%i] : !pk.block<M by 16>
+      %d = pk.block[%zero] : !pk.block<64 by 64>
+      pk.wait %in[%peer] for %one : !pk.signal<[ranks]>
+      pk.fence acquire_sys
+      %x = pk.load %X at %peer[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] {transfer = {by = "register", why = ""}} : !pk.pgl<[M, 64], f32, symmetric> -> !pk.tile<16x64xf32>
+      %twice = pk.add %x, %x : !pk.tile<16x64xf32>
+      pk.store %twice, %Y[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] {transfer = {by = "register", why = ""}} : !pk.tile<16x64xf32>, !pk.private<[M, 64], f32>
+      pk.signal %out at %rank[%zero] by %one {order = "release_gpu"} : !pk.signal<[1]>
+    }
+  }
+  pk.role loader warps 1 attributes {group = "compute", first_warp = 0 : i64, registers = 40 : i64} {
+    %0 = pk.rank
+  }
+}
+
+// -----
+
+// A store to a replicated array goes to every rank, beginning with the next one.
+// CHECK-LABEL: pk.kernel @spread
+// CHECK: pk.comment "storer
+// CHECK: %[[RANKS:.*]] = pk.dim "ranks"
+// CHECK: scf.for %[[TURN:.*]] = %{{.*}} to %[[RANKS]]
+// CHECK-NEXT: %[[NEXT:.*]] = arith.addi %rank
+// CHECK-NEXT: %[[LATER:.*]] = arith.addi %[[NEXT]], %[[TURN]]
+// CHECK-NEXT: %[[PEER:.*]] = arith.remsi %[[LATER]], %[[RANKS]]
+// CHECK: pk.instruction "tma_store_3d"(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[PEER]])
+// CHECK: pk.instruction "bulk_commit"
+pk.kernel @spread(%Y: !pk.pgl<[64, 64], bf16, replicate> {pk.name = "Y"}) attributes {schedule = {}, comm_sms = 0 : i64} {
+  %0 = pk.channel "Y" stages 1 : !pk.channel<!pk.tile<64x64xbf16>>
+  pk.role consumer warps 4 attributes {group = "compute", first_warp = 0 : i64, registers = 232 : i64} {
+    %y = pk.full 1.000000e+00 : bf16 : !pk.tile<64x64xbf16>
+    pk.acquire %0 : !pk.channel<!pk.tile<64x64xbf16>>
+    pk.fence async_shared
+    pk.commit %0, %y : !pk.channel<!pk.tile<64x64xbf16>>, !pk.tile<64x64xbf16>
+  }
+  pk.role storer warps 1 attributes {group = "compute", first_warp = 4 : i64, registers = 40 : i64} {
+    %zero = arith.constant 0 : index
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    %y = pk.consume %0 : !pk.channel<!pk.tile<64x64xbf16>> -> !pk.tile<64x64xbf16>
+    pk.store %y, %Y[%d, %d : !pk.block<64 by 64>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.tile<64x64xbf16>, !pk.pgl<[64, 64], bf16, replicate>
+    pk.drain full
+    pk.release %0 : !pk.channel<!pk.tile<64x64xbf16>>
+  }
+}
