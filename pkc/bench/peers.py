@@ -37,6 +37,8 @@ HOLD_CYCLES = 4_000_000
 """About 2 ms, longer than the host needs to enqueue any contestant."""
 TIMEOUT = 120.0
 """Seconds after which GPUs that have not finished count as hung."""
+LONGEST = 300
+"""Characters that are kept of the message of a contestant that fails."""
 SAMPLED_ROWS = 8
 UNIT = 2.0**-8
 """The largest relative error of rounding to bf16."""
@@ -168,7 +170,7 @@ class Inputs:
 def draw(problem: Problem, job: Job) -> Inputs:
     """Normal numbers: what a multiplier gets decides how much power it takes, hence its clock."""
     rows = problem.part if problem.collective == "all_gather" else problem.m
-    generator = torch().Generator(device="cuda").manual_seed(job.rank)
+    generator = torch().Generator(device=f"cuda:{job.device}").manual_seed(job.rank)
     options = {"device": "cuda", "dtype": torch().bfloat16}
     a = torch().randn((rows, problem.local_k), generator=generator, **options)
     if problem.collective == "all_gather":
@@ -454,7 +456,7 @@ def _try_out(entrant: Entrant, job: Job) -> dict[str, Any]:
     except Hung:
         raise
     except Exception as failure:
-        problem = str(failure) or type(failure).__name__
+        problem = str(failure).partition("\n")[0][:LONGEST] or type(failure).__name__
     if job.any(bool(problem)):
         return {"error": problem or "it fails on another rank"}
     try:

@@ -11,7 +11,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -34,12 +34,13 @@ def read(paths: Sequence[Path]) -> list[dict[str, Any]]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record: Any = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise PkcError(errors.NoResults(NOWHERE, str(path), str(error))) from None
-    if not isinstance(record, dict) or record.get("schema") != SCHEMA:
+    found = cast("dict[str, Any]", record) if isinstance(record, dict) else {}
+    if found.get("schema") != SCHEMA:
         raise PkcError(errors.NoResults(NOWHERE, str(path), f"it is not of schema {SCHEMA}"))
-    return record
+    return found
 
 
 def section(records: Sequence[dict[str, Any]]) -> str:
@@ -72,7 +73,7 @@ def main(files: Sequence[Path], readme: Path | None, picture: Path | None) -> No
         click.echo(text)
     else:
         readme.write_text(insert(readme.read_text(encoding="utf-8"), text), encoding="utf-8")
-    if picture is not None:
+    if picture is not None and records:
         from pkc.bench.plot import draw
 
         draw(records, picture)

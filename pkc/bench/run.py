@@ -8,13 +8,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from pkc import report
 from pkc.bench import errors, kernels, peers, record
 from pkc.bench.peers import Case, Entrant, Job, Problem
 from pkc.bench.suite import Entry, Machine, link_ms, machine, suite
 from pkc.bench.tables import table
+from pkc.cli_errors import OutputUnwritable
 from pkc.compiler import load_program
 from pkc.diagnostics import PkcError
 from pkc.frontend import tree
@@ -65,34 +66,25 @@ def execute(program: tree.Program, request: Request) -> bool:
     driver.load().devices()
     if importlib.util.find_spec("torch") is None:
         raise PkcError(errors.NoTorch(NOWHERE, "there is no module named torch"))
+    job = peers.join()
     try:
-        job = peers.join()
-        with _Leaving(job):
-            return _Run(program, entry, request, job).execute()
+        fine = _Run(program, entry, request, job).execute()
     except peers.Hung as hung:
-        raise PkcError(errors.NotFinished(NOWHERE, str(hung))) from None
+        _end(PkcError(errors.NotFinished(NOWHERE, str(hung))))
+    except Exception as error:
+        if job.ranks == 1:
+            raise
+        _end(error)
+    job.leave()
+    return fine
 
 
-class _Leaving:
-    """Ends the job; at an error, at once and without the clean-up that would wait for other ranks or a stuck GPU."""
-
-    def __init__(self, job: Job) -> None:
-        self._job = job
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is None:
-            self._job.leave()
-            return
-        if self._job.ranks == 1 and not isinstance(error, peers.Hung):
-            return
-        failure = PkcError(errors.NotFinished(NOWHERE, str(error))) if isinstance(error, peers.Hung) else error
-        if isinstance(failure, Exception):
-            report.failure(failure)
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(1)
+def _end(error: Exception) -> NoReturn:
+    """End this process without the clean-up that would wait for other ranks, or for a GPU that hangs."""
+    report.failure(error)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
 
 
 class _Run:
@@ -106,6 +98,7 @@ class _Run:
         problems = [Problem(self._entry.collective, *size, self._job.ranks) for size in self._request.sizes]
         for problem in problems:
             _check_even(self._entry, problem)
+        self._write()
         for problem in problems:
             self._measure(problem)
         self._say(f"\n{table([self._record])}")
@@ -157,8 +150,16 @@ class _Run:
                 "contestants": found,
             }
         )
-        if self._request.output is not None and self._job.rank == 0:
-            record.write(self._request.output, self._record)
+        self._write()
+
+    def _write(self) -> None:
+        path = self._request.output
+        if path is None or self._job.rank:
+            return
+        try:
+            record.write(path, self._record)
+        except OSError as error:
+            raise PkcError(OutputUnwritable(NOWHERE, str(path), error.strerror or str(error))) from None
 
     # Contestants
 
@@ -166,10 +167,11 @@ class _Run:
         """The peers, the kernel by each schedule, the multiplication alone; what cannot be had goes to `broken`."""
         case = Case.draw(problem, self._job)
         alone = case.alone(self._job)
-        schedules = [("pkc", {}), *((variant_name(variant), variant) for variant in self._request.variants)]
+        schedules: dict[str, Mapping[str, str]] = {"pkc": {}}
+        schedules |= {variant_name(variant): variant for variant in self._request.variants}
         own = [
             self._own(_Source(name, self._program, self._entry, {**self._request.schedule, **variant}), case, mesh)
-            for name, variant in schedules
+            for name, variant in schedules.items()
         ]
         beside = Path(self._request.path).parent / (self._entry.alone or "")
         if alone is not None and beside.is_file():
@@ -189,6 +191,9 @@ class _Run:
             made = Entrant(kernels.contestant(source.name, artifact, given, mesh), case.reference)
         except PkcError as error:
             made = str(error)
+        except Exception as error:
+            # A mistake in pkc must not cost the figures of the others.
+            made = f"internal error: {type(error).__name__}: {error}"
         if self._job.any(isinstance(made, str)) and not isinstance(made, str):
             made = "it fails on another rank"
         return source.name, made

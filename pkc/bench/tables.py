@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 PEERS = {"cublas": "cuBLAS", "cublas_nccl": "cuBLAS + NCCL", "torch_fused": "torch fused"}
@@ -11,10 +11,10 @@ VARIANT = "pkc "
 """How the names of other schedules than the default one begin."""
 
 LEGEND = """\
-Times in ms, medians of the slowest rank, everything in one run except the ParallelKittens figures, which were measured
-before on the same machine. (x) is how many times as long as pkc it takes. The limit is the longer of cuBLAS's
-multiplication alone and the bytes over the measured rate of the link; (share) is the limit over pkc's time.
-NVLink multicast is off everywhere."""
+A size is M x N x K of all GPUs together, or one number if they are the same. Times are in ms: medians of the slowest
+rank, all of one run except the ParallelKittens figures, which were measured before on the same machine. (x) is how
+many times as long as pkc it takes. The limit is the longer of the multiplication alone by cuBLAS and the bytes over the
+measured rate of the link; (share) is the limit over pkc's time. NVLink multicast is off everywhere."""
 
 
 def table(records: Sequence[Mapping[str, Any]]) -> str:
@@ -22,11 +22,11 @@ def table(records: Sequence[Mapping[str, Any]]) -> str:
 
     Of two results for the same sizes the one with the later time counts.
     """
-    return "\n\n".join(part for group in _groups(records) for part in _group(*group))
+    return "\n\n".join(part for group in groups(records) for part in _group(*group))
 
 
-def _groups(records: Sequence[Mapping[str, Any]]) -> Iterable[tuple[Mapping[str, Any], list[Mapping[str, Any]]]]:
-    """The results of one kernel on one machine, with the record that the newest of them is from."""
+def groups(records: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], list[Mapping[str, Any]]]]:
+    """The results of each kernel and number of ranks by size, with the record that the newest of them is from."""
     newest: dict[tuple[str, str, int], Mapping[str, Any]] = {}
     found: dict[tuple[str, str, int], dict[tuple[int, int, int], Mapping[str, Any]]] = {}
     for record in sorted(records, key=lambda record: record["time"]):
@@ -34,17 +34,16 @@ def _groups(records: Sequence[Mapping[str, Any]]) -> Iterable[tuple[Mapping[str,
             group = (result["kernel"], record["machine"]["gpu"], result["ranks"])
             newest[group] = record
             found.setdefault(group, {})[result["m"], result["n"], result["k"]] = result
-    for group in sorted(found):
-        yield newest[group], [found[group][size] for size in sorted(found[group])]
+    return [(newest[group], [results[size] for size in sorted(results)]) for group, results in sorted(found.items())]
 
 
 def _group(record: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield f"**{results[0]['title']}** ({heading(record, results[0]['ranks'])})"
     yield _grid([_columns(results), *(_cells(result, results) for result in results)])
-    variants = _names(results, lambda name: name.startswith(VARIANT))
+    variants = _names(results, _is_variant)
     if variants:
         rows = [[size(result), *(_time(result, name) for name in ("pkc", *variants))] for result in results]
-        yield _grid([["M = N = K", "pkc", *(name.removeprefix(VARIANT) for name in variants)], *rows])
+        yield _grid([["M x N x K", "pkc", *(name.removeprefix(VARIANT) for name in variants)], *rows])
 
 
 def heading(record: Mapping[str, Any], ranks: int) -> str:
@@ -66,10 +65,10 @@ def milliseconds(result: Mapping[str, Any], name: str) -> float | None:
 
 
 def _columns(results: Sequence[Mapping[str, Any]]) -> list[str]:
-    peers = [PEERS[name] for name in _names(results, PEERS.__contains__)]
+    peers = [PEERS[name] for name in _names(results, _is_peer)]
     published = [PUBLISHED] * _published(results)
     alone = ["GEMM alone: cuBLAS", "pkc"] * _alone(results)
-    return ["M = N = K", "pkc", "TFLOP/s", "limit (share)", *(f"{name} (x)" for name in (*peers, *published)), *alone]
+    return ["M x N x K", "pkc", "TFLOP/s", "limit (share)", *(f"{name} (x)" for name in (*peers, *published)), *alone]
 
 
 def _cells(result: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -77,7 +76,7 @@ def _cells(result: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> l
     limit = result["limit_ms"]
     cells = [size(result), _time(result, "pkc"), "-" if own is None else f"{result['flops'] / own / 1e9:.0f}"]
     cells.append(_ratio(limit, limit and own and limit / own))
-    for name in _names(results, PEERS.__contains__):
+    for name in _names(results, _is_peer):
         cells.append(_versus(milliseconds(result, name), own, _time(result, name)))
     if _published(results):
         cells.append(_versus(result["published_ms"], own, "-"))
@@ -116,7 +115,15 @@ def _alone(results: Sequence[Mapping[str, Any]]) -> bool:
     return any("cublas_alone" in result["contestants"] for result in results)
 
 
-def _names(results: Sequence[Mapping[str, Any]], wanted: Any) -> list[str]:
+def _is_peer(name: str) -> bool:
+    return name in PEERS
+
+
+def _is_variant(name: str) -> bool:
+    return name.startswith(VARIANT)
+
+
+def _names(results: Sequence[Mapping[str, Any]], wanted: Callable[[str], bool]) -> list[str]:
     """The contestants of some kind, in the order in which they were measured."""
     return list(dict.fromkeys(name for result in results for name in result["contestants"] if wanted(name)))
 
