@@ -11,7 +11,7 @@ DEV := .venv/.with-$(subst $(comma),-,$(EXTRAS))
 # Settings of the caller's shell that would send Python or pip to some other environment.
 unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH PIP_TARGET PIP_PREFIX PIP_ROOT PIP_USER PIP_NO_BUILD_ISOLATION
 
-.PHONY: demo test test-long test-gpu lint types golden clean
+.PHONY: demo test test-long test-gpu lint types golden bench-report clean
 
 demo: $(BASE)
 	$(BIN)/pkc run examples/gemm_rs.pk --ranks 8 --set M=1024,N=512,K=512
@@ -37,6 +37,11 @@ types: $(DEV)
 golden: $(DEV)
 	$(BIN)/python -m tools.errors_page
 	$(BIN)/python -m pytest -n 2 --update-golden
+
+# Puts the tables of bench/results into the README and draws them.
+bench-report:
+	@$(MAKE) --no-print-directory EXTRAS=dev,bench .venv/.with-dev-bench
+	$(BIN)/python -m pkc.bench.report $(wildcard bench/results/*.json) --readme README.md --plot bench/results.png
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache pkc/*/.ruff_cache .hypothesis

@@ -221,6 +221,63 @@ def check(
         raise SystemExit(1)
 
 
+@cli.command(epilog=EXIT_STATUSES)
+@click.argument("file")
+@click.option(
+    "--sizes", default="4096,8192,16384", show_default=True, help="M = N = K, or MxNxK, of all GPUs together."
+)
+@click.option("--overlap", metavar="A,B,...", help="Measure these too; the same as --variant overlap=A and so on.")
+@click.option("--variant", "variants", metavar="K=V,...", multiple=True, help="Measure this schedule too.")
+@click.option(
+    "--schedule", metavar="K=V,...", multiple=True, help="How to run it, in all variants; wins over the text."
+)
+@click.option("--repetitions", type=click.IntRange(min=20), default=30, show_default=True, help="Of each contestant.")
+@click.option("--json", "output", metavar="FILE", help="Write all that was measured, after each size.")
+@click.option("--kernel", metavar="NAME", help="The kernel to measure, if FILE has several.")
+def bench(
+    file: str,
+    sizes: str,
+    overlap: str | None,
+    variants: tuple[str, ...],
+    schedule: tuple[str, ...],
+    repetitions: int,
+    output: str | None,
+    kernel: str | None,
+) -> None:
+    """Measure a kernel of FILE (.pk or .py) on GPUs, beside cuBLAS, NCCL and torch's fused operators.
+
+    On several GPUs it runs under torchrun, one process for each; alone it takes the first GPU. Every result is checked
+    against float64 before it is timed. A time is the median of the slowest rank, without the host's share.
+
+    \b
+    Example:
+      pkc bench examples/gemm.pk --sizes 8192
+      torchrun --nproc-per-node 8 -m pkc bench examples/gemm_rs.pk --json gemm_rs.json
+    """
+    from pkc.bench import run as measuring
+    from pkc.cli_program import find_kernel, only_kernel
+    from pkc.cli_settings import assignments
+    from pkc.compiler import load_program
+
+    example = "overlap=inter_sm,comm_sms=16"
+    program = load_program(file)
+    chosen = find_kernel(program, file, kernel) if kernel else only_kernel(program, file)
+    request = measuring.Request(
+        path=file,
+        kernel=chosen.name,
+        sizes=measuring.sizes(sizes),
+        schedule=assignments("--schedule", schedule, example=example, split=True),
+        variants=[
+            *({"overlap": value.strip()} for value in (overlap or "").split(",") if value.strip()),
+            *(assignments("--variant", [variant], example=example, split=True) for variant in variants),
+        ],
+        repetitions=repetitions,
+        output=None if output is None else Path(output),
+    )
+    if not measuring.execute(program, request):
+        raise SystemExit(1)
+
+
 @cli.command(
     epilog=EXIT_STATUSES,
     options_metavar="[-h]",

@@ -37,6 +37,8 @@ HOLD_CYCLES = 4_000_000
 """About 2 ms, longer than the host needs to enqueue any contestant."""
 TIMEOUT = 120.0
 """Seconds after which GPUs that have not finished count as hung."""
+LONGEST = 300
+"""Characters that are kept of the message of a contestant that fails."""
 SAMPLED_ROWS = 8
 UNIT = 2.0**-8
 """The largest relative error of rounding to bf16."""
@@ -150,6 +152,12 @@ class Problem:
         """Of each rank: additions and multiplications."""
         return 2.0 * self.m * self.local_n * self.local_k
 
+    @property
+    def link_bytes(self) -> int:
+        """What each rank must send or receive, in bf16: a part of C from, or of A to, each of the others."""
+        widths = {"none": 0, "reduce_scatter": self.n, "all_gather": self.k}
+        return 2 * (self.ranks - 1) * self.part * widths[self.collective]
+
 
 @dataclass(frozen=True)
 class Inputs:
@@ -159,10 +167,10 @@ class Inputs:
     b: Any
 
 
-def draw(problem: Problem, job: Job, seed: int = 0) -> Inputs:
+def draw(problem: Problem, job: Job) -> Inputs:
     """Normal numbers: what a multiplier gets decides how much power it takes, hence its clock."""
     rows = problem.part if problem.collective == "all_gather" else problem.m
-    generator = torch().Generator(device="cuda").manual_seed(seed * 1000 + job.rank)
+    generator = torch().Generator(device=f"cuda:{job.device}").manual_seed(job.rank)
     options = {"device": "cuda", "dtype": torch().bfloat16}
     a = torch().randn((rows, problem.local_k), generator=generator, **options)
     if problem.collective == "all_gather":
@@ -448,7 +456,7 @@ def _try_out(entrant: Entrant, job: Job) -> dict[str, Any]:
     except Hung:
         raise
     except Exception as failure:
-        problem = str(failure) or type(failure).__name__
+        problem = str(failure).partition("\n")[0][:LONGEST] or type(failure).__name__
     if job.any(bool(problem)):
         return {"error": problem or "it fails on another rank"}
     try:
@@ -457,17 +465,34 @@ def _try_out(entrant: Entrant, job: Job) -> dict[str, Any]:
         return {"error": str(failure)}
 
 
-def field(problem: Problem, job: Job) -> list[Entrant]:
-    """The peers, and if they communicate also the multiplication alone as `cublas_alone`."""
-    inputs = draw(problem, job)
-    reference = Reference(problem, inputs, job)
-    entrants = [Entrant(peer, reference) for peer in peers(problem, inputs, job)]
-    if problem.collective == "none" or job.ranks == 1:
-        return entrants
-    alone = gemm_alone(problem)
-    operands = draw(alone, job, seed=1)
-    (peer,) = peers(alone, operands, job)
-    return [*entrants, Entrant(Contestant("cublas_alone", peer.run), Reference(alone, operands, job))]
+@dataclass(frozen=True)
+class Case:
+    """A problem with this rank's inputs and what its result must be."""
+
+    problem: Problem
+    inputs: Inputs
+    reference: Reference
+
+    @classmethod
+    def draw(cls, problem: Problem, job: Job) -> Case:
+        inputs = draw(problem, job)
+        return cls(problem, inputs, Reference(problem, inputs, job))
+
+    def alone(self, job: Job) -> Case | None:
+        """The multiplication alone; None if this is it."""
+        if self.problem.collective == "none" or job.ranks == 1:
+            return None
+        return Case.draw(gemm_alone(self.problem), job)
+
+    def entrants(self, job: Job, suffix: str = "") -> list[Entrant]:
+        """The peers, `suffix` added to their names."""
+        found = peers(self.problem, self.inputs, job)
+        return [Entrant(Contestant(peer.name + suffix, peer.run), self.reference) for peer in found]
+
+
+def field(case: Case, alone: Case | None, job: Job) -> list[Entrant]:
+    """The peers, and the multiplication alone as `cublas_alone`."""
+    return [*case.entrants(job), *(alone.entrants(job, "_alone") if alone else [])]
 
 
 # Alone
@@ -501,7 +526,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for collective in collectives:
         for size in map(int, given.sizes.split(",")):
             problem = Problem(collective, size, size, size, job.ranks)
-            found = compete(field(problem, job), job, repetitions=given.repetitions)
+            case = Case.draw(problem, job)
+            found = compete(field(case, case.alone(job), job), job, repetitions=given.repetitions)
             results.append({"collective": collective, "ranks": job.ranks, "size": size, "contestants": found})
             if job.rank:
                 continue

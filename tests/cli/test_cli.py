@@ -55,7 +55,9 @@ def test_version() -> None:
     assert (result.exit_code, result.output) == (0, f"pkc {pkc.__version__}\n")
 
 
-@pytest.mark.parametrize("arguments", [[], ["compile"], ["run"], ["opt"]], ids=lambda a: "-".join(a) or "pkc")
+@pytest.mark.parametrize(
+    "arguments", [[], ["compile"], ["run"], ["bench"], ["opt"]], ids=lambda a: "-".join(a) or "pkc"
+)
 def test_help_has_an_example_and_the_exit_statuses(arguments: list[str]) -> None:
     result = CliRunner().invoke(cli, [*arguments, "--help"])
     assert result.exit_code == 0

@@ -75,6 +75,11 @@ OTHER: dict[str, str] = {
     "PK852": "tests/runtime/test_mesh.py::test_arrays_that_cannot_be",
     "PK853": "tests/runtime/test_launch.py::test_tensors",
     "PK930": "tests/cli/test_cli.py::test_too_large_arrays_are_a_diagnostic",
+    "PK940": "tests/bench/test_run.py::test_without_torch",
+    "PK943": "tests/bench/test_run.py::test_uneven_sizes",
+    "PK944": "tests/bench/test_run.py::test_a_gpu_that_hangs_ends_the_process",
+    "PK945": "tests/bench/test_run.py::test_a_wrong_result_is_an_error_and_no_number",
+    "PK946": "tests/bench/test_report.py::test_a_file_without_results",
     "PK999": "tests/cli/test_cli.py::test_internal_error_is_a_diagnostic",
 }
 """Codes that no file provokes, each with the test that does."""

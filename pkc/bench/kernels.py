@@ -1,0 +1,106 @@
+"""Kernels that pkc compiles, as contestants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pkc.bench.peers import Case, Contestant, Job, torch
+from pkc.bench.suite import Entry
+from pkc.codegen.artifact import ArrayParameter, Artifact
+from pkc.codegen.cuda import print_kernel
+from pkc.codegen.fields import array_parameters, signal_parameters, struct_fields
+from pkc.codegen.nvrtc import compile_cuda
+from pkc.compiler import compile_program
+from pkc.dialect.program import KernelOp
+from pkc.frontend import tree
+from pkc.passes import MACHINE_PIPELINE
+from pkc.passes.run import run_pipeline
+from pkc.runtime.launch import LoadedKernel
+from pkc.runtime.mesh import Mesh
+from pkc.runtime.torch import tensor
+
+TARGET = "sm_90a"
+
+
+def compile_kernel(program: tree.Program, kernel: str, schedule: Mapping[str, str]) -> Artifact:
+    """Machine code of a kernel. Raises `PkcError`."""
+    compiled = compile_program(program, kernel=kernel, schedule=schedule, level="roles")
+    run_pipeline(compiled.module, MACHINE_PIPELINE)
+    lowered = compiled.kernel
+    fields, _ = struct_fields(lowered)
+    return Artifact(
+        name=kernel,
+        target=TARGET,
+        cubin=compile_cuda(print_kernel(lowered), TARGET, f"{kernel}.cu").cubin,
+        arrays=array_parameters(lowered),
+        signals=signal_parameters(lowered),
+        fields=fields,
+        threads=_number(lowered, "threads"),
+        shared_bytes=_number(lowered, "shared_bytes"),
+        cluster=1,
+        comm_sms=_number(lowered, "comm_sms"),
+    )
+
+
+def _number(kernel: KernelOp, name: str) -> int:
+    value: Any = kernel.attributes[name]
+    return value.value.data
+
+
+def make_mesh(job: Job) -> Mesh:
+    """All ranks of a job. Raises `PkcError`."""
+    return Mesh.from_torchrun() if job.ranks > 1 else Mesh.single_process([job.device])
+
+
+@dataclass(frozen=True)
+class Operands:
+    """The arguments of a kernel, and the part of its result that this rank has."""
+
+    arguments: Mapping[str, Any]
+    result: Any
+
+
+def operands(artifact: Artifact, entry: Entry, case: Case, job: Job, mesh: Mesh) -> Operands:
+    """The inputs as the kernel takes them: in the symmetric heap if other ranks reach them. Raises `PkcError`."""
+    problem, (left, right) = case.problem, entry.operands
+    shapes = {
+        left: (problem.m, problem.local_k),
+        right: (problem.local_k, problem.local_n),
+        entry.result: (problem.m, problem.local_n),
+    }
+    contents = {left: case.inputs.a, right: case.inputs.b}
+    arguments: dict[str, Any] = {}
+    result: Any = None
+    for parameter in artifact.arrays:
+        if parameter.name not in shapes:
+            continue
+        argument, local = _array(parameter, shapes[parameter.name], mesh, job)
+        arguments[parameter.name] = argument
+        if parameter.name in contents and local is not None:
+            local.copy_(contents[parameter.name][: local.shape[0]])
+        if parameter.name == entry.result:
+            result = local if local is not None else torch().empty((0, problem.local_n), device="cuda")
+    return Operands(arguments, result)
+
+
+def _array(parameter: ArrayParameter, shape: tuple[int, ...], mesh: Mesh, job: Job) -> tuple[Any, Any]:
+    """What is passed to the kernel, and a tensor of what this rank has of it; None if it has nothing."""
+    if parameter.layout == "private":
+        own = torch().empty(shape, dtype=torch().bfloat16, device="cuda")
+        return own, own
+    array = mesh.empty(shape, "bf16", parameter.layout, parameter.shard)
+    view = array.local(job.rank)
+    return array, tensor(view) if min(view.shape) else None
+
+
+def contestant(name: str, artifact: Artifact, given: Operands, mesh: Mesh) -> Contestant:
+    """Load a kernel; its launches enqueue on torch's current stream. Raises `PkcError`."""
+    loaded = LoadedKernel(artifact, mesh)
+
+    def run() -> Any:
+        loaded(given.arguments, stream=torch().cuda.current_stream())
+        return given.result
+
+    return Contestant(name, run)

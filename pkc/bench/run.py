@@ -1,0 +1,220 @@
+"""`pkc bench`: one kernel at several sizes, beside its peers, in one run."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from pkc import report
+from pkc.bench import errors, kernels, peers, record
+from pkc.bench.peers import Case, Entrant, Job, Problem
+from pkc.bench.suite import Entry, Machine, link_ms, machine, suite
+from pkc.bench.tables import table
+from pkc.cli_errors import OutputUnwritable
+from pkc.compiler import load_program
+from pkc.diagnostics import PkcError
+from pkc.frontend import tree
+from pkc.location import NOWHERE
+from pkc.runtime import driver
+from pkc.runtime.mesh import Mesh
+
+WARMUP = 5
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asks for; each variant is a schedule on top of `schedule`, measured too."""
+
+    path: str
+    kernel: str
+    sizes: Sequence[tuple[int, int, int]]
+    schedule: Mapping[str, str]
+    variants: Sequence[Mapping[str, str]]
+    repetitions: int
+    output: Path | None
+
+
+def sizes(text: str) -> list[tuple[int, int, int]]:
+    """The M, N and K of each size of a list such as `4096,16x8192x8192`. Raises `PkcError`."""
+    return [_size(piece.strip()) for piece in text.split(",")]
+
+
+def _size(text: str) -> tuple[int, int, int]:
+    numbers = [int(number) for number in text.split("x") if number.isdecimal()]
+    if len(numbers) not in (1, 3) or "x".join(map(str, numbers)) != text or min(numbers) < 1:
+        raise PkcError(errors.MalformedSize(NOWHERE, text))
+    m, n, k = numbers * 3 if len(numbers) == 1 else numbers
+    return m, n, k
+
+
+def entry_of(kernel: str) -> Entry:
+    """What is measured of a kernel. Raises `PkcError`."""
+    if kernel not in suite():
+        raise PkcError(errors.NotInSuite(NOWHERE, kernel, ", ".join(f"`{name}`" for name in suite())))
+    return suite()[kernel]
+
+
+def execute(program: tree.Program, request: Request) -> bool:
+    """Measure, print and write; whether every kernel of pkc has a time. Raises `PkcError`."""
+    entry = entry_of(request.kernel)
+    # Without a GPU the answer must come at once, and be the same with and without torch.
+    driver.load().devices()
+    if importlib.util.find_spec("torch") is None:
+        raise PkcError(errors.NoTorch(NOWHERE, "there is no module named torch"))
+    job = peers.join()
+    try:
+        fine = _Run(program, entry, request, job).execute()
+    except peers.Hung as hung:
+        _end(PkcError(errors.NotFinished(NOWHERE, str(hung))))
+    except Exception as error:
+        if job.ranks == 1:
+            raise
+        _end(error)
+    job.leave()
+    return fine
+
+
+def _end(error: Exception) -> NoReturn:
+    """End this process without the clean-up that would wait for other ranks, or for a GPU that hangs."""
+    report.failure(error)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
+
+
+class _Run:
+    def __init__(self, program: tree.Program, entry: Entry, request: Request, job: Job) -> None:
+        self._program, self._entry, self._request, self._job = program, entry, request, job
+        self._record = record.header(job, request.repetitions, WARMUP)
+        self._machine: Machine | None = machine(self._record["machine"]["gpu"])
+        self._failed: list[str] = []
+
+    def execute(self) -> bool:
+        problems = [Problem(self._entry.collective, *size, self._job.ranks) for size in self._request.sizes]
+        for problem in problems:
+            _check_even(self._entry, problem)
+        self._write()
+        for problem in problems:
+            self._measure(problem)
+        self._say(f"\n{table([self._record])}")
+        if self._failed and self._job.rank == 0:
+            report.diagnostics([errors.Failed(NOWHERE, ", ".join(self._failed))])
+        return not self._failed
+
+    def _say(self, text: str) -> None:
+        if self._job.rank == 0:
+            peers.say(text)
+
+    def _measure(self, problem: Problem) -> None:
+        size = f"{problem.m}x{problem.n}x{problem.k}"
+        self._say(f"{self._entry.kernel} {size} on {problem.ranks}")
+        clocks = record.Clocks(self._job.device) if self._job.rank == 0 else None
+        mesh = kernels.make_mesh(self._job)
+        broken: dict[str, Any] = {}
+        found = peers.compete(
+            self._entrants(problem, mesh, broken), self._job, repetitions=self._request.repetitions, warmup=WARMUP
+        )
+        # Not at an error: it would wait for ranks that do not come, or for kernels that do not end.
+        mesh.close()
+        found |= broken
+        for name, times in found.items():
+            self._say(f"  {name}: {peers.line(times, problem.flops)}")
+        self._failed += [f"{name} at {size}" for name in found if name.startswith("pkc") and "error" in found[name]]
+        self._keep(problem, found, clocks.stop() if clocks is not None else {})
+
+    def _keep(self, problem: Problem, found: Mapping[str, Any], clocks: Mapping[str, int]) -> None:
+        known = self._machine
+        rate = known.rate(problem.collective, problem.ranks) if known else None
+        gemm = found.get("cublas_alone", found.get("cublas", {})).get("median_ms")
+        link = link_ms(problem, rate)
+        self._record["results"].append(
+            {
+                "kernel": self._entry.kernel,
+                "title": self._entry.title,
+                "ranks": problem.ranks,
+                "m": problem.m,
+                "n": problem.n,
+                "k": problem.k,
+                "flops": problem.flops,
+                "link_bytes": problem.link_bytes,
+                "link_gbps": rate,
+                "link_ms": link,
+                "limit_ms": None if gemm is None else max(gemm, link or 0.0),
+                "published_ms": known.published_ms(self._entry.kernel, problem) if known else None,
+                "sm_mhz": clocks,
+                "contestants": found,
+            }
+        )
+        self._write()
+
+    def _write(self) -> None:
+        path = self._request.output
+        if path is None or self._job.rank:
+            return
+        try:
+            record.write(path, self._record)
+        except OSError as error:
+            raise PkcError(OutputUnwritable(NOWHERE, str(path), error.strerror or str(error))) from None
+
+    # Contestants
+
+    def _entrants(self, problem: Problem, mesh: Mesh, broken: dict[str, Any]) -> list[Entrant]:
+        """The peers, the kernel by each schedule, the multiplication alone; what cannot be had goes to `broken`."""
+        case = Case.draw(problem, self._job)
+        alone = case.alone(self._job)
+        schedules: dict[str, Mapping[str, str]] = {"pkc": {}}
+        schedules |= {variant_name(variant): variant for variant in self._request.variants}
+        own = [
+            self._own(_Source(name, self._program, self._entry, {**self._request.schedule, **variant}), case, mesh)
+            for name, variant in schedules.items()
+        ]
+        beside = Path(self._request.path).parent / (self._entry.alone or "")
+        if alone is not None and beside.is_file():
+            program = load_program(beside)
+            entry = entry_of(program.kernels[0].name)
+            own.append(self._own(_Source("pkc_alone", program, entry, {}), alone, mesh))
+        broken |= {name: {"error": error} for name, error in own if isinstance(error, str)}
+        ready = [entrant for _, entrant in own if isinstance(entrant, Entrant)]
+        return [*peers.field(case, alone, self._job), *ready]
+
+    def _own(self, source: _Source, case: Case, mesh: Mesh) -> tuple[str, Entrant | str]:
+        """A kernel of pkc, or why there is none; the same on all ranks."""
+        made: Entrant | str
+        try:
+            artifact = kernels.compile_kernel(source.program, source.entry.kernel, source.schedule)
+            given = kernels.operands(artifact, source.entry, case, self._job, mesh)
+            made = Entrant(kernels.contestant(source.name, artifact, given, mesh), case.reference)
+        except PkcError as error:
+            made = str(error)
+        except Exception as error:
+            # A mistake in pkc must not cost the figures of the others.
+            made = f"internal error: {type(error).__name__}: {error}"
+        if self._job.any(isinstance(made, str)) and not isinstance(made, str):
+            made = "it fails on another rank"
+        return source.name, made
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What becomes a contestant."""
+
+    name: str
+    program: tree.Program
+    entry: Entry
+    schedule: Mapping[str, str]
+
+
+def variant_name(variant: Mapping[str, str]) -> str:
+    """What a variant is called in tables and files."""
+    return f"pkc {','.join(f'{key}={value}' for key, value in variant.items())}"
+
+
+def _check_even(entry: Entry, problem: Problem) -> None:
+    dim = {"reduce_scatter": ("K", problem.k), "all_gather": ("N", problem.n)}.get(problem.collective)
+    if dim is not None and dim[1] % problem.ranks:
+        raise PkcError(errors.UnevenSize(NOWHERE, entry.kernel, *dim, problem.ranks))

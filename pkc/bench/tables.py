@@ -1,0 +1,137 @@
+"""Tables of what was measured, in Markdown that also reads well on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+PEERS = {"cublas": "cuBLAS", "cublas_nccl": "cuBLAS + NCCL", "torch_fused": "torch fused"}
+PUBLISHED = "ParallelKittens"
+VARIANT = "pkc "
+"""How the names of other schedules than the default one begin."""
+
+LEGEND = """\
+A size is M x N x K of all GPUs together, or one number if they are the same. Times are in ms: medians of the slowest
+rank, all of one run except the ParallelKittens figures, which were measured before on the same machine. (x) is how
+many times as long as pkc it takes. The limit is the longer of the multiplication alone by cuBLAS and the bytes over the
+measured rate of the link; (share) is the limit over pkc's time. NVLink multicast is off everywhere."""
+
+
+def table(records: Sequence[Mapping[str, Any]]) -> str:
+    """A heading and a table for each kernel and number of ranks, and one for the schedules if several were measured.
+
+    Of two results for the same sizes the one with the later time counts.
+    """
+    return "\n\n".join(part for group in groups(records) for part in _group(*group))
+
+
+def groups(records: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], list[Mapping[str, Any]]]]:
+    """The results of each kernel and number of ranks by size, with the record that the newest of them is from."""
+    newest: dict[tuple[str, str, int], Mapping[str, Any]] = {}
+    found: dict[tuple[str, str, int], dict[tuple[int, int, int], Mapping[str, Any]]] = {}
+    for record in sorted(records, key=lambda record: record["time"]):
+        for result in record["results"]:
+            group = (result["kernel"], record["machine"]["gpu"], result["ranks"])
+            newest[group] = record
+            found.setdefault(group, {})[result["m"], result["n"], result["k"]] = result
+    return [(newest[group], [results[size] for size in sorted(results)]) for group, results in sorted(found.items())]
+
+
+def _group(record: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    yield f"**{results[0]['title']}** ({heading(record, results[0]['ranks'])})"
+    yield _grid([_columns(results), *(_cells(result, results) for result in results)])
+    variants = _names(results, _is_variant)
+    if variants:
+        rows = [[size(result), *(_time(result, name) for name in ("pkc", *variants))] for result in results]
+        yield _grid([["M x N x K", "pkc", *(name.removeprefix(VARIANT) for name in variants)], *rows])
+
+
+def heading(record: Mapping[str, Any], ranks: int) -> str:
+    """Where and when a record was made."""
+    machine, versions = record["machine"], record["versions"]
+    software = f"driver {machine.get('driver', '?')}, torch {versions['torch']}, NCCL {versions['nccl']}"
+    return f"{ranks} x {machine['gpu']}, {software}, commit {record['commit'][:12]}, {record['time'][:10]}"
+
+
+def size(result: Mapping[str, Any]) -> str:
+    """`8192`, or `16 x 8192 x 8192` if M, N and K are not all the same."""
+    sizes = [result["m"], result["n"], result["k"]]
+    return str(sizes[0]) if len(set(sizes)) == 1 else " x ".join(map(str, sizes))
+
+
+def milliseconds(result: Mapping[str, Any], name: str) -> float | None:
+    """The median of a contestant, if it has one."""
+    return result["contestants"].get(name, {}).get("median_ms")
+
+
+def _columns(results: Sequence[Mapping[str, Any]]) -> list[str]:
+    peers = [PEERS[name] for name in _names(results, _is_peer)]
+    published = [PUBLISHED] * _published(results)
+    alone = ["GEMM alone: cuBLAS", "pkc"] * _alone(results)
+    return ["M x N x K", "pkc", "TFLOP/s", "limit (share)", *(f"{name} (x)" for name in (*peers, *published)), *alone]
+
+
+def _cells(result: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> list[str]:
+    own = milliseconds(result, "pkc")
+    limit = result["limit_ms"]
+    cells = [size(result), _time(result, "pkc"), "-" if own is None else f"{result['flops'] / own / 1e9:.0f}"]
+    cells.append(_ratio(limit, limit and own and limit / own))
+    for name in _names(results, _is_peer):
+        cells.append(_versus(milliseconds(result, name), own, _time(result, name)))
+    if _published(results):
+        cells.append(_versus(result["published_ms"], own, "-"))
+    if _alone(results):
+        cells += [_time(result, "cublas_alone"), _time(result, "pkc_alone")]
+    return cells
+
+
+def _versus(other: float | None, own: float | None, otherwise: str) -> str:
+    return otherwise if other is None else _ratio(other, own and other / own)
+
+
+def _ratio(value: float | None, ratio: float | None) -> str:
+    if value is None:
+        return "-"
+    return _number(value) if ratio is None else f"{_number(value)} ({ratio:.2f})"
+
+
+def _time(result: Mapping[str, Any], name: str) -> str:
+    contestant = result["contestants"].get(name)
+    if contestant is None:
+        return "-"
+    return "failed" if "error" in contestant else _number(contestant["median_ms"])
+
+
+def _number(value: float) -> str:
+    """Three digits at least."""
+    return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 10 else f"{value:.1f}"
+
+
+def _published(results: Sequence[Mapping[str, Any]]) -> bool:
+    return any(result["published_ms"] is not None for result in results)
+
+
+def _alone(results: Sequence[Mapping[str, Any]]) -> bool:
+    return any("cublas_alone" in result["contestants"] for result in results)
+
+
+def _is_peer(name: str) -> bool:
+    return name in PEERS
+
+
+def _is_variant(name: str) -> bool:
+    return name.startswith(VARIANT)
+
+
+def _names(results: Sequence[Mapping[str, Any]], wanted: Callable[[str], bool]) -> list[str]:
+    """The contestants of some kind, in the order in which they were measured."""
+    return list(dict.fromkeys(name for result in results for name in result["contestants"] if wanted(name)))
+
+
+def _grid(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "| " + " | ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows
+    ]
+    lines.insert(1, "|" + "|".join("-" * (width + 1) + ":" for width in widths) + "|")
+    return "\n".join(lines)

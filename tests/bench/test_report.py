@@ -1,0 +1,102 @@
+"""Tables from files, and the README that holds them."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from pkc.bench import report
+from pkc.bench.plot import shares
+from pkc.bench.tables import table
+from pkc.diagnostics import PkcError
+
+ROOT = Path(__file__).parents[2]
+FIXTURE = Path(__file__).parent / "results.json"
+
+EXPECTED = """\
+**GEMM + reduce-scatter** (8 x NVIDIA H200, driver 580.1, torch 2.11.0, NCCL 2.28.9, commit 0123456789ab, 2026-01-02)
+
+|        M x N x K |    pkc | TFLOP/s | limit (share) | cuBLAS + NCCL (x) | torch fused (x) | ParallelKittens (x) | \
+GEMM alone: cuBLAS |   pkc |
+|-----------------:|-------:|--------:|--------------:|------------------:|----------------:|--------------------:|\
+-------------------:|------:|
+| 16 x 8192 x 8192 | failed |       - |         0.010 |             0.050 |          failed |                   - | \
+             0.010 |     - |
+|             8192 |  0.400 |     344 |  0.380 (0.95) |      0.600 (1.50) |     1.20 (3.00) |        0.500 (1.25) | \
+             0.200 | 0.210 |
+
+|        M x N x K |    pkc | overlap=none |
+|-----------------:|-------:|-------------:|
+| 16 x 8192 x 8192 | failed |        0.040 |
+|             8192 |  0.400 |        0.620 |"""
+
+
+@pytest.fixture
+def record() -> dict[str, Any]:
+    return json.loads(FIXTURE.read_text(encoding="utf-8"))
+
+
+def test_table(record: dict[str, Any]) -> None:
+    assert table([record]) == EXPECTED
+
+
+def test_the_newer_of_two_results_counts(record: dict[str, Any]) -> None:
+    newer = copy.deepcopy(record)
+    newer["time"], newer["commit"] = "2026-01-03T00:00:00Z", "f" * 40
+    del newer["results"][1]
+    newer["results"][0]["contestants"]["pkc"]["median_ms"] = 0.39
+    found = table([newer, record])
+    assert found.count("\n| 16 x") == 2
+    assert "0.390" in found and "0.400" not in found
+    assert "commit ffffffffffff, 2026-01-03" in found
+
+
+def test_other_numbers_of_gpus_have_tables_of_their_own(record: dict[str, Any]) -> None:
+    other = copy.deepcopy(record)
+    other["results"] = other["results"][:1]
+    other["results"][0]["ranks"] = 4
+    assert table([record, other]).count("**GEMM + reduce-scatter**") == 2
+
+
+def test_shares_of_the_limit(record: dict[str, Any]) -> None:
+    assert shares(record["results"], "pkc") == [pytest.approx(0.95), 0.0]
+    assert shares(record["results"], "published") == [pytest.approx(0.76), 0.0]
+    assert shares(record["results"], "cublas_nccl") == [pytest.approx(0.38 / 0.6), pytest.approx(0.2)]
+
+
+def test_a_page_between_its_marks() -> None:
+    page = f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n"
+    changed = report.insert(page, "new")
+    assert changed == f"before\n{report.BEGIN}\n\nnew\n\n{report.END}\nafter\n"
+    assert report.insert(changed, "new") == changed
+    with pytest.raises(ValueError, match="there is no"):
+        report.insert("no marks", "new")
+
+
+def test_the_readme_is_what_the_results_say() -> None:
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    records = report.read(sorted((ROOT / "bench" / "results").glob("*.json")))
+    assert report.insert(page, report.section(records)) == page, "run `make bench-report`"
+
+
+def test_the_command_writes_the_page(tmp_path: Path) -> None:
+    page = tmp_path / "README.md"
+    page.write_text(f"{report.BEGIN}\n{report.END}\n", encoding="utf-8")
+    result = CliRunner().invoke(report.main, [str(FIXTURE), "--readme", str(page)])
+    assert (result.exit_code, result.output) == (0, "")
+    assert EXPECTED in page.read_text(encoding="utf-8")
+    assert EXPECTED in CliRunner().invoke(report.main, [str(FIXTURE)]).output
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"schema": 0}'])
+def test_a_file_without_results(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(PkcError, match="PK946"):
+        report.read([path])
+    assert CliRunner().invoke(report.main, [str(path)]).exit_code == 1

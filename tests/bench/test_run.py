@@ -1,0 +1,188 @@
+"""`pkc bench` without GPUs: what it says, and what it would do with what it measures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pkc.bench import kernels, peers, record, run
+from pkc.bench.peers import Job
+from pkc.cli import main
+from pkc.diagnostics import PkcError
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+HEADER: dict[str, Any] = {
+    "schema": 1,
+    "time": "2026-01-02T03:04:05Z",
+    "commit": "c",
+    "machine": {"gpu": "NVIDIA H200"},
+    "versions": {"torch": "2", "nccl": "2"},
+}
+
+
+class Machine:
+    """Stands for torch and GPUs: `found` is what is measured, and `mesh` remembers whether it was closed."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, ranks: int) -> None:
+        self.found: Mapping[str, Any] = {"cublas": {"median_ms": 0.2}, "pkc": {"median_ms": 0.25}}
+        self.closed = 0
+        for times in self.found.values():
+            times |= {"p5_ms": 0.1, "p95_ms": 0.9}
+        monkeypatch.setattr(run.driver, "load", lambda: SimpleNamespace(devices=lambda: 8))
+        monkeypatch.setattr(run.importlib.util, "find_spec", lambda name: object())
+        monkeypatch.setattr(peers, "join", lambda: Job(0, ranks, 0))
+        monkeypatch.setattr(peers.Job, "leave", lambda self: None)
+        monkeypatch.setattr(record, "header", lambda *_: {**HEADER, "results": []})
+        monkeypatch.setattr(record, "Clocks", lambda device: SimpleNamespace(stop=lambda: {"median": 1980}))
+        monkeypatch.setattr(kernels, "make_mesh", lambda job: SimpleNamespace(close=self._close))
+        monkeypatch.setattr(run._Run, "_entrants", lambda *_: [])
+        monkeypatch.setattr(peers, "compete", self._compete)
+
+    def _close(self) -> None:
+        self.closed += 1
+
+    def _compete(self, *_: Any, **__: Any) -> dict[str, Any]:
+        return {name: dict(times) for name, times in self.found.items()}
+
+
+def bench(*arguments: str, kernel: str = "gemm") -> int:
+    return main(["bench", str(EXAMPLES / f"{kernel}.pk"), *arguments])
+
+
+def test_sizes() -> None:
+    assert run.sizes("4096, 16x8192x512") == [(4096, 4096, 4096), (16, 8192, 512)]
+
+
+@pytest.mark.parametrize("text", ["", "0", "-4", "4x4", "4x4x", "1x2x3x4", "x4", "4096,", "4k"])
+def test_sizes_that_are_none(text: str) -> None:
+    with pytest.raises(PkcError, match="PK942"):
+        run.sizes(text)
+
+
+def test_without_gpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    run.driver.load.cache_clear()
+    assert bench() == 1
+    found = capsys.readouterr()
+    # With a driver there is no GPU, without one there is no driver.
+    assert found.err.startswith(("error[PK820]", "error[PK821]"))
+    assert found.out == ""
+
+
+def test_without_torch(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    Machine(monkeypatch, 1)
+    monkeypatch.setattr(run.importlib.util, "find_spec", lambda name: None)
+    assert bench() == 1
+    assert capsys.readouterr().err.startswith("error[PK940]: `pkc bench` needs torch\n")
+
+
+def test_result(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    machine = Machine(monkeypatch, 1)
+    path = tmp_path / "x.json"
+    assert bench("--sizes", "4096,8192", "--json", str(path)) == 0
+    found = capsys.readouterr()
+    assert found.err == ""
+    # 2 x 4096^3 operations in 0.25 ms.
+    assert "gemm 4096x4096x4096 on 1\n  cublas: 0.2000 ms" in found.out
+    assert "|      4096 | 0.250 |     550 |  0.200 (0.80) | 0.200 (0.80) |" in found.out
+    first, second = json.loads(path.read_text(encoding="utf-8"))["results"]
+    assert (first["m"], second["m"]) == (4096, 8192)
+    assert first["limit_ms"] == 0.2
+    assert first["link_ms"] is None
+    assert first["sm_mhz"] == {"median": 1980}
+    assert machine.closed == 2
+
+
+def test_limit_is_the_link_where_that_takes_longer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    machine = Machine(monkeypatch, 8)
+    machine.found = {"cublas_alone": {"median_ms": 0.2, "p5_ms": 0.2, "p95_ms": 0.2}}
+    path = tmp_path / "x.json"
+    assert bench("--sizes", "8192", "--json", str(path), kernel="gemm_rs") == 0
+    (result,) = json.loads(path.read_text(encoding="utf-8"))["results"]
+    assert round(result["limit_ms"], 3) == 0.378
+    assert result["published_ms"] == 0.478
+
+
+def test_a_wrong_result_is_an_error_and_no_number(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    machine = Machine(monkeypatch, 1)
+    machine.found = {"pkc": {"error": "the result is wrong: 3 times the error bound"}}
+    assert bench("--sizes", "4096") == 1
+    found = capsys.readouterr()
+    assert "pkc: ERROR the result is wrong" in found.out
+    assert "| failed |" in found.out
+    assert found.err.startswith("error[PK945]: pkc has no time for pkc at 4096x4096x4096\n")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "size", "dim"), [("gemm_rs", "64x64x60", "K = 60"), ("ag_gemm", "64x60x64", "N = 60")]
+)
+def test_uneven_sizes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kernel: str, size: str, dim: str
+) -> None:
+    Machine(monkeypatch, 8)
+    monkeypatch.setattr(run.os, "_exit", _exit)
+    with pytest.raises(SystemExit):
+        run_directly(kernel, size)
+    found = capsys.readouterr()
+    assert found.err.startswith(f"error[PK943]: {dim} does not divide by 8 ranks\n")
+    # Before anything is measured.
+    assert found.out == ""
+
+
+def test_rows_need_not_divide(monkeypatch: pytest.MonkeyPatch) -> None:
+    Machine(monkeypatch, 8)
+    assert bench("--sizes", "1x64x64", kernel="gemm_rs") == 0
+
+
+def test_a_gpu_that_hangs_ends_the_process(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    machine = Machine(monkeypatch, 1)
+
+    def hang(*_: Any, **__: Any) -> Any:
+        raise peers.Hung("the GPU has not finished within 120 s")
+
+    monkeypatch.setattr(peers, "compete", hang)
+    monkeypatch.setattr(run.os, "_exit", _exit)
+    with pytest.raises(SystemExit):
+        run_directly("gemm", "64")
+    text = "error[PK944]: a measurement does not end: the GPU has not finished within 120 s\n"
+    assert capsys.readouterr().err.startswith(text)
+    # Giving back memory would wait for the kernel.
+    assert machine.closed == 0
+
+
+def test_a_file_that_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    Machine(monkeypatch, 1)
+    assert bench("--json", str(tmp_path / "none" / "x.json")) == 1
+    found = capsys.readouterr()
+    assert found.err.startswith("error[PK924]")
+    assert found.out == ""
+
+
+def test_variants_are_contestants(monkeypatch: pytest.MonkeyPatch) -> None:
+    requests: list[run.Request] = []
+    monkeypatch.setattr(run, "execute", lambda program, request: requests.append(request) or True)
+    options = ["--overlap", "none,intra_sm", "--variant", "overlap=inter_sm,comm_sms=8", "--schedule", "stages=3"]
+    assert bench(*options, kernel="gemm_rs") == 0
+    (request,) = requests
+    names = [run.variant_name(variant) for variant in request.variants]
+    assert names == ["pkc overlap=none", "pkc overlap=intra_sm", "pkc overlap=inter_sm,comm_sms=8"]
+    assert request.schedule == {"stages": "3"}
+
+
+def run_directly(kernel: str, size: str) -> None:
+    """As the command, but without what it does with exceptions."""
+    program = run.load_program(EXAMPLES / f"{kernel}.pk")
+    run.execute(program, run.Request("x.pk", kernel, run.sizes(size), {}, [], 20, None))
+
+
+def _exit(status: int) -> None:
+    raise SystemExit(status)
