@@ -44,9 +44,9 @@ class TensorMaps:
     """Two CUtensorMaps, `field[2]`: of all whole parts, and of the one part that is shorter.
 
     Dimensions innermost first are those of the array, except that dimension `split` (a position in `dims`), if there
-    is one, holds only the positions within a part, and an outermost dimension counts the parts: ranks for an array in
-    the symmetric heap (stride: the heap's), parts of the memory of this rank otherwise. An array in the heap without
-    `split` has the rank as outermost dimension too. `box` is innermost first, one entry for each map dimension.
+    is one, holds only the positions within a part, and a further dimension counts the parts: ranks for a sharded array
+    (stride: the heap's), parts of the memory of one rank otherwise. An array in the heap that is not sharded has the
+    rank as its outermost dimension. `box` is innermost first, one entry for each map dimension.
 
     With part = ceil(extent / ranks) and whole = extent // part, the first map has min(whole, ranks) parts of `part`
     positions, the second one part of extent - whole * part positions that begins where the first map ends; if that is

@@ -115,6 +115,7 @@ def _memory(parameter: ArrayParameter, values: Values) -> Memory:
         tuple(map(str, parameter.dims)),
         values.dims[RANKS],
         None if parameter.layout == "private" else values.heap_stride,
+        parameter.shard is not None,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -116,24 +117,27 @@ class Memory:
     dims: tuple[str, ...]
     ranks: int
     heap_stride: int | None
+    sharded: bool = False
+    """Whether the parts of a dimension are those of the ranks, not next to each other in each rank's memory."""
 
 
 def tilings(memory: Memory, box: tuple[int, ...], swizzle: int, split: int | None) -> tuple[Tiling, Tiling]:
     """The maps of `TensorMaps`: of all whole parts, and of the shorter one (or the first again)."""
     heap = memory.heap_stride
+    ranks = [(memory.ranks, heap, "the ranks")] if heap is not None and not memory.sharded else []
     if split is None:
-        only = _tiling(memory, memory.extents, None if heap is None else (memory.ranks, heap), box, swizzle)
+        only = _tiling(memory, memory.extents, ranks, box, swizzle)
         return only, only
     extent = memory.extents[split]
     part = part_length(extent, memory.ranks)
     whole = extent // part
-    step = heap if heap is not None else part * memory.strides[split]
-    first = _tiling(memory, _with(memory.extents, split, part), (whole, step), box, swizzle)
+    step = heap if heap is not None and memory.sharded else part * memory.strides[split]
+    first = _tiling(memory, _with(memory.extents, split, part), [(whole, step, "the parts"), *ranks], box, swizzle)
     rest = extent - whole * part
     if not rest:
         return first, first
     last = replace(memory, address=memory.address + whole * step)
-    return first, _tiling(last, _with(memory.extents, split, rest), (1, step), box, swizzle)
+    return first, _tiling(last, _with(memory.extents, split, rest), [(1, step, "the parts"), *ranks], box, swizzle)
 
 
 def _with(extents: tuple[int, ...], position: int, extent: int) -> tuple[int, ...]:
@@ -141,13 +145,17 @@ def _with(extents: tuple[int, ...], position: int, extent: int) -> tuple[int, ..
 
 
 def _tiling(
-    memory: Memory, extents: tuple[int, ...], outer: tuple[int, int] | None, box: tuple[int, ...], swizzle: int
+    memory: Memory,
+    extents: tuple[int, ...],
+    outer: Sequence[tuple[int, int, str]],
+    box: tuple[int, ...],
+    swizzle: int,
 ) -> Tiling:
-    """A map of `extents`; `outer` is the extent and stride of one more dimension."""
+    """A map of `extents`; `outer` are extent, stride and name of further dimensions."""
     sizes, steps, names = list(reversed(extents)), list(reversed(memory.strides))[1:], [f"`{d}`" for d in memory.dims]
     names.reverse()
-    if outer is not None:
-        sizes.append(outer[0])
-        steps.append(outer[1])
-        names.append("the ranks" if memory.heap_stride is not None else "the parts")
+    for extent, stride, name in outer:
+        sizes.append(extent)
+        steps.append(stride)
+        names.append(name)
     return Tiling(memory.name, memory.dtype, memory.address, tuple(sizes), tuple(steps), box, swizzle, tuple(names))

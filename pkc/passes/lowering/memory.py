@@ -10,7 +10,6 @@ from pkc.dialect.tile import tile_type
 from pkc.dialect.types import ArrayType, Layout, PGLType, dtype_bytes, f32
 from pkc.passes.emit import Emitter
 from pkc.passes.lowering import fragments
-from pkc.passes.lowering.blocks import Placed
 from pkc.passes.lowering.context import Worker
 from pkc.passes.lowering.fragments import FLAT, PACKED
 from pkc.passes.lowering.tma import placed
@@ -23,34 +22,35 @@ class Element:
         emit, kind = worker.emit, op.array.type
         assert isinstance(kind, ArrayType)
         self._worker = worker
-        self._places, split = placed(worker, op)
+        self._places, _ = placed(worker, op)
         self._size = dtype_bytes(tile_type(op.result if isinstance(op, LoadOp) else op.tile).element_type)
         heap = isinstance(kind, PGLType)
+        self._shard = kind.shard_dim if isinstance(kind, PGLType) else None
         self._extents = [
-            worker.dims.part(dim) if heap and position == split else worker.dims.extent(dim)
+            worker.dims.part(dim) if position == self._shard else worker.dims.extent(dim)
             for position, dim in enumerate(kind.dimensions)
         ]
-        self._global = not heap
         self._axes = [position for position, index in enumerate(op.indices) if index in worker.blocks]
         self._valid = {position: worker.dims.valid(self._places[position]) for position in self._axes}
         base = emit.address(op.array)
         if heap:
-            base = emit.plus(base, emit.times(self._owner(op, split, rank), emit.launch_value("heap_stride")))
+            base = emit.plus(base, emit.times(self._owner(op, rank), emit.launch_value("heap_stride")))
         self._base = base
 
-    def _owner(self, op: LoadOp | StoreOp, split: int | None, rank: SSAValue | None) -> SSAValue:
+    def _owner(self, op: LoadOp | StoreOp, rank: SSAValue | None) -> SSAValue:
         worker = self._worker
         if rank is not None:
             return worker.emit.wide(rank)
         if op.rank is not None:
             return worker.emit.wide(worker.known[op.rank])
-        if split is not None:
-            return worker.emit.wide(worker.dims.owner(self._places[split]))
+        if self._shard is not None:
+            return worker.emit.wide(worker.dims.owner(self._places[self._shard]))
         return worker.emit.wide(worker.rank)
 
-    def start(self, place: Placed) -> SSAValue:
+    def _start(self, position: int) -> SSAValue:
         """Where a block begins in memory along its dimension."""
-        return self._worker.dims.position(place) if self._global else place.local
+        place = self._places[position]
+        return place.local if position == self._shard else self._worker.dims.position(place)
 
     def at(self, offsets: list[SSAValue]) -> tuple[SSAValue, SSAValue]:
         """The address of the element at these offsets within the tile, and whether it exists."""
@@ -58,8 +58,8 @@ class Element:
         inside = dict(zip(self._axes, offsets, strict=True))
         linear: SSAValue | None = None
         exists: SSAValue | None = None
-        for position, place in enumerate(self._places):
-            coordinate = self.start(place)
+        for position in range(len(self._places)):
+            coordinate = self._start(position)
             if position in inside:
                 coordinate = emit.plus(coordinate, inside[position])
                 fits = emit.compare("slt", inside[position], self._valid[position])

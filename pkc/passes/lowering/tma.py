@@ -76,17 +76,16 @@ def _boxes(
     layout = shared_layout(tile)
     kind = op.array.type
     assert isinstance(kind, ArrayType)
-    in_heap = isinstance(kind, PGLType)
     box = [place.extent for place in places]
     box[-1] = layout.columns
     rows = next((position for position, place in enumerate(places[:-1]) if place.extent > 1), None)
     step = box[rows] if rows is not None else 1
     if rows is not None:
         box[rows] = step = min(step, MAX_BOX)
-    outer, last = (peer, None) if peer is not None else _outermost(worker, op, places, split, in_heap=in_heap)
-    sizes = [*reversed(box), *([1] if outer is not None else [])]
-    if last is None:
-        last = emit.const(0)
+    outer, last = _parts(worker, places, split)
+    if isinstance(kind, PGLType) and kind.shard_dim is None:
+        outer.append(peer if peer is not None else worker.known[op.rank] if op.rank is not None else worker.rank)
+    sizes = [*reversed(box), *[1] * len(outer)]
     tensor_map: Operation = TensorMapOp(op.array, last, sizes, layout.swizzle, split)
     emit.add(tensor_map)
     if isinstance(op, LoadOp) and op.own is not None and split is not None:
@@ -105,32 +104,21 @@ def _boxes(
                 if position == rows:
                     start = emit.plus(start, first)
                 coordinates.append(start)
-            if outer is not None:
-                coordinates.append(outer)
+            coordinates += outer
             target = emit.plus(address, panel * layout.panel_bytes + first * layout.width)
             arguments = [target, tensor_map.results[0], *([barrier] if barrier is not None else []), *coordinates]
             emit.do(f"tma_{what}_{len(coordinates)}d", *arguments)
 
 
-def _outermost(
-    worker: Worker, op: LoadOp | StoreOp, places: list[Placed], split: int | None, *, in_heap: bool
-) -> tuple[SSAValue | None, SSAValue | None]:
-    """The coordinate of the outermost dimension (rank or part), and which of the two maps it is in."""
+def _parts(worker: Worker, places: list[Placed], split: int | None) -> tuple[list[SSAValue], SSAValue]:
+    """The coordinate of the part, if a dimension is split, and which of the two maps it is in."""
     emit = worker.emit
-    if split is not None:
-        part = places[split].part
-        if part is None:
-            part = worker.dims.owner(places[split])
-        last = emit.select(
-            emit.compare("sge", part, worker.dims.whole(places[split].dim)), emit.const(1), emit.const(0)
-        )
-        inside = emit.select(emit.compare("eq", last, 1), emit.const(0), part)
-        return inside, last
-    if not in_heap:
-        return None, None
-    if op.rank is not None:
-        return worker.known[op.rank], None
-    return worker.rank, None
+    if split is None:
+        return [], emit.const(0)
+    part = worker.dims.owner(places[split])
+    beyond = emit.compare("sge", part, worker.dims.whole(places[split].dim))
+    last = emit.select(beyond, emit.const(1), emit.const(0))
+    return [emit.select(emit.compare("eq", last, 1), emit.const(0), part)], last
 
 
 def copies(op: StoreOp) -> bool:
