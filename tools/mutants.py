@@ -231,6 +231,7 @@ def _is_awaited(op: Operation) -> bool:
 _ROTATED_BELOW = 2
 """The place of the count among the operands of a rotation; see `pk.rotate`."""
 
+
 def _behind_what_it_orders(op: Operation) -> None:
     """Move a fence or a drain behind the next operation that it is for."""
     following = _ordered(op)

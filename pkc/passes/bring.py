@@ -95,7 +95,7 @@ def copy(kernel: KernelOp, staging: Staging) -> None:
 def push(kernel: KernelOp, staging: Staging) -> None:
     """A communicator goes through the own tiles of the reads, and stores each in the buffers of all ranks."""
     read, location = staging.first, staging.first.location
-    part = add_role(kernel, Role.Communicator, location)
+    part = add_role(kernel, Role.Communicator, read)
     rank = append(part, RankOp(), location).result
     known: Known = {}
     plan = push_of(read, staging.loops)
@@ -125,7 +125,7 @@ def push(kernel: KernelOp, staging: Staging) -> None:
 
 def _loops(kernel: KernelOp, staging: Staging, role: Role) -> tuple[Block, Block, Known]:
     """A new part with the loops of the reads, up to where a cell is known: the part, there, and what is known."""
-    part = add_role(kernel, role, staging.first.location)
+    part = add_role(kernel, role, staging.first)
     known: Known = {}
     top = part if any(map(is_task, staging.loops)) else _one_task(part, staging.first)
     again = staging.again

@@ -227,3 +227,54 @@ pk.kernel @zeroed(%O: !pk.pgl<[M], f32, shard 0> {pk.name = "O"}, %zeroed: !pk.s
     pk.signal_all %zeroed[%zero] by %one : !pk.signal<[1]>
   }
 }
+
+// -----
+
+// Scratch memory that other ranks read must outlast their reads.
+// CHECK-LABEL: pk.kernel @lent
+// CHECK: pk.wait %entered
+// CHECK: pk.load %S
+// CHECK: pk.signal_all %left
+// CHECK: pk.wait %left
+pk.kernel @lent(%S: !pk.pgl<[M], f32, shard 0> {pk.name = "S", pk.scratch}, %Y: !pk.private<[M], f32> {pk.name = "Y"}) attributes {derived} {
+  pk.role storer {
+    %zero = arith.constant 0 : index
+    %m = pk.block[%zero] sharded : !pk.block<M by 16>
+    %x = pk.load %S[%m : !pk.block<M by 16>] : !pk.pgl<[M], f32, shard 0> -> !pk.tile<16xf32>
+    pk.store %x, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[M], f32>
+  }
+}
+
+// -----
+
+// What a part gets from others in a later phase says nothing of the first: it waits for the ranks' entry itself.
+// CHECK-LABEL: pk.kernel @later
+// CHECK: pk.role loader {
+// CHECK: pk.wait %entered
+// CHECK: pk.role storer {
+// CHECK: pk.wait %entered
+pk.kernel @later(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}) attributes {derived} {
+  %c = pk.channel "X" stages 1 : !pk.channel<!pk.tile<16xf32>>
+  %one = arith.constant 1 : index
+  pk.role loader {
+    pk.tasks (%i) in (%one) attributes {per_cta, phase = 1} {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      pk.acquire %c : !pk.channel<!pk.tile<16xf32>>
+      %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.pgl<[M], f32, shard 0> -> !pk.tile<16xf32>
+      pk.commit %c, %x : !pk.channel<!pk.tile<16xf32>>, !pk.tile<16xf32>
+    }
+  }
+  pk.role storer {
+    %z = pk.full 0.0 : f32 : !pk.tile<16xf32>
+    pk.tasks (%i) in (%one) attributes {per_cta, phase = 0} {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      pk.store %z, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, replicate>
+    }
+    pk.tasks (%i) in (%one) attributes {per_cta, phase = 1} {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      %x = pk.consume %c : !pk.channel<!pk.tile<16xf32>> -> !pk.tile<16xf32>
+      pk.store %x, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, replicate>
+      pk.release %c : !pk.channel<!pk.tile<16xf32>>
+    }
+  }
+}
