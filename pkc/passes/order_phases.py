@@ -36,8 +36,8 @@ class OrderPhases(ModulePass):
 
         pk.role loader {
           pk.tasks (%i) in (%rows) attributes {per_cta, phase = 0} { ... }
-          pk.signal_all %phases[%zero] by %one : !pk.signal<[1]>
-          pk.wait %phases[%zero] for %all : !pk.signal<[1]>
+          pk.signal_all %phase0_over[%zero] by %one : !pk.signal<[1]>
+          pk.wait %phase0_over[%zero] for %all : !pk.signal<[1]>
           pk.tasks (%j) in (%rows) attributes {per_cta, phase = 1} { ... }
     """
 
@@ -55,9 +55,11 @@ def _order_kernel(kernel: KernelOp) -> None:
     last = max((phase for phases in served.values() for phase in phases), default=0)
     if not last:
         return
-    signal = add_parameter(kernel, "phases", SignalType((last,)), kernel.location)
     alone = not any(any(reached(part)) for part in parts)
-    ends = [_End(signal, phase, [part for part in parts if phase in served[part]], alone) for phase in range(last)]
+    ends: list[_End] = []
+    for phase in range(last):
+        signal = add_parameter(kernel, f"phase{phase}.over", SignalType((1,)), kernel.location)
+        ends.append(_End(signal, [part for part in parts if phase in served[part]], alone))
     for part in parts:
         _order_part(part, served[part], ends)
 
@@ -98,23 +100,22 @@ class _End:
     """The end of one phase: its counter, who signals it, and whether each rank is by itself."""
 
     signal: BlockArgument
-    phase: int
     parts: Sequence[RoleOp]
     alone: bool
 
     def signal_ops(self) -> list[Operation]:
         """Each CTA that comes here signals once."""
-        number, one = constant(self.phase), constant(1)
+        zero, one = constant(0), constant(1)
         if not self.alone:
-            return [number, one, SignalAllOp(self.signal, (number.result,), one)]
+            return [zero, one, SignalAllOp(self.signal, (zero.result,), one)]
         rank = RankOp()
-        return [number, one, rank, SignalOp(self.signal, (number.result,), rank, one)]
+        return [zero, one, rank, SignalOp(self.signal, (zero.result,), rank, one)]
 
     def wait(self) -> list[Operation]:
         """Until every CTA of the parts has signalled."""
-        number = constant(self.phase)
+        zero = constant(0)
         ctas = [CtasOp(part.role) for part in self.parts]
-        ops: list[Operation] = [number, *ctas]
+        ops: list[Operation] = [zero, *ctas]
         total: SSAValue = ctas[0].result
         for more in ctas[1:]:
             ops.append(arith.AddiOp(total, more.result))
@@ -123,4 +124,4 @@ class _End:
             ranks = DimOp(RANKS)
             product, total = product_ops([total, ranks.result])
             ops += [ranks, *product]
-        return [*ops, WaitOp(self.signal, (number.result,), total)]
+        return [*ops, WaitOp(self.signal, (zero.result,), total)]

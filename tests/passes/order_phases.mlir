@@ -4,27 +4,27 @@
 // A part that serves one phase signals at its end or waits at its start; one that goes through both does so in between.
 // What stands before the second task set comes behind the wait.
 // CHECK-LABEL: pk.kernel @two
-// CHECK-SAME: %phases: !pk.signal<[1]> {pk.name = "phases"}
+// CHECK-SAME: %phase0_over: !pk.signal<[1]> {pk.name = "phase0.over"}
 // CHECK: pk.role communicator attributes {phase = 1 : i64} {
-// CHECK: pk.wait %phases
+// CHECK: pk.wait %phase0_over
 // CHECK: pk.load %Y
 // CHECK-NOT: pk.signal
 // CHECK: pk.role loader {
 // CHECK-NOT: pk.wait
 // CHECK: pk.tasks
-// CHECK: pk.signal_all %phases
+// CHECK: pk.signal_all %phase0_over
 // CHECK: %[[L:.*]] = pk.ctas loader
 // CHECK-NEXT: %[[S:.*]] = pk.ctas storer
 // CHECK-NEXT: %[[SUM:.*]] = arith.addi %[[L]], %[[S]]
 // CHECK-NEXT: %[[R:.*]] = pk.dim "ranks"
 // CHECK-NEXT: %[[ALL:.*]] = arith.muli %[[SUM]], %[[R]]
-// CHECK-NEXT: pk.wait %phases[%{{.*}}] for %[[ALL]]
+// CHECK-NEXT: pk.wait %phase0_over[%{{.*}}] for %[[ALL]]
 // CHECK-NEXT: pk.read %T
 // CHECK: pk.tasks
 // CHECK-NOT: pk.signal
 // CHECK: pk.role storer {
 // CHECK: pk.store {{.*}}, %Y
-// CHECK: pk.signal_all %phases
+// CHECK: pk.signal_all %phase0_over
 // CHECK-NOT: pk.wait
 pk.kernel @two(%X: !pk.private<[M], f32> {pk.name = "X"}, %T: !pk.private<[M], i32> {pk.name = "T"}, %Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}) attributes {derived} {
   %c = pk.channel "X" stages 1 : !pk.channel<!pk.tile<16xf32>>
@@ -62,9 +62,9 @@ pk.kernel @two(%X: !pk.private<[M], f32> {pk.name = "X"}, %T: !pk.private<[M], i
 // CHECK-LABEL: pk.kernel @alone
 // CHECK: pk.tasks
 // CHECK: %[[R:.*]] = pk.rank
-// CHECK-NEXT: pk.signal %phases at %[[R]]
+// CHECK-NEXT: pk.signal %phase0_over at %[[R]]
 // CHECK: %[[C:.*]] = pk.ctas storer
-// CHECK-NEXT: pk.wait %phases[%{{.*}}] for %[[C]]
+// CHECK-NEXT: pk.wait %phase0_over[%{{.*}}] for %[[C]]
 // CHECK: pk.tasks
 pk.kernel @alone(%X: !pk.private<[M], f32> {pk.name = "X"}) attributes {derived} {
   %one = arith.constant 1 : index
@@ -85,7 +85,7 @@ pk.kernel @alone(%X: !pk.private<[M], f32> {pk.name = "X"}) attributes {derived}
 
 // A kernel of one phase stays as it is.
 // CHECK-LABEL: pk.kernel @one
-// CHECK-NOT: phases
+// CHECK-NOT: over
 pk.kernel @one(%X: !pk.private<[M], f32> {pk.name = "X"}) attributes {derived} {
   %one = arith.constant 1 : index
   pk.role storer {
