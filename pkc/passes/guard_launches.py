@@ -30,7 +30,7 @@ from pkc.dialect.program import CtasOp, DimOp, EpochOp, KernelOp, RankOp, RoleOp
 from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.types import RANKS, SignalType
 from pkc.passes.cells import constant, product_ops
-from pkc.passes.dependence import ancestors
+from pkc.passes.dependence import ancestors, sources
 from pkc.passes.derive import AFTER_ALL, DERIVED, add_parameter, append, before, phase_of
 from pkc.passes.edges import reached
 
@@ -198,7 +198,8 @@ def _makers(part: RoleOp, waits: tuple[type[Operation], ...]) -> set[RoleOp]:
 def _awaited(op: Operation) -> Iterator[Operation]:
     if isinstance(op, ConsumeOp):
         yield from (use.operation for use in op.channel.uses if isinstance(use.operation, CommitOp))
-    if isinstance(op, WaitOp):
+    # A wait that is for nothing in some tasks, as for those of the own part, says nothing of these.
+    if isinstance(op, WaitOp) and not any(isinstance(value.owner, arith.SelectOp) for value in sources([op.count])):
         sent = (use.operation for use in op.signal.uses if isinstance(use.operation, RaiseOp | SignalOp))
         yield from (user for user in sent if isinstance(user.rank.owner, RankOp))
 

@@ -278,3 +278,42 @@ pk.kernel @later(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl<[M]
     }
   }
 }
+
+// -----
+
+// A wait that is for nothing in some tasks does not stand for the ranks' entry: the storer waits for that itself.
+// CHECK-LABEL: pk.kernel @own
+// CHECK: pk.role communicator {
+// CHECK: pk.wait %entered
+// CHECK: pk.role loader {
+// CHECK-NOT: pk.wait %entered
+// CHECK: pk.wait %ready
+// CHECK: pk.role storer {
+// CHECK: pk.wait %entered
+// CHECK: pk.store
+pk.kernel @own(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %L: !pk.private<[M], f32> {pk.name = "L", pk.scratch}, %Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}, %ready: !pk.signal<[1]> {pk.name = "ready"}) attributes {derived} {
+  %c = pk.channel "L" stages 1 : !pk.channel<!pk.tile<16xf32>>
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r = pk.rank
+  %m = pk.block[%zero] sharded : !pk.block<M by 16>
+  pk.role communicator {
+    %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.pgl<[M], f32, shard 0> -> !pk.tile<16xf32>
+    pk.store %x, %L[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[M], f32>
+    pk.raise %ready at %r[%zero] to %one : !pk.signal<[1]>
+  }
+  pk.role loader {
+    %o = pk.owner %m : !pk.block<M by 16>
+    %own = arith.cmpi eq, %o, %r : index
+    %n = arith.select %own, %zero, %one : index
+    pk.wait %ready[%zero] for %n : !pk.signal<[1]>
+    pk.acquire %c : !pk.channel<!pk.tile<16xf32>>
+    %x = pk.load %L[%m : !pk.block<M by 16>] : !pk.private<[M], f32> -> !pk.tile<16xf32>
+    pk.commit %c, %x : !pk.channel<!pk.tile<16xf32>>, !pk.tile<16xf32>
+  }
+  pk.role storer {
+    %x = pk.consume %c : !pk.channel<!pk.tile<16xf32>> -> !pk.tile<16xf32>
+    pk.store %x, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, replicate>
+    pk.release %c : !pk.channel<!pk.tile<16xf32>>
+  }
+}
