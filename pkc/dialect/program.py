@@ -50,6 +50,9 @@ SCRATCH = "pk.scratch"
 DERIVED = "derived"
 """On a kernel and a part of it: made by pkc from tasks that stood in no role, so that it may be changed further."""
 
+FRESH = "pk.fresh"
+"""Argument attribute: what it holds at entry is never seen, although the kernel reads it: its sums begin at zero."""
+
 PER_CTA = "per_cta"
 """Attribute of `pk.tasks`: each CTA that runs the role takes its share of the tasks, one after the other."""
 
@@ -104,6 +107,9 @@ class KernelOp(IRDLOperation):
 
     def is_scratch(self, arg: BlockArgument) -> bool:
         return SCRATCH in self.arg_attrs.data[arg.index].data
+
+    def is_fresh(self, arg: BlockArgument) -> bool:
+        return FRESH in self.arg_attrs.data[arg.index].data
 
     @classmethod
     def parse(cls, parser: Parser) -> KernelOp:

@@ -15,6 +15,7 @@ from pkc.passes.dce import Dce
 from pkc.passes.guard_launches import GuardLaunches
 from pkc.passes.insert_fences import InsertFences
 from pkc.passes.lower_tiles import LowerTiles
+from pkc.passes.order_phases import OrderPhases
 from pkc.passes.order_tasks import OrderTasks
 from pkc.passes.plan_memory import PlanMemory
 from pkc.passes.plan_mma import PlanMma
@@ -59,6 +60,7 @@ ROLES_PIPELINE: tuple[ModulePass, ...] = (
     SplitCopies(),  # communicators that move tiles; before the others, who share what they leave of shared memory
     SplitWorkers(),  # obeys the roles; values that cross them go through channels
     ShareSums(),  # parts are split: consumers are who has the registers
+    OrderPhases(),  # needs every part of a phase, and where its tasks stand in it
     PlanWarps(),  # parts are known, and do not change any more
     GuardLaunches(),  # last to add signals: it must know every part that reaches another rank
     Cse(),  # integers that each part now computes for itself
@@ -103,6 +105,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         SplitWorkers,
         ShareSums,
         SplitCopies,
+        OrderPhases,
         PlanWarps,
         GuardLaunches,
         PlanTransfers,

@@ -31,7 +31,7 @@ from pkc.dialect.types import TileType
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.dependence import ancestors, sources
-from pkc.passes.derive import DERIVED, wrap_in_role
+from pkc.passes.derive import DERIVED, phase_of, wrap_in_role
 
 ROLE = "role"
 """The attribute in which an operation's role is written."""
@@ -94,13 +94,15 @@ def _assign_kernel(kernel: KernelOp) -> None:
 
 
 def _check_order(kernel: KernelOp, part: RoleOp) -> None:
-    """Refuse reads that must stay before or behind a write which only the storer makes."""
+    """Refuse reads that must stay before or behind a write of their phase which only the storer makes."""
     for read in part.body.walk():
         if not isinstance(read, LoadOp | GatherOp):
             continue
         for use in read.array.uses:
             store = use.operation
             if not isinstance(store, StoreOp) or not part.is_ancestor(store) or _follows(store, read):
+                continue
+            if phase_of(store) != phase_of(read):
                 continue
             label = Label(span_of(store.location), "written here")
             name = kernel.argument_name(read.array) if isinstance(read.array, BlockArgument) else ""

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import dropwhile
 from typing import TypeVar
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, LocationAttr, StringAttr, UnitAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FunctionType,
+    IntegerAttr,
+    LocationAttr,
+    StringAttr,
+    UnitAttr,
+    i64,
+)
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.traits import is_side_effect_free
 
-from pkc.dialect.access import AccumulateOp, ScatterAccumulateOp, StoreOp
+from pkc.dialect.access import GatherOp, LoadOp, ReadOp
 from pkc.dialect.attributes import Role, RoleAttr
-from pkc.dialect.program import DERIVED, NAME, SCRATCH, KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import DERIVED, FRESH, NAME, SCRATCH, KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import SignalType
 
-_WRITES = (StoreOp, AccumulateOp, ScatterAccumulateOp)
+PHASE = "phase"
+"""On task sets, and on parts that serve one: which phase of a kernel of several it is, from 0."""
 
 AFTER_ALL = "after_all"
 """On a part: whatever it does follows signals of the same launch from every rank."""
@@ -35,19 +47,49 @@ def add_parameter(kernel: KernelOp, name: str, kind: Attribute, location: Locati
     return argument
 
 
-def add_role(kernel: KernelOp, role: Role, location: LocationAttr) -> Block:
-    """A new part, behind those that are there and before what is in none; its body."""
+def mark_fresh(kernel: KernelOp, array: SSAValue) -> None:
+    """Say of an array that sums begin at zero in it, if the kernel reads it too."""
+    assert isinstance(array, BlockArgument)
+    if not any(isinstance(use.operation, LoadOp | GatherOp | ReadOp) for use in array.uses):
+        return
+    entries = list(kernel.arg_attrs)
+    entries[array.index] = DictionaryAttr({**entries[array.index].data, FRESH: UnitAttr()})
+    kernel.arg_attrs = ArrayAttr(entries)
+
+
+def add_role(kernel: KernelOp, role: Role, origin: Operation) -> Block:
+    """A new part, behind those that are there and before what is in none; its body. It belongs to the phase, and has
+    the line, of `origin`."""
     body = Region(Block())
     op = RoleOp(RoleAttr(role), body)
-    op.location = location
+    op.location = origin.location
+    phase = phase_of(origin)
+    if phase is not None:
+        op.attributes[PHASE] = IntegerAttr(phase, i64)
     kernel.body.block.add_op(op)
     return body.block
 
 
-def only_tasks(kernel: KernelOp) -> TasksOp | None:
-    """The one task set of a kernel without roles; nothing if it has several phases, or writes outside of tasks."""
-    top = [op for op in kernel.body.block.ops if op.regions or isinstance(op, _WRITES)]
-    return top[0] if len(top) == 1 and isinstance(top[0], TasksOp) else None
+def phases(kernel: KernelOp) -> list[TasksOp]:
+    """The task sets of a kernel without roles, in their order; none if it does something else beside them.
+
+    What it reads before the first of them is no phase.
+    """
+    top = [op for op in kernel.body.block.ops if not is_side_effect_free(op)]
+    sets = list(dropwhile(lambda op: isinstance(op, LoadOp | GatherOp | ReadOp), top))
+    found = [op for op in sets if isinstance(op, TasksOp)]
+    return found if len(found) == len(sets) else []
+
+
+def phase_of(op: Operation) -> int | None:
+    """The phase that an operation belongs to, in a kernel of several."""
+    inner: Operation | None = op
+    while inner is not None:
+        phase = inner.attributes.get(PHASE)
+        if isinstance(phase, IntegerAttr):
+            return phase.value.data
+        inner = inner.parent_op()
+    return None
 
 
 def wrap_in_role(kernel: KernelOp, role: Role) -> None:

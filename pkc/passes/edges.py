@@ -68,14 +68,14 @@ def remote_stores(part: Operation) -> Iterator[StoreOp]:
             yield op
 
 
-def reached(part: Operation) -> Iterator[BlockArgument]:
-    """The arrays that a part reaches on other ranks, unless it surely does not."""
+def reached(part: Operation) -> Iterator[tuple[Operation, BlockArgument]]:
+    """The operations by which a part may reach arrays on other ranks, and those arrays."""
     for op in part.walk():
         arrays = (op.source, op.target) if isinstance(op, CopyOp) else (op.array,) if isinstance(op, _ACCESSES) else ()
         for array in arrays:
             if _reaches(op, array):
                 assert isinstance(array, BlockArgument)
-                yield array
+                yield op, array
 
 
 def _reaches(op: Operation, array: SSAValue) -> bool:

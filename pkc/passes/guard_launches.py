@@ -12,14 +12,26 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import Pure
 
-from pkc.dialect.access import BarrierOp, RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.access import (
+    BarrierOp,
+    GatherOp,
+    LoadOp,
+    RaiseOp,
+    ReadOp,
+    ReduceOp,
+    ResetOp,
+    SignalAllOp,
+    SignalOp,
+    WaitOp,
+)
 from pkc.dialect.attributes import Role
+from pkc.dialect.copies import CopyOp
 from pkc.dialect.program import CtasOp, DimOp, EpochOp, KernelOp, RankOp, RoleOp
 from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.types import RANKS, SignalType
 from pkc.passes.cells import constant, product_ops
-from pkc.passes.dependence import ancestors
-from pkc.passes.derive import AFTER_ALL, DERIVED, add_parameter, append, before
+from pkc.passes.dependence import ancestors, sources
+from pkc.passes.derive import AFTER_ALL, DERIVED, add_parameter, append, before, phase_of
 from pkc.passes.edges import reached
 
 
@@ -34,8 +46,8 @@ class GuardLaunches(ModulePass):
       each part that reaches other ranks first waits until all have entered, unless what it sends depends on a part
       that does, or on signals of this launch from every rank;
     - exit: a rank's arrays may be used again once it has left; so the kernel ends on a rank only when every part of
-      every rank that reaches the caller's arrays of others is done. Scratch memory needs no such wait: its owner
-      awaits all that is written there.
+      every rank that reaches the caller's arrays of others is done, or reads scratch memory of others. What is written
+      to scratch memory needs no such wait: its owner awaits it.
 
     A protocol that the author wrote counts from zero: a wait may be for some of the signals of a launch, and how many
     there are in all is not known. So its counters are reset: nobody signals before all ranks have entered, and a rank
@@ -83,9 +95,11 @@ def _guard_kernel(kernel: KernelOp) -> None:
     reaching = [part for part in parts if any(reached(part))]
     if not reaching:
         return
-    lasting = [part for part in reaching if not all(kernel.is_scratch(array) for array in reached(part))]
+    lasting = [part for part in reaching if any(_lasts(kernel, op, array) for op, array in reached(part))]
     first = next(part for part in parts if not _is_copy_engine(part))
-    early = [part for part in reaching if not _follows_all(part) and made_by(part).isdisjoint(reaching)]
+    early = [part for part in reaching if not _follows_all(part)]
+    if not any(phase_of(op) for op in kernel.walk()):  # else only a later phase may come through another part
+        early = [part for part in early if made_by(part).isdisjoint(reaching)]
     if early:
         entered = add_parameter(kernel, "entered", SignalType((1,)), kernel.location)
         for part in early:
@@ -136,6 +150,12 @@ def _follows_all(part: RoleOp) -> bool:
     return False
 
 
+def _lasts(kernel: KernelOp, op: Operation, array: BlockArgument) -> bool:
+    """Whether the owner of an array must not leave before an operation of another rank is done."""
+    reads = isinstance(op, LoadOp | GatherOp | ReadOp | ReduceOp) or (isinstance(op, CopyOp) and array is op.source)
+    return reads or not kernel.is_scratch(array)
+
+
 def _is_copy_engine(part: RoleOp) -> bool:
     return part.role.data is Role.CopyEngine
 
@@ -178,7 +198,8 @@ def _makers(part: RoleOp, waits: tuple[type[Operation], ...]) -> set[RoleOp]:
 def _awaited(op: Operation) -> Iterator[Operation]:
     if isinstance(op, ConsumeOp):
         yield from (use.operation for use in op.channel.uses if isinstance(use.operation, CommitOp))
-    if isinstance(op, WaitOp):
+    # A wait that is for nothing in some tasks, as for those of the own part, says nothing of these.
+    if isinstance(op, WaitOp) and not any(isinstance(value.owner, arith.SelectOp) for value in sources([op.count])):
         sent = (use.operation for use in op.signal.uses if isinstance(use.operation, RaiseOp | SignalOp))
         yield from (user for user in sent if isinstance(user.rank.owner, RankOp))
 

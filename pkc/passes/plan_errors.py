@@ -22,12 +22,12 @@ class IllegalOverlap(Diagnostic):
 
 
 @dataclass(frozen=True)
-class SeveralPhases(Diagnostic):
-    """A kernel without roles has more than one `tasks` statement, one inside a loop, or writes outside of them."""
+class OutsideTasks(Diagnostic):
+    """A kernel without roles has a `tasks` statement inside a loop, or reads or writes outside of them."""
 
     code = "PK431"
-    title = "no roles can be derived for `{kernel}`: it is not one `tasks` statement"
-    label = "this kernel has several phases, or statements outside of `tasks`"
+    title = "no roles can be derived for `{kernel}`: it is not a row of `tasks` statements"
+    label = "this kernel has `tasks` in a loop, or statements outside of `tasks`"
     help = "make each phase a kernel of its own, or write `with role(...)`"
     kernel: str
 
@@ -100,6 +100,17 @@ class CannotPush(Diagnostic):
     access: str
     array: str
     reason: str
+
+
+@dataclass(frozen=True)
+class UsedBeforeSum(Diagnostic):
+    """A kernel of several phases reads or writes an array before a later phase, or in the one that, sums into it."""
+
+    code = "PK439"
+    title = "`{array}` is used before it is summed over ranks"
+    label = "summed here, from zero on"
+    help = "use another array for what an earlier phase reads or writes"
+    array: str
 
 
 @dataclass(frozen=True)

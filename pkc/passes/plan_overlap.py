@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
@@ -25,7 +25,7 @@ from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import Layout
 from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors
-from pkc.passes.derive import only_tasks
+from pkc.passes.derive import PHASE, phase_of, phases
 from pkc.passes.edges import (
     EDGE,
     Edge,
@@ -113,14 +113,19 @@ def explain(module: ModuleOp) -> list[Explanation]:
 
 
 def _plan_kernel(kernel: KernelOp) -> None:
-    if only_tasks(kernel) is None:
-        raise PkcError(errors.SeveralPhases(span_of(kernel.location), kernel.sym_name.data))
+    found = phases(kernel)
+    if not found:
+        raise PkcError(errors.OutsideTasks(span_of(kernel.location), kernel.sym_name.data))
+    for number, tasks in enumerate(found if len(found) > 1 else ()):
+        tasks.attributes[PHASE] = IntegerAttr(number, i64)
+    for op in sums(kernel):
+        _check_begin(op)
     edges: list[Edge] = [*remote_reads(kernel), *remote_stores(kernel), *sums(kernel)]
     wanted = _wanted(kernel, "overlap")
     for op in edges:
         overlap, why = _default(op)
         if wanted:
-            _check_legal(op, wanted)
+            _check_legal(op, wanted, several=len(found) > 1)
             overlap, why = wanted, "the schedule says so"
         if not isinstance(op, Read) or _wanted(kernel, "transfer") != "push":
             plan(op, overlap, why)
@@ -163,10 +168,19 @@ def _default(op: Edge) -> tuple[str, str]:
     return "intra_sm", "one aligned write for each tile: the SM that computed it sends it"
 
 
-def _check_legal(op: Edge, overlap: str) -> None:
+def _check_begin(op: Sum) -> None:
+    """Refuse to sum into an array that a kernel of several phases has read or written before."""
+    others = (use.operation for use in op.array.uses if not isinstance(use.operation, Sum))
+    if any((phase_of(other) or 0) <= (phase_of(op) or 0) for other in others):
+        raise PkcError(errors.UsedBeforeSum(span_of(op.location), array_name(op.array)))
+
+
+def _check_legal(op: Edge, overlap: str, *, several: bool) -> None:
     reason = _not_copied(op) if overlap == "copy_engine" else ""
     if isinstance(op, ScatterAccumulateOp) and overlap != "intra_sm":
         reason = "a table says where each row goes, so that no owner knows how many rows to wait for"
+    if overlap == "copy_engine" and several:
+        reason = "a copy engine cannot tell other ranks that a phase is over"
     if reason:
         found = errors.IllegalOverlap(span_of(op.location), overlap, _ACCESS[type(op)], array_name(op.array), reason)
         raise PkcError(found)

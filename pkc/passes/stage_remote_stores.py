@@ -74,7 +74,7 @@ def _stage(kernel: KernelOp, store: StoreOp) -> None:
     staged = add_parameter(kernel, f"{name}.staged", PrivateType(dims, kind.element_type), location)
     computed = add_parameter(kernel, f"{name}.computed", cells.type, location)
 
-    part = add_role(kernel, Role.CopyEngine, location)
+    part = add_role(kernel, Role.CopyEngine, store)
     around = next((op for op in ancestors(store) if isinstance(op, RoleOp)), None)
     engine = part.parent_op()
     if around is not None and engine is not None and AFTER_ALL in around.attributes:

@@ -39,7 +39,7 @@ from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.cells import Cells, cells_along, constant, counter_ops, product_ops
 from pkc.passes.dependence import differs_by_rank, enclosing_tasks, sources
-from pkc.passes.derive import AFTER_ALL, add_parameter, add_role, append, before, wrap_in_role
+from pkc.passes.derive import AFTER_ALL, add_parameter, add_role, append, before, mark_fresh, wrap_in_role
 from pkc.passes.edges import EDGE, array_name, idle_tasks, planned, shard_of, sums
 from pkc.passes.slices import Known, copy_value
 
@@ -97,6 +97,7 @@ def _may_reorder(kernel: KernelOp) -> bool:
 def _stage(kernel: KernelOp, op: AccumulateOp) -> None:
     name = array_name(op.array)
     _check(name, op)
+    mark_fresh(kernel, op.array)
     split = _split(name, op)
     kind = array_type(op.array)
     indices = tuple(op.indices)
@@ -213,7 +214,7 @@ def _add_up(
     kernel: KernelOp, op: AccumulateOp, split: int, cells: Cells, slots: BlockArgument, arrived: BlockArgument
 ) -> None:
     """The communicator's part: wait for all contributions to a tile, add them up, store the sum."""
-    part = add_role(kernel, Role.Communicator, op.location)
+    part = add_role(kernel, Role.Communicator, op)
     role = part.parent_op()
     assert role is not None
     role.attributes[AFTER_ALL] = UnitAttr()

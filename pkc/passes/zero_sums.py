@@ -28,7 +28,7 @@ from pkc.dialect.types import RANKS, BlockType, Layout, SignalType, TileType
 from pkc.passes.assign_roles import ROLE
 from pkc.passes.cells import constant, product_ops
 from pkc.passes.dependence import ancestors
-from pkc.passes.derive import DERIVED, add_parameter, add_role, append, wrap_in_role
+from pkc.passes.derive import DERIVED, add_parameter, add_role, append, mark_fresh, wrap_in_role
 from pkc.passes.edges import array_name, shard_of
 
 
@@ -71,6 +71,7 @@ def _zero_kernel(kernel: KernelOp) -> None:
     wrap_in_role(kernel, Role.Consumer)
     for array in dict.fromkeys(op.array for op in left):
         assert isinstance(array, BlockArgument)
+        mark_fresh(kernel, array)
         adding = [op for op in left if op.array is array]
         zeroed = add_parameter(kernel, f"{array_name(array)}.zeroed", SignalType((1,)), adding[0].location)
         parts = dict.fromkeys(part for op in adding for part in ancestors(op) if isinstance(part, RoleOp))
@@ -83,7 +84,7 @@ def _zero_kernel(kernel: KernelOp) -> None:
 
 def _zero(kernel: KernelOp, op: AccumulateOp | ScatterAccumulateOp, zeroed: BlockArgument) -> None:
     """The communicator's part: zeros to this rank's part of the array, in blocks of the size of the contributions."""
-    part = add_role(kernel, Role.Communicator, op.location)
+    part = add_role(kernel, Role.Communicator, op)
     rank, zero, one = (append(part, made, op.location) for made in (RankOp(), constant(0), constant(1)))
     kinds, split = _blocks(op), _split(op)
     counts: list[SSAValue] = []

@@ -199,6 +199,8 @@ class _Compiler:
 
         def own_share(registers: Registers) -> None:
             outer = registers[TASK]
+            if not nested:
+                registers[TURN] = 0
             for task in each(registers):
                 if not outermost:
                     turn = registers[TURN]

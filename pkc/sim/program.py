@@ -110,6 +110,7 @@ class Program:
     def inputs(self) -> tuple[str, ...]:
         """The arrays whose content at entry the kernel may see."""
         seen = (self._used_by(_READS) | self._copied(_SOURCE)) - self.scratch - self.summed
+        seen -= {name for name, arg in self.kernel.arguments.items() if self.kernel.is_fresh(arg)}
         return tuple(name for name in self.arrays if name in seen)
 
     @cached_property

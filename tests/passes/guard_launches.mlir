@@ -227,3 +227,93 @@ pk.kernel @zeroed(%O: !pk.pgl<[M], f32, shard 0> {pk.name = "O"}, %zeroed: !pk.s
     pk.signal_all %zeroed[%zero] by %one : !pk.signal<[1]>
   }
 }
+
+// -----
+
+// Scratch memory that other ranks read must outlast their reads.
+// CHECK-LABEL: pk.kernel @lent
+// CHECK: pk.wait %entered
+// CHECK: pk.load %S
+// CHECK: pk.signal_all %left
+// CHECK: pk.wait %left
+pk.kernel @lent(%S: !pk.pgl<[M], f32, shard 0> {pk.name = "S", pk.scratch}, %Y: !pk.private<[M], f32> {pk.name = "Y"}) attributes {derived} {
+  pk.role storer {
+    %zero = arith.constant 0 : index
+    %m = pk.block[%zero] sharded : !pk.block<M by 16>
+    %x = pk.load %S[%m : !pk.block<M by 16>] : !pk.pgl<[M], f32, shard 0> -> !pk.tile<16xf32>
+    pk.store %x, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[M], f32>
+  }
+}
+
+// -----
+
+// What a part gets from others in a later phase says nothing of the first: it waits for the ranks' entry itself.
+// CHECK-LABEL: pk.kernel @later
+// CHECK: pk.role loader {
+// CHECK: pk.wait %entered
+// CHECK: pk.role storer {
+// CHECK: pk.wait %entered
+pk.kernel @later(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}) attributes {derived} {
+  %c = pk.channel "X" stages 1 : !pk.channel<!pk.tile<16xf32>>
+  %one = arith.constant 1 : index
+  pk.role loader {
+    pk.tasks (%i) in (%one) attributes {per_cta, phase = 1} {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      pk.acquire %c : !pk.channel<!pk.tile<16xf32>>
+      %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.pgl<[M], f32, shard 0> -> !pk.tile<16xf32>
+      pk.commit %c, %x : !pk.channel<!pk.tile<16xf32>>, !pk.tile<16xf32>
+    }
+  }
+  pk.role storer {
+    %z = pk.full 0.0 : f32 : !pk.tile<16xf32>
+    pk.tasks (%i) in (%one) attributes {per_cta, phase = 0} {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      pk.store %z, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, replicate>
+    }
+    pk.tasks (%i) in (%one) attributes {per_cta, phase = 1} {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      %x = pk.consume %c : !pk.channel<!pk.tile<16xf32>> -> !pk.tile<16xf32>
+      pk.store %x, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, replicate>
+      pk.release %c : !pk.channel<!pk.tile<16xf32>>
+    }
+  }
+}
+
+// -----
+
+// A wait that is for nothing in some tasks does not stand for the ranks' entry: the storer waits for that itself.
+// CHECK-LABEL: pk.kernel @own
+// CHECK: pk.role communicator {
+// CHECK: pk.wait %entered
+// CHECK: pk.role loader {
+// CHECK-NOT: pk.wait %entered
+// CHECK: pk.wait %ready
+// CHECK: pk.role storer {
+// CHECK: pk.wait %entered
+// CHECK: pk.store
+pk.kernel @own(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %L: !pk.private<[M], f32> {pk.name = "L", pk.scratch}, %Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}, %ready: !pk.signal<[1]> {pk.name = "ready"}) attributes {derived} {
+  %c = pk.channel "L" stages 1 : !pk.channel<!pk.tile<16xf32>>
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r = pk.rank
+  %m = pk.block[%zero] sharded : !pk.block<M by 16>
+  pk.role communicator {
+    %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.pgl<[M], f32, shard 0> -> !pk.tile<16xf32>
+    pk.store %x, %L[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[M], f32>
+    pk.raise %ready at %r[%zero] to %one : !pk.signal<[1]>
+  }
+  pk.role loader {
+    %o = pk.owner %m : !pk.block<M by 16>
+    %own = arith.cmpi eq, %o, %r : index
+    %n = arith.select %own, %zero, %one : index
+    pk.wait %ready[%zero] for %n : !pk.signal<[1]>
+    pk.acquire %c : !pk.channel<!pk.tile<16xf32>>
+    %x = pk.load %L[%m : !pk.block<M by 16>] : !pk.private<[M], f32> -> !pk.tile<16xf32>
+    pk.commit %c, %x : !pk.channel<!pk.tile<16xf32>>, !pk.tile<16xf32>
+  }
+  pk.role storer {
+    %x = pk.consume %c : !pk.channel<!pk.tile<16xf32>> -> !pk.tile<16xf32>
+    pk.store %x, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, replicate>
+    pk.release %c : !pk.channel<!pk.tile<16xf32>>
+  }
+}

@@ -342,15 +342,17 @@ pk.kernel @attention(%Q: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "Q"}, %K: !p
 
 // -----
 
-// Two phases.
-// CHECK: error[PK431]: no roles can be derived for `phases`: it is not one `tasks` statement
-pk.kernel @phases(%X: !pk.private<[M], f32> {pk.name = "X"}, %T: !pk.private<[M], f32> {pk.name = "T", pk.scratch}, %Y: !pk.private<[M], f32> {pk.name = "Y"}) attributes {schedule = {}} {
+// Between phases nothing is read: who would know when?
+// CHECK: error[PK431]: no roles can be derived for `between`: it is not a row of `tasks` statements
+pk.kernel @between(%X: !pk.private<[M], f32> {pk.name = "X"}, %T: !pk.private<[M], f32> {pk.name = "T", pk.scratch}, %Y: !pk.private<[M], f32> {pk.name = "Y"}) attributes {schedule = {}} {
   %0 = pk.block_count <M by 16>
   pk.tasks (%1) in (%0) {
     %m = pk.block[%1] : !pk.block<M by 16>
     %2 = pk.load %X[%m : !pk.block<M by 16>] : !pk.private<[M], f32> -> !pk.tile<16xf32>
     pk.store %2, %T[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[M], f32>
   }
+  %5 = arith.constant 0 : index
+  %6 = pk.load %T[%5 : index] : !pk.private<[M], f32> -> !pk.tile<f32>
   pk.tasks (%3) in (%0) {
     %m_1 = pk.block[%3] : !pk.block<M by 16>
     %4 = pk.load %T[%m_1 : !pk.block<M by 16>] : !pk.private<[M], f32> -> !pk.tile<16xf32>
@@ -382,5 +384,25 @@ pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.privat
     }
     %10 = pk.cast %acc_1 : !pk.tile<16x32xf32> -> !pk.tile<16x32xbf16>
     pk.store %10, %C[%m, %n : !pk.block<M by 16>, !pk.block<N by 32>] : !pk.tile<16x32xbf16>, !pk.private<[M, N], bf16>
+  }
+}
+
+// -----
+
+// Phases are numbered; what one of them writes the next may read.
+// CHECK-LABEL: pk.kernel @phases
+// CHECK: pk.tasks {{.*}}attributes {phase = 0 : i64}
+// CHECK: pk.tasks {{.*}}attributes {phase = 1 : i64}
+pk.kernel @phases(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.private<[M], f32> {pk.name = "Y"}) attributes {schedule = {}} {
+  %0 = pk.block_count <M by 16>
+  pk.tasks (%1) in (%0) {
+    %m = pk.block[%1] : !pk.block<M by 16>
+    %2 = pk.full 0.0 : f32 : !pk.tile<16xf32>
+    pk.store %2, %X[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[M], f32>
+  }
+  pk.tasks (%3) in (%0) {
+    %m = pk.block[%3] : !pk.block<M by 16>
+    %4 = pk.load %X[%m : !pk.block<M by 16>] : !pk.private<[M], f32> -> !pk.tile<16xf32>
+    pk.store %4, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[M], f32>
   }
 }

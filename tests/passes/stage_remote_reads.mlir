@@ -144,22 +144,22 @@ pk.kernel @gathered(%X: !pk.pgl<[T, H], f32, shard 0> {pk.name = "X"}, %rows: !p
 
 // -----
 
-// K and V come block after block, each announced by itself; no task of the communicator depends on the queries.
+// K and V come block after block, together; no task of the communicator depends on the queries.
 // CHECK-LABEL: pk.kernel @attention
-// CHECK-SAME: %K_ready: !pk.signal<[S by 16]>
-// CHECK-SAME: %V_ready: !pk.signal<[S by 16]>
+// CHECK-SAME: %K_V_ready: !pk.signal<[S by 16]> {pk.name = "K_V.ready"}
 // CHECK: pk.role communicator
 // CHECK: pk.tasks (%{{[0-9]+}}) in (%{{[0-9]+}}) {
-// CHECK: pk.load %K[
-// CHECK-NEXT: pk.store {{.*}} %K_landing
-// CHECK: pk.raise %K_ready
-// CHECK: pk.role communicator
-// CHECK: pk.load %V[
+// CHECK: %[[K:.*]] = pk.load %K[
+// CHECK-NEXT: %[[V:.*]] = pk.load %V[
+// CHECK-NEXT: pk.store %[[K]], %K_landing
+// CHECK-NEXT: pk.store %[[V]], %V_landing
+// CHECK: pk.raise %K_V_ready
+// CHECK-NOT: pk.role communicator
 // CHECK: pk.role consumer
 // CHECK: pk.load %Q[
-// CHECK: pk.wait %K_ready
+// CHECK: pk.wait %K_V_ready
 // CHECK: pk.load %K_landing
-// CHECK: pk.wait %V_ready
+// CHECK-NOT: pk.wait
 // CHECK: pk.load %V_landing
 pk.kernel @attention(%Q: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "Q"}, %K: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "K"}, %V: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "V"}, %O: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "O"}) attributes {schedule = {}} {
   %0 = pk.rank

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp, UnknownLoc
 
+from pkc.checker import TRIALS, check_roles, meaning_of
 from pkc.compiler import compile_program, load
 from pkc.diagnostics import PkcError
 from pkc.frontend.parse import parse_text
@@ -19,6 +20,7 @@ from pkc.sim.run import simulate
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.pk"))
 OVERLAPS = ("", "none", "intra_sm", "inter_sm", "copy_engine")
+ON_SMS = ("", "none", "intra_sm", "inter_sm")
 ILLEGAL = {
     ("moe_combine", "none"),
     ("moe_combine", "inter_sm"),
@@ -163,7 +165,7 @@ kernel k(X: f32[M, N].shard(0), T: i32[L, P], Y: f32[L, P, N]):
         for p, n in tasks(blocks(P, 8), blocks(N, 16)):
             Y[l, p, n] = gather(X, T[l, p], n)
 """,
-        ("", "none", "intra_sm", "inter_sm"),
+        ON_SMS,
     ),
     "a table that is computed": (
         """
@@ -218,6 +220,53 @@ kernel k(X: f32[M, N], T: i32[L, P], Y: f32[N, M], Z: f32[M, N]):
 """,
         OVERLAPS,
     ),
+    "two phases of each rank by itself": (
+        """
+kernel k(X: f32[M], T: f32[M].scratch(), Y: f32[M]):
+    for m in tasks(blocks(M, 16)):
+        T[m] = X[m] + 1.0
+    for m in tasks(blocks(M, 8)):
+        Y[m] = T[m] * 2.0
+""",
+        OVERLAPS,
+    ),
+    "a phase that spreads what the next one reads": (
+        """
+kernel k(X: bf16[M, K].shard(0), G: bf16[M, K].replicate().scratch(), B: bf16[K, N], C: bf16[M, N]):
+    for m, k in tasks(blocks(M, 16, of=rank), blocks(K, 16)):
+        G[m, k] = X[m, k]
+    for m, n in tasks(blocks(M, 32), blocks(N, 16)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 16):
+            acc += G[m, k] @ B[k, n]
+        C[m, n] = acc
+""",
+        ON_SMS,
+    ),
+    "a sum that the next phase reads": (
+        """
+kernel k(A: bf16[M, N], C: bf16[M, N].shard(0), Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+        C[m, n] += A[m, n]
+    for m, n in tasks(blocks(M, 16), blocks(N, 32)):
+        Y[m, n] = C[m, n]
+""",
+        ON_SMS,
+    ),
+    "four phases that write and read in turn": (
+        """
+kernel k(X: f32[M].shard(0), S: f32[M].shard(0).scratch(), Y: f32[M], Z: f32[M]):
+    for m in tasks(blocks(M, 16, of=rank)):
+        S[m] = X[m] + 1.0
+    for m in tasks(blocks(M, 16)):
+        Y[m] = S[m] * 2.0
+    for m in tasks(blocks(M, 16, of=rank)):
+        S[m] = X[m] + 5.0
+    for m in tasks(blocks(M, 8)):
+        Z[m] = S[m] * Y[m]
+""",
+        ON_SMS,
+    ),
     "a tile in place": (
         """
 kernel k(X: f32[M, N], Y: f32[M, N]):
@@ -229,8 +278,15 @@ kernel k(X: f32[M, N], Y: f32[M, N]):
 }
 """Each with the overlaps that it may have; all others are refused, since nothing can be fetched ahead (PK432)."""
 
-BY_TABLE = {"an address that a branch guards", "a gathered operand", "a table that is computed"}
-"""Where data say what is read: a copy engine is refused for that reason (PK430)."""
+NOT_COPIED = {
+    "an address that a branch guards",
+    "a gathered operand",
+    "a table that is computed",
+    "a phase that spreads what the next one reads",
+    "a sum that the next phase reads",
+    "four phases that write and read in turn",
+}
+"""Where data say what is read, or several phases: a copy engine is refused for that reason (PK430)."""
 
 
 def compiled(text: str, overlap: str, level: str) -> ModuleOp:
@@ -262,13 +318,24 @@ def test_bits_are_those_of_the_tile_level(name: str) -> None:
     assert not wrong
 
 
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if "phase" in name])
+def test_phases_are_launched_again(name: str) -> None:
+    program = parse_text(Source("k.pk", f"{PROGRAMS[name][0].strip()}\n"))
+    tile = compile_program(program, level="tile")
+    used = {dim for arg in tile.kernel.body.block.args for dim in getattr(arg.type, "dimensions", ())}
+    meaning = meaning_of(tile, ranks=3, dims={dim: DIMS[dim] for dim in used & set(DIMS)}, launches=3)
+    for overlap in ("", "none", "inter_sm"):
+        roles = compile_program(program, schedule={"overlap": overlap} if overlap else {}, level="roles")
+        assert check_roles(roles, meaning, TRIALS[:6]) == [], overlap
+
+
 @pytest.mark.parametrize("name", [name for name, (_, overlaps) in PROGRAMS.items() if overlaps != OVERLAPS])
 def test_what_cannot_be_fetched_ahead_is_refused(name: str) -> None:
     text, overlaps = PROGRAMS[name]
     for overlap in sorted(set(OVERLAPS) - set(overlaps)):
         with pytest.raises(PkcError) as raised:
             compiled(text, overlap, "roles")
-        expected = "PK430" if overlap == "copy_engine" and name in BY_TABLE else "PK432"
+        expected = "PK430" if overlap == "copy_engine" and name in NOT_COPIED else "PK432"
         assert [finding.code for finding in raised.value.diagnostics] == [expected], overlap
 
 
