@@ -211,7 +211,8 @@ def test_both_ends_are_shown() -> None:
 
 
 STAGES = """
-pk.kernel @stages(%X: !pk.private<[M, 4], f32> {pk.name = "X"}, %Y: !pk.private<[M, 4], f32> {pk.name = "Y"}) attributes {fenced} {
+pk.kernel @stages(
+    %X: !pk.private<[M, 4], f32> {pk.name = "X"}, %Y: !pk.private<[M, 4], f32> {pk.name = "Y"}) attributes {fenced} {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %0 = pk.channel "X" stages 2 : !pk.channel<!pk.tile<4x4xf32>>
@@ -221,7 +222,8 @@ pk.kernel @stages(%X: !pk.private<[M, 4], f32> {pk.name = "X"}, %Y: !pk.private<
     scf.for %i = %zero to %two step %one {
       %m = pk.block[%i] : !pk.block<M by 4>
       pk.acquire %0 : !pk.channel<!pk.tile<4x4xf32>>
-      %t = pk.load %X[%m, %d : !pk.block<M by 4>, !pk.block<4 by 4>] {transfer = {by = "tma", why = ""}} : !pk.private<[M, 4], f32> -> !pk.tile<4x4xf32>
+      %t = pk.load %X[%m, %d : !pk.block<M by 4>, !pk.block<4 by 4>] {transfer = {by = "tma", why = ""}}
+        : !pk.private<[M, 4], f32> -> !pk.tile<4x4xf32>
       pk.commit %0, %t : !pk.channel<!pk.tile<4x4xf32>>, !pk.tile<4x4xf32>
     }
   }
@@ -253,7 +255,9 @@ def test_only_the_stage_that_a_store_reads_has_to_wait() -> None:
 
 
 COPIES = """
-pk.kernel @copies(%X: !pk.private<[M], f32> {pk.name = "X"}, %L: !pk.private<[M], f32> {pk.name = "L", pk.scratch}, %Y: !pk.private<[M], f32> {pk.name = "Y"}, %ready: !pk.signal<[2]> {pk.name = "ready"}) attributes {fenced} {
+pk.kernel @copies(
+    %X: !pk.private<[M], f32> {pk.name = "X"}, %L: !pk.private<[M], f32> {pk.name = "L", pk.scratch},
+    %Y: !pk.private<[M], f32> {pk.name = "Y"}, %ready: !pk.signal<[2]> {pk.name = "ready"}) attributes {fenced} {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %rank = pk.rank
