@@ -22,7 +22,7 @@ from pkc.sim import order_errors
 from tests.sim.helpers import checked, finding, parse
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SIZES = {"M": 130, "N": 70, "K": 20}
+SIZES = {"M": 130, "N": 70, "K": 20, "B": 1, "H": 1, "S": 140}
 
 
 @cache
@@ -161,7 +161,7 @@ def test_a_fence_in_front_of_what_it_is_for_is_too_early() -> None:
         ("gemm_rs", SignalOp, "relaxed_sys", "PK730"),
         ("gemm_rs", SignalOp, "release_gpu", "PK730"),
         ("gemm_rs", SignalAllOp, "relaxed_sys", "PK736"),
-        ("ag_gemm", RaiseOp, "relaxed_sys", "PK730"),
+        ("ring_attention", RaiseOp, "relaxed_sys", "PK730"),
         ("all_gather", SignalAllOp, "relaxed_sys", "PK737"),
     ],
 )
