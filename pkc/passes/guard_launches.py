@@ -198,10 +198,15 @@ def _makers(part: RoleOp, waits: tuple[type[Operation], ...]) -> set[RoleOp]:
 def _awaited(op: Operation) -> Iterator[Operation]:
     if isinstance(op, ConsumeOp):
         yield from (use.operation for use in op.channel.uses if isinstance(use.operation, CommitOp))
-    # A wait that is for nothing in some tasks, as for those of the own part, says nothing of these.
-    if isinstance(op, WaitOp) and not any(isinstance(value.owner, arith.SelectOp) for value in sources([op.count])):
+    if isinstance(op, WaitOp) and _is_certain(op):
         sent = (use.operation for use in op.signal.uses if isinstance(use.operation, RaiseOp | SignalOp))
         yield from (user for user in sent if isinstance(user.rank.owner, RankOp))
+
+
+def _is_certain(op: WaitOp) -> bool:
+    """Whether a wait stands in no branch, and is for no number that a condition chooses, which may be zero."""
+    chosen = any(isinstance(value.owner, arith.SelectOp) for value in sources([op.count]))
+    return not chosen and not any(isinstance(around, scf.IfOp) for around in ancestors(op))
 
 
 def _count_in_epochs(op: WaitOp | RaiseOp, number: SSAValue) -> None:

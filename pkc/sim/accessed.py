@@ -38,27 +38,34 @@ def is_empty(box: Box) -> bool:
     return any(first >= end for first, end in box)
 
 
-class Boxes(Generic[_T]):
-    """Something for each box; to find those that meet a given one is fast as long as boxes are equal or apart."""
+class Grid:
+    """The boxes by which an array is accessed, as a rule tiles that are equal or apart."""
 
     def __init__(self) -> None:
-        self.items: dict[Box, _T] = {}
+        self._boxes: set[Box] = set()
         self._apart = True
+
+    def has(self, box: Box) -> bool:
+        """Whether all boxes so far, with this one, are equal or apart."""
+        if self._apart and box not in self._boxes:
+            self._apart = not any(_meet(box, other) for other in self._boxes)
+            self._boxes.add(box)
+        return self._apart
+
+
+class Boxes(Generic[_T]):
+    """Something for each box."""
+
+    def __init__(self, grid: Grid) -> None:
+        self.items: dict[Box, _T] = {}
+        self._grid = grid
 
     def meeting(self, box: Box) -> list[tuple[Box, _T]]:
         """The boxes that have an element in common with one."""
-        if not self.items:
-            return []
-        same = self.items.get(box)
-        if same is not None and self._apart:
-            return [(box, same)]
+        if self._grid.has(box):
+            same = self.items.get(box)
+            return [] if same is None else [(box, same)]
         return [(other, item) for other, item in self.items.items() if _meet(box, other)]
-
-    def add(self, box: Box, item: _T) -> None:
-        """Set what belongs to a box."""
-        if self._apart and box not in self.items:
-            self._apart = not self.meeting(box)
-        self.items[box] = item
 
     def drop_within(self, box: Box) -> None:
         """Forget all that lies inside of a box."""
@@ -73,14 +80,14 @@ class Copy:
     An access need not be kept once all that must come after it must come after another one that it came before.
     """
 
-    def __init__(self, entry: Access | None) -> None:
+    def __init__(self, grid: Grid, entry: Access | None) -> None:
         self.entry = entry
         """What the caller did before the launch; None if everybody knows."""
-        self.stores = Boxes[list[Access]]()
+        self.stores = Boxes[list[Access]](grid)
         """More than one store of the same values to the same box are alternatives: it suffices to know one of them."""
-        self.sums = Boxes[dict[int, Access]]()
+        self.sums = Boxes[dict[int, Access]](grid)
         """The last addition of each component."""
-        self.reads = Boxes[dict[int, Access]]()
+        self.reads = Boxes[dict[int, Access]](grid)
         """The last read of each component."""
         self.constant: dict[int, Access] = {}
         """The same for an array that is not written: wherever the elements are."""
@@ -108,16 +115,12 @@ class Copy:
         self.reads.drop_within(box)
         self.sums.drop_within(box)
         self.stores.drop_within(box)
-        self.stores.add(box, [access])
+        self.stores.items[box] = [access]
 
 
 def note(boxes: Boxes[dict[int, Access]], box: Box, access: Access) -> None:
     """Note a read or an addition."""
-    by = boxes.items.get(box)
-    if by is None:
-        boxes.add(box, {access.component: access})
-    else:
-        by[access.component] = access
+    boxes.items.setdefault(box, {})[access.component] = access
 
 
 def each(found: Iterable[tuple[Box, dict[int, Access]]]) -> Iterator[tuple[Box, Access]]:

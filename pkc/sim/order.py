@@ -17,7 +17,7 @@ from pkc.diagnostics import Diagnostic, Label, PkcError
 from pkc.dialect.access import Order
 from pkc.location import span_of
 from pkc.sim import order_errors as errors
-from pkc.sim.accessed import Access, Box, Copy, box_of, each, is_empty, note
+from pkc.sim.accessed import Access, Box, Copy, Grid, box_of, each, is_empty, note
 from pkc.sim.array import Array, Where
 from pkc.sim.schedule import Counter
 from pkc.sim.workers import Clock, History, RingClocks, Worker
@@ -78,8 +78,10 @@ class MemoryOrder:
         self._callers = [self._worker(rank, f"the caller of rank {rank}", rank, self._nothing) for rank in range(ranks)]
         self._ended: list[Clock] = [self._nothing.copy() for _ in range(ranks)]
         entries = [self._entry(caller) for caller in self._callers]
+        self._grids = {name: Grid() for name in self.arrays}
         self._copies = {
-            name: [Copy(entries[copy]) for copy in range(array.place.copies)] for name, array in self.arrays.items()
+            name: [Copy(self._grids[name], entry) for entry in entries[: array.place.copies]]
+            for name, array in self.arrays.items()
         }
 
     def _worker(self, rank: int, name: str, key: object, known: Clock, *, on_stream: bool = False) -> Worker:
@@ -126,7 +128,7 @@ class MemoryOrder:
                 if not caller.knows(access.component, access.tick):
                     raise PkcError(_after_exit(self.arrays[name], rank, box, access, caller))
             if rank < len(copies):
-                copies[rank] = Copy(entry)
+                copies[rank] = Copy(self._grids[name], entry)
 
     # Counters
 

@@ -315,5 +315,43 @@ pk.kernel @own(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %L: !pk.private<[
     %x = pk.consume %c : !pk.channel<!pk.tile<16xf32>> -> !pk.tile<16xf32>
     pk.store %x, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, replicate>
     pk.release %c : !pk.channel<!pk.tile<16xf32>>
+
+// -----
+
+// The loader follows what has waited only sometimes: for no signal at all where a condition says so, or in a branch. So
+// the storer behind it waits itself.
+// CHECK-LABEL: pk.kernel @sometimes
+// CHECK: pk.role storer {
+// CHECK: pk.wait %entered
+// CHECK: pk.store
+pk.kernel @sometimes(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %L: !pk.private<[M], f32> {pk.name = "L", pk.scratch}, %Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}, %chosen: !pk.signal<[1]> {pk.name = "chosen"}, %branch: !pk.signal<[1]> {pk.name = "branch"}) attributes {derived} {
+  %0 = pk.channel "L" stages 1 : !pk.channel<!pk.tile<4xf32>>
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %rank = pk.rank
+  %own = arith.cmpi eq, %rank, %zero : index
+  pk.role communicator {
+    %m = pk.block[%zero] sharded : !pk.block<M by 4>
+    %x = pk.load %X[%m : !pk.block<M by 4>] : !pk.pgl<[M], f32, shard 0> -> !pk.tile<4xf32>
+    pk.store %x, %L[%m : !pk.block<M by 4>] : !pk.tile<4xf32>, !pk.private<[M], f32>
+    pk.signal %chosen at %rank[%zero] by %one : !pk.signal<[1]>
+    pk.signal %branch at %rank[%zero] by %one : !pk.signal<[1]>
+  }
+  pk.role loader {
+    %m_1 = pk.block[%zero] sharded : !pk.block<M by 4>
+    %needed = arith.select %own, %zero, %one : index
+    pk.wait %chosen[%zero] for %needed : !pk.signal<[1]>
+    scf.if %own {
+      pk.wait %branch[%zero] for %one : !pk.signal<[1]>
+    }
+    pk.acquire %0 : !pk.channel<!pk.tile<4xf32>>
+    %l = pk.load %L[%m_1 : !pk.block<M by 4>] : !pk.private<[M], f32> -> !pk.tile<4xf32>
+    pk.commit %0, %l : !pk.channel<!pk.tile<4xf32>>, !pk.tile<4xf32>
+  }
+  pk.role storer {
+    %m_2 = pk.block[%zero] sharded : !pk.block<M by 4>
+    %t = pk.consume %0 : !pk.channel<!pk.tile<4xf32>> -> !pk.tile<4xf32>
+    pk.store %t, %Y[%m_2 : !pk.block<M by 4>] : !pk.tile<4xf32>, !pk.pgl<[M], f32, replicate>
+    pk.release %0 : !pk.channel<!pk.tile<4xf32>>
   }
 }
