@@ -60,6 +60,9 @@ def stage_layout(tiles: Iterable[TileType]) -> tuple[tuple[int, ...], int]:
 WARPGROUP_ROWS = 64
 """Rows of an accumulator that one warpgroup holds; row 16 w + l / 4 + 8 h is in warp w, lane l."""
 
+COLUMN_STEP = 8
+"""Columns that four threads share: two each."""
+
 
 @dataclass(frozen=True)
 class Fragment:

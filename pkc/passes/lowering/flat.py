@@ -12,20 +12,13 @@ from pkc.dialect import access
 from pkc.dialect.types import ArrayType, TileType
 from pkc.passes.lowering.context import Worker
 from pkc.passes.lowering.fragments import FLAT
+from pkc.passes.lowering.missing import CannotLowerError
 from pkc.passes.pointwise import WHOLE
 
 _AT_ONCE = (4, 2, 1)
 """Chunks that a thread works on at once, if they come out even: so many loads are on their way."""
 
 _ORDERING = (access.SignalOp, access.SignalAllOp, access.RaiseOp, access.WaitOp)
-
-
-class NotByChunksError(Exception):
-    """A tile is not computed element by element: it needs a warpgroup."""
-
-    def __init__(self, op: Operation) -> None:
-        super().__init__()
-        self.op = op
 
 
 def chunked(block: Block) -> tuple[list[Operation], list[Operation], list[Operation]]:
@@ -73,12 +66,13 @@ def _shape(ops: Sequence[Operation]) -> list[int]:
     for op in ops:
         for inner in op.walk():
             if isinstance(inner, WHOLE):
-                raise NotByChunksError(inner)
+                raise CannotLowerError(inner, "a product, a reduction of rows or `.T` in a part without a warpgroup")
             for result in inner.results:
                 if isinstance(result.type, TileType) and result.type.rank:
                     shapes.append(list(result.type.shape))
-    if any(shape != shapes[0] or shape[-1] % FLAT for shape in shapes):
-        raise NotByChunksError(ops[0])
+    if not shapes or any(shape != shapes[0] or len(shape) != 2 or shape[-1] % FLAT for shape in shapes):
+        what = "computing with tiles other than of one shape of two dimensions in a part without a warpgroup"
+        raise CannotLowerError(ops[0], what, f"rows of a multiple of {FLAT} elements, without reductions of rows")
     return shapes[0]
 
 

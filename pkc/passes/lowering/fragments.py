@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from pkc.dialect import elementwise as ew
-from pkc.dialect.layout import WARPGROUP_ROWS, Fragment, SharedLayout
+from pkc.dialect.layout import COLUMN_STEP, WARPGROUP_ROWS, Fragment, SharedLayout
 from pkc.dialect.machine import b32
 from pkc.dialect.tile import (
     BroadcastOp,
@@ -23,9 +23,10 @@ from pkc.dialect.tile import (
     SplatOp,
     tile_type,
 )
-from pkc.dialect.types import TileType, bf16, f16, f32, i1, i32
+from pkc.dialect.types import TileType, bf16, dtype_bytes, f16, f32, i1, i32
 from pkc.passes.emit import Emitter, constant_of
 from pkc.passes.lowering.context import Staged, Worker
+from pkc.passes.lowering.missing import CannotLowerError, origin
 
 FLAT = 8
 """Neighbouring elements that a thread without a warpgroup works on at once: 16 bytes of a 16-bit type."""
@@ -63,9 +64,23 @@ def fragment_of(worker: Worker, value: SSAValue) -> Fragment:
     """How a tile is spread over the threads of the worker."""
     kind = value.type
     assert isinstance(kind, TileType)
+    if dtype_bytes(kind.element_type) == 1 and kind.element_type != i1:
+        raise CannotLowerError(origin(value), "computing with 8-bit floats", "cast them before they are stored")
     if worker.chunk is not None:
         return Fragment(kind.shape, worker.axes[value], 1, FLAT * worker.chunks)
-    return Fragment(kind.shape, worker.axes[value], worker.threads.warpgroups)
+    fragment = Fragment(kind.shape, worker.axes[value], worker.threads.warpgroups)
+    if kind.rank > 2:
+        raise CannotLowerError(origin(value), f"computing with tiles of {kind.rank} dimensions")
+    rows = WARPGROUP_ROWS * fragment.warpgroups
+    if not rows:
+        raise CannotLowerError(origin(value), f"computing with tiles in a part of {worker.threads.warps} warps")
+    by_row, by_column = 0 in fragment.axes, 1 in fragment.axes
+    if (by_row and kind.shape[0] % rows) or (by_column and kind.shape[-1] % COLUMN_STEP):
+        shape = "x".join(map(str, kind.shape))
+        what = f"a tile of {shape} in the registers of {fragment.warpgroups} warpgroups"
+        help_ = f"blocks of a multiple of {rows} rows and {COLUMN_STEP} columns; or other `consumers`"
+        raise CannotLowerError(origin(value), what, help_)
+    return fragment
 
 
 def held(worker: Worker, value: SSAValue) -> Value:
@@ -260,7 +275,7 @@ def _shown(worker: Worker, value: SSAValue, element_of: Callable[[Emitter, SSAVa
 def _broadcast(worker: Worker, op: BroadcastOp) -> None:
     source, target = held(worker, op.tile), fragment_of(worker, op.result)
     if worker.chunk is not None and source.fragment.axes:
-        raise NotImplementedError("a broadcast of rows or columns in a worker without a warpgroup")
+        raise CannotLowerError(op, "combining a tile with rows or columns in a part without a warpgroup")
     if len(target.axes) != 2 or not source.fragment.axes:
         _shown(worker, op.result, lambda emit, i: element(worker, source, i if source.fragment.axes else emit.const(0)))
         return

@@ -13,9 +13,10 @@ from xdsl.ir import Block, Operation, SSAValue
 from pkc.dialect import access, fences, program, roles
 from pkc.dialect.tile import MmaOp, TransposeOp, tile_type
 from pkc.dialect.types import TileType
-from pkc.passes.lowering import channels, flat, fragments, memory, products, signals, staging, tma
+from pkc.passes.lowering import channels, flat, fragments, memory, products, rounding, signals, staging, tma
 from pkc.passes.lowering.context import Staged, Worker
 from pkc.passes.lowering.fragments import Held
+from pkc.passes.lowering.missing import CannotLowerError
 from pkc.passes.plan_mma import IN_FLIGHT
 from pkc.passes.pointwise import is_pointwise
 
@@ -50,18 +51,41 @@ def _lower(worker: Worker, op: Operation) -> None:
         _integer(worker, op)
         return
     if not (fragments.show(worker, op) or fragments.compute(worker, op)):
-        raise NotImplementedError(op.name)
+        raise CannotLowerError(op)
 
 
 def _integer(worker: Worker, op: Operation) -> None:
-    """Arithmetic on integers and scalars stays as it is; constants are folded where they meet."""
-    if not isinstance(op, arith.ConstantOp | arith.SignlessIntegerBinaryOperation | arith.CmpiOp | arith.SelectOp):
-        raise NotImplementedError(op.name)
+    """Arithmetic on integers and scalars stays as it is, but for divisions that round down."""
+    if isinstance(op, arith.FloorDivSIOp):
+        a, b = (worker.known[operand] for operand in op.operands)
+        worker.known[op.result] = rounding.divide_down(worker.emit, a, b)
+        return
+    if not isinstance(op, _KEPT):
+        raise CannotLowerError(op)
     copy = op.clone(value_mapper=dict(worker.known))
     worker.emit.add(copy)
     for old, new in zip(op.results, copy.results, strict=True):
         new.name_hint = old.name_hint
         worker.known[old] = new
+
+
+_KEPT = (
+    arith.ConstantOp,
+    arith.AddiOp,
+    arith.SubiOp,
+    arith.MuliOp,
+    arith.DivSIOp,
+    arith.RemSIOp,
+    arith.MinSIOp,
+    arith.MaxSIOp,
+    arith.AndIOp,
+    arith.OrIOp,
+    arith.XOrIOp,
+    arith.CmpiOp,
+    arith.SelectOp,
+    arith.IndexCastOp,
+)
+"""What the machine level has as well."""
 
 
 def _know(make: Callable[[Worker, Any], SSAValue]) -> Callable[[Worker, Any], None]:
@@ -250,7 +274,8 @@ def _store(worker: Worker, op: access.StoreOp) -> None:
 
 def _transpose(worker: Worker, op: TransposeOp) -> None:
     tile = worker.tiles[op.tile]
-    assert isinstance(tile, Staged)
+    if not isinstance(tile, Staged):
+        raise CannotLowerError(op, "`.T` of a tile that is computed", "load it the other way round, or store it first")
     worker.tiles[op.result] = Staged(tile.address, tile.type, tile.layout, tile.ring, not tile.transposed)
 
 

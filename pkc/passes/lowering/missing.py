@@ -1,0 +1,40 @@
+"""What `pk-lower-tiles` cannot lower yet."""
+
+from __future__ import annotations
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from pkc.dialect import access
+from pkc.dialect.elementwise import ModOp
+
+_WORDS: dict[type[Operation], str] = {
+    access.ReadOp: "an index or a count that is read from an array",
+    access.GatherOp: "rows picked by a table",
+    access.ReduceOp: "`reduce`",
+    access.StoreAddOp: "`store_add`",
+    access.AtomicAddOp: "a sum in no order",
+    access.ScatterAddOp: "a sum into rows picked by a table",
+    access.AllReduceOp: "`all_reduce`",
+    access.BarrierOp: "`barrier`",
+    ModOp: "a remainder of tiles",
+}
+
+
+class CannotLowerError(Exception):
+    """The lowering has no instructions for an operation; `what` names it in the user's words."""
+
+    def __init__(self, op: Operation, what: str | None = None, help_: str | None = None) -> None:
+        super().__init__()
+        self.op = op
+        self.what = what or _WORDS.get(type(op)) or f"`{op.name}`"
+        self.help = help_
+
+
+def origin(value: SSAValue) -> Operation:
+    """The operation that a value is known by: the one that makes it, or around the block that it enters."""
+    owner = value.owner
+    if isinstance(owner, Block):
+        around = owner.parent_op()
+        assert around is not None
+        return around
+    return owner
