@@ -111,7 +111,7 @@ def test_launches_need_roles() -> None:
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["check", str(EXAMPLES / "ag_gemm.pk"), "--ranks", "3", "--set", "M=200,N=40,K=70", "--seeds", "4"]
     assert main(arguments) == 0
-    *lines, static, ok = capsys.readouterr().out.splitlines()
+    *lines, static, every, ok = capsys.readouterr().out.splitlines()
     assert lines == [
         "ag_gemm: communicator (1 warp, 40 registers), communicator (1 warp, 40 registers),"
         " loader (1 warp, 40 registers), consumer (8 warps, 232 registers), storer (1 warp, 40 registers)",
@@ -122,7 +122,13 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
         "signals: 3, waits: 3, of which 3 count right for all sizes",
     ]
     assert re.fullmatch(r"static: 3990 workers with \d+ events, in \d+\.\d\d s", static)
-    assert ok == "ok: 4 orders, 2 launches each, on 3 ranks give the bits that the program means"
+    assert re.fullmatch(
+        r"every order on 2 ranks, M = 255, K = 65, N = 257: 1 and 1 runs with 1 and 2 CTAs for each role,"
+        r" of \d+ and \d+ steps, stand for all",
+        every,
+    )
+    sizes = "M = 200, K = 70, N = 40"
+    assert ok == f"ok: 4 orders, 2 launches each, on 3 ranks, {sizes} give the bits that the program means"
 
 
 def test_mutants_are_caught() -> None:

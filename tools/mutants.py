@@ -336,6 +336,15 @@ def _launch_before(op: Operation) -> None:
     op.operands[_COUNT] = copy.results[0]
 
 
+def _for_several(op: Operation) -> bool:
+    """Whether several CTAs wait here, of which all but the first may miss the number before it is taken off.
+
+    A single one does not: nobody signals again before it has passed, as the other ranks wait for it to enter and leave.
+    """
+    part = _part(op)
+    return _counts_epochs(op) and any(program.PER_CTA in inner.attributes for inner in part.walk())
+
+
 def _counts_epochs(op: Operation) -> bool:
     assert isinstance(op, access.WaitOp)
     return isinstance(op.count.owner, arith.MuliOp) and any(
@@ -364,8 +373,9 @@ def _no_exit(op: Operation) -> None:
 
 
 def _has_exit(op: Operation) -> bool:
+    """Whether a part has to say that it has left; an author's own protocol may end with such a wait already."""
     assert isinstance(op, KernelOp)
-    return _LEFT in op.arguments
+    return _LEFT in op.arguments and program.DERIVED in op.attributes
 
 
 _LEFT = "left"
@@ -399,7 +409,7 @@ OPERATORS = (
     Operator("signal before the store", (access.SignalOp, access.RaiseOp), _announced_first, _is_behind_a_store),
     Operator("buffer reused a launch early", (access.WaitOp,), _launch_before, _counts_epochs),
     Operator("exit without obligation", (KernelOp,), _no_exit, _has_exit),
-    Operator("reset-style barrier", (access.WaitOp,), _reset_barrier, _counts_epochs),
+    Operator("reset-style barrier", (access.WaitOp,), _reset_barrier, _for_several),
     Operator("tasks not shared out", (program.TasksOp,), _all_tasks, _among_others),
 )
 

@@ -79,8 +79,10 @@ class _Told:
         return chosen
 
     def with_waits(self, number: int) -> None:
-        """Tell what the part of an action waited for last, and who signalled that."""
-        part = self._actions[number].part
+        """Tell what the part of an access waited for last, and who signalled that."""
+        part, kind = self._actions[number].part, self._actions[number].kind
+        if kind is not Kind.Access:
+            return
         for before in reversed(range(number)):
             action = self._actions[before]
             if action.part is part and action.kind is Kind.Wait and isinstance(action.op, access.WaitOp):
