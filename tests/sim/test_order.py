@@ -47,8 +47,14 @@ def part(kernel: KernelOp, role: str) -> RoleOp:
     return parts[-1]
 
 
+def every(
+    inside: Operation, kind: type[Operation], which: Callable[[Operation], bool] = lambda op: True
+) -> list[Operation]:
+    return [op for op in inside.walk() if isinstance(op, kind) and which(op)]
+
+
 def first(inside: Operation, kind: type[Operation], which: Callable[[Operation], bool] = lambda op: True) -> Operation:
-    return next(op for op in inside.walk() if isinstance(op, kind) and which(op))
+    return every(inside, kind, which)[0]
 
 
 def drop(op: Operation) -> None:
@@ -64,10 +70,11 @@ def is_drain(kind: Drain) -> Callable[[Operation], bool]:
     return lambda op: op.properties.get("kind") == DrainAttr(kind)
 
 
-# What is missing: the example, its overlap, the role, the operation that is dropped, what is found, about which array.
+# What is missing: the example, its overlap, the role (or all of them), the operation that is dropped there, what is
+# found, about which array.
 DROPPED = {
     "acquire of all ranks' contributions": (
-        ("gemm_rs", "", "communicator", FenceOp, is_fence(Fence.AcquireSys)),
+        ("gemm_rs", "", "", FenceOp, is_fence(Fence.AcquireSys)),
         ("PK731", "C.slots"),
     ),
     "acquire of this rank's landing buffer": (
@@ -111,7 +118,8 @@ DROPPED = {
 def test_what_is_missing_is_found_in_every_order(name: str, seed: int) -> None:
     (example, overlap, role, kind, which), (code, about) = DROPPED[name]
     kernel = kernel_of(example, overlap)
-    drop(first(part(kernel, role), kind, which))
+    for op in every(part(kernel, role) if role else kernel, kind, which):
+        drop(op)
     finding = found(kernel, example, seed)
     assert (finding.code, getattr(finding, "array", getattr(finding, "channel", ""))) == (code, about)
 
@@ -167,22 +175,20 @@ def test_a_fence_in_front_of_what_it_is_for_is_too_early() -> None:
 )
 def test_a_signal_that_does_not_release_enough(example: str, kind: type[Operation], order: str, code: str) -> None:
     kernel = kernel_of(example)
-    last = [op for op in kernel.walk() if isinstance(op, kind)][-1]
-    last.attributes[ORDER] = StringAttr(order)
+    every(kernel, kind)[-1].attributes[ORDER] = StringAttr(order)
     assert found(kernel, example).code == code
 
 
 def test_the_scope_of_an_acquire_takes_in_the_signalling_rank() -> None:
     kernel = kernel_of("gemm_rs")
-    fence = first(part(kernel, "communicator"), FenceOp, is_fence(Fence.AcquireSys))
-    fence.properties["kind"] = FenceAttr(Fence.AcquireGpu)
+    for fence in every(kernel, FenceOp, is_fence(Fence.AcquireSys)):
+        fence.properties["kind"] = FenceAttr(Fence.AcquireGpu)
     assert found(kernel, "gemm_rs").code == "PK731"
 
 
 def test_an_exit_without_waiting() -> None:
     kernel = kernel_of("all_gather")
-    waits = [op for op in kernel.walk() if isinstance(op, WaitOp)]
-    drop(waits[-1])
+    drop(every(kernel, WaitOp)[-1])
     finding = found(kernel, "all_gather")
     assert (finding.code, finding.array, finding.done) == ("PK737", "Y", "stored")
 
@@ -192,9 +198,8 @@ def test_another_transfer_needs_other_fences() -> None:
     kernel = kernel_of("gemm_rs")
     storer = part(kernel, "storer")
     first(storer, StoreOp).attributes[TRANSFER] = transfer("register", "by hand")
-    for op in [*storer.walk()]:
-        if isinstance(op, DrainOp) or is_fence(Fence.AsyncGlobal)(op):
-            drop(op)
+    for op in [*every(storer, DrainOp), *every(storer, FenceOp, is_fence(Fence.AsyncGlobal))]:
+        drop(op)
     drop(first(part(kernel, "consumer"), FenceOp, is_fence(Fence.AsyncShared)))
     assert check_trial(kernel, meaning("gemm_rs"), Trial(2, 2)) == []
 
