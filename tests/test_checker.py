@@ -77,7 +77,8 @@ def test_a_protocol_that_is_written_out_is_launched_again(text: str) -> None:
 
 def test_another_result_is_found() -> None:
     compiled = roles()
-    start = next(op for op in compiled.module.walk() if isinstance(op, tile.FullOp))
+    fulls = (op for op in compiled.module.walk() if isinstance(op, tile.FullOp))
+    start = next(op for op in fulls if op.result.name_hint == "acc")
     changed = tile.FullOp(1.0, tile.tile_type(start.result))
     block = start.parent
     assert block is not None
