@@ -8,6 +8,7 @@ from xdsl.passes import ModulePass
 
 from pkc.passes.assign_roles import AssignRoles
 from pkc.passes.canonicalize import Canonicalize
+from pkc.passes.check_machine import CheckMachine
 from pkc.passes.check_program import CheckProgram
 from pkc.passes.check_roles import CheckRoles
 from pkc.passes.cse import Cse
@@ -77,6 +78,7 @@ MACHINE_PIPELINE: tuple[ModulePass, ...] = (
     LowerTiles(),  # obeys both, and the warps, registers and transfers planned before
     Cse(),  # addresses and extents that operations of one worker share
     Dce(),
+    CheckMachine(),  # last: the printer writes what is there, and decides nothing
 )
 """From the roles level to the machine level: what each thread does, in instructions of the target."""
 
@@ -114,6 +116,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         PlanMma,
         PlanMemory,
         LowerTiles,
+        CheckMachine,
     )
 }
 """Every pass by the name it has in `pkc opt -p`."""

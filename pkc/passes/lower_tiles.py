@@ -11,19 +11,26 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from pkc.arch import SM_90A
+from pkc.diagnostics import PkcError
 from pkc.dialect.access import LoadOp, StoreOp
+from pkc.dialect.attributes import Role
 from pkc.dialect.layout import shared_layout, stage_layout
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RankOp, RoleOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, CommitOp, ConsumeOp
 from pkc.dialect.types import TileType
+from pkc.location import span_of
+from pkc.passes import machine_errors as errors
 from pkc.passes.dependence import ancestors
+from pkc.passes.derive import DERIVED
 from pkc.passes.emit import Emitter
 from pkc.passes.lowering import channels
 from pkc.passes.lowering.axes import infer_axes
 from pkc.passes.lowering.blocks import Dimensions
 from pkc.passes.lowering.context import Launch, Ring, Threads, Worker
+from pkc.passes.lowering.missing import CannotLowerError
 from pkc.passes.lowering.structure import lower_block, moves_by
-from pkc.passes.plan_memory import BARRIERS, OFFSET, STAGE_BYTES
+from pkc.passes.plan_memory import BARRIERS, OFFSET, SHARED_BYTES, STAGE_BYTES, PlanMemory
+from pkc.passes.plan_warps import PlanWarps
 
 THREADS = "threads"
 """On a kernel: threads of each CTA."""
@@ -65,11 +72,41 @@ class LowerTiles(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.walk():
             if isinstance(kernel, KernelOp) and any(isinstance(part, RoleOp) for part in kernel.body.block.ops):
-                _lower(kernel)
+                _lower_kernel(kernel)
 
 
-def _lower(kernel: KernelOp) -> None:
+_PLANS: dict[type[Operation], tuple[tuple[str, str], ...]] = {
+    KernelOp: ((SHARED_BYTES, PlanMemory.name), (COMM_SMS, PlanWarps.name)),
+    ChannelOp: tuple((name, PlanMemory.name) for name in (OFFSET, BARRIERS, STAGE_BYTES)),
+    RoleOp: tuple((name, PlanWarps.name) for name in (GROUP, FIRST_WARP, REGISTERS)),
+}
+"""What the lowering obeys, by operation: the attribute, and the pass that writes it."""
+
+
+def _lower_kernel(kernel: KernelOp) -> None:
     parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+    try:
+        _refuse(kernel, parts)
+        for op in (kernel, *kernel.body.block.ops):
+            for name, writer in _PLANS.get(type(op), ()):
+                if name not in op.attributes:
+                    raise PkcError(errors.NotPlanned(span_of(op.location), op.name, name, writer))
+        _lower(kernel, parts)
+    except CannotLowerError as error:
+        hint = error.hint or "the simulator runs it: `pkc run`"
+        raise PkcError(errors.NotLowered(span_of(error.op.location), SM_90A.name, error.what, hint)) from None
+
+
+def _refuse(kernel: KernelOp, parts: Sequence[RoleOp]) -> None:
+    if DERIVED not in kernel.attributes:
+        hint = "leave them out, and pkc derives the roles; the simulator runs both: `pkc run`"
+        raise CannotLowerError(parts[0], "roles that a kernel writes itself", hint)
+    for part in parts:
+        if part.role.data is Role.CopyEngine:
+            raise CannotLowerError(part, "copies by copy engines", "`overlap=inter_sm` moves the same tiles by SMs")
+
+
+def _lower(kernel: KernelOp, parts: Sequence[RoleOp]) -> None:
     old = list(kernel.body.block.ops)
     body = Block()
     emit = Emitter(body, kernel.location)
@@ -165,7 +202,7 @@ def _launch(
     kernel: KernelOp, emit: Emitter, base: SSAValue, rings: Mapping[SSAValue, Ring], parts: Sequence[RoleOp]
 ) -> tuple[Launch, SSAValue]:
     cta, ctas = emit.value("cta"), emit.value("ctas")
-    apart = _int(kernel, COMM_SMS) if COMM_SMS in kernel.attributes else 0
+    apart = _int(kernel, COMM_SMS)
     computing = emit.minus(ctas, apart)
     counter = emit.plus(emit.launch_value("epochs"), emit.times(emit.wide(cta), 4))
     epoch = emit.plus(emit.value("load_u32", counter), 1)

@@ -47,7 +47,7 @@
 // CHECK-NEXT: pk.instruction "bulk_wait_read"
 // CHECK: pk.instruction "mbarrier_arrive"
 // CHECK: pk.instruction "bulk_wait_full"
-pk.kernel @copy(%X: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "X"}, %Y: !pk.private<[M, 64], bf16> {pk.name = "Y"}) attributes {schedule = {}, comm_sms = 0 : i64} {
+pk.kernel @copy(%X: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "X"}, %Y: !pk.private<[M, 64], bf16> {pk.name = "Y"}) attributes {schedule = {}, derived, comm_sms = 0 : i64} {
   %rows = pk.block_count <M by 64> sharded
   %zero = arith.constant 0 : index
   %0 = pk.channel "X" stages 2 : !pk.channel<!pk.tile<64x64xbf16>>
@@ -112,7 +112,7 @@ pk.kernel @copy(%X: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "X"}, %Y: !pk.pri
 // CHECK: pk.instruction "tma_load_2d"
 // CHECK: pk.instruction "tma_load_2d"
 // CHECK-NOT: pk.instruction "tma_load_2d"
-pk.kernel @product(%A: !pk.private<[128, K], bf16> {pk.name = "A"}, %B: !pk.private<[K, 64], bf16> {pk.name = "B"}, %C: !pk.private<[128, 64], bf16> {pk.name = "C"}) attributes {schedule = {}, comm_sms = 0 : i64} {
+pk.kernel @product(%A: !pk.private<[128, K], bf16> {pk.name = "A"}, %B: !pk.private<[K, 64], bf16> {pk.name = "B"}, %C: !pk.private<[128, 64], bf16> {pk.name = "C"}) attributes {schedule = {}, derived, comm_sms = 0 : i64} {
   %0 = pk.channel "A, B" stages 3 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>>
   %1 = pk.channel "C" stages 1 : !pk.channel<!pk.tile<128x64xbf16>>
   pk.role loader warps 1 attributes {group = "compute", first_warp = 8 : i64, registers = 40 : i64} {
@@ -179,7 +179,7 @@ pk.kernel @product(%A: !pk.private<[128, K], bf16> {pk.name = "A"}, %B: !pk.priv
 // CHECK: pk.instruction "exp2_f32"
 // CHECK: pk.instruction "wgmma_n64_bf16_rs_kn"(%{{.*}}, %[[P0:.*]], %[[P1:.*]], %[[P2:.*]], %[[P3:.*]], %{{.*}}, %{{.*}})
 // CHECK: pk.instruction "mbarrier_arrive"
-pk.kernel @scores(%Q: !pk.private<[64, 64], bf16> {pk.name = "Q"}) attributes {schedule = {}, comm_sms = 0 : i64} {
+pk.kernel @scores(%Q: !pk.private<[64, 64], bf16> {pk.name = "Q"}) attributes {schedule = {}, derived, comm_sms = 0 : i64} {
   %0 = pk.channel "Q, K, V" stages 1 : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>>
   pk.role loader warps 1 attributes {group = "compute", first_warp = 4 : i64, registers = 40 : i64} {
     %zero = arith.constant 0 : index
@@ -226,7 +226,7 @@ pk.kernel @scores(%Q: !pk.private<[64, 64], bf16> {pk.name = "Q"}) attributes {s
 // CHECK: pk.instruction "sync_{{[0-9]+}}_of_64"
 // CHECK: scf.if %{{.*}} {
 // CHECK-NEXT: pk.instruction "signal_release_gpu"
-pk.kernel @add(%X: !pk.pgl<[M, 64], f32, symmetric> {pk.name = "X"}, %Y: !pk.private<[M, 64], f32> {pk.name = "Y"}, %in: !pk.signal<[ranks]> {pk.name = "in"}, %out: !pk.signal<[1]> {pk.name = "out"}) attributes {schedule = {}, comm_sms = 8 : i64} {
+pk.kernel @add(%X: !pk.pgl<[M, 64], f32, symmetric> {pk.name = "X"}, %Y: !pk.private<[M, 64], f32> {pk.name = "Y"}, %in: !pk.signal<[ranks]> {pk.name = "in"}, %out: !pk.signal<[1]> {pk.name = "out"}) attributes {schedule = {}, derived, comm_sms = 8 : i64} {
   pk.role communicator warps 2 attributes {group = "communicate", first_warp = 0 : i64, registers = 40 : i64} {
     %zero = arith.constant 0 : index
     %one = arith.constant 1 : index
@@ -261,7 +261,7 @@ pk.kernel @add(%X: !pk.pgl<[M, 64], f32, symmetric> {pk.name = "X"}, %Y: !pk.pri
 // CHECK-NEXT: %[[PEER:.*]] = arith.remsi %[[LATER]], %[[RANKS]]
 // CHECK: pk.instruction "tma_store_3d"(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[PEER]])
 // CHECK: pk.instruction "bulk_commit"
-pk.kernel @spread(%Y: !pk.pgl<[64, 64], bf16, replicate> {pk.name = "Y"}) attributes {schedule = {}, comm_sms = 0 : i64} {
+pk.kernel @spread(%Y: !pk.pgl<[64, 64], bf16, replicate> {pk.name = "Y"}) attributes {schedule = {}, derived, comm_sms = 0 : i64} {
   %0 = pk.channel "Y" stages 1 : !pk.channel<!pk.tile<64x64xbf16>>
   pk.role consumer warps 4 attributes {group = "compute", first_warp = 0 : i64, registers = 232 : i64} {
     %y = pk.full 1.000000e+00 : bf16 : !pk.tile<64x64xbf16>

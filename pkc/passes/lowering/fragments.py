@@ -25,6 +25,7 @@ from pkc.dialect.tile import (
 )
 from pkc.dialect.types import TileType, bf16, dtype_bytes, f16, f32, i1, i32
 from pkc.passes.emit import Emitter, constant_of
+from pkc.passes.lowering import rounding
 from pkc.passes.lowering.context import Staged, Worker
 from pkc.passes.lowering.missing import CannotLowerError, origin
 
@@ -73,13 +74,13 @@ def fragment_of(worker: Worker, value: SSAValue) -> Fragment:
         raise CannotLowerError(origin(value), f"computing with tiles of {kind.rank} dimensions")
     rows = WARPGROUP_ROWS * fragment.warpgroups
     if not rows:
-        raise CannotLowerError(origin(value), f"computing with tiles in a part of {worker.threads.warps} warps")
+        raise CannotLowerError(origin(value), "tiles in the registers of a part without a warpgroup")
     by_row, by_column = 0 in fragment.axes, 1 in fragment.axes
     if (by_row and kind.shape[0] % rows) or (by_column and kind.shape[-1] % COLUMN_STEP):
         shape = "x".join(map(str, kind.shape))
         what = f"a tile of {shape} in the registers of {fragment.warpgroups} warpgroups"
-        help_ = f"blocks of a multiple of {rows} rows and {COLUMN_STEP} columns; or other `consumers`"
-        raise CannotLowerError(origin(value), what, help_)
+        hint = f"blocks of a multiple of {rows} rows and {COLUMN_STEP} columns; or other `consumers`"
+        raise CannotLowerError(origin(value), what, hint)
     return fragment
 
 
@@ -483,7 +484,8 @@ _ELEMENTWISE: dict[type[Operation], _Make] = {
     ew.SubOp: _by(arith.SubfOp, arith.SubiOp),
     ew.MulOp: _by(arith.MulfOp, arith.MuliOp),
     ew.DivOp: _by("divide"),
-    ew.FloorDivOp: _by(None, arith.FloorDivSIOp),
+    ew.FloorDivOp: lambda emit, _, values: rounding.divide_down(emit, *values),
+    ew.ModOp: lambda emit, _, values: rounding.remainder_down(emit, *values),
     ew.MaxOp: _by("max_nan", arith.MaxSIOp),
     ew.MinOp: _by("min_nan", arith.MinSIOp),
     ew.AndOp: _by(None, arith.AndIOp),

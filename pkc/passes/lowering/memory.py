@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from pkc.dialect.access import LoadOp, StoreOp
+from pkc.dialect.layout import Fragment
 from pkc.dialect.machine import PartOp, b32
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import ArrayType, Layout, PGLType, dtype_bytes, f32
@@ -12,6 +13,7 @@ from pkc.passes.emit import Emitter
 from pkc.passes.lowering import fragments
 from pkc.passes.lowering.context import Worker
 from pkc.passes.lowering.fragments import FLAT, PACKED
+from pkc.passes.lowering.missing import CannotLowerError
 from pkc.passes.lowering.tma import placed
 
 
@@ -80,6 +82,7 @@ def load(worker: Worker, op: LoadOp) -> None:
     worker.tiles[op.result] = target
     emit = worker.emit
     if worker.exact:
+        _by_chunks(op, fragment)
         _vectors(worker, target, _chunk_addresses(worker, op.result, elements), "load")
         return
     step = 2 if target.packed else 1
@@ -106,6 +109,7 @@ def _store(worker: Worker, op: StoreOp, rank: SSAValue | None) -> None:
     tile = fragments.held(worker, op.tile)
     elements = Element(worker, op, rank)
     if worker.exact:
+        _by_chunks(op, tile.fragment)
         addresses = _chunk_addresses(worker, op.tile, elements)
         _vectors(worker, fragments.materialize(worker, op.tile), addresses, "store")
         return
@@ -117,6 +121,11 @@ def _store(worker: Worker, op: StoreOp, rank: SSAValue | None) -> None:
                 emit.do("store_global_b16", address, emit.value(f"pack_{PACKED[kind]}", value, value))
             else:
                 emit.do("store_global_b32", address, emit.value("bits_f32" if kind == f32 else "bits_i32", value))
+
+
+def _by_chunks(op: LoadOp | StoreOp, fragment: Fragment) -> None:
+    if len(fragment.axes) != 2:
+        raise CannotLowerError(op, "rows or single elements among tiles, in a part without a warpgroup")
 
 
 def _chunk_addresses(worker: Worker, value: SSAValue, elements: Element) -> list[SSAValue]:

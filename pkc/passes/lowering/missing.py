@@ -5,7 +5,6 @@ from __future__ import annotations
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect import access
-from pkc.dialect.elementwise import ModOp
 
 _WORDS: dict[type[Operation], str] = {
     access.ReadOp: "an index or a count that is read from an array",
@@ -16,18 +15,17 @@ _WORDS: dict[type[Operation], str] = {
     access.ScatterAddOp: "a sum into rows picked by a table",
     access.AllReduceOp: "`all_reduce`",
     access.BarrierOp: "`barrier`",
-    ModOp: "a remainder of tiles",
 }
 
 
 class CannotLowerError(Exception):
     """The lowering has no instructions for an operation; `what` names it in the user's words."""
 
-    def __init__(self, op: Operation, what: str | None = None, help_: str | None = None) -> None:
+    def __init__(self, op: Operation, what: str | None = None, hint: str | None = None) -> None:
         super().__init__()
         self.op = op
         self.what = what or _WORDS.get(type(op)) or f"`{op.name}`"
-        self.help = help_
+        self.hint = hint
 
 
 def origin(value: SSAValue) -> Operation:

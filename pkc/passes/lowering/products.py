@@ -12,6 +12,7 @@ from pkc.dialect.tile import MmaOp, tile_type
 from pkc.dialect.types import dtype_bytes, dtype_name
 from pkc.passes.lowering import fragments
 from pkc.passes.lowering.context import Staged, Worker
+from pkc.passes.lowering.missing import CannotLowerError
 from pkc.passes.plan_mma import IN_FLIGHT
 
 _MAX_N = 256
@@ -57,10 +58,12 @@ def multiply(worker: Worker, op: MmaOp) -> None:
     m, k = tile_type(op.a).shape
     n = tile_type(op.b).shape[1]
     step = 32 // dtype_bytes(tile_type(op.a).element_type)
-    b = _shared(worker, op.b, 0, step)
+    if k % step:
+        raise CannotLowerError(op, f"a product over {k} elements at a time", f"blocks of a multiple of {step}")
+    b = _shared(worker, op, op.b, 0, step)
     starts_b = _descriptor(worker, b, b.tile.address)
     left = worker.tiles[op.a]
-    a = _shared(worker, op.a, 1, step) if isinstance(left, Staged) else None
+    a = _shared(worker, op, op.a, 1, step) if isinstance(left, Staged) else None
     held = None if a is not None else fragments.materialize(worker, op.a)
     name = f"wgmma_n{{n}}_{dtype_name(tile_type(op.a).element_type)}_{'s' if a else 'r'}s_"
     name += ("k" if a is None or a.along_k else "m") + ("k" if b.along_k else "n")
@@ -89,12 +92,19 @@ def multiply(worker: Worker, op: MmaOp) -> None:
         emit.do("wgmma_wait_0")
 
 
-def _shared(worker: Worker, value: SSAValue, contracted: int, step: int) -> _Operand:
+def _shared(worker: Worker, op: MmaOp, value: SSAValue, contracted: int, step: int) -> _Operand:
     """An operand of which axis `contracted` is summed over."""
     tile = worker.tiles[value]
-    assert isinstance(tile, Staged)
-    inner = 0 if tile.transposed else 1
-    return _Operand(tile, inner == contracted, step)
+    if not isinstance(tile, Staged):
+        raise CannotLowerError(op, "a product whose right operand is computed", "compute the left one")
+    along_k = (0 if tile.transposed else 1) == contracted
+    row = tile.layout.columns * tile.layout.panels * dtype_bytes(tile.type.element_type)
+    if not tile.layout.swizzle:
+        raise CannotLowerError(op, f"a product of tiles with rows of {row} bytes", "rows of a multiple of 32 bytes")
+    if not along_k and dtype_bytes(tile.type.element_type) == 1:
+        what = "a product of 8-bit floats whose contracted dimension is not the innermost of the array"
+        raise CannotLowerError(op, what, "keep the operand the other way round")
+    return _Operand(tile, along_k, step)
 
 
 def _descriptor(worker: Worker, operand: _Operand, address: SSAValue) -> SSAValue:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import IndexType, IntegerAttr, i32
 from xdsl.ir import SSAValue
 
 from pkc.passes.emit import Emitter, constant_of
@@ -21,14 +21,12 @@ def divide_down(emit: Emitter, a: SSAValue, b: SSAValue) -> SSAValue:
 
 
 def remainder_down(emit: Emitter, a: SSAValue, b: SSAValue) -> SSAValue:
-    """a - a // b * b; 0 where b is 0."""
-    rest = emit.minus(a, emit.times(divide_down(emit, a, b), b))
-    return rest if constant_of(b) else emit.select(emit.compare("eq", b, _number(emit, 0, b)), b, rest)
+    """a - a // b * b; a where b is 0."""
+    return emit.minus(a, emit.times(divide_down(emit, a, b), b))
 
 
 def _number(emit: Emitter, number: int, like: SSAValue) -> SSAValue:
-    kind = like.type
-    assert isinstance(kind, IndexType | IntegerType)
+    kind = IndexType() if isinstance(like.type, IndexType) else i32
     op = arith.ConstantOp(IntegerAttr(number, kind))
     emit.add(op)
     return op.result

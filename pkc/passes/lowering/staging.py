@@ -11,6 +11,7 @@ from pkc.dialect.types import TileType, f32
 from pkc.passes.lowering import channels, fragments
 from pkc.passes.lowering.context import Staged, Worker
 from pkc.passes.lowering.fragments import PACKED, Held, Value
+from pkc.passes.lowering.missing import CannotLowerError, origin
 
 
 def write(worker: Worker, op: CommitOp) -> None:
@@ -22,7 +23,9 @@ def write(worker: Worker, op: CommitOp) -> None:
     start = channels.stage_address(worker, ring, channels.stage_of(worker, op.channel))
     for offset, value in zip(ring.slots, op.tiles, strict=True):
         layout = shared_layout(tile_type(value))
-        found = worker.tiles[value]
+        found = worker.tiles.get(value)
+        if found is None:
+            raise CannotLowerError(origin(value), "a stage that is filled both by TMA and by ordinary instructions")
         address = emit.plus(start, offset)
         if isinstance(found, Staged):
             found = fragments.held(worker, value)

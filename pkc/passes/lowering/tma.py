@@ -14,6 +14,7 @@ from pkc.dialect.types import RANKS, ArrayType, Layout, PGLType
 from pkc.passes.lowering import channels
 from pkc.passes.lowering.blocks import Placed
 from pkc.passes.lowering.context import Staged, Worker
+from pkc.passes.lowering.missing import CannotLowerError
 
 
 def placed(worker: Worker, op: LoadOp | StoreOp) -> tuple[list[Placed], int | None]:
@@ -35,9 +36,9 @@ def placed(worker: Worker, op: LoadOp | StoreOp) -> tuple[list[Placed], int | No
 
 def load(worker: Worker, op: LoadOp) -> None:
     """A tile into the stage that it is committed to."""
-    use = next(use for use in op.result.uses if isinstance(use.operation, CommitOp))
-    commit = use.operation
-    assert isinstance(commit, CommitOp)
+    commit = next((use.operation for use in op.result.uses if isinstance(use.operation, CommitOp)), None)
+    if commit is None:
+        raise CannotLowerError(op, "a copy by a part that also computes")
     ring = worker.launch.rings[commit.channel]
     slot = list(commit.tiles).index(op.result)
     stage = channels.stage_of(worker, commit.channel)
@@ -50,7 +51,8 @@ def load(worker: Worker, op: LoadOp) -> None:
 def store(worker: Worker, op: StoreOp) -> None:
     """A staged tile to where it belongs."""
     tile = worker.tiles[op.tile]
-    assert isinstance(tile, Staged)
+    if not isinstance(tile, Staged) or tile.transposed:
+        raise CannotLowerError(op, "a tile stored by TMA that does not lie in its stage as it is stored")
     emit = worker.emit
     if copies(op):
         ranks = worker.dims.extent(RANKS)

@@ -1,0 +1,79 @@
+"""Findings on the way to the machine level and about it: PK510 to PK515."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pkc.diagnostics import Diagnostic
+
+
+@dataclass(frozen=True)
+class NotLowered(Diagnostic):
+    """The program is right, and pkc has no instructions for part of it yet."""
+
+    code = "PK510"
+    title = "cannot be compiled for {target} yet: {what}"
+    label = "needed here"
+    help = "{hint}"
+    target: str
+    what: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class NotPlanned(Diagnostic):
+    """A dump or a list of passes leaves out a pass that the lowering obeys."""
+
+    code = "PK511"
+    title = "`{op}` has no `{attribute}`, which `{writer}` writes"
+    label = "lowered without its plan"
+    help = "run `{writer}` first; `pkc opt -h` lists the passes in their order"
+    op: str
+    attribute: str
+    writer: str
+
+
+@dataclass(frozen=True)
+class NotOfTheMachine(Diagnostic):
+    """An operation of a higher level is left at the machine level."""
+
+    code = "PK512"
+    title = "`{op}` is not an operation of the machine level"
+    label = "left over here"
+    help = "`pk-lower-tiles` replaces it; a pass after it must not bring it back"
+    op: str
+
+
+@dataclass(frozen=True)
+class RegisterByValue(Diagnostic):
+    """Which register is meant is known only when the kernel runs, so the registers would be memory."""
+
+    code = "PK513"
+    title = "a register of {registers} is chosen when the kernel runs"
+    label = "chosen here"
+    help = "registers have no addresses: their numbers follow from constants and from loops that are written out"
+    registers: str
+
+
+@dataclass(frozen=True)
+class BarrierOfOthers(Diagnostic):
+    """A named barrier is awaited by another number of threads than it counts."""
+
+    code = "PK514"
+    title = "barrier {barrier} counts {counted} threads here and {other} elsewhere"
+    label = "this one"
+    help = "a named barrier is for one set of warps"
+    barrier: int
+    counted: int
+    other: int
+
+
+@dataclass(frozen=True)
+class NotWhole(Diagnostic):
+    """The threads of a CTA, or the registers they ask for, do not fit the target."""
+
+    code = "PK515"
+    title = "{what}"
+    label = "{limit}"
+    what: str
+    limit: str
