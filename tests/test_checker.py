@@ -118,9 +118,10 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
         " loader (1 warp, 40 registers), consumer (8 warps, 232 registers), storer (1 warp, 40 registers)",
         "SMs: 132 compute, 0 only communicate; 4 named barriers",
         "shared memory: 229456 of 231424 bytes; stages: 1 of A, 3 of A.landing, B, 1 of cast",
-        # A has 67 rows of 70 bf16 on a rank; 200 // 128 + 3 + 1 counters for blocks of M, one of entered and left.
-        "symmetric memory: 9408 bytes a rank: arrays 9380, scratch 0, signals 28; private scratch 28000",
-        "signals: 3, waits: 3, of which 3 count right for all sizes",
+        # A has 67 rows of 70 bf16 on a rank. Counters: (200 // 128 + 3 + 1) * (70 // 512 + 3 + 1) for blocks of M and
+        # of K, one of entered and of left.
+        "symmetric memory: 9468 bytes a rank: arrays 9380, scratch 0, signals 88; private scratch 28000",
+        "signals: 3, waits: 3, of which 2 count right for all sizes",
     ]
     assert re.fullmatch(r"static: 3990 workers with \d+ events, in \d+\.\d\d s", static)
     assert re.fullmatch(

@@ -172,7 +172,7 @@ def _another_count(op: Operation) -> None:
 
 def _every_second(op: Operation) -> None:
     """Pick every second block twice and leave out the others."""
-    assert isinstance(op, program.RotateOp)
+    assert isinstance(op, program.RotateOp | program.InterleaveOp)
     block = op.parent
     assert block is not None
     two = constant(2)
@@ -181,7 +181,7 @@ def _every_second(op: Operation) -> None:
     for made in (two, half, doubled):
         made.location = op.location
         block.insert_op_before(made, op)
-    op.operands = [doubled.result, op.shift, op.count]
+    op.operands = [doubled.result, *op.operands[1:]]
 
 
 def _one_stage_more(op: Operation) -> None:
@@ -420,7 +420,7 @@ OPERATORS = (
     Operator("release dropped", (roles.ReleaseOp,), _drop),
     Operator("released early", (roles.ReleaseOp,), _early),
     Operator("tasks rotated by another count", (program.RotateOp,), _another_count),
-    Operator("tasks run twice", (program.RotateOp,), _every_second),
+    Operator("tasks run twice", (program.RotateOp, program.InterleaveOp), _every_second),
     Operator("one stage too many", (roles.ChannelOp,), _one_stage_more, _fills_shared_memory),
     Operator("no SM left to compute", (KernelOp,), _all_sms, _computes),
     Operator("ranks taken for a constant", (program.DimOp,), _fixed_ranks, _counts_ranks),

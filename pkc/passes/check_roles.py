@@ -23,7 +23,7 @@ from pkc.passes import plan_errors as errors
 from pkc.passes.budgets import budgets
 from pkc.passes.crossings import VIEWS
 from pkc.passes.dependence import ancestors
-from pkc.passes.signal_counts import count_findings, rotations
+from pkc.passes.signal_counts import count_findings, orders
 
 _CLOSES: dict[type[Operation], type[Operation]] = {AcquireOp: CommitOp, ConsumeOp: ReleaseOp}
 
@@ -71,7 +71,7 @@ def _findings(kernel: KernelOp) -> Iterator[Diagnostic]:
             assert block is not None
             yield from _in_turn(channel, block)
     yield from budgets(kernel)
-    yield from rotations(kernel)
+    yield from orders(kernel)
     yield from count_findings(kernel)
 
 

@@ -173,13 +173,13 @@ class WaitNotCovered(Diagnostic):
 
 
 @dataclass(frozen=True)
-class RotatedByAnother(Diagnostic):
+class OrderOfOthers(Diagnostic):
     """An order of tasks that leaves some out and runs others twice."""
 
     code = "PK472"
-    title = "these tasks are rotated by another number than that of the tasks"
+    title = "these tasks are put in an order of another number of tasks"
     label = "some tasks are run twice, or never"
-    help = "rotate an index by the count that it runs below"
+    help = "rotate an index by the count that it runs below, interleave it with the blocks that it counts"
 
 
 @dataclass(frozen=True)

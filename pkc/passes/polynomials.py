@@ -103,8 +103,18 @@ def polynomial(value: SSAValue) -> Polynomial | None:
             return _block_count(op)
         case arith.AddiOp() | arith.SubiOp() | arith.MuliOp():
             return _combined(op)
+        case arith.SelectOp():
+            return _unless_none(op)
         case _:
             return None
+
+
+def _unless_none(op: arith.SelectOp) -> Polynomial | None:
+    """Of a number that is chosen instead of zero, the number: who waits for nothing does not wait."""
+    left, right = polynomial(op.lhs), polynomial(op.rhs)
+    if left is not None and left.is_zero:
+        return right
+    return left if right is not None and right.is_zero else None
 
 
 def blocks_of_this_rank(block: BlockType) -> Polynomial:

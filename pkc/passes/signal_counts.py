@@ -21,6 +21,7 @@ from pkc.dialect.program import (
     BlockCountOp,
     BlockNumberOp,
     BlockOp,
+    InterleaveOp,
     KernelOp,
     OwnerOp,
     RankOp,
@@ -76,11 +77,11 @@ def count_findings(kernel: KernelOp) -> Iterator[Diagnostic]:
         yield errors.WaitNotCovered(span_of(each.wait.location), name, str(each.wanted), str(each.sent), also=also)
 
 
-def rotations(kernel: KernelOp) -> Iterator[Diagnostic]:
+def orders(kernel: KernelOp) -> Iterator[Diagnostic]:
     """Orders of tasks that are no bijection."""
     for op in kernel.walk():
-        if isinstance(op, RotateOp) and _count_of(op.index) is not None and not _own_rotation(op):
-            yield errors.RotatedByAnother(span_of(op.location))
+        if isinstance(op, RotateOp | InterleaveOp) and _count_of(op.index) is not None and not _is_bijection(op):
+            yield errors.OrderOfOthers(span_of(op.location))
 
 
 def _signal_arrays(kernel: KernelOp) -> list[BlockArgument]:
@@ -198,7 +199,7 @@ def _list_of(block: SSAValue, index: BlockArgument, count: SSAValue) -> BlockOp 
     if not isinstance(made, BlockOp) or not isinstance(length, BlockCountOp):
         return None
     picked = made.index.owner
-    number = picked.index if isinstance(picked, RotateOp) and _own_rotation(picked) else made.index
+    number = picked.index if isinstance(picked, RotateOp | InterleaveOp) and _is_bijection(picked) else made.index
     alike = (block_type(block), made.sharded) == (length.block, length.sharded) and all(
         (one is None) == (other is None) and (one is None or other is None or same_value(one, other))
         for one, other in ((made.part, length.part), (made.start, length.start), (made.stop, length.stop))
@@ -206,10 +207,15 @@ def _list_of(block: SSAValue, index: BlockArgument, count: SSAValue) -> BlockOp 
     return made if number is index and alike else None
 
 
-def _own_rotation(op: RotateOp) -> bool:
-    """Whether an index is rotated by the count that it runs below."""
+def _is_bijection(op: RotateOp | InterleaveOp) -> bool:
+    """Whether an index is rotated by the count that it runs below, or takes the numbers of all blocks of a list."""
     count = _count_of(op.index)
-    return count is not None and same_value(op.count, count)
+    if isinstance(op, RotateOp) or count is None:
+        return isinstance(op, RotateOp) and count is not None and same_value(op.count, count)
+    length = count.owner
+    if not isinstance(length, BlockCountOp) or length.block != op.block or length.sharded is None:
+        return False
+    return length.part is None and length.start is None and length.stop is None
 
 
 def _count_of(index: SSAValue) -> SSAValue | None:

@@ -83,7 +83,7 @@ class TilesLeft(Diagnostic):
 
 @dataclass(frozen=True)
 class TasksNotOnce(Diagnostic):
-    """The CTAs of a role do not run each of its tasks exactly once."""
+    """The CTAs of a role run a task more than once, and so leave out another."""
 
     code = "PK485"
     title = "the {role} of rank {rank} runs task {task} {times} times"

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from pkc.diagnostics import PkcError
@@ -311,9 +312,7 @@ class _Part:
             workers = len(self._machine.workers(str(self._part.role.data)))
             self._line(depth, f"total = {' * '.join(counts)}")
             self._line(depth, f"for task in range((share - turn) % {workers}, total, {workers}):")
-            for index, count in reversed(list(zip(indices[1:], counts[1:], strict=True))):
-                self._line(depth + 1, f"task, {index} = divmod(task, {count})")
-            self._line(depth + 1, f"{indices[0]} = task")
+            self._numbered(depth + 1, op, indices, counts)
             self._task(depth + 1, op)
             self._line(depth, f"turn += {' * '.join(counts)}")
             return
@@ -332,6 +331,19 @@ class _Part:
         self._line(depth, "begun.append(child)")
         self._line(outer, "worker.children += begun")
         self._event(outer, "FORK", "('tasks', rank, ())", "len(begun)", op)
+
+    def _numbered(self, depth: int, op: program.TasksOp, indices: list[str], counts: list[str]) -> None:
+        """The indices of a task from its number."""
+        rows = op.attributes.get(program.RASTER)
+        if not isinstance(rows, IntegerAttr):
+            for index, count in reversed(list(zip(indices[1:], counts[1:], strict=True))):
+                self._line(depth, f"task, {index} = divmod(task, {count})")
+            self._line(depth, f"{indices[0]} = task")
+            return
+        band = rows.value.data
+        self._line(depth, f"first, inside = divmod(task, {counts[1]} * {band})")
+        self._line(depth, f"{indices[1]}, row = divmod(inside, min({counts[0]} - first * {band}, {band}))")
+        self._line(depth, f"{indices[0]} = first * {band} + row")
 
     def _task(self, depth: int, op: program.TasksOp) -> None:
         self._path.append(op)

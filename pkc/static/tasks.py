@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter as Counts
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, zip_longest
 
 from pkc.diagnostics import Diagnostic
 from pkc.dialect.program import RoleOp, TasksOp
-from pkc.dialect.roles import CommitOp, ConsumeOp
+from pkc.dialect.roles import CHANNEL_OPS, CommitOp, ConsumeOp
 from pkc.location import span_of
 from pkc.static import errors
 from pkc.static.trace import Visit, Worker
@@ -24,10 +24,11 @@ def tasks_once(workers: Sequence[Worker]) -> Iterator[Diagnostic]:
     for (rank, part), group in by_part.items():
         yield from _once(rank, part, [visit for worker in group for visit in worker.visits])
     joined = _joined(list(dict.fromkeys(worker.part for worker in workers)))
+    passing = {tasks for tasks in {visit[0] for worker in workers for visit in worker.visits} if _passes_on(tasks)}
     for (rank, cta), group in by_cta.items():
         for one, other in combinations(group, 2):
             if (one.part, other.part) in joined:
-                yield from _same(rank, cta or 0, one, other)
+                yield from _same(rank, cta or 0, one, other, passing)
 
 
 def _once(rank: int, part: RoleOp, visits: Iterable[Visit]) -> Iterator[Diagnostic]:
@@ -35,12 +36,10 @@ def _once(rank: int, part: RoleOp, visits: Iterable[Visit]) -> Iterator[Diagnost
     for visit in visits:
         by_tasks.setdefault(visit[0], []).append(visit)
     for tasks, own in by_tasks.items():
-        times = Counts(_meant(visit) for visit in own)
-        wanted = {numbers for _, numbers, _ in own}
-        wrong = [task for task in (*times, *wanted) if times[task] != 1 or task not in wanted]
-        if wrong:
-            task = min(wrong)
-            yield errors.TasksNotOnce(span_of(tasks.location), str(part.role.data), rank, str(list(task)), times[task])
+        # There are as many as there should be, so that one which is run twice stands for one that is not run.
+        task, times = Counts(map(_meant, own)).most_common(1)[0]
+        if times > 1:
+            yield errors.TasksNotOnce(span_of(tasks.location), str(part.role.data), rank, str(list(task)), times)
 
 
 def _meant(visit: Visit) -> tuple[int, ...]:
@@ -63,19 +62,27 @@ def _joined(parts: Sequence[RoleOp]) -> set[tuple[RoleOp, RoleOp]]:
         pairs |= further
 
 
-def _same(rank: int, cta: int, one: Worker, other: Worker) -> Iterator[Diagnostic]:
-    """Compare what two roles of a CTA run; an index that only one of them reorders is its own affair."""
-    longest = max(len(one.visits), len(other.visits))
-    for number in range(longest):
-        pair = [worker.visits[number] if number < len(worker.visits) else None for worker in (one, other)]
+def _same(rank: int, cta: int, one: Worker, other: Worker, passing: set[TasksOp]) -> Iterator[Diagnostic]:
+    """Compare the tasks of two roles of a CTA, of those that pass tiles on.
+
+    An index that only one of them reorders is its own affair.
+    """
+    both = [[visit for visit in worker.visits if visit[0] in passing] for worker in (one, other)]
+    for number, pair in enumerate(zip_longest(*both)):
         first, second = pair
         if first is not None and second is not None and _agree(first, second):
             continue
+        found = first or second
+        assert found is not None
         names = (str(one.part.role.data), str(other.part.role.data))
         texts = [str(list(_meant(visit))) if visit else "none" for visit in pair]
-        tasks = (first or second or one.visits[0])[0]
-        yield errors.OtherTasks(span_of(tasks.location), *names, cta, rank, texts[0], texts[1], number)
+        yield errors.OtherTasks(span_of(found[0].location), *names, cta, rank, texts[0], texts[1], number)
         return
+
+
+def _passes_on(tasks: TasksOp) -> bool:
+    """Whether tasks give tiles to another role, or get them from one."""
+    return any(isinstance(op, CHANNEL_OPS) for op in tasks.walk())
 
 
 def _agree(one: Visit, other: Visit) -> bool:

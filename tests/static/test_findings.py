@@ -17,11 +17,10 @@ from pkc.static.check import check_statically
 from tests.examples.test_examples import EXAMPLES
 
 DIMS = {"M": 700, "N": 300, "K": 100}
-SOURCE = EXAMPLES / "gemm_rs.pk"
 
 
-def kernel(**schedule: str) -> KernelOp:
-    return load(SOURCE, schedule=schedule, level="roles").kernel
+def kernel(name: str = "gemm_rs") -> KernelOp:
+    return load(EXAMPLES / f"{name}.pk", level="roles").kernel
 
 
 def findings(broken: KernelOp, ranks: int = 3) -> list[str]:
@@ -73,7 +72,7 @@ def test_tiles_left_in_a_channel() -> None:
 
 def test_tasks_left_out() -> None:
     """Index 0 takes the place of all others, in a way that only a run of the integers shows."""
-    broken = kernel()
+    broken = kernel("ag_gemm")
     rotate = only(broken, program.RotateOp, "storer")
     assert isinstance(rotate, program.RotateOp)
     zero = constant(0)
@@ -82,11 +81,11 @@ def test_tasks_left_out() -> None:
     rotate.operands = [none.result, rotate.shift, rotate.count]
     first = findings(broken, ranks=1)[0].splitlines()
     assert first[0] == "error[PK485]: the storer of rank 0 runs task [0, 0] 6 times"
-    assert first[1] == f" --> {SOURCE}:3:5"
+    assert first[1] == f" --> {EXAMPLES / 'ag_gemm.pk'}:3:5"
 
 
 def test_roles_with_other_orders() -> None:
-    broken = kernel()
+    broken = kernel("ag_gemm")
     rotate = only(broken, program.RotateOp, "loader")
     assert isinstance(rotate, program.RotateOp)
     one = constant(1)
@@ -142,8 +141,12 @@ def test_a_deadlock_for_want_of_ctas() -> None:
 
 @pytest.mark.parametrize("ranks", [1, 2, 8])
 def test_a_dropped_wait_is_found(ranks: int) -> None:
-    broken = kernel()
+    broken = kernel("reduce_scatter")
     wait = only(broken, access.WaitOp, "communicator")
     wait.detach()
     wait.erase()
-    assert findings(broken, ranks)[0].splitlines()[0].startswith("error[PK483]: nobody waits for `C.arrived[")
+    assert (
+        str(check_statically(broken, ranks=ranks, dims={"M": 700, "N": 300}).findings[0])
+        .splitlines()[0]
+        .startswith("error[PK483]: nobody waits for `Y.arrived[")
+    )
