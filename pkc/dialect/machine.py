@@ -297,10 +297,12 @@ class TensorMapOp(IRDLOperation):
         kind, box, swizzle = self.array.type, self.box.get_values(), self.swizzle.value.data
         if not isinstance(kind, PrivateType | PGLType):
             raise VerifyException(f"{kind} has no elements")
-        dimensions = len(kind.dimensions)
-        outermost = self.split is not None or isinstance(kind, PGLType)
-        if len(box) != dimensions + outermost or len(box) > MAP_DIMENSIONS:
-            raise VerifyException(f"expected a box of {dimensions + outermost} dimensions, at most {MAP_DIMENSIONS}")
+        # One more counts the parts, another one the ranks that have a copy each.
+        by_rank = isinstance(kind, PGLType) and kind.shard_dim is None
+        by_part = self.split is not None or (isinstance(kind, PGLType) and not by_rank)
+        dimensions = len(kind.dimensions) + by_part + by_rank
+        if len(box) != dimensions or len(box) > MAP_DIMENSIONS:
+            raise VerifyException(f"expected a box of {dimensions} dimensions, at most {MAP_DIMENSIONS}")
         if any(not 1 <= extent <= MAX_BOX for extent in box):
             raise VerifyException(f"a box has 1 to {MAX_BOX} elements in each dimension")
         if swizzle not in SWIZZLES:

@@ -1,0 +1,78 @@
+"""Every example that pkc compiles for GPUs, on all kinds of meshes, against the float64 reference.
+
+    python -m tests.gpu.examples --ranks 4 [--virtual] [--only gemm_rs] [--overlap inter_sm]
+
+prints one line for each example and size; the exit status is that of a test.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from functools import partial
+
+from pkc.bench.kernels import compile_kernel
+from pkc.compiler import load, load_program
+from pkc.diagnostics import PkcError
+from pkc.hardware import run_on_gpus
+from pkc.runtime.mesh import Mesh
+from pkc.sim.draw import draw_inputs
+from pkc.sim.program import Program
+from pkc.sim.reference import compare, reference
+from tests.examples.test_examples import CASES, EXAMPLES
+
+say = partial(print, flush=True)
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--virtual", action="store_true", help="all ranks on one GPU")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--overlap", default="")
+    given = parser.parse_args(arguments)
+    mesh = Mesh.virtual(given.ranks) if given.virtual else Mesh.single_process(range(given.ranks))
+    names = [name for name in CASES if name == given.only or not given.only]
+    return int(not all([_check(mesh, name, given.overlap) for name in names]))
+
+
+def _check(mesh: Mesh, name: str, overlap: str) -> bool:
+    """Compile an example and run it at a divisible and a ragged size, once and five times in a row."""
+    example, _, causal = name.partition(" ")
+    schedule = {"overlap": overlap} if overlap else {}
+    path = next(path for path in EXAMPLES.iterdir() if path.stem == example)
+    try:
+        compiled = load(path, constants={"causal": True} if causal else {})
+        artifact = compile_kernel(load_program(path), compiled.kernel.sym_name.data, schedule)
+    except PkcError as error:
+        say(f"{name:28} does not compile: {str(error).splitlines()[0]}")
+        return False
+    right = True
+    for which in ("divisible", "ragged"):
+        sizes = getattr(CASES[name], which)(mesh.ranks)
+        used = {dim for arg in compiled.kernel.body.block.args for dim in getattr(arg.type, "dimensions", ())}
+        dims = {dim: size for dim, size in sizes.items() if dim in used}
+        for launches in (1, 5):
+            right &= _compare(mesh, name, which, compiled, artifact, dims, launches)
+    return right
+
+
+def _compare(mesh, name, which, compiled, artifact, dims, launches) -> bool:
+    module = compiled.module
+    try:
+        inputs = draw_inputs(module, ranks=mesh.ranks, dims=dims, seed=launches)
+        outputs = run_on_gpus(artifact, mesh, dims, inputs, launches=launches)
+    except PkcError as error:
+        say(f"{name:28} {which:10} {launches} launches  {str(error).splitlines()[0]}")
+        return False
+    expected = reference(module, ranks=mesh.ranks, dims=dims, inputs=inputs)
+    found = compare({array: outputs[array] for array in Program(compiled.kernel).outputs}, expected)
+    bad = [f"{item.array}: {item.problem}" for item in found if not item.ok]
+    worst = max(item.worst_ratio for item in found)
+    say(f"{name:28} {which:10} {launches} launches  error/bound {worst:.3f}  {'; '.join(bad) or 'ok'}")
+    return not bad
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
