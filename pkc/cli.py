@@ -63,13 +63,19 @@ def cli() -> None:
 
 @cli.command("compile", epilog=EXIT_STATUSES)
 @click.argument("file")
-@click.option("--emit", type=click.Choice(["tile", "roles"]), default="tile", help="The level of IR to print.")
+@click.option(
+    "--emit",
+    type=click.Choice(["tile", "roles", "machine", "cuda", "ptx", "cubin"]),
+    default="tile",
+    help="The level of IR to print, or what comes of it.",
+)
 @click.option("-o", "--output", metavar="FILE", help="Write there instead of to the terminal.")
 @click.option("--kernel", metavar="NAME", help="Compile this kernel alone.")
 @click.option("--const", "constants", metavar="K=V", multiple=True, help="Values of `const` parameters.")
 @click.option("--schedule", metavar="K=V,...", multiple=True, help="How to run it; wins over the text.")
 @click.option("--dump", metavar="DIR", help="Write the IR after each pass into a folder.")
-@click.option("--explain", is_flag=True, help="Say why accesses overlap as they do and parts get their warps.")
+@click.option("--target", type=click.Choice(["sm_90a"]), default="sm_90a", show_default=True, help="The GPU.")
+@click.option("--explain", is_flag=True, help="Say why accesses overlap as they do, and what the kernel takes.")
 def compile_command(
     file: str,
     emit: str,
@@ -78,17 +84,21 @@ def compile_command(
     constants: tuple[str, ...],
     schedule: tuple[str, ...],
     dump: str | None,
+    target: str,
     explain: bool,
 ) -> None:
-    """Compile FILE (.pk or .py) and print its IR.
+    """Compile FILE (.pk or .py) and print its IR, its CUDA C++, PTX or machine code. No GPU is needed.
 
     \b
     Example:
       pkc compile examples/ring_attention.pk --const D=64 -o ring_attention.mlir
       pkc compile examples/ag_gemm.pk --emit roles --explain
+      pkc compile examples/gemm_rs.pk --emit cubin -o gemm_rs.cubin --explain
     """
     from pkc import report
-    from pkc.cli_program import compile_for, find_kernel
+    from pkc.cli_build import BELOW_IR
+    from pkc.cli_build import emit as emit_below
+    from pkc.cli_program import compile_for, find_kernel, only_kernel
     from pkc.cli_settings import numbers
     from pkc.compiler import load_program
     from pkc.passes.run import print_ir
@@ -97,17 +107,23 @@ def compile_command(
     program = load_program(file)
     if kernel is not None:
         find_kernel(program, file, kernel)
-    compiled = compile_for(program, kernel, values, schedule, level=emit, dump=dump)
+    elif emit in BELOW_IR:
+        only_kernel(program, file)
+    level = "machine" if emit in BELOW_IR else emit
+    compiled = compile_for(program, kernel, values, schedule, level=level, dump=dump)
     if explain:
         planned = (
             compiled if emit != "tile" else compile_for(program, kernel, values, schedule, level="roles", warn=False)
         )
         report.explanations(planned.explanations)
-    text = print_ir(compiled.module)
+    if emit in BELOW_IR:
+        content = emit_below(compiled.kernel, emit, target, explain=explain)
+    else:
+        content = print_ir(compiled.module)
     if output is None:
-        click.echo(text, nl=False)
+        click.echo(content, nl=False)
         return
-    _write(output, text)
+    _write(output, content)
 
 
 @cli.command(epilog=EXIT_STATUSES)
@@ -301,12 +317,12 @@ def opt(context: click.Context, arguments: tuple[str, ...]) -> None:
     raise SystemExit(opt_main(list(arguments)))
 
 
-def _write(path: str, text: str) -> None:
+def _write(path: str, content: str | bytes) -> None:
     from pkc import cli_errors
     from pkc.diagnostics import PkcError
     from pkc.location import NOWHERE
 
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        Path(path).write_bytes(content.encode() if isinstance(content, str) else content)
     except OSError as error:
         raise PkcError(cli_errors.OutputUnwritable(NOWHERE, path, error.strerror or str(error))) from None

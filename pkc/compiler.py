@@ -13,7 +13,7 @@ from pkc.diagnostics import Diagnostic
 from pkc.dialect.program import KernelOp
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
-from pkc.passes import ROLES_PIPELINE, TILE_PIPELINE
+from pkc.passes import MACHINE_PIPELINE, ROLES_PIPELINE, TILE_PIPELINE
 from pkc.passes.check_program import check
 from pkc.passes.plan_overlap import Explanation, PlanOverlap, explain
 from pkc.passes.plan_warps import PartPlan, PlanWarps, explain_warps
@@ -24,6 +24,7 @@ Number = int | float | bool
 LEVELS: dict[str, tuple[ModulePass, ...]] = {
     "tile": TILE_PIPELINE,
     "roles": (*TILE_PIPELINE, *ROLES_PIPELINE),
+    "machine": (*TILE_PIPELINE, *ROLES_PIPELINE, *MACHINE_PIPELINE),
 }
 """The passes that lead to each level of IR."""
 
@@ -100,5 +101,7 @@ def compile_program(
         if isinstance(done, PlanWarps):
             explanations.extend(explain_warps(current))
 
-    times = run_pipeline(module, LEVELS[level], dump=dump, after=watch)
+    # A module of the machine level is large: verifying it after each pass takes as long as all passes.
+    each = level != "machine" or dump is not None
+    times = run_pipeline(module, LEVELS[level], dump=dump, after=watch, verify_each=each)
     return Compiled(module, warnings, explanations, times)

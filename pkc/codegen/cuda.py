@@ -15,6 +15,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from pkc.codegen.artifact import Base, Epochs, Field, HeapStride, Scalar, TensorMaps
 from pkc.codegen.fields import struct_fields
+from pkc.codegen.names import Names
 from pkc.dialect.instructions import KINDS, Instruction, instruction
 from pkc.dialect.machine import (
     AddressOp,
@@ -52,9 +53,12 @@ _INFIX: dict[type[Operation], str] = {
 _CALL: dict[type[Operation], str] = {arith.MinSIOp: "min", arith.MaxSIOp: "max"}
 _COMPARE = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
 _COMPARE_F = {1: "==", 2: ">", 3: ">=", 4: "<", 5: "<=", 13: "!="}
-_RESERVED = frozenset(
-    ("int", "float", "double", "long", "short", "char", "if", "for", "do", "new", "this", "shared", "args")
-)
+
+
+def entry_name(kernel: KernelOp) -> str:
+    """The name of the kernel's function: its own, unless C++ or an instruction has it."""
+    used = (op.instruction_name.data for op in kernel.walk() if isinstance(op, InstructionOp))
+    return Names(used).new(kernel.sym_name.data)
 
 
 def print_kernel(kernel: KernelOp) -> str:
@@ -69,15 +73,16 @@ class _Printer:
         self._lines: list[str] = []
         self._depth = 1
         self._names: dict[SSAValue, str] = {}
-        self._taken: dict[str, int] = {}
+        self._locals = Names()
         self._inline: dict[SSAValue, str] = {}
         self._line: tuple[str, int] | None = None
 
     def text(self) -> str:
         kernel = self._kernel
         used = {op.instruction_name.data: None for op in kernel.walk() if isinstance(op, InstructionOp)}
-        entries = [entry for name in used if (entry := instruction(name)) is not None]
-        self._taken |= dict.fromkeys(used, 1)
+        table = [known for name in used if (known := instruction(name)) is not None]
+        entry = entry_name(kernel)
+        self._locals = Names((*used, entry))
         threads = kernel.attributes[THREADS]
         assert isinstance(threads, IntegerAttr)
         self._block(kernel.body.block)
@@ -88,10 +93,10 @@ class _Printer:
             *(f"    {_member(field)};" for field in self._fields),
             "};",
             "",
-            *(line for entry in entries for line in _function(entry)),
+            *(line for known in table for line in _function(known)),
             "",
             f'extern "C" __global__ void __launch_bounds__({threads.value.data}, 1)',
-            f"{kernel.sym_name.data}(const __grid_constant__ Args args) {{",
+            f"{entry}(const __grid_constant__ Args args) {{",
         ]
         return "\n".join([*head, *self._lines, "}", ""])
 
@@ -147,7 +152,8 @@ class _Printer:
         here = (location.filename.data, location.line.data)
         if here != self._line:
             self._line = here
-            self._lines.append(f'#line {here[1]} "{here[0]}"')
+            file = here[0].replace("\\", "\\\\").replace('"', '\\"')
+            self._lines.append(f'#line {here[1]} "{file}"')
 
     def _for(self, op: scf.ForOp) -> None:
         variable, first, last, step = self._name(op.body.block.args[0]), *map(self._use, (op.lb, op.ub, op.step))
@@ -208,12 +214,9 @@ class _Printer:
         return self._names[value]
 
     def _name(self, value: SSAValue) -> str:
-        stem = re.sub(r"\W", "_", value.name_hint or "v")
-        stem = re.sub(r"_\d+$", "", stem) or "v"
-        stem = f"{stem}_" if stem in _RESERVED else stem
-        number = self._taken.get(stem, 0)
-        self._taken[stem] = number + 1
-        self._names[value] = name = f"{stem}{number}" if number or stem == "v" else stem
+        hint = value.name_hint
+        name = self._locals.new("v", numbered=True) if hint is None else self._locals.new(re.sub(r"_\d+$", "", hint))
+        self._names[value] = name
         return name
 
     def _expression(self, op: Operation) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 
 from xdsl.ir import BlockArgument, SSAValue
 
@@ -19,6 +19,7 @@ from pkc.codegen.artifact import (
     SignalParameter,
     TensorMaps,
 )
+from pkc.codegen.names import Names
 from pkc.dialect.machine import AddressOp, LaunchValueOp, TensorMapOp
 from pkc.dialect.program import DimOp, KernelOp, RankOp
 from pkc.dialect.types import RANKS, BlockType, PGLType, PrivateType, SignalType, dtype_name
@@ -53,64 +54,59 @@ def _extent(extent: str | int | BlockType) -> Extent:
     return (str(extent.of), extent.extent) if isinstance(extent, BlockType) else extent
 
 
-def identifier(name: str) -> str:
-    """A name as C++ can have it."""
-    return "".join(c if c.isalnum() else "_" for c in name)
-
-
 def struct_fields(kernel: KernelOp) -> tuple[tuple[Field, ...], dict[SSAValue | str, str]]:
     """The fields that the body uses, tensor maps first; and how the body finds them.
 
     By tensor map operation the name of its field, by `address:NAME`, `dim:NAME`, `rank` and so on those of others.
     """
+    names = Names()
     maps: list[TensorMaps] = []
     found: dict[SSAValue | str, str] = {}
     for op in kernel.walk():
         if isinstance(op, TensorMapOp):
-            spec = _map(kernel, op, len(maps))
-            same = next((m for m in maps if _shape(m) == _shape(spec)), None)
+            spec = _map(kernel, op)
+            same = next((m for m in maps if replace(m, field="") == spec), None)
             if same is None:
-                maps.append(spec)
-            found[op.result] = (same or spec).field
-    others = dict(_others(kernel))
+                same = replace(spec, field=names.new(f"{spec.array}_map{len(maps)}"))
+                maps.append(same)
+            found[op.result] = same.field
+    others = _others(kernel, names)
     return (*maps, *others.values()), found | {key: field.field for key, field in others.items()}
 
 
-def _map(kernel: KernelOp, op: TensorMapOp, number: int) -> TensorMaps:
-    assert isinstance(op.array, BlockArgument)
-    name = kernel.argument_name(op.array)
+def _map(kernel: KernelOp, op: TensorMapOp) -> TensorMaps:
+    """What an operation asks for; without a name."""
     split = None if op.split is None else op.split.value.data
     swizzle = op.swizzle.value.data
     assert swizzle in (0, 32, 64, 128)
-    return TensorMaps(f"{identifier(name)}_map{number}", name, tuple(op.box.get_values()), swizzle, split)
+    return TensorMaps("", _array_name(kernel, op.array), tuple(op.box.get_values()), swizzle, split)
 
 
-def _shape(spec: TensorMaps) -> tuple[object, ...]:
-    return spec.array, spec.box, spec.swizzle, spec.split
+def _array_name(kernel: KernelOp, array: SSAValue) -> str:
+    assert isinstance(array, BlockArgument)
+    return kernel.argument_name(array)
 
 
-def _others(kernel: KernelOp) -> Iterator[tuple[str, Field]]:
+def _others(kernel: KernelOp, names: Names) -> dict[str, Field]:
     """Eight-byte fields first, then four-byte ones, each once."""
     wide: dict[str, Field] = {}
     narrow: dict[str, Field] = {}
     for op in kernel.walk():
         if isinstance(op, AddressOp):
-            assert isinstance(op.array, BlockArgument)
-            name = kernel.argument_name(op.array)
-            wide[f"address:{name}"] = Base(f"{identifier(name)}_base", name)
-        elif isinstance(op, LaunchValueOp):
+            name = _array_name(kernel, op.array)
+            if f"address:{name}" not in wide:
+                wide[f"address:{name}"] = Base(names.new(f"{name}_base"), name)
+        elif isinstance(op, LaunchValueOp) and op.what.data not in wide:
             what = op.what.data
-            wide[what] = HeapStride(what) if what == "heap_stride" else Epochs(what)
-        elif isinstance(op, RankOp):
-            narrow["rank"] = RankField("rank", "rank")
-        elif isinstance(op, DimOp):
-            dim = op.dim.data
-            narrow[f"dim:{dim}"] = RankField(RANKS, "ranks") if dim == RANKS else Dimension(identifier(dim), dim)
+            wide[what] = (HeapStride if what == "heap_stride" else Epochs)(names.new(what))
+        elif isinstance(op, RankOp) and "rank" not in narrow:
+            narrow["rank"] = RankField(names.new("rank"), "rank")
+        elif isinstance(op, DimOp) and f"dim:{op.dim.data}" not in narrow:
+            dim, field = op.dim.data, names.new(op.dim.data)
+            narrow[f"dim:{dim}"] = RankField(field, "ranks") if dim == RANKS else Dimension(field, dim)
     for arg in kernel.body.block.args:
         if str(arg.type) in ("f32", "i32") and arg.uses:
             name = kernel.argument_name(arg)
-            narrow[f"scalar:{name}"] = Scalar(
-                f"{identifier(name)}_value", name, "f32" if str(arg.type) == "f32" else "i32"
-            )
-    yield from wide.items()
-    yield from narrow.items()
+            dtype = "f32" if str(arg.type) == "f32" else "i32"
+            narrow[f"scalar:{name}"] = Scalar(names.new(f"{name}_value"), name, dtype)
+    return wide | narrow

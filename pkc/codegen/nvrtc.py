@@ -57,7 +57,7 @@ def compile_cuda(source: str, target: str, name: str) -> Compiled:
     Takes a tenth to half of a second, and under a millisecond when this source was compiled before. Raises `PkcError`.
     """
     options = (f"-arch={target}", *OPTIONS)
-    key = cache.key("nvrtc 1", _version(), name, *options, source)
+    key = cache.key("nvrtc 1", version(), name, *options, source)
     kept = cache.get(key)
     if kept is not None:
         return _unpack(kept)
@@ -108,7 +108,8 @@ def _nvrtc() -> Any:
 
 
 @functools.cache
-def _version() -> str:
+def version() -> str:
+    """The version of NVRTC."""
     _, major, minor = _nvrtc().nvrtcVersion()
     return f"{major}.{minor}"
 

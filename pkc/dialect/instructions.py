@@ -40,9 +40,9 @@ def _pure(ptx: str, inputs: str, kind: str = "float", constraint: str = "f") -> 
 
 
 _PLAIN = (
-    Instruction("thread", (), "index", "return threadIdx.x;", "number of this thread in its CTA"),
-    Instruction("cta", (), "index", "return blockIdx.x;", "number of this CTA in the grid"),
-    Instruction("ctas", (), "index", "return gridDim.x;", "CTAs of the grid"),
+    Instruction("thread_number", (), "index", "return threadIdx.x;", "number of this thread in its CTA"),
+    Instruction("cta_number", (), "index", "return blockIdx.x;", "number of this CTA in the grid"),
+    Instruction("cta_count", (), "index", "return gridDim.x;", "CTAs of the grid"),
     Instruction("sync_threads", (), None, "__syncthreads();", "barrier over all threads of the CTA"),
     Instruction("sync_warp", (), None, "__syncwarp();", "barrier over the threads of a warp, with memory order"),
     Instruction(
@@ -260,7 +260,9 @@ _PLAIN = (
         _asm("st.global.b16 [%0], %1;", "", '"l"(a), "h"((unsigned short)b)'),
         "the low 16 bits to global memory",
     ),
-    Instruction("warp", (), "index", "return __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);", "this warp, in its CTA"),
+    Instruction(
+        "warp_number", (), "index", "return __shfl_sync(0xffffffffu, threadIdx.x / 32, 0);", "this warp, in its CTA"
+    ),
     Instruction(
         "shuffle_xor",
         ("f32", "index"),

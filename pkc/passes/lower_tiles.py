@@ -110,7 +110,7 @@ def _lower(kernel: KernelOp, parts: Sequence[RoleOp]) -> None:
     old = list(kernel.body.block.ops)
     body = Block()
     emit = Emitter(body, kernel.location)
-    thread, warp = emit.value("thread"), emit.value("warp")
+    thread, warp = emit.value("thread_number"), emit.value("warp_number")
     lane = emit.bit_and(thread, SM_90A.warp - 1)
     base = emit.value("shared_base")
     for value, hint in ((thread, "thread"), (warp, "warp"), (lane, "lane"), (base, "shared")):
@@ -201,7 +201,7 @@ def _barriers(emit: Emitter, base: SSAValue, rings: Mapping[SSAValue, Ring]) -> 
 def _launch(
     kernel: KernelOp, emit: Emitter, base: SSAValue, rings: Mapping[SSAValue, Ring], parts: Sequence[RoleOp]
 ) -> tuple[Launch, SSAValue]:
-    cta, ctas = emit.value("cta"), emit.value("ctas")
+    cta, ctas = emit.value("cta_number"), emit.value("cta_count")
     apart = _int(kernel, COMM_SMS)
     computing = emit.minus(ctas, apart)
     counter = emit.plus(emit.launch_value("epochs"), emit.times(emit.wide(cta), 4))

@@ -12,9 +12,9 @@ from xdsl.passes import ModulePass
 
 from pkc.arch import SM_90A
 from pkc.diagnostics import PkcError
+from pkc.dialect import TILE
 from pkc.dialect.access import AllReduceOp, ReduceOp
 from pkc.dialect.attributes import Role
-from pkc.dialect.meaning import is_tile_op
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.tile import MmaOp, tile_type
 from pkc.dialect.types import TileType, i32
@@ -170,7 +170,7 @@ def _consumer(kernel: KernelOp, part: RoleOp) -> PartPlan:
 
 def _rows(part: RoleOp) -> tuple[int, Operation | None]:
     """The rows of the widest accumulator of a part, else of its largest tile; what makes it."""
-    made = [(result, op) for op in part.walk() if is_tile_op(op) for result in op.results]
+    made = [(result, op) for op in part.walk() if isinstance(op, TILE) for result in op.results]
     products = [(result, op) for result, op in made if isinstance(op, MmaOp)]
     rows = [(tile_type(result).shape[0], op) for result, op in products or made if tile_type(result).rank > 1]
     return max(rows, key=lambda found: found[0], default=(0, None))
@@ -207,7 +207,7 @@ def _communicate(kernel: KernelOp, parts: Sequence[RoleOp], others: Sequence[Rol
 
 def _adds(part: RoleOp) -> bool:
     """Whether a part computes with tiles; positions of rows in a table are addresses."""
-    made = (op for op in part.walk() if is_tile_op(op) or isinstance(op, ReduceOp))
+    made = (op for op in part.walk() if isinstance(op, (*TILE, ReduceOp)))
     types = [result.type for op in made for result in op.results]
     tables = [kind for kind in types if isinstance(kind, TileType) and kind.element_type == i32 and kind.rank == 1]
     return len(tables) < len(types) or any(isinstance(op, AllReduceOp) for op in part.walk())

@@ -35,14 +35,15 @@ def run_pipeline(
     *,
     ctx: Context | None = None,
     verify: bool = True,
+    verify_each: bool = True,
     dump: Path | None = None,
     after: Callable[[ModulePass, ModuleOp], None] | None = None,
 ) -> list[PassTime]:
     """Run `passes` over `module` in place.
 
-    `verify` checks the module before the first pass and after each; `dump` is a directory that gets
-    `00-input.mlir` and one `NN-name.mlir` for each pass, which `pkc opt` can read back; `after` sees the module after
-    each pass. Mistakes are raised as `PkcError`.
+    `verify` checks the module before the first pass and after each, unless `verify_each` is off: then after the last
+    alone. `dump` is a directory that gets `00-input.mlir` and one `NN-name.mlir` for each pass, which `pkc opt` can
+    read back; `after` sees the module after each pass. Mistakes are raised as `PkcError`.
     """
     ctx = ctx or context()
     if verify:
@@ -54,7 +55,7 @@ def run_pipeline(
         _apply(step, ctx, module)
         times.append(PassTime(step.name, time.perf_counter() - begin))
         _dump(module, dump, number, step.name)
-        if verify:
+        if verify and (verify_each or number == len(passes)):
             verify_module(module)
         if after is not None:
             after(step, module)

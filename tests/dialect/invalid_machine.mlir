@@ -65,8 +65,8 @@ pk.instruction "wgmma_n16_bf16_ss_kk"(%acc, %d, %d, %1) : (!pk.registers<4xf32>,
 // -----
 
 // No result where there is one.
-// CHECK: invalid `pk.instruction`: `warp` gives (index)
-pk.instruction "warp"() : () -> ()
+// CHECK: invalid `pk.instruction`: `warp_number` gives (index)
+pk.instruction "warp_number"() : () -> ()
 
 // -----
 

@@ -85,7 +85,7 @@ pk.kernel @bound(%X: !pk.private<[M], f32> {pk.name = "X"}) attributes {threads 
 // The number of the thread.
 // CHECK: error[PK513]: a register of !pk.registers<8xf32> is chosen when the kernel runs
 pk.kernel @thread(%X: !pk.private<[M], f32> {pk.name = "X"}) attributes {threads = 128 : i64} {
-  %t = pk.instruction "thread"() : () -> index
+  %t = pk.instruction "thread_number"() : () -> index
   %acc = pk.registers : !pk.registers<8xf32>
   %x = pk.get %acc[%t] : !pk.registers<8xf32> -> f32
 }

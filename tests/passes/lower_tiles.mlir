@@ -6,8 +6,8 @@
 // tensor map; parts beyond the whole ones are in the second map.
 // CHECK-LABEL: pk.kernel @copy
 // CHECK-SAME: shared_bytes = 17440 : i64, threads = 128 : i64, machine = 1 : i64
-// CHECK-DAG: %[[THREAD:.*]] = pk.instruction "thread"()
-// CHECK-DAG: %[[WARP:.*]] = pk.instruction "warp"()
+// CHECK-DAG: %[[THREAD:.*]] = pk.instruction "thread_number"()
+// CHECK-DAG: %[[WARP:.*]] = pk.instruction "warp_number"()
 // CHECK-DAG: %[[SHARED:.*]] = pk.instruction "shared_base"()
 // CHECK: %[[FIRST:.*]] = arith.cmpi eq, %[[THREAD]]
 // CHECK: scf.if %[[FIRST]] {

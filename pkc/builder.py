@@ -1,0 +1,64 @@
+"""From a program to machine code, at once if this program was compiled before."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+from collections.abc import Mapping
+from pathlib import Path
+
+import pkc
+from pkc import cache
+from pkc.codegen import stored
+from pkc.codegen.artifact import Artifact
+from pkc.codegen.build import SM_90A, build
+from pkc.codegen.nvrtc import version
+from pkc.compiler import Number, compile_program, load_program
+from pkc.frontend import tree
+from pkc.frontend.elaborate import build_module
+from pkc.passes.run import print_ir
+
+
+def build_file(
+    path: str | Path,
+    *,
+    kernel: str | None = None,
+    constants: Mapping[str, Number] | None = None,
+    schedule: Mapping[str, str] | None = None,
+    target: str = SM_90A,
+) -> Artifact:
+    """The machine code of a kernel of a file, the first one unless it is named. Raises `PkcError`."""
+    return build_program(load_program(path), kernel=kernel, constants=constants, schedule=schedule, target=target)
+
+
+def build_program(
+    program: tree.Program,
+    *,
+    kernel: str | None = None,
+    constants: Mapping[str, Number] | None = None,
+    schedule: Mapping[str, str] | None = None,
+    target: str = SM_90A,
+) -> Artifact:
+    """As `build_file`, from a tree. What a compilation depends on is the IR of the program, its target, and pkc."""
+    kernel = kernel or program.kernels[0].name
+    module = build_module(program, kernel=kernel, constants=constants, options=schedule)
+    key = cache.key("artifact 1", _compiler(), version(), target, kernel, print_ir(module, locations=True))
+    kept = cache.get(key)
+    if kept is not None:
+        return stored.unpack(kept)
+    compiled = compile_program(program, kernel=kernel, constants=constants, schedule=schedule, level="machine")
+    artifact = build(compiled.module, kernel=kernel, target=target)
+    cache.put(key, stored.pack(artifact))
+    return artifact
+
+
+@functools.cache
+def _compiler() -> str:
+    """What of pkc makes machine code of IR, and what it stands on."""
+    root = Path(pkc.__file__).parent
+    files = [
+        root / "arch.py",
+        *(path for part in ("dialect", "passes", "codegen") for path in (root / part).rglob("*")),
+    ]
+    sources = [path.read_bytes() for path in sorted(files) if path.suffix == ".py"]
+    return cache.key(importlib.metadata.version("xdsl"), *sources)

@@ -1,0 +1,145 @@
+"""From IR to machine code: passes to the machine level, CUDA C++, NVRTC."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Operation
+
+from pkc.codegen import build_errors as errors
+from pkc.codegen.artifact import Artifact
+from pkc.codegen.cubin import KernelFacts, kernel_facts
+from pkc.codegen.cuda import entry_name, print_kernel
+from pkc.codegen.fields import array_parameters, signal_parameters, struct_fields
+from pkc.codegen.nvrtc import Compiled, Finding, compile_cuda
+from pkc.diagnostics import Diagnostic, PkcError
+from pkc.dialect.machine import InstructionOp, RegistersOp, RegistersType
+from pkc.dialect.program import COMM_SMS, KernelOp, RoleOp
+from pkc.location import span_of
+from pkc.passes import MACHINE_PIPELINE
+from pkc.passes.lower_tiles import MACHINE, THREADS
+from pkc.passes.machine_errors import NotLowered
+from pkc.passes.plan_memory import SHARED_BYTES
+from pkc.passes.run import run_pipeline
+
+SM_90A = "sm_90a"
+
+
+@dataclass(frozen=True)
+class Built:
+    """A kernel as machine code, with what it comes from and what the compiler remarks on it."""
+
+    artifact: Artifact
+    source: str
+    compiled: Compiled
+    facts: KernelFacts
+    warnings: tuple[Diagnostic, ...]
+
+
+def build(module: ModuleOp, *, kernel: str | None = None, target: str = SM_90A) -> Artifact:
+    """The machine code of a kernel, the first one unless it is named, of a module at the roles or machine level.
+
+    The module stays as it is. Raises `PkcError`.
+    """
+    kernels = [op for op in module.ops if isinstance(op, KernelOp)]
+    found = next(op for op in kernels if kernel in (None, op.sym_name.data))
+    return build_kernel(found, target=target).artifact
+
+
+def build_kernel(kernel: KernelOp, *, target: str = SM_90A) -> Built:
+    """As `build`, of one kernel, with the texts in between and what the compiler found."""
+    kernel = machine_level(kernel)
+    source = print_kernel(kernel)
+    compiled = compile_cuda(source, target, kernel.sym_name.data)
+    found = list(_lints(kernel, compiled))
+    wrong = [finding for finding in found if finding.severity == "error"]
+    if wrong:
+        raise PkcError(*wrong)
+    name = entry_name(kernel)
+    fields, _ = struct_fields(kernel)
+    artifact = Artifact(
+        name,
+        target,
+        compiled.cubin,
+        array_parameters(kernel),
+        signal_parameters(kernel),
+        fields,
+        threads=_number(kernel, THREADS),
+        shared_bytes=_number(kernel, SHARED_BYTES),
+        cluster=1,
+        comm_sms=_number(kernel, COMM_SMS),
+    )
+    return Built(artifact, source, compiled, kernel_facts(compiled.cubin)[name], tuple(found))
+
+
+def machine_level(kernel: KernelOp) -> KernelOp:
+    """The kernel itself if it is at the machine level, or a copy that the passes have brought there."""
+    if MACHINE in kernel.attributes:
+        return kernel
+    if not any(isinstance(op, RoleOp) for op in kernel.body.block.ops):
+        what = "a kernel without roles"
+        raise PkcError(NotLowered(span_of(kernel.location), SM_90A, what, "compile it to the roles level first"))
+    module = ModuleOp([kernel.clone()])
+    run_pipeline(module, MACHINE_PIPELINE, verify_each=False)
+    (lowered,) = module.ops
+    assert isinstance(lowered, KernelOp)
+    return lowered
+
+
+def resources(built: Built) -> str:
+    """What the kernel takes of its GPU, as a line of text."""
+    artifact, facts = built.artifact, built.facts
+    spilled = next((warning.found for warning in built.warnings if isinstance(warning, errors.Spills)), "no spills")
+    return (
+        f"{artifact.name}: {artifact.threads} threads of {facts.registers} registers at launch, {spilled},"
+        f" {artifact.shared_bytes} bytes of shared memory, {facts.code} bytes of code for {artifact.target}"
+    )
+
+
+def _number(kernel: KernelOp, name: str) -> int:
+    value = kernel.attributes[name]
+    assert isinstance(value, IntegerAttr)
+    return value.value.data
+
+
+# What the compiler remarks on
+
+
+def _lints(kernel: KernelOp, compiled: Compiled) -> Iterator[Diagnostic]:
+    """A finding of the compiler as a diagnostic, at the line that has to do with it."""
+    seen: set[Finding] = set()
+    for finding in compiled.findings:
+        if finding not in seen:
+            seen.add(finding)
+            yield _lint(kernel, finding)
+
+
+def _lint(kernel: KernelOp, finding: Finding) -> Diagnostic:
+    name = kernel.sym_name.data
+    if finding.kind == "spills":
+        return errors.Spills(span_of(_largest(kernel).location), name, finding.text)
+    if finding.kind == "setmaxnreg":
+        return errors.RegistersNotMoved(span_of(_first(kernel, "setmaxnreg").location), name, finding.text)
+    if finding.kind == "serialized":
+        return errors.ProductsSerialized(span_of(_first(kernel, "wgmma_n").location), name, finding.text)
+    if finding.kind == "barriers":
+        return errors.AllBarriers(span_of(kernel.location), name)
+    return errors.Remark(span_of(kernel.location), name, finding.text)
+
+
+def _first(kernel: KernelOp, prefix: str) -> Operation:
+    """The first instruction of that family; the kernel if it has none."""
+    ops = (op for op in kernel.walk() if isinstance(op, InstructionOp))
+    return next((op for op in ops if op.instruction_name.data.startswith(prefix)), kernel)
+
+
+def _largest(kernel: KernelOp) -> Operation:
+    """What asks for most registers at once."""
+    return max((op for op in kernel.walk() if isinstance(op, RegistersOp)), key=_count, default=kernel)
+
+
+def _count(op: Operation) -> int:
+    kind = op.results[0].type
+    return kind.count if isinstance(kind, RegistersType) else 0

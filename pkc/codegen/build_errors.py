@@ -1,0 +1,71 @@
+"""What the compiler of CUDA C++ remarks on code that it accepts (PK803 to PK807)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pkc.diagnostics import Diagnostic
+
+
+@dataclass(frozen=True)
+class Spills(Diagnostic):
+    """Values that do not fit into registers go through memory."""
+
+    code = "PK803"
+    severity = "warning"
+    title = "registers of `{kernel}` spill: {found}"
+    label = "the largest tile in registers"
+    help = "smaller blocks, or more `consumers`, leave each thread less to hold"
+    kernel: str
+    found: str
+
+
+@dataclass(frozen=True)
+class RegistersNotMoved(Diagnostic):
+    """Warps cannot hand registers to others, so those that multiply have too few."""
+
+    code = "PK804"
+    title = "warps of `{kernel}` keep the registers they start with"
+    label = "registers change hands here"
+    note = "{found}"
+    help = "this is a mistake in pkc, not in your program; please report it with the output of `--emit cuda`"
+    kernel: str
+    found: str
+
+
+@dataclass(frozen=True)
+class ProductsSerialized(Diagnostic):
+    """The tensor cores wait for each product before the next one is issued."""
+
+    code = "PK805"
+    severity = "warning"
+    title = "products of `{kernel}` run one after the other"
+    label = "multiplied here"
+    note = "{found}"
+    help = "smaller blocks leave more registers; what is computed between two products may touch their result"
+    kernel: str
+    found: str
+
+
+@dataclass(frozen=True)
+class AllBarriers(Diagnostic):
+    """A barrier is named by a value, which takes all sixteen."""
+
+    code = "PK806"
+    title = "`{kernel}` takes all barriers of a CTA"
+    label = "in this kernel"
+    help = "this is a mistake in pkc, not in your program; please report it with the output of `--emit cuda`"
+    kernel: str
+
+
+@dataclass(frozen=True)
+class Remark(Diagnostic):
+    """Anything else that the compiler warns about."""
+
+    code = "PK807"
+    severity = "warning"
+    title = "the compiler of `{kernel}` remarks: {found}"
+    label = "in this kernel"
+    help = "please report it with the output of `--emit cuda`"
+    kernel: str
+    found: str

@@ -1,0 +1,43 @@
+"""Names of a program as C++ has them: plain letters, no word of the language, none twice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_CPP = """
+alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t class compl const
+const_cast constexpr continue decltype default delete do double dynamic_cast else enum explicit export extern false
+float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private
+protected public register reinterpret_cast return short signed sizeof static static_assert static_cast struct switch
+template this thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t
+while xor xor_eq
+"""
+_USED = "min max abs args shared main Args TensorMap threadIdx blockIdx blockDim gridDim warpSize"
+
+RESERVED = frozenset(f"{_CPP} {_USED}".split())
+"""The words of C++17, and names that the generated text uses or finds defined."""
+
+
+class Names:
+    """Gives names, each once. A stem that is taken gets a number, a word that is not to be had an underscore."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = set(taken)
+        self._numbers: dict[str, int] = {}
+
+    def new(self, wish: str, *, numbered: bool = False) -> str:
+        """A name like `wish`; with `numbered`, always with a number."""
+        stem = re.sub(r"[^0-9A-Za-z_]", "_", wish) or "v"
+        if stem[0].isdigit():
+            stem = f"_{stem}"
+        if stem in RESERVED:
+            stem = f"{stem}_"
+        name = f"{stem}0" if numbered else stem
+        number = self._numbers.get(stem, 0)
+        while name in self._taken:
+            number += 1
+            name = f"{stem}{number}"
+        self._numbers[stem] = number
+        self._taken.add(name)
+        return name

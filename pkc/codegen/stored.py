@@ -1,0 +1,53 @@
+"""Artifacts as bytes, for the cache: a header in JSON, then the machine code."""
+
+from __future__ import annotations
+
+import json
+import struct
+from dataclasses import asdict
+from typing import Any, cast
+
+from pkc.codegen.artifact import (
+    ArrayParameter,
+    Artifact,
+    Base,
+    Dimension,
+    Epochs,
+    Field,
+    HeapStride,
+    RankField,
+    Scalar,
+    SignalParameter,
+    TensorMaps,
+)
+
+_FIELDS: dict[str, type[Field]] = {
+    kind.__name__: kind for kind in (TensorMaps, Base, HeapStride, Dimension, RankField, Scalar, Epochs)
+}
+
+
+def pack(artifact: Artifact) -> bytes:
+    """An artifact as bytes that `unpack` reads."""
+    header = {name: value for name, value in asdict(artifact).items() if name != "cubin"}
+    header["fields"] = [{"kind": type(field).__name__, **asdict(field)} for field in artifact.fields]
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + artifact.cubin
+
+
+def unpack(data: bytes) -> Artifact:
+    """The artifact that `pack` was given."""
+    (length,) = struct.unpack_from("<Q", data)
+    header: dict[str, Any] = {name: _tuples(value) for name, value in json.loads(data[8 : 8 + length]).items()}
+    header["arrays"] = tuple(ArrayParameter(**array) for array in header["arrays"])
+    header["signals"] = tuple(SignalParameter(**signal) for signal in header["signals"])
+    header["fields"] = tuple(_FIELDS[field.pop("kind")](**field) for field in header["fields"])
+    return Artifact(cubin=data[8 + length :], **header)
+
+
+def _tuples(value: Any) -> Any:
+    """What JSON makes lists of, are tuples."""
+    if isinstance(value, list):
+        return tuple(map(_tuples, cast(list[Any], value)))
+    if isinstance(value, dict):
+        return {name: _tuples(inner) for name, inner in cast(dict[str, Any], value).items()}
+    return value
