@@ -57,10 +57,13 @@ def header(job: peers.Job, repetitions: int, warmup: int) -> dict[str, Any]:
 
 
 def commit() -> str:
-    """The commit of this copy of pkc, `+` if it has changes; else `PKC_COMMIT`, for a copy without its history."""
+    """The commit of this copy of pkc, `+` if it has changes; `PKC_COMMIT` says it for a copy without its history."""
+    told = os.environ.get("PKC_COMMIT")
+    if told:
+        return told
     folder = Path(__file__).parents[2]
     if not (folder / ".git").exists():
-        return os.environ.get("PKC_COMMIT", "unknown")
+        return "unknown"
     head = _output(["git", "-C", str(folder), "rev-parse", "HEAD"])
     changed = _output(["git", "-C", str(folder), "status", "--porcelain", "--untracked-files=no"])
     return (head.strip() or "unknown") + "+" * bool(changed.strip())

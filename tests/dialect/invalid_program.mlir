@@ -127,6 +127,14 @@ pk.kernel @k() {
 
 // -----
 
+// A list of blocks begins with a part that has a number.
+// CHECK: invalid `pk.interleave`
+%a = pk.rank
+%t = pk.full 0.0 : f32 : !pk.tile<f32>
+%r = "pk.interleave"(%a, %t) <{block = !pk.block<M by 8>}> : (index, !pk.tile<f32>) -> index
+
+// -----
+
 // Only blocks are numbered.
 // CHECK: invalid `pk.block_number`
 %a = pk.rank

@@ -24,13 +24,15 @@ pk.kernel @first(%X: !pk.pgl<[M, N], f32, shard 0> {pk.name = "X"}, %Y: !pk.priv
 
 // -----
 
-// To end with its own part a rank begins with the next one's.
+// To end with its own part a rank takes a block of each part in turn, the next rank's first.
 // CHECK-LABEL: pk.kernel @last
 // CHECK: %[[RANK:.*]] = pk.rank
-// CHECK: %[[EACH:.*]] = pk.block_count <M by 16> of
-// CHECK: %[[NEXT:.*]] = arith.addi %[[RANK]]
-// CHECK-NEXT: arith.muli %[[NEXT]], %[[EACH]]
-// CHECK: pk.rotate
+// CHECK: %[[ONE:.*]] = arith.constant 1 : index
+// CHECK-NEXT: %[[NEXT:.*]] = arith.addi %[[RANK]], %[[ONE]]
+// CHECK-NEXT: pk.tasks (%[[I:.*]]) in (%rows) {
+// CHECK-NEXT: %[[AT:.*]] = pk.interleave %[[I]] <M by 16> from %[[NEXT]]
+// CHECK-NEXT: pk.block[%[[AT]]] sharded
+// CHECK-NOT: pk.rotate
 pk.kernel @last(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.pgl<[M], f32, shard 0> {pk.name = "Y"}) attributes {order = "own_last"} {
   %rows = pk.block_count <M by 16> sharded
   pk.tasks (%i) in (%rows) {
@@ -63,5 +65,33 @@ pk.kernel @natural(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %Y: !pk.priva
     %m = pk.block[%i] sharded : !pk.block<M by 16>
     %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.pgl<[M], f32, shard 0> -> !pk.tile<16xf32>
     pk.store %x, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[M], f32>
+  }
+}
+
+// -----
+
+// Tasks that compute and have two indices are numbered by bands of eight rows, in whatever order they are, unless it is
+// said how; what communicates, and what an author wrote as roles, stays as it is.
+// CHECK-LABEL: pk.kernel @bands
+// CHECK: pk.role communicator
+// CHECK: pk.tasks (%{{.*}}, %{{.*}}) in (%rows, %columns) {
+// CHECK: pk.role consumer
+// CHECK: pk.tasks (%{{.*}}, %{{.*}}) in (%rows, %columns) attributes {raster = 8 : i64} {
+// CHECK: pk.tasks (%{{.*}}, %{{.*}}) in (%rows, %columns) attributes {raster = 4 : i64} {
+// CHECK: pk.tasks (%{{.*}}) in (%rows) {
+pk.kernel @bands(%Y: !pk.private<[M, N], f32> {pk.name = "Y"}) attributes {order = "natural"} {
+  %rows = pk.block_count <M by 16>
+  %columns = pk.block_count <N by 16>
+  pk.role communicator {
+    pk.tasks (%i, %j) in (%rows, %columns) {
+    }
+  }
+  pk.role consumer attributes {derived} {
+    pk.tasks (%i, %j) in (%rows, %columns) {
+    }
+    pk.tasks (%i, %j) in (%rows, %columns) attributes {raster = 4 : i64} {
+    }
+    pk.tasks (%i) in (%rows) {
+    }
   }
 }

@@ -318,7 +318,8 @@ def test_capture(monkeypatch: pytest.MonkeyPatch) -> None:
     api.calls.clear()
     kernel(arguments, stream=71)
     kernel(arguments | {"A": Tensor((4, 8), address=FIRST_POINTER + 4096)}, stream=71)
-    assert set(api.names()) == {"cuCtxGetCurrent", "cuCtxSetCurrent", "cuLaunchKernelEx"}
+    contexts = {"cuCtxGetCurrent", "cuCtxSetCurrent", "cuCtxPushCurrent", "cuCtxPopCurrent"}
+    assert set(api.names()) == {*contexts, "cuLaunchKernelEx"}
 
 
 # What is refused

@@ -22,7 +22,7 @@ def memory(extents: tuple[int, ...], ranks: int, *, heap: bool, shard: int | Non
         held[shard] = blocks.part_length(held[shard], ranks)
     strides = [4 * int(np.prod(held[axis + 1 :])) for axis in range(len(held))]
     dims = tuple("MNK"[: len(extents)])
-    return Memory("A", "i32", 0, extents, tuple(strides), dims, ranks, STRIDE if heap else None)
+    return Memory("A", "i32", 0, extents, tuple(strides), dims, ranks, STRIDE if heap else None, shard is not None)
 
 
 def addresses(tiling: Tiling) -> np.ndarray:
@@ -57,6 +57,23 @@ def test_parts(extents: tuple[int, int], split: int, ranks: int, heap: bool) -> 
         assert (found == expected).all()
     if extents[split] % blocks.part_length(extents[split], ranks) == 0:
         assert (second == first).all()
+
+
+@pytest.mark.parametrize("extents", [(40, 12), (7, 5), (3, 8), (1, 4)])
+@pytest.mark.parametrize("split", [0, 1])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8])
+def test_parts_of_copies(extents: tuple[int, int], split: int, ranks: int) -> None:
+    """Every rank holds all parts, next to each other: they are counted first, then the ranks."""
+    array = memory(extents, ranks, heap=True)
+    copy = memory(extents, ranks, heap=False)
+    first, second = tilings(array, (), 0, split)
+    assert (first.names[-2:], first.strides[-1]) == (("the parts", "the ranks"), STRIDE)
+    assert (second.names[-2:], second.strides[-1]) == (("the parts", "the ranks"), STRIDE)
+    for whole, one in zip((first, second), tilings(copy, (), 0, split), strict=True):
+        found, expected = addresses(whole), addresses(one)
+        assert len(found) == ranks
+        for rank in range(ranks):
+            assert (found[rank] == expected + rank * STRIDE).all()
 
 
 def test_without_parts() -> None:

@@ -40,3 +40,22 @@ def test_a_block_that_does_not_exist_is_empty():
     assert blocks.block(0, 10, 4, -1).length == 0
     assert blocks.sharded_block(10, 3, 4, 99).length == 0
     assert blocks.clamp(10, None, None) == (0, 10)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8, 16])
+def test_parts_take_turns(ranks):
+    """Each block once; in rounds of the parts that have a block left, from the first part on, round about."""
+    for n, size in itertools.product(range(1, 40), range(1, 9)):
+        count = blocks.sharded_count(n, ranks, size)
+        length = -(-n // ranks)
+        left = [blocks.count(*blocks.part(n, ranks, rank), size) for rank in range(ranks)]
+        for first in range(ranks + 1):
+            order = [blocks.interleaved(n, ranks, size, i, first) for i in range(count)]
+            assert sorted(order) == list(range(count))
+            expected = []
+            for turn in range(max(left)):
+                having = [part for part in range(ranks) if left[part] > turn]
+                begin = first % len(having)
+                expected += [(part, turn) for part in having[begin:] + having[:begin]]
+            found = [blocks.sharded_block(n, ranks, size, i).start for i in order]
+            assert [(start // length, start % length // size) for start in found] == expected

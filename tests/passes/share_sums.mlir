@@ -1,0 +1,120 @@
+// Who multiplies adds up the last rows of a sum.
+// RUN: pkc-opt %s -p pk-share-sums --split-input-file | filecheck %s
+
+// As many rows as have a tile for each CTA, at least one and at most all; the rest stays with the communicator. Both
+// compute the same two numbers.
+// CHECK-LABEL: pk.kernel @sum
+// CHECK: pk.role communicator attributes {after_all}
+// CHECK: %rows = pk.block_count <M by 16> of %rank sharded
+// CHECK: %columns = pk.block_count <N by 16>
+// CHECK-NEXT: %[[CTAS:.*]] = pk.ctas consumer
+// CHECK-NEXT: %[[ONE:.*]] = arith.constant 1
+// CHECK-NEXT: %[[SOME:.*]] = arith.maxsi %columns, %[[ONE]]
+// CHECK-NEXT: %[[EACH:.*]] = arith.divsi %[[CTAS]], %[[SOME]]
+// CHECK-NEXT: %[[WANTED:.*]] = arith.maxsi %[[EACH]], %[[ONE]]
+// CHECK-NEXT: %[[LATE:.*]] = arith.minsi %[[WANTED]], %rows
+// CHECK-NEXT: %[[EARLY:.*]] = arith.subi %rows, %[[LATE]]
+// CHECK-NEXT: pk.tasks (%[[I:.*]], %{{.*}}) in (%[[EARLY]], %columns)
+// CHECK-NEXT: pk.block[%[[I]]] of %rank sharded
+// CHECK: pk.role consumer
+// CHECK: pk.tasks (%{{.*}}) in (%all)
+// CHECK: %[[RANK2:.*]] = pk.rank
+// CHECK-NEXT: %[[ROWS2:.*]] = pk.block_count <M by 16> of %[[RANK2]] sharded
+// CHECK-NEXT: %[[COLUMNS2:.*]] = pk.block_count <N by 16>
+// CHECK-NEXT: %[[CTAS:.*]] = pk.ctas consumer
+// CHECK: %[[LATE:.*]] = arith.minsi %{{.*}}, %[[ROWS2]]
+// CHECK-NEXT: %[[EARLY:.*]] = arith.subi %[[ROWS2]], %[[LATE]]
+// CHECK-NEXT: pk.tasks (%[[I:.*]], %{{.*}}) in (%[[LATE]], %[[COLUMNS2]])
+// CHECK-NEXT: %[[ROW:.*]] = arith.addi %[[I]], %[[EARLY]]
+// CHECK-NEXT: pk.block[%[[ROW]]] of %[[RANK2]] sharded
+// CHECK: pk.load %S
+// CHECK-NEXT: pk.store
+pk.kernel @sum(%S: !pk.private<[2, M, N], f32> {pk.name = "S", pk.scratch}, %C: !pk.private<[M, N], f32> {pk.name = "C"}, %arrived: !pk.signal<[M by 16]> {pk.name = "arrived"}) attributes {schedule = {}, derived} {
+  %zero = arith.constant 0 : index
+  pk.role communicator attributes {after_all} {
+    %rank = pk.rank
+    %rows = pk.block_count <M by 16> of %rank sharded
+    %columns = pk.block_count <N by 16>
+    pk.tasks (%i, %j) in (%rows, %columns) {
+      %m = pk.block[%i] of %rank sharded : !pk.block<M by 16>
+      %n = pk.block[%j] : !pk.block<N by 16>
+      %s = pk.load %S[%zero, %m, %n : index, !pk.block<M by 16>, !pk.block<N by 16>] : !pk.private<[2, M, N], f32> -> !pk.tile<16x16xf32>
+      pk.store %s, %C[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.tile<16x16xf32>, !pk.private<[M, N], f32>
+    }
+  }
+  pk.role consumer {
+    %all = pk.block_count <M by 16>
+    pk.tasks (%i) in (%all) {
+    }
+  }
+}
+
+// -----
+
+// A communicator with SMs of its own has the threads that it needs.
+// CHECK-LABEL: pk.kernel @own_sms
+// CHECK-NOT: pk.ctas
+pk.kernel @own_sms(%S: !pk.private<[2, M, N], f32> {pk.name = "S", pk.scratch}, %C: !pk.private<[M, N], f32> {pk.name = "C"}, %arrived: !pk.signal<[M by 16]> {pk.name = "arrived"}) attributes {schedule = {comm_sms = 8 : i64}, derived} {
+  %zero = arith.constant 0 : index
+  pk.role communicator attributes {after_all} {
+    %rank = pk.rank
+    %rows = pk.block_count <M by 16> of %rank sharded
+    %columns = pk.block_count <N by 16>
+    pk.tasks (%i, %j) in (%rows, %columns) {
+      %m = pk.block[%i] of %rank sharded : !pk.block<M by 16>
+      %n = pk.block[%j] : !pk.block<N by 16>
+      %s = pk.load %S[%zero, %m, %n : index, !pk.block<M by 16>, !pk.block<N by 16>] : !pk.private<[2, M, N], f32> -> !pk.tile<16x16xf32>
+      pk.store %s, %C[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.tile<16x16xf32>, !pk.private<[M, N], f32>
+    }
+  }
+  pk.role consumer {
+    %all = pk.block_count <M by 16>
+    pk.tasks (%i) in (%all) {
+    }
+  }
+}
+
+// -----
+
+// Nobody multiplies.
+// CHECK-LABEL: pk.kernel @alone
+// CHECK-NOT: pk.ctas
+pk.kernel @alone(%S: !pk.private<[2, M, N], f32> {pk.name = "S", pk.scratch}, %C: !pk.private<[M, N], f32> {pk.name = "C"}, %arrived: !pk.signal<[M by 16]> {pk.name = "arrived"}) attributes {schedule = {}, derived} {
+  %zero = arith.constant 0 : index
+  pk.role communicator attributes {after_all} {
+    %rank = pk.rank
+    %rows = pk.block_count <M by 16> of %rank sharded
+    %columns = pk.block_count <N by 16>
+    pk.tasks (%i, %j) in (%rows, %columns) {
+      %m = pk.block[%i] of %rank sharded : !pk.block<M by 16>
+      %n = pk.block[%j] : !pk.block<N by 16>
+      %s = pk.load %S[%zero, %m, %n : index, !pk.block<M by 16>, !pk.block<N by 16>] : !pk.private<[2, M, N], f32> -> !pk.tile<16x16xf32>
+      pk.store %s, %C[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.tile<16x16xf32>, !pk.private<[M, N], f32>
+    }
+  }
+}
+
+// -----
+
+// What an author wrote as roles stays as it is.
+// CHECK-LABEL: pk.kernel @written
+// CHECK-NOT: pk.ctas
+pk.kernel @written(%S: !pk.private<[2, M, N], f32> {pk.name = "S", pk.scratch}, %C: !pk.private<[M, N], f32> {pk.name = "C"}, %arrived: !pk.signal<[M by 16]> {pk.name = "arrived"}) attributes {schedule = {}} {
+  %zero = arith.constant 0 : index
+  pk.role communicator attributes {after_all} {
+    %rank = pk.rank
+    %rows = pk.block_count <M by 16> of %rank sharded
+    %columns = pk.block_count <N by 16>
+    pk.tasks (%i, %j) in (%rows, %columns) {
+      %m = pk.block[%i] of %rank sharded : !pk.block<M by 16>
+      %n = pk.block[%j] : !pk.block<N by 16>
+      %s = pk.load %S[%zero, %m, %n : index, !pk.block<M by 16>, !pk.block<N by 16>] : !pk.private<[2, M, N], f32> -> !pk.tile<16x16xf32>
+      pk.store %s, %C[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.tile<16x16xf32>, !pk.private<[M, N], f32>
+    }
+  }
+  pk.role consumer {
+    %all = pk.block_count <M by 16>
+    pk.tasks (%i) in (%all) {
+    }
+  }
+}

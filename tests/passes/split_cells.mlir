@@ -1,0 +1,195 @@
+// A fetched row is announced and awaited eight tiles at a time.
+// RUN: pkc-opt %s -p pk-split-cells --split-input-file | filecheck %s
+
+// The signal has a cell for each eight tiles of 32; the last one of a row may have fewer tiles.
+// CHECK-LABEL: pk.kernel @row
+// CHECK-SAME: %ready: !pk.signal<[M by 16, K by 256]>
+// CHECK: pk.role communicator
+// CHECK-NEXT: pk.tasks (%{{.*}}, %[[TILE:.*]]) in (%rows, %turns) attributes {raster = 16 : i64} {
+// CHECK: %[[EIGHT:.*]] = arith.constant 8 : index
+// CHECK-NEXT: %[[GROUP:.*]] = arith.divsi %[[TILE]], %[[EIGHT]]
+// CHECK-NEXT: pk.signal %ready at %rank[%{{.*}}, %[[GROUP]]] by %one : !pk.signal<[M by 16, K by 256]>
+// CHECK: pk.role consumer
+// CHECK-NOT: pk.wait
+// CHECK: scf.for %[[TURN:.*]] = %zero to %turns step %one iter_args
+// CHECK-NEXT: %[[EIGHT:.*]] = arith.constant 8 : index
+// CHECK-NEXT: %[[NONE:.*]] = arith.constant 0 : index
+// CHECK-NEXT: %[[GROUP:.*]] = arith.divsi %[[TURN]], %[[EIGHT]]
+// CHECK-NEXT: %[[PLACE:.*]] = arith.remsi %[[TURN]], %[[EIGHT]]
+// CHECK-NEXT: %[[BEGINS:.*]] = arith.cmpi eq, %[[PLACE]], %[[NONE]]
+// CHECK-NEXT: scf.if %[[BEGINS]] {
+// CHECK-NEXT: %[[LEFT:.*]] = arith.subi %turns, %[[TURN]]
+// CHECK-NEXT: %[[NEEDED:.*]] = arith.minsi %[[LEFT]], %[[EIGHT]]
+// CHECK-NEXT: pk.wait %ready[%{{.*}}, %[[GROUP]]] for %[[NEEDED]] : !pk.signal<[M by 16, K by 256]>
+// CHECK-NEXT: }
+// CHECK: pk.load %L[
+pk.kernel @row(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %L: !pk.private<[M, K], bf16> {pk.name = "L", pk.scratch}, %Y: !pk.private<[M, 16], f32> {pk.name = "Y"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}) attributes {schedule = {}, derived} {
+  %rank = pk.rank
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %rows = pk.block_count <M by 16> sharded
+  %turns = pk.block_count <K by 32>
+  pk.role communicator {
+    pk.tasks (%i, %s) in (%rows, %turns) {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      %k = pk.block[%s] : !pk.block<K by 32>
+      %a = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 32>] : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x32xbf16>
+      pk.store %a, %L[%m, %k : !pk.block<M by 16>, !pk.block<K by 32>] : !pk.tile<16x32xbf16>, !pk.private<[M, K], bf16>
+      %number = pk.block_number %m : !pk.block<M by 16>
+      pk.signal %ready at %rank[%number] by %one : !pk.signal<[M by 16]>
+    }
+  }
+  pk.role consumer {
+    pk.tasks (%i) in (%rows) {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      %d = pk.block[%zero] : !pk.block<16 by 16>
+      %acc = pk.full 0.0 : f32 : !pk.tile<16x16xf32>
+      %number = pk.block_number %m : !pk.block<M by 16>
+      pk.wait %ready[%number] for %turns : !pk.signal<[M by 16]>
+      %sum = scf.for %s = %zero to %turns step %one iter_args(%t = %acc) -> (!pk.tile<16x16xf32>) {
+        %k = pk.block[%s] : !pk.block<K by 32>
+        %a = pk.load %L[%m, %k : !pk.block<M by 16>, !pk.block<K by 32>] : !pk.private<[M, K], bf16> -> !pk.tile<16x32xbf16>
+        %b = pk.transpose %a : !pk.tile<16x32xbf16> -> !pk.tile<32x16xbf16>
+        %u = pk.mma %a, %b, %t : !pk.tile<16x32xbf16>, !pk.tile<32x16xbf16> -> !pk.tile<16x16xf32>
+        scf.yield %u : !pk.tile<16x16xf32>
+      }
+      pk.store %sum, %Y[%m, %d : !pk.block<M by 16>, !pk.block<16 by 16>] : !pk.tile<16x16xf32>, !pk.private<[M, 16], f32>
+    }
+  }
+}
+
+// -----
+
+// For tiles of the own part nothing is awaited.
+// CHECK-LABEL: pk.kernel @own
+// CHECK: %own = arith.cmpi eq
+// CHECK: scf.if
+// CHECK: %[[FOREIGN:.*]] = arith.minsi
+// CHECK-NEXT: %[[NEEDED:.*]] = arith.select %own, %{{.*}}, %[[FOREIGN]]
+// CHECK-NEXT: pk.wait %ready[%{{.*}}, %{{.*}}] for %[[NEEDED]]
+pk.kernel @own(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %L: !pk.private<[M, K], bf16> {pk.name = "L", pk.scratch}, %Y: !pk.private<[M, 16], f32> {pk.name = "Y"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}) attributes {schedule = {}, derived} {
+  %rank = pk.rank
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %rows = pk.block_count <M by 16> sharded
+  %turns = pk.block_count <K by 32>
+  pk.role communicator {
+    pk.tasks (%i, %s) in (%rows, %turns) {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      %k = pk.block[%s] : !pk.block<K by 32>
+      %a = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 32>] : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x32xbf16>
+      pk.store %a, %L[%m, %k : !pk.block<M by 16>, !pk.block<K by 32>] : !pk.tile<16x32xbf16>, !pk.private<[M, K], bf16>
+      %number = pk.block_number %m : !pk.block<M by 16>
+      pk.signal %ready at %rank[%number] by %one : !pk.signal<[M by 16]>
+    }
+  }
+  pk.role consumer {
+    pk.tasks (%i) in (%rows) {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      %d = pk.block[%zero] : !pk.block<16 by 16>
+      %acc = pk.full 0.0 : f32 : !pk.tile<16x16xf32>
+      %number = pk.block_number %m : !pk.block<M by 16>
+      %owner = pk.owner %m : !pk.block<M by 16>
+      %own = arith.cmpi eq, %owner, %rank : index
+      %needed = arith.select %own, %zero, %turns : index
+      pk.wait %ready[%number] for %needed : !pk.signal<[M by 16]>
+      %sum = scf.for %s = %zero to %turns step %one iter_args(%t = %acc) -> (!pk.tile<16x16xf32>) {
+        %k = pk.block[%s] : !pk.block<K by 32>
+        %a = pk.load %L own %A : !pk.pgl<[M, K], bf16, shard 0>[%m, %k : !pk.block<M by 16>, !pk.block<K by 32>] : !pk.private<[M, K], bf16> -> !pk.tile<16x32xbf16>
+        %b = pk.transpose %a : !pk.tile<16x32xbf16> -> !pk.tile<32x16xbf16>
+        %u = pk.mma %a, %b, %t : !pk.tile<16x32xbf16>, !pk.tile<32x16xbf16> -> !pk.tile<16x16xf32>
+        scf.yield %u : !pk.tile<16x16xf32>
+      }
+      pk.store %sum, %Y[%m, %d : !pk.block<M by 16>, !pk.block<16 by 16>] : !pk.tile<16x16xf32>, !pk.private<[M, 16], f32>
+    }
+  }
+}
+
+// -----
+
+// Two places wait for the row: it stays one cell.
+// CHECK-LABEL: pk.kernel @two_waits
+// CHECK-SAME: %ready: !pk.signal<[M by 16]>
+// CHECK-NOT: raster
+// CHECK: pk.signal %ready at %rank[%{{[a-z0-9_]+}}] by %one
+// CHECK: pk.wait %ready[%{{[a-z0-9_]+}}] for %turns
+// CHECK-NEXT: pk.wait %ready[%{{[a-z0-9_]+}}] for %turns
+// CHECK-NEXT: scf.for
+pk.kernel @two_waits(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %L: !pk.private<[M, K], bf16> {pk.name = "L", pk.scratch}, %Y: !pk.private<[M, 16], f32> {pk.name = "Y"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}) attributes {schedule = {}, derived} {
+  %rank = pk.rank
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %rows = pk.block_count <M by 16> sharded
+  %turns = pk.block_count <K by 32>
+  pk.role communicator {
+    pk.tasks (%i, %s) in (%rows, %turns) {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      %k = pk.block[%s] : !pk.block<K by 32>
+      %a = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 32>] : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x32xbf16>
+      pk.store %a, %L[%m, %k : !pk.block<M by 16>, !pk.block<K by 32>] : !pk.tile<16x32xbf16>, !pk.private<[M, K], bf16>
+      %number = pk.block_number %m : !pk.block<M by 16>
+      pk.signal %ready at %rank[%number] by %one : !pk.signal<[M by 16]>
+    }
+  }
+  pk.role consumer {
+    pk.tasks (%i) in (%rows) {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      %d = pk.block[%zero] : !pk.block<16 by 16>
+      %acc = pk.full 0.0 : f32 : !pk.tile<16x16xf32>
+      %number = pk.block_number %m : !pk.block<M by 16>
+      pk.wait %ready[%number] for %turns : !pk.signal<[M by 16]>
+      pk.wait %ready[%number] for %turns : !pk.signal<[M by 16]>
+      %sum = scf.for %s = %zero to %turns step %one iter_args(%t = %acc) -> (!pk.tile<16x16xf32>) {
+        %k = pk.block[%s] : !pk.block<K by 32>
+        %a = pk.load %L[%m, %k : !pk.block<M by 16>, !pk.block<K by 32>] : !pk.private<[M, K], bf16> -> !pk.tile<16x32xbf16>
+        %b = pk.transpose %a : !pk.tile<16x32xbf16> -> !pk.tile<32x16xbf16>
+        %u = pk.mma %a, %b, %t : !pk.tile<16x32xbf16>, !pk.tile<32x16xbf16> -> !pk.tile<16x16xf32>
+        scf.yield %u : !pk.tile<16x16xf32>
+      }
+      pk.store %sum, %Y[%m, %d : !pk.block<M by 16>, !pk.block<16 by 16>] : !pk.tile<16x16xf32>, !pk.private<[M, 16], f32>
+    }
+  }
+}
+
+// -----
+
+// A wait inside the loop is not one for the tiles that the loop goes through.
+// CHECK-LABEL: pk.kernel @inside
+// CHECK-SAME: %ready: !pk.signal<[M by 16]>
+// CHECK-NOT: raster
+// CHECK: scf.for
+// CHECK: pk.wait %ready[%{{[a-z0-9_]+}}] for %turns
+pk.kernel @inside(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %L: !pk.private<[M, K], bf16> {pk.name = "L", pk.scratch}, %Y: !pk.private<[M, 16], f32> {pk.name = "Y"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}) attributes {schedule = {}, derived} {
+  %rank = pk.rank
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %rows = pk.block_count <M by 16> sharded
+  %turns = pk.block_count <K by 32>
+  pk.role communicator {
+    pk.tasks (%i, %s) in (%rows, %turns) {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      %k = pk.block[%s] : !pk.block<K by 32>
+      %a = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 32>] : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x32xbf16>
+      pk.store %a, %L[%m, %k : !pk.block<M by 16>, !pk.block<K by 32>] : !pk.tile<16x32xbf16>, !pk.private<[M, K], bf16>
+      %number = pk.block_number %m : !pk.block<M by 16>
+      pk.signal %ready at %rank[%number] by %one : !pk.signal<[M by 16]>
+    }
+  }
+  pk.role consumer {
+    pk.tasks (%i) in (%rows) {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      %d = pk.block[%zero] : !pk.block<16 by 16>
+      %acc = pk.full 0.0 : f32 : !pk.tile<16x16xf32>
+      %number = pk.block_number %m : !pk.block<M by 16>
+      %sum = scf.for %s = %zero to %turns step %one iter_args(%t = %acc) -> (!pk.tile<16x16xf32>) {
+        %k = pk.block[%s] : !pk.block<K by 32>
+        pk.wait %ready[%number] for %turns : !pk.signal<[M by 16]>
+        %a = pk.load %L[%m, %k : !pk.block<M by 16>, !pk.block<K by 32>] : !pk.private<[M, K], bf16> -> !pk.tile<16x32xbf16>
+        %b = pk.transpose %a : !pk.tile<16x32xbf16> -> !pk.tile<32x16xbf16>
+        %u = pk.mma %a, %b, %t : !pk.tile<16x32xbf16>, !pk.tile<32x16xbf16> -> !pk.tile<16x16xf32>
+        scf.yield %u : !pk.tile<16x16xf32>
+      }
+      pk.store %sum, %Y[%m, %d : !pk.block<M by 16>, !pk.block<16 by 16>] : !pk.tile<16x16xf32>, !pk.private<[M, 16], f32>
+    }
+  }
+}
