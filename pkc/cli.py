@@ -139,7 +139,9 @@ def compile_command(
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Draws the inputs.")
 @click.option("--in", "inputs", metavar="A=FILE.npy", multiple=True, help="Read an input instead of drawing it.")
 @click.option("--out", "outputs", metavar="C=FILE.npy", multiple=True, help="Write a result.")
-@click.option("--target", type=click.Choice(["sim"]), default="sim", show_default=True, help="Where to run.")
+@click.option(
+    "--target", type=click.Choice(["sim", "sm_90a"]), default="sim", show_default=True, help="Simulated ranks, or GPUs."
+)
 @click.option("--kernel", metavar="NAME", help="The kernel to run, if FILE has several.")
 @click.option("--schedule", metavar="K=V,...", multiple=True, help="How to run it; wins over the text.")
 def run(
@@ -181,7 +183,12 @@ def run(
     from pkc.cli_run import Request, execute
 
     rest = {name: value for name, value in values.items() if name not in given}
-    if not execute(compiled, Request(ranks, seed, rest, names, read, written)):
+    on_gpus = None
+    if target != "sim":
+        from pkc.codegen.build import build
+
+        on_gpus = build(compile_for(program, chosen.name, given, schedule, level="machine", warn=False).module)
+    if not execute(compiled, Request(ranks, seed, rest, names, read, written), on_gpus):
         raise SystemExit(1)
 
 

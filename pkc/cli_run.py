@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from pkc import cli_errors, report
 from pkc.cli_arrays import check_names, check_written, load_inputs, save_outputs
 from pkc.cli_settings import Number, sort_settings
+from pkc.codegen.artifact import Artifact
 from pkc.compiler import Compiled
 from pkc.diagnostics import PkcError
 from pkc.location import NOWHERE
@@ -33,15 +34,16 @@ class Request:
     outputs: Mapping[str, str]
 
 
-def execute(compiled: Compiled, request: Request) -> bool:
-    """Run a kernel on simulated ranks, print how it compares with the reference; whether all is right."""
+def execute(compiled: Compiled, request: Request, artifact: Artifact | None = None) -> bool:
+    """Run a kernel on simulated ranks, or on GPUs if it is compiled for them, print how it compares with the reference;
+    whether all is right."""
     try:
-        return _execute(compiled, request)
+        return _execute(compiled, request, artifact)
     except MemoryError as error:
         raise PkcError(cli_errors.OutOfMemory(NOWHERE, str(error))) from None
 
 
-def _execute(compiled: Compiled, request: Request) -> bool:
+def _execute(compiled: Compiled, request: Request, artifact: Artifact | None) -> bool:
     kernel, module, ranks, seed = compiled.kernel, compiled.module, request.ranks, request.seed
     name = kernel.sym_name.data
     settings = sort_settings(kernel, request.values, request.constants)
@@ -53,21 +55,38 @@ def _execute(compiled: Compiled, request: Request) -> bool:
     given = load_inputs(kernel, request.inputs) | settings.scalars
     dims = resolve_dims(kernel, settings.dims, given, ranks)
     inputs = draw_inputs(module, ranks=ranks, dims=dims, seed=seed, kernel=name) | given
-    with report.progress(f"simulating {name} on {ranks} ranks"):
-        outputs = simulate(module, ranks=ranks, dims=dims, inputs=inputs, kernel=name, seed=seed)
+    if artifact is not None:
+        outputs = _on_gpus(artifact, ranks, dims, inputs, called.outputs)
+    else:
+        with report.progress(f"simulating {name} on {ranks} ranks"):
+            outputs = simulate(module, ranks=ranks, dims=dims, inputs=inputs, kernel=name, seed=seed)
     with report.progress("computing the float64 reference"):
         expected = reference(module, ranks=ranks, dims=dims, inputs=inputs, kernel=name)
         compared = compare(outputs, expected)
 
     values = [*dims.items(), *((scalar, _shown(inputs[scalar], kind)) for scalar, kind in called.scalars.items())]
     chosen = "".join(f", {given}={value}" for given, value in values)
-    click.echo(f"{name} on {ranks} simulated ranks{chosen}, seed {seed}")
+    where = "simulated ranks" if artifact is None else "GPUs" if ranks > 1 else "GPU"
+    click.echo(f"{name} on {ranks} {where}{chosen}, seed {seed}")
     click.echo(report.comparison_table(expected, compared))
     save_outputs(kernel, request.outputs, outputs)
     for warning in report.unwritten(expected):
         click.echo(warning)
     click.echo(report.verdict(compared))
     return all(item.ok for item in compared)
+
+
+def _on_gpus(
+    artifact: Artifact, ranks: int, dims: Mapping[str, int], inputs: Mapping[str, Any], wanted: Iterable[str]
+) -> dict[str, Any]:
+    from pkc.hardware import run_on_gpus
+    from pkc.runtime.mesh import Mesh
+
+    mesh = Mesh.single_process(range(ranks))
+    with report.progress(f"running {artifact.name} on {ranks} GPUs"):
+        found = run_on_gpus(artifact, mesh, dims, inputs)
+    mesh.close()
+    return {name: found[name] for name in wanted}
 
 
 def _shown(value: Any, kind: str) -> str:

@@ -9,44 +9,17 @@ from typing import Any
 from pkc.bench.peers import Case, Contestant, Job, torch
 from pkc.bench.suite import Entry
 from pkc.codegen.artifact import ArrayParameter, Artifact
-from pkc.codegen.cuda import print_kernel
-from pkc.codegen.fields import array_parameters, signal_parameters, struct_fields
-from pkc.codegen.nvrtc import compile_cuda
+from pkc.codegen.build import build
 from pkc.compiler import compile_program
-from pkc.dialect.program import KernelOp
 from pkc.frontend import tree
-from pkc.passes import MACHINE_PIPELINE
-from pkc.passes.run import run_pipeline
 from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
 from pkc.runtime.torch import tensor
 
-TARGET = "sm_90a"
-
 
 def compile_kernel(program: tree.Program, kernel: str, schedule: Mapping[str, str]) -> Artifact:
     """Machine code of a kernel. Raises `PkcError`."""
-    compiled = compile_program(program, kernel=kernel, schedule=schedule, level="roles")
-    run_pipeline(compiled.module, MACHINE_PIPELINE)
-    lowered = compiled.kernel
-    fields, _ = struct_fields(lowered)
-    return Artifact(
-        name=kernel,
-        target=TARGET,
-        cubin=compile_cuda(print_kernel(lowered), TARGET, f"{kernel}.cu").cubin,
-        arrays=array_parameters(lowered),
-        signals=signal_parameters(lowered),
-        fields=fields,
-        threads=_number(lowered, "threads"),
-        shared_bytes=_number(lowered, "shared_bytes"),
-        cluster=1,
-        comm_sms=_number(lowered, "comm_sms"),
-    )
-
-
-def _number(kernel: KernelOp, name: str) -> int:
-    value: Any = kernel.attributes[name]
-    return value.value.data
+    return build(compile_program(program, kernel=kernel, schedule=schedule, level="machine").module)
 
 
 def make_mesh(job: Job) -> Mesh:

@@ -1,0 +1,35 @@
+"""Examples on real GPUs, as many as there are, and on virtual ranks of one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.gpu import examples
+
+NAMES = (
+    "gemm",
+    "gemm_rs",
+    "gemm_ar",
+    "ag_gemm",
+    "attention",
+    "attention causal",
+    "ring_attention",
+    "ring_attention causal",
+    "ulysses_attention",
+    "all_gather",
+    "reduce_scatter",
+    "all_reduce",
+)
+
+
+@pytest.mark.gpu(limit=120)
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("name", NAMES)
+def test_on_virtual_ranks(name: str, ranks: int) -> None:
+    assert examples.main(["--virtual", "--ranks", str(ranks), "--only", name]) == 0
+
+
+@pytest.mark.gpu(limit=120)
+@pytest.mark.parametrize("name", NAMES)
+def test_on_all_gpus(name: str) -> None:
+    assert examples.main(["--only", name]) == 0
