@@ -8,7 +8,7 @@ from pkc.sim.program import Program
 
 
 def small_dims(kernel: KernelOp, ranks: int) -> dict[str, int]:
-    """A size for each run-time dimension: two blocks, the second of one position; a block for each rank of a sharded
+    """A size for each run-time dimension: two blocks, the second of one position; two for each rank of a sharded
     dimension, the last one short; 1 for a dimension that has neither blocks nor parts."""
     program = Program(kernel)
     blocks: dict[str, int] = {}
@@ -27,5 +27,5 @@ def small_dims(kernel: KernelOp, ranks: int) -> dict[str, int]:
 
 def _size(block: int, parts: int) -> int:
     if parts:
-        return max(parts, block * parts - 1)
+        return max(parts, 2 * block * parts - 1)
     return block + 1 if block else 1
