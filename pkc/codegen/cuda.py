@@ -152,7 +152,8 @@ class _Printer:
         here = (location.filename.data, location.line.data)
         if here != self._line:
             self._line = here
-            file = here[0].replace("\\", "\\\\").replace('"', '\\"')
+            # Quotes would end the name: PTX has no way to write them.
+            file = here[0].replace("\\", "/").replace('"', "'")
             self._lines.append(f'#line {here[1]} "{file}"')
 
     def _for(self, op: scf.ForOp) -> None:

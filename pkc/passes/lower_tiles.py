@@ -27,7 +27,7 @@ from pkc.passes.lowering import channels
 from pkc.passes.lowering.axes import infer_axes
 from pkc.passes.lowering.blocks import Dimensions
 from pkc.passes.lowering.context import Launch, Ring, Threads, Worker
-from pkc.passes.lowering.missing import CannotLowerError
+from pkc.passes.lowering.missing import UNKNOWN, CannotLowerError
 from pkc.passes.lowering.structure import lower_block, moves_by
 from pkc.passes.plan_memory import BARRIERS, OFFSET, SHARED_BYTES, STAGE_BYTES, PlanMemory
 from pkc.passes.plan_warps import PlanWarps
@@ -104,6 +104,9 @@ def _refuse(kernel: KernelOp, parts: Sequence[RoleOp]) -> None:
     for part in parts:
         if part.role.data is Role.CopyEngine:
             raise CannotLowerError(part, "copies by copy engines", "`overlap=inter_sm` moves the same tiles by SMs")
+    for op in kernel.walk():
+        if type(op) in UNKNOWN:
+            raise CannotLowerError(op)
 
 
 def _lower(kernel: KernelOp, parts: Sequence[RoleOp]) -> None:

@@ -66,7 +66,7 @@ def fragment_of(worker: Worker, value: SSAValue) -> Fragment:
     kind = value.type
     assert isinstance(kind, TileType)
     if dtype_bytes(kind.element_type) == 1 and kind.element_type != i1:
-        raise CannotLowerError(origin(value), "computing with 8-bit floats", "cast them before they are stored")
+        raise CannotLowerError(origin(value), "computing with 8-bit floats", "multiply (`@`) or copy them as they are")
     if worker.chunk is not None:
         return Fragment(kind.shape, worker.axes[value], 1, FLAT * worker.chunks)
     fragment = Fragment(kind.shape, worker.axes[value], worker.threads.warpgroups)
@@ -78,7 +78,7 @@ def fragment_of(worker: Worker, value: SSAValue) -> Fragment:
     by_row, by_column = 0 in fragment.axes, 1 in fragment.axes
     if (by_row and kind.shape[0] % rows) or (by_column and kind.shape[-1] % COLUMN_STEP):
         shape = "x".join(map(str, kind.shape))
-        what = f"a tile of {shape} in the registers of {fragment.warpgroups} warpgroups"
+        what = f"a tile of {shape} in the registers of a part with {worker.threads.warps} warps"
         hint = f"blocks of a multiple of {rows} rows and {COLUMN_STEP} columns; or other `consumers`"
         raise CannotLowerError(origin(value), what, hint)
     return fragment

@@ -6,7 +6,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect import access
 
-_WORDS: dict[type[Operation], str] = {
+UNKNOWN: dict[type[Operation], str] = {
     access.ReadOp: "an index or a count that is read from an array",
     access.GatherOp: "rows picked by a table",
     access.ReduceOp: "`reduce`",
@@ -16,6 +16,7 @@ _WORDS: dict[type[Operation], str] = {
     access.AllReduceOp: "`all_reduce`",
     access.BarrierOp: "`barrier`",
 }
+"""Operations without lowering, in the user's words."""
 
 
 class CannotLowerError(Exception):
@@ -24,7 +25,7 @@ class CannotLowerError(Exception):
     def __init__(self, op: Operation, what: str | None = None, hint: str | None = None) -> None:
         super().__init__()
         self.op = op
-        self.what = what or _WORDS.get(type(op)) or f"`{op.name}`"
+        self.what = what or UNKNOWN.get(type(op)) or f"`{op.name}`"
         self.hint = hint
 
 

@@ -1,0 +1,204 @@
+"""Programs to machine code, without GPU: every example, what the compiler remarks on, the cache."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from pkc import builder
+from pkc.codegen import build as building
+from pkc.codegen.artifact import ArrayParameter, TensorMaps
+from pkc.codegen.build import Built, build, build_kernel, resources
+from pkc.codegen.nvrtc import Compiled, compile_cuda
+from pkc.compiler import load
+from pkc.diagnostics import PkcError
+from pkc.dialect.instructions import instruction
+from tests.codegen.sass import HGMMA, UTMALDG, UTMASTG, opcodes
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+GEMMS = {"gemm", "gemm_rs", "gemm_ar", "ag_gemm"}
+PRODUCTS = GEMMS | {"attention", "ring_attention", "ulysses_attention"}
+"""Examples that multiply tiles."""
+NOT_YET = {"ag_gemm_explicit", "all_reduce_explicit", "all_to_all", "moe_combine", "moe_dispatch_gemm"}
+"""Examples that have no lowering yet."""
+LOWERED = sorted({path.stem for path in EXAMPLES.glob("*.pk")} - NOT_YET)
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PKC_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def built(name: str, **schedule: str) -> Built:
+    return build_kernel(load(EXAMPLES / f"{name}.pk", level="machine", schedule=schedule).kernel)
+
+
+def check(made: Built, name: str) -> None:
+    """The instructions of Hopper are there; the GEMM families spill nothing."""
+    found = opcodes(made.artifact.cubin, made.artifact.name)
+    assert {UTMALDG, UTMASTG} <= found
+    assert (HGMMA in found) == (name in PRODUCTS)
+    codes = [warning.code for warning in made.warnings]
+    assert codes == [] if name in GEMMS else set(codes) <= {"PK803"}
+
+
+@pytest.mark.parametrize("name", LOWERED)
+def test_example(name: str) -> None:
+    check(built(name), name)
+
+
+@pytest.mark.parametrize("name", sorted(GEMMS - {"gemm"}))
+def test_gemm_with_sms_that_communicate(name: str) -> None:
+    made = built(name, overlap="inter_sm", comm_sms="8")
+    check(made, name)
+    assert made.artifact.comm_sms == 8
+
+
+@pytest.mark.parametrize("name", sorted(NOT_YET))
+def test_example_that_has_no_lowering_yet(name: str) -> None:
+    with pytest.raises(PkcError) as raised:
+        built(name)
+    (finding,) = raised.value.diagnostics
+    assert finding.code == "PK510"
+    assert finding.span.source.name.endswith(f"{name}.pk")
+
+
+def test_opcodes_are_those_of_their_instructions() -> None:
+    def used(name: str, call: str) -> set[int]:
+        entry = instruction(name)
+        assert entry is not None
+        text = f"""
+            struct alignas(128) TensorMap {{ char bytes[128]; }};
+            struct Args {{ TensorMap map; float* p; int n; }};
+            __device__ void {name}({PARAMETERS[name]}) {{ {entry.body} }}
+            extern "C" __global__ void __launch_bounds__(128, 1) k(const __grid_constant__ Args args) {{
+                float acc[4] = {{}};
+                if (args.n) {{ {call} }}
+                for (int i = 0; i < 4; ++i) args.p[i + threadIdx.x] = acc[i];
+            }}"""
+        return opcodes(compile_cuda(text, "sm_90a", "k").cubin, "k")
+
+    calls = {
+        "wgmma_n8_bf16_ss_kk": ("wgmma_n8_bf16_ss_kk(acc, 1ull, 2ull, args.n);", HGMMA),
+        "tma_load_2d": ("tma_load_2d(0, args.map, 8, 0, 0);", UTMALDG),
+        "tma_store_2d": ("tma_store_2d(0, args.map, 0, 0);", UTMASTG),
+    }
+    for name, (call, opcode) in calls.items():
+        assert opcode not in used(name, "")
+        assert opcode in used(name, call)
+
+
+PARAMETERS = {
+    "wgmma_n8_bf16_ss_kk": "float (&a)[4], unsigned long long b, unsigned long long c, int d",
+    "tma_load_2d": "int a, const TensorMap& b, int c, int d, int e",
+    "tma_store_2d": "int a, const TensorMap& b, int c, int d",
+}
+
+
+def test_what_the_runtime_gets() -> None:
+    artifact = built("gemm").artifact
+    assert (artifact.name, artifact.target, artifact.threads, artifact.cluster, artifact.comm_sms) == (
+        "gemm",
+        "sm_90a",
+        384,
+        1,
+        0,
+    )
+    assert artifact.arrays == (
+        ArrayParameter("A", "bf16", ("M", "K"), "private", None, False),
+        ArrayParameter("B", "bf16", ("K", "N"), "private", None, False),
+        ArrayParameter("C", "bf16", ("M", "N"), "private", None, False),
+    )
+    assert artifact.signals == ()
+    boxes = {
+        field.array: (field.box, field.swizzle, field.split)
+        for field in artifact.fields
+        if isinstance(field, TensorMaps)
+    }
+    assert boxes["A"] == ((64, 128), 128, None)
+    assert boxes["B"] == ((64, 64), 128, None)
+
+
+def test_a_module_is_not_changed_by_being_built() -> None:
+    module = load(EXAMPLES / "all_gather.pk", level="roles").module
+    before = str(module)
+    artifact = build(module)
+    assert str(module) == before
+    assert artifact.cubin == build(load(EXAMPLES / "all_gather.pk", level="machine").module).cubin
+
+
+def test_a_kernel_of_the_tile_level_is_refused() -> None:
+    with pytest.raises(PkcError, match="compile it to the roles level first"):
+        build(load(EXAMPLES / "gemm.pk").module)
+
+
+def test_the_second_time_it_comes_from_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = EXAMPLES / "gemm_rs.pk"
+    first = builder.build_file(path)
+    monkeypatch.setattr(builder, "compile_program", lambda *_, **__: pytest.fail("compiled again"))
+    started = time.perf_counter()
+    assert builder.build_file(path) == first
+    assert time.perf_counter() - started < 0.1
+
+
+def test_what_the_cache_tells_apart(tmp_path: Path) -> None:
+    path = tmp_path / "copy.pk"
+    text = "kernel copy(X: bf16[M, N], Y: bf16[M, N]):\n    for m, n in tasks(blocks(M, 64), blocks(N, 64)):\n        Y[m, n] = X[m, n]\n"
+    path.write_text(text)
+    made = [builder.build_file(path), builder.build_file(path, schedule={"stages": "2"})]
+    path.write_text(text.replace("64", "128"))
+    made.append(builder.build_file(path))
+    assert len({artifact.cubin for artifact in made}) == 3
+
+
+# Remarks
+
+
+def remarks(monkeypatch: pytest.MonkeyPatch, log: str) -> Built:
+    """The GEMM, if NVRTC printed this log."""
+    module: ModuleOp = load(EXAMPLES / "gemm.pk", level="machine").module
+    cubin = compile_cuda('extern "C" __global__ void gemm() {}', "sm_90a", "gemm").cubin
+    monkeypatch.setattr(building, "compile_cuda", lambda *_: Compiled(cubin, "", log))
+    return build_kernel(next(op for op in module.ops))
+
+
+def test_spills(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = "ptxas info    : Compiling entry function 'gemm' for 'sm_90a'\n    8 bytes stack frame, 16 bytes spill stores, 8 bytes spill loads"
+    made = remarks(monkeypatch, log)
+    (warning,) = made.warnings
+    assert (warning.code, warning.severity, warning.span.line) == ("PK803", "warning", 5)
+    assert "16 bytes spill stores" in resources(made)
+
+
+def test_registers_that_stay_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(PkcError, match=r"PK804.*keep the registers") as raised:
+        remarks(
+            monkeypatch,
+            "ptxas info    : (C7508) 'setmaxnreg' ignored to maintain minimum register requirements in function 'gemm'",
+        )
+    assert raised.value.diagnostics[0].span.line == 2
+
+
+def test_products_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to ... in the function 'gemm'"
+    (warning,) = remarks(monkeypatch, f"{text}\n{text}").warnings
+    assert (warning.code, warning.span.line) == ("PK805", 6)
+
+
+def test_all_barriers(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(PkcError, match=r"PK806.*takes all barriers"):
+        remarks(
+            monkeypatch,
+            "ptxas info    : Compiling entry function 'gemm' for 'sm_90a'\nptxas info    : Used 40 registers, used 16 barriers",
+        )
+
+
+def test_any_other_remark(monkeypatch: pytest.MonkeyPatch) -> None:
+    (warning,) = remarks(
+        monkeypatch, 'gemm.cu(3): warning #177-D: variable "x" was declared but never referenced'
+    ).warnings
+    assert (warning.code, warning.severity) == ("PK807", "warning")

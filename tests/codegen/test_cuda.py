@@ -1,0 +1,126 @@
+"""The text of CUDA C++: two kernels in full, names, what the instruction table says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pkc.codegen.build import machine_level
+from pkc.codegen.cuda import print_kernel
+from pkc.codegen.names import Names
+from pkc.codegen.nvrtc import compile_cuda
+from pkc.compiler import load
+from pkc.dialect.instructions import KINDS, _PLAIN, Instruction, instruction
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PKC_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def source(path: str | Path) -> str:
+    return print_kernel(machine_level(load(path, level="machine").kernel))
+
+
+@pytest.mark.parametrize("name", ["gemm", "ring_attention"])
+def test_text(name: str, golden: Callable[[Path, str], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    golden(HERE / f"{name}.cu", source(f"examples/{name}.pk"))
+
+
+@pytest.mark.parametrize("name", ["gemm", "ring_attention"])
+def test_every_line_of_the_text_has_a_line_of_the_program(name: str) -> None:
+    path = ROOT / "examples" / f"{name}.pk"
+    marks = [(int(line), file) for line, file in re.findall(r'^#line (\d+) "(.*)"$', source(path), re.M)]
+    last = path.read_text().count("\n") + 1
+    assert {file for _, file in marks} == {str(path)}
+    assert all(1 <= line <= last for line, _ in marks)
+    assert source(path).count("\n#include") == 0
+
+
+HOSTILE = """\
+kernel warp_number(int: bf16[double, epochs], A_base: bf16[double, epochs], min: f32, A: f32[double, epochs]):
+    for m, n in tasks(blocks(double, 64), blocks(epochs, 64)):
+        max = cast(int[m, n], f32) * min
+        args = max + 1.0
+        a1 = exp2(args)
+        a = exp2(max) + a1
+        shared = a + args
+        A[m, n] = shared
+"""
+
+
+def test_names_that_mean_something_in_cuda(tmp_path: Path) -> None:
+    path = tmp_path / 'a "b" \\c.pk'
+    path.write_text(HOSTILE)
+    text = source(path)
+    assert ".entry warp_number1(" in compile_cuda(text, "sm_90a", "k").ptx
+
+
+def test_names() -> None:
+    names = Names(("taken",))
+    wishes = ["taken", "taken1", "taken", "A.landing", "A_landing", "é", "2d", "new", "max", ""]
+    got = [names.new(wish) for wish in wishes]
+    assert got == ["taken1", "taken11", "taken2", "A_landing", "A_landing1", "_", "_2d", "new_", "max_", "v"]
+    assert names.new("v", numbered=True) == "v0"
+    assert names.new("v", numbered=True) == "v1"
+
+
+FAMILIES = [
+    "tma_load_1d", "tma_load_5d", "tma_store_3d", "tma_add_2d", "wgmma_n8_bf16_ss_kk", "wgmma_n256_f16_ss_mn",
+    "wgmma_n64_bf16_rs_kn", "wgmma_n16_e4m3_ss_kk", "wgmma_n16_e5m2_rs_kk", "load_global_v4", "load_global_v1",
+    "store_global_v2", "wgmma_wait_7", "setmaxnreg_dec_24", "setmaxnreg_inc_240", "sync_15_of_128",
+]  # fmt: skip
+
+
+def test_every_instruction_assembles() -> None:
+    """Each with operands that the compiler does not know, so that none is left out."""
+    entries = [*_PLAIN, *(entry for name in FAMILIES if (entry := instruction(name)) is not None)]
+    assert len(entries) == len(_PLAIN) + len(FAMILIES)
+    text = ["struct alignas(128) TensorMap { char bytes[128]; };"]
+    for number, entry in enumerate(entries):
+        text += [_function(entry), _kernel(number, entry)]
+    ptx = compile_cuda("\n".join(text), "sm_90a", "table").ptx
+    assert ptx.count(".entry") == len(entries)
+
+
+def _function(entry: Instruction) -> str:
+    parameters = ", ".join(
+        f"{_type(kind)} {'abcdefghijk'[i]}" if "registers" not in kind else _array(kind, "abcdefghijk"[i])
+        for i, kind in enumerate(entry.operands)
+    )
+    return f"static __device__ {'void' if entry.result is None else KINDS[entry.result]} {entry.name}({parameters}) {{ {entry.body} }}"
+
+
+def _type(kind: str) -> str:
+    return "const TensorMap&" if kind == "map" else KINDS[kind]
+
+
+def _array(kind: str, name: str) -> str:
+    count, element = kind.removeprefix("registers<").removesuffix(">").split(" x ")
+    return f"{KINDS[element]} (&{name})[{count}]"
+
+
+def _kernel(number: int, entry: Instruction) -> str:
+    """Calls one instruction with what it is given, and keeps what it gives."""
+    body: list[str] = []
+    for i, kind in enumerate(entry.operands):
+        if kind.startswith("registers"):
+            body.append(f"{_array(kind, f'x{i}').replace('(&', '').replace(')', '')} = {{}};")
+    arguments = ", ".join(
+        "map" if kind == "map" else f"x{i}" if kind.startswith("registers") else f"({KINDS[kind]})n"
+        for i, kind in enumerate(entry.operands)
+    )
+    call = f"{entry.name}({arguments});"
+    body.append(call if entry.result is None else f"*p = (float){call}")
+    keep = [f"*p += (float)x{i}[0];" for i, kind in enumerate(entry.operands) if kind.startswith("registers")]
+    return (
+        f'extern "C" __global__ void __launch_bounds__(128, 1) k{number}'
+        f"(const __grid_constant__ TensorMap map, float* p, int n) {{ {' '.join(body + keep)} }}"
+    )
