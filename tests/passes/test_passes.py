@@ -46,6 +46,12 @@ def test_a_pass_has_a_name_a_file_a_docstring_with_ir_and_a_test_file(name: str)
     assert (HERE / f"{file}.mlir").exists()
 
 
+@pytest.mark.parametrize("name", PASSES)
+def test_a_pass_has_a_row_in_the_documentation(name: str) -> None:
+    rows = (HERE.parents[1] / "docs" / "passes.md").read_text(encoding="utf-8").splitlines()
+    assert any(row.startswith("| `pk-") and f"`{name}`" in row.split(" | ")[0] for row in rows)
+
+
 def test_every_pass_module_is_listed() -> None:
     found: set[str] = set()
     for path in Path(inspect.getfile(run_pipeline)).parent.glob("*.py"):
