@@ -284,7 +284,30 @@ def _orders(op: Operation) -> bool:
     if not isinstance(op, access.SignalAllOp):
         return True
     others = {_part(use.operation) for use in op.signal.uses if isinstance(use.operation, access.SignalAllOp)}
-    return not any(part in made_by(other) for other in others - {part})
+    return not any(part in _fed_by(other) for other in others - {part})
+
+
+def _fed_by(part: program.RoleOp) -> set[program.RoleOp]:
+    """The parts of this rank that tiles come from, by channels and by counters, to what a part sends.
+
+    As `made_by`, but waits count also where they may be for nothing: then nothing was fetched for the tile.
+    """
+    found: set[program.RoleOp] = set()
+    todo = [part]
+    while todo:
+        current = todo.pop()
+        makers = {_part(maker) for op in current.walk() for maker in _makers(op, waits=current is not part)} - found
+        found |= makers
+        todo += makers
+    return found
+
+
+def _makers(op: Operation, *, waits: bool) -> Iterator[Operation]:
+    if isinstance(op, roles.ConsumeOp):
+        yield from (use.operation for use in op.channel.uses if isinstance(use.operation, roles.CommitOp))
+    if isinstance(op, access.WaitOp) and waits:
+        sent = (use.operation for use in op.signal.uses if isinstance(use.operation, access.SignalOp | access.RaiseOp))
+        yield from (signal for signal in sent if isinstance(signal.rank.owner, program.RankOp))
 
 
 def _stands_before(op: Operation) -> bool:
