@@ -309,7 +309,7 @@ class TensorMapOp(IRDLOperation):
             raise VerifyException(f"no swizzle of {swizzle} bytes, only of {', '.join(map(str, SWIZZLES))}")
         if swizzle and box[0] * dtype_bytes(kind.element_type) > swizzle:
             raise VerifyException(f"the rows of the box are longer than the {swizzle} bytes of the swizzle")
-        if self.split is not None and not 0 <= self.split.value.data < dimensions:
+        if self.split is not None and not 0 <= self.split.value.data < len(kind.dimensions):
             raise VerifyException(f"the array has no dimension {self.split.value.data}")
 
 

@@ -147,7 +147,10 @@ def test_the_second_time_it_comes_from_the_cache(monkeypatch: pytest.MonkeyPatch
 
 def test_what_the_cache_tells_apart(tmp_path: Path) -> None:
     path = tmp_path / "copy.pk"
-    text = "kernel copy(X: bf16[M, N], Y: bf16[M, N]):\n    for m, n in tasks(blocks(M, 64), blocks(N, 64)):\n        Y[m, n] = X[m, n]\n"
+    text = (
+        "kernel copy(X: bf16[M, N], Y: bf16[M, N]):\n    for m in tasks(blocks(M, 64)):\n"
+        "        for n in blocks(N, 64):\n            Y[m, n] = X[m, n]\n"
+    )
     path.write_text(text)
     made = [builder.build_file(path), builder.build_file(path, schedule={"stages": "2"})]
     path.write_text(text.replace("64", "128"))
@@ -166,39 +169,38 @@ def remarks(monkeypatch: pytest.MonkeyPatch, log: str) -> Built:
     return build_kernel(next(op for op in module.ops))
 
 
+COMPILING = "ptxas info    : Compiling entry function 'gemm' for 'sm_90a'"
+
+
 def test_spills(monkeypatch: pytest.MonkeyPatch) -> None:
-    log = "ptxas info    : Compiling entry function 'gemm' for 'sm_90a'\n    8 bytes stack frame, 16 bytes spill stores, 8 bytes spill loads"
+    log = f"{COMPILING}\n    8 bytes stack frame, 16 bytes spill stores, 8 bytes spill loads"
     made = remarks(monkeypatch, log)
     (warning,) = made.warnings
+    # The accumulator, which the loop carries.
     assert (warning.code, warning.severity, warning.span.line) == ("PK803", "warning", 5)
     assert "16 bytes spill stores" in resources(made)
 
 
 def test_registers_that_stay_where_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    reason = "'setmaxnreg' ignored to maintain minimum register requirements"
     with pytest.raises(PkcError, match=r"PK804.*keep the registers") as raised:
-        remarks(
-            monkeypatch,
-            "ptxas info    : (C7508) 'setmaxnreg' ignored to maintain minimum register requirements in function 'gemm'",
-        )
+        remarks(monkeypatch, f"ptxas info    : (C7508) {reason} in function 'gemm'")
     assert raised.value.diagnostics[0].span.line == 2
 
 
 def test_products_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to ... in the function 'gemm'"
-    (warning,) = remarks(monkeypatch, f"{text}\n{text}").warnings
+    reason = "wgmma.mma_async instructions are serialized due to ..."
+    line = f"ptxas info    : (C7510) Potential Performance Loss: {reason} in the function 'gemm'"
+    (warning,) = remarks(monkeypatch, f"{line}\n{line}").warnings
     assert (warning.code, warning.span.line) == ("PK805", 6)
 
 
 def test_all_barriers(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(PkcError, match=r"PK806.*takes all barriers"):
-        remarks(
-            monkeypatch,
-            "ptxas info    : Compiling entry function 'gemm' for 'sm_90a'\nptxas info    : Used 40 registers, used 16 barriers",
-        )
+        remarks(monkeypatch, f"{COMPILING}\nptxas info    : Used 40 registers, used 16 barriers")
 
 
 def test_any_other_remark(monkeypatch: pytest.MonkeyPatch) -> None:
-    (warning,) = remarks(
-        monkeypatch, 'gemm.cu(3): warning #177-D: variable "x" was declared but never referenced'
-    ).warnings
+    log = 'gemm.cu(3): warning #177-D: variable "x" was declared but never referenced'
+    (warning,) = remarks(monkeypatch, log).warnings
     assert (warning.code, warning.severity) == ("PK807", "warning")

@@ -13,7 +13,7 @@ from pkc.codegen.cuda import print_kernel
 from pkc.codegen.names import Names
 from pkc.codegen.nvrtc import compile_cuda
 from pkc.compiler import load
-from pkc.dialect.instructions import KINDS, _PLAIN, Instruction, instruction
+from pkc.dialect.instructions import _PLAIN, KINDS, Instruction, instruction
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -91,11 +91,13 @@ def test_every_instruction_assembles() -> None:
 
 
 def _function(entry: Instruction) -> str:
+    """An entry of the table as a function."""
+    names = zip(entry.operands, "abcdefghijk", strict=False)
     parameters = ", ".join(
-        f"{_type(kind)} {'abcdefghijk'[i]}" if "registers" not in kind else _array(kind, "abcdefghijk"[i])
-        for i, kind in enumerate(entry.operands)
+        _array(kind, name) if kind.startswith("registers") else f"{_type(kind)} {name}" for kind, name in names
     )
-    return f"static __device__ {'void' if entry.result is None else KINDS[entry.result]} {entry.name}({parameters}) {{ {entry.body} }}"
+    result = "void" if entry.result is None else KINDS[entry.result]
+    return f"static __device__ {result} {entry.name}({parameters}) {{ {entry.body} }}"
 
 
 def _type(kind: str) -> str:
