@@ -40,7 +40,8 @@ def main(arguments: Sequence[str]) -> int:
     else:
         mesh = Mesh.single_process(range(given.ranks) if given.ranks else None)
     names = [name for name in CASES if name == given.only or not given.only]
-    return int(not all([_check(mesh, name, given.overlap) for name in names]))
+    failed = [name for name in names if not _check(mesh, name, given.overlap)]
+    return int(bool(failed))
 
 
 def _check(mesh: Mesh, name: str, overlap: str) -> bool:

@@ -251,6 +251,64 @@ pk.kernel @add(%X: !pk.pgl<[M, 64], f32, symmetric> {pk.name = "X"}, %Y: !pk.pri
 
 // -----
 
+// What this rank owns is read from the array itself: at another address, or by TMA through another map.
+// CHECK-LABEL: pk.kernel @near
+// CHECK: pk.comment "consumer
+// CHECK: %[[MINE:.*]] = arith.cmpi eq, %{{.*}}, %rank : index
+// CHECK: %[[A:.*]] = pk.address %A
+// CHECK: %[[PART:.*]] = arith.addi %[[A]], %{{.*}} : i64
+// CHECK: %[[L:.*]] = pk.address %L
+// CHECK: %[[HERE:.*]] = arith.addi %[[PART]], %{{.*}} : i64
+// CHECK: %[[THERE:.*]] = arith.addi %[[L]], %{{.*}} : i64
+// CHECK-NEXT: %[[ADDRESS:.*]] = arith.select %[[MINE]], %[[HERE]], %[[THERE]] : i64
+// CHECK: pk.instruction "load_global_b32"(%[[ADDRESS]])
+// CHECK: pk.comment "loader
+// CHECK: %[[FAR:.*]] = pk.tensor_map %L last
+// CHECK: %[[MINE:.*]] = arith.cmpi eq, %{{.*}}, %rank : index
+// CHECK-NEXT: %[[NEAR:.*]] = pk.tensor_map %A last
+// CHECK-NEXT: %[[MAP:.*]] = arith.select %[[MINE]], %[[NEAR]], %[[FAR]] : !pk.map
+// CHECK: pk.instruction "tma_load_3d"(%{{.*}}, %[[MAP]],
+pk.kernel @near(%A: !pk.pgl<[M, 64], f32, shard 0> {pk.name = "A"}, %L: !pk.private<[M, 64], f32> {pk.name = "L", pk.scratch}, %Y: !pk.private<[M, 64], f32> {pk.name = "Y"}) attributes {schedule = {}, derived, comm_sms = 0 : i64} {
+  %0 = pk.channel "L" stages 1 : !pk.channel<!pk.tile<64x64xf32>>
+  pk.role loader warps 1 attributes {group = "compute", first_warp = 4 : i64, registers = 40 : i64} {
+    %zero = arith.constant 0 : index
+    %m = pk.block[%zero] sharded : !pk.block<M by 64>
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    pk.acquire %0 : !pk.channel<!pk.tile<64x64xf32>>
+    %x = pk.load %L own %A : !pk.pgl<[M, 64], f32, shard 0>[%m, %d : !pk.block<M by 64>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.private<[M, 64], f32> -> !pk.tile<64x64xf32>
+    pk.commit %0, %x : !pk.channel<!pk.tile<64x64xf32>>, !pk.tile<64x64xf32>
+  }
+  pk.role consumer warps 4 attributes {group = "compute", first_warp = 0 : i64, registers = 232 : i64} {
+    %zero = arith.constant 0 : index
+    %m = pk.block[%zero] sharded : !pk.block<M by 64>
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    %far = pk.load %L own %A : !pk.pgl<[M, 64], f32, shard 0>[%m, %d : !pk.block<M by 64>, !pk.block<64 by 64>] {transfer = {by = "register", why = ""}} : !pk.private<[M, 64], f32> -> !pk.tile<64x64xf32>
+    %x = pk.consume %0 : !pk.channel<!pk.tile<64x64xf32>> -> !pk.tile<64x64xf32>
+    %sum = pk.add %x, %far : !pk.tile<64x64xf32>
+    pk.store %sum, %Y[%m, %d : !pk.block<M by 64>, !pk.block<64 by 64>] {transfer = {by = "register", why = ""}} : !pk.tile<64x64xf32>, !pk.private<[M, 64], f32>
+    pk.release %0 : !pk.channel<!pk.tile<64x64xf32>>
+  }
+}
+
+// -----
+
+// A signal to every rank is released by one fence.
+// CHECK-LABEL: pk.kernel @all
+// CHECK: pk.instruction "fence_release_sys"
+// CHECK-NEXT: %[[RANKS:.*]] = pk.dim "ranks"
+// CHECK-NEXT: scf.for %{{.*}} = %{{.*}} to %[[RANKS]]
+// CHECK: pk.instruction "signal_relaxed_sys"
+// CHECK-NOT: pk.instruction "signal_release_sys"
+pk.kernel @all(%there: !pk.signal<[1]> {pk.name = "there"}) attributes {schedule = {}, derived, comm_sms = 0 : i64} {
+  pk.role communicator warps 1 attributes {group = "compute", first_warp = 0 : i64, registers = 40 : i64} {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    pk.signal_all %there[%zero] by %one {order = "release_sys"} : !pk.signal<[1]>
+  }
+}
+
+// -----
+
 // A store to a replicated array goes to every rank, beginning with the next one.
 // CHECK-LABEL: pk.kernel @spread
 // CHECK: pk.comment "storer

@@ -18,10 +18,16 @@ from pkc.passes.lowering.tma import placed
 
 
 class Element:
-    """Where the elements of an access are: their addresses, and whether they exist."""
+    """Where the elements of an access are: their addresses, and whether they exist.
 
-    def __init__(self, worker: Worker, op: LoadOp | StoreOp, rank: SSAValue | None = None) -> None:
-        emit, kind = worker.emit, op.array.type
+    In another array than that of the operation if `array` is given.
+    """
+
+    def __init__(
+        self, worker: Worker, op: LoadOp | StoreOp, rank: SSAValue | None = None, array: SSAValue | None = None
+    ) -> None:
+        emit, array = worker.emit, op.array if array is None else array
+        kind = array.type
         assert isinstance(kind, ArrayType)
         self._worker = worker
         self._places, _ = placed(worker, op)
@@ -34,7 +40,7 @@ class Element:
         ]
         self._axes = [position for position, index in enumerate(op.indices) if index in worker.blocks]
         self._valid = {position: worker.dims.valid(self._places[position]) for position in self._axes}
-        base = emit.address(op.array)
+        base = emit.address(array)
         if heap:
             base = emit.plus(base, emit.times(self._owner(op, rank), emit.launch_value("heap_stride")))
         self._base = base
@@ -74,10 +80,28 @@ class Element:
         return emit.plus(self._base, emit.times(linear, self._size)), exists
 
 
+class OwnOrOther:
+    """The elements of a load that finds this rank's part where it is owned."""
+
+    def __init__(self, worker: Worker, op: LoadOp, own: SSAValue) -> None:
+        kind = own.type
+        assert isinstance(kind, PGLType) and kind.shard_dim is not None
+        places, _ = placed(worker, op)
+        self._emit = worker.emit
+        self._mine = worker.emit.compare("eq", worker.dims.owner(places[kind.shard_dim]), worker.rank)
+        self._own, self._other = Element(worker, op, array=own), Element(worker, op)
+
+    def at(self, offsets: list[SSAValue]) -> tuple[SSAValue, SSAValue]:
+        """As of `Element`."""
+        near, _ = self._own.at(offsets)
+        far, exists = self._other.at(offsets)
+        return self._emit.select(self._mine, near, far), exists
+
+
 def load(worker: Worker, op: LoadOp) -> None:
     """A tile into registers; zero where it has no elements."""
     kind, fragment = tile_type(op.result), fragments.fragment_of(worker, op.result)
-    elements = Element(worker, op)
+    elements = Element(worker, op) if op.own is None else OwnOrOther(worker, op, op.own)
     target = fragments.allocate(worker, fragment, kind.element_type, op.result.name_hint)
     worker.tiles[op.result] = target
     emit = worker.emit
@@ -128,7 +152,7 @@ def _by_chunks(op: LoadOp | StoreOp, fragment: Fragment) -> None:
         raise CannotLowerError(op, "rows or single elements among tiles, in a part without a warpgroup")
 
 
-def _chunk_addresses(worker: Worker, value: SSAValue, elements: Element) -> list[SSAValue]:
+def _chunk_addresses(worker: Worker, value: SSAValue, elements: Element | OwnOrOther) -> list[SSAValue]:
     """Where each chunk that a thread works on begins."""
     starts = (worker.emit.const(FLAT * number) for number in range(worker.chunks))
     return [elements.at(_offsets(worker, value, start))[0] for start in starts]
