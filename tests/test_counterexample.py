@@ -46,7 +46,7 @@ def test_every_order_of_every_example(path: Path, overlap: str) -> None:
 
 
 def test_a_wait_for_one_signal_less() -> None:
-    """The consumer adds up the only row of a rank; the communicator, who waits alike, would add up those before it."""
+    """The communicator adds up the first row of blocks of a rank; the consumer, who waits alike, the last one."""
     compiled = roles("gemm_rs")
     for wait in waits(compiled, "C.arrived"):
         _number(wait, _COUNT, -1)
@@ -54,10 +54,10 @@ def test_a_wait_for_one_signal_less() -> None:
     assert example.size == "2 ranks, 1 CTA for each role, M = 511, K = 65, N = 257"
     assert example.found[0].code == "PK705"
     assert example.lines == [
-        "rank 0 storer    gemm_rs.pk:7  C[m, n] += acc  signals `C.arrived[0, 0]` of rank 0: now 1",
-        "rank 0 consumer  gemm_rs.pk:7  C[m, n] += acc  waits for `C.arrived[0, 0]` to be 1: is 1",
-        "rank 0 consumer  gemm_rs.pk:7  C[m, n] += acc  reads C.slots, from [1, 0, 0] on",
-        "rank 1 storer    gemm_rs.pk:7  C[m, n] += acc  has not begun",
+        "rank 0 storer        gemm_rs.pk:7  C[m, n] += acc  signals `C.arrived[0, 0]` of rank 0: now 1",
+        "rank 0 communicator  gemm_rs.pk:7  C[m, n] += acc  waits for `C.arrived[0, 0]` to be 1: is 1",
+        "rank 0 communicator  gemm_rs.pk:7  C[m, n] += acc  reads C.slots, from [1, 0, 0] on",
+        "rank 1 storer        gemm_rs.pk:7  C[m, n] += acc  has not begun",
     ]
 
 
