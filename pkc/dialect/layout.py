@@ -14,9 +14,11 @@ ALIGNMENT = 1024
 
 @dataclass(frozen=True)
 class SharedLayout:
-    """Rows of `width` bytes in panels side by side; 16-byte chunk c of row r lies at chunk c ^ (r mod (width / 16)).
+    """Rows of `width` bytes in panels side by side, in chunks of 16 bytes.
 
-    A panel has all rows and `columns` columns; a tile without a second axis is one row without swizzle.
+    With a swizzle, chunk c of row r lies where chunk c ^ (r / lines mod (width / 16)) would: `lines` rows share 128
+    bytes (PTX ISA: swizzling modes). A panel has all rows and `columns` columns; a tile without a second axis is one
+    row without swizzle.
     """
 
     rows: int
@@ -24,6 +26,10 @@ class SharedLayout:
     panels: int
     width: int
     swizzle: int
+
+    @property
+    def lines(self) -> int:
+        return 128 // self.width if self.swizzle else 1
 
     @property
     def panel_bytes(self) -> int:

@@ -224,7 +224,8 @@ def shared_address(
     panel = emit.over(columns, layout.columns)
     inside = emit.times(emit.modulo(columns, layout.columns), size)
     if layout.swizzle:
-        chunk = emit.bit_xor(emit.right(inside, 4), emit.bit_and(rows, layout.width // 16 - 1))
+        turn = emit.bit_and(emit.over(rows, layout.lines), layout.width // 16 - 1)
+        chunk = emit.bit_xor(emit.right(inside, 4), turn)
         inside = emit.plus(emit.left(chunk, 4), emit.bit_and(inside, 15))
     start = emit.plus(emit.times(panel, layout.panel_bytes), emit.times(rows, layout.width))
     return emit.plus(base, emit.plus(start, inside))

@@ -42,7 +42,7 @@ def _matrices(worker: Worker, tile: Held, layout: SharedLayout, address: SSAValu
     group = emit.over(emit.minus(threads.warp, threads.first), 4)
     inside = emit.plus(emit.times(emit.bit_and(threads.warp, 3), 16), emit.bit_and(threads.lane, 15))
     chunks = layout.width // 16
-    swizzle = emit.bit_and(threads.lane, min(chunks, 8) - 1)
+    turn = emit.bit_and(emit.over(inside, layout.lines), chunks - 1) if layout.swizzle else emit.const(0)
     for repeat in range(fragment.repeats):
         block = emit.plus(group, repeat * fragment.warpgroups)
         row = emit.plus(emit.times(block, WARPGROUP_ROWS), inside)
@@ -51,7 +51,7 @@ def _matrices(worker: Worker, tile: Held, layout: SharedLayout, address: SSAValu
             chunk = emit.times(pair, 2)
             mine = emit.plus(emit.modulo(chunk, chunks), emit.right(threads.lane, 4))
             offset = emit.plus(
-                emit.times(emit.over(chunk, chunks), layout.panel_bytes), emit.left(emit.bit_xor(mine, swizzle), 4)
+                emit.times(emit.over(chunk, chunks), layout.panel_bytes), emit.left(emit.bit_xor(mine, turn), 4)
             )
             base = emit.plus(emit.times(pair, 4), repeat * fragment.columns // 4)
             parts = [emit.get(tile.registers, emit.plus(base, i)) for i in range(4)]

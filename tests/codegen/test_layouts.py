@@ -1,0 +1,200 @@
+"""Where the elements of tiles are: in registers, in stages, in arrays. Every one is moved once, to where it belongs."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import UNKNOWN_LOC, IndexType
+from xdsl.ir import Attribute, Block, SSAValue
+
+from pkc.codegen.build import machine_level
+from pkc.compiler import compile_program
+from pkc.dialect import blocks
+from pkc.dialect.layout import Fragment, shared_layout, stage_layout
+from pkc.dialect.program import KernelOp
+from pkc.dialect.types import TileType, bf16, dtype_bytes, f32
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
+from pkc.passes.emit import Emitter
+from pkc.passes.lowering import fragments
+from pkc.passes.lowering.context import Threads, Worker
+from tests.codegen.threads import Cta, Memory, evaluate, swizzled, warps
+
+
+def run(text: str, ranks: int, count: int, sizes: dict[str, int], **inputs: np.ndarray) -> Memory:
+    """All CTAs of all ranks, `count` each; inputs have a leading axis of ranks."""
+    roles: KernelOp = compile_program(parse_text(Source("test.pk", text)), level="roles").kernel
+    lowered = machine_level(roles)
+    memory = Memory(lowered, ranks, sizes)
+    for name, values in inputs.items():
+        for part, value in zip(memory.arrays[name], values, strict=True):
+            part[...] = value
+    ctas = [Cta(memory, rank, number, count) for rank in range(ranks) for number in range(count)]
+    for threads in warps(roles):
+        for cta in ctas:
+            cta.run(lowered.body.block, threads)
+    return memory
+
+
+def numbered(*shape: int) -> np.ndarray:
+    """Elements that are all different."""
+    return np.arange(np.prod(shape), dtype=np.float64).reshape(shape) + 1
+
+
+def held(rows: int, columns: int, count: int) -> dict[tuple[int, int], list[tuple[int, int]]]:
+    """By element, the thread and register that hold it, in a tile spread over `count` warps."""
+    block = Block(arg_types=[IndexType()] * 3)
+    emit = Emitter(block, UNKNOWN_LOC)
+    thread, lane, warp = block.args
+    threads = Threads(0, count, False, thread, lane, warp, 1)
+    worker = cast(Worker, SimpleNamespace(emit=emit, threads=threads, chunk=None))
+    fragment = Fragment((rows, columns), (0, 1), count // 4)
+    assert fragment.count * 32 * count == rows * columns
+    places = [
+        (
+            index,
+            fragments.row(worker, fragment, emit.const(index)),
+            fragments.column(worker, fragment, emit.const(index)),
+        )
+        for index in range(fragment.count)
+    ]
+    found: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for number in range(32 * count):
+        known: dict[SSAValue, Any] = dict(zip(block.args, (number, number % 32, number // 32), strict=True))
+        evaluate(block, known)
+        for index, row, column in places:
+            found.setdefault((known[row], known[column]), []).append((number, index))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "count"), [(64, 8, 4), (64, 24, 4), (128, 16, 4), (128, 16, 8), (192, 8, 12)]
+)
+def test_registers_are_those_of_wgmma(rows: int, columns: int, count: int) -> None:
+    """PTX ISA, wgmma, matrix D: thread l of warp w has rows 16 w + l / 4 and 8 more, columns 2 (l mod 4) and 1 more."""
+    found = held(rows, columns, count)
+    assert set(found) == set(np.ndindex(rows, columns))
+    for (row, column), holders in found.items():
+        block, inside = divmod(row, 64)
+        repeat, group = divmod(block, count // 4)
+        warp, upper = inside // 16, inside // 8 % 2
+        thread = 128 * group + 32 * warp + 4 * (inside % 8) + column % 8 // 2
+        register = repeat * columns // 2 + column // 8 * 4 + 2 * upper + column % 2
+        assert holders == [(thread, register)]
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(64, 16), (64, 32), (64, 64), (64, 128), (16, 8), (8, 3), (64, 72)])
+@pytest.mark.parametrize("kind", [bf16, f32])
+def test_elements_of_a_stage_lie_apart(rows: int, columns: int, kind: Attribute) -> None:
+    layout, size = shared_layout(TileType([rows, columns], kind)), dtype_bytes(kind)
+    block = Block(arg_types=[IndexType()] * 2)
+    emit = Emitter(block, UNKNOWN_LOC)
+    address = fragments.shared_address(emit, emit.const(0), layout, size, (block.args[0], block.args[1]))
+    taken: set[int] = set()
+    for row, column in np.ndindex(rows, columns):
+        known: dict[SSAValue, Any] = {block.args[0]: row, block.args[1]: column}
+        evaluate(block, known)
+        panel = layout.rows * layout.width * (column // layout.columns)
+        inside = row * layout.width + column % layout.columns * size
+        assert known[address] == panel + swizzled(inside, layout.swizzle)
+        taken |= set(range(known[address], known[address] + size))
+    assert len(taken) == rows * columns * size
+    assert max(taken) < layout.bytes
+
+
+def test_tiles_of_a_stage_lie_apart() -> None:
+    tiles = [TileType([128, 64], bf16), TileType([8, 3], f32), TileType([], f32), TileType([64], f32)]
+    assert stage_layout(tiles) == ((0, 16384, 17408, 18432), 19456)
+
+
+ADD = """\
+kernel add(X: {kind}[M, N], Y: {kind}[M, N]):
+    for m, n in tasks(blocks(M, {rows}), blocks(N, {columns})):
+        at = cast(positions(m) * 1000 + positions(n), f32)
+        Y[m, n] = {value}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "rows", "columns"),
+    [
+        *[("bf16", 64, columns) for columns in (16, 32, 128, 72)],
+        *[("f32", 64, columns) for columns in (8, 16, 32)],
+        ("bf16", 128, 16),
+        ("f32", 256, 8),
+    ],
+)
+def test_through_stages_and_registers(kind: str, rows: int, columns: int) -> None:
+    """TMA, a stage, registers, a stage, TMA: with the swizzle of each width, and without one; a tile at the edge.
+
+    What is added says where a thread believes an element to be; the boxes say where it is.
+    """
+    value = "cast(cast(X[m, n], f32) + at, bf16)" if kind == "bf16" else "X[m, n] + at"
+    m, n = rows - 5, columns - 4
+    x = numbered(1, m, n) / 1024
+    memory = run(ADD.format(kind=kind, rows=rows, columns=columns, value=value), 1, 1, {"M": m, "N": n}, X=x)
+    at = np.arange(m)[:, None] * 1000.0 + np.arange(n)
+    np.testing.assert_array_equal(memory.arrays["Y"][0], x[0] + at)
+
+
+GATHER = """\
+kernel gather(X: f32[M, N].shard(0), Y: f32[M, N].replicate()):
+    for m, n in tasks(blocks(M, 16, of=rank), blocks(N, 16)):
+        Y[m, n] = X[m, n]
+"""
+SUM = """\
+kernel total(X: f32[M, N], Y: f32[M, N].{layout}):
+    for m, n in tasks(blocks(M, {size}), blocks(N, {size})):
+        Y[m, n] += X[m, n]
+"""
+RAGGED = [(1, 20), (2, 33), (3, 50), (3, 4), (8, 5), (4, 64)]
+"""Ranks, and a dimension that is split over them: parts of one length, a shorter last one, empty ones."""
+
+
+def parts(x: np.ndarray, ranks: int) -> list[np.ndarray]:
+    """What each rank has of an array that is sharded along its rows."""
+    return [x[slice(*blocks.part(len(x), ranks, rank))] for rank in range(ranks)]
+
+
+def padded(x: np.ndarray, ranks: int) -> np.ndarray:
+    """The parts, filled up to equal lengths with what is never to be read."""
+    made = np.full((ranks, blocks.part_length(len(x), ranks), *x.shape[1:]), np.nan)
+    for rank, part in enumerate(parts(x, ranks)):
+        made[rank, : len(part)] = part
+    return made
+
+
+@pytest.mark.parametrize(("ranks", "m"), RAGGED)
+def test_boxes_of_parts(ranks: int, m: int) -> None:
+    """TMA from the own part to that part of every rank's copy; neighbours stay as they are."""
+    n = 20
+    x = numbered(m, n)
+    count = blocks.count(0, blocks.part_length(m, ranks), 16) * blocks.count(0, n, 16)
+    memory = run(GATHER, ranks, count, {"M": m, "N": n}, X=padded(x, ranks))
+    for rank in range(ranks):
+        np.testing.assert_array_equal(memory.arrays["Y"][rank], x)
+
+
+@pytest.mark.parametrize(
+    ("layout", "ranks", "m", "n", "size"),
+    [
+        ("shard(0)", 2, 33, 16, 16),
+        ("shard(0)", 3, 50, 20, 16),
+        ("shard(0)", 3, 4, 16, 16),
+        ("shard(0)", 1, 64, 64, 64),
+        ("replicate()", 1, 20, 24, 16),
+        ("replicate()", 2, 33, 20, 16),
+        ("replicate()", 3, 32, 16, 16),
+    ],
+)
+def test_chunks_of_sums(layout: str, ranks: int, m: int, n: int, size: int) -> None:
+    """Contributions to slots at their owners by TMA; sums by chunks, to the owner or to all."""
+    x = np.stack([numbered(m, n) * 10.0**rank for rank in range(ranks)])
+    count = blocks.numbers(m, ranks, size) * blocks.count(0, n, size)
+    memory = run(SUM.format(layout=layout, size=size), ranks, count, {"M": m, "N": n}, X=x)
+    total = x.sum(axis=0)
+    for rank, part in enumerate(parts(total, ranks) if layout == "shard(0)" else [total] * ranks):
+        np.testing.assert_array_equal(memory.arrays["Y"][rank][: len(part)], part)

@@ -1,0 +1,34 @@
+"""Division of integers that rounds down, from instructions that round towards zero."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import UNKNOWN_LOC, IndexType, IntegerAttr, i32
+from xdsl.ir import Attribute, Block, SSAValue
+
+from pkc.passes.emit import Emitter
+from pkc.passes.lowering.rounding import divide_down, remainder_down
+from tests.codegen.threads import evaluate
+
+
+@pytest.mark.parametrize("kind", [IndexType(), i32])
+@pytest.mark.parametrize("known", [False, True], ids=["by a value", "by a constant"])
+@pytest.mark.parametrize("b", [-3, -1, 0, 1, 4])
+def test_as_in_python(b: int, kind: Attribute, *, known: bool) -> None:
+    block = Block(arg_types=[kind, kind])
+    emit = Emitter(block, UNKNOWN_LOC)
+    divisor: SSAValue = block.args[1]
+    if known:
+        constant = arith.ConstantOp(IntegerAttr(b, kind))
+        emit.add(constant)
+        divisor = constant.result
+    quotient, rest = divide_down(emit, block.args[0], divisor), remainder_down(emit, block.args[0], divisor)
+    for op in block.ops:
+        op.verify()
+    for a in range(-9, 10):
+        values: dict[SSAValue, Any] = {block.args[0]: a, block.args[1]: b}
+        evaluate(block, values)
+        assert (values[quotient], values[rest]) == ((a // b, a % b) if b else (0, a))
