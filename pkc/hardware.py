@@ -29,28 +29,55 @@ def run_on_gpus(
 ) -> dict[str, Values]:
     """Launch a kernel on all ranks of a mesh, `launches` times without waiting between; every array afterwards.
 
-    As with the simulator, private and symmetric arrays have a leading axis of ranks, sharded and replicated ones are
-    the global array. What is in no input begins as NaN, or as 0x55 in every byte of an integer. All ranks are of this
-    process. Raises `PkcError`.
+    Arrays are as for `Call`. Raises `PkcError`.
     """
-    kernel = LoadedKernel(artifact, mesh)
-    sizes = {**dims, RANKS: mesh.ranks}
-    arrays = {p.name: (p, _allocate(mesh, p, sizes)) for p in artifact.arrays if not p.scratch}
-    for name, (parameter, array) in arrays.items():
-        whole = inputs.get(name)
-        for rank in range(mesh.ranks):
-            upload(mesh, array, rank, _part(parameter, array, rank, whole))
-    arguments: dict[str, Any] = {name: _argument(p, array, mesh.ranks) for name, (p, array) in arrays.items()}
-    wanted = {field.name: field.dtype for field in artifact.fields if isinstance(field, Scalar)}
-    for name, dtype in wanted.items():
-        arguments[name] = float(inputs[name]) if dtype == "f32" else int(inputs[name])
+    call = Call(artifact, mesh, dims, inputs)
     for _ in range(launches):
-        kernel(arguments, dims=dict(dims))
+        call.launch()
     mesh.synchronize(_PATIENCE)
-    outputs = {name: _whole(mesh, parameter, array) for name, (parameter, array) in arrays.items()}
-    for _, array in arrays.values():
-        array.free()
+    outputs = call.outputs()
+    call.free()
     return outputs
+
+
+class Call:
+    """A kernel with its arrays on a mesh whose ranks are all of this process. Raises `PkcError`.
+
+    As with the simulator, private and symmetric arrays have a leading axis of ranks, sharded and replicated ones are
+    the global array. What is in no input begins as NaN, or as 0x55 in every byte of an integer.
+    """
+
+    def __init__(self, artifact: Artifact, mesh: Mesh, dims: Mapping[str, int], inputs: Mapping[str, Any]) -> None:
+        self._mesh, self._dims, self._kernel = mesh, dict(dims), LoadedKernel(artifact, mesh)
+        sizes = {**dims, RANKS: mesh.ranks}
+        self._arrays = {p.name: (p, _allocate(mesh, p, sizes)) for p in artifact.arrays if not p.scratch}
+        self._arguments: dict[str, Any] = {
+            name: _argument(parameter, array, mesh.ranks) for name, (parameter, array) in self._arrays.items()
+        }
+        for field in artifact.fields:
+            if isinstance(field, Scalar):
+                value = inputs[field.name]
+                self._arguments[field.name] = float(value) if field.dtype == "f32" else int(value)
+        self.fill(inputs)
+
+    def fill(self, inputs: Mapping[str, Any]) -> None:
+        """Write all arrays as they are at entry; no kernel may be running."""
+        for name, (parameter, array) in self._arrays.items():
+            for rank in range(self._mesh.ranks):
+                upload(self._mesh, array, rank, _part(parameter, array, rank, inputs.get(name)))
+
+    def launch(self, stream: Any = None) -> None:
+        """Start the kernel on all ranks; `stream` as for `LoadedKernel`."""
+        self._kernel(self._arguments, dims=self._dims, stream=stream)
+
+    def outputs(self) -> dict[str, Values]:
+        """All arrays as they are now; no kernel may be running."""
+        return {name: _whole(self._mesh, parameter, array) for name, (parameter, array) in self._arrays.items()}
+
+    def free(self) -> None:
+        """Give the memory of the arrays back."""
+        for _, array in self._arrays.values():
+            array.free()
 
 
 def _allocate(mesh: Mesh, parameter: ArrayParameter, sizes: Mapping[str, int]) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.gpu import examples
+from tests.gpu import examples, stress
 
 NAMES = (
     "gemm",
@@ -33,3 +33,9 @@ def test_on_virtual_ranks(name: str, ranks: int) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_on_all_gpus(name: str) -> None:
     assert examples.main(["--only", name]) == 0
+
+
+@pytest.mark.gpu(limit=120)
+@pytest.mark.parametrize("name", stress.SIZES)
+def test_many_launches(name: str) -> None:
+    assert stress.main(["--only", name]) == 0
