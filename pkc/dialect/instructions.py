@@ -39,7 +39,7 @@ def _pure(ptx: str, inputs: str, kind: str = "float", constraint: str = "f") -> 
     return f'{kind} r; asm("{ptx}" : "={constraint}"(r) : {inputs}); return r;'
 
 
-_PLAIN = (
+PLAIN: tuple[Instruction, ...] = (
     Instruction("thread_number", (), "index", "return threadIdx.x;", "number of this thread in its CTA"),
     Instruction("cta_number", (), "index", "return blockIdx.x;", "number of this CTA in the grid"),
     Instruction("cta_count", (), "index", "return gridDim.x;", "CTAs of the grid"),
@@ -271,6 +271,7 @@ _PLAIN = (
         "a of the thread whose number in the warp differs from this one's by the bits b",
     ),
 )
+"""The instructions that are not of a family."""
 
 
 def _tma(match: re.Match[str]) -> Instruction:
@@ -377,7 +378,7 @@ _FAMILIES: tuple[tuple[str, Callable[[re.Match[str]], Instruction | None]], ...]
 @cache
 def instruction(name: str) -> Instruction | None:
     """The entry of that name, if the target has one."""
-    for entry in _PLAIN:
+    for entry in PLAIN:
         if entry.name == name:
             return entry
     for pattern, make in _FAMILIES:

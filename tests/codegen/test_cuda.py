@@ -13,7 +13,8 @@ from pkc.codegen.cuda import print_kernel
 from pkc.codegen.names import Names
 from pkc.codegen.nvrtc import compile_cuda
 from pkc.compiler import load
-from pkc.dialect.instructions import _PLAIN, KINDS, Instruction, instruction
+from pkc.dialect.instructions import KINDS, PLAIN, Instruction, instruction
+from tools import machine_page
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -42,6 +43,13 @@ def test_every_line_of_the_text_has_a_line_of_the_program(name: str) -> None:
     assert {file for _, file in marks} == {str(path)}
     assert all(1 <= line <= last for line, _ in marks)
     assert source(path).count("\n#include") == 0
+
+
+def test_page_is_current() -> None:
+    text = machine_page.PAGE.read_text(encoding="utf-8")
+    assert text == machine_page.page(text), "run `make golden`"
+    assert "wgmma_commit();" in text
+    assert "| `mbarrier_wait` | index, index |  |" in text
 
 
 HOSTILE = """\
@@ -81,8 +89,8 @@ FAMILIES = [
 
 def test_every_instruction_assembles() -> None:
     """Each with operands that the compiler does not know, so that none is left out."""
-    entries = [*_PLAIN, *(entry for name in FAMILIES if (entry := instruction(name)) is not None)]
-    assert len(entries) == len(_PLAIN) + len(FAMILIES)
+    entries = [*PLAIN, *(entry for name in FAMILIES if (entry := instruction(name)) is not None)]
+    assert len(entries) == len(PLAIN) + len(FAMILIES)
     text = ["struct alignas(128) TensorMap { char bytes[128]; };"]
     for number, entry in enumerate(entries):
         text += [_function(entry), _kernel(number, entry)]

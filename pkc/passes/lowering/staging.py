@@ -42,7 +42,7 @@ def _matrices(worker: Worker, tile: Held, layout: SharedLayout, address: SSAValu
     group = emit.over(emit.minus(threads.warp, threads.first), 4)
     inside = emit.plus(emit.times(emit.bit_and(threads.warp, 3), 16), emit.bit_and(threads.lane, 15))
     chunks = layout.width // 16
-    turn = emit.bit_and(emit.over(inside, layout.lines), chunks - 1) if layout.swizzle else emit.const(0)
+    turn = emit.bit_and(emit.over(threads.lane, layout.lines), chunks - 1)
     for repeat in range(fragment.repeats):
         block = emit.plus(group, repeat * fragment.warpgroups)
         row = emit.plus(emit.times(block, WARPGROUP_ROWS), inside)

@@ -1,0 +1,52 @@
+"""Writes the parts of docs/machine.md that follow from the code: `python -m tools.machine_page`."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from pathlib import Path
+
+from pkc.dialect.instructions import PLAIN, Instruction
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "machine.md"
+GEMM = ROOT / "tests" / "codegen" / "gemm.cu"
+
+
+def page(text: str) -> str:
+    """The page with its parts as they should be."""
+    for name, part in (("loop", _loop()), ("table", _table())):
+        begin = f"<!-- {name}: written by `python -m tools.machine_page` -->\n"
+        text = re.sub(
+            f"{re.escape(begin)}.*?<!-- end -->", lambda _, b=begin, p=part: f"{b}{p}<!-- end -->", text, flags=re.S
+        )
+    return text
+
+
+def _loop() -> str:
+    """The main loop of the consumer."""
+    lines = GEMM.read_text(encoding="utf-8").splitlines()
+    first = next(
+        number
+        for number, line in enumerate(lines)
+        if "mbarrier_wait" in line and "again" not in line and "void" not in line
+    )
+    start = max(number for number in range(first) if lines[number].strip().startswith("for ("))
+    depth = len(lines[start]) - len(lines[start].lstrip())
+    stop = next(number for number in range(first, len(lines)) if lines[number] == f"{' ' * depth}}}")
+    shown = [line for line in lines[start : stop + 1] if not line.startswith("#line")]
+    return "```\n" + textwrap.dedent("\n".join(shown)) + "\n```\n"
+
+
+def _table() -> str:
+    rows = ["| name | operands | gives | does |", "|---|---|---|---|"]
+    return "\n".join([*rows, *map(_row, PLAIN)]) + "\n"
+
+
+def _row(entry: Instruction) -> str:
+    meaning = entry.meaning.replace("|", "\\|")
+    return f"| `{entry.name}` | {', '.join(entry.operands)} | {entry.result or ''} | {meaning} |"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
