@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -15,11 +16,13 @@ from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
 from pkc.passes import MACHINE_PIPELINE, ROLES_PIPELINE, TILE_PIPELINE
 from pkc.passes.check_program import check
-from pkc.passes.plan_overlap import Explanation, PlanOverlap, explain
+from pkc.passes.plan_overlap import Explanation, OrderExplanation, PlanOverlap, explain, explain_order
+from pkc.passes.plan_transfers import PlanTransfers, TransferPlan, explain_transfers
 from pkc.passes.plan_warps import PartPlan, PlanWarps, explain_warps
 from pkc.passes.run import PassTime, run_pipeline
 
 Number = int | float | bool
+Why: TypeAlias = Explanation | OrderExplanation | PartPlan | TransferPlan
 
 LEVELS: dict[str, tuple[ModulePass, ...]] = {
     "tile": TILE_PIPELINE,
@@ -35,7 +38,7 @@ class Compiled:
 
     module: ModuleOp
     warnings: list[Diagnostic] = field(default_factory=list[Diagnostic])
-    explanations: list[Explanation | PartPlan] = field(default_factory=list[Explanation | PartPlan])
+    explanations: list[Why] = field(default_factory=list[Why])
     times: list[PassTime] = field(default_factory=list[PassTime])
 
     @property
@@ -93,13 +96,16 @@ def compile_program(
     """As `load`, from a tree."""
     module = build_module(program, kernel=kernel, constants=constants, options=schedule)
     warnings = [finding for finding in check(module) if finding.severity == "warning"]
-    explanations: list[Explanation | PartPlan] = []
+    explanations: list[Why] = []
 
     def watch(done: ModulePass, current: ModuleOp) -> None:
         if isinstance(done, PlanOverlap):
             explanations.extend(explain(current))
+            explanations.extend(explain_order(current))
         if isinstance(done, PlanWarps):
             explanations.extend(explain_warps(current))
+        if isinstance(done, PlanTransfers):
+            explanations.extend(explain_transfers(current))
 
     # A module of the machine level is large: verifying it after each pass takes as long as all passes.
     each = level != "machine" or dump is not None

@@ -15,8 +15,6 @@ from pkc.diagnostics import Diagnostic, PkcError, render_all
 from pkc.location import NOWHERE
 
 if TYPE_CHECKING:
-    from pkc.passes.plan_overlap import Explanation
-    from pkc.passes.plan_warps import PartPlan
     from pkc.sim.reference import Comparison, Expected
 
 
@@ -38,8 +36,8 @@ def lines(found: Iterable[str]) -> None:
         sys.stderr.write(f"{line}\n")
 
 
-def explanations(found: Iterable[Explanation | PartPlan]) -> None:
-    """Print to stderr why each access between ranks overlaps as it does, and what warps each part gets."""
+def explanations(found: Iterable[object]) -> None:
+    """Print to stderr what the planning passes decided, and why: one line for each decision."""
     for explanation in found:
         sys.stderr.write(f"{explanation}\n")
 

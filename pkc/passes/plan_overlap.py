@@ -54,7 +54,7 @@ class PlanOverlap(ModulePass):
 
     The schedule's `overlap` decides if it names one, else ParallelKittens' rule (arXiv 2511.13940, section 3.1.3): a
     write, or an operand used once, is moved by the SM that computes (`intra_sm`); an operand that several tasks use,
-    and a sum that every rank gets, by SMs of their own (`inter_sm`). Written as an attribute, with the reason:
+    and a sum that every rank gets, by workers of their own (`inter_sm`). Written as an attribute, with the reason:
 
     Before:
 
@@ -112,6 +112,31 @@ def explain(module: ModuleOp) -> list[Explanation]:
     return found
 
 
+@dataclass(frozen=True)
+class OrderExplanation:
+    """Why the tasks of a kernel come in their order."""
+
+    place: str
+    order: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: order of tasks: {self.order} ({_ORDERS[self.order]})"
+
+
+_ORDERS = {
+    "own_first": "the own part is there, what comes from other ranks has time to arrive",
+    "own_last": "blocks of all owners in turn: each has its first contributions early",
+    "natural": "no rank waits for another's tasks",
+    "ring": "the own part is there, what comes from other ranks has time to arrive",
+}
+
+
+def explain_order(module: ModuleOp) -> list[OrderExplanation]:
+    """The order of the tasks of each kernel."""
+    found = ((op, op.attributes.get(ORDER)) for op in module.walk() if isinstance(op, KernelOp))
+    return [OrderExplanation(describe(op.location), order.data) for op, order in found if isinstance(order, StringAttr)]
+
+
 def _plan_kernel(kernel: KernelOp) -> None:
     found = phases(kernel)
     if not found:
@@ -156,14 +181,14 @@ def _default(op: Edge) -> tuple[str, str]:
         return "intra_sm", "rows go where a table says: each is added at its owner by the SM that has it"
     if isinstance(op, Sum):
         if is_pgl(op.array, Layout.Replicate):
-            return "inter_sm", "every rank gets the sum: owners add up and send it back from SMs of their own"
+            return "inter_sm", "every rank gets the sum: owners add up and send it back from workers of their own"
         return "intra_sm", "one aligned write for each tile: the SM that computed it sends it"
     if isinstance(op, Read):
         again = [task_variable(index)[0] or "a task index" for index in idle_tasks(op)]
         if again and not can_stage(op):
             return "intra_sm", "its address is known only where it is used: the SM that computes fetches it"
         if again:
-            return "inter_sm", f"used again along {', '.join(again)}: fetched once, by SMs of their own"
+            return "inter_sm", f"used again along {', '.join(again)}: fetched once, by workers of their own"
         return "intra_sm", "used once: the SM that computes with it fetches it"
     return "intra_sm", "one aligned write for each tile: the SM that computed it sends it"
 

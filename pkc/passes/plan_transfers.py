@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -25,7 +25,9 @@ from pkc.dialect.program import BlockOp, KernelOp
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.transfers import REGISTER, TMA, TRANSFER, moves_by_tma, stage_of, transfer
 from pkc.dialect.types import BlockType, PGLType, dtype_bytes
+from pkc.location import describe
 from pkc.passes.derive import DERIVED
+from pkc.passes.edges import array_name
 
 _OTHERS: dict[type[Operation], str] = {
     ReadOp: "one element",
@@ -133,3 +135,30 @@ def _in_part(block: Operation) -> bool:
 def _shards(array: SSAValue) -> set[int]:
     kind = array_type(array)
     return {kind.shard_dim} if isinstance(kind, PGLType) and kind.shard_dim is not None else set()
+
+
+@dataclass(frozen=True)
+class TransferPlan:
+    """How one access moves its tile, and why."""
+
+    place: str
+    access: str
+    array: str
+    by: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.access} of `{self.array}`: by {self.by} ({self.why})"
+
+
+def explain_transfers(module: ModuleOp) -> list[TransferPlan]:
+    """What the pass decided, for each access that moves a tile."""
+    found: list[TransferPlan] = []
+    for op in module.walk():
+        plan = op.attributes.get(TRANSFER)
+        if isinstance(plan, DictionaryAttr) and isinstance(op, LoadOp | StoreOp):
+            by, why = plan.data["by"], plan.data["why"]
+            assert isinstance(by, StringAttr) and isinstance(why, StringAttr)
+            access = "load" if isinstance(op, LoadOp) else "store"
+            found.append(TransferPlan(describe(op.location), access, array_name(op.array), by.data, why.data))
+    return found

@@ -249,10 +249,11 @@ def test_colour_on_terminals_alone(folder: Path, no_color: str, painted: bool) -
 @pytest.mark.parametrize(
     ("example", "line"),
     [
-        ("ag_gemm", "6: read of `A`: inter_sm (used again along n: fetched once, by SMs of their own)"),
+        ("ag_gemm", "6: read of `A`: inter_sm (used again along n: fetched once, by workers of their own)"),
         (
             "gemm_ar",
-            "7: sum of `C`: inter_sm (every rank gets the sum: owners add up and send it back from SMs of their own)",
+            "7: sum of `C`: inter_sm (every rank gets the sum: owners add up and send it back"
+            " from workers of their own)",
         ),
     ],
 )
@@ -266,23 +267,30 @@ def test_explains_on_stderr(example: str, line: str, level: str, capsys: pytest.
     assert main(["compile", path, "--emit", level, "--explain"]) == 0
     explained = capsys.readouterr()
     assert explained.out == alone.out
-    first, *warps = explained.err.splitlines()
+    first, order, *rest = explained.err.splitlines()
     assert first == f"{path}:{line}"
-    assert list(dict.fromkeys(text.split(":")[2] for text in warps)) == [
+    assert order.split(":")[2] == " order of tasks"
+    parts = [text for text in rest if ": by " not in text]
+    assert list(dict.fromkeys(text.split(":")[2] for text in parts)) == [
         " communicator",
         " loader",
         " consumer",
         " storer",
     ]
+    assert f"{path}:6: load of `B`: by tma (goes into its stage as it is)" in rest
 
 
 def test_explains_warps(capsys: pytest.CaptureFixture[str]) -> None:
     path = str(EXAMPLES / "gemm.pk")
     assert main(["compile", path, "--explain"]) == 0
     assert capsys.readouterr().err.splitlines() == [
+        f"{path}:2: order of tasks: natural (no rank waits for another's tasks)",
         f"{path}:3: loader: 1 warp of the SMs that compute, 40 registers (one thread starts its copies)",
         f"{path}:3: consumer: 8 warps of the SMs that compute, 232 registers (2 warpgroups for tiles of 128 rows)",
         f"{path}:3: storer: 1 warp of the SMs that compute, 40 registers (one thread starts its copies)",
+        f"{path}:6: load of `A`: by tma (goes into its stage as it is)",
+        f"{path}:6: load of `B`: by tma (goes into its stage as it is)",
+        f"{path}:7: store of `C`: by tma (leaves its stage as it is)",
     ]
 
 
