@@ -1,0 +1,89 @@
+"""`pkc compile --emit machine|cuda|ptx|cubin`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pkc.cli import main
+from pkc.opt import parse_ir
+from pkc.passes.check_machine import check_machine
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+COPY = """\
+kernel one(X: bf16[M, N], Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        Y[m, n] = X[m, n]
+
+kernel two(X: bf16[M, N], Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 64)):
+        Y[m, n] = X[m, n]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PKC_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "copy.pk").write_text(COPY)
+    return tmp_path
+
+
+def emit(capfdbinary: pytest.CaptureFixture[bytes], *arguments: str) -> tuple[bytes, str]:
+    assert main(["compile", "copy.pk", *arguments]) == 0
+    out, err = capfdbinary.readouterr()
+    return out, err.decode()
+
+
+@pytest.mark.usefixtures("folder")
+def test_machine_level(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    out, err = emit(capfdbinary, "--emit", "machine")
+    module = parse_ir(out.decode(), "out.mlir")
+    assert check_machine(module) == []
+    assert out.count(b"tma_load_2d") == 2
+    assert err == ""
+
+
+@pytest.mark.usefixtures("folder")
+def test_cuda(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    out, err = emit(capfdbinary, "--emit", "cuda", "--kernel", "two")
+    assert out.startswith(b"// two\n")
+    assert b'#line 6 "copy.pk"' in out
+    assert err == ""
+
+
+@pytest.mark.usefixtures("folder")
+def test_ptx_and_what_it_takes(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    out, err = emit(capfdbinary, "--emit", "ptx", "--kernel", "one", "--explain", "--target", "sm_90a")
+    assert b".target sm_90a" in out
+    assert b".entry one(" in out
+    *_, last = err.splitlines()
+    assert last.startswith("one: 128 threads of ")
+    assert "no spills" in last
+    # A stage of 8192, two barriers of 8, room to align.
+    assert "9232 bytes of shared memory" in last
+
+
+def test_machine_code_to_a_file(folder: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    out, err = emit(capfdbinary, "--emit", "cubin", "--kernel", "one", "-o", "one.cubin")
+    assert (out, err) == (b"", "")
+    assert (folder / "one.cubin").read_bytes().startswith(b"\x7fELF")
+    piped, _ = emit(capfdbinary, "--emit", "cubin", "--kernel", "one")
+    assert piped == (folder / "one.cubin").read_bytes()
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("what", ["cuda", "ptx", "cubin"])
+def test_one_kernel_at_a_time(what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", "copy.pk", "--emit", what]) == 1
+    assert "error[PK911]" in capsys.readouterr().err
+
+
+def test_every_pass_is_dumped(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", "copy.pk", "--emit", "cuda", "--kernel", "one", "--dump", "passes"]) == 0
+    names = sorted(path.name for path in (folder / "passes").iterdir())
+    assert names[-1].endswith("-pk-check-machine.mlir")
+    lowered = next(name for name in names if name.endswith("-pk-lower-tiles.mlir"))
+    assert 'loc("copy.pk":3:' in (folder / "passes" / lowered).read_text()
+    assert capsys.readouterr().out.startswith("// one")
