@@ -6,7 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 
+from pkc.dialect.machine import MAX_BOX
 from pkc.dialect.types import TileType, dtype_bytes
+
+CHUNK = 16
+"""Bytes that stay together in a swizzle, and that rows of boxes are multiples of."""
 
 ALIGNMENT = 1024
 """Bytes at which a swizzled tile begins: the pattern of 128 bytes repeats after 8 rows."""
@@ -49,8 +53,15 @@ def shared_layout(tile: TileType) -> SharedLayout:
     rows = prod(tile.shape[:-1])
     width = next((w for w in (128, 64, 32) if columns * size % w == 0), None)
     if width is None or tile.rank == 1:
-        return SharedLayout(rows, columns, 1, -(-columns * size // 16) * 16, 0)
+        each = _panel(columns, size)
+        return SharedLayout(rows, each, columns // each, -(-each * size // CHUNK) * CHUNK, 0)
     return SharedLayout(rows, width // size, columns * size // width, width, width)
+
+
+def _panel(columns: int, size: int) -> int:
+    """Columns of a panel without swizzle: all, or as many as a box can have, in whole chunks."""
+    fitting = (n for n in range(min(columns, MAX_BOX), 0, -1) if columns % n == 0 and n * size % CHUNK == 0)
+    return next(fitting, columns) if columns > MAX_BOX else columns
 
 
 def stage_layout(tiles: Iterable[TileType]) -> tuple[tuple[int, ...], int]:

@@ -140,6 +140,35 @@ def test_through_stages_and_registers(kind: str, rows: int, columns: int) -> Non
     np.testing.assert_array_equal(memory.arrays["Y"][0], x[0] + at)
 
 
+COPIES = {
+    "a long row": ("X: {t}[N], Y: {t}[N]", "n", "blocks(N, 512)", {"N": 700}),
+    "rows that no swizzle fits": (
+        "X: {t}[M, N], Y: {t}[M, N]",
+        "m, n",
+        "blocks(M, 8), blocks(N, 520)",
+        {"M": 13, "N": 560},
+    ),
+    "many rows": ("X: {t}[M, N], Y: {t}[M, N]", "m, n", "blocks(M, 320), blocks(N, 16)", {"M": 330, "N": 24}),
+    "three dimensions": (
+        "X: {t}[A, M, N], Y: {t}[A, M, N]",
+        "a, m, n",
+        "blocks(A, 3), blocks(M, 8), blocks(N, 80)",
+        {"A": 4, "M": 11, "N": 100},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COPIES)
+@pytest.mark.parametrize("kind", ["bf16", "f32"])
+def test_boxes_of_copies(name: str, kind: str) -> None:
+    arrays, indices, lists, sizes = COPIES[name]
+    head = f"kernel copy({arrays.format(t=kind)}):"
+    text = f"{head}\n    for {indices} in tasks({lists}):\n        Y[{indices}] = X[{indices}]\n"
+    x = numbered(1, *sizes.values())
+    memory = run(text, 1, 8, sizes, X=x)
+    np.testing.assert_array_equal(memory.arrays["Y"], x)
+
+
 GATHER = """\
 kernel gather(X: f32[M, N].shard(0), Y: f32[M, N].replicate()):
     for m, n in tasks(blocks(M, 16, of=rank), blocks(N, 16)):

@@ -81,9 +81,12 @@ def _boxes(
     box = [place.extent for place in places]
     box[-1] = layout.columns
     rows = next((position for position, place in enumerate(places[:-1]) if place.extent > 1), None)
-    step = box[rows] if rows is not None else 1
+    extent = step = 1
     if rows is not None:
-        box[rows] = step = min(step, MAX_BOX)
+        extent = box[rows]
+        box[rows] = step = next(n for n in range(min(extent, MAX_BOX), 0, -1) if extent % n == 0)
+    if max(box) > MAX_BOX:
+        raise CannotLowerError(op, f"a tile of {max(box)} elements along a dimension that is not its first")
     outer, last = _parts(worker, places, split)
     if isinstance(kind, PGLType) and kind.shard_dim is None:
         outer.append(peer if peer is not None else worker.known[op.rank] if op.rank is not None else worker.rank)
@@ -97,7 +100,7 @@ def _boxes(
         tensor_map = arith.SelectOp(mine, own.result, tensor_map.results[0])
         emit.add(tensor_map)
     for panel in range(layout.panels):
-        for first in range(0, layout.rows, step):
+        for first in range(0, extent, step):
             coordinates: list[SSAValue] = []
             for position, place in reversed(list(enumerate(places))):
                 start = place.local
@@ -107,7 +110,7 @@ def _boxes(
                     start = emit.plus(start, first)
                 coordinates.append(start)
             coordinates += outer
-            target = emit.plus(address, panel * layout.panel_bytes + first * layout.width)
+            target = emit.plus(address, panel * layout.panel_bytes + first * (layout.rows // extent) * layout.width)
             arguments = [target, tensor_map.results[0], *([barrier] if barrier is not None else []), *coordinates]
             emit.do(f"tma_{what}_{len(coordinates)}d", *arguments)
 
