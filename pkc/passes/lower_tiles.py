@@ -17,6 +17,7 @@ from pkc.dialect.attributes import Role
 from pkc.dialect.layout import shared_layout, stage_layout
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RankOp, RoleOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, CommitOp, ConsumeOp
+from pkc.dialect.transfers import moves_by_tma
 from pkc.dialect.types import TileType
 from pkc.location import span_of
 from pkc.passes import machine_errors as errors
@@ -28,7 +29,7 @@ from pkc.passes.lowering.axes import infer_axes
 from pkc.passes.lowering.blocks import Dimensions
 from pkc.passes.lowering.context import Launch, Ring, Threads, Worker
 from pkc.passes.lowering.missing import UNKNOWN, CannotLowerError
-from pkc.passes.lowering.structure import lower_block, moves_by
+from pkc.passes.lowering.structure import lower_block
 from pkc.passes.plan_memory import BARRIERS, OFFSET, SHARED_BYTES, STAGE_BYTES, PlanMemory
 from pkc.passes.plan_warps import PlanWarps
 
@@ -159,7 +160,7 @@ def _ring(channel: ChannelOp) -> Ring:
 
 
 def _by_tma(commit: CommitOp) -> bool:
-    return all(isinstance(tile.owner, LoadOp) and moves_by(tile.owner) == "tma" for tile in commit.tiles)
+    return all(isinstance(tile.owner, LoadOp) and moves_by_tma(tile.owner) for tile in commit.tiles)
 
 
 def _end(channel: ChannelOp, kind: type[Operation]) -> RoleOp:
@@ -172,7 +173,7 @@ def _moves(part: RoleOp) -> bool:
     """Whether a part only starts copies and signals, which one thread does."""
     for op in part.walk():
         if isinstance(op, LoadOp | StoreOp):
-            if moves_by(op) != "tma":
+            if not moves_by_tma(op):
                 return False
         elif any(isinstance(result.type, TileType) for result in op.results) and not isinstance(op, ConsumeOp):
             return False

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pkc.diagnostics import Diagnostic, Label
@@ -33,6 +32,7 @@ from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS, SignalType
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
+from pkc.passes.cells import is_constant
 from pkc.passes.dependence import ancestors, same_value, sources
 from pkc.passes.polynomials import EPOCH, Polynomial, blocks_of_this_rank, polynomial
 
@@ -159,13 +159,8 @@ def _indices(parent: Operation) -> Iterator[tuple[BlockArgument, SSAValue]]:
     """The indices of a loop or of tasks, each with the count that it runs below."""
     if isinstance(parent, TasksOp):
         yield from zip(parent.body.block.args, parent.counts, strict=True)
-    if isinstance(parent, scf.ForOp) and _is_constant(parent.lb, 0) and _is_constant(parent.step, 1):
+    if isinstance(parent, scf.ForOp) and is_constant(parent.lb, 0) and is_constant(parent.step, 1):
         yield parent.body.block.args[0], parent.ub
-
-
-def _is_constant(value: SSAValue, number: int) -> bool:
-    op = value.owner
-    return isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr) and op.value.value.data == number
 
 
 def _deciding(op: SignalOp | SignalAllOp) -> set[SSAValue]:

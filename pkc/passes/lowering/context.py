@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import SSAValue
 
+from pkc.arch import SM_90A
 from pkc.dialect.layout import SharedLayout
 from pkc.dialect.program import KernelOp
 from pkc.dialect.roles import ChannelOp
 from pkc.dialect.types import TileType
 from pkc.passes.emit import Emitter
 from pkc.passes.lowering.blocks import Dimensions, Placed
-
-BARRIER_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -35,10 +34,13 @@ class Ring:
     by_bytes: int
 
     def full(self, stage: SSAValue, emit: Emitter, base: SSAValue) -> SSAValue:
-        return emit.plus(emit.plus(base, self.barriers), emit.times(stage, BARRIER_BYTES))
+        return emit.plus(emit.plus(base, self.barriers), emit.times(stage, SM_90A.mbarrier_bytes))
 
     def empty(self, stage: SSAValue, emit: Emitter, base: SSAValue) -> SSAValue:
-        return emit.plus(emit.plus(base, self.barriers + self.depth * BARRIER_BYTES), emit.times(stage, BARRIER_BYTES))
+        return emit.plus(
+            emit.plus(base, self.barriers + self.depth * SM_90A.mbarrier_bytes),
+            emit.times(stage, SM_90A.mbarrier_bytes),
+        )
 
 
 @dataclass
@@ -122,3 +124,8 @@ class Worker:
     """Whether all elements of the chunks exist and are aligned to 16 bytes."""
     following: SSAValue | None = None
     """Within a loop that keeps a product in flight: whether this is not the first turn."""
+
+
+def warpgroup(worker: Worker) -> SSAValue:
+    """The number of this thread's warpgroup among those of the worker."""
+    return worker.emit.over(worker.emit.minus(worker.threads.warp, worker.threads.first), SM_90A.warpgroup)

@@ -26,7 +26,7 @@ from pkc.dialect.tile import (
 from pkc.dialect.types import TileType, bf16, dtype_bytes, f16, f32, i1, i32
 from pkc.passes.emit import Emitter, constant_of
 from pkc.passes.lowering import rounding
-from pkc.passes.lowering.context import Staged, Worker
+from pkc.passes.lowering.context import Staged, Worker, warpgroup
 from pkc.passes.lowering.missing import CannotLowerError, origin
 
 FLAT = 8
@@ -169,7 +169,7 @@ def row(worker: Worker, fragment: Fragment, index: SSAValue) -> SSAValue:
     each = fragment.columns // 2 if fragment.columns else 2
     repeat = emit.over(index, each)
     half = emit.bit_and(emit.right(index, 1) if fragment.columns else index, 1)
-    group = emit.over(emit.minus(threads.warp, threads.first), 4)
+    group = warpgroup(worker)
     block = emit.plus(group, emit.times(repeat, fragment.warpgroups))
     inside = emit.plus(emit.times(emit.bit_and(threads.warp, 3), 16), emit.right(threads.lane, 2))
     return emit.plus(emit.plus(emit.times(block, WARPGROUP_ROWS), inside), emit.times(half, 8))

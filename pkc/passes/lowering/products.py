@@ -11,7 +11,7 @@ from pkc.dialect.machine import PartOp
 from pkc.dialect.tile import MmaOp, tile_type
 from pkc.dialect.types import dtype_bytes, dtype_name
 from pkc.passes.lowering import fragments
-from pkc.passes.lowering.context import Staged, Worker
+from pkc.passes.lowering.context import Staged, Worker, warpgroup
 from pkc.passes.lowering.missing import CannotLowerError
 from pkc.passes.plan_mma import IN_FLIGHT
 
@@ -68,7 +68,7 @@ def multiply(worker: Worker, op: MmaOp) -> None:
     name = f"wgmma_n{{n}}_{dtype_name(tile_type(op.a).element_type)}_{'s' if a else 'r'}s_"
     name += ("k" if a is None or a.along_k else "m") + ("k" if b.along_k else "n")
     emit.do("wgmma_fence")
-    group = emit.over(emit.minus(worker.threads.warp, worker.threads.first), 4)
+    group = warpgroup(worker)
     for repeat in range(m // (WARPGROUP_ROWS * worker.threads.warpgroups)):
         block = emit.plus(group, repeat * worker.threads.warpgroups)
         starts_a = None

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.access import RaiseOp, SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.access import Order, RaiseOp, SignalAllOp, SignalOp, WaitOp, order_of
 from pkc.dialect.types import BlockType, SignalType
 from pkc.passes.lowering.context import Worker
-
-ORDER = "order"
-"""On what sends to a counter: `release_sys`, `release_gpu` or `relaxed_sys`."""
 
 
 def send(worker: Worker, op: SignalOp | RaiseOp) -> None:
@@ -29,7 +25,7 @@ def send_all(worker: Worker, op: SignalAllOp) -> None:
     _gather(worker)
     with _first(worker):
         # One fence releases to all; a release at each signal would wait for memory as many times.
-        if _order(op) != "relaxed_sys":
+        if _order(op) is not Order.Relaxed_Sys:
             emit.do("fence_release_sys")
         with emit.loop(0, worker.dims.extent("ranks")) as rank:
             address = _address(worker, op.signal, list(op.indices), rank)
@@ -48,9 +44,8 @@ def await_(worker: Worker, op: WaitOp) -> None:
     emit.do("sync_warp")
 
 
-def _order(op: Operation) -> str:
-    order = op.attributes.get(ORDER)
-    return order.data if isinstance(order, StringAttr) else "release_sys"
+def _order(op: Operation) -> Order:
+    return order_of(op) or Order.Release_Sys
 
 
 def _gather(worker: Worker) -> None:

@@ -9,7 +9,7 @@ from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import TileType, f32
 from pkc.passes.lowering import channels, fragments
-from pkc.passes.lowering.context import Staged, Worker
+from pkc.passes.lowering.context import Staged, Worker, warpgroup
 from pkc.passes.lowering.fragments import PACKED, Held, Value
 from pkc.passes.lowering.missing import CannotLowerError, origin
 
@@ -39,7 +39,7 @@ def write(worker: Worker, op: CommitOp) -> None:
 def _matrices(worker: Worker, tile: Held, layout: SharedLayout, address: SSAValue) -> None:
     """16-bit elements by stmatrix: each warp writes 16 rows and 16 columns at once."""
     emit, threads, fragment = worker.emit, worker.threads, tile.fragment
-    group = emit.over(emit.minus(threads.warp, threads.first), 4)
+    group = warpgroup(worker)
     inside = emit.plus(emit.times(emit.bit_and(threads.warp, 3), 16), emit.bit_and(threads.lane, 15))
     chunks = layout.width // 16
     turn = emit.bit_and(emit.over(threads.lane, layout.lines), chunks - 1)

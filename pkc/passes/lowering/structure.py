@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IntegerAttr, StringAttr
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect import access, fences, program, roles
 from pkc.dialect.tile import MmaOp, TransposeOp, tile_type
+from pkc.dialect.transfers import moves_by_tma
 from pkc.dialect.types import TileType
 from pkc.passes.lowering import channels, flat, fragments, memory, products, rounding, signals, staging, tma
 from pkc.passes.lowering.context import Staged, Worker
@@ -19,9 +20,6 @@ from pkc.passes.lowering.fragments import Held
 from pkc.passes.lowering.missing import CannotLowerError
 from pkc.passes.plan_mma import IN_FLIGHT
 from pkc.passes.pointwise import is_pointwise
-
-TRANSFER = "transfer"
-"""On an access: by what it moves (`pk-plan-transfers`)."""
 
 
 def lower_block(worker: Worker, block: Block) -> None:
@@ -251,22 +249,15 @@ def _branch(worker: Worker, body: Block, targets: list[Held | SSAValue]) -> None
             worker.emit.set(worker.known[value], target, 0)
 
 
-def moves_by(op: Operation) -> str:
-    """By what an access moves its tile: `tma` or `register`."""
-    plan = op.attributes.get(TRANSFER)
-    by = getattr(plan, "data", {}).get("by")
-    return by.data if isinstance(by, StringAttr) else "register"
-
-
 def _load(worker: Worker, op: access.LoadOp) -> None:
-    if moves_by(op) == "tma":
+    if moves_by_tma(op):
         tma.load(worker, op)
     else:
         memory.load(worker, op)
 
 
 def _store(worker: Worker, op: access.StoreOp) -> None:
-    if moves_by(op) == "tma":
+    if moves_by_tma(op):
         tma.store(worker, op)
     else:
         memory.store(worker, op)
