@@ -32,7 +32,7 @@ from pkc.dialect.machine import (
     c_type,
 )
 from pkc.dialect.program import DimOp, KernelOp, RankOp
-from pkc.passes.emit import AHEAD, UNROLL
+from pkc.passes.emit import UNROLL
 from pkc.passes.lower_tiles import THREADS
 
 _INFIX: dict[type[Operation], str] = {
@@ -158,11 +158,7 @@ class _Printer:
 
     def _for(self, op: scf.ForOp) -> None:
         variable, first, last, step = self._name(op.body.block.args[0]), *map(self._use, (op.lb, op.ub, op.step))
-        if UNROLL in op.attributes:
-            self._emit("#pragma unroll")
-        else:
-            ahead = op.attributes.get(AHEAD)
-            self._emit(f"#pragma unroll {ahead.value.data if isinstance(ahead, IntegerAttr) else 1}")
+        self._emit("#pragma unroll" if UNROLL in op.attributes else "#pragma unroll 1")
         advance = f"++{variable}" if step == "1" else f"{variable} += {step}"
         self._nested(f"for (int {variable} = {first}; {variable} < {last}; {advance})", op.body.block)
 

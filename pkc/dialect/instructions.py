@@ -327,21 +327,31 @@ def _wgmma(match: re.Match[str]) -> Instruction | None:
 
 
 def _vector(match: re.Match[str]) -> Instruction:
-    """`load_global_v4(registers<4 x b32>, address)` and `store_global_v4`: 16, 8 or 4 bytes at once."""
-    what, count = match[1], int(match[2])
+    """`load_global_v4(registers<4 x b32>, address)` and `store_global_v4`: 16, 8 or 4 bytes at once.
+
+    `load_global_v4_where(registers, address, condition)` and `store_global_v4_where` do so only where the condition
+    holds; a load leaves the registers as they are elsewhere. A predicate, not a branch: loads stay together.
+    """
+    what, count, where = match[1], int(match[2]), match[3] is not None
     names = ", ".join(f"%{i}" for i in range(count))
+    form = "b32"
     if count > 1:
-        names = f"{{{names}}}"
-    form = f"v{count}.b32" if count > 1 else "b32"
-    kind = f"registers<{count} x b32>"
+        names, form = f"{{{names}}}", f"v{count}.b32"
+    operands = (f"registers<{count} x b32>", "i64", *(("i1",) if where else ()))
+    meaning = f"{4 * count} bytes {'of' if what == 'load' else 'to'} global memory at b{', if c' if where else ''}"
+    ptx = f"ld.global.{form} {names}, [%{count}];" if what == "load" else f"st.global.{form} [%{count}], {names};"
+    registers = ", ".join(f'"{_CONSTRAINTS[what, where]}"(a[{i}])' for i in range(count))
+    inputs = '"l"(b)'
+    if where:
+        ptx = f"{{\\n.reg .pred p;\\nsetp.ne.b32 p, %{count + 1}, 0;\\n@p {ptx}\\n}}"
+        inputs += ', "r"((int)c)'
     if what == "load":
-        outputs = ", ".join(f'"=r"(a[{i}])' for i in range(count))
-        body = _asm(f"ld.global.{form} {names}, [%{count}];", outputs, '"l"(b)', memory=False)
-        return Instruction(match[0], (kind, "i64"), None, body, f"{4 * count} bytes of global memory at b")
-    place = f"%{count}"
-    inputs = ", ".join([*(f'"r"(a[{i}])' for i in range(count)), '"l"(b)'])
-    body = _asm(f"st.global.{form} [{place}], {names};", "", inputs)
-    return Instruction(match[0], (kind, "i64"), None, body, f"{4 * count} bytes to global memory at b")
+        return Instruction(match[0], operands, None, _asm(ptx, registers, inputs, memory=False), meaning)
+    return Instruction(match[0], operands, None, _asm(ptx, "", f"{registers}, {inputs}"), meaning)
+
+
+_CONSTRAINTS = {("load", False): "=r", ("load", True): "+r", ("store", False): "r", ("store", True): "r"}
+"""What an instruction does with the registers: writes, or may write, or reads."""
 
 
 def _wgmma_wait(match: re.Match[str]) -> Instruction | None:
@@ -368,7 +378,7 @@ def _sync(match: re.Match[str]) -> Instruction | None:
 _FAMILIES: tuple[tuple[str, Callable[[re.Match[str]], Instruction | None]], ...] = (
     (r"tma_(load|store|add)_([1-5])d", _tma),
     (r"wgmma_n(\d+)_(bf16|f16|e4m3|e5m2)_([sr])s_([km])([kn])", _wgmma),
-    (r"(load|store)_global_v([124])", _vector),
+    (r"(load|store)_global_v([124])(_where)?", _vector),
     (r"wgmma_wait_([0-7])", _wgmma_wait),
     (r"setmaxnreg_(inc|dec)_(\d+)", _setmaxnreg),
     (r"sync_(\d+)_of_(\d+)", _sync),

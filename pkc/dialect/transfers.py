@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xdsl.dialects.builtin import DictionaryAttr, StringAttr
-from xdsl.ir import Operation, SSAValue, Use
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr, i64
+from xdsl.ir import Attribute, Operation, SSAValue, Use
 
 from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.fences import Fence, FenceOp
@@ -17,7 +17,8 @@ from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.tile import MmaOp, TransposeOp
 
 TRANSFER = "transfer"
-"""On an access: `by`, how it moves its tile, and `why`."""
+"""On an access: `by`, how it moves its tile, and `why`; `rows`, if it moves so many at a time, each time waiting until
+they are read."""
 
 TMA, REGISTER = "tma", "register"
 """Between global and shared memory without the registers, through the async proxy; or by ordinary instructions."""
@@ -26,9 +27,19 @@ FENCED = "fenced"
 """On a kernel: order is written out. Signals and waits order only what `order`, fences and drains make them order."""
 
 
-def transfer(by: str, why: str) -> DictionaryAttr:
+def transfer(by: str, why: str, rows: int | None = None) -> DictionaryAttr:
     """The plan for one access."""
-    return DictionaryAttr({"by": StringAttr(by), "why": StringAttr(why)})
+    plan: dict[str, Attribute] = {"by": StringAttr(by), "why": StringAttr(why)}
+    if rows is not None:
+        plan["rows"] = IntegerAttr(rows, i64)
+    return DictionaryAttr(plan)
+
+
+def pieces(op: Operation) -> int | None:
+    """How many rows an access moves at a time, if not all of its tile."""
+    plan = op.attributes.get(TRANSFER)
+    rows = plan.data.get("rows") if isinstance(plan, DictionaryAttr) else None
+    return rows.value.data if isinstance(rows, IntegerAttr) else None
 
 
 def moves_by_tma(op: Operation) -> bool:

@@ -22,11 +22,6 @@ from pkc.dialect.machine import (
 UNROLL = "unroll"
 """On a loop: written out by the compiler of the generated code; bounds are constants."""
 
-AHEAD = "ahead"
-"""On a loop: how many turns are written out, so that the loads of one need not wait for those of another."""
-
-_TURNS_AHEAD = 2
-
 _FOLD: dict[type[Operation], Callable[[int, int], int]] = {
     arith.AddiOp: lambda a, b: a + b,
     arith.SubiOp: lambda a, b: a - b,
@@ -222,7 +217,6 @@ class Emitter:
         step: SSAValue | int = 1,
         *,
         unroll: bool = False,
-        ahead: bool = False,
     ) -> Generator[SSAValue]:
         """What is emitted inside runs for each number from `start`, below `stop`."""
         first, last, by = (self.const(x) if isinstance(x, int) else x for x in (start, stop, step))
@@ -230,8 +224,6 @@ class Emitter:
         op = scf.ForOp(first, last, by, [], body)
         if unroll:
             op.attributes[UNROLL] = UnitAttr()
-        if ahead:
-            op.attributes[AHEAD] = IntegerAttr(_TURNS_AHEAD, i64)
         self.add(op)
         outer, self.block = self.block, body
         yield body.args[0]

@@ -265,7 +265,9 @@ def _team(emit: Emitter, launch: Launch, rank: SSAValue, team: _Team, threads: T
         for part in team.parts:
             first, warps = _int(part, FIRST_WARP), _warps(part)
             number = 1 + [op for op in launch.kernel.body.block.ops if isinstance(op, RoleOp)].index(part)
-            workers = replace(threads, first=first, warps=warps, one=_moves(part), barrier=number)
+            workers = replace(
+                threads, first=first, warps=warps, one=_moves(part), barrier=number, registers=_int(part, REGISTERS)
+            )
             emit.location = part.location
             emit.comment(f"{part.role.data}: {'warp' if warps == 1 else f'{warps} warps'} from {first}")
             mine = _between(emit, threads.warp, first, first + warps)

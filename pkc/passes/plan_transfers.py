@@ -21,13 +21,15 @@ from pkc.dialect.access import (
     StoreOp,
     array_type,
 )
+from pkc.dialect.layout import shared_layout
 from pkc.dialect.program import BlockOp, KernelOp
 from pkc.dialect.roles import CommitOp
+from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import REGISTER, TMA, TRANSFER, moves_by_tma, stage_of, transfer
 from pkc.dialect.types import BlockType, PGLType, dtype_bytes
 from pkc.location import describe
 from pkc.passes.derive import DERIVED
-from pkc.passes.edges import array_name
+from pkc.passes.edges import array_name, reached
 
 _OTHERS: dict[type[Operation], str] = {
     ReadOp: "one element",
@@ -43,6 +45,9 @@ _OTHERS: dict[type[Operation], str] = {
 _GRANULE = 16
 """Bytes that a row of a TMA box must be a multiple of (CUDA driver API: cuTensorMapEncodeTiled)."""
 
+_PIECE = 2048
+"""Bytes of the boxes of a store to another rank: as long as these wait for the link, so do loads behind them."""
+
 _MOST_DIMS = 5
 """As many dimensions as a tensor map can have."""
 
@@ -54,6 +59,9 @@ class PlanTransfers(ModulePass):
     What goes through untouched goes by TMA: loads into the stages of a channel, stores of what lies in a stage, copies
     from one array to another. What is computed with or made where it is accessed has to be in registers. So has what
     TMA cannot express: short rows, table rows, blocks that may end inside of an array.
+
+    A tile that leaves its stage for another rank goes a few `rows` at a time, each read before the next is begun: an SM
+    carries out its copies in order, so that the loads for the next tile would wait until the link has taken all of it.
 
     Before:
 
@@ -81,9 +89,14 @@ def _plan_kernel(kernel: KernelOp) -> None:
             op.attributes[TRANSFER] = transfer(*_of_load(op))
         if type(op) in _OTHERS:
             op.attributes[TRANSFER] = transfer(REGISTER, _OTHERS[type(op)])
+    remote = {op for op, _ in reached(kernel)}
     for op in ops:  # what is stored may be a load's
         if isinstance(op, StoreOp):
-            op.attributes[TRANSFER] = transfer(*_of_store(op))
+            by, why = _of_store(op)
+            rows = _rows_at_a_time(op) if by == TMA and op in remote else None
+            if rows is not None:
+                why = f"{why}, {rows} rows at a time: loads of the same SM wait behind it"
+            op.attributes[TRANSFER] = transfer(by, why, rows)
 
 
 def _of_load(op: LoadOp) -> tuple[str, str]:
@@ -105,6 +118,15 @@ def _of_store(op: StoreOp) -> tuple[str, str]:
         return REGISTER, "made where it is stored"
     reason = _too_much(op)
     return (REGISTER, reason) if reason else (TMA, "leaves its stage as it is")
+
+
+def _rows_at_a_time(op: StoreOp) -> int | None:
+    """How many rows of a staged tile make a piece; nothing if it is one piece."""
+    kind = tile_type(op.tile)
+    if stage_of(op.tile) is None or kind.rank != 2:
+        return None
+    rows = _PIECE // shared_layout(kind).width
+    return rows if kind.shape[0] > rows and kind.shape[0] % rows == 0 else None
 
 
 def _too_much(op: LoadOp | StoreOp) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import Pure
@@ -16,6 +16,7 @@ from pkc.dialect.program import DERIVED, CtasOp, KernelOp, RoleOp, TasksOp
 from pkc.passes.cells import constant
 from pkc.passes.derive import AFTER_ALL, before
 from pkc.passes.plan_warps import comm_sms
+from pkc.passes.stage_sums import SLICES
 
 
 @dataclass(frozen=True)
@@ -79,18 +80,21 @@ def _append(block: Block, op: Operation, origin: Operation) -> None:
 
 def _split_rows(tasks: TasksOp) -> tuple[SSAValue, SSAValue]:
     """How many rows of the tasks communicators take, and how many consumers: as many tiles as there are CTAs."""
+    sliced = tasks.attributes.get(SLICES)
+    slices = constant(sliced.value.data if isinstance(sliced, IntegerAttr) else 1)
     ctas, one = CtasOp(RoleAttr(Role.Consumer)), constant(1)
-    ops: list[Operation] = [ctas, one]
+    ops: list[Operation] = [ctas, one, slices]
     columns = tasks.counts[1]
     for count in tasks.counts[2:]:
         ops.append(arith.MuliOp(columns, count))
         columns = ops[-1].results[0]
     some = arith.MaxSIOp(columns, one.result)
     each = arith.DivSIOp(ctas.result, some.result)
-    wanted = arith.MaxSIOp(each.result, one.result)
+    least = arith.MaxSIOp(each.result, one.result)
+    wanted = arith.MuliOp(least.result, slices.result)
     late = arith.MinSIOp(wanted.result, tasks.counts[0])
     early = arith.SubiOp(tasks.counts[0], late.result)
-    before(tasks, [*ops, some, each, wanted, late, early])
+    before(tasks, [*ops, some, each, least, wanted, late, early])
     return early.result, late.result
 
 

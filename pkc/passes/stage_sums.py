@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, UnitAttr, i64
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
@@ -43,6 +43,12 @@ from pkc.passes.derive import AFTER_ALL, add_parameter, add_role, append, before
 from pkc.passes.edges import EDGE, array_name, idle_tasks, planned, shard_of, sums
 from pkc.passes.slices import Known, copy_value
 
+SLICES = "slices"
+"""On tasks that add up tiles: how many of them a tile is divided into."""
+
+_ROWS = 32
+"""Rows that a task adds up: few, so that tasks end together; enough for two warps with 16 bytes for each thread."""
+
 
 @dataclass(frozen=True)
 class StageSums(ModulePass):
@@ -51,9 +57,10 @@ class StageSums(ModulePass):
     Every rank stores its contribution in its own slot at the owner of the tile and signals the tile's counter there.
     A communicator of the owner waits for as many signals as there are ranks, adds the slots in f32 in rank order,
     rounds once and stores: to itself (reduce-scatter), or to every rank (all-reduce, the two-shot algorithm). So the
-    result is bit-equal from run to run. A replicated array is divided among the owners along its first dimension. With
-    the plan `none` there is one counter for a rank's whole contribution; with `copy_engine`, where nobody adds to
-    counters, each rank has its own for every tile, and the owner awaits them one after the other as it adds.
+    result is bit-equal from run to run. Tiles of many rows are added up in slices, each a task. A replicated array is
+    divided among the owners along its first dimension. With the plan `none` there is one counter for a rank's whole
+    contribution; with `copy_engine`, where nobody adds to counters, each rank has its own for every tile, and the owner
+    awaits them one after the other as it adds.
 
     Before:
 
@@ -225,18 +232,25 @@ def _add_up(
         append(part, made, location)
     body, own, counts = _own_tasks(part, op, split, rank.result)
     expected = _expected(part, op, cells, ranks.result, counts)
-    append(part, TasksOp(list(counts.values()), Region(body)), location)
+    tasks = append(part, TasksOp(list(counts.values()), Region(body)), location)
     indices = [copy_value(body, index, own) for index in op.indices]
     address, counter = counter_ops([indices[place] for place in cells.places])
     for made in address:
         append(body, made, location)
-    inner = Block(arg_types=[IndexType(), _wide(op)])
+    slices = _slices(op, split)
+    if slices > 1:
+        indices[split] = _slice(tasks, indices[split], slices)
+    narrow = _sliced(tile_type(op.tile), slices)
+    wide = TileType(narrow.shape, f32 if narrow.element_type in FLOATS else narrow.element_type)
+    inner = Block(arg_types=[IndexType(), wide])
     copied = planned(op) == "copy_engine"
     if copied:
         append(inner, WaitOp(arrived, (inner.args[0], *counter), one), location)
     else:
         append(body, WaitOp(arrived, counter, expected), location)
-    total = _sum(body, inner, op, slots, indices, (zero.result, ranks.result, one.result))
+    total = _sum(
+        tasks, inner, narrow, LoadOp(slots, (inner.args[0], *indices)), (zero.result, ranks.result, one.result)
+    )
     store = append(body, StoreOp(total, op.array, indices), location)
     if copied and is_pgl(op.array, Layout.Replicate):
         store.attributes[EDGE] = op.attributes[EDGE]
@@ -278,32 +292,55 @@ def _expected(
     return total
 
 
-def _wide(op: AccumulateOp) -> TileType:
-    """The type in which contributions are added up."""
-    narrow = tile_type(op.tile)
-    return TileType(narrow.shape, f32 if narrow.element_type in FLOATS else narrow.element_type)
+def _slices(op: AccumulateOp, split: int) -> int:
+    """How many tasks add up one tile, each some of its rows: they end together, whoever has how many tiles."""
+    index, kind = op.indices[split], tile_type(op.tile)
+    made = index.owner
+    leads = all(not isinstance(before.type, BlockType) for before in op.indices[:split])
+    if not isinstance(made, BlockOp) or made.sharded is None or not leads or kind.rank != 2:
+        return 1
+    rows = kind.shape[0]
+    return rows // _ROWS if rows == block_type(index).extent and rows % _ROWS == 0 else 1
+
+
+def _slice(tasks: TasksOp, block: SSAValue, slices: int) -> SSAValue:
+    """Let tasks go through slices of the blocks that they went through; the slice of a task."""
+    made = block.owner
+    assert isinstance(made, BlockOp) and isinstance(made.index, BlockArgument)
+    number, kind = made.index, BlockType(block_type(block).of, block_type(block).extent // slices)
+    count = tasks.counts[number.index].owner
+    assert isinstance(count, BlockCountOp)
+    finer = BlockCountOp(kind, part=count.part, sharded=count.sharded is not None)
+    before(tasks, [finer])
+    tasks.operands = [finer.result if at == number.index else old for at, old in enumerate(tasks.operands)]
+    tasks.attributes[SLICES] = IntegerAttr(slices, i64)
+    each = constant(slices)
+    whole = arith.DivSIOp(number, each.result)
+    before(made, [each, whole])
+    made.operands = [whole.result if operand is number else operand for operand in made.operands]
+    found = BlockOp(number, kind, part=made.part, sharded=made.sharded is not None)
+    found.result.name_hint = block.name_hint
+    return append(tasks.body.block, found, tasks.location).result
+
+
+def _sliced(kind: TileType, slices: int) -> TileType:
+    return TileType((kind.shape[0] // slices, *kind.shape[1:]), kind.element_type) if slices > 1 else kind
 
 
 def _sum(
-    body: Block,
-    inner: Block,
-    op: AccumulateOp,
-    slots: BlockArgument,
-    indices: list[SSAValue],
-    bounds: tuple[SSAValue, SSAValue, SSAValue],
+    tasks: TasksOp, inner: Block, narrow: TileType, load: LoadOp, bounds: tuple[SSAValue, SSAValue, SSAValue]
 ) -> SSAValue:
     """The slots of one tile added in f32 in rank order by a loop that `inner` begins, in the array's type."""
-    narrow, wide = tile_type(op.tile), _wide(op)
-    start = append(body, FullOp(0, wide), op.location)
-    load = append(inner, LoadOp(slots, (inner.args[0], *indices)), op.location)
-    value: SSAValue = load.result
+    body, location, wide = tasks.body.block, tasks.location, tile_type(inner.args[1])
+    start = append(body, FullOp(0, wide), location)
+    value: SSAValue = append(inner, load, location).result
     if value.type != wide:
-        value = append(inner, CastOp(value, wide.element_type), op.location).result
-    total = append(inner, AddOp(inner.args[1], value), op.location)
-    append(inner, scf.YieldOp(total), op.location)
+        value = append(inner, CastOp(value, wide.element_type), location).result
+    total = append(inner, AddOp(inner.args[1], value), location)
+    append(inner, scf.YieldOp(total), location)
     first, last, step = bounds
-    loop = append(body, scf.ForOp(first, last, step, [start], inner), op.location)
+    loop = append(body, scf.ForOp(first, last, step, [start], inner), location)
     loop.results[0].name_hint = "total"
     if wide == narrow:
         return loop.results[0]
-    return append(body, CastOp(loop.results[0], narrow.element_type), op.location).result
+    return append(body, CastOp(loop.results[0], narrow.element_type), location).result

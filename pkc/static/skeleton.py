@@ -20,6 +20,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from pkc.diagnostics import PkcError
 from pkc.dialect import access, blocks, program, roles
+from pkc.dialect.tile import block_type
 from pkc.dialect.types import BlockType, SignalType
 from pkc.location import span_of
 from pkc.passes.dependence import sources
@@ -92,18 +93,24 @@ def deciding(kernel: program.KernelOp) -> set[SSAValue]:
 
 
 def reordered(kernel: program.KernelOp) -> dict[SSAValue, SSAValue]:
-    """The task indices that do not pick blocks as they are, and what picks them instead."""
-    found: dict[SSAValue, SSAValue] = {}
+    """The task indices that do not pick blocks as they are, and what picks them instead: of several, the smallest."""
+    found: dict[SSAValue, tuple[int, SSAValue]] = {}
     for tasks in kernel.walk():
         if not isinstance(tasks, program.TasksOp):
             continue
         for op in tasks.body.walk():
-            number = op.index if isinstance(op, program.BlockOp) else None
-            if isinstance(number, OpResult) and number.op.parent is tasks.body.block:
-                variables = {value for value in sources([number]) if isinstance(value, BlockArgument)}
-                if len(variables) == 1 and variables <= set(tasks.body.block.args):
-                    found.setdefault(variables.pop(), number)
-    return found
+            if not isinstance(op, program.BlockOp) or not _is_inside(op.index, tasks):
+                continue
+            variables = {value for value in sources([op.index]) if isinstance(value, BlockArgument)}
+            if len(variables) == 1 and variables <= set(tasks.body.block.args):
+                variable, extent = variables.pop(), block_type(op.result).extent
+                if variable not in found or extent < found[variable][0]:
+                    found[variable] = extent, op.index
+    return {variable: number for variable, (_, number) in found.items() if number is not variable}
+
+
+def _is_inside(number: SSAValue, tasks: program.TasksOp) -> bool:
+    return number.owner is tasks.body.block or (isinstance(number, OpResult) and number.op.parent is tasks.body.block)
 
 
 class _Part:

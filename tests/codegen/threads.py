@@ -235,11 +235,13 @@ class _Thread:
         return None
 
     def _global(self, name: str, values: list[Any]) -> Any:
-        """Ordinary loads and stores, of one element, of two 16-bit ones, or of `v4` registers."""
+        """Ordinary loads and stores, of one element, of two 16-bit ones, or of `v4` registers, perhaps `where` a condition holds."""
         load = name.startswith("load")
-        if not name.endswith("v4"):
+        if "_v4" not in name:
             return self._word(values[0], None if load else values[1], narrow=name.endswith("b16"), load=load)
-        (registers, start), address = values
+        (registers, start), address, *where = values
+        if not all(where):
+            return None
         for i in range(4):
             word = self._word(address + 4 * i, registers[start + i], narrow=False, load=load)
             if load:

@@ -207,7 +207,8 @@ pk.kernel @scores(%Q: !pk.private<[64, 64], bf16> {pk.name = "Q"}) attributes {s
 
 // -----
 
-// Warps without a warpgroup go over a tile in chunks of 16 bytes; where not all of it exists, element by element. A
+// Warps without a warpgroup go over a tile in chunks of 16 bytes, each if it exists; where chunks exist in part or are
+// not aligned, element by element. A
 // signal is sent by one thread when all have come; one thread of each warp looks at a counter.
 // CHECK-LABEL: pk.kernel @add
 // CHECK: %[[APART:.*]] = arith.subi %cta, %computing
@@ -217,10 +218,10 @@ pk.kernel @scores(%Q: !pk.private<[64, 64], bf16> {pk.name = "Q"}) attributes {s
 // CHECK-NEXT: pk.instruction "spin"
 // CHECK: pk.instruction "sync_warp"
 // CHECK-NEXT: pk.instruction "fence_acquire_sys"
-// CHECK: pk.instruction "load_global_v4"
-// CHECK: pk.instruction "load_global_v4"
+// CHECK: pk.instruction "load_global_v4_where"
+// CHECK: pk.instruction "load_global_v4_where"
 // CHECK: arith.addf
-// CHECK: pk.instruction "store_global_v4"
+// CHECK: pk.instruction "store_global_v4_where"
 // CHECK: pk.instruction "load_global_b32"
 // CHECK: pk.instruction "store_global_b32"
 // CHECK: pk.instruction "sync_{{[0-9]+}}_of_64"

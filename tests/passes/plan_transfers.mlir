@@ -35,6 +35,32 @@ pk.kernel @stages(%A: !pk.private<[M, 64], f32> {pk.name = "A"}, %B: !pk.private
 
 // -----
 
+// To another rank a few rows at a time; at once if the tile has no more, or stays.
+// CHECK-LABEL: pk.kernel @pieces
+// CHECK: pk.store {{.*}} %B{{.*}} {transfer = {by = "tma", why = "leaves its stage as it is, 16 rows at a time: loads of the same SM wait behind it", rows = 16 : i64}}
+// CHECK: pk.store {{.*}} %C{{.*}} {transfer = {by = "tma", why = "leaves its stage as it is"}}
+pk.kernel @pieces(%A: !pk.private<[M, 64], bf16> {pk.name = "A"}, %B: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "B"}, %C: !pk.private<[M, 64], bf16> {pk.name = "C"}) attributes {derived} {
+  %0 = pk.channel "A" stages 2 : !pk.channel<!pk.tile<64x64xbf16>>
+  %zero = arith.constant 0 : index
+  pk.role loader {
+    %m = pk.block[%zero] : !pk.block<M by 64>
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    pk.acquire %0 : !pk.channel<!pk.tile<64x64xbf16>>
+    %a = pk.load %A[%m, %d : !pk.block<M by 64>, !pk.block<64 by 64>] : !pk.private<[M, 64], bf16> -> !pk.tile<64x64xbf16>
+    pk.commit %0, %a : !pk.channel<!pk.tile<64x64xbf16>>, !pk.tile<64x64xbf16>
+  }
+  pk.role storer {
+    %m_1 = pk.block[%zero] sharded : !pk.block<M by 64>
+    %d_1 = pk.block[%zero] : !pk.block<64 by 64>
+    %t = pk.consume %0 : !pk.channel<!pk.tile<64x64xbf16>> -> !pk.tile<64x64xbf16>
+    pk.store %t, %B[%m_1, %d_1 : !pk.block<M by 64>, !pk.block<64 by 64>] : !pk.tile<64x64xbf16>, !pk.pgl<[M, 64], bf16, shard 0>
+    pk.store %t, %C[%m_1, %d_1 : !pk.block<M by 64>, !pk.block<64 by 64>] : !pk.tile<64x64xbf16>, !pk.private<[M, 64], bf16>
+    pk.release %0 : !pk.channel<!pk.tile<64x64xbf16>>
+  }
+}
+
+// -----
+
 // A copy goes by TMA both ways, unless one of its ends cannot; then both ends go through registers.
 // CHECK-LABEL: pk.kernel @copies
 // CHECK: pk.load %A{{.*}} {transfer = {by = "tma", why = "stored as it is: through shared memory"}}

@@ -9,9 +9,11 @@
 // CHECK: %columns = pk.block_count <N by 16>
 // CHECK-NEXT: %[[CTAS:.*]] = pk.ctas consumer
 // CHECK-NEXT: %[[ONE:.*]] = arith.constant 1
+// CHECK-NEXT: %[[SLICES:.*]] = arith.constant 1
 // CHECK-NEXT: %[[SOME:.*]] = arith.maxsi %columns, %[[ONE]]
 // CHECK-NEXT: %[[EACH:.*]] = arith.divsi %[[CTAS]], %[[SOME]]
-// CHECK-NEXT: %[[WANTED:.*]] = arith.maxsi %[[EACH]], %[[ONE]]
+// CHECK-NEXT: %[[LEAST:.*]] = arith.maxsi %[[EACH]], %[[ONE]]
+// CHECK-NEXT: %[[WANTED:.*]] = arith.muli %[[LEAST]], %[[SLICES]]
 // CHECK-NEXT: %[[LATE:.*]] = arith.minsi %[[WANTED]], %rows
 // CHECK-NEXT: %[[EARLY:.*]] = arith.subi %rows, %[[LATE]]
 // CHECK-NEXT: pk.tasks (%[[I:.*]], %{{.*}}) in (%[[EARLY]], %columns)
@@ -39,6 +41,35 @@ pk.kernel @sum(%S: !pk.private<[2, M, N], f32> {pk.name = "S", pk.scratch}, %C: 
       %m = pk.block[%i] of %rank sharded : !pk.block<M by 16>
       %n = pk.block[%j] : !pk.block<N by 16>
       %s = pk.load %S[%zero, %m, %n : index, !pk.block<M by 16>, !pk.block<N by 16>] : !pk.private<[2, M, N], f32> -> !pk.tile<16x16xf32>
+      pk.store %s, %C[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.tile<16x16xf32>, !pk.private<[M, N], f32>
+    }
+  }
+  pk.role consumer {
+    %all = pk.block_count <M by 16>
+    pk.tasks (%i) in (%all) {
+    }
+  }
+}
+
+// -----
+
+// Of tiles that are added up in slices, as many slices as make a tile for each CTA.
+// CHECK-LABEL: pk.kernel @slices
+// CHECK: pk.ctas consumer
+// CHECK: %[[SLICES:.*]] = arith.constant 4
+// CHECK: %[[EACH:.*]] = arith.divsi
+// CHECK-NEXT: %[[LEAST:.*]] = arith.maxsi %[[EACH]],
+// CHECK-NEXT: %[[WANTED:.*]] = arith.muli %[[LEAST]], %[[SLICES]]
+// CHECK-NEXT: arith.minsi %[[WANTED]], %rows
+pk.kernel @slices(%S: !pk.private<[M, N], f32> {pk.name = "S", pk.scratch}, %C: !pk.private<[M, N], f32> {pk.name = "C"}) attributes {schedule = {}, derived} {
+  pk.role communicator attributes {after_all} {
+    %rank = pk.rank
+    %rows = pk.block_count <M by 16> of %rank sharded
+    %columns = pk.block_count <N by 16>
+    pk.tasks (%i, %j) in (%rows, %columns) attributes {slices = 4 : i64} {
+      %m = pk.block[%i] of %rank sharded : !pk.block<M by 16>
+      %n = pk.block[%j] : !pk.block<N by 16>
+      %s = pk.load %S[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.private<[M, N], f32> -> !pk.tile<16x16xf32>
       pk.store %s, %C[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.tile<16x16xf32>, !pk.private<[M, N], f32>
     }
   }

@@ -36,6 +36,34 @@ pk.kernel @rs(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N],
 
 // -----
 
+// A tile of 128 rows is added up by four tasks, each of which waits for the whole tile.
+// CHECK-LABEL: pk.kernel @tall
+// CHECK-SAME: %C_arrived: !pk.signal<[M by 128, N by 32]>
+// CHECK: %[[OWN:.*]] = pk.block_count <M by 32> of %[[RANK:.*]] sharded
+// CHECK: pk.tasks (%[[I:.*]], %[[J:.*]]) in (%[[OWN]], %{{.*}}) attributes {slices = 4 : i64}
+// CHECK: %[[FOUR:.*]] = arith.constant 4
+// CHECK-NEXT: %[[WHOLE:.*]] = arith.divsi %[[I]], %[[FOUR]]
+// CHECK-NEXT: %[[TILE:.*]] = pk.block[%[[WHOLE]]] of %[[RANK]] sharded : !pk.block<M by 128>
+// CHECK: %[[NUMBER:.*]] = pk.block_number %[[TILE]]
+// CHECK: %[[SLICE:.*]] = pk.block[%[[I]]] of %[[RANK]] sharded : !pk.block<M by 32>
+// CHECK: pk.wait %C_arrived[%[[NUMBER]],
+// CHECK: pk.load %C_slots[%{{.*}}, %[[SLICE]], {{.*}} -> !pk.tile<32x32xbf16>
+// CHECK: pk.store {{.*}} %C[%[[SLICE]],
+// CHECK: pk.role consumer
+// CHECK: pk.store {{.*}} !pk.tile<128x32xbf16>
+pk.kernel @tall(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N], bf16, shard 0> {pk.name = "C"}) attributes {schedule = {}} {
+  %0 = pk.block_count <M by 128> sharded
+  %1 = pk.block_count <N by 32>
+  pk.tasks (%2, %3) in (%0, %1) {
+    %m = pk.block[%2] sharded : !pk.block<M by 128>
+    %n = pk.block[%3] : !pk.block<N by 32>
+    %4 = pk.load %X[%m, %n : !pk.block<M by 128>, !pk.block<N by 32>] : !pk.private<[M, N], bf16> -> !pk.tile<128x32xbf16>
+    pk.accumulate %4, %C[%m, %n : !pk.block<M by 128>, !pk.block<N by 32>] : !pk.tile<128x32xbf16>, !pk.pgl<[M, N], bf16, shard 0>
+  }
+}
+
+// -----
+
 // A rank's whole contribution has one counter, which gets a signal for each tile.
 // CHECK-LABEL: pk.kernel @rs
 // CHECK-SAME: %C_arrived: !pk.signal<[1]>

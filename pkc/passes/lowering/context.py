@@ -64,7 +64,7 @@ class Staged:
 
 @dataclass
 class Threads:
-    """The threads of a worker: `warps` from `first` on; `one` of them alone, or all."""
+    """The threads of a worker: `warps` from `first` on; `one` of them alone, or all. Each has so many `registers`."""
 
     first: int
     warps: int
@@ -73,6 +73,7 @@ class Threads:
     lane: SSAValue
     warp: SSAValue
     barrier: int
+    registers: int = 0
     flat: bool = False
     """Whether they go over tiles in chunks instead of holding their fragments."""
 
@@ -120,8 +121,10 @@ class Worker:
     """Within a loop over the chunks of a tile: which one; in a worker without warpgroups."""
     chunks: int = 1
     """How many chunks a thread works on at once: this one, and those that lie as many threads further each."""
-    exact: bool = False
-    """Whether all elements of the chunks exist and are aligned to 16 bytes."""
+    vectors: bool = False
+    """Whether each chunk exists wholly or not at all, and is aligned to 16 bytes."""
+    turns: int = 1
+    """Of a loop over what the chunks are computed of: so many turns load before the first of them computes."""
     following: SSAValue | None = None
     """Within a loop that keeps a product in flight: whether this is not the first turn."""
 

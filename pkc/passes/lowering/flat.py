@@ -9,14 +9,22 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect import access
-from pkc.dialect.types import ArrayType, TileType
+from pkc.dialect.tile import tile_type
+from pkc.dialect.types import ArrayType, TileType, dtype_bytes
+from pkc.passes.dependence import sources
 from pkc.passes.lowering.context import Worker
 from pkc.passes.lowering.fragments import FLAT
 from pkc.passes.lowering.missing import CannotLowerError
 from pkc.passes.pointwise import WHOLE
 
 _AT_ONCE = (4, 2, 1)
-"""Chunks that a thread works on at once, if they come out even: so many loads are on their way."""
+"""Chunks that a thread works on at once, if they come out even and have room in its registers."""
+
+_TURNS = 4
+"""Turns of a loop whose loads are on their way at once."""
+
+_BESIDE = 32
+"""Registers of a thread that hold no elements: addresses, counters, conditions."""
 
 _ORDERING = (access.SignalOp, access.SignalAllOp, access.RaiseOp, access.WaitOp)
 
@@ -43,21 +51,46 @@ def _on_tiles(op: Operation) -> bool:
 
 
 def lower(worker: Worker, ops: Sequence[Operation], lower_ops: Callable[[Worker, Sequence[Operation]], None]) -> None:
-    """Loops over the chunks: without conditions on elements where the whole tile exists, with them elsewhere."""
+    """Loops over the chunks: by 16 bytes at once where each chunk exists wholly or not at all, else by elements."""
     emit = worker.emit
     shape = _shape(ops)
-    inside = _all_exist(worker, ops)
-    for exact, condition in ((True, inside), (False, emit.negated(inside))):
-        worker.exact = exact
+    whole = _whole_chunks(worker, ops)
+    for vectors, condition in ((True, whole), (False, emit.negated(whole))):
+        worker.vectors = vectors
         with emit.when(condition):
             start = emit.minus(worker.threads.thread, 32 * worker.threads.first)
             total, threads = prod(shape) // FLAT, worker.threads.count
-            worker.chunks = next(n for n in _AT_ONCE if (exact and total % (n * threads) == 0) or n == 1)
+            room = (worker.threads.registers - _BESIDE) // _registers_of_a_chunk(ops) if vectors else 1
+            worker.turns = _TURNS if vectors else 1
+            worker.chunks = next(n for n in _AT_ONCE if (n <= room and total % (n * threads) == 0) or n == 1)
             with emit.loop(start, total, worker.chunks * threads) as chunk:
                 worker.chunk = chunk
                 lower_ops(worker, ops)
-        worker.chunk = None
-    worker.exact = False
+        worker.chunk, worker.turns = None, 1
+    worker.vectors = False
+
+
+def _registers_of_a_chunk(ops: Sequence[Operation]) -> int:
+    """Registers that a chunk takes: one for each element computed with, and what is loaded of it at once."""
+    most = 0
+    for op in ops:
+        turns = _TURNS if isinstance(op, scf.ForOp) else 1
+        loads = (inner for inner in op.walk() if isinstance(inner, access.LoadOp))
+        most = max(most, turns * sum(FLAT * dtype_bytes(tile_type(load.result).element_type) // 4 for load in loads))
+    return FLAT + most
+
+
+def loads_ahead(body: Block) -> list[Operation]:
+    """The loads of a loop's body, with what their addresses are computed of, if those of several turns can come first:
+    none needs what a turn hands to the next, and nothing is written in between."""
+    ops = list(body.ops)
+    loads = [op for op in ops if isinstance(op, access.LoadOp)]
+    if any(op.regions or isinstance(op, access.StoreOp) for op in ops):
+        return []
+    needed = sources([operand for load in loads for operand in load.operands])
+    if not needed.isdisjoint(body.args[1:]):
+        return []
+    return [op for op in ops if op in loads or not needed.isdisjoint(op.results)]
 
 
 def _shape(ops: Sequence[Operation]) -> list[int]:
@@ -76,22 +109,22 @@ def _shape(ops: Sequence[Operation]) -> list[int]:
     return shapes[0]
 
 
-def _all_exist(worker: Worker, ops: Sequence[Operation]) -> SSAValue:
-    """Whether every block that the operations access is complete, and rows begin at multiples of 16 bytes."""
+def _whole_chunks(worker: Worker, ops: Sequence[Operation]) -> SSAValue:
+    """Whether every chunk lies within a row, and arrays and blocks end, and begin, at multiples of chunks."""
     emit = worker.emit
     condition = emit.compare("eq", emit.const(0), 0)
-    seen: set[SSAValue] = set()
+    seen: set[object] = set()
     for op in ops:
         for inner in op.walk():
             if not isinstance(inner, access.LoadOp | access.StoreOp):
                 continue
-            kind = inner.array.type
-            for index in inner.indices:
-                if index in worker.blocks and index not in seen:
-                    seen.add(index)
-                    block = worker.blocks[index]
-                    condition = emit.both(condition, emit.compare("sge", worker.dims.valid(block), block.extent))
+            kind, index = inner.array.type, inner.indices[-1]
             assert isinstance(kind, ArrayType)
-            columns = worker.dims.extent(kind.dimensions[-1])
-            condition = emit.both(condition, emit.compare("eq", emit.bit_and(columns, FLAT - 1), 0))
+            extents: list[tuple[object, SSAValue]] = [(kind.dimensions[-1], worker.dims.extent(kind.dimensions[-1]))]
+            if index in worker.blocks:
+                extents.append((index, worker.dims.valid(worker.blocks[index])))
+            for key, extent in extents:
+                if key not in seen:
+                    seen.add(key)
+                    condition = emit.both(condition, emit.compare("eq", emit.bit_and(extent, FLAT - 1), 0))
     return condition

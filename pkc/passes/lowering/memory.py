@@ -105,9 +105,9 @@ def load(worker: Worker, op: LoadOp) -> None:
     target = fragments.allocate(worker, fragment, kind.element_type, op.result.name_hint)
     worker.tiles[op.result] = target
     emit = worker.emit
-    if worker.exact:
+    if worker.vectors:
         _by_chunks(op, fragment)
-        _vectors(worker, target, _chunk_addresses(worker, op.result, elements), "load")
+        _vectors(worker, target, _chunks(worker, op.result, elements), "load")
         return
     step = 2 if target.packed else 1
     with emit.loop(0, fragment.count // step, unroll=True) as i:
@@ -132,10 +132,10 @@ def _store(worker: Worker, op: StoreOp, rank: SSAValue | None) -> None:
     emit, kind = worker.emit, tile_type(op.tile).element_type
     tile = fragments.held(worker, op.tile)
     elements = Element(worker, op, rank)
-    if worker.exact:
+    if worker.vectors:
         _by_chunks(op, tile.fragment)
-        addresses = _chunk_addresses(worker, op.tile, elements)
-        _vectors(worker, fragments.materialize(worker, op.tile), addresses, "store")
+        chunks = _chunks(worker, op.tile, elements)
+        _vectors(worker, fragments.materialize(worker, op.tile), chunks, "store")
         return
     with emit.loop(0, tile.fragment.count, unroll=True) as i:
         address, exists = elements.at(_offsets(worker, op.tile, i))
@@ -152,14 +152,14 @@ def _by_chunks(op: LoadOp | StoreOp, fragment: Fragment) -> None:
         raise CannotLowerError(op, "rows or single elements among tiles, in a part without a warpgroup")
 
 
-def _chunk_addresses(worker: Worker, value: SSAValue, elements: Element | OwnOrOther) -> list[SSAValue]:
-    """Where each chunk that a thread works on begins."""
+def _chunks(worker: Worker, value: SSAValue, elements: Element | OwnOrOther) -> list[tuple[SSAValue, SSAValue]]:
+    """Where each chunk that a thread works on begins, and whether it exists: all of it, or nothing of it."""
     starts = (worker.emit.const(FLAT * number) for number in range(worker.chunks))
-    return [elements.at(_offsets(worker, value, start))[0] for start in starts]
+    return [elements.at(_offsets(worker, value, start)) for start in starts]
 
 
-def _vectors(worker: Worker, tile: fragments.Held, addresses: list[SSAValue], what: str) -> None:
-    """The neighbours that a thread holds, 16 bytes at a time."""
+def _vectors(worker: Worker, tile: fragments.Held, chunks: list[tuple[SSAValue, SSAValue]], what: str) -> None:
+    """The neighbours that a thread holds, 16 bytes at a time; zero where there are none."""
     emit = worker.emit
     words = tile.fragment.count // 2 if tile.packed else tile.fragment.count
     bits = tile.registers
@@ -169,11 +169,16 @@ def _vectors(worker: Worker, tile: fragments.Held, addresses: list[SSAValue], wh
             name = "bits_f32" if tile.element_type == f32 else "bits_i32"
             with emit.loop(0, words, unroll=True) as i:
                 emit.set(emit.value(name, emit.get(tile.registers, i)), bits, i)
+    if what == "load":
+        zero = _zero_bits(emit)
+        with emit.loop(0, words, unroll=True) as i:
+            emit.set(zero, bits, i)
     for first in range(0, words, 4):
         part = PartOp(bits, first, 4)
         emit.add(part)
-        chunk, inside = divmod(first, words // len(addresses))
-        emit.do(f"{what}_global_v4", part.result, emit.plus(addresses[chunk], 4 * inside))
+        chunk, inside = divmod(first, words // len(chunks))
+        address, exists = chunks[chunk]
+        emit.do(f"{what}_global_v4_where", part.result, emit.plus(address, 4 * inside), exists)
     if not tile.packed and what == "load":
         name = "float_bits" if tile.element_type == f32 else "int_bits"
         with emit.loop(0, words, unroll=True) as i:

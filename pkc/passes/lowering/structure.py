@@ -155,7 +155,9 @@ def _for(worker: Worker, op: scf.ForOp) -> None:
     carried = [_carry(worker, start) for start in op.iter_args]
     first, last, step = (worker.known[x] for x in (op.lb, op.ub, op.step))
     pipelined = next((mma for mma in body.ops if isinstance(mma, MmaOp) and IN_FLIGHT in mma.attributes), None)
-    with emit.loop(first, last, step, ahead=worker.chunk is not None) as index:
+    if worker.turns > 1:
+        first = _turns_at_once(worker, op, carried, (first, last, step))
+    with emit.loop(first, last, step) as index:
         index.name_hint = body.args[0].name_hint
         worker.known[body.args[0]] = index
         for argument, target in zip(body.args[1:], carried, strict=True):
@@ -173,6 +175,36 @@ def _for(worker: Worker, op: scf.ForOp) -> None:
             for release in body.ops:
                 if isinstance(release, roles.ReleaseOp):
                     channels.arrive_empty(worker, release.channel, channels.previous(worker, release.channel))
+
+
+def _turns_at_once(
+    worker: Worker, op: scf.ForOp, carried: list[Held | SSAValue], bounds: tuple[SSAValue, SSAValue, SSAValue]
+) -> SSAValue:
+    """Turns in groups of `worker.turns`, the loads of a group before all else; where the turns that are left begin."""
+    emit, body = worker.emit, op.body.block
+    first, last, step = bounds
+    ahead = flat.loads_ahead(body)
+    if not ahead:
+        return first
+    stride = emit.times(step, worker.turns)
+    groups = emit.over(emit.most(emit.minus(last, first), 0), stride)
+    end = emit.plus(first, emit.times(groups, stride))
+    results = [result for op in ahead for result in op.results]
+    tables: tuple[dict[SSAValue, Any], ...] = (worker.known, worker.blocks, worker.tiles)
+    with emit.loop(first, end, stride) as index:
+        made: list[list[tuple[dict[SSAValue, Any], SSAValue, Any]]] = []
+        for turn in range(worker.turns):
+            worker.known[body.args[0]] = emit.plus(index, emit.times(step, turn))
+            lower_ops(worker, ahead)
+            made.append([(table, result, table[result]) for result in results for table in tables if result in table])
+        for found in made:
+            for table, result, value in found:
+                table[result] = value
+            for argument, target in zip(body.args[1:], carried, strict=True):
+                _bind(worker, argument, target)
+            lower_ops(worker, [op for op in body.ops if op not in ahead])
+            _yield(worker, body, carried)
+    return end
 
 
 def _carry(worker: Worker, start: SSAValue) -> Held | SSAValue:

@@ -10,6 +10,7 @@ from pkc.dialect.layout import shared_layout
 from pkc.dialect.machine import MAX_BOX, TensorMapOp
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import tile_type
+from pkc.dialect.transfers import pieces
 from pkc.dialect.types import RANKS, ArrayType, Layout, PGLType
 from pkc.passes.lowering import channels
 from pkc.passes.lowering.blocks import Placed
@@ -61,7 +62,8 @@ def store(worker: Worker, op: StoreOp) -> None:
             _boxes(worker, op, tile.address, "store", None, peer)
     else:
         _boxes(worker, op, tile.address, "store", None)
-    emit.do("bulk_commit")
+    if pieces(op) is None:
+        emit.do("bulk_commit")
 
 
 def _boxes(
@@ -81,10 +83,11 @@ def _boxes(
     box = [place.extent for place in places]
     box[-1] = layout.columns
     rows = next((position for position, place in enumerate(places[:-1]) if place.extent > 1), None)
+    piece = pieces(op)
     extent = step = 1
     if rows is not None:
         extent = box[rows]
-        box[rows] = step = next(n for n in range(min(extent, MAX_BOX), 0, -1) if extent % n == 0)
+        box[rows] = step = piece or next(n for n in range(min(extent, MAX_BOX), 0, -1) if extent % n == 0)
     if max(box) > MAX_BOX:
         raise CannotLowerError(op, f"a tile of {max(box)} elements along a dimension that is not its first")
     outer, last = _parts(worker, places, split)
@@ -99,20 +102,33 @@ def _boxes(
         emit.add(own)
         tensor_map = arith.SelectOp(mine, own.result, tensor_map.results[0])
         emit.add(tensor_map)
-    for panel in range(layout.panels):
-        for first in range(0, extent, step):
-            coordinates: list[SSAValue] = []
-            for position, place in reversed(list(enumerate(places))):
-                start = place.local
-                if position == len(places) - 1:
-                    start = emit.plus(start, panel * layout.columns)
-                if position == rows:
-                    start = emit.plus(start, first)
-                coordinates.append(start)
-            coordinates += outer
-            target = emit.plus(address, panel * layout.panel_bytes + first * (layout.rows // extent) * layout.width)
-            arguments = [target, tensor_map.results[0], *([barrier] if barrier is not None else []), *coordinates]
-            emit.do(f"tma_{what}_{len(coordinates)}d", *arguments)
+
+    def move(panel: int, first: SSAValue | int) -> None:
+        coordinates: list[SSAValue] = []
+        for position, place in reversed(list(enumerate(places))):
+            start = place.local
+            if position == len(places) - 1:
+                start = emit.plus(start, panel * layout.columns)
+            if position == rows:
+                start = emit.plus(start, first)
+            coordinates.append(start)
+        coordinates += outer
+        below = emit.times(first, row_bytes) if isinstance(first, SSAValue) else first * row_bytes
+        target = emit.plus(emit.plus(address, panel * layout.panel_bytes), below)
+        arguments = [target, tensor_map.results[0], *([barrier] if barrier is not None else []), *coordinates]
+        emit.do(f"tma_{what}_{len(coordinates)}d", *arguments)
+
+    row_bytes = layout.rows // extent * layout.width
+    if piece is None:
+        for panel in range(layout.panels):
+            for first in range(0, extent, step):
+                move(panel, first)
+        return
+    with emit.loop(0, extent, step) as first:
+        for panel in range(layout.panels):
+            move(panel, first)
+            emit.do("bulk_commit")
+            emit.do("bulk_wait_read")
 
 
 def _parts(worker: Worker, places: list[Placed], split: int | None) -> tuple[list[SSAValue], SSAValue]:
