@@ -125,7 +125,7 @@ class Kernel:
 
         return Calls(self._read, self.options)
 
-    def __call__(self, *arguments: Any, stream: Any = None, **named: Any) -> None:
+    def __call__(self, /, *arguments: Any, stream: Any = None, **named: Any) -> None:
         """Launch the kernel on all ranks of this process; returns before it ends. Raises `PkcError`.
 
         Private arrays are torch tensors on the GPU (a list with one for each rank if this process drives several), the
@@ -143,7 +143,7 @@ class Kernel:
         """
         return self.calls.empty(array, mesh, dims)
 
-    def with_schedule(self, **options: object) -> Kernel:
+    def with_schedule(self, /, **options: object) -> Kernel:
         """The same kernel with another schedule: `gemm_rs.with_schedule(overlap="inter_sm", comm_sms=16)(a, b, c)`.
 
         What is not named stays as it is. The same options give the same kernel, which compiles once.

@@ -291,6 +291,7 @@ class ArgumentDevice(Diagnostic):
 
     code = "PK846"
     title = "`{array}` of `{kernel}` is on {found}; rank {rank} uses GPU {device}"
+    help = '`.to("cuda:{device}")` makes a copy there'
     kernel: str
     array: str
     rank: int

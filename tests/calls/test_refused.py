@@ -90,6 +90,7 @@ def test_a_tensor_of_the_cpu() -> None:
     expected = f"""\
 error[PK846]: `X` of `scaled` is on the host; rank 0 uses GPU 0
 {here("scaled(on_host, on_host, 1)")}
+  = help: `.to("cuda:0")` makes a copy there
 """
     assert told(lambda: scaled(on_host, on_host, 1)) == expected
     assert told(lambda: scaled(x, on_host, 1)).startswith("error[PK846]: `Y` of `scaled` is on the host")

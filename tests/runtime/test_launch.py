@@ -438,8 +438,15 @@ error[PK858]: `A` of `copy` is an argument of type {type(value).__name__}; expec
             "error[PK845]: `A` of `copy` has strides [16, 1] on rank 0; expected [8, 1]\n"
             "  = help: `.contiguous()` makes a copy that fits",
         ),
-        (Tensor((4, 8), device=Device(1)), "error[PK846]: `A` of `copy` is on GPU 1; rank 0 uses GPU 0"),
-        (Tensor((4, 8), device=Device(None, "cpu")), "error[PK846]: `A` of `copy` is on the host; rank 0 uses GPU 0"),
+        (
+            Tensor((4, 8), device=Device(1)),
+            'error[PK846]: `A` of `copy` is on GPU 1; rank 0 uses GPU 0\n  = help: `.to("cuda:0")` makes a copy there',
+        ),
+        (
+            Tensor((4, 8), device=Device(None, "cpu")),
+            "error[PK846]: `A` of `copy` is on the host; rank 0 uses GPU 0\n"
+            '  = help: `.to("cuda:0")` makes a copy there',
+        ),
         (
             Tensor((4, 8), address=4098),
             "error[PK853]: `A` of `copy` begins at address 0x1002 on rank 0, which is no multiple of 16 bytes\n"
