@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import linecache
 import numbers
-import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, cast
 
 from pkc import call_errors as errors
@@ -31,8 +29,7 @@ from pkc.runtime.errors import ClosedMesh, LaunchDimension
 from pkc.runtime.launch import MOST_PLANS, LoadedKernel, Starts
 from pkc.runtime.mesh import Mesh
 from pkc.runtime.torch import current_streams
-
-_PACKAGE = f"{Path(__file__).parent}{os.sep}"
+from pkc.uncaught import PACKAGE
 
 
 class Calls:
@@ -262,7 +259,7 @@ def _at_the_caller(error: PkcError) -> PkcError:
 def _calling_line() -> Span:
     """The expression outside of pkc that is being evaluated."""
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back
     text = "" if frame is None else "".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals))
     if frame is None or not text:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +18,8 @@ from pkc.runtime import torch as adapter
 from tests.calls import helpers
 from tests.calls.helpers import gathered, here, scaled, tensor, told
 from tests.runtime.fake import Api, Device
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_too_many_arguments() -> None:
@@ -158,6 +164,34 @@ def test_nothing_else_than_diagnostics_comes_out() -> None:
                 call()
             except pkc.PkcError as error:
                 assert str(error)
+
+
+def test_what_nobody_catches(tmp_path: Path) -> None:
+    """No line of pkc is shown."""
+    script = tmp_path / "script.py"
+    text = (
+        f"import pkc\ndef work(kernel):\n    kernel(1, 2, 3, 4)\nwork(pkc.load({str(ROOT / 'examples/gemm.pk')!r}))\n"
+    )
+    script.write_text(text, encoding="utf-8")
+    shown: list[str] = []
+    for debug in ("0", "1"):
+        environment = os.environ | {"PKC_DEBUG": debug, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        shown.append(done.stderr)
+    first = shown[0].splitlines()
+    assert [line for line in first if line.startswith("  File ")] == [
+        f'  File "{script}", line 4, in <module>',
+        f'  File "{script}", line 3, in work',
+    ]
+    assert f"""
+error[PK860]: `gemm` takes 3 arguments; 4 are given by position
+ --> {script}:3:5
+  |
+3 |     kernel(1, 2, 3, 4)
+  |     ^^^^^^^^^^^^^^^^^^
+""" in shown[0]
+    assert "calls.py" in shown[1]
 
 
 # Arrays as tensors
