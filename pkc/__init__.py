@@ -1,8 +1,11 @@
 """pkc: small tile programs to multi-GPU kernels that overlap communication with compute."""
 
-from pkc.api import compile, simulate
+from pkc import uncaught
+from pkc.api import compile, load, mesh, simulate
 from pkc.diagnostics import PkcError
 from pkc.language import Kernel, kernel
 
+uncaught.install()
+
 __version__ = "0.1.0"
-__all__ = ["Kernel", "PkcError", "__version__", "compile", "kernel", "simulate"]
+__all__ = ["Kernel", "PkcError", "__version__", "compile", "kernel", "load", "mesh", "simulate"]

@@ -1,4 +1,4 @@
-"""What a Python program uses: compile a kernel, run it on simulated ranks."""
+"""What a Python program uses: read and compile a kernel, run it on simulated ranks, the mesh of GPUs."""
 
 from __future__ import annotations
 
@@ -6,14 +6,37 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pkc.language import Kernel
+from pkc.language import Kernel, Reading
 
 if TYPE_CHECKING:
     import numpy as np
 
     from pkc.compiler import Compiled
+    from pkc.runtime.mesh import Mesh
 
 Number = int | float | bool
+
+
+def load(path: str | Path, *, kernel: str | None = None) -> Kernel:
+    """A kernel of a file (`.pk` or `.py`), for Python to call; the only one, unless it is named. Raises `PkcError`."""
+    from pkc.cli_program import find_kernel, only_kernel
+    from pkc.compiler import load_program
+    from pkc.frontend import tree
+
+    program = load_program(path)
+    chosen = only_kernel(program, str(path)) if kernel is None else find_kernel(program, str(path), kernel)
+    reading = Reading(tree.Program(program.span, (chosen,)))
+    return Kernel(lambda: reading, chosen.name)
+
+
+def mesh() -> Mesh:
+    """The mesh of this program, made at the first call: all GPUs, or one for each process under `torchrun`.
+
+    Under `torchrun` all processes must call this. Raises `PkcError`.
+    """
+    from pkc.runtime.default import default_mesh
+
+    return default_mesh()
 
 
 def compile(
@@ -29,7 +52,7 @@ def compile(
     from pkc.compiler import compile_program, load
 
     if isinstance(kernel, Kernel):
-        return compile_program(kernel.tree, constants=constants, schedule=schedule)
+        return compile_program(kernel.tree, constants=constants, schedule={**kernel.options, **(schedule or {})})
     return load(kernel, constants=constants, schedule=schedule)
 
 

@@ -13,22 +13,30 @@ from pkc.codegen import stored
 from pkc.codegen.artifact import Artifact
 from pkc.codegen.build import SM_90A, build
 from pkc.codegen.nvrtc import version
-from pkc.compiler import Number, compile_program, load_program
+from pkc.compiler import Number, compile_program
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
 from pkc.passes.run import print_ir
 
 
-def build_file(
-    path: str | Path,
+def artifact_for(
+    program: tree.Program,
     *,
+    dims: Mapping[str, int],
+    ranks: int,
     kernel: str | None = None,
     constants: Mapping[str, Number] | None = None,
     schedule: Mapping[str, str] | None = None,
     target: str = SM_90A,
 ) -> Artifact:
-    """The machine code of a kernel of a file, the first one unless it is named. Raises `PkcError`."""
-    return build_program(load_program(path), kernel=kernel, constants=constants, schedule=schedule, target=target)
+    """The machine code that runs a kernel with these dimensions on so many ranks; the first kernel unless it is named.
+
+    Everybody who launches a kernel compiles it here. `dims` has a value for every run-time dimension of the parameters,
+    without `ranks`. Calls that get equal artifacts may share one `LoadedKernel`. Raises `PkcError`.
+    """
+    # Machine code serves all sizes and numbers of ranks; what is chosen by them is chosen here.
+    del dims, ranks
+    return build_program(program, kernel=kernel, constants=constants, schedule=schedule, target=target)
 
 
 def build_program(
@@ -39,7 +47,7 @@ def build_program(
     schedule: Mapping[str, str] | None = None,
     target: str = SM_90A,
 ) -> Artifact:
-    """As `build_file`, from a tree. What a compilation depends on is the IR of the program, its target, and pkc."""
+    """The machine code of a kernel, whatever its sizes. What it depends on is the program's IR, its target, and pkc."""
     kernel = kernel or program.kernels[0].name
     module = build_module(program, kernel=kernel, constants=constants, options=schedule)
     key = cache.key("artifact 1", _compiler(), version(), target, kernel, print_ir(module, locations=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -168,7 +169,7 @@ def run(
     Example:
       pkc run examples/gemm_rs.pk --ranks 8 --set M=1024,N=512,K=512 --out C=c.npy
     """
-    from pkc.cli_program import compile_for, constants_of, find_kernel, only_kernel
+    from pkc.cli_program import choices_of, compile_for, constants_of, find_kernel, only_kernel
     from pkc.cli_settings import assignments, numbers
     from pkc.compiler import load_program
 
@@ -185,9 +186,10 @@ def run(
     rest = {name: value for name, value in values.items() if name not in given}
     on_gpus = None
     if target != "sim":
-        from pkc.codegen.build import build
+        from pkc.builder import artifact_for
 
-        on_gpus = build(compile_for(program, chosen.name, given, schedule, level="machine", warn=False).module)
+        choices = choices_of(schedule)
+        on_gpus = partial(artifact_for, program, kernel=chosen.name, constants=given, schedule=choices, target=target)
     if not execute(compiled, Request(ranks, seed, rest, names, read, written), on_gpus):
         raise SystemExit(1)
 

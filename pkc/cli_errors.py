@@ -97,7 +97,7 @@ class KernelNotChosen(Diagnostic):
 
     code = "PK911"
     title = "`{path}` has {count} kernels"
-    help = "choose one with `--kernel`: {names}"
+    help = "choose one with `--kernel`, in Python with `kernel=`: {names}"
     path: str
     count: int
     names: str

@@ -36,6 +36,11 @@ def constants_of(kernel: tree.Kernel) -> list[str]:
     return [param.name for param in kernel.params if param.annotation.base == "const"]
 
 
+def choices_of(schedule: Iterable[str]) -> dict[str, str]:
+    """What `--schedule` says, by key."""
+    return assignments("--schedule", schedule, example="overlap=intra_sm,stages=4", split=True)
+
+
 def compile_for(
     program: tree.Program,
     kernel: str | None,
@@ -47,8 +52,7 @@ def compile_for(
     warn: bool = True,
 ) -> Compiled:
     """Compile one kernel, or all, to a level of IR; `schedule` as on the command line. Prints warnings, if asked."""
-    example = "overlap=intra_sm,stages=4"
-    choices = assignments("--schedule", schedule, example=example, split=True)
+    choices = choices_of(schedule)
     with report.progress(f"compiling {kernel or 'all kernels'}"):
         compiled = compile_program(
             program,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import click
 import numpy as np
@@ -34,16 +34,22 @@ class Request:
     outputs: Mapping[str, str]
 
 
-def execute(compiled: Compiled, request: Request, artifact: Artifact | None = None) -> bool:
-    """Run a kernel on simulated ranks, or on GPUs if it is compiled for them, print how it compares with the reference;
-    whether all is right."""
+class CompileForGpus(Protocol):
+    """Machine code of the kernel for run-time dimensions and a number of ranks."""
+
+    def __call__(self, *, dims: Mapping[str, int], ranks: int) -> Artifact: ...
+
+
+def execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | None = None) -> bool:
+    """Run a kernel on simulated ranks, or on GPUs if there is what compiles it for them, print how it compares with the
+    reference; whether all is right."""
     try:
-        return _execute(compiled, request, artifact)
+        return _execute(compiled, request, on_gpus)
     except MemoryError as error:
         raise PkcError(cli_errors.OutOfMemory(NOWHERE, str(error))) from None
 
 
-def _execute(compiled: Compiled, request: Request, artifact: Artifact | None) -> bool:
+def _execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | None) -> bool:
     kernel, module, ranks, seed = compiled.kernel, compiled.module, request.ranks, request.seed
     name = kernel.sym_name.data
     settings = sort_settings(kernel, request.values, request.constants)
@@ -55,7 +61,9 @@ def _execute(compiled: Compiled, request: Request, artifact: Artifact | None) ->
     given = load_inputs(kernel, request.inputs) | settings.scalars
     dims = resolve_dims(kernel, settings.dims, given, ranks)
     inputs = draw_inputs(module, ranks=ranks, dims=dims, seed=seed, kernel=name) | given
-    if artifact is not None:
+    if on_gpus is not None:
+        with report.progress(f"compiling {name} for GPUs"):
+            artifact = on_gpus(dims=dims, ranks=ranks)
         outputs = _on_gpus(artifact, ranks, dims, inputs, called.outputs)
     else:
         with report.progress(f"simulating {name} on {ranks} ranks"):
@@ -66,7 +74,7 @@ def _execute(compiled: Compiled, request: Request, artifact: Artifact | None) ->
 
     values = [*dims.items(), *((scalar, _shown(inputs[scalar], kind)) for scalar, kind in called.scalars.items())]
     chosen = "".join(f", {given}={value}" for given, value in values)
-    where = "simulated ranks" if artifact is None else "GPUs" if ranks > 1 else "GPU"
+    where = "simulated ranks" if on_gpus is None else "GPUs" if ranks > 1 else "GPU"
     click.echo(f"{name} on {ranks} {where}{chosen}, seed {seed}")
     click.echo(report.comparison_table(expected, compared))
     save_outputs(kernel, request.outputs, outputs)

@@ -17,7 +17,7 @@ SEES = {
     "location": BASE,
     "dialect": BASE,
     "frontend": BASE | {"dialect", "language"},
-    "language": BASE | {"frontend"},
+    "language": BASE | {"frontend", "calls", "runtime"},
     "sim": BASE | {"dialect"},
     "passes": BASE | {"dialect"},
     "static": BASE | {"dialect", "passes", "sim"},

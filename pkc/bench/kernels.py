@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pkc.bench.peers import Case, Contestant, Job, torch
+from pkc.bench.peers import Case, Contestant, Job, Problem, torch
 from pkc.bench.suite import Entry
+from pkc.builder import artifact_for
 from pkc.codegen.artifact import ArrayParameter, Artifact
-from pkc.codegen.build import build
+from pkc.codegen.fields import array_parameters
 from pkc.compiler import compile_program
 from pkc.frontend import tree
 from pkc.runtime.launch import LoadedKernel
@@ -17,9 +18,25 @@ from pkc.runtime.mesh import Mesh
 from pkc.runtime.torch import tensor
 
 
-def compile_kernel(program: tree.Program, kernel: str, schedule: Mapping[str, str]) -> Artifact:
-    """Machine code of a kernel. Raises `PkcError`."""
-    return build(compile_program(program, kernel=kernel, schedule=schedule, level="machine").module)
+def compile_kernel(program: tree.Program, entry: Entry, problem: Problem, schedule: Mapping[str, str]) -> Artifact:
+    """Machine code of a kernel for a problem. Raises `PkcError`."""
+    arrays = array_parameters(compile_program(program, kernel=entry.kernel, schedule=schedule).kernel)
+    sizes = _shapes(entry, problem)
+    shapes = [(array.dims, sizes[array.name]) for array in arrays if array.name in sizes]
+    dims = {
+        dim: size for names, shape in shapes for dim, size in zip(names, shape, strict=True) if isinstance(dim, str)
+    }
+    return artifact_for(program, dims=dims, ranks=problem.ranks, kernel=entry.kernel, schedule=schedule)
+
+
+def _shapes(entry: Entry, problem: Problem) -> dict[str, tuple[int, ...]]:
+    """The shapes of the arrays, by parameter."""
+    left, right = entry.operands
+    return {
+        left: (problem.m, problem.local_k),
+        right: (problem.local_k, problem.local_n),
+        entry.result: (problem.m, problem.local_n),
+    }
 
 
 def make_mesh(job: Job) -> Mesh:
@@ -38,11 +55,7 @@ class Operands:
 def operands(artifact: Artifact, entry: Entry, case: Case, job: Job, mesh: Mesh) -> Operands:
     """The inputs as the kernel takes them: in the symmetric heap if other ranks reach them. Raises `PkcError`."""
     problem, (left, right) = case.problem, entry.operands
-    shapes = {
-        left: (problem.m, problem.local_k),
-        right: (problem.local_k, problem.local_n),
-        entry.result: (problem.m, problem.local_n),
-    }
+    shapes = _shapes(entry, problem)
     contents = {left: case.inputs.a, right: case.inputs.b}
     arguments: dict[str, Any] = {}
     result: Any = None

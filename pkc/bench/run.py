@@ -186,7 +186,7 @@ class _Run:
         """A kernel of pkc, or why there is none; the same on all ranks."""
         made: Entrant | str
         try:
-            artifact = kernels.compile_kernel(source.program, source.entry.kernel, source.schedule)
+            artifact = kernels.compile_kernel(source.program, source.entry, case.problem, source.schedule)
             given = kernels.operands(artifact, source.entry, case, self._job, mesh)
             made = Entrant(kernels.contestant(source.name, artifact, given, mesh), case.reference)
         except PkcError as error:

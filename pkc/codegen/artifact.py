@@ -7,11 +7,17 @@ nothing else about the kernel.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from pkc.dialect.types import RANKS
+
 Extent: TypeAlias = str | int | tuple[str, int]
 """A dimension by name, a constant, or `(name, size)`: the number of numbers that `pk.block_number` gives to blocks."""
+
+
+ScalarType: TypeAlias = Literal["f32", "i32"]
 
 
 @dataclass(frozen=True)
@@ -97,7 +103,7 @@ class Scalar:
 
     field: str
     name: str
-    dtype: Literal["i32", "f32"]
+    dtype: ScalarType
 
 
 @dataclass(frozen=True)
@@ -105,6 +111,26 @@ class Epochs:
     """u64: the address of one u32 for each CTA, zero when allocated; a CTA adds one at each launch, at its end."""
 
     field: str
+
+
+@dataclass(frozen=True)
+class Interface:
+    """What a kernel is called with, known before it is compiled to machine code.
+
+    `arrays` has those that the runtime allocates, too; `dims` are those of run time, without `ranks`.
+    """
+
+    name: str
+    arrays: tuple[ArrayParameter, ...]
+    scalars: tuple[tuple[str, ScalarType], ...]
+    dims: tuple[str, ...]
+
+
+def named_dims(arrays: Iterable[ArrayParameter], signals: Iterable[SignalParameter]) -> dict[str, None]:
+    """The dimensions that arrays and counters name, each once, without `ranks`."""
+    extents = [dim for array in arrays for dim in array.dims]
+    extents += [extent[0] if isinstance(extent, tuple) else extent for signal in signals for extent in signal.dims]
+    return {dim: None for dim in extents if isinstance(dim, str) and dim != RANKS}
 
 
 Field: TypeAlias = TensorMaps | Base | HeapStride | Dimension | RankField | Scalar | Epochs
@@ -125,3 +151,12 @@ class Artifact:
     cluster: int
     comm_sms: int
     """CTAs of the grid that only communicate; they are the last ones. The grid has one CTA for each SM."""
+
+    @property
+    def interface(self) -> Interface:
+        """What a launch of this machine code needs: of scalars and dimensions those that it uses."""
+        fields = (field for field in self.fields if isinstance(field, Scalar))
+        scalars: tuple[tuple[str, ScalarType], ...] = tuple((field.name, field.dtype) for field in fields)
+        dims = named_dims(self.arrays, self.signals)
+        dims |= {field.dim: None for field in self.fields if isinstance(field, Dimension)}
+        return Interface(self.name, self.arrays, scalars, tuple(dims))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from xdsl.ir import BlockArgument, SSAValue
@@ -14,10 +15,13 @@ from pkc.codegen.artifact import (
     Extent,
     Field,
     HeapStride,
+    Interface,
     RankField,
     Scalar,
+    ScalarType,
     SignalParameter,
     TensorMaps,
+    named_dims,
 )
 from pkc.codegen.names import Names
 from pkc.dialect.machine import AddressOp, LaunchValueOp, TensorMapOp
@@ -39,6 +43,26 @@ def _array(kernel: KernelOp, arg: BlockArgument) -> ArrayParameter:
     layout = str(kind.layout)
     assert layout in ("shard", "replicate", "symmetric")
     return ArrayParameter(name, dtype, kind.dimensions, layout, kind.shard_dim, kernel.is_scratch(arg))
+
+
+def interface_of(kernel: KernelOp) -> Interface:
+    """What a kernel is called with; it may be at any level."""
+    arrays = array_parameters(kernel)
+    dims = named_dims(arrays, signal_parameters(kernel))
+    return Interface(kernel.sym_name.data, arrays, tuple(_scalars(kernel)), tuple(dims))
+
+
+def _scalars(kernel: KernelOp) -> Iterator[tuple[str, ScalarType]]:
+    for arg in kernel.body.block.args:
+        kind = _scalar(arg)
+        if kind is not None:
+            yield kernel.argument_name(arg), kind
+
+
+def _scalar(arg: BlockArgument) -> ScalarType | None:
+    if str(arg.type) == "f32":
+        return "f32"
+    return "i32" if str(arg.type) == "i32" else None
 
 
 def signal_parameters(kernel: KernelOp) -> tuple[SignalParameter, ...]:
@@ -105,8 +129,8 @@ def _others(kernel: KernelOp, names: Names) -> dict[str, Field]:
             dim, field = op.dim.data, names.new(op.dim.data)
             narrow[f"dim:{dim}"] = RankField(field, "ranks") if dim == RANKS else Dimension(field, dim)
     for arg in kernel.body.block.args:
-        if str(arg.type) in ("f32", "i32") and arg.uses:
+        dtype = _scalar(arg)
+        if dtype is not None and arg.uses:
             name = kernel.argument_name(arg)
-            dtype = "f32" if str(arg.type) == "f32" else "i32"
             narrow[f"scalar:{name}"] = Scalar(names.new(f"{name}_value"), name, dtype)
     return wide | narrow

@@ -27,6 +27,7 @@ class Captures:
         defaults = function.__defaults__ or ()
         names = function.__code__.co_varnames[count - len(defaults) : count]
         self._defaults: dict[str, object] = dict(zip(names, defaults, strict=True))
+        self._found: dict[str, object] = {}
 
     def constant(self, span: Span, name: str) -> tree.Number | None:
         """The constant that a name stands for; None if it means the same to the language as its spelling."""
@@ -47,7 +48,15 @@ class Captures:
         """What a parameter's default evaluated to; None if it has none."""
         return self._defaults.get(param)
 
+    def current(self) -> bool:
+        """Whether all names that were looked up still stand for the same objects."""
+        return all(self._value(name) is value for name, value in self._found.items())
+
     def _lookup(self, name: str) -> object:
+        value = self._found[name] = self._value(name)
+        return value
+
+    def _value(self, name: str) -> object:
         cell = self._closure.get(name)
         if cell is not None:
             return _contents(cell)

@@ -19,12 +19,17 @@ from pkc.frontend.captures import Captures
 from pkc.frontend.parse import read_source
 from pkc.frontend.python_source import Positions
 from pkc.frontend.python_tree import FunctionReader
-from pkc.language import Kernel, Word
+from pkc.language import Kernel, Reading, Word
 from pkc.location import NOWHERE, Source, Span
 
 
 def read_function(function: FunctionType, schedule: Mapping[str, object] | None = None) -> tree.Program:
     """A Python function as a program of one kernel; `schedule` holds the keywords of its decorator."""
+    return read_captured(function, schedule).program
+
+
+def read_captured(function: FunctionType, schedule: Mapping[str, object] | None = None) -> Reading:
+    """As `read_function`, with what tells whether the names outside the function still mean the same."""
     if not isinstance(function, FunctionType):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise PkcError(errors.NotAFunction(NOWHERE, type(function).__name__))
     name = function.__name__
@@ -35,11 +40,12 @@ def read_function(function: FunctionType, schedule: Mapping[str, object] | None 
     try:
         node = _definition(source, function)
         keywords = _schedule(positions, node, schedule or {})
-        kernel = FunctionReader(positions, Captures(function), node).kernel(keywords)
+        captures = Captures(function)
+        kernel = FunctionReader(positions, captures, node).kernel(keywords)
     except (RecursionError, MemoryError):
         span = positions.line(function.__code__.co_firstlineno)
         raise PkcError(errors.NoSource(span, name, "it nests too deep for Python to read")) from None
-    return tree.Program(Span(source, 0, len(source.text)), (kernel,))
+    return Reading(tree.Program(Span(source, 0, len(source.text)), (kernel,)), captures.current)
 
 
 def _source(function: FunctionType) -> Source:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from pkc.codegen.artifact import ArrayParameter, Artifact, Dimension, Scalar
+from pkc.codegen.artifact import ArrayParameter, Interface
 from pkc.diagnostics import PkcError
 from pkc.dialect.types import RANKS
 from pkc.location import NOWHERE
@@ -44,23 +44,28 @@ def fingerprint(value: Any) -> object:
         return tuple(map(fingerprint, cast("Sequence[Any]", value)))
     if hasattr(value, "data_ptr"):
         return value.data_ptr(), tuple(value.shape), tuple(value.stride()), value.dtype, value.device
+    if isinstance(value, Array | View):
+        return value
+    if isinstance(value, numbers.Number):
+        # 1, True and 1.0 are equal, and so are both zeros.
+        return type(value), str(value)
     # What is nothing of these is refused, and so never asked for again.
-    return value if isinstance(value, Array | View | numbers.Number) else id(value)
+    return id(value)
 
 
-def bind(artifact: Artifact, mesh: Mesh, arguments: Mapping[str, Any], settings: Mapping[str, int]) -> Bound:
+def bind(interface: Interface, mesh: Mesh, arguments: Mapping[str, Any], settings: Mapping[str, int]) -> Bound:
     """Check the arguments of a launch by name, and the settings of dimensions. Raises `PkcError`."""
-    return _Binder(artifact, mesh).bind(arguments, settings)
+    return _Binder(interface, mesh).bind(arguments, settings)
 
 
 class _Binder:
-    def __init__(self, artifact: Artifact, mesh: Mesh) -> None:
-        self._artifact, self._mesh, self._kernel = artifact, mesh, artifact.name
+    def __init__(self, interface: Interface, mesh: Mesh) -> None:
+        self._interface, self._mesh, self._kernel = interface, mesh, interface.name
         self._found: dict[str, tuple[int, str]] = {}
 
     def bind(self, arguments: Mapping[str, Any], settings: Mapping[str, int]) -> Bound:
-        given = [parameter for parameter in self._artifact.arrays if not parameter.scratch]
-        scalars = {field.name: field.dtype for field in self._artifact.fields if isinstance(field, Scalar)}
+        given = [parameter for parameter in self._interface.arrays if not parameter.scratch]
+        scalars = dict(self._interface.scalars)
         self._check_names([*(parameter.name for parameter in given), *scalars], arguments)
         for dim, value in settings.items():
             self._set(dim, value, "its setting")
@@ -108,7 +113,7 @@ class _Binder:
             view = item.local(rank.rank) if isinstance(item, Array) else _view(item)
             if view is None:
                 found = f"an argument of type {type(item).__name__}"
-                raise PkcError(errors.RankArrays(NOWHERE, self._kernel, parameter.name, found, len(ranks)))
+                raise PkcError(errors.NotATensor(NOWHERE, self._kernel, parameter.name, found))
             self._check_type(parameter, view.dtype)
             self._shape(parameter, view.shape, rank)
             self._check_memory(parameter, view, rank)
@@ -167,7 +172,7 @@ class _Binder:
             raise self._bad_dim(dim, f"is {first} by {first_source}, and {value} by {source}")
 
     def _dims(self) -> dict[str, int]:
-        wanted = list(_dims_of(self._artifact))
+        wanted = self._interface.dims
         unset = next((dim for dim in wanted if dim not in self._found), None)
         if unset is not None:
             raise self._bad_dim(unset, "has no value: no array shows it, and no setting")
@@ -185,18 +190,6 @@ class _Binder:
         if dtype == "i32" and isinstance(value, numbers.Integral) and -_MOST - 1 <= int(value) <= _MOST:
             return int(value)
         raise PkcError(errors.LaunchScalar(NOWHERE, self._kernel, name, repr(value), dtype))
-
-
-def _dims_of(artifact: Artifact) -> Iterator[str]:
-    """The names of all run-time dimensions, each once."""
-    names: dict[str, None] = {}
-    for parameter in artifact.arrays:
-        names |= {dim: None for dim in parameter.dims if isinstance(dim, str)}
-    for signal in artifact.signals:
-        extents = [extent[0] if isinstance(extent, tuple) else extent for extent in signal.dims]
-        names |= {dim: None for dim in extents if isinstance(dim, str)}
-    names |= {field.dim: None for field in artifact.fields if isinstance(field, Dimension)}
-    return (name for name in names if name != RANKS)
 
 
 def _view(value: Any) -> View | None:

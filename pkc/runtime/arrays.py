@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from pkc.diagnostics import PkcError
 from pkc.dialect.blocks import part, part_length
+from pkc.location import NOWHERE
 from pkc.runtime.element import ELEMENTS
-from pkc.runtime.heap import Heap
+from pkc.runtime.errors import OtherRank
+
+if TYPE_CHECKING:
+    from pkc.runtime.mesh import Mesh
 
 ArrayLayout: TypeAlias = Literal["private", "shard", "replicate", "symmetric"]
 
@@ -48,14 +53,15 @@ class Array:
 
     def __init__(
         self,
-        heap: Heap,
+        mesh: Mesh,
         shape: tuple[int, ...],
         dtype: str,
         layout: ArrayLayout,
         shard: int | None,
     ) -> None:
-        self.heap, self.shape, self.dtype, self.layout, self.shard = heap, shape, dtype, layout, shard
-        self.offset = heap.allocate(math.prod(self.memory_shape) * ELEMENTS[dtype].bytes)
+        self.mesh, self.heap = mesh, mesh.heap
+        self.shape, self.dtype, self.layout, self.shard = shape, dtype, layout, shard
+        self.offset = self.heap.allocate(math.prod(self.memory_shape) * ELEMENTS[dtype].bytes)
         """Where the array is in the symmetric heap."""
 
     @property
@@ -64,13 +70,21 @@ class Array:
         return memory_shape(self.shape, self.shard, self.heap.ranks)
 
     def local(self, rank: int) -> View:
-        """What a rank that this process drives has of the array, in its own memory."""
+        """What a rank that this process drives has of the array, in its own memory. Raises `PkcError`."""
+        if rank not in self.heap.devices:
+            raise PkcError(OtherRank(NOWHERE, rank, ", ".join(map(str, self.heap.devices))))
         shape = list(self.shape)
         if self.shard is not None:
             first, last = part(self.shape[self.shard], self.heap.ranks, rank)
             shape[self.shard] = last - first
         address, device = self.heap.address(rank, self.offset), self.heap.devices[rank]
         return View(address, tuple(shape), row_major(self.memory_shape), self.dtype, device)
+
+    def tensor(self, rank: int | None = None) -> Any:
+        """The same as a torch tensor, without a copy; of the first rank of this process unless it is named."""
+        from pkc.runtime.torch import tensor
+
+        return tensor(self.local(self.mesh.local[0].rank if rank is None else rank))
 
     def free(self) -> None:
         """Give the memory back; every rank must do so, in the same order. No kernel may still use it."""

@@ -16,7 +16,7 @@ class NoDriver(Diagnostic):
     code = "PK820"
     title = "no NVIDIA driver can be loaded"
     note = "{reason}"
-    help = "`pkc run` without `--target` simulates the ranks; it needs no GPU"
+    help = "`pkc run` without `--target`, and `pkc.simulate` in Python, simulate the ranks without a GPU"
     reason: str
 
 
@@ -27,7 +27,7 @@ class NoGpu(Diagnostic):
     code = "PK821"
     title = "there is no GPU that CUDA can use"
     note = "CUDA_VISIBLE_DEVICES is {visible}"
-    help = "`pkc run` without `--target` simulates the ranks; it needs no GPU"
+    help = "`pkc run` without `--target`, and `pkc.simulate` in Python, simulate the ranks without a GPU"
     visible: str
 
 
@@ -291,6 +291,7 @@ class ArgumentDevice(Diagnostic):
 
     code = "PK846"
     title = "`{array}` of `{kernel}` is on {found}; rank {rank} uses GPU {device}"
+    help = '`.to("cuda:{device}")` makes a copy there'
     kernel: str
     array: str
     rank: int
@@ -362,6 +363,62 @@ class ImpossibleArray(Diagnostic):
     code = "PK852"
     title = "`mesh.empty` cannot make this array: {problem}"
     problem: str
+
+
+@dataclass(frozen=True)
+class NoTorch(Diagnostic):
+    """An array is to become a tensor, and torch cannot be imported."""
+
+    code = "PK854"
+    title = "an array becomes a tensor only with torch, which cannot be imported"
+    note = "{reason}"
+    help = "`pkc.runtime.copies` has copies to and from numpy"
+    reason: str
+
+
+@dataclass(frozen=True)
+class OtherRank(Diagnostic):
+    """What a rank has of an array is asked for in another process."""
+
+    code = "PK855"
+    title = "rank {rank} is not one of this process, which drives {own}"
+    help = "with one process for each GPU, each sees its own part; `pkc.mesh().local[0].rank` is its rank"
+    rank: int
+    own: str
+
+
+@dataclass(frozen=True)
+class CaptureElsewhere(Diagnostic):
+    """A stream capture of several ranks is not on the GPU of the first one."""
+
+    code = "PK856"
+    title = "the stream that is being captured is on GPU {found}, and rank {rank} uses GPU {device}"
+    help = "capture with GPU {device} as the current one: `with torch.cuda.device({device}):`"
+    found: int
+    rank: int
+    device: int
+
+
+@dataclass(frozen=True)
+class ClosedMesh(Diagnostic):
+    """A kernel is called with an array of a mesh that was closed."""
+
+    code = "PK857"
+    title = "`{kernel}` is called with an array of a mesh that is closed"
+    help = "`pkc.mesh()` gives a new one, on which arrays can be made"
+    kernel: str
+
+
+@dataclass(frozen=True)
+class NotATensor(Diagnostic):
+    """What is passed for an array is neither a tensor nor an array of a mesh."""
+
+    code = "PK858"
+    title = "`{array}` of `{kernel}` is {found}; expected a tensor on the GPU"
+    help = '`torch.as_tensor(value, device="cuda")` makes one; `pkc.simulate` takes arrays of numpy'
+    kernel: str
+    array: str
+    found: str
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from pkc.codegen.artifact import ArrayParameter, Artifact, Extent, TensorMaps
 from pkc.diagnostics import PkcError
@@ -37,13 +37,17 @@ class _Memory:
 
 
 @dataclass(frozen=True)
-class _Start:
+class Start:
     """All that a launch on one rank needs, prepared."""
 
     rank: Rank
     config: Any
     function: Any
     structure: Structure
+
+
+Starts: TypeAlias = tuple[Start, ...]
+"""One for each rank of this process."""
 
 
 class LoadedKernel:
@@ -63,7 +67,7 @@ class LoadedKernel:
         self._functions = self._load()
         self._memory: dict[tuple[tuple[str, int], ...], _Memory] = {}
         self._agreed: set[str] = set()
-        self._plans: dict[object, tuple[_Start, ...]] = {}
+        self._plans: dict[object, Starts] = {}
 
     def __call__(
         self, arguments: Mapping[str, Any], *, dims: Mapping[str, int] | None = None, stream: Any = None
@@ -85,10 +89,24 @@ class LoadedKernel:
         key = tuple((name, fingerprint(value)) for name, value in arguments.items()), tuple(settings.items())
         starts = self._plans.get(key)
         if starts is None:
-            starts = self._prepare(bind(self.artifact, self.mesh, arguments, settings), streams[0])
+            bound = bind(self.artifact.interface, self.mesh, arguments, settings)
+            starts = self.prepare(bound, streams[0] if shared is None else shared)
             while len(self._plans) >= MOST_PLANS:
                 del self._plans[next(iter(self._plans))]
             self._plans[key] = starts
+        self.launch(starts, streams, shared)
+
+    def prepare(self, bound: Bound, stream: int) -> Starts:
+        """All that launches with these arguments need, the first of them on `stream`. Raises `PkcError`."""
+        what = f"launches {self.artifact.name} ({self._digest}) with {bound.describe()}"
+        if self.mesh.group is not None and what not in self._agreed:
+            self.mesh.group.agree(what)
+            self._agreed.add(what)
+        memory = self._memory_of(bound.dims, stream)
+        return tuple(self._start(at, rank, bound, memory) for at, rank in enumerate(self.mesh.local))
+
+    def launch(self, starts: Starts, streams: Sequence[int], shared: int | None) -> None:
+        """Launch what is prepared; streams as `Mesh.streams` gives them."""
         if shared is None:
             self._launch(starts, streams)
             return
@@ -98,7 +116,7 @@ class LoadedKernel:
 
     # Launching
 
-    def _launch(self, starts: Sequence[_Start], streams: Sequence[int]) -> None:
+    def _launch(self, starts: Starts, streams: Sequence[int]) -> None:
         # Nothing is allocated, loaded or waited for here: a kernel that runs already may be waiting for one that comes.
         api = self.mesh.driver.api
         _, before = api.cuCtxGetCurrent()
@@ -146,15 +164,7 @@ class LoadedKernel:
             driver.cuKernelSetAttribute(shared, artifact.shared_bytes, kernel, rank.device)
         return functions
 
-    def _prepare(self, bound: Bound, stream: int) -> tuple[_Start, ...]:
-        what = f"launches {self.artifact.name} ({self._digest}) with {bound.describe()}"
-        if self.mesh.group is not None and what not in self._agreed:
-            self.mesh.group.agree(what)
-            self._agreed.add(what)
-        memory = self._memory_of(bound.dims, stream)
-        return tuple(self._start(at, rank, bound, memory) for at, rank in enumerate(self.mesh.local))
-
-    def _start(self, at: int, rank: Rank, bound: Bound, memory: _Memory) -> _Start:
+    def _start(self, at: int, rank: Rank, bound: Bound, memory: _Memory) -> Start:
         heap, artifact = self.mesh.heap, self.artifact
         addresses = {name: heap.address(0, offset) for name, offset in {**bound.heap, **memory.offsets}.items()}
         for parameter in artifact.arrays:
@@ -166,7 +176,7 @@ class LoadedKernel:
         values = Values(rank.rank, heap.stride, epochs, bound.dims, bound.scalars, addresses)
         with self.mesh.current(rank):  # the driver encodes tensor maps only within a context
             structure.fill({parameter.name: parameter for parameter in artifact.arrays}, values)
-        return _Start(rank, self._config(), self._functions[rank.rank], structure)
+        return Start(rank, self._config(), self._functions[rank.rank], structure)
 
     def _config(self) -> Any:
         api, artifact = self.mesh.driver.api, self.artifact

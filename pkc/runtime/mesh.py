@@ -51,8 +51,10 @@ class Mesh:
         self.ranks = ranks
         self.group = group
         share = sum(device == next(iter(devices.values())) for device in devices.values())
+        self.shares_gpu = share > 1
         self.local: tuple[Rank, ...] = tuple(self._rank(rank, device, share) for rank, device in devices.items())
         self.heap = Heap(driver, devices, ranks, group)
+        self.closed = False
 
     @classmethod
     def single_process(cls, devices: Sequence[int] | None = None, *, driver: Driver | None = None) -> Mesh:
@@ -98,7 +100,7 @@ class Mesh:
         problem = _problem(name, extents, layout, shard)
         if problem:
             raise PkcError(ImpossibleArray(NOWHERE, problem))
-        return Array(self.heap, extents, name, layout, shard)
+        return Array(self, extents, name, layout, shard)
 
     def zero(self, offset: int, count: int) -> None:
         """Set `count` bytes at an offset of the heap to zero, on each rank of this process; not waited for."""
@@ -147,6 +149,7 @@ class Mesh:
         """Give all memory of the mesh back, once all ranks have come here. No kernel may run."""
         if self.group is not None:
             self.group.agree("closes its mesh")
+        self.closed = True
         self.heap.close()
         for rank in self.local:
             with self.current(rank):

@@ -1,16 +1,51 @@
-"""Arrays of a mesh as torch tensors. Only this module imports torch, and only when it is called."""
+"""Arrays of a mesh as torch tensors, and the streams of torch. Only this module imports torch, when it is called."""
 
 from __future__ import annotations
 
+import functools
 import importlib
+import sys
 from typing import Any
 
+from pkc.diagnostics import PkcError
+from pkc.location import NOWHERE
 from pkc.runtime.arrays import View
 from pkc.runtime.element import ELEMENTS
+from pkc.runtime.errors import CaptureElsewhere, NoTorch
+from pkc.runtime.mesh import Mesh
 
 
 def tensor(view: View) -> Any:
-    """A torch tensor in the memory of a view: what `array.local(rank)` gives, without a copy."""
-    torch = importlib.import_module("torch")
+    """A torch tensor in the memory of a view: what `array.local(rank)` gives, without a copy. Raises `PkcError`."""
+    try:
+        torch = importlib.import_module("torch")
+    except ImportError as error:
+        raise PkcError(NoTorch(NOWHERE, str(error))) from None
     plain = torch.as_tensor(view, device=f"cuda:{view.device}")
     return plain.view(getattr(torch, ELEMENTS[view.dtype].torch))
+
+
+def current_streams(mesh: Mesh) -> tuple[list[int], int | None] | None:
+    """Torch's current streams of the ranks of this process, as `Mesh.streams` gives streams.
+
+    `None` if the program does not use torch on GPUs. In a stream capture, and if ranks share a GPU, all are forked
+    from one stream. Raises `PkcError`.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or not _on_gpus(torch):
+        return None
+    cuda, first = torch.cuda, mesh.local[0]
+    if len(mesh.local) == 1:
+        return [cuda.current_stream(first.device).cuda_stream], None
+    if cuda.is_current_stream_capturing():
+        if cuda.current_device() != first.device:
+            raise PkcError(CaptureElsewhere(NOWHERE, cuda.current_device(), first.rank, first.device))
+        return mesh.streams(cuda.current_stream(first.device))
+    if mesh.shares_gpu:
+        return mesh.streams(cuda.current_stream(first.device))
+    return [cuda.current_stream(rank.device).cuda_stream for rank in mesh.local], None
+
+
+@functools.cache
+def _on_gpus(torch: Any) -> bool:
+    return torch.cuda.is_available()

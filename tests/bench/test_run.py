@@ -178,6 +178,20 @@ def test_variants_are_contestants(monkeypatch: pytest.MonkeyPatch) -> None:
     assert request.schedule == {"stages": "3"}
 
 
+def test_what_a_kernel_is_compiled_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dimensions of what one rank multiplies."""
+    calls: list[dict[str, Any]] = []
+    monkeypatch.setattr(kernels, "artifact_for", lambda program, **given: calls.append(given))
+    for name, problem in (
+        ("gemm_rs", peers.Problem("reduce_scatter", 64, 128, 256, 4)),
+        ("ag_gemm", peers.Problem("all_gather", 64, 128, 256, 4)),
+    ):
+        program = run.load_program(EXAMPLES / f"{name}.pk")
+        kernels.compile_kernel(program, run.entry_of(name), problem, {"stages": "3"})
+    assert [call["dims"] for call in calls] == [{"M": 64, "K": 64, "N": 128}, {"M": 64, "K": 256, "N": 32}]
+    assert [(call["ranks"], call["schedule"]) for call in calls] == [(4, {"stages": "3"})] * 2
+
+
 def run_directly(kernel: str, size: str) -> None:
     """As the command, but without what it does with exceptions."""
     program = run.load_program(EXAMPLES / f"{kernel}.pk")

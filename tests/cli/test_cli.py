@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 import pkc
-from pkc import cli_run
+from pkc import builder, cli_run
 from pkc.cli import cli, main
 from pkc.compiler import LEVELS
 
@@ -104,6 +104,19 @@ def test_run_reports_and_succeeds(folder: Path, capsys: pytest.CaptureFixture[st
     assert "5 x 8  all" in shown.out
     assert last == "ok: C within the bound of the float64 reference"
     assert ESCAPE not in shown.out
+
+
+def test_on_gpus_it_runs_what_is_compiled_for_these_sizes(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[dict[str, object]] = []
+    monkeypatch.setattr(builder, "artifact_for", lambda program, **given: asked.append(given))
+    # Stands for GPUs.
+    monkeypatch.setattr(cli_run, "_on_gpus", lambda artifact, ranks, dims, inputs, wanted: {"C": 2 * inputs["A"]})
+    assert main([*RUN, "--target", "sm_90a", "--schedule", "stages=3"]) == 0
+    expected = {"dims": {"M": 5, "N": 8}, "ranks": 2, "kernel": "double", "constants": {}, "schedule": {"stages": "3"}}
+    assert asked == [expected | {"target": "sm_90a"}]
+    assert capsys.readouterr().out.startswith("double on 2 GPUs, M=5, N=8")
 
 
 def test_what_is_not_written_is_not_passed_over(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,10 +10,10 @@ from xdsl.dialects.builtin import ModuleOp
 
 from pkc import builder
 from pkc.codegen import build as building
-from pkc.codegen.artifact import ArrayParameter, TensorMaps
+from pkc.codegen.artifact import ArrayParameter, Artifact, TensorMaps
 from pkc.codegen.build import Built, build, build_kernel, resources
 from pkc.codegen.nvrtc import Compiled, compile_cuda
-from pkc.compiler import load
+from pkc.compiler import load, load_program
 from pkc.diagnostics import PkcError
 from pkc.dialect.instructions import instruction
 from tests.codegen.sass import HGMMA, UTMALDG, UTMASTG, opcodes
@@ -136,12 +136,17 @@ def test_a_kernel_of_the_tile_level_is_refused() -> None:
         build(load(EXAMPLES / "gemm.pk").module)
 
 
+def artifact_of(path: Path, schedule: dict[str, str] | None = None, **dims: int) -> Artifact:
+    sizes = dims or {"M": 8192, "N": 8192, "K": 2048}
+    return builder.artifact_for(load_program(path), dims=sizes, ranks=4, schedule=schedule)
+
+
 def test_the_second_time_it_comes_from_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     path = EXAMPLES / "gemm_rs.pk"
-    first = builder.build_file(path)
+    first = artifact_of(path)
     monkeypatch.setattr(builder, "compile_program", lambda *_, **__: pytest.fail("compiled again"))
     started = time.perf_counter()
-    assert builder.build_file(path) == first
+    assert artifact_of(path) == first
     assert time.perf_counter() - started < 0.1
 
 
@@ -152,9 +157,9 @@ def test_what_the_cache_tells_apart(tmp_path: Path) -> None:
         "        for n in blocks(N, 64):\n            Y[m, n] = X[m, n]\n"
     )
     path.write_text(text)
-    made = [builder.build_file(path), builder.build_file(path, schedule={"stages": "2"})]
+    made = [artifact_of(path, M=64, N=64), artifact_of(path, {"stages": "2"}, M=64, N=64)]
     path.write_text(text.replace("64", "128"))
-    made.append(builder.build_file(path))
+    made.append(artifact_of(path, M=64, N=64))
     assert len({artifact.cubin for artifact in made}) == 3
 
 

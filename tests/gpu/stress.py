@@ -11,8 +11,8 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 
-from pkc.codegen.build import build
-from pkc.compiler import load
+from pkc.builder import artifact_for
+from pkc.compiler import compile_program, load_program
 from pkc.hardware import Call
 from pkc.runtime.mesh import Mesh
 from pkc.sim.draw import draw_inputs
@@ -47,10 +47,11 @@ def main(arguments: Sequence[str]) -> int:
 
 def _check(mesh: Mesh, name: str) -> bool:
     path = EXAMPLES / f"{name}.pk"
-    compiled, dims = load(path), SIZES[name]
+    program, dims = load_program(path), SIZES[name]
+    compiled = compile_program(program)
     inputs = draw_inputs(compiled.module, ranks=mesh.ranks, dims=dims, seed=7)
     expected = reference(compiled.module, ranks=mesh.ranks, dims=dims, inputs=inputs)
-    call = Call(build(load(path, level="machine").module), mesh, dims, inputs)
+    call = Call(artifact_for(program, dims=dims, ranks=mesh.ranks), mesh, dims, inputs)
     call.launch()
     mesh.synchronize(20)
     right = True

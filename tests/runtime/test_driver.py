@@ -42,7 +42,7 @@ def test_no_gpu(monkeypatch: pytest.MonkeyPatch, visible: str | None) -> None:
     expected = f"""\
 error[PK821]: there is no GPU that CUDA can use
   = note: CUDA_VISIBLE_DEVICES is {"not set" if visible is None else f"`{visible}`"}
-  = help: `pkc run` without `--target` simulates the ranks; it needs no GPU
+  = help: `pkc run` without `--target`, and `pkc.simulate` in Python, simulate the ranks without a GPU
 """
     assert shown(Driver(Api(gpus=0)).devices) == expected
     assert shown(Driver(Api(failing={"cuDeviceGetCount": 100})).devices) == expected
@@ -72,7 +72,7 @@ def test_no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = """\
 error[PK820]: no NVIDIA driver can be loaded
   = note: libcuda.so.1 is nowhere
-  = help: `pkc run` without `--target` simulates the ranks; it needs no GPU
+  = help: `pkc run` without `--target`, and `pkc.simulate` in Python, simulate the ranks without a GPU
 """
     assert (
         shown(load, monkeypatch, RuntimeError("libcuda.so.1 is nowhere\nand this is where it was sought")) == expected

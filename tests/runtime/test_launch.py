@@ -6,6 +6,7 @@ import struct
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pkc.codegen.artifact import (
@@ -402,8 +403,6 @@ def test_one_array_for_each_rank(monkeypatch: pytest.MonkeyPatch) -> None:
     cases = {
         "2 arrays": arguments["A"][:2],
         "1 array": arguments["A"][0],
-        "an argument of type int": [1, 2, 3],
-        "an argument of type dict": [{}, {}, {}],
         "part of an array": sharded,
         "an array of another mesh": other.empty((40, 72), "bf16"),
     }
@@ -412,6 +411,15 @@ def test_one_array_for_each_rank(monkeypatch: pytest.MonkeyPatch) -> None:
 error[PK842]: `A` of `gemm_rs` is private to each rank: {found} for 3 ranks
   = help: pass a list with one tensor for each rank of this process"""
         assert refused(kernel, arguments | {"A": value}) == expected
+
+
+@pytest.mark.parametrize("value", [1, {}, None, "A", np.zeros((4, 8))])
+def test_what_is_no_tensor(monkeypatch: pytest.MonkeyPatch, value: object) -> None:
+    kernel, arguments, _ = small_on(monkeypatch)
+    expected = f"""\
+error[PK858]: `A` of `copy` is an argument of type {type(value).__name__}; expected a tensor on the GPU
+  = help: `torch.as_tensor(value, device="cuda")` makes one; `pkc.simulate` takes arrays of numpy"""
+    assert refused(kernel, arguments | {"A": [value]}) == expected
 
 
 @pytest.mark.parametrize(
@@ -430,8 +438,15 @@ error[PK842]: `A` of `gemm_rs` is private to each rank: {found} for 3 ranks
             "error[PK845]: `A` of `copy` has strides [16, 1] on rank 0; expected [8, 1]\n"
             "  = help: `.contiguous()` makes a copy that fits",
         ),
-        (Tensor((4, 8), device=Device(1)), "error[PK846]: `A` of `copy` is on GPU 1; rank 0 uses GPU 0"),
-        (Tensor((4, 8), device=Device(None, "cpu")), "error[PK846]: `A` of `copy` is on the host; rank 0 uses GPU 0"),
+        (
+            Tensor((4, 8), device=Device(1)),
+            'error[PK846]: `A` of `copy` is on GPU 1; rank 0 uses GPU 0\n  = help: `.to("cuda:0")` makes a copy there',
+        ),
+        (
+            Tensor((4, 8), device=Device(None, "cpu")),
+            "error[PK846]: `A` of `copy` is on the host; rank 0 uses GPU 0\n"
+            '  = help: `.to("cuda:0")` makes a copy there',
+        ),
         (
             Tensor((4, 8), address=4098),
             "error[PK853]: `A` of `copy` begins at address 0x1002 on rank 0, which is no multiple of 16 bytes\n"

@@ -1,0 +1,81 @@
+"""What can be wrong with a call of a kernel from Python, before its arrays are looked at: PK860 to PK869."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pkc.diagnostics import Diagnostic
+
+
+@dataclass(frozen=True)
+class TooManyArguments(Diagnostic):
+    """A kernel is called with more arguments by position than it has parameters."""
+
+    code = "PK860"
+    title = "`{kernel}` takes {most} argument{s}; {found} are given by position"
+    help = "it is called as `{call}`"
+    kernel: str
+    most: int
+    s: str
+    found: int
+    call: str
+
+
+@dataclass(frozen=True)
+class UnknownArgument(Diagnostic):
+    """An argument has a name that is neither a parameter of the kernel nor a dimension of it."""
+
+    code = "PK861"
+    title = "`{kernel}` has no parameter `{name}`"
+    help = "{hint}"
+    kernel: str
+    name: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class RepeatedArgument(Diagnostic):
+    """A parameter is given by position and by name."""
+
+    code = "PK862"
+    title = "`{kernel}` is given `{name}` twice: by position and by name"
+    help = "it is called as `{call}`"
+    kernel: str
+    name: str
+    call: str
+
+
+@dataclass(frozen=True)
+class MissingArguments(Diagnostic):
+    """A parameter without default is not given."""
+
+    code = "PK863"
+    title = "`{kernel}` is called without {missing}"
+    help = "it is called as `{call}`"
+    kernel: str
+    missing: str
+    call: str
+
+
+@dataclass(frozen=True)
+class ConstantArgument(Diagnostic):
+    """What is given for a constant is no number."""
+
+    code = "PK864"
+    title = "`{name}` of `{kernel}` is a constant; it cannot be {found}"
+    help = "a constant is an integer, a float, `True` or `False`"
+    kernel: str
+    name: str
+    found: str
+
+
+@dataclass(frozen=True)
+class NoSuchArray(Diagnostic):
+    """An array is to be made for a parameter that is none that the caller passes."""
+
+    code = "PK865"
+    title = "`{kernel}` has no array `{name}` that is passed to it"
+    help = "{hint}"
+    kernel: str
+    name: str
+    hint: str

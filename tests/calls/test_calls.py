@@ -1,0 +1,191 @@
+"""What a call from Python launches, and where; when it compiles."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pkc
+from pkc.language import *
+from pkc.runtime import default
+from pkc.runtime.mesh import Mesh
+from tests.calls import helpers
+from tests.calls.helpers import gathered, here, scaled, tensor, told, use
+from tests.runtime.fake import FIRST_POINTER, Api
+from tests.runtime.test_group import in_processes
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+# What is launched
+
+
+def test_by_position_and_by_name(api: Api, compiled: list[dict[str, Any]]) -> None:
+    x, y = tensor(128, 256), tensor(128, 256, at=100)
+    scaled(x, y, 0.5)
+    scaled(x, factor=0.5, Y=y)
+    scaled(X=x, Y=y, factor=0.5, SIZE=64)
+    assert [given["dims"] for given in compiled] == [{"M": 128, "N": 256}] * 2
+    assert [given["constants"] for given in compiled] == [{}, {"SIZE": 64}]
+    assert len(api.launches) == 3
+    assert api.encoded[0]["address"] == FIRST_POINTER
+    assert len({encoded["address"] for encoded in api.encoded}) == 2
+
+
+def test_dimensions_may_be_named_too(api: Api) -> None:
+    x, y = tensor(128, 256), tensor(128, 256, at=100)
+    scaled(x, y, 0.5, M=128)
+    assert len(api.launches) == 1
+    assert told(lambda: scaled(x, y, 0.5, M=64)).startswith("error[PK848]: dimension `M` of `scaled` is 64 by its")
+
+
+def test_tensors_of_one_gpu_make_a_mesh_of_it(api: Api) -> None:
+    scaled(tensor(64, 64, device=2), tensor(64, 64, device=2, at=1), 1)
+    assert [launch.context for launch in api.launches] == [1002]
+    scaled([tensor(64, 64, device=at) for at in (3, 1)], [tensor(64, 64, device=at, at=1) for at in (3, 1)], 1)
+    assert [launch.context for launch in api.launches[1:]] == [1003, 1001]
+
+
+def test_arrays_know_their_mesh(api: Api) -> None:
+    mesh = Mesh.single_process([1, 3])
+    x = mesh.empty((100, 64), "bf16", "shard", 0)
+    gathered(x, [tensor(100, 64, device=1), tensor(100, 64, device=3)])
+    assert [launch.context for launch in api.launches] == [1001, 1003]
+    assert default._made == {}
+
+
+def test_arrays_by_parameter(api: Api) -> None:
+    x, y = (gathered.empty(name, M=100, N=64) for name in ("X", "Y"))
+    assert (x.shape, x.dtype, x.layout, x.shard) == ((100, 64), "bf16", "shard", 0)
+    assert (y.shape, y.layout) == ((100, 64), "private")
+    assert x.mesh is y.mesh is pkc.mesh()
+    gathered(x, y)
+    assert len(api.launches) == 4
+    mesh = Mesh.single_process([0])
+    assert gathered.empty("X", mesh, M=1, N=64).mesh is mesh
+
+
+def test_the_default_mesh(api: Api) -> None:
+    mesh = pkc.mesh()
+    assert mesh is pkc.mesh()
+    assert [rank.device for rank in mesh.local] == [0, 1, 2, 3]
+    scaled([tensor(64, 64, device=at) for at in range(4)], [tensor(64, 64, device=at, at=1) for at in range(4)], 1)
+    assert len(default._made) == 1, "the same GPUs are the same mesh"
+    x = mesh.empty((64, 64), "bf16", "shard", 0)
+    mesh.close()
+    assert pkc.mesh() is not mesh
+    expected = f"""\
+error[PK857]: `gathered` is called with an array of a mesh that is closed
+{here("gathered(x, tensor(64, 64))")}
+  = help: `pkc.mesh()` gives a new one, on which arrays can be made
+"""
+    assert told(lambda: gathered(x, tensor(64, 64))) == expected
+
+
+def _under_torchrun(rank: int) -> Any:
+    api = Api(gpus=2)
+    with pytest.MonkeyPatch.context() as patch:
+        use(patch, api)
+        x = gathered.empty("X", M=100, N=64)
+        gathered(x, tensor(100, 64, device=rank))
+        scaled(tensor(64, 64, device=rank), tensor(64, 64, device=rank, at=1), 1)
+        mesh = pkc.mesh()
+        assert x.mesh is mesh
+        mesh.close()
+    return [launch.context for launch in api.launches], len(mesh.local), mesh.ranks
+
+
+def test_under_torchrun() -> None:
+    assert in_processes(_under_torchrun, 2) == [([1000, 1000], 1, 2), ([1001, 1001], 1, 2)]
+
+
+def test_a_file(api: Api) -> None:
+    gemm = pkc.load(EXAMPLES / "gemm.pk")
+    assert repr(gemm) == "<pkc kernel gemm>"
+    gemm(tensor(128, 64), tensor(64, 256, at=100), C=tensor(128, 256, at=200))
+    assert len(api.launches) == 1
+    assert pkc.load(EXAMPLES / "gemm.py").tree == gemm.tree
+
+
+def test_a_file_of_several_kernels(tmp_path: Path) -> None:
+    path = tmp_path / "two.pk"
+    text = "kernel {}(X: f32[M], Y: f32[M]):\n    for m in tasks(blocks(M, 64)):\n        Y[m] = X[m]\n"
+    path.write_text(text.format("one") + text.format("two"))
+    assert pkc.load(path, kernel="two").name == "two"
+    assert told(lambda: pkc.load(path)).startswith(f"error[PK911]: `{path}` has 2 kernels\n")
+    assert told(lambda: pkc.load(path, kernel="tow")).startswith(f"error[PK910]: `{path}` has no kernel `tow`\n")
+
+
+# When it is compiled
+
+
+def test_it_is_compiled_once(api: Api, compiled: list[dict[str, Any]]) -> None:
+    for at in range(3):
+        scaled(tensor(128, 256, at=at), tensor(128, 256, at=100), 0.5 + at)
+    assert len(compiled) == 1
+    assert api.names().count("cuLibraryLoadData") == 1
+    scaled(tensor(64, 256), tensor(64, 256, at=100), 0.5)
+    assert len(compiled) == 2
+    assert api.names().count("cuLibraryLoadData") == 1, "the same machine code is loaded once"
+    scaled(tensor(64, 256, device=1), tensor(64, 256, device=1, at=100), 0.5)
+    assert len(compiled) == 2
+    assert api.names().count("cuLibraryLoadData") == 2, "on each mesh"
+
+
+def test_a_call_that_was_made_before_only_launches(api: Api) -> None:
+    x, y = tensor(128, 256), tensor(128, 256, at=100)
+    scaled(x, y, 0.5)
+    api.calls.clear()
+    scaled(x, y, 0.5)
+    assert api.names() == ["cuCtxGetCurrent", "cuCtxSetCurrent", "cuLaunchKernelEx", "cuCtxSetCurrent"]
+
+
+def test_numbers_that_are_equal_are_not_the_same(api: Api) -> None:
+    x, y = tensor(128, 256), tensor(128, 256, at=100)
+    scaled(x, y, 0.0)
+    assert told(lambda: scaled(x, y, False)).startswith("error[PK849]: `factor` of `scaled` is False")
+    starts = [plan.starts for plan in scaled.calls._plans.values()]
+    scaled(x, y, -0.0)
+    assert len(scaled.calls._plans) == len(starts) + 1
+
+
+def test_other_schedules(compiled: list[dict[str, Any]]) -> None:
+    x, y = tensor(128, 256), tensor(128, 256, at=100)
+    other = scaled.with_schedule(stages=2, overlap=none)
+    assert other is scaled.with_schedule(overlap="none", stages="2")
+    assert other.with_schedule(stages=3).options == {"overlap": "none", "stages": "3"}
+    for _ in range(2):
+        scaled.with_schedule(stages=2, overlap=none)(x, y, 0.5)
+        scaled(x, y, 0.5)
+    assert [given["schedule"] for given in compiled] == [{"stages": "2", "overlap": "none"}, {}]
+    assert "stages = 2" in str(pkc.compile(other).module)
+    assert told(lambda: scaled.with_schedule(stage=2)(x, y, 0.5)).startswith("error[PK501]: ")
+
+
+def test_captured_constants_that_change(monkeypatch: pytest.MonkeyPatch, compiled: list[dict[str, Any]]) -> None:
+    x, y = tensor(128, 256), tensor(128, 256, at=100)
+    for rows in (64, 128, 128, 64):
+        monkeypatch.setattr(helpers, "ROWS", rows)
+        scaled(x, y, 0.5)
+    assert len(compiled) == 3
+
+
+def test_how_long_it_takes(api: Api) -> None:
+    """A prepared call costs microseconds; a program that was compiled before, at most 0.1 s in a process that runs."""
+    x, y = tensor(128, 256), tensor(128, 256, at=100)
+    scaled(x, y, 0.5)
+    scaled.__dict__.pop("calls")
+    started = time.perf_counter()
+    scaled(x, y, 0.5)
+    assert time.perf_counter() - started < 0.1
+    api.launches.clear()
+    times: list[float] = []
+    for _ in range(200):
+        started = time.perf_counter()
+        scaled(x, y, 0.5)
+        times.append(time.perf_counter() - started)
+    assert len(api.launches) == 200
+    assert sorted(times)[100] < 200e-6, "on a busy machine, and with a driver that is written in Python"

@@ -1,0 +1,230 @@
+"""Calls from Python that are refused: exact texts, at the line of the call."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pkc
+from pkc.language import *
+from pkc.runtime import torch as adapter
+from tests.calls import helpers
+from tests.calls.helpers import gathered, here, scaled, tensor, told
+from tests.runtime.fake import Api, Device
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_too_many_arguments() -> None:
+    x = tensor(64, 64)
+    expected = f"""\
+error[PK860]: `scaled` takes 4 arguments; 5 are given by position
+{here("scaled(x, x, 1, 64, 5)")}
+  = help: it is called as `scaled(X, Y, factor, SIZE=64)`
+"""
+    assert told(lambda: scaled(x, x, 1, 64, 5)) == expected
+
+
+def test_an_unknown_name() -> None:
+    x = tensor(64, 64)
+    expected = f"""\
+error[PK861]: `scaled` has no parameter `Size`
+{here("scaled(x, x, 1, Size=3)")}
+  = help: did you mean `SIZE`?
+"""
+    assert told(lambda: scaled(x, x, 1, Size=3)) == expected
+
+
+def test_by_position_and_by_name_at_once() -> None:
+    x = tensor(64, 64)
+    expected = f"""\
+error[PK862]: `scaled` is given `X` twice: by position and by name
+{here("scaled(x, x, 1, X=x)")}
+  = help: it is called as `scaled(X, Y, factor, SIZE=64)`
+"""
+    assert told(lambda: scaled(x, x, 1, X=x)) == expected
+
+
+def test_missing_arguments() -> None:
+    x = tensor(64, 64)
+    expected = f"""\
+error[PK863]: `scaled` is called without `X`, `factor`
+{here("scaled(Y=x)")}
+  = help: it is called as `scaled(X, Y, factor, SIZE=64)`
+"""
+    assert told(lambda: scaled(Y=x)) == expected
+
+
+def test_a_constant_that_is_no_number() -> None:
+    x = tensor(64, 64)
+    expected = f"""\
+error[PK864]: `SIZE` of `scaled` is a constant; it cannot be an argument of type str
+{here('scaled(x, x, 1, "64")')}
+  = help: a constant is an integer, a float, `True` or `False`
+"""
+    assert told(lambda: scaled(x, x, 1, "64")) == expected
+    for value in (None, x, [64], float("nan"), 1j):
+        assert told(partial(scaled, x, x, 1, value)).startswith("error[PK864]: ")
+
+
+def test_arrays_that_no_parameter_is() -> None:
+    expected = f"""\
+error[PK865]: `gathered` has no array `Z` that is passed to it
+{here('gathered.empty("Z", M=1, N=1)')}
+  = help: it has `X`, `Y`
+"""
+    assert told(lambda: gathered.empty("Z", M=1, N=1)) == expected
+    expected = f"""\
+error[PK848]: dimension `N` of `gathered` has no value: `X` needs it
+{here('gathered.empty("X", M=1)')}
+"""
+    assert told(lambda: gathered.empty("X", M=1)) == expected
+    assert told(lambda: gathered.empty("X", M=1, K=2)).startswith("error[PK848]: dimension `K` of `gathered` does not")
+    assert told(lambda: gathered.empty("X", M="1", N=1)).startswith("error[PK852]: ")
+
+
+def test_a_tensor_of_the_cpu() -> None:
+    x = tensor(64, 64)
+    on_host = replace(x, device=Device(None, "cpu"))
+    expected = f"""\
+error[PK846]: `X` of `scaled` is on the host; rank 0 uses GPU 0
+{here("scaled(on_host, on_host, 1)")}
+  = help: `.to("cuda:0")` makes a copy there
+"""
+    assert told(lambda: scaled(on_host, on_host, 1)) == expected
+    assert told(lambda: scaled(x, on_host, 1)).startswith("error[PK846]: `Y` of `scaled` is on the host")
+
+
+def test_no_gpu(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    api.gpus = 0
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    x = tensor(64, 64)
+    expected = """\
+error[PK821]: there is no GPU that CUDA can use
+{}
+  = note: CUDA_VISIBLE_DEVICES is ``
+  = help: `pkc run` without `--target`, and `pkc.simulate` in Python, simulate the ranks without a GPU
+"""
+    assert told(lambda: scaled(x, x, 2)) == expected.format(here("scaled(x, x, 2)"))
+    assert told(lambda: gathered.empty("X", M=2)).startswith("error[PK821]: ")
+
+
+def test_a_tensor_where_others_reach() -> None:
+    x, y = tensor(64, 64), tensor(64, 64, at=1)
+    assert told(lambda: gathered(x, y)).startswith("error[PK841]: `X` of `gathered` is reached by other ranks")
+
+
+def test_mistakes_in_the_kernel_are_in_its_lines() -> None:
+    x = tensor(64, 64)
+    assert f"{helpers.__file__}:" in told(lambda: scaled(x, tensor(64, 64, at=1), 1, 64.0))
+
+
+def test_nothing_else_than_diagnostics_comes_out() -> None:
+    """Whatever is passed."""
+    x, y, array = tensor(64, 64), tensor(64, 64, at=1), gathered.empty("X", M=64, N=64)
+    values = [
+        None,
+        1,
+        -1,
+        2**80,
+        1.5,
+        "x",
+        b"x",
+        [],
+        [x],
+        [x, y],
+        (),
+        {},
+        object(),
+        array,
+        array.local(0),
+        x,
+        1j,
+        helpers.M,
+    ]
+    for value in values:
+        for call in (
+            partial(scaled, value, y, 1),
+            partial(scaled, [value], [y], 1),
+            partial(scaled, x, y, value),
+            partial(scaled, x, y, 1, value),
+            partial(scaled, x, y, 1, M=value),
+            partial(gathered, value, y),
+            partial(gathered.empty, "X", M=value, N=64),
+            partial(gathered.empty, value, M=64, N=64),
+        ):
+            try:
+                call()
+            except pkc.PkcError as error:
+                assert str(error)
+
+
+def test_what_nobody_catches(tmp_path: Path) -> None:
+    """No line of pkc is shown."""
+    script = tmp_path / "script.py"
+    text = (
+        f"import pkc\ndef work(kernel):\n    kernel(1, 2, 3, 4)\nwork(pkc.load({str(ROOT / 'examples/gemm.pk')!r}))\n"
+    )
+    script.write_text(text, encoding="utf-8")
+    shown: list[str] = []
+    for debug in ("0", "1"):
+        environment = os.environ | {"PKC_DEBUG": debug, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        shown.append(done.stderr)
+    first = shown[0].splitlines()
+    assert [line for line in first if line.startswith("  File ")] == [
+        f'  File "{script}", line 4, in <module>',
+        f'  File "{script}", line 3, in work',
+    ]
+    assert f"""
+error[PK860]: `gemm` takes 3 arguments; 4 are given by position
+ --> {script}:3:5
+  |
+3 |     kernel(1, 2, 3, 4)
+  |     ^^^^^^^^^^^^^^^^^^
+""" in shown[0]
+    assert "calls.py" in shown[1]
+
+
+# Arrays as tensors
+
+
+def test_a_rank_of_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    array = gathered.empty("X", M=64, N=64)
+    expected = """\
+error[PK855]: rank 4 is not one of this process, which drives 0, 1, 2, 3
+  = help: with one process for each GPU, each sees its own part; `pkc.mesh().local[0].rank` is its rank
+"""
+    assert told(lambda: array.local(4)) == expected
+
+
+def test_without_torch_there_are_no_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
+    array = gathered.empty("X", M=64, N=64)
+
+    def missing(name: str) -> Any:
+        raise ModuleNotFoundError(f"No module named '{name}'", name=name)
+
+    monkeypatch.setattr(adapter.importlib, "import_module", missing)
+    expected = """\
+error[PK854]: an array becomes a tensor only with torch, which cannot be imported
+  = note: No module named 'torch'
+  = help: `pkc.runtime.copies` has copies to and from numpy
+"""
+    assert told(array.tensor) == expected
+
+
+def test_a_tensor_of_an_array(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    monkeypatch.setattr(adapter, "tensor", seen.append)
+    array = gathered.empty("X", M=64, N=64)
+    array.tensor()
+    array.tensor(3)
+    assert seen == [array.local(0), array.local(3)]
