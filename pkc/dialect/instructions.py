@@ -54,6 +54,13 @@ PLAIN: tuple[Instruction, ...] = (
         " return (a + 1023) & ~1023;",
         "address of the dynamic shared memory, at a multiple of 1024",
     ),
+    Instruction(
+        "prefetch_map",
+        ("map",),
+        None,
+        _asm("prefetch.tensormap [%0];", "", '"l"(&a)'),
+        "the tensor map a, on its way into the cache",
+    ),
     # mbarrier (PTX ISA: Parallel Synchronization and Communication Instructions, mbarrier)
     Instruction(
         "mbarrier_init",

@@ -15,6 +15,7 @@ from pkc.diagnostics import PkcError
 from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.attributes import Role
 from pkc.dialect.layout import shared_layout, stage_layout
+from pkc.dialect.machine import TensorMapOp
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RankOp, RoleOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, CommitOp, ConsumeOp
 from pkc.dialect.transfers import moves_by_tma
@@ -122,6 +123,7 @@ def _lower(kernel: KernelOp, parts: Sequence[RoleOp]) -> None:
     rings: dict[SSAValue, Ring] = {op.result: _ring(op) for op in old if isinstance(op, ChannelOp)}
     launch, rank = _launch(kernel, emit, base, rings, parts)
     with emit.when(emit.compare("eq", thread, 0)):
+        first = emit.block
         _barriers(emit, base, rings)
     emit.do("sync_threads")
     _next_epoch(emit, launch, thread)
@@ -129,6 +131,7 @@ def _lower(kernel: KernelOp, parts: Sequence[RoleOp]) -> None:
     threads = -(-threads // SM_90A.warpgroup) * SM_90A.warpgroup * SM_90A.warp
     for team in _teams(parts):
         _team(emit, launch, rank, team, Threads(0, 0, False, thread, lane, warp, 0), threads)
+    _prefetch_maps(kernel, body, first)
     for op in reversed(old):
         op.detach()
         op.drop_all_references()
@@ -200,6 +203,25 @@ def _barriers(emit: Emitter, base: SSAValue, rings: Mapping[SSAValue, Ring]) -> 
             emit.do("mbarrier_init", ring.empty(number, emit, base), emit.const(ring.emptying))
     if rings:
         emit.do("mbarrier_init_fence")
+
+
+def _prefetch_maps(kernel: KernelOp, body: Block, first: Block) -> None:
+    """Begin with fetching the tensor maps: else the first copy by each waits for memory twice."""
+    block = Block()
+    emit, seen = Emitter(block, kernel.location), set[tuple[object, ...]]()
+    for op in [op for part in body.ops for op in part.walk() if isinstance(op, TensorMapOp)]:
+        key = (op.array, op.box, op.swizzle, op.split)
+        if key not in seen:
+            seen.add(key)
+            used = op.clone()
+            used.operands = [op.array, emit.const(0)]
+            emit.add(used)
+            emit.do("prefetch_map", used.result)
+    head = first.first_op
+    assert head is not None
+    for op in list(block.ops):
+        op.detach()
+        first.insert_op_before(op, head)
 
 
 def _launch(

@@ -44,6 +44,10 @@ static __device__ __forceinline__ int cta_count() {
 static __device__ __forceinline__ int load_u32(unsigned long long a) {
     return *(const volatile unsigned*)a;
 }
+// the tensor map a, on its way into the cache
+static __device__ __forceinline__ void prefetch_map(const TensorMap& a) {
+    asm volatile("prefetch.tensormap [%0];" :  : "l"(&a) : "memory");
+}
 // barrier at a: a phase is complete after b arrivals
 static __device__ __forceinline__ void mbarrier_init(int a, int b) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :  : "r"(a), "r"(b) : "memory");
@@ -199,6 +203,12 @@ ring_attention(const __grid_constant__ Args args) {
     const int epoch = v1 + 1;
     const bool v2 = thread == 0;
     if (v2) {
+        prefetch_map(args.K_map0[0]);
+        prefetch_map(args.V_map1[0]);
+        prefetch_map(args.K_landing_map2[0]);
+        prefetch_map(args.V_landing_map3[0]);
+        prefetch_map(args.Q_map4[0]);
+        prefetch_map(args.O_map5[0]);
         mbarrier_init((shared_ + 196608), 1);
         mbarrier_init((shared_ + 196616), 1);
         mbarrier_init((shared_ + 196624), 1);

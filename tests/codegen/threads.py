@@ -235,7 +235,7 @@ class _Thread:
         return None
 
     def _global(self, name: str, values: list[Any]) -> Any:
-        """Ordinary loads and stores, of one element, of two 16-bit ones, or of `v4` registers, perhaps `where` a condition holds."""
+        """Ordinary loads and stores, of one element, of two 16-bit ones, or of `v4` registers `where` they exist."""
         load = name.startswith("load")
         if "_v4" not in name:
             return self._word(values[0], None if load else values[1], narrow=name.endswith("b16"), load=load)
