@@ -33,8 +33,8 @@ CALLS = 200
 SIZES = ((1024, 512, 256), (1000, 520, 200))
 """M, N and K of each rank: divisible, and ragged where TMA lets it be."""
 
-_ROUNDING = 1.01 * 2.0**-9
-"""The relative error of rounding to bf16, and a little for what was wrong before."""
+_ROUNDING = 1.01 * 2.0**-8
+"""The relative error of rounding to bf16, which has 8 significant bits, and a little for what was wrong before."""
 _ADDING = 2.0**-23
 """The relative error of each addition in the tensor core, which may cut off."""
 
