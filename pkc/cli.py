@@ -248,6 +248,56 @@ def check(
 
 @cli.command(epilog=EXIT_STATUSES)
 @click.argument("file")
+@click.option("--ranks", type=click.IntRange(min=1), required=True, help="How many GPUs.")
+@click.option("--set", "settings", metavar="NAME=V,...", multiple=True, help="Values of dimensions and constants.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Draws the inputs.")
+@click.option("-o", "--output", metavar="FILE.json", help="Write the time line, for ui.perfetto.dev.")
+@click.option("--launches", type=click.IntRange(min=1), default=3, show_default=True, help="The last one is shown.")
+@click.option(
+    "--ctas", type=click.IntRange(min=1), default=8, show_default=True, help="CTAs of each rank in the time line."
+)
+@click.option("--kernel", metavar="NAME", help="The kernel to run, if FILE has several.")
+@click.option("--schedule", metavar="K=V,...", multiple=True, help="How to run it; wins over the text.")
+def trace(
+    file: str,
+    ranks: int,
+    settings: tuple[str, ...],
+    seed: int,
+    output: str | None,
+    launches: int,
+    ctas: int,
+    kernel: str | None,
+    schedule: tuple[str, ...],
+) -> None:
+    """Run a kernel of FILE (.pk or .py) on GPUs and show what each of its parts spends its time on.
+
+    One thread of each part of each CTA writes down when the part, each task, each wait and each drain begins or ends.
+    The table is over all CTAs of all ranks; --output has some of them with every event. Results are not checked.
+
+    \b
+    Example:
+      pkc trace examples/gemm_rs.pk --ranks 4 --set M=8192,N=8192,K=2048 -o gemm_rs.json
+    """
+    from pkc.cli_program import compile_for, constants_of, find_kernel, only_kernel
+    from pkc.cli_settings import numbers
+    from pkc.cli_trace import Request, execute
+    from pkc.codegen.build import build
+    from pkc.compiler import load_program
+
+    values = numbers("--set", settings, example="M=1024,N=512")
+    program = load_program(file)
+    chosen = find_kernel(program, file, kernel) if kernel else only_kernel(program, file)
+    names = constants_of(chosen)
+    given = {name: value for name, value in values.items() if name in names}
+    rest = {name: value for name, value in values.items() if name not in given}
+    compiled = compile_for(program, chosen.name, given, schedule)
+    traced = compile_for(program, chosen.name, given, schedule, level="machine", warn=False, instruments=["trace"])
+    path = None if output is None else Path(output)
+    execute(compiled, Request(ranks, seed, rest, names, launches, ctas, path), build(traced.module))
+
+
+@cli.command(epilog=EXIT_STATUSES)
+@click.argument("file")
 @click.option(
     "--sizes", default="4096,8192,16384", show_default=True, help="M = N = K, or MxNxK, of all GPUs together."
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -14,7 +14,7 @@ from pkc.diagnostics import Diagnostic
 from pkc.dialect.program import KernelOp
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
-from pkc.passes import MACHINE_PIPELINE, ROLES_PIPELINE, TILE_PIPELINE
+from pkc.passes import MACHINE_PIPELINE, ROLES_PIPELINE, TILE_PIPELINE, machine_pipeline
 from pkc.passes.check_program import check
 from pkc.passes.plan_overlap import Explanation, OrderExplanation, PlanOverlap, explain, explain_order
 from pkc.passes.plan_transfers import PlanTransfers, TransferPlan, explain_transfers
@@ -30,6 +30,13 @@ LEVELS: dict[str, tuple[ModulePass, ...]] = {
     "machine": (*TILE_PIPELINE, *ROLES_PIPELINE, *MACHINE_PIPELINE),
 }
 """The passes that lead to each level of IR."""
+
+
+def passes_to(level: str, instruments: Iterable[str] = ()) -> tuple[ModulePass, ...]:
+    """The passes that lead to a level of IR, at the machine level with `INSTRUMENTS` of `pkc/passes`."""
+    if level != "machine":
+        return LEVELS[level]
+    return (*LEVELS["roles"], *machine_pipeline(instruments))
 
 
 @dataclass(frozen=True)
@@ -72,10 +79,17 @@ def load(
     schedule: Mapping[str, str] | None = None,
     level: str = "tile",
     dump: Path | None = None,
+    instruments: Iterable[str] = (),
 ) -> Compiled:
     """Compile one kernel of a file, or all of them, to a level of IR. Raises `PkcError`."""
     return compile_program(
-        load_program(path), kernel=kernel, constants=constants, schedule=schedule, level=level, dump=dump
+        load_program(path),
+        kernel=kernel,
+        constants=constants,
+        schedule=schedule,
+        level=level,
+        dump=dump,
+        instruments=instruments,
     )
 
 
@@ -92,6 +106,7 @@ def compile_program(
     schedule: Mapping[str, str] | None = None,
     level: str = "tile",
     dump: Path | None = None,
+    instruments: Iterable[str] = (),
 ) -> Compiled:
     """As `load`, from a tree."""
     module = build_module(program, kernel=kernel, constants=constants, options=schedule)
@@ -109,5 +124,5 @@ def compile_program(
 
     # A module of the machine level is large: verifying it after each pass takes as long as all passes.
     each = level != "machine" or dump is not None
-    times = run_pipeline(module, LEVELS[level], dump=dump, after=watch, verify_each=each)
+    times = run_pipeline(module, passes_to(level, instruments), dump=dump, after=watch, verify_each=each)
     return Compiled(module, warnings, explanations, times)

@@ -15,7 +15,7 @@ from pkc.runtime.copies import download, upload
 from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
 
-_PATIENCE = 20.0
+PATIENCE = 20.0
 """Seconds after which kernels that have not ended are taken to hang."""
 
 
@@ -34,7 +34,7 @@ def run_on_gpus(
     call = Call(artifact, mesh, dims, inputs)
     for _ in range(launches):
         call.launch()
-    mesh.synchronize(_PATIENCE)
+    mesh.synchronize(PATIENCE)
     outputs = call.outputs()
     call.free()
     return outputs
@@ -48,7 +48,7 @@ class Call:
     """
 
     def __init__(self, artifact: Artifact, mesh: Mesh, dims: Mapping[str, int], inputs: Mapping[str, Any]) -> None:
-        self._mesh, self._dims, self._kernel = mesh, dict(dims), LoadedKernel(artifact, mesh)
+        self._mesh, self.dims, self.kernel = mesh, dict(dims), LoadedKernel(artifact, mesh)
         sizes = {**dims, RANKS: mesh.ranks}
         self._arrays = {p.name: (p, _allocate(mesh, p, sizes)) for p in artifact.arrays if not p.scratch}
         self._arguments: dict[str, Any] = {
@@ -66,9 +66,9 @@ class Call:
             for rank in range(self._mesh.ranks):
                 upload(self._mesh, array, rank, _part(parameter, array, rank, inputs.get(name)))
 
-    def launch(self, stream: Any = None) -> None:
-        """Start the kernel on all ranks; `stream` as for `LoadedKernel`."""
-        self._kernel(self._arguments, dims=self._dims, stream=stream)
+    def launch(self, stream: Any = None, *, dims: Mapping[str, int] | None = None) -> None:
+        """Start the kernel on all ranks; `stream` as for `LoadedKernel`, `dims` are further ones."""
+        self.kernel(self._arguments, dims={**self.dims, **(dims or {})}, stream=stream)
 
     def outputs(self) -> dict[str, Values]:
         """All arrays as they are now; no kernel may be running."""

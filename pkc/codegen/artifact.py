@@ -137,6 +137,32 @@ Field: TypeAlias = TensorMaps | Base | HeapStride | Dimension | RankField | Scal
 
 
 @dataclass(frozen=True)
+class Point:
+    """What one `record` instruction tells of: its `kind` (`KINDS` in `pkc/passes/trace.py`), `what`, and `line`."""
+
+    part: int
+    kind: str
+    what: str
+    line: str
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Where a traced kernel writes its records, and what they mean.
+
+    `array` is a scratch array `[ctas, parts, records, 4]` of i32; `ctas` and `records` are the names of its dimensions,
+    `parts` the names of the parts. A record is nanoseconds modulo 2^32, a position in `points`, the number of a task
+    or -1, and a value. Instead of record 0 a part of a CTA leaves in its first word how many it would have written.
+    """
+
+    array: str
+    ctas: str
+    records: str
+    parts: tuple[str, ...]
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
 class Artifact:
     """Machine code for one target, independent of sizes and of the number of ranks."""
 
@@ -151,6 +177,8 @@ class Artifact:
     cluster: int
     comm_sms: int
     """CTAs of the grid that only communicate; they are the last ones. The grid has one CTA for each SM."""
+    trace: Trace | None = None
+    """If the kernel writes down what it does when."""
 
     @property
     def interface(self) -> Interface:

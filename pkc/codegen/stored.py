@@ -15,10 +15,12 @@ from pkc.codegen.artifact import (
     Epochs,
     Field,
     HeapStride,
+    Point,
     RankField,
     Scalar,
     SignalParameter,
     TensorMaps,
+    Trace,
 )
 
 _FIELDS: dict[str, type[Field]] = {
@@ -41,7 +43,13 @@ def unpack(data: bytes) -> Artifact:
     header["arrays"] = tuple(ArrayParameter(**array) for array in header["arrays"])
     header["signals"] = tuple(SignalParameter(**signal) for signal in header["signals"])
     header["fields"] = tuple(_FIELDS[field.pop("kind")](**field) for field in header["fields"])
+    header["trace"] = None if header["trace"] is None else _trace(header["trace"])
     return Artifact(cubin=data[8 + length :], **header)
+
+
+def _trace(header: dict[str, Any]) -> Trace:
+    points = tuple(Point(**point) for point in header.pop("points"))
+    return Trace(**header, points=points)
 
 
 def _tuples(value: Any) -> Any:

@@ -158,6 +158,36 @@ PLAIN: tuple[Instruction, ...] = (
         " while ((int)(v - (unsigned)b) < 0);",
         "until the counter at a is at least b, modulo 2^32",
     ),
+    Instruction(
+        "timer",
+        (),
+        "b32",
+        'unsigned t; asm volatile("mov.u32 %0, %%globaltimer_lo;" : "=r"(t) :: "memory"); return t;',
+        "nanoseconds on this GPU, modulo 2^32, in steps of 32",
+    ),
+    Instruction(
+        "cycle",
+        (),
+        "index",
+        'unsigned t; asm volatile("mov.u32 %0, %%clock;" : "=r"(t) :: "memory"); return t;',
+        "cycles of this SM, modulo 2^32",
+    ),
+    Instruction(
+        "sm_number", (), "index", 'int s; asm("mov.u32 %0, %%smid;" : "=r"(s)); return s;', "the SM of this CTA"
+    ),
+    Instruction(
+        "record",
+        ("registers<1 x index>", "i64", "index", "b32", "index", "index", "index"),
+        None,
+        "if (a[0] < c) { "
+        + _asm(
+            "st.global.v4.b32 [%0], {%1, %2, %3, %4};",
+            "",
+            '"l"(b + 16ull * (unsigned)a[0]), "r"(d), "r"(e), "r"(f), "r"(g)',
+        )
+        + " } ++a[0];",
+        "d, e, f and g into record a of the c records at b, if there are so many; a counts on",
+    ),
     Instruction("load_u32", ("i64",), "index", "return *(const volatile unsigned*)a;", "the counter at a"),
     Instruction("store_u32", ("i64", "index"), None, "*(volatile unsigned*)a = b;", "a counter of this CTA"),
     # wgmma (PTX ISA: Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions)

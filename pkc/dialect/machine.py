@@ -62,6 +62,21 @@ b32 = IntegerType(32, Signedness.UNSIGNED)
 LAUNCH_VALUES = ("heap_stride", "epochs")
 """What `pk.launch_value` gives."""
 
+PART = "part"
+"""On a branch: the role of the part whose threads take it; `first_warp` is beside it."""
+
+ONE = "one"
+"""On the branch of a part: a single thread takes it, instead of all of its warps."""
+
+TASKS = "tasks"
+"""On a loop: its variable is the number of a task."""
+
+AWAITS, UNTIL = "awaits", "until"
+"""On an instruction that waits: the counters or the channel, and what they come to: one of `UNTILS`."""
+
+UNTILS = ("raised", "filled", "free")
+"""Counters are raised; a stage of a channel is filled, or free to be filled again."""
+
 _TYPES: dict[str, Attribute] = {
     "index": IndexType(),
     "i32": IntegerType(32),
@@ -142,6 +157,7 @@ class InstructionOp(IRDLOperation):
     def parse(cls, parser: Parser) -> InstructionOp:
         name = parser.parse_str_literal()
         operands = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
+        attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         start = parser.pos
         kind = parser.parse_type()
@@ -151,6 +167,7 @@ class InstructionOp(IRDLOperation):
         return cls.build(
             operands=[values],
             properties={"instruction_name": StringAttr(name)},
+            attributes=attributes,
             result_types=[list(kind.outputs.data)],
         )
 
@@ -159,6 +176,7 @@ class InstructionOp(IRDLOperation):
         printer.print_string_literal(self.instruction_name.data)
         with printer.in_parens():
             printer.print_list(self.arguments, printer.print_ssa_value)
+        printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
         printer.print_attribute(
             FunctionType.from_lists([a.type for a in self.arguments], [r.type for r in self.results])

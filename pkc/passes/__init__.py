@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from xdsl.passes import ModulePass
 
@@ -32,6 +32,7 @@ from pkc.passes.spread_copies import SpreadCopies
 from pkc.passes.stage_remote_reads import StageRemoteReads
 from pkc.passes.stage_remote_stores import StageRemoteStores
 from pkc.passes.stage_sums import StageSums
+from pkc.passes.trace import Trace
 from pkc.passes.zero_sums import ZeroSums
 
 TILE_PIPELINE: tuple[ModulePass, ...] = (
@@ -72,14 +73,31 @@ ROLES_PIPELINE: tuple[ModulePass, ...] = (
 )
 """From tile IR to the roles level: who does it, joined by channels and signals."""
 
-MACHINE_PIPELINE: tuple[ModulePass, ...] = (
+_LOWERING: tuple[ModulePass, ...] = (
     PlanMma(),  # before lowering: a stage is released only when the product that reads it is complete
     PlanMemory(),  # channels are final
     LowerTiles(),  # obeys both, and the warps, registers and transfers planned before
     Cse(),  # addresses and extents that operations of one worker share
     Dce(),
-    CheckMachine(),  # last: the printer writes what is there, and decides nothing
 )
+
+INSTRUMENTS: dict[str, tuple[ModulePass, ...]] = {
+    "trace": (Trace(),),  # after all that could move what it measures
+}
+"""What is added to a kernel at the machine level, if it is asked for, to see inside of it while it runs."""
+
+
+def machine_pipeline(instruments: Iterable[str] = ()) -> tuple[ModulePass, ...]:
+    """From the roles level to the machine level, with some of `INSTRUMENTS`."""
+    added = (step for name, steps in INSTRUMENTS.items() if name in instruments for step in steps)
+    return (
+        *_LOWERING,
+        *added,
+        CheckMachine(),  # last: the printer writes what is there, and decides nothing
+    )
+
+
+MACHINE_PIPELINE: tuple[ModulePass, ...] = machine_pipeline()
 """From the roles level to the machine level: what each thread does, in instructions of the target."""
 
 
@@ -116,6 +134,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         PlanMma,
         PlanMemory,
         LowerTiles,
+        Trace,
         CheckMachine,
     )
 }

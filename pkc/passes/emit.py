@@ -6,10 +6,12 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, LocationAttr, UnitAttr, f32, i1, i64
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, LocationAttr, StringAttr, UnitAttr, f32, i1, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from pkc.dialect.machine import (
+    AWAITS,
+    UNTIL,
     AddressOp,
     CommentOp,
     GetOp,
@@ -176,6 +178,12 @@ class Emitter:
     def do(self, name: str, *arguments: SSAValue) -> None:
         """An instruction without a result."""
         self.add(InstructionOp(name, arguments))
+
+    def wait(self, name: str, *arguments: SSAValue, awaits: str, until: str) -> None:
+        """An instruction that waits, with what for."""
+        op = InstructionOp(name, arguments)
+        op.attributes |= {AWAITS: StringAttr(awaits), UNTIL: StringAttr(until)}
+        self.add(op)
 
     def value(self, name: str, *arguments: SSAValue) -> SSAValue:
         """An instruction with a result."""

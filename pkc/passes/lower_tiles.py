@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -15,7 +15,7 @@ from pkc.diagnostics import PkcError
 from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.attributes import Role
 from pkc.dialect.layout import shared_layout, stage_layout
-from pkc.dialect.machine import TensorMapOp
+from pkc.dialect.machine import ONE, PART, TensorMapOp
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RankOp, RoleOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, CommitOp, ConsumeOp
 from pkc.dialect.transfers import moves_by_tma
@@ -296,7 +296,17 @@ def _team(emit: Emitter, launch: Launch, rank: SSAValue, team: _Team, threads: T
             if workers.one:
                 mine = emit.both(emit.compare("eq", threads.warp, first), emit.compare("eq", threads.lane, 0))
             with emit.when(mine):
+                _label(emit.block, part, workers)
                 _work(emit, launch, rank, part, workers, team.group)
+
+
+def _label(body: Block, part: RoleOp, threads: Threads) -> None:
+    """Say of the branch that a part becomes whose it is."""
+    branch = body.parent_op()
+    assert branch is not None
+    branch.attributes |= {PART: StringAttr(str(part.role.data)), FIRST_WARP: part.attributes[FIRST_WARP]}
+    if threads.one:
+        branch.attributes[ONE] = UnitAttr()
 
 
 def _between(emit: Emitter, value: SSAValue, first: int, end: int) -> SSAValue:

@@ -114,6 +114,11 @@ class LoadedKernel:
         self._launch(starts, streams)
         self._join(shared)
 
+    def scratch(self, name: str, dims: Mapping[str, int]) -> int:
+        """The offset in the heap of an array of the kernel's own; it has been launched with these dimensions."""
+        wanted = {**dims, RANKS: self.mesh.ranks}
+        return next(memory for key, memory in self._memory.items() if dict(key) == wanted).offsets[name]
+
     # Launching
 
     def _launch(self, starts: Starts, streams: Sequence[int]) -> None:

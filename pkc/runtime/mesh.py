@@ -9,6 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pkc.diagnostics import PkcError
 from pkc.location import NOWHERE
 from pkc.runtime import group as groups
@@ -107,6 +110,13 @@ class Mesh:
         for rank in self.local:
             with self.current(rank):
                 self.driver.cuMemsetD8Async(self.heap.address(rank.rank, offset), 0, count, rank.stream)
+
+    def read(self, rank: Rank, offset: int, count: int) -> NDArray[np.uint8]:
+        """A copy of `count` bytes at an offset of the heap of a rank of this process; no kernel may write them."""
+        held = np.empty(count, np.uint8)
+        with self.current(rank):
+            self.driver.cuMemcpyDtoH(held.ctypes.data, self.heap.address(rank.rank, offset), count)
+        return held
 
     def streams(self, given: Any) -> tuple[list[int], int | None]:
         """The stream of each rank of this process, and the one that they are forked from and joined to.

@@ -55,7 +55,7 @@ def acquire(worker: Worker, op: AcquireOp) -> None:
     emit, launch = worker.emit, worker.launch
     ring, stage = launch.rings[op.channel], stage_of(worker, op.channel)
     phase = emit.get(worker.places[op.channel].phase, 0)
-    emit.do("mbarrier_wait", ring.empty(stage, emit, launch.base), emit.bit_xor(phase, 1))
+    _wait(worker, ring, ring.empty(stage, emit, launch.base), emit.bit_xor(phase, 1), "free")
     if ring.by_bytes:
         emit.do("mbarrier_expect", ring.full(stage, emit, launch.base), emit.const(ring.by_bytes))
 
@@ -74,7 +74,8 @@ def consume(worker: Worker, op: ConsumeOp) -> None:
     """Until the stage is filled; its tiles are where they lie."""
     emit, launch = worker.emit, worker.launch
     ring, stage = launch.rings[op.channel], stage_of(worker, op.channel)
-    emit.do("mbarrier_wait", ring.full(stage, emit, launch.base), emit.get(worker.places[op.channel].phase, 0))
+    barrier = ring.full(stage, emit, launch.base)
+    _wait(worker, ring, barrier, emit.get(worker.places[op.channel].phase, 0), "filled")
     start = stage_address(worker, ring, stage)
     for offset, result in zip(ring.slots, op.tiles, strict=True):
         layout = shared_layout(tile_type(result))
@@ -114,4 +115,8 @@ def drain_loads(worker: Worker) -> None:
             wraps = emit.compare("sge", following, ring.depth)
             at = emit.select(wraps, emit.minus(following, ring.depth), following)
             parity = emit.bit_xor(emit.select(wraps, emit.bit_xor(phase, 1), phase), 1)
-            emit.do("mbarrier_wait", ring.empty(at, emit, launch.base), parity)
+            _wait(worker, ring, ring.empty(at, emit, launch.base), parity, "free")
+
+
+def _wait(worker: Worker, ring: Ring, barrier: SSAValue, parity: SSAValue, until: str) -> None:
+    worker.emit.wait("mbarrier_wait", barrier, parity, awaits=ring.channel.label.data, until=until)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pkc.dialect.access import Order, RaiseOp, SignalAllOp, SignalOp, WaitOp, order_of
 from pkc.dialect.types import BlockType, SignalType
@@ -37,11 +37,17 @@ def await_(worker: Worker, op: WaitOp) -> None:
     emit = worker.emit
     address = _address(worker, op.signal, list(op.indices), worker.rank)
     if worker.threads.one:
-        emit.do("spin", address, worker.known[op.count])
+        _spin(worker, op, address)
         return
     with emit.when(emit.compare("eq", worker.threads.lane, 0)):
-        emit.do("spin", address, worker.known[op.count])
+        _spin(worker, op, address)
     emit.do("sync_warp")
+
+
+def _spin(worker: Worker, op: WaitOp, address: SSAValue) -> None:
+    assert isinstance(op.signal, BlockArgument)
+    name = worker.launch.kernel.argument_name(op.signal)
+    worker.emit.wait("spin", address, worker.known[op.count], awaits=name, until="raised")
 
 
 def _order(op: Operation) -> Order:

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.builtin import IntegerAttr, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect import access, fences, program, roles
+from pkc.dialect.machine import TASKS
 from pkc.dialect.tile import MmaOp, TransposeOp, tile_type
 from pkc.dialect.transfers import moves_by_tma
 from pkc.dialect.types import TileType
@@ -120,6 +121,9 @@ def _tasks(worker: Worker, op: program.TasksOp) -> None:
         total = emit.times(total, count)
     with emit.loop(worker.launch.cta_of[worker.group], total, worker.launch.ctas[worker.group]) as task:
         task.name_hint = "task"
+        loop = task.owner.parent_op() if isinstance(task.owner, Block) else None
+        assert loop is not None
+        loop.attributes[TASKS] = UnitAttr()
         band = op.attributes.get(program.RASTER)
         if isinstance(band, IntegerAttr):
             indices = _banded(worker, task, counts, band.value.data)

@@ -1,0 +1,73 @@
+"""A time line as a file that chrome://tracing and ui.perfetto.dev show (Trace Event Format)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, TextIO
+
+import numpy as np
+
+from pkc.timeline.records import Events
+
+
+def write(events: Events, file: TextIO, ctas: int) -> None:
+    """A process for each rank, a thread for each part of `ctas` CTAs, chosen evenly; times in microseconds."""
+    _, count = events.sms.shape
+    shown = frozenset(number * count // min(ctas, count) for number in range(min(ctas, count)))
+    file.write('{"displayTimeUnit": "ns", "traceEvents": [\n')
+    separator = ""
+    for event in (*_names(events, shown), *_slices(events, shown)):
+        file.write(separator + json.dumps(event))
+        separator = ",\n"
+    file.write("\n]}\n")
+
+
+def _thread(events: Events, cta: int, part: int) -> int:
+    return cta * len(events.trace.parts) + part
+
+
+def _names(events: Events, shown: frozenset[int]) -> Iterator[Mapping[str, Any]]:
+    for rank, sms in enumerate(events.sms):
+        yield {"ph": "M", "pid": rank, "name": "process_name", "args": {"name": f"rank {rank}"}}
+        for cta in sorted(shown):
+            if sms[cta] < 0:
+                continue
+            for part, name in enumerate(events.trace.parts):
+                named = {"name": f"CTA {cta} (SM {sms[cta]}) {name}"}
+                thread = _thread(events, cta, part)
+                yield {"ph": "M", "pid": rank, "tid": thread, "name": "thread_name", "args": named}
+                order = {"sort_index": thread}
+                yield {"ph": "M", "pid": rank, "tid": thread, "name": "thread_sort_index", "args": order}
+
+
+def _slices(events: Events, shown: frozenset[int]) -> Iterator[Mapping[str, Any]]:
+    """Tasks, and within them waits; what was waited for within a loop is an argument of its task."""
+    points = events.trace.points
+    kinds = events.kinds
+    summed: dict[int, dict[str, float]] = {}
+    for place in np.flatnonzero(events.of_kind("waits")):
+        what = f"waits for {points[int(events.point[place])].what}, us"
+        summed.setdefault(int(events.within[place]), {})[what] = round(float(events.length[place]) / 1e3, 3)
+    row = events.row
+    for place, kind in enumerate(kinds):
+        cta = int(events.cta[place])
+        if cta not in shown or kind not in ("task", "wait", "drain"):
+            continue
+        point, length = points[int(events.point[place])], float(events.length[place])
+        name = {"task": point.what, "wait": f"waits for {point.what}", "drain": f"drains: {point.what}"}[kind]
+        if kind == "task":
+            following = place + 1
+            while kinds[following] not in ("task", "over") or row[following] != row[place]:
+                following += 1
+            length = float(events.begin[following] - events.begin[place])
+        yield {
+            "ph": "X",
+            "pid": int(events.rank[place]),
+            "tid": _thread(events, cta, int(events.part[place])),
+            "ts": round(float(events.begin[place]) / 1e3, 3),
+            "dur": round(length / 1e3, 3),
+            "name": f"{name} {point.line}",
+            "cat": kind,
+            "args": {"task": int(events.task[place]), **(summed.get(place, {}) if kind == "task" else {})},
+        }
