@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.metadata
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import pkc
@@ -28,6 +28,7 @@ def artifact_for(
     constants: Mapping[str, Number] | None = None,
     schedule: Mapping[str, str] | None = None,
     target: str = SM_90A,
+    instruments: Collection[str] = (),
 ) -> Artifact:
     """The machine code that runs a kernel with these dimensions on so many ranks; the first kernel unless it is named.
 
@@ -36,7 +37,9 @@ def artifact_for(
     """
     # Machine code serves all sizes and numbers of ranks; what is chosen by them is chosen here.
     del dims, ranks
-    return build_program(program, kernel=kernel, constants=constants, schedule=schedule, target=target)
+    return build_program(
+        program, kernel=kernel, constants=constants, schedule=schedule, target=target, instruments=instruments
+    )
 
 
 def build_program(
@@ -46,15 +49,19 @@ def build_program(
     constants: Mapping[str, Number] | None = None,
     schedule: Mapping[str, str] | None = None,
     target: str = SM_90A,
+    instruments: Collection[str] = (),
 ) -> Artifact:
     """The machine code of a kernel, whatever its sizes. What it depends on is the program's IR, its target, and pkc."""
     kernel = kernel or program.kernels[0].name
     module = build_module(program, kernel=kernel, constants=constants, options=schedule)
-    key = cache.key("artifact 1", _compiler(), version(), target, kernel, print_ir(module, locations=True))
+    added = ",".join(sorted(instruments))
+    key = cache.key("artifact 2", _compiler(), version(), target, kernel, added, print_ir(module, locations=True))
     kept = cache.get(key)
     if kept is not None:
         return stored.unpack(kept)
-    compiled = compile_program(program, kernel=kernel, constants=constants, schedule=schedule, level="machine")
+    compiled = compile_program(
+        program, kernel=kernel, constants=constants, schedule=schedule, level="machine", instruments=instruments
+    )
     artifact = build(compiled.module, kernel=kernel, target=target)
     cache.put(key, stored.pack(artifact))
     return artifact

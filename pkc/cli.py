@@ -145,6 +145,7 @@ def compile_command(
 )
 @click.option("--kernel", metavar="NAME", help="The kernel to run, if FILE has several.")
 @click.option("--schedule", metavar="K=V,...", multiple=True, help="How to run it; wins over the text.")
+@click.option("--debug", is_flag=True, help="On GPUs: bound every wait, and say who waits for what if one is in vain.")
 def run(
     file: str,
     ranks: int,
@@ -155,6 +156,7 @@ def run(
     target: str,
     kernel: str | None,
     schedule: tuple[str, ...],
+    debug: bool,
 ) -> None:
     """Run a kernel of FILE (.pk or .py) and check every result against a float64 reference.
 
@@ -173,6 +175,8 @@ def run(
     from pkc.cli_settings import assignments, numbers
     from pkc.compiler import load_program
 
+    if debug and target == "sim":
+        raise click.UsageError("--debug is for GPUs; a simulation reports deadlocks as it is")
     values = numbers("--set", settings, example="M=1024,N=512")
     read = assignments("--in", inputs, example="A=a.npy")
     written = assignments("--out", outputs, example="C=c.npy")
@@ -189,7 +193,15 @@ def run(
         from pkc.builder import artifact_for
 
         choices = choices_of(schedule)
-        on_gpus = partial(artifact_for, program, kernel=chosen.name, constants=given, schedule=choices, target=target)
+        on_gpus = partial(
+            artifact_for,
+            program,
+            kernel=chosen.name,
+            constants=given,
+            schedule=choices,
+            target=target,
+            instruments=["debug"] if debug else [],
+        )
     if not execute(compiled, Request(ranks, seed, rest, names, read, written), on_gpus):
         raise SystemExit(1)
 

@@ -81,7 +81,8 @@ def load(
     dump: Path | None = None,
     instruments: Iterable[str] = (),
 ) -> Compiled:
-    """Compile one kernel of a file, or all of them, to a level of IR. Raises `PkcError`."""
+    """Compile one kernel of a file, or all of them, to a level of IR, the machine level with some of `INSTRUMENTS` of
+    `pkc/passes`. Raises `PkcError`."""
     return compile_program(
         load_program(path),
         kernel=kernel,

@@ -12,7 +12,7 @@ from pkc.dialect.numeric import Values
 from pkc.dialect.types import RANKS
 from pkc.runtime.arrays import Array, View
 from pkc.runtime.copies import download, upload
-from pkc.runtime.launch import LoadedKernel
+from pkc.runtime.launch import WAIT_LIMIT, LoadedKernel
 from pkc.runtime.mesh import Mesh
 
 PATIENCE = 20.0
@@ -41,14 +41,24 @@ def run_on_gpus(
 
 
 class Call:
-    """A kernel with its arrays on a mesh whose ranks are all of this process. Raises `PkcError`.
+    """A kernel with its arrays on a mesh whose ranks are all of this process; `wait_limit` as for `LoadedKernel`.
+    Raises `PkcError`.
 
     As with the simulator, private and symmetric arrays have a leading axis of ranks, sharded and replicated ones are
     the global array. What is in no input begins as NaN, or as 0x55 in every byte of an integer.
     """
 
-    def __init__(self, artifact: Artifact, mesh: Mesh, dims: Mapping[str, int], inputs: Mapping[str, Any]) -> None:
-        self._mesh, self.dims, self.kernel = mesh, dict(dims), LoadedKernel(artifact, mesh)
+    def __init__(
+        self,
+        artifact: Artifact,
+        mesh: Mesh,
+        dims: Mapping[str, int],
+        inputs: Mapping[str, Any],
+        *,
+        wait_limit: float = WAIT_LIMIT,
+    ) -> None:
+        self._mesh, self.dims = mesh, dict(dims)
+        self.kernel = LoadedKernel(artifact, mesh, wait_limit=wait_limit)
         sizes = {**dims, RANKS: mesh.ranks}
         self._arrays = {p.name: (p, _allocate(mesh, p, sizes)) for p in artifact.arrays if not p.scratch}
         self._arguments: dict[str, Any] = {

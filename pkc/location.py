@@ -75,11 +75,15 @@ def span_of(location: LocationAttr) -> Span:
     """The token at an IR location; `NOWHERE` if it names none or its text is not known."""
     if location is UNKNOWN_LOC or not isinstance(location, FileLineColLoc):
         return NOWHERE
-    name = location.filename.data
+    return span_at(location.filename.data, location.line.data, location.column.data)
+
+
+def span_at(name: str, line: int, column: int) -> Span:
+    """The token at a 1-based place of a source; `NOWHERE` if its text is not known."""
     source = _KNOWN.get(name) or _read(name)
     if source is None:
         return NOWHERE
-    start = source.offset(location.line.data, location.column.data)
+    start = source.offset(line, column)
     token = _TOKEN.match(source.text, start)
     return Span(source, start, token.end() if token else min(start + 1, len(source.text)))
 

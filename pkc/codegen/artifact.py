@@ -114,6 +114,13 @@ class Epochs:
 
 
 @dataclass(frozen=True)
+class WaitLimit:
+    """u64: the nanoseconds that a bounded wait may take."""
+
+    field: str
+
+
+@dataclass(frozen=True)
 class Interface:
     """What a kernel is called with, known before it is compiled to machine code.
 
@@ -133,7 +140,7 @@ def named_dims(arrays: Iterable[ArrayParameter], signals: Iterable[SignalParamet
     return {dim: None for dim in extents if isinstance(dim, str) and dim != RANKS}
 
 
-Field: TypeAlias = TensorMaps | Base | HeapStride | Dimension | RankField | Scalar | Epochs
+Field: TypeAlias = TensorMaps | Base | HeapStride | Dimension | RankField | Scalar | Epochs | WaitLimit
 
 
 @dataclass(frozen=True)
@@ -163,6 +170,33 @@ class Trace:
 
 
 @dataclass(frozen=True)
+class Wait:
+    """A bounded wait of a part: for the counters or the channel `awaits`, `until` one of `UNTILS` of the dialect."""
+
+    part: str
+    awaits: str
+    until: str
+    file: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Where a kernel whose waits are bounded reports them, and what the reports mean.
+
+    `reports` is a scratch array `[ctas, warps, 8]` of i32, zero when it is allocated; `ctas` is the name of its first
+    dimension. A report is why (1: it waited too long, 2: because another did), a position in `points`, the number of a
+    task or -1, the value seen, the value wanted, the low half of the address looked at, and two unused words.
+    """
+
+    reports: str
+    ctas: str
+    warps: int
+    points: tuple[Wait, ...]
+
+
+@dataclass(frozen=True)
 class Artifact:
     """Machine code for one target, independent of sizes and of the number of ranks."""
 
@@ -179,6 +213,8 @@ class Artifact:
     """CTAs of the grid that only communicate; they are the last ones. The grid has one CTA for each SM."""
     trace: Trace | None = None
     """If the kernel writes down what it does when."""
+    waits: Waits | None = None
+    """If no wait of the kernel is for ever."""
 
     @property
     def interface(self) -> Interface:

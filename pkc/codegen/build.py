@@ -14,7 +14,7 @@ from pkc.codegen.cubin import KernelFacts, kernel_facts
 from pkc.codegen.cuda import entry_name, print_kernel
 from pkc.codegen.fields import array_parameters, signal_parameters, struct_fields
 from pkc.codegen.nvrtc import Compiled, Finding, compile_cuda
-from pkc.codegen.points import trace_of
+from pkc.codegen.points import trace_of, waits_of
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.machine import InstructionOp, RegistersOp, RegistersType
 from pkc.dialect.program import COMM_SMS, KernelOp, RoleOp
@@ -72,6 +72,7 @@ def build_kernel(kernel: KernelOp, *, target: str = SM_90A) -> Built:
         cluster=1,
         comm_sms=_number(kernel, COMM_SMS),
         trace=trace_of(kernel),
+        waits=waits_of(kernel),
     )
     return Built(artifact, source, compiled, kernel_facts(compiled.cubin)[name], tuple(found))
 

@@ -21,12 +21,15 @@ from pkc.codegen.artifact import (
     ScalarType,
     SignalParameter,
     TensorMaps,
+    WaitLimit,
     named_dims,
 )
 from pkc.codegen.names import Names
 from pkc.dialect.machine import AddressOp, LaunchValueOp, TensorMapOp
 from pkc.dialect.program import DimOp, KernelOp, RankOp
 from pkc.dialect.types import RANKS, BlockType, PGLType, PrivateType, SignalType, dtype_name
+
+_LAUNCH_FIELDS = {"heap_stride": HeapStride, "epochs": Epochs, "wait_limit": WaitLimit}
 
 
 def array_parameters(kernel: KernelOp) -> tuple[ArrayParameter, ...]:
@@ -122,7 +125,7 @@ def _others(kernel: KernelOp, names: Names) -> dict[str, Field]:
                 wide[f"address:{name}"] = Base(names.new(f"{name}_base"), name)
         elif isinstance(op, LaunchValueOp) and op.what.data not in wide:
             what = op.what.data
-            wide[what] = (HeapStride if what == "heap_stride" else Epochs)(names.new(what))
+            wide[what] = _LAUNCH_FIELDS[what](names.new(what))
         elif isinstance(op, RankOp) and "rank" not in narrow:
             narrow["rank"] = RankField(names.new("rank"), "rank")
         elif isinstance(op, DimOp) and f"dim:{op.dim.data}" not in narrow:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
+from xdsl.ir import Attribute, Operation
 
-from pkc.codegen.artifact import Point, Trace
-from pkc.dialect.machine import InstructionOp
+from pkc.arch import SM_90A
+from pkc.codegen.artifact import Point, Trace, Wait, Waits
+from pkc.dialect.machine import AWAITS, UNTIL, InstructionOp
 from pkc.dialect.program import KernelOp
-from pkc.location import describe
+from pkc.location import describe, span_of
+from pkc.passes.bound_waits import POINT, WAITS
 from pkc.passes.emit import constant_of
-from pkc.passes.trace import KIND, TRACE, WHAT, parts_of
+from pkc.passes.instruments import part_names, parts_of
+from pkc.passes.lower_tiles import THREADS
+from pkc.passes.trace import KIND, TRACE, WHAT
 
 
 def trace_of(kernel: KernelOp) -> Trace | None:
@@ -33,6 +37,31 @@ def trace_of(kernel: KernelOp) -> Trace | None:
     array, ctas, records = (_text(plan.data[name]) for name in ("array", "ctas", "records"))
     ordered = tuple(points[number] for number in range(len(points)))
     return Trace(array, ctas, records, tuple(name.data for name in names), ordered)
+
+
+def waits_of(kernel: KernelOp) -> Waits | None:
+    """The waits of a kernel that `pk-bound-waits` has changed."""
+    if WAITS not in kernel.attributes:
+        return None
+    plan, threads = kernel.attributes[WAITS], kernel.attributes[THREADS]
+    assert isinstance(plan, DictionaryAttr)
+    assert isinstance(threads, IntegerAttr)
+    parts = parts_of(kernel)
+    found: dict[int, Wait] = {}
+    for part, name in zip(parts, part_names(parts), strict=True):
+        for op in part.walk():
+            number = op.attributes.get(POINT)
+            if isinstance(number, IntegerAttr):
+                found[number.value.data] = _wait(name, op)
+    reports, ctas = (_text(plan.data[name]) for name in ("reports", "ctas"))
+    points = tuple(found[number] for number in range(len(found)))
+    return Waits(reports, ctas, threads.value.data // SM_90A.warp, points)
+
+
+def _wait(part: str, op: Operation) -> Wait:
+    span = span_of(op.location)
+    awaits, until = _text(op.attributes[AWAITS]), _text(op.attributes[UNTIL])
+    return Wait(part, awaits, until, span.source.name, span.line, span.column)
 
 
 def _text(value: Attribute) -> str:

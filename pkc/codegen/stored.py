@@ -21,10 +21,13 @@ from pkc.codegen.artifact import (
     SignalParameter,
     TensorMaps,
     Trace,
+    Wait,
+    WaitLimit,
+    Waits,
 )
 
 _FIELDS: dict[str, type[Field]] = {
-    kind.__name__: kind for kind in (TensorMaps, Base, HeapStride, Dimension, RankField, Scalar, Epochs)
+    kind.__name__: kind for kind in (TensorMaps, Base, HeapStride, Dimension, RankField, Scalar, Epochs, WaitLimit)
 }
 
 
@@ -43,6 +46,7 @@ def unpack(data: bytes) -> Artifact:
     header["arrays"] = tuple(ArrayParameter(**array) for array in header["arrays"])
     header["signals"] = tuple(SignalParameter(**signal) for signal in header["signals"])
     header["fields"] = tuple(_FIELDS[field.pop("kind")](**field) for field in header["fields"])
+    header["waits"] = None if header["waits"] is None else _waits(header["waits"])
     header["trace"] = None if header["trace"] is None else _trace(header["trace"])
     return Artifact(cubin=data[8 + length :], **header)
 
@@ -50,6 +54,11 @@ def unpack(data: bytes) -> Artifact:
 def _trace(header: dict[str, Any]) -> Trace:
     points = tuple(Point(**point) for point in header.pop("points"))
     return Trace(**header, points=points)
+
+
+def _waits(header: dict[str, Any]) -> Waits:
+    points = tuple(Wait(**point) for point in header.pop("points"))
+    return Waits(**header, points=points)
 
 
 def _tuples(value: Any) -> Any:

@@ -39,6 +39,26 @@ def _pure(ptx: str, inputs: str, kind: str = "float", constraint: str = "f") -> 
     return f'{kind} r; asm("{ptx}" : "={constraint}"(r) : {inputs}); return r;'
 
 
+def _bounded(setup: str, look: str, give_up: str, stop: str, limit: str, *, every: int = 1) -> str:
+    """Looks until something is there, or until it is time to give up: 0, or why.
+
+    After `limit` nanoseconds it is, or a millisecond after others have: by then what was under way is done.
+    """
+    return (
+        f"{setup} unsigned long long first = 0, end = 0; int why = 0; for (unsigned n = 0;; ++n) {{ {look}"
+        f" if (n % {every}) continue; unsigned long long now; unsigned s;"
+        ' asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now) :: "memory"); if (!first) first = now;'
+        f' asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(s) : "l"({stop}) : "memory");'
+        " if (!why && s) { why = 2; end = now + 1000000; }"
+        f" if (!why && now - first > {limit}) {{ why = 1; end = now; }} {give_up} }}"
+    )
+
+
+_TRY = (
+    'asm volatile("{\\n.reg .pred p;\\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\\n'
+    'selp.u32 %0, 1, 0, p;\\n}" : "=r"(p) : "r"(a), "r"(b) : "memory");'
+)
+
 PLAIN: tuple[Instruction, ...] = (
     Instruction("thread_number", (), "index", "return threadIdx.x;", "number of this thread in its CTA"),
     Instruction("cta_number", (), "index", "return blockIdx.x;", "number of this CTA in the grid"),
@@ -104,6 +124,26 @@ PLAIN: tuple[Instruction, ...] = (
         .replace("done", "done%="),
         "until the phase of parity b is complete at a (acquire, CTA)",
     ),
+    Instruction(
+        "mbarrier_wait_bounded",
+        ("index", "index", "i64", "i64"),
+        "index",
+        _bounded("unsigned p;", f"{_TRY} if (p) return 0;", "if (why && now >= end) return why;", "c", "d"),
+        "as mbarrier_wait, for d nanoseconds, or until the counter at c is not 0: 0, or 1 or 2 if it gives up",
+    ),
+    Instruction(
+        "mbarrier_wait_bounded_warp",
+        ("index", "index", "i64", "i64"),
+        "index",
+        _bounded(
+            "unsigned p, all = 0;",
+            f"{_TRY} all |= p; if (__all_sync(0xffffffffu, all)) return 0;",
+            "int most = __reduce_max_sync(0xffffffffu, why && now >= end ? why : 0); if (most) return most;",
+            "c",
+            "d",
+        ),
+        "the same, with one answer for all threads of a warp",
+    ),
     # order (PTX ISA: Memory Consistency Model, membar/fence)
     Instruction("fence_async_shared", (), None, _asm("fence.proxy.async.shared::cta;"), "generic before async, shared"),
     Instruction("fence_async_global", (), None, _asm("fence.proxy.async.global;"), "generic before async, global"),
@@ -158,6 +198,24 @@ PLAIN: tuple[Instruction, ...] = (
         " while ((int)(v - (unsigned)b) < 0);",
         "until the counter at a is at least b, modulo 2^32",
     ),
+    Instruction(
+        "spin_bounded",
+        ("registers<1 x index>", "i64", "index", "i64", "i64"),
+        "index",
+        _bounded(
+            "unsigned v;",
+            'asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(b) : "memory");'
+            " if ((int)(v - (unsigned)c) >= 0) return 0;",
+            "if (why && now >= end) { a[0] = v; return why; }",
+            "d",
+            "e",
+            every=64,
+        ),
+        "until the counter at b is at least c, for e nanoseconds, or until the counter at d is not 0:"
+        " 0, or 1 or 2 if it gives up at value a",
+    ),
+    Instruction("any_of_warp", ("i1",), "i1", "return __any_sync(0xffffffffu, a);", "whether it holds for any thread"),
+    Instruction("end_thread", (), None, _asm("exit;"), "the thread ends"),
     Instruction(
         "timer",
         (),

@@ -59,7 +59,7 @@ SWIZZLES = (0, 32, 64, 128)
 b32 = IntegerType(32, Signedness.UNSIGNED)
 """The type of a register, whatever its bits mean."""
 
-LAUNCH_VALUES = ("heap_stride", "epochs")
+LAUNCH_VALUES = ("heap_stride", "epochs", "wait_limit")
 """What `pk.launch_value` gives."""
 
 PART = "part"
@@ -347,7 +347,8 @@ class AddressOp(IRDLOperation):
 
 @irdl_op_definition
 class LaunchValueOp(IRDLOperation):
-    """A value of the launch: `heap_stride` in bytes, `epochs` the address of one counter for each CTA (i64)."""
+    """A value of the launch: `heap_stride` in bytes, `epochs` the address of one counter for each CTA, `wait_limit` the
+    nanoseconds that a bounded wait may take (i64)."""
 
     name = "pk.launch_value"
     what = prop_def(StringAttr)
@@ -360,7 +361,9 @@ class LaunchValueOp(IRDLOperation):
 
     def verify_(self) -> None:
         if self.what.data not in LAUNCH_VALUES:
-            raise VerifyException(f"a launch has {' and '.join(LAUNCH_VALUES)}, no `{self.what.data}`")
+            raise VerifyException(
+                f"a launch has {', '.join(LAUNCH_VALUES[:-1])} and {LAUNCH_VALUES[-1]}, no `{self.what.data}`"
+            )
 
 
 @irdl_op_definition

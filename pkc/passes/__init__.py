@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from xdsl.passes import ModulePass
 
 from pkc.passes.assign_roles import AssignRoles
+from pkc.passes.bound_waits import BoundWaits
 from pkc.passes.canonicalize import Canonicalize
 from pkc.passes.check_machine import CheckMachine
 from pkc.passes.check_program import CheckProgram
@@ -83,6 +84,7 @@ _LOWERING: tuple[ModulePass, ...] = (
 
 INSTRUMENTS: dict[str, tuple[ModulePass, ...]] = {
     "trace": (Trace(),),  # after all that could move what it measures
+    "debug": (BoundWaits(),),  # after the trace, which knows waits by the instructions they were
 }
 """What is added to a kernel at the machine level, if it is asked for, to see inside of it while it runs."""
 
@@ -135,6 +137,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         PlanMemory,
         LowerTiles,
         Trace,
+        BoundWaits,
         CheckMachine,
     )
 }

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TypeVar
 
 from xdsl.context import Context
-from xdsl.dialects import arith, scf
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
@@ -18,16 +16,26 @@ from xdsl.dialects.builtin import (
     StringAttr,
     i32,
 )
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from pkc.arch import SM_90A
-from pkc.dialect.machine import AWAITS, ONE, PART, TASKS, UNTIL, InstructionOp
+from pkc.dialect.machine import AWAITS, ONE, TASKS, UNTIL, InstructionOp
 from pkc.dialect.program import FIRST_WARP, DimOp, KernelOp
-from pkc.dialect.types import ArrayType, PrivateType
+from pkc.dialect.types import PrivateType
 from pkc.passes.dependence import ancestors
 from pkc.passes.derive import add_parameter
 from pkc.passes.emit import Emitter
+from pkc.passes.instruments import (
+    insert_after,
+    insert_before,
+    new_dimension,
+    part_names,
+    parts_of,
+    task_of,
+    text_of,
+    work_of,
+)
 
 KIND, WHAT = "kind", "what"
 """On a `record`: what it tells of, one of `KINDS`, and its name."""
@@ -47,12 +55,7 @@ WORDS = RECORD_BYTES // 4
 TRACE = "trace"
 """On a kernel: that it is traced. The array of the records, its dimensions, and the name of each part."""
 
-_WORK = (("wgmma_n", "products"), ("tma_load", "loads"), ("tma_", "stores"))
-"""What tasks are called, by the first of these instructions that they have."""
-
 _DRAINS = {"bulk_wait_read": "read", "bulk_wait_full": "complete"}
-
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -91,44 +94,24 @@ class Trace(ModulePass):
                 _trace(kernel)
 
 
-def parts_of(kernel: KernelOp) -> list[scf.IfOp]:
-    """The branches that the parts of a kernel at the machine level have become."""
-    return [op for op in kernel.walk() if isinstance(op, scf.IfOp) and PART in op.attributes]
-
-
 def _trace(kernel: KernelOp) -> None:
     parts = parts_of(kernel)
-    used = {dim for arg in kernel.body.block.args if isinstance(arg.type, ArrayType) for dim in arg.type.dimensions}
-    ctas, records = (_unused(name, used) for name in ("trace_ctas", "trace_records"))
+    ctas, records = new_dimension(kernel, "trace_ctas"), new_dimension(kernel, "trace_records")
     array = add_parameter(kernel, "trace", PrivateType([ctas, len(parts), records, WORDS], i32), kernel.location)
     kernel.attributes[TRACE] = DictionaryAttr(
         {
             "array": StringAttr(kernel.argument_name(array)),
             "ctas": StringAttr(ctas),
             "records": StringAttr(records),
-            "parts": ArrayAttr(map(StringAttr, _names(parts))),
+            "parts": ArrayAttr(map(StringAttr, part_names(parts))),
         }
     )
     top = kernel.body.block.first_op
     assert top is not None
-    began = _insert(top, lambda emit: emit.value("timer"))
+    began = insert_before(top, lambda emit: emit.value("timer"))
     points = _Points()
     for number, part in enumerate(parts):
         _Part(part, number, len(parts), array, records, began, points).trace()
-
-
-def _unused(name: str, used: set[str | int]) -> str:
-    return name if name not in used else _unused(f"{name}_", used)
-
-
-def _names(parts: Sequence[scf.IfOp]) -> list[str]:
-    """The roles of the parts; of several that have one, also what they do."""
-    roles = [_text(part, PART) for part in parts]
-    names: list[str] = []
-    for role, part in zip(roles, parts, strict=True):
-        name = role if roles.count(role) == 1 else f"{role}, {_work(part)}"
-        names.append(name if name not in names else f"{name} {len(names)}")
-    return names
 
 
 @dataclass
@@ -158,7 +141,7 @@ class _Part:
         tasks = [op for op in body.walk() if isinstance(op, scf.ForOp) and TASKS in op.attributes]
         first = body.first_op
         assert first is not None
-        _insert(first, self._begin)
+        insert_before(first, self._begin)
         for op in waits:
             loop = _loop(op)
             if loop is None or op.instruction_name.data == "spin":
@@ -170,7 +153,7 @@ class _Part:
         last = body.last_op
         assert last is not None
         last.location = self.branch.location
-        _insert(last, self._end)
+        insert_before(last, self._end)
 
     # What is recorded
 
@@ -199,14 +182,14 @@ class _Part:
 
     def _single(self, op: InstructionOp) -> None:
         """A wait with a record of its own."""
-        begin, first = _insert(op, lambda emit: (emit.value("timer"), emit.value("cycle")))
+        begin, first = insert_before(op, lambda emit: (emit.value("timer"), emit.value("cycle")))
 
         def after(emit: Emitter) -> None:
             cycles = emit.minus(emit.value("cycle"), first)
             kind, what = _name(op)
             self._record(emit, kind, what, begin, cycles, op)
 
-        _insert_after(op, after)
+        insert_after(op, after)
 
     def _summed(self, op: InstructionOp, loop: scf.ForOp) -> None:
         """A wait that is added to the others of its loop."""
@@ -216,8 +199,8 @@ class _Part:
             emit.set(emit.const(0), waited, 0)
             return waited
 
-        waited = _insert(loop, before_loop)
-        first = _insert(op, lambda emit: emit.value("cycle"))
+        waited = insert_before(loop, before_loop)
+        first = insert_before(op, lambda emit: emit.value("cycle"))
 
         def after(emit: Emitter) -> None:
             cycles = emit.minus(emit.value("cycle"), first)
@@ -228,15 +211,15 @@ class _Part:
             _, what = _name(op)
             self._record(emit, "waits", what, emit.value("timer"), emit.get(waited, 0), loop)
 
-        _insert_after(op, after)
-        _insert_after(loop, after_loop)
+        insert_after(op, after)
+        insert_after(loop, after_loop)
 
     def _tasks(self, loop: scf.ForOp) -> None:
-        what = _work(loop)
+        what = work_of(loop)
         first = loop.body.block.first_op
         assert first is not None
-        _insert(first, lambda emit: self._moment(emit, "task", what, first), loop)
-        _insert_after(loop, lambda emit: self._moment(emit, "over", what, loop))
+        insert_before(first, lambda emit: self._moment(emit, "task", what, first), loop)
+        insert_after(loop, lambda emit: self._moment(emit, "over", what, loop))
 
     def _moment(self, emit: Emitter, kind: str, what: str, at: Operation | None) -> None:
         with self._once(emit):
@@ -252,7 +235,7 @@ class _Part:
         self, emit: Emitter, kind: str, what: str, time: SSAValue, value: SSAValue, at: Operation | None
     ) -> None:
         number = emit.const(self.points.next())
-        task = emit.const(-1) if at is None else _task(at) or emit.const(-1)
+        task = emit.const(-1) if at is None else task_of(at) or emit.const(-1)
         op = InstructionOp("record", (self._count, self._row, self._length, time, number, task, value))
         op.attributes |= {KIND: StringAttr(kind), WHAT: StringAttr(what)}
         emit.add(op)
@@ -271,50 +254,11 @@ def _name(op: InstructionOp) -> tuple[str, str]:
     """The kind of its record, and what it waits for: counters, a channel, or room in a channel."""
     if AWAITS not in op.attributes:
         return "drain", _DRAINS[op.instruction_name.data]
-    room = "room in " if _text(op, UNTIL) == "free" else ""
-    return "wait", f"{room}`{_text(op, AWAITS)}`"
+    room = "room in " if text_of(op, UNTIL) == "free" else ""
+    return "wait", f"{room}`{text_of(op, AWAITS)}`"
 
 
 def _loop(op: Operation) -> scf.ForOp | None:
     """The loop within a task, or outside of tasks, that goes through an operation more than once."""
     loop = next((outer for outer in ancestors(op) if isinstance(outer, scf.ForOp)), None)
     return None if loop is None or TASKS in loop.attributes else loop
-
-
-def _task(op: Operation) -> SSAValue | None:
-    """The number of the task that an operation belongs to."""
-    loops = (outer for outer in ancestors(op) if isinstance(outer, scf.ForOp) and TASKS in outer.attributes)
-    loop = next(loops, None)
-    return None if loop is None else loop.body.block.args[0]
-
-
-def _work(op: Operation) -> str:
-    """What the instructions inside an operation amount to, in a word."""
-    names = [inner.instruction_name.data for inner in op.walk() if isinstance(inner, InstructionOp)]
-    for start, work in _WORK:
-        if any(name.startswith(start) for name in names):
-            return work
-    return "sums" if any(isinstance(inner, arith.AddfOp) for inner in op.walk()) else "copies"
-
-
-def _text(op: Operation, name: str) -> str:
-    value = op.attributes[name]
-    assert isinstance(value, StringAttr)
-    return value.data
-
-
-def _insert(anchor: Operation, build: Callable[[Emitter], _T], line: Operation | None = None) -> _T:
-    """Put what `build` emits in front of an operation, at its line or that of `line`."""
-    block, into = Block(), anchor.parent
-    assert into is not None
-    result = build(Emitter(block, (line or anchor).location))
-    for op in list(block.ops):
-        op.detach()
-        into.insert_op_before(op, anchor)
-    return result
-
-
-def _insert_after(anchor: Operation, build: Callable[[Emitter], None]) -> None:
-    following = anchor.next_op
-    assert following is not None
-    _insert(following, build, anchor)

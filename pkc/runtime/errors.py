@@ -203,6 +203,21 @@ class Hang(Diagnostic):
     seconds: float
 
 
+@dataclass(frozen=True)
+class Stuck(Diagnostic):
+    """A kernel compiled with `debug` has given up waiting: what each of its parts waited for."""
+
+    code = "PK837"
+    title = "`{kernel}` has given up: {first}"
+    label = "waited for here"
+    note = "{waits}"
+    help = "a wait may take {seconds:g} s; what nothing else waits for comes first: look for who was to bring that"
+    kernel: str
+    first: str
+    waits: str
+    seconds: float
+
+
 # A launch
 
 

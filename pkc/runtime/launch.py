@@ -5,14 +5,18 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
-from pkc.codegen.artifact import ArrayParameter, Artifact, Extent, TensorMaps
+import numpy as np
+
+from pkc.codegen.artifact import ArrayParameter, Artifact, Extent, TensorMaps, Waits
 from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
 from pkc.dialect.types import RANKS
 from pkc.location import NOWHERE
+from pkc.runtime import reports
 from pkc.runtime.arguments import Bound, bind, fingerprint
 from pkc.runtime.arrays import memory_shape
 from pkc.runtime.driver import Driver
@@ -20,6 +24,9 @@ from pkc.runtime.element import ELEMENTS
 from pkc.runtime.errors import FirstLaunchInCapture, WrongGpu
 from pkc.runtime.mesh import Mesh, Rank
 from pkc.runtime.structure import Structure, Values, extents_of
+
+WAIT_LIMIT = 5.0
+"""Seconds that a bounded wait may take, if nothing else is said."""
 
 MOST_PLANS = 256
 """Sets of arguments whose structs are kept; the oldest goes first."""
@@ -34,6 +41,8 @@ class _Memory:
 
     offsets: Mapping[str, int]
     epochs: int
+    zeroed: tuple[tuple[int, int], ...]
+    """Offsets and sizes of what begins as zeros."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +63,13 @@ class LoadedKernel:
     """A kernel on the GPUs of a mesh. Raises `PkcError` if they are not those it is compiled for.
 
     `grid` is the number of CTAs on each rank, by default one for each SM that a rank has. All of them must be able to
-    run at once, because they wait for each other.
+    run at once, because they wait for each other. `wait_limit` is how many seconds a wait of a kernel compiled with
+    `debug` may take, late launches of other ranks included; other kernels wait for ever.
     """
 
-    def __init__(self, artifact: Artifact, mesh: Mesh, *, grid: int | None = None) -> None:
+    def __init__(
+        self, artifact: Artifact, mesh: Mesh, *, grid: int | None = None, wait_limit: float = WAIT_LIMIT
+    ) -> None:
         self.artifact, self.mesh = artifact, mesh
         for rank in mesh.local:
             _check_gpu(mesh.driver, artifact, rank)
@@ -68,6 +80,11 @@ class LoadedKernel:
         self._memory: dict[tuple[tuple[str, int], ...], _Memory] = {}
         self._agreed: set[str] = set()
         self._plans: dict[object, Starts] = {}
+        self._wait_limit, self._given_up = wait_limit, False
+        self._own_dims: dict[str, int] = {}
+        if artifact.waits is not None:
+            self._own_dims[artifact.waits.ctas] = self.grid
+            mesh.when_done(partial(self._check_waits, artifact.waits))
 
     def __call__(
         self, arguments: Mapping[str, Any], *, dims: Mapping[str, int] | None = None, stream: Any = None
@@ -84,7 +101,7 @@ class LoadedKernel:
         The first launch for some dimensions allocates memory and so cannot be captured into a graph; with one process
         for each GPU it waits for all ranks. Raises `PkcError`.
         """
-        settings = dims or {}
+        settings = {**(dims or {}), **self._own_dims}
         streams, shared = self.mesh.streams(stream)
         key = tuple((name, fingerprint(value)) for name, value in arguments.items()), tuple(settings.items())
         starts = self._plans.get(key)
@@ -102,11 +119,14 @@ class LoadedKernel:
         if self.mesh.group is not None and what not in self._agreed:
             self.mesh.group.agree(what)
             self._agreed.add(what)
+        bound = replace(bound, dims=bound.dims | self._own_dims)
         memory = self._memory_of(bound.dims, stream)
         return tuple(self._start(at, rank, bound, memory) for at, rank in enumerate(self.mesh.local))
 
     def launch(self, starts: Starts, streams: Sequence[int], shared: int | None) -> None:
         """Launch what is prepared; streams as `Mesh.streams` gives them."""
+        if self._given_up:
+            self._begin_again()
         if shared is None:
             self._launch(starts, streams)
             return
@@ -116,7 +136,7 @@ class LoadedKernel:
 
     def scratch(self, name: str, dims: Mapping[str, int]) -> int:
         """The offset in the heap of an array of the kernel's own; it has been launched with these dimensions."""
-        wanted = {**dims, RANKS: self.mesh.ranks}
+        wanted = {**dims, **self._own_dims, RANKS: self.mesh.ranks}
         return next(memory for key, memory in self._memory.items() if dict(key) == wanted).offsets[name]
 
     # Launching
@@ -178,7 +198,8 @@ class LoadedKernel:
                 addresses[parameter.name] = own or heap.address(rank.rank, memory.offsets[parameter.name])
         epochs = heap.address(rank.rank, memory.epochs)
         structure = Structure(artifact.fields)
-        values = Values(rank.rank, heap.stride, epochs, bound.dims, bound.scalars, addresses)
+        limit = int(self._wait_limit * 1e9)
+        values = Values(rank.rank, heap.stride, epochs, limit, bound.dims, bound.scalars, addresses)
         with self.mesh.current(rank):  # the driver encodes tensor maps only within a context
             structure.fill({parameter.name: parameter for parameter in artifact.arrays}, values)
         return Start(rank, self._config(), self._functions[rank.rank], structure)
@@ -214,20 +235,60 @@ class LoadedKernel:
     def _allocate(self, dims: Mapping[str, int]) -> _Memory:
         mesh, artifact = self.mesh, self.artifact
         offsets: dict[str, int] = {}
+        zeroed: list[tuple[int, int]] = []
         for parameter in artifact.arrays:
             if parameter.scratch:
-                offsets[parameter.name] = mesh.heap.allocate(self._scratch_bytes(parameter, dims))
+                size = self._scratch_bytes(parameter, dims)
+                offsets[parameter.name] = mesh.heap.allocate(size)
+                if artifact.waits is not None and parameter.name == artifact.waits.reports:
+                    zeroed.append((offsets[parameter.name], size))
         for signal in artifact.signals:
             count = 4 * math.prod(_extent(extent, dims) for extent in signal.dims)
             offsets[signal.name] = mesh.heap.allocate(count)
-            mesh.zero(offsets[signal.name], count)
+            zeroed.append((offsets[signal.name], count))
         epochs = mesh.heap.allocate(4 * self.grid)
-        mesh.zero(epochs, 4 * self.grid)
+        zeroed.append((epochs, 4 * self.grid))
+        for offset, count in zeroed:
+            mesh.zero(offset, count)
         mesh.synchronize()
         if mesh.group is not None:
             # Others may signal as soon as they launch.
             mesh.group.agree(f"has zeroed the counters of {artifact.name}")
-        return _Memory(offsets, epochs)
+        return _Memory(offsets, epochs, tuple(zeroed))
+
+    def _check_waits(self, waits: Waits) -> None:
+        """Raise what the kernel says if it has given up."""
+        if self._given_up:
+            return
+        for key, memory in self._memory.items():
+            dims, offset = dict(key), memory.offsets[waits.reports]
+            shape = (self.grid, waits.warps, reports.WORDS)
+            written = {
+                rank.rank: self.mesh.read(rank, offset, 4 * math.prod(shape)).view(np.int32).reshape(shape)
+                for rank in self.mesh.local
+            }
+            found = reports.read(waits, written, partial(self._cell, memory, dims))
+            if found:
+                self._given_up = True
+                raise PkcError(reports.diagnose(self.artifact.name, found, self._wait_limit))
+
+    def _begin_again(self) -> None:
+        """Kernels that gave up left their counters anywhere."""
+        for memory in self._memory.values():
+            for offset, count in memory.zeroed:
+                self.mesh.zero(offset, count)
+        self.mesh.synchronize()
+        self._given_up = False
+
+    def _cell(self, memory: _Memory, dims: Mapping[str, int], rank: int, name: str, low: int) -> tuple[int, ...]:
+        """The indices of the counter of a signal at an address of which the low half is given."""
+        signal = next(signal for signal in self.artifact.signals if signal.name == name)
+        place = (low - self.mesh.heap.address(rank, memory.offsets[name])) % 2**32 // 4
+        indices: list[int] = []
+        for extent in reversed(signal.dims):
+            place, index = divmod(place, _apart(extent, dims))
+            indices.append(index)
+        return tuple(reversed(indices))
 
     def _scratch_bytes(self, parameter: ArrayParameter, dims: Mapping[str, int]) -> int:
         """The size on each rank; a dimension of which blocks follow the parts has room for all parts in full."""
@@ -249,6 +310,14 @@ def _extent(extent: Extent, dims: Mapping[str, int]) -> int:
         return dims[extent] if isinstance(extent, str) else extent
     name, size = extent
     return blocks.numbers(dims[name], dims[RANKS], size)
+
+
+def _apart(extent: Extent, dims: Mapping[str, int]) -> int:
+    """How many counters apart the kernel has those of a dimension (`pkc/passes/lowering/signals.py`)."""
+    if not isinstance(extent, tuple):
+        return _extent(extent, dims)
+    name, size = extent
+    return -(-dims[name] // size) + dims[RANKS]
 
 
 def _check_gpu(driver: Driver, artifact: Artifact, rank: Rank) -> None:

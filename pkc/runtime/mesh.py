@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast, get_args
@@ -58,6 +58,7 @@ class Mesh:
         self.local: tuple[Rank, ...] = tuple(self._rank(rank, device, share) for rank, device in devices.items())
         self.heap = Heap(driver, devices, ranks, group)
         self.closed = False
+        self._checks: list[Callable[[], None]] = []
 
     @classmethod
     def single_process(cls, devices: Sequence[int] | None = None, *, driver: Driver | None = None) -> Mesh:
@@ -135,11 +136,15 @@ class Mesh:
             raise PkcError(StreamCount(NOWHERE, len(several), len(own)))
         return several, None
 
+    def when_done(self, check: Callable[[], None]) -> None:
+        """Let `synchronize` call this once all has ended, or has not in time; it raises what it finds wrong."""
+        self._checks.append(check)
+
     def synchronize(self, timeout: float = 60.0, stream: Any = None) -> None:
         """Wait until all that was launched has ended; `stream` as it was given to the launches.
 
         Never waits inside the driver, which nothing could interrupt. Raises `PkcError` after `timeout` seconds; the
-        process can then do nothing but end.
+        process can then do nothing but end. Raises it too if a kernel compiled with `debug` has given up waiting.
         """
         streams, shared = self.streams(stream)
         waiting = list(self.local if shared is None else self.local[:1])
@@ -150,10 +155,17 @@ class Mesh:
         while waiting := [rank for rank in waiting if not self._done(rank)]:
             passed = time.monotonic() - started
             if passed > timeout:
+                # A copy might wait for kernels on streams that are not the mesh's own.
+                self._check(self._checks if stream is None else ())
                 late = waiting if shared is None else self.local
                 names = ", ".join(str(rank.rank) for rank in late)
                 raise PkcError(Hang(NOWHERE, f"rank{'s' * (len(late) > 1)} {names}", timeout))
             time.sleep(0.0005 if passed > _PATIENCE else 0)
+        self._check(self._checks)
+
+    def _check(self, checks: Iterable[Callable[[], None]]) -> None:
+        for check in checks:
+            check()
 
     def close(self) -> None:
         """Give all memory of the mesh back, once all ranks have come here. No kernel may run."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from pkc.codegen.artifact import (
     ArrayParameter,
@@ -16,6 +17,7 @@ from pkc.codegen.artifact import (
     RankField,
     Scalar,
     TensorMaps,
+    WaitLimit,
 )
 from pkc.dialect.types import RANKS
 from pkc.runtime.arrays import memory_shape, row_major
@@ -23,6 +25,8 @@ from pkc.runtime.element import ELEMENTS
 from pkc.runtime.tensor_map import MAP_BYTES, Memory, tilings
 
 ALIGNMENT = MAP_BYTES
+
+_Plain: TypeAlias = Base | HeapStride | Epochs | Dimension | RankField | Scalar | WaitLimit
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,7 @@ class Values:
     rank: int
     heap_stride: int
     epochs: int
+    wait_limit: int
     dims: Mapping[str, int]
     scalars: Mapping[str, int | float]
     addresses: Mapping[str, int]
@@ -81,17 +86,19 @@ def layout(fields: Sequence[Field]) -> tuple[list[int], int]:
 def _size(field: Field) -> tuple[int, int]:
     if isinstance(field, TensorMaps):
         return 2 * MAP_BYTES, MAP_BYTES
-    wide = isinstance(field, Base | HeapStride | Epochs)
+    wide = isinstance(field, Base | HeapStride | Epochs | WaitLimit)
     return (8, 8) if wide else (4, 4)
 
 
-def _write(field: Base | HeapStride | Epochs | Dimension | RankField | Scalar, at: int, values: Values) -> None:
+def _write(field: _Plain, at: int, values: Values) -> None:
     if isinstance(field, Base):
         ctypes.c_uint64.from_address(at).value = values.addresses[field.array]
     elif isinstance(field, HeapStride):
         ctypes.c_uint64.from_address(at).value = values.heap_stride
     elif isinstance(field, Epochs):
         ctypes.c_uint64.from_address(at).value = values.epochs
+    elif isinstance(field, WaitLimit):
+        ctypes.c_uint64.from_address(at).value = values.wait_limit
     elif isinstance(field, Dimension):
         ctypes.c_int32.from_address(at).value = values.dims[field.dim]
     elif isinstance(field, RankField):

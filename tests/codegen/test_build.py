@@ -10,12 +10,14 @@ from xdsl.dialects.builtin import ModuleOp
 
 from pkc import builder
 from pkc.codegen import build as building
+from pkc.codegen import stored
 from pkc.codegen.artifact import ArrayParameter, Artifact, TensorMaps
 from pkc.codegen.build import Built, build, build_kernel, resources
 from pkc.codegen.nvrtc import Compiled, compile_cuda
 from pkc.compiler import load, load_program
 from pkc.diagnostics import PkcError
 from pkc.dialect.instructions import instruction
+from pkc.dialect.machine import InstructionOp
 from tests.codegen.sass import HGMMA, UTMALDG, UTMASTG, opcodes
 
 ROOT = Path(__file__).parents[2]
@@ -49,6 +51,36 @@ def check(made: Built, name: str) -> None:
 @pytest.mark.parametrize("name", LOWERED)
 def test_example(name: str) -> None:
     check(built(name), name)
+
+
+@pytest.mark.parametrize("instruments", [["trace"], ["debug"], ["trace", "debug"]], ids=",".join)
+@pytest.mark.parametrize("name", ["gemm_rs", "ag_gemm", "attention", "ring_attention"])
+def test_instrumented(name: str, instruments: list[str]) -> None:
+    """It compiles, and what its records and reports mean survives the cache."""
+    made = build_kernel(load(EXAMPLES / f"{name}.pk", level="machine", instruments=instruments).kernel)
+    artifact = made.artifact
+    assert stored.unpack(stored.pack(artifact)) == artifact
+    assert ("trace" in instruments) == (artifact.trace is not None)
+    assert ("debug" in instruments) == (artifact.waits is not None)
+    # Bounded waits end threads, which products in flight do not survive; else nothing but a few registers changes.
+    assert {warning.code for warning in made.warnings} <= {"PK803", *(["PK805"] if "debug" in instruments else [])}
+
+
+def test_every_wait_of_a_part_has_a_point() -> None:
+    machine = load(EXAMPLES / "gemm_rs.pk", level="machine", instruments=["debug"]).kernel
+    waits = build_kernel(machine).artifact.waits
+    assert waits is not None
+    assert [(wait.part, wait.until, wait.awaits, wait.line) for wait in waits.points] == [
+        ("consumer", "filled", "A, B", 6),
+        ("consumer", "free", "cast", 7),
+        ("consumer", "raised", "C.arrived", 7),
+        ("communicator", "raised", "C.arrived", 7),
+        ("loader", "free", "A, B", 6),
+        ("storer", "raised", "entered", 3),
+        ("storer", "filled", "cast", 7),
+    ]
+    calls = {op.instruction_name.data for op in machine.walk() if isinstance(op, InstructionOp)}
+    assert not calls & {"spin", "mbarrier_wait"}
 
 
 @pytest.mark.parametrize("name", sorted(GEMMS - {"gemm"}))

@@ -1,0 +1,94 @@
+"""A kernel that hangs, compiled with bounded waits: it gives up, says who waits for what, and leaves the GPUs usable.
+
+    python -m tests.gpu.hang --ranks 4 [--virtual]
+
+takes one signal out of gemm_rs: storers no longer say that a contribution has arrived. Then the whole kernel runs, also
+with bounded waits, and is right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from functools import partial
+
+from pkc.codegen.artifact import Artifact
+from pkc.codegen.build import build
+from pkc.compiler import load
+from pkc.diagnostics import PkcError
+from pkc.dialect.access import SignalOp
+from pkc.hardware import Call, run_on_gpus
+from pkc.passes import machine_pipeline
+from pkc.passes.run import run_pipeline
+from pkc.runtime.mesh import Mesh
+from pkc.sim.draw import draw_inputs
+from pkc.sim.program import Program
+from pkc.sim.reference import compare, reference
+from tests.examples.test_examples import EXAMPLES
+
+PATH = EXAMPLES / "gemm_rs.pk"
+DIMS = {"M": 1024, "N": 512, "K": 128}
+WAIT_LIMIT = 1.0
+PATIENCE = 20.0
+
+say = partial(print, flush=True)
+
+
+def mutant() -> Artifact:
+    """gemm_rs without the signals of arrived contributions."""
+    module = load(PATH, level="roles").module
+    signals = [op for op in module.walk() if isinstance(op, SignalOp)]
+    assert signals
+    for op in signals:
+        op.detach()
+        op.erase()
+    run_pipeline(module, machine_pipeline(["debug"]), verify_each=False)
+    return build(module)
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ranks", type=int, help="all GPUs, if it is not given")
+    parser.add_argument("--virtual", action="store_true", help="all ranks on one GPU")
+    given = parser.parse_args(arguments)
+    if given.virtual:
+        mesh = Mesh.virtual(given.ranks or 2)
+    else:
+        mesh = Mesh.single_process(range(given.ranks) if given.ranks else None)
+    return int(not (_hangs(mesh) and _runs(mesh)))
+
+
+def _hangs(mesh: Mesh) -> bool:
+    compiled = load(PATH)
+    inputs = draw_inputs(compiled.module, ranks=mesh.ranks, dims=DIMS, seed=1)
+    call = Call(mutant(), mesh, DIMS, inputs, wait_limit=WAIT_LIMIT)
+    started = time.monotonic()
+    call.launch()
+    try:
+        mesh.synchronize(PATIENCE)
+    except PkcError as error:
+        (finding,) = error.diagnostics
+        say(f"gave up after {time.monotonic() - started:.2f} s\n{error}\n")
+        ranks = all(f"rank {rank}, " in str(error) for rank in range(mesh.ranks))
+        named = "`C.arrived`" in str(error) and "gemm_rs.pk:7" in str(error)
+        say(f"the report names the signal: {named}, and every rank: {ranks}")
+        return finding.code == "PK837" and named and ranks
+    say("it ended, and should not have")
+    return False
+
+
+def _runs(mesh: Mesh) -> bool:
+    compiled = load(PATH)
+    inputs = draw_inputs(compiled.module, ranks=mesh.ranks, dims=DIMS, seed=2)
+    artifact = build(load(PATH, level="machine", instruments=["debug"]).module)
+    outputs = run_on_gpus(artifact, mesh, DIMS, inputs, launches=3)
+    expected = reference(compiled.module, ranks=mesh.ranks, dims=DIMS, inputs=inputs)
+    found = compare({array: outputs[array] for array in Program(compiled.kernel).outputs}, expected)
+    say(f"the whole kernel with bounded waits: {'ok' if all(item.ok for item in found) else 'WRONG'}")
+    return all(item.ok for item in found)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,78 @@
+// Every wait gives up after a time, or once another has; who gives up reports what for.
+// RUN: pkc-opt %s -p pk-bound-waits --split-input-file | filecheck %s
+
+// One thread that waits for a counter: its report has two halves of 16 bytes, in the place of its warp (4 in this CTA).
+// The first to give up raises the counter of all ranks that ends the other waits.
+// CHECK-LABEL: pk.kernel @one
+// CHECK-SAME: %reports: !pk.private<[report_ctas, 4, 8], i32> {pk.name = "reports", pk.scratch}
+// CHECK-SAME: %stopped: !pk.signal<[1]> {pk.name = "stopped"}
+// CHECK-SAME: bounded = {reports = "reports", ctas = "report_ctas", stopped = "stopped"}
+// CHECK: scf.for %[[TASK:.*]] = %
+// CHECK-NOT: "spin"
+// CHECK: %[[SEEN:.*]] = pk.registers : !pk.registers<1xindex>
+// CHECK: %[[STOPPED:.*]] = arith.addi
+// CHECK: %[[LIMIT:.*]] = pk.launch_value "wait_limit"
+// CHECK-NEXT: %[[WHY:.*]] = pk.instruction "spin_bounded"(%[[SEEN]], %[[COUNTER:.*]], %[[N:.*]], %[[STOPPED]], %[[LIMIT]]) {awaits = "ready", until = "raised", point = 0 : i64}
+// CHECK: %[[GONE:.*]] = arith.cmpi ne, %[[WHY]]
+// CHECK-NEXT: scf.if %[[GONE]] {
+// CHECK: %[[VALUE:.*]] = pk.get %[[SEEN]]
+// CHECK: %[[LOW:.*]] = arith.index_cast %[[COUNTER]] : i64 to index
+// CHECK: pk.instruction "record"(%[[HALF:.*]], %[[PLACE:.*]], %{{.*}}, %{{.*}}, %{{.*}}, %[[TASK]], %[[VALUE]])
+// CHECK: pk.instruction "record"(%[[HALF]], %[[PLACE]], %{{.*}}, %{{.*}}, %[[LOW]], %{{.*}}, %{{.*}})
+// CHECK: arith.cmpi eq, %[[WHY]]
+// CHECK: scf.for %[[RANK:.*]] = %
+// CHECK: pk.instruction "signal_relaxed_sys"
+// CHECK: pk.instruction "end_thread"
+// CHECK: pk.instruction "mbarrier_wait_bounded"(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) {awaits = "cast", until = "filled", point = 1 : i64}
+// CHECK: pk.instruction "record"
+// CHECK: pk.instruction "end_thread"
+pk.kernel @one(%ready: !pk.signal<[1]> {pk.name = "ready"}) attributes {threads = 128 : i64, shared_bytes = 1024 : i64, machine = 1 : i64} {
+  %thread = pk.instruction "thread_number"() : () -> index
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %n = arith.constant 100 : index
+  %counter = pk.address %ready : !pk.signal<[1]>
+  %first = arith.cmpi eq, %thread, %zero : index
+  scf.if %first {
+    scf.for %task = %zero to %n step %one {
+      pk.instruction "spin"(%counter, %n) {awaits = "ready", until = "raised"} : (i64, index) -> ()
+    } {tasks}
+    pk.instruction "mbarrier_wait"(%zero, %one) {awaits = "cast", until = "filled"} : (index, index) -> ()
+  } {part = "storer", first_warp = 0 : i64, one}
+}
+
+// -----
+
+// All threads of a warp give up together: for a stage they agree while they wait; for a counter the first one looks,
+// and the others learn behind its branch how that ended.
+// CHECK-LABEL: pk.kernel @warps
+// CHECK: %[[WHY:.*]] = pk.instruction "mbarrier_wait_bounded_warp"
+// CHECK: scf.if
+// CHECK: %[[LANE:.*]] = arith.andi
+// CHECK: arith.cmpi eq, %[[LANE]]
+// CHECK: pk.instruction "record"
+// CHECK: pk.instruction "end_thread"
+// CHECK: %[[GIVEN:.*]] = pk.registers : !pk.registers<1xindex>
+// CHECK: scf.if %leader {
+// CHECK: pk.instruction "spin_bounded"
+// CHECK-NOT: pk.instruction "end_thread"
+// CHECK: pk.set %{{.*}}, %[[GIVEN]]
+// CHECK: %[[ALSO:.*]] = pk.instruction "any_of_warp"
+// CHECK-NEXT: scf.if %[[ALSO]] {
+// CHECK-NEXT: pk.instruction "end_thread"
+// CHECK: pk.instruction "sync_warp"
+pk.kernel @warps(%ready: !pk.signal<[1]> {pk.name = "ready"}) attributes {threads = 128 : i64, shared_bytes = 1024 : i64, machine = 1 : i64} {
+  %thread = pk.instruction "thread_number"() : () -> index
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %low = arith.cmpi slt, %thread, %one : index
+  %leader = arith.cmpi eq, %thread, %zero : index
+  %counter = pk.address %ready : !pk.signal<[1]>
+  scf.if %low {
+    pk.instruction "mbarrier_wait"(%zero, %one) {awaits = "A", until = "free"} : (index, index) -> ()
+    scf.if %leader {
+      pk.instruction "spin"(%counter, %one) {awaits = "ready", until = "raised"} : (i64, index) -> ()
+    }
+    pk.instruction "sync_warp"() : () -> ()
+  } {part = "consumer", first_warp = 0 : i64}
+}

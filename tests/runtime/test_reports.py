@@ -1,0 +1,134 @@
+"""Reports made by hand, of kernels that have given up: as a diagnostic, and through a launch."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pkc.codegen.artifact import ArrayParameter, Base, SignalParameter, Wait, WaitLimit, Waits
+from pkc.diagnostics import PkcError
+from pkc.runtime import reports
+from pkc.runtime.launch import LoadedKernel
+from pkc.runtime.mesh import Mesh
+from pkc.runtime.structure import layout
+from tests.runtime.fake import SMS, Api, Tensor, driver
+from tests.runtime.test_launch import SMALL
+
+SOURCE = """\
+kernel gemm_rs(C: f32[M]):
+    for m in tasks(blocks(M, 128)):
+        C[m] += 1
+"""
+
+
+@pytest.fixture
+def waits(tmp_path: Path) -> Waits:
+    path = tmp_path / "k.pk"
+    path.write_text(SOURCE, encoding="utf-8")
+    points = (
+        Wait("storer", "entered", "raised", str(path), 2, 5),
+        Wait("consumer", "cast", "free", str(path), 3, 9),
+        Wait("communicator", "C.arrived", "raised", str(path), 3, 9),
+    )
+    return Waits("reports", "report_ctas", 12, points)
+
+
+def words(entries: Mapping[tuple[int, int], tuple[int, ...]]) -> reports.Words:
+    held = np.zeros((132, 12, 8), np.uint32)
+    for (cta, warp), entry in entries.items():
+        held[cta, warp, : len(entry)] = [n % 2**32 for n in entry]
+    return held.view(np.int32)
+
+
+def cell(rank: int, name: str, low: int) -> tuple[int, ...]:
+    assert (rank, name, low) in ((1, "entered", 2**32 - 16), (0, "C.arrived", 64))
+    return (0,) if name == "entered" else (3, 5)
+
+
+def test_nobody_has_given_up(waits: Waits) -> None:
+    assert reports.read(waits, {0: words({})}, cell) == []
+
+
+def test_who_waits_for_what(waits: Waits, tmp_path: Path) -> None:
+    late = {(17, 11): (1, 0, -1, 527, 528, -16)}
+    stuck = {(cta, warp): (2, 1, 170 + cta, 0, 0, 0) for cta in (17, 3, 90) for warp in range(8)}
+    other = {(4, 8): (2, 2, 9, 3, 4, 64), (4, 9): (2, 2, 9, 3, 4, 64)}
+    found = reports.read(waits, {0: words(other), 1: words(late | stuck)}, cell)
+    text = str(PkcError(reports.diagnose("gemm_rs", found, 2.5))).replace(str(tmp_path), "")
+    assert (
+        text
+        == """\
+error[PK837]: `gemm_rs` has given up: rank 1 waits for `entered` in vain
+ --> /k.pk:2:5
+  |
+2 |     for m in tasks(blocks(M, 128)):
+  |     ^^^ waited for here
+  = note: rank 1, storer of CTA 17: waits for `entered`[0] >= 528, sees 527 (/k.pk:2)
+          rank 0, communicator of CTA 4, task 9: waits for `C.arrived`[3, 5] >= 4, sees 3 (/k.pk:3)
+          rank 1, consumer of CTA 3 and 2 more, task 173: waits for room in `cast` (/k.pk:3)
+  = help: a wait may take 2.5 s; what nothing else waits for comes first: look for who was to bring that"""
+    )
+
+
+def test_many_waits_are_shortened(waits: Waits) -> None:
+    written = {rank: words({(0, 0): (2, 1, rank, 0, 0, 0)}) for rank in range(reports.MOST_LINES + 7)}
+    note = reports.diagnose("k", reports.read(waits, written, cell), 1).waits.splitlines()
+    assert len(note) == reports.MOST_LINES + 1
+    assert note[-1].strip() == "and 7 more"
+
+
+class Memory(Api):
+    """A driver that also has the reports of a kernel: 32 bytes for each warp, the same on each rank."""
+
+    written = b""
+
+    def _cuMemcpyDtoH(self, target: int, address: int, count: int) -> None:
+        ctypes.memmove(target, self.written.ljust(count, b"\0"), count)
+
+
+def debugged(monkeypatch: pytest.MonkeyPatch, waits: Waits) -> tuple[LoadedKernel, dict[str, Any], Memory]:
+    artifact = replace(
+        SMALL,
+        arrays=(*SMALL.arrays, ArrayParameter("reports", "i32", ("report_ctas", 12, 8), "private", None, True)),
+        signals=(SignalParameter("entered", (1,)), SignalParameter("C.arrived", (7, ("M", 2)))),
+        fields=(*SMALL.fields, Base("reports_base", "reports"), WaitLimit("limit")),
+        waits=waits,
+    )
+    made, _ = driver(monkeypatch, gpus=1)
+    made.api = api = Memory(gpus=1)
+    api.struct_bytes = layout(artifact.fields)[1]
+    kernel = LoadedKernel(artifact, Mesh.single_process(driver=made), wait_limit=0.25)
+    return kernel, {"A": [Tensor((4, 8))], "s": 1.0, "n": 1}, api
+
+
+def test_a_launch_has_the_limit_and_a_clean_place_for_reports(monkeypatch: pytest.MonkeyPatch, waits: Waits) -> None:
+    kernel, arguments, api = debugged(monkeypatch, waits)
+    kernel(arguments)
+    kernel.mesh.synchronize()
+    limit = layout(kernel.artifact.fields)[0][-1]
+    assert int.from_bytes(api.launches[0].struct[limit : limit + 8], "little") == 250_000_000
+    assert SMS * 12 * 32 in [count for _, count in api.zeroed]
+
+
+def test_a_kernel_that_has_given_up_begins_again_with_new_counters(
+    monkeypatch: pytest.MonkeyPatch, waits: Waits
+) -> None:
+    kernel, arguments, api = debugged(monkeypatch, waits)
+    kernel(arguments)
+    zeroed = len(api.zeroed)
+    arrived = kernel.scratch("C.arrived", {"M": 4, "K": 8})
+    low = (kernel.mesh.heap.address(0, arrived) + 4 * (2 * 3 + 1)) % 2**32
+    api.written = np.array([1, 2, 9, 3, 4, low, 0, 0], np.uint32).tobytes()
+    with pytest.raises(PkcError, match=r"communicator of CTA 0, task 9: waits for `C.arrived`\[2, 1\] >= 4, sees 3"):
+        kernel.mesh.synchronize()
+    api.written = b""
+    kernel(arguments)
+    kernel.mesh.synchronize()
+    assert api.zeroed[zeroed:] == api.zeroed[:zeroed]
+    assert len(api.launches) == 2
