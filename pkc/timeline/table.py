@@ -49,13 +49,22 @@ def _kernel(events: Events) -> Iterator[str]:
 
 
 def _sentences(found: Sequence[Line]) -> Iterator[str]:
-    """Each part in words: what it spends at least a hundredth of its time on."""
+    """Each part in words: what it spends at least a hundredth of its time on; times are medians over CTAs."""
     for place, head in enumerate(found):
         if head.depth:
             continue
         following = next((n for n in range(place + 1, len(found)) if not found[n].depth), len(found))
         inside = sorted(found[place + 1 : following], key=lambda line: -line.share)
-        yield f"{head.name}: {', '.join(f'{line.name} {line.share:.0%}' for line in inside if line.share >= 0.01)}"
+        texts = (f"{line.name} {line.share:.0%}{_when(line)}" for line in inside if line.share >= 0.01)
+        yield f"{head.name}: {', '.join(texts)}"
+
+
+def _when(line: Line) -> str:
+    """From when until when, of what fills at least half of that time."""
+    if not len(line.first):
+        return ""
+    first, last = float(np.nanmedian(line.first)), float(np.nanmedian(line.last))
+    return f" from {first:.1f} to {last:.1f} us" if 2 * float(np.median(line.each)) >= last - first else ""
 
 
 def _table(found: Sequence[Line]) -> Iterator[str]:

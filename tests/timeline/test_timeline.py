@@ -42,8 +42,8 @@ TABLE = """\
 rank 0: CTAs begin within 0.6 us; their parts end from 9.0 to 10.6 us, half of them by 10.0
 rank 1: CTAs begin within 0.6 us; their parts end from 9.0 to 10.6 us, half of them by 10.0
 
-consumer: products 67%, waits for `A` 22%, waits for `left` 6%, else 6%
-storer: waits for `cast` 50%, drains: complete 25%, stores 12%, else 12%
+consumer: products 67% from 1.3 to 9.3 us, waits for `A` 22%, waits for `left` 6% from 9.3 to 9.8 us, else 6%
+storer: waits for `cast` 50% from 2.0 to 6.0 us, drains: complete 25% from 6.5 to 8.5 us, stores 12%, else 12%
 
                                                     us in each CTA       first at last until
                                      times  share    least   median     most   median     median
