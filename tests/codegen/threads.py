@@ -6,6 +6,7 @@ task for each CTA. So it says where data goes, not when. Two 16-bit elements in 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -83,12 +84,21 @@ class Cta:
     number: int
     count: int
     shared: dict[int, Any] = field(default_factory=dict)
+    now: int = 1_000_000
+    """Nanoseconds, half a cycle each; looking at a clock takes one of its steps of 32."""
+    gives_up: str = ""
+    """The instruction of which every bounded wait is in vain: it has seen 5."""
+
+    def tick(self) -> int:
+        self.now += 32
+        return self.now
 
     def run(self, body: Block, threads: range) -> None:
         matrices: dict[int, list[tuple[int, ...]]] = {}
         for number in threads:
             thread = _Thread(self, number)
-            thread.block(body)
+            with contextlib.suppress(_EndedError):
+                thread.block(body)
             matrices[number] = thread.matrices
         for first in range(threads.start, threads.stop, _WARP):
             self._store_matrices([matrices[thread] for thread in range(first, min(first + _WARP, threads.stop))])
@@ -148,6 +158,10 @@ class Cta:
 def swizzled(offset: int, width: int) -> int:
     """Where a byte lies (PTX ISA, swizzling modes): 16-byte chunks change places by the number of the 128-byte line."""
     return offset ^ (((offset >> 7) & (width // 16 - 1)) << 4) if width else offset
+
+
+class _EndedError(Exception):
+    """The thread has ended before the kernel does."""
 
 
 class _Thread:
@@ -230,6 +244,14 @@ class _Thread:
             shared.update({values[0] + 2 * i: word for i, word in enumerate(words)})
         elif name == "store_shared_b16":
             shared[values[0]] = values[1][0]
+        elif name in ("record", "store_u32"):
+            self._written(name, values)
+        elif name == "end_thread":
+            raise _EndedError
+        elif "_bounded" in name:
+            if name == "spin_bounded":
+                values[0][0][values[0][1]] = 5
+            return int(name == self.cta.gives_up)
         elif "global" in name and not name.startswith("fence"):
             return self._global(name, values)
         return None
@@ -247,6 +269,18 @@ class _Thread:
             if load:
                 registers[start + i] = word
         return None
+
+    def _written(self, name: str, values: list[Any]) -> None:
+        """Words of an instrument; the epochs, which are in no array, stay as they are."""
+        if name == "store_u32":
+            if values[0] >= _BASE:
+                self._word(values[0], values[1], narrow=False, load=False)
+            return
+        (registers, start), base, length, *words = values
+        if registers[start] < length:
+            for number, word in enumerate(words):
+                self._word(base + 16 * registers[start] + 4 * number, word, narrow=False, load=False)
+        registers[start] += 1
 
     def _word(self, address: int, word: Any, *, narrow: bool, load: bool) -> Any:
         _, array, first, size = self.cta.memory.find(address)
@@ -269,6 +303,9 @@ _NUMBERS: dict[str, Callable[[_Thread], int]] = {
     "cta_count": lambda thread: thread.cta.count,
     "shared_base": lambda thread: 0,
     "load_u32": lambda thread: 0,
+    "sm_number": lambda thread: 100 + thread.cta.number,
+    "timer": lambda thread: thread.cta.tick(),
+    "cycle": lambda thread: 2 * thread.cta.tick(),
 }
 _ON_VALUES: dict[str, Callable[..., Any]] = {
     **{f"pack_{kind}": lambda low, high: (low, high) for kind in ("bf16", "f16")},
@@ -279,6 +316,7 @@ _ON_VALUES: dict[str, Callable[..., Any]] = {
     "float_bits": lambda x: x[0] if isinstance(x, tuple) else x,
     "bits_i32": lambda x: x,
     "int_bits": lambda x: x,
+    "any_of_warp": lambda x: x,
     "exp2_f32": lambda x: 2.0**x,
 }
 

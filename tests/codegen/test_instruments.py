@@ -1,0 +1,154 @@
+"""Instrumented kernels, run thread by thread: their records and reports mean what the tables beside the code say."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from pkc.codegen.artifact import Trace, Waits
+from pkc.codegen.points import trace_of, waits_of
+from pkc.compiler import compile_program
+from pkc.dialect.program import KernelOp
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
+from pkc.passes.check_machine import check_machine
+from pkc.runtime import reports
+from pkc.timeline import table
+from pkc.timeline.records import Words, decode, longest
+from tests.codegen.threads import Cta, Memory, warps
+
+SUM = """\
+kernel rs(X: bf16[M, N], Y: bf16[M, N].shard(0)):
+    for m, n in tasks(blocks(M, 16), blocks(N, 64)):
+        Y[m, n] += X[m, n]
+"""
+RANKS, CTAS = 2, 3
+SIZES = {"M": 96, "N": 64, "trace_ctas": CTAS, "trace_records": 64, "report_ctas": CTAS}
+
+
+def run(instrument: str, sizes: dict[str, int], gives_up: str = "") -> tuple[KernelOp, Memory]:
+    program = parse_text(Source("rs.pk", SUM))
+    roles = compile_program(program, level="roles").kernel
+    kernel = compile_program(program, level="machine", instruments=[instrument]).kernel
+    memory = Memory(kernel, RANKS, sizes)
+    for parts in memory.arrays["X"]:
+        parts[...] = 1
+    ctas = [Cta(memory, rank, cta, CTAS, gives_up=gives_up) for rank in range(RANKS) for cta in range(CTAS)]
+    for threads in warps(roles):
+        for cta in ctas:
+            cta.run(kernel.body.block, threads)
+    return kernel, memory
+
+
+def words(memory: Memory, array: str) -> list[Words]:
+    """What each rank has written; where nothing is, zeros."""
+    return [np.nan_to_num(part).astype(np.int64).astype(np.int32) for part in memory.arrays[array]]
+
+
+def traced(records: int) -> tuple[Trace, list[Words]]:
+    kernel, memory = run("trace", SIZES | {"trace_records": records})
+    trace = trace_of(kernel)
+    assert trace is not None
+    return trace, words(memory, trace.array)
+
+
+def test_every_part_records_all_that_it_does() -> None:
+    trace, written = traced(64)
+    events = decode(trace, written)
+    assert events.lost == 0
+    assert events.sms.tolist() == [[100, 101, 102]] * RANKS
+    points = [trace.points[point] for point in events.point]
+    found = Counter((trace.parts[point.part], point.kind, point.what) for point in points)
+    # Six blocks of rows, two of them for each CTA; three are of this rank.
+    rows = RANKS * CTAS
+    assert found == {
+        **{(part, kind, ""): rows for part in trace.parts for kind in ("cta", "begin", "end")},
+        ("loader", "task", "loads"): 2 * rows,
+        ("loader", "wait", "room in `X`"): 2 * rows,
+        ("loader", "over", "loads"): rows,
+        ("storer", "wait", "`entered`"): rows,
+        ("storer", "task", "stores"): 2 * rows,
+        ("storer", "wait", "`X`"): 2 * rows,
+        ("storer", "drain", "read"): 2 * rows,
+        ("storer", "drain", "complete"): 2 * rows,
+        ("storer", "over", "stores"): rows,
+        ("communicator", "task", "sums"): rows,
+        ("communicator", "wait", "`Y.arrived`"): rows,
+        ("communicator", "over", "sums"): rows,
+    }
+    assert {point.line for point in points if point.what in ("`Y.arrived`", "`X`")} == {"rs.pk:3"}
+    waits = events.of_kind("wait", "drain")
+    assert events.length[waits].tolist() == [32.0] * int(waits.sum())  # from one look at the clock to the next
+    tasks = {"loader": [0, 3], "storer": [0, 3], "communicator": [0]}
+    for number, part in enumerate(trace.parts):
+        mine = (events.part == number) & (events.cta == 0) & (events.rank == 1) & events.of_kind("task")
+        assert events.task[mine].tolist() == tasks[part]
+
+
+def test_the_shares_of_a_part_add_up() -> None:
+    trace, written = traced(64)
+    found = list(table.lines(decode(trace, written)))
+    heads = [place for place, line in enumerate(found) if not line.depth]
+    assert [found[place].name for place in heads] == list(trace.parts)
+    for start, end in zip(heads, [*heads[1:], len(found)], strict=True):
+        assert sum(line.share for line in found[start + 1 : end]) == pytest.approx(1)
+
+
+def test_what_has_no_room_is_counted() -> None:
+    _, written = traced(64)
+    trace, short = traced(4)
+    assert max(map(longest, short)) == max(map(longest, written)) <= 64
+    events = decode(trace, short)
+    assert events.lost > 0
+    assert len(events.point) + events.lost == len(decode(trace, written).point)
+
+
+def given_up(instruction: str) -> tuple[Waits, list[reports.Report]]:
+    kernel, memory = run("debug", SIZES, instruction)
+    waits = waits_of(kernel)
+    assert waits is not None
+
+    def cell(rank: int, name: str, low: int) -> tuple[int, ...]:
+        base = memory.base(name) + rank * (1 << 36)
+        assert (low - base) % 2**32 < 1024
+        return ((low - base) % 2**32 // 4,)
+
+    return waits, reports.read(waits, dict(enumerate(words(memory, waits.reports))), cell)
+
+
+def test_nobody_gives_up_who_does_not_wait_too_long() -> None:
+    _, found = given_up("")
+    assert found == []
+
+
+def test_who_gives_up_says_what_for() -> None:
+    waits, found = given_up("spin_bounded")
+    assert waits.warps == 4
+    # Warps 0 and 1 of each CTA are communicators, warp 3 is the storer, which waits before its first task.
+    assert [(r.rank, r.cta, r.warp) for r in found] == [
+        (rank, cta, warp) for rank in range(RANKS) for cta in range(CTAS) for warp in (0, 1, 3)
+    ]
+    storer, communicator = found[2], found[9]
+    assert (storer.wait.part, storer.wait.awaits, storer.task) == ("storer", "entered", -1)
+    assert (storer.seen, storer.wanted, storer.cell) == (5, RANKS * CTAS, (0,))
+    assert (communicator.wait.part, communicator.wait.awaits) == ("communicator", "Y.arrived")
+    assert (communicator.rank, communicator.task, communicator.wanted) == (1, 0, RANKS)
+    # Blocks 0 to 2 are rank 0's; a number is left out between parts, and rows are three counters apart.
+    assert communicator.cell == ((3 + 1) * 3 + 0,)
+
+
+def test_a_stage_has_no_counter() -> None:
+    _, found = given_up("mbarrier_wait_bounded")
+    assert {(r.wait.part, r.wait.until, r.wait.awaits, r.cell) for r in found} == {
+        ("loader", "free", "X", ()),
+        ("storer", "filled", "X", ()),
+    }
+    assert {r.task for r in found} == set(range(CTAS))
+
+
+def test_both_leave_nothing_that_the_machine_has_not() -> None:
+    program = parse_text(Source("rs.pk", SUM))
+    module = compile_program(program, level="machine", instruments=["trace", "debug"]).module
+    assert check_machine(module) == []
