@@ -65,6 +65,7 @@ OTHER: dict[str, str] = {
     "PK834": "tests/runtime/test_group.py::test_one_rank_has_no_room",
     "PK835": "tests/runtime/test_group.py::test_ranks_that_differ",
     "PK836": "tests/runtime/test_mesh.py::test_a_hang",
+    "PK837": "tests/runtime/test_reports.py::test_who_waits_for_what",
     "PK840": "tests/runtime/test_launch.py::test_names",
     "PK841": "tests/runtime/test_launch.py::test_arrays_that_others_do_not_reach",
     "PK842": "tests/runtime/test_launch.py::test_one_array_for_each_rank",
