@@ -290,10 +290,10 @@ def trace(
     Example:
       pkc trace examples/gemm_rs.pk --ranks 4 --set M=8192,N=8192,K=2048 -o gemm_rs.json
     """
-    from pkc.cli_program import compile_for, constants_of, find_kernel, only_kernel
+    from pkc.builder import artifact_for
+    from pkc.cli_program import choices_of, compile_for, constants_of, find_kernel, only_kernel
     from pkc.cli_settings import numbers
     from pkc.cli_trace import Request, execute
-    from pkc.codegen.build import build
     from pkc.compiler import load_program
 
     values = numbers("--set", settings, example="M=1024,N=512")
@@ -303,9 +303,16 @@ def trace(
     given = {name: value for name, value in values.items() if name in names}
     rest = {name: value for name, value in values.items() if name not in given}
     compiled = compile_for(program, chosen.name, given, schedule)
-    traced = compile_for(program, chosen.name, given, schedule, level="machine", warn=False, instruments=["trace"])
+    traced = partial(
+        artifact_for,
+        program,
+        kernel=chosen.name,
+        constants=given,
+        schedule=choices_of(schedule),
+        instruments=["trace"],
+    )
     path = None if output is None else Path(output)
-    execute(compiled, Request(ranks, seed, rest, names, launches, ctas, path), build(traced.module))
+    execute(compiled, Request(ranks, seed, rest, names, launches, ctas, path), traced)
 
 
 @cli.command(epilog=EXIT_STATUSES)

@@ -50,7 +50,6 @@ def compile_for(
     level: str = "tile",
     dump: str | None = None,
     warn: bool = True,
-    instruments: Iterable[str] = (),
 ) -> Compiled:
     """Compile one kernel, or all, to a level of IR; `schedule` as on the command line. Prints warnings, if asked."""
     choices = choices_of(schedule)
@@ -62,7 +61,6 @@ def compile_for(
             schedule=choices,
             level=level,
             dump=None if dump is None else Path(dump),
-            instruments=instruments,
         )
     if warn:
         report.diagnostics(compiled.warnings)

@@ -10,8 +10,9 @@ import click
 import numpy as np
 
 from pkc import cli_errors, report
+from pkc.cli_run import CompileForGpus
 from pkc.cli_settings import Number, sort_settings
-from pkc.codegen.artifact import Artifact, Trace
+from pkc.codegen.artifact import Trace
 from pkc.compiler import Compiled
 from pkc.diagnostics import PkcError
 from pkc.hardware import PATIENCE, Call
@@ -36,12 +37,14 @@ class Request:
     output: Path | None
 
 
-def execute(compiled: Compiled, request: Request, artifact: Artifact) -> None:
+def execute(compiled: Compiled, request: Request, traced: CompileForGpus) -> None:
     """Run a kernel on GPUs, print where its time goes, and write the time line. Raises `PkcError`."""
     kernel, ranks = compiled.kernel, request.ranks
     settings = sort_settings(kernel, request.values, request.constants)
     mesh = Mesh.single_process(range(ranks))
     dims = resolve_dims(kernel, settings.dims, settings.scalars, ranks)
+    with report.progress(f"compiling {kernel.sym_name.data}"):
+        artifact = traced(dims=dims, ranks=ranks)
     with report.progress("drawing the inputs"):
         inputs = draw_inputs(compiled.module, ranks=ranks, dims=dims, seed=request.seed) | settings.scalars
     call = Call(artifact, mesh, dims, inputs)

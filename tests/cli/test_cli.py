@@ -115,7 +115,8 @@ def test_on_gpus_it_runs_what_is_compiled_for_these_sizes(
     monkeypatch.setattr(cli_run, "_on_gpus", lambda artifact, ranks, dims, inputs, wanted: {"C": 2 * inputs["A"]})
     assert main([*RUN, "--target", "sm_90a", "--schedule", "stages=3"]) == 0
     expected = {"dims": {"M": 5, "N": 8}, "ranks": 2, "kernel": "double", "constants": {}, "schedule": {"stages": "3"}}
-    assert asked == [expected | {"target": "sm_90a"}]
+    assert main([*RUN, "--target", "sm_90a", "--schedule", "stages=3", "--debug"]) == 0
+    assert asked == [expected | {"target": "sm_90a", "instruments": added} for added in ([], ["debug"])]
     assert capsys.readouterr().out.startswith("double on 2 GPUs, M=5, N=8")
 
 
