@@ -55,7 +55,7 @@ def build_program(
     kernel = kernel or program.kernels[0].name
     module = build_module(program, kernel=kernel, constants=constants, options=schedule)
     added = ",".join(sorted(instruments))
-    key = cache.key("artifact 2", _compiler(), version(), target, kernel, added, print_ir(module, locations=True))
+    key = cache.key("artifact 3", _compiler(), version(), target, kernel, added, print_ir(module, locations=True))
     kept = cache.get(key)
     if kept is not None:
         return stored.unpack(kept)

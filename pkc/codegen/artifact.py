@@ -39,10 +39,15 @@ class ArrayParameter:
 
 @dataclass(frozen=True)
 class SignalParameter:
-    """Counters in the symmetric heap, u32, zero when they are allocated and never reset."""
+    """Counters in the symmetric heap, u32, zero when they are allocated.
+
+    Those that `restart` count from zero in each launch: they are cleared on their rank before anything of a launch
+    runs there, its copy engines included. Others are never reset.
+    """
 
     name: str
     dims: tuple[Extent, ...]
+    restarts: bool = False
 
 
 @dataclass(frozen=True)
@@ -215,6 +220,13 @@ class Artifact:
     """If the kernel writes down what it does when."""
     waits: Waits | None = None
     """If no wait of the kernel is for ever."""
+    engines: str = ""
+    """What copy engines do, as IR: a kernel with one `pk.role copy_engine` for each stream, without `pk.epoch`.
+
+    A stream does the operations of its part one after the other: `pk.copy`, `pk.wait` and `pk.reset` for counters of
+    this rank, `pk.raise` for those of any. All else is integer arithmetic on dimensions, the rank and the number of
+    ranks, which the host carries out when it prepares a launch.
+    """
 
     @property
     def interface(self) -> Interface:

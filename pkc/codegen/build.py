@@ -16,6 +16,7 @@ from pkc.codegen.fields import array_parameters, signal_parameters, struct_field
 from pkc.codegen.nvrtc import Compiled, Finding, compile_cuda
 from pkc.codegen.points import trace_of, waits_of
 from pkc.diagnostics import Diagnostic, PkcError
+from pkc.dialect.engines import engines_text
 from pkc.dialect.machine import InstructionOp, RegistersOp, RegistersType
 from pkc.dialect.program import COMM_SMS, KernelOp, RoleOp
 from pkc.location import span_of
@@ -73,6 +74,7 @@ def build_kernel(kernel: KernelOp, *, target: str = SM_90A) -> Built:
         comm_sms=_number(kernel, COMM_SMS),
         trace=trace_of(kernel),
         waits=waits_of(kernel),
+        engines=engines_text(kernel),
     )
     return Built(artifact, source, compiled, kernel_facts(compiled.cubin)[name], tuple(found))
 

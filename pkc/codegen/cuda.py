@@ -16,6 +16,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from pkc.codegen.artifact import Base, Epochs, Field, HeapStride, Scalar, TensorMaps, WaitLimit
 from pkc.codegen.fields import struct_fields
 from pkc.codegen.names import Names
+from pkc.dialect.engines import is_engine
 from pkc.dialect.instructions import KINDS, Instruction, instruction
 from pkc.dialect.machine import (
     AddressOp,
@@ -110,7 +111,7 @@ class _Printer:
         self._lines.append("    " * self._depth + text)
 
     def _statement(self, op: Operation) -> None:
-        if isinstance(op, scf.YieldOp):
+        if isinstance(op, scf.YieldOp) or is_engine(op):
             return
         if isinstance(op, CommentOp):
             self._emit(f"// {op.text.data}")

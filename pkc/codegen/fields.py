@@ -25,6 +25,7 @@ from pkc.codegen.artifact import (
     named_dims,
 )
 from pkc.codegen.names import Names
+from pkc.dialect.engines import on_sms, restarts
 from pkc.dialect.machine import AddressOp, LaunchValueOp, TensorMapOp
 from pkc.dialect.program import DimOp, KernelOp, RankOp
 from pkc.dialect.types import RANKS, BlockType, PGLType, PrivateType, SignalType, dtype_name
@@ -71,7 +72,7 @@ def _scalar(arg: BlockArgument) -> ScalarType | None:
 def signal_parameters(kernel: KernelOp) -> tuple[SignalParameter, ...]:
     """The counters of a kernel."""
     return tuple(
-        SignalParameter(kernel.argument_name(arg), tuple(map(_extent, arg.type.extents)))
+        SignalParameter(kernel.argument_name(arg), tuple(map(_extent, arg.type.extents)), restarts(kernel, arg))
         for arg in kernel.body.block.args
         if isinstance(arg.type, SignalType)
     )
@@ -89,7 +90,7 @@ def struct_fields(kernel: KernelOp) -> tuple[tuple[Field, ...], dict[SSAValue | 
     names = Names()
     maps: list[TensorMaps] = []
     found: dict[SSAValue | str, str] = {}
-    for op in kernel.walk():
+    for op in on_sms(kernel):
         if isinstance(op, TensorMapOp):
             spec = _map(kernel, op)
             same = next((m for m in maps if replace(m, field="") == spec), None)
@@ -118,7 +119,7 @@ def _others(kernel: KernelOp, names: Names) -> dict[str, Field]:
     """Eight-byte fields first, then four-byte ones, each once."""
     wide: dict[str, Field] = {}
     narrow: dict[str, Field] = {}
-    for op in kernel.walk():
+    for op in on_sms(kernel):
         if isinstance(op, AddressOp):
             name = _array_name(kernel, op.array)
             if f"address:{name}" not in wide:

@@ -37,8 +37,8 @@ def number(n: int, ranks: int, size: int, position: int) -> int:
 
 
 def numbers(n: int, ranks: int, size: int) -> int:
-    """More than any number of a block."""
-    return n // size + ranks + 1
+    """More than any number of a block: how many counters there are along a dimension that blocks tell apart."""
+    return count(0, n, size) + ranks
 
 
 def interleaved(n: int, ranks: int, size: int, index: int, first: int) -> int:

@@ -25,6 +25,7 @@ from pkc.passes.plan_overlap import PlanOverlap
 from pkc.passes.plan_transfers import PlanTransfers
 from pkc.passes.plan_warps import PlanWarps
 from pkc.passes.read_own import ReadOwn
+from pkc.passes.restart_counters import RestartCounters
 from pkc.passes.share_sums import ShareSums
 from pkc.passes.split_cells import SplitCells
 from pkc.passes.split_copies import SplitCopies
@@ -75,6 +76,7 @@ ROLES_PIPELINE: tuple[ModulePass, ...] = (
 """From tile IR to the roles level: who does it, joined by channels and signals."""
 
 _LOWERING: tuple[ModulePass, ...] = (
+    RestartCounters(),  # before lowering: what waits are for; the host has no epochs
     PlanMma(),  # before lowering: a stage is released only when the product that reads it is complete
     PlanMemory(),  # channels are final
     LowerTiles(),  # obeys both, and the warps, registers and transfers planned before
@@ -133,6 +135,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         PlanTransfers,
         InsertFences,
         CheckRoles,
+        RestartCounters,
         PlanMma,
         PlanMemory,
         LowerTiles,

@@ -15,6 +15,7 @@ from xdsl.passes import ModulePass
 from pkc.arch import SM_90A
 from pkc.diagnostics import Diagnostic, Label, PkcError
 from pkc.dialect import machine
+from pkc.dialect.engines import on_sms
 from pkc.dialect.program import DimOp, KernelOp, RankOp
 from pkc.location import span_of
 from pkc.passes import machine_errors as errors
@@ -98,7 +99,7 @@ def check_machine(module: ModuleOp) -> list[Diagnostic]:
 
 
 def _findings(kernel: KernelOp) -> Iterator[Diagnostic]:
-    ops = list(kernel.body.walk())
+    ops = list(on_sms(kernel))
     left = next((op for op in ops if not _is_of_the_machine(op)), None)
     if left is not None:
         yield errors.NotOfTheMachine(span_of(left.location), left.name)
@@ -162,7 +163,7 @@ def _threads(kernel: KernelOp) -> Iterator[Diagnostic]:
 
 
 def _named(kernel: KernelOp, pattern: re.Pattern[str]) -> Iterator[tuple[machine.InstructionOp, re.Match[str]]]:
-    for op in kernel.body.walk():
+    for op in on_sms(kernel):
         match = pattern.fullmatch(op.instruction_name.data) if isinstance(op, machine.InstructionOp) else None
         if isinstance(op, machine.InstructionOp) and match is not None:
             yield op, match

@@ -84,7 +84,7 @@ def _shared_out(kernel: KernelOp) -> Iterator[Diagnostic]:
             yield errors.NotSharedOut(span_of(op.location), also=also)
 
 
-_COPY_ENGINE = (CopyOp, WaitOp, RaiseOp, TasksOp, scf.ForOp, scf.YieldOp)
+_COPY_ENGINE = (CopyOp, WaitOp, RaiseOp, TasksOp, scf.ForOp, scf.IfOp, scf.YieldOp)
 """What a copy engine can do, beside integer arithmetic, which is the host's."""
 
 

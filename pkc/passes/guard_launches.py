@@ -53,8 +53,10 @@ class GuardLaunches(ModulePass):
     there are in all is not known. So its counters are reset: nobody signals before all ranks have entered, and a rank
     resets its counters when all parts of all ranks have left.
 
-    A launch has ended on a rank when all its parts have, copy engines included. These cannot add to counters: they
-    raise one that each has for itself on every rank, `copied`.
+    A launch has ended on a rank when all its parts have, copy engines included. These cannot add to counters, and run
+    beside the kernel, from when all that was launched before on their rank has ended. So they meet among themselves,
+    before their first copy and after their last: each raises a counter that it has for itself on every rank, `began`
+    and `copied`, and waits for those of all ranks.
 
     Before:
 
@@ -93,11 +95,15 @@ def _guard_kernel(kernel: KernelOp) -> None:
             _count_in_epochs(op, op.value)
     parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
     reaching = [part for part in parts if any(reached(part))]
-    if not reaching:
+    engines = [part for part in reaching if _is_copy_engine(part)]
+    for part in engines:
+        _meet(kernel, part)
+    moving = [part for part in reaching if part not in engines]
+    if not moving:
         return
-    lasting = [part for part in reaching if any(_lasts(kernel, op, array) for op, array in reached(part))]
+    lasting = [part for part in moving if any(_lasts(kernel, op, array) for op, array in reached(part))]
     first = next(part for part in parts if not _is_copy_engine(part))
-    early = [part for part in reaching if not _follows_all(part)]
+    early = [part for part in moving if not _follows_all(part)]
     if not any(phase_of(op) for op in kernel.walk()):  # else only a later phase may come through another part
         early = [part for part in early if made_by(part).isdisjoint(reaching)]
     if early:
@@ -105,9 +111,6 @@ def _guard_kernel(kernel: KernelOp) -> None:
         for part in early:
             _at_start(part, _wait(entered, [first]))
         _at_start(first, _signal(entered))
-    for part in filter(_is_copy_engine, lasting):
-        _copied(kernel, part)
-    lasting = [part for part in lasting if not _is_copy_engine(part)]
     if not lasting:
         return
     left = add_parameter(kernel, "left", SignalType((1,)), kernel.location)
@@ -160,19 +163,22 @@ def _is_copy_engine(part: RoleOp) -> bool:
     return part.role.data is Role.CopyEngine
 
 
-def _copied(kernel: KernelOp, part: RoleOp) -> None:
-    """Let copy engines tell each other, and wait, when they are done: each raises a counter of its own on every rank,
-    because a stream writes values and does not add."""
-    copied = add_parameter(kernel, "copied", SignalType((RANKS,)), part.location)
+def _meet(kernel: KernelOp, part: RoleOp) -> None:
+    """Let the copy engines of all ranks wait for each other before the first copy of a part and after its last."""
+    _at_start(part, _meeting(add_parameter(kernel, "began", SignalType((RANKS,)), part.location), part))
+    _at_end(part, _meeting(add_parameter(kernel, "copied", SignalType((RANKS,)), part.location), part))
+
+
+def _meeting(signal: BlockArgument, part: RoleOp) -> list[Operation]:
+    """Each raises a counter of its own on every rank, because a stream writes values and does not add."""
     rank, zero, one, ranks, epoch = RankOp(), constant(0), constant(1), DimOp(RANKS), EpochOp()
     tell, wait = Block(arg_types=[IndexType()]), Block(arg_types=[IndexType()])
     bounds = (zero.result, ranks.result, one.result)
-    ops = [rank, zero, one, ranks, epoch, scf.ForOp(*bounds, [], tell), scf.ForOp(*bounds, [], wait)]
-    for op in (RaiseOp(copied, (rank.result,), tell.args[0], epoch.result), scf.YieldOp()):
+    for op in (RaiseOp(signal, (rank.result,), tell.args[0], epoch.result), scf.YieldOp()):
         append(tell, op, part.location)
-    for op in (WaitOp(copied, (wait.args[0],), epoch.result), scf.YieldOp()):
+    for op in (WaitOp(signal, (wait.args[0],), epoch.result), scf.YieldOp()):
         append(wait, op, part.location)
-    _at_end(part, ops)
+    return [rank, zero, one, ranks, epoch, scf.ForOp(*bounds, [], tell), scf.ForOp(*bounds, [], wait)]
 
 
 def made_by(part: RoleOp) -> set[RoleOp]:

@@ -56,7 +56,8 @@ class InsertFences(ModulePass):
     - A stage that a TMA store reads is not released before it has been read. A stage that ordinary instructions have
       read is: their values have arrived, and the mbarrier comes before the next load into it.
     - A part ends when its stores are complete.
-    - What a copy engine does is ordered by its stream. Its signals are those of another agent: they reach all.
+    - What a copy engine does is ordered by its stream. It is another agent than the SMs: signals from it and to it
+      are releases to all.
 
     Before:
 
@@ -101,8 +102,10 @@ def _fence_kernel(kernel: KernelOp) -> None:
 
 
 def _is_own(op: Operation) -> bool:
-    """Whether a signal surely goes from an SM of this rank to this rank."""
-    return isinstance(op, SignalOp | RaiseOp) and isinstance(op.rank.owner, RankOp) and not _on_copy_engine(op)
+    """Whether a signal surely goes from an SM of this rank to SMs of this rank."""
+    if not isinstance(op, SignalOp | RaiseOp) or not isinstance(op.rank.owner, RankOp) or _on_copy_engine(op):
+        return False
+    return not any(_on_copy_engine(use.operation) for use in op.signal.uses)
 
 
 def _on_copy_engine(op: Operation) -> bool:

@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from pkc.arch import SM_90A
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import LoadOp, StoreOp
-from pkc.dialect.attributes import Role
+from pkc.dialect.engines import is_engine
 from pkc.dialect.layout import shared_layout, stage_layout
 from pkc.dialect.machine import ONE, PART, TensorMapOp
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RankOp, RoleOp
@@ -45,7 +45,8 @@ MACHINE = "machine"
 class LowerTiles(ModulePass):
     """Write what every thread does: barriers and phases for channels, TMA for copies, wgmma for products.
 
-    Parts become branches on the number of the warp. A part that only starts copies is one thread. A tile is where its
+    Parts become branches on the number of the warp. A part that only starts copies is one thread. The parts of copy
+    engines stay as they are: the host enqueues what they do. A tile is where its
     layout says (`pkc/dialect/layout.py`): in a stage, or spread over the registers of the warpgroups of its part.
 
     Before:
@@ -86,10 +87,10 @@ _PLANS: dict[type[Operation], tuple[tuple[str, str], ...]] = {
 
 
 def _lower_kernel(kernel: KernelOp) -> None:
-    parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+    parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp) and not is_engine(op)]
     try:
         _refuse(kernel, parts)
-        for op in (kernel, *kernel.body.block.ops):
+        for op in (kernel, *(op for op in kernel.body.block.ops if not is_engine(op))):
             for name, writer in _PLANS.get(type(op), ()):
                 if name not in op.attributes:
                     raise PkcError(errors.NotPlanned(span_of(op.location), op.name, name, writer))
@@ -103,16 +104,13 @@ def _refuse(kernel: KernelOp, parts: Sequence[RoleOp]) -> None:
     if DERIVED not in kernel.attributes:
         hint = "leave them out, and pkc derives the roles; the simulator runs both: `pkc run`"
         raise CannotLowerError(parts[0], "roles that a kernel writes itself", hint)
-    for part in parts:
-        if part.role.data is Role.CopyEngine:
-            raise CannotLowerError(part, "copies by copy engines", "`overlap=inter_sm` moves the same tiles by SMs")
     for op in kernel.walk():
         if type(op) in UNKNOWN:
             raise CannotLowerError(op)
 
 
 def _lower(kernel: KernelOp, parts: Sequence[RoleOp]) -> None:
-    old = list(kernel.body.block.ops)
+    old = [op for op in kernel.body.block.ops if not is_engine(op)]
     body = Block()
     emit = Emitter(body, kernel.location)
     thread, warp = emit.value("thread_number"), emit.value("warp_number")
@@ -135,7 +133,7 @@ def _lower(kernel: KernelOp, parts: Sequence[RoleOp]) -> None:
     for op in reversed(old):
         op.detach()
         op.drop_all_references()
-    for op in list(body.ops):
+    for op in (*body.ops, *kernel.body.block.ops):  # behind what SMs do, what the host enqueues
         op.detach()
         kernel.body.block.add_op(op)
     kernel.attributes[THREADS] = IntegerAttr(threads, i64)

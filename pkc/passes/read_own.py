@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
@@ -13,6 +14,7 @@ from xdsl.passes import ModulePass
 
 from pkc.dialect.access import LoadOp, RaiseOp, SignalOp, StoreOp, WaitOp
 from pkc.dialect.attributes import Role
+from pkc.dialect.copies import CopyOp
 from pkc.dialect.program import BlockNumberOp, BlockOp, KernelOp, OwnerOp, RankOp, RoleOp, TasksOp
 from pkc.dialect.types import Layout, PrivateType
 from pkc.passes.cells import constant
@@ -26,7 +28,7 @@ class ReadOwn(ModulePass):
     """Fetch only what others have: who reads the landing buffer reads its own part from the array itself.
 
     So the first tasks, which are those of the own part, need not wait for copies. The reader awaits no signal for
-    blocks of its own part, and the communicator neither copies nor announces them.
+    blocks of its own part, and the communicator, or copy engine, neither copies nor announces them.
 
     Before:
 
@@ -54,13 +56,13 @@ class ReadOwn(ModulePass):
         for kernel in op.walk():
             if isinstance(kernel, KernelOp) and DERIVED in kernel.attributes:
                 for part in [part for part in kernel.body.block.ops if isinstance(part, RoleOp)]:
-                    if part.role.data is Role.Communicator:
+                    if part.role.data in (Role.Communicator, Role.CopyEngine):
                         _read_own(part)
 
 
 @dataclass(frozen=True)
 class _Copy:
-    """What a communicator copies: the array, its landing buffer, and the block along the dimension that is split.
+    """What a part copies: the array, its landing buffer, and the block along the dimension that is split.
 
     `ops` are those that copy and announce a cell, in one block behind the block itself.
     """
@@ -98,25 +100,45 @@ def _read_own(part: RoleOp) -> None:
 
 
 def _copies(part: RoleOp) -> Iterator[_Copy]:
-    for store in part.walk():
-        if not isinstance(store, StoreOp) or not isinstance(store.array.type, PrivateType):
+    for last in part.walk():
+        found = _boxes(last) if isinstance(last, CopyOp) else _tiles(last) if isinstance(last, StoreOp) else None
+        if found is None:
             continue
-        load = store.tile.owner
-        if not isinstance(load, LoadOp) or not is_pgl(load.array, Layout.Shard):
-            continue
-        shard = shard_of(load.array)
-        block, same = load.indices[shard].owner, tuple(load.indices) == tuple(store.indices)
-        sent = _announcement(store)
-        if not isinstance(block, BlockOp) or not same or sent is None:
+        first, array, landing, index = found
+        block, sent = index.owner, _announcement(last)
+        if not isinstance(block, BlockOp) or sent is None:
             continue
         around = block.parent
         if around is None or sent.parent is not around or not isinstance(sent.rank.owner, RankOp):
             continue
-        first = around.find_ancestor_op_in_block(load)
-        if first is None or around.find_ancestor_op_in_block(store) is None:
+        start = around.find_ancestor_op_in_block(first)
+        if start is None or around.find_ancestor_op_in_block(last) is None:
             continue
-        ops = [op for op in around.ops if _between(around, first, op, sent)]
-        yield _Copy(load.array, store.array, shard, block, ops, sent.signal)
+        ops = [op for op in around.ops if _between(around, start, op, sent)]
+        yield _Copy(array, landing, shard_of(array), block, ops, sent.signal)
+
+
+_Found: TypeAlias = tuple[Operation, SSAValue, SSAValue, SSAValue]
+"""Where a copy begins, its array and landing buffer, the index along the dimension that is split."""
+
+
+def _tiles(store: StoreOp) -> _Found | None:
+    """What a communicator copies tile by tile."""
+    load = store.tile.owner
+    if not isinstance(load, LoadOp) or not is_pgl(load.array, Layout.Shard):
+        return None
+    if not isinstance(store.array.type, PrivateType) or tuple(load.indices) != tuple(store.indices):
+        return None
+    return load, load.array, store.array, load.indices[shard_of(load.array)]
+
+
+def _boxes(copy: CopyOp) -> _Found | None:
+    """What a copy engine copies."""
+    if not is_pgl(copy.source, Layout.Shard) or not isinstance(copy.target.type, PrivateType):
+        return None
+    if copy.source_box != copy.target_box:
+        return None
+    return copy, copy.source, copy.target, copy.source_box[shard_of(copy.source)]
 
 
 def _between(block: Block, first: Operation, op: Operation, last: Operation) -> bool:
@@ -124,9 +146,9 @@ def _between(block: Block, first: Operation, op: Operation, last: Operation) -> 
     return block.get_operation_index(first) <= place <= block.get_operation_index(last)
 
 
-def _announcement(store: StoreOp) -> SignalOp | RaiseOp | None:
-    """What says that the cell of a store is complete: the only signal inside the tasks around it."""
-    tasks = next((op for op in ancestors(store) if isinstance(op, TasksOp)), None)
+def _announcement(copied: Operation) -> SignalOp | RaiseOp | None:
+    """What says that the cell of a copy is complete: the only signal inside the tasks around it."""
+    tasks = next((op for op in ancestors(copied) if isinstance(op, TasksOp)), None)
     found = [op for op in tasks.walk() if isinstance(op, SignalOp | RaiseOp)] if tasks is not None else []
     return found[0] if len(found) == 1 else None
 
@@ -150,7 +172,7 @@ def _await_foreign(wait: WaitOp, block: BlockOp) -> None:
 
 
 def _only_foreign(copy: _Copy) -> None:
-    """Let the communicator copy and announce blocks of other ranks only."""
+    """Let the part copy and announce blocks of other ranks only."""
     owner, rank = OwnerOp(copy.block.result), RankOp()
     foreign = arith.CmpiOp(owner.result, rank.result, "ne")
     first = copy.ops[0]

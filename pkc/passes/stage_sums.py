@@ -60,7 +60,7 @@ class StageSums(ModulePass):
     result is bit-equal from run to run. Tiles of many rows are added up in slices, each a task. A replicated array is
     divided among the owners along its first dimension. With the plan `none` there is one counter for a rank's whole
     contribution; with `copy_engine`, where nobody adds to counters, each rank has its own for every tile, and the owner
-    awaits them one after the other as it adds.
+    awaits them one after the other.
 
     Before:
 
@@ -243,14 +243,16 @@ def _add_up(
     narrow = _sliced(tile_type(op.tile), slices)
     wide = TileType(narrow.shape, f32 if narrow.element_type in FLOATS else narrow.element_type)
     inner = Block(arg_types=[IndexType(), wide])
+    bounds = (zero.result, ranks.result, one.result)
     copied = planned(op) == "copy_engine"
     if copied:
-        append(inner, WaitOp(arrived, (inner.args[0], *counter), one), location)
+        each = Block(arg_types=[IndexType()])
+        append(each, WaitOp(arrived, (each.args[0], *counter), one), location)
+        append(each, scf.YieldOp(), location)
+        append(body, scf.ForOp(*bounds, [], each), location)
     else:
         append(body, WaitOp(arrived, counter, expected), location)
-    total = _sum(
-        tasks, inner, narrow, LoadOp(slots, (inner.args[0], *indices)), (zero.result, ranks.result, one.result)
-    )
+    total = _sum(tasks, inner, narrow, LoadOp(slots, (inner.args[0], *indices)), bounds)
     store = append(body, StoreOp(total, op.array, indices), location)
     if copied and is_pgl(op.array, Layout.Replicate):
         store.attributes[EDGE] = op.attributes[EDGE]

@@ -447,3 +447,17 @@ class ArgumentAlignment(Diagnostic):
     array: str
     rank: int
     address: str
+
+
+@dataclass(frozen=True)
+class TooFewQueues(Diagnostic):
+    """Virtual ranks whose copy engines would wait for each other in one hardware queue."""
+
+    code = "PK859"
+    title = "copy engines of {ranks} ranks on one GPU need {needed} hardware queues; there are {queues}"
+    note = "each rank has {streams} streams that must go on while the others wait"
+    help = "set CUDA_DEVICE_MAX_CONNECTIONS=32 before the program starts, or use fewer virtual ranks"
+    ranks: int
+    streams: int
+    needed: int
+    queues: int

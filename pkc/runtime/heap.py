@@ -55,6 +55,11 @@ class Heap:
         """Where an offset is on a rank, as this process sees it."""
         return self.base + rank * self.stride + offset
 
+    def rank_at(self, address: int) -> int | None:
+        """The rank whose part an address is in; None if it is in no part."""
+        rank = (address - self.base) // self.stride
+        return rank if 0 <= rank < self.ranks else None
+
     def close(self) -> None:
         """Unmap everything. No kernel may run on any rank."""
         for address, size in self._mapped:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from pkc.codegen.artifact import ArrayParameter, Artifact, Extent, TensorMaps, Waits
+from pkc.codegen.artifact import ArrayParameter, Artifact, TensorMaps, Waits
 from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
 from pkc.dialect.types import RANKS
@@ -19,14 +20,20 @@ from pkc.location import NOWHERE
 from pkc.runtime import reports
 from pkc.runtime.arguments import Bound, bind, fingerprint
 from pkc.runtime.arrays import memory_shape
+from pkc.runtime.beside import Beside, Work
 from pkc.runtime.driver import Driver
 from pkc.runtime.element import ELEMENTS
+from pkc.runtime.engines import Engines
+from pkc.runtime.enqueue import Placer, calls, counters, counters_along, kinds
 from pkc.runtime.errors import FirstLaunchInCapture, WrongGpu
 from pkc.runtime.mesh import Mesh, Rank
 from pkc.runtime.structure import Structure, Values, extents_of
 
 WAIT_LIMIT = 5.0
 """Seconds that a bounded wait may take, if nothing else is said."""
+
+_SPARE_SMS = 1
+"""What a kernel with copy engines leaves free: the driver may copy within one GPU by a kernel of its own."""
 
 MOST_PLANS = 256
 """Sets of arguments whose structs are kept; the oldest goes first."""
@@ -43,6 +50,8 @@ class _Memory:
     epochs: int
     zeroed: tuple[tuple[int, int], ...]
     """Offsets and sizes of what begins as zeros."""
+    restarting: tuple[int, int]
+    """Where the counters lie that restart with each launch, and how many bytes."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,8 @@ class Start:
     config: Any
     function: Any
     structure: Structure
+    work: Work | None
+    """What copy engines do."""
 
 
 Starts: TypeAlias = tuple[Start, ...]
@@ -62,9 +73,10 @@ Starts: TypeAlias = tuple[Start, ...]
 class LoadedKernel:
     """A kernel on the GPUs of a mesh. Raises `PkcError` if they are not those it is compiled for.
 
-    `grid` is the number of CTAs on each rank, by default one for each SM that a rank has. All of them must be able to
-    run at once, because they wait for each other. `wait_limit` is how many seconds a wait of a kernel compiled with
-    `debug` may take, late launches of other ranks included; other kernels wait for ever.
+    `grid` is the number of CTAs on each rank, by default one for each SM that a rank has, or one less with copy engines
+    (`pkc.runtime.enqueue`). All of them must be able to run at once, because they wait for each other. `wait_limit` is
+    how many seconds a wait of a kernel compiled with `debug` may take, late launches of other ranks included; other
+    kernels wait for ever.
     """
 
     def __init__(
@@ -73,7 +85,10 @@ class LoadedKernel:
         self.artifact, self.mesh = artifact, mesh
         for rank in mesh.local:
             _check_gpu(mesh.driver, artifact, rank)
-        sms = grid or min(rank.sms for rank in mesh.local)
+        self._engines = Engines(artifact.engines) if artifact.engines else None
+        self._beside = Beside(mesh, self._engines.count) if self._engines is not None else None
+        spare = _SPARE_SMS if self._engines is not None else 0
+        sms = grid or min(rank.sms for rank in mesh.local) - spare
         self.grid = sms // artifact.cluster * artifact.cluster
         self._digest = hashlib.sha256(artifact.cubin).hexdigest()[:8]
         self._functions = self._load()
@@ -120,8 +135,12 @@ class LoadedKernel:
             self.mesh.group.agree(what)
             self._agreed.add(what)
         bound = replace(bound, dims=bound.dims | self._own_dims)
+        first = tuple(bound.dims.items()) not in self._memory
         memory = self._memory_of(bound.dims, stream)
-        return tuple(self._start(at, rank, bound, memory) for at, rank in enumerate(self.mesh.local))
+        starts = tuple(self._start(at, rank, bound, memory) for at, rank in enumerate(self.mesh.local))
+        if first and self._beside is not None:
+            self._beside.try_out([start.work for start in starts if start.work is not None])
+        return starts
 
     def launch(self, starts: Starts, streams: Sequence[int], shared: int | None) -> None:
         """Launch what is prepared; streams as `Mesh.streams` gives them."""
@@ -144,14 +163,19 @@ class LoadedKernel:
     def _launch(self, starts: Starts, streams: Sequence[int]) -> None:
         # Nothing is allocated, loaded or waited for here: a kernel that runs already may be waiting for one that comes.
         api = self.mesh.driver.api
+        works = [start.work for start in starts if start.work is not None]
         _, before = api.cuCtxGetCurrent()
         try:
+            if self._beside is not None:
+                self._beside.begin(works, streams)
             for start, stream in zip(starts, streams, strict=True):
                 api.cuCtxSetCurrent(start.rank.context)
                 start.config.hStream = stream
                 (status,) = api.cuLaunchKernelEx(start.config, start.function, start.structure.parameters, 0)
                 if status:
                     self.mesh.driver.fail("cuLaunchKernelEx", status)
+            if self._beside is not None:
+                self._beside.enqueue(works, streams)
         finally:
             api.cuCtxSetCurrent(before)
 
@@ -202,7 +226,18 @@ class LoadedKernel:
         values = Values(rank.rank, heap.stride, epochs, limit, bound.dims, bound.scalars, addresses)
         with self.mesh.current(rank):  # the driver encodes tensor maps only within a context
             structure.fill({parameter.name: parameter for parameter in artifact.arrays}, values)
-        return Start(rank, self._config(), self._functions[rank.rank], structure)
+        return Start(rank, self._config(), self._functions[rank.rank], structure, self._work(values, memory))
+
+    def _work(self, values: Values, memory: _Memory) -> Work | None:
+        if self._engines is None:
+            return None
+        placer, heap, api = Placer(self.artifact, values), self.mesh.heap, self.mesh.driver.api
+        parts = self._engines.steps(values.rank, values.dims, values.scalars)
+        actions = [list(placer.actions(steps)) for steps in parts]
+        offset, count = memory.restarting
+        streams = tuple(tuple(calls(api, some)) for some in actions)
+        found = tuple(kinds(itertools.chain(*actions), heap.rank_at))
+        return Work(heap.address(values.rank, offset), count, streams, found)
 
     def _config(self) -> Any:
         api, artifact = self.mesh.driver.api, self.artifact
@@ -243,18 +278,24 @@ class LoadedKernel:
                 if artifact.waits is not None and parameter.name == artifact.waits.reports:
                     zeroed.append((offsets[parameter.name], size))
         for signal in artifact.signals:
-            count = 4 * math.prod(_extent(extent, dims) for extent in signal.dims)
-            offsets[signal.name] = mesh.heap.allocate(count)
-            zeroed.append((offsets[signal.name], count))
+            if not signal.restarts:
+                count = 4 * counters(signal, dims)
+                offsets[signal.name] = mesh.heap.allocate(count)
+                zeroed.append((offsets[signal.name], count))
+        # Side by side, so that one call clears them.
+        together = [signal for signal in artifact.signals if signal.restarts]
+        ends = list(itertools.accumulate((4 * counters(signal, dims) for signal in together), initial=0))
+        restarting = (mesh.heap.allocate(ends[-1]), ends[-1]) if together else (0, 0)
+        offsets |= {signal.name: restarting[0] + end for signal, end in zip(together, ends, strict=False)}
         epochs = mesh.heap.allocate(4 * self.grid)
-        zeroed.append((epochs, 4 * self.grid))
+        zeroed += [(epochs, 4 * self.grid), *([restarting] if together else [])]
         for offset, count in zeroed:
             mesh.zero(offset, count)
         mesh.synchronize()
         if mesh.group is not None:
             # Others may signal as soon as they launch.
             mesh.group.agree(f"has zeroed the counters of {artifact.name}")
-        return _Memory(offsets, epochs, tuple(zeroed))
+        return _Memory(offsets, epochs, tuple(zeroed), restarting)
 
     def _check_waits(self, waits: Waits) -> None:
         """Raise what the kernel says if it has given up."""
@@ -286,7 +327,7 @@ class LoadedKernel:
         place = (low - self.mesh.heap.address(rank, memory.offsets[name])) % 2**32 // 4
         indices: list[int] = []
         for extent in reversed(signal.dims):
-            place, index = divmod(place, _apart(extent, dims))
+            place, index = divmod(place, counters_along(extent, dims))
             indices.append(index)
         return tuple(reversed(indices))
 
@@ -302,22 +343,6 @@ class LoadedKernel:
             assert split is not None
             extents[split] = dims[RANKS] * blocks.part_length(extents[split], dims[RANKS])
         return math.prod(extents) * ELEMENTS[parameter.dtype].bytes
-
-
-def _extent(extent: Extent, dims: Mapping[str, int]) -> int:
-    """How many counters there are along a dimension of a signal."""
-    if not isinstance(extent, tuple):
-        return dims[extent] if isinstance(extent, str) else extent
-    name, size = extent
-    return blocks.numbers(dims[name], dims[RANKS], size)
-
-
-def _apart(extent: Extent, dims: Mapping[str, int]) -> int:
-    """How many counters apart the kernel has those of a dimension (`pkc/passes/lowering/signals.py`)."""
-    if not isinstance(extent, tuple):
-        return _extent(extent, dims)
-    name, size = extent
-    return -(-dims[name] // size) + dims[RANKS]
 
 
 def _check_gpu(driver: Driver, artifact: Artifact, rank: Rank) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import os
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,11 +19,20 @@ from pkc.runtime import group as groups
 from pkc.runtime.arrays import Array, ArrayLayout
 from pkc.runtime.driver import NOT_READY, Driver, load
 from pkc.runtime.element import ELEMENTS, element_name
-from pkc.runtime.errors import Hang, ImpossibleArray, MissingGpu, NoPeerAccess, RanksOnOneGpu, SameGpu, StreamCount
+from pkc.runtime.errors import (
+    Hang,
+    ImpossibleArray,
+    MissingGpu,
+    NoPeerAccess,
+    RanksOnOneGpu,
+    SameGpu,
+    StreamCount,
+    TooFewQueues,
+)
 from pkc.runtime.heap import Heap
 
 HARDWARE_QUEUES = 8
-"""Kernels of as many streams run side by side on one GPU (CUDA_DEVICE_MAX_CONNECTIONS)."""
+"""Kernels of as many streams run side by side on one GPU, unless CUDA_DEVICE_MAX_CONNECTIONS says otherwise."""
 
 _PATIENCE = 0.001
 """Seconds for which completion is polled without a pause."""
@@ -39,6 +49,14 @@ class Rank:
     event: Any
     sms: int
     """Those that its kernels may fill: all of the GPU, or its share if it is a virtual rank."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One more stream of a rank, with an event of its own."""
+
+    stream: int
+    event: Any
 
 
 class Mesh:
@@ -59,6 +77,7 @@ class Mesh:
         self.heap = Heap(driver, devices, ranks, group)
         self.closed = False
         self._checks: list[Callable[[], None]] = []
+        self._sides: dict[int, list[Side]] = {rank.rank: [] for rank in self.local}
 
     @classmethod
     def single_process(cls, devices: Sequence[int] | None = None, *, driver: Driver | None = None) -> Mesh:
@@ -140,6 +159,22 @@ class Mesh:
         """Let `synchronize` call this once all has ended, or has not in time; it raises what it finds wrong."""
         self._checks.append(check)
 
+    def beside(self, count: int) -> list[list[Side]]:
+        """For each rank of this process `count` streams beside its own, for what must run while its kernel does.
+
+        Raises `PkcError` if the GPU has too few queues for all to go on at once.
+        """
+        share = sum(rank.device == self.local[0].device for rank in self.local)
+        queues = int(os.environ.get("CUDA_DEVICE_MAX_CONNECTIONS") or HARDWARE_QUEUES)
+        if share > 1 and share * (count + 1) > queues:
+            raise PkcError(TooFewQueues(NOWHERE, share, count + 1, share * (count + 1), queues))
+        for rank in self.local:
+            sides = self._sides[rank.rank]
+            with self.current(rank):
+                while len(sides) < count:
+                    sides.append(Side(*self._stream()))
+        return [self._sides[rank.rank][:count] for rank in self.local]
+
     def synchronize(self, timeout: float = 60.0, stream: Any = None) -> None:
         """Wait until all that was launched has ended; `stream` as it was given to the launches.
 
@@ -175,8 +210,9 @@ class Mesh:
         self.heap.close()
         for rank in self.local:
             with self.current(rank):
-                self.driver.cuEventDestroy(rank.event)
-                self.driver.cuStreamDestroy(rank.stream)
+                for each in (rank, *self._sides[rank.rank]):
+                    self.driver.cuEventDestroy(each.event)
+                    self.driver.cuStreamDestroy(each.stream)
             self.driver.cuDevicePrimaryCtxRelease(rank.device)
         if self.group is not None:
             self.group.close()
@@ -195,11 +231,15 @@ class Mesh:
         # The primary context is the one that torch and the CUDA runtime use.
         context = driver.cuDevicePrimaryCtxRetain(device)
         driver.cuCtxPushCurrent(context)
-        stream = driver.cuStreamCreate(int(driver.api.CUstream_flags.CU_STREAM_NON_BLOCKING))
-        event = driver.cuEventCreate(int(driver.api.CUevent_flags.CU_EVENT_DISABLE_TIMING))
+        stream, event = self._stream()
         driver.cuCtxPopCurrent()
         sms = driver.attribute("MULTIPROCESSOR_COUNT", device) // share
-        return Rank(rank, device, context, int(stream), event, sms)
+        return Rank(rank, device, context, stream, event, sms)
+
+    def _stream(self) -> tuple[int, Any]:
+        """A stream that waits for no other, and an event, of the current context."""
+        stream = self.driver.cuStreamCreate(int(self.driver.api.CUstream_flags.CU_STREAM_NON_BLOCKING))
+        return int(stream), self.driver.cuEventCreate(int(self.driver.api.CUevent_flags.CU_EVENT_DISABLE_TIMING))
 
     def _done(self, rank: Rank) -> bool:
         (status,) = self.driver.api.cuEventQuery(rank.event)

@@ -1,6 +1,6 @@
 """From IR to Python functions: each operation becomes a step on a list of registers, one register for each SSA value.
 
-What the steps compute is in `pkc.dialect.meaning` for tiles, in `scalars.py`, `positions.py` and `accesses.py`.
+What the steps compute is in `pkc.dialect`: `meaning` for tiles, `scalars` and `positions`; in `accesses.py` what they touch.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from pkc.diagnostics import PkcError
 from pkc.dialect import meaning, program
 from pkc.dialect.attributes import Role
 from pkc.dialect.names import task_variable
+from pkc.dialect.positions import position_function
+from pkc.dialect.scalars import scalar
 from pkc.location import span_of
 from pkc.sim import errors
 from pkc.sim.accesses import access_step
@@ -24,8 +26,6 @@ from pkc.sim.channels import channel_step
 from pkc.sim.conflicts import Task
 from pkc.sim.machine import CTA, EPOCH, FIRST, RANK, TASK, TURN, WORKER, Machine, Registers, Step
 from pkc.sim.ordering import fence_step
-from pkc.sim.positions import position_function
-from pkc.sim.scalars import scalar
 
 
 def compile_kernel(kernel: program.KernelOp, machine: Machine, tile_function: TileFunction) -> Step:

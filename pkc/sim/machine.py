@@ -70,6 +70,11 @@ class Machine:
         if not 0 <= found < self.ranks:
             raise PkcError(errors.RankOutOfRange(span_of(op.location), found, own, self.ranks - 1))
 
+    def check_part(self, op: Operation, rank: int) -> None:
+        """Refuse the part of a rank that does not exist."""
+        if not 0 <= rank < self.ranks:
+            raise PkcError(errors.NoSuchPart(span_of(op.location), rank, self.ranks - 1))
+
     def pause(self) -> None:
         """Let others run, if the ranks are interleaved."""
         if self.interleaved:

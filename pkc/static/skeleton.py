@@ -20,6 +20,8 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from pkc.diagnostics import PkcError
 from pkc.dialect import access, blocks, program, roles
+from pkc.dialect.positions import position_function
+from pkc.dialect.scalars import scalar
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import BlockType, SignalType
 from pkc.location import span_of
@@ -27,8 +29,6 @@ from pkc.passes.dependence import sources
 from pkc.sim import errors as sim_errors
 from pkc.sim.array import Array
 from pkc.sim.machine import Machine
-from pkc.sim.positions import position_function
-from pkc.sim.scalars import scalar
 from pkc.static import trace
 from pkc.static.trace import Counter, Worker
 

@@ -170,21 +170,23 @@ pk.kernel @alone(%X: !pk.pgl<[M], f32, symmetric> {pk.name = "X"}, %Y: !pk.priva
 
 // -----
 
-// Copy engines wait until all have entered, but cannot add to a counter: an SM says that this rank has, and at the end
-// each copy engine raises its own counter on every rank.
+// Copy engines cannot add to a counter, and begin when their rank's stream comes to the launch: before their first copy
+// and after their last each raises its own counter on every rank, and waits for those of all. No SM tells of an entry.
 // CHECK-LABEL: pk.kernel @copied
-// CHECK-SAME: %copied: !pk.signal<[ranks]> {pk.name = "copied"}
+// CHECK-SAME: %began: !pk.signal<[ranks]> {pk.name = "began"}, %copied: !pk.signal<[ranks]> {pk.name = "copied"}
 // CHECK: pk.role copy_engine {
 // CHECK-NOT: pk.signal_all
-// CHECK: pk.ctas loader
-// CHECK: pk.wait %entered
+// CHECK: scf.for %[[B:.*]] = %{{.*}} to
+// CHECK-NEXT: pk.raise %began at %[[B]][%{{.*}}] to %[[F:.*]] :
+// CHECK: scf.for %[[A:.*]] = %{{.*}} to
+// CHECK-NEXT: pk.wait %began[%[[A]]] for %[[F]]
 // CHECK: pk.copy
 // CHECK: scf.for %[[R:.*]] = %{{.*}} to
 // CHECK-NEXT: pk.raise %copied at %[[R]][%{{.*}}] to %[[E:.*]] :
 // CHECK: scf.for %[[Q:.*]] = %{{.*}} to
 // CHECK-NEXT: pk.wait %copied[%[[Q]]] for %[[E]]
 // CHECK: pk.role loader {
-// CHECK: pk.signal_all %entered
+// CHECK-NOT: entered
 // CHECK-NOT: left
 pk.kernel @copied(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %L: !pk.private<[M], f32> {pk.name = "L", pk.scratch}) attributes {derived} {
   %zero = arith.constant 0 : index

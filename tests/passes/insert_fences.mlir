@@ -290,3 +290,28 @@ pk.kernel @several(%X: !pk.private<[M, 64], f32> {pk.name = "X"}, %Y: !pk.privat
     }
   }
 }
+
+// -----
+
+// A copy engine is another agent than the SMs of its rank: what it awaits is released to all.
+// CHECK-LABEL: pk.kernel @sent
+// CHECK: pk.role copy_engine
+// CHECK: pk.wait %computed
+// CHECK-NEXT: pk.copy
+// CHECK: pk.role storer
+// CHECK: pk.raise %computed at %{{.*}} {order = "release_sys"}
+// CHECK: pk.raise %other at %{{.*}} {order = "release_gpu"}
+pk.kernel @sent(%S: !pk.private<[M, 64], f32> {pk.name = "S", pk.scratch}, %Y: !pk.pgl<[M, 64], f32, replicate> {pk.name = "Y"}, %computed: !pk.signal<[1]> {pk.name = "computed"}, %other: !pk.signal<[1]> {pk.name = "other"}) attributes {derived} {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r = pk.rank
+  %m = pk.block[%zero] : !pk.block<M by 16>
+  pk.role copy_engine {
+    pk.wait %computed[%zero] for %one : !pk.signal<[1]>
+    pk.copy %S[%m : !pk.block<M by 16>] along [0] to %Y[%m : !pk.block<M by 16>] along [0] : !pk.private<[M, 64], f32> to !pk.pgl<[M, 64], f32, replicate>
+  }
+  pk.role storer {
+    pk.raise %computed at %r[%zero] to %one : !pk.signal<[1]>
+    pk.raise %other at %r[%zero] to %one : !pk.signal<[1]>
+  }
+}

@@ -110,3 +110,45 @@ pk.kernel @bulk(%A: !pk.pgl<[M], bf16, shard 0> {pk.name = "A"}, %L: !pk.private
     }
   }
 }
+
+// -----
+
+// A copy engine copies the boxes of other ranks only.
+// CHECK-LABEL: pk.kernel @engine
+// CHECK: pk.role copy_engine
+// CHECK: %[[OWNER:.*]] = pk.owner %m
+// CHECK-NEXT: %[[RANK:.*]] = pk.rank
+// CHECK-NEXT: %[[FOREIGN:.*]] = arith.cmpi ne, %[[OWNER]], %[[RANK]]
+// CHECK-NEXT: scf.if %[[FOREIGN]] {
+// CHECK-NEXT: pk.copy %A
+// CHECK-NEXT: pk.block_number
+// CHECK-NEXT: pk.raise %ready
+// CHECK-NEXT: }
+// CHECK: pk.role consumer
+// CHECK: arith.select
+// CHECK-NEXT: pk.wait %ready
+// CHECK: pk.load %L own %A : !pk.pgl<[M, K], bf16, shard 0>[
+pk.kernel @engine(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %L: !pk.private<[M, K], bf16> {pk.name = "L", pk.scratch}, %Y: !pk.private<[M, K], bf16> {pk.name = "Y"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}) attributes {schedule = {}, derived} {
+  %rank = pk.rank
+  %one = arith.constant 1 : index
+  %rows = pk.block_count <M by 16> sharded
+  %turns = pk.block_count <K by 16>
+  pk.role copy_engine {
+    pk.tasks (%i) in (%rows) {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      pk.copy %A[%m : !pk.block<M by 16>] along [0] to %L[%m : !pk.block<M by 16>] along [0] : !pk.pgl<[M, K], bf16, shard 0> to !pk.private<[M, K], bf16>
+      %number = pk.block_number %m : !pk.block<M by 16>
+      pk.raise %ready at %rank[%number] to %one : !pk.signal<[M by 16]>
+    }
+  }
+  pk.role consumer {
+    pk.tasks (%i, %j) in (%rows, %turns) {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      %k = pk.block[%j] : !pk.block<K by 16>
+      %number = pk.block_number %m : !pk.block<M by 16>
+      pk.wait %ready[%number] for %one : !pk.signal<[M by 16]>
+      %a = pk.load %L[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] : !pk.private<[M, K], bf16> -> !pk.tile<16x16xbf16>
+      pk.store %a, %Y[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] : !pk.tile<16x16xbf16>, !pk.private<[M, K], bf16>
+    }
+  }
+}

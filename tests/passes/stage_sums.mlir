@@ -278,7 +278,9 @@ pk.kernel @rs(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N],
 // CHECK: pk.role communicator
 // CHECK: scf.for %[[R:.*]] = %{{.*}} to
 // CHECK-NEXT: pk.wait %C_arrived[%[[R]], %{{.*}}, %{{.*}}] for
-// CHECK-NEXT: pk.load %C_slots[%[[R]],
+// CHECK-NEXT: }
+// CHECK: scf.for %[[S:.*]] = %{{.*}} to
+// CHECK-NEXT: pk.load %C_slots[%[[S]],
 // CHECK: pk.role consumer
 // CHECK: pk.store {{.*}} %C_slots[{{.*}}edge = {overlap = "copy_engine"
 // CHECK-NEXT: pk.raise %C_arrived at %{{.*}}edge = {overlap = "copy_engine"

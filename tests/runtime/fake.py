@@ -40,6 +40,7 @@ class Launch:
 class Api:
     """Stands for `cuda.bindings.driver`: calls that are not here fail, structures and enumerations are the real ones.
 
+    `enqueued` has what streams are to do, in the order of the calls: the stream, the call, and what it is given.
     `failing` gives the status of a call by name; `unready` events are never done.
     """
 
@@ -60,6 +61,7 @@ class Api:
         self.zeroed: list[tuple[int, int]] = []
         self.handles: dict[int, tuple[int, int]] = {}
         self.encoded: list[dict[str, Any]] = []
+        self.enqueued: list[tuple[Any, ...]] = []
         self._next = 100
 
     def __getattr__(self, name: str) -> Any:
@@ -145,18 +147,20 @@ class Api:
 
     def _cuStreamWaitEvent(self, stream: int, event: int, flags: int) -> None:
         assert flags == 0
+        self.enqueued.append((stream, "follow", event))
 
     def _cuEventCreate(self, flags: int) -> int:
         return self._new()
 
     def _cuEventRecord(self, event: int, stream: int) -> None:
-        pass
+        self.enqueued.append((stream, "record", event))
 
     def _cuEventDestroy(self, event: int) -> None:
         pass
 
     def cuEventQuery(self, event: int) -> tuple[Any]:
         status = self.failing.get("cuEventQuery", 600 if event in self.unready else 0)
+        self.enqueued.append((0, "sync"))
         return (bindings.CUresult(status),)
 
     def _cuMemGetInfo(self) -> tuple[int, int]:
@@ -207,6 +211,31 @@ class Api:
     def _cuMemsetD8Async(self, address: int, value: int, count: int, stream: int) -> None:
         assert value == 0
         self.zeroed.append((address, count))
+        self.enqueued.append((stream, "clear", address, count))
+
+    def _cuStreamBatchMemOp(self, stream: int, count: int, operations: Sequence[Any], flags: int) -> None:
+        assert flags == 0
+        assert 0 < count == len(operations) < 256
+        kinds = bindings.CUstreamBatchMemOpType
+        for operation in operations:
+            if operation.operation == kinds.CU_STREAM_MEM_OP_WAIT_VALUE_32:
+                part, what = operation.waitValue, "wait"
+            else:
+                assert operation.operation == kinds.CU_STREAM_MEM_OP_WRITE_VALUE_32
+                part, what = operation.writeValue, "write"
+            assert part.flags == 0  # greater or equal, behind a barrier
+            self.enqueued.append((stream, what, int(part.address), int(part.value)))
+
+    def _cuMemcpyAsync(self, target: int, source: int, count: int, stream: int) -> None:
+        self.enqueued.append((stream, "copy", source, target, count, 1, 0, 0))
+
+    def _cuMemcpy2DAsync(self, copy: Any, stream: int) -> None:
+        unified = bindings.CUmemorytype.CU_MEMORYTYPE_UNIFIED
+        assert copy.srcMemoryType == copy.dstMemoryType == unified
+        assert (copy.srcXInBytes, copy.srcY, copy.dstXInBytes, copy.dstY) == (0, 0, 0, 0)
+        assert copy.WidthInBytes <= min(copy.srcPitch, copy.dstPitch)
+        box = (copy.WidthInBytes, copy.Height, copy.srcPitch, copy.dstPitch)
+        self.enqueued.append((stream, "copy", int(copy.srcDevice), int(copy.dstDevice), *box))
 
     def _cuLibraryLoadData(self, code: bytes, *rest: Any) -> int:
         assert rest == ([], [], 0, [], [], 0)
@@ -230,6 +259,7 @@ class Api:
         assert pointer % 128 == 0
         assert (config.gridDimY, config.gridDimZ, config.blockDimY, config.blockDimZ) == (1, 1, 1, 1)
         cluster = config.attrs[0].value.clusterDim.x if config.numAttrs else 1
+        self.enqueued.append((int(config.hStream), "kernel", len(self.launches)))
         self.launches.append(
             Launch(
                 self.contexts[-1],

@@ -79,7 +79,7 @@ def _address(worker: Worker, signal: SSAValue, indices: list[SSAValue], rank: SS
 
 
 def _count(worker: Worker, extent: str | int | BlockType) -> SSAValue:
-    """How many counters a dimension has; of a blocked one, more than the greatest `pk.block_number`."""
+    """How many counters a dimension has; of a blocked one as many as `numbers` of `pkc/dialect/blocks.py` says."""
     if not isinstance(extent, BlockType):
         return worker.dims.extent(extent)
     blocks = worker.emit.round_up_over(worker.dims.extent(extent.of), extent.extent)

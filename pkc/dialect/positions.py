@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sized
+from typing import Any, Protocol
 
 from xdsl.ir import Operation
 
-from pkc.diagnostics import PkcError
 from pkc.dialect import blocks, program
 from pkc.dialect.blocks import Block
 from pkc.dialect.tile import block_type
-from pkc.location import span_of
-from pkc.sim import errors
-from pkc.sim.machine import Machine
+
+
+class Machine(Protocol):
+    """What positions depend on: the sizes of dimensions, the ranks, who runs a role."""
+
+    @property
+    def ranks(self) -> int: ...
+
+    def size(self, dim: str | int) -> int: ...
+
+    def workers(self, role: str) -> Sized:
+        """The CTAs of a rank that run a role."""
+        ...
+
+    def check_part(self, op: Operation, rank: int) -> None:
+        """Raise `PkcError` if there is no such rank to have a part of a dimension."""
+        ...
 
 
 def position_function(op: Operation, machine: Machine) -> Callable[..., Any] | None:
@@ -92,8 +105,7 @@ def _bounds(
 
         def of_rank(operands: tuple[int, ...]) -> tuple[int, int]:
             (rank,) = operands
-            if not 0 <= rank < machine.ranks:
-                raise PkcError(errors.NoSuchPart(span_of(op.location), rank, machine.ranks - 1))
+            machine.check_part(op, rank)
             return blocks.part(n, machine.ranks, rank)
 
         return of_rank

@@ -1,0 +1,235 @@
+"""Steps of copy engines as calls of the driver, with the addresses of one rank.
+
+Only what the copy engines and the front end of a GPU do by themselves may be enqueued beside a kernel that fills all
+SMs and waits for it: copies between GPUs, waits for values and writes of values. A copy within one GPU may be a kernel
+of the driver's, so a launch with copy engines leaves it an SM.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pkc.codegen.artifact import Artifact, Extent, SignalParameter
+from pkc.dialect import blocks
+from pkc.dialect.blocks import Block
+from pkc.dialect.types import RANKS
+from pkc.runtime.arrays import memory_shape, row_major
+from pkc.runtime.element import ELEMENTS
+from pkc.runtime.engines import Box, Copy, Raise, Reset, Step, Wait
+from pkc.runtime.structure import Values, extents_of
+
+MOST_AT_ONCE = 255
+"""Waits and writes in one call of the driver."""
+
+
+@dataclass(frozen=True)
+class Await:
+    """The stream goes on when the counter at an address is at least `value`."""
+
+    address: int
+    value: int
+
+
+@dataclass(frozen=True)
+class Write:
+    """A counter becomes `value`, after all that the stream has done before is there for everybody."""
+
+    address: int
+    value: int
+
+
+@dataclass(frozen=True)
+class Move:
+    """`rows` rows of `width` bytes; from row to row it is `pitch` bytes at the source and at the target."""
+
+    source: int
+    target: int
+    width: int
+    rows: int = 1
+    source_pitch: int = 0
+    target_pitch: int = 0
+
+
+Action: TypeAlias = Await | Write | Move
+
+
+class Placer:
+    """Finds arrays and counters for a rank: `values` has their addresses, and the dimensions."""
+
+    def __init__(self, artifact: Artifact, values: Values) -> None:
+        self._arrays = {array.name: array for array in artifact.arrays}
+        self._signals = {signal.name: signal for signal in artifact.signals}
+        self._values = values
+        self._ranks = values.dims[RANKS]
+
+    def actions(self, steps: Sequence[Step]) -> Iterator[Action]:
+        """What a stream does for the steps of a part, in order."""
+        own = self._values.rank
+        for step in steps:
+            match step:
+                case Wait():
+                    yield Await(self._counter(step.signal, step.indices, own), step.value)
+                case Raise():
+                    yield Write(self._counter(step.signal, step.indices, step.rank), step.value)
+                case Reset():
+                    first = self._counter(step.signal, None, own)
+                    for number in range(counters(self._signals[step.signal], self._values.dims)):
+                        yield Write(first + 4 * number, 0)
+                case Copy():
+                    yield from self._copy(step)
+
+    def _counter(self, name: str, indices: Sequence[int] | None, rank: int) -> int:
+        """Where a counter is, or the first one of a signal."""
+        number = 0
+        for extent, index in zip(self._signals[name].dims, indices or (), strict=indices is not None):
+            number = number * counters_along(extent, self._values.dims) + index
+        return self._values.addresses[name] + rank * self._values.heap_stride + 4 * number
+
+    # Copies
+
+    def _copy(self, step: Copy) -> Iterator[Move]:
+        lengths, source_strides, source = self._box(step.source)
+        target_lengths, target_strides, target = self._box(step.target)
+        assert lengths == target_lengths
+        if 0 in lengths:
+            return
+        width = ELEMENTS[self._arrays[step.source.array].dtype].bytes
+        outer: list[tuple[int, int, int]] = []
+        for length, *strides in reversed(list(zip(lengths, source_strides, target_strides, strict=True))):
+            if not outer and strides == [width, width]:
+                width *= length
+            elif length > 1:
+                outer.insert(0, (length, strides[0], strides[1]))
+        for first in self._copies(step.source, written=False):
+            for second in self._copies(step.target, written=True):
+                yield from _moves(source + first, target + second, width, outer)
+
+    def _copies(self, box: Box, *, written: bool) -> list[int]:
+        """How far the copies that a box means are from the address that `_box` gives: one, or those of all ranks."""
+        array, values = self._arrays[box.array], self._values
+        if array.layout == "replicate" and written:
+            # The next rank's first, so that not all send to one.
+            ranks = [(values.rank + step) % self._ranks for step in range(1, self._ranks + 1)]
+            return [rank * values.heap_stride for rank in ranks]
+        return [values.rank * values.heap_stride if array.layout in ("replicate", "symmetric") else 0]
+
+    def _box(self, box: Box) -> tuple[list[int], list[int], int]:
+        """The lengths of the axes of a box, their strides in bytes, and where it begins; if sharded, at its owner."""
+        array, values = self._arrays[box.array], self._values
+        extents = extents_of(array, values.dims)
+        held = memory_shape(extents, array.shard, self._ranks)
+        strides = [ELEMENTS[array.dtype].bytes * stride for stride in row_major(held)]
+        address = values.addresses[box.array]
+        lengths: list[int] = []
+        used: list[int] = []
+        for number, (extent, stride) in enumerate(zip(extents, strides, strict=True)):
+            index = box.indices.get(number, Block(0, extent))
+            start = index if isinstance(index, int) else index.start
+            if number == array.shard:
+                owner, start = divmod(start, blocks.part_length(extent, self._ranks))
+                address += min(owner, self._ranks - 1) * values.heap_stride
+            address += start * stride
+            if not isinstance(index, int):
+                lengths.append(index.length)
+                used.append(stride)
+        return lengths, used, address
+
+
+def _moves(source: int, target: int, width: int, axes: Sequence[tuple[int, int, int]]) -> Iterator[Move]:
+    """The copies of a box: rows and what lies between them at once, any further axis one by one."""
+    if not axes:
+        yield Move(source, target, width)
+        return
+    *outer, (rows, source_pitch, target_pitch) = axes
+    for place in itertools.product(*(range(length) for length, _, _ in outer)):
+        steps = [(at * one, at * two) for at, (_, one, two) in zip(place, outer, strict=True)]
+        first, second = sum(one for one, _ in steps), sum(two for _, two in steps)
+        yield Move(source + first, target + second, width, rows, source_pitch, target_pitch)
+
+
+def counters(signal: SignalParameter, dims: Mapping[str, int]) -> int:
+    """How many counters a signal has on each rank."""
+    return math.prod(counters_along(extent, dims) for extent in signal.dims)
+
+
+def counters_along(extent: Extent, dims: Mapping[str, int]) -> int:
+    """How many counters there are along a dimension of a signal."""
+    if not isinstance(extent, tuple):
+        return dims[extent] if isinstance(extent, str) else extent
+    name, size = extent
+    return blocks.numbers(dims[name], dims[RANKS], size)
+
+
+# Calls
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of the driver that enqueues; the stream comes last, or first for `cuStreamBatchMemOp`."""
+
+    name: str
+    arguments: tuple[Any, ...]
+
+    def on(self, stream: int) -> tuple[Any, ...]:
+        if self.name == "cuStreamBatchMemOp":
+            return (stream, *self.arguments)
+        return (*self.arguments, stream)
+
+
+def calls(api: Any, actions: Iterable[Action]) -> Iterator[Call]:
+    """The calls for what a stream does; waits and writes that follow each other are made together."""
+    together: list[Any] = []
+    for action in actions:
+        if isinstance(action, Move):
+            yield from _batches(together)
+            together = []
+            yield _move(api, action)
+        else:
+            together.append(_operation(api, action))
+    yield from _batches(together)
+
+
+def _batches(operations: list[Any]) -> Iterator[Call]:
+    for first in range(0, len(operations), MOST_AT_ONCE):
+        some = operations[first : first + MOST_AT_ONCE]
+        yield Call("cuStreamBatchMemOp", (len(some), some, 0))
+
+
+def _operation(api: Any, action: Await | Write) -> Any:
+    kinds = api.CUstreamBatchMemOpType
+    made = api.CUstreamBatchMemOpParams()
+    if isinstance(action, Await):
+        made.operation = kinds.CU_STREAM_MEM_OP_WAIT_VALUE_32
+        part, flags = made.waitValue, api.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_GEQ
+    else:
+        made.operation = kinds.CU_STREAM_MEM_OP_WRITE_VALUE_32
+        part, flags = made.writeValue, api.CUstreamWriteValue_flags.CU_STREAM_WRITE_VALUE_DEFAULT
+    part.address, part.value, part.flags = action.address, action.value, int(flags)
+    return made
+
+
+def _move(api: Any, move: Move) -> Call:
+    if move.rows == 1:
+        return Call("cuMemcpyAsync", (move.target, move.source, move.width))
+    copy = api.CUDA_MEMCPY2D()
+    copy.srcMemoryType = copy.dstMemoryType = api.CUmemorytype.CU_MEMORYTYPE_UNIFIED
+    copy.srcDevice, copy.srcPitch = move.source, move.source_pitch
+    copy.dstDevice, copy.dstPitch = move.target, move.target_pitch
+    copy.WidthInBytes, copy.Height = move.width, move.rows
+    return Call("cuMemcpy2DAsync", (copy,))
+
+
+def kinds(actions: Iterable[Action], rank_at: Callable[[int], int | None]) -> Iterator[Move]:
+    """One copy of each shape between each two ranks; `rank_at` says whose memory an address is in."""
+    seen: set[object] = set()
+    for move in actions:
+        if isinstance(move, Move):
+            shape = (move.width, move.rows, move.source_pitch, move.target_pitch)
+            kind = (*shape, rank_at(move.source), rank_at(move.target))
+            if kind not in seen:
+                seen.add(kind)
+                yield move
