@@ -5,19 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IndexType, ModuleOp, UnitAttr
+from xdsl.ir import Block, BlockArgument, SSAValue
 from xdsl.passes import ModulePass
 
 from pkc.dialect.access import RaiseOp, StoreOp, WaitOp, array_type
 from pkc.dialect.attributes import Role
 from pkc.dialect.copies import CopyOp
-from pkc.dialect.program import KernelOp, RankOp, RoleOp
+from pkc.dialect.program import BlockCountOp, BlockOp, KernelOp, RankOp, RoleOp, TasksOp
 from pkc.dialect.types import PrivateType
 from pkc.passes.cells import cells_along, constant, counter_ops
-from pkc.passes.dependence import ancestors
+from pkc.passes.dependence import ancestors, sources
 from pkc.passes.derive import AFTER_ALL, add_parameter, add_role, append, before, wrap_in_role
 from pkc.passes.edges import EDGE, array_name, planned
-from pkc.passes.slices import Known, copy_nest, copy_value, variables
+from pkc.passes.slices import Known, close_loops, copy_nest, copy_value, variables
 
 
 @dataclass(frozen=True)
@@ -26,25 +28,28 @@ class StageRemoteStores(ModulePass):
 
     The task stores its tile in a buffer of its own rank and raises the tile's counter there. The copy engine goes
     through the same tasks: it waits for the counter, copies the tile and, if the store was announced to its reader,
-    announces the copy.
+    announces the copy. Where the tasks of a row of tiles go through all of its dimension, it waits for the whole row,
+    copies that at once and announces each tile: a copy takes microseconds to begin, a tile less to move.
 
     Before:
 
-        pk.tasks (%i) in (%rows) {
+        pk.tasks (%i, %j) in (%rows, %columns) {
           ...
-          pk.store %t, %Y[%m : ...] {edge = {overlap = "copy_engine", ...}} : ..., !pk.pgl<[M], f32, replicate>
+          pk.store %t, %Y[%m, %n : ...] {edge = {overlap = "copy_engine", ...}} : ..., !pk.pgl<[M, N], f32, replicate>
 
     After:
 
         pk.role copy_engine {
           pk.tasks (%i) in (%rows) {
-            pk.wait %Y_computed[%row] for %one : !pk.signal<[M by 128]>
+            scf.for %j = %zero to %columns step %one {
+              pk.wait %Y_computed[%row, %column] for %one : !pk.signal<[M by 128, N by 256]>
+            }
             pk.copy %Y_staged[%m : ...] along [0] to %Y[%m : ...] along [0] : ...
         pk.role consumer {
-          pk.tasks (%i) in (%rows) {
+          pk.tasks (%i, %j) in (%rows, %columns) {
             ...
-            pk.store %t, %Y_staged[%m : ...] : !pk.tile<128xf32>, !pk.private<[M], f32>
-            pk.raise %Y_computed at %rank[%row] to %one : !pk.signal<[M by 128]>
+            pk.store %t, %Y_staged[%m, %n : ...] : !pk.tile<128x256xf32>, !pk.private<[M, N], f32>
+            pk.raise %Y_computed at %rank[%row, %column] to %one : !pk.signal<[M by 128, N by 256]>
     """
 
     name = "pk-stage-remote-stores"
@@ -79,21 +84,30 @@ def _stage(kernel: KernelOp, store: StoreOp) -> None:
     engine = part.parent_op()
     if around is not None and engine is not None and AFTER_ALL in around.attributes:
         engine.attributes[AFTER_ALL] = UnitAttr()  # each copy follows what the part around the store has done
-    known: Known = {}
-    body = copy_nest(part, store, variables(store, store.indices), known)
-    target = {place: copy_value(body, index, known) for place, index in enumerate(store.indices)}
-    source = {number: target[place] for number, place in enumerate(kept)}
-    one = constant(1)
-    address, counter = counter_ops(list(source.values()))
-    for op in (one, *address, WaitOp(computed, counter, one), CopyOp(staged, source, store.array, target)):
-        append(body, op, location)
     announced = _announcement(store)
+    row = _row(store, announced)
+    known: Known = {}
+    places = [place for place in range(len(store.indices)) if row is None or place != row.place]
+    wanted = variables(store, [store.indices[place] for place in places])
+    body = copy_nest(part, store, wanted, known)
+    target = {place: copy_value(body, store.indices[place], known) for place in places}
+    source = {number: target[place] for number, place in enumerate(kept) if place in target}
+
+    one = append(body, constant(1), location).result
+    inner, inside = _columns(body, store, row, known)
+    tile = [copy_value(inner, index, inside) for index in indices]
+    address, counter = counter_ops(tile)
+    for op in (*address, WaitOp(computed, counter, one)):
+        append(inner, op, location)
+    append(body, CopyOp(staged, source, store.array, target), location)
     if announced is not None:
-        where = [copy_value(body, value, known) for value in announced.indices]
-        rank, value = (copy_value(body, value, known) for value in (announced.rank, announced.value))
-        append(body, RaiseOp(announced.signal, where, rank, value), location)
+        inner, inside = _columns(body, store, row, known)
+        where = [copy_value(inner, value, inside) for value in announced.indices]
+        rank, value = (copy_value(inner, value, inside) for value in (announced.rank, announced.value))
+        append(inner, RaiseOp(announced.signal, where, rank, value), location)
         announced.detach()
         announced.erase()
+    close_loops(part)
 
     rank, value = RankOp(), constant(1)
     address, counter = counter_ops(indices)
@@ -101,6 +115,43 @@ def _stage(kernel: KernelOp, store: StoreOp) -> None:
     before(store, [local, rank, value, *address, RaiseOp(computed, counter, rank, value)])
     store.detach()
     store.erase()
+
+
+@dataclass(frozen=True)
+class _Row:
+    """The last dimension of a store whose tasks go through all of it: its place, task index, and number of blocks."""
+
+    place: int
+    index: BlockArgument
+    count: SSAValue
+
+
+def _row(store: StoreOp, announced: RaiseOp | None) -> _Row | None:
+    """The row that a tile is of, if all tiles of one are stored and nothing but their place tells them apart."""
+    place = len(store.indices) - 1
+    block, tasks = store.indices[place].owner, store.parent_op()
+    if not isinstance(block, BlockOp) or not isinstance(tasks, TasksOp) or block.sharded is not None:
+        return None
+    index = block.index
+    if not isinstance(index, BlockArgument) or index.owner is not tasks.body.block or len(tasks.counts) < 2:
+        return None
+    count = tasks.counts[index.index]
+    length, bounds = count.owner, (block.part, block.start, block.stop)
+    whole = isinstance(length, BlockCountOp) and length.block == block.result.type and not length.operands
+    if not whole or any(bound is not None for bound in bounds):
+        return None
+    others = [*store.indices[:place], *(() if announced is None else (announced.rank, announced.value))]
+    return None if index in sources(others) else _Row(place, index, count)
+
+
+def _columns(body: Block, store: StoreOp, row: _Row | None, known: Known) -> tuple[Block, Known]:
+    """The body of a loop over the tiles of a row, and what is known in it; without a row, where the copy is."""
+    if row is None:
+        return body, known
+    zero, one = (append(body, constant(number), store.location).result for number in (0, 1))
+    inner = Block(arg_types=[IndexType()])
+    append(body, scf.ForOp(zero, copy_value(body, row.count, known), one, [], inner), store.location)
+    return inner, {**known, row.index: inner.args[0]}
 
 
 def _announcement(store: StoreOp) -> RaiseOp | None:

@@ -36,7 +36,7 @@ class Await:
 
 @dataclass(frozen=True)
 class Write:
-    """A counter becomes `value`, after all that the stream has done before is there for everybody."""
+    """A counter becomes `value`, when all that the stream has done before is there for everybody."""
 
     address: int
     value: int
@@ -181,15 +181,20 @@ class Call:
 
 
 def calls(api: Any, actions: Iterable[Action]) -> Iterator[Call]:
-    """The calls for what a stream does; waits and writes that follow each other are made together."""
+    """The calls for what a stream does; waits and writes that follow each other are made together.
+
+    A write has a memory barrier before it, unless one comes right behind another write: the same barrier serves both.
+    """
     together: list[Any] = []
+    last: Action | None = None
     for action in actions:
         if isinstance(action, Move):
             yield from _batches(together)
             together = []
             yield _move(api, action)
         else:
-            together.append(_operation(api, action))
+            together.append(_operation(api, action, barrier=not isinstance(last, Write)))
+        last = action
     yield from _batches(together)
 
 
@@ -199,15 +204,16 @@ def _batches(operations: list[Any]) -> Iterator[Call]:
         yield Call("cuStreamBatchMemOp", (len(some), some, 0))
 
 
-def _operation(api: Any, action: Await | Write) -> Any:
-    kinds = api.CUstreamBatchMemOpType
+def _operation(api: Any, action: Await | Write, *, barrier: bool) -> Any:
+    kinds, how = api.CUstreamBatchMemOpType, api.CUstreamWriteValue_flags
     made = api.CUstreamBatchMemOpParams()
     if isinstance(action, Await):
         made.operation = kinds.CU_STREAM_MEM_OP_WAIT_VALUE_32
         part, flags = made.waitValue, api.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_GEQ
     else:
         made.operation = kinds.CU_STREAM_MEM_OP_WRITE_VALUE_32
-        part, flags = made.writeValue, api.CUstreamWriteValue_flags.CU_STREAM_WRITE_VALUE_DEFAULT
+        part = made.writeValue
+        flags = how.CU_STREAM_WRITE_VALUE_DEFAULT if barrier else how.CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER
     part.address, part.value, part.flags = action.address, action.value, int(flags)
     return made
 

@@ -1,6 +1,6 @@
 """Examples launched many times in a row: by a replayed graph, and with ranks that are late by random times.
 
-python -m tests.gpu.stress --ranks 4 [--virtual] [--only gemm_rs]
+python -m tests.gpu.stress --ranks 4 [--virtual] [--only gemm_rs] [--overlap copy_engine]
 """
 
 from __future__ import annotations
@@ -37,21 +37,23 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--ranks", type=int, help="all GPUs, if it is not given")
     parser.add_argument("--virtual", action="store_true", help="all ranks on one GPU")
     parser.add_argument("--only", default="")
+    parser.add_argument("--overlap", default="")
     given = parser.parse_args(arguments)
     if given.virtual:
         mesh = Mesh.virtual(given.ranks or 2)
     else:
         mesh = Mesh.single_process(range(given.ranks) if given.ranks else None)
-    return int(not all([_check(mesh, name) for name in SIZES if name == given.only or not given.only]))  # noqa: C419
+    names = [name for name in SIZES if name == given.only or not given.only]
+    return int(not all([_check(mesh, name, given.overlap) for name in names]))  # noqa: C419
 
 
-def _check(mesh: Mesh, name: str) -> bool:
-    path = EXAMPLES / f"{name}.pk"
+def _check(mesh: Mesh, name: str, overlap: str) -> bool:
+    path, schedule = EXAMPLES / f"{name}.pk", {"overlap": overlap} if overlap else {}
     program, dims = load_program(path), SIZES[name]
     compiled = compile_program(program)
     inputs = draw_inputs(compiled.module, ranks=mesh.ranks, dims=dims, seed=7)
     expected = reference(compiled.module, ranks=mesh.ranks, dims=dims, inputs=inputs)
-    call = Call(artifact_for(program, dims=dims, ranks=mesh.ranks), mesh, dims, inputs)
+    call = Call(artifact_for(program, schedule=schedule, dims=dims, ranks=mesh.ranks), mesh, dims, inputs)
     call.launch()
     mesh.synchronize(20)
     right = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.gpu import examples, stress
+from tests.gpu import copy_engines, examples, stress
 
 NAMES = (
     "gemm",
@@ -39,3 +39,21 @@ def test_on_all_gpus(name: str) -> None:
 @pytest.mark.parametrize("name", stress.SIZES)
 def test_many_launches(name: str) -> None:
     assert stress.main(["--only", name]) == 0
+
+
+@pytest.mark.gpu(limit=120)
+@pytest.mark.parametrize("name", copy_engines.EXAMPLES)
+def test_copy_engines_on_all_gpus(name: str) -> None:
+    assert examples.main(["--only", name, "--overlap", "copy_engine"]) == 0
+
+
+@pytest.mark.gpu(limit=120)
+@pytest.mark.parametrize("name", copy_engines.EXAMPLES)
+def test_copy_engines_on_two_ranks_of_one_gpu(name: str) -> None:
+    assert examples.main(["--virtual", "--ranks", "2", "--only", name, "--overlap", "copy_engine"]) == 0
+
+
+@pytest.mark.gpu(limit=120)
+@pytest.mark.parametrize("name", copy_engines.STRESS)
+def test_many_launches_with_copy_engines(name: str) -> None:
+    assert stress.main(["--only", name, "--overlap", "copy_engine"]) == 0

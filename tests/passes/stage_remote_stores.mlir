@@ -1,18 +1,21 @@
 // What copy engines bring to other ranks: buffered, awaited, copied, announced.
 // RUN: pkc-opt %s -p pk-stage-remote-stores --split-input-file | filecheck %s
 
-// One counter for each tile; the copy engine goes through the same tasks.
+// One counter for each tile; the copy engine goes through rows of them, and sends each at once.
 // CHECK-LABEL: pk.kernel @spread
 // CHECK-SAME: %Y_staged: !pk.private<[M, N], f32> {pk.name = "Y.staged", pk.scratch}
 // CHECK-SAME: %Y_computed: !pk.signal<[M by 16, N by 16]> {pk.name = "Y.computed"}
 // CHECK: pk.role copy_engine
-// CHECK: pk.tasks (%{{.*}}, %{{.*}}) in (
+// CHECK: pk.tasks (%{{.*}}) in (
 // CHECK: %[[M:.*]] = pk.block[%{{.*}}] of
-// CHECK: %[[N:.*]] = pk.block[
+// CHECK: %[[COLUMNS:.*]] = pk.block_count <N by 16>
+// CHECK: scf.for %[[C:.*]] = %{{.*}} to %[[COLUMNS]]
+// CHECK: %[[N:.*]] = pk.block[%[[C]]]
 // CHECK: %[[I:.*]] = pk.block_number %[[M]]
 // CHECK-NEXT: %[[J:.*]] = pk.block_number %[[N]]
 // CHECK-NEXT: pk.wait %Y_computed[%[[I]], %[[J]]] for
-// CHECK-NEXT: pk.copy %Y_staged[%[[M]], %[[N]] : {{.*}}] along [0, 1] to %Y[%[[M]], %[[N]] :
+// CHECK-NEXT: }
+// CHECK-NEXT: pk.copy %Y_staged[%[[M]] : {{.*}}] along [0] to %Y[%[[M]] : {{.*}}] along [0]
 // CHECK-NOT: pk.raise
 // CHECK: pk.role consumer
 // CHECK: pk.store %{{.*}}, %Y_staged[
@@ -27,6 +30,56 @@ pk.kernel @spread(%X: !pk.pgl<[M, N], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl
     %n = pk.block[%j] : !pk.block<N by 16>
     %x = pk.load %X[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.pgl<[M, N], f32, shard 0> -> !pk.tile<16x16xf32>
     pk.store %x, %Y[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] {edge = {overlap = "copy_engine", why = ""}} : !pk.tile<16x16xf32>, !pk.pgl<[M, N], f32, replicate>
+  }
+}
+
+// -----
+
+// Tasks of a part of the columns store no row: each tile is sent by itself.
+// CHECK-LABEL: pk.kernel @some
+// CHECK: pk.role copy_engine
+// CHECK: pk.tasks (%{{.*}}, %{{.*}}) in (
+// CHECK-NOT: scf.for
+// CHECK: pk.wait %Y_computed
+// CHECK-NEXT: pk.copy %Y_staged[%{{.*}}, %{{.*}} : {{.*}}] along [0, 1] to %Y[
+pk.kernel @some(%X: !pk.pgl<[M, N], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl<[M, N], f32, replicate> {pk.name = "Y"}, %end: i32 {pk.name = "end"}) {
+  %r = pk.rank
+  %last = arith.index_cast %end : i32 to index
+  %0 = pk.block_count <M by 16> of %r sharded
+  %1 = pk.block_count <N by 16> to %last
+  pk.tasks (%i, %j) in (%0, %1) {
+    %m = pk.block[%i] of %r sharded : !pk.block<M by 16>
+    %n = pk.block[%j] to %last : !pk.block<N by 16>
+    %x = pk.load %X[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.pgl<[M, N], f32, shard 0> -> !pk.tile<16x16xf32>
+    pk.store %x, %Y[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] {edge = {overlap = "copy_engine", why = ""}} : !pk.tile<16x16xf32>, !pk.pgl<[M, N], f32, replicate>
+  }
+}
+
+// -----
+
+// Each tile of a row is announced when the row has been sent.
+// CHECK-LABEL: pk.kernel @announced
+// CHECK: pk.role copy_engine
+// CHECK: pk.copy %S_staged[%[[M:.*]] : !pk.block<M by 16>] along [0] to %S[%[[R:.*]], %[[M]] : index, !pk.block<M by 16>] along [0, 1]
+// CHECK: scf.for %[[C:.*]] = %
+// CHECK: %[[N:.*]] = pk.block[%[[C]]] : !pk.block<N by 16>
+// CHECK: %[[J:.*]] = pk.block_number %[[N]]
+// CHECK: %[[O:.*]] = pk.owner %[[M]]
+// CHECK: pk.raise %arrived at %[[O]][%{{.*}}, %{{.*}}, %[[J]]]
+pk.kernel @announced(%X: !pk.private<[M, N], f32> {pk.name = "X"}, %S: !pk.pgl<[ranks, M, N], f32, shard 1> {pk.name = "S", pk.scratch}, %arrived: !pk.signal<[ranks, M by 16, N by 16]> {pk.name = "arrived"}) {
+  %r = pk.rank
+  %one = arith.constant 1 : index
+  %0 = pk.block_count <M by 16> sharded
+  %1 = pk.block_count <N by 16>
+  pk.tasks (%i, %j) in (%0, %1) {
+    %m = pk.block[%i] sharded : !pk.block<M by 16>
+    %n = pk.block[%j] : !pk.block<N by 16>
+    %o = pk.owner %m : !pk.block<M by 16>
+    %b = pk.block_number %m : !pk.block<M by 16>
+    %c = pk.block_number %n : !pk.block<N by 16>
+    %x = pk.load %X[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.private<[M, N], f32> -> !pk.tile<16x16xf32>
+    pk.store %x, %S[%r, %m, %n : index, !pk.block<M by 16>, !pk.block<N by 16>] {edge = {overlap = "copy_engine", why = ""}} : !pk.tile<16x16xf32>, !pk.pgl<[ranks, M, N], f32, shard 1>
+    pk.raise %arrived at %o[%r, %b, %c] to %one {edge = {overlap = "copy_engine", why = ""}} : !pk.signal<[ranks, M by 16, N by 16]>
   }
 }
 
