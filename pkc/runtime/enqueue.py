@@ -1,8 +1,8 @@
 """Steps of copy engines as calls of the driver, with the addresses of one rank.
 
 Only what the copy engines and the front end of a GPU do by themselves may be enqueued beside a kernel that fills all
-SMs and waits for it: copies between GPUs, waits for values and writes of values. A copy within one GPU may be a kernel
-of the driver's, so a launch with copy engines leaves it an SM.
+SMs and waits for it: copies between GPUs, waits for values and writes of values. A copy within one GPU is a kernel of
+the driver's, so a launch with copy engines leaves it a few SMs.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ from pkc.runtime.structure import Structure, Values, extents_of
 WAIT_LIMIT = 5.0
 """Seconds that a bounded wait may take, if nothing else is said."""
 
-_SPARE_SMS = 1
-"""What a kernel with copy engines leaves free: the driver may copy within one GPU by a kernel of its own."""
+_SPARE_SMS = 4
+"""What a kernel with copy engines leaves free: the driver copies within one GPU by a kernel of its own."""
 
 MOST_PLANS = 256
 """Sets of arguments whose structs are kept; the oldest goes first."""
@@ -73,10 +73,10 @@ Starts: TypeAlias = tuple[Start, ...]
 class LoadedKernel:
     """A kernel on the GPUs of a mesh. Raises `PkcError` if they are not those it is compiled for.
 
-    `grid` is the number of CTAs on each rank, by default one for each SM that a rank has, or one less with copy engines
-    (`pkc.runtime.enqueue`). All of them must be able to run at once, because they wait for each other. `wait_limit` is
-    how many seconds a wait of a kernel compiled with `debug` may take, late launches of other ranks included; other
-    kernels wait for ever.
+    `grid` is the number of CTAs on each rank, by default one for each SM that a rank has; with copy engines some are
+    left free (`pkc.runtime.enqueue`). All of them must be able to run at once, because they wait for each other.
+    `wait_limit` is how many seconds a wait of a kernel compiled with `debug` may take, late launches of other ranks
+    included; other kernels wait for ever.
     """
 
     def __init__(

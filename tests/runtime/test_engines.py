@@ -457,10 +457,10 @@ def test_all_that_is_done_is_tried_before_the_first_kernel_starts(monkeypatch: p
     assert into.isdisjoint(entry[3] for entry in entries[kernel:] if entry[1] == "copy")
 
 
-def test_an_sm_is_left_for_copies_within_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sms_are_left_for_copies_within_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     run = Run(monkeypatch, artifact("all_gather"), 2, 512, 256)
     run.launch()
-    assert [launch.grid for launch in run.api.launches] == [SMS - 1] * 2
+    assert [launch.grid for launch in run.api.launches] == [SMS - 4] * 2
 
 
 @pytest.mark.parametrize(("ranks", "fits"), [(4, True), (5, False)])
