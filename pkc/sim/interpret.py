@@ -1,6 +1,6 @@
 """From IR to Python functions: each operation becomes a step on a list of registers, one register for each SSA value.
 
-What the steps compute is in `pkc.dialect`: `meaning` for tiles, `scalars` and `positions`; in `accesses.py` what they touch.
+What the steps compute is in `pkc.dialect` (`meaning`, `scalars`, `positions`), what they touch in `accesses.py`.
 """
 
 from __future__ import annotations

@@ -16,8 +16,12 @@ from pkc.codegen.build import Built, build, build_kernel, resources
 from pkc.codegen.nvrtc import Compiled, compile_cuda
 from pkc.compiler import load, load_program
 from pkc.diagnostics import PkcError
+from pkc.dialect.access import RaiseOp, WaitOp
+from pkc.dialect.copies import CopyOp
+from pkc.dialect.engines import engines, parse_engines
 from pkc.dialect.instructions import instruction
 from pkc.dialect.machine import InstructionOp
+from pkc.dialect.program import EpochOp
 from tests.codegen.sass import HGMMA, UTMALDG, UTMASTG, opcodes
 
 ROOT = Path(__file__).parents[2]
@@ -88,6 +92,23 @@ def test_gemm_with_sms_that_communicate(name: str) -> None:
     made = built(name, overlap="inter_sm", comm_sms="8")
     check(made, name)
     assert made.artifact.comm_sms == 8
+
+
+@pytest.mark.parametrize("name", sorted({*LOWERED} - {"gemm", "attention"}))
+def test_example_with_copy_engines(name: str) -> None:
+    """SMs have no part in what copy engines do; counters that both touch restart with each launch."""
+    made = built(name, overlap="copy_engine")
+    check(made, name)
+    kernel = parse_engines(made.artifact.engines)
+    copies = [op for part in engines(kernel) for op in part.walk() if isinstance(op, CopyOp)]
+    assert copies
+    assert not any(isinstance(op, EpochOp) for op in kernel.walk())
+    waiting = {kernel.argument_name(op.signal) for op in kernel.walk() if isinstance(op, WaitOp | RaiseOp)}
+    meeting = {name for name in waiting if name.startswith(("began", "copied"))}
+    restarting = {signal.name for signal in made.artifact.signals if signal.restarts}
+    assert len(meeting) == 2 * len(engines(kernel))
+    assert restarting == waiting - meeting
+    assert stored.unpack(stored.pack(made.artifact)) == made.artifact
 
 
 @pytest.mark.parametrize("name", sorted(NOT_YET))

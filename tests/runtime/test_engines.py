@@ -43,7 +43,7 @@ def artifact(name: str) -> Artifact:
     """An example with copy engines, without machine code."""
     kernel = machine_level(load(EXAMPLES / f"{name}.pk", level="machine", schedule={"overlap": "copy_engine"}).kernel)
     parameters = array_parameters(kernel), signal_parameters(kernel), struct_fields(kernel)[0]
-    return Artifact(name, "sm_90a", name.encode(), *parameters, 128, 0, 1, 0, engines_text(kernel))
+    return Artifact(name, "sm_90a", name.encode(), *parameters, 128, 0, 1, 0, engines=engines_text(kernel))
 
 
 # What a part does
@@ -118,7 +118,7 @@ def place(arrays: Mapping[str, ArrayParameter], copy: Copy, rank: int = 1, **dim
     """The moves of a copy on 3 ranks whose heaps are 1,000,000 bytes apart."""
     addresses = {name: 10_000_000 + 100_000 * number for number, name in enumerate(arrays)}
     made = replace(artifact("all_gather"), arrays=tuple(arrays.values()))
-    return list(Placer(made, Values(rank, 1_000_000, 0, {**dims, RANKS: 3}, {}, addresses)).actions([copy]))
+    return list(Placer(made, Values(rank, 1_000_000, 0, 0, {**dims, RANKS: 3}, {}, addresses)).actions([copy]))
 
 
 def array(name: str, dims: tuple[str | int, ...], layout: Any = "private", shard: int | None = None) -> ArrayParameter:
@@ -164,7 +164,7 @@ def test_counters_are_found_as_the_kernel_finds_them() -> None:
     """A signal[ranks, M by 16, 4] has 3 x (2 + 3) x 4 counters for 20 rows on 3 ranks; see `lowering/signals.py`."""
     signal = SignalParameter("s", (RANKS, ("M", 16), 4))
     made = replace(artifact("all_gather"), signals=(signal,))
-    placer = Placer(made, Values(1, 1_000_000, 0, {"M": 20, RANKS: 3}, {}, {"s": 5000}))
+    placer = Placer(made, Values(1, 1_000_000, 0, 0, {"M": 20, RANKS: 3}, {}, {"s": 5000}))
     found = list(placer.actions([Wait("s", (2, 1, 3), 7), Raise("s", (0, 0, 1), 2, 9), Reset("s")]))
     assert found[0] == Await(1_005_000 + 4 * (2 * 20 + 1 * 4 + 3), 7)
     assert found[1] == Write(2_005_004, 9)
