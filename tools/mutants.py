@@ -37,7 +37,6 @@ from pkc.passes.budgets import shared_memory
 from pkc.passes.cells import constant
 from pkc.passes.check_roles import check_roles
 from pkc.passes.dependence import sources
-from pkc.passes.guard_launches import made_by
 from pkc.passes.verify import findings
 from pkc.sim.small import small_dims
 from pkc.static.check import check_statically
@@ -290,7 +289,8 @@ def _orders(op: Operation) -> bool:
 def _fed_by(part: program.RoleOp) -> set[program.RoleOp]:
     """The parts of this rank that tiles come from, by channels and by counters, to what a part sends.
 
-    As `made_by`, but waits count also where they may be for nothing: then nothing was fetched for the tile.
+    As `made_by` of `pk-guard-launches`, but waits count also where they may be for nothing: then nothing was fetched
+    for the tile.
     """
     found: set[program.RoleOp] = set()
     todo = [part]
@@ -368,28 +368,6 @@ def _for_several(op: Operation) -> bool:
     return _counts_epochs(op) and any(program.PER_CTA in inner.attributes for inner in part.walk())
 
 
-def _is_needed(op: Operation) -> bool:
-    """Whether a wait is for something that no other wait implies.
-
-    A copy engine copies what it has waited for. That all ranks have entered follows if a part that has waited for them
-    had a share in it. Such a wait can stay: the host enqueues it, no SM spins for it.
-    """
-    part = _part(op)
-    if part.role.data is not Role.CopyEngine or not _is_entry(op):
-        return True
-    waits = [wait for wait in part.walk() if isinstance(wait, access.WaitOp) and wait.parent_op() is not part]
-    sent = (use.operation for wait in waits for use in wait.signal.uses)
-    makers = {_part(signal) for signal in sent if isinstance(signal, access.RaiseOp | access.SignalOp)}
-    behind = {other for maker in makers for other in made_by(maker)}
-    return not any(_is_entry(other) for made in behind for other in made.walk())
-
-
-def _is_entry(op: Operation) -> bool:
-    """Whether an operation waits for all ranks to enter the launch."""
-    kernel = next(around for around in _around(op) if isinstance(around, KernelOp))
-    return isinstance(op, access.WaitOp) and op.signal is kernel.arguments.get("entered")
-
-
 def _counts_epochs(op: Operation) -> bool:
     assert isinstance(op, access.WaitOp)
     return isinstance(op.count.owner, arith.MuliOp) and any(
@@ -430,7 +408,7 @@ _COUNT = 0
 """The place of the number among the operands of a wait; see `pk.wait`."""
 
 OPERATORS = (
-    Operator("wait dropped", (access.WaitOp,), _drop, _is_needed),
+    Operator("wait dropped", (access.WaitOp,), _drop),
     Operator("wait for one less", (access.WaitOp,), lambda op: _number(op, _COUNT, -1)),
     Operator("wait for one more", (access.WaitOp,), lambda op: _number(op, _COUNT, 1)),
     Operator("signal dropped", (access.SignalOp, access.RaiseOp, access.SignalAllOp), _drop),

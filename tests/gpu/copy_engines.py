@@ -5,7 +5,8 @@
 - a thousand replays of a graph, and launches with ranks that are late;
 - the time of a launch beside that of the default overlap, in one process; under `torchrun` if there is torch.
 
-Each line is a process of its own with a time limit. The exit status is 1 if one fails.
+Each line is a process of its own with a time limit, and all together have `--limit` seconds. The exit status is 1 if
+one fails.
 """
 
 from __future__ import annotations
@@ -209,6 +210,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", type=int, help="all GPUs, if it is not given")
     parser.add_argument("--only", default="", help="of these lines only what has this in its name")
+    parser.add_argument("--limit", type=int, default=540, help="seconds for all of it; what is left then is not run")
     parser.add_argument("--here", choices=("beside", "times"), help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     if given.here == "beside":
@@ -216,9 +218,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ranks = given.ranks or load_driver().devices()
     if given.here == "times":
         return times(ranks)
-    done = {name: _run(name, command, limit) for name, command, limit in _commands(ranks) if given.only in name}
+    end = time.monotonic() + given.limit
+    done: dict[str, bool] = {}
+    for name, command, limit in _commands(ranks):
+        left = int(end - time.monotonic())
+        if given.only in name:
+            done[name] = left > 0 and _run(name, command, min(limit, left))
     bad = [name for name, right in done.items() if not right]
-    say(f"{len(done) - len(bad)} of {len(done)} are right{': not ' if bad else ''}{', '.join(bad)}")
+    say(f"{len(done) - len(bad)} of {len(done)} are right{': not, or not run, ' if bad else ''}{', '.join(bad)}")
     return int(bool(bad))
 
 
