@@ -104,7 +104,6 @@ def load(worker: Worker, op: LoadOp) -> None:
     elements = Element(worker, op) if op.own is None else OwnOrOther(worker, op, op.own)
     target = fragments.allocate(worker, fragment, kind.element_type, op.result.name_hint)
     worker.tiles[op.result] = target
-    emit = worker.emit
     if worker.vectors:
         _by_chunks(op, fragment)
         _vectors(worker, target, _chunks(worker, op.result, elements), "load")
