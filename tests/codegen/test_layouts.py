@@ -12,14 +12,14 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from pkc.codegen.build import machine_level
 from pkc.compiler import compile_program
-from pkc.dialect import blocks
+from pkc.dialect import blocks, task_order
 from pkc.dialect.layout import Fragment, shared_layout, stage_layout
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import TileType, bf16, dtype_bytes, f32
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.passes.emit import Emitter
-from pkc.passes.lowering import fragments
+from pkc.passes.lowering import fragments, structure
 from pkc.passes.lowering.context import Threads, Worker
 from tests.codegen.threads import Cta, Memory, evaluate, swizzled, warps
 
@@ -167,6 +167,39 @@ def test_boxes_of_copies(name: str, kind: str) -> None:
     x = numbered(1, *sizes.values())
     memory = run(text, 1, 8, sizes, X=x)
     np.testing.assert_array_equal(memory.arrays["Y"], x)
+
+
+NESTED = """\
+kernel copy(X: bf16[E, M, N], Y: bf16[E, M, N]):
+    for e in tasks(E):
+        for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+            Y[e, m, n] = X[e, m, n]
+"""
+
+
+@pytest.mark.parametrize("count", [18, 20])
+def test_tasks_in_tasks_are_shared_out_as_one_set(count: int) -> None:
+    """Three times six tasks, each by a CTA of its own: the numbers go on from one set to the next."""
+    x = numbered(1, 3, 40, 24)
+    memory = run(NESTED, 1, count, {"E": 3, "M": 40, "N": 24}, X=x)
+    np.testing.assert_array_equal(memory.arrays["Y"], x)
+
+
+@pytest.mark.parametrize(("height", "width", "rows"), [(1, 1, 8), (16, 3, 8), (19, 5, 8), (7, 4, 8), (9, 2, 1)])
+def test_bands(height: int, width: int, rows: int) -> None:
+    """Code and simulator number tasks alike: each once, the first index fastest within a band."""
+    block = Block(arg_types=[IndexType()])
+    emit = Emitter(block, UNKNOWN_LOC)
+    worker = cast(Worker, SimpleNamespace(emit=emit))
+    indices = structure._banded(worker, block.args[0], [emit.const(height), emit.const(width)], rows)
+    found: list[tuple[int, ...]] = []
+    for number in range(height * width):
+        known: dict[SSAValue, Any] = {block.args[0]: number}
+        evaluate(block, known)
+        found.append(tuple(known[index] for index in indices))
+    assert found == [task_order.banded(number, height, width, rows) for number in range(height * width)]
+    assert found == list(task_order.in_order([height, width], rows))
+    assert found == sorted(np.ndindex(height, width), key=lambda at: (at[0] // rows, at[1], at[0]))
 
 
 GATHER = """\
