@@ -98,6 +98,7 @@ pk.kernel @copy(%X: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "X"}, %Y: !pk.pri
 // CHECK-NEXT: scf.if %{{.*}} {
 // CHECK: pk.instruction "mbarrier_arrive"
 // CHECK: pk.instruction "wgmma_wait_0"
+// CHECK-NEXT: pk.instruction "wgmma_done_32"
 // CHECK-NEXT: arith.cmpi slt
 // CHECK-NEXT: scf.if %{{.*}} {
 // CHECK: pk.instruction "mbarrier_arrive"

@@ -189,7 +189,7 @@ def _for(worker: Worker, op: scf.ForOp) -> None:
     for result, target in zip(op.results, carried, strict=True):
         _bind(worker, result, target)
     if pipelined is not None:
-        emit.do("wgmma_wait_0")
+        products.finish(worker, pipelined)
         with emit.when(emit.compare("slt", first, last)):
             for release in body.ops:
                 if isinstance(release, roles.ReleaseOp):
