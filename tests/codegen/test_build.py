@@ -17,11 +17,14 @@ from pkc.codegen.artifact import ArrayParameter, Artifact, TensorMaps
 from pkc.codegen.build import Built, build, build_kernel, resources
 from pkc.codegen.cuda import print_kernel
 from pkc.codegen.nvrtc import Compiled, compile_cuda
-from pkc.compiler import load, load_program
+from pkc.compiler import compile_program, load, load_program
 from pkc.diagnostics import PkcError
 from pkc.dialect.instructions import instruction
 from pkc.dialect.machine import InstructionOp
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
 from tests.codegen.sass import HGMMA, QGMMA, UTMALDG, UTMASTG, opcodes
+from tests.products import FORMS, product
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -104,45 +107,24 @@ def test_overlaps(name: str, schedule: str) -> None:
     assert made.artifact.comm_sms == int(wanted.get("comm_sms", 0))
 
 
-PRODUCT = """\
-kernel product(A: {a}, B: {b}, C: f32[M, N]):
-    for m, n in tasks(blocks(M, 128), blocks(N, 128)):
-        acc = zeros(f32, m, n)
-        for k in blocks(K, 64):
-            acc += {left} @ {right}
-        C[m, n] = acc
-"""
-FORMS = {
-    "nn": ("{a}[M, K]", "{b}[K, N]", "A[m, k]", "B[k, n]"),
-    "nt": ("{a}[M, K]", "{b}[N, K]", "A[m, k]", "B[n, k].T"),
-    "tn": ("{a}[K, M]", "{b}[K, N]", "A[k, m].T", "B[k, n]"),
-    "tt": ("{a}[K, M]", "{b}[N, K]", "A[k, m].T", "B[n, k].T"),
-    "registers": ("{a}[M, K]", "{b}[K, N]", "cast(max(cast(A[m, k], f32), 0.0), {b})", "B[k, n]"),
-}
-"""Which way round operands lie, and one that is computed."""
-
-
-def product(form: str, a: str, b: str, tmp_path: Path) -> tuple[Built, str]:
+def built_product(form: str, a: str, b: str) -> tuple[Built, str]:
     """A product of operands of two element types; its text in CUDA C++."""
-    path = tmp_path / "product.pk"
-    operands = (text.format(a=a, b=b) for text in FORMS[form])
-    path.write_text(PRODUCT.format(**dict(zip(("a", "b", "left", "right"), operands, strict=True))))
-    kernel = load(path, level="machine").kernel
+    kernel = compile_program(parse_text(Source("product.pk", product(form, a, b))), level="machine").kernel
     return build_kernel(kernel), print_kernel(kernel)
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", ["bf16", "f16"])
-def test_products_of_16_bits(form: str, kind: str, tmp_path: Path) -> None:
-    made, text = product(form, kind, kind, tmp_path)
+def test_products_of_16_bits(form: str, kind: str) -> None:
+    made, text = built_product(form, kind, kind)
     assert HGMMA in opcodes(made.artifact.cubin, "product")
     assert set(re.findall(r"m64n128k16\.f32\.(\w+\.\w+) ", text)) == {f"{kind}.{kind}"}
     assert not made.warnings
 
 
 @pytest.mark.parametrize(("a", "b"), list(itertools.product(["e4m3", "e5m2"], repeat=2)))
-def test_products_of_8_bits(a: str, b: str, tmp_path: Path) -> None:
-    made, text = product("nt", a, b, tmp_path)
+def test_products_of_8_bits(a: str, b: str) -> None:
+    made, text = built_product("nt", a, b)
     assert QGMMA in opcodes(made.artifact.cubin, "product")
     assert set(re.findall(r"m64n128k32\.f32\.(\w+\.\w+) ", text)) == {f"{a}.{b}"}
     assert not made.warnings
