@@ -15,7 +15,7 @@ from pkc.dialect.machine import TASKS
 from pkc.dialect.tile import MmaOp, TransposeOp, tile_type
 from pkc.dialect.transfers import moves_by_tma
 from pkc.dialect.types import TileType
-from pkc.passes.lowering import channels, flat, fragments, memory, products, rounding, signals, staging, tma
+from pkc.passes.lowering import channels, computed, flat, fragments, memory, products, rounding, signals, staging, tma
 from pkc.passes.lowering.context import Staged, Worker
 from pkc.passes.lowering.fragments import Held
 from pkc.passes.lowering.missing import CannotLowerError
@@ -49,7 +49,7 @@ def _lower(worker: Worker, op: Operation) -> None:
     if op.regions or not (op.results and all(isinstance(r.type, TileType) for r in op.results)):
         _integer(worker, op)
         return
-    if not (fragments.show(worker, op) or fragments.compute(worker, op)):
+    if not (computed.show(worker, op) or computed.compute(worker, op)):
         raise CannotLowerError(op)
 
 
