@@ -17,7 +17,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, overload
 
 from pkc.diagnostics import PkcError
-from pkc.frontend import errors
+from pkc.frontend import python_errors
 from pkc.location import NOWHERE
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def dims(names: str) -> Any:
     words = names.replace(",", " ").split()
     for word in words or [names]:
         if not _DIMENSION.fullmatch(word):
-            raise PkcError(errors.InvalidDimension(NOWHERE, word))
+            raise PkcError(python_errors.InvalidDimension(NOWHERE, word))
     return tuple(Dim(word) for word in words)
 
 
@@ -88,7 +88,7 @@ class Word:
     name: str
 
     def __call__(self, *_args: object, **_keywords: object) -> Any:
-        raise PkcError(errors.OutsideKernel(NOWHERE, self.name))
+        raise PkcError(python_errors.OutsideKernel(NOWHERE, self.name))
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class FunctionKernel(Kernel):
 
     def __init__(self, function: FunctionType, schedule: dict[str, object]) -> None:
         if not isinstance(function, FunctionType):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise PkcError(errors.NotAFunction(NOWHERE, type(function).__name__))
+            raise PkcError(python_errors.NotAFunction(NOWHERE, type(function).__name__))
         super().__init__(self._read_function, function.__name__)
         self.function = function
         self.schedule = schedule

@@ -11,7 +11,8 @@ from pkc.compiler import Compiled, load
 from pkc.counterexample import Counterexample, counterexample, explore_small
 from pkc.diagnostics import PkcError
 from pkc.dialect import access
-from tools.mutants import _COUNT, OVERLAPS, _number
+from tools.mutant_changes import COUNT, number
+from tools.mutants import OVERLAPS
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 DIMS = {"M": 300, "N": 300, "K": 100}
@@ -49,7 +50,7 @@ def test_a_wait_for_one_signal_less() -> None:
     """The communicator adds up the first row of blocks of a rank; the consumer, who waits alike, the last one."""
     compiled = roles("gemm_rs")
     for wait in waits(compiled, "C.arrived"):
-        _number(wait, _COUNT, -1)
+        number(wait, COUNT, -1)
     example = failing("gemm_rs", compiled)
     assert example.size == "2 ranks, 1 CTA for each role, M = 511, K = 65, N = 257"
     assert example.found[0].code == "PK705"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from pkc.codegen import build_errors as errors
@@ -16,6 +16,7 @@ from pkc.codegen.fields import array_parameters, signal_parameters, struct_field
 from pkc.codegen.nvrtc import Compiled, Finding, compile_cuda
 from pkc.codegen.points import trace_of, waits_of
 from pkc.diagnostics import Diagnostic, PkcError
+from pkc.dialect.attributes import planned
 from pkc.dialect.engines import engines_text
 from pkc.dialect.machine import InstructionOp, RegistersOp, RegistersType
 from pkc.dialect.program import COMM_SMS, KernelOp, RoleOp
@@ -68,10 +69,10 @@ def build_kernel(kernel: KernelOp, *, target: str = SM_90A) -> Built:
         array_parameters(kernel),
         signal_parameters(kernel),
         fields,
-        threads=_number(kernel, THREADS),
-        shared_bytes=_number(kernel, SHARED_BYTES),
+        threads=planned(kernel, THREADS),
+        shared_bytes=planned(kernel, SHARED_BYTES),
         cluster=1,
-        comm_sms=_number(kernel, COMM_SMS),
+        comm_sms=planned(kernel, COMM_SMS),
         trace=trace_of(kernel),
         waits=waits_of(kernel),
         engines=engines_text(kernel),
@@ -101,12 +102,6 @@ def resources(built: Built) -> str:
         f"{artifact.name}: {artifact.threads} threads of {facts.registers} registers at launch, {spilled},"
         f" {artifact.shared_bytes} bytes of shared memory, {facts.code} bytes of code for {artifact.target}"
     )
-
-
-def _number(kernel: KernelOp, name: str) -> int:
-    value = kernel.attributes[name]
-    assert isinstance(value, IntegerAttr)
-    return value.value.data
 
 
 # What the compiler remarks on

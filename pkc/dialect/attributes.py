@@ -1,11 +1,12 @@
-"""Attributes of the pk dialect: roles, comparison predicates."""
+"""Attributes of the pk dialect: roles, comparison predicates; numbers that a pass has written on an operation."""
 
 from __future__ import annotations
 
 from enum import auto
 
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.dialects.utils import EnumAttribute
-from xdsl.ir import SpacedOpaqueSyntaxAttribute
+from xdsl.ir import Operation, SpacedOpaqueSyntaxAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.utils.str_enum import StrEnum
 
@@ -46,3 +47,16 @@ class Predicate(StrEnum):
 @irdl_attr_definition
 class PredicateAttr(EnumAttribute[Predicate], SpacedOpaqueSyntaxAttribute):
     name = "pk.predicate"
+
+
+def number_on(op: Operation, name: str) -> int | None:
+    """The integer attribute of an operation; None if it has none of that name."""
+    value = op.attributes.get(name)
+    return value.value.data if isinstance(value, IntegerAttr) else None
+
+
+def planned(op: Operation, name: str) -> int:
+    """The integer attribute that an earlier pass has written."""
+    found = number_on(op, name)
+    assert found is not None, f"{op.name} has no {name}"
+    return found

@@ -392,10 +392,16 @@ def _tma(match: re.Match[str]) -> Instruction:
 
 
 def _wgmma(match: re.Match[str]) -> Instruction | None:
-    """`wgmma_n256_bf16_ss_kn(acc, a, b, accumulate)`: A from shared memory (s) or registers (r), majors of A and B."""
-    n, dtype, source, major_a, major_b = int(match[1]), match[2], match[3], match[4], match[5]
+    """`wgmma_n256_bf16_ss_kn(acc, a, b, accumulate)`: A from shared memory (s) or registers (r), majors of A and B.
+
+    `wgmma_n256_e4m3_e5m2_ss_kk` if B has another type than A.
+    """
+    n, dtype, source, major_a, major_b = int(match[1]), match[2], match[4], match[5], match[6]
     count = n // 2
     k = {"bf16": 16, "f16": 16, "e4m3": 32, "e5m2": 32}[dtype]
+    other = match[3] or dtype
+    if match[3] and (k == 16 or other == dtype):
+        return None
     # Only 16-bit operands in shared memory may have the other major.
     by_k = ("k", "k") if k == 32 else ("k", major_b) if source == "r" else (major_a, major_b)
     if n % 8 or not 8 <= n <= 256 or by_k != (major_a, major_b):
@@ -408,7 +414,7 @@ def _wgmma(match: re.Match[str]) -> Instruction | None:
     b, use = f"%{count + first}", f"%{count + first + 1}"
     ptx = (
         f"{{\\n.reg .pred p;\\nsetp.ne.b32 p, {use}, 0;\\n"
-        f"wgmma.mma_async.sync.aligned.m64n{n}k{k}.f32.{dtype}.{dtype} {{{d}}}, {a}, {b}, p, 1, 1{transposes};\\n}}"
+        f"wgmma.mma_async.sync.aligned.m64n{n}k{k}.f32.{dtype}.{other} {{{d}}}, {a}, {b}, p, 1, 1{transposes};\\n}}"
     )
     outputs = ", ".join(f'"+f"(a[{i}])' for i in range(count))
     if source == "s":
@@ -454,6 +460,15 @@ def _wgmma_wait(match: re.Match[str]) -> Instruction | None:
     return Instruction(match[0], (), None, _asm(ptx), "at most that many groups are in flight")
 
 
+def _wgmma_done(match: re.Match[str]) -> Instruction | None:
+    """Without it the compiler may copy the registers before the wait, and then runs products one after the other."""
+    count = int(match[1])
+    if count % 4 or not 4 <= count <= 256:
+        return None
+    body = _asm("", ", ".join(f'"+f"(a[{i}])' for i in range(count)), memory=False)
+    return Instruction(match[0], (f"registers<{count} x f32>",), None, body, "products are complete: a may be read")
+
+
 def _setmaxnreg(match: re.Match[str]) -> Instruction | None:
     count = int(match[2])
     if count % 8 or not 24 <= count <= 256:
@@ -472,9 +487,10 @@ def _sync(match: re.Match[str]) -> Instruction | None:
 
 _FAMILIES: tuple[tuple[str, Callable[[re.Match[str]], Instruction | None]], ...] = (
     (r"tma_(load|store|add)_([1-5])d", _tma),
-    (r"wgmma_n(\d+)_(bf16|f16|e4m3|e5m2)_([sr])s_([km])([kn])", _wgmma),
+    (r"wgmma_n(\d+)_(bf16|f16|e4m3|e5m2)(?:_(e4m3|e5m2))?_([sr])s_([km])([kn])", _wgmma),
     (r"(load|store)_global_v([124])(_where)?", _vector),
     (r"wgmma_wait_([0-7])", _wgmma_wait),
+    (r"wgmma_done_(\d+)", _wgmma_done),
     (r"setmaxnreg_(inc|dec)_(\d+)", _setmaxnreg),
     (r"sync_(\d+)_of_(\d+)", _sync),
 )

@@ -37,7 +37,7 @@ from xdsl.printer import Printer
 from xdsl.traits import IsolatedFromAbove, NoTerminator, Pure, RecursiveMemoryEffect, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from pkc.dialect.attributes import Role, RoleAttr
+from pkc.dialect.attributes import Role, RoleAttr, number_on
 from pkc.dialect.types import ArrayType, BlockType, TileType
 
 NAME = "pk.name"
@@ -69,8 +69,8 @@ REGISTERS = "registers"
 """Attribute of `pk.role`: registers of each of its threads; the same for all parts in a warpgroup."""
 
 RASTER = "raster"
-"""Attribute of `pk.tasks` with two counts: tasks are numbered by bands of that many first indices, in a band the first
-index runs fastest. CTAs take them in the order of their numbers."""
+"""Attribute of `pk.tasks` with two counts: tasks are numbered by bands of that many first indices
+(`pkc/dialect/task_order.py`). CTAs take them in the order of their numbers."""
 
 
 @irdl_op_definition
@@ -203,6 +203,18 @@ class TasksOp(IRDLOperation):
             raise VerifyException("expected at least one count")
         if [arg.type for arg in self.body.block.args] != [IndexType()] * len(self.counts):
             raise VerifyException(f"expected {len(self.counts)} arguments of type index, one for each count")
+        if self.raster is not None and (len(self.counts) != 2 or self.raster < 1):
+            raise VerifyException(f"bands of {self.raster} rows of tasks with {len(self.counts)} indices")
+
+    @property
+    def raster(self) -> int | None:
+        """Rows of a band, if tasks are numbered by bands (`pkc/dialect/task_order.py`)."""
+        return number_on(self, RASTER)
+
+    @property
+    def encloses_tasks(self) -> bool:
+        """Whether further tasks stand directly inside: then those are shared out, and these are gone through by all."""
+        return any(isinstance(op, TasksOp) for op in self.body.block.ops)
 
 
 @irdl_op_definition

@@ -12,9 +12,13 @@ from pkc.dialect import ranges, tile
 from pkc.dialect.error_bounds import Bound
 from pkc.dialect.numeric import UNIT, Values
 from pkc.dialect.ranges import MOST, Bounded, Ends
+from pkc.dialect.types import dtype_bytes
 
 PRODUCT = 2 * UNIT
 """Of one addition in a product: tensor cores cut off instead of rounding."""
+
+NARROW_PRODUCT = 2.0**-13
+"""Of one addition in a product of 8-bit floats: tensor cores of sm_90 keep 13 bits behind the leading one."""
 
 _BIG = 1e150
 """Stands for an infinity, so that zero times it is zero."""
@@ -59,7 +63,8 @@ def _of_rows(value: Values, a: Bounded, found: Ends) -> Bounded:
 
 
 def _mma(op: tile.MmaOp) -> Bound:
-    unit = tile.tile_type(op.a).shape[1] * PRODUCT
+    left = tile.tile_type(op.a)
+    unit = left.shape[1] * (NARROW_PRODUCT if dtype_bytes(left.element_type) == 1 else PRODUCT)
 
     def bound(value: Values, a: Bounded, b: Bounded, acc: Bounded) -> Bounded:
         # |a| @ |b| is at most the product of the norms of a's row and b's column: no second matrix product.

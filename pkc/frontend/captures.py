@@ -9,7 +9,7 @@ from types import CellType, FunctionType
 from typing import Any, cast
 
 from pkc.diagnostics import PkcError
-from pkc.frontend import construct, errors, tree
+from pkc.frontend import construct, python_errors, tree
 from pkc.language import ArrayType, Dim, Word
 from pkc.location import Span
 
@@ -37,7 +37,7 @@ class Captures:
         """Refuse a name that is called, or begins a type, and is bound to something outside the language."""
         value = self._lookup(name)
         if classify(span, name, value) is not None:
-            raise PkcError(errors.CapturedObject(span, name, type(value).__name__))
+            raise PkcError(python_errors.CapturedObject(span, name, type(value).__name__))
 
     def dimensions(self, param: str) -> tuple[object, ...] | None:
         """What the dimensions in a parameter's annotation evaluated to, if that is known."""
@@ -69,16 +69,16 @@ def classify(span: Span, name: str, value: object) -> tree.Number | None:
         return None
     if isinstance(value, Dim | Word):
         if value.name != name:
-            raise PkcError(errors.CapturedUnderOtherName(span, name, value.name))
+            raise PkcError(python_errors.CapturedUnderOtherName(span, name, value.name))
         return None
     if isinstance(value, float) and math.isnan(value):
-        raise PkcError(errors.CapturedNaN(span, name))
+        raise PkcError(python_errors.CapturedNaN(span, name))
     if isinstance(value, bool | int | float):
         return construct.number(span, plain(value))
     if _is_dims(value):
         hint = f'`dims` returns a tuple, also for one name: `{name}, = dims("{name}")`'
-        raise PkcError(errors.CapturedObject(span, name, "tuple", hint))
-    raise PkcError(errors.CapturedObject(span, name, type(value).__name__))
+        raise PkcError(python_errors.CapturedObject(span, name, "tuple", hint))
+    raise PkcError(python_errors.CapturedObject(span, name, type(value).__name__))
 
 
 def _is_dims(value: object) -> bool:

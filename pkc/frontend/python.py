@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 
 from pkc.diagnostics import Diagnostic, PkcError
-from pkc.frontend import construct, errors, tree
+from pkc.frontend import construct, errors, python_errors, tree
 from pkc.frontend.captures import Captures
 from pkc.frontend.parse import read_source
 from pkc.frontend.python_source import Positions
@@ -31,12 +31,14 @@ def read_function(function: FunctionType, schedule: Mapping[str, object] | None 
 def read_captured(function: FunctionType, schedule: Mapping[str, object] | None = None) -> Reading:
     """As `read_function`, with what tells whether the names outside the function still mean the same."""
     if not isinstance(function, FunctionType):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise PkcError(errors.NotAFunction(NOWHERE, type(function).__name__))
+        raise PkcError(python_errors.NotAFunction(NOWHERE, type(function).__name__))
     name = function.__name__
     source = _source(function)
     positions = Positions(source)
     if name == "<lambda>":
-        raise PkcError(errors.NoSource(positions.line(function.__code__.co_firstlineno), "lambda", "it is no `def`"))
+        raise PkcError(
+            python_errors.NoSource(positions.line(function.__code__.co_firstlineno), "lambda", "it is no `def`")
+        )
     try:
         node = _definition(source, function)
         keywords = _schedule(positions, node, schedule or {})
@@ -44,7 +46,7 @@ def read_captured(function: FunctionType, schedule: Mapping[str, object] | None 
         kernel = FunctionReader(positions, captures, node).kernel(keywords)
     except (RecursionError, MemoryError):
         span = positions.line(function.__code__.co_firstlineno)
-        raise PkcError(errors.NoSource(span, name, "it nests too deep for Python to read")) from None
+        raise PkcError(python_errors.NoSource(span, name, "it nests too deep for Python to read")) from None
     return Reading(tree.Program(Span(source, 0, len(source.text)), (kernel,)), captures.current)
 
 
@@ -54,7 +56,7 @@ def _source(function: FunctionType) -> Source:
     linecache.checkcache(file)
     text = "".join(linecache.getlines(file, function.__globals__))
     if not text:
-        raise PkcError(errors.NoSource(NOWHERE, function.__name__, "there is no file with its text"))
+        raise PkcError(python_errors.NoSource(NOWHERE, function.__name__, "there is no file with its text"))
     return Source(file, text).remember()
 
 
@@ -63,7 +65,7 @@ def _definition(source: Source, function: FunctionType) -> ast.FunctionDef:
     try:
         module = ast.parse(source.text)
     except (SyntaxError, ValueError):
-        raise PkcError(errors.NoSource(NOWHERE, function.__name__, "its file has changed")) from None
+        raise PkcError(python_errors.NoSource(NOWHERE, function.__name__, "its file has changed")) from None
     for node in ast.walk(module):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name != code.co_name:
             continue
@@ -71,9 +73,9 @@ def _definition(source: Source, function: FunctionType) -> ast.FunctionDef:
         if min([node.lineno, *(d.lineno for d in node.decorator_list)]) != code.co_firstlineno:
             continue
         if isinstance(node, ast.AsyncFunctionDef):
-            raise PkcError(errors.NotInLanguage(Positions(source).line(node.lineno), "`async`"))
+            raise PkcError(python_errors.NotInLanguage(Positions(source).line(node.lineno), "`async`"))
         return node
-    raise PkcError(errors.NoSource(NOWHERE, function.__name__, "its file has changed"))
+    raise PkcError(python_errors.NoSource(NOWHERE, function.__name__, "its file has changed"))
 
 
 def _schedule(positions: Positions, node: ast.FunctionDef, schedule: Mapping[str, object]) -> tuple[tree.Keyword, ...]:
@@ -94,7 +96,7 @@ def _schedule_entry(span: Span, key: str, value: object) -> tree.Keyword:
     word = value.name if isinstance(value, Word) else value
     if isinstance(word, str) and word.isidentifier() and word.isascii():
         return tree.Keyword(span, key, tree.Name(span, word))
-    raise PkcError(errors.InvalidScheduleValue(span, key, construct.shorten(repr(value))))
+    raise PkcError(python_errors.InvalidScheduleValue(span, key, construct.shorten(repr(value))))
 
 
 def load_python_file(path: str | Path) -> list[Kernel]:
@@ -148,10 +150,10 @@ def _raised_at(source: Source, error: BaseException) -> Span:
     return Positions(source).line(lines[-1] or 1) if lines else Span(source, 0, 0)
 
 
-def _failure(source: Source, error: BaseException) -> errors.PythonSyntax | errors.ImportFailed:
+def _failure(source: Source, error: BaseException) -> python_errors.PythonSyntax | python_errors.ImportFailed:
     if isinstance(error, SyntaxError) and error.filename == source.name:
         at = source.offset(error.lineno or 1, max(1, error.offset or 1))
-        return errors.PythonSyntax(Span(source, at, at + 1), error.msg)
+        return python_errors.PythonSyntax(Span(source, at, at + 1), error.msg)
     span = _raised_at(source, error)
     text = f"{type(error).__name__}: {error}".rstrip(": ").split("\n", 1)[0]
-    return errors.ImportFailed(span, source.name, construct.shorten(text, 200))
+    return python_errors.ImportFailed(span, source.name, construct.shorten(text, 200))

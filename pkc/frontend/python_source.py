@@ -6,7 +6,7 @@ import ast
 import re
 
 from pkc.diagnostics import PkcError
-from pkc.frontend import errors
+from pkc.frontend import python_errors
 from pkc.location import Source, Span
 
 _REFUSED: dict[type[ast.AST], str] = {
@@ -77,7 +77,7 @@ def refuse(span: Span, node: ast.AST) -> PkcError:
     """The error for a piece of Python that the language does not have."""
     kind = type(node)
     construct = _REFUSED.get(kind, f"Python's `{kind.__name__}`")
-    return PkcError(errors.NotInLanguage(span, construct, _HINTS.get(kind, "")))
+    return PkcError(python_errors.NotInLanguage(span, construct, _HINTS.get(kind, "")))
 
 
 class Positions:

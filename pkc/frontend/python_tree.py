@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from pkc.diagnostics import PkcError
-from pkc.frontend import construct, errors, tree
+from pkc.frontend import construct, errors, python_errors, tree
 from pkc.frontend.captures import Captures, classify, plain
 from pkc.frontend.python_source import Positions, refuse
 from pkc.location import Span
@@ -54,7 +54,7 @@ class FunctionReader:
         span = self._positions.def_name(node)
         params = self._parameters(node.args)
         if node.returns is not None:
-            raise PkcError(errors.NotInLanguage(self._span(node.returns), "a return type"))
+            raise PkcError(python_errors.NotInLanguage(self._span(node.returns), "a return type"))
         assigned = (n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
         self._own = self._params | set(assigned)
         statements = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
@@ -74,9 +74,9 @@ class FunctionReader:
     def _check_name(self, span: Span, name: str) -> str:
         if not name.isascii():
             hint = "names are made of the letters A to Z, digits and `_`"
-            raise PkcError(errors.NotInLanguage(span, f"the name `{name}`", hint))
+            raise PkcError(python_errors.NotInLanguage(span, f"the name `{name}`", hint))
         if name in _RESERVED:
-            raise PkcError(errors.NotInLanguage(span, f"the name `{name}`", "it is a keyword of the language"))
+            raise PkcError(python_errors.NotInLanguage(span, f"the name `{name}`", "it is a keyword of the language"))
         return name
 
     # Parameters
@@ -85,7 +85,7 @@ class FunctionReader:
         for arg in (args.vararg, args.kwarg, *args.kwonlyargs, *args.posonlyargs):
             if arg is not None:
                 what = f"a parameter like `{arg.arg}`, with `*` or `/`,"
-                raise PkcError(errors.NotInLanguage(self._span(arg), what))
+                raise PkcError(python_errors.NotInLanguage(self._span(arg), what))
         without = [None] * (len(args.args) - len(args.defaults))
         return tuple(
             self._parameter(arg, default) for arg, default in zip(args.args, [*without, *args.defaults], strict=True)
@@ -96,7 +96,7 @@ class FunctionReader:
         span = Span(self._source, start, start + len(arg.arg))
         self._check_name(span, arg.arg)
         if arg.annotation is None:
-            raise PkcError(errors.MissingAnnotation(span, arg.arg))
+            raise PkcError(python_errors.MissingAnnotation(span, arg.arg))
         annotation = self._annotation(arg.arg, arg.annotation)
         return tree.Param(span, arg.arg, annotation, default and self._default(arg.arg, default))
 
@@ -119,7 +119,7 @@ class FunctionReader:
             node = node.value
         if not isinstance(node, ast.Name):
             hint = "write for example `bf16[M, N].shard(0)`"
-            raise PkcError(errors.NotInLanguage(self._span(node), "a type like this", hint))
+            raise PkcError(python_errors.NotInLanguage(self._span(node), "a type like this", hint))
         base = self._span(node)
         self._check_name(base, node.id)
         self._captures.word(base, node.id)
@@ -127,7 +127,7 @@ class FunctionReader:
 
     def _modifier(self, node: ast.Call, func: ast.Attribute) -> tree.Modifier:
         for keyword in node.keywords:
-            raise PkcError(errors.NotInLanguage(self._span(keyword), "a keyword argument in a type"))
+            raise PkcError(python_errors.NotInLanguage(self._span(keyword), "a keyword argument in a type"))
         name = self._tail(func)
         self._check_name(name, func.attr)
         span = Span(self._source, name.start, self._span(node).end)
@@ -165,7 +165,7 @@ class FunctionReader:
                 op = _BINARY[type(node.op)]
                 return tree.AugAssign(span, self._target(node.target), op, self._expression(node.value))
             case ast.AugAssign():
-                raise PkcError(errors.NotInLanguage(span, "this assignment operator"))
+                raise PkcError(python_errors.NotInLanguage(span, "this assignment operator"))
             case ast.Expr(value=ast.expr() as value):
                 return construct.do(span, self._expression(value))
             case ast.For():
@@ -187,23 +187,23 @@ class FunctionReader:
 
     def _assign(self, node: ast.Assign) -> tree.Assign:
         if len(node.targets) > 1:
-            raise PkcError(errors.NotInLanguage(self._span(node), "an assignment to several targets"))
+            raise PkcError(python_errors.NotInLanguage(self._span(node), "an assignment to several targets"))
         return tree.Assign(self._span(node), self._target(node.targets[0]), self._expression(node.value))
 
     def _target(self, node: ast.expr) -> tree.Name | tree.Index:
         if isinstance(node, ast.Name):
             return self._plain_name(node)
         if isinstance(node, ast.Tuple | ast.List | ast.Starred):
-            raise PkcError(errors.NotInLanguage(self._span(node), "an assignment to several names"))
+            raise PkcError(python_errors.NotInLanguage(self._span(node), "an assignment to several names"))
         return construct.target(self._expression(node))
 
     def _for(self, node: ast.For, depth: int) -> tree.For:
         if node.orelse:
-            raise PkcError(errors.NotInLanguage(self._span(node.orelse[0]), "the `else` of a loop"))
+            raise PkcError(python_errors.NotInLanguage(self._span(node.orelse[0]), "the `else` of a loop"))
         targets: list[tree.Name] = []
         for target in _elements(node.target):
             if not isinstance(target, ast.Name):
-                raise PkcError(errors.NotInLanguage(self._span(target), "a loop variable like this"))
+                raise PkcError(python_errors.NotInLanguage(self._span(target), "a loop variable like this"))
             targets.append(self._plain_name(target))
         iterable = construct.loop_list(self._expression(node.iter))
         return tree.For(self._header(node, node.iter), tuple(targets), iterable, self._body(node.body, depth + 1))
@@ -211,9 +211,11 @@ class FunctionReader:
     def _with(self, node: ast.With, depth: int) -> tree.With:
         first = node.items[0]
         if len(node.items) > 1:
-            raise PkcError(errors.NotInLanguage(self._span(node.items[1].context_expr), "a second role in a `with`"))
+            raise PkcError(
+                python_errors.NotInLanguage(self._span(node.items[1].context_expr), "a second role in a `with`")
+            )
         if first.optional_vars is not None:
-            raise PkcError(errors.NotInLanguage(self._span(first.optional_vars), "`as`"))
+            raise PkcError(python_errors.NotInLanguage(self._span(first.optional_vars), "`as`"))
         context = construct.context(self._expression(first.context_expr))
         return tree.With(self._header(node, first.context_expr), context, self._body(node.body, depth + 1))
 
@@ -268,7 +270,7 @@ class FunctionReader:
             # Python reads a float that is too large as infinity.
             return construct.literal(span, span.text) if value == float("inf") else construct.number(span, value)
         what = "a string" if isinstance(value, str | bytes) else f"`{construct.shorten(span.text)}`"
-        raise PkcError(errors.NotInLanguage(span, what))
+        raise PkcError(python_errors.NotInLanguage(span, what))
 
     def _bool_op(self, node: ast.BoolOp, depth: int) -> tree.Expr:
         span, count = self._span(node), len(node.values)
@@ -298,7 +300,7 @@ class FunctionReader:
         base = self._at(node.value, depth) or self._expression(node.value, depth + 1)
         indices = [self._one_index(element, depth + 1) for element in _elements(node.slice)]
         if not indices:
-            raise PkcError(errors.NotInLanguage(self._span(node), "an empty index"))
+            raise PkcError(python_errors.NotInLanguage(self._span(node), "an empty index"))
         return construct.index(self._span(node), base, indices)
 
     def _one_index(self, node: ast.expr, depth: int) -> tree.Expr | tree.FullSlice:
@@ -312,16 +314,16 @@ class FunctionReader:
             return None
         array = self._expression(node.func.value, depth + 1)
         if len(node.args) != 1 or node.keywords:
-            raise PkcError(errors.NotInLanguage(self._span(node), "`.at` with other than one argument"))
+            raise PkcError(python_errors.NotInLanguage(self._span(node), "`.at` with other than one argument"))
         rank = self._expression(node.args[0], depth + 1)
         return construct.at(self._span(node), array, node.func.attr, self._tail(node.func), rank)
 
     def _call(self, node: ast.Call, depth: int) -> tree.Call:
         if isinstance(node.func, ast.Attribute):
             what = "`.at(...)` without an index" if node.func.attr == "at" else f"calling `.{node.func.attr}`"
-            raise PkcError(errors.NotInLanguage(self._span(node), what))
+            raise PkcError(python_errors.NotInLanguage(self._span(node), what))
         if not isinstance(node.func, ast.Name):
-            raise PkcError(errors.NotInLanguage(self._span(node.func), "calling an expression"))
+            raise PkcError(python_errors.NotInLanguage(self._span(node.func), "calling an expression"))
         func = self._plain_name(node.func)
         if func.id not in self._own:
             self._captures.word(func.span, func.id)
@@ -332,7 +334,7 @@ class FunctionReader:
     def _keyword(self, node: ast.keyword, depth: int) -> tree.Keyword:
         span = self._span(node)
         if node.arg is None:
-            raise PkcError(errors.NotInLanguage(span, "an argument with `**`"))
+            raise PkcError(python_errors.NotInLanguage(span, "an argument with `**`"))
         return tree.Keyword(span, self._check_name(span, node.arg), self._expression(node.value, depth))
 
 

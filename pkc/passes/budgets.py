@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr
+from xdsl.dialects.builtin import StringAttr
 
 from pkc.arch import SM_90A
 from pkc.diagnostics import Diagnostic
-from pkc.dialect.attributes import Role
+from pkc.dialect.attributes import Role, number_on
 from pkc.dialect.layout import ALIGNMENT
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp
@@ -82,14 +82,8 @@ def channel_group(channel: ChannelOp) -> str:
     return next(map(group_of, parts), COMPUTE)
 
 
-def number(op: KernelOp | RoleOp, name: str) -> int:
-    """A planned number, 0 if there is none."""
-    value = op.attributes.get(name)
-    return value.value.data if isinstance(value, IntegerAttr) else 0
-
-
 def _sms(kernel: KernelOp, parts: list[RoleOp]) -> Iterator[Diagnostic]:
-    sms = number(kernel, COMM_SMS)
+    sms = number_on(kernel, COMM_SMS) or 0
     most = SM_90A.sms - any(group_of(part) == COMPUTE for part in parts)
     if sms > most:
         yield errors.NoSmsLeft(span_of(kernel.location), sms, SM_90A.sms, most)
@@ -99,17 +93,17 @@ def _register_file(parts: list[RoleOp]) -> tuple[int, int]:
     """Registers of all warpgroups of a CTA, each with those of the parts that share it; how many warpgroups."""
     each: dict[int, int] = {}
     for part in parts:
-        first = number(part, FIRST_WARP)
+        first = number_on(part, FIRST_WARP) or 0
         for warp in range(first, first + warps_of(part)):
             group = warp // SM_90A.warpgroup
-            each[group] = max(each.get(group, 0), number(part, REGISTERS))
+            each[group] = max(each.get(group, 0), (number_on(part, REGISTERS) or 0))
     return sum(each.values()) * SM_90A.warpgroup * SM_90A.warp, len(each)
 
 
 def _tiles(part: RoleOp) -> Iterator[Diagnostic]:
     """Piece by piece goes only what is not multiplied: a consumer has its accumulators and what it computes with."""
     found = peak(part)
-    threads, registers = warps_of(part) * SM_90A.warp, number(part, REGISTERS)
+    threads, registers = warps_of(part) * SM_90A.warp, (number_on(part, REGISTERS) or 0)
     each = -(-found.registers // threads)
     if found.op is not None and each > min(registers, SM_90A.thread_registers) - RESERVE:
         where = (str(part.role.data), found.registers, each, threads, registers, RESERVE)

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from pkc.arch import SM_90A
 from pkc.diagnostics import Diagnostic, Label, PkcError
 from pkc.dialect import machine
+from pkc.dialect.attributes import number_on
 from pkc.dialect.engines import on_sms
 from pkc.dialect.program import DimOp, KernelOp, RankOp
 from pkc.location import span_of
@@ -109,7 +110,7 @@ def _findings(kernel: KernelOp) -> Iterator[Diagnostic]:
             yield errors.RegisterByValue(span_of(op.location), str(op.registers.type))
     yield from _barriers(kernel)
     yield from _threads(kernel)
-    shared = _number(kernel, SHARED_BYTES)
+    shared = number_on(kernel, SHARED_BYTES) or 0
     if shared > SM_90A.shared_memory:
         span = span_of(kernel.location)
         yield plan_errors.SharedMemory(span, kernel.sym_name.data, shared, SM_90A.shared_memory)
@@ -151,7 +152,7 @@ def _barriers(kernel: KernelOp) -> Iterator[Diagnostic]:
 
 
 def _threads(kernel: KernelOp) -> Iterator[Diagnostic]:
-    threads, group = _number(kernel, THREADS), SM_90A.warpgroup * SM_90A.warp
+    threads, group = (number_on(kernel, THREADS) or 0), SM_90A.warpgroup * SM_90A.warp
     if threads <= 0 or threads % group or threads > SM_90A.threads:
         limit = f"a CTA has whole warpgroups of {group} threads, at most {SM_90A.threads} threads"
         yield errors.NotWhole(span_of(kernel.location), f"`{kernel.sym_name.data}` has {threads} threads", limit)
@@ -167,8 +168,3 @@ def _named(kernel: KernelOp, pattern: re.Pattern[str]) -> Iterator[tuple[machine
         match = pattern.fullmatch(op.instruction_name.data) if isinstance(op, machine.InstructionOp) else None
         if isinstance(op, machine.InstructionOp) and match is not None:
             yield op, match
-
-
-def _number(kernel: KernelOp, name: str) -> int:
-    value = kernel.attributes.get(name)
-    return value.value.data if isinstance(value, IntegerAttr) else 0

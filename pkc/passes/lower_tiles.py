@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from pkc.arch import SM_90A
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import LoadOp, StoreOp
+from pkc.dialect.attributes import planned
 from pkc.dialect.engines import is_engine
 from pkc.dialect.layout import shared_layout, stage_layout
 from pkc.dialect.machine import ONE, PART, TensorMapOp
@@ -125,7 +126,7 @@ def _lower(kernel: KernelOp, parts: Sequence[RoleOp]) -> None:
         _barriers(emit, base, rings)
     emit.do("sync_threads")
     _next_epoch(emit, launch, thread)
-    threads = max(_int(part, FIRST_WARP) + _warps(part) for part in parts)
+    threads = max(planned(part, FIRST_WARP) + _warps(part) for part in parts)
     threads = -(-threads // SM_90A.warpgroup) * SM_90A.warpgroup * SM_90A.warp
     for team in _teams(parts):
         _team(emit, launch, rank, team, Threads(0, 0, False, thread, lane, warp, 0), threads)
@@ -149,11 +150,11 @@ def _ring(channel: ChannelOp) -> Ring:
     filled = sum(shared_layout(tile).bytes for tile in kind.tiles)
     return Ring(
         channel,
-        _int(channel, OFFSET),
-        _int(channel, BARRIERS),
+        planned(channel, OFFSET),
+        planned(channel, BARRIERS),
         channel.depth,
         slots,
-        _int(channel, STAGE_BYTES),
+        planned(channel, STAGE_BYTES),
         1 if all(by_tma) else _warps(producer) * SM_90A.warp,
         1 if _moves(consumer) else _warps(consumer),
         filled if all(by_tma) else 0,
@@ -184,12 +185,6 @@ def _moves(part: RoleOp) -> bool:
 def _warps(part: RoleOp) -> int:
     assert part.warps is not None
     return part.warps.value.data
-
-
-def _int(op: Operation, name: str) -> int:
-    value = op.attributes[name]
-    assert isinstance(value, IntegerAttr)
-    return value.value.data
 
 
 def _barriers(emit: Emitter, base: SSAValue, rings: Mapping[SSAValue, Ring]) -> None:
@@ -226,7 +221,7 @@ def _launch(
     kernel: KernelOp, emit: Emitter, base: SSAValue, rings: Mapping[SSAValue, Ring], parts: Sequence[RoleOp]
 ) -> tuple[Launch, SSAValue]:
     cta, ctas = emit.value("cta_number"), emit.value("cta_count")
-    apart = _int(kernel, COMM_SMS)
+    apart = planned(kernel, COMM_SMS)
     computing = emit.minus(ctas, apart)
     counter = emit.plus(emit.launch_value("epochs"), emit.times(emit.wide(cta), 4))
     epoch = emit.plus(emit.value("load_u32", counter), 1)
@@ -262,16 +257,16 @@ class _Team:
 
 def _teams(parts: Sequence[RoleOp]) -> list[_Team]:
     teams: list[_Team] = []
-    for part in sorted(parts, key=lambda part: (_group(part), _int(part, FIRST_WARP))):
-        first, end = _int(part, FIRST_WARP), _int(part, FIRST_WARP) + _warps(part)
+    for part in sorted(parts, key=lambda part: (_group(part), planned(part, FIRST_WARP))):
+        first, end = planned(part, FIRST_WARP), planned(part, FIRST_WARP) + _warps(part)
         end = -(-end // SM_90A.warpgroup) * SM_90A.warpgroup
         last = teams[-1] if teams else None
         if last is not None and last.group == _group(part) and first < last.end:
             last.parts.append(part)
             last.end = max(last.end, end)
-            last.registers = max(last.registers, _int(part, REGISTERS))
+            last.registers = max(last.registers, planned(part, REGISTERS))
         else:
-            teams.append(_Team(_group(part), first, end, _int(part, REGISTERS), [part]))
+            teams.append(_Team(_group(part), first, end, planned(part, REGISTERS), [part]))
     return teams
 
 
@@ -283,10 +278,10 @@ def _team(emit: Emitter, launch: Launch, rank: SSAValue, team: _Team, threads: T
         if total > SM_90A.warpgroup * SM_90A.warp and team.registers != start:
             emit.do(f"setmaxnreg_{'inc' if team.registers > start else 'dec'}_{team.registers}")
         for part in team.parts:
-            first, warps = _int(part, FIRST_WARP), _warps(part)
+            first, warps = planned(part, FIRST_WARP), _warps(part)
             number = 1 + [op for op in launch.kernel.body.block.ops if isinstance(op, RoleOp)].index(part)
             workers = replace(
-                threads, first=first, warps=warps, one=_moves(part), barrier=number, registers=_int(part, REGISTERS)
+                threads, first=first, warps=warps, one=_moves(part), barrier=number, registers=planned(part, REGISTERS)
             )
             emit.location = part.location
             emit.comment(f"{part.role.data}: {'warp' if warps == 1 else f'{warps} warps'} from {first}")

@@ -1,4 +1,4 @@
-"""Findings on the way to the machine level and about it: PK510 to PK515."""
+"""Findings on the way to the machine level and about it: PK510 to PK516."""
 
 from __future__ import annotations
 
@@ -77,3 +77,16 @@ class NotWhole(Diagnostic):
     label = "{limit}"
     what: str
     limit: str
+
+
+@dataclass(frozen=True)
+class NarrowProduct(Diagnostic):
+    """Tensor cores read 8-bit operands only along the dimension that is summed over."""
+
+    code = "PK516"
+    title = "{target} multiplies 8-bit floats only if the summed dimension is the innermost one of both arrays"
+    label = "the {side} operand is the other way round"
+    help = "write the {side} operand as {wanted}"
+    target: str
+    side: str
+    wanted: str

@@ -142,7 +142,8 @@ def _too_much(op: LoadOp | StoreOp) -> str:
     parts = {axis for axis, block in blocks if _in_part(block)} | _shards(op.array)
     if len(parts) > 1:
         return "follows the parts of two dimensions, a tensor map those of one"
-    dims = len(array.dimensions) + (isinstance(array, PGLType) or bool(parts))
+    copies = isinstance(array, PGLType) and array.shard_dim is None
+    dims = len(array.dimensions) + copies + bool(parts)
     return f"{dims} dimensions: a tensor map has {_MOST_DIMS}" if dims > _MOST_DIMS else ""
 
 

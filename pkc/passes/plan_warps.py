@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from pkc.arch import SM_90A
 from pkc.diagnostics import PkcError
 from pkc.dialect import TILE
-from pkc.dialect.access import AllReduceOp, ReduceOp
+from pkc.dialect.access import AllReduceOp, LoadOp, ReduceOp, StoreOp, array_type
 from pkc.dialect.attributes import Role
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.tile import MmaOp, tile_type
@@ -25,6 +25,9 @@ COMPUTE, COMMUNICATE = "compute", "communicate"
 
 _MOVING = 40
 """Registers of a thread that starts copies: addresses, coordinates, phases (CUTLASS gives its producers as many)."""
+
+_DIMENSION = 8
+"""More registers of such a thread for each dimension beyond two of an array: a coordinate, an extent, a part."""
 
 _ADDING = 80
 """Registers of a thread that also adds up tiles, some elements at a time, with loads on their way."""
@@ -43,8 +46,8 @@ class PlanWarps(ModulePass):
 
     - Consumers: a warpgroup for each 64 rows of the widest accumulator, at most two, or `consumers` of the schedule.
     - Loader and storer: one warp each, behind the consumers, in a warpgroup that communicators share.
-    - Registers change by the warpgroup (`setmaxnreg`): few for warps that only move tiles, more for a communicator
-      that adds them up, all that is left for those that compute.
+    - Registers change by the warpgroup (`setmaxnreg`): few for warps that only move tiles (some more if arrays have
+      more than two dimensions), more for a communicator that adds them up, all that is left for those that compute.
 
     Before:
 
@@ -235,11 +238,18 @@ def launched_registers(threads: int) -> int:
     return SM_90A.registers // threads // 8 * 8 * threads
 
 
+def _moving(plans: Sequence[PartPlan]) -> int:
+    """Registers of threads that start copies, by the array of most dimensions."""
+    moved = (op.array for plan in plans for op in plan.part.walk() if isinstance(op, LoadOp | StoreOp))
+    dims = max((len(array_type(array).dimensions) for array in moved), default=0)
+    return _MOVING + _DIMENSION * max(0, dims - 2)
+
+
 def _with_registers(plans: Sequence[PartPlan], threads: int) -> list[PartPlan]:
     """Registers by the warpgroup: movers get what they need, the others share the rest of the SM."""
     shared = [plan for plan in plans if not plan.computes]
     own = sum(plan.warps for plan in plans if plan.computes) * SM_90A.warp
-    few = _ADDING if any(_adds(plan.part) for plan in shared) else _MOVING
+    few = _ADDING if any(_adds(plan.part) for plan in shared) else _moving(shared)
     rest = (launched_registers(threads) - (threads - own) * few) // own // 8 * 8 if own else 0
     many = min(rest, SM_90A.most_registers)
     return [replace(plan, registers=many if plan.computes else few) for plan in plans]

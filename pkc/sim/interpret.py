@@ -5,7 +5,6 @@ What the steps compute is in `pkc.dialect` (`meaning`, `scalars`, `positions`), 
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from pkc.dialect.attributes import Role
 from pkc.dialect.names import task_variable
 from pkc.dialect.positions import position_function
 from pkc.dialect.scalars import scalar
+from pkc.dialect.task_order import in_order
 from pkc.location import span_of
 from pkc.sim import errors
 from pkc.sim.accesses import access_step
@@ -162,14 +162,14 @@ class _Compiler:
     def _tasks(self, op: program.TasksOp) -> Step:
         machine, role, nested = self._machine, self._role, self._in_tasks
         counts, indices = self._slots(op.counts), self._slots(op.body.block.args)
-        names = tuple(map(_name_of_index, op.body.block.args))
+        names, rows = tuple(map(_name_of_index, op.body.block.args)), op.raster
         self._in_tasks = True
         body = self.block(op.body.block)
         self._in_tasks = nested
 
         def each(registers: Registers) -> Iterator[Task]:
             outer: Task = registers[TASK]
-            for chosen in itertools.product(*[range(registers[slot]) for slot in counts]):
+            for chosen in in_order([registers[slot] for slot in counts], rows):
                 machine.tasks += 1
                 yield Task(outer.rank, machine.tasks, outer.indices + chosen, outer.names + names)
 
@@ -195,14 +195,14 @@ class _Compiler:
             machine.scheduler.join()
 
         workers = machine.workers(role)
-        outermost = any(isinstance(inner, program.TasksOp) for inner in op.body.block.ops)
+        enclosing = op.encloses_tasks
 
         def own_share(registers: Registers) -> None:
             outer = registers[TASK]
             if not nested:
                 registers[TURN] = 0
             for task in each(registers):
-                if not outermost:
+                if not enclosing:
                     turn = registers[TURN]
                     registers[TURN] = turn + 1
                     if workers[turn % len(workers)] != registers[CTA]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument
 
 from pkc.diagnostics import PkcError
 from pkc.dialect import access, copies, program, roles
+from pkc.dialect.attributes import number_on
 from pkc.dialect.types import ArrayType, PGLType, PrivateType, SignalType
 from pkc.location import NOWHERE, Span, span_of
 from pkc.sim import errors
@@ -141,8 +142,7 @@ class Program:
     @cached_property
     def comm_sms(self) -> int:
         """How many SMs only communicate."""
-        number = self.kernel.attributes.get(program.COMM_SMS)
-        return number.value.data if isinstance(number, IntegerAttr) else 0
+        return number_on(self.kernel, program.COMM_SMS) or 0
 
     @cached_property
     def dims(self) -> tuple[str, ...]:

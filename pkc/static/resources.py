@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping
 from pkc.arch import SM_90A
 from pkc.dialect import blocks
 from pkc.dialect.access import BarrierOp, RaiseOp, SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.attributes import number_on
 from pkc.dialect.program import COMM_SMS, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp
 from pkc.dialect.types import RANKS, BlockType, Layout, PGLType, PrivateType, SignalType, dtype_bytes
-from pkc.passes.budgets import SHARED_MEMORY, barriers, number, shared_memory, warps_of
+from pkc.passes.budgets import SHARED_MEMORY, barriers, shared_memory, warps_of
 from pkc.passes.signal_counts import counted
 
 _COUNTER_BYTES = 4
@@ -25,7 +26,7 @@ def resources(kernel: KernelOp, sizes: Mapping[str, int]) -> Iterator[str]:
     yield f"{name}: {', '.join(map(_part, parts)) or 'no roles'}"
     if not parts:
         return
-    comm = number(kernel, COMM_SMS)
+    comm = number_on(kernel, COMM_SMS) or 0
     yield f"SMs: {SM_90A.sms - comm} compute, {comm} only communicate; {barriers(parts)} named barriers"
     stages = ", ".join(f"{op.depth} of {op.label.data}" for op in channels)
     yield f"shared memory: {shared_memory(kernel)} of {SHARED_MEMORY} bytes" + (stages and f"; stages: {stages}")
@@ -39,7 +40,7 @@ def resources(kernel: KernelOp, sizes: Mapping[str, int]) -> Iterator[str]:
 
 def _part(part: RoleOp) -> str:
     warps = warps_of(part)
-    return f"{part.role.data} ({warps} warp{'s' if warps > 1 else ''}, {number(part, REGISTERS)} registers)"
+    return f"{part.role.data} ({warps} warp{'s' if warps > 1 else ''}, {number_on(part, REGISTERS) or 0} registers)"
 
 
 def _memory(kernel: KernelOp, sizes: Mapping[str, int]) -> str:

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from pkc.diagnostics import PkcError
 from pkc.dialect import access, blocks, program, roles
 from pkc.dialect.positions import position_function
 from pkc.dialect.scalars import scalar
+from pkc.dialect.task_order import banded, in_order
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import BlockType, SignalType
 from pkc.location import span_of
@@ -311,11 +311,11 @@ class _Part:
         indices = [self._name(index) for index in op.body.block.args]
         counts = [self._name(count) for count in op.counts]
         shared = program.PER_CTA in op.attributes
-        # As in the simulator: a task set around another one is gone through by all, the inner one is shared out.
-        inner = any(isinstance(other, program.TasksOp) for other in op.body.block.ops)
         if not shared:
             self._line(depth, "begun = []")
-        if shared and not inner:
+        elif not self._path:
+            self._line(depth, "turn = 0")
+        if shared and not op.encloses_tasks:
             workers = len(self._machine.workers(str(self._part.role.data)))
             self._line(depth, f"total = {' * '.join(counts)}")
             self._line(depth, f"for task in range((share - turn) % {workers}, total, {workers}):")
@@ -323,9 +323,9 @@ class _Part:
             self._task(depth + 1, op)
             self._line(depth, f"turn += {' * '.join(counts)}")
             return
-        for level, (index, count) in enumerate(zip(indices, counts, strict=True)):
-            self._line(depth + level, f"for {index} in range({count}):")
-        depth, outer = depth + len(indices), depth
+        every = f"{self._global(in_order)}([{', '.join(counts)}], {op.raster})"
+        self._line(depth, f"for {', '.join(indices)}, in {every}:")
+        depth, outer = depth + 1, depth
         if shared:
             self._task(depth, op)
             return
@@ -341,21 +341,17 @@ class _Part:
 
     def _numbered(self, depth: int, op: program.TasksOp, indices: list[str], counts: list[str]) -> None:
         """The indices of a task from its number."""
-        rows = op.attributes.get(program.RASTER)
-        if not isinstance(rows, IntegerAttr):
+        if op.raster is None:
             for index, count in reversed(list(zip(indices[1:], counts[1:], strict=True))):
                 self._line(depth, f"task, {index} = divmod(task, {count})")
             self._line(depth, f"{indices[0]} = task")
             return
-        band = rows.value.data
-        self._line(depth, f"first, inside = divmod(task, {counts[1]} * {band})")
-        self._line(depth, f"{indices[1]}, row = divmod(inside, min({counts[0]} - first * {band}, {band}))")
-        self._line(depth, f"{indices[0]} = first * {band} + row")
+        self._line(depth, f"{', '.join(indices)} = {self._global(banded)}(task, {', '.join(counts)}, {op.raster})")
 
     def _task(self, depth: int, op: program.TasksOp) -> None:
         self._path.append(op)
         self._block(depth, op.body.block)
-        if not any(isinstance(other, program.TasksOp) for other in op.body.block.ops):
+        if not op.encloses_tasks:
             indices = [index for tasks in self._path for index in tasks.body.block.args]
             picked = [self._picked.get(index) for index in indices]
             numbers, blocks = self._list(indices), ", ".join("None" if p is None else self._name(p) for p in picked)

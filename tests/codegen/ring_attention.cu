@@ -65,8 +65,8 @@ static __device__ __forceinline__ void store_u32(unsigned long long a, int b) {
     *(volatile unsigned*)a = b;
 }
 // registers of each thread
-static __device__ __forceinline__ void setmaxnreg_inc_232() {
-    asm volatile("setmaxnreg.inc.sync.aligned.u32 232;" :  :  : "memory");
+static __device__ __forceinline__ void setmaxnreg_inc_224() {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 224;" :  :  : "memory");
 }
 // until the phase of parity b is complete at a (acquire, CTA)
 static __device__ __forceinline__ void mbarrier_wait(int a, int b) {
@@ -133,8 +133,8 @@ static __device__ __forceinline__ void fence_async_shared() {
     asm volatile("fence.proxy.async.shared::cta;" :  :  : "memory");
 }
 // registers of each thread
-static __device__ __forceinline__ void setmaxnreg_dec_40() {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 40;" :  :  : "memory");
+static __device__ __forceinline__ void setmaxnreg_dec_56() {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 56;" :  :  : "memory");
 }
 // releases what was written, to all GPUs
 static __device__ __forceinline__ void fence_release_sys() {
@@ -229,7 +229,7 @@ ring_attention(const __grid_constant__ Args args) {
     }
     const bool v3 = warp < 8;
     if (v3) {
-        setmaxnreg_inc_232();
+        setmaxnreg_inc_224();
         // consumer: 8 warps from 0
 #line 4 "examples/ring_attention.pk"
         if (v3) {
@@ -609,7 +609,7 @@ ring_attention(const __grid_constant__ Args args) {
         }
     }
     if ((warp >= 8) & (warp < 12)) {
-        setmaxnreg_dec_40();
+        setmaxnreg_dec_56();
         // communicator: warp from 8
 #line 8 "examples/ring_attention.pk"
         const bool v210 = lane == 0;

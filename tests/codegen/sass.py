@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pkc.codegen.cubin import _sections
 
-HGMMA, UTMALDG, UTMASTG = 0x1F0, 0x1B4, 0x1B5
-"""wgmma, TMA load, TMA store."""
+HGMMA, QGMMA, UTMALDG, UTMASTG = 0x1F0, 0x1F3, 0x1B4, 0x1B5
+"""wgmma of 16-bit and of 8-bit floats, TMA load, TMA store."""
 
 
 def opcodes(cubin: bytes, kernel: str) -> set[int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import time
 from pathlib import Path
 
@@ -13,8 +15,9 @@ from pkc.codegen import build as building
 from pkc.codegen import stored
 from pkc.codegen.artifact import ArrayParameter, Artifact, TensorMaps
 from pkc.codegen.build import Built, build, build_kernel, resources
+from pkc.codegen.cuda import print_kernel
 from pkc.codegen.nvrtc import Compiled, compile_cuda
-from pkc.compiler import load, load_program
+from pkc.compiler import compile_program, load, load_program
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import RaiseOp, WaitOp
 from pkc.dialect.copies import CopyOp
@@ -22,13 +25,17 @@ from pkc.dialect.engines import engines, parse_engines
 from pkc.dialect.instructions import instruction
 from pkc.dialect.machine import InstructionOp
 from pkc.dialect.program import EpochOp
-from tests.codegen.sass import HGMMA, UTMALDG, UTMASTG, opcodes
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
+from tests.codegen.sass import HGMMA, QGMMA, UTMALDG, UTMASTG, opcodes
+from tests.products import FORMS, product
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
-GEMMS = {"gemm", "gemm_rs", "gemm_ar", "ag_gemm"}
-PRODUCTS = GEMMS | {"attention", "ring_attention", "ulysses_attention"}
-"""Examples that multiply tiles."""
+ACROSS = ("ag_gemm", "gemm_ar", "gemm_rs")
+"""The GEMM families."""
+PRODUCTS = {"gemm", *ACROSS, "attention", "ring_attention", "ulysses_attention"}
+"""Examples that multiply tiles of 16-bit floats."""
 NOT_YET = {"ag_gemm_explicit", "all_reduce_explicit", "all_to_all", "moe_combine", "moe_dispatch_gemm"}
 """Examples that have no lowering yet."""
 LOWERED = sorted({path.stem for path in EXAMPLES.glob("*.pk")} - NOT_YET)
@@ -44,12 +51,12 @@ def built(name: str, **schedule: str) -> Built:
 
 
 def check(made: Built, name: str) -> None:
-    """The instructions of Hopper are there; the GEMM families spill nothing."""
+    """The instructions of Hopper are there; nothing is spilled, no product waits for another."""
     found = opcodes(made.artifact.cubin, made.artifact.name)
     assert {UTMALDG, UTMASTG} <= found
     assert (HGMMA in found) == (name in PRODUCTS)
-    codes = [warning.code for warning in made.warnings]
-    assert codes == [] if name in GEMMS else set(codes) <= {"PK803"}
+    assert (QGMMA in found) == (name == "gemm_fp8")
+    assert not made.warnings
 
 
 @pytest.mark.parametrize("name", LOWERED)
@@ -87,11 +94,44 @@ def test_every_wait_of_a_part_has_a_point() -> None:
     assert not calls & {"spin", "mbarrier_wait"}
 
 
-@pytest.mark.parametrize("name", sorted(GEMMS - {"gemm"}))
-def test_gemm_with_sms_that_communicate(name: str) -> None:
-    made = built(name, overlap="inter_sm", comm_sms="8")
+SCHEDULES = ("none", "intra_sm", "inter_sm", "inter_sm,comm_sms=8")
+
+
+@pytest.mark.parametrize(
+    ("name", "schedule"),
+    [
+        *itertools.product([*ACROSS, "ring_attention", "ulysses_attention"], SCHEDULES),
+        ("ag_gemm", "inter_sm,transfer=push"),
+    ],
+)
+def test_overlaps(name: str, schedule: str) -> None:
+    wanted = dict(setting.split("=") for setting in f"overlap={schedule}".split(","))
+    made = built(name, **wanted)
     check(made, name)
-    assert made.artifact.comm_sms == 8
+    assert made.artifact.comm_sms == int(wanted.get("comm_sms", 0))
+
+
+def built_product(form: str, a: str, b: str) -> tuple[Built, str]:
+    """A product of operands of two element types; its text in CUDA C++."""
+    kernel = compile_program(parse_text(Source("product.pk", product(form, a, b))), level="machine").kernel
+    return build_kernel(kernel), print_kernel(kernel)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kind", ["bf16", "f16"])
+def test_products_of_16_bits(form: str, kind: str) -> None:
+    made, text = built_product(form, kind, kind)
+    assert HGMMA in opcodes(made.artifact.cubin, "product")
+    assert set(re.findall(r"m64n128k16\.f32\.(\w+\.\w+) ", text)) == {f"{kind}.{kind}"}
+    assert not made.warnings
+
+
+@pytest.mark.parametrize(("a", "b"), list(itertools.product(["e4m3", "e5m2"], repeat=2)))
+def test_products_of_8_bits(a: str, b: str) -> None:
+    made, text = built_product("nt", a, b)
+    assert QGMMA in opcodes(made.artifact.cubin, "product")
+    assert set(re.findall(r"m64n128k32\.f32\.(\w+\.\w+) ", text)) == {f"{a}.{b}"}
+    assert not made.warnings
 
 
 @pytest.mark.parametrize("name", sorted({*LOWERED} - {"gemm", "attention"}))
@@ -137,6 +177,7 @@ def test_opcodes_are_those_of_their_instructions() -> None:
 
     calls = {
         "wgmma_n8_bf16_ss_kk": ("wgmma_n8_bf16_ss_kk(acc, 1ull, 2ull, args.n);", HGMMA),
+        "wgmma_n8_e4m3_ss_kk": ("wgmma_n8_e4m3_ss_kk(acc, 1ull, 2ull, args.n);", QGMMA),
         "tma_load_2d": ("tma_load_2d(0, args.map, 8, 0, 0);", UTMALDG),
         "tma_store_2d": ("tma_store_2d(0, args.map, 0, 0);", UTMASTG),
     }
@@ -147,6 +188,7 @@ def test_opcodes_are_those_of_their_instructions() -> None:
 
 PARAMETERS = {
     "wgmma_n8_bf16_ss_kk": "float (&a)[4], unsigned long long b, unsigned long long c, int d",
+    "wgmma_n8_e4m3_ss_kk": "float (&a)[4], unsigned long long b, unsigned long long c, int d",
     "tma_load_2d": "int a, const TensorMap& b, int c, int d, int e",
     "tma_store_2d": "int a, const TensorMap& b, int c, int d",
 }

@@ -12,14 +12,14 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from pkc.codegen.build import machine_level
 from pkc.compiler import compile_program
-from pkc.dialect import blocks
+from pkc.dialect import blocks, task_order
 from pkc.dialect.layout import Fragment, shared_layout, stage_layout
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import TileType, bf16, dtype_bytes, f32
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.passes.emit import Emitter
-from pkc.passes.lowering import fragments
+from pkc.passes.lowering import fragments, structure
 from pkc.passes.lowering.context import Threads, Worker
 from tests.codegen.threads import Cta, Memory, evaluate, swizzled, warps
 
@@ -169,13 +169,46 @@ def test_boxes_of_copies(name: str, kind: str) -> None:
     np.testing.assert_array_equal(memory.arrays["Y"], x)
 
 
+NESTED = """\
+kernel copy(X: bf16[E, M, N], Y: bf16[E, M, N]):
+    for e in tasks(E):
+        for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+            Y[e, m, n] = X[e, m, n]
+"""
+
+
+@pytest.mark.parametrize("count", [18, 20])
+def test_tasks_in_tasks_are_shared_out_as_one_set(count: int) -> None:
+    """Three times six tasks, each by a CTA of its own: the numbers go on from one set to the next."""
+    x = numbered(1, 3, 40, 24)
+    memory = run(NESTED, 1, count, {"E": 3, "M": 40, "N": 24}, X=x)
+    np.testing.assert_array_equal(memory.arrays["Y"], x)
+
+
+@pytest.mark.parametrize(("height", "width", "rows"), [(1, 1, 8), (16, 3, 8), (19, 5, 8), (7, 4, 8), (9, 2, 1)])
+def test_bands(height: int, width: int, rows: int) -> None:
+    """Code and simulator number tasks alike: each once, the first index fastest within a band."""
+    block = Block(arg_types=[IndexType()])
+    emit = Emitter(block, UNKNOWN_LOC)
+    worker = cast(Worker, SimpleNamespace(emit=emit))
+    indices = structure._banded(worker, block.args[0], [emit.const(height), emit.const(width)], rows)
+    found: list[tuple[int, ...]] = []
+    for number in range(height * width):
+        known: dict[SSAValue, Any] = {block.args[0]: number}
+        evaluate(block, known)
+        found.append(tuple(known[index] for index in indices))
+    assert found == [task_order.banded(number, height, width, rows) for number in range(height * width)]
+    assert found == list(task_order.in_order([height, width], rows))
+    assert found == sorted(np.ndindex(height, width), key=lambda at: (at[0] // rows, at[1], at[0]))
+
+
 GATHER = """\
 kernel gather(X: f32[M, N].shard(0), Y: f32[M, N].replicate()):
     for m, n in tasks(blocks(M, 16, of=rank), blocks(N, 16)):
         Y[m, n] = X[m, n]
 """
 SUM = """\
-kernel total(X: f32[M, N], Y: f32[M, N].{layout}):
+kernel total(X: {kind}[M, N], Y: {kind}[M, N].{layout}):
     for m, n in tasks(blocks(M, {size}), blocks(N, {size})):
         Y[m, n] += X[m, n]
 """
@@ -207,6 +240,7 @@ def test_boxes_of_parts(ranks: int, m: int) -> None:
         np.testing.assert_array_equal(memory.arrays["Y"][rank], x)
 
 
+@pytest.mark.parametrize("kind", ["bf16", "f32"])
 @pytest.mark.parametrize(
     ("layout", "ranks", "m", "n", "size"),
     [
@@ -217,13 +251,17 @@ def test_boxes_of_parts(ranks: int, m: int) -> None:
         ("replicate()", 1, 20, 24, 16),
         ("replicate()", 2, 33, 20, 16),
         ("replicate()", 3, 32, 16, 16),
+        ("replicate()", 2, 20, 19, 16),
     ],
 )
-def test_chunks_of_sums(layout: str, ranks: int, m: int, n: int, size: int) -> None:
-    """Contributions to slots at their owners by TMA; sums by chunks, to the owner or to all."""
+def test_chunks_of_sums(layout: str, ranks: int, m: int, n: int, size: int, kind: str) -> None:
+    """Contributions to slots at their owners by TMA; sums by chunks, to the owner or to all.
+
+    With an odd number of columns, a register of two elements begins at an odd place, or has only one that exists.
+    """
     x = np.stack([numbered(m, n) * 10.0**rank for rank in range(ranks)])
     count = blocks.numbers(m, ranks, size) * blocks.count(0, n, size)
-    memory = run(SUM.format(layout=layout, size=size), ranks, count, {"M": m, "N": n}, X=x)
+    memory = run(SUM.format(layout=layout, size=size, kind=kind), ranks, count, {"M": m, "N": n}, X=x)
     total = x.sum(axis=0)
     for rank, part in enumerate(parts(total, ranks) if layout == "shard(0)" else [total] * ranks):
         np.testing.assert_array_equal(memory.arrays["Y"][rank][: len(part)], part)

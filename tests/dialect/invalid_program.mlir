@@ -55,6 +55,14 @@ pk.tasks () in () {
 
 // -----
 
+// Bands of tasks with one index.
+// CHECK: invalid `pk.tasks`: bands of 8 rows of tasks with 1 indices
+%n = arith.constant 3 : index
+pk.tasks (%i) in (%n) attributes {raster = 8} {
+}
+
+// -----
+
 // A role outside a kernel.
 // CHECK: invalid `pk.role`: a role stands directly in a `pk.kernel`
 pk.role loader {

@@ -47,6 +47,10 @@ def gemm(i: Arrays, ranks: int) -> Arrays:
     return {"C": np.matmul(f64(i["A"]), f64(i["B"]))}
 
 
+def scaled_gemm(i: Arrays, ranks: int) -> Arrays:
+    return {"C": np.matmul(f64(i["A"]), np.swapaxes(f64(i["B"]), -1, -2)) * np.float64(np.float32(i["scale"]))}
+
+
 def gemm_sum(i: Arrays, ranks: int) -> Arrays:
     return {"C": np.matmul(f64(i["A"]), f64(i["B"])).sum(axis=0)}
 
@@ -145,6 +149,7 @@ def ragged_experts(ranks: int) -> Dims:
 
 CASES: dict[str, Case] = {
     "gemm": Case(matrices, ragged_matrices, gemm),
+    "gemm_fp8": Case(matrices, ragged_matrices, scaled_gemm),
     "gemm_rs": Case(matrices, ragged_matrices, gemm_sum),
     "gemm_ar": Case(matrices, ragged_matrices, gemm_sum),
     "ag_gemm": Case(matrices, ragged_matrices, gathered_gemm),

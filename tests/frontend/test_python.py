@@ -11,7 +11,7 @@ import pytest
 
 import pkc.language
 from pkc.diagnostics import PkcError
-from pkc.frontend import errors
+from pkc.frontend import errors, python_errors
 from pkc.frontend.parse import parse_text
 from pkc.frontend.python import load_python_file, read_function
 from pkc.frontend.tree import AugAssign, Call, For, If, Index, Keyword, Name, Number, Program
@@ -244,7 +244,7 @@ def test_python_that_is_not_in_the_language(line: str) -> None:
     with pytest.raises(PkcError) as caught:
         _ = load_text(HEADER + function(line)).tree
     (found,) = caught.value.diagnostics
-    assert isinstance(found, errors.NotInLanguage)
+    assert isinstance(found, python_errors.NotInLanguage)
     assert found.construct.isascii() or "é" in found.construct
     assert "Python's" not in found.construct
     assert found.span.source is not NOWHERE.source
@@ -259,28 +259,28 @@ def test_parameters_that_are_not_in_the_language(params: str) -> None:
     text = "from __future__ import annotations\n" + HEADER + function("g()", params=params)
     with pytest.raises(PkcError) as caught:
         _ = load_text(text).tree
-    assert isinstance(caught.value.diagnostics[0], errors.NotInLanguage)
+    assert isinstance(caught.value.diagnostics[0], python_errors.NotInLanguage)
 
 
 @pytest.mark.parametrize(
     ("text", "error", "at"),
     [
-        (function("x = X", before="X = [1]"), errors.CapturedObject, "X"),
-        (function("x = pkc", before=""), errors.CapturedObject, "pkc"),
-        (function("x = h(A)", before="def h(a): pass"), errors.CapturedObject, "h"),
-        (function("x = X(A)", before="X = 1"), errors.CapturedObject, "X"),
-        (function("x = exp(A)", before="from math import exp"), errors.CapturedObject, "exp"),
-        (function("X[0] = A", before="X = [1]"), errors.CapturedObject, "X"),
-        (function("x = A", before="X = [1]", params="A: bf16[X]"), errors.CapturedObject, "X"),
-        (function("x = X", before="X = M"), errors.CapturedUnderOtherName, "X"),
-        (function("x = A", before="X = M", params="A: bf16[X]"), errors.CapturedUnderOtherName, "X"),
-        (function("x = X(A)", before="X = exp"), errors.CapturedUnderOtherName, "X"),
-        (function("x = A", before="X = bf16", params="A: X[M]"), errors.CapturedUnderOtherName, "X"),
-        (function("x = X", before="X = float('nan')"), errors.CapturedNaN, "X"),
+        (function("x = X", before="X = [1]"), python_errors.CapturedObject, "X"),
+        (function("x = pkc", before=""), python_errors.CapturedObject, "pkc"),
+        (function("x = h(A)", before="def h(a): pass"), python_errors.CapturedObject, "h"),
+        (function("x = X(A)", before="X = 1"), python_errors.CapturedObject, "X"),
+        (function("x = exp(A)", before="from math import exp"), python_errors.CapturedObject, "exp"),
+        (function("X[0] = A", before="X = [1]"), python_errors.CapturedObject, "X"),
+        (function("x = A", before="X = [1]", params="A: bf16[X]"), python_errors.CapturedObject, "X"),
+        (function("x = X", before="X = M"), python_errors.CapturedUnderOtherName, "X"),
+        (function("x = A", before="X = M", params="A: bf16[X]"), python_errors.CapturedUnderOtherName, "X"),
+        (function("x = X(A)", before="X = exp"), python_errors.CapturedUnderOtherName, "X"),
+        (function("x = A", before="X = bf16", params="A: X[M]"), python_errors.CapturedUnderOtherName, "X"),
+        (function("x = X", before="X = float('nan')"), python_errors.CapturedNaN, "X"),
         (function("x = X", before="X = 2 ** 70"), errors.NumberTooLarge, "X"),
         (function("x = 2e999"), errors.NumberTooLarge, "2e999"),
         (function("x = 9223372036854775808"), errors.NumberTooLarge, "9223372036854775808"),
-        (function("x = A", params="A"), errors.MissingAnnotation, "A"),
+        (function("x = A", params="A"), python_errors.MissingAnnotation, "A"),
         (function('"""Nothing."""'), errors.MissingBlock, "f"),
         (function("x = a < b < c"), errors.ChainedComparison, "c"),
         (function("A.T = a"), errors.NotAssignable, "A.T"),
@@ -294,10 +294,10 @@ def test_parameters_that_are_not_in_the_language(params: str) -> None:
         (function("x = " + " and ".join("A" * 101)), errors.NestedTooDeep, "A"),
         (function("x = " + "+".join("A" * 101)), errors.NestedTooDeep, "A"),
         (function("if A: g()", *["elif A: g()"] * 31), errors.NestedTooDeep, "g()"),
-        ("@pkc.kernel\nasync def f(A: bf16[M]): g()\n", errors.NotInLanguage, "async def f(A: bf16[M]): g()"),
-        ("@pkc.kernel\ndef f(A: bf16[M]) -> f32: g()\n", errors.NotInLanguage, "f32"),
-        ("@pkc.kernel(stages=1.5)\ndef f(A: bf16[M]): g()\n", errors.InvalidScheduleValue, "stages=1.5"),
-        ("@pkc.kernel(order='a b')\ndef f(A: bf16[M]): g()\n", errors.InvalidScheduleValue, "order='a b'"),
+        ("@pkc.kernel\nasync def f(A: bf16[M]): g()\n", python_errors.NotInLanguage, "async def f(A: bf16[M]): g()"),
+        ("@pkc.kernel\ndef f(A: bf16[M]) -> f32: g()\n", python_errors.NotInLanguage, "f32"),
+        ("@pkc.kernel(stages=1.5)\ndef f(A: bf16[M]): g()\n", python_errors.InvalidScheduleValue, "stages=1.5"),
+        ("@pkc.kernel(order='a b')\ndef f(A: bf16[M]): g()\n", python_errors.InvalidScheduleValue, "order='a b'"),
     ],
 )
 def test_errors(text: str, error: type, at: str) -> None:
@@ -319,10 +319,10 @@ def test_functions_without_source() -> None:
     for candidate in (scope["f"], lambda: 0):
         with pytest.raises(PkcError) as caught:
             read_function(candidate)
-        assert isinstance(caught.value.diagnostics[0], errors.NoSource)
+        assert isinstance(caught.value.diagnostics[0], python_errors.NoSource)
     with pytest.raises(PkcError) as caught:
         pkc.language.kernel(print)
-    assert isinstance(caught.value.diagnostics[0], errors.NotAFunction)
+    assert isinstance(caught.value.diagnostics[0], python_errors.NotAFunction)
 
 
 def test_changed_source(load: Load, tmp_path: Path) -> None:
@@ -331,18 +331,18 @@ def test_changed_source(load: Load, tmp_path: Path) -> None:
         (tmp_path / "kernels.py").write_text(text)
         with pytest.raises(PkcError) as caught:
             _ = kernel.tree
-        assert isinstance(caught.value.diagnostics[0], errors.NoSource)
+        assert isinstance(caught.value.diagnostics[0], python_errors.NoSource)
 
 
 @pytest.mark.parametrize(
     ("file", "text", "error", "at"),
     [
-        ("a.py", "import pkc\n\nx = 1 / 0  # no\n", errors.ImportFailed, "x = 1 / 0  # no"),
-        ("a.py", "raise SystemExit(2)\n", errors.ImportFailed, "raise SystemExit(2)"),
-        ("a.py", "x = (\n", errors.PythonSyntax, "("),
+        ("a.py", "import pkc\n\nx = 1 / 0  # no\n", python_errors.ImportFailed, "x = 1 / 0  # no"),
+        ("a.py", "raise SystemExit(2)\n", python_errors.ImportFailed, "raise SystemExit(2)"),
+        ("a.py", "x = (\n", python_errors.PythonSyntax, "("),
         ("a.py", "x = " + "-" * 100_000 + "1", None, None),
-        ("a.py", "from pkc.language import *\nblocks(1, 2)\n", errors.OutsideKernel, "blocks(1, 2)"),
-        ("a.py", "from pkc.language import *\ndims('1')\n", errors.InvalidDimension, "dims('1')"),
+        ("a.py", "from pkc.language import *\nblocks(1, 2)\n", python_errors.OutsideKernel, "blocks(1, 2)"),
+        ("a.py", "from pkc.language import *\ndims('1')\n", python_errors.InvalidDimension, "dims('1')"),
         ("a.py", "x = 1\n", errors.NoKernel, ""),
         ("a.pk", "x = 1\n", errors.WrongExtension, ""),
     ],

@@ -1,8 +1,8 @@
 """Copy engines on real GPUs: `python -m tests.gpu.copy_engines --ranks 4`, under a time limit of its own.
 
 - what goes on beside a kernel that fills all SMs of a GPU;
-- every example with `overlap=copy_engine` against the float64 reference, on all GPUs and on two ranks of one;
-- a thousand replays of a graph, and launches with ranks that are late;
+- every example with `overlap=copy_engine` against the float64 reference, on all GPUs and on two ranks of one, replays
+  and late ranks among them (`tests/gpu/check.py`);
 - the time of a launch beside that of the default overlap, in one process; under `torchrun` if there is torch.
 
 Each line is a process of its own with a time limit, and all together have `--limit` seconds. The exit status is 1 if
@@ -36,11 +36,6 @@ from pkc.runtime.mesh import Mesh, Side
 from tests.gpu import smoke_kernels
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = (
-    "ag_gemm", "all_gather", "gemm_rs", "reduce_scatter", "all_reduce", "gemm_ar", "ring_attention",
-    "ulysses_attention",
-)  # fmt: skip
-STRESS = ("ag_gemm", "gemm_rs", "gemm_ar", "ring_attention")
 SIZES: dict[str, Sequence[dict[str, int]]] = {
     "ag_gemm": [{"M": size, "N": size, "K": size} for size in (4096, 8192)],
     "gemm_rs": [{"M": size, "N": size, "K": size} for size in (4096, 8192)],
@@ -169,30 +164,22 @@ def _time(mesh: Mesh, name: str, dims: dict[str, int], schedule: dict[str, str])
 def _commands(ranks: int) -> Iterator[tuple[str, list[str], int]]:
     """What is run: its name, the command, and its limit in seconds."""
     python = [sys.executable, "-m"]
-    engines = ["--overlap", "copy_engine"]
     yield "beside a full GPU", [*python, "tests.gpu.copy_engines", "--here", "beside"], 90
-    for name in EXAMPLES:
-        yield name, [*python, "tests.gpu.examples", "--ranks", str(ranks), "--only", name, *engines], 60
-    for name in ("ag_gemm", "gemm_rs"):
-        command = [*python, "tests.gpu.examples", "--virtual", "--ranks", "2", "--only", name, *engines]
-        yield f"{name}, 2 ranks on one GPU", command, 60
+    check = [*python, "tests.gpu.check", "--only", "overlap=copy_engine"]
+    yield "results", [*check, "--ranks", str(ranks)], 180
+    yield "results of ranks on one GPU", [*check, "--virtual", "--ranks", "2"], 180
     yield "times", [*python, "tests.gpu.copy_engines", "--here", "times", "--ranks", str(ranks)], 90
-    for name in STRESS:
-        command = [*python, "tests.gpu.stress", "--ranks", str(ranks), "--only", name, *engines]
-        yield f"{name}, many launches", command, 90
     if importlib.util.find_spec("torch") is not None:
         for name in ("ag_gemm", "gemm_rs"):
             run = ["torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks), "-m", "pkc", "bench"]
-            command = [*python, *run, f"examples/{name}.pk", "--sizes", "4096,8192", *engines]
+            command = [*python, *run, f"examples/{name}.pk", "--sizes", "4096,8192", "--overlap", "copy_engine"]
             yield f"{name} under torchrun", command, 120
 
 
 def _run(name: str, command: Sequence[str], limit: int) -> bool:
     """Run a command in a session of its own; what hangs is ended with all that it has started."""
     say(f"--- {name}")
-    # Virtual ranks have more streams than a GPU has queues by default.
-    environment = os.environ | {"CUDA_DEVICE_MAX_CONNECTIONS": "32"} if "--virtual" in command else None
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
+    process = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
     try:
         status = process.wait(limit)
     except subprocess.TimeoutExpired:

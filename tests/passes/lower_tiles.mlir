@@ -98,6 +98,7 @@ pk.kernel @copy(%X: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "X"}, %Y: !pk.pri
 // CHECK-NEXT: scf.if %{{.*}} {
 // CHECK: pk.instruction "mbarrier_arrive"
 // CHECK: pk.instruction "wgmma_wait_0"
+// CHECK-NEXT: pk.instruction "wgmma_done_32"
 // CHECK-NEXT: arith.cmpi slt
 // CHECK-NEXT: scf.if %{{.*}} {
 // CHECK: pk.instruction "mbarrier_arrive"
@@ -288,6 +289,38 @@ pk.kernel @near(%A: !pk.pgl<[M, 64], f32, shard 0> {pk.name = "A"}, %L: !pk.priv
     %sum = pk.add %x, %far : !pk.tile<64x64xf32>
     pk.store %sum, %Y[%m, %d : !pk.block<M by 64>, !pk.block<64 by 64>] {transfer = {by = "register", why = ""}} : !pk.tile<64x64xf32>, !pk.private<[M, 64], f32>
     pk.release %0 : !pk.channel<!pk.tile<64x64xf32>>
+  }
+}
+
+// -----
+
+// So is one position of the dimension that is split: its part is found from it.
+// CHECK-LABEL: pk.kernel @near_row
+// CHECK: pk.comment "loader
+// CHECK: %[[INSIDE:.*]] = arith.remsi %{{.*}}, %[[LENGTH:.*]] : index
+// CHECK: %[[PART:.*]] = arith.divsi %{{.*}}, %[[LENGTH]] : index
+// CHECK: pk.tensor_map %L last %{{.*}} box [64, 1, 1] swizzle 0 split 0
+// CHECK: arith.cmpi eq, %[[PART]], %rank : index
+// CHECK: pk.tensor_map %A last %{{.*}} box [64, 1, 1] swizzle 0 split 0
+// CHECK: pk.instruction "tma_load_3d"(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[INSIDE]], %{{.*}})
+pk.kernel @near_row(%A: !pk.pgl<[M, 64], f32, shard 0> {pk.name = "A"}, %L: !pk.private<[M, 64], f32> {pk.name = "L", pk.scratch}, %Y: !pk.private<[M, 64], f32> {pk.name = "Y"}) attributes {schedule = {}, derived, comm_sms = 0 : i64} {
+  %0 = pk.channel "L" stages 1 : !pk.channel<!pk.tile<64xf32>>
+  pk.role loader warps 1 attributes {group = "compute", first_warp = 0 : i64, registers = 40 : i64} {
+    %m = pk.dim "M"
+    %two = arith.constant 2 : index
+    %zero = arith.constant 0 : index
+    %row = arith.divsi %m, %two : index
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    pk.acquire %0 : !pk.channel<!pk.tile<64xf32>>
+    %x = pk.load %L own %A : !pk.pgl<[M, 64], f32, shard 0>[%row, %d : index, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.private<[M, 64], f32> -> !pk.tile<64xf32>
+    pk.commit %0, %x : !pk.channel<!pk.tile<64xf32>>, !pk.tile<64xf32>
+  }
+  pk.role storer warps 1 attributes {group = "compute", first_warp = 1 : i64, registers = 40 : i64} {
+    %zero = arith.constant 0 : index
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    %x = pk.consume %0 : !pk.channel<!pk.tile<64xf32>> -> !pk.tile<64xf32>
+    pk.store %x, %Y[%zero, %d : index, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.tile<64xf32>, !pk.private<[M, 64], f32>
+    pk.release %0 : !pk.channel<!pk.tile<64xf32>>
   }
 }
 

@@ -69,7 +69,7 @@ pk.kernel @pieces(%A: !pk.private<[M, 64], bf16> {pk.name = "A"}, %B: !pk.pgl<[M
 // CHECK: pk.store {{.*}} {transfer = {by = "register", why = "takes the way of the load"}}
 // CHECK: pk.load %A{{.*}} {transfer = {by = "register", why = "rows of 4 bytes: TMA moves multiples of 16"}}
 // CHECK: pk.load %A{{.*}} {transfer = {by = "register", why = "follows the parts of two dimensions, a tensor map those of one"}}
-// CHECK: pk.load %W{{.*}} {transfer = {by = "register", why = "6 dimensions: a tensor map has 5"}}
+// CHECK: pk.load %W{{.*}} {transfer = {by = "register", why = "7 dimensions: a tensor map has 5"}}
 pk.kernel @copies(%A: !pk.pgl<[M, N], f32, shard 0> {pk.name = "A"}, %B: !pk.private<[M, N], f32> {pk.name = "B"}, %W: !pk.pgl<[2, 2, 2, M, N], f32, symmetric> {pk.name = "W"}, %V: !pk.private<[M, N], f32> {pk.name = "V"}) attributes {derived} {
   %zero = arith.constant 0 : index
   pk.role communicator {

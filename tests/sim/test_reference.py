@@ -4,6 +4,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from pkc.compiler import compile_program
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
 from pkc.sim.draw import draw_inputs
 from pkc.sim.reference import Expected, compare, reference
 from pkc.sim.run import simulate
@@ -38,6 +41,51 @@ def test_the_bound_of_an_f32_product_is_near():
     item = comparison(parse(text), 2, **DIMS)
     assert item.ok
     assert 0.001 < item.worst_ratio <= 1
+
+
+def cut(values, largest):
+    """Values without what lies more than 13 bits behind the leading one of `largest`."""
+    step = 2.0 ** (np.floor(np.log2(np.maximum(largest, 2.0**-100))) - 13)
+    return np.trunc(values / step) * step
+
+
+def cut_product(a, b):
+    """As tensor cores of sm_90 add products of 8-bit floats: 32 and the accumulator at once, aligned to the largest."""
+    acc = np.zeros((len(a), b.shape[1]))
+    for first in range(0, a.shape[1], 32):
+        addends = a[:, first : first + 32, None] * b[None, first : first + 32, :]
+        largest = np.maximum(np.abs(addends).max(axis=1), np.abs(acc))
+        acc = cut(acc, largest) + cut(addends, largest[:, None]).sum(axis=1)
+        acc = cut(acc, np.abs(acc))
+    return acc
+
+
+NARROW = """\
+kernel narrow(A: {kind}[M, K], B: {kind}[N, K], C: f32[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 128):
+            acc += A[m, k] @ B[n, k].T
+        C[m, n] = acc
+"""
+
+
+@pytest.mark.parametrize("kind", ["e4m3", "e5m2"])
+def test_the_bound_of_8_bit_products_allows_what_tensor_cores_do(kind):
+    module = compile_program(parse_text(Source("narrow.pk", NARROW.format(kind=kind)))).module
+    dims = {"M": 70, "N": 60, "K": 512}
+    inputs = draw_inputs(module, ranks=1, dims=dims, seed=4)
+    expected = reference(module, ranks=1, dims=dims, inputs=inputs)
+    a, b = f64(inputs["A"])[0], f64(inputs["B"])[0].T
+    found = cut_product(a, b)
+    (item,) = compare({"C": found.astype(np.float32)[None]}, expected)
+    assert item.ok
+    assert item.worst_ratio > 0.001
+    # Sums in f32 have a bound that these do not keep.
+    assert (np.abs(found - a @ b) > expected["C"].bound[0] * 2.0**-10).any()
+    without = np.concatenate([a[:, :384], 0 * a[:, 384:]], axis=1)
+    (wrong,) = compare({"C": (without @ b).astype(np.float32)[None]}, expected)
+    assert not wrong.ok
 
 
 @pytest.mark.parametrize("change", [lambda c: c * np.float32(1.03), lambda c: c + np.float32(1), lambda c: c * np.nan])

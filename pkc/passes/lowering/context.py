@@ -117,6 +117,8 @@ class Worker:
     """Channels whose stages this worker fills."""
     places: dict[SSAValue, Place] = field(default_factory=dict[SSAValue, Place])
     pending_fences: list[str] = field(default_factory=list[str])
+    begun: SSAValue | None = None
+    """Within tasks that enclose others: the register with the number, modulo the CTAs, of the next one inside."""
     chunk: SSAValue | None = None
     """Within a loop over the chunks of a tile: which one; in a worker without warpgroups."""
     chunks: int = 1

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.layout import Fragment
 from pkc.dialect.machine import PartOp, b32
 from pkc.dialect.tile import tile_type
-from pkc.dialect.types import ArrayType, Layout, PGLType, dtype_bytes, f32
+from pkc.dialect.types import ArrayType, Layout, PGLType, dtype_bytes, f32, i32
 from pkc.passes.emit import Emitter
 from pkc.passes.lowering import fragments
 from pkc.passes.lowering.context import Worker
@@ -104,18 +104,22 @@ def load(worker: Worker, op: LoadOp) -> None:
     elements = Element(worker, op) if op.own is None else OwnOrOther(worker, op, op.own)
     target = fragments.allocate(worker, fragment, kind.element_type, op.result.name_hint)
     worker.tiles[op.result] = target
-    emit = worker.emit
     if worker.vectors:
         _by_chunks(op, fragment)
         _vectors(worker, target, _chunks(worker, op.result, elements), "load")
         return
-    step = 2 if target.packed else 1
-    with emit.loop(0, fragment.count // step, unroll=True) as i:
-        first = emit.times(i, step)
-        address, exists = elements.at(_offsets(worker, op.result, first))
-        emit.set(_zero(emit, target), target.registers, i)
-        with emit.when(exists):
-            emit.set(_loaded(emit, target, address), target.registers, i)
+    fragments.fill(worker, target, lambda i: _element(worker, op.result, elements, i))
+
+
+def _element(worker: Worker, value: SSAValue, elements: Element | OwnOrOther, index: SSAValue) -> SSAValue:
+    """One element: a neighbour in the same register may lie past the edge, or at an odd place."""
+    emit, kind = worker.emit, tile_type(value).element_type
+    address, exists = elements.at(_offsets(worker, value, index))
+    found = emit.registers(1, i32 if kind == i32 else f32)
+    emit.set(_zero(emit, kind), found, 0)
+    with emit.when(exists):
+        emit.set(_loaded(emit, kind, address), found, 0)
+    return emit.get(found, 0)
 
 
 def store(worker: Worker, op: StoreOp) -> None:
@@ -193,21 +197,15 @@ def _offsets(worker: Worker, value: SSAValue, index: SSAValue) -> list[SSAValue]
     ]
 
 
-def _zero(emit: Emitter, target: fragments.Held) -> SSAValue:
-    if target.packed:
-        return emit.value("bits_f32", emit.real(0.0))
-    return emit.real(0.0) if target.element_type in (f32, *PACKED) else emit.value("int_bits", _zero_bits(emit))
+def _zero(emit: Emitter, kind: Attribute) -> SSAValue:
+    return emit.real(0.0) if kind != i32 else emit.value("int_bits", _zero_bits(emit))
 
 
 def _zero_bits(emit: Emitter) -> SSAValue:
     return emit.value("bits_f32", emit.real(0.0))
 
 
-def _loaded(emit: Emitter, target: fragments.Held, address: SSAValue) -> SSAValue:
-    if target.packed:
-        return emit.value("load_global_b32", address)
-    if target.element_type in PACKED:
-        return emit.value(f"low_{PACKED[target.element_type]}", emit.value("load_global_b16", address))
-    return emit.value(
-        "float_bits" if target.element_type == f32 else "int_bits", emit.value("load_global_b32", address)
-    )
+def _loaded(emit: Emitter, kind: Attribute, address: SSAValue) -> SSAValue:
+    if kind in PACKED:
+        return emit.value(f"low_{PACKED[kind]}", emit.value("load_global_b16", address))
+    return emit.value("float_bits" if kind == f32 else "int_bits", emit.value("load_global_b32", address))

@@ -6,10 +6,14 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
+from pkc.arch import SM_90A
+from pkc.diagnostics import PkcError
 from pkc.dialect.layout import WARPGROUP_ROWS
 from pkc.dialect.machine import PartOp
 from pkc.dialect.tile import MmaOp, tile_type
 from pkc.dialect.types import dtype_bytes, dtype_name
+from pkc.location import span_of
+from pkc.passes import machine_errors as errors
 from pkc.passes.lowering import fragments
 from pkc.passes.lowering.context import Staged, Worker, warpgroup
 from pkc.passes.lowering.missing import CannotLowerError
@@ -65,7 +69,8 @@ def multiply(worker: Worker, op: MmaOp) -> None:
     left = worker.tiles[op.a]
     a = _shared(worker, op, op.a, 1, step) if isinstance(left, Staged) else None
     held = None if a is not None else fragments.materialize(worker, op.a)
-    name = f"wgmma_n{{n}}_{dtype_name(tile_type(op.a).element_type)}_{'s' if a else 'r'}s_"
+    dtypes = dict.fromkeys(dtype_name(tile_type(operand).element_type) for operand in (op.a, op.b))
+    name = f"wgmma_n{{n}}_{'_'.join(dtypes)}_{'s' if a else 'r'}s_"
     name += ("k" if a is None or a.along_k else "m") + ("k" if b.along_k else "n")
     emit.do("wgmma_fence")
     group = warpgroup(worker)
@@ -92,6 +97,14 @@ def multiply(worker: Worker, op: MmaOp) -> None:
         emit.do("wgmma_wait_0")
 
 
+def finish(worker: Worker, op: MmaOp) -> None:
+    """Behind a loop whose products stay in flight: the last one is complete, and its registers may be read."""
+    acc = worker.tiles[op.result]
+    assert isinstance(acc, fragments.Held)
+    worker.emit.do("wgmma_wait_0")
+    worker.emit.do(f"wgmma_done_{acc.fragment.count}", acc.registers)
+
+
 def _shared(worker: Worker, op: MmaOp, value: SSAValue, contracted: int, step: int) -> _Operand:
     """An operand of which axis `contracted` is summed over."""
     tile = worker.tiles[value]
@@ -102,8 +115,9 @@ def _shared(worker: Worker, op: MmaOp, value: SSAValue, contracted: int, step: i
     if not tile.layout.swizzle:
         raise CannotLowerError(op, f"a product of tiles with rows of {row} bytes", "rows of a multiple of 32 bytes")
     if not along_k and dtype_bytes(tile.type.element_type) == 1:
-        what = "a product of 8-bit floats whose contracted dimension is not the innermost of the array"
-        raise CannotLowerError(op, what, "keep the operand the other way round")
+        wanted = ("`B[n, k].T` of an array `[N, K]`", "`A[m, k]` of an array `[M, K]`")[contracted]
+        found = errors.NarrowProduct(span_of(op.location), SM_90A.name, ("right", "left")[contracted], wanted)
+        raise PkcError(found)
     return _Operand(tile, along_k, step)
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IntegerAttr, UnitAttr
+from xdsl.dialects.builtin import IndexType, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect import access, fences, program, roles
@@ -15,7 +15,7 @@ from pkc.dialect.machine import TASKS
 from pkc.dialect.tile import MmaOp, TransposeOp, tile_type
 from pkc.dialect.transfers import moves_by_tma
 from pkc.dialect.types import TileType
-from pkc.passes.lowering import channels, flat, fragments, memory, products, rounding, signals, staging, tma
+from pkc.passes.lowering import channels, computed, flat, fragments, memory, products, rounding, signals, staging, tma
 from pkc.passes.lowering.context import Staged, Worker
 from pkc.passes.lowering.fragments import Held
 from pkc.passes.lowering.missing import CannotLowerError
@@ -49,7 +49,7 @@ def _lower(worker: Worker, op: Operation) -> None:
     if op.regions or not (op.results and all(isinstance(r.type, TileType) for r in op.results)):
         _integer(worker, op)
         return
-    if not (fragments.show(worker, op) or fragments.compute(worker, op)):
+    if not (computed.show(worker, op) or computed.compute(worker, op)):
         raise CannotLowerError(op)
 
 
@@ -113,27 +113,42 @@ def _peer(worker: Worker, op: program.RingPeerOp) -> SSAValue:
 
 
 def _tasks(worker: Worker, op: program.TasksOp) -> None:
-    """CTA c of n takes tasks c, c + n, ... in the order of their numbers; without bands the last index runs fastest."""
-    emit = worker.emit
+    """CTA c of n takes tasks c, c + n, ... in the order of their numbers (`pkc/dialect/task_order.py`).
+
+    Tasks that enclose others are gone through by every CTA; the numbers of those inside go on from one to the next.
+    """
+    emit, outer = worker.emit, worker.begun
     counts = [worker.known[count] for count in op.counts]
     total = counts[0]
     for count in counts[1:]:
         total = emit.times(total, count)
-    with emit.loop(worker.launch.cta_of[worker.group], total, worker.launch.ctas[worker.group]) as task:
-        task.name_hint = "task"
+    cta, ctas = worker.launch.cta_of[worker.group], worker.launch.ctas[worker.group]
+    if op.encloses_tasks:
+        if outer is None:
+            worker.begun = emit.registers(1, IndexType(), "begun")
+            emit.set(emit.const(0), worker.begun, 0)
+        with emit.loop(0, total) as task:
+            _task(worker, op, task, counts)
+        worker.begun = outer
+        return
+    first = cta if outer is None else emit.modulo(emit.plus(cta, emit.minus(ctas, emit.get(outer, 0))), ctas)
+    with emit.loop(first, total, ctas) as task:
         loop = task.owner.parent_op() if isinstance(task.owner, Block) else None
         assert loop is not None
         loop.attributes[TASKS] = UnitAttr()
-        band = op.attributes.get(program.RASTER)
-        if isinstance(band, IntegerAttr):
-            indices = _banded(worker, task, counts, band.value.data)
-        else:
-            indices = _natural(worker, task, counts)
-        worker.known.update(zip(op.body.block.args, indices, strict=True))
-        threads = worker.threads
-        worker.threads = replace(threads, flat=not threads.one and is_pointwise(op))
-        lower_block(worker, op.body.block)
-        worker.threads = threads
+        _task(worker, op, task, counts)
+    if outer is not None:
+        emit.set(emit.modulo(emit.plus(emit.get(outer, 0), total), ctas), outer, 0)
+
+
+def _task(worker: Worker, op: program.TasksOp, task: SSAValue, counts: list[SSAValue]) -> None:
+    task.name_hint = "task"
+    indices = _natural(worker, task, counts) if op.raster is None else _banded(worker, task, counts, op.raster)
+    worker.known.update(zip(op.body.block.args, indices, strict=True))
+    threads = worker.threads
+    worker.threads = replace(threads, flat=not threads.one and is_pointwise(op))
+    lower_block(worker, op.body.block)
+    worker.threads = threads
 
 
 def _natural(worker: Worker, task: SSAValue, counts: list[SSAValue]) -> list[SSAValue]:
@@ -145,7 +160,7 @@ def _natural(worker: Worker, task: SSAValue, counts: list[SSAValue]) -> list[SSA
 
 
 def _banded(worker: Worker, task: SSAValue, counts: list[SSAValue], rows: int) -> list[SSAValue]:
-    """Bands of `rows` first indices; the last band may have fewer."""
+    """As `banded` of `pkc/dialect/task_order.py`."""
     emit, (height, width) = worker.emit, counts
     each = emit.times(width, rows)
     band, inside = emit.over(task, each), emit.modulo(task, each)
@@ -174,7 +189,7 @@ def _for(worker: Worker, op: scf.ForOp) -> None:
     for result, target in zip(op.results, carried, strict=True):
         _bind(worker, result, target)
     if pipelined is not None:
-        emit.do("wgmma_wait_0")
+        products.finish(worker, pipelined)
         with emit.when(emit.compare("slt", first, last)):
             for release in body.ops:
                 if isinstance(release, roles.ReleaseOp):

@@ -19,20 +19,34 @@ from pkc.passes.lowering.missing import CannotLowerError
 
 
 def placed(worker: Worker, op: LoadOp | StoreOp) -> tuple[list[Placed], int | None]:
-    """Where each index of an access is, and the dimension whose parts the tensor map counts."""
+    """Where each index of an access is, and the dimension whose parts the tensor map counts.
+
+    An own part that is read in its place is a part of the array that is read otherwise, too.
+    """
     kind = op.array.type
     assert isinstance(kind, ArrayType)
-    shard = kind.shard_dim if isinstance(kind, PGLType) else None
+    shard = _sharded(op)
     places: list[Placed] = []
     for position, (dim, index) in enumerate(zip(kind.dimensions, op.indices, strict=True)):
         found = worker.blocks.get(index)
         if found is None:
             found = worker.dims.at(dim, worker.known[index], split=position == shard)
+        if position == shard and found.part is None:
+            raise CannotLowerError(op, "a block that may lie in two parts of an array")
         places.append(found)
     split = shard
     if split is None:
         split = next((position for position, place in enumerate(places) if place.part is not None), None)
     return places, split
+
+
+def _sharded(op: LoadOp | StoreOp) -> int | None:
+    own = op.own if isinstance(op, LoadOp) else None
+    kinds = [value.type for value in (op.array, own) if value is not None]
+    dims = {kind.shard_dim for kind in kinds if isinstance(kind, PGLType)} - {None}
+    if len(dims) > 1:
+        raise CannotLowerError(op, "arrays that are split along different dimensions, read in each other's place")
+    return next(iter(dims), None)
 
 
 def load(worker: Worker, op: LoadOp) -> None:
@@ -96,7 +110,8 @@ def _boxes(
     sizes = [*reversed(box), *[1] * len(outer)]
     tensor_map: Operation = TensorMapOp(op.array, last, sizes, layout.swizzle, split)
     emit.add(tensor_map)
-    if isinstance(op, LoadOp) and op.own is not None and split is not None:
+    if isinstance(op, LoadOp) and op.own is not None:
+        assert split is not None
         own = TensorMapOp(op.own, last, sizes, layout.swizzle, split)
         mine = emit.compare("eq", worker.dims.owner(places[split]), worker.rank)
         emit.add(own)

@@ -1,0 +1,141 @@
+"""What can be wrong with kernels that are written as Python functions, before they mean anything: PK150 to PK179."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pkc.diagnostics import Diagnostic
+
+
+@dataclass(frozen=True)
+class NoSource(Diagnostic):
+    """Raised when the source of a Python kernel cannot be found."""
+
+    code = "PK150"
+    title = "cannot read the source of `{name}`: {reason}"
+    label = "this kernel"
+    help = "write the kernel as a `def` in a file"
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class NotInLanguage(Diagnostic):
+    """Raised for a construct of Python that the language does not have."""
+
+    code = "PK151"
+    title = "{construct} is not part of the language"
+    label = "not allowed in a kernel"
+    help = "{hint}"
+    construct: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class CapturedObject(Diagnostic):
+    """Raised when a kernel uses a Python object that is no constant, dimension or language word."""
+
+    code = "PK152"
+    title = "`{name}` is a Python object of type `{type}`"
+    label = "cannot be used in a kernel"
+    help = "{hint}"
+    name: str
+    type: str
+    hint: str = "a kernel can capture integers, floats, booleans, dimensions and the names of pkc.language"
+
+
+@dataclass(frozen=True)
+class CapturedUnderOtherName(Diagnostic):
+    """Raised when a dimension or a word of pkc.language is bound to another name than its own."""
+
+    code = "PK153"
+    title = "`{name}` is another name for `{own}`"
+    label = "must be called `{own}`"
+    note = "a kernel is read, not run: its words and dimensions count by their names"
+    name: str
+    own: str
+
+
+@dataclass(frozen=True)
+class CapturedNaN(Diagnostic):
+    """Raised when a captured float is not a number."""
+
+    code = "PK154"
+    title = "the captured constant `{name}` is not a number"
+    label = "has the value nan"
+    name: str
+
+
+@dataclass(frozen=True)
+class MissingAnnotation(Diagnostic):
+    """Raised for a parameter without a type."""
+
+    code = "PK155"
+    title = "parameter `{name}` has no type"
+    label = "add one after `:`"
+    help = "for example `{name}: bf16[M, N]`, `{name}: f32` or `{name}: const`"
+    name: str
+
+
+@dataclass(frozen=True)
+class OutsideKernel(Diagnostic):
+    """Raised when a word of pkc.language is called by running Python code."""
+
+    code = "PK156"
+    title = "`{name}` has a meaning only inside a @pkc.kernel function"
+    label = "called here"
+    name: str
+
+
+@dataclass(frozen=True)
+class ImportFailed(Diagnostic):
+    """Raised when a Python file with kernels raises an exception as it is imported."""
+
+    code = "PK157"
+    title = "importing {path} failed: {error}"
+    label = "raised here"
+    path: str
+    error: str
+
+
+@dataclass(frozen=True)
+class InvalidDimension(Diagnostic):
+    """Raised when `dims(...)` is given something that is no name of a dimension."""
+
+    code = "PK158"
+    title = "`{text}` cannot name a dimension"
+    label = "given here"
+    help = 'write for example `M, N = dims("M N")`'
+    text: str
+
+
+@dataclass(frozen=True)
+class InvalidScheduleValue(Diagnostic):
+    """Raised when a keyword of the kernel decorator is no boolean, integer or word."""
+
+    code = "PK159"
+    title = "the schedule key `{name}` cannot be {value}"
+    label = "given here"
+    help = 'use a boolean, an integer, or a word such as "intra_sm"'
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class PythonSyntax(Diagnostic):
+    """Raised when a Python file with kernels is not valid Python."""
+
+    code = "PK160"
+    title = "not valid Python: {error}"
+    label = "here"
+    error: str
+
+
+@dataclass(frozen=True)
+class NotAFunction(Diagnostic):
+    """Raised when the kernel decorator stands on something that is not a Python function."""
+
+    code = "PK161"
+    title = "a kernel is a Python function, not an object of type `{type}`"
+    label = "decorated here"
+    type: str

@@ -1,0 +1,209 @@
+"""What is run on GPUs: kernels, schedules, and sizes by the number of ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pkc.builder import artifact_for
+from pkc.codegen.artifact import Artifact
+from pkc.compiler import Compiled, compile_program, load_program
+from pkc.frontend.parse import parse_text
+from pkc.frontend.tree import Program
+from pkc.location import Source
+from tests.products import FORMS, product
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+Dims = dict[str, int]
+Sizes = Callable[[int], Sequence[Dims]]
+"""The sizes to run on so many ranks; the last one is launched many times."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel under a schedule; `text` is the name of an example or a program.
+
+    `alone` if ranks do not meet; then few numbers of ranks are enough. `refused` are sizes that the hardware cannot
+    have, with the code of the diagnostic.
+    """
+
+    name: str
+    text: str
+    sizes: Sizes
+    schedule: dict[str, str] = field(default_factory=dict)
+    constants: dict[str, bool] = field(default_factory=dict)
+    alone: bool = False
+    refused: tuple[tuple[Dims, str], ...] = ()
+
+    def program(self) -> Program:
+        if "\n" in self.text:
+            return parse_text(Source(f"{self.name}.pk", self.text))
+        return load_program(EXAMPLES / f"{self.text}.pk")
+
+    def meaning(self) -> Compiled:
+        """The kernel at the tile level."""
+        return compile_program(self.program(), constants=self.constants)
+
+    def artifact(self, ranks: int, dims: Dims) -> Artifact:
+        """The machine code for these sizes. Raises `PkcError`."""
+        given = {"constants": self.constants, "schedule": self.schedule}
+        return artifact_for(self.program(), dims=dims, ranks=ranks, **given)
+
+
+# Sizes. M is any number from 1 up; N and K are what rows of arrays have, multiples of 16 bytes.
+
+
+def _matrices(step: int = 8) -> Sizes:
+    def sizes(ranks: int) -> Sequence[Dims]:
+        found = [
+            (1, step, step),
+            (7, 264, 3 * step),
+            (16, step, 64),
+            (127, 256, 72),
+            (129, 264, 136),
+            (128 * ranks, 512, 256),
+            (61 * ranks + 5, 520, 200),
+        ]
+        return [{"M": m, "N": _up(n, step), "K": _up(k, step)} for m, n, k in found]
+
+    return sizes
+
+
+def _few(of: Sizes) -> Sizes:
+    """The smallest, one around a block, the last one."""
+    return lambda ranks: [of(ranks)[0], of(ranks)[4], of(ranks)[-1]]
+
+
+def _up(size: int, step: int) -> int:
+    return -(-size // step) * step
+
+
+def _turned(of: Sizes) -> Sizes:
+    """M is what rows of A have."""
+    return lambda ranks: [dims | {"M": _up(dims["M"], 8)} for dims in of(ranks)]
+
+
+def _collective(ranks: int) -> Sequence[Dims]:
+    found = [(1, 8), (7, 264), (16, 24), (128, 256), (129, 264), (128 * ranks, 512), (61 * ranks + 5, 520)]
+    return [{"M": m, "N": n} for m, n in found]
+
+
+def _sequence(ranks: int) -> Sequence[Dims]:
+    found = [(1, 1, 1), (1, 3, 7), (2, 1, 127), (1, ranks, 128 * ranks), (1, 2, 129), (2, 3, 53 * ranks + 2)]
+    return [{"B": b, "H": h, "S": s} for b, h, s in found]
+
+
+def _one_gpu(ranks: int) -> Sequence[Dims]:
+    found = [(1, 1, 1, 1), (1, 3, 7, 130), (2, 1, 127, 64), (1, 2, 256, 256), (1, 2, 129, 1), (2, 3, 145, 203)]
+    return [{"B": b, "H": h, "S": s, "T": t} for b, h, s, t in found]
+
+
+def _nested(ranks: int) -> Sequence[Dims]:
+    return [{"E": 1, "M": 1, "N": 8}, {"E": 3, "M": 1000, "N": 264}]
+
+
+def _more_than_ctas(dims: Dims) -> Sizes:
+    """More tasks than a GPU has SMs; not on every number of ranks, for it takes its time."""
+    return lambda ranks: [dims] if ranks in (1, 4) else []
+
+
+# Programs
+
+NESTED = """\
+kernel nested(X: bf16[E, M, N], Y: bf16[E, M, N]):
+    for e in tasks(E):
+        for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+            Y[e, m, n] = cast(cast(X[e, m, n], f32) * 0.5, bf16)
+"""
+
+_OPERANDS = {"16 bits": ("B: {t}[K, N]", "B[k, n]"), "8 bits": ("B: {t}[N, K]", "B[n, k].T")}
+_ACROSS = {
+    "rs": ("A: {t}[M, K]", "C: {c}[M, N].shard(0)", "+="),
+    "ar": ("A: {t}[M, K]", "C: {c}[M, N].replicate()", "+="),
+    "ag": ("A: {t}[M, K].shard(0)", "C: {c}[M, N]", "="),
+}
+
+
+def across(family: str, kind: str, result: str) -> str:
+    """A product over ranks, of other element types than the example has."""
+    left, target, write = _ACROSS[family]
+    right, operand = _OPERANDS["8 bits" if kind in ("e4m3", "e5m2") else "16 bits"]
+    arrays = ", ".join((left, right, target)).format(t=kind, c=result)
+    return (
+        f"kernel product_{family}({arrays}):\n"
+        "    for m, n in tasks(blocks(M, 128), blocks(N, 128)):\n"
+        "        acc = zeros(f32, m, n)\n"
+        "        for k in blocks(K, 64):\n"
+        f"            acc += A[m, k] @ {operand}\n"
+        f"        C[m, n] {write} acc\n"
+    )
+
+
+# The table
+
+
+def _scheduled(text: str, sizes: Sizes, *schedules: str, **more: bool) -> Iterator[Case]:
+    """A kernel as it is at all sizes, and under schedules at few."""
+    yield Case(text, text, sizes, **more)
+    for schedule in schedules:
+        settings = dict(setting.split("=") for setting in schedule.split(","))
+        yield Case(f"{text} {schedule}", text, _few(sizes), settings, **more)
+
+
+def _table() -> Iterator[Case]:
+    matrices = _matrices()
+    sums = (
+        "overlap=none",
+        "overlap=intra_sm",
+        "overlap=inter_sm",
+        "overlap=inter_sm,comm_sms=8",
+        "overlap=copy_engine",
+    )
+    orders = ("order=natural", "order=own_first", "order=own_last", "order=ring")
+    yield from _scheduled("gemm", matrices, "stages=1", "stages=2", "consumers=2", "order=natural", alone=True)
+    row = ({"M": 128, "N": 260, "K": 64}, "PK847"), ({"M": 128, "N": 256, "K": 68}, "PK847")
+    yield Case("gemm refused", "gemm", lambda _: [], alone=True, refused=row)
+    yield Case("gemm_fp8", "gemm_fp8", _matrices(16), alone=True)
+    for kind in ("bf16", "f16"):
+        for form in FORMS:
+            sizes = _turned(matrices) if form.startswith("t") else matrices
+            yield Case(f"product {kind} {form}", product(form, kind, kind), _few(sizes), alone=True)
+        yield Case(f"product {kind} into {kind}", product("nn", kind, kind, c=kind), _few(matrices), alone=True)
+    for a, b in (("e4m3", "e4m3"), ("e4m3", "e5m2"), ("e5m2", "e4m3"), ("e5m2", "e5m2")):
+        yield Case(f"product {a} {b}", product("nt", a, b), _few(_matrices(16)), alone=True)
+    for consumers, rows in ((1, 64), (2, 256), (3, 192)):
+        text, schedule = product("nn", "bf16", "bf16", rows=rows, columns=64), {"consumers": str(consumers)}
+        yield Case(f"product consumers={consumers}", text, _few(matrices), schedule, alone=True)
+    yield Case("tasks in tasks", NESTED, _nested, alone=True)
+    yield from _scheduled("gemm_rs", matrices, *sums, *orders, "stages=1", "transfer=push")
+    yield from _scheduled("gemm_ar", matrices, *sums, "order=natural", "stages=1")
+    yield from _scheduled("ag_gemm", matrices, *sums, *orders, "stages=1", "overlap=inter_sm,transfer=push")
+    for family in _ACROSS:
+        yield Case(f"product_{family} f16", across(family, "f16", "f16"), _few(matrices))
+        yield Case(f"product_{family} f16 f32", across(family, "f16", "f32"), _few(matrices))
+        yield Case(f"product_{family} e4m3", across(family, "e4m3", "bf16"), _few(_matrices(16)))
+    for name in ("gemm", "gemm_rs", "gemm_ar", "ag_gemm"):
+        sizes = _more_than_ctas({"M": 2500, "N": 2056, "K": 72})
+        yield Case(f"{name} many tasks", name, sizes, alone=name == "gemm")
+    heads = _more_than_ctas({"B": 4, "H": 40, "S": 129})
+    yield Case("ring_attention many tasks", "ring_attention", heads)
+    yield from _attention()
+    for name in ("all_gather", "reduce_scatter", "all_reduce"):
+        yield from _scheduled(name, _collective, "overlap=copy_engine")
+        text = (EXAMPLES / f"{name}.pk").read_text(encoding="utf-8")
+        for kind in ("f16", "f32"):
+            yield Case(f"{name} {kind}", text.replace("bf16", kind), _few(_collective))
+
+
+def _attention() -> Iterator[Case]:
+    overlaps = ("overlap=none", "overlap=intra_sm", "overlap=inter_sm,comm_sms=8", "overlap=copy_engine")
+    yield Case("attention", "attention", _one_gpu, alone=True)
+    yield Case("attention causal", "attention", _one_gpu, constants={"causal": True}, alone=True)
+    yield from _scheduled("ring_attention", _sequence, *overlaps)
+    yield Case("ring_attention causal", "ring_attention", _sequence, constants={"causal": True})
+    yield from _scheduled("ulysses_attention", _sequence, *overlaps)
+
+
+CASES: tuple[Case, ...] = tuple(_table())

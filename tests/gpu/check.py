@@ -1,0 +1,346 @@
+"""Runs the table of cases on GPUs and compares each result with the float64 reference.
+
+    python -m tests.gpu.check --virtual --ranks 1,2,3,4,5,8      # on one GPU
+    python -m tests.gpu.check --ranks 1,2,3,4                    # on so many GPUs each
+    python -m tests.gpu.check --virtual --ranks 3 --only gemm_rs
+    python -m tests.gpu.check --ranks 4 --only overlap=copy_engine
+
+Each case runs at all its sizes: one launch, then five without waiting between them, all outputs poisoned before. Where
+ranks meet, its last size is then launched with two sets of arrays in turn, so that what is left over from the launch
+before shows: a graph of both, replayed, and launches for which each rank is held up by a random time.
+
+Ranks run in a process of their own, which is ended when it hangs or dies; the case is then wrong, and the next ones run
+in another. Kernels are compiled, and references computed, on all cores of the host.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import multiprocessing
+import os
+import queue
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pkc.codegen.artifact import Artifact
+from pkc.compiler import Compiled
+from pkc.diagnostics import PkcError
+from pkc.hardware import Call
+from pkc.runtime.mesh import Mesh
+from pkc.sim.draw import draw_inputs
+from pkc.sim.program import Program
+from pkc.sim.reference import Expected, compare, reference
+from tests.gpu.cases import CASES, Dims
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 60
+"""Seconds after which a case that has said nothing is taken to hang."""
+
+ROW = 5
+"""Launches in a row."""
+
+REPLAYS = 500
+"""Replays of a graph of two launches."""
+
+LATE = 60
+"""Launches with ranks that are late."""
+
+CHILD = [sys.executable, "-m", "tests.gpu.check"]
+"""What runs the cases on one number of ranks."""
+
+_FEW_RANKS = 2
+"""Kernels whose ranks do not meet are the same on more."""
+
+
+class Wrong(Exception):
+    """A result that is not what it should be."""
+
+
+# What is expected: in processes without a GPU
+
+
+@cache
+def _program(number: int) -> Compiled:
+    return CASES[number].meaning()
+
+
+Wanted = tuple[dict[str, Any], dict[str, Expected]]
+
+
+def _expected(number: int, ranks: int, dims: Dims, seed: int) -> Wanted:
+    module = _program(number).module
+    inputs = draw_inputs(module, ranks=ranks, dims=dims, seed=seed)
+    return inputs, reference(module, ranks=ranks, dims=dims, inputs=inputs)
+
+
+def _built(number: int, ranks: int, dims: Dims) -> Artifact | str:
+    try:
+        return CASES[number].artifact(ranks, dims)
+    except PkcError as error:
+        return str(error).splitlines()[0]
+
+
+# One number of ranks, in this process
+
+
+class Runner:
+    """Cases on one mesh; what is expected is computed ahead by `pool`."""
+
+    def __init__(self, mesh: Mesh, pool: ProcessPoolExecutor) -> None:
+        self._mesh, self._pool = mesh, pool
+        self._futures: dict[tuple[Any, ...], Future[Any]] = {}
+        self._lots = mesh.empty((1 << 26,), "i32", "symmetric")
+
+    def run(self, number: int) -> str:
+        """One case; what there is to say about it. Raises `Wrong` and `PkcError`."""
+        case, worst = CASES[number], 0.0
+        for dims in case.sizes(self._mesh.ranks):
+            worst = max(worst, self._size(number, dims))
+        for dims, code in case.refused:
+            self._refused(number, dims, code)
+        told = f"error/bound {worst:.3f}"
+        sizes = case.sizes(self._mesh.ranks)
+        if sizes and not case.alone and self._mesh.ranks > 1:
+            self._many(number, sizes[-1])
+            told += f", {2 * REPLAYS} replays, {LATE} launches with late ranks"
+        return told
+
+    def ahead(self, number: int) -> None:
+        """Begin to compute what a case is compared with."""
+        case, ranks = CASES[number], self._mesh.ranks
+        sizes = case.sizes(ranks)
+        for dims in sizes:
+            self._build(number, dims)
+            self._expect(number, dims, 1)
+        if sizes and not case.alone and ranks > 1:
+            self._expect(number, sizes[-1], 2)
+
+    def _expect(self, number: int, dims: Dims, seed: int) -> Future[Wanted]:
+        case = CASES[number]
+        key = (case.text, *case.constants, *dims.items(), seed)
+        if key not in self._futures:
+            self._futures[key] = self._pool.submit(_expected, number, self._mesh.ranks, dims, seed)
+        return self._futures[key]
+
+    def _build(self, number: int, dims: Dims) -> Future[Artifact | str]:
+        key = (number, *dims.items())
+        if key not in self._futures:
+            self._futures[key] = self._pool.submit(_built, number, self._mesh.ranks, dims)
+        return self._futures[key]
+
+    def _call(self, number: int, dims: Dims, inputs: Mapping[str, Any]) -> Call:
+        artifact = self._build(number, dims).result()
+        if isinstance(artifact, str):
+            raise Wrong(f"does not compile: {artifact}")
+        return Call(artifact, self._mesh, dims, inputs)
+
+    def _size(self, number: int, dims: Dims) -> float:
+        inputs, expected = self._expect(number, dims, 1).result()
+        call = self._call(number, dims, inputs)
+        worst = 0.0
+        for launches in (1, ROW):
+            call.fill(inputs)
+            for _ in range(launches):
+                call.launch()
+            self._mesh.synchronize(PATIENCE / 2)
+            worst = max(worst, _compared(number, call, expected, f"{dims}, {launches} launches"))
+        call.free()
+        return worst
+
+    def _refused(self, number: int, dims: Dims, code: str) -> None:
+        inputs = draw_inputs(_program(number).module, ranks=self._mesh.ranks, dims=dims, seed=1)
+        try:
+            self._call(number, dims, inputs).launch()
+        except PkcError as error:
+            if error.diagnostics[0].code == code:
+                return
+            raise
+        raise Wrong(f"{dims} is not refused")
+
+    def _many(self, number: int, dims: Dims) -> None:
+        both = [self._expect(number, dims, seed).result() for seed in (1, 2)]
+        calls = [self._call(number, dims, inputs) for inputs, _ in both]
+        # One kernel, with its counters and buffers, for both sets of arrays.
+        calls[1]._kernel = calls[0]._kernel
+        for call in calls:
+            call.launch()
+        self._mesh.synchronize(PATIENCE / 2)
+        for what, launch in (("replayed", self._replay), ("with late ranks", self._late)):
+            for call, (inputs, _) in zip(calls, both, strict=True):
+                call.fill(inputs)
+            launch(calls)
+            for call, (_, expected) in zip(calls, both, strict=True):
+                _compared(number, call, expected, f"{dims}, {what}")
+        for call in calls:
+            call.free()
+
+    def _replay(self, calls: Sequence[Call]) -> None:
+        mesh, driver = self._mesh, self._mesh.driver
+        with mesh.current(mesh.local[0]):
+            stream = int(driver.cuStreamCreate(int(driver.api.CUstream_flags.CU_STREAM_NON_BLOCKING)))
+            driver.cuStreamBeginCapture(stream, driver.api.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
+            for call in calls:
+                call.launch(stream)
+            captured = driver.cuGraphInstantiate(driver.cuStreamEndCapture(stream), 0)
+            for _ in range(REPLAYS):
+                driver.cuGraphLaunch(captured, stream)
+        mesh.synchronize(PATIENCE / 2, stream)
+
+    def _late(self, calls: Sequence[Call]) -> None:
+        """Each rank is held up by copies of random length, so that ranks are several launches apart in time."""
+        chance = random.Random(11)
+        for number in range(LATE):
+            for rank in self._mesh.local:
+                size = chance.choice((0, 0, 1, 16, 64, 255)) << 20
+                with self._mesh.current(rank):
+                    if size:
+                        address = self._mesh.heap.address(rank.rank, self._lots.offset)
+                        self._mesh.driver.cuMemsetD8Async(address, 0, size, rank.stream)
+            calls[number % 2].launch()
+        self._mesh.synchronize(PATIENCE / 2)
+
+
+def _compared(number: int, call: Call, expected: Mapping[str, Expected], where: str) -> float:
+    outputs = call.outputs()
+    names = Program(_program(number).kernel).outputs
+    found = compare({array: outputs[array] for array in names}, expected)
+    for item in found:
+        if not item.ok:
+            raise Wrong(f"{where}: {item.array}{list(item.where)} {item.problem}")
+    return max(item.worst_ratio for item in found)
+
+
+def run_here(ranks: int, virtual: bool, numbers: Sequence[int]) -> None:
+    """Run cases, and say of each when it begins and how it ended. Ends the process."""
+    pool = ProcessPoolExecutor(mp_context=multiprocessing.get_context("fork"))
+    pool.submit(os.getpid).result()  # its processes are made before there is a GPU in this one
+    mesh = Mesh.virtual(ranks) if virtual else Mesh.single_process(range(ranks))
+    runner = Runner(mesh, pool)
+    for number in numbers:
+        runner.ahead(number)
+    for number in numbers:
+        _say("begin", number)
+        started = time.perf_counter()
+        try:
+            told = runner.run(number)
+        except Wrong as error:
+            _say("wrong", number, str(error))
+        except PkcError as error:
+            # Kernels may still run, or the driver may have given up.
+            _say("wrong", number, str(error).splitlines()[0])
+            os._exit(1)
+        else:
+            _say("right", number, f"{told}, {time.perf_counter() - started:.1f} s")
+    pool.shutdown()
+    os._exit(0)
+
+
+def _say(what: str, number: int, text: str = "") -> None:
+    sys.stdout.write(f"@{what} {number} {text}\n")
+    sys.stdout.flush()
+
+
+# All of it, each number of ranks in processes of its own
+
+
+def run_ranks(ranks: int, virtual: bool, numbers: Sequence[int]) -> int:
+    """Run cases on so many ranks; how many were wrong. Prints those, and how long it took."""
+    started, wrong, left = time.perf_counter(), 0, list(numbers)
+    kind = f"{ranks} virtual ranks" if virtual else f"{ranks} GPUs"
+    while left:
+        for number, right, text in _verdicts(ranks, virtual, tuple(left)):
+            left.remove(number)
+            wrong += not right
+            if not right or len(numbers) == 1:
+                print(f"{kind:16} {CASES[number].name:34} {'' if right else 'WRONG: '}{text}", flush=True)
+    passed = time.perf_counter() - started
+    print(f"{kind:16} {len(numbers) - wrong} of {len(numbers)} cases are right, {passed:.0f} s", flush=True)
+    return wrong
+
+
+def _verdicts(ranks: int, virtual: bool, numbers: Sequence[int]) -> Iterator[tuple[int, bool, str]]:
+    """What one process finds out, at least about one case: that at which it hung or died, or the first one."""
+    command = [*CHILD, "--ranks", str(ranks), *["--virtual"] * virtual, "--here", ",".join(map(str, numbers))]
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    if virtual:  # copy engines have more streams than a GPU has queues by default
+        environment["CUDA_DEVICE_MAX_CONNECTIONS"] = "32"
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True
+        )
+        at: int | None = numbers[0]
+        try:
+            for line in _lines(process):
+                what, number, text = line[1:].rstrip("\n").split(" ", 2)
+                at = int(number) if what == "begin" else None
+                if what != "begin":
+                    yield int(number), what == "right", text
+            if at is not None:
+                errors.seek(0)
+                status = process.poll()
+                ended = f"not done after {PATIENCE} s" if status is None else f"ended with status {status}"
+                yield at, False, " | ".join([ended, *errors.read().strip().splitlines()[-3:]])
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
+    """What a process says, until it has ended, or has said nothing for too long."""
+    assert process.stdout is not None
+    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+    reader = threading.Thread(target=lambda: [lines.put(line) for line in process.stdout or ()], daemon=True)
+    reader.start()
+    heard = time.monotonic()
+    while time.monotonic() - heard < PATIENCE:
+        # Its helpers hold the pipe open, so that its end says nothing.
+        over = process.poll() is not None
+        try:
+            line = lines.get(timeout=0.2)
+        except queue.Empty:
+            if over:
+                return
+            continue
+        heard = time.monotonic()
+        if line.startswith("@"):
+            yield line
+
+
+def chosen(ranks: int, only: str) -> list[int]:
+    """The cases of a name, or with a word of it, or all of them, that are worth running on so many ranks."""
+    numbers = [number for number, case in enumerate(CASES) if only in ("", case.name, *case.name.split())]
+    return [number for number in numbers if ranks <= _FEW_RANKS or not CASES[number].alone]
+
+
+def check(ranks: Sequence[int], virtual: bool, only: str = "") -> bool:
+    """Run the cases that are wanted on each number of ranks; whether all are right."""
+    return sum(run_ranks(each, virtual, chosen(each, only)) for each in ranks) == 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--ranks", default="1", help="numbers of ranks, separated by commas")
+    parser.add_argument("--virtual", action="store_true", help="all ranks on one GPU")
+    parser.add_argument("--only", default="", metavar="CASE", help="one case, by its name, or those with a word of it")
+    parser.add_argument("--here", help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    ranks = [int(number) for number in given.ranks.split(",")]
+    if given.here is None:
+        return int(not check(ranks, given.virtual, given.only))
+    run_here(ranks[0], given.virtual, [int(number) for number in given.here.split(",")])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+"""What the checks on GPUs make of processes that hang or die; without a GPU."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.gpu import check
+from tests.gpu.cases import CASES
+
+CHILD = """\
+import os, signal, sys, time
+
+numbers = [int(number) for number in sys.argv[sys.argv.index("--here") + 1].split(",")]
+if numbers[0] == 5:
+    sys.exit("no GPU")
+if os.fork() == 0:
+    time.sleep(1000)  # holds the pipe
+for number in numbers:
+    print("@begin", number, "", flush=True)
+    print("noise", flush=True)
+    if number == 1:
+        time.sleep(1000)
+    if number == 2:
+        os.kill(os.getpid(), signal.SIGSEGV)
+    print("@wrong 3 is 1, expected 2" if number == 3 else f"@right {number} as it should be", flush=True)
+    if number in (3, 4):
+        os._exit(1)
+"""
+
+
+def test_hangs_and_deaths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "child.py").write_text(CHILD)
+    monkeypatch.setattr(check, "CHILD", [sys.executable, str(tmp_path / "child.py")])
+    monkeypatch.setattr(check, "PATIENCE", 2)
+    assert check.run_ranks(2, virtual=True, numbers=[0, 1, 2, 3, 4, 5]) == 4
+    *found, last = capfd.readouterr().out.splitlines()
+    told = ["not done after 2 s", "ended with status -11", "is 1, expected 2", "ended with status 1 | no GPU"]
+    for line, number, text in zip(found, (1, 2, 3, 5), told, strict=True):
+        assert line == f"2 virtual ranks  {CASES[number].name:34} WRONG: {text}"
+    assert last.startswith("2 virtual ranks  2 of 6 cases are right")
+
+
+def test_names_tell_cases_apart() -> None:
+    assert len({case.name for case in CASES}) == len(CASES)

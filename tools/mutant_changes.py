@@ -1,0 +1,356 @@
+"""Changes that break the protocol of a kernel at the roles level, and where each of them is one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
+from xdsl.ir import Block, Operation
+from xdsl.traits import is_side_effect_free
+
+from pkc.arch import SM_90A
+from pkc.dialect import access, program, roles
+from pkc.dialect.attributes import Role
+from pkc.dialect.fences import Drain, DrainAttr, DrainOp, FenceOp
+from pkc.dialect.program import KernelOp
+from pkc.passes.budgets import shared_memory
+from pkc.passes.cells import constant
+from pkc.passes.dependence import sources
+
+RANKS = 3
+
+
+def drop(op: Operation) -> None:
+    op.detach()
+    op.erase()
+
+
+def number(op: Operation, place: int, offset: int) -> None:
+    """Change an integer operand by a constant."""
+    block = op.parent
+    assert block is not None
+    added = constant(offset)
+    total = arith.AddiOp(op.operands[place], added.result)
+    for made in (added, total):
+        made.location = op.location
+        block.insert_op_before(made, op)
+    op.operands[place] = total.result
+
+
+def wrong_rank(op: Operation) -> None:
+    """Signal the rank after the right one."""
+    assert isinstance(op, access.SignalOp | access.RaiseOp)
+    block = op.parent
+    assert block is not None
+    one, ranks = constant(1), program.DimOp("ranks")
+    following = arith.AddiOp(op.rank, one.result)
+    rank = arith.RemSIOp(following.result, ranks.result)
+    for made in (one, ranks, following, rank):
+        made.location = op.location
+        block.insert_op_before(made, op)
+    op.operands[list(op.operands).index(op.rank)] = rank.result
+
+
+def without_epoch(op: Operation) -> None:
+    """Count as in the first launch."""
+    op.results[0].replace_all_uses_with(constant_before(op))
+
+
+def constant_before(op: Operation) -> object:
+    block = op.parent
+    assert block is not None
+    one = constant(1)
+    one.location = op.location
+    block.insert_op_before(one, op)
+    return one.result
+
+
+def early(op: Operation) -> None:
+    """Release the stage as soon as it is consumed."""
+    assert isinstance(op, roles.ReleaseOp)
+    consume = next(use.operation for use in op.channel.uses if isinstance(use.operation, roles.ConsumeOp))
+    op.detach()
+    block = consume.parent
+    assert block is not None
+    block.insert_op_after(op, consume)
+
+
+def twice(op: Operation) -> None:
+    copy = op.clone()
+    copy.location = op.location
+    block = op.parent
+    assert block is not None
+    block.insert_op_after(copy, op)
+
+
+def all_tasks(op: Operation) -> None:
+    """Every CTA takes every task: no longer one task to one CTA."""
+    assert isinstance(op, program.TasksOp)
+    op.attributes.pop(program.PER_CTA)
+
+
+def among_others(op: Operation) -> bool:
+    """Whether several task sets are shared out: a single one that is not is the legal form of an unsplit kernel."""
+    kernel = next(around for around in _around(op) if isinstance(around, KernelOp))
+    return sum(program.PER_CTA in other.attributes for other in kernel.walk()) > 1
+
+
+def _around(op: Operation) -> Iterator[Operation]:
+    parent = op.parent_op()
+    while parent is not None:
+        yield parent
+        parent = parent.parent_op()
+
+
+def to_one_rank(op: Operation) -> bool:
+    """Whether a signal goes to one rank; if all get it in turn, and no store comes between, the next one does too."""
+    assert isinstance(op, access.SignalOp | access.RaiseOp)
+    loop = op.parent_op()
+    in_turn = isinstance(op.rank.owner, Block | program.RingPeerOp) and isinstance(loop, scf.ForOp)
+    return not in_turn or any(isinstance(inner, access.StoreOp) for inner in loop.walk())
+
+
+def another_count(op: Operation) -> None:
+    """Rotate tasks by one more than there are."""
+    assert isinstance(op, program.RotateOp)
+    number(op, _ROTATED_BELOW, 1)
+
+
+def every_second(op: Operation) -> None:
+    """Pick every second block twice and leave out the others."""
+    assert isinstance(op, program.RotateOp | program.InterleaveOp)
+    block = op.parent
+    assert block is not None
+    two = constant(2)
+    half = arith.FloorDivSIOp(op.index, two.result)
+    doubled = arith.MuliOp(half.result, two.result)
+    for made in (two, half, doubled):
+        made.location = op.location
+        block.insert_op_before(made, op)
+    op.operands = [doubled.result, *op.operands[1:]]
+
+
+def one_stage_more(op: Operation) -> None:
+    assert isinstance(op, roles.ChannelOp)
+    op.stages = IntegerAttr(op.depth + 1, i64)
+
+
+def fills_shared_memory(op: Operation) -> bool:
+    """Whether one stage more of a channel is one too many."""
+    kernel = op.parent_op()
+    assert isinstance(op, roles.ChannelOp) and isinstance(kernel, KernelOp)
+    return shared_memory(kernel) + op.shared_bytes // op.depth > SM_90A.shared_memory
+
+
+def all_sms(op: Operation) -> None:
+    """Let all SMs communicate, and none compute."""
+    op.attributes[program.COMM_SMS] = IntegerAttr(SM_90A.sms, i64)
+
+
+def computes(op: Operation) -> bool:
+    assert isinstance(op, KernelOp)
+    parts = [part for part in op.body.block.ops if isinstance(part, program.RoleOp)]
+    return any(part.attributes.get(program.GROUP) == StringAttr("compute") for part in parts)
+
+
+def fixed_ranks(op: Operation) -> None:
+    """Take the number of ranks that is simulated for that of any run."""
+    assert isinstance(op, program.DimOp)
+    block = op.parent
+    assert block is not None
+    ranks = constant(RANKS)
+    ranks.location = op.location
+    block.insert_op_before(ranks, op)
+    op.result.replace_all_uses_with(ranks.result)
+
+
+def counts_ranks(op: Operation) -> bool:
+    """Whether an operation gives the number of ranks to a wait of signals that are not reset."""
+    assert isinstance(op, program.DimOp)
+    kernel = next(around for around in _around(op) if isinstance(around, KernelOp))
+    waits = [wait for wait in kernel.walk() if isinstance(wait, access.WaitOp) and op.result in sources([wait.count])]
+    reset = {other.signal for other in kernel.walk() if isinstance(other, access.ResetOp)}
+    return op.dim.data == "ranks" and any(wait.signal not in reset for wait in waits)
+
+
+def is_awaited(op: Operation) -> bool:
+    """Whether counters are awaited for a number: a barrier goes on from whatever they are."""
+    assert isinstance(op, access.ResetOp)
+    return any(isinstance(use.operation, access.WaitOp) for use in op.signal.uses)
+
+
+_ROTATED_BELOW = 2
+"""The place of the count among the operands of a rotation; see `pk.rotate`."""
+
+
+def behind_what_it_orders(op: Operation) -> None:
+    """Move a fence or a drain behind the next operation that it is for."""
+    following = _ordered(op)
+    block = op.parent
+    assert following is not None and block is not None
+    op.detach()
+    block.insert_op_after(op, following)
+
+
+def _ordered(op: Operation) -> Operation | None:
+    """What a fence or a drain stands in front of; nothing is ordered by it that comes earlier."""
+    following = op.next_op
+    while following is not None and (is_side_effect_free(following) or isinstance(following, roles.AcquireOp)):
+        following = following.next_op
+    return None if isinstance(following, FenceOp | DrainOp) else following
+
+
+def as_read(op: Operation) -> None:
+    """Wait only until the stages have been read."""
+    op.properties["kind"] = DrainAttr(Drain.Read)
+
+
+def is_full(op: Operation) -> bool:
+    return isinstance(op, DrainOp) and op.kind.data is Drain.Full
+
+
+def relaxed(op: Operation) -> None:
+    op.attributes[access.ORDER] = StringAttr(access.Order.Relaxed_Sys)
+
+
+def orders(op: Operation) -> bool:
+    """Whether a kernel needs what a signal, a fence or a drain orders.
+
+    A copy engine's signals cannot be relaxed. Nor is it needed that a part's loads have arrived, or are released, when
+    it says that it is done, if a part that its tiles go to says the same.
+    """
+    part = _part(op)
+    if isinstance(op, DrainOp) and op.kind.data is Drain.Loads:
+        following = _ordered(op)
+        return following is not None and orders(following)
+    if isinstance(op, FenceOp | DrainOp):
+        return True
+    if access.order_of(op) is None or part.role.data is Role.CopyEngine:
+        return False
+    if not isinstance(op, access.SignalAllOp):
+        return True
+    others = {_part(use.operation) for use in op.signal.uses if isinstance(use.operation, access.SignalAllOp)}
+    return not any(part in _fed_by(other) for other in others - {part})
+
+
+def _fed_by(part: program.RoleOp) -> set[program.RoleOp]:
+    """The parts of this rank that tiles come from, by channels and by counters, to what a part sends.
+
+    As `made_by` of `pk-guard-launches`, but waits count also where they may be for nothing: then nothing was fetched
+    for the tile.
+    """
+    found: set[program.RoleOp] = set()
+    todo = [part]
+    while todo:
+        current = todo.pop()
+        makers = {_part(maker) for op in current.walk() for maker in _makers(op, waits=current is not part)} - found
+        found |= makers
+        todo += makers
+    return found
+
+
+def _makers(op: Operation, *, waits: bool) -> Iterator[Operation]:
+    if isinstance(op, roles.ConsumeOp):
+        yield from (use.operation for use in op.channel.uses if isinstance(use.operation, roles.CommitOp))
+    if isinstance(op, access.WaitOp) and waits:
+        sent = (use.operation for use in op.signal.uses if isinstance(use.operation, access.SignalOp | access.RaiseOp))
+        yield from (signal for signal in sent if isinstance(signal.rank.owner, program.RankOp))
+
+
+def stands_before(op: Operation) -> bool:
+    return orders(op) and _ordered(op) is not None
+
+
+def _part(op: Operation) -> program.RoleOp:
+    return next(around for around in _around(op) if isinstance(around, program.RoleOp))
+
+
+def announced_first(op: Operation) -> None:
+    """Signal before the store that the signal is about."""
+    store = _announced(op)
+    block = op.parent
+    assert store is not None and block is not None
+    op.detach()
+    block.insert_op_before(op, store)
+
+
+def _announced(op: Operation) -> Operation | None:
+    """The last store before a signal, if the signal can be moved in front of it."""
+    before = op.prev_op
+    while before is not None and not isinstance(before, access.StoreOp):
+        before = before.prev_op
+    found, following = before, before
+    while following is not None and following is not op:
+        if any(result in op.operands for result in following.results):
+            return None
+        following = following.next_op
+    return found
+
+
+def is_behind_a_store(op: Operation) -> bool:
+    return _announced(op) is not None
+
+
+def launch_before(op: Operation) -> None:
+    """Wait for what the launch before has signalled: as if there were one buffer more than there is."""
+    assert isinstance(op, access.WaitOp)
+    block = op.parent
+    assert block is not None
+    total = op.count.owner
+    assert isinstance(total, arith.MuliOp)
+    copy = total.clone()
+    copy.location = op.location
+    block.insert_op_before(copy, op)
+    epoch = next(place for place, operand in enumerate(copy.operands) if isinstance(operand.owner, program.EpochOp))
+    number(copy, epoch, -1)
+    op.operands[COUNT] = copy.results[0]
+
+
+def for_several(op: Operation) -> bool:
+    """Whether several CTAs wait here, of which all but the first may miss the number before it is taken off.
+
+    A single one does not: nobody signals again before it has passed, as the other ranks wait for it to enter and leave.
+    """
+    part = _part(op)
+    return counts_epochs(op) and any(program.PER_CTA in inner.attributes for inner in part.walk())
+
+
+def counts_epochs(op: Operation) -> bool:
+    assert isinstance(op, access.WaitOp)
+    return isinstance(op.count.owner, arith.MuliOp) and any(
+        isinstance(operand.owner, program.EpochOp) for operand in op.count.owner.operands
+    )
+
+
+def reset_barrier(op: Operation) -> None:
+    """Wait for the signals of one launch, then take them off, as ParallelKittens' barrier does."""
+    assert isinstance(op, access.WaitOp) and isinstance(op.count.owner, arith.MuliOp)
+    block = op.parent
+    assert block is not None
+    once = next(operand for operand in op.count.owner.operands if not isinstance(operand.owner, program.EpochOp))
+    reset = access.ResetOp(op.signal)
+    reset.location = op.location
+    block.insert_op_after(reset, op)
+    op.operands[COUNT] = once
+
+
+def no_exit(op: Operation) -> None:
+    """A kernel in which no part says that it has left, and nobody waits for that."""
+    assert isinstance(op, KernelOp)
+    left = op.arguments[_LEFT]
+    for use in list(left.uses):
+        drop(use.operation)
+
+
+def has_exit(op: Operation) -> bool:
+    """Whether a part has to say that it has left; an author's own protocol may end with such a wait already."""
+    assert isinstance(op, KernelOp)
+    return _LEFT in op.arguments and program.DERIVED in op.attributes
+
+
+_LEFT = "left"
+"""The counter of the parts that have left, if a kernel has such an obligation."""
+
+COUNT = 0
+"""The place of the number among the operands of a wait; see `pk.wait`."""

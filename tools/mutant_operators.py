@@ -1,0 +1,63 @@
+"""Ways to break the protocol of a kernel at the roles level, each in one operation and what belongs to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.ir import Operation
+
+from pkc.dialect import access, program, roles
+from pkc.dialect.fences import DrainOp, FenceOp
+from pkc.dialect.program import KernelOp
+from tools import mutant_changes as changes
+
+Change = Callable[[Operation], None]
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A way to break one operation."""
+
+    name: str
+    kinds: tuple[type[Operation], ...]
+    change: Change
+    breaks: Callable[[Operation], bool] = lambda op: True
+    """Whether the change of an operation breaks a kernel at all."""
+
+
+OPERATORS = (
+    Operator("wait dropped", (access.WaitOp,), changes.drop),
+    Operator("wait for one less", (access.WaitOp,), lambda op: changes.number(op, changes.COUNT, -1)),
+    Operator("wait for one more", (access.WaitOp,), lambda op: changes.number(op, changes.COUNT, 1)),
+    Operator("signal dropped", (access.SignalOp, access.RaiseOp, access.SignalAllOp), changes.drop),
+    Operator("signal to the next rank", (access.SignalOp, access.RaiseOp), changes.wrong_rank, changes.to_one_rank),
+    Operator("signal sent twice", (access.SignalOp, access.SignalAllOp), changes.twice),
+    Operator("reset dropped", (access.ResetOp,), changes.drop, changes.is_awaited),
+    Operator("epoch left out", (program.EpochOp,), changes.without_epoch),
+    Operator("acquire dropped", (roles.AcquireOp,), changes.drop),
+    Operator("commit dropped", (roles.CommitOp,), changes.drop),
+    Operator("release dropped", (roles.ReleaseOp,), changes.drop),
+    Operator("released early", (roles.ReleaseOp,), changes.early),
+    Operator("tasks rotated by another count", (program.RotateOp,), changes.another_count),
+    Operator("tasks run twice", (program.RotateOp, program.InterleaveOp), changes.every_second),
+    Operator("one stage too many", (roles.ChannelOp,), changes.one_stage_more, changes.fills_shared_memory),
+    Operator("no SM left to compute", (KernelOp,), changes.all_sms, changes.computes),
+    Operator("ranks taken for a constant", (program.DimOp,), changes.fixed_ranks, changes.counts_ranks),
+    Operator("fence dropped", (FenceOp, DrainOp), changes.drop, changes.orders),
+    Operator("fence moved behind", (FenceOp, DrainOp), changes.behind_what_it_orders, changes.stands_before),
+    Operator("`read` for `full`", (DrainOp,), changes.as_read, changes.is_full),
+    Operator(
+        "relaxed for release",
+        (access.SignalOp, access.RaiseOp, access.SignalAllOp),
+        changes.relaxed,
+        changes.orders,
+    ),
+    Operator(
+        "signal before the store", (access.SignalOp, access.RaiseOp), changes.announced_first, changes.is_behind_a_store
+    ),
+    Operator("buffer reused a launch early", (access.WaitOp,), changes.launch_before, changes.counts_epochs),
+    Operator("exit without obligation", (KernelOp,), changes.no_exit, changes.has_exit),
+    Operator("reset-style barrier", (access.WaitOp,), changes.reset_barrier, changes.for_several),
+    Operator("tasks not shared out", (program.TasksOp,), changes.all_tasks, changes.among_others),
+)
