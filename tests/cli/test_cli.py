@@ -290,6 +290,8 @@ def test_explains_on_stderr(example: str, line: str, level: str, capsys: pytest.
         " loader",
         " consumer",
         " storer",
+        " channel of A.landing, B" if example == "ag_gemm" else " channel of A, B",
+        " channel of cast",
     ]
     assert f"{path}:6: load of `B`: by tma (goes into its stage as it is)" in rest
 
@@ -302,6 +304,8 @@ def test_explains_warps(capsys: pytest.CaptureFixture[str]) -> None:
         f"{path}:3: loader: 1 warp of the SMs that compute, 40 registers (one thread starts its copies)",
         f"{path}:3: consumer: 8 warps of the SMs that compute, 232 registers (2 warpgroups for tiles of 128 rows)",
         f"{path}:3: storer: 1 warp of the SMs that compute, 40 registers (one thread starts its copies)",
+        f"{path}:6: channel of A, B: 3 stages of 49168 bytes (as many as there is room for)",
+        f"{path}:7: channel of cast: 1 stage of 65552 bytes (no room for that of the next task)",
         f"{path}:6: load of `A`: by tma (goes into its stage as it is)",
         f"{path}:6: load of `B`: by tma (goes into its stage as it is)",
         f"{path}:7: store of `C`: by tma (leaves its stage as it is)",
