@@ -16,7 +16,7 @@ from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType
 from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors
-from pkc.passes.budgets import SHARED_MEMORY, channel_group
+from pkc.passes.budgets import SHARED_MEMORY, channel_group, read_behind
 from pkc.passes.dependence import ancestors
 
 _FEW = 4
@@ -88,7 +88,7 @@ def plan_stages(kernel: KernelOp) -> list[StagePlan]:
         return []
     group = channel_group(planned[0])
     others = sum(c.shared_bytes for c in channels if c not in planned and channel_group(c) == group)
-    return _divide(kernel, planned, SHARED_MEMORY - others)
+    return _divide(kernel, planned, SHARED_MEMORY - others - read_behind(kernel))
 
 
 def _divide(kernel: KernelOp, channels: Sequence[ChannelOp], available: int) -> list[StagePlan]:
