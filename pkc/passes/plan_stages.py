@@ -24,7 +24,7 @@ _FEW = 4
 
 _TWO = 2
 
-_MOST = 32
+MOST = 32
 """As many stages of the smallest tiles as keep memory busy; each costs two barriers."""
 
 
@@ -100,7 +100,7 @@ def _divide(kernel: KernelOp, channels: Sequence[ChannelOp], available: int) -> 
     if needed > available:
         raise PkcError(errors.SharedMemory(span_of(kernel.location), kernel.sym_name.data, needed, available))
     growing = [] if wanted else turning
-    for some, most in ((growing, _FEW), (passed, _TWO if turning else _FEW), (growing, _MOST)):
+    for some, most in ((growing, _FEW), (passed, _TWO if turning else _FEW), (growing, MOST)):
         _grow(stages, some, most, available)
     return [
         StagePlan(channel, stages[channel], _why(channel in turning, stages[channel], wanted)) for channel in channels
@@ -122,7 +122,7 @@ def _why(turning: bool, stages: int, wanted: int) -> str:
         return "of this task, and of the next" if stages > 1 else "no room for that of the next task"
     if wanted:
         return "as the schedule's `stages` says"
-    return "more are of no use" if stages == _MOST else "as many as there is room for"
+    return "more are of no use" if stages == MOST else "as many as there is room for"
 
 
 def _footprint(channel: ChannelOp) -> int:
