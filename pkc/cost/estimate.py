@@ -132,12 +132,14 @@ class _Estimator:
     def _adding(self, phase: Phase) -> float:
         """Until the last contributions to sums have come and are added up."""
         rates = self._rates
-        tiles = [store.tile_bytes for turn in phase.turns for store in turn.stores if store.summed]
-        if not tiles:
+        summed = [store for turn in phase.turns for store in turn.stores if store.summed]
+        if not summed:
             return 0.0
-        own = -(-phase.tasks // self._ranks)
-        rounds = min(2, -(-own // self._sms))
-        return rounds * self._ranks * max(tiles) / rates.add_bytes + 2 * rates.signal
+        # All but the last of them are added up while others are computed.
+        slices = max(store.slices for store in summed)
+        rounds = min(2, -(-phase.tasks * slices // (self._ranks * self._sms)))
+        each = max(store.tile_bytes for store in summed) / slices
+        return rounds * self._ranks * each / rates.add_bytes + 2 * rates.signal
 
     def _fetching(self) -> float:
         """Nanoseconds in which operands of other ranks come: by the link, and by each SM one tile at a time."""

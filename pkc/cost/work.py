@@ -18,6 +18,7 @@ from pkc.dialect.program import BlockCountOp, BlockOp, DimOp, KernelOp, RankOp, 
 from pkc.dialect.tile import CastOp, ClipOp, FullOp, MmaOp, block_type, tile_type
 from pkc.dialect.types import RANKS, Dim, Layout, PGLType, TileType, dtype_bytes
 from pkc.passes.edges import array_name, planned
+from pkc.passes.stage_sums import ROWS
 
 
 class UnknownWorkError(Exception):
@@ -47,11 +48,13 @@ class Load:
 
 @dataclass(frozen=True)
 class Store:
-    """A tile that leaves an SM, and how many bytes of it go to other ranks; `summed` if its owner adds it up."""
+    """A tile that leaves an SM, and how many bytes of it go to other ranks; `summed` if its owner adds it up, then in
+    that many slices, each by itself."""
 
     tile_bytes: int
     sent: float
     summed: bool
+    slices: int = 1
 
 
 @dataclass
@@ -260,7 +263,9 @@ class _Counter:
         elif isinstance(kind, PGLType) and kind.layout is Layout.Replicate:
             # A sum goes to its owner and from there to all.
             sent = data * (2 * others / self._ranks if isinstance(op, AccumulateOp) else others)
-        return Store(size, sent, isinstance(op, AccumulateOp))
+        if isinstance(op, AccumulateOp):
+            return Store(size, sent, True, max(1, tile.shape[0] // ROWS) if tile.rank == 2 else 1)
+        return Store(size, sent, False)
 
 
 _LOOKED_AT = 64
