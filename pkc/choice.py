@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from xdsl.ir import SSAValue
@@ -46,11 +46,11 @@ _EQUAL = 1.03
 class Choice:
     """The tiles that a kernel gets, by key of the schedule, and why."""
 
-    place: str
     tiles: Mapping[str, str] = field(default_factory=dict[str, str])
     taken: Estimate | None = None
     instead: Estimate | None = None
     reason: str = ""
+    place: str = ""
 
     def __str__(self) -> str:
         if self.taken is None or self.instead is None:
@@ -85,7 +85,11 @@ def choose(
     The same on every rank, and for every call with the same arguments. Raises `PkcError` if the program is wrong.
     """
     given = tuple(sorted((constants or {}).items())), tuple(sorted((schedule or {}).items()))
-    return _choose(program, kernel or program.kernels[0].name, *given, tuple(sorted(dims.items())), ranks)
+    name = kernel or program.kernels[0].name
+    found = _choose(program, name, *given, tuple(sorted(dims.items())), ranks)
+    # Programs that differ only in where they stand are equal, and share what was chosen for one of them.
+    spans = (node.span for node in program.kernels if node.name == name)
+    return replace(found, place=describe(next(spans).location()))
 
 
 _Items = tuple[tuple[str, Number], ...]
@@ -102,21 +106,20 @@ def _choose(
     ranks: int,
 ) -> Choice:
     own, *others = _candidates(program, kernel, constants, schedule)
-    place = describe(own.kernel.location)
     try:
         instead = _estimate(own.kernel, dict(dims), ranks)
     except UnknownWorkError as error:
-        return Choice(place, reason=f"not estimated: {error}")
+        return Choice(reason=f"not estimated: {error}")
     if any(key.startswith(TILE) for key in _scheduled(own.kernel)):
-        return Choice(place, reason="the schedule sets them")
+        return Choice(reason="the schedule sets them")
     if not others:
-        return Choice(place, taken=instead, instead=instead)
+        return Choice(taken=instead, instead=instead)
     estimated = [(_estimate(other.kernel, dict(dims), ranks), other.tiles) for other in others]
     worth = [found for found in estimated if found[0].stages > 1 and found[0].total <= _GAIN * instead.total]
     for taken, tiles in sorted(worth, key=_cheapest(worth)):
         if _compiles(program, kernel, constants, schedule, tuple(tiles.items())):
-            return Choice(place, tiles, taken, instead)
-    return Choice(place, taken=instead, instead=instead)
+            return Choice(tiles, taken, instead)
+    return Choice(taken=instead, instead=instead)
 
 
 _Found = tuple[Estimate, Mapping[str, str]]

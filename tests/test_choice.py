@@ -106,3 +106,11 @@ def test_what_is_launched_has_the_chosen_tiles(tmp_path: Path, monkeypatch: pyte
     assert made != builder.build_program(program)
     own = builder.artifact_for(program, dims=dims, ranks=1, schedule={"tile_M": "128"})
     assert own == builder.build_program(program, schedule={"tile_M": "128"})
+
+
+def test_the_reason_names_the_program_that_was_asked_for() -> None:
+    text = (EXAMPLES / "gemm.pk").read_text(encoding="utf-8")
+    for name, head in (("one.pk", ""), ("two.pk", "\n\n")):
+        program = parse_text(Source(name, head + text))
+        found = choose(program, dims={"M": 24, "N": 2048, "K": 512}, ranks=1)
+        assert str(found).startswith(f"{name}:{2 + len(head)}: tiles: ")
