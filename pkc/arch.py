@@ -33,6 +33,44 @@ class Arch:
     """Rows of an accumulator that one warpgroup instruction has."""
 
 
+@dataclass(frozen=True)
+class Rates:
+    """How fast a GPU is, for estimates: what one SM does in a nanosecond, and how long single things take."""
+
+    clock: float
+    """Cycles of an SM in a nanosecond, while all of them multiply."""
+    product_flops: float
+    """Floating-point operations of 16-bit products that an SM completes in a cycle; twice as many of 8 bits."""
+    shared_bytes: float
+    """Bytes that shared memory takes and gives in a cycle: what TMA writes there and wgmma reads."""
+    load_bytes: float
+    """Bytes that an SM gets from the L2 cache in a nanosecond."""
+    load_row: float
+    """Nanoseconds for each row of a TMA box, of at most 128 bytes."""
+    outside_row: float
+    """Nanoseconds for each row of a TMA box that lies outside of its array, and is filled with zeros."""
+    load_latency: float
+    """Nanoseconds until a box is there, with many on their way."""
+    memory_bytes: float
+    """Bytes that the GPU gets from its memory in a nanosecond."""
+    link_bytes: float
+    """Bytes that a GPU sends to its peers in a nanosecond."""
+    turn: float
+    """Nanoseconds of each turn of a pipelined loop beside what it loads and multiplies: its barriers."""
+    task: float
+    """Nanoseconds between the last product of a task and the first of the next: the result goes into its stage."""
+    add_bytes: float
+    """Bytes of contributions to a sum that an SM adds up in a nanosecond."""
+    copy: float
+    """Nanoseconds until one tile that is fetched from another GPU is stored and announced."""
+    announce: float
+    """Nanoseconds until a tile that was sent to another GPU is there and signalled, before the next one is sent."""
+    signal: float
+    """Nanoseconds until another GPU sees a signal."""
+    launch: float
+    """Nanoseconds of a launch without any work."""
+
+
 SM_90A = Arch(
     name="sm_90a",
     sms=132,
@@ -49,3 +87,23 @@ SM_90A = Arch(
     mma_rows=64,
 )
 """H100 and H200 (SXM)."""
+
+H200 = Rates(
+    clock=1.5,
+    product_flops=4096,
+    shared_bytes=128,
+    load_bytes=85,
+    load_row=1.0,
+    outside_row=4.3,
+    load_latency=1000,
+    memory_bytes=4300,
+    link_bytes=311,
+    turn=15,
+    task=500,
+    add_bytes=40,
+    copy=1700,
+    announce=2700,
+    signal=1500,
+    launch=6000,
+)
+"""H200 SXM."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pkc
 from pkc import cache
+from pkc.choice import choose
 from pkc.codegen import stored
 from pkc.codegen.artifact import Artifact
 from pkc.codegen.build import SM_90A, build
@@ -35,10 +36,11 @@ def artifact_for(
     Everybody who launches a kernel compiles it here. `dims` has a value for every run-time dimension of the parameters,
     without `ranks`. Calls that get equal artifacts may share one `LoadedKernel`. Raises `PkcError`.
     """
-    # Machine code serves all sizes and numbers of ranks; what is chosen by them is chosen here.
-    del dims, ranks
+    # Machine code serves all sizes and numbers of ranks, but with the tiles that are best for these.
+    choice = choose(program, dims=dims, ranks=ranks, kernel=kernel, constants=constants, schedule=schedule)
+    chosen = {**(schedule or {}), **choice.tiles}
     return build_program(
-        program, kernel=kernel, constants=constants, schedule=schedule, target=target, instruments=instruments
+        program, kernel=kernel, constants=constants, schedule=chosen, target=target, instruments=instruments
     )
 
 

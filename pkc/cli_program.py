@@ -7,11 +7,13 @@ from pathlib import Path
 
 from pkc import cli_errors as errors
 from pkc import report
-from pkc.cli_settings import Number, assignments, listing, near
+from pkc.choice import Choice, choose
+from pkc.cli_settings import Number, assignments, listing, near, sort_settings
 from pkc.compiler import Compiled, compile_program
 from pkc.diagnostics import PkcError
 from pkc.frontend import tree
 from pkc.location import NOWHERE
+from pkc.sim.run import resolve_dims
 
 
 def find_kernel(program: tree.Program, path: str, name: str) -> tree.Kernel:
@@ -39,6 +41,22 @@ def constants_of(kernel: tree.Kernel) -> list[str]:
 def choices_of(schedule: Iterable[str]) -> dict[str, str]:
     """What `--schedule` says, by key."""
     return assignments("--schedule", schedule, example="overlap=intra_sm,stages=4", split=True)
+
+
+def tiles_for(
+    program: tree.Program,
+    kernel: tree.Kernel,
+    constants: Mapping[str, Number],
+    sizes: Mapping[str, Number],
+    schedule: Iterable[str],
+    ranks: int,
+) -> Choice:
+    """The tiles with which a kernel would run at these sizes."""
+    choices = choices_of(schedule)
+    compiled = compile_program(program, kernel=kernel.name, constants=constants, schedule=choices).kernel
+    settings = sort_settings(compiled, sizes, constants_of(kernel))
+    dims = resolve_dims(compiled, settings.dims, settings.scalars, ranks)
+    return choose(program, dims=dims, ranks=ranks, kernel=kernel.name, constants=constants, schedule=choices)
 
 
 def compile_for(

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from pkc.diagnostics import Diagnostic
+from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.program import KernelOp
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
+from pkc.frontend.schedule import TILE, tiles_of
 from pkc.passes import MACHINE_PIPELINE, ROLES_PIPELINE, TILE_PIPELINE, machine_pipeline
 from pkc.passes.check_program import check
 from pkc.passes.plan_overlap import Explanation, OrderExplanation, PlanOverlap, explain, explain_order
+from pkc.passes.plan_stages import PlanStages, StagePlan, explain_stages
 from pkc.passes.plan_transfers import PlanTransfers, TransferPlan, explain_transfers
 from pkc.passes.plan_warps import PartPlan, PlanWarps, explain_warps
 from pkc.passes.run import PassTime, run_pipeline
 
 Number = int | float | bool
-Why: TypeAlias = Explanation | OrderExplanation | PartPlan | TransferPlan
+Why: TypeAlias = Explanation | OrderExplanation | PartPlan | StagePlan | TransferPlan
 
 LEVELS: dict[str, tuple[ModulePass, ...]] = {
     "tile": TILE_PIPELINE,
@@ -120,10 +122,27 @@ def compile_program(
             explanations.extend(explain_order(current))
         if isinstance(done, PlanWarps):
             explanations.extend(explain_warps(current))
+        if isinstance(done, PlanStages):
+            explanations.extend(explain_stages(current))
         if isinstance(done, PlanTransfers):
             explanations.extend(explain_transfers(current))
 
     # A module of the machine level is large: verifying it after each pass takes as long as all passes.
     each = level != "machine" or dump is not None
-    times = run_pipeline(module, passes_to(level, instruments), dump=dump, after=watch, verify_each=each)
+    tiles = _scheduled_tiles(module)
+    try:
+        times = run_pipeline(module, passes_to(level, instruments), dump=dump, after=watch, verify_each=each)
+    except PkcError as error:
+        if not tiles:
+            raise
+        raise PkcError(*(replace(found, context=tiles) for found in error.diagnostics)) from None
     return Compiled(module, warnings, explanations, times)
+
+
+def _scheduled_tiles(module: ModuleOp) -> str:
+    """The tiles that are not as the program says, for findings of passes: nothing in its text shows them."""
+    schedules = (op.attributes.get("schedule") for op in module.ops if isinstance(op, KernelOp))
+    tiles = {dim: size for entries in schedules for dim, size in tiles_of(getattr(entries, "data", {})).items()}
+    return (
+        f"the schedule sets tiles: {', '.join(f'`{TILE}{dim}={size}`' for dim, size in tiles.items())}" if tiles else ""
+    )

@@ -49,6 +49,8 @@ class Diagnostic:
 
     span: Span
     also: tuple[Label, ...] = field(default=(), kw_only=True)
+    context: str = field(default="", kw_only=True)
+    """A further help: what is not in the text of the program, and may be the cause."""
 
     def __init_subclass__(cls) -> None:
         if not cls.code:
@@ -67,8 +69,7 @@ class Diagnostic:
         head = f"{self.severity}[{self.code}]"
         lines = [paint.severity(head, self.severity) + paint.bold(f": {self.fill(self.title)}")]
         lines += _labels((Label(self.span, self.fill(self.label)), *self.also), paint)
-        for kind, template in (("note", self.note), ("help", self.help)):
-            text = self.fill(template)
+        for kind, text in (("note", self.fill(self.note)), ("help", self.fill(self.help)), ("help", self.context)):
             lines += [f"  {paint.blue('=')} {paint.bold(kind)}: {text}"] if text else []
         return "\n".join(lines)
 

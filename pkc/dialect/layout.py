@@ -77,6 +77,12 @@ def stage_layout(tiles: Iterable[TileType]) -> tuple[tuple[int, ...], int]:
 WARPGROUP_ROWS = 64
 """Rows of an accumulator that one warpgroup holds; row 16 w + l / 4 + 8 h is in warp w, lane l."""
 
+WARP_ROWS = 16
+"""Rows of those that one warp holds."""
+
+ROW_STEP = 8
+"""Rows that a warp holds in one register of each thread."""
+
 COLUMN_STEP = 8
 """Columns that four threads share: two each."""
 
@@ -99,7 +105,12 @@ class Fragment:
     @property
     def repeats(self) -> int:
         """Blocks of 64 rows that each warpgroup holds."""
-        return self.shape[0] // (WARPGROUP_ROWS * self.warpgroups) if 0 in self.axes else 1
+        return -(-self.shape[0] // (WARPGROUP_ROWS * self.warpgroups)) if 0 in self.axes else 1
+
+    @property
+    def cut(self) -> bool:
+        """Whether the tile has fewer rows than a warpgroup: what the others hold is of no tile, and goes nowhere."""
+        return 0 in self.axes and not self.flat and self.shape[0] % WARPGROUP_ROWS != 0
 
     @property
     def columns(self) -> int:

@@ -234,3 +234,16 @@ class MisplacedSchedule(Diagnostic):
     code = "PK503"
     title = "`schedule(...)` stands first in a kernel"
     label = "too late here"
+
+
+@dataclass(frozen=True)
+class NoTiles(Diagnostic):
+    """The schedule sets the tiles of a dimension of which the kernel has no lists of blocks."""
+
+    code = "PK504"
+    title = "`{kernel}` has no blocks of `{dim}`, whose tiles the schedule sets"
+    label = "this kernel"
+    help = "{hint}"
+    kernel: str
+    dim: str
+    hint: str

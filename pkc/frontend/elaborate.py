@@ -11,7 +11,7 @@ from pkc.diagnostics import Label, PkcError
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import Layout, PGLType
 from pkc.frontend import schedule, statements, tree
-from pkc.frontend.check_errors import DuplicateName, UnknownConstant
+from pkc.frontend.check_errors import DuplicateName, NoTiles, UnknownConstant
 from pkc.frontend.expressions import check_call
 from pkc.frontend.frame import Frame
 from pkc.frontend.parameters import bind, constants_of, parameters_of
@@ -49,13 +49,24 @@ def build_kernel(
     bind(frame, parameters, tuple(block.args))
     body, entries = _schedule(frame, node)
     entries |= schedule.from_options(options)
+    frame.tiles = schedule.tiles_of(entries)
     statements.run(frame, body)
+    _check_tiles(frame, node)
     if frame.findings:
         raise PkcError(*frame.findings)
     kernel = KernelOp(node.name, [parameter.attributes for parameter in parameters], Region(block))
     kernel.location = node.span.location()
     kernel.attributes["schedule"] = schedule.schedule_attr(entries)
     return kernel
+
+
+def _check_tiles(frame: Frame, node: tree.Kernel) -> None:
+    """That every dimension whose tiles the schedule sets has some."""
+    known = ", ".join(f"`{schedule.TILE}{dim}`" for dim in sorted(frame.tiled))
+    for dim in frame.tiles:
+        if dim not in frame.tiled:
+            hint = f"it has {known}" if known else "it has no blocks that could have another size"
+            frame.findings.append(NoTiles(node.span, node.name, dim, hint))
 
 
 def _sharded(parameter_type: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -66,6 +66,10 @@ class Frame:
     at_top: bool = True
     """Whether statements stand directly in the kernel."""
     blocks: dict[BlockAxis, SSAValue] = field(default_factory=dict[BlockAxis, SSAValue])
+    tiles: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The sizes that the schedule gives to blocks, by dimension."""
+    tiled: set[str] = field(default_factory=set[str])
+    """The dimensions whose blocks could have another size."""
 
     # Findings
 

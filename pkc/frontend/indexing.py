@@ -139,6 +139,10 @@ def block_list(frame: Frame, node: tree.Call, evaluate: Evaluate) -> BlockList:
     size = constant_integer(evaluate(frame, node.args[1]), "the size of a block", node.args[1].span)
     if not 1 <= size <= 65536:
         raise PkcError(BadBlocks(node.args[1].span, f"the size is {size}", "a block has between 1 and 65536 positions"))
+    if isinstance(dim, str) and size > 1:
+        # Blocks of one position are integers: with another size the program would mean something else.
+        frame.tiled.add(dim)
+        size = frame.tiles.get(dim, size)
     options = {keyword.name: keyword.value for keyword in node.keywords}
     bounds = {name: _bound(frame, value, evaluate) for name, value in options.items()}
     explicit = "start" in bounds or "stop" in bounds

@@ -15,13 +15,19 @@ from pkc.location import NOWHERE, Span
 KEYS: dict[str, tuple[str, ...] | range | type[bool]] = {
     "overlap": ("none", "intra_sm", "inter_sm", "copy_engine"),
     "comm_sms": range(129),
-    "stages": range(1, 17),
+    "stages": range(1, 33),
     "consumers": range(1, 5),
     "order": ("natural", "own_first", "own_last", "ring"),
     "transfer": ("tma", "bulk", "register", "copy_engine", "multimem", "push"),
     "deterministic": bool,
 }
 """What each key takes: one of some names, an integer of a range, or a boolean."""
+
+TILE = "tile_"
+"""With the name of a dimension behind it: how many positions its blocks have, whatever the program says."""
+
+_TILES = range(2, 65537)
+"""Not one: a block of one position is an integer, which the program would have to be written for."""
 
 
 def from_keywords(keywords: Iterable[tree.Keyword]) -> dict[str, Attribute]:
@@ -41,8 +47,15 @@ def from_options(options: Mapping[str, str]) -> dict[str, Attribute]:
 
 
 def schedule_attr(entries: Mapping[str, Attribute]) -> DictionaryAttr:
-    """Entries in the order of the table, so that equal schedules print alike."""
-    return DictionaryAttr({key: entries[key] for key in KEYS if key in entries})
+    """Entries in the order of the table, tiles behind them by name, so that equal schedules print alike."""
+    known = [key for key in KEYS if key in entries]
+    return DictionaryAttr({key: entries[key] for key in (*known, *sorted(set(entries) - set(known)))})
+
+
+def tiles_of(entries: Mapping[str, Attribute]) -> dict[str, int]:
+    """The positions of a block by dimension, where a schedule says them."""
+    found = ((key, value) for key, value in entries.items() if key.startswith(TILE))
+    return {key.removeprefix(TILE): value.value.data for key, value in found if isinstance(value, IntegerAttr)}
 
 
 def _plain(text: str) -> int | bool | str:
@@ -53,9 +66,9 @@ def _plain(text: str) -> int | bool | str:
 
 
 def _attribute(key: str, value: int | float | bool | str, span: Span) -> Attribute:
-    allowed = KEYS.get(key)
+    allowed = _TILES if key.startswith(TILE) else KEYS.get(key)
     if allowed is None:
-        raise PkcError(UnknownScheduleKey(span, key, ", ".join(KEYS)))
+        raise PkcError(UnknownScheduleKey(span, key, ", ".join((*KEYS, f"{TILE}DIMENSION"))))
     if allowed is bool:
         if isinstance(value, bool):
             return BoolAttr.from_bool(value)

@@ -22,6 +22,7 @@ from pkc.passes.order_tasks import OrderTasks
 from pkc.passes.plan_memory import PlanMemory
 from pkc.passes.plan_mma import PlanMma
 from pkc.passes.plan_overlap import PlanOverlap
+from pkc.passes.plan_stages import PlanStages
 from pkc.passes.plan_transfers import PlanTransfers
 from pkc.passes.plan_warps import PlanWarps
 from pkc.passes.read_own import ReadOwn
@@ -66,6 +67,7 @@ ROLES_PIPELINE: tuple[ModulePass, ...] = (
     ShareSums(),  # parts are split: consumers are who has the registers
     OrderPhases(),  # needs every part of a phase, and where its tasks stand in it
     PlanWarps(),  # parts are known, and do not change any more
+    PlanStages(),  # channels are known, and which CTAs they share shared memory in
     GuardLaunches(),  # last to add signals: it must know every part that reaches another rank
     Cse(),  # integers that each part now computes for itself
     Dce(),
@@ -131,6 +133,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         SplitCopies,
         OrderPhases,
         PlanWarps,
+        PlanStages,
         GuardLaunches,
         PlanTransfers,
         InsertFences,

@@ -9,9 +9,10 @@ from xdsl.dialects.builtin import StringAttr
 from pkc.arch import SM_90A
 from pkc.diagnostics import Diagnostic
 from pkc.dialect.attributes import Role, number_on
-from pkc.dialect.layout import ALIGNMENT
+from pkc.dialect.layout import ALIGNMENT, shared_layout
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp
+from pkc.dialect.tile import MmaOp, tile_type
 from pkc.location import span_of
 from pkc.passes import budget_errors as errors
 from pkc.passes import plan_errors
@@ -48,13 +49,22 @@ def budgets(kernel: KernelOp) -> Iterator[Diagnostic]:
 
 
 def shared_memory(kernel: KernelOp) -> int:
-    """Bytes of shared memory that the channels of a CTA take, barriers included: of the group that needs most."""
+    """Bytes of shared memory that a CTA needs, barriers included: of the group that needs most."""
     taken: dict[str, int] = {}
     for op in kernel.body.block.ops:
         if isinstance(op, ChannelOp):
             group = channel_group(op)
             taken[group] = taken.get(group, 0) + op.shared_bytes
-    return max(taken.values(), default=0)
+    taken[COMPUTE] = taken.get(COMPUTE, 0) + read_behind(kernel)
+    return max(taken.values())
+
+
+def read_behind(kernel: KernelOp) -> int:
+    """Bytes of shared memory behind all stages that products may read: of fewer rows than a warpgroup multiplies, the
+    left operand is read on into whatever lies behind it; what comes of that is in no tile."""
+    lefts = [tile_type(op.a) for op in kernel.walk() if isinstance(op, MmaOp) and tile_type(op.a).rank]
+    missing = (max(0, SM_90A.mma_rows - kind.shape[0]) * shared_layout(kind).width for kind in lefts)
+    return max(missing, default=0)
 
 
 def barriers(parts: list[RoleOp]) -> int:

@@ -36,11 +36,6 @@ class Crossing:
     def type(self) -> ChannelType:
         return ChannelType([tile_type(value) for value in self.values])
 
-    @property
-    def in_loop(self) -> bool:
-        """Whether a stage is passed on each turn of a loop."""
-        return isinstance(self.block.parent_op(), scf.ForOp)
-
 
 class KeptBeyondStageError(Exception):
     """A value that lives in a stage leaves the loop or branch in which it is made."""

@@ -98,4 +98,6 @@ def _size(kind: TileType) -> int:
         return 0
     if kind.rank < 2:
         return elements * _QUAD
+    # A warpgroup has registers for all rows that it multiplies, whether or not the tile has them.
+    elements = elements // kind.shape[0] * max(kind.shape[0], SM_90A.mma_rows)
     return elements * dtype_bytes(kind.element_type) // SM_90A.register_bytes

@@ -20,7 +20,7 @@ from pkc.dialect.types import BlockType, SignalType
 from pkc.passes.cells import constant, is_constant
 from pkc.passes.derive import DERIVED, before
 
-_TILES = 8
+TILES = 8
 """Tiles that are awaited at once: looking at a counter takes as long as multiplying two of them."""
 
 _BAND = 16
@@ -85,7 +85,7 @@ def _split(kernel: KernelOp, part: RoleOp) -> None:
     pair = pairs[0]
     argument = pair.signal.signal
     assert isinstance(argument, BlockArgument) and isinstance(argument.type, SignalType)
-    kind = SignalType([*argument.type.extents, BlockType(pair.tiles.of, pair.tiles.extent * _TILES)])
+    kind = SignalType([*argument.type.extents, BlockType(pair.tiles.of, pair.tiles.extent * TILES)])
     Rewriter.replace_value_with_new_type(argument, kind)
     kernel.function_type = FunctionType.from_lists([arg.type for arg in kernel.body.block.args], [])
     pair.tasks.attributes[RASTER] = IntegerAttr(_BAND, i64)
@@ -137,7 +137,7 @@ def _starts_at_zero(loop: scf.ForOp) -> bool:
 
 
 def _signal_group(pair: _Pair) -> None:
-    old, tiles = pair.signal, constant(_TILES)
+    old, tiles = pair.signal, constant(TILES)
     group = arith.DivSIOp(pair.tasks.body.block.args[1], tiles.result)
     signal = SignalOp(old.signal, (*old.indices, group.result), old.rank, old.amount)
     before(old, [tiles, group, signal])
@@ -151,7 +151,7 @@ def _await_group(pair: _Pair) -> None:
     first_op = body.first_op
     assert first_op is not None
     turn = body.args[0]
-    tiles, zero = constant(_TILES), constant(0)
+    tiles, zero = constant(TILES), constant(0)
     group, inside = arith.DivSIOp(turn, tiles.result), arith.RemSIOp(turn, tiles.result)
     begins = arith.CmpiOp(inside.result, zero.result, "eq")
     branch = scf.IfOp(begins.result, [], Region(Block()), Region())

@@ -96,7 +96,7 @@ def _stages(kernel: KernelOp, found: Iterable[list[Crossing]]) -> int:
 
 
 def _split(kernel: KernelOp, part: RoleOp, found: list[Crossing], stages: int) -> None:
-    channels = add_channels(kernel, found, [stages] * len(found))
+    channels = add_channels(kernel, found, stages)
     for role in (Role.Loader, Role.Storer):
         made = add_part(role, found, channels, kernel, part)
         made.role = RoleAttr(Role.Communicator)

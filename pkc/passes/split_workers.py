@@ -8,15 +8,13 @@ from typing import TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from pkc.arch import SM_90A
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import GatherOp, LoadOp
 from pkc.dialect.attributes import Role, RoleAttr
-from pkc.dialect.layout import ALIGNMENT
 from pkc.dialect.program import PER_CTA, KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseOp
 from pkc.location import span_of
@@ -25,7 +23,6 @@ from pkc.passes.assign_roles import ROLE, derived_part, role_of
 from pkc.passes.crossings import Crossing, KeptBeyondStageError, crossings
 from pkc.passes.derive import DERIVED
 from pkc.passes.edges import array_name
-from pkc.passes.plan_warps import comm_sms
 
 _Op = TypeVar("_Op", bound=Operation)
 
@@ -37,8 +34,7 @@ class SplitWorkers(ModulePass):
     """Split the tasks of a kernel into one part for each role that `pk-assign-roles` wrote on their operations.
 
     Each part keeps the loops around its operations and the integers they need. What crosses from one role to another
-    goes through a channel: values made and first used together share its stages. Channels within loops get as many
-    stages as shared memory has room for, or as the schedule says; others get one.
+    goes through a channel: values made and first used together share its stages, of which there is one as yet.
 
     Before:
 
@@ -48,7 +44,7 @@ class SplitWorkers(ModulePass):
 
     After:
 
-        %0 = pk.channel "a" stages 4 : !pk.channel<!pk.tile<128x64xbf16>>
+        %0 = pk.channel "a" stages 1 : !pk.channel<!pk.tile<128x64xbf16>>
         pk.role loader { pk.tasks (%i, %j) in (...) attributes {per_cta} { scf.for %s = ... {
           pk.acquire %0 : ...
           %a = pk.load %A[%m, %k : ...] : ...
@@ -74,7 +70,7 @@ def _split_kernel(kernel: KernelOp) -> None:
             found = crossings(part)
         except KeptBeyondStageError as error:
             raise PkcError(errors.KeptBeyondStage(span_of(error.op.location))) from None
-        channels = add_channels(kernel, found, _stages(kernel, found))
+        channels = add_channels(kernel, found)
         for role in _ORDER:
             if any(role_of(op) is role for op in part.body.walk()):
                 add_part(role, found, channels, kernel, part)
@@ -91,10 +87,10 @@ def add_part(role: Role, found: list[Crossing], channels: list[ChannelOp], kerne
     return _Part(role, found, channels).build(kernel, part)
 
 
-def add_channels(kernel: KernelOp, found: list[Crossing], depths: list[int]) -> list[ChannelOp]:
+def add_channels(kernel: KernelOp, found: list[Crossing], stages: int = 1) -> list[ChannelOp]:
     """A channel for each crossing, with that many stages."""
     made: list[ChannelOp] = []
-    for crossing, stages in zip(found, depths, strict=True):
+    for crossing in found:
         label = ", ".join(map(_label, crossing.made))
         channel = ChannelOp(label, stages, crossing.type)
         channel.location = crossing.made[0].location
@@ -112,33 +108,6 @@ def _label(op: Operation) -> str:
 
 def _first_role(kernel: KernelOp) -> RoleOp:
     return next(op for op in kernel.body.block.ops if isinstance(op, RoleOp))
-
-
-def _stages(kernel: KernelOp, found: list[Crossing]) -> list[int]:
-    """Stages for each channel, within shared memory."""
-    fixed = sum(c.type.footprint for c in found if not c.in_loop)
-    turning = sum(c.type.footprint for c in found if c.in_loop)
-    wanted = _wanted(kernel)
-    available = SM_90A.shared_memory - ALIGNMENT - _taken(kernel)
-    room = (available - fixed) // turning if turning else 1
-    if room < 1 or fixed > available or wanted * turning + fixed > available:
-        needed = fixed + max(wanted, 1) * turning
-        raise PkcError(errors.SharedMemory(span_of(kernel.location), kernel.sym_name.data, needed, available))
-    depth = wanted or min(room, 8)
-    return [depth if crossing.in_loop else 1 for crossing in found]
-
-
-def _taken(kernel: KernelOp) -> int:
-    """Shared memory of channels that are there already, unless they are in CTAs of their own."""
-    if comm_sms(kernel):
-        return 0
-    return sum(op.shared_bytes for op in kernel.body.block.ops if isinstance(op, ChannelOp))
-
-
-def _wanted(kernel: KernelOp) -> int:
-    schedule = getattr(kernel.attributes.get("schedule"), "data", {})
-    stages = schedule.get("stages")
-    return stages.value.data if isinstance(stages, IntegerAttr) else 0
 
 
 class _Part:

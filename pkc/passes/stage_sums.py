@@ -46,7 +46,7 @@ from pkc.passes.slices import Known, copy_value
 SLICES = "slices"
 """On tasks that add up tiles: how many of them a tile is divided into."""
 
-_ROWS = 32
+ROWS = 32
 """Rows that a task adds up: few, so that tasks end together; enough for two warps with 16 bytes for each thread."""
 
 
@@ -302,7 +302,7 @@ def _slices(op: AccumulateOp, split: int) -> int:
     if not isinstance(made, BlockOp) or made.sharded is None or not leads or kind.rank != 2:
         return 1
     rows = kind.shape[0]
-    return rows // _ROWS if rows == block_type(index).extent and rows % _ROWS == 0 else 1
+    return rows // ROWS if rows == block_type(index).extent and rows % ROWS == 0 else 1
 
 
 def _slice(tasks: TasksOp, block: SSAValue, slices: int) -> SSAValue:

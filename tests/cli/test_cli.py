@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -290,6 +291,8 @@ def test_explains_on_stderr(example: str, line: str, level: str, capsys: pytest.
         " loader",
         " consumer",
         " storer",
+        " channel of A.landing, B" if example == "ag_gemm" else " channel of A, B",
+        " channel of cast",
     ]
     assert f"{path}:6: load of `B`: by tma (goes into its stage as it is)" in rest
 
@@ -302,10 +305,39 @@ def test_explains_warps(capsys: pytest.CaptureFixture[str]) -> None:
         f"{path}:3: loader: 1 warp of the SMs that compute, 40 registers (one thread starts its copies)",
         f"{path}:3: consumer: 8 warps of the SMs that compute, 232 registers (2 warpgroups for tiles of 128 rows)",
         f"{path}:3: storer: 1 warp of the SMs that compute, 40 registers (one thread starts its copies)",
+        f"{path}:6: channel of A, B: 3 stages of 49168 bytes (as many as there is room for)",
+        f"{path}:7: channel of cast: 1 stage of 65552 bytes (no room for that of the next task)",
         f"{path}:6: load of `A`: by tma (goes into its stage as it is)",
         f"{path}:6: load of `B`: by tma (goes into its stage as it is)",
         f"{path}:7: store of `C`: by tma (leaves its stage as it is)",
     ]
+
+
+def test_tiles_are_chosen_for_the_sizes_that_are_set(capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(EXAMPLES / "gemm_rs.pk")
+    sizes = ["--ranks", "4", "--set", "M=16,N=8192,K=2048"]
+    assert main(["compile", path, "--explain", *sizes]) == 0
+    shown = capsys.readouterr()
+    first = shown.err.splitlines()[0]
+    found = re.fullmatch(
+        re.escape(f"{path}:2: tiles: ") + r"tile_M = (\d+), tile_N = (\d+), tile_K = (\d+) \((\d+) tasks for 132 SMs"
+        r" instead of 128; estimated [\d.]+ us against [\d.]+ us\)",
+        first,
+    )
+    assert found is not None, first
+    assert "pk.mma" in shown.out and f"!pk.tile<{found[1]}x{found[2]}xf32>" in shown.out
+    assert main(["compile", path, "--explain", *sizes, "--schedule", "tile_M=64"]) == 0
+    shown = capsys.readouterr()
+    assert shown.err.splitlines()[0] == f"{path}:2: tiles: as the program says (the schedule sets them)"
+    assert "!pk.tile<64x256xf32>" in shown.out
+
+
+def test_sizes_that_are_set_are_those_of_the_kernel(capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(EXAMPLES / "gemm_rs.pk")
+    assert main(["compile", path, "--set", "M=16,N=8192"]) == 1
+    assert "error[PK601]: dimension `K` is not set" in capsys.readouterr().err
+    assert main(["compile", path, "--set", "M=16,N=8192,K=64,L=3"]) == 1
+    assert "`L`" in capsys.readouterr().err
 
 
 def test_the_schedule_on_the_command_line_is_the_explanation(capsys: pytest.CaptureFixture[str]) -> None:

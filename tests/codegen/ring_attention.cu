@@ -209,402 +209,414 @@ ring_attention(const __grid_constant__ Args args) {
         prefetch_map(args.V_landing_map3[0]);
         prefetch_map(args.Q_map4[0]);
         prefetch_map(args.O_map5[0]);
-        mbarrier_init((shared_ + 196608), 1);
-        mbarrier_init((shared_ + 196616), 1);
-        mbarrier_init((shared_ + 196624), 1);
-        mbarrier_init((shared_ + 196632), 1);
-        mbarrier_init((shared_ + 196640), 1);
-        mbarrier_init((shared_ + 196648), 8);
-        mbarrier_init((shared_ + 196656), 1);
-        mbarrier_init((shared_ + 196664), 8);
-        mbarrier_init((shared_ + 196672), 1);
-        mbarrier_init((shared_ + 196680), 8);
-        mbarrier_init((shared_ + 196688), 256);
-        mbarrier_init((shared_ + 196696), 1);
+        mbarrier_init((shared_ + 229376), 1);
+        mbarrier_init((shared_ + 229384), 1);
+        mbarrier_init((shared_ + 229392), 1);
+        mbarrier_init((shared_ + 229400), 1);
+        const int v3 = shared_ + 229408;
+        mbarrier_init(v3, 1);
+        const int v4 = shared_ + 229424;
+        mbarrier_init(v4, 8);
+        mbarrier_init((v3 + 8), 1);
+        mbarrier_init((v4 + 8), 8);
+        mbarrier_init((shared_ + 229440), 1);
+        mbarrier_init((shared_ + 229448), 8);
+        mbarrier_init((shared_ + 229456), 1);
+        mbarrier_init((shared_ + 229464), 8);
+        mbarrier_init((shared_ + 229472), 256);
+        mbarrier_init((shared_ + 229480), 1);
         mbarrier_init_fence();
     }
     sync_threads();
     if (v2) {
         store_u32(v0, epoch);
     }
-    const bool v3 = warp < 8;
-    if (v3) {
+    const bool v5 = warp < 8;
+    if (v5) {
         setmaxnreg_inc_224();
         // consumer: 8 warps from 0
 #line 4 "examples/ring_attention.pk"
-        if (v3) {
+        if (v5) {
             int q_phase[1];
             q_phase[0] = 0;
+            int q_stage[1];
+            q_stage[0] = 0;
             int k_phase[1];
             k_phase[0] = 0;
             int v_phase[1];
             v_phase[0] = 0;
             int cast_phase[1];
             cast_phase[0] = 0;
-            const int v4 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v5 = (args.B * args.H) * ((max(min(args.S - (args.rank * v4), v4), 0) + 127) / 128);
+            const int v6 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v7 = (args.B * args.H) * ((max(min(args.S - (args.rank * v6), v6), 0) + 127) / 128);
             #pragma unroll 1
-            for (int task = cta; task < v5; task += computing) {
+            for (int task = cta; task < v7; task += computing) {
 #line 6 "examples/ring_attention.pk"
                 float total[2];
                 #pragma unroll
-                for (int v6 = 0; v6 < 2; ++v6) {
-                    total[v6] = 0.0f;
+                for (int v8 = 0; v8 < 2; ++v8) {
+                    total[v8] = 0.0f;
                 }
                 float o[64];
                 #pragma unroll
-                for (int v7 = 0; v7 < 64; ++v7) {
-                    o[v7] = 0.0f;
+                for (int v9 = 0; v9 < 64; ++v9) {
+                    o[v9] = 0.0f;
                 }
                 float top[2];
                 #pragma unroll
-                for (int v8 = 0; v8 < 2; ++v8) {
-                    top[v8] = __int_as_float(0xff800000);
+                for (int v10 = 0; v10 < 2; ++v10) {
+                    top[v10] = __int_as_float(0xff800000);
                 }
                 #pragma unroll 1
-                for (int v9 = 0; v9 < args.ranks; ++v9) {
+                for (int v11 = 0; v11 < args.ranks; ++v11) {
 #line 7 "examples/ring_attention.pk"
-                    const int v10 = max(min(args.S - (((args.rank + v9) % args.ranks) * v4), v4), 0);
-                    const int v11 = (v10 + 127) / 128;
+                    const int v12 = max(min(args.S - (((args.rank + v11) % args.ranks) * v6), v6), 0);
+                    const int v13 = (v12 + 127) / 128;
                     #pragma unroll 1
-                    for (int v12 = 0; v12 < v11; ++v12) {
+                    for (int v14 = 0; v14 < v13; ++v14) {
 #line 8 "examples/ring_attention.pk"
-                        const int v13 = k_phase[0];
-                        mbarrier_wait((shared_ + 196656), v13);
-                        const int v14 = q_phase[0];
-                        mbarrier_wait((shared_ + 196640), v14);
+                        const int v15 = k_phase[0];
+                        mbarrier_wait((shared_ + 229440), v15);
+                        const int v16 = q_stage[0];
+                        const int v17 = q_phase[0];
+                        mbarrier_wait(((shared_ + 229408) + (v16 * 8)), v17);
                         float o1[64];
                         #pragma unroll
-                        for (int v15 = 0; v15 < 64; ++v15) {
-                            o1[v15] = 0.0f;
+                        for (int v18 = 0; v18 < 64; ++v18) {
+                            o1[v18] = 0.0f;
                         }
-                        float v16[64];
+                        float v19[64];
                         #pragma unroll
-                        for (int v17 = 0; v17 < 64; ++v17) {
-                            const float v18 = o1[v17];
-                            v16[v17] = v18;
+                        for (int v20 = 0; v20 < 64; ++v20) {
+                            const float v21 = o1[v20];
+                            v19[v20] = v21;
                         }
-                        const unsigned long long v19 = (unsigned long long)(((shared_ + 98304) & 262143) >> 4) + 4611686293305360384ull;
+                        const unsigned long long v22 = (unsigned long long)(((shared_ + 131072) & 262143) >> 4) + 4611686293305360384ull;
                         wgmma_fence();
-                        const unsigned long long v20 = (unsigned long long)((((shared_ + 65536) + ((warp / 4) * 8192)) & 262143) >> 4) + 4611686293305360384ull;
-                        wgmma_n128_bf16_ss_kk(v16, v20, v19, 1);
-                        wgmma_n128_bf16_ss_kk(v16, (v20 + 2ull), (v19 + 2ull), 1);
-                        wgmma_n128_bf16_ss_kk(v16, (v20 + 4ull), (v19 + 4ull), 1);
-                        wgmma_n128_bf16_ss_kk(v16, (v20 + 6ull), (v19 + 6ull), 1);
-                        wgmma_n128_bf16_ss_kk(v16, (v20 + 1024ull), (v19 + 1024ull), 1);
-                        wgmma_n128_bf16_ss_kk(v16, (v20 + 1026ull), (v19 + 1026ull), 1);
-                        wgmma_n128_bf16_ss_kk(v16, (v20 + 1028ull), (v19 + 1028ull), 1);
-                        wgmma_n128_bf16_ss_kk(v16, (v20 + 1030ull), (v19 + 1030ull), 1);
+                        const unsigned long long v23 = (unsigned long long)(((((shared_ + 65536) + (v16 * 32768)) + ((warp / 4) * 8192)) & 262143) >> 4) + 4611686293305360384ull;
+                        wgmma_n128_bf16_ss_kk(v19, v23, v22, 1);
+                        wgmma_n128_bf16_ss_kk(v19, (v23 + 2ull), (v22 + 2ull), 1);
+                        wgmma_n128_bf16_ss_kk(v19, (v23 + 4ull), (v22 + 4ull), 1);
+                        wgmma_n128_bf16_ss_kk(v19, (v23 + 6ull), (v22 + 6ull), 1);
+                        wgmma_n128_bf16_ss_kk(v19, (v23 + 1024ull), (v22 + 1024ull), 1);
+                        wgmma_n128_bf16_ss_kk(v19, (v23 + 1026ull), (v22 + 1026ull), 1);
+                        wgmma_n128_bf16_ss_kk(v19, (v23 + 1028ull), (v22 + 1028ull), 1);
+                        wgmma_n128_bf16_ss_kk(v19, (v23 + 1030ull), (v22 + 1030ull), 1);
                         wgmma_commit();
                         wgmma_wait_0();
-                        const int v21 = shared_ + 196648;
-                        const bool v22 = lane == 0;
-                        if (v22) {
-                            mbarrier_arrive(v21);
+                        const int v24 = q_stage[0];
+                        const int v25 = (shared_ + 229424) + (v24 * 8);
+                        const bool v26 = lane == 0;
+                        if (v26) {
+                            mbarrier_arrive(v25);
                         }
-                        const int v23 = q_phase[0];
-                        q_phase[0] = (v23 ^ 1);
-                        const int v24 = shared_ + 196664;
-                        if (v22) {
-                            mbarrier_arrive(v24);
+                        const int v27 = q_phase[0];
+                        const int v28 = q_stage[0];
+                        const int v29 = v28 + 1;
+                        const bool v30 = v29 == 2;
+                        q_phase[0] = (v30 ? (v27 ^ 1) : v27);
+                        q_stage[0] = (v30 ? 0 : v29);
+                        const int v31 = shared_ + 229448;
+                        if (v26) {
+                            mbarrier_arrive(v31);
                         }
-                        const int v25 = k_phase[0];
-                        k_phase[0] = (v25 ^ 1);
+                        const int v32 = k_phase[0];
+                        k_phase[0] = (v32 ^ 1);
                         float s[64];
                         #pragma unroll
-                        for (int v26 = 0; v26 < 64; ++v26) {
-                            const float v27 = v16[v26];
-                            s[v26] = (v27 * args.scale_value);
+                        for (int v33 = 0; v33 < 64; ++v33) {
+                            const float v34 = v19[v33];
+                            s[v33] = (v34 * args.scale_value);
                         }
 #line 11 "examples/ring_attention.pk"
-                        const int v28 = v10 - (v12 * 128);
-                        float v29[2];
-                        const int v30 = (lane & 3) * 2;
-                        const bool v31 = v30 < v28;
-                        const float v32 = s[0];
-                        v29[0] = (v31 ? v32 : __int_as_float(0xff800000));
-                        const float v33 = v29[0];
-                        const bool v34 = (v30 + 1) < v28;
-                        const float v35 = s[1];
-                        const float v36 = max_nan(v33, (v34 ? v35 : __int_as_float(0xff800000)));
-                        v29[0] = v36;
+                        const int v35 = v12 - (v14 * 128);
+                        float v36[2];
+                        const int v37 = (lane & 3) * 2;
+                        const bool v38 = v37 < v35;
+                        const float v39 = s[0];
+                        v36[0] = (v38 ? v39 : __int_as_float(0xff800000));
+                        const float v40 = v36[0];
+                        const bool v41 = (v37 + 1) < v35;
+                        const float v42 = s[1];
+                        const float v43 = max_nan(v40, (v41 ? v42 : __int_as_float(0xff800000)));
+                        v36[0] = v43;
                         #pragma unroll
-                        for (int v37 = 1; v37 < 16; ++v37) {
-                            const int v38 = v37 * 4;
-                            const float v39 = s[v38];
-                            const int v40 = v38 + 1;
-                            const float v41 = s[v40];
-                            const float v42 = max_nan((((((((v38 % 64) >> 2) * 8) + v30) + (v38 & 1)) < v28) ? v39 : __int_as_float(0xff800000)), (((((((v40 % 64) >> 2) * 8) + v30) + (v40 & 1)) < v28) ? v41 : __int_as_float(0xff800000)));
-                            const float v43 = v29[0];
-                            const float v44 = max_nan(v43, v42);
-                            v29[0] = v44;
+                        for (int v44 = 1; v44 < 16; ++v44) {
+                            const int v45 = v44 * 4;
+                            const float v46 = s[v45];
+                            const int v47 = v45 + 1;
+                            const float v48 = s[v47];
+                            const float v49 = max_nan((((((((v45 % 64) >> 2) * 8) + v37) + (v45 & 1)) < v35) ? v46 : __int_as_float(0xff800000)), (((((((v47 % 64) >> 2) * 8) + v37) + (v47 & 1)) < v35) ? v48 : __int_as_float(0xff800000)));
+                            const float v50 = v36[0];
+                            const float v51 = max_nan(v50, v49);
+                            v36[0] = v51;
                         }
-                        const float v45 = v29[0];
-                        const float v46 = shuffle_xor(v45, 1);
-                        const float v47 = max_nan(v45, v46);
-                        v29[0] = v47;
-                        const float v48 = v29[0];
-                        const float v49 = shuffle_xor(v48, 2);
-                        const float v50 = max_nan(v48, v49);
-                        v29[0] = v50;
-                        const float v51 = s[2];
-                        v29[1] = (v31 ? v51 : __int_as_float(0xff800000));
-                        const float v52 = v29[1];
-                        const float v53 = s[3];
-                        const float v54 = max_nan(v52, (v34 ? v53 : __int_as_float(0xff800000)));
-                        v29[1] = v54;
+                        const float v52 = v36[0];
+                        const float v53 = shuffle_xor(v52, 1);
+                        const float v54 = max_nan(v52, v53);
+                        v36[0] = v54;
+                        const float v55 = v36[0];
+                        const float v56 = shuffle_xor(v55, 2);
+                        const float v57 = max_nan(v55, v56);
+                        v36[0] = v57;
+                        const float v58 = s[2];
+                        v36[1] = (v38 ? v58 : __int_as_float(0xff800000));
+                        const float v59 = v36[1];
+                        const float v60 = s[3];
+                        const float v61 = max_nan(v59, (v41 ? v60 : __int_as_float(0xff800000)));
+                        v36[1] = v61;
                         #pragma unroll
-                        for (int v55 = 1; v55 < 16; ++v55) {
-                            const int v56 = (v55 * 4) + 2;
-                            const float v57 = s[v56];
-                            const int v58 = v56 + 1;
-                            const float v59 = s[v58];
-                            const float v60 = max_nan((((((((v56 % 64) >> 2) * 8) + v30) + (v56 & 1)) < v28) ? v57 : __int_as_float(0xff800000)), (((((((v58 % 64) >> 2) * 8) + v30) + (v58 & 1)) < v28) ? v59 : __int_as_float(0xff800000)));
-                            const float v61 = v29[1];
-                            const float v62 = max_nan(v61, v60);
-                            v29[1] = v62;
+                        for (int v62 = 1; v62 < 16; ++v62) {
+                            const int v63 = (v62 * 4) + 2;
+                            const float v64 = s[v63];
+                            const int v65 = v63 + 1;
+                            const float v66 = s[v65];
+                            const float v67 = max_nan((((((((v63 % 64) >> 2) * 8) + v37) + (v63 & 1)) < v35) ? v64 : __int_as_float(0xff800000)), (((((((v65 % 64) >> 2) * 8) + v37) + (v65 & 1)) < v35) ? v66 : __int_as_float(0xff800000)));
+                            const float v68 = v36[1];
+                            const float v69 = max_nan(v68, v67);
+                            v36[1] = v69;
                         }
-                        const float v63 = v29[1];
-                        const float v64 = shuffle_xor(v63, 1);
-                        const float v65 = max_nan(v63, v64);
-                        v29[1] = v65;
-                        const float v66 = v29[1];
-                        const float v67 = shuffle_xor(v66, 2);
-                        const float v68 = max_nan(v66, v67);
-                        v29[1] = v68;
+                        const float v70 = v36[1];
+                        const float v71 = shuffle_xor(v70, 1);
+                        const float v72 = max_nan(v70, v71);
+                        v36[1] = v72;
+                        const float v73 = v36[1];
+                        const float v74 = shuffle_xor(v73, 2);
+                        const float v75 = max_nan(v73, v74);
+                        v36[1] = v75;
                         float t[2];
                         #pragma unroll
-                        for (int v69 = 0; v69 < 2; ++v69) {
-                            const float v70 = top[v69];
-                            const float v71 = v29[v69];
-                            const float v72 = max_nan(v70, v71);
-                            t[v69] = v72;
+                        for (int v76 = 0; v76 < 2; ++v76) {
+                            const float v77 = top[v76];
+                            const float v78 = v36[v76];
+                            const float v79 = max_nan(v77, v78);
+                            t[v76] = v79;
                         }
-                        float v73[64];
+                        float v80[64];
                         #pragma unroll
-                        for (int v74 = 0; v74 < 64; ++v74) {
-                            const float v75 = s[v74];
-                            const float v76 = t[(((v74 / 64) * 2) + ((v74 >> 1) & 1))];
-                            v73[v74] = (v75 - v76);
+                        for (int v81 = 0; v81 < 64; ++v81) {
+                            const float v82 = s[v81];
+                            const float v83 = t[(((v81 / 64) * 2) + ((v81 >> 1) & 1))];
+                            v80[v81] = (v82 - v83);
                         }
                         float p[64];
                         #pragma unroll
-                        for (int v77 = 0; v77 < 64; ++v77) {
-                            const float v78 = v73[v77];
-                            const float v79 = exp2_f32(v78);
-                            p[v77] = v79;
-                        }
-                        float v80[2];
-                        #pragma unroll
-                        for (int v81 = 0; v81 < 2; ++v81) {
-                            const float v82 = top[v81];
-                            const float v83 = t[v81];
-                            v80[v81] = (v82 - v83);
-                        }
-                        float c[2];
-                        #pragma unroll
-                        for (int v84 = 0; v84 < 2; ++v84) {
+                        for (int v84 = 0; v84 < 64; ++v84) {
                             const float v85 = v80[v84];
                             const float v86 = exp2_f32(v85);
-                            c[v84] = v86;
+                            p[v84] = v86;
                         }
-#line 12 "examples/ring_attention.pk"
                         float v87[2];
                         #pragma unroll
                         for (int v88 = 0; v88 < 2; ++v88) {
-                            const float v89 = total[v88];
-                            const float v90 = c[v88];
-                            v87[v88] = (v89 * v90);
+                            const float v89 = top[v88];
+                            const float v90 = t[v88];
+                            v87[v88] = (v89 - v90);
                         }
-                        float v91[2];
-                        const float v92 = p[0];
-                        v91[0] = (v31 ? v92 : 0.0f);
-                        const float v93 = v91[0];
-                        const float v94 = p[1];
-                        v91[0] = (v93 + (v34 ? v94 : 0.0f));
+                        float c[2];
                         #pragma unroll
-                        for (int v95 = 1; v95 < 16; ++v95) {
-                            const int v96 = v95 * 4;
-                            const float v97 = p[v96];
-                            const int v98 = v96 + 1;
-                            const float v99 = p[v98];
-                            const float v100 = (((((((v96 % 64) >> 2) * 8) + v30) + (v96 & 1)) < v28) ? v97 : 0.0f) + (((((((v98 % 64) >> 2) * 8) + v30) + (v98 & 1)) < v28) ? v99 : 0.0f);
-                            const float v101 = v91[0];
-                            v91[0] = (v101 + v100);
+                        for (int v91 = 0; v91 < 2; ++v91) {
+                            const float v92 = v87[v91];
+                            const float v93 = exp2_f32(v92);
+                            c[v91] = v93;
                         }
-                        const float v102 = v91[0];
-                        const float v103 = shuffle_xor(v102, 1);
-                        v91[0] = (v102 + v103);
-                        const float v104 = v91[0];
-                        const float v105 = shuffle_xor(v104, 2);
-                        v91[0] = (v104 + v105);
-                        const float v106 = p[2];
-                        v91[1] = (v31 ? v106 : 0.0f);
-                        const float v107 = v91[1];
-                        const float v108 = p[3];
-                        v91[1] = (v107 + (v34 ? v108 : 0.0f));
+#line 12 "examples/ring_attention.pk"
+                        float v94[2];
                         #pragma unroll
-                        for (int v109 = 1; v109 < 16; ++v109) {
-                            const int v110 = (v109 * 4) + 2;
-                            const float v111 = p[v110];
-                            const int v112 = v110 + 1;
-                            const float v113 = p[v112];
-                            const float v114 = (((((((v110 % 64) >> 2) * 8) + v30) + (v110 & 1)) < v28) ? v111 : 0.0f) + (((((((v112 % 64) >> 2) * 8) + v30) + (v112 & 1)) < v28) ? v113 : 0.0f);
-                            const float v115 = v91[1];
-                            v91[1] = (v115 + v114);
+                        for (int v95 = 0; v95 < 2; ++v95) {
+                            const float v96 = total[v95];
+                            const float v97 = c[v95];
+                            v94[v95] = (v96 * v97);
                         }
-                        const float v116 = v91[1];
-                        const float v117 = shuffle_xor(v116, 1);
-                        v91[1] = (v116 + v117);
-                        const float v118 = v91[1];
-                        const float v119 = shuffle_xor(v118, 2);
-                        v91[1] = (v118 + v119);
+                        float v98[2];
+                        const float v99 = p[0];
+                        v98[0] = (v38 ? v99 : 0.0f);
+                        const float v100 = v98[0];
+                        const float v101 = p[1];
+                        v98[0] = (v100 + (v41 ? v101 : 0.0f));
+                        #pragma unroll
+                        for (int v102 = 1; v102 < 16; ++v102) {
+                            const int v103 = v102 * 4;
+                            const float v104 = p[v103];
+                            const int v105 = v103 + 1;
+                            const float v106 = p[v105];
+                            const float v107 = (((((((v103 % 64) >> 2) * 8) + v37) + (v103 & 1)) < v35) ? v104 : 0.0f) + (((((((v105 % 64) >> 2) * 8) + v37) + (v105 & 1)) < v35) ? v106 : 0.0f);
+                            const float v108 = v98[0];
+                            v98[0] = (v108 + v107);
+                        }
+                        const float v109 = v98[0];
+                        const float v110 = shuffle_xor(v109, 1);
+                        v98[0] = (v109 + v110);
+                        const float v111 = v98[0];
+                        const float v112 = shuffle_xor(v111, 2);
+                        v98[0] = (v111 + v112);
+                        const float v113 = p[2];
+                        v98[1] = (v38 ? v113 : 0.0f);
+                        const float v114 = v98[1];
+                        const float v115 = p[3];
+                        v98[1] = (v114 + (v41 ? v115 : 0.0f));
+                        #pragma unroll
+                        for (int v116 = 1; v116 < 16; ++v116) {
+                            const int v117 = (v116 * 4) + 2;
+                            const float v118 = p[v117];
+                            const int v119 = v117 + 1;
+                            const float v120 = p[v119];
+                            const float v121 = (((((((v117 % 64) >> 2) * 8) + v37) + (v117 & 1)) < v35) ? v118 : 0.0f) + (((((((v119 % 64) >> 2) * 8) + v37) + (v119 & 1)) < v35) ? v120 : 0.0f);
+                            const float v122 = v98[1];
+                            v98[1] = (v122 + v121);
+                        }
+                        const float v123 = v98[1];
+                        const float v124 = shuffle_xor(v123, 1);
+                        v98[1] = (v123 + v124);
+                        const float v125 = v98[1];
+                        const float v126 = shuffle_xor(v125, 2);
+                        v98[1] = (v125 + v126);
                         float total1[2];
                         #pragma unroll
-                        for (int v120 = 0; v120 < 2; ++v120) {
-                            const float v121 = v87[v120];
-                            const float v122 = v91[v120];
-                            total1[v120] = (v121 + v122);
+                        for (int v127 = 0; v127 < 2; ++v127) {
+                            const float v128 = v94[v127];
+                            const float v129 = v98[v127];
+                            total1[v127] = (v128 + v129);
                         }
 #line 13 "examples/ring_attention.pk"
-                        float v123[64];
+                        float v130[64];
                         #pragma unroll
-                        for (int v124 = 0; v124 < 64; ++v124) {
-                            const float v125 = o[v124];
-                            const float v126 = c[(((v124 / 64) * 2) + ((v124 >> 1) & 1))];
-                            v123[v124] = (v125 * v126);
+                        for (int v131 = 0; v131 < 64; ++v131) {
+                            const float v132 = o[v131];
+                            const float v133 = c[(((v131 / 64) * 2) + ((v131 >> 1) & 1))];
+                            v130[v131] = (v132 * v133);
                         }
-                        unsigned v127[32];
+                        unsigned v134[32];
                         #pragma unroll
-                        for (int v128 = 0; v128 < 32; ++v128) {
-                            const int v129 = v128 * 2;
-                            const float v130 = p[v129];
-                            const float v131 = p[(v129 + 1)];
-                            const unsigned v132 = pack_bf16(v130, v131);
-                            v127[v128] = v132;
+                        for (int v135 = 0; v135 < 32; ++v135) {
+                            const int v136 = v135 * 2;
+                            const float v137 = p[v136];
+                            const float v138 = p[(v136 + 1)];
+                            const unsigned v139 = pack_bf16(v137, v138);
+                            v134[v135] = v139;
                         }
-                        const int v133 = v_phase[0];
-                        mbarrier_wait((shared_ + 196672), v133);
-                        const unsigned long long v134 = (unsigned long long)(((shared_ + 131072) & 262143) >> 4) + 4611686293372403712ull;
-                        unsigned v135[32];
+                        const int v140 = v_phase[0];
+                        mbarrier_wait((shared_ + 229456), v140);
+                        const unsigned long long v141 = (unsigned long long)(((shared_ + 163840) & 262143) >> 4) + 4611686293372403712ull;
+                        unsigned v142[32];
                         #pragma unroll
-                        for (int v136 = 0; v136 < 32; ++v136) {
-                            const int v137 = v136 * 2;
-                            const int v138 = v137 & 1;
-                            const unsigned v139 = v127[(v137 >> 1)];
-                            const float v140 = low_bf16(v139);
-                            const float v141 = high_bf16(v139);
-                            const int v142 = v137 + 1;
-                            const int v143 = v142 & 1;
-                            const unsigned v144 = v127[(v142 >> 1)];
-                            const float v145 = low_bf16(v144);
-                            const float v146 = high_bf16(v144);
-                            const unsigned v147 = pack_bf16((((((((v137 % 64) >> 2) * 8) + v30) + v138) < v28) ? ((v138 == 0) ? v140 : v141) : 0.0f), (((((((v142 % 64) >> 2) * 8) + v30) + v143) < v28) ? ((v143 == 0) ? v145 : v146) : 0.0f));
-                            v135[v136] = v147;
+                        for (int v143 = 0; v143 < 32; ++v143) {
+                            const int v144 = v143 * 2;
+                            const int v145 = v144 & 1;
+                            const unsigned v146 = v134[(v144 >> 1)];
+                            const float v147 = low_bf16(v146);
+                            const float v148 = high_bf16(v146);
+                            const int v149 = v144 + 1;
+                            const int v150 = v149 & 1;
+                            const unsigned v151 = v134[(v149 >> 1)];
+                            const float v152 = low_bf16(v151);
+                            const float v153 = high_bf16(v151);
+                            const unsigned v154 = pack_bf16((((((((v144 % 64) >> 2) * 8) + v37) + v145) < v35) ? ((v145 == 0) ? v147 : v148) : 0.0f), (((((((v149 % 64) >> 2) * 8) + v37) + v150) < v35) ? ((v150 == 0) ? v152 : v153) : 0.0f));
+                            v142[v143] = v154;
                         }
                         wgmma_fence();
-                        const unsigned v148 = v135[0];
-                        const unsigned v149 = v135[1];
-                        const unsigned v150 = v135[2];
-                        const unsigned v151 = v135[3];
-                        wgmma_n128_bf16_rs_kn(v123, v148, v149, v150, v151, v134, 1);
-                        const unsigned v152 = v135[4];
-                        const unsigned v153 = v135[5];
-                        const unsigned v154 = v135[6];
-                        const unsigned v155 = v135[7];
-                        wgmma_n128_bf16_rs_kn(v123, v152, v153, v154, v155, (v134 + 128ull), 1);
-                        const unsigned v156 = v135[8];
-                        const unsigned v157 = v135[9];
-                        const unsigned v158 = v135[10];
-                        const unsigned v159 = v135[11];
-                        wgmma_n128_bf16_rs_kn(v123, v156, v157, v158, v159, (v134 + 256ull), 1);
-                        const unsigned v160 = v135[12];
-                        const unsigned v161 = v135[13];
-                        const unsigned v162 = v135[14];
-                        const unsigned v163 = v135[15];
-                        wgmma_n128_bf16_rs_kn(v123, v160, v161, v162, v163, (v134 + 384ull), 1);
-                        const unsigned v164 = v135[16];
-                        const unsigned v165 = v135[17];
-                        const unsigned v166 = v135[18];
-                        const unsigned v167 = v135[19];
-                        wgmma_n128_bf16_rs_kn(v123, v164, v165, v166, v167, (v134 + 512ull), 1);
-                        const unsigned v168 = v135[20];
-                        const unsigned v169 = v135[21];
-                        const unsigned v170 = v135[22];
-                        const unsigned v171 = v135[23];
-                        wgmma_n128_bf16_rs_kn(v123, v168, v169, v170, v171, (v134 + 640ull), 1);
-                        const unsigned v172 = v135[24];
-                        const unsigned v173 = v135[25];
-                        const unsigned v174 = v135[26];
-                        const unsigned v175 = v135[27];
-                        wgmma_n128_bf16_rs_kn(v123, v172, v173, v174, v175, (v134 + 768ull), 1);
-                        const unsigned v176 = v135[28];
-                        const unsigned v177 = v135[29];
-                        const unsigned v178 = v135[30];
-                        const unsigned v179 = v135[31];
-                        wgmma_n128_bf16_rs_kn(v123, v176, v177, v178, v179, (v134 + 896ull), 1);
+                        const unsigned v155 = v142[0];
+                        const unsigned v156 = v142[1];
+                        const unsigned v157 = v142[2];
+                        const unsigned v158 = v142[3];
+                        wgmma_n128_bf16_rs_kn(v130, v155, v156, v157, v158, v141, 1);
+                        const unsigned v159 = v142[4];
+                        const unsigned v160 = v142[5];
+                        const unsigned v161 = v142[6];
+                        const unsigned v162 = v142[7];
+                        wgmma_n128_bf16_rs_kn(v130, v159, v160, v161, v162, (v141 + 128ull), 1);
+                        const unsigned v163 = v142[8];
+                        const unsigned v164 = v142[9];
+                        const unsigned v165 = v142[10];
+                        const unsigned v166 = v142[11];
+                        wgmma_n128_bf16_rs_kn(v130, v163, v164, v165, v166, (v141 + 256ull), 1);
+                        const unsigned v167 = v142[12];
+                        const unsigned v168 = v142[13];
+                        const unsigned v169 = v142[14];
+                        const unsigned v170 = v142[15];
+                        wgmma_n128_bf16_rs_kn(v130, v167, v168, v169, v170, (v141 + 384ull), 1);
+                        const unsigned v171 = v142[16];
+                        const unsigned v172 = v142[17];
+                        const unsigned v173 = v142[18];
+                        const unsigned v174 = v142[19];
+                        wgmma_n128_bf16_rs_kn(v130, v171, v172, v173, v174, (v141 + 512ull), 1);
+                        const unsigned v175 = v142[20];
+                        const unsigned v176 = v142[21];
+                        const unsigned v177 = v142[22];
+                        const unsigned v178 = v142[23];
+                        wgmma_n128_bf16_rs_kn(v130, v175, v176, v177, v178, (v141 + 640ull), 1);
+                        const unsigned v179 = v142[24];
+                        const unsigned v180 = v142[25];
+                        const unsigned v181 = v142[26];
+                        const unsigned v182 = v142[27];
+                        wgmma_n128_bf16_rs_kn(v130, v179, v180, v181, v182, (v141 + 768ull), 1);
+                        const unsigned v183 = v142[28];
+                        const unsigned v184 = v142[29];
+                        const unsigned v185 = v142[30];
+                        const unsigned v186 = v142[31];
+                        wgmma_n128_bf16_rs_kn(v130, v183, v184, v185, v186, (v141 + 896ull), 1);
                         wgmma_commit();
                         wgmma_wait_0();
-                        const int v180 = shared_ + 196680;
-                        if (v22) {
-                            mbarrier_arrive(v180);
+                        const int v187 = shared_ + 229464;
+                        if (v26) {
+                            mbarrier_arrive(v187);
                         }
-                        const int v181 = v_phase[0];
-                        v_phase[0] = (v181 ^ 1);
+                        const int v188 = v_phase[0];
+                        v_phase[0] = (v188 ^ 1);
 #line 7 "examples/ring_attention.pk"
                         #pragma unroll
-                        for (int v182 = 0; v182 < 2; ++v182) {
-                            const float v183 = total1[v182];
-                            total[v182] = v183;
+                        for (int v189 = 0; v189 < 2; ++v189) {
+                            const float v190 = total1[v189];
+                            total[v189] = v190;
                         }
                         #pragma unroll
-                        for (int v184 = 0; v184 < 64; ++v184) {
-                            const float v185 = v123[v184];
-                            o[v184] = v185;
+                        for (int v191 = 0; v191 < 64; ++v191) {
+                            const float v192 = v130[v191];
+                            o[v191] = v192;
                         }
                         #pragma unroll
-                        for (int v186 = 0; v186 < 2; ++v186) {
-                            const float v187 = t[v186];
-                            top[v186] = v187;
+                        for (int v193 = 0; v193 < 2; ++v193) {
+                            const float v194 = t[v193];
+                            top[v193] = v194;
                         }
                     }
                 }
 #line 15 "examples/ring_attention.pk"
-                float v188[64];
+                float v195[64];
                 #pragma unroll
-                for (int v189 = 0; v189 < 64; ++v189) {
-                    const float v190 = o[v189];
-                    const float v191 = total[(((v189 / 64) * 2) + ((v189 >> 1) & 1))];
-                    const float v192 = divide(v190, v191);
-                    v188[v189] = v192;
+                for (int v196 = 0; v196 < 64; ++v196) {
+                    const float v197 = o[v196];
+                    const float v198 = total[(((v196 / 64) * 2) + ((v196 >> 1) & 1))];
+                    const float v199 = divide(v197, v198);
+                    v195[v196] = v199;
                 }
-                const int v193 = cast_phase[0];
-                mbarrier_wait((shared_ + 196696), (v193 ^ 1));
-                unsigned v194[32];
+                const int v200 = cast_phase[0];
+                mbarrier_wait((shared_ + 229480), (v200 ^ 1));
+                unsigned v201[32];
                 #pragma unroll
-                for (int v195 = 0; v195 < 32; ++v195) {
-                    const int v196 = v195 * 2;
-                    const float v197 = v188[v196];
-                    const float v198 = v188[(v196 + 1)];
-                    const unsigned v199 = pack_bf16(v197, v198);
-                    v194[v195] = v199;
-                }
-                const int v200 = lane & 7;
-                const int v201 = (shared_ + 163840) + ((((warp / 4) * 64) + (((warp & 3) * 16) + (lane & 15))) * 128);
-                #pragma unroll
-                for (int v202 = 0; v202 < 8; ++v202) {
+                for (int v202 = 0; v202 < 32; ++v202) {
                     const int v203 = v202 * 2;
-                    const int v204 = v202 * 4;
-                    const unsigned v205 = v194[v204];
-                    const unsigned v206 = v194[(v204 + 1)];
-                    const unsigned v207 = v194[(v204 + 2)];
-                    const unsigned v208 = v194[(v204 + 3)];
-                    stmatrix_x4((v201 + (((v203 / 8) * 16384) + ((((v203 % 8) + (lane >> 4)) ^ v200) << 4))), v205, v206, v207, v208);
+                    const float v204 = v195[v203];
+                    const float v205 = v195[(v203 + 1)];
+                    const unsigned v206 = pack_bf16(v204, v205);
+                    v201[v202] = v206;
+                }
+                const int v207 = lane & 7;
+                const int v208 = (shared_ + 196608) + ((((warp / 4) * 64) + (((warp & 3) * 16) + (lane & 15))) * 128);
+                #pragma unroll
+                for (int v209 = 0; v209 < 8; ++v209) {
+                    const int v210 = v209 * 2;
+                    const int v211 = v209 * 4;
+                    const unsigned v212 = v201[v211];
+                    const unsigned v213 = v201[(v211 + 1)];
+                    const unsigned v214 = v201[(v211 + 2)];
+                    const unsigned v215 = v201[(v211 + 3)];
+                    stmatrix_x4((v208 + (((v210 / 8) * 16384) + ((((v210 % 8) + (lane >> 4)) ^ v207) << 4))), v212, v213, v214, v215);
                 }
                 fence_async_shared();
-                mbarrier_arrive((shared_ + 196688));
-                const int v209 = cast_phase[0];
-                cast_phase[0] = (v209 ^ 1);
+                mbarrier_arrive((shared_ + 229472));
+                const int v216 = cast_phase[0];
+                cast_phase[0] = (v216 ^ 1);
             }
         }
     }
@@ -612,136 +624,136 @@ ring_attention(const __grid_constant__ Args args) {
         setmaxnreg_dec_56();
         // communicator: warp from 8
 #line 8 "examples/ring_attention.pk"
-        const bool v210 = lane == 0;
-        if ((warp == 8) & v210) {
+        const bool v217 = lane == 0;
+        if ((warp == 8) & v217) {
             int k_phase1[1];
             k_phase1[0] = 0;
             int v_phase1[1];
             v_phase1[0] = 0;
-            const bool v211 = thread == 256;
-            if (v211) {
+            const bool v218 = thread == 256;
+            if (v218) {
                 fence_release_sys();
                 #pragma unroll 1
-                for (int v212 = 0; v212 < args.ranks; ++v212) {
-                    signal_relaxed_sys(((args.entered_base + ((unsigned long long)v212 * args.heap_stride)) + (0ull * 4ull)), 1);
+                for (int v219 = 0; v219 < args.ranks; ++v219) {
+                    signal_relaxed_sys(((args.entered_base + ((unsigned long long)v219 * args.heap_stride)) + (0ull * 4ull)), 1);
                 }
             }
-            const int v213 = (computing * args.ranks) * epoch;
-            const unsigned long long v214 = (unsigned long long)args.rank * args.heap_stride;
-            const unsigned long long v215 = 0ull * 4ull;
-            spin(((args.entered_base + v214) + v215), v213);
+            const int v220 = (computing * args.ranks) * epoch;
+            const unsigned long long v221 = (unsigned long long)args.rank * args.heap_stride;
+            const unsigned long long v222 = 0ull * 4ull;
+            spin(((args.entered_base + v221) + v222), v220);
             fence_acquire_sys();
             fence_async_global();
 #line 4 "examples/ring_attention.pk"
-            const int v216 = args.B * args.H;
+            const int v223 = args.B * args.H;
             #pragma unroll 1
-            for (int task1 = cta; task1 < v216; task1 += computing) {
-                const int v217 = task1 % args.H;
-                const int v218 = task1 / args.H;
+            for (int task1 = cta; task1 < v223; task1 += computing) {
+                const int v224 = task1 % args.H;
+                const int v225 = task1 / args.H;
 #line 6 "examples/ring_attention.pk"
                 #pragma unroll 1
-                for (int v219 = 0; v219 < args.ranks; ++v219) {
-                    const int v220 = (args.rank + v219) % args.ranks;
+                for (int v226 = 0; v226 < args.ranks; ++v226) {
+                    const int v227 = (args.rank + v226) % args.ranks;
 #line 7 "examples/ring_attention.pk"
-                    const int v221 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-                    const int v222 = (max(min(args.S - (v220 * v221), v221), 0) + 127) / 128;
+                    const int v228 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+                    const int v229 = (max(min(args.S - (v227 * v228), v228), 0) + 127) / 128;
                     #pragma unroll 1
-                    for (int v223 = 0; v223 < v222; ++v223) {
-                        const int v224 = v223 * 128;
+                    for (int v230 = 0; v230 < v229; ++v230) {
+                        const int v231 = v230 * 128;
 #line 8 "examples/ring_attention.pk"
-                        const int v225 = k_phase1[0];
-                        mbarrier_wait((shared_ + 196616), (v225 ^ 1));
-                        const int v226 = shared_ + 196608;
-                        mbarrier_expect(v226, 32768);
-                        const int v227 = (v220 >= (args.S / v221)) ? 1 : 0;
-                        const int v228 = (v227 == 1) ? 0 : v220;
-                        tma_load_5d(shared_, args.K_map0[v227], v226, 0, v224, v217, v218, v228);
-                        tma_load_5d((shared_ + 16384), args.K_map0[v227], v226, 64, v224, v217, v218, v228);
-                        const int v229 = k_phase1[0];
-                        k_phase1[0] = (v229 ^ 1);
+                        const int v232 = k_phase1[0];
+                        mbarrier_wait((shared_ + 229384), (v232 ^ 1));
+                        const int v233 = shared_ + 229376;
+                        mbarrier_expect(v233, 32768);
+                        const int v234 = (v227 >= (args.S / v228)) ? 1 : 0;
+                        const int v235 = (v234 == 1) ? 0 : v227;
+                        tma_load_5d(shared_, args.K_map0[v234], v233, 0, v231, v224, v225, v235);
+                        tma_load_5d((shared_ + 16384), args.K_map0[v234], v233, 64, v231, v224, v225, v235);
+                        const int v236 = k_phase1[0];
+                        k_phase1[0] = (v236 ^ 1);
 #line 13 "examples/ring_attention.pk"
-                        const int v230 = v_phase1[0];
-                        mbarrier_wait((shared_ + 196632), (v230 ^ 1));
-                        const int v231 = shared_ + 196624;
-                        mbarrier_expect(v231, 32768);
-                        const int v232 = shared_ + 32768;
-                        tma_load_5d(v232, args.V_map1[v227], v231, 0, v224, v217, v218, v228);
-                        tma_load_5d((v232 + 16384), args.V_map1[v227], v231, 64, v224, v217, v218, v228);
-                        const int v233 = v_phase1[0];
-                        v_phase1[0] = (v233 ^ 1);
+                        const int v237 = v_phase1[0];
+                        mbarrier_wait((shared_ + 229400), (v237 ^ 1));
+                        const int v238 = shared_ + 229392;
+                        mbarrier_expect(v238, 32768);
+                        const int v239 = shared_ + 32768;
+                        tma_load_5d(v239, args.V_map1[v234], v238, 0, v231, v224, v225, v235);
+                        tma_load_5d((v239 + 16384), args.V_map1[v234], v238, 64, v231, v224, v225, v235);
+                        const int v240 = v_phase1[0];
+                        v_phase1[0] = (v240 ^ 1);
                     }
                 }
             }
 #line 8 "examples/ring_attention.pk"
-            const int v234 = k_phase1[0];
-            const bool v235 = 0 >= 1;
-            const int v236 = (v235 ? -1 : 0) * 8;
-            mbarrier_wait(((shared_ + 196616) + v236), ((v235 ? (v234 ^ 1) : v234) ^ 1));
-            const int v237 = v_phase1[0];
-            mbarrier_wait(((shared_ + 196632) + v236), ((v235 ? (v237 ^ 1) : v237) ^ 1));
-            if (v211) {
+            const int v241 = k_phase1[0];
+            const bool v242 = 0 >= 1;
+            const int v243 = (v242 ? -1 : 0) * 8;
+            mbarrier_wait(((shared_ + 229384) + v243), ((v242 ? (v241 ^ 1) : v241) ^ 1));
+            const int v244 = v_phase1[0];
+            mbarrier_wait(((shared_ + 229400) + v243), ((v242 ? (v244 ^ 1) : v244) ^ 1));
+            if (v218) {
                 fence_release_sys();
                 #pragma unroll 1
-                for (int v238 = 0; v238 < args.ranks; ++v238) {
-                    signal_relaxed_sys(((args.left_base + ((unsigned long long)v238 * args.heap_stride)) + v215), 1);
+                for (int v245 = 0; v245 < args.ranks; ++v245) {
+                    signal_relaxed_sys(((args.left_base + ((unsigned long long)v245 * args.heap_stride)) + v222), 1);
                 }
             }
-            spin(((args.left_base + v214) + v215), v213);
+            spin(((args.left_base + v221) + v222), v220);
             fence_acquire_sys();
         }
         // communicator: warp from 9
-        if ((warp == 9) & v210) {
+        if ((warp == 9) & v217) {
             int k_phase2[1];
             k_phase2[0] = 0;
             int v_phase2[1];
             v_phase2[0] = 0;
 #line 4 "examples/ring_attention.pk"
-            const int v239 = args.B * args.H;
+            const int v246 = args.B * args.H;
             #pragma unroll 1
-            for (int task2 = cta; task2 < v239; task2 += computing) {
-                const int v240 = task2 % args.H;
-                const int v241 = task2 / args.H;
+            for (int task2 = cta; task2 < v246; task2 += computing) {
+                const int v247 = task2 % args.H;
+                const int v248 = task2 / args.H;
 #line 6 "examples/ring_attention.pk"
                 #pragma unroll 1
-                for (int v242 = 0; v242 < args.ranks; ++v242) {
-                    const int v243 = (args.rank + v242) % args.ranks;
+                for (int v249 = 0; v249 < args.ranks; ++v249) {
+                    const int v250 = (args.rank + v249) % args.ranks;
 #line 7 "examples/ring_attention.pk"
-                    const int v244 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-                    const int v245 = v243 * v244;
-                    const int v246 = (max(min(args.S - v245, v244), 0) + 127) / 128;
+                    const int v251 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+                    const int v252 = v250 * v251;
+                    const int v253 = (max(min(args.S - v252, v251), 0) + 127) / 128;
                     #pragma unroll 1
-                    for (int v247 = 0; v247 < v246; ++v247) {
-                        const int v248 = v247 * 128;
+                    for (int v254 = 0; v254 < v253; ++v254) {
+                        const int v255 = v254 * 128;
 #line 8 "examples/ring_attention.pk"
-                        const int v249 = k_phase2[0];
-                        mbarrier_wait((shared_ + 196608), v249);
-                        const int v250 = (v243 >= (args.S / v244)) ? 1 : 0;
-                        const int v251 = (v250 == 1) ? 0 : v243;
-                        tma_store_5d(shared_, args.K_landing_map2[v250], 0, v248, v240, v241, v251);
-                        tma_store_5d((shared_ + 16384), args.K_landing_map2[v250], 64, v248, v240, v241, v251);
+                        const int v256 = k_phase2[0];
+                        mbarrier_wait((shared_ + 229376), v256);
+                        const int v257 = (v250 >= (args.S / v251)) ? 1 : 0;
+                        const int v258 = (v257 == 1) ? 0 : v250;
+                        tma_store_5d(shared_, args.K_landing_map2[v257], 0, v255, v247, v248, v258);
+                        tma_store_5d((shared_ + 16384), args.K_landing_map2[v257], 64, v255, v247, v248, v258);
                         bulk_commit();
                         bulk_wait_read();
-                        mbarrier_arrive((shared_ + 196616));
-                        const int v252 = k_phase2[0];
-                        k_phase2[0] = (v252 ^ 1);
+                        mbarrier_arrive((shared_ + 229384));
+                        const int v259 = k_phase2[0];
+                        k_phase2[0] = (v259 ^ 1);
 #line 13 "examples/ring_attention.pk"
-                        const int v253 = v_phase2[0];
-                        mbarrier_wait((shared_ + 196624), v253);
-                        const int v254 = shared_ + 32768;
+                        const int v260 = v_phase2[0];
+                        mbarrier_wait((shared_ + 229392), v260);
+                        const int v261 = shared_ + 32768;
 #line 8 "examples/ring_attention.pk"
-                        tma_store_5d(v254, args.V_landing_map3[v250], 0, v248, v240, v241, v251);
-                        tma_store_5d((v254 + 16384), args.V_landing_map3[v250], 64, v248, v240, v241, v251);
+                        tma_store_5d(v261, args.V_landing_map3[v257], 0, v255, v247, v248, v258);
+                        tma_store_5d((v261 + 16384), args.V_landing_map3[v257], 64, v255, v247, v248, v258);
                         bulk_commit();
                         bulk_wait_read();
-                        mbarrier_arrive((shared_ + 196632));
-                        const int v255 = v_phase2[0];
-                        v_phase2[0] = (v255 ^ 1);
-                        const int v256 = 1 * epoch;
+                        mbarrier_arrive((shared_ + 229400));
+                        const int v262 = v_phase2[0];
+                        v_phase2[0] = (v262 ^ 1);
+                        const int v263 = 1 * epoch;
                         bulk_wait_full();
-                        const int v257 = (((((0 * args.B) + v241) * args.H) + v240) * (((args.S + 127) / 128) + args.ranks)) + (((v245 + v248) / 128) + v243);
-                        const unsigned long long v258 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v257 * 4ull);
+                        const int v264 = (((((0 * args.B) + v248) * args.H) + v247) * (((args.S + 127) / 128) + args.ranks)) + (((v252 + v255) / 128) + v250);
+                        const unsigned long long v265 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v264 * 4ull);
                         if (thread == 288) {
-                            raise_release_gpu(v258, v256);
+                            raise_release_gpu(v265, v263);
                         }
                     }
                 }
@@ -749,102 +761,112 @@ ring_attention(const __grid_constant__ Args args) {
         }
         // loader: warp from 10
 #line 4 "examples/ring_attention.pk"
-        if ((warp == 10) & v210) {
+        if ((warp == 10) & v217) {
             int q_phase1[1];
             q_phase1[0] = 0;
+            int q_stage1[1];
+            q_stage1[0] = 0;
             int k_phase3[1];
             k_phase3[0] = 0;
             int v_phase3[1];
             v_phase3[0] = 0;
-            const int v259 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v260 = (max(min(args.S - (args.rank * v259), v259), 0) + 127) / 128;
-            const int v261 = (args.B * args.H) * v260;
+            const int v266 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v267 = (max(min(args.S - (args.rank * v266), v266), 0) + 127) / 128;
+            const int v268 = (args.B * args.H) * v267;
             #pragma unroll 1
-            for (int task3 = cta; task3 < v261; task3 += computing) {
-                const int v262 = task3 / v260;
-                const int v263 = v262 % args.H;
-                const int v264 = v262 / args.H;
-                const int v265 = (task3 % v260) * 128;
+            for (int task3 = cta; task3 < v268; task3 += computing) {
+                const int v269 = task3 / v267;
+                const int v270 = v269 % args.H;
+                const int v271 = v269 / args.H;
+                const int v272 = (task3 % v267) * 128;
 #line 6 "examples/ring_attention.pk"
                 #pragma unroll 1
-                for (int v266 = 0; v266 < args.ranks; ++v266) {
-                    const int v267 = (args.rank + v266) % args.ranks;
+                for (int v273 = 0; v273 < args.ranks; ++v273) {
+                    const int v274 = (args.rank + v273) % args.ranks;
 #line 7 "examples/ring_attention.pk"
-                    const int v268 = v267 * v259;
-                    const int v269 = (max(min(args.S - v268, v259), 0) + 127) / 128;
+                    const int v275 = v274 * v266;
+                    const int v276 = (max(min(args.S - v275, v266), 0) + 127) / 128;
                     #pragma unroll 1
-                    for (int v270 = 0; v270 < v269; ++v270) {
-                        const int v271 = v270 * 128;
+                    for (int v277 = 0; v277 < v276; ++v277) {
+                        const int v278 = v277 * 128;
 #line 8 "examples/ring_attention.pk"
-                        const int v272 = q_phase1[0];
-                        mbarrier_wait((shared_ + 196648), (v272 ^ 1));
-                        const int v273 = shared_ + 196640;
-                        mbarrier_expect(v273, 32768);
-                        const int v274 = shared_ + 65536;
-                        const int v275 = args.S / v259;
-                        const int v276 = (args.rank >= v275) ? 1 : 0;
-                        const int v277 = (v276 == 1) ? 0 : args.rank;
-                        tma_load_5d(v274, args.Q_map4[v276], v273, 0, v265, v263, v264, v277);
-                        tma_load_5d((v274 + 16384), args.Q_map4[v276], v273, 64, v265, v263, v264, v277);
-                        const int v278 = q_phase1[0];
-                        q_phase1[0] = (v278 ^ 1);
-                        const int v279 = (((((0 * args.B) + v264) * args.H) + v263) * (((args.S + 127) / 128) + args.ranks)) + (((v268 + v271) / 128) + v267);
-                        const unsigned long long v280 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v279 * 4ull);
-                        spin(v280, (1 * epoch));
+                        const int v279 = q_stage1[0];
+                        const int v280 = q_phase1[0];
+                        const int v281 = v279 * 8;
+                        mbarrier_wait(((shared_ + 229424) + v281), (v280 ^ 1));
+                        const int v282 = shared_ + 229408;
+                        mbarrier_expect((v282 + v281), 32768);
+                        const int v283 = q_stage1[0];
+                        const int v284 = (shared_ + 65536) + (v283 * 32768);
+                        const int v285 = v282 + (v283 * 8);
+                        const int v286 = args.S / v266;
+                        const int v287 = (args.rank >= v286) ? 1 : 0;
+                        const int v288 = (v287 == 1) ? 0 : args.rank;
+                        tma_load_5d(v284, args.Q_map4[v287], v285, 0, v272, v270, v271, v288);
+                        tma_load_5d((v284 + 16384), args.Q_map4[v287], v285, 64, v272, v270, v271, v288);
+                        const int v289 = q_phase1[0];
+                        const int v290 = q_stage1[0];
+                        const int v291 = v290 + 1;
+                        const bool v292 = v291 == 2;
+                        q_phase1[0] = (v292 ? (v289 ^ 1) : v289);
+                        q_stage1[0] = (v292 ? 0 : v291);
+                        const int v293 = (((((0 * args.B) + v271) * args.H) + v270) * (((args.S + 127) / 128) + args.ranks)) + (((v275 + v278) / 128) + v274);
+                        const unsigned long long v294 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v293 * 4ull);
+                        spin(v294, (1 * epoch));
                         fence_acquire_gpu();
                         fence_async_global();
-                        const int v281 = k_phase3[0];
-                        mbarrier_wait((shared_ + 196664), (v281 ^ 1));
-                        const int v282 = shared_ + 196656;
-                        mbarrier_expect(v282, 32768);
-                        const int v283 = shared_ + 98304;
-                        const int v284 = (v267 >= v275) ? 1 : 0;
-                        const int v285 = (v284 == 1) ? 0 : v267;
-                        tma_load_5d(v283, args.K_landing_map2[v284], v282, 0, v271, v263, v264, v285);
-                        tma_load_5d((v283 + 16384), args.K_landing_map2[v284], v282, 64, v271, v263, v264, v285);
-                        const int v286 = k_phase3[0];
-                        k_phase3[0] = (v286 ^ 1);
+                        const int v295 = k_phase3[0];
+                        mbarrier_wait((shared_ + 229448), (v295 ^ 1));
+                        const int v296 = shared_ + 229440;
+                        mbarrier_expect(v296, 32768);
+                        const int v297 = shared_ + 131072;
+                        const int v298 = (v274 >= v286) ? 1 : 0;
+                        const int v299 = (v298 == 1) ? 0 : v274;
+                        tma_load_5d(v297, args.K_landing_map2[v298], v296, 0, v278, v270, v271, v299);
+                        tma_load_5d((v297 + 16384), args.K_landing_map2[v298], v296, 64, v278, v270, v271, v299);
+                        const int v300 = k_phase3[0];
+                        k_phase3[0] = (v300 ^ 1);
 #line 13 "examples/ring_attention.pk"
-                        const int v287 = v_phase3[0];
-                        mbarrier_wait((shared_ + 196680), (v287 ^ 1));
-                        const int v288 = shared_ + 196672;
-                        mbarrier_expect(v288, 32768);
-                        const int v289 = shared_ + 131072;
-                        tma_load_5d(v289, args.V_landing_map3[v284], v288, 0, v271, v263, v264, v285);
-                        tma_load_5d((v289 + 16384), args.V_landing_map3[v284], v288, 64, v271, v263, v264, v285);
-                        const int v290 = v_phase3[0];
-                        v_phase3[0] = (v290 ^ 1);
+                        const int v301 = v_phase3[0];
+                        mbarrier_wait((shared_ + 229464), (v301 ^ 1));
+                        const int v302 = shared_ + 229456;
+                        mbarrier_expect(v302, 32768);
+                        const int v303 = shared_ + 163840;
+                        tma_load_5d(v303, args.V_landing_map3[v298], v302, 0, v278, v270, v271, v299);
+                        tma_load_5d((v303 + 16384), args.V_landing_map3[v298], v302, 64, v278, v270, v271, v299);
+                        const int v304 = v_phase3[0];
+                        v_phase3[0] = (v304 ^ 1);
                     }
                 }
             }
         }
         // storer: warp from 11
 #line 4 "examples/ring_attention.pk"
-        if ((warp == 11) & v210) {
+        if ((warp == 11) & v217) {
             int cast_phase1[1];
             cast_phase1[0] = 0;
-            const int v291 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v292 = (max(min(args.S - (args.rank * v291), v291), 0) + 127) / 128;
-            const int v293 = (args.B * args.H) * v292;
+            const int v305 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v306 = (max(min(args.S - (args.rank * v305), v305), 0) + 127) / 128;
+            const int v307 = (args.B * args.H) * v306;
             #pragma unroll 1
-            for (int task4 = cta; task4 < v293; task4 += computing) {
-                const int v294 = task4 / v292;
-                const int v295 = v294 % args.H;
-                const int v296 = v294 / args.H;
-                const int v297 = (task4 % v292) * 128;
+            for (int task4 = cta; task4 < v307; task4 += computing) {
+                const int v308 = task4 / v306;
+                const int v309 = v308 % args.H;
+                const int v310 = v308 / args.H;
+                const int v311 = (task4 % v306) * 128;
 #line 15 "examples/ring_attention.pk"
-                const int v298 = cast_phase1[0];
-                mbarrier_wait((shared_ + 196688), v298);
-                const int v299 = shared_ + 163840;
-                const int v300 = (args.rank >= (args.S / v291)) ? 1 : 0;
-                const int v301 = (v300 == 1) ? 0 : args.rank;
-                tma_store_5d(v299, args.O_map5[v300], 0, v297, v295, v296, v301);
-                tma_store_5d((v299 + 16384), args.O_map5[v300], 64, v297, v295, v296, v301);
+                const int v312 = cast_phase1[0];
+                mbarrier_wait((shared_ + 229472), v312);
+                const int v313 = shared_ + 196608;
+                const int v314 = (args.rank >= (args.S / v305)) ? 1 : 0;
+                const int v315 = (v314 == 1) ? 0 : args.rank;
+                tma_store_5d(v313, args.O_map5[v314], 0, v311, v309, v310, v315);
+                tma_store_5d((v313 + 16384), args.O_map5[v314], 64, v311, v309, v310, v315);
                 bulk_commit();
                 bulk_wait_read();
-                mbarrier_arrive((shared_ + 196696));
-                const int v302 = cast_phase1[0];
-                cast_phase1[0] = (v302 ^ 1);
+                mbarrier_arrive((shared_ + 229480));
+                const int v316 = cast_phase1[0];
+                cast_phase1[0] = (v316 ^ 1);
             }
 #line 4 "examples/ring_attention.pk"
             bulk_wait_full();

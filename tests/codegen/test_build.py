@@ -94,6 +94,23 @@ def test_every_wait_of_a_part_has_a_point() -> None:
     assert not calls & {"spin", "mbarrier_wait"}
 
 
+@pytest.mark.parametrize(
+    ("m", "n", "k"), [(8, 128, 64), (16, 16, 128), (32, 256, 32), (64, 32, 128), (128, 64, 64), (256, 128, 32)]
+)
+@pytest.mark.parametrize("name", ["gemm", *ACROSS])
+def test_gemm_with_other_tiles(name: str, m: int, n: int, k: int) -> None:
+    made = built(name, tile_M=str(m), tile_N=str(n), tile_K=str(k))
+    assert {UTMALDG, UTMASTG, HGMMA} <= opcodes(made.artifact.cubin, made.artifact.name)
+    # With one warpgroup a thread may have 255 registers, and sums over ranks take a few more.
+    assert {warning.code for warning in made.warnings} <= ({"PK803"} if name == "gemm_ar" else set())
+
+
+@pytest.mark.parametrize("size", [16, 64])
+@pytest.mark.parametrize("name", ["attention", "ring_attention"])
+def test_attention_with_other_tiles(name: str, size: int) -> None:
+    check(built(name, tile_S=str(size)), name)
+
+
 SCHEDULES = ("none", "intra_sm", "inter_sm", "inter_sm,comm_sms=8")
 
 

@@ -32,7 +32,7 @@ def run(text: str, ranks: int, count: int, sizes: dict[str, int], **inputs: np.n
     for name, values in inputs.items():
         for part, value in zip(memory.arrays[name], values, strict=True):
             part[...] = value
-    ctas = [Cta(memory, rank, number, count) for rank in range(ranks) for number in range(count)]
+    memory.ctas = ctas = [Cta(memory, rank, number, count) for rank in range(ranks) for number in range(count)]
     for threads in warps(roles):
         for cta in ctas:
             cta.run(lowered.body.block, threads)
@@ -86,6 +86,24 @@ def test_registers_are_those_of_wgmma(rows: int, columns: int, count: int) -> No
         assert holders == [(thread, register)]
 
 
+@pytest.mark.parametrize("rows", [8, 16, 56])
+def test_registers_of_fewer_rows_than_a_warpgroup_has(rows: int) -> None:
+    """As of 64 rows: who has the others has what is in no tile."""
+    block = Block(arg_types=[IndexType()] * 3)
+    fragment = Fragment((rows, 24), (0, 1), 1)
+    assert (fragment.repeats, fragment.cut, fragment.count) == (1, True, Fragment((64, 24), (0, 1), 1).count)
+    emit = Emitter(block, UNKNOWN_LOC)
+    threads = Threads(0, 4, False, *block.args, 1)
+    worker = cast(Worker, SimpleNamespace(emit=emit, threads=threads, chunk=None))
+    at = [fragments.row(worker, fragment, emit.const(index)) for index in range(fragment.count)]
+    whole = held(64, 24, 4)
+    for number in range(128):
+        known: dict[SSAValue, Any] = dict(zip(block.args, (number, number % 32, number // 32), strict=True))
+        evaluate(block, known)
+        for index, row in enumerate(at):
+            assert any((number, index) in whole[known[row], column] for column in range(24))
+
+
 @pytest.mark.parametrize(("rows", "columns"), [(64, 16), (64, 32), (64, 64), (64, 128), (16, 8), (8, 3), (64, 72)])
 @pytest.mark.parametrize("kind", [bf16, f32])
 def test_elements_of_a_stage_lie_apart(rows: int, columns: int, kind: Attribute) -> None:
@@ -125,6 +143,8 @@ kernel add(X: {kind}[M, N], Y: {kind}[M, N]):
         *[("f32", 64, columns) for columns in (8, 16, 32)],
         ("bf16", 128, 16),
         ("f32", 256, 8),
+        *[("bf16", rows, columns) for rows in (8, 16, 24, 48) for columns in (16, 72)],
+        ("f32", 16, 32),
     ],
 )
 def test_through_stages_and_registers(kind: str, rows: int, columns: int) -> None:
@@ -138,6 +158,8 @@ def test_through_stages_and_registers(kind: str, rows: int, columns: int) -> Non
     memory = run(ADD.format(kind=kind, rows=rows, columns=columns, value=value), 1, 1, {"M": m, "N": n}, X=x)
     at = np.arange(m)[:, None] * 1000.0 + np.arange(n)
     np.testing.assert_array_equal(memory.arrays["Y"][0], x[0] + at)
+    # Nothing else in shared memory is written: rows that a warpgroup holds beyond the tile go nowhere.
+    assert len(memory.ctas[0].shared) == 2 * rows * columns
 
 
 COPIES = {

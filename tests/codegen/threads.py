@@ -35,6 +35,7 @@ class Memory:
     arrays: dict[str, list[np.ndarray[Any, Any]]] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
     writes: dict[str, int] = field(default_factory=dict)
+    ctas: list[Cta] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for argument in self.kernel.body.block.args:

@@ -421,6 +421,21 @@ def test_schedule(tmp_path: Path) -> None:
     assert schedule_of(body("v[0] = 1")) == "{}"
 
 
+def test_tiles_of_the_schedule() -> None:
+    text = (
+        "kernel f(A: bf16[M, K], S: f32[M]):\n    schedule(tile_M=32)\n    for m in tasks(blocks(M, 128)):\n"
+        "        for k in blocks(K, 64):\n            a = A[m, k]\n"
+        "    for i in tasks(blocks(M, 1)):\n        S[i] = 1\n"
+    )
+    module = build_module(parse_text(Source("t.pk", text)), options={"tile_K": "16"})
+    verify(module)
+    blocks = [str(op.results[0].type) for op in find(module, program.BlockOp)]
+    assert blocks == ["!pk.block<M by 32>", "!pk.block<K by 16>", "!pk.block<M by 1>"]
+    assert schedule_of(module) == "{tile_K = 16 : i64, tile_M = 32 : i64}"
+    other = build_module(parse_text(Source("t.pk", text)), options={"tile_M": "64"})
+    assert schedule_of(other) == "{tile_M = 64 : i64}"
+
+
 # Locations
 
 

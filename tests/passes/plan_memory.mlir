@@ -60,3 +60,21 @@ pk.kernel @none(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
     %0 = pk.rank
   }
 }
+
+// -----
+
+// A product of 16 rows reads 64: 48 * 128 bytes behind the last stage must exist. 2 * (2048 + 8192) + 2 * 16 and 6144.
+// CHECK-LABEL: pk.kernel @behind
+// CHECK-SAME: shared_bytes = 27680 : i64
+pk.kernel @behind(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
+  %0 = pk.channel "A, B" stages 2 : !pk.channel<!pk.tile<16x64xbf16>, !pk.tile<64x64xbf16>>
+  pk.role loader attributes {group = "compute"} {
+    pk.acquire %0 : !pk.channel<!pk.tile<16x64xbf16>, !pk.tile<64x64xbf16>>
+  }
+  pk.role consumer attributes {group = "compute"} {
+    %acc = pk.full 0.000000e+00 : f32 : !pk.tile<16x64xf32>
+    %a, %b = pk.consume %0 : !pk.channel<!pk.tile<16x64xbf16>, !pk.tile<64x64xbf16>> -> !pk.tile<16x64xbf16>, !pk.tile<64x64xbf16>
+    %c = pk.mma %a, %b, %acc : !pk.tile<16x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<16x64xf32>
+    pk.release %0 : !pk.channel<!pk.tile<16x64xbf16>, !pk.tile<64x64xbf16>>
+  }
+}

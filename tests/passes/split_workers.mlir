@@ -3,7 +3,7 @@
 
 // Two operands share the stages of a loop; the result has a stage of its own.
 // CHECK-LABEL: pk.kernel @ag
-// CHECK: %[[IN:.*]] = pk.channel "A, B" stages 8 : !pk.channel<!pk.tile<16x16xbf16>, !pk.tile<16x32xbf16>>
+// CHECK: %[[IN:.*]] = pk.channel "A, B" stages 1 : !pk.channel<!pk.tile<16x16xbf16>, !pk.tile<16x32xbf16>>
 // CHECK-NEXT: %[[OUT:.*]] = pk.channel "cast" stages 1 : !pk.channel<!pk.tile<16x32xbf16>>
 // CHECK: pk.role loader {
 // CHECK: pk.tasks {{.*}} attributes {per_cta}
@@ -49,88 +49,6 @@ pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.privat
 
 // -----
 
-// As many stages as the schedule says.
-// CHECK-LABEL: pk.kernel @ag
-// CHECK: pk.channel "A, B" stages 3
-// CHECK: pk.channel "cast" stages 1
-pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}) attributes {schedule = {stages = 3 : i64}} {
-  %0 = pk.block_count <M by 16> sharded
-  %1 = pk.block_count <N by 32>
-  pk.tasks (%2, %3) in (%0, %1) {
-    %m = pk.block[%2] sharded : !pk.block<M by 16>
-    %n = pk.block[%3] : !pk.block<N by 32>
-    %acc = pk.full 0.000000e+00 : f32 : !pk.tile<16x32xf32>
-    %4 = pk.block_count <K by 16>
-    %5 = arith.constant 0 : index
-    %6 = arith.constant 1 : index
-    %acc_1 = scf.for %7 = %5 to %4 step %6 iter_args(%acc_2 = %acc) -> (!pk.tile<16x32xf32>) {
-      %k = pk.block[%7] : !pk.block<K by 16>
-      %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
-      %9 = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
-      %acc_3 = pk.mma %8, %9, %acc_2 : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
-      scf.yield %acc_3 : !pk.tile<16x32xf32>
-    }
-    %10 = pk.cast %acc_1 : !pk.tile<16x32xf32> -> !pk.tile<16x32xbf16>
-    pk.store %10, %C[%m, %n : !pk.block<M by 16>, !pk.block<N by 32>] : !pk.tile<16x32xbf16>, !pk.private<[M, N], bf16>
-  }
-}
-
-// -----
-
-// As many as fit into 232448 bytes: a stage of 49152 and a result of 65536.
-// CHECK-LABEL: pk.kernel @ag
-// CHECK: pk.channel "A, B" stages 3
-// CHECK: pk.channel "cast" stages 1 : !pk.channel<!pk.tile<128x256xbf16>>
-pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}) attributes {schedule = {}} {
-  %0 = pk.block_count <M by 128> sharded
-  %1 = pk.block_count <N by 256>
-  pk.tasks (%2, %3) in (%0, %1) {
-    %m = pk.block[%2] sharded : !pk.block<M by 128>
-    %n = pk.block[%3] : !pk.block<N by 256>
-    %acc = pk.full 0.000000e+00 : f32 : !pk.tile<128x256xf32>
-    %4 = pk.block_count <K by 64>
-    %5 = arith.constant 0 : index
-    %6 = arith.constant 1 : index
-    %acc_1 = scf.for %7 = %5 to %4 step %6 iter_args(%acc_2 = %acc) -> (!pk.tile<128x256xf32>) {
-      %k = pk.block[%7] : !pk.block<K by 64>
-      %8 = pk.load %A[%m, %k : !pk.block<M by 128>, !pk.block<K by 64>] : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<128x64xbf16>
-      %9 = pk.load %B[%k, %n : !pk.block<K by 64>, !pk.block<N by 256>] : !pk.private<[K, N], bf16> -> !pk.tile<64x256xbf16>
-      %acc_3 = pk.mma %8, %9, %acc_2 : !pk.tile<128x64xbf16>, !pk.tile<64x256xbf16> -> !pk.tile<128x256xf32>
-      scf.yield %acc_3 : !pk.tile<128x256xf32>
-    }
-    %10 = pk.cast %acc_1 : !pk.tile<128x256xf32> -> !pk.tile<128x256xbf16>
-    pk.store %10, %C[%m, %n : !pk.block<M by 128>, !pk.block<N by 256>] : !pk.tile<128x256xbf16>, !pk.private<[M, N], bf16>
-  }
-}
-
-// -----
-
-// More stages than fit.
-// CHECK: error[PK435]: `ag` needs 262224 bytes of shared memory, and a CTA has 231424
-pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}) attributes {schedule = {stages = 4 : i64}} {
-  %0 = pk.block_count <M by 128> sharded
-  %1 = pk.block_count <N by 256>
-  pk.tasks (%2, %3) in (%0, %1) {
-    %m = pk.block[%2] sharded : !pk.block<M by 128>
-    %n = pk.block[%3] : !pk.block<N by 256>
-    %acc = pk.full 0.000000e+00 : f32 : !pk.tile<128x256xf32>
-    %4 = pk.block_count <K by 64>
-    %5 = arith.constant 0 : index
-    %6 = arith.constant 1 : index
-    %acc_1 = scf.for %7 = %5 to %4 step %6 iter_args(%acc_2 = %acc) -> (!pk.tile<128x256xf32>) {
-      %k = pk.block[%7] : !pk.block<K by 64>
-      %8 = pk.load %A[%m, %k : !pk.block<M by 128>, !pk.block<K by 64>] : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<128x64xbf16>
-      %9 = pk.load %B[%k, %n : !pk.block<K by 64>, !pk.block<N by 256>] : !pk.private<[K, N], bf16> -> !pk.tile<64x256xbf16>
-      %acc_3 = pk.mma %8, %9, %acc_2 : !pk.tile<128x64xbf16>, !pk.tile<64x256xbf16> -> !pk.tile<128x256xf32>
-      scf.yield %acc_3 : !pk.tile<128x256xf32>
-    }
-    %10 = pk.cast %acc_1 : !pk.tile<128x256xf32> -> !pk.tile<128x256xbf16>
-    pk.store %10, %C[%m, %n : !pk.block<M by 128>, !pk.block<N by 256>] : !pk.tile<128x256xbf16>, !pk.private<[M, N], bf16>
-  }
-}
-
-// -----
-
 // From the loader to the storer; no consumer.
 // CHECK-LABEL: pk.kernel @spread
 // CHECK: pk.role loader
@@ -152,7 +70,7 @@ pk.kernel @spread(%X: !pk.pgl<[M, N], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl
 
 // Nested tasks; the inner count is read by both parts. Rows are fetched in a loop, so their stages turn.
 // CHECK-LABEL: pk.kernel @gathered
-// CHECK: pk.channel "X" stages 8
+// CHECK: pk.channel "X" stages 1
 // CHECK: pk.role loader
 // CHECK: pk.tasks {{.*}} attributes {per_cta}
 // CHECK: pk.read %count
@@ -190,8 +108,8 @@ pk.kernel @gathered(%X: !pk.pgl<[T, H], f32, shard 0> {pk.name = "X"}, %rows: !p
 
 // Tiles that are first used apart have channels of their own.
 // CHECK-LABEL: pk.kernel @attention
-// CHECK: pk.channel "Q" stages 8
-// CHECK: pk.channel "K" stages 8
+// CHECK: pk.channel "Q" stages 1
+// CHECK: pk.channel "K" stages 1
 // CHECK: pk.channel "V" stages
 // CHECK: pk.role loader
 // CHECK: pk.load %Q

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute, SSAValue
 
-from pkc.dialect.layout import COLUMN_STEP, WARPGROUP_ROWS, Fragment, SharedLayout
+from pkc.dialect.layout import COLUMN_STEP, ROW_STEP, WARPGROUP_ROWS, Fragment, SharedLayout
 from pkc.dialect.machine import b32
 from pkc.dialect.tile import (
     tile_type,
@@ -64,7 +64,8 @@ def fragment_of(worker: Worker, value: SSAValue) -> Fragment:
     if not rows:
         raise CannotLowerError(origin(value), "tiles in the registers of a part without a warpgroup")
     by_row, by_column = 0 in fragment.axes, 1 in fragment.axes
-    if (by_row and kind.shape[0] % rows) or (by_column and kind.shape[-1] % COLUMN_STEP):
+    short = by_row and kind.shape[0] < rows == WARPGROUP_ROWS and kind.shape[0] % ROW_STEP == 0
+    if (by_row and kind.shape[0] % rows and not short) or (by_column and kind.shape[-1] % COLUMN_STEP):
         shape = "x".join(map(str, kind.shape))
         what = f"a tile of {shape} in the registers of a part with {worker.threads.warps} warps"
         hint = f"blocks of a multiple of {rows} rows and {COLUMN_STEP} columns; or other `consumers`"
@@ -195,6 +196,8 @@ def _from_stage(worker: Worker, tile: Staged, fragment: Fragment) -> Shown:
     def read(emit: Emitter, index: SSAValue) -> SSAValue:
         rows = row(worker, fragment, index) if 0 in fragment.axes else emit.const(0)
         columns = column(worker, fragment, index) if 1 in fragment.axes else emit.const(0)
+        if fragment.cut:
+            rows = emit.least(rows, fragment.shape[0] - 1)
         if tile.type.rank == 1 and fragment.axes == (0,):
             rows, columns = emit.const(0), rows
         if tile.transposed:

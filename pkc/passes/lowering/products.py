@@ -74,7 +74,10 @@ def multiply(worker: Worker, op: MmaOp) -> None:
     name += ("k" if a is None or a.along_k else "m") + ("k" if b.along_k else "n")
     emit.do("wgmma_fence")
     group = warpgroup(worker)
-    for repeat in range(m // (WARPGROUP_ROWS * worker.threads.warpgroups)):
+    if a is not None and m % WARPGROUP_ROWS and not a.along_k:
+        what = f"a product of {m} rows whose left operand has them innermost"
+        raise CannotLowerError(op, what, f"blocks of a multiple of {WARPGROUP_ROWS} rows")
+    for repeat in range(acc.fragment.repeats):
         block = emit.plus(group, repeat * worker.threads.warpgroups)
         starts_a = None
         if a is not None:

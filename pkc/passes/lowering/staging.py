@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+
 from xdsl.ir import SSAValue
 
-from pkc.dialect.layout import WARPGROUP_ROWS, SharedLayout, shared_layout
+from pkc.dialect.layout import WARP_ROWS, WARPGROUP_ROWS, Fragment, SharedLayout, shared_layout
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import TileType, f32
+from pkc.passes.emit import Emitter
 from pkc.passes.lowering import channels, fragments
 from pkc.passes.lowering.context import Staged, Worker, warpgroup
 from pkc.passes.lowering.fragments import PACKED, Held, Value
@@ -30,10 +33,14 @@ def write(worker: Worker, op: CommitOp) -> None:
         if isinstance(found, Staged):
             found = fragments.held(worker, value)
         assert isinstance(found, fragments.Held | fragments.Shown)
-        if isinstance(found, Held) and found.packed and found.fragment.columns % 16 == 0:
+        if isinstance(found, Held) and found.packed and _in_matrices(found.fragment):
             _matrices(worker, found, layout, address)
         else:
             _elements(worker, found, tile_type(value), layout, address)
+
+
+def _in_matrices(fragment: Fragment) -> bool:
+    return fragment.columns % 16 == 0 and fragment.shape[0] % WARP_ROWS == 0
 
 
 def _matrices(worker: Worker, tile: Held, layout: SharedLayout, address: SSAValue) -> None:
@@ -47,7 +54,8 @@ def _matrices(worker: Worker, tile: Held, layout: SharedLayout, address: SSAValu
         block = emit.plus(group, repeat * fragment.warpgroups)
         row = emit.plus(emit.times(block, WARPGROUP_ROWS), inside)
         start = emit.plus(address, emit.times(row, layout.width))
-        with emit.loop(0, fragment.columns // 16, unroll=True) as pair:
+        # Whole warps have rows of the tile, or none.
+        with _of_tile(emit, fragment, row), emit.loop(0, fragment.columns // 16, unroll=True) as pair:
             chunk = emit.times(pair, 2)
             mine = emit.plus(emit.modulo(chunk, chunks), emit.right(threads.lane, 4))
             offset = emit.plus(
@@ -56,6 +64,11 @@ def _matrices(worker: Worker, tile: Held, layout: SharedLayout, address: SSAValu
             base = emit.plus(emit.times(pair, 4), repeat * fragment.columns // 4)
             parts = [emit.get(tile.registers, emit.plus(base, i)) for i in range(4)]
             emit.do("stmatrix_x4", emit.plus(start, offset), *parts)
+
+
+def _of_tile(emit: Emitter, fragment: Fragment, row: SSAValue) -> AbstractContextManager[object]:
+    """What is done for a row only if the tile has it."""
+    return emit.when(emit.compare("slt", row, fragment.shape[0])) if fragment.cut else nullcontext()
 
 
 def _elements(worker: Worker, tile: Value, kind: TileType, layout: SharedLayout, address: SSAValue) -> None:
@@ -71,13 +84,13 @@ def _elements(worker: Worker, tile: Value, kind: TileType, layout: SharedLayout,
         at = (row, column) if kind.rank == 2 else (emit.const(0), row if fragment.axes == (0,) else column)
         place = fragments.shared_address(emit, address, layout, size, at)
         value = fragments.element(worker, tile, first)
-        if narrow and 1 in fragment.axes:
-            following = fragments.element(worker, tile, emit.plus(first, 1))
-            emit.do("store_shared_b32", place, emit.value(f"pack_{PACKED[kind.element_type]}", value, following))
-        elif narrow:
-            bits = emit.value(f"pack_{PACKED[kind.element_type]}", value, value)
-            emit.do("store_shared_b16", place, bits)
-        else:
-            emit.do(
-                "store_shared_b32", place, emit.value("bits_f32" if kind.element_type == f32 else "bits_i32", value)
-            )
+        with _of_tile(emit, fragment, row):
+            if narrow and 1 in fragment.axes:
+                following = fragments.element(worker, tile, emit.plus(first, 1))
+                emit.do("store_shared_b32", place, emit.value(f"pack_{PACKED[kind.element_type]}", value, following))
+            elif narrow:
+                bits = emit.value(f"pack_{PACKED[kind.element_type]}", value, value)
+                emit.do("store_shared_b16", place, bits)
+            else:
+                bits = emit.value("bits_f32" if kind.element_type == f32 else "bits_i32", value)
+                emit.do("store_shared_b32", place, bits)

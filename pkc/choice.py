@@ -1,0 +1,235 @@
+"""Tiles for the sizes that a kernel is launched with: the cheapest ones by `pkc.cost`, where the program's are not."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+
+from xdsl.ir import SSAValue
+
+from pkc.arch import SM_90A
+from pkc.compiler import Number, compile_program
+from pkc.cost.estimate import Estimate, estimate
+from pkc.cost.work import UnknownWorkError, count_work
+from pkc.diagnostics import PkcError
+from pkc.dialect.access import LoadOp
+from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.tile import CastOp, ClipOp, MmaOp, TransposeOp
+from pkc.dialect.types import BlockType
+from pkc.frontend import tree
+from pkc.frontend.elaborate import build_module
+from pkc.frontend.schedule import TILE
+from pkc.location import describe
+from pkc.passes.plan_overlap import PlanOverlap
+from pkc.passes.plan_warps import comm_sms
+from pkc.passes.run import run_pipeline
+
+ROWS = (8, 16, 32, 64, 128, 256)
+COLUMNS = (16, 32, 64, 128, 256)
+INNER = (64, 128)
+"""What is tried for the rows and columns of a product, and for what it sums over in a turn."""
+
+_MOST_ELEMENTS = 128 * 256
+"""Of an accumulator: two warpgroups hold no more."""
+
+_GAIN = 0.95
+"""Other tiles than the program's are taken if they need at most this share of its time: estimates are no better."""
+
+
+_EQUAL = 1.03
+"""Times that differ by less are as good as equal."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The tiles that a kernel gets, by key of the schedule, and why."""
+
+    tiles: Mapping[str, str] = field(default_factory=dict[str, str])
+    taken: Estimate | None = None
+    instead: Estimate | None = None
+    reason: str = ""
+    place: str = ""
+
+    def __str__(self) -> str:
+        if self.taken is None or self.instead is None:
+            return f"{self.place}: tiles: as the program says ({self.reason})"
+        if not self.tiles:
+            return f"{self.place}: tiles: as the program says ({_tasks(self.taken)}; estimated {_time(self.taken)})"
+        tiles = ", ".join(f"{key} = {size}" for key, size in self.tiles.items())
+        instead = f"{_tasks(self.taken)} instead of {self.instead.tasks}"
+        times = f"estimated {_time(self.taken)} against {_time(self.instead)}"
+        return f"{self.place}: tiles: {tiles} ({instead}; {times})"
+
+
+def _tasks(found: Estimate) -> str:
+    return f"{found.tasks} task{'s' * (found.tasks != 1)} for {found.sms} SMs"
+
+
+def _time(found: Estimate) -> str:
+    return f"{found.total / 1000:.3g} us"
+
+
+def choose(
+    program: tree.Program,
+    *,
+    dims: Mapping[str, int],
+    ranks: int,
+    kernel: str | None = None,
+    constants: Mapping[str, Number] | None = None,
+    schedule: Mapping[str, str] | None = None,
+) -> Choice:
+    """The tiles for these dimensions on so many ranks. A schedule that sets tiles, in the text or here, is left alone.
+
+    The same on every rank, and for every call with the same arguments. Raises `PkcError` if the program is wrong.
+    """
+    given = tuple(sorted((constants or {}).items())), tuple(sorted((schedule or {}).items()))
+    name = kernel or program.kernels[0].name
+    found = _choose(program, name, *given, tuple(sorted(dims.items())), ranks)
+    # Programs that differ only in where they stand are equal, and share what was chosen for one of them.
+    spans = (node.span for node in program.kernels if node.name == name)
+    return replace(found, place=describe(next(spans).location()))
+
+
+_Items = tuple[tuple[str, Number], ...]
+_Options = tuple[tuple[str, str], ...]
+
+
+@functools.lru_cache(maxsize=1024)
+def _choose(
+    program: tree.Program,
+    kernel: str,
+    constants: _Items,
+    schedule: _Options,
+    dims: tuple[tuple[str, int], ...],
+    ranks: int,
+) -> Choice:
+    own, *others = _candidates(program, kernel, constants, schedule)
+    try:
+        instead = _estimate(own.kernel, dict(dims), ranks)
+    except UnknownWorkError as error:
+        return Choice(reason=f"not estimated: {error}")
+    if any(key.startswith(TILE) for key in _scheduled(own.kernel)):
+        return Choice(reason="the schedule sets them")
+    if not others:
+        return Choice(taken=instead, instead=instead)
+    estimated = [(_estimate(other.kernel, dict(dims), ranks), other.tiles) for other in others]
+    worth = [found for found in estimated if found[0].stages > 1 and found[0].total <= _GAIN * instead.total]
+    for taken, tiles in sorted(worth, key=_cheapest(worth)):
+        if _compiles(program, kernel, constants, schedule, tuple(tiles.items())):
+            return Choice(tiles, taken, instead)
+    return Choice(taken=instead, instead=instead)
+
+
+_Found = tuple[Estimate, Mapping[str, str]]
+
+
+def _cheapest(worth: Sequence[_Found]) -> Callable[[_Found], tuple[float, float, int]]:
+    """The order of preference: where estimates are as good as equal, least work for the SMs, then largest tiles."""
+    best = min((found.total for found, _ in worth), default=0.0)
+    return lambda found: (
+        max(found[0].total, _EQUAL * best),
+        found[0].rounds * found[0].task,
+        found[0].tasks,
+    )
+
+
+def _estimate(kernel: KernelOp, dims: Mapping[str, int], ranks: int) -> Estimate:
+    return estimate(count_work(kernel, dims, ranks), ranks, sms=SM_90A.sms - comm_sms(kernel))
+
+
+@functools.lru_cache(maxsize=256)
+def _compiles(program: tree.Program, kernel: str, constants: _Items, schedule: _Options, tiles: _Options) -> bool:
+    """Whether a kernel with other tiles stays within the budgets of a CTA."""
+    try:
+        compile_program(
+            program, kernel=kernel, constants=dict(constants), schedule={**dict(schedule), **dict(tiles)}, level="roles"
+        )
+    except PkcError:
+        return False
+    return True
+
+
+# What there is to choose from
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    tiles: Mapping[str, str]
+    kernel: KernelOp
+
+
+@functools.lru_cache(maxsize=32)
+def _candidates(program: tree.Program, kernel: str, constants: _Items, schedule: _Options) -> list[_Candidate]:
+    """The kernel as it is, then with each combination of tiles that it could have."""
+    own = _Candidate({}, _planned(program, kernel, constants, dict(schedule)))
+    fixed = any(key.startswith(TILE) for key in _scheduled(own.kernel))
+    dims = None if fixed else _dims_of_products(own.kernel)
+    if dims is None:
+        return [own]
+    made = [own]
+    for sizes in _sizes():
+        tiles = {f"{TILE}{dim}": str(size) for dim, size in zip(dims.names, sizes, strict=True)}
+        if sizes != dims.sizes:
+            made.append(_Candidate(tiles, _planned(program, kernel, constants, {**dict(schedule), **tiles})))
+    return made
+
+
+def _sizes() -> Iterator[tuple[int, int, int]]:
+    for rows, columns, inner in product(ROWS, COLUMNS, INNER):
+        if rows * columns <= _MOST_ELEMENTS:
+            yield rows, columns, inner
+
+
+def _planned(program: tree.Program, kernel: str, constants: _Items, schedule: Mapping[str, str]) -> KernelOp:
+    """The tile level of a kernel, with what is planned for its edges between ranks."""
+    module = build_module(program, kernel=kernel, constants=dict(constants), options=schedule)
+    run_pipeline(module, (PlanOverlap(),), verify=False)
+    (found,) = (op for op in module.ops if isinstance(op, KernelOp))
+    return found
+
+
+def _scheduled(kernel: KernelOp) -> Mapping[str, object]:
+    return getattr(kernel.attributes.get("schedule"), "data", {})
+
+
+@dataclass(frozen=True)
+class _Dims:
+    """The dimensions of products: of the rows, the columns, and of what is summed over; their blocks in the program."""
+
+    names: tuple[str, str, str]
+    sizes: tuple[int, int, int]
+
+
+def _dims_of_products(kernel: KernelOp) -> _Dims | None:
+    """The dimensions, if all products of a kernel have the same three, and none is a constant."""
+    if any(isinstance(op, RoleOp) for op in kernel.body.block.ops):
+        return None
+    found: set[_Dims] = set()
+    for op in kernel.walk():
+        if not isinstance(op, MmaOp):
+            continue
+        left, right = _blocks(op.a), _blocks(op.b)
+        if left is None or right is None:
+            return None
+        (rows, inner), (_, columns) = left, right
+        names = rows.of, columns.of, inner.of
+        if len(set(names)) < 3 or not all(isinstance(name, str) for name in names):
+            return None
+        found.add(_Dims((str(names[0]), str(names[1]), str(names[2])), (rows.extent, columns.extent, inner.extent)))
+    return found.pop() if len(found) == 1 else None
+
+
+def _blocks(value: SSAValue) -> tuple[BlockType, BlockType] | None:
+    """The blocks that the two axes of an operand come from, if it is loaded."""
+    owner = value.owner
+    if isinstance(owner, TransposeOp):
+        inner = _blocks(owner.tile)
+        return inner and (inner[1], inner[0])
+    if isinstance(owner, CastOp | ClipOp):
+        return _blocks(owner.tile)
+    if not isinstance(owner, LoadOp):
+        return None
+    found = [index.type for index in owner.indices if isinstance(index.type, BlockType)]
+    return (found[0], found[1]) if len(found) == 2 else None

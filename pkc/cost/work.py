@@ -1,0 +1,292 @@
+"""What the tasks of a kernel do, counted from its tile-level IR for given dimensions: products, bytes, turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from pkc.dialect import blocks
+from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp, array_type
+from pkc.dialect.elementwise import AddOp
+from pkc.dialect.layout import shared_layout
+from pkc.dialect.program import BlockCountOp, BlockOp, DimOp, KernelOp, RankOp, TasksOp
+from pkc.dialect.tile import CastOp, ClipOp, FullOp, MmaOp, block_type, tile_type
+from pkc.dialect.types import RANKS, Dim, Layout, PGLType, TileType, dtype_bytes
+from pkc.passes.edges import array_name, planned
+from pkc.passes.stage_sums import ROWS
+
+
+class UnknownWorkError(Exception):
+    """A count that only the running kernel knows, or an operation whose cost has not been measured; says which."""
+
+
+@dataclass(frozen=True)
+class Product:
+    """One product of tiles: rows and columns of the result, and what is summed over, in elements of `size` bytes."""
+
+    rows: int
+    columns: int
+    inner: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Load:
+    """A tile that goes into a stage: rows of at most 128 bytes that its array has, and those outside of it."""
+
+    array: str
+    stage_bytes: int
+    bytes: float
+    rows: float
+    outside: float
+
+
+@dataclass(frozen=True)
+class Store:
+    """A tile that leaves an SM, and how many bytes of it go to other ranks; `summed` if its owner adds it up, then in
+    that many slices, each by itself."""
+
+    tile_bytes: int
+    sent: float
+    summed: bool
+    slices: int = 1
+
+
+@dataclass
+class Turn:
+    """What one pass through a block does that stands in no loop inside of it, and how often a task goes through it."""
+
+    times: float
+    loop: bool
+    products: list[Product] = field(default_factory=list[Product])
+    loads: list[Load] = field(default_factory=list[Load])
+    stores: list[Store] = field(default_factory=list[Store])
+
+
+@dataclass
+class Phase:
+    """A `tasks` statement: how many tasks a rank has, and what each of them does."""
+
+    tasks: int
+    turns: list[Turn] = field(default_factory=list[Turn])
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """An operand that comes from other ranks ahead of its use: bytes, and tiles that are copied for that."""
+
+    bytes: float
+    tiles: float
+    stage_bytes: int
+
+
+@dataclass
+class Work:
+    """A kernel: its phases, the bytes of each array that this rank reads at all, what is fetched ahead."""
+
+    phases: list[Phase] = field(default_factory=list[Phase])
+    read: dict[str, float] = field(default_factory=dict[str, float])
+    fetched: list[Fetched] = field(default_factory=list[Fetched])
+
+
+def count_work(kernel: KernelOp, dims: Mapping[str, int], ranks: int) -> Work:
+    """The work of an average rank. Edges between ranks must be planned. Raises `UnknownWorkError`."""
+    return _Counter(kernel, dims, ranks).count()
+
+
+@dataclass(frozen=True)
+class _Positions:
+    """A block of an average task: positions that it has, and those that its box has of an array that is not split."""
+
+    dim: Dim
+    extent: int
+    count: int
+    valid: float
+    inside: float
+
+
+class _Counter:
+    def __init__(self, kernel: KernelOp, dims: Mapping[str, int], ranks: int) -> None:
+        self._kernel, self._dims, self._ranks = kernel, dims, ranks
+        self._known: dict[SSAValue, float] = {}
+        self._blocks: dict[SSAValue, _Positions] = {}
+        self._work = Work()
+
+    def count(self) -> Work:
+        for op in self._kernel.body.block.ops:
+            if isinstance(op, TasksOp):
+                phase = Phase(1)
+                self._work.phases.append(phase)
+                self._tasks(op, phase)
+            else:
+                self._outside(op)
+        return self._work
+
+    def _outside(self, op: Operation) -> None:
+        if op.regions:
+            raise UnknownWorkError("it says itself who does what")
+        self._integer(op)
+
+    def _tasks(self, op: TasksOp, phase: Phase) -> None:
+        phase.tasks *= max(0, int(prod(self._value(count) for count in op.counts)))
+        self._known.update(dict.fromkeys(op.body.block.args, 0.0))
+        self._block(op.body.block, phase, 1.0, loop=False)
+
+    def _block(self, block: Block, phase: Phase, times: float, *, loop: bool) -> None:
+        turn = Turn(times, loop)
+        phase.turns.append(turn)
+        for op in block.ops:
+            if isinstance(op, TasksOp):
+                self._tasks(op, phase)
+            elif isinstance(op, scf.ForOp):
+                turns = max(0.0, self._value(op.ub) - self._value(op.lb)) / max(1.0, self._value(op.step))
+                self._known[op.body.block.args[0]] = 0.0
+                self._block(op.body.block, phase, times * turns, loop=True)
+            elif not self._integer(op):
+                self._tile(op, phase, turn)
+
+    def _tile(self, op: Operation, phase: Phase, turn: Turn) -> None:
+        if isinstance(op, LoadOp):
+            turn.loads.append(self._load(op, phase.tasks * turn.times))
+        elif isinstance(op, StoreOp | AccumulateOp):
+            turn.stores.append(self._store(op))
+        elif isinstance(op, MmaOp):
+            left, right = tile_type(op.a), tile_type(op.b)
+            rows, inner = left.shape
+            turn.products.append(Product(rows, right.shape[1], inner, dtype_bytes(left.element_type)))
+        elif not _free(op):
+            raise UnknownWorkError(f"no rate is known for `{op.name}`")
+
+    # Integers
+
+    def _integer(self, op: Operation) -> bool:
+        """Whether an operation computes an integer or a block, which is then known."""
+        if isinstance(op, BlockOp):
+            self._blocks[op.result] = self._positions(op)
+        elif isinstance(op, BlockCountOp):
+            kind = op.block
+            self._known[op.result] = self._list(kind.of, kind.extent, op)[0]
+        elif isinstance(op, DimOp):
+            self._known[op.result] = self._extent(op.dim.data)
+        elif isinstance(op, RankOp):
+            self._known[op.result] = 0.0
+        elif isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
+            self._known[op.result] = op.value.value.data
+        elif type(op) in _ARITHMETIC:
+            left, right = (self._value(value) for value in op.operands)
+            self._known[op.results[0]] = _ARITHMETIC[type(op)](left, right)
+        else:
+            return bool(op.results) and not any(isinstance(value.type, TileType) for value in op.results)
+        return True
+
+    def _value(self, value: SSAValue) -> float:
+        if value not in self._known:
+            raise UnknownWorkError("how much there is to do is known only when it runs")
+        return self._known[value]
+
+    def _extent(self, dim: Dim) -> int:
+        if isinstance(dim, int):
+            return dim
+        return self._ranks if dim == RANKS else self._dims[dim]
+
+    def _list(self, dim: Dim, size: int, op: BlockOp | BlockCountOp) -> tuple[int, int, int]:
+        """Blocks of a list, the positions that they cover, and how long the pieces are that none crosses the end of."""
+        extent = self._extent(dim)
+        if op.start is not None or op.stop is not None:
+            first = 0 if op.start is None else int(self._value(op.start))
+            last = extent if op.stop is None else int(self._value(op.stop))
+            covered = max(0, min(last, extent) - max(first, 0))
+            return blocks.count(0, covered, size), covered, covered
+        length = blocks.part_length(extent, self._ranks)
+        if op.part is not None:
+            return blocks.count(0, length, size), length, length
+        if op.sharded is not None:
+            return blocks.sharded_count(extent, self._ranks, size), extent, length
+        return blocks.count(0, extent, size), extent, extent
+
+    def _positions(self, op: BlockOp) -> _Positions:
+        kind = block_type(op.result)
+        count, covered, piece = self._list(kind.of, kind.extent, op)
+        valid = covered / count if count else 0.0
+        # A box of a shorter part goes on into the next one, in arrays that are not split. The last block has least of
+        # it, and the SMs that have its tasks have no others where there are few.
+        extent = self._extent(kind.of)
+        starts = [*range(0, extent, min(piece, kind.extent) or 1)][:_LOOKED_AT]
+        worst = min((min(kind.extent, extent - start) for start in starts), default=0)
+        return _Positions(kind.of, kind.extent, count, valid, worst if piece < kind.extent else valid)
+
+    # Accesses
+
+    def _load(self, op: LoadOp, times: float) -> Load:
+        kind, tile = array_type(op.array), tile_type(op.result)
+        layout, size = shared_layout(tile), dtype_bytes(tile.element_type)
+        name = array_name(op.array)
+        shard = kind.shard_dim if isinstance(kind, PGLType) else None
+        exists = 1.0
+        for position, index in enumerate(op.indices):
+            found = self._blocks.get(index)
+            if found is not None:
+                exists *= (found.valid if position == shard else found.inside) / found.extent
+        rows = layout.rows * layout.panels
+        data = prod(tile.shape) * size
+        whole = prod(map(self._extent, kind.dimensions)) * size
+        overlap = planned(op)
+        if shard is not None and not overlap:
+            whole /= self._ranks
+        self._work.read[name] = min(whole, self._work.read.get(name, 0.0) + times * data * exists)
+        if overlap == "intra_sm":
+            raise UnknownWorkError("no rate is known for operands that every task fetches from other ranks")
+        if overlap:
+            tiles = prod(self._tiles(op, position) for position in range(len(op.indices)))
+            away = (self._ranks - 1) / self._ranks
+            self._work.fetched.append(Fetched(whole * away, tiles * away, layout.bytes))
+        return Load(name, layout.bytes, data * exists, rows * exists, rows * (1 - exists))
+
+    def _tiles(self, op: LoadOp, position: int) -> float:
+        found = self._blocks.get(op.indices[position])
+        return found.count if found is not None else self._extent(array_type(op.array).dimensions[position])
+
+    def _store(self, op: StoreOp | AccumulateOp) -> Store:
+        kind, tile = array_type(op.array), tile_type(op.tile)
+        size = prod(tile.shape) * dtype_bytes(tile.element_type)
+        found = [self._blocks[index] for index in op.indices if index in self._blocks]
+        data = size * prod(block.valid / block.extent for block in found)
+        others = self._ranks - 1
+        sent = 0.0
+        if isinstance(kind, PGLType) and kind.layout is Layout.Shard:
+            sent = data * others / self._ranks
+        elif isinstance(kind, PGLType) and kind.layout is Layout.Replicate:
+            # A sum goes to its owner and from there to all.
+            sent = data * (2 * others / self._ranks if isinstance(op, AccumulateOp) else others)
+        if isinstance(op, AccumulateOp):
+            return Store(size, sent, True, max(1, tile.shape[0] // ROWS) if tile.rank == 2 else 1)
+        return Store(size, sent, False)
+
+
+_LOOKED_AT = 64
+"""Blocks that an average of what lies outside of an array is taken over."""
+
+
+def _free(op: Operation) -> bool:
+    """Whether an operation takes no time of its own: it is part of a product, or done while others load."""
+    if isinstance(op, AddOp):
+        return any(isinstance(value.owner, MmaOp) for value in op.operands)
+    return isinstance(op, FullOp | CastOp | ClipOp | scf.YieldOp)
+
+
+_ARITHMETIC: dict[type[Operation], Callable[[float, float], float]] = {
+    arith.AddiOp: lambda a, b: a + b,
+    arith.SubiOp: lambda a, b: a - b,
+    arith.MuliOp: lambda a, b: a * b,
+    arith.FloorDivSIOp: lambda a, b: a // b if b else 0.0,
+    arith.DivSIOp: lambda a, b: a // b if b else 0.0,
+    arith.RemSIOp: lambda a, b: a % b if b else 0.0,
+    arith.MinSIOp: min,
+    arith.MaxSIOp: max,
+}
+"""Arithmetic of integers that counts are made of."""

@@ -1,0 +1,78 @@
+"""Estimates against what was measured: how far they are off, and what it costs to choose tiles by them."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+from pkc.arch import H200
+from pkc.cost.estimate import Estimate, estimate
+from tests.cost.test_work import work
+
+DATA = Path(__file__).parents[2] / "bench" / "tiles" / "h200_x4.toml"
+MEASURED = tomllib.loads(DATA.read_text(encoding="utf-8"))["measured"]
+RANKS = 4
+OWN = (128, 256, 64)
+"""The tiles that the programs say."""
+
+Tiles = tuple[int, int, int]
+
+
+def estimated(kernel: str, size: list[int], tiles: Tiles) -> Estimate:
+    m, n, k = size
+    dims = {"M": m, "N": n, "K": k // RANKS} if kernel == "gemm_rs" else {"M": m, "N": n // RANKS, "K": k}
+    options = {f"tile_{dim}": str(tile) for dim, tile in zip("MNK", tiles, strict=True)}
+    return estimate(work(kernel, RANKS, dims, **options), RANKS)
+
+
+def times(entry: dict) -> dict[Tiles, float]:
+    return {tuple(map(int, tiles.split("x"))): ms for tiles, ms in entry["ms"].items()}
+
+
+def test_estimates_are_near_what_was_measured() -> None:
+    """In the geometric mean within an eighth, and none off by more than a half."""
+    errors = [
+        math.log(estimated(entry["kernel"], entry["size"], tiles).total / 1e6 / ms)
+        for entry in MEASURED
+        for tiles, ms in times(entry).items()
+    ]
+    assert len(errors) > 90
+    assert math.sqrt(sum(error * error for error in errors) / len(errors)) < math.log(1.13)
+    assert max(map(abs, errors)) < math.log(1.5)
+
+
+def lost(entry: dict) -> tuple[float, float]:
+    """How many times as long the tiles that seem best take as the best, and as those of the program."""
+    measured = times(entry)
+    chosen = min(measured, key=lambda tiles: estimated(entry["kernel"], entry["size"], tiles).total)
+    return measured[chosen] / min(measured.values()), measured[chosen] / measured[OWN]
+
+
+def test_the_tiles_that_seem_best_are_nearly_so() -> None:
+    """The times are of a compiler that added up sums tile by tile, which made large tiles slower than they are."""
+    found = [lost(entry) for entry in MEASURED]
+    assert sum(best for best, _ in found) / len(found) < 1.03
+    assert max(best for best, _ in found) < 1.18
+    assert max(own for _, own in found) < 1.06
+
+
+def test_faster_parts_make_a_kernel_faster_where_they_hold_it() -> None:
+    """Many rows are held by products, a few by what is loaded, and their sums by the link."""
+    many = work("gemm", 1, {"M": 8192, "N": 8192, "K": 8192})
+    few = work("gemm", 1, {"M": 16, "N": 8192, "K": 8192}, tile_M="16", tile_N="64")
+    sums = work("gemm_rs", RANKS, {"M": 8192, "N": 8192, "K": 512})
+    multiplies = replace(H200, product_flops=2 * H200.product_flops, shared_bytes=2 * H200.shared_bytes)
+    loads = replace(H200, load_bytes=2 * H200.load_bytes, memory_bytes=2 * H200.memory_bytes)
+    sends = replace(H200, link_bytes=2 * H200.link_bytes)
+    for kernel, ranks, faster in ((many, 1, multiplies), (few, 1, loads), (sums, RANKS, sends)):
+        before = estimate(kernel, ranks).total
+        gains = {id(rates): before / estimate(kernel, ranks, rates=rates).total for rates in (multiplies, loads, sends)}
+        assert max(gains, key=lambda rates: gains[rates]) == id(faster)
+        assert gains[id(faster)] > 1.1
+
+
+def test_nothing_to_do_takes_a_launch() -> None:
+    found = estimate(work("gemm", 1, {"M": 0, "N": 256, "K": 64}), 1)
+    assert (found.tasks, found.total) == (0, H200.launch)

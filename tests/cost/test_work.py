@@ -1,0 +1,84 @@
+"""What is counted of a kernel for given sizes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pkc.cost.work import Load, Product, UnknownWorkError, Work, count_work
+from pkc.dialect.program import KernelOp
+from pkc.frontend.elaborate import build_module
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
+from pkc.passes.plan_overlap import PlanOverlap
+from pkc.passes.run import run_pipeline
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def work(name: str, ranks: int, dims: dict[str, int], **tiles: str) -> Work:
+    text = (EXAMPLES / f"{name}.pk").read_text(encoding="utf-8")
+    module = build_module(parse_text(Source("t.pk", text)), options=tiles)
+    run_pipeline(module, (PlanOverlap(),))
+    (kernel,) = (op for op in module.ops if isinstance(op, KernelOp))
+    return count_work(kernel, dims, ranks)
+
+
+def test_products_and_bytes_of_a_gemm() -> None:
+    found = work("gemm", 1, {"M": 512, "N": 1024, "K": 640})
+    (phase,) = found.phases
+    assert phase.tasks == 4 * 4
+    outer, inner = phase.turns
+    assert (outer.times, inner.times, outer.loop, inner.loop) == (1, 10, False, True)
+    assert inner.products == [Product(128, 256, 64, 2)]
+    # 256 columns of B are four panels of 64 rows; nothing lies outside.
+    assert inner.loads == [Load("A", 16384, 16384, 128, 0), Load("B", 32768, 32768, 256, 0)]
+    assert [(store.tile_bytes, store.sent, store.summed) for store in outer.stores] == [(65536, 0, False)]
+    assert found.read == {"A": 512 * 640 * 2, "B": 640 * 1024 * 2}
+    assert found.fetched == []
+
+
+def test_what_lies_outside_of_an_array_is_no_byte() -> None:
+    (load, _) = work("gemm", 1, {"M": 16, "N": 256, "K": 64}).phases[0].turns[1].loads
+    assert load == Load("A", 16384, 16 * 64 * 2, 16, 112)
+    (load, _) = work("gemm", 1, {"M": 16, "N": 256, "K": 64}, tile_M="16").phases[0].turns[1].loads
+    assert load == Load("A", 16 * 64 * 2, 16 * 64 * 2, 16, 0)
+
+
+def test_a_sum_goes_to_the_owners_of_its_rows() -> None:
+    found = work("gemm_rs", 4, {"M": 512, "N": 512, "K": 64})
+    (phase,) = found.phases
+    assert phase.tasks == 4 * 2
+    (store,) = phase.turns[0].stores
+    assert (store.tile_bytes, store.sent, store.summed) == (65536, 65536 * 3 / 4, True)
+    (store,) = work("gemm_ar", 4, {"M": 512, "N": 512, "K": 64}).phases[0].turns[0].stores
+    assert store.sent == 65536 * 2 * 3 / 4
+
+
+def test_rows_of_several_owners_are_several_blocks() -> None:
+    found = work("gemm_rs", 4, {"M": 16, "N": 512, "K": 64})
+    assert found.phases[0].tasks == 4 * 2
+    # The box of the last block, which has the rows 12 to 15, has the least of A.
+    assert found.phases[0].turns[1].loads[0] == Load("A", 16384, 4 * 64 * 2, 4, 124)
+
+
+def test_operands_of_other_ranks_are_fetched_once() -> None:
+    found = work("ag_gemm", 4, {"M": 1024, "N": 512, "K": 256})
+    (fetched,) = found.fetched
+    assert fetched.bytes == 1024 * 256 * 2 * 3 / 4
+    assert fetched.tiles == 8 * 4 * 3 / 4
+    assert found.read["A"] == 1024 * 256 * 2
+
+
+@pytest.mark.parametrize(
+    ("name", "dims", "why"),
+    [
+        ("attention", {"B": 1, "H": 1, "S": 128, "T": 128, "D": 128}, "no rate is known for `pk."),
+        ("moe_combine", {"E": 2, "P": 64, "N": 64, "T": 64}, "only when it runs"),
+        ("all_reduce_explicit", {"M": 64, "N": 64}, "it says itself who does what"),
+    ],
+)
+def test_what_is_not_known_is_said(name: str, dims: dict[str, int], why: str) -> None:
+    with pytest.raises(UnknownWorkError, match=why):
+        work(name, 2, dims)

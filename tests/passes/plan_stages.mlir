@@ -1,0 +1,119 @@
+// Shared memory is filled with stages.
+// RUN: pkc-opt %s -p pk-plan-stages --split-input-file --verify-diagnostics | filecheck %s
+
+// 231424 bytes. Four stages of 49168 do not fit beside a result of 65552; three do, and leave 18368.
+// CHECK-LABEL: pk.kernel @large
+// CHECK: pk.channel "A, B" stages 3
+// CHECK: pk.channel "C" stages 1
+pk.kernel @large(%X: !pk.private<[M], f32> {pk.name = "X"}) attributes {schedule = {}} {
+  %in = pk.channel "A, B" stages 1 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x256xbf16>>
+  %out = pk.channel "C" stages 1 : !pk.channel<!pk.tile<128x256xbf16>>
+  pk.role loader attributes {group = "compute"} {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    scf.for %i = %zero to %one step %one {
+      pk.acquire %in : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x256xbf16>>
+    }
+  }
+  pk.role consumer attributes {group = "compute"} {
+    pk.acquire %out : !pk.channel<!pk.tile<128x256xbf16>>
+  }
+}
+
+// -----
+
+// Four stages of 16400, two results of 8208; of the 149408 bytes left, loops take nine stages more.
+// CHECK-LABEL: pk.kernel @small
+// CHECK: pk.channel "A, B" stages 13
+// CHECK: pk.channel "C" stages 2
+pk.kernel @small(%X: !pk.private<[M], f32> {pk.name = "X"}) attributes {schedule = {}} {
+  %in = pk.channel "A, B" stages 1 : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>>
+  %out = pk.channel "C" stages 1 : !pk.channel<!pk.tile<64x64xbf16>>
+  pk.role loader attributes {group = "compute"} {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    scf.for %i = %zero to %one step %one {
+      pk.acquire %in : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>>
+    }
+  }
+  pk.role consumer attributes {group = "compute"} {
+    pk.acquire %out : !pk.channel<!pk.tile<64x64xbf16>>
+  }
+}
+
+// -----
+
+// The schedule decides for loops alone.
+// CHECK-LABEL: pk.kernel @scheduled
+// CHECK: pk.channel "A, B" stages 3
+// CHECK: pk.channel "C" stages 2
+pk.kernel @scheduled(%X: !pk.private<[M], f32> {pk.name = "X"}) attributes {schedule = {stages = 3 : i64}} {
+  %in = pk.channel "A, B" stages 1 : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>>
+  %out = pk.channel "C" stages 1 : !pk.channel<!pk.tile<64x64xbf16>>
+  pk.role loader attributes {group = "compute"} {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    scf.for %i = %zero to %one step %one {
+      pk.acquire %in : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>>
+    }
+  }
+  pk.role consumer attributes {group = "compute"} {
+    pk.acquire %out : !pk.channel<!pk.tile<64x64xbf16>>
+  }
+}
+
+// -----
+
+// More stages than fit: 4 * 49168 + 65552.
+// CHECK: error[PK435]: `refused` needs 262224 bytes of shared memory, and a CTA has 231424
+pk.kernel @refused(%X: !pk.private<[M], f32> {pk.name = "X"}) attributes {schedule = {stages = 4 : i64}} {
+  %in = pk.channel "A, B" stages 1 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x256xbf16>>
+  %out = pk.channel "C" stages 1 : !pk.channel<!pk.tile<128x256xbf16>>
+  pk.role loader attributes {group = "compute"} {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    scf.for %i = %zero to %one step %one {
+      pk.acquire %in : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x256xbf16>>
+    }
+  }
+  pk.role consumer attributes {group = "compute"} {
+    pk.acquire %out : !pk.channel<!pk.tile<128x256xbf16>>
+  }
+}
+
+// -----
+
+// The channel of a communicator keeps its stage, and takes that room from the others of its CTA: 231424 - 32784 leaves
+// room for two stages of 65552 and 32 of 1040, the most that there are.
+// CHECK-LABEL: pk.kernel @beside
+// CHECK: pk.channel "L" stages 1
+// CHECK: pk.channel "Q" stages 32
+// CHECK: pk.channel "K" stages 2
+pk.kernel @beside(%X: !pk.private<[M], f32> {pk.name = "X"}) attributes {schedule = {}} {
+  %copied = pk.channel "L" stages 1 : !pk.channel<!pk.tile<128x128xbf16>>
+  %q = pk.channel "Q" stages 1 : !pk.channel<!pk.tile<16x16xbf16>>
+  %k = pk.channel "K" stages 1 : !pk.channel<!pk.tile<128x256xbf16>>
+  pk.role communicator attributes {group = "compute"} {
+    pk.acquire %copied : !pk.channel<!pk.tile<128x128xbf16>>
+  }
+  pk.role loader attributes {group = "compute"} {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    scf.for %i = %zero to %one step %one {
+      pk.acquire %q : !pk.channel<!pk.tile<16x16xbf16>>
+      pk.acquire %k : !pk.channel<!pk.tile<128x256xbf16>>
+    }
+  }
+}
+
+// -----
+
+// Without loops: as many as fit, up to four.
+// CHECK-LABEL: pk.kernel @copied
+// CHECK: pk.channel "X" stages 3
+pk.kernel @copied(%X: !pk.private<[M], f32> {pk.name = "X"}) attributes {schedule = {}} {
+  %in = pk.channel "X" stages 1 : !pk.channel<!pk.tile<128x256xbf16>>
+  pk.role loader attributes {group = "compute"} {
+    pk.acquire %in : !pk.channel<!pk.tile<128x256xbf16>>
+  }
+}

@@ -1,0 +1,116 @@
+"""Which tiles a kernel gets for its sizes."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from pkc import builder, choice
+from pkc.choice import Choice, choose
+from pkc.compiler import load, load_program
+from pkc.diagnostics import PkcError
+from pkc.frontend import tree
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def chosen(name: str, ranks: int = 4, schedule: dict[str, str] | None = None, **dims: int) -> Choice:
+    return choose(load_program(EXAMPLES / f"{name}.pk"), dims=dims, ranks=ranks, schedule=schedule)
+
+
+def test_a_few_rows_get_small_tiles_for_all_sms() -> None:
+    found = chosen("gemm_rs", M=16, N=8192, K=2048)
+    assert int(found.tiles["tile_M"]) <= 16
+    assert found.taken is not None and found.instead is not None
+    assert 0.75 * found.taken.sms <= found.taken.tasks
+    assert found.taken.total < 0.7 * found.instead.total
+
+
+def test_many_rows_keep_the_tiles_of_the_program() -> None:
+    for name in ("gemm_rs", "ag_gemm"):
+        found = chosen(name, M=16384, N=16384, K=4096)
+        assert found.tiles == {}
+        assert "tiles: as the program says (8192 tasks for 132 SMs; estimated" in str(found)
+
+
+def test_tiles_become_smaller_until_the_sms_are_full() -> None:
+    found = chosen("ag_gemm", M=1024, N=2048, K=8192)
+    assert found.instead is not None and found.instead.tasks == 64
+    assert found.taken is not None and found.taken.tasks == 128
+    assert str(found).endswith(
+        f"(128 tasks for 132 SMs instead of 64; estimated {found.taken.total / 1000:.3g} us"
+        f" against {found.instead.total / 1000:.3g} us)"
+    )
+
+
+def test_equal_estimates_leave_the_program_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    same = choice.estimate(choice.count_work(load(EXAMPLES / "gemm.pk").kernel, {"M": 16, "N": 64, "K": 64}, 1), 1)
+    monkeypatch.setattr(choice, "estimate", lambda *_, **__: same)
+    assert chosen("gemm", ranks=1, M=17, N=64, K=64).tiles == {}
+
+
+@pytest.mark.parametrize("where", ["text", "option"])
+def test_the_users_tiles_are_left_alone(where: str) -> None:
+    text = (EXAMPLES / "gemm.pk").read_text(encoding="utf-8")
+    if where == "text":
+        text = text.replace("    for m, n", "    schedule(tile_N=128)\n    for m, n")
+    program = parse_text(Source("t.pk", text))
+    schedule = {"tile_N": "128"} if where == "option" else {"stages": "3"}
+    found = choose(program, dims={"M": 16, "N": 8192, "K": 2048}, ranks=1, schedule=schedule)
+    assert (found.tiles, found.reason) == ({}, "the schedule sets them")
+
+
+def test_what_cannot_be_estimated_stays_as_it_is() -> None:
+    found = chosen("attention", ranks=1, B=1, H=1, S=128, T=128)
+    assert found.tiles == {}
+    assert "as the program says (not estimated: no rate is known for `pk." in str(found)
+
+
+def test_tiles_that_do_not_fit_the_schedule_are_not_taken() -> None:
+    """Of so many stages there is room for none as large as would be taken otherwise."""
+    dims = {"M": 16, "N": 8192, "K": 2048}
+    free, held = chosen("gemm", ranks=1, **dims), chosen("gemm", ranks=1, schedule={"stages": "16"}, **dims)
+    assert held.tiles and held.tiles != free.tiles
+    load(EXAMPLES / "gemm.pk", schedule={"stages": "16", **held.tiles}, level="roles")
+    with pytest.raises(PkcError, match="PK435"):
+        load(EXAMPLES / "gemm.pk", schedule={"stages": "16", **free.tiles}, level="roles")
+
+
+def test_sms_that_communicate_have_no_tasks() -> None:
+    found = chosen("ag_gemm", schedule={"comm_sms": "32"}, M=1024, N=2048, K=8192)
+    assert found.taken is not None and found.taken.sms == 100
+
+
+def test_a_repeated_question_costs_nothing() -> None:
+    program: tree.Program = load_program(EXAMPLES / "gemm_rs.pk")
+    choose(program, dims={"M": 48, "N": 4096, "K": 1024}, ranks=4)
+    started = time.perf_counter()
+    choose(load_program(EXAMPLES / "gemm_rs.pk"), dims={"M": 48, "N": 4096, "K": 1024}, ranks=4)
+    again = time.perf_counter()
+    choose(program, dims={"M": 48, "N": 4096, "K": 1024}, ranks=4)
+    assert time.perf_counter() - again < 0.005
+    assert again - started < 1.0
+
+
+def test_what_is_launched_has_the_chosen_tiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PKC_CACHE_DIR", str(tmp_path / "cache"))
+    program, dims = load_program(EXAMPLES / "gemm.pk"), {"M": 16, "N": 2048, "K": 512}
+    tiles = choose(program, dims=dims, ranks=1).tiles
+    assert tiles
+    made = builder.artifact_for(program, dims=dims, ranks=1)
+    assert made == builder.build_program(program, schedule=tiles)
+    assert made != builder.build_program(program)
+    own = builder.artifact_for(program, dims=dims, ranks=1, schedule={"tile_M": "128"})
+    assert own == builder.build_program(program, schedule={"tile_M": "128"})
+
+
+def test_the_reason_names_the_program_that_was_asked_for() -> None:
+    text = (EXAMPLES / "gemm.pk").read_text(encoding="utf-8")
+    for name, head in (("one.pk", ""), ("two.pk", "\n\n")):
+        program = parse_text(Source(name, head + text))
+        found = choose(program, dims={"M": 24, "N": 2048, "K": 512}, ranks=1)
+        assert str(found).startswith(f"{name}:{2 + len(head)}: tiles: ")
