@@ -13,8 +13,9 @@ from typing import Literal, TypeAlias
 
 from pkc.dialect.types import RANKS
 
-Extent: TypeAlias = str | int | tuple[str, int]
-"""A dimension by name, a constant, or `(name, size)`: the number of numbers that `pk.block_number` gives to blocks."""
+Extent: TypeAlias = str | int | tuple[str | int, int]
+"""A dimension by name, a constant, or one of them and a size: the number of numbers that `pk.block_number` gives to
+blocks of that size."""
 
 
 ScalarType: TypeAlias = Literal["f32", "i32"]
@@ -216,6 +217,9 @@ class Artifact:
     cluster: int
     comm_sms: int
     """CTAs of the grid that only communicate; they are the last ones. The grid has one CTA for each SM."""
+    source: str = ""
+    """The digest of the text that the machine code is of: NVRTC may make other code of the same text, to the same end.
+    Ranks that launch one kernel agree in it."""
     trace: Trace | None = None
     """If the kernel writes down what it does when."""
     waits: Waits | None = None

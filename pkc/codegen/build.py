@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -73,6 +74,7 @@ def build_kernel(kernel: KernelOp, *, target: str = SM_90A) -> Built:
         shared_bytes=planned(kernel, SHARED_BYTES),
         cluster=1,
         comm_sms=planned(kernel, COMM_SMS),
+        source=hashlib.sha256(source.encode()).hexdigest(),
         trace=trace_of(kernel),
         waits=waits_of(kernel),
         engines=engines_text(kernel),

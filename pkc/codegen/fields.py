@@ -79,7 +79,7 @@ def signal_parameters(kernel: KernelOp) -> tuple[SignalParameter, ...]:
 
 
 def _extent(extent: str | int | BlockType) -> Extent:
-    return (str(extent.of), extent.extent) if isinstance(extent, BlockType) else extent
+    return (extent.of, extent.extent) if isinstance(extent, BlockType) else extent
 
 
 def struct_fields(kernel: KernelOp) -> tuple[tuple[Field, ...], dict[SSAValue | str, str]]:

@@ -160,8 +160,8 @@ def counters_along(extent: Extent, dims: Mapping[str, int]) -> int:
     """How many counters there are along a dimension of a signal."""
     if not isinstance(extent, tuple):
         return dims[extent] if isinstance(extent, str) else extent
-    name, size = extent
-    return blocks.numbers(dims[name], dims[RANKS], size)
+    of, size = extent
+    return blocks.numbers(dims[of] if isinstance(of, str) else of, dims[RANKS], size)
 
 
 # Calls
@@ -183,18 +183,16 @@ class Call:
 def calls(api: Any, actions: Iterable[Action]) -> Iterator[Call]:
     """The calls for what a stream does; waits and writes that follow each other are made together.
 
-    A write has a memory barrier before it, unless one comes right behind another write: the same barrier serves both.
+    A write has a memory barrier before it: current drivers do not leave it out.
     """
     together: list[Any] = []
-    last: Action | None = None
     for action in actions:
         if isinstance(action, Move):
             yield from _batches(together)
             together = []
             yield _move(api, action)
         else:
-            together.append(_operation(api, action, barrier=not isinstance(last, Write)))
-        last = action
+            together.append(_operation(api, action))
     yield from _batches(together)
 
 
@@ -204,8 +202,8 @@ def _batches(operations: list[Any]) -> Iterator[Call]:
         yield Call("cuStreamBatchMemOp", (len(some), some, 0))
 
 
-def _operation(api: Any, action: Await | Write, *, barrier: bool) -> Any:
-    kinds, how = api.CUstreamBatchMemOpType, api.CUstreamWriteValue_flags
+def _operation(api: Any, action: Await | Write) -> Any:
+    kinds = api.CUstreamBatchMemOpType
     made = api.CUstreamBatchMemOpParams()
     if isinstance(action, Await):
         made.operation = kinds.CU_STREAM_MEM_OP_WAIT_VALUE_32
@@ -213,7 +211,7 @@ def _operation(api: Any, action: Await | Write, *, barrier: bool) -> Any:
     else:
         made.operation = kinds.CU_STREAM_MEM_OP_WRITE_VALUE_32
         part = made.writeValue
-        flags = how.CU_STREAM_WRITE_VALUE_DEFAULT if barrier else how.CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER
+        flags = api.CUstreamWriteValue_flags.CU_STREAM_WRITE_VALUE_DEFAULT
     part.address, part.value, part.flags = action.address, action.value, int(flags)
     return made
 

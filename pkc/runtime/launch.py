@@ -90,7 +90,7 @@ class LoadedKernel:
         spare = _SPARE_SMS if self._engines is not None else 0
         sms = grid or min(rank.sms for rank in mesh.local) - spare
         self.grid = sms // artifact.cluster * artifact.cluster
-        self._digest = hashlib.sha256(artifact.cubin).hexdigest()[:8]
+        self._digest = (artifact.source or hashlib.sha256(artifact.cubin).hexdigest())[:8]
         self._functions = self._load()
         self._memory: dict[tuple[tuple[str, int], ...], _Memory] = {}
         self._agreed: set[str] = set()

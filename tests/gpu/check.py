@@ -172,7 +172,7 @@ class Runner:
         both = [self._expect(number, dims, seed).result() for seed in (1, 2)]
         calls = [self._call(number, dims, inputs) for inputs, _ in both]
         # One kernel, with its counters and buffers, for both sets of arrays.
-        calls[1]._kernel = calls[0]._kernel
+        calls[1].kernel = calls[0].kernel
         for call in calls:
             call.launch()
         self._mesh.synchronize(PATIENCE / 2)

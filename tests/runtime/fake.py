@@ -223,9 +223,7 @@ class Api:
             else:
                 assert operation.operation == kinds.CU_STREAM_MEM_OP_WRITE_VALUE_32
                 part, what = operation.writeValue, "write"
-            before = next((entry[1] for entry in reversed(self.enqueued) if entry[0] == stream), "")
-            if part.flags:  # no barrier, which only a write right behind another one does without
-                assert (what, before, part.flags) == ("write", "write", 1)
+            assert part.flags == 0
             self.enqueued.append((stream, what, int(part.address), int(part.value)))
 
     def _cuMemcpyAsync(self, target: int, source: int, count: int, stream: int) -> None:

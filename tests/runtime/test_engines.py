@@ -177,7 +177,7 @@ def test_waits_and_writes_are_enqueued_together() -> None:
     assert [call.name for call in made] == ["cuStreamBatchMemOp"] * 2 + ["cuMemcpyAsync", "cuStreamBatchMemOp"]
     assert [call.arguments[0] for call in made] == [255, 46, 2, 1]
     operations = [operation for call in made if call is not made[2] for operation in call.arguments[1]]
-    assert [operation.writeValue.flags for operation in operations[1:]] == [0, *[1] * 299, 0]
+    assert {operation.writeValue.flags for operation in operations[1:]} == {0}
     assert made[0].on(77)[0] == made[2].on(77)[-1] == 77
 
 
