@@ -29,6 +29,11 @@ TILE = "tile_"
 _TILES = range(2, 65537)
 """Not one: a block of one position is an integer, which the program would have to be written for."""
 
+SPLIT = "split_"
+"""With the name of a dimension behind it: into how many tasks each sum along it is divided."""
+
+_SPLITS = range(1, 65)
+
 
 def from_keywords(keywords: Iterable[tree.Keyword]) -> dict[str, Attribute]:
     """The schedule that a `schedule(...)` statement or a decorator gives."""
@@ -47,7 +52,7 @@ def from_options(options: Mapping[str, str]) -> dict[str, Attribute]:
 
 
 def schedule_attr(entries: Mapping[str, Attribute]) -> DictionaryAttr:
-    """Entries in the order of the table, tiles behind them by name, so that equal schedules print alike."""
+    """Entries in the order of the table, tiles and splits behind them by name, so that equal schedules print alike."""
     known = [key for key in KEYS if key in entries]
     return DictionaryAttr({key: entries[key] for key in (*known, *sorted(set(entries) - set(known)))})
 
@@ -66,9 +71,9 @@ def _plain(text: str) -> int | bool | str:
 
 
 def _attribute(key: str, value: int | float | bool | str, span: Span) -> Attribute:
-    allowed = _TILES if key.startswith(TILE) else KEYS.get(key)
+    allowed = _TILES if key.startswith(TILE) else _SPLITS if key.startswith(SPLIT) else KEYS.get(key)
     if allowed is None:
-        raise PkcError(UnknownScheduleKey(span, key, ", ".join((*KEYS, f"{TILE}DIMENSION"))))
+        raise PkcError(UnknownScheduleKey(span, key, ", ".join((*KEYS, f"{TILE}DIMENSION", f"{SPLIT}DIMENSION"))))
     if allowed is bool:
         if isinstance(value, bool):
             return BoolAttr.from_bool(value)

@@ -30,6 +30,7 @@ from pkc.passes.restart_counters import RestartCounters
 from pkc.passes.share_sums import ShareSums
 from pkc.passes.split_cells import SplitCells
 from pkc.passes.split_copies import SplitCopies
+from pkc.passes.split_loops import SplitLoops
 from pkc.passes.split_workers import SplitWorkers
 from pkc.passes.spread_copies import SpreadCopies
 from pkc.passes.stage_remote_reads import StageRemoteReads
@@ -42,8 +43,9 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
     CheckProgram(),  # first: findings speak of the program as it was written
     Cse(),  # equal blocks become one value, by which the patterns after it know them
     Canonicalize(),  # products add into their accumulator, clips of zero padding go
-    Cse(),  # constants that folding made twice
-    Dce(),  # what only merged operations used
+    SplitLoops(),  # products are operations that add; another order of additions is what both levels must mean
+    Cse(),  # constants that folding made twice, and those of parts
+    Dce(),  # what only merged operations used, or a loop in the tasks that add up its parts
 )
 """From the IR that the frontend builds to the tile IR: what the program means."""
 
@@ -118,6 +120,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         Canonicalize,
         Cse,
         Dce,
+        SplitLoops,
         PlanOverlap,
         StageRemoteReads,
         SpreadCopies,

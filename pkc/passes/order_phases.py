@@ -1,8 +1,8 @@
-"""The pass `pk-order-phases`: what one phase of a kernel does, on all ranks, comes before the next phase."""
+"""The pass `pk-order-phases`: what one phase of a kernel does to an array comes before what a later one does to it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -10,10 +10,11 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.traits import MemoryEffectKind, only_has_effect
 
 from pkc.dialect.access import SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.program import CtasOp, DimOp, KernelOp, RankOp, RoleOp, TasksOp
-from pkc.dialect.types import RANKS, SignalType
+from pkc.dialect.types import RANKS, PGLType, PrivateType, SignalType
 from pkc.passes.cells import constant, product_ops
 from pkc.passes.derive import DERIVED, add_parameter, phase_of
 from pkc.passes.edges import reached
@@ -21,23 +22,30 @@ from pkc.passes.edges import reached
 
 @dataclass(frozen=True)
 class OrderPhases(ModulePass):
-    """Let every part signal all ranks at the end of a phase, and wait for all parts of all ranks before the next one.
+    """Let what one phase does to an array come before what a later one does to it.
 
-    A part serves one phase, or goes through several one after the other. Phases of a kernel that reaches no other rank
-    are ordered on each rank by itself.
+    Parts that use such an array signal at the end of their share of the earlier phase; those that use it later wait for
+    all of them, on all ranks if the array is one that others reach, else on their own. An array that is only read, or
+    that one phase alone uses, orders nothing. A part serves one phase, or goes through several one after the other.
 
     Before:
 
         pk.role loader {
           pk.tasks (%i) in (%rows) attributes {per_cta, phase = 0} { ... }
+          pk.tasks (%j) in (%rows) attributes {per_cta, phase = 1} { ... pk.load %T ... }
+        pk.role storer {
+          pk.tasks (%i) in (%rows) attributes {per_cta, phase = 0} { ... pk.store %t, %T ... }
           pk.tasks (%j) in (%rows) attributes {per_cta, phase = 1} { ... }
 
     After:
 
         pk.role loader {
           pk.tasks (%i) in (%rows) attributes {per_cta, phase = 0} { ... }
-          pk.signal_all %phase0_over[%zero] by %one : !pk.signal<[1]>
-          pk.wait %phase0_over[%zero] for %all : !pk.signal<[1]>
+          pk.wait %phase0_over[%zero] for %storers : !pk.signal<[1]>
+          pk.tasks (%j) in (%rows) attributes {per_cta, phase = 1} { ... pk.load %T ... }
+        pk.role storer {
+          pk.tasks (%i) in (%rows) attributes {per_cta, phase = 0} { ... pk.store %t, %T ... }
+          pk.signal %phase0_over at %rank[%zero] by %one : !pk.signal<[1]>
           pk.tasks (%j) in (%rows) attributes {per_cta, phase = 1} { ... }
     """
 
@@ -49,46 +57,90 @@ class OrderPhases(ModulePass):
                 _order_kernel(kernel)
 
 
+@dataclass(frozen=True)
+class _Stretch:
+    """What a part does in one phase, in one piece."""
+
+    part: RoleOp
+    phase: int
+    ops: list[Operation]
+
+    @property
+    def used(self) -> set[BlockArgument]:
+        """The arrays that it reads or writes."""
+        return {array for op in self.ops for array in _arrays(op)}
+
+    @property
+    def written(self) -> set[BlockArgument]:
+        reading = MemoryEffectKind.READ
+        inner = (op for outer in self.ops for op in outer.walk() if not op.regions and not only_has_effect(op, reading))
+        return {array for op in inner for array in _arrays(op)}
+
+
 def _order_kernel(kernel: KernelOp) -> None:
     parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
-    served = {part: _served(part) for part in parts}
-    last = max((phase for phases in served.values() for phase in phases), default=0)
-    if not last:
-        return
-    alone = not any(any(reached(part)) for part in parts)
-    ends: list[_End] = []
-    for phase in range(last):
-        signal = add_parameter(kernel, f"phase{phase}.over", SignalType((1,)), kernel.location)
-        ends.append(_End(signal, [part for part in parts if phase in served[part]], alone))
-    for part in parts:
-        _order_part(part, served[part], ends)
+    stretches = [stretch for part in parts for stretch in _stretches(part)]
+    # All is looked at before anything is added; what follows the same stretch is added in the order of the phases.
+    ends = [end for phase in sorted({s.phase for s in stretches})[:-1] if (end := _end(kernel, stretches, phase))]
+    for end in ends:
+        for stretch in end.signalling:
+            _insert(stretch, stretch.ops[-1].next_op, end.signal_ops())
+        for stretch in end.waiting:
+            _insert(stretch, stretch.ops[0], end.wait())
 
 
-def _served(part: RoleOp) -> dict[int, TasksOp | None]:
-    """The phases that a part serves, in their order: all of it one phase, or each of its task sets another."""
+def _stretches(part: RoleOp) -> list[_Stretch]:
+    """What a part does, phase by phase: all of it is of one, or what stands up to each of its task sets."""
+    ops = list(part.body.block.ops)
     phase = phase_of(part)
     if phase is not None:
-        return {phase: None}
-    sets = (op for op in part.body.block.ops if isinstance(op, TasksOp))
-    return {phase: op for op in sets if (phase := phase_of(op)) is not None}
-
-
-def _order_part(part: RoleOp, served: dict[int, TasksOp | None], ends: list[_End]) -> None:
-    place = part.body.block.first_op
-    for phase, tasks in served.items():
-        if phase > 0:
-            # Right behind the set before: what stands between the two may read what other parts have written.
-            _insert(part, place, ends[phase - 1].wait())
-        place = None if tasks is None else tasks.next_op
-        if phase < len(ends):
-            _insert(part, place, ends[phase].signal_ops())
-
-
-def _insert(part: RoleOp, place: Operation | None, ops: Sequence[Operation]) -> None:
-    """Add operations before another one, or at the end of a part."""
-    block = part.body.block
+        return [_Stretch(part, phase, ops)] if ops else []
+    found: list[_Stretch] = []
+    pending: list[Operation] = []
     for op in ops:
-        op.location = part.location
+        pending.append(op)
+        phase = phase_of(op) if isinstance(op, TasksOp) else None
+        if phase is None:
+            continue
+        if found and found[-1].phase == phase:
+            found[-1].ops.extend(pending)
+        else:
+            found.append(_Stretch(part, phase, pending))
+        pending = []
+    return found
+
+
+def _end(kernel: KernelOp, stretches: Sequence[_Stretch], phase: int) -> _End | None:
+    """What has to be known of the end of a phase, if anything."""
+    ending = [stretch for stretch in stretches if stretch.phase == phase]
+    used = {array for stretch in ending for array in stretch.used}
+    written = {array for stretch in ending for array in stretch.written}
+    later = [(s, (s.used & written) | (s.written & used)) for s in stretches if s.phase > phase]
+    shared = {array for _, arrays in later for array in arrays}
+    if not shared:
+        return None
+    alone = not any(array in shared for part in {s.part for s in stretches} for _, array in reached(part))
+    signal = add_parameter(kernel, f"phase{phase}.over", SignalType((1,)), kernel.location)
+    signalling = [stretch for stretch in ending if stretch.used & shared]
+    waiting: dict[RoleOp, _Stretch] = {}
+    for stretch, arrays in later:
+        if arrays:
+            waiting.setdefault(stretch.part, stretch)
+    return _End(signal, signalling, list(waiting.values()), alone)
+
+
+def _arrays(op: Operation) -> Iterator[BlockArgument]:
+    for inner in op.walk():
+        for operand in inner.operands:
+            if isinstance(operand, BlockArgument) and isinstance(operand.type, PrivateType | PGLType):
+                yield operand
+
+
+def _insert(stretch: _Stretch, place: Operation | None, ops: Sequence[Operation]) -> None:
+    """Add operations before another one, or at the end of a part."""
+    block = stretch.part.body.block
+    for op in ops:
+        op.location = stretch.part.location
         if place is None:
             block.add_op(op)
         else:
@@ -97,10 +149,11 @@ def _insert(part: RoleOp, place: Operation | None, ops: Sequence[Operation]) -> 
 
 @dataclass(frozen=True)
 class _End:
-    """The end of one phase: its counter, who signals it, and whether each rank is by itself."""
+    """The end of one phase: its counter, who signals it and who waits, and whether each rank is by itself."""
 
     signal: BlockArgument
-    parts: Sequence[RoleOp]
+    signalling: Sequence[_Stretch]
+    waiting: Sequence[_Stretch]
     alone: bool
 
     def signal_ops(self) -> list[Operation]:
@@ -114,7 +167,7 @@ class _End:
     def wait(self) -> list[Operation]:
         """Until every CTA of the parts has signalled."""
         zero = constant(0)
-        ctas = [CtasOp(part.role) for part in self.parts]
+        ctas = [CtasOp(stretch.part.role) for stretch in self.signalling]
         ops: list[Operation] = [zero, *ctas]
         total: SSAValue = ctas[0].result
         for more in ctas[1:]:

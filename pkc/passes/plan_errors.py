@@ -114,6 +114,19 @@ class UsedBeforeSum(Diagnostic):
 
 
 @dataclass(frozen=True)
+class CannotSplit(Diagnostic):
+    """The schedule divides sums along a dimension among tasks, and there is none, or one that cannot be divided."""
+
+    code = "PK442"
+    title = "`{key}` is not possible in `{kernel}`"
+    label = "{reason}"
+    help = "it divides loops over blocks of a dimension that do nothing but add up tiles, from zero"
+    key: str
+    kernel: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class NotACopy(Diagnostic):
     """The part of a copy engine has an operation that is no copy, no counter, and not known to the host."""
 

@@ -14,7 +14,7 @@ from xdsl.traits import Pure
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.program import DERIVED, CtasOp, KernelOp, RoleOp, TasksOp
 from pkc.passes.cells import constant
-from pkc.passes.derive import AFTER_ALL, before
+from pkc.passes.derive import AFTER_ALL, before, phase_of
 from pkc.passes.plan_warps import comm_sms
 from pkc.passes.stage_sums import SLICES
 
@@ -59,6 +59,8 @@ def _share(kernel: KernelOp) -> None:
     prelude = list(adding[0].body.block.ops)[:-1]
     if not isinstance(tasks, TasksOp) or len(tasks.counts) < 2 or not all(op.has_trait(Pure) for op in prelude):
         return
+    if any((phase_of(op) or 0) > (phase_of(tasks) or 0) for op in kernel.walk()):
+        return  # a later phase may read the sum, and consumers would come to it behind their own tasks of that phase
     known: dict[SSAValue, SSAValue] = {}
     consumer = consumers[0].body.block
     for op in prelude:

@@ -9,7 +9,9 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from pkc.dialect.program import KernelOp, TasksOp
+from pkc.passes.cells import constant
 from pkc.passes.dependence import ancestors, sources
+from pkc.passes.parts import part_of
 
 Known = dict[SSAValue, SSAValue]
 """What stands for each value of the original in the copy."""
@@ -74,8 +76,12 @@ def close_loops(block: Block) -> None:
 
 
 def needed_by(op: Operation, values: Iterable[SSAValue]) -> set[SSAValue]:
-    """All that `values`, which `op` uses, depend on, through the counts of tasks too."""
-    found = sources(values)
+    """All that `values`, which `op` uses, depend on, through the counts of tasks too.
+
+    Of a loop that goes through one part of its turns the number of that part does not count: what is done for all parts
+    alike is done for all turns.
+    """
+    found = _sources(op, values)
     tasks = [parent for parent in ancestors(op) if isinstance(parent, TasksOp)]
     while True:
         counts = [
@@ -87,6 +93,14 @@ def needed_by(op: Operation, values: Iterable[SSAValue]) -> set[SSAValue]:
         if not counts:
             return found
         found |= sources(counts)
+
+
+def _sources(op: Operation, values: Iterable[SSAValue]) -> set[SSAValue]:
+    parts = {loop: part_of(loop) for loop in ancestors(op) if isinstance(loop, scf.ForOp)}
+    bounds = {bound for loop, part in parts.items() if part is not None for bound in (loop.lb, loop.ub)}
+    found = sources(values, given=bounds)
+    turns = [part.turns for loop, part in parts.items() if part is not None and loop.body.block.args[0] in found]
+    return found | sources(turns)
 
 
 def _copy_tasks(block: Block, tasks: TasksOp, indices: set[SSAValue], known: Known) -> Block:
@@ -102,7 +116,14 @@ def _copy_tasks(block: Block, tasks: TasksOp, indices: set[SSAValue], known: Kno
 
 
 def _copy_for(block: Block, loop: scf.ForOp, known: Known) -> Block:
-    first, last, step = (copy_value(block, value, known) for value in (loop.lb, loop.ub, loop.step))
+    part = part_of(loop)
+    if part is None or part.index in known:
+        first, last = copy_value(block, loop.lb, known), copy_value(block, loop.ub, known)
+    else:
+        start = constant(0)
+        _add(block, start, loop)
+        first, last = start.result, copy_value(block, part.turns, known)
+    step = copy_value(block, loop.step, known)
     body = Block(arg_types=[IndexType()])
     known[loop.body.block.args[0]] = body.args[0]
     _keep_names(loop.body.block.args[:1], known)

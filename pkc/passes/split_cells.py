@@ -19,6 +19,7 @@ from pkc.dialect.tile import block_type
 from pkc.dialect.types import BlockType, SignalType
 from pkc.passes.cells import constant, is_constant
 from pkc.passes.derive import DERIVED, before
+from pkc.passes.parts import Part, part_of
 
 TILES = 8
 """Tiles that are awaited at once: looking at a counter takes as long as multiplying two of them."""
@@ -77,6 +78,11 @@ class _Pair:
     own: SSAValue | None
     loop: scf.ForOp
 
+    @property
+    def part(self) -> Part | None:
+        """The part of a row's tiles that the loop goes through, if not all of them."""
+        return part_of(self.loop)
+
 
 def _split(kernel: KernelOp, part: RoleOp) -> None:
     pairs = list(_pairs(part))
@@ -109,7 +115,7 @@ def _pairs(part: RoleOp) -> Iterator[_Pair]:
             continue
         place = list(stored[0].indices).index(numbered[0])
         loop = _loop_of(readers[0].indices[place])
-        same = loop is not None and loop.parent is waits[0].parent and _starts_at_zero(loop)
+        same = loop is not None and loop.parent is waits[0].parent and _goes_through_tiles(loop)
         if loop is not None and same:
             count = waits[0].count.owner
             own = count.cond if isinstance(count, arith.SelectOp) else None
@@ -132,8 +138,8 @@ def _loop_of(index: SSAValue) -> scf.ForOp | None:
     return loop if isinstance(loop, scf.ForOp) else None
 
 
-def _starts_at_zero(loop: scf.ForOp) -> bool:
-    return is_constant(loop.lb, 0) and is_constant(loop.step, 1)
+def _goes_through_tiles(loop: scf.ForOp) -> bool:
+    return part_of(loop) is not None or (is_constant(loop.lb, 0) and is_constant(loop.step, 1))
 
 
 def _signal_group(pair: _Pair) -> None:
@@ -153,11 +159,18 @@ def _await_group(pair: _Pair) -> None:
     turn = body.args[0]
     tiles, zero = constant(TILES), constant(0)
     group, inside = arith.DivSIOp(turn, tiles.result), arith.RemSIOp(turn, tiles.result)
-    begins = arith.CmpiOp(inside.result, zero.result, "eq")
-    branch = scf.IfOp(begins.result, [], Region(Block()), Region())
-    before(first_op, [tiles, zero, group, inside, begins, branch])
-    left = arith.SubiOp(pair.loop.ub, turn)
-    needed: list[Operation] = [left, arith.MinSIOp(left.result, tiles.result)]
+    ops: list[Operation] = [tiles, zero, group, inside, arith.CmpiOp(inside.result, zero.result, "eq")]
+    left: list[Operation] = [arith.SubiOp(pair.loop.ub, turn)]
+    part = pair.part
+    if part is not None:
+        # A part may begin inside a group, whose other tiles are signalled too.
+        first = arith.CmpiOp(turn, pair.loop.lb, "eq")
+        ops += [first, arith.OrIOp(ops[-1].results[0], first.result)]
+        start = arith.MuliOp(group.result, tiles.result)
+        left = [start, arith.SubiOp(part.turns, start.result)]
+    branch = scf.IfOp(ops[-1].results[0], [], Region(Block()), Region())
+    before(first_op, [*ops, branch])
+    needed: list[Operation] = [*left, arith.MinSIOp(left[-1].results[0], tiles.result)]
     if pair.own is not None:
         needed.append(arith.SelectOp(pair.own, zero.result, needed[-1].results[0]))
     needed += [WaitOp(wait.signal, (*wait.indices, group.result), needed[-1].results[0]), scf.YieldOp()]

@@ -44,7 +44,7 @@ class Case:
 
     def meaning(self) -> Compiled:
         """The kernel at the tile level."""
-        return compile_program(self.program(), constants=self.constants)
+        return compile_program(self.program(), constants=self.constants, schedule=self.schedule)
 
     def artifact(self, ranks: int, dims: Dims) -> Artifact:
         """The machine code for these sizes. Raises `PkcError`."""
@@ -161,8 +161,9 @@ def _table() -> Iterator[Case]:
         "overlap=inter_sm,comm_sms=8",
         "overlap=copy_engine",
     )
+    parts = ("split_K=2,tile_M=64,tile_N=64", "split_K=5,tile_M=16,tile_N=64,tile_K=32")
     orders = ("order=natural", "order=own_first", "order=own_last", "order=ring")
-    yield from _scheduled("gemm", matrices, "stages=1", "stages=2", "consumers=2", "order=natural", alone=True)
+    yield from _scheduled("gemm", matrices, "stages=1", "stages=2", "consumers=2", "order=natural", *parts, alone=True)
     row = ({"M": 128, "N": 260, "K": 64}, "PK847"), ({"M": 128, "N": 256, "K": 68}, "PK847")
     yield Case("gemm refused", "gemm", lambda _: [], alone=True, refused=row)
     yield Case("gemm_fp8", "gemm_fp8", _matrices(16), alone=True)
@@ -177,9 +178,10 @@ def _table() -> Iterator[Case]:
         text, schedule = product("nn", "bf16", "bf16", rows=rows, columns=64), {"consumers": str(consumers)}
         yield Case(f"product consumers={consumers}", text, _few(matrices), schedule, alone=True)
     yield Case("tasks in tasks", NESTED, _nested, alone=True)
-    yield from _scheduled("gemm_rs", matrices, *sums, *orders, "stages=1", "transfer=push")
-    yield from _scheduled("gemm_ar", matrices, *sums, "order=natural", "stages=1")
-    yield from _scheduled("ag_gemm", matrices, *sums, *orders, "stages=1", "overlap=inter_sm,transfer=push")
+    yield from _scheduled("gemm_rs", matrices, *sums, *orders, *parts, "stages=1", "transfer=push")
+    yield from _scheduled("gemm_ar", matrices, *sums, *parts, "order=natural", "stages=1")
+    pushed = "overlap=inter_sm,transfer=push"
+    yield from _scheduled("ag_gemm", matrices, *sums, *orders, *parts, "stages=1", pushed, f"{pushed},{parts[0]}")
     for family in _ACROSS:
         yield Case(f"product_{family} f16", across(family, "f16", "f16"), _few(matrices))
         yield Case(f"product_{family} f16 f32", across(family, "f16", "f32"), _few(matrices))

@@ -1,27 +1,18 @@
-// Between the phases of a kernel every part of every rank signals, and waits for all.
+// What a phase does to an array comes before what later ones do to it.
 // RUN: pkc-opt %s -p pk-order-phases --split-input-file | filecheck %s
 
-// A part that serves one phase signals at its end or waits at its start; one that goes through both does so in between.
-// What stands before the second task set comes behind the wait.
+// Who stores the array signals at the end of its set, who loads it waits at the start, on all ranks; nobody else does.
 // CHECK-LABEL: pk.kernel @two
 // CHECK-SAME: %phase0_over: !pk.signal<[1]> {pk.name = "phase0.over"}
 // CHECK: pk.role communicator attributes {phase = 1 : i64} {
-// CHECK: pk.wait %phase0_over
+// CHECK: %[[S:.*]] = pk.ctas storer
+// CHECK-NEXT: %[[R:.*]] = pk.dim "ranks"
+// CHECK-NEXT: %[[ALL:.*]] = arith.muli %[[S]], %[[R]]
+// CHECK-NEXT: pk.wait %phase0_over[%{{.*}}] for %[[ALL]]
 // CHECK: pk.load %Y
 // CHECK-NOT: pk.signal
 // CHECK: pk.role loader {
-// CHECK-NOT: pk.wait
-// CHECK: pk.tasks
-// CHECK: pk.signal_all %phase0_over
-// CHECK: %[[L:.*]] = pk.ctas loader
-// CHECK-NEXT: %[[S:.*]] = pk.ctas storer
-// CHECK-NEXT: %[[SUM:.*]] = arith.addi %[[L]], %[[S]]
-// CHECK-NEXT: %[[R:.*]] = pk.dim "ranks"
-// CHECK-NEXT: %[[ALL:.*]] = arith.muli %[[SUM]], %[[R]]
-// CHECK-NEXT: pk.wait %phase0_over[%{{.*}}] for %[[ALL]]
-// CHECK-NEXT: pk.read %T
-// CHECK: pk.tasks
-// CHECK-NOT: pk.signal
+// CHECK-NOT: %phase0_over
 // CHECK: pk.role storer {
 // CHECK: pk.store {{.*}}, %Y
 // CHECK: pk.signal_all %phase0_over
@@ -58,7 +49,53 @@ pk.kernel @two(%X: !pk.private<[M], f32> {pk.name = "X"}, %T: !pk.private<[M], i
 
 // -----
 
-// Ranks that reach no other are ordered each by itself.
+// An array that no other rank reaches is ordered on each rank by itself, whatever else the phases do. What stands before
+// the second set, and reads the array, comes behind the wait; the wait of a later phase is not repeated.
+// CHECK-LABEL: pk.kernel @own
+// CHECK-SAME: %phase0_over: !pk.signal<[1]> {pk.name = "phase0.over"}
+// CHECK-NOT: phase1.over
+// CHECK: pk.role loader {
+// CHECK: pk.tasks
+// CHECK: %[[S:.*]] = pk.ctas storer
+// CHECK-NEXT: pk.wait %phase0_over[%{{.*}}] for %[[S]]
+// CHECK-NEXT: pk.read %T
+// CHECK: pk.tasks
+// CHECK-NOT: pk.wait
+// CHECK: pk.role storer {
+// CHECK: pk.store {{.*}}, %T
+// CHECK: %[[R:.*]] = pk.rank
+// CHECK-NEXT: pk.signal %phase0_over at %[[R]]
+// CHECK-NOT: %phase0_over
+// CHECK: pk.store {{.*}}, %Y
+pk.kernel @own(%T: !pk.private<[M], i32> {pk.name = "T"}, %Y: !pk.pgl<[M], i32, replicate> {pk.name = "Y"}) attributes {derived} {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  pk.role loader {
+    pk.tasks (%i) in (%one) attributes {per_cta, phase = 0} {
+    }
+    %n = pk.read %T[%zero] : !pk.private<[M], i32>
+    pk.tasks (%j) in (%n) attributes {per_cta, phase = 1} {
+    }
+    pk.tasks (%k) in (%n) attributes {per_cta, phase = 2} {
+      %t = pk.read %T[%k] : !pk.private<[M], i32>
+    }
+  }
+  pk.role storer {
+    %x = pk.full 0 : i32 : !pk.tile<16xi32>
+    pk.tasks (%i) in (%one) attributes {per_cta, phase = 0} {
+      %m = pk.block[%i] : !pk.block<M by 16>
+      pk.store %x, %T[%m : !pk.block<M by 16>] : !pk.tile<16xi32>, !pk.private<[M], i32>
+    }
+    pk.tasks (%k) in (%one) attributes {per_cta, phase = 2} {
+      %m = pk.block[%k] : !pk.block<M by 16>
+      pk.store %x, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xi32>, !pk.pgl<[M], i32, replicate>
+    }
+  }
+}
+
+// -----
+
+// A part that uses an array in both phases waits for those that do, itself among them.
 // CHECK-LABEL: pk.kernel @alone
 // CHECK: pk.tasks
 // CHECK: %[[R:.*]] = pk.rank

@@ -149,3 +149,32 @@ pk.kernel @written(%S: !pk.private<[2, M, N], f32> {pk.name = "S", pk.scratch}, 
     }
   }
 }
+
+// -----
+
+// A sum that a later phase may read stays with the communicator.
+// CHECK-LABEL: pk.kernel @earlier
+// CHECK: pk.tasks (%{{.*}}, %{{.*}}) in (%rows, %columns)
+// CHECK: pk.role consumer
+// CHECK-NOT: pk.load
+pk.kernel @earlier(%S: !pk.private<[2, M, N], f32> {pk.name = "S", pk.scratch}, %C: !pk.private<[M, N], f32> {pk.name = "C"}) attributes {schedule = {}, derived} {
+  %zero = arith.constant 0 : index
+  pk.role communicator attributes {after_all, phase = 0} {
+    %rank = pk.rank
+    %rows = pk.block_count <M by 16> of %rank sharded
+    %columns = pk.block_count <N by 16>
+    pk.tasks (%i, %j) in (%rows, %columns) {
+      %m = pk.block[%i] of %rank sharded : !pk.block<M by 16>
+      %n = pk.block[%j] : !pk.block<N by 16>
+      %s = pk.load %S[%zero, %m, %n : index, !pk.block<M by 16>, !pk.block<N by 16>] : !pk.private<[2, M, N], f32> -> !pk.tile<16x16xf32>
+      pk.store %s, %C[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.tile<16x16xf32>, !pk.private<[M, N], f32>
+    }
+  }
+  pk.role consumer {
+    %all = pk.block_count <M by 16>
+    pk.tasks (%i) in (%all) attributes {phase = 0} {
+    }
+    pk.tasks (%i) in (%all) attributes {phase = 1} {
+    }
+  }
+}

@@ -193,3 +193,59 @@ pk.kernel @inside(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %L: !pk.pr
     }
   }
 }
+
+// -----
+
+// A task that goes through a part of the tiles may begin inside a group: it waits there too, for the whole group.
+// CHECK-LABEL: pk.kernel @part
+// CHECK: pk.role consumer
+// CHECK: scf.for %[[TURN:.*]] = %first to %last step %one iter_args
+// CHECK: %[[GROUP:.*]] = arith.divsi %[[TURN]], %[[EIGHT:.*]] : index
+// CHECK: %[[BEGINS:.*]] = arith.cmpi eq
+// CHECK-NEXT: %[[ENTERS:.*]] = arith.cmpi eq, %[[TURN]], %first : index
+// CHECK-NEXT: %[[EITHER:.*]] = arith.ori %[[BEGINS]], %[[ENTERS]] : i1
+// CHECK-NEXT: scf.if %[[EITHER]] {
+// CHECK-NEXT: %[[START:.*]] = arith.muli %[[GROUP]], %[[EIGHT]]
+// CHECK-NEXT: %[[LEFT:.*]] = arith.subi %turns, %[[START]]
+// CHECK-NEXT: %[[NEEDED:.*]] = arith.minsi %[[LEFT]], %[[EIGHT]]
+// CHECK-NEXT: pk.wait %ready[%{{.*}}, %[[GROUP]]] for %[[NEEDED]] : !pk.signal<[M by 16, K by 256]>
+pk.kernel @part(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %L: !pk.private<[M, K], bf16> {pk.name = "L", pk.scratch}, %Y: !pk.private<[4, M, 16], f32> {pk.name = "Y"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}) attributes {schedule = {}, derived} {
+  %rank = pk.rank
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %four = arith.constant 4 : index
+  %rows = pk.block_count <M by 16> sharded
+  %turns = pk.block_count <K by 32>
+  pk.role communicator {
+    pk.tasks (%i, %s) in (%rows, %turns) {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      %k = pk.block[%s] : !pk.block<K by 32>
+      %a = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 32>] : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x32xbf16>
+      pk.store %a, %L[%m, %k : !pk.block<M by 16>, !pk.block<K by 32>] : !pk.tile<16x32xbf16>, !pk.private<[M, K], bf16>
+      %number = pk.block_number %m : !pk.block<M by 16>
+      pk.signal %ready at %rank[%number] by %one : !pk.signal<[M by 16]>
+    }
+  }
+  pk.role consumer {
+    pk.tasks (%i, %p) in (%rows, %four) {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      %d = pk.block[%zero] : !pk.block<16 by 16>
+      %acc = pk.full 0.0 : f32 : !pk.tile<16x16xf32>
+      %following = arith.addi %p, %one : index
+      %before = arith.muli %turns, %p : index
+      %first = arith.divsi %before, %four : index
+      %until = arith.muli %turns, %following : index
+      %last = arith.divsi %until, %four : index
+      %number = pk.block_number %m : !pk.block<M by 16>
+      pk.wait %ready[%number] for %turns : !pk.signal<[M by 16]>
+      %sum = scf.for %s = %first to %last step %one iter_args(%t = %acc) -> (!pk.tile<16x16xf32>) {
+        %k = pk.block[%s] : !pk.block<K by 32>
+        %a = pk.load %L[%m, %k : !pk.block<M by 16>, !pk.block<K by 32>] : !pk.private<[M, K], bf16> -> !pk.tile<16x32xbf16>
+        %b = pk.transpose %a : !pk.tile<16x32xbf16> -> !pk.tile<32x16xbf16>
+        %u = pk.mma %a, %b, %t : !pk.tile<16x32xbf16>, !pk.tile<32x16xbf16> -> !pk.tile<16x16xf32>
+        scf.yield %u : !pk.tile<16x16xf32>
+      }
+      pk.store %sum, %Y[%p, %m, %d : index, !pk.block<M by 16>, !pk.block<16 by 16>] : !pk.tile<16x16xf32>, !pk.private<[4, M, 16], f32>
+    }
+  }
+}

@@ -462,3 +462,46 @@ pk.kernel @ring(%K: !pk.pgl<[S, 16], f32, shard 0> {pk.name = "K"}, %O: !pk.priv
     pk.store %o_1, %O[%l, %d : index, !pk.block<16 by 16>] : !pk.tile<16xf32>, !pk.private<[L, 16], f32>
   }
 }
+
+// -----
+
+// Tasks that go through parts of the loop: what is done for every part is done once for all turns.
+// CHECK-LABEL: pk.kernel @parts
+// CHECK-SAME: %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}
+// CHECK: pk.role communicator
+// CHECK: pk.tasks (%{{[a-z0-9]+}}) in (
+// CHECK-NOT: arith.divsi
+// CHECK: %[[TURNS:.*]] = pk.block_count <K by 16>
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[TURNS]] step
+// CHECK: pk.load %A[
+// CHECK: pk.raise %A_ready
+// CHECK: pk.role consumer attributes {derived}
+// CHECK: pk.tasks (%{{.*}}, %{{.*}}, %{{.*}}) in (
+// CHECK: pk.wait %A_ready[
+// CHECK: scf.for %{{.*}} = %first to %last step
+// CHECK: pk.load %A_landing[
+pk.kernel @parts(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[4, M, N], f32> {pk.name = "C"}) attributes {schedule = {}} {
+  %rows = pk.block_count <M by 16> sharded
+  %columns = pk.block_count <N by 32>
+  %four = arith.constant 4 : index
+  pk.tasks (%i, %j, %s) in (%rows, %columns, %four) {
+    %m = pk.block[%i] sharded : !pk.block<M by 16>
+    %n = pk.block[%j] : !pk.block<N by 32>
+    %zeros = pk.full 0.000000e+00 : f32 : !pk.tile<16x32xf32>
+    %turns = pk.block_count <K by 16>
+    %one = arith.constant 1 : index
+    %following = arith.addi %s, %one : index
+    %before = arith.muli %turns, %s : index
+    %first = arith.divsi %before, %four : index
+    %until = arith.muli %turns, %following : index
+    %last = arith.divsi %until, %four : index
+    %acc = scf.for %t = %first to %last step %one iter_args(%sum = %zeros) -> (!pk.tile<16x32xf32>) {
+      %k = pk.block[%t] : !pk.block<K by 16>
+      %a = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
+      %b = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
+      %next = pk.mma %a, %b, %sum : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
+      scf.yield %next : !pk.tile<16x32xf32>
+    }
+    pk.store %acc, %C[%s, %m, %n : index, !pk.block<M by 16>, !pk.block<N by 32>] : !pk.tile<16x32xf32>, !pk.private<[4, M, N], f32>
+  }
+}

@@ -253,6 +253,19 @@ kernel k(A: bf16[M, N], C: bf16[M, N].shard(0), Y: bf16[M, N]):
 """,
         ON_SMS,
     ),
+    "a sum of products that the next phase reads": (
+        """
+kernel k(A: bf16[M, K], B: bf16[K, N], C: bf16[M, N].shard(0), Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 16):
+            acc += A[m, k] @ B[k, n]
+        C[m, n] += acc
+    for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+        Y[m, n] = C[m, n] * 2.0
+""",
+        ON_SMS,
+    ),
     "four phases that write and read in turn": (
         """
 kernel k(X: f32[M].shard(0), S: f32[M].shard(0).scratch(), Y: f32[M], Z: f32[M]):
@@ -284,6 +297,7 @@ NOT_COPIED = {
     "a table that is computed",
     "a phase that spreads what the next one reads",
     "a sum that the next phase reads",
+    "a sum of products that the next phase reads",
     "four phases that write and read in turn",
 }
 """Where data say what is read, or several phases: a copy engine is refused for that reason (PK430)."""

@@ -1,0 +1,42 @@
+"""Which block each axis of a tile goes through: types say how long an axis is, not of what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import OpResult, SSAValue
+
+from pkc.dialect.access import GatherOp, LoadOp
+from pkc.dialect.tile import BroadcastOp, MmaOp, PositionsOp, RowReduction, TransposeOp, tile_type
+from pkc.dialect.types import BlockType, TileType
+
+
+def block_of_axis(tile: SSAValue, axis: int) -> SSAValue | None:
+    """The block that an axis of a tile goes through; None if that is not known from how the tile is made."""
+    if not isinstance(tile, OpResult):
+        return None
+    op = tile.op
+    if isinstance(op, MmaOp):
+        return block_of_axis(op.b if axis else op.a, axis)
+    if isinstance(op, LoadOp):
+        return _blocks(op.indices)[axis]
+    if isinstance(op, GatherOp):
+        # Its first axis is that of the table of rows.
+        return block_of_axis(op.rows, 0) if axis == 0 else _blocks(op.indices)[axis - 1]
+    if isinstance(op, PositionsOp):
+        return op.block
+    if isinstance(op, RowReduction):
+        return block_of_axis(op.tile, axis)
+    if isinstance(op, TransposeOp):
+        return block_of_axis(op.tile, 1 - axis)
+    if isinstance(op, BroadcastOp):
+        return block_of_axis(op.tile, op.positions.index(axis)) if axis in op.positions else None
+    if op.regions:
+        return None
+    shape = tile_type(tile).shape
+    alike = (value for value in op.operands if isinstance(value.type, TileType) and value.type.shape == shape)
+    return next((found for value in alike if (found := block_of_axis(value, axis)) is not None), None)
+
+
+def _blocks(indices: Sequence[SSAValue]) -> list[SSAValue]:
+    return [index for index in indices if isinstance(index.type, BlockType)]
