@@ -42,8 +42,8 @@ SIZES: dict[str, dict[str, int]] = {
     "moe_dispatch_gemm": {"T": 58, "H": 75, "E": 2, "P": 157, "N": 261},
     "moe_combine": {"T": 58, "E": 2, "P": 157, "N": 261},
 }
-APART = {"ag_gemm": {"M": 200, "N": 269, "K": 600}}
-"""For one SM that only communicates: of the twenty tiles that it brings, signals of sixteen are sent on its way."""
+APART = {"ag_gemm": {"M": 200, "N": 269, "K": 600}, "ulysses_attention": {"B": 2, "H": 4, "S": 450}}
+"""For one SM that only communicates: it brings more tiles than it holds signals, so that some are sent on its way."""
 MATRICES = {"M": 400, "N": 269, "K": 75}
 OVERLAPS = ("", "none", "intra_sm", "inter_sm", "copy_engine", "push", "apart")
 """The values of `overlap`; operands that are sent instead of fetched; one SM that only communicates."""
