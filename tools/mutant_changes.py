@@ -13,6 +13,7 @@ from pkc.arch import SM_90A
 from pkc.dialect import access, program, roles
 from pkc.dialect.attributes import Role
 from pkc.dialect.fences import Drain, DrainAttr, DrainOp, FenceOp
+from pkc.dialect.held import SendHeldOp
 from pkc.dialect.program import KernelOp
 from pkc.passes.budgets import shared_memory
 from pkc.passes.cells import constant
@@ -140,7 +141,11 @@ def fills_shared_memory(op: Operation) -> bool:
     """Whether one stage more of a channel is one too many."""
     kernel = op.parent_op()
     assert isinstance(op, roles.ChannelOp) and isinstance(kernel, KernelOp)
-    return shared_memory(kernel) + op.shared_bytes // op.depth > SM_90A.shared_memory
+    stages = op.stages
+    one_stage_more(op)
+    needed = shared_memory(kernel)
+    op.stages = stages
+    return needed > SM_90A.shared_memory
 
 
 def all_sms(op: Operation) -> None:
@@ -208,6 +213,39 @@ def as_read(op: Operation) -> None:
 
 def is_full(op: Operation) -> bool:
     return isinstance(op, DrainOp) and op.kind.data is Drain.Full
+
+
+def one_store_more(op: Operation) -> None:
+    """Let one store more be under way."""
+    assert isinstance(op, DrainOp)
+    op.left = IntegerAttr(op.may_remain + 1, i64)
+
+
+def leaves_some(op: Operation) -> bool:
+    assert isinstance(op, DrainOp)
+    return op.may_remain > 0
+
+
+def one_signal_more(op: Operation) -> None:
+    """Hold one signal less, and send it before its store is complete."""
+    assert isinstance(op, SendHeldOp)
+    op.left = IntegerAttr(op.left.value.data - 1, i64)
+
+
+def keeps_signals(op: Operation) -> bool:
+    assert isinstance(op, SendHeldOp)
+    return op.left.value.data > 0
+
+
+def one_stage_less(op: Operation) -> None:
+    """Give each stage back a turn earlier."""
+    assert isinstance(op, roles.ReleaseOp)
+    op.held = IntegerAttr(op.kept - 1, i64) if op.kept > 1 else None
+
+
+def keeps_stages(op: Operation) -> bool:
+    assert isinstance(op, roles.ReleaseOp)
+    return op.kept > 0
 
 
 def relaxed(op: Operation) -> None:

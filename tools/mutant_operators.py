@@ -9,6 +9,7 @@ from xdsl.ir import Operation
 
 from pkc.dialect import access, program, roles
 from pkc.dialect.fences import DrainOp, FenceOp
+from pkc.dialect.held import SendHeldOp
 from pkc.dialect.program import KernelOp
 from tools import mutant_changes as changes
 
@@ -47,6 +48,10 @@ OPERATORS = (
     Operator("fence dropped", (FenceOp, DrainOp), changes.drop, changes.orders),
     Operator("fence moved behind", (FenceOp, DrainOp), changes.behind_what_it_orders, changes.stands_before),
     Operator("`read` for `full`", (DrainOp,), changes.as_read, changes.is_full),
+    Operator("one store more under way", (DrainOp,), changes.one_store_more, changes.leaves_some),
+    Operator("sent a turn early", (SendHeldOp,), changes.one_signal_more, changes.keeps_signals),
+    Operator("released a turn early", (roles.ReleaseOp,), changes.one_stage_less, changes.keeps_stages),
+    Operator("held for ever", (SendHeldOp, roles.ReleaseHeldOp), changes.drop),
     Operator(
         "relaxed for release",
         (access.SignalOp, access.RaiseOp, access.SignalAllOp),

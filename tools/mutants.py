@@ -10,6 +10,7 @@ gives other bits than the tile level: every order of a small instance, then seed
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections import Counter
@@ -41,8 +42,11 @@ SIZES: dict[str, dict[str, int]] = {
     "moe_dispatch_gemm": {"T": 58, "H": 75, "E": 2, "P": 157, "N": 261},
     "moe_combine": {"T": 58, "E": 2, "P": 157, "N": 261},
 }
+APART = {"ag_gemm": {"M": 200, "N": 269, "K": 600}, "ulysses_attention": {"B": 2, "H": 4, "S": 450}}
+"""For one SM that only communicates: it brings more tiles than it holds signals, so that some are sent on its way."""
 MATRICES = {"M": 400, "N": 269, "K": 75}
-OVERLAPS = ("", "none", "intra_sm", "inter_sm", "copy_engine", "push")
+OVERLAPS = ("", "none", "intra_sm", "inter_sm", "copy_engine", "push", "apart")
+"""The values of `overlap`; operands that are sent instead of fetched; one SM that only communicates."""
 
 TRIALS = tuple(Trial(1 + seed % 2, seed) for seed in range(60))
 """Six times as many orders as `pkc check` tries: a break by one signal of one CTA shows in few of them."""
@@ -76,6 +80,8 @@ class Subject:
 def _schedule(overlap: str) -> dict[str, str]:
     if overlap == "push":
         return {"transfer": "push"}
+    if overlap == "apart":
+        return {"overlap": "inter_sm", "comm_sms": "1"}
     return {"overlap": overlap} if overlap else {}
 
 
@@ -90,10 +96,10 @@ def subjects(names: list[str]) -> Iterator[Subject]:
                 compiled = load(path, level="roles", schedule=_schedule(overlap))
             except PkcError:
                 continue  # refused, with a reason
-            text = str(compiled.module).replace(f'overlap = "{overlap}"', "").replace('transfer = "push"', "")
+            text = re.sub(r"schedule = \{[^}]*\}", "", str(compiled.module))
             if text not in seen:
                 seen.add(text)
-                small, larger = (_instance(compiled, meaning) for meaning in _meanings(path))
+                small, larger = (_instance(compiled, meaning) for meaning in _meanings(path, overlap == "apart"))
                 yield Subject(f"{path.stem} {overlap or 'default'}", compiled, small, larger)
 
 
@@ -104,10 +110,11 @@ def _instance(compiled: Compiled, meaning: Meaning) -> Instance:
 
 
 @cache
-def _meanings(path: Path) -> tuple[Meaning, Meaning]:
+def _meanings(path: Path, apart: bool) -> tuple[Meaning, Meaning]:
     tile = load(path)
     used = {dim for arg in tile.kernel.body.block.args for dim in getattr(arg.type, "dimensions", ())}
-    sizes = {dim: size for dim, size in SIZES.get(path.stem, MATRICES).items() if dim in used}
+    given = (SIZES | APART if apart else SIZES).get(path.stem, MATRICES)
+    sizes = {dim: size for dim, size in given.items() if dim in used}
     small = meaning_of(tile, ranks=2, dims=small_dims(tile.kernel, 2), launches=3)
     return small, meaning_of(tile, ranks=RANKS, dims=sizes, launches=3)
 

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.scf import Scf
 from xdsl.ir import Dialect
 
-from pkc.dialect import access, copies, elementwise, fences, machine, program, roles, tile
+from pkc.dialect import access, copies, elementwise, fences, held, machine, program, roles, tile
 from pkc.dialect.attributes import PredicateAttr, RoleAttr
 from pkc.dialect.types import BlockType, PGLType, PrivateType, SignalType, TileType
 
@@ -82,7 +82,7 @@ ACCESS = (
 )
 
 ROLES = (roles.ChannelOp, *roles.CHANNEL_OPS)
-FENCES = (fences.FenceOp, fences.DrainOp)
+FENCES = (fences.FenceOp, fences.DrainOp, held.SendHeldOp)
 MACHINE = (
     machine.InstructionOp,
     machine.RegistersOp,

@@ -7,9 +7,18 @@ from __future__ import annotations
 
 from enum import auto
 
+from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import SpacedOpaqueSyntaxAttribute
-from xdsl.irdl import IRDLOperation, irdl_attr_definition, irdl_op_definition, prop_def, traits_def
+from xdsl.irdl import (
+    IRDLOperation,
+    irdl_attr_definition,
+    irdl_op_definition,
+    opt_prop_def,
+    prop_def,
+    traits_def,
+)
+from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
 from pkc.dialect.effects import OrdersMemory
@@ -65,15 +74,26 @@ class FenceOp(IRDLOperation):
 class DrainOp(IRDLOperation):
     """Until the asynchronous accesses of this worker have come as far as `kind` says.
 
-    `read`: its stores have read their stages, which may be used again (PTX: cp.async.bulk.wait_group.read 0).
-    `full`: its stores are complete and visible to it (PTX: cp.async.bulk.wait_group 0). `loads`: its loads have
+    `read`: its stores have read their stages, which may be used again (PTX: cp.async.bulk.wait_group.read).
+    `full`: its stores are complete and visible to it (PTX: cp.async.bulk.wait_group). With `left n` the youngest n
+    stores may still be under way; each `pk.store` is one group, or more if it goes in pieces. `loads`: its loads have
     arrived in the stages it has committed (PTX: mbarrier.test_wait on what their consumers wait for).
     """
 
     name = "pk.drain"
     kind = prop_def(DrainAttr)
+    left = opt_prop_def(IntegerAttr.constr(i64))
     traits = traits_def(OrdersMemory())
-    assembly_format = "$kind attr-dict"
+    assembly_format = "$kind (`left` $left^)? attr-dict"
 
-    def __init__(self, kind: Drain) -> None:
-        super().__init__(properties={"kind": DrainAttr(kind)})
+    def __init__(self, kind: Drain, left: int = 0) -> None:
+        super().__init__(properties={"kind": DrainAttr(kind), "left": IntegerAttr(left, i64) if left else None})
+
+    @property
+    def may_remain(self) -> int:
+        """How many of the youngest stores may still be under way."""
+        return self.left.value.data if self.left is not None else 0
+
+    def verify_(self) -> None:
+        if self.left is not None and (self.kind.data is Drain.Loads or self.may_remain < 1):
+            raise VerifyException("at least one store may be left under way, and no load")

@@ -148,6 +148,7 @@ PLAIN: tuple[Instruction, ...] = (
     Instruction("fence_async_shared", (), None, _asm("fence.proxy.async.shared::cta;"), "generic before async, shared"),
     Instruction("fence_async_global", (), None, _asm("fence.proxy.async.global;"), "generic before async, global"),
     Instruction("fence_release_sys", (), None, _asm("fence.release.sys;"), "releases what was written, to all GPUs"),
+    Instruction("fence_release_gpu", (), None, _asm("fence.release.gpu;"), "releases what was written, to this GPU"),
     Instruction("fence_acquire_sys", (), None, _asm("fence.acquire.sys;"), "acquires what was released, all GPUs"),
     Instruction("fence_acquire_gpu", (), None, _asm("fence.acquire.gpu;"), "acquires what was released, this GPU"),
     # bulk groups
@@ -189,6 +190,13 @@ PLAIN: tuple[Instruction, ...] = (
         None,
         _asm("red.release.gpu.global.max.u32 [%0], %1;", "", '"l"(a), "r"(b)'),
         "the same on this GPU",
+    ),
+    Instruction(
+        "raise_relaxed_sys",
+        ("i64", "index"),
+        None,
+        _asm("red.relaxed.sys.global.max.u32 [%0], %1;", "", '"l"(a), "r"(b)'),
+        "brings the counter at a up to b, in no order",
     ),
     Instruction(
         "spin",
@@ -469,6 +477,14 @@ def _wgmma_done(match: re.Match[str]) -> Instruction | None:
     return Instruction(match[0], (f"registers<{count} x f32>",), None, body, "products are complete: a may be read")
 
 
+def _bulk_wait(match: re.Match[str]) -> Instruction:
+    """`bulk_wait_read_2()`, `bulk_wait_full_3()`: as those without a number, but for the last groups."""
+    form, left = (".read" if match[1] == "read" else ""), match[2]
+    ptx = f"cp.async.bulk.wait_group{form} {left};"
+    done = "have read their source" if form else "are complete and visible"
+    return Instruction(match[0], (), None, _asm(ptx), f"stores {done}, but for the last {left} groups")
+
+
 def _setmaxnreg(match: re.Match[str]) -> Instruction | None:
     count = int(match[2])
     if count % 8 or not 24 <= count <= 256:
@@ -491,6 +507,7 @@ _FAMILIES: tuple[tuple[str, Callable[[re.Match[str]], Instruction | None]], ...]
     (r"(load|store)_global_v([124])(_where)?", _vector),
     (r"wgmma_wait_([0-7])", _wgmma_wait),
     (r"wgmma_done_(\d+)", _wgmma_done),
+    (r"bulk_wait_(read|full)_([1-9]\d*)", _bulk_wait),
     (r"setmaxnreg_(inc|dec)_(\d+)", _setmaxnreg),
     (r"sync_(\d+)_of_(\d+)", _sync),
 )

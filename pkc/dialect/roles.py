@@ -20,6 +20,7 @@ from xdsl.irdl import (
     irdl_attr_definition,
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
@@ -168,13 +169,41 @@ class ConsumeOp(_OnChannel):
 
 @irdl_op_definition
 class ReleaseOp(_OnChannel):
-    """Consumer: the oldest consumed stage is free again."""
+    """Consumer: the oldest consumed stage is free again.
+
+    With `held n` the last n stages that were so released are kept: it is the stage of n releases before that becomes
+    free, and the first n free none. `pk.release_held` frees them.
+    """
 
     name = "pk.release"
+    held = opt_prop_def(IntegerAttr.constr(i64))
+    assembly_format = "$channel (`held` $held^)? attr-dict `:` type($channel)"
+
+    def __init__(self, channel: SSAValue, held: int = 0) -> None:
+        super().__init__(operands=[channel], properties={"held": IntegerAttr(held, i64) if held else None})
+
+    @property
+    def kept(self) -> int:
+        """How many stages are kept."""
+        return self.held.value.data if self.held is not None else 0
+
+    def verify_(self) -> None:
+        if self.held is None:
+            return
+        depth = channel_of(self.channel).depth
+        if not 0 < self.kept < depth:
+            raise VerifyException(f"of {depth} stages 1 to {depth - 1} can be kept, not {self.kept}")
+
+
+@irdl_op_definition
+class ReleaseHeldOp(_OnChannel):
+    """Consumer: the stages that releases have kept are free again."""
+
+    name = "pk.release_held"
     assembly_format = "$channel attr-dict `:` type($channel)"
 
     def __init__(self, channel: SSAValue) -> None:
         super().__init__(operands=[channel])
 
 
-CHANNEL_OPS = (AcquireOp, CommitOp, ConsumeOp, ReleaseOp)
+CHANNEL_OPS = (AcquireOp, CommitOp, ConsumeOp, ReleaseOp, ReleaseHeldOp)

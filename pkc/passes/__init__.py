@@ -15,6 +15,7 @@ from pkc.passes.check_roles import CheckRoles
 from pkc.passes.cse import Cse
 from pkc.passes.dce import Dce
 from pkc.passes.guard_launches import GuardLaunches
+from pkc.passes.hold_signals import HoldSignals
 from pkc.passes.insert_fences import InsertFences
 from pkc.passes.lower_tiles import LowerTiles
 from pkc.passes.order_phases import OrderPhases
@@ -74,6 +75,7 @@ ROLES_PIPELINE: tuple[ModulePass, ...] = (
     Cse(),  # integers that each part now computes for itself
     Dce(),
     PlanTransfers(),  # needs the final parts: what a worker does with a tile decides how it gets it
+    HoldSignals(),  # needs the transfers: only what TMA stores is still under way when its worker goes on
     InsertFences(),  # last to change anything: it obeys the transfers, and nothing may move across what it places
     CheckRoles(),  # last: what every earlier pass must have left
 )
@@ -139,6 +141,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         PlanStages,
         GuardLaunches,
         PlanTransfers,
+        HoldSignals,
         InsertFences,
         CheckRoles,
         RestartCounters,

@@ -16,8 +16,9 @@ from pkc.diagnostics import Diagnostic, Label, PkcError
 from pkc.dialect.access import RaiseOp, WaitOp
 from pkc.dialect.attributes import Role
 from pkc.dialect.copies import CopyOp
+from pkc.dialect.held import SendHeldOp, is_held
 from pkc.dialect.program import PER_CTA, KernelOp, RoleOp, TasksOp
-from pkc.dialect.roles import CHANNEL_OPS, AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseOp
+from pkc.dialect.roles import CHANNEL_OPS, AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseHeldOp, ReleaseOp
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.budgets import budgets
@@ -35,6 +36,7 @@ class CheckRoles(ModulePass):
     - Tasks are shared out among CTAs in all parts, or in none: otherwise parts of one CTA go through different tasks.
     - A channel has one producing and one consuming part. In every block it is acquired and committed in turn, or
       consumed and released; no tile is used once its stage is released.
+    - Signals that are held back are sent, stages that are kept are freed.
     - An order of tasks is a bijection; each wait counts the signals that its counter gets, where that can be said
       for all sizes (`signal_counts.py`).
     - SMs, shared memory, registers and named barriers suffice (`budgets.py`).
@@ -70,6 +72,7 @@ def _findings(kernel: KernelOp) -> Iterator[Diagnostic]:
         for block in {use.operation.parent: None for use in channel.result.uses}:
             assert block is not None
             yield from _in_turn(channel, block)
+    yield from _held(kernel)
     yield from budgets(kernel)
     yield from orders(kernel)
     yield from count_findings(kernel)
@@ -84,6 +87,21 @@ def _shared_out(kernel: KernelOp) -> Iterator[Diagnostic]:
             yield errors.NotSharedOut(span_of(op.location), also=also)
 
 
+def _held(kernel: KernelOp) -> Iterator[Diagnostic]:
+    """What is put off and never made up for: a worker has room for no more than is sent in turn."""
+    for op in kernel.walk():
+        if is_held(op):
+            sends = (later for later in op.parent.ops if isinstance(later, SendHeldOp)) if op.parent else ()
+            if not any(op.is_before_in_block(send) for send in sends):
+                what = (op.name, SendHeldOp.name, "in the same block")
+                yield errors.HeldForever(span_of(op.location), *what)
+        if isinstance(op, ReleaseOp) and op.kept:
+            uses = (use.operation for use in op.channel.uses)
+            if not any(isinstance(other, ReleaseHeldOp) for other in uses):
+                what = (op.name, ReleaseHeldOp.name, "when the tasks are over")
+                yield errors.HeldForever(span_of(op.location), *what)
+
+
 _COPY_ENGINE = (CopyOp, WaitOp, RaiseOp, TasksOp, scf.ForOp, scf.IfOp, scf.YieldOp)
 """What a copy engine can do, beside integer arithmetic, which is the host's."""
 
@@ -96,7 +114,7 @@ def _copied(kernel: KernelOp) -> Iterator[Diagnostic]:
 
 
 def _ends(channel: ChannelOp) -> Iterator[Diagnostic]:
-    for kinds, what in (((AcquireOp, CommitOp), "producing"), ((ConsumeOp, ReleaseOp), "consuming")):
+    for kinds, what in (((AcquireOp, CommitOp), "producing"), ((ConsumeOp, ReleaseOp, ReleaseHeldOp), "consuming")):
         users = [use.operation for use in channel.result.uses if isinstance(use.operation, kinds)]
         parts = {part for op in users for part in ancestors(op) if isinstance(part, RoleOp)}
         if len(parts) != 1:
@@ -105,7 +123,7 @@ def _ends(channel: ChannelOp) -> Iterator[Diagnostic]:
 
 def _in_turn(channel: ChannelOp, block: Block) -> Iterator[Diagnostic]:
     """The operations of one channel in one block: pairs, each complete before the next."""
-    on_it = (op for op in block.ops if isinstance(op, CHANNEL_OPS))
+    on_it = (op for op in block.ops if isinstance(op, CHANNEL_OPS) and not isinstance(op, ReleaseHeldOp))
     ops: list[Operation] = [op for op in on_it if op.channel is channel.result]
     label = channel.label.data
     for first, second in zip(ops[::2], [*ops[1::2], None], strict=False):

@@ -29,8 +29,9 @@ from pkc.dialect.access import (
 from pkc.dialect.attributes import Role
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.fences import Drain, DrainOp, Fence, FenceOp
+from pkc.dialect.held import SendHeldOp, is_held
 from pkc.dialect.program import KernelOp, RankOp, RoleOp
-from pkc.dialect.roles import CommitOp, ConsumeOp, ReleaseOp
+from pkc.dialect.roles import CommitOp, ConsumeOp, ReleaseHeldOp, ReleaseOp
 from pkc.dialect.transfers import FENCED, crosses_proxies, is_fenced, moves_by_tma, stage_of
 from pkc.passes.dependence import ancestors
 from pkc.passes.derive import DERIVED, before
@@ -48,13 +49,15 @@ class InsertFences(ModulePass):
 
     - A signal releases what its worker did before: to all GPUs, or to this one if the counter is its own. Asynchronous
       accesses are not among that until they are drained: stores to their end (`full`), loads of what others write
-      until they have arrived (`loads`).
+      until they have arrived (`loads`). Signals that are held back (`pk-hold-signals`) need that when they are sent:
+      then the stores of as many turns may be under way as signals stay behind.
       A worker's first signal is a release too: earlier kernels on this rank come before it.
     - A wait is followed by an acquire of the same scope; and by a fence to the async proxy if this worker, or one that
       it feeds through channels, goes on by TMA to other ranks' memory or to what this kernel has written.
     - A stage that ordinary instructions filled and that TMA or wgmma will read is fenced before it is committed.
-    - A stage that a TMA store reads is not released before it has been read. A stage that ordinary instructions have
-      read is: their values have arrived, and the mbarrier comes before the next load into it.
+    - A stage that a TMA store reads is not released before it has been read; where stages are kept, that is the oldest
+      of them. A stage that ordinary instructions have read is: their values have arrived, and the mbarrier comes before
+      the next load into it.
     - A part ends when its stores are complete.
     - What a copy engine does is ordered by its stream. It is another agent than the SMs: signals from it and to it
       are releases to all.
@@ -225,10 +228,10 @@ class _Drains:
                 state = self._inside(op, state, insert=insert)
                 continue
             needed = list(_needed(op, state))
-            for kind in needed:
-                state = _drained(state, kind)
+            for drain in needed:
+                state = _drained(state, drain)
             if insert:
-                before(op, [DrainOp(kind) for kind in needed])
+                before(op, needed)
             state |= self._begun(op)
         return state
 
@@ -238,22 +241,22 @@ class _Drains:
             branches = [self._block(block, state, insert=insert) for block in blocks]
             return branches[0] | (branches[1] if len(branches) > 1 else state)
         (body,) = blocks
-        for kind in self._once(op, state):  # not in each turn
+        for drain in self._once(op, state):  # not in each turn
             if insert:
-                before(op, [DrainOp(kind)])
-            state = _drained(state, kind)
+                before(op, [drain])
+            state = _drained(state, drain)
         state |= self._block(body, state, insert=False)  # what a turn leaves, the next one finds
         return state | self._block(body, state, insert=insert)
 
-    def _once(self, loop: Operation, state: _Underway) -> Iterator[Drain]:
+    def _once(self, loop: Operation, state: _Underway) -> Iterator[DrainOp]:
         """What signals in a loop need and its turns do not undo."""
         inside = list(loop.walk())
         begun = [self._begun(op) for op in inside]
         if any(isinstance(op, _SENT) for op in inside):
             if state.loading and not any(one.loading for one in begun):
-                yield Drain.Loads
+                yield DrainOp(Drain.Loads)
             if state.storing and not any(one.storing for one in begun):
-                yield Drain.Full
+                yield DrainOp(Drain.Full)
 
     def _begun(self, op: Operation) -> _Underway:
         if not _is_asynchronous(op):
@@ -266,17 +269,38 @@ class _Drains:
         return _Underway(loading=filling and op in self._shared)
 
 
-def _needed(op: Operation, state: _Underway) -> Iterator[Drain]:
-    if isinstance(op, _SENT):
+def _needed(op: Operation, state: _Underway) -> Iterator[DrainOp]:
+    if isinstance(op, _SENT) and not is_held(op):
         if state.loading:
-            yield Drain.Loads
+            yield DrainOp(Drain.Loads)
         if state.storing:
-            yield Drain.Full
+            yield DrainOp(Drain.Full)
+    if isinstance(op, SendHeldOp) and state.storing:
+        yield DrainOp(Drain.Full, _stores_since(op, op.left.value.data))
+    if isinstance(op, ReleaseHeldOp) and op.channel in state.reading:
+        yield DrainOp(Drain.Read)
     if isinstance(op, ReleaseOp) and op.channel in state.reading:
-        yield Drain.Read
+        yield DrainOp(Drain.Read, _stores_since(op, op.kept))
 
 
-def _drained(state: _Underway, kind: Drain) -> _Underway:
-    if kind is Drain.Loads:
+def _stores_since(op: Operation, turns: int) -> int:
+    """How many asynchronous stores are younger, at `op`, than those that it is about: of so many turns before."""
+    if not turns:
+        return 0
+    assert op.parent is not None
+    stores = [other for other in op.parent.ops if isinstance(other, StoreOp) and moves_by_tma(other)]
+    behind = 0
+    if isinstance(op, ReleaseOp):
+        before_op = [other for other in stores if other.is_before_in_block(op)]
+        mine = [stage_of(other.tile) for other in before_op]
+        last = max(place for place, stage in enumerate(mine) if stage is not None and stage.channel is op.channel)
+        behind = len(before_op) - 1 - last
+    return turns * len(stores) + behind
+
+
+def _drained(state: _Underway, drain: DrainOp) -> _Underway:
+    if drain.kind.data is Drain.Loads:
         return replace(state, loading=False)
-    return replace(state, reading=frozenset(), storing=state.storing and kind is Drain.Read)
+    if drain.may_remain:
+        return state
+    return replace(state, reading=frozenset(), storing=state.storing and drain.kind.data is Drain.Read)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.context import Context
@@ -18,7 +18,7 @@ from pkc.dialect.engines import is_engine
 from pkc.dialect.layout import shared_layout, stage_layout
 from pkc.dialect.machine import ONE, PART, TensorMapOp
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RankOp, RoleOp
-from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, CommitOp, ConsumeOp
+from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, CommitOp, ConsumeOp, ReleaseHeldOp
 from pkc.dialect.transfers import moves_by_tma
 from pkc.dialect.types import TileType
 from pkc.location import span_of
@@ -26,7 +26,7 @@ from pkc.passes import machine_errors as errors
 from pkc.passes.dependence import ancestors
 from pkc.passes.derive import DERIVED
 from pkc.passes.emit import Emitter
-from pkc.passes.lowering import channels
+from pkc.passes.lowering import channels, signals
 from pkc.passes.lowering.axes import infer_axes
 from pkc.passes.lowering.blocks import Dimensions
 from pkc.passes.lowering.context import Launch, Ring, Threads, Worker
@@ -37,6 +37,9 @@ from pkc.passes.plan_warps import PlanWarps
 
 THREADS = "threads"
 """On a kernel: threads of each CTA."""
+
+_FEWEST = 24
+"""Registers of a thread that does nothing: the fewest that `setmaxnreg` can leave it."""
 
 MACHINE = "machine"
 """On a kernel: its body is at the machine level."""
@@ -128,7 +131,8 @@ def _lower(kernel: KernelOp, parts: Sequence[RoleOp]) -> None:
     _next_epoch(emit, launch, thread)
     threads = max(planned(part, FIRST_WARP) + _warps(part) for part in parts)
     threads = -(-threads // SM_90A.warpgroup) * SM_90A.warpgroup * SM_90A.warp
-    for team in _teams(parts):
+    teams = _teams(parts)
+    for team in (*teams, *_idle(teams, threads)):
         _team(emit, launch, rank, team, Threads(0, 0, False, thread, lane, warp, 0), threads)
     _prefetch_maps(kernel, body, first)
     for op in reversed(old):
@@ -270,11 +274,26 @@ def _teams(parts: Sequence[RoleOp]) -> list[_Team]:
     return teams
 
 
+def _idle(teams: Sequence[_Team], threads: int) -> Iterator[_Team]:
+    """The warpgroups of a CTA that run no part, where others wait for more registers than all were launched with."""
+    end = threads // SM_90A.warp
+    for group in dict.fromkeys(team.group for team in teams):
+        here = [team for team in teams if team.group == group]
+        first = max(team.end for team in here)
+        if first < end and any(team.registers > _launched(threads) for team in here):
+            yield _Team(group, first, end, _FEWEST, [])
+
+
+def _launched(threads: int) -> int:
+    """The registers of a thread in a CTA of that many, before any are moved."""
+    return min(SM_90A.registers // threads // 8 * 8, SM_90A.thread_registers // 8 * 8)
+
+
 def _team(emit: Emitter, launch: Launch, rank: SSAValue, team: _Team, threads: Threads, total: int) -> None:
     """The parts of a team, each by its warps, on the CTAs of its group."""
     mine = _in_group(emit, launch, team.group, _between(emit, threads.warp, team.first, team.end))
     with emit.when(mine):
-        start = min(SM_90A.registers // total // 8 * 8, SM_90A.thread_registers // 8 * 8)
+        start = _launched(total)
         if total > SM_90A.warpgroup * SM_90A.warp and team.registers != start:
             emit.do(f"setmaxnreg_{'inc' if team.registers > start else 'dec'}_{team.registers}")
         for part in team.parts:
@@ -322,9 +341,10 @@ def _work(emit: Emitter, launch: Launch, rank: SSAValue, part: RoleOp, threads: 
     for channel in launch.rings:
         users = [use.operation for use in channel.uses if use.operation in inside]
         if users:
-            channels.prepare(worker, channel)
+            channels.prepare(worker, channel, keeps=any(isinstance(op, ReleaseHeldOp) for op in users))
         if any(isinstance(op, AcquireOp) for op in users):
             worker.filling.append(channel)
+    signals.prepare(worker, inside)
     for argument in launch.kernel.body.block.args:
         worker.known[argument] = argument
     lower_block(worker, part.body.block)

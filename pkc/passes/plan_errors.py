@@ -207,6 +207,19 @@ class AddedAndRaised(Diagnostic):
 
 
 @dataclass(frozen=True)
+class HeldForever(Diagnostic):
+    """A signal is held back and nothing in its block sends held signals, or a stage is kept and nothing frees it."""
+
+    code = "PK474"
+    title = "`{op}` is put off, and nothing makes up for it"
+    label = "held here"
+    help = "`{needed}` behind it: {where}"
+    op: str
+    needed: str
+    where: str
+
+
+@dataclass(frozen=True)
 class UsedAfterRelease(Diagnostic):
     """A tile is used after its stage was given back, when the producer may overwrite it."""
 

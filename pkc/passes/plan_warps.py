@@ -30,7 +30,8 @@ _DIMENSION = 8
 """More registers of such a thread for each dimension beyond two of an array: a coordinate, an extent, a part."""
 
 _ADDING = 80
-"""Registers of a thread that also adds up tiles, some elements at a time, with loads on their way."""
+"""Registers of a thread that also adds up tiles, some elements at a time, with loads on their way; or that, on an SM
+with room for it, holds signals back."""
 
 _MOST_CONSUMERS = 2
 """More warpgroups than that share the registers too thinly, unless the schedule wants them."""
@@ -46,8 +47,11 @@ class PlanWarps(ModulePass):
 
     - Consumers: a warpgroup for each 64 rows of the widest accumulator, at most two, or `consumers` of the schedule.
     - Loader and storer: one warp each, behind the consumers, in a warpgroup that communicators share.
+    - A communicator that adds tiles up on SMs of its own has a power of two of warpgroups: so many threads share a tile
+      evenly.
     - Registers change by the warpgroup (`setmaxnreg`): few for warps that only move tiles (some more if arrays have
-      more than two dimensions), more for a communicator that adds them up, all that is left for those that compute.
+      more than two dimensions), more for a communicator that adds them up or has SMs of its own, all that is left for
+      those that compute.
 
     Before:
 
@@ -204,6 +208,7 @@ def _communicate(kernel: KernelOp, parts: Sequence[RoleOp], others: Sequence[Rol
     why = f"{own_sms} SMs of its own"
     spare = _warpgroups(_compute(kernel, others)) - bool(moving)
     each = max(1, spare // len(adding)) if adding else 0
+    each = 1 << each.bit_length() >> 1
     plans = [PartPlan(part, COMMUNICATE, each * SM_90A.warpgroup, why) for part in adding]
     return _in_line([*plans, *(PartPlan(part, COMMUNICATE, 2, why) for part in moving)])
 
@@ -249,7 +254,8 @@ def _with_registers(plans: Sequence[PartPlan], threads: int) -> list[PartPlan]:
     """Registers by the warpgroup: movers get what they need, the others share the rest of the SM."""
     shared = [plan for plan in plans if not plan.computes]
     own = sum(plan.warps for plan in plans if plan.computes) * SM_90A.warp
-    few = _ADDING if any(_adds(plan.part) for plan in shared) else _moving(shared)
+    more = any(plan.group == COMMUNICATE or _adds(plan.part) for plan in shared)
+    few = _ADDING if more else _moving(shared)
     rest = (launched_registers(threads) - (threads - own) * few) // own // 8 * 8 if own else 0
     many = min(rest, SM_90A.most_registers)
     return [replace(plan, registers=many if plan.computes else few) for plan in plans]

@@ -15,7 +15,6 @@ from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.program import DERIVED, CtasOp, KernelOp, RoleOp, TasksOp
 from pkc.passes.cells import constant
 from pkc.passes.derive import AFTER_ALL, before, phase_of
-from pkc.passes.plan_warps import comm_sms
 from pkc.passes.stage_sums import SLICES
 
 
@@ -24,8 +23,8 @@ class ShareSums(ModulePass):
     """Let consumers add up the last rows of a sum over ranks, about a tile for each CTA, once they have no more tasks.
 
     The communicator adds up tiles while others are computed, with the few registers and threads that are left beside
-    the consumers. The last tiles are complete when nothing is left to compute: then many threads wait for memory at
-    once, and the kernel ends sooner. For communicators without SMs of their own.
+    the consumers, or on a few SMs. The last tiles are complete when nothing is left to compute: then many threads wait
+    for memory at once, and the kernel ends sooner.
 
     Before:
 
@@ -45,7 +44,7 @@ class ShareSums(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.walk():
-            if isinstance(kernel, KernelOp) and DERIVED in kernel.attributes and not comm_sms(kernel):
+            if isinstance(kernel, KernelOp) and DERIVED in kernel.attributes:
                 _share(kernel)
 
 

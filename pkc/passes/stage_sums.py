@@ -41,6 +41,7 @@ from pkc.passes.cells import Cells, cells_along, constant, counter_ops, product_
 from pkc.passes.dependence import differs_by_rank, enclosing_tasks, sources
 from pkc.passes.derive import AFTER_ALL, add_parameter, add_role, append, before, mark_fresh, wrap_in_role
 from pkc.passes.edges import EDGE, array_name, idle_tasks, planned, shard_of, sums
+from pkc.passes.plan_warps import comm_sms
 from pkc.passes.slices import Known, copy_value
 
 SLICES = "slices"
@@ -57,10 +58,11 @@ class StageSums(ModulePass):
     Every rank stores its contribution in its own slot at the owner of the tile and signals the tile's counter there.
     A communicator of the owner waits for as many signals as there are ranks, adds the slots in f32 in rank order,
     rounds once and stores: to itself (reduce-scatter), or to every rank (all-reduce, the two-shot algorithm). So the
-    result is bit-equal from run to run. Tiles of many rows are added up in slices, each a task. A replicated array is
-    divided among the owners along its first dimension. With the plan `none` there is one counter for a rank's whole
-    contribution; with `copy_engine`, where nobody adds to counters, each rank has its own for every tile, and the owner
-    awaits them one after the other.
+    result is bit-equal from run to run. Tiles of many rows are added up in slices, each a task, unless the communicator
+    has SMs of its own: their many threads go through a whole tile for each wait. A replicated array is divided among
+    the owners along its first dimension. With the plan `none` there is one counter for a rank's whole contribution;
+    with `copy_engine`, where nobody adds to counters, each rank has its own for every tile, and the owner awaits them
+    one after the other.
 
     Before:
 
@@ -237,7 +239,7 @@ def _add_up(
     address, counter = counter_ops([indices[place] for place in cells.places])
     for made in address:
         append(body, made, location)
-    slices = _slices(op, split)
+    slices = 1 if comm_sms(kernel) else _slices(op, split)
     if slices > 1:
         indices[split] = _slice(tasks, indices[split], slices)
     narrow = _sliced(tile_type(op.tile), slices)

@@ -56,6 +56,7 @@ TRACE = "trace"
 """On a kernel: that it is traced. The array of the records, its dimensions, and the name of each part."""
 
 _DRAINS = {"bulk_wait_read": "read", "bulk_wait_full": "complete"}
+"""What drains wait for, by the beginning of their names: behind it is how many stores they leave under way."""
 
 
 @dataclass(frozen=True)
@@ -247,13 +248,18 @@ class _Part:
 
 def _stops(op: Operation) -> bool:
     """Whether an instruction may take long because of what others do."""
-    return isinstance(op, InstructionOp) and (AWAITS in op.attributes or op.instruction_name.data in _DRAINS)
+    return isinstance(op, InstructionOp) and (AWAITS in op.attributes or bool(_drained(op)))
+
+
+def _drained(op: InstructionOp) -> str:
+    """What a drain waits for; nothing for any other instruction."""
+    return next((done for name, done in _DRAINS.items() if op.instruction_name.data.startswith(name)), "")
 
 
 def _name(op: InstructionOp) -> tuple[str, str]:
     """The kind of its record, and what it waits for: counters, a channel, or room in a channel."""
     if AWAITS not in op.attributes:
-        return "drain", _DRAINS[op.instruction_name.data]
+        return "drain", _drained(op)
     room = "room in " if text_of(op, UNTIL) == "free" else ""
     return "wait", f"{room}`{text_of(op, AWAITS)}`"
 

@@ -30,6 +30,8 @@ class Ring:
         self.clocks = clocks
         self.stages: list[list[Any]] = [[] for _ in range(depth)]
         self.acquired = self.committed = self.consumed = self.released = 0
+        self.kept = 0
+        """Stages that are released, but not free yet."""
         self.free = Counter(rank, f"free stages of {label}, CTA", (cta,))
         self.full = Counter(rank, f"full stages of {label}, CTA", (cta,))
 
@@ -47,6 +49,8 @@ def channel_step(op: Operation, machine: Machine) -> Step | None:
             return _consume(op, machine)
         case roles.ReleaseOp():
             return _release(op, machine)
+        case roles.ReleaseHeldOp():
+            return _release_held(op, machine)
         case _:
             return None
 
@@ -139,22 +143,42 @@ def _consume(op: roles.ConsumeOp, machine: Machine) -> Step:
 
 
 def _release(op: roles.ReleaseOp, machine: Machine) -> Step:
-    find = ring_of(op.channel, machine)
+    find, kept = ring_of(op.channel, machine), op.kept
 
     def release(registers: Registers) -> None:
         ring = find(registers)
-        if ring.clocks is not None:
-            _check_read(op, ring.clocks, ring.released + 1, registers[WORKER])
-            ring.clocks.release(registers[WORKER], ring.released + 1)
-        stage = ring.stages[ring.released % ring.depth]
-        for held in stage:
-            if not isinstance(held, Bounded | Term):
-                values: Values = held
-                values[...] = poison(values.shape, values.dtype)
-        ring.released += 1
-        machine.scheduler.wake(ring.free)
+        if ring.kept < kept:
+            ring.kept += 1
+        else:
+            _free(op, ring, registers[WORKER], machine)
 
     return release
+
+
+def _release_held(op: roles.ReleaseHeldOp, machine: Machine) -> Step:
+    find = ring_of(op.channel, machine)
+
+    def release_held(registers: Registers) -> None:
+        ring = find(registers)
+        while ring.kept:
+            ring.kept -= 1
+            _free(op, ring, registers[WORKER], machine)
+
+    return release_held
+
+
+def _free(op: roles.ReleaseOp | roles.ReleaseHeldOp, ring: Ring, worker: Worker, machine: Machine) -> None:
+    """The oldest stage that is not free may be filled again."""
+    if ring.clocks is not None:
+        _check_read(op, ring.clocks, ring.released + 1, worker)
+        ring.clocks.release(worker, ring.released + 1)
+    stage = ring.stages[ring.released % ring.depth]
+    for held in stage:
+        if not isinstance(held, Bounded | Term):
+            values: Values = held
+            values[...] = poison(values.shape, values.dtype)
+    ring.released += 1
+    machine.scheduler.wake(ring.free)
 
 
 def _unfenced(op: roles.CommitOp, machine: Machine) -> Operation | None:
@@ -168,9 +192,9 @@ def _stage_not_fenced(op: roles.CommitOp, reader: Operation, worker: Worker) -> 
     return order_errors.StageNotFenced(span_of(op.location), label, worker.name, also=also)
 
 
-def _check_read(op: roles.ReleaseOp, clocks: RingClocks, number: int, worker: Worker) -> None:
+def _check_read(op: roles.ReleaseOp | roles.ReleaseHeldOp, clocks: RingClocks, number: int, worker: Worker) -> None:
     """Refuse to release a stage that a store may not have read."""
-    store = worker.reading.get((clocks, number))
+    store, _ = worker.reading.get((clocks, number), (None, 0))
     if store is not None:
         also = (Label(span_of(store.location), "stored from it here"),)
         label = roles.channel_of(op.channel).label.data

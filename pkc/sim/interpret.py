@@ -24,7 +24,7 @@ from pkc.sim.accesses import access_step
 from pkc.sim.backing import TileFunction
 from pkc.sim.channels import channel_step
 from pkc.sim.conflicts import Task
-from pkc.sim.machine import CTA, EPOCH, FIRST, RANK, TASK, TURN, WORKER, Machine, Registers, Step
+from pkc.sim.machine import CTA, EPOCH, FIRST, HOLDING, RANK, TASK, TURN, WORKER, Machine, Registers, Step
 from pkc.sim.ordering import fence_step
 
 
@@ -225,7 +225,7 @@ class _Compiler:
         def run(registers: Registers) -> None:
             for cta in workers:
                 own = registers.copy()
-                own[CTA] = cta
+                own[CTA], own[HOLDING] = cta, []
                 name = role if len(workers) == 1 else f"{role} of CTA {cta}"
                 if machine.order is None:
                     machine.scheduler.spawn(own[RANK], name, lambda own=own: body(own))

@@ -20,9 +20,9 @@ from pkc.sim.world import World
 Registers: TypeAlias = list[Any]
 Step: TypeAlias = Callable[[Registers], None]
 
-RANK, TASK, CTA, TURN, EPOCH, WORKER, FIRST = range(7)
+RANK, TASK, CTA, TURN, EPOCH, WORKER, HOLDING, FIRST = range(8)
 """The registers of the rank, the task, the CTA, how many tasks its role has come by, the launch, what `MemoryOrder`
-knows of the worker; the first value."""
+knows of the worker, the signals that it holds back; the first value."""
 
 
 @dataclass

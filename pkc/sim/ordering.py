@@ -63,11 +63,11 @@ def note_store(op: Operation, array: SSAValue, machine: Machine) -> NoteStore:
 
     def note(registers: Registers, where: Where, tile: Any) -> None:
         worker: Worker = registers[WORKER]
-        if find is not None:
-            ring = find(registers)
-            if ring.clocks is not None:
-                worker.reading[ring.clocks, ring.consumed] = op
         order.store(Attempt(worker, op, "stored", by_tma), memory, where, tile)
+        if by_tma:
+            ring = None if find is None else find(registers)
+            read = None if ring is None or ring.clocks is None else (ring.clocks, ring.consumed)
+            worker.end_group(op, read)
 
     return note
 
@@ -100,6 +100,6 @@ def fence_step(op: Operation, machine: Machine) -> Step | None:
         if isinstance(op, FenceOp):
             worker.fence(op.kind.data)
         else:
-            worker.drain(op.kind.data)
+            worker.drain(op.kind.data, op.may_remain)
 
     return order

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument
 
 from pkc.diagnostics import PkcError
-from pkc.dialect import access, copies, program, roles
+from pkc.dialect import access, copies, held, program, roles
 from pkc.dialect.attributes import number_on
 from pkc.dialect.types import ArrayType, PGLType, PrivateType, SignalType
 from pkc.location import NOWHERE, Span, span_of
@@ -30,6 +30,7 @@ _ORDERS = (
     access.WaitOp,
     access.BarrierOp,
     access.ResetOp,
+    held.SendHeldOp,
     program.RoleOp,
 )
 

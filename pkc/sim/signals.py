@@ -8,10 +8,11 @@ from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
 from pkc.dialect import access, blocks
+from pkc.dialect.held import SendHeldOp, is_held
 from pkc.dialect.types import BlockType, Dim, SignalType
 from pkc.location import span_of
 from pkc.sim import errors
-from pkc.sim.machine import EPOCH, RANK, WORKER, Machine, Registers, Step
+from pkc.sim.machine import EPOCH, HOLDING, RANK, WORKER, Machine, Registers, Step
 from pkc.sim.schedule import Counter
 from pkc.sim.trace import Access
 
@@ -20,11 +21,13 @@ def signal_step(op: Operation, machine: Machine) -> Step | None:
     """The step of an operation on a counter; None for any other."""
     match op:
         case access.SignalOp():
-            return _signal(op, machine)
+            return _at_once_or_held(op, _signal(op, machine))
         case access.SignalAllOp():
             return _signal_all(op, machine)
         case access.RaiseOp():
-            return _raise(op, machine)
+            return _at_once_or_held(op, _raise(op, machine))
+        case SendHeldOp():
+            return _send_held(op)
         case access.WaitOp():
             return _wait(op, machine)
         case access.BarrierOp():
@@ -33,6 +36,31 @@ def signal_step(op: Operation, machine: Machine) -> Step | None:
             return _reset(op, machine)
         case _:
             return None
+
+
+def _at_once_or_held(op: Operation, send: Step) -> Step:
+    """The step of a signal; if it is held, it will be sent with the operands that it has now."""
+    if not is_held(op):
+        return send
+
+    def hold(registers: Registers) -> None:
+        held = registers.copy()
+        registers[HOLDING].append(lambda: send(held))
+
+    return hold
+
+
+def _send_held(op: SendHeldOp) -> Step:
+    left, most = op.left.value.data, op.most
+
+    def send_held(registers: Registers) -> None:
+        holding: list[Callable[[], None]] = registers[HOLDING]
+        if len(holding) < most:
+            return
+        while len(holding) > left:
+            holding.pop(0)()
+
+    return send_held
 
 
 def _signal(op: access.SignalOp, machine: Machine) -> Step:

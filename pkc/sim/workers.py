@@ -68,13 +68,14 @@ class Worker:
         self.known[own] += 1
         self.known_async = self.known.copy()
         """What happened before, for the accesses of the async proxy."""
-        self.reading: dict[tuple[RingClocks, int], Operation] = {}
-        """The stages, counted from 1, that stores may not have read yet."""
+        self.reading: dict[tuple[RingClocks, int], tuple[Operation, int]] = {}
+        """The stages, counted from 1, that stores may not have read yet: by which, and in which group."""
         self.on_stream = on_stream
         self._explicit = explicit
         self._near: Clock | None = None
         self._far: Clock | None = None
         self._stores = int(known[own + 1])
+        self._groups: list[int] = []
         self._filled: dict[RingClocks, None] = {}
 
     def __str__(self) -> str:
@@ -94,6 +95,12 @@ class Worker:
         """Begin an asynchronous store: its component and tick."""
         self._stores += 1
         return self.own + 1, self._stores
+
+    def end_group(self, op: Operation, stage: tuple[RingClocks, int] | None) -> None:
+        """All asynchronous stores since the last group are one, made by `op`, which reads from `stage`."""
+        self._groups.append(self._stores)
+        if stage is not None:
+            self.reading[stage] = op, len(self._groups)
 
     def fill(self, stages: RingClocks) -> tuple[int, int]:
         """Begin an asynchronous load into the next stage: its component and tick."""
@@ -134,18 +141,19 @@ class Worker:
             np.maximum(self.known, self._far, out=self.known)
             self._far = None
 
-    def drain(self, kind: Drain) -> None:
-        """Wait for asynchronous accesses."""
+    def drain(self, kind: Drain, left: int = 0) -> None:
+        """Wait for asynchronous accesses, but for the last `left` groups of stores."""
         if kind is Drain.Loads:
             for stages in self._filled:
                 self._complete(stages.component, stages.commits)
             return
-        self.reading.clear()
-        if kind is Drain.Full:
-            self._complete(self.own + 1, self._stores)
+        over = len(self._groups) - left
+        self.reading = {stage: (op, group) for stage, (op, group) in self.reading.items() if group > over}
+        if kind is Drain.Full and over > 0:
+            self._complete(self.own + 1, self._groups[over - 1])
 
     def _complete(self, component: int, tick: int) -> None:
-        self.known[component] = self.known_async[component] = tick
+        self.known[component] = self.known_async[component] = max(tick, int(self.known[component]))
 
 
 class History:

@@ -19,6 +19,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from pkc.diagnostics import PkcError
 from pkc.dialect import access, blocks, program, roles
+from pkc.dialect.held import SendHeldOp, is_held
 from pkc.dialect.positions import position_function
 from pkc.dialect.scalars import scalar
 from pkc.dialect.task_order import banded, in_order
@@ -33,7 +34,7 @@ from pkc.static import trace
 from pkc.static.trace import Counter, Worker
 
 _COUNTER_OPS = (access.SignalOp, access.SignalAllOp, access.RaiseOp, access.WaitOp, access.BarrierOp)
-_EVENTS = (*_COUNTER_OPS, access.ResetOp, *roles.CHANNEL_OPS)
+_EVENTS = (*_COUNTER_OPS, access.ResetOp, SendHeldOp, *roles.CHANNEL_OPS)
 _KINDS = ("ADD", "RAISE", "WAIT", "FORK", "ARRIVE", "ARRIVED", "RESET")
 _INFIX: dict[type[Operation], str] = {arith.AddiOp: "+", arith.SubiOp: "-", arith.MuliOp: "*"}
 
@@ -137,9 +138,9 @@ class _Part:
 
     def compile(self) -> PartFunction:
         self._line(0, "def run(rank, cta, share, epoch, worker):")
-        self._line(1, "out, visits, turn = worker.events, worker.visits, 0")
+        self._line(1, "out, visits, turn, holding = worker.events, worker.visits, 0, []")
         for number in range(len(self._channels)):
-            self._line(1, f"acquired{number} = consumed{number} = 0")
+            self._line(1, f"acquired{number} = consumed{number} = kept{number} = 0")
         around = self._kernel.body.block
         self._ops(1, (op for op in around.ops if not isinstance(op, program.RoleOp | roles.ChannelOp)))
         self._block(1, self._part.body.block)
@@ -179,8 +180,10 @@ class _Part:
                     self._for(depth, op)
                 case scf.IfOp():
                     self._if(depth, op)
-                case roles.AcquireOp() | roles.CommitOp() | roles.ConsumeOp() | roles.ReleaseOp():
+                case _ if isinstance(op, roles.CHANNEL_OPS):
                     self._channel(depth, op)
+                case SendHeldOp():
+                    self._send_held(depth, op)
                 case access.ResetOp():
                     name = self._kernel.argument_name(cast(BlockArgument, op.signal))
                     self._event(depth, "RESET", f"({name!r}, rank, ())", "0", op)
@@ -229,7 +232,13 @@ class _Part:
     # Events
 
     def _event(self, depth: int, kind: str, counter: str, number: str, op: Operation) -> None:
-        self._line(depth, f"out.append(({kind}, {counter}, {number}, {self._global(op)}))")
+        where = "holding" if is_held(op) else "out"
+        self._line(depth, f"{where}.append(({kind}, {counter}, {number}, {self._global(op)}))")
+
+    def _send_held(self, depth: int, op: SendHeldOp) -> None:
+        self._line(depth, f"if len(holding) >= {op.most}:")
+        self._line(depth + 1, f"while len(holding) > {op.left.value.data}:")
+        self._line(depth + 2, "out.append(holding.pop(0))")
 
     def _counter(self, depth: int, op: Any) -> None:
         find = self._global(_finder(op, self._kernel.argument_name(op.signal), self._machine))
@@ -264,8 +273,15 @@ class _Part:
             case roles.ConsumeOp():
                 self._line(depth, f"consumed{number} += 1")
                 self._event(depth, "WAIT", full, f"consumed{number}", op)
+            case roles.ReleaseHeldOp():
+                self._line(depth, f"for _ in range(kept{number}):")
+                self._event(depth + 1, "ADD", free, "1", op)
+                self._line(depth, f"kept{number} = 0")
             case _:
-                self._event(depth, "ADD", free, "1", op)
+                self._line(depth, f"kept{number} += 1")
+                self._line(depth, f"if kept{number} > {op.kept}:")
+                self._event(depth + 1, "ADD", free, "1", op)
+                self._line(depth + 1, f"kept{number} -= 1")
 
     # Control flow
 

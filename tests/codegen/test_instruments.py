@@ -35,10 +35,11 @@ def run(instrument: str, sizes: dict[str, int], gives_up: str = "") -> tuple[Ker
     memory = Memory(kernel, RANKS, sizes)
     for parts in memory.arrays["X"]:
         parts[...] = 1
-    ctas = [Cta(memory, rank, cta, CTAS, gives_up=gives_up) for rank in range(RANKS) for cta in range(CTAS)]
-    for threads in warps(roles):
-        for cta in ctas:
-            cta.run(kernel.body.block, threads)
+    ctas = [[Cta(memory, rank, cta, CTAS, gives_up=gives_up) for cta in range(CTAS)] for rank in range(RANKS)]
+    for numbers, threads in warps(roles, CTAS):
+        for of_rank in ctas:
+            for number in numbers:
+                of_rank[number].run(kernel.body.block, threads)
     return kernel, memory
 
 

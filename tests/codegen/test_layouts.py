@@ -24,18 +24,27 @@ from pkc.passes.lowering.context import Threads, Worker
 from tests.codegen.threads import Cta, Memory, evaluate, swizzled, warps
 
 
-def run(text: str, ranks: int, count: int, sizes: dict[str, int], **inputs: np.ndarray) -> Memory:
+def run(
+    text: str,
+    ranks: int,
+    count: int,
+    sizes: dict[str, int],
+    schedule: dict[str, str] | None = None,
+    **inputs: np.ndarray,
+) -> Memory:
     """All CTAs of all ranks, `count` each; inputs have a leading axis of ranks."""
-    roles: KernelOp = compile_program(parse_text(Source("test.pk", text)), level="roles").kernel
+    roles: KernelOp = compile_program(parse_text(Source("test.pk", text)), schedule=schedule, level="roles").kernel
     lowered = machine_level(roles)
     memory = Memory(lowered, ranks, sizes)
     for name, values in inputs.items():
         for part, value in zip(memory.arrays[name], values, strict=True):
             part[...] = value
-    memory.ctas = ctas = [Cta(memory, rank, number, count) for rank in range(ranks) for number in range(count)]
-    for threads in warps(roles):
-        for cta in ctas:
-            cta.run(lowered.body.block, threads)
+    ctas = [[Cta(memory, rank, number, count) for number in range(count)] for rank in range(ranks)]
+    memory.ctas = [cta for of_rank in ctas for cta in of_rank]
+    for numbers, threads in warps(roles, count):
+        for of_rank in ctas:
+            for number in numbers:
+                of_rank[number].run(lowered.body.block, threads)
     return memory
 
 
@@ -286,4 +295,15 @@ def test_chunks_of_sums(layout: str, ranks: int, m: int, n: int, size: int, kind
     memory = run(SUM.format(layout=layout, size=size, kind=kind), ranks, count, {"M": m, "N": n}, X=x)
     total = x.sum(axis=0)
     for rank, part in enumerate(parts(total, ranks) if layout == "shard(0)" else [total] * ranks):
+        np.testing.assert_array_equal(memory.arrays["Y"][rank][: len(part)], part)
+
+
+@pytest.mark.parametrize(("ranks", "m", "n"), [(1, 64, 64), (3, 192, 64), (5, 320, 64), (2, 100, 40)])
+def test_sums_on_sms_of_their_own(ranks: int, m: int, n: int) -> None:
+    """Several chunks of several turns at once, and the turns and chunks that are left."""
+    x = np.stack([numbered(m, n) + 10.0**6 * rank for rank in range(ranks)])
+    count = blocks.numbers(m, ranks, 64) * blocks.count(0, n, 64) + 2
+    text, schedule = SUM.format(layout="shard(0)", size=64), {"overlap": "inter_sm", "comm_sms": "2"}
+    memory = run(text, ranks, count, {"M": m, "N": n}, schedule, X=x)
+    for rank, part in enumerate(parts(x.sum(axis=0), ranks)):
         np.testing.assert_array_equal(memory.arrays["Y"][rank][: len(part)], part)

@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, i1
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, i1
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.codegen.artifact import TensorMaps
 from pkc.dialect import blocks, machine
-from pkc.dialect.program import FIRST_WARP, DimOp, KernelOp, RankOp, RoleOp
+from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, DimOp, KernelOp, RankOp, RoleOp
 from pkc.dialect.types import PGLType, PrivateType, dtype_bytes
+from pkc.passes.plan_warps import COMMUNICATE
 
 _BASE, _STRIDE = 1 << 40, 1 << 36
 _WARP = 32
@@ -97,7 +98,7 @@ class Cta:
     def run(self, body: Block, threads: range) -> None:
         matrices: dict[int, list[tuple[int, ...]]] = {}
         for number in threads:
-            thread = _Thread(self, number)
+            thread = Thread(self, number)
             with contextlib.suppress(_EndedError):
                 thread.block(body)
             matrices[number] = thread.matrices
@@ -165,7 +166,9 @@ class _EndedError(Exception):
     """The thread has ended before the kernel does."""
 
 
-class _Thread:
+class Thread:
+    """One thread of a CTA. `_instruction` is what it does, for those that look at something else."""
+
     def __init__(self, cta: Cta, number: int) -> None:
         self.cta = cta
         self.number = number
@@ -297,7 +300,7 @@ class _Thread:
         return None
 
 
-_NUMBERS: dict[str, Callable[[_Thread], int]] = {
+_NUMBERS: dict[str, Callable[[Thread], int]] = {
     "thread_number": lambda thread: thread.number,
     "warp_number": lambda thread: thread.number // _WARP,
     "cta_number": lambda thread: thread.cta.number,
@@ -369,12 +372,17 @@ ORDER = ("loader", "consumer", "storer", "communicator")
 """The order in which data goes through roles."""
 
 
-def warps(roles: KernelOp) -> Iterator[range]:
-    """The threads of each part of a kernel at the roles level, in the order in which data goes through them."""
+def warps(roles: KernelOp, count: int) -> Iterator[tuple[range, range]]:
+    """The CTAs of `count`, and their threads, of each part of a kernel at the roles level, in the order of its data."""
+    apart = roles.attributes[COMM_SMS]
+    assert isinstance(apart, IntegerAttr)
+    computing = count - apart.value.data
     parts = [op for op in roles.body.block.ops if isinstance(op, RoleOp)]
     for part in sorted(parts, key=lambda part: ORDER.index(str(part.role.data))):
         first = part.attributes[FIRST_WARP]
         assert isinstance(first, IntegerAttr)
         assert part.warps is not None
         start = first.value.data * _WARP
-        yield range(start, start + part.warps.value.data * _WARP)
+        alone = part.attributes[GROUP] == StringAttr(COMMUNICATE)
+        ctas = range(computing, count) if alone else range(computing)
+        yield ctas, range(start, start + part.warps.value.data * _WARP)

@@ -128,6 +128,11 @@ builtin.module {
         pk.fence async_shared
         pk.fence acquire_sys
         pk.drain read
+        pk.drain read left 1
+        pk.drain full left 3
+        pk.release %0 held 3 : !pk.channel<!pk.tile<128x64xbf16>>
+        pk.release_held %0 : !pk.channel<!pk.tile<128x64xbf16>>
+        pk.send_held left 3 batch 4
         pk.drain loads
         pk.release %1 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<128xf32>, !pk.tile<f32>>
       }

@@ -95,6 +95,41 @@ pk.kernel @k(%ready: !pk.signal<[M by 128, 4]> {pk.name = "ready"}) {
 
 // -----
 
+// Loads are drained whole, and a drain that leaves no store under way says nothing of what is left.
+// CHECK: invalid `pk.drain`: at least one store may be left under way, and no load
+pk.drain loads left 1
+
+// -----
+
+// CHECK: invalid `pk.drain`: at least one store may be left under way, and no load
+pk.drain full left 0
+
+// -----
+
+// All stages are kept: the producer would wait for ever.
+// CHECK: invalid `pk.release`: of 2 stages 1 to 1 can be kept, not 2
+pk.kernel @k() {
+  %0 = pk.channel "X" stages 2 : !pk.channel<!pk.tile<8xf32>>
+  pk.role storer {
+    pk.release %0 held 2 : !pk.channel<!pk.tile<8xf32>>
+  }
+}
+
+// -----
+
+// Something else is kept.
+// CHECK: invalid `pk.release_held`
+%r = arith.constant 0 : index
+"pk.release_held"(%r) : (index) -> ()
+
+// -----
+
+// Nothing is sent.
+// CHECK: invalid `pk.send_held`: sends at least one signal, and leaves no fewer than none
+pk.send_held left 3 batch 0
+
+// -----
+
 // A copy engine on SMs.
 // CHECK: invalid `pk.role`: a copy engine runs on no SM and has no warps
 pk.kernel @k() {

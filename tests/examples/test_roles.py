@@ -10,6 +10,7 @@ import pytest
 
 from pkc.compiler import Compiled, load
 from pkc.diagnostics import PkcError
+from pkc.dialect.held import is_held
 from pkc.sim.draw import draw_inputs
 from pkc.sim.run import simulate
 from tests.examples.test_examples import CASES, EXAMPLES, compiled
@@ -90,3 +91,22 @@ def test_communicators_on_sms_of_their_own(name: str) -> None:
         if {array: values.tobytes() for array, values in outputs.items()} != expected:
             wrong.append(f"ctas={ctas}, seed={seed}")
     assert not wrong
+
+
+LONG = {"ag_gemm": {"M": 300, "N": 40, "K": 1100}, "ring_attention": {"B": 1, "H": 2, "S": 2300}}
+"""Sizes of which a communicator brings more tiles than it holds signals and keeps stages."""
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_signals_that_lag_behind_stores(name: str) -> None:
+    tile = compiled(name).module
+    inputs = draw_inputs(tile, ranks=3, dims=LONG[name], seed=0)
+    expected = {
+        array: values.tobytes() for array, values in simulate(tile, ranks=3, dims=LONG[name], inputs=inputs).items()
+    }
+    schedule = {"overlap": "inter_sm", "comm_sms": "2"}
+    module = load(EXAMPLES / f"{name}.pk", schedule=schedule, level="roles").module
+    assert any(is_held(op) for op in module.walk())
+    for ctas, seed in ((1, 0), (2, 1)):
+        outputs = simulate(module, ranks=3, dims=LONG[name], inputs=inputs, seed=seed, ctas=ctas)
+        assert {array: values.tobytes() for array, values in outputs.items()} == expected

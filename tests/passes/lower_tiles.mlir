@@ -370,3 +370,66 @@ pk.kernel @spread(%Y: !pk.pgl<[64, 64], bf16, replicate> {pk.name = "Y"}) attrib
     pk.release %0 : !pk.channel<!pk.tile<64x64xbf16>>
   }
 }
+
+// -----
+
+// A stage is given back two turns late, and signals of five turns wait in registers: the first three of them are sent
+// behind one fence once all stores but the last two are complete. When the tasks are over, the rest.
+// CHECK-LABEL: pk.kernel @behind
+// CHECK: pk.comment "communicator: 2 warps from 2"
+// CHECK: %[[KEPT:.*]] = pk.registers : !pk.registers<1xindex>
+// CHECK: %[[HELD:.*]] = pk.registers : !pk.registers<5xi64>
+// CHECK: %[[HOLDING:.*]] = pk.registers : !pk.registers<1xindex>
+// CHECK: pk.instruction "bulk_commit"
+// CHECK-NEXT: pk.instruction "bulk_wait_read_2"
+// CHECK: %[[FULL:.*]] = arith.cmpi eq
+// CHECK-NEXT: scf.if %[[FULL]] {
+// CHECK: pk.instruction "mbarrier_arrive"
+// CHECK: pk.set %{{.*}}, %[[KEPT]]
+// CHECK: pk.set %{{.*}}, %[[HELD]]
+// CHECK: pk.set %{{.*}}, %[[HOLDING]]
+// CHECK: pk.instruction "bulk_wait_full_2"
+// CHECK: pk.instruction "fence_release_gpu"
+// CHECK: pk.instruction "signal_relaxed_sys"
+// CHECK: pk.instruction "bulk_wait_read"
+// CHECK: pk.instruction "mbarrier_arrive"
+// CHECK: pk.instruction "mbarrier_arrive"
+// CHECK: pk.instruction "bulk_wait_full"
+// CHECK: pk.instruction "fence_release_gpu"
+// CHECK: pk.instruction "signal_relaxed_sys"
+pk.kernel @behind(%X: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "X"}, %Y: !pk.private<[M, 64], bf16> {pk.name = "Y", pk.scratch}, %ready: !pk.signal<[M by 64]> {pk.name = "ready"}) attributes {schedule = {}, derived, comm_sms = 4 : i64} {
+  %0 = pk.channel "X" stages 4 : !pk.channel<!pk.tile<64x64xbf16>>
+  pk.role communicator warps 2 attributes {group = "communicate", first_warp = 0 : i64, registers = 80 : i64} {
+    %z = arith.constant 0 : index
+    %n = pk.block_count <M by 64> sharded
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %m = pk.block[%i] sharded : !pk.block<M by 64>
+      %d = pk.block[%z] : !pk.block<64 by 64>
+      pk.acquire %0 : !pk.channel<!pk.tile<64x64xbf16>>
+      %x = pk.load %X[%m, %d : !pk.block<M by 64>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.pgl<[M, 64], bf16, shard 0> -> !pk.tile<64x64xbf16>
+      pk.commit %0, %x : !pk.channel<!pk.tile<64x64xbf16>>, !pk.tile<64x64xbf16>
+    }
+  }
+  pk.role communicator warps 2 attributes {group = "communicate", first_warp = 2 : i64, registers = 80 : i64} {
+    %z = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %rank = pk.rank
+    %n = pk.block_count <M by 64> sharded
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %m = pk.block[%i] sharded : !pk.block<M by 64>
+      %d = pk.block[%z] : !pk.block<64 by 64>
+      %number = pk.block_number %m : !pk.block<M by 64>
+      %x = pk.consume %0 : !pk.channel<!pk.tile<64x64xbf16>> -> !pk.tile<64x64xbf16>
+      pk.store %x, %Y[%m, %d : !pk.block<M by 64>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.tile<64x64xbf16>, !pk.private<[M, 64], bf16>
+      pk.drain read left 2
+      pk.release %0 held 2 : !pk.channel<!pk.tile<64x64xbf16>>
+      pk.signal %ready at %rank[%number] by %one {held, order = "release_gpu"} : !pk.signal<[M by 64]>
+      pk.drain full left 2
+      pk.send_held left 2 batch 3
+    }
+    pk.drain read
+    pk.release_held %0 : !pk.channel<!pk.tile<64x64xbf16>>
+    pk.drain full
+    pk.send_held left 0 batch 1
+  }
+}

@@ -30,13 +30,14 @@ pk.kernel @beside(%X: !pk.private<[M], f32> {pk.name = "X"}) attributes {schedul
 
 // -----
 
-// SMs of its own; there it has as many warpgroups as compute elsewhere: a CTA is as large on every SM.
+// SMs of its own; there it has as many warpgroups as compute elsewhere, as a CTA is as large on every SM; of three it
+// takes two, which share the chunks of a tile evenly.
 // CHECK-LABEL: pk.kernel @apart
 // CHECK-SAME: comm_sms = 20 : i64
-// CHECK: pk.role communicator warps 8 attributes {group = "communicate", first_warp = 0 : i64, registers = 240 : i64}
-// CHECK: pk.role consumer warps 4 attributes {group = "compute", first_warp = 0 : i64, registers = 240 : i64}
-// CHECK: pk.role storer warps 1 attributes {group = "compute", first_warp = 4 : i64, registers = 40 : i64}
-pk.kernel @apart(%X: !pk.private<[M, N], f32> {pk.name = "X"}) attributes {schedule = {comm_sms = 20 : i64}} {
+// CHECK: pk.role communicator warps 8 attributes {group = "communicate", first_warp = 0 : i64, registers = 232 : i64}
+// CHECK: pk.role consumer warps 8 attributes {group = "compute", first_warp = 0 : i64, registers = 232 : i64}
+// CHECK: pk.role storer warps 1 attributes {group = "compute", first_warp = 8 : i64, registers = 40 : i64}
+pk.kernel @apart(%X: !pk.private<[M, N], f32> {pk.name = "X"}) attributes {schedule = {comm_sms = 20 : i64, consumers = 2 : i64}} {
   %zero = arith.constant 0 : index
   %m = pk.block[%zero] : !pk.block<M by 64>
   %n = pk.block[%zero] : !pk.block<N by 64>
@@ -108,7 +109,7 @@ pk.kernel @two() attributes {schedule = {}} {
 // Nothing but communication: the SMs that its author gave it, or all of them.
 // CHECK-LABEL: pk.kernel @given
 // CHECK-SAME: comm_sms = 16 : i64
-// CHECK: pk.role communicator sms 16 warps 2 attributes {group = "communicate", first_warp = 0 : i64, registers = 40 : i64}
+// CHECK: pk.role communicator sms 16 warps 2 attributes {group = "communicate", first_warp = 0 : i64, registers = 80 : i64}
 pk.kernel @given() attributes {schedule = {}} {
   pk.role communicator sms 16 {
     %rank = pk.rank

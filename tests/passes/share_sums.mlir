@@ -82,9 +82,12 @@ pk.kernel @slices(%S: !pk.private<[M, N], f32> {pk.name = "S", pk.scratch}, %C: 
 
 // -----
 
-// A communicator with SMs of its own has the threads that it needs.
+// A communicator with SMs of its own has few of them: the others help it in the end.
 // CHECK-LABEL: pk.kernel @own_sms
-// CHECK-NOT: pk.ctas
+// CHECK: pk.role communicator
+// CHECK: pk.ctas consumer
+// CHECK: pk.role consumer
+// CHECK: pk.ctas consumer
 pk.kernel @own_sms(%S: !pk.private<[2, M, N], f32> {pk.name = "S", pk.scratch}, %C: !pk.private<[M, N], f32> {pk.name = "C"}, %arrived: !pk.signal<[M by 16]> {pk.name = "arrived"}) attributes {schedule = {comm_sms = 8 : i64}, derived} {
   %zero = arith.constant 0 : index
   pk.role communicator attributes {after_all} {

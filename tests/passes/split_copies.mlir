@@ -40,10 +40,10 @@ pk.kernel @fetch(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %L: !pk.pri
 
 // -----
 
-// On SMs of their own: four stages, for each of the two that share those SMs.
+// On SMs of their own: as many stages as fit, of 16400 bytes for each of the two that share those SMs.
 // CHECK-LABEL: pk.kernel @apart
-// CHECK-DAG: pk.channel "A" stages 4
-// CHECK-DAG: pk.channel "B" stages 4
+// CHECK-DAG: pk.channel "A" stages 7
+// CHECK-DAG: pk.channel "B" stages 7
 pk.kernel @apart(%A: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "A"}, %B: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "B"}, %L: !pk.private<[M, 64], bf16> {pk.name = "L", pk.scratch}) attributes {schedule = {comm_sms = 4 : i64}, derived} {
   %zero = arith.constant 0 : index
   pk.role communicator {

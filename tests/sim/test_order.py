@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import Operation
 
 from pkc.checker import Meaning, Trial, check_trial, meaning_of
@@ -296,3 +296,22 @@ def test_storing_the_same_again_changes_nothing(counter: str, seed: int) -> None
     np.testing.assert_array_equal(outputs["Y"], inputs["X"])
     module = parse(COPIES.replace("OTHER", DIFFERENT).replace("COUNTER", counter))
     assert isinstance(finding(module, 2, seed=seed, M=4), order_errors.Race)
+
+
+# Of what a communicator with SMs of its own does on its way: what is changed, and what that is found by.
+TOO_SOON = {
+    "a store announced that may be under way": (DrainOp, is_drain(Drain.Full), "PK733"),
+    "a stage given back that a store may read": (DrainOp, is_drain(Drain.Read), "PK735"),
+}
+
+
+@pytest.mark.parametrize("name", TOO_SOON)
+def test_a_drain_that_leaves_one_store_more(name: str) -> None:
+    kind, which, code = TOO_SOON[name]
+    long = meaning_of(load(EXAMPLES / "ag_gemm.pk"), ranks=2, dims={"M": 130, "N": 20, "K": 1000})
+    kernel = load(EXAMPLES / "ag_gemm.pk", schedule={"overlap": "inter_sm", "comm_sms": "1"}, level="roles").kernel
+    assert check_trial(kernel, long, Trial(1, 0)) == []
+    drain = first(kernel, kind, lambda op: which(op) and op.may_remain > 0)
+    drain.left = IntegerAttr(drain.may_remain + 1, i64)
+    (finding,) = check_trial(kernel, long, Trial(1, 0))
+    assert finding.code == code

@@ -6,13 +6,13 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import SSAValue
 
 from pkc.dialect.layout import shared_layout
-from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp, ReleaseOp
+from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp, ReleaseHeldOp, ReleaseOp
 from pkc.dialect.tile import tile_type
 from pkc.passes.lowering.context import Place, Ring, Staged, Worker
 
 
-def prepare(worker: Worker, channel: SSAValue) -> None:
-    """The registers that say where the worker is in a ring: before its first stage."""
+def prepare(worker: Worker, channel: SSAValue, *, keeps: bool) -> None:
+    """The registers that say where the worker is in a ring: before its first stage; how many stages it `keeps`."""
     emit, ring = worker.emit, worker.launch.rings[channel]
     hint = ring.channel.label.data.split(",")[0].split(".")[0].lower()
     phase = emit.registers(1, IndexType(), f"{hint}_phase")
@@ -21,7 +21,11 @@ def prepare(worker: Worker, channel: SSAValue) -> None:
     if ring.depth > 1:
         stage = emit.registers(1, IndexType(), f"{hint}_stage")
         emit.set(emit.const(0), stage, 0)
-    worker.places[channel] = Place(stage, phase)
+    kept = None
+    if keeps:
+        kept = emit.registers(1, IndexType(), f"{hint}_kept")
+        emit.set(emit.const(0), kept, 0)
+    worker.places[channel] = Place(stage, phase, kept)
 
 
 def stage_of(worker: Worker, channel: SSAValue) -> SSAValue:
@@ -29,12 +33,14 @@ def stage_of(worker: Worker, channel: SSAValue) -> SSAValue:
     return worker.emit.const(0) if stage is None else worker.emit.get(stage, 0)
 
 
-def previous(worker: Worker, channel: SSAValue) -> SSAValue:
-    """The stage before the one that the worker is at."""
+def previous(worker: Worker, channel: SSAValue, turns: int = 1) -> SSAValue:
+    """The stage so many turns, fewer than there are stages, before the one that the worker is at."""
     emit, depth, stage = worker.emit, worker.launch.rings[channel].depth, stage_of(worker, channel)
     if depth == 1:
         return stage
-    return emit.select(emit.compare("eq", stage, 0), emit.const(depth - 1), emit.minus(stage, 1))
+    if turns == 1:
+        return emit.select(emit.compare("eq", stage, 0), emit.const(depth - 1), emit.minus(stage, 1))
+    return emit.select(emit.compare("slt", stage, turns), emit.plus(stage, depth - turns), emit.minus(stage, turns))
 
 
 def advance(worker: Worker, channel: SSAValue) -> None:
@@ -88,9 +94,27 @@ def stage_address(worker: Worker, ring: Ring, stage: SSAValue) -> SSAValue:
 
 
 def release(worker: Worker, op: ReleaseOp) -> None:
-    """The stage may be filled again."""
-    arrive_empty(worker, op.channel, stage_of(worker, op.channel))
+    """The stage may be filled again; or that of some turns before."""
+    emit, kept = worker.emit, worker.places[op.channel].kept
+    if kept is None or not op.kept:
+        arrive_empty(worker, op.channel, stage_of(worker, op.channel))
+    else:
+        before = emit.get(kept, 0)
+        with emit.when(emit.compare("eq", before, op.kept)):
+            arrive_empty(worker, op.channel, previous(worker, op.channel, op.kept))
+        emit.set(emit.least(emit.plus(before, 1), op.kept), kept, 0)
     advance(worker, op.channel)
+
+
+def release_held(worker: Worker, op: ReleaseHeldOp) -> None:
+    """The stages that are kept may be filled again, the oldest first."""
+    emit, kept = worker.emit, worker.places[op.channel].kept
+    assert kept is not None
+    most = max(use.operation.kept for use in op.channel.uses if isinstance(use.operation, ReleaseOp))
+    for turns in range(most, 0, -1):
+        with emit.when(emit.compare("sge", emit.get(kept, 0), turns)):
+            arrive_empty(worker, op.channel, previous(worker, op.channel, turns))
+    emit.set(emit.const(0), kept, 0)
 
 
 def arrive_empty(worker: Worker, channel: SSAValue, stage: SSAValue) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import SSAValue
 
 from pkc.arch import SM_90A
+from pkc.dialect.access import RaiseOp, SignalOp
 from pkc.dialect.layout import SharedLayout
 from pkc.dialect.program import KernelOp
 from pkc.dialect.roles import ChannelOp
@@ -45,10 +46,24 @@ class Ring:
 
 @dataclass
 class Place:
-    """Where a worker is in a ring: the registers of its stage and phase, unless there is only one stage."""
+    """Where a worker is in a ring: the registers of its stage, unless there is only one, of its phase, and of how many
+    stages it keeps that it has released, if it does."""
 
     stage: SSAValue | None
     phase: SSAValue
+    kept: SSAValue | None = None
+
+
+@dataclass(frozen=True)
+class Queue:
+    """The signals that a worker holds, the youngest last: registers of their addresses, their amounts unless these are
+    all one constant, and their number."""
+
+    length: int
+    addresses: SSAValue
+    amounts: SSAValue | None
+    count: SSAValue
+    op: SignalOp | RaiseOp
 
 
 @dataclass(frozen=True)
@@ -127,6 +142,8 @@ class Worker:
     """Whether each chunk exists wholly or not at all, and is aligned to 16 bytes."""
     turns: int = 1
     """Of a loop over what the chunks are computed of: so many turns load before the first of them computes."""
+    queue: Queue | None = None
+    """Where signals wait that are held back."""
     following: SSAValue | None = None
     """Within a loop that keeps a product in flight: whether this is not the first turn."""
 

@@ -17,7 +17,7 @@ from pkc.passes.lowering.fragments import FLAT
 from pkc.passes.lowering.missing import CannotLowerError
 from pkc.passes.pointwise import WHOLE
 
-_AT_ONCE = (4, 2, 1)
+_AT_ONCE = (8, 4, 2, 1)
 """Chunks that a thread works on at once, if they come out even and have room in its registers."""
 
 _TURNS = 4

@@ -10,7 +10,7 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from pkc.dialect import access, fences, program, roles
+from pkc.dialect import access, fences, held, program, roles
 from pkc.dialect.machine import TASKS
 from pkc.dialect.tile import MmaOp, TransposeOp, tile_type
 from pkc.dialect.transfers import moves_by_tma
@@ -353,7 +353,8 @@ def _drain(worker: Worker, op: fences.DrainOp) -> None:
     if op.kind.data is fences.Drain.Loads:
         channels.drain_loads(worker)
     else:
-        worker.emit.do(f"bulk_wait_{op.kind.data}")
+        left = f"_{op.may_remain}" if op.may_remain else ""
+        worker.emit.do(f"bulk_wait_{op.kind.data}{left}")
 
 
 def _nothing(_worker: Worker, _op: Operation) -> None:
@@ -381,6 +382,7 @@ _HANDLERS: dict[type[Operation], Callable[[Worker, Any], None]] = {
     roles.CommitOp: _commit,
     roles.ConsumeOp: channels.consume,
     roles.ReleaseOp: _release,
+    roles.ReleaseHeldOp: channels.release_held,
     access.LoadOp: _load,
     access.StoreOp: _store,
     access.SignalOp: signals.send,
@@ -389,6 +391,7 @@ _HANDLERS: dict[type[Operation], Callable[[Worker, Any], None]] = {
     access.WaitOp: signals.await_,
     fences.FenceOp: _fence,
     fences.DrainOp: _drain,
+    held.SendHeldOp: signals.send_held,
     MmaOp: products.multiply,
     TransposeOp: _transpose,
 }

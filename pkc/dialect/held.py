@@ -1,0 +1,53 @@
+"""Signals that a worker holds back while the stores that they announce are on their way.
+
+A worker whose stores are asynchronous need not wait for each of them: it goes on, and announces a store once it is
+complete. Signals that are `held` wait in the order in which they were made, and `pk.send_held` sends the oldest.
+
+    pk.store %t, %A_landing[%m, %k : ...] : ...
+    pk.signal %A_ready at %rank[%i] by %one {held} : ...
+    pk.drain full left 3
+    pk.send_held left 3 batch 4
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import Operation
+from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, traits_def
+from xdsl.utils.exceptions import VerifyException
+
+from pkc.dialect.effects import OrdersMemory
+
+HELD = "held"
+"""On a `pk.signal` or `pk.raise`: it is not sent yet, but by a `pk.send_held` of its worker."""
+
+
+def is_held(op: Operation) -> bool:
+    """Whether a signal is held back."""
+    return HELD in op.attributes
+
+
+@irdl_op_definition
+class SendHeldOp(IRDLOperation):
+    """If the worker holds at least `left + batch` signals: sends all but the youngest `left`, oldest first.
+
+    `batch` makes several signals share the release that orders them behind the stores. `left 0 batch 1` sends all.
+    """
+
+    name = "pk.send_held"
+    left = prop_def(IntegerAttr.constr(i64))
+    batch = prop_def(IntegerAttr.constr(i64))
+    traits = traits_def(OrdersMemory())
+    assembly_format = "`left` $left `batch` $batch attr-dict"
+
+    def __init__(self, left: int, batch: int) -> None:
+        super().__init__(properties={"left": IntegerAttr(left, i64), "batch": IntegerAttr(batch, i64)})
+
+    @property
+    def most(self) -> int:
+        """As many signals are held at most, if one of these follows each."""
+        return self.left.value.data + self.batch.value.data
+
+    def verify_(self) -> None:
+        if self.left.value.data < 0 or self.batch.value.data < 1:
+            raise VerifyException("sends at least one signal, and leaves no fewer than none")
