@@ -30,8 +30,7 @@ _DIMENSION = 8
 """More registers of such a thread for each dimension beyond two of an array: a coordinate, an extent, a part."""
 
 _ADDING = 80
-"""Registers of a thread that also adds up tiles, some elements at a time, with loads on their way; or that, on an SM
-with room for it, holds signals back."""
+"""Registers of a thread that also adds up tiles, some elements at a time, with loads on their way."""
 
 _MOST_CONSUMERS = 2
 """More warpgroups than that share the registers too thinly, unless the schedule wants them."""
@@ -50,8 +49,8 @@ class PlanWarps(ModulePass):
     - A communicator that adds tiles up on SMs of its own has a power of two of warpgroups: so many threads share a tile
       evenly.
     - Registers change by the warpgroup (`setmaxnreg`): few for warps that only move tiles (some more if arrays have
-      more than two dimensions), more for a communicator that adds them up or has SMs of its own, all that is left for
-      those that compute.
+      more than two dimensions), more for a communicator that adds them up, all that is left for those that compute.
+      With SMs of its own a communicator keeps what it is launched with.
 
     Before:
 
@@ -254,8 +253,9 @@ def _with_registers(plans: Sequence[PartPlan], threads: int) -> list[PartPlan]:
     """Registers by the warpgroup: movers get what they need, the others share the rest of the SM."""
     shared = [plan for plan in plans if not plan.computes]
     own = sum(plan.warps for plan in plans if plan.computes) * SM_90A.warp
-    more = any(plan.group == COMMUNICATE or _adds(plan.part) for plan in shared)
-    few = _ADDING if more else _moving(shared)
+    few = _ADDING if any(_adds(plan.part) for plan in shared) else _moving(shared)
+    if not own and any(plan.group == COMMUNICATE for plan in shared):  # nobody wants what they could give up
+        few = min(launched_registers(threads) // threads, SM_90A.most_registers)
     rest = (launched_registers(threads) - (threads - own) * few) // own // 8 * 8 if own else 0
     many = min(rest, SM_90A.most_registers)
     return [replace(plan, registers=many if plan.computes else few) for plan in plans]
