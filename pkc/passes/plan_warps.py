@@ -30,8 +30,10 @@ _DIMENSION = 8
 """More registers of such a thread for each dimension beyond two of an array: a coordinate, an extent, a part."""
 
 _ADDING = 80
-"""Registers of a thread that also adds up tiles, some elements at a time, with loads on their way; or that, on an SM
-with room for it, holds signals back."""
+"""Registers of a thread that also adds up tiles, some elements at a time, with loads on their way."""
+
+_HOLDING = 112
+"""Registers of a thread that starts copies on an SM with room for it, where it may hold signals back."""
 
 _MOST_CONSUMERS = 2
 """More warpgroups than that share the registers too thinly, unless the schedule wants them."""
@@ -123,6 +125,11 @@ def comm_sms(kernel: KernelOp) -> int:
     given = [part.sms for part in _parts(kernel) if part.sms is not None]
     wanted = _scheduled(kernel, COMM_SMS)
     return wanted if wanted is not None else sum(number.value.data for number in given)
+
+
+def is_apart(part: RoleOp) -> bool:
+    """Whether a part, once it is planned, has SMs of its own."""
+    return part.attributes.get(GROUP) == StringAttr(COMMUNICATE)
 
 
 def _parts(kernel: KernelOp) -> list[RoleOp]:
@@ -254,8 +261,9 @@ def _with_registers(plans: Sequence[PartPlan], threads: int) -> list[PartPlan]:
     """Registers by the warpgroup: movers get what they need, the others share the rest of the SM."""
     shared = [plan for plan in plans if not plan.computes]
     own = sum(plan.warps for plan in plans if plan.computes) * SM_90A.warp
-    more = any(plan.group == COMMUNICATE or _adds(plan.part) for plan in shared)
-    few = _ADDING if more else _moving(shared)
+    few = _ADDING if any(_adds(plan.part) for plan in shared) else _moving(shared)
+    if any(plan.group == COMMUNICATE for plan in shared):
+        few = _HOLDING
     rest = (launched_registers(threads) - (threads - own) * few) // own // 8 * 8 if own else 0
     many = min(rest, SM_90A.most_registers)
     return [replace(plan, registers=many if plan.computes else few) for plan in plans]
