@@ -17,6 +17,7 @@ from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp, ReleaseHeldOp, Rel
 from pkc.dialect.transfers import moves_by_tma, pieces
 from pkc.passes.dependence import ancestors
 from pkc.passes.derive import DERIVED
+from pkc.passes.plan_warps import is_apart
 
 _LEFT = 3
 """Turns whose stores may be under way: at 40 GB/s for each SM tiles of 16 KB come every 0.4 us, a store takes 1 us."""
@@ -35,19 +36,19 @@ _BLOCKING = (WaitOp, BarrierOp, AcquireOp, ConsumeOp)
 class HoldSignals(ModulePass):
     """Let a worker that stores tiles by TMA go on before a store is complete, and announce it later.
 
-    Where a worker gets its tiles through channels of several stages, more of them are meant to be on their way than
-    one. Its signals are held back, three at least, up to eleven: `pk-insert-fences` then waits, in front of
-    `pk.send_held`, for all stores but those of the last three turns. Eight signals are sent at once, as one release
-    orders them all. Of the channel's stages a third, at most three, stay with stores that may still read them. What
-    is held when the tasks are over is drained and sent there.
+    A worker with an SM of its own, which gets its tiles through channels of several stages, is there to have many of
+    them on their way. Its signals are held back, three at least, up to eleven: `pk-insert-fences` then waits, in front
+    of `pk.send_held`, for all stores but those of the last three turns. Eight signals are sent at once, as one release
+    orders them all. Of the channel's stages a third, at most three, stay with stores that may still read them. What is
+    held when the tasks are over is drained and sent there.
 
     Nobody waits in a circle for that. The worker blocks only where it consumes. What it consumes may be late because of
     other signals, or of its own stages: there are more of them than it keeps. But nothing on the way to it, through
     channels and counters of all ranks, waits for what the worker itself holds back: where something might, signals stay
     as they are. So the next tile comes, and the last one is followed by all signals.
 
-    Beside parts that compute there is one stage, and every SM copies a little: there a signal that waited for the next
-    tile would be late, and nothing would be gained.
+    Beside parts that compute every SM copies a little: there a signal that waited for the next tile would be late, and
+    little would be gained.
 
     Before:
 
@@ -76,7 +77,7 @@ class HoldSignals(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.walk():
             if isinstance(kernel, KernelOp) and DERIVED in kernel.attributes:
-                for part in [part for part in kernel.body.block.ops if isinstance(part, RoleOp)]:
+                for part in [part for part in kernel.body.block.ops if isinstance(part, RoleOp) and is_apart(part)]:
                     for top in list(part.body.block.ops):
                         found = _passing_on(top)
                         if found is not None and not _is_awaited(part, found.sent.signal):

@@ -32,6 +32,9 @@ _DIMENSION = 8
 _ADDING = 80
 """Registers of a thread that also adds up tiles, some elements at a time, with loads on their way."""
 
+_HOLDING = 112
+"""Registers of a thread that starts copies on an SM with room for it, where it may hold signals back."""
+
 _MOST_CONSUMERS = 2
 """More warpgroups than that share the registers too thinly, unless the schedule wants them."""
 
@@ -49,8 +52,8 @@ class PlanWarps(ModulePass):
     - A communicator that adds tiles up on SMs of its own has a power of two of warpgroups: so many threads share a tile
       evenly.
     - Registers change by the warpgroup (`setmaxnreg`): few for warps that only move tiles (some more if arrays have
-      more than two dimensions), more for a communicator that adds them up, all that is left for those that compute.
-      With SMs of its own a communicator keeps what it is launched with.
+      more than two dimensions), more for a communicator that adds them up or has SMs of its own, all that is left for
+      those that compute.
 
     Before:
 
@@ -122,6 +125,11 @@ def comm_sms(kernel: KernelOp) -> int:
     given = [part.sms for part in _parts(kernel) if part.sms is not None]
     wanted = _scheduled(kernel, COMM_SMS)
     return wanted if wanted is not None else sum(number.value.data for number in given)
+
+
+def is_apart(part: RoleOp) -> bool:
+    """Whether a part, once it is planned, has SMs of its own."""
+    return part.attributes.get(GROUP) == StringAttr(COMMUNICATE)
 
 
 def _parts(kernel: KernelOp) -> list[RoleOp]:
@@ -254,8 +262,8 @@ def _with_registers(plans: Sequence[PartPlan], threads: int) -> list[PartPlan]:
     shared = [plan for plan in plans if not plan.computes]
     own = sum(plan.warps for plan in plans if plan.computes) * SM_90A.warp
     few = _ADDING if any(_adds(plan.part) for plan in shared) else _moving(shared)
-    if not own and any(plan.group == COMMUNICATE for plan in shared):  # nobody wants what they could give up
-        few = min(launched_registers(threads) // threads, SM_90A.most_registers)
+    if any(plan.group == COMMUNICATE for plan in shared):
+        few = _HOLDING
     rest = (launched_registers(threads) - (threads - own) * few) // own // 8 * 8 if own else 0
     many = min(rest, SM_90A.most_registers)
     return [replace(plan, registers=many if plan.computes else few) for plan in plans]

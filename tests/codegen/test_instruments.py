@@ -72,8 +72,8 @@ def test_every_part_records_all_that_it_does() -> None:
         ("storer", "wait", "`entered`"): rows,
         ("storer", "task", "stores"): 2 * rows,
         ("storer", "wait", "`X`"): 2 * rows,
-        ("storer", "drain", "read"): 3 * rows,  # the last one for what is still on its way
-        ("storer", "drain", "complete"): 3 * rows,
+        ("storer", "drain", "read"): 2 * rows,
+        ("storer", "drain", "complete"): 2 * rows,
         ("storer", "over", "stores"): rows,
         ("communicator", "task", "sums"): rows,
         ("communicator", "wait", "`Y.arrived`"): rows,

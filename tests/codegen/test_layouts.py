@@ -303,7 +303,7 @@ def test_sums_on_sms_of_their_own(ranks: int, m: int, n: int) -> None:
     """Several chunks of several turns at once, and the turns and chunks that are left."""
     x = np.stack([numbered(m, n) + 10.0**6 * rank for rank in range(ranks)])
     count = blocks.numbers(m, ranks, 64) * blocks.count(0, n, 64) + 2
-    text, schedule = SUM.format(layout="shard(0)", size=64, kind="bf16"), {"overlap": "inter_sm", "comm_sms": "2"}
+    text, schedule = SUM.format(kind="f32", layout="shard(0)", size=64), {"overlap": "inter_sm", "comm_sms": "2"}
     memory = run(text, ranks, count, {"M": m, "N": n}, schedule, X=x)
     for rank, part in enumerate(parts(x.sum(axis=0), ranks)):
         np.testing.assert_array_equal(memory.arrays["Y"][rank][: len(part)], part)

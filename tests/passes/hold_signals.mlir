@@ -3,8 +3,8 @@
 
 // Two stores a turn: behind the first of this turn's, and behind both of the last turns'.
 // CHECK-LABEL: pk.kernel @fetch
-// CHECK: pk.role communicator {
-// CHECK: pk.role communicator {
+// CHECK: pk.role communicator
+// CHECK: pk.role communicator
 // CHECK: pk.tasks
 // CHECK: pk.store {{.*}} %K_landing
 // CHECK-NEXT: pk.store {{.*}} %V_landing
@@ -31,7 +31,7 @@ pk.kernel @fetch(%K: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "K"}, %V: !pk.pg
   %rank = pk.rank
   %d = pk.block[%zero] : !pk.block<64 by 64>
   %n = pk.block_count <M by 16>
-  pk.role communicator {
+  pk.role communicator attributes {group = "communicate"} {
     pk.signal_all %entered[%zero] by %one : !pk.signal<[1]>
     pk.wait %entered[%zero] for %one : !pk.signal<[1]>
     pk.tasks (%i) in (%n) attributes {per_cta} {
@@ -44,7 +44,7 @@ pk.kernel @fetch(%K: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "K"}, %V: !pk.pg
       pk.commit %v, %b : !pk.channel<!pk.tile<16x64xbf16>>, !pk.tile<16x64xbf16>
     }
   }
-  pk.role communicator {
+  pk.role communicator attributes {group = "communicate"} {
     pk.tasks (%i) in (%n) attributes {per_cta} {
       %m = pk.block[%i] : !pk.block<M by 16>
       %number = pk.block_number %m : !pk.block<M by 16>
@@ -74,7 +74,7 @@ pk.kernel @forwards(%X: !pk.private<[M, 64], bf16> {pk.name = "X", pk.scratch}, 
   %next = pk.ring_peer %one
   %d = pk.block[%zero] : !pk.block<64 by 64>
   %n = pk.block_count <M by 16>
-  pk.role communicator {
+  pk.role communicator attributes {group = "communicate"} {
     pk.tasks (%i) in (%n) attributes {per_cta} {
       %m = pk.block[%i] : !pk.block<M by 16>
       %number = pk.block_number %m : !pk.block<M by 16>
@@ -84,7 +84,7 @@ pk.kernel @forwards(%X: !pk.private<[M, 64], bf16> {pk.name = "X", pk.scratch}, 
       pk.commit %c, %x : !pk.channel<!pk.tile<16x64xbf16>>, !pk.tile<16x64xbf16>
     }
   }
-  pk.role communicator {
+  pk.role communicator attributes {group = "communicate"} {
     pk.tasks (%i) in (%n) attributes {per_cta} {
       %m = pk.block[%i] : !pk.block<M by 16>
       %number = pk.block_number %m : !pk.block<M by 16>
@@ -108,7 +108,7 @@ pk.kernel @round(%X: !pk.private<[M, 64], bf16> {pk.name = "X", pk.scratch}, %Y:
   %next = pk.ring_peer %one
   %d = pk.block[%zero] : !pk.block<64 by 64>
   %n = pk.block_count <M by 16>
-  pk.role communicator {
+  pk.role communicator attributes {group = "communicate"} {
     pk.tasks (%i) in (%n) attributes {per_cta} {
       %m = pk.block[%i] : !pk.block<M by 16>
       %number = pk.block_number %m : !pk.block<M by 16>
@@ -118,7 +118,7 @@ pk.kernel @round(%X: !pk.private<[M, 64], bf16> {pk.name = "X", pk.scratch}, %Y:
       pk.wait %back[%number] for %one : !pk.signal<[M by 16]>
     }
   }
-  pk.role communicator {
+  pk.role communicator attributes {group = "communicate"} {
     pk.tasks (%i) in (%n) attributes {per_cta} {
       %m = pk.block[%i] : !pk.block<M by 16>
       %number = pk.block_number %m : !pk.block<M by 16>
@@ -140,10 +140,13 @@ pk.kernel @round(%X: !pk.private<[M, 64], bf16> {pk.name = "X", pk.scratch}, %Y:
 
 // -----
 
-// One stage: nothing else could be on its way. Stores by ordinary instructions are over when they are made.
+// One stage: nothing else could be on its way. Stores by ordinary instructions are over when they are made. Beside parts
+// that compute, signals are not to be late.
 // CHECK-LABEL: pk.kernel @one
 // CHECK-NOT: held
 // CHECK-LABEL: pk.kernel @registers
+// CHECK-NOT: held
+// CHECK-LABEL: pk.kernel @beside
 // CHECK-NOT: held
 pk.kernel @one(%Y: !pk.private<[M, 64], bf16> {pk.name = "Y"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}) attributes {derived} {
   %c = pk.channel "X" stages 1 : !pk.channel<!pk.tile<16x64xbf16>>
@@ -152,7 +155,7 @@ pk.kernel @one(%Y: !pk.private<[M, 64], bf16> {pk.name = "Y"}, %ready: !pk.signa
   %rank = pk.rank
   %d = pk.block[%zero] : !pk.block<64 by 64>
   %n = pk.block_count <M by 16>
-  pk.role communicator {
+  pk.role communicator attributes {group = "communicate"} {
     pk.tasks (%i) in (%n) attributes {per_cta} {
       %m = pk.block[%i] : !pk.block<M by 16>
       %number = pk.block_number %m : !pk.block<M by 16>
@@ -170,12 +173,30 @@ pk.kernel @registers(%Y: !pk.private<[M, 64], bf16> {pk.name = "Y"}, %ready: !pk
   %rank = pk.rank
   %d = pk.block[%zero] : !pk.block<64 by 64>
   %n = pk.block_count <M by 16>
-  pk.role communicator {
+  pk.role communicator attributes {group = "communicate"} {
     pk.tasks (%i) in (%n) attributes {per_cta} {
       %m = pk.block[%i] : !pk.block<M by 16>
       %number = pk.block_number %m : !pk.block<M by 16>
       %x = pk.consume %c : !pk.channel<!pk.tile<16x64xbf16>> -> !pk.tile<16x64xbf16>
       pk.store %x, %Y[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] {transfer = {by = "register", why = ""}} : !pk.tile<16x64xbf16>, !pk.private<[M, 64], bf16>
+      pk.release %c : !pk.channel<!pk.tile<16x64xbf16>>
+      pk.signal %ready at %rank[%number] by %one : !pk.signal<[M by 16]>
+    }
+  }
+}
+pk.kernel @beside(%Y: !pk.private<[M, 64], bf16> {pk.name = "Y"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}) attributes {derived} {
+  %c = pk.channel "X" stages 4 : !pk.channel<!pk.tile<16x64xbf16>>
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %rank = pk.rank
+  %d = pk.block[%zero] : !pk.block<64 by 64>
+  %n = pk.block_count <M by 16>
+  pk.role communicator attributes {group = "compute"} {
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %m = pk.block[%i] : !pk.block<M by 16>
+      %number = pk.block_number %m : !pk.block<M by 16>
+      %x = pk.consume %c : !pk.channel<!pk.tile<16x64xbf16>> -> !pk.tile<16x64xbf16>
+      pk.store %x, %Y[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.tile<16x64xbf16>, !pk.private<[M, 64], bf16>
       pk.release %c : !pk.channel<!pk.tile<16x64xbf16>>
       pk.signal %ready at %rank[%number] by %one : !pk.signal<[M by 16]>
     }

@@ -109,7 +109,7 @@ pk.kernel @two() attributes {schedule = {}} {
 // Nothing but communication: the SMs that its author gave it, or all of them.
 // CHECK-LABEL: pk.kernel @given
 // CHECK-SAME: comm_sms = 16 : i64
-// CHECK: pk.role communicator sms 16 warps 2 attributes {group = "communicate", first_warp = 0 : i64, registers = 240 : i64}
+// CHECK: pk.role communicator sms 16 warps 2 attributes {group = "communicate", first_warp = 0 : i64, registers = 112 : i64}
 pk.kernel @given() attributes {schedule = {}} {
   pk.role communicator sms 16 {
     %rank = pk.rank
