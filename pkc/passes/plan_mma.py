@@ -10,11 +10,15 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from pkc.dialect.roles import ConsumeOp, ReleaseOp
+from pkc.dialect.roles import ChannelOp, ConsumeOp, ReleaseOp
 from pkc.dialect.tile import MmaOp, TransposeOp
 
 IN_FLIGHT = "in_flight"
 """On a product: how many may still run when the next one is issued."""
+
+
+_TURNS = 2
+"""Stages that a product in flight takes: its own is released when that of the next turn has come."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,8 @@ class PlanMma(ModulePass):
     """Let the tensor cores work on one product while the next one is issued.
 
     wgmma is asynchronous. Where a loop carries nothing but one accumulator, which only its product touches, the
-    product of a turn need be complete only when the next one has been issued; then its stages are released.
+    product of a turn need be complete only when the next one has been issued; then its stages are released. With one
+    stage the next turn could not begin before.
 
     Before:
 
@@ -61,8 +66,17 @@ def _plan(loop: scf.ForOp) -> None:
     released = [op for op in body.ops if isinstance(op, ReleaseOp)]
     if None in channels or {op.channel for op in released} != channels:
         return
+    if any(_depth(channel) < _TURNS for channel in channels if channel is not None):
+        return
     if all(body.get_operation_index(op) > body.get_operation_index(product) for op in released):
         product.attributes[IN_FLIGHT] = IntegerAttr(1, i64)
+
+
+def _depth(channel: SSAValue) -> int:
+    """How many stages a channel has."""
+    made = channel.owner
+    assert isinstance(made, ChannelOp)
+    return made.depth
 
 
 def _only_user(value: SSAValue) -> Operation | None:

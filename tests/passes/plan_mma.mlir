@@ -23,6 +23,31 @@ pk.kernel @gemm(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 
 // -----
 
+// The next turn would wait for a stage that this one holds.
+// CHECK-LABEL: pk.kernel @one_stage
+// CHECK: pk.mma
+// CHECK-NOT: in_flight
+pk.kernel @one_stage
+// CHECK: pk.mma {{.*}} {in_flight = 1 : i64}
+pk.kernel @one_stage(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %turns = pk.block_count <K by 64>
+  %0 = pk.channel "A, B" stages 1 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<128x64xbf16>>
+  pk.role consumer {
+    %acc = pk.full 0.000000e+00 : f32 : !pk.tile<128x128xf32>
+    %sum = scf.for %s = %zero to %turns step %one iter_args(%t = %acc) -> (!pk.tile<128x128xf32>) {
+      %a, %b = pk.consume %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<128x64xbf16>> -> !pk.tile<128x64xbf16>, !pk.tile<128x64xbf16>
+      %bt = pk.transpose %b : !pk.tile<128x64xbf16> -> !pk.tile<64x128xbf16>
+      %u = pk.mma %a, %bt, %t : !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<128x128xf32>
+      pk.release %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<128x64xbf16>>
+      scf.yield %u : !pk.tile<128x128xf32>
+    }
+  }
+}
+
+// -----
+
 // Something reads the product in the same turn.
 // CHECK-LABEL: pk.kernel @scaled
 // CHECK-NOT: in_flight
