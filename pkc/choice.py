@@ -25,6 +25,7 @@ from pkc.location import describe
 from pkc.passes.plan_overlap import PlanOverlap
 from pkc.passes.plan_warps import comm_sms
 from pkc.passes.run import run_pipeline
+from pkc.passes.span_parts import SpanParts
 
 ROWS = (8, 16, 32, 64, 128, 256)
 COLUMNS = (16, 32, 64, 128, 256)
@@ -185,7 +186,7 @@ def _sizes() -> Iterator[tuple[int, int, int]]:
 def _planned(program: tree.Program, kernel: str, constants: _Items, schedule: Mapping[str, str]) -> KernelOp:
     """The tile level of a kernel, with what is planned for its edges between ranks."""
     module = build_module(program, kernel=kernel, constants=dict(constants), options=schedule)
-    run_pipeline(module, (PlanOverlap(),), verify=False)
+    run_pipeline(module, (PlanOverlap(), SpanParts()), verify=False)
     (found,) = (op for op in module.ops if isinstance(op, KernelOp))
     return found
 

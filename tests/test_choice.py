@@ -30,6 +30,17 @@ def test_a_few_rows_get_small_tiles_for_all_sms() -> None:
     assert found.taken.total < 0.7 * found.instead.total
 
 
+def test_blocks_that_span_parts_are_estimated_as_they_are() -> None:
+    """One tile has all 16 rows, whose owners are 4 ranks: B is taken in once."""
+    for name, dims in (("gemm_rs", {"N": 8192, "K": 2048}), ("ag_gemm", {"N": 2048, "K": 8192})):
+        along = chosen(name, schedule={"parts": "along"}, M=16, **dims)
+        across = chosen(name, schedule={"parts": "across"}, M=16, **dims)
+        assert along.taken is not None and across.taken is not None
+        assert int(across.tiles["tile_M"]) == 16
+        assert across.taken.tasks * int(across.tiles["tile_N"]) == dims["N"]
+        assert across.taken.total < along.taken.total
+
+
 def test_many_rows_keep_the_tiles_of_the_program() -> None:
     for name in ("gemm_rs", "ag_gemm"):
         found = chosen(name, M=16384, N=16384, K=4096)

@@ -22,6 +22,17 @@ from pkc.passes.dependence import sources
 RANKS = 3
 
 
+def first_only(op: Operation) -> None:
+    """The first block, or owner, in place of the last."""
+    assert isinstance(op, program.BlockIndexOp | program.OwnerOp)
+    op.last = None
+
+
+def is_last(op: Operation) -> bool:
+    assert isinstance(op, program.BlockIndexOp | program.OwnerOp)
+    return op.last is not None
+
+
 def drop(op: Operation) -> None:
     op.detach()
     op.erase()

@@ -36,6 +36,7 @@ OPERATORS = (
     Operator("signal sent twice", (access.SignalOp, access.SignalAllOp), changes.twice),
     Operator("reset dropped", (access.ResetOp,), changes.drop, changes.is_awaited),
     Operator("epoch left out", (program.EpochOp,), changes.without_epoch),
+    Operator("last of a range left out", (program.BlockIndexOp, program.OwnerOp), changes.first_only, changes.is_last),
     Operator("acquire dropped", (roles.AcquireOp,), changes.drop),
     Operator("commit dropped", (roles.CommitOp,), changes.drop),
     Operator("release dropped", (roles.ReleaseOp,), changes.drop),

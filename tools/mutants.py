@@ -45,8 +45,12 @@ SIZES: dict[str, dict[str, int]] = {
 APART = {"ag_gemm": {"M": 200, "N": 269, "K": 600}, "ulysses_attention": {"B": 2, "H": 4, "S": 450}}
 """For one SM that only communicates: it brings more tiles than it holds signals, so that some are sent on its way."""
 MATRICES = {"M": 400, "N": 269, "K": 75}
-OVERLAPS = ("", "none", "intra_sm", "inter_sm", "copy_engine", "push", "apart")
-"""The values of `overlap`; operands that are sent instead of fetched; one SM that only communicates."""
+SPANNING = MATRICES | {"M": 690}
+"""With `across`: early and late rows of a rank, those that communicators add up and those of consumers, overlap two
+tiles."""
+OVERLAPS = ("", "none", "intra_sm", "inter_sm", "copy_engine", "push", "apart", "across")
+"""The values of `overlap`; operands that are sent instead of fetched; one SM that only communicates; blocks that span
+the ranks' parts."""
 
 TRIALS = tuple(Trial(1 + seed % 2, seed) for seed in range(60))
 """Six times as many orders as `pkc check` tries: a break by one signal of one CTA shows in few of them."""
@@ -82,6 +86,8 @@ def _schedule(overlap: str) -> dict[str, str]:
         return {"transfer": "push"}
     if overlap == "apart":
         return {"overlap": "inter_sm", "comm_sms": "1"}
+    if overlap == "across":
+        return {"parts": "across"}
     return {"overlap": overlap} if overlap else {}
 
 
@@ -99,7 +105,7 @@ def subjects(names: list[str]) -> Iterator[Subject]:
             text = re.sub(r"schedule = \{[^}]*\}", "", str(compiled.module))
             if text not in seen:
                 seen.add(text)
-                small, larger = (_instance(compiled, meaning) for meaning in _meanings(path, overlap == "apart"))
+                small, larger = (_instance(compiled, meaning) for meaning in _meanings(path, overlap))
                 yield Subject(f"{path.stem} {overlap or 'default'}", compiled, small, larger)
 
 
@@ -110,10 +116,12 @@ def _instance(compiled: Compiled, meaning: Meaning) -> Instance:
 
 
 @cache
-def _meanings(path: Path, apart: bool) -> tuple[Meaning, Meaning]:
+def _meanings(path: Path, overlap: str) -> tuple[Meaning, Meaning]:
     tile = load(path)
     used = {dim for arg in tile.kernel.body.block.args for dim in getattr(arg.type, "dimensions", ())}
-    given = (SIZES | APART if apart else SIZES).get(path.stem, MATRICES)
+    given = (SIZES | APART if overlap == "apart" else SIZES).get(
+        path.stem, SPANNING if overlap == "across" else MATRICES
+    )
     sizes = {dim: size for dim, size in given.items() if dim in used}
     small = meaning_of(tile, ranks=2, dims=small_dims(tile.kernel, 2), launches=3)
     return small, meaning_of(tile, ranks=RANKS, dims=sizes, launches=3)

@@ -28,6 +28,7 @@ PROGRAM = (
     program.BlockPositionOp,
     program.BlockNumberOp,
     program.OwnerOp,
+    program.BlockIndexOp,
 )
 TILE = (
     tile.FullOp,

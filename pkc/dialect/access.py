@@ -380,14 +380,27 @@ class SignalOp(_Sent):
 
 @irdl_op_definition
 class SignalAllOp(_Sent):
-    """Adds to the same counter of every rank."""
+    """Adds to the same counter of every rank, or of those from `first` to `last`."""
 
     name = "pk.signal_all"
     amount = operand_def(IndexType())
-    assembly_format = "$signal `[` $indices `]` `by` $amount attr-dict `:` type($signal)"
+    first = opt_operand_def(IndexType())
+    last = opt_operand_def(IndexType())
+    irdl_options = _SIZED
+    assembly_format = (
+        "$signal (`from` $first^)? (`to` $last^)? `[` $indices `]` `by` $amount attr-dict `:` type($signal)"
+    )
 
-    def __init__(self, signal: SSAValue, indices: Sequence[SSAValue], amount: SSAValue | Operation) -> None:
-        super().__init__(operands=[amount, signal, indices])
+    def __init__(
+        self,
+        signal: SSAValue,
+        indices: Sequence[SSAValue],
+        amount: SSAValue | Operation,
+        *,
+        first: SSAValue | None = None,
+        last: SSAValue | None = None,
+    ) -> None:
+        super().__init__(operands=[amount, first, last, signal, indices])
 
 
 @irdl_op_definition

@@ -28,6 +28,14 @@ def owner(n: int, ranks: int, position: int) -> int:
     return min(position // part_length(n, ranks), ranks - 1)
 
 
+def index_of(n: int, ranks: int, size: int, position: int, *, sharded: bool) -> int:
+    """The index of the block that has a position, in the list of all blocks of a dimension."""
+    if not sharded:
+        return position // size
+    of, within = divmod(position, part_length(n, ranks))
+    return of * count(0, part_length(n, ranks), size) + within // size
+
+
 def number(n: int, ranks: int, size: int, position: int) -> int:
     """A number for the block that starts at `position`, in lists that follow the parts as in those that do not.
 

@@ -311,6 +311,13 @@ PLAIN: tuple[Instruction, ...] = (
         "32 bits of shared memory",
     ),
     Instruction(
+        "load_shared_v4",
+        ("registers<4 x b32>", "index"),
+        None,
+        _asm("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];", ", ".join(f'"=r"(a[{i}])' for i in range(4)), '"r"(b)'),
+        "16 bytes of shared memory at b",
+    ),
+    Instruction(
         "store_shared_b32",
         ("index", "b32"),
         None,

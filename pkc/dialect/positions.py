@@ -49,8 +49,9 @@ def position_function(op: Operation, machine: Machine) -> Callable[..., Any] | N
         case program.CtasOp():
             return lambda: len(machine.workers(op.role.data))
         case program.OwnerOp():
-            n, ranks = machine.size(block_type(op.block).of), machine.ranks
-            return functools.partial(_owner, n, ranks)
+            return _owner(op, machine)
+        case program.BlockIndexOp():
+            return _index(op, machine)
         case program.BlockCountOp():
             return _count(op, machine)
         case program.BlockOp():
@@ -67,12 +68,33 @@ def _first(block: Block) -> int:
     return block.start
 
 
+def _last(block: Block) -> int:
+    """The last position; of an empty block the one where it would begin."""
+    return block.start + max(block.length - 1, 0)
+
+
 def _number(n: int, ranks: int, size: int, block: Block) -> int:
     return blocks.number(n, ranks, size, block.start)
 
 
-def _owner(n: int, ranks: int, block: Block) -> int:
-    return blocks.owner(n, ranks, block.start)
+def _owner(op: program.OwnerOp, machine: Machine) -> Callable[..., int]:
+    n, ranks = machine.size(block_type(op.block).of), machine.ranks
+    end = _last if op.last is not None else _first
+
+    def owner(block: Block) -> int:
+        return blocks.owner(n, ranks, end(block))
+
+    return owner
+
+
+def _index(op: program.BlockIndexOp, machine: Machine) -> Callable[..., int]:
+    n, size, ranks = machine.size(op.of.of), op.of.extent, machine.ranks
+    end, sharded = _last if op.last is not None else _first, op.sharded is not None
+
+    def index(block: Block) -> int:
+        return blocks.index_of(n, ranks, size, end(block), sharded=sharded)
+
+    return index
 
 
 def _count(op: program.BlockCountOp, machine: Machine) -> Callable[..., int]:

@@ -455,16 +455,51 @@ class BlockNumberOp(IRDLOperation):
 
 @irdl_op_definition
 class OwnerOp(IRDLOperation):
-    """The rank in whose part of the dimension a block lies."""
+    """The rank in whose part of the dimension the first position of a block lies, or with `last` its last one."""
 
     name = "pk.owner"
     block = operand_def(BlockType)
+    last = opt_prop_def(UnitAttr)
     result = result_def(IndexType())
     traits = traits_def(Pure())
-    assembly_format = "$block attr-dict `:` type($block)"
+    assembly_format = "(`last` $last^)? $block attr-dict `:` type($block)"
 
-    def __init__(self, block: SSAValue | Operation) -> None:
-        super().__init__(operands=[block], result_types=[IndexType()])
+    def __init__(self, block: SSAValue | Operation, *, last: bool = False) -> None:
+        properties = {"last": UnitAttr() if last else None}
+        super().__init__(operands=[block], properties=properties, result_types=[IndexType()])
+
+
+@irdl_op_definition
+class BlockIndexOp(IRDLOperation):
+    """The index, in the list of all blocks `of` a dimension, of the one that has a block's first position.
+
+    With `last` its last one: what lies between overlaps the block. With `sharded` the list follows the parts.
+    """
+
+    name = "pk.block_index"
+    block = operand_def(BlockType)
+    of = prop_def(BlockType)
+    sharded = opt_prop_def(UnitAttr)
+    last = opt_prop_def(UnitAttr)
+    result = result_def(IndexType())
+    traits = traits_def(Pure())
+    assembly_format = "(`last` $last^)? $block `in` $of (`sharded` $sharded^)? attr-dict `:` type($block)"
+
+    def __init__(self, block: SSAValue, of: BlockType, *, sharded: bool = False, last: bool = False) -> None:
+        super().__init__(
+            operands=[block],
+            properties={
+                "of": of,
+                "sharded": UnitAttr() if sharded else None,
+                "last": UnitAttr() if last else None,
+            },
+            result_types=[IndexType()],
+        )
+
+    def verify_(self) -> None:
+        assert isinstance(self.block.type, BlockType)
+        if self.block.type.of != self.of.of:
+            raise VerifyException(f"{self.block.type} is no block of dimension {self.of.of}")
 
 
 def whole(size: int) -> BlockType:

@@ -18,6 +18,7 @@ KEYS: dict[str, tuple[str, ...] | range | type[bool]] = {
     "stages": range(1, 33),
     "consumers": range(1, 5),
     "order": ("natural", "own_first", "own_last", "ring"),
+    "parts": ("along", "across"),
     "transfer": ("tma", "bulk", "register", "copy_engine", "multimem", "push"),
     "deterministic": bool,
 }

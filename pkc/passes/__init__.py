@@ -29,6 +29,7 @@ from pkc.passes.plan_warps import PlanWarps
 from pkc.passes.read_own import ReadOwn
 from pkc.passes.restart_counters import RestartCounters
 from pkc.passes.share_sums import ShareSums
+from pkc.passes.span_parts import SpanParts
 from pkc.passes.split_cells import SplitCells
 from pkc.passes.split_copies import SplitCopies
 from pkc.passes.split_loops import SplitLoops
@@ -52,6 +53,7 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
 
 ROLES_PIPELINE: tuple[ModulePass, ...] = (
     PlanOverlap(),  # first: every later pass obeys what it writes on the edges between ranks
+    SpanParts(),  # tasks are what they stay before anything is derived from them; refuses by what is planned
     StageRemoteReads(),  # operands of other ranks, before sums: a staged operand may feed a sum
     SpreadCopies(),  # before counters are seen by others: how often they are signalled changes
     ReadOwn(),  # sees what is copied, by whom, and who waits for it
@@ -124,6 +126,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         Dce,
         SplitLoops,
         PlanOverlap,
+        SpanParts,
         StageRemoteReads,
         SpreadCopies,
         ReadOwn,

@@ -9,17 +9,19 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
-from pkc.dialect.access import RaiseOp, SignalAllOp, SignalOp, StoreOp
+from pkc.dialect.access import GatherOp, RaiseOp, SignalAllOp, SignalOp, StoreOp
 from pkc.dialect.attributes import Role
 from pkc.dialect.copies import CopyOp
-from pkc.dialect.program import DimOp, KernelOp, RankOp, RingPeerOp, TasksOp
+from pkc.dialect.program import BlockOp, DimOp, KernelOp, RankOp, RingPeerOp, TasksOp
+from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS
 from pkc.passes.cells import Cells, constant, counter_ops, repeats
 from pkc.passes.dependence import sources
 from pkc.passes.derive import add_role, append
-from pkc.passes.edges import EDGE, Read, planned
+from pkc.passes.edges import EDGE, Read, planned, shard_of
 from pkc.passes.pushes import push_of
 from pkc.passes.slices import CannotCopyError, Known, close_loops, copy_nest, copy_value
+from pkc.passes.spanning import follow_parts, overlapping, spans
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,14 @@ class Staging:
     def whole(self) -> bool:
         """Whether nothing is announced before all has arrived."""
         return planned(self.first) == "none"
+
+    @property
+    def spanning(self) -> SSAValue | None:
+        """The block of the reader along the dimension that is split, if it may lie in several parts."""
+        if isinstance(self.first, GatherOp):
+            return None
+        index = self.first.indices[shard_of(self.first.array)]
+        return index if spans(index) else None
 
     @property
     def again(self) -> list[SSAValue]:
@@ -72,10 +82,17 @@ def fetch(kernel: KernelOp, staging: Staging) -> None:
     for tile, landing in _tiles(body, staging, known):
         indices = [copy_value(body, index, known) for index in staging.places]
         append(body, StoreOp(tile, landing, indices), staging.first.location)
+    if staging.spanning is not None:
+        role = part.parent_op()
+        assert role is not None
+        # A copy is of one rank's rows, whoever reads them.
+        follow_parts(role, block_type(staging.spanning).of)
     if staging.whole:
         _announce(part, staging, [], SignalOp)
-    else:
+    elif staging.spanning is None:
         _announce(at_cell, staging, cell, RaiseOp)
+    else:
+        _announce_overlapping(at_cell, staging, cell)
     close_loops(part)
 
 
@@ -162,6 +179,20 @@ def _peers(block: Block, read: Read) -> tuple[Block, SSAValue]:
     for op in (after, step, peer):
         append(inner, op, read.location)
     return inner, peer.result
+
+
+def _announce_overlapping(block: Block, staging: Staging, cell: list[SSAValue]) -> None:
+    """Signal all cells that a piece overlaps: the reader's blocks span parts, that of the piece follows them."""
+    location, spanning = staging.first.location, staging.spanning
+    assert spanning is not None
+    place = next(i for i, p in enumerate(staging.cells.places) if staging.places[p] is spanning)
+    ops, first, stop = overlapping(cell[place], block_type(spanning))
+    one = constant(1)
+    inner = Block(arg_types=[IndexType()])
+    for op in (*ops, one, scf.ForOp(first, stop, one.result, [], inner)):
+        append(block, op, location)
+    reached = append(inner, BlockOp(inner.args[0], block_type(spanning)), location)
+    _announce(inner, staging, [*cell[:place], reached.result, *cell[place + 1 :]], SignalOp)
 
 
 def _announce(block: Block, staging: Staging, cell: list[SSAValue], how: type[SignalOp] | type[RaiseOp]) -> None:

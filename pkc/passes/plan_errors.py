@@ -127,6 +127,18 @@ class CannotSplit(Diagnostic):
 
 
 @dataclass(frozen=True)
+class CannotSpan(Diagnostic):
+    """The schedule lets blocks reach over the boundaries between ranks' parts, and an access cannot."""
+
+    code = "PK443"
+    title = "`parts=across` is not possible for {what}"
+    label = "{reason}"
+    help = "leave `parts` out: blocks then follow the boundaries between the ranks' parts"
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class NotACopy(Diagnostic):
     """The part of a copy engine has an operation that is no copy, no counter, and not known to the host."""
 

@@ -30,6 +30,7 @@ from pkc.dialect.types import BlockType, PGLType, dtype_bytes
 from pkc.location import describe
 from pkc.passes.derive import DERIVED
 from pkc.passes.edges import array_name, reached
+from pkc.passes.spanning import on_several_ranks
 
 _OTHERS: dict[type[Operation], str] = {
     ReadOp: "one element",
@@ -139,6 +140,8 @@ def _too_much(op: LoadOp | StoreOp) -> str:
     blocks = [(axis, index.owner) for axis, index in enumerate(op.indices) if isinstance(index.owner, BlockOp)]
     if any(_bounded(block) for _, block in blocks):
         return "the last block may end inside of the array, where TMA does not stop"
+    if on_several_ranks(op):
+        return "its rows go to several ranks, and no TMA store begins before an array"
     parts = {axis for axis, block in blocks if _in_part(block)} | _shards(op.array)
     if len(parts) > 1:
         return "follows the parts of two dimensions, a tensor map those of one"

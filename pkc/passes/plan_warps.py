@@ -20,6 +20,7 @@ from pkc.dialect.tile import MmaOp, tile_type
 from pkc.dialect.types import TileType, i32
 from pkc.location import describe, span_of
 from pkc.passes import budget_errors as errors
+from pkc.passes.spanning import on_several_ranks
 
 COMPUTE, COMMUNICATE = "compute", "communicate"
 
@@ -204,6 +205,8 @@ def _sharing(parts: Sequence[RoleOp]) -> list[PartPlan]:
     for part in parts:
         apart = part.role.data is Role.Communicator
         why = "no SMs of its own: warps beside those that load and store" if apart else "one thread starts its copies"
+        if not apart and any(map(on_several_ranks, part.walk())):
+            why = "its threads store rows to several ranks"
         plans.append(PartPlan(part, COMPUTE, each if apart else 1, why))
     return plans
 

@@ -158,8 +158,10 @@ def _awaited_block(wait: WaitOp, copy: _Copy) -> BlockOp | None:
     kind = copy.block.result.type
     for index in wait.indices:
         number = index.owner
-        if isinstance(number, BlockNumberOp) and number.block.type == kind and isinstance(number.block.owner, BlockOp):
-            return number.block.owner
+        block = number.block.owner if isinstance(number, BlockNumberOp) else None
+        # A block that spans parts has rows of others too.
+        if isinstance(block, BlockOp) and block.result.type == kind and block.sharded == copy.block.sharded:
+            return block
     return None
 
 

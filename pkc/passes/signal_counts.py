@@ -126,6 +126,8 @@ def _each_launch(op: SignalOp | SignalAllOp) -> Polynomial | None:
     for parent in ancestors(op):
         if isinstance(parent, scf.IfOp) or (isinstance(parent, TasksOp) and PER_CTA not in parent.attributes):
             return None
+        if isinstance(parent, scf.ForOp) and not _counts_from_zero(parent):
+            return None
         tasks = parent if isinstance(parent, TasksOp) else tasks
         for index, count in _indices(parent):
             if _names_counter(op, index, count):
@@ -159,8 +161,12 @@ def _indices(parent: Operation) -> Iterator[tuple[BlockArgument, SSAValue]]:
     """The indices of a loop or of tasks, each with the count that it runs below."""
     if isinstance(parent, TasksOp):
         yield from zip(parent.body.block.args, parent.counts, strict=True)
-    if isinstance(parent, scf.ForOp) and is_constant(parent.lb, 0) and is_constant(parent.step, 1):
+    if isinstance(parent, scf.ForOp):
         yield parent.body.block.args[0], parent.ub
+
+
+def _counts_from_zero(loop: scf.ForOp) -> bool:
+    return is_constant(loop.lb, 0) and is_constant(loop.step, 1)
 
 
 def _deciding(op: SignalOp | SignalAllOp) -> set[SSAValue]:

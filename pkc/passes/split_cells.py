@@ -76,6 +76,8 @@ class _Pair:
     tiles: BlockType
     wait: WaitOp
     own: SSAValue | None
+    pieces: SSAValue | None
+    """How many signals there are for each tile of a row, if not one."""
     loop: scf.ForOp
 
     @property
@@ -119,7 +121,9 @@ def _pairs(part: RoleOp) -> Iterator[_Pair]:
         if loop is not None and same:
             count = waits[0].count.owner
             own = count.cond if isinstance(count, arith.SelectOp) else None
-            yield _Pair(tasks, sent[0], block_type(numbered[0]), waits[0], own, loop)
+            several = isinstance(count, arith.MuliOp) and isinstance(sent[0].parent_op(), scf.ForOp)
+            pieces = count.lhs if isinstance(count, arith.MuliOp) and several else None
+            yield _Pair(tasks, sent[0], block_type(numbered[0]), waits[0], own, pieces, loop)
 
 
 def _number(index: SSAValue) -> SSAValue | None:
@@ -171,6 +175,8 @@ def _await_group(pair: _Pair) -> None:
     branch = scf.IfOp(ops[-1].results[0], [], Region(Block()), Region())
     before(first_op, [*ops, branch])
     needed: list[Operation] = [*left, arith.MinSIOp(left[-1].results[0], tiles.result)]
+    if pair.pieces is not None:
+        needed.append(arith.MuliOp(pair.pieces, needed[-1].results[0]))
     if pair.own is not None:
         needed.append(arith.SelectOp(pair.own, zero.result, needed[-1].results[0]))
     needed += [WaitOp(wait.signal, (*wait.indices, group.result), needed[-1].results[0]), scf.YieldOp()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
@@ -62,32 +62,48 @@ def _spread(part: RoleOp) -> None:
     if len(all_tasks) != 1:
         return
     tasks = all_tasks[0]
-    loops = [op for op in tasks.body.block.ops if isinstance(op, scf.ForOp)]
-    raises = [op for op in tasks.walk() if isinstance(op, RaiseOp)]
-    if len(loops) != 1 or len(raises) != 1 or not _only_copies(tasks, loops[0], raises[0]):
+    loops = [op for op in tasks.body.block.ops if isinstance(op, scf.ForOp) and _loads(op)]
+    announced = [op for op in tasks.walk() if isinstance(op, RaiseOp | SignalOp)]
+    if len(loops) != 1 or len(announced) != 1 or not _only_copies(tasks, loops[0], announced[0]):
         return
-    waits = [use.operation for use in raises[0].signal.uses if isinstance(use.operation, WaitOp)]
-    if not all(is_constant(wait.count, 1) for wait in waits):
+    loop, sent = loops[0], announced[0]
+    waits = [use.operation for use in sent.signal.uses if isinstance(use.operation, WaitOp)]
+    if isinstance(sent, RaiseOp) and not all(is_constant(wait.count, 1) for wait in waits):
         return
-    loop, sent = loops[0], raises[0]
     try:
         lengths = [_copied_before(wait, loop.ub) for wait in waits]
         count = _copied_before(tasks, loop.ub)
     except CannotCopyError:
         return
     for wait, length in zip(waits, lengths, strict=True):
-        wait.operands = [length if operand is wait.count else operand for operand in wait.operands]
-    _replace(tasks, loop, sent, count)
+        needed = length
+        if isinstance(sent, SignalOp):  # several pieces of a cell, each with as many turns
+            every = arith.MuliOp(wait.count, length)
+            before(wait, [every])
+            needed = every.result
+        wait.operands = [needed if operand is wait.count else operand for operand in wait.operands]
+    _replace(tasks, loop, count)
 
 
-def _only_copies(tasks: TasksOp, loop: scf.ForOp, sent: RaiseOp) -> bool:
-    """Whether the turns of a loop copy tiles, each for itself, and no index of the tasks decides how many they are."""
+def _loads(op: Operation) -> bool:
+    return any(isinstance(inner, LoadOp) for inner in op.walk())
+
+
+def _only_copies(tasks: TasksOp, loop: scf.ForOp, sent: RaiseOp | SignalOp) -> bool:
+    """Whether the turns of a loop copy tiles, each for itself, and no index of the tasks decides how many they are.
+
+    What is announced is announced once behind the loop, or in a loop over the cells that were reached.
+    """
     body = loop.body.block
     inner = [op for op in body.ops if isinstance(op, LoadOp | StoreOp | scf.ForOp | scf.IfOp)]
     simple = [type(op) for op in inner] == [LoadOp, StoreOp]
     counted = is_constant(loop.lb, 0) and is_constant(loop.step, 1) and not loop.iter_args
     independent = sources([loop.ub]).isdisjoint(tasks.body.block.args)
-    return simple and counted and independent and sent.parent is tasks.body.block and is_constant(sent.value, 1)
+    if isinstance(sent, SignalOp):
+        once = not loop.is_ancestor(sent) and is_constant(sent.amount, 1)
+    else:
+        once = sent.parent is tasks.body.block and is_constant(sent.value, 1)
+    return simple and counted and independent and once
 
 
 def _copied_before(anchor: Operation, value: SSAValue) -> SSAValue:
@@ -101,7 +117,7 @@ def _copied_before(anchor: Operation, value: SSAValue) -> SSAValue:
     return copy
 
 
-def _replace(tasks: TasksOp, loop: scf.ForOp, sent: RaiseOp, count: SSAValue) -> None:
+def _replace(tasks: TasksOp, loop: scf.ForOp, count: SSAValue) -> None:
     """New tasks, one for each turn of the loop, which signal instead of raising."""
     old = tasks.body.block
     body = Block(arg_types=[*(arg.type for arg in old.args), loop.body.block.args[0].type])
@@ -109,8 +125,6 @@ def _replace(tasks: TasksOp, loop: scf.ForOp, sent: RaiseOp, count: SSAValue) ->
     for before_, after in pairs:
         after.name_hint = before_.name_hint
         before_.replace_all_uses_with(after)
-    signal = SignalOp(sent.signal, tuple(sent.indices), sent.rank, sent.value)
-    signal.location = sent.location
     for op in list(old.ops):
         op.detach()
         if op is loop:
@@ -118,8 +132,11 @@ def _replace(tasks: TasksOp, loop: scf.ForOp, sent: RaiseOp, count: SSAValue) ->
                 inner.detach()
                 if not isinstance(inner, scf.YieldOp):
                     body.add_op(inner)
-        elif op is sent:
+        elif isinstance(op, RaiseOp):
+            signal = SignalOp(op.signal, tuple(op.indices), op.rank, op.value)
+            signal.location = op.location
             body.add_op(signal)
+            op.drop_all_references()
         else:
             body.add_op(op)
     spread = TasksOp([*tasks.counts, count], Region(body))
@@ -129,6 +146,5 @@ def _replace(tasks: TasksOp, loop: scf.ForOp, sent: RaiseOp, count: SSAValue) ->
     assert block is not None
     block.insert_op_before(spread, tasks)
     loop.drop_all_references()
-    sent.drop_all_references()
     tasks.detach()
     tasks.erase(safe_erase=False)

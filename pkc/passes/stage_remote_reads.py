@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -14,7 +15,7 @@ from pkc.diagnostics import PkcError
 from pkc.dialect.access import LoadOp, WaitOp, array_type
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.program import CtasOp, DimOp, KernelOp, RoleOp, TasksOp
-from pkc.dialect.tile import ClipOp
+from pkc.dialect.tile import ClipOp, block_type
 from pkc.dialect.types import RANKS, Layout, PGLType, PrivateType
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
@@ -24,6 +25,7 @@ from pkc.passes.dependence import ancestors, sources
 from pkc.passes.derive import add_parameter, before, defined_in, wrap_in_role
 from pkc.passes.edges import Read, address, array_name, is_pushed, planned, remote_reads, shard_of
 from pkc.passes.slices import CannotCopyError, Known, copy_nest, copy_value, variables
+from pkc.passes.spanning import overlapping
 
 _STAGED = ("inter_sm", "none", "copy_engine")
 
@@ -178,6 +180,11 @@ def _await(staging: Staging) -> None:
     # With one cell for all, each CTA of the communicator signals when its share is done; or of those of all ranks.
     made: list[Operation] = [CtasOp(RoleAttr(Role.Communicator)) if staging.whole else constant(1)]
     count = made[0].results[0]
+    if staging.spanning is not None and not staging.whole:
+        # One signal of each piece that a rank owns, which follow the parts.
+        found, begin, end = overlapping(staging.spanning, block_type(staging.spanning), sharded=True)
+        pieces = arith.SubiOp(end, begin)
+        made, count = [*found, pieces], pieces.result
     if staging.whole and is_pushed(first):
         made.append(DimOp(RANKS))
         product, count = product_ops([count, made[1].results[0]])

@@ -15,6 +15,7 @@ from pkc.dialect.access import (
     AccumulateOp,
     LoadOp,
     RaiseOp,
+    SignalAllOp,
     SignalOp,
     StoreOp,
     WaitOp,
@@ -42,7 +43,8 @@ from pkc.passes.dependence import differs_by_rank, enclosing_tasks, sources
 from pkc.passes.derive import AFTER_ALL, add_parameter, add_role, append, before, mark_fresh, wrap_in_role
 from pkc.passes.edges import EDGE, array_name, idle_tasks, planned, shard_of, sums
 from pkc.passes.plan_warps import comm_sms
-from pkc.passes.slices import Known, copy_value
+from pkc.passes.slices import Known, close_loops, copy_value
+from pkc.passes.spanning import across, follow_parts, overlapping, spans
 
 SLICES = "slices"
 """On tasks that add up tiles: how many of them a tile is divided into."""
@@ -114,8 +116,8 @@ def _stage(kernel: KernelOp, op: AccumulateOp) -> None:
     places = () if whole else tuple(i for i, index in enumerate(indices) if _varies(index))
     cells = cells_along(kind.dimensions, indices, places)
     copied = planned(op) == "copy_engine"
-    if is_pgl(op.array, Layout.Replicate):
-        _follow_parts(kernel, _block_of(indices[split]))
+    if is_pgl(op.array, Layout.Replicate) and not across(kernel):
+        follow_parts(kernel, block_type(_block_of(indices[split])).of)
     slots_type = PGLType((RANKS, *kind.dimensions), kind.element_type, Layout.Shard, split + 1)
     slots = add_parameter(kernel, f"{name}.slots", slots_type, op.location)
     arrived_type = SignalType((RANKS, *cells.type.extents)) if copied else cells.type
@@ -191,24 +193,19 @@ def _varies(index: SSAValue) -> bool:
     return not isinstance(index.type, BlockType) or isinstance(index.type.of, str)
 
 
-def _follow_parts(kernel: KernelOp, index: SSAValue) -> None:
-    """Let all block lists of a dimension follow the boundaries of its parts, which the slots give it."""
-    for op in kernel.walk():
-        if not isinstance(op, BlockCountOp | BlockOp):
-            continue
-        kind = op.block if isinstance(op, BlockCountOp) else block_type(op.result)
-        if kind.of == block_type(index).of and op.start is None and op.stop is None:
-            op.sharded = UnitAttr()
-
-
 def _contribute(op: AccumulateOp, split: int, cells: Cells, slots: BlockArgument, arrived: BlockArgument) -> None:
     """In place of the sum: store to the own slot at the owner, signal its counter."""
     indices = tuple(op.indices)
-    rank, one, owner = RankOp(), constant(1), OwnerOp(_block_of(indices[split]))
+    block = _block_of(indices[split])
+    rank, one, owner = RankOp(), constant(1), OwnerOp(block)
     address, counter = counter_ops([indices[place] for place in cells.places])
     store = StoreOp(op.tile, slots, (rank.result, *indices))
     announce: Operation
-    if planned(op) != "copy_engine":
+    if spans(indices[split]):
+        last = OwnerOp(block, last=True)
+        address.append(last)
+        announce = SignalAllOp(arrived, counter, one, first=owner.result, last=last.result)
+    elif planned(op) != "copy_engine":
         announce = SignalOp(arrived, counter, owner, one)
     else:
         # What moves the tile announces it too: both go with the plan.
@@ -236,12 +233,15 @@ def _add_up(
     expected = _expected(part, op, cells, ranks.result, counts)
     tasks = append(part, TasksOp(list(counts.values()), Region(body)), location)
     indices = [copy_value(body, index, own) for index in op.indices]
-    address, counter = counter_ops([indices[place] for place in cells.places])
-    for made in address:
-        append(body, made, location)
+    spanning = spans(op.indices[split])
+    at_cell = body
+    counter = [] if spanning else _counter(body, op, [indices[place] for place in cells.places])
     slices = 1 if comm_sms(kernel) else _slices(op, split)
     if slices > 1:
         indices[split] = _slice(tasks, indices[split], slices)
+    if spanning:
+        at_cell, tile = _overlapped(body, op, split, indices)
+        counter = _counter(at_cell, op, [tile if place == split else indices[place] for place in cells.places])
     narrow = _sliced(tile_type(op.tile), slices)
     wide = TileType(narrow.shape, f32 if narrow.element_type in FLOATS else narrow.element_type)
     inner = Block(arg_types=[IndexType(), wide])
@@ -253,11 +253,30 @@ def _add_up(
         append(each, scf.YieldOp(), location)
         append(body, scf.ForOp(*bounds, [], each), location)
     else:
-        append(body, WaitOp(arrived, counter, expected), location)
+        append(at_cell, WaitOp(arrived, counter, expected), location)
+    close_loops(body)
     total = _sum(tasks, inner, narrow, LoadOp(slots, (inner.args[0], *indices)), bounds)
     store = append(body, StoreOp(total, op.array, indices), location)
     if copied and is_pgl(op.array, Layout.Replicate):
         store.attributes[EDGE] = op.attributes[EDGE]
+
+
+def _counter(block: Block, op: AccumulateOp, cell: list[SSAValue]) -> list[SSAValue]:
+    """The indices of the counter of a cell, found at the end of a block."""
+    address, counter = counter_ops(cell)
+    for made in address:
+        append(block, made, op.location)
+    return counter
+
+
+def _overlapped(body: Block, op: AccumulateOp, split: int, indices: list[SSAValue]) -> tuple[Block, SSAValue]:
+    """A loop over the blocks of contributions that overlap an own block: its body, and the block of a turn."""
+    kind = block_type(op.indices[split])
+    ops, first, stop = overlapping(indices[split], kind)
+    one, inner = constant(1), Block(arg_types=[IndexType()])
+    for made in (*ops, one, scf.ForOp(first, stop, one.result, [], inner)):
+        append(body, made, op.location)
+    return inner, append(inner, BlockOp(inner.args[0], kind), op.location).result
 
 
 def _own_tasks(
@@ -301,7 +320,8 @@ def _slices(op: AccumulateOp, split: int) -> int:
     index, kind = op.indices[split], tile_type(op.tile)
     made = index.owner
     leads = all(not isinstance(before.type, BlockType) for before in op.indices[:split])
-    if not isinstance(made, BlockOp) or made.sharded is None or not leads or kind.rank != 2:
+    listed = isinstance(made, BlockOp) and (made.sharded is not None or spans(index))
+    if not listed or not leads or kind.rank != 2:
         return 1
     rows = kind.shape[0]
     return rows // ROWS if rows == block_type(index).extent and rows % ROWS == 0 else 1

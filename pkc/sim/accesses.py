@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,6 +20,7 @@ from pkc.sim.ordering import Note, note_addition, note_read, note_store
 from pkc.sim.signals import signal_step
 
 Located: TypeAlias = Callable[[Registers], Where]
+Pieces: TypeAlias = Callable[[Registers, Any], Iterator[tuple[Where, Any]]]
 
 
 def access_step(op: Operation, machine: Machine) -> Step | None:
@@ -80,6 +81,23 @@ def _locator(op: Any, array: Array, machine: Machine) -> Located:
         return array.locate(op, registers[RANK], indices, None if at is None else registers[at])
 
     return locate
+
+
+def _pieces(op: Any, array: Array, machine: Machine) -> Pieces:
+    """What finds where a tile goes, piece by piece if several ranks own its rows, after letting others run."""
+    slots = [machine.slots[index] for index in op.indices]
+    rank = getattr(op, "rank", None)
+    at = None if rank is None else machine.slots[rank]
+    pause = machine.pause if isinstance(op.array.type, PGLType) else None
+
+    def pieces(registers: Registers, tile: Any) -> Iterator[tuple[Where, Any]]:
+        for indices, cut in array.parts([registers[slot] for slot in slots]):
+            if pause is not None:
+                pause()
+            where = array.locate(op, registers[RANK], indices, None if at is None else registers[at])
+            yield where, tile if cut is None else array.cut_of(tile, cut)
+
+    return pieces
 
 
 # Reading
@@ -176,13 +194,13 @@ def _check_copies(op: access.ReduceOp | access.AllReduceOp, array: Array, machin
 
 def _store(op: access.StoreOp, machine: Machine) -> Step:
     array, world, tile = machine.array(op.array), machine.world, machine.slots[op.tile]
-    locate, note = _locator(op, array, machine), note_store(op, op.array, machine)
+    pieces, note = _pieces(op, array, machine), note_store(op, op.array, machine)
 
     def store(registers: Registers) -> None:
-        where = locate(registers)
-        world.check_store(array, where, registers[TASK], op)
-        note(registers, array.everywhere(where), registers[tile])
-        array.store(array.everywhere(where), registers[tile])
+        for where, piece in pieces(registers, registers[tile]):
+            world.check_store(array, where, registers[TASK], op)
+            note(registers, array.everywhere(where), piece)
+            array.store(array.everywhere(where), piece)
 
     return store
 
@@ -204,12 +222,12 @@ def _store_add(op: access.StoreAddOp, machine: Machine) -> Step:
 def _accumulate(op: access.AccumulateOp | access.AtomicAddOp, machine: Machine) -> Step:
     array, tile = machine.array(op.array), machine.slots[op.tile]
     add = machine.world.add_later if isinstance(op, access.AtomicAddOp) else machine.world.contribute
-    locate, note = _locator(op, array, machine), note_addition(op, op.array, machine)
+    pieces, note = _pieces(op, array, machine), note_addition(op, op.array, machine)
 
     def accumulate(registers: Registers) -> None:
-        where = array.everywhere(locate(registers))
-        note(registers, where)
-        add(array, where, registers[tile], registers[TASK], op)
+        for where, piece in pieces(registers, registers[tile]):
+            note(registers, array.everywhere(where))
+            add(array, array.everywhere(where), piece, registers[TASK], op)
 
     return accumulate
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from xdsl.ir import Attribute, Operation
@@ -18,6 +18,15 @@ from pkc.sim import errors
 
 Index: TypeAlias = Block | int
 Where: TypeAlias = tuple[Any, ...]
+
+
+class Cut(NamedTuple):
+    """The positions of a tile from `first` to before `stop` along an axis."""
+
+    axis: int
+    first: int
+    stop: int
+
 
 POISON_INT = -(2**31) + 0xDEAD
 """What unwritten i32 elements hold; unwritten floats are NaN."""
@@ -148,6 +157,27 @@ class Array:
             where.append(slice(start, start + length))
         return tuple(where)
 
+    def parts(self, indices: Sequence[Index]) -> list[tuple[Sequence[Index], Cut | None]]:
+        """What a tile that goes to the owners of its rows is there: for each its indices, and what of the tile it gets.
+
+        All of it, or nothing, if one rank owns what there is.
+        """
+        split = self._split
+        block = None if split is None else indices[split]
+        if split is None or not isinstance(block, Block) or block.length == 0:
+            return [(indices, None)]
+        start, stop = block.start, block.start + block.length
+        first, last = start // self._part, (stop - 1) // self._part
+        if first == last:
+            return [(indices, None)]
+        axis = sum(isinstance(index, Block) for index in indices[:split])
+        found: list[tuple[Sequence[Index], Cut | None]] = []
+        for rank in range(first, last + 1):
+            begin, end = max(start, rank * self._part), min(stop, (rank + 1) * self._part)
+            own = [*indices[:split], Block(begin, end - begin), *indices[split + 1 :]]
+            found.append((own, Cut(axis, begin - start, end - start)))
+        return found
+
     def everywhere(self, where: Where) -> Where:
         """Where a write goes: to every copy of a replicated array."""
         return (slice(None), *where[1:]) if self.place.layout is Layout.Replicate else where
@@ -190,6 +220,10 @@ class Array:
     def row_of(self, tile: Any, row: int) -> Any:
         """One row of a tile."""
         return tile[row]
+
+    def cut_of(self, tile: Any, cut: Cut) -> Any:
+        """Some positions of a tile along an axis."""
+        return tile[(*(slice(None),) * cut.axis, slice(cut.first, cut.stop))]
 
     def as_float(self, tile: Any) -> Any:
         """A tile of this array's elements as a tile of floats."""

@@ -256,12 +256,12 @@ class RankOutOfRange(Diagnostic):
 
 @dataclass(frozen=True)
 class TileOnTwoRanks(Diagnostic):
-    """Raised when a tile of a sharded array reaches over the boundary between two ranks' parts."""
+    """Raised when a tile is read that reaches over the boundary between two ranks' parts of a sharded array."""
 
     code = "PK708"
     title = "a tile of `{array}` lies on two ranks: {first} to {last} of dimension {axis}"
     label = "rank {rank} addresses it here"
-    help = "a part is {part} long; blocks of a sharded dimension must follow its boundaries"
+    help = "a part is {part} long; a block by which a sharded array is read must follow its boundaries"
     array: str
     first: int
     last: int

@@ -75,9 +75,13 @@ def _signal(op: access.SignalOp, machine: Machine) -> Step:
 
 def _signal_all(op: access.SignalAllOp, machine: Machine) -> Step:
     counter_of, amount = _locator(op, machine), machine.slots[op.amount]
+    first, last = (None if rank is None else machine.slots[rank] for rank in (op.first, op.last))
 
     def signal_all(registers: Registers) -> None:
-        for rank in range(machine.ranks):
+        begin = 0 if first is None else registers[first]
+        end = machine.ranks - 1 if last is None else registers[last]
+        for rank in range(begin, end + 1):
+            machine.check_rank(op, registers[RANK], rank)
             _add(machine, op, registers, counter_of(registers, rank), registers[amount])
 
     return signal_all

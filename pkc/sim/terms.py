@@ -20,7 +20,7 @@ from pkc.dialect import meaning
 from pkc.dialect.numeric import Values
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import FLOATS, Layout, i32
-from pkc.sim.array import Array, Index, Placement, Where, poison
+from pkc.sim.array import Array, Cut, Index, Placement, Where, poison
 from pkc.sim.backing import Backing
 
 
@@ -164,6 +164,9 @@ class TermArray(Array):
 
     def row_of(self, tile: Term, row: int) -> Term:
         return Term(hash((tile.key, row)))
+
+    def cut_of(self, tile: Term, cut: Cut) -> Term:
+        return Term(hash((tile.key, *cut)))
 
     def as_float(self, tile: Term) -> Term:
         return tile

@@ -251,7 +251,9 @@ class _Part:
             case access.WaitOp():
                 self._event(depth, "WAIT", f"{find}(rank, rank, {indices})", self._name(op.count), op)
             case access.SignalAllOp():
-                self._line(depth, f"for every in range({self._machine.ranks}):")
+                first = "0" if op.first is None else self._name(op.first)
+                last = str(self._machine.ranks - 1) if op.last is None else self._name(op.last)
+                self._line(depth, f"for every in range({first}, {last} + 1):")
                 self._event(depth + 1, "ADD", f"{find}(rank, every, {indices})", self._name(op.amount), op)
             case _:
                 self._event(depth, "ARRIVE", f"{find}(rank, rank, {indices})", "0", op)

@@ -243,6 +243,13 @@ kernel total(X: {kind}[M, N], Y: {kind}[M, N].{layout}):
     for m, n in tasks(blocks(M, {size}), blocks(N, {size})):
         Y[m, n] += X[m, n]
 """
+SPANNING = """\
+kernel total(X: {kind}[M, N], Y: {kind}[M, N].shard(0)):
+    schedule(parts=across)
+    for m, n in tasks(blocks(M, 64), blocks(N, {columns})):
+        at = cast(positions(m) * 1000 + positions(n), f32)
+        Y[m, n] += {value}
+"""
 RAGGED = [(1, 20), (2, 33), (3, 50), (3, 4), (8, 5), (4, 64)]
 """Ranks, and a dimension that is split over them: parts of one length, a shorter last one, empty ones."""
 
@@ -307,3 +314,28 @@ def test_sums_on_sms_of_their_own(ranks: int, m: int, n: int) -> None:
     memory = run(text, ranks, count, {"M": m, "N": n}, schedule, X=x)
     for rank, part in enumerate(parts(x.sum(axis=0), ranks)):
         np.testing.assert_array_equal(memory.arrays["Y"][rank][: len(part)], part)
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns", "ranks", "m", "n"),
+    [
+        ("bf16", 64, 2, 50, 64),
+        ("bf16", 16, 3, 70, 16),
+        ("bf16", 24, 4, 16, 24),
+        ("bf16", 16, 2, 6, 10),
+        ("f32", 8, 5, 3, 8),
+        ("f32", 8, 3, 10, 6),
+    ],
+)
+def test_rows_of_several_ranks(kind: str, columns: int, ranks: int, m: int, n: int) -> None:
+    """Staged tiles go to the owners of their rows, 16 bytes at a time if rows come out even, else by elements."""
+    value = "cast(cast(X[m, n], f32) + at, bf16)" if kind == "bf16" else "X[m, n] + at"
+    text = SPANNING.format(kind=kind, columns=columns, value=value)
+    x = np.stack([numbered(m, n) * 10.0**rank for rank in range(ranks)])
+    count = blocks.count(0, m, 64) * blocks.count(0, n, columns)
+    memory = run(text, ranks, count, {"M": m, "N": n}, X=x)
+    at = np.arange(m)[:, None] * 1000.0 + np.arange(n)
+    for owner in range(ranks):
+        for rank, part in enumerate(x):
+            mine = parts(part + at, ranks)[owner]
+            np.testing.assert_array_equal(memory.arrays["Y.slots"][owner][rank, : len(mine)], mine)

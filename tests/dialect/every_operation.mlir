@@ -20,6 +20,9 @@ builtin.module {
       %first = pk.block_position %m : !pk.block<M by 64>
       %number = pk.block_number %m : !pk.block<M by 64>
       %owner = pk.owner %k : !pk.block<K by 64>
+      %farthest = pk.owner last %k : !pk.block<K by 64>
+      %begin = pk.block_index %k in <K by 32> : !pk.block<K by 64>
+      %end = pk.block_index last %k in <K by 32> sharded : !pk.block<K by 64>
       %rows = pk.load %T[%p : !pk.block<M by 64>] : !pk.private<[M], i32> -> !pk.tile<64xi32>
       %a = pk.load %A[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.private<[M, K], bf16> -> !pk.tile<64x64xbf16>
       %b = pk.load %B[%k, %n : !pk.block<K by 64>, !pk.block<N by 64>] : !pk.pgl<[K, N], bf16, shard 0> -> !pk.tile<64x64xbf16>
@@ -83,6 +86,7 @@ builtin.module {
         pk.store_add %x, %X at %rank[%m, %d : !pk.block<M by 64>, !pk.block<64 by 64>] : !pk.tile<64x64xf32>, !pk.pgl<[M, 64], f32, symmetric>
         pk.signal %ready at %rank[%rank, %one] by %one : !pk.signal<[ranks, 2]>
         pk.signal_all %ready[%rank, %zero] by %one : !pk.signal<[ranks, 2]>
+        pk.signal_all %ready from %zero to %rank[%rank, %zero] by %one : !pk.signal<[ranks, 2]>
       }
     }
     pk.role communicator sms 16 {

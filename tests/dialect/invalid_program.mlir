@@ -88,6 +88,14 @@ pk.kernel @k() {
 
 // -----
 
+// The place of a block in a list of another dimension.
+// CHECK: invalid `pk.block_index`: !pk.block<M by 64> is no block of dimension N
+%i = pk.rank
+%m = pk.block[%i] : !pk.block<M by 64>
+%n = pk.block_index %m in <N by 64> : !pk.block<M by 64>
+
+// -----
+
 // A sharded dimension with bounds.
 // CHECK: invalid `pk.block`: a sharded dimension takes no explicit bounds
 %r = pk.rank

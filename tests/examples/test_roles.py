@@ -16,8 +16,9 @@ from pkc.sim.run import simulate
 from tests.examples.test_examples import CASES, EXAMPLES, compiled
 
 RANKS = (1, 2, 3, 4, 8)
-OVERLAPS = ("default", "none", "intra_sm", "inter_sm", "copy_engine", "push", "push none")
-"""The values of `overlap`, and operands that are sent instead of fetched, without and with overlap."""
+OVERLAPS = ("default", "none", "intra_sm", "inter_sm", "copy_engine", "push", "push none", "across")
+"""The values of `overlap`; operands that are sent instead of fetched, without and with overlap; blocks that span the
+ranks' parts."""
 
 ILLEGAL = {
     ("moe_combine", "none"),
@@ -26,10 +27,13 @@ ILLEGAL = {
     ("moe_dispatch_gemm", "copy_engine"),
     *((name, push) for name in ("moe_dispatch_gemm", "ulysses_attention") for push in ("push", "push none")),
     ("moe_combine", "push none"),
+    *((name, "across") for name in ("all_gather", "all_to_all", "ring_attention", "ring_attention causal")),
+    ("ulysses_attention", "across"),
 }
 """Rows that a table scatters have no owner that could be told when all have come: only `intra_sm` can send them. Rows
 that a table gathers lie where the host does not know when it enqueues copies. Owners send what every rank reads, not
-what depends on a table or on the heads of a rank."""
+what depends on a table or on the heads of a rank. A block of one rank's part spans no others, and what the SM that
+computes fetches itself comes from one rank at a time."""
 
 
 @cache
@@ -39,6 +43,7 @@ def at_roles_level(name: str, overlap: str) -> Compiled:
     push, _, rest = overlap.partition(" ")
     schedule = {"transfer": "push"} if push == "push" else {} if overlap == "default" else {"overlap": overlap}
     schedule |= {"overlap": rest} if rest else {}
+    schedule = {"parts": "across"} if overlap == "across" else schedule
     return load(EXAMPLES / f"{example}.pk", constants=constants, schedule=schedule, level="roles")
 
 
@@ -77,7 +82,8 @@ def test_illegal_overlaps_are_refused(name: str, overlap: str) -> None:
     with pytest.raises(PkcError) as raised:
         at_roles_level(name, overlap)
     expected = "PK438" if overlap.startswith("push") and name != "moe_combine" else "PK430"
-    assert [finding.code for finding in raised.value.diagnostics] == [expected]
+    expected = "PK443" if overlap == "across" else expected
+    assert {finding.code for finding in raised.value.diagnostics} == {expected}
 
 
 @pytest.mark.parametrize("name", ["ag_gemm", "all_reduce", "gemm_ar", "gemm_rs", "moe_dispatch_gemm", "ring_attention"])

@@ -433,3 +433,57 @@ pk.kernel @behind(%X: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "X"}, %Y: !pk.p
     pk.send_held left 0 batch 1
   }
 }
+
+// -----
+
+// Counters of some ranks: one release, then a signal to each.
+// CHECK-LABEL: pk.kernel @some
+// CHECK: pk.instruction "fence_release_sys"
+// CHECK: scf.for %{{.*}} = %{{.*}} to %{{.*}} step
+// CHECK: pk.instruction "signal_relaxed_sys"
+pk.kernel @some(%there: !pk.signal<[1]> {pk.name = "there"}) attributes {schedule = {}, derived, comm_sms = 0 : i64} {
+  pk.role communicator warps 1 attributes {group = "compute", first_warp = 0 : i64, registers = 40 : i64} {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %m = pk.block[%zero] : !pk.block<M by 64>
+    %first = pk.owner %m : !pk.block<M by 64>
+    %last = pk.owner last %m : !pk.block<M by 64>
+    pk.signal_all %there from %first to %last[%zero] by %one {order = "release_sys"} : !pk.signal<[1]>
+  }
+}
+
+// -----
+
+// A staged tile whose rows belong to several ranks: the owner of each row is found by its position, 16 bytes at once
+// where rows come out even.
+// CHECK-LABEL: pk.kernel @rows
+// CHECK: pk.comment "storer
+// CHECK: scf.if
+// CHECK: scf.for %[[CHUNK:.*]] = %{{.*}} to
+// CHECK-NEXT: %[[ROW:.*]] = arith.divsi %[[CHUNK]],
+// CHECK: %[[RANK:.*]] = arith.divsi %[[ROW]], %[[PART:.*]] : index
+// CHECK-NEXT: %[[WIDE:.*]] = arith.index_cast %[[RANK]]
+// CHECK-NEXT: %[[STRIDE:.*]] = pk.launch_value "heap_stride"
+// CHECK-NEXT: arith.muli %[[WIDE]], %[[STRIDE]]
+// CHECK: arith.remsi %[[ROW]], %[[PART]] : index
+// CHECK: pk.instruction "load_shared_v4"
+// CHECK-NEXT: pk.instruction "store_global_v4"
+// CHECK: pk.instruction "store_global_b16"
+// CHECK: pk.instruction "sync_warp"
+// CHECK: pk.instruction "mbarrier_arrive"
+pk.kernel @rows(%Y: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "Y"}) attributes {schedule = {}, derived, comm_sms = 0 : i64} {
+  %0 = pk.channel "Y" stages 1 : !pk.channel<!pk.tile<64x64xbf16>>
+  pk.role consumer warps 4 attributes {group = "compute", first_warp = 0 : i64, registers = 232 : i64} {
+    %y = pk.full 1.000000e+00 : bf16 : !pk.tile<64x64xbf16>
+    pk.acquire %0 : !pk.channel<!pk.tile<64x64xbf16>>
+    pk.commit %0, %y : !pk.channel<!pk.tile<64x64xbf16>>, !pk.tile<64x64xbf16>
+  }
+  pk.role storer warps 1 attributes {group = "compute", first_warp = 4 : i64, registers = 40 : i64} {
+    %zero = arith.constant 0 : index
+    %m = pk.block[%zero] : !pk.block<M by 64>
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    %y = pk.consume %0 : !pk.channel<!pk.tile<64x64xbf16>> -> !pk.tile<64x64xbf16>
+    pk.store %y, %Y[%m, %d : !pk.block<M by 64>, !pk.block<64 by 64>] {transfer = {by = "register", why = ""}} : !pk.tile<64x64xbf16>, !pk.pgl<[M, 64], bf16, shard 0>
+    pk.release %0 : !pk.channel<!pk.tile<64x64xbf16>>
+  }
+}

@@ -122,3 +122,25 @@ pk.kernel @written(%A: !pk.private<[M], f32> {pk.name = "A"}, %B: !pk.private<[M
     pk.store %a, %B[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[M], f32>
   }
 }
+
+// -----
+
+// A tile with rows of several ranks leaves its stage by ordinary instructions.
+// CHECK-LABEL: pk.kernel @across
+// CHECK: pk.store {{.*}} {transfer = {by = "register", why = "its rows go to several ranks, and no TMA store begins before an array"}}
+pk.kernel @across(%Y: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "Y"}) attributes {derived} {
+  %0 = pk.channel "y" stages 1 : !pk.channel<!pk.tile<16x64xbf16>>
+  %zero = arith.constant 0 : index
+  pk.role consumer {
+    pk.acquire %0 : !pk.channel<!pk.tile<16x64xbf16>>
+    %y = pk.full 1.0 : bf16 : !pk.tile<16x64xbf16>
+    pk.commit %0, %y : !pk.channel<!pk.tile<16x64xbf16>>, !pk.tile<16x64xbf16>
+  }
+  pk.role storer {
+    %m = pk.block[%zero] : !pk.block<M by 16>
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    %y = pk.consume %0 : !pk.channel<!pk.tile<16x64xbf16>> -> !pk.tile<16x64xbf16>
+    pk.store %y, %Y[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.tile<16x64xbf16>, !pk.pgl<[M, 64], bf16, shard 0>
+    pk.release %0 : !pk.channel<!pk.tile<16x64xbf16>>
+  }
+}

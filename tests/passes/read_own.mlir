@@ -152,3 +152,38 @@ pk.kernel @engine(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %L: !pk.pr
     }
   }
 }
+
+// -----
+
+// A block that spans parts has rows of others too: all that it has is fetched.
+// CHECK-LABEL: pk.kernel @across
+// CHECK-NOT: scf.if
+// CHECK: pk.wait %ready[%{{.*}}] for %turns
+// CHECK: pk.load %L[
+pk.kernel @across(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %L: !pk.private<[M, K], bf16> {pk.name = "L", pk.scratch}, %Y: !pk.private<[M, K], bf16> {pk.name = "Y"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}) attributes {schedule = {}, derived} {
+  %rank = pk.rank
+  %one = arith.constant 1 : index
+  %turns = pk.block_count <K by 16>
+  pk.role communicator {
+    %rows = pk.block_count <M by 16> sharded
+    pk.tasks (%i, %s) in (%rows, %turns) {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      %k = pk.block[%s] : !pk.block<K by 16>
+      %a = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
+      pk.store %a, %L[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] : !pk.tile<16x16xbf16>, !pk.private<[M, K], bf16>
+      %number = pk.block_number %m : !pk.block<M by 16>
+      pk.signal %ready at %rank[%number] by %one : !pk.signal<[M by 16]>
+    }
+  }
+  pk.role consumer {
+    %rows = pk.block_count <M by 16>
+    pk.tasks (%i, %j) in (%rows, %turns) {
+      %m = pk.block[%i] : !pk.block<M by 16>
+      %k = pk.block[%j] : !pk.block<K by 16>
+      %number = pk.block_number %m : !pk.block<M by 16>
+      pk.wait %ready[%number] for %turns : !pk.signal<[M by 16]>
+      %a = pk.load %L[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] : !pk.private<[M, K], bf16> -> !pk.tile<16x16xbf16>
+      pk.store %a, %Y[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] : !pk.tile<16x16xbf16>, !pk.private<[M, K], bf16>
+    }
+  }
+}

@@ -249,3 +249,55 @@ pk.kernel @part(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %L: !pk.priv
     }
   }
 }
+
+// -----
+
+// A row in pieces, each with a signal for each tile.
+// CHECK-LABEL: pk.kernel @pieces
+// CHECK-SAME: %ready: !pk.signal<[M by 16, K by 256]>
+// CHECK: %[[LEFT:.*]] = arith.subi %turns,
+// CHECK-NEXT: %[[TILES:.*]] = arith.minsi %[[LEFT]],
+// CHECK-NEXT: %[[ALL:.*]] = arith.muli %two, %[[TILES]]
+// CHECK-NEXT: pk.wait %ready[%{{.*}}, %{{.*}}] for %[[ALL]]
+pk.kernel @pieces(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %L: !pk.private<[M, K], bf16> {pk.name = "L", pk.scratch}, %Y: !pk.private<[M, 16], f32> {pk.name = "Y"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}) attributes {schedule = {}, derived} {
+  %rank = pk.rank
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %two = arith.constant 2 : index
+  %rows = pk.block_count <M by 16> sharded
+  %turns = pk.block_count <K by 32>
+  pk.role communicator {
+    pk.tasks (%i, %s) in (%rows, %turns) {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      %k = pk.block[%s] : !pk.block<K by 32>
+      %a = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 32>] : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x32xbf16>
+      pk.store %a, %L[%m, %k : !pk.block<M by 16>, !pk.block<K by 32>] : !pk.tile<16x32xbf16>, !pk.private<[M, K], bf16>
+      %first = pk.block_index %m in <M by 16> : !pk.block<M by 16>
+      %last = pk.block_index last %m in <M by 16> : !pk.block<M by 16>
+      %stop = arith.addi %last, %one : index
+      scf.for %cell = %first to %stop step %one {
+        %reached = pk.block[%cell] : !pk.block<M by 16>
+        %number = pk.block_number %reached : !pk.block<M by 16>
+        pk.signal %ready at %rank[%number] by %one : !pk.signal<[M by 16]>
+      }
+    }
+  }
+  pk.role consumer {
+    pk.tasks (%i) in (%rows) {
+      %m = pk.block[%i] : !pk.block<M by 16>
+      %d = pk.block[%zero] : !pk.block<16 by 16>
+      %acc = pk.full 0.0 : f32 : !pk.tile<16x16xf32>
+      %number = pk.block_number %m : !pk.block<M by 16>
+      %each = arith.muli %two, %turns : index
+      pk.wait %ready[%number] for %each : !pk.signal<[M by 16]>
+      %sum = scf.for %s = %zero to %turns step %one iter_args(%t = %acc) -> (!pk.tile<16x16xf32>) {
+        %k = pk.block[%s] : !pk.block<K by 32>
+        %a = pk.load %L[%m, %k : !pk.block<M by 16>, !pk.block<K by 32>] : !pk.private<[M, K], bf16> -> !pk.tile<16x32xbf16>
+        %b = pk.transpose %a : !pk.tile<16x32xbf16> -> !pk.tile<32x16xbf16>
+        %u = pk.mma %a, %b, %t : !pk.tile<16x32xbf16>, !pk.tile<32x16xbf16> -> !pk.tile<16x16xf32>
+        scf.yield %u : !pk.tile<16x16xf32>
+      }
+      pk.store %sum, %Y[%m, %d : !pk.block<M by 16>, !pk.block<16 by 16>] : !pk.tile<16x16xf32>, !pk.private<[M, 16], f32>
+    }
+  }
+}

@@ -104,3 +104,42 @@ pk.kernel @sums(%A: !pk.pgl<[M, K], f32, shard 0> {pk.name = "A"}, %L: !pk.priva
     }
   }
 }
+
+// -----
+
+// Pieces that are part of several cells: each is waited for by each of its turns.
+// CHECK-LABEL: pk.kernel @pieces
+// CHECK: pk.tasks (%[[I:.*]], %[[S:.*]]) in (%{{.*}}, %{{.*}}) {
+// CHECK: pk.store
+// CHECK: scf.for %[[CELL:.*]] = %first to
+// CHECK-NEXT: pk.signal %ready at %rank[%[[CELL]]] by %one
+// CHECK: %[[TURNS:.*]] = pk.block_count <K by 16>
+// CHECK-NEXT: %[[ALL:.*]] = arith.muli %two, %[[TURNS]]
+// CHECK-NEXT: pk.wait %ready[%zero] for %[[ALL]]
+pk.kernel @pieces(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %L: !pk.private<[M, K], bf16> {pk.name = "L", pk.scratch}, %ready: !pk.signal<[M]> {pk.name = "ready"}) attributes {schedule = {}, derived} {
+  %rank = pk.rank
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %two = arith.constant 2 : index
+  pk.role communicator {
+    %rows = pk.block_count <M by 16> sharded
+    pk.tasks (%i) in (%rows) {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      %turns = pk.block_count <K by 16>
+      scf.for %s = %zero to %turns step %one {
+        %k = pk.block[%s] : !pk.block<K by 16>
+        %a = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
+        pk.store %a, %L[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] : !pk.tile<16x16xbf16>, !pk.private<[M, K], bf16>
+      }
+      %first = pk.block_index %m in <M by 16> : !pk.block<M by 16>
+      %last = pk.block_index last %m in <M by 16> : !pk.block<M by 16>
+      %stop = arith.addi %last, %one : index
+      scf.for %cell = %first to %stop step %one {
+        pk.signal %ready at %rank[%cell] by %one : !pk.signal<[M]>
+      }
+    }
+  }
+  pk.role consumer {
+    pk.wait %ready[%zero] for %two : !pk.signal<[M]>
+  }
+}

@@ -505,3 +505,50 @@ pk.kernel @parts(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pri
     pk.store %acc, %C[%s, %m, %n : index, !pk.block<M by 16>, !pk.block<N by 32>] : !pk.tile<16x32xf32>, !pk.private<[4, M, N], f32>
   }
 }
+
+// -----
+
+// A block that spans parts is fetched piece by piece, each of one rank's rows; it is awaited for as many as overlap it.
+// CHECK-LABEL: pk.kernel @across
+// CHECK-SAME: %A_ready: !pk.signal<[M by 16]>
+// CHECK: pk.role communicator
+// CHECK: pk.block_count <M by 16> sharded
+// CHECK: %m = pk.block[%{{.*}}] sharded
+// CHECK: pk.load %A[%m,
+// CHECK: pk.store {{.*}} %A_landing[%m,
+// CHECK: %[[FIRST:.*]] = pk.block_index %m in <M by 16> : !pk.block<M by 16>
+// CHECK-NEXT: %[[LAST:.*]] = pk.block_index last %m in <M by 16> : !pk.block<M by 16>
+// CHECK: %[[STOP:.*]] = arith.addi %[[LAST]],
+// CHECK: scf.for %[[CELL:.*]] = %[[FIRST]] to %[[STOP]]
+// CHECK-NEXT: %[[BLOCK:.*]] = pk.block[%[[CELL]]] : !pk.block<M by 16>
+// CHECK-NEXT: %[[NUMBER:.*]] = pk.block_number %[[BLOCK]]
+// CHECK: pk.signal %A_ready at %{{.*}}[%[[NUMBER]]] by
+// CHECK: pk.role consumer
+// CHECK: %m_1 = pk.block[%{{.*}}] : !pk.block<M by 16>
+// CHECK: %[[BEGIN:.*]] = pk.block_index %m_1 in <M by 16> sharded
+// CHECK-NEXT: %[[LAST2:.*]] = pk.block_index last %m_1 in <M by 16> sharded
+// CHECK: %[[END:.*]] = arith.addi %[[LAST2]],
+// CHECK-NEXT: %[[PIECES:.*]] = arith.subi %[[END]], %[[BEGIN]]
+// CHECK-NEXT: pk.wait %A_ready[%{{.*}}] for %[[PIECES]]
+// CHECK: pk.load %A_landing[%m_1,
+pk.kernel @across(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}) attributes {schedule = {parts = "across"}} {
+  %0 = pk.block_count <M by 16>
+  %1 = pk.block_count <N by 32>
+  pk.tasks (%2, %3) in (%0, %1) {
+    %m = pk.block[%2] : !pk.block<M by 16>
+    %n = pk.block[%3] : !pk.block<N by 32>
+    %acc = pk.full 0.000000e+00 : f32 : !pk.tile<16x32xf32>
+    %4 = pk.block_count <K by 16>
+    %5 = arith.constant 0 : index
+    %6 = arith.constant 1 : index
+    %acc_1 = scf.for %7 = %5 to %4 step %6 iter_args(%acc_2 = %acc) -> (!pk.tile<16x32xf32>) {
+      %k = pk.block[%7] : !pk.block<K by 16>
+      %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
+      %9 = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
+      %acc_3 = pk.mma %8, %9, %acc_2 : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
+      scf.yield %acc_3 : !pk.tile<16x32xf32>
+    }
+    %10 = pk.cast %acc_1 : !pk.tile<16x32xf32> -> !pk.tile<16x32xbf16>
+    pk.store %10, %C[%m, %n : !pk.block<M by 16>, !pk.block<N by 32>] : !pk.tile<16x32xbf16>, !pk.private<[M, N], bf16>
+  }
+}

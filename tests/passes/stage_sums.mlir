@@ -294,3 +294,35 @@ pk.kernel @rs(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N],
     pk.accumulate %4, %C[%m, %n : !pk.block<M by 16>, !pk.block<N by 32>] : !pk.tile<16x32xbf16>, !pk.pgl<[M, N], bf16, shard 0>
   }
 }
+
+// -----
+
+// Tiles with rows of several ranks: each of these is told, and awaits all tiles that its blocks overlap.
+// CHECK-LABEL: pk.kernel @across
+// CHECK: pk.role communicator
+// CHECK: %[[RANKS:.*]] = pk.dim "ranks"
+// CHECK: %m = pk.block[%{{.*}}] of %{{.*}} : !pk.block<M by 16>
+// CHECK: %[[FIRST:.*]] = pk.block_index %m in <M by 16> : !pk.block<M by 16>
+// CHECK-NEXT: %[[LAST:.*]] = pk.block_index last %m in <M by 16> : !pk.block<M by 16>
+// CHECK-NEXT: %[[ONE:.*]] = arith.constant 1
+// CHECK-NEXT: %[[STOP:.*]] = arith.addi %[[LAST]], %[[ONE]]
+// CHECK: scf.for %[[TILE:.*]] = %[[FIRST]] to %[[STOP]]
+// CHECK-NEXT: %[[BLOCK:.*]] = pk.block[%[[TILE]]] : !pk.block<M by 16>
+// CHECK-NEXT: %[[ROW:.*]] = pk.block_number %[[BLOCK]]
+// CHECK: pk.wait %C_arrived[%[[ROW]], %{{.*}}] for %[[RANKS]]
+// CHECK: pk.role consumer
+// CHECK: %m_1 = pk.block[%{{.*}}] : !pk.block<M by 16>
+// CHECK: %[[OWNER:.*]] = pk.owner %m_1
+// CHECK: %[[OTHER:.*]] = pk.owner last %m_1
+// CHECK-NEXT: pk.store {{.*}} %C_slots[
+// CHECK-NEXT: pk.signal_all %C_arrived from %[[OWNER]] to %[[OTHER]][
+pk.kernel @across(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N], bf16, shard 0> {pk.name = "C"}) attributes {schedule = {parts = "across"}} {
+  %0 = pk.block_count <M by 16>
+  %1 = pk.block_count <N by 32>
+  pk.tasks (%2, %3) in (%0, %1) {
+    %m = pk.block[%2] : !pk.block<M by 16>
+    %n = pk.block[%3] : !pk.block<N by 32>
+    %4 = pk.load %X[%m, %n : !pk.block<M by 16>, !pk.block<N by 32>] : !pk.private<[M, N], bf16> -> !pk.tile<16x32xbf16>
+    pk.accumulate %4, %C[%m, %n : !pk.block<M by 16>, !pk.block<N by 32>] : !pk.tile<16x32xbf16>, !pk.pgl<[M, N], bf16, shard 0>
+  }
+}

@@ -303,15 +303,27 @@ NOT_COPIED = {
 """Where data say what is read, or several phases: a copy engine is refused for that reason (PK430)."""
 
 
+NOT_ACROSS = {
+    "scalars and a count that depends on the task",
+    "a phase that spreads what the next one reads",
+    "a sum that the next phase reads",
+    "a sum of products that the next phase reads",
+    "four phases that write and read in turn",
+}
+"""Where a block cannot span the ranks' parts: it is one rank's, or the SM that computes fetches it (PK443)."""
+
+
 def compiled(text: str, overlap: str, level: str) -> ModuleOp:
     program = parse_text(Source("k.pk", text.strip() + "\n"))
-    return compile_program(program, schedule={"overlap": overlap} if overlap else {}, level=level).module
+    schedule = {"parts": "across"} if overlap == "across" else {"overlap": overlap} if overlap else {}
+    return compile_program(program, schedule=schedule, level=level).module
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_bits_are_those_of_the_tile_level(name: str) -> None:
     text, overlaps = PROGRAMS[name]
     tile = compiled(text, "", "tile")
+    overlaps = (*overlaps, *(() if name in NOT_ACROSS else ("across",)))
     modules = {overlap: compiled(text, overlap, "roles") for overlap in overlaps}
     kernel = next(iter(tile.ops))
     used = {dim for arg in kernel.regions[0].block.args for dim in getattr(arg.type, "dimensions", ())}
@@ -330,6 +342,13 @@ def test_bits_are_those_of_the_tile_level(name: str) -> None:
                 if {key: value.tobytes() for key, value in outputs.items()} != expected:
                     wrong.append(f"ranks={ranks} overlap={overlap} ctas={ctas} seed={seed}")
     assert not wrong
+
+
+@pytest.mark.parametrize("name", sorted(NOT_ACROSS))
+def test_blocks_that_cannot_span_parts_are_refused(name: str) -> None:
+    with pytest.raises(PkcError) as raised:
+        compiled(PROGRAMS[name][0], "across", "roles")
+    assert {finding.code for finding in raised.value.diagnostics} == {"PK443"}
 
 
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if "phase" in name])

@@ -59,3 +59,13 @@ def test_parts_take_turns(ranks):
                 expected += [(part, turn) for part in having[begin:] + having[:begin]]
             found = [blocks.sharded_block(n, ranks, size, i).start for i in order]
             assert [(start // length, start % length // size) for start in found] == expected
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8])
+def test_the_index_of_the_block_that_has_a_position(ranks):
+    for n, size in itertools.product(range(1, 40), range(1, 9)):
+        along = [blocks.sharded_block(n, ranks, size, i) for i in range(blocks.sharded_count(n, ranks, size))]
+        across = [blocks.block(0, n, size, i) for i in range(blocks.count(0, n, size))]
+        for found, sharded in ((along, True), (across, False)):
+            having = [i for i, block in enumerate(found) for _ in range(block.length)]
+            assert [blocks.index_of(n, ranks, size, p, sharded=sharded) for p in range(n)] == having

@@ -94,14 +94,14 @@ error[PK611]: there is no kernel `sub`
 
 
 def test_a_tile_on_two_ranks() -> None:
-    module = copy("private", "shard 0", own=False)
+    module = copy("shard 0", "private", own=False)
     for op in module.walk():
         op.properties.pop("sharded", None)
     expected = """\
-error[PK708]: a tile of `Y` lies on two ranks: 0 to 7 of dimension 0
-  = help: a part is 6 long; blocks of a sharded dimension must follow its boundaries
+error[PK708]: a tile of `X` lies on two ranks: 0 to 7 of dimension 0
+  = help: a part is 6 long; a block by which a sharded array is read must follow its boundaries
 """
-    assert shown(module, {"X": np.zeros((2, 12, 4), bfloat16)}) == expected
+    assert shown(module, {"X": np.zeros((12, 4), bfloat16)}) == expected
 
 
 def test_an_operation_without_meaning() -> None:

@@ -45,6 +45,15 @@ def test_sums_are_taken_in_rank_order_and_rounded_once(target, ranks):
     np.testing.assert_array_equal(outputs["Y"], total.astype(ml_dtypes.bfloat16))
 
 
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8])
+def test_rows_of_a_tile_go_to_their_owners(ranks):
+    module = copy("private", "shard 0", own=False, write="pk.accumulate", element="f32")
+    for op in module.walk():
+        op.properties.pop("sharded", None)
+    x = np.random.default_rng(ranks).integers(-99, 99, (ranks, 29, 4)).astype(np.float32)
+    np.testing.assert_array_equal(simulate(module, ranks=ranks, dims={}, inputs={"X": x})["Y"], x.sum(axis=0))
+
+
 def test_sums_of_integers_wrap():
     module = copy("private", "replicate", own=False, write="pk.accumulate", element="i32")
     x = np.full((3, 9, 5), 2**30, np.int32)

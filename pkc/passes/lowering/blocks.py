@@ -115,9 +115,27 @@ class Dimensions:
         owner = self.owner(block)
         return self._emit.plus(self._emit.over(self.position(block), block.extent), owner)
 
-    def owner(self, block: Placed) -> SSAValue:
-        """The rank in whose part the block lies."""
-        return block.part if block.part is not None else self._emit.over(block.local, self.part(block.dim))
+    def owner(self, block: Placed, *, last: bool = False) -> SSAValue:
+        """The rank in whose part the first position of a block lies, or its last one."""
+        if block.part is not None:
+            return block.part
+        return self._emit.over(self._last(block) if last else block.local, self.part(block.dim))
+
+    def index(self, block: Placed, of: BlockType, *, sharded: bool, last: bool) -> SSAValue:
+        """What `pk.block_index` gives (`pkc/dialect/blocks.py`: index_of)."""
+        emit, position = self._emit, self._last(block) if last else self.position(block)
+        if not sharded:
+            return emit.over(position, of.extent)
+        part = self.part(of.of)
+        each = emit.round_up_over(part, of.extent)
+        within = emit.over(emit.modulo(position, part), of.extent)
+        return emit.plus(emit.times(emit.over(position, part), each), within)
+
+    def _last(self, block: Placed) -> SSAValue:
+        """The last position of a block that is not empty, along the whole dimension."""
+        emit = self._emit
+        inside = emit.minus(emit.least(self.valid(block), block.extent), 1)
+        return emit.plus(self.position(block), inside)
 
     def valid(self, block: Placed) -> SSAValue:
         """How many positions of the block exist; may be more than its extent."""

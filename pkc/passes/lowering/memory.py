@@ -14,7 +14,7 @@ from pkc.passes.lowering import fragments
 from pkc.passes.lowering.context import Worker
 from pkc.passes.lowering.fragments import FLAT, PACKED
 from pkc.passes.lowering.missing import CannotLowerError
-from pkc.passes.lowering.tma import placed
+from pkc.passes.lowering.tma import in_one_part, placed
 
 
 class Element:
@@ -40,20 +40,30 @@ class Element:
         ]
         self._axes = [position for position, index in enumerate(op.indices) if index in worker.blocks]
         self._valid = {position: worker.dims.valid(self._places[position]) for position in self._axes}
-        base = emit.address(array)
-        if heap:
-            base = emit.plus(base, emit.times(self._owner(op, rank), emit.launch_value("heap_stride")))
-        self._base = base
+        self._base = emit.address(array)
+        self._spanning = self._shard is not None and rank is None and self._places[self._shard].part is None
+        if heap and not self._spanning:
+            self._base = self._on(self._base, self._owner(op, rank))
 
     def _owner(self, op: LoadOp | StoreOp, rank: SSAValue | None) -> SSAValue:
         worker = self._worker
         if rank is not None:
-            return worker.emit.wide(rank)
+            return rank
         if op.rank is not None:
-            return worker.emit.wide(worker.known[op.rank])
+            return worker.known[op.rank]
         if self._shard is not None:
-            return worker.emit.wide(worker.dims.owner(self._places[self._shard]))
-        return worker.emit.wide(worker.rank)
+            return worker.dims.owner(self._places[self._shard])
+        return worker.rank
+
+    def _on(self, address: SSAValue, rank: SSAValue) -> SSAValue:
+        """An address in the part of the heap of a rank."""
+        emit = self._worker.emit
+        return emit.plus(address, emit.times(emit.wide(rank), emit.launch_value("heap_stride")))
+
+    @property
+    def rows(self) -> SSAValue:
+        """How many positions exist along the first axis; may be more than the tile has."""
+        return self._valid[self._axes[0]]
 
     def _start(self, position: int) -> SSAValue:
         """Where a block begins in memory along its dimension."""
@@ -66,18 +76,23 @@ class Element:
         inside = dict(zip(self._axes, offsets, strict=True))
         linear: SSAValue | None = None
         exists: SSAValue | None = None
+        base = self._base
         for position in range(len(self._places)):
             coordinate = self._start(position)
             if position in inside:
                 coordinate = emit.plus(coordinate, inside[position])
                 fits = emit.compare("slt", inside[position], self._valid[position])
                 exists = fits if exists is None else emit.both(exists, fits)
+            if self._spanning and position == self._shard:
+                length = self._extents[position]
+                base = self._on(base, emit.over(coordinate, length))
+                coordinate = emit.modulo(coordinate, length)
             wide = emit.wide(coordinate)
             linear = wide if linear is None else emit.plus(emit.times(linear, emit.wide(self._extents[position])), wide)
         assert linear is not None
         if exists is None:
             exists = emit.compare("eq", emit.const(0), 0)
-        return emit.plus(self._base, emit.times(linear, self._size)), exists
+        return emit.plus(base, emit.times(linear, self._size)), exists
 
 
 class OwnOrOther:
@@ -86,7 +101,7 @@ class OwnOrOther:
     def __init__(self, worker: Worker, op: LoadOp, own: SSAValue) -> None:
         kind = own.type
         assert isinstance(kind, PGLType) and kind.shard_dim is not None
-        places, _ = placed(worker, op)
+        places, _ = in_one_part(worker, op)
         self._emit = worker.emit
         self._mine = worker.emit.compare("eq", worker.dims.owner(places[kind.shard_dim]), worker.rank)
         self._own, self._other = Element(worker, op, array=own), Element(worker, op)
@@ -144,11 +159,15 @@ def _store(worker: Worker, op: StoreOp, rank: SSAValue | None) -> None:
     with emit.loop(0, tile.fragment.count, unroll=True) as i:
         address, exists = elements.at(_offsets(worker, op.tile, i))
         with emit.when(exists):
-            value = fragments.element(worker, tile, i)
-            if kind in PACKED:
-                emit.do("store_global_b16", address, emit.value(f"pack_{PACKED[kind]}", value, value))
-            else:
-                emit.do("store_global_b32", address, emit.value("bits_f32" if kind == f32 else "bits_i32", value))
+            store_element(emit, kind, address, fragments.element(worker, tile, i))
+
+
+def store_element(emit: Emitter, kind: Attribute, address: SSAValue, value: SSAValue) -> None:
+    """One element, computed as f32 or i32, to memory."""
+    if kind in PACKED:
+        emit.do("store_global_b16", address, emit.value(f"pack_{PACKED[kind]}", value, value))
+    else:
+        emit.do("store_global_b32", address, emit.value("bits_f32" if kind == f32 else "bits_i32", value))
 
 
 def _by_chunks(op: LoadOp | StoreOp, fragment: Fragment) -> None:

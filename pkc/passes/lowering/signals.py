@@ -105,14 +105,16 @@ def _constant(worker: Worker, value: SSAValue) -> SSAValue:
 
 
 def send_all(worker: Worker, op: SignalAllOp) -> None:
-    """The same counter of every rank."""
+    """The same counter of every rank, or of those from one to another."""
     emit = worker.emit
     _gather(worker)
     with _first(worker):
         # One fence releases to all; a release at each signal would wait for memory as many times.
         if _order(op) is not Order.Relaxed_Sys:
             emit.do("fence_release_sys")
-        with emit.loop(0, worker.dims.extent("ranks")) as rank:
+        first = 0 if op.first is None else worker.known[op.first]
+        stop = worker.dims.extent("ranks") if op.last is None else emit.plus(worker.known[op.last], 1)
+        with emit.loop(first, stop) as rank:
             address = _address(worker, op.signal, list(op.indices), rank)
             emit.do("signal_relaxed_sys", address, worker.known[op.amount])
 

@@ -15,7 +15,19 @@ from pkc.dialect.machine import TASKS
 from pkc.dialect.tile import MmaOp, TransposeOp, tile_type
 from pkc.dialect.transfers import moves_by_tma
 from pkc.dialect.types import TileType
-from pkc.passes.lowering import channels, computed, flat, fragments, memory, products, rounding, signals, staging, tma
+from pkc.passes.lowering import (
+    channels,
+    computed,
+    flat,
+    fragments,
+    memory,
+    products,
+    rounding,
+    signals,
+    staging,
+    tma,
+    unstaging,
+)
 from pkc.passes.lowering.context import Staged, Worker
 from pkc.passes.lowering.fragments import Held
 from pkc.passes.lowering.missing import CannotLowerError
@@ -308,8 +320,11 @@ def _load(worker: Worker, op: access.LoadOp) -> None:
 
 
 def _store(worker: Worker, op: access.StoreOp) -> None:
+    tile = worker.tiles[op.tile]
     if moves_by_tma(op):
         tma.store(worker, op)
+    elif isinstance(tile, Staged) and not worker.threads.warpgroups:
+        unstaging.store(worker, op, tile)
     else:
         memory.store(worker, op)
 
@@ -357,6 +372,10 @@ def _drain(worker: Worker, op: fences.DrainOp) -> None:
         worker.emit.do(f"bulk_wait_{op.kind.data}{left}")
 
 
+def _index(worker: Worker, op: program.BlockIndexOp) -> SSAValue:
+    return worker.dims.index(worker.blocks[op.block], op.of, sharded=op.sharded is not None, last=op.last is not None)
+
+
 def _nothing(_worker: Worker, _op: Operation) -> None:
     pass
 
@@ -370,7 +389,8 @@ _HANDLERS: dict[type[Operation], Callable[[Worker, Any], None]] = {
     program.BlockCountOp: _know(lambda w, op: w.dims.count(op.block, op, w.known)),
     program.BlockPositionOp: _know(lambda w, op: w.dims.position(w.blocks[op.block])),
     program.BlockNumberOp: _know(lambda w, op: w.dims.number(w.blocks[op.block])),
-    program.OwnerOp: _know(lambda w, op: w.dims.owner(w.blocks[op.block])),
+    program.OwnerOp: _know(lambda w, op: w.dims.owner(w.blocks[op.block], last=op.last is not None)),
+    program.BlockIndexOp: _know(_index),
     program.RotateOp: _know(_rotate),
     program.InterleaveOp: _know(lambda w, op: w.dims.interleave(op.block, w.known[op.index], w.known[op.first])),
     program.RingPeerOp: _know(_peer),

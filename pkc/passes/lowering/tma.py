@@ -31,8 +31,6 @@ def placed(worker: Worker, op: LoadOp | StoreOp) -> tuple[list[Placed], int | No
         found = worker.blocks.get(index)
         if found is None:
             found = worker.dims.at(dim, worker.known[index], split=position == shard)
-        if position == shard and found.part is None:
-            raise CannotLowerError(op, "a block that may lie in two parts of an array")
         places.append(found)
     split = shard
     if split is None:
@@ -47,6 +45,14 @@ def _sharded(op: LoadOp | StoreOp) -> int | None:
     if len(dims) > 1:
         raise CannotLowerError(op, "arrays that are split along different dimensions, read in each other's place")
     return next(iter(dims), None)
+
+
+def in_one_part(worker: Worker, op: LoadOp | StoreOp) -> tuple[list[Placed], int | None]:
+    """As `placed`, for an access that knows which rank all of its tile is on."""
+    places, split = placed(worker, op)
+    if _sharded(op) is not None and split is not None and places[split].part is None:
+        raise CannotLowerError(op, "a block that may lie in two parts of an array")
+    return places, split
 
 
 def load(worker: Worker, op: LoadOp) -> None:
@@ -89,7 +95,7 @@ def _boxes(
     peer: SSAValue | None = None,
 ) -> None:
     emit = worker.emit
-    places, split = placed(worker, op)
+    places, split = in_one_part(worker, op)
     tile = tile_type(op.result if isinstance(op, LoadOp) else op.tile)
     layout = shared_layout(tile)
     kind = op.array.type

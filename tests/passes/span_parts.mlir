@@ -1,0 +1,79 @@
+// Blocks of tasks that do not end where the ranks' parts do, if the schedule says so.
+// RUN: pkc-opt %s -p pk-plan-overlap,pk-span-parts --split-input-file --verify-diagnostics | filecheck %s
+
+// What tasks go through.
+// CHECK-LABEL: pk.kernel @across
+// CHECK: %[[ROWS:.*]] = pk.block_count <M by 16>{{$}}
+// CHECK: pk.tasks (%[[I:.*]], %{{.*}}) in (%[[ROWS]],
+// CHECK: %m = pk.block[%[[I]]] : !pk.block<M by 16>
+pk.kernel @across(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N], bf16, shard 0> {pk.name = "C"}) attributes {schedule = {parts = "across"}} {
+  %0 = pk.block_count <M by 16> sharded
+  %1 = pk.block_count <N by 32>
+  pk.tasks (%2, %3) in (%0, %1) {
+    %m = pk.block[%2] sharded : !pk.block<M by 16>
+    %n = pk.block[%3] : !pk.block<N by 32>
+    %4 = pk.load %X[%m, %n : !pk.block<M by 16>, !pk.block<N by 32>] : !pk.private<[M, N], bf16> -> !pk.tile<16x32xbf16>
+    pk.accumulate %4, %C[%m, %n : !pk.block<M by 16>, !pk.block<N by 32>] : !pk.tile<16x32xbf16>, !pk.pgl<[M, N], bf16, shard 0>
+  }
+}
+
+// -----
+
+// Unless it does, they stay.
+// CHECK-LABEL: pk.kernel @along
+// CHECK: pk.block_count <M by 16> sharded
+// CHECK: pk.block[%{{.*}}] sharded
+pk.kernel @along(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N], bf16, shard 0> {pk.name = "C"}) attributes {schedule = {parts = "along"}} {
+  %0 = pk.block_count <M by 16> sharded
+  %1 = pk.block_count <N by 32>
+  pk.tasks (%2, %3) in (%0, %1) {
+    %m = pk.block[%2] sharded : !pk.block<M by 16>
+    %n = pk.block[%3] : !pk.block<N by 32>
+    %4 = pk.load %X[%m, %n : !pk.block<M by 16>, !pk.block<N by 32>] : !pk.private<[M, N], bf16> -> !pk.tile<16x32xbf16>
+    pk.accumulate %4, %C[%m, %n : !pk.block<M by 16>, !pk.block<N by 32>] : !pk.tile<16x32xbf16>, !pk.pgl<[M, N], bf16, shard 0>
+  }
+}
+
+// -----
+
+// What an author wrote as roles stays as it is.
+// CHECK-LABEL: pk.kernel @written
+// CHECK: pk.block[%{{.*}}] sharded
+pk.kernel @written(%C: !pk.pgl<[M], f32, shard 0> {pk.name = "C"}) attributes {schedule = {parts = "across"}} {
+  pk.role storer {
+    %0 = pk.block_count <M by 16> sharded
+    pk.tasks (%2) in (%0) {
+      %m = pk.block[%2] sharded : !pk.block<M by 16>
+      %4 = pk.full 0.0 : f32 : !pk.tile<16xf32>
+      pk.store %4, %C[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, shard 0>
+    }
+  }
+}
+
+// -----
+
+// Loops are not changed: what they sum up would be added in another order.
+// CHECK-LABEL: pk.kernel @loops
+// CHECK: %[[ROWS:.*]] = pk.block_count <M by 16> sharded
+// CHECK: %[[ALL:.*]] = pk.block_count <M by 16>{{$}}
+// CHECK-NEXT: pk.tasks (%{{.*}}) in (%[[ALL]])
+// CHECK: pk.block[%{{.*}}] : !pk.block<M by 16>
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[ROWS]]
+// CHECK-NEXT: pk.block[%{{.*}}] sharded : !pk.block<M by 16>
+pk.kernel @loops(%X: !pk.pgl<[M, M], f32, shard 1> {pk.name = "X"}, %Y: !pk.private<[M], f32> {pk.name = "Y"}) attributes {schedule = {parts = "across"}} {
+  %0 = pk.block_count <M by 16> sharded
+  pk.tasks (%1) in (%0) {
+    %m = pk.block[%1] sharded : !pk.block<M by 16>
+    %2 = arith.constant 0 : index
+    %3 = arith.constant 1 : index
+    %4 = pk.full 0.0 : f32 : !pk.tile<16xf32>
+    %5 = scf.for %6 = %2 to %0 step %3 iter_args(%7 = %4) -> (!pk.tile<16xf32>) {
+      %k = pk.block[%6] sharded : !pk.block<M by 16>
+      %8 = pk.load %X[%m, %k : !pk.block<M by 16>, !pk.block<M by 16>] : !pk.pgl<[M, M], f32, shard 1> -> !pk.tile<16x16xf32>
+      %9 = pk.row_sum %8 : !pk.tile<16x16xf32> -> !pk.tile<16xf32>
+      %10 = pk.add %7, %9 : !pk.tile<16xf32>
+      scf.yield %10 : !pk.tile<16xf32>
+    }
+    pk.store %5, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[M], f32>
+  }
+}
