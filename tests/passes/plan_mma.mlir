@@ -27,8 +27,6 @@ pk.kernel @gemm(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 // CHECK-LABEL: pk.kernel @one_stage
 // CHECK: pk.mma
 // CHECK-NOT: in_flight
-pk.kernel @one_stage
-// CHECK: pk.mma {{.*}} {in_flight = 1 : i64}
 pk.kernel @one_stage(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
