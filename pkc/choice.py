@@ -35,7 +35,7 @@ INNER = (64, 128)
 _MOST_ELEMENTS = 128 * 256
 """Of an accumulator: two warpgroups hold no more."""
 
-_GAIN = 0.95
+_GAIN = 0.93
 """Other tiles than the program's are taken if they need at most this share of its time: estimates are no better."""
 
 
