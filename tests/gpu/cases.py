@@ -160,6 +160,7 @@ def _table() -> Iterator[Case]:
         "overlap=inter_sm",
         "overlap=inter_sm,comm_sms=8",
         "overlap=copy_engine",
+        "parts=across,tile_M=32,tile_N=64",
     )
     parts = ("split_K=2,tile_M=64,tile_N=64", "split_K=5,tile_M=16,tile_N=64,tile_K=32")
     orders = ("order=natural", "order=own_first", "order=own_last", "order=ring")
