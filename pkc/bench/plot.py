@@ -56,6 +56,6 @@ def _panel(panel: Any, title: str, results: Sequence[Mapping[str, Any]]) -> None
         bars = panel.bar(at, heights, width, label=NAMES[name], color=_COLOURS[name])
         panel.bar_label(bars, [f"{height:.2f}" if height else "" for height in heights], fontsize=6)
     panel.axhline(1.0, color="black", linewidth=0.8)
-    panel.set_xticks(range(len(results)), [size(result) for result in results], fontsize=7)
+    panel.set_xticks(range(len(results)), [size(result) for result in results], fontsize=7, rotation=30, ha="right")
     panel.set_title(title, fontsize=9)
-    panel.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.1), ncol=len(NAMES), frameon=False)
+    panel.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.28), ncol=len(NAMES), frameon=False)
