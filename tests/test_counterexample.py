@@ -10,7 +10,7 @@ from pkc.checker import meaning_of
 from pkc.compiler import Compiled, load
 from pkc.counterexample import Counterexample, counterexample, explore_small
 from pkc.diagnostics import PkcError
-from pkc.dialect import access
+from pkc.dialect import access, counters
 from tools.mutant_changes import COUNT, number
 from tools.mutants import OVERLAPS
 
@@ -22,9 +22,9 @@ def roles(example: str) -> Compiled:
     return load(EXAMPLES / f"{example}.pk", level="roles")
 
 
-def waits(compiled: Compiled, name: str) -> list[access.WaitOp]:
+def waits(compiled: Compiled, name: str) -> list[counters.WaitOp]:
     """All waits for a counter."""
-    ops = [op for op in compiled.kernel.walk() if isinstance(op, access.WaitOp)]
+    ops = [op for op in compiled.kernel.walk() if isinstance(op, counters.WaitOp)]
     return [op for op in ops if op.signal is compiled.kernel.arguments[name]]
 
 

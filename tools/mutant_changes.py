@@ -10,11 +10,13 @@ from xdsl.ir import Block, Operation
 from xdsl.traits import is_side_effect_free
 
 from pkc.arch import SM_90A
-from pkc.dialect import access, program, roles
+from pkc.dialect import access, coordinates, counters, program, roles
 from pkc.dialect.attributes import Role
 from pkc.dialect.fences import Drain, DrainAttr, DrainOp, FenceOp
 from pkc.dialect.held import SendHeldOp
-from pkc.dialect.program import KernelOp
+from pkc.dialect.program import (
+    KernelOp,
+)
 from pkc.passes.budgets import shared_memory
 from pkc.passes.cells import constant
 from pkc.passes.dependence import sources
@@ -24,12 +26,12 @@ RANKS = 3
 
 def first_only(op: Operation) -> None:
     """The first block, or owner, in place of the last."""
-    assert isinstance(op, program.BlockIndexOp | program.OwnerOp)
+    assert isinstance(op, coordinates.BlockIndexOp | coordinates.OwnerOp)
     op.last = None
 
 
 def is_last(op: Operation) -> bool:
-    assert isinstance(op, program.BlockIndexOp | program.OwnerOp)
+    assert isinstance(op, coordinates.BlockIndexOp | coordinates.OwnerOp)
     return op.last is not None
 
 
@@ -52,10 +54,10 @@ def number(op: Operation, place: int, offset: int) -> None:
 
 def wrong_rank(op: Operation) -> None:
     """Signal the rank after the right one."""
-    assert isinstance(op, access.SignalOp | access.RaiseOp)
+    assert isinstance(op, counters.SignalOp | counters.RaiseOp)
     block = op.parent
     assert block is not None
-    one, ranks = constant(1), program.DimOp("ranks")
+    one, ranks = constant(1), coordinates.DimOp("ranks")
     following = arith.AddiOp(op.rank, one.result)
     rank = arith.RemSIOp(following.result, ranks.result)
     for made in (one, ranks, following, rank):
@@ -117,21 +119,21 @@ def _around(op: Operation) -> Iterator[Operation]:
 
 def to_one_rank(op: Operation) -> bool:
     """Whether a signal goes to one rank; if all get it in turn, and no store comes between, the next one does too."""
-    assert isinstance(op, access.SignalOp | access.RaiseOp)
+    assert isinstance(op, counters.SignalOp | counters.RaiseOp)
     loop = op.parent_op()
-    in_turn = isinstance(op.rank.owner, Block | program.RingPeerOp) and isinstance(loop, scf.ForOp)
+    in_turn = isinstance(op.rank.owner, Block | coordinates.RingPeerOp) and isinstance(loop, scf.ForOp)
     return not in_turn or any(isinstance(inner, access.StoreOp) for inner in loop.walk())
 
 
 def another_count(op: Operation) -> None:
     """Rotate tasks by one more than there are."""
-    assert isinstance(op, program.RotateOp)
+    assert isinstance(op, coordinates.RotateOp)
     number(op, _ROTATED_BELOW, 1)
 
 
 def every_second(op: Operation) -> None:
     """Pick every second block twice and leave out the others."""
-    assert isinstance(op, program.RotateOp | program.InterleaveOp)
+    assert isinstance(op, coordinates.RotateOp | coordinates.InterleaveOp)
     block = op.parent
     assert block is not None
     two = constant(2)
@@ -172,7 +174,7 @@ def computes(op: Operation) -> bool:
 
 def fixed_ranks(op: Operation) -> None:
     """Take the number of ranks that is simulated for that of any run."""
-    assert isinstance(op, program.DimOp)
+    assert isinstance(op, coordinates.DimOp)
     block = op.parent
     assert block is not None
     ranks = constant(RANKS)
@@ -183,17 +185,17 @@ def fixed_ranks(op: Operation) -> None:
 
 def counts_ranks(op: Operation) -> bool:
     """Whether an operation gives the number of ranks to a wait of signals that are not reset."""
-    assert isinstance(op, program.DimOp)
+    assert isinstance(op, coordinates.DimOp)
     kernel = next(around for around in _around(op) if isinstance(around, KernelOp))
-    waits = [wait for wait in kernel.walk() if isinstance(wait, access.WaitOp) and op.result in sources([wait.count])]
-    reset = {other.signal for other in kernel.walk() if isinstance(other, access.ResetOp)}
+    waits = [wait for wait in kernel.walk() if isinstance(wait, counters.WaitOp) and op.result in sources([wait.count])]
+    reset = {other.signal for other in kernel.walk() if isinstance(other, counters.ResetOp)}
     return op.dim.data == "ranks" and any(wait.signal not in reset for wait in waits)
 
 
 def is_awaited(op: Operation) -> bool:
     """Whether counters are awaited for a number: a barrier goes on from whatever they are."""
-    assert isinstance(op, access.ResetOp)
-    return any(isinstance(use.operation, access.WaitOp) for use in op.signal.uses)
+    assert isinstance(op, counters.ResetOp)
+    return any(isinstance(use.operation, counters.WaitOp) for use in op.signal.uses)
 
 
 _ROTATED_BELOW = 2
@@ -260,7 +262,7 @@ def keeps_stages(op: Operation) -> bool:
 
 
 def relaxed(op: Operation) -> None:
-    op.attributes[access.ORDER] = StringAttr(access.Order.Relaxed_Sys)
+    op.attributes[counters.ORDER] = StringAttr(counters.Order.Relaxed_Sys)
 
 
 def orders(op: Operation) -> bool:
@@ -275,11 +277,11 @@ def orders(op: Operation) -> bool:
         return following is not None and orders(following)
     if isinstance(op, FenceOp | DrainOp):
         return True
-    if access.order_of(op) is None or part.role.data is Role.CopyEngine:
+    if counters.order_of(op) is None or part.role.data is Role.CopyEngine:
         return False
-    if not isinstance(op, access.SignalAllOp):
+    if not isinstance(op, counters.SignalAllOp):
         return True
-    others = {_part(use.operation) for use in op.signal.uses if isinstance(use.operation, access.SignalAllOp)}
+    others = {_part(use.operation) for use in op.signal.uses if isinstance(use.operation, counters.SignalAllOp)}
     return not any(part in _fed_by(other) for other in others - {part})
 
 
@@ -302,9 +304,11 @@ def _fed_by(part: program.RoleOp) -> set[program.RoleOp]:
 def _makers(op: Operation, *, waits: bool) -> Iterator[Operation]:
     if isinstance(op, roles.ConsumeOp):
         yield from (use.operation for use in op.channel.uses if isinstance(use.operation, roles.CommitOp))
-    if isinstance(op, access.WaitOp) and waits:
-        sent = (use.operation for use in op.signal.uses if isinstance(use.operation, access.SignalOp | access.RaiseOp))
-        yield from (signal for signal in sent if isinstance(signal.rank.owner, program.RankOp))
+    if isinstance(op, counters.WaitOp) and waits:
+        sent = (
+            use.operation for use in op.signal.uses if isinstance(use.operation, counters.SignalOp | counters.RaiseOp)
+        )
+        yield from (signal for signal in sent if isinstance(signal.rank.owner, coordinates.RankOp))
 
 
 def stands_before(op: Operation) -> bool:
@@ -343,7 +347,7 @@ def is_behind_a_store(op: Operation) -> bool:
 
 def launch_before(op: Operation) -> None:
     """Wait for what the launch before has signalled: as if there were one buffer more than there is."""
-    assert isinstance(op, access.WaitOp)
+    assert isinstance(op, counters.WaitOp)
     block = op.parent
     assert block is not None
     total = op.count.owner
@@ -351,7 +355,7 @@ def launch_before(op: Operation) -> None:
     copy = total.clone()
     copy.location = op.location
     block.insert_op_before(copy, op)
-    epoch = next(place for place, operand in enumerate(copy.operands) if isinstance(operand.owner, program.EpochOp))
+    epoch = next(place for place, operand in enumerate(copy.operands) if isinstance(operand.owner, coordinates.EpochOp))
     number(copy, epoch, -1)
     op.operands[COUNT] = copy.results[0]
 
@@ -366,19 +370,19 @@ def for_several(op: Operation) -> bool:
 
 
 def counts_epochs(op: Operation) -> bool:
-    assert isinstance(op, access.WaitOp)
+    assert isinstance(op, counters.WaitOp)
     return isinstance(op.count.owner, arith.MuliOp) and any(
-        isinstance(operand.owner, program.EpochOp) for operand in op.count.owner.operands
+        isinstance(operand.owner, coordinates.EpochOp) for operand in op.count.owner.operands
     )
 
 
 def reset_barrier(op: Operation) -> None:
     """Wait for the signals of one launch, then take them off, as ParallelKittens' barrier does."""
-    assert isinstance(op, access.WaitOp) and isinstance(op.count.owner, arith.MuliOp)
+    assert isinstance(op, counters.WaitOp) and isinstance(op.count.owner, arith.MuliOp)
     block = op.parent
     assert block is not None
-    once = next(operand for operand in op.count.owner.operands if not isinstance(operand.owner, program.EpochOp))
-    reset = access.ResetOp(op.signal)
+    once = next(operand for operand in op.count.owner.operands if not isinstance(operand.owner, coordinates.EpochOp))
+    reset = counters.ResetOp(op.signal)
     reset.location = op.location
     block.insert_op_after(reset, op)
     op.operands[COUNT] = once

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation
 
-from pkc.dialect import access, program, roles
+from pkc.dialect import coordinates, counters, program, roles
 from pkc.dialect.fences import DrainOp, FenceOp
 from pkc.dialect.held import SendHeldOp
-from pkc.dialect.program import KernelOp
+from pkc.dialect.program import (
+    KernelOp,
+)
 from tools import mutant_changes as changes
 
 Change = Callable[[Operation], None]
@@ -28,24 +30,26 @@ class Operator:
 
 
 OPERATORS = (
-    Operator("wait dropped", (access.WaitOp,), changes.drop),
-    Operator("wait for one less", (access.WaitOp,), lambda op: changes.number(op, changes.COUNT, -1)),
-    Operator("wait for one more", (access.WaitOp,), lambda op: changes.number(op, changes.COUNT, 1)),
-    Operator("signal dropped", (access.SignalOp, access.RaiseOp, access.SignalAllOp), changes.drop),
-    Operator("signal to the next rank", (access.SignalOp, access.RaiseOp), changes.wrong_rank, changes.to_one_rank),
-    Operator("signal sent twice", (access.SignalOp, access.SignalAllOp), changes.twice),
-    Operator("reset dropped", (access.ResetOp,), changes.drop, changes.is_awaited),
-    Operator("epoch left out", (program.EpochOp,), changes.without_epoch),
-    Operator("last of a range left out", (program.BlockIndexOp, program.OwnerOp), changes.first_only, changes.is_last),
+    Operator("wait dropped", (counters.WaitOp,), changes.drop),
+    Operator("wait for one less", (counters.WaitOp,), lambda op: changes.number(op, changes.COUNT, -1)),
+    Operator("wait for one more", (counters.WaitOp,), lambda op: changes.number(op, changes.COUNT, 1)),
+    Operator("signal dropped", (counters.SignalOp, counters.RaiseOp, counters.SignalAllOp), changes.drop),
+    Operator("signal to the next rank", (counters.SignalOp, counters.RaiseOp), changes.wrong_rank, changes.to_one_rank),
+    Operator("signal sent twice", (counters.SignalOp, counters.SignalAllOp), changes.twice),
+    Operator("reset dropped", (counters.ResetOp,), changes.drop, changes.is_awaited),
+    Operator("epoch left out", (coordinates.EpochOp,), changes.without_epoch),
+    Operator(
+        "last of a range left out", (coordinates.BlockIndexOp, coordinates.OwnerOp), changes.first_only, changes.is_last
+    ),
     Operator("acquire dropped", (roles.AcquireOp,), changes.drop),
     Operator("commit dropped", (roles.CommitOp,), changes.drop),
     Operator("release dropped", (roles.ReleaseOp,), changes.drop),
     Operator("released early", (roles.ReleaseOp,), changes.early),
-    Operator("tasks rotated by another count", (program.RotateOp,), changes.another_count),
-    Operator("tasks run twice", (program.RotateOp, program.InterleaveOp), changes.every_second),
+    Operator("tasks rotated by another count", (coordinates.RotateOp,), changes.another_count),
+    Operator("tasks run twice", (coordinates.RotateOp, coordinates.InterleaveOp), changes.every_second),
     Operator("one stage too many", (roles.ChannelOp,), changes.one_stage_more, changes.fills_shared_memory),
     Operator("no SM left to compute", (KernelOp,), changes.all_sms, changes.computes),
-    Operator("ranks taken for a constant", (program.DimOp,), changes.fixed_ranks, changes.counts_ranks),
+    Operator("ranks taken for a constant", (coordinates.DimOp,), changes.fixed_ranks, changes.counts_ranks),
     Operator("fence dropped", (FenceOp, DrainOp), changes.drop, changes.orders),
     Operator("fence moved behind", (FenceOp, DrainOp), changes.behind_what_it_orders, changes.stands_before),
     Operator("`read` for `full`", (DrainOp,), changes.as_read, changes.is_full),
@@ -55,15 +59,18 @@ OPERATORS = (
     Operator("held for ever", (SendHeldOp, roles.ReleaseHeldOp), changes.drop),
     Operator(
         "relaxed for release",
-        (access.SignalOp, access.RaiseOp, access.SignalAllOp),
+        (counters.SignalOp, counters.RaiseOp, counters.SignalAllOp),
         changes.relaxed,
         changes.orders,
     ),
     Operator(
-        "signal before the store", (access.SignalOp, access.RaiseOp), changes.announced_first, changes.is_behind_a_store
+        "signal before the store",
+        (counters.SignalOp, counters.RaiseOp),
+        changes.announced_first,
+        changes.is_behind_a_store,
     ),
-    Operator("buffer reused a launch early", (access.WaitOp,), changes.launch_before, changes.counts_epochs),
+    Operator("buffer reused a launch early", (counters.WaitOp,), changes.launch_before, changes.counts_epochs),
     Operator("exit without obligation", (KernelOp,), changes.no_exit, changes.has_exit),
-    Operator("reset-style barrier", (access.WaitOp,), changes.reset_barrier, changes.for_several),
+    Operator("reset-style barrier", (counters.WaitOp,), changes.reset_barrier, changes.for_several),
     Operator("tasks not shared out", (program.TasksOp,), changes.all_tasks, changes.among_others),
 )

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.scf import Scf
 from xdsl.ir import Dialect
 
-from pkc.dialect import access, copies, elementwise, fences, held, machine, program, roles, tile
+from pkc.dialect import access, coordinates, copies, counters, elementwise, fences, held, machine, program, roles, tile
 from pkc.dialect.attributes import PredicateAttr, RoleAttr
 from pkc.dialect.types import BlockType, PGLType, PrivateType, SignalType, TileType
 
@@ -16,19 +16,19 @@ PROGRAM = (
     program.KernelOp,
     program.TasksOp,
     program.RoleOp,
-    program.RankOp,
-    program.CtasOp,
-    program.EpochOp,
-    program.DimOp,
-    program.RingPeerOp,
-    program.BlockCountOp,
-    program.BlockOp,
-    program.RotateOp,
-    program.InterleaveOp,
-    program.BlockPositionOp,
-    program.BlockNumberOp,
-    program.OwnerOp,
-    program.BlockIndexOp,
+    coordinates.RankOp,
+    coordinates.CtasOp,
+    coordinates.EpochOp,
+    coordinates.DimOp,
+    coordinates.RingPeerOp,
+    coordinates.BlockCountOp,
+    coordinates.BlockOp,
+    coordinates.RotateOp,
+    coordinates.InterleaveOp,
+    coordinates.BlockPositionOp,
+    coordinates.BlockNumberOp,
+    coordinates.OwnerOp,
+    coordinates.BlockIndexOp,
 )
 TILE = (
     tile.FullOp,
@@ -73,12 +73,12 @@ ACCESS = (
     access.AtomicAddOp,
     access.ScatterAddOp,
     access.AllReduceOp,
-    access.SignalOp,
-    access.SignalAllOp,
-    access.RaiseOp,
-    access.WaitOp,
-    access.BarrierOp,
-    access.ResetOp,
+    counters.SignalOp,
+    counters.SignalAllOp,
+    counters.RaiseOp,
+    counters.WaitOp,
+    counters.BarrierOp,
+    counters.ResetOp,
     copies.CopyOp,
 )
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from pkc.dialect.program import BlockOp, InterleaveOp, RotateOp
+from pkc.dialect.coordinates import (
+    BlockOp,
+    InterleaveOp,
+    RotateOp,
+)
 from pkc.dialect.tile import block_type
 
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from xdsl.ir import Operation
 
-from pkc.dialect import blocks, program
+from pkc.dialect import blocks, coordinates
 from pkc.dialect.blocks import Block
 from pkc.dialect.tile import block_type
 
@@ -33,28 +33,28 @@ class Machine(Protocol):
 def position_function(op: Operation, machine: Machine) -> Callable[..., Any] | None:
     """The meaning of an operation of this kind; None for one of another."""
     match op:
-        case program.DimOp():
+        case coordinates.DimOp():
             size = machine.size(op.dim.data)
             return lambda: size
-        case program.BlockPositionOp():
+        case coordinates.BlockPositionOp():
             return _first
-        case program.BlockNumberOp():
+        case coordinates.BlockNumberOp():
             kind = block_type(op.block)
             n, size, ranks = machine.size(kind.of), kind.extent, machine.ranks
             return functools.partial(_number, n, ranks, size)
-        case program.RotateOp():
+        case coordinates.RotateOp():
             return _rotated
-        case program.InterleaveOp():
+        case coordinates.InterleaveOp():
             return functools.partial(blocks.interleaved, machine.size(op.block.of), machine.ranks, op.block.extent)
-        case program.CtasOp():
+        case coordinates.CtasOp():
             return lambda: len(machine.workers(op.role.data))
-        case program.OwnerOp():
+        case coordinates.OwnerOp():
             return _owner(op, machine)
-        case program.BlockIndexOp():
+        case coordinates.BlockIndexOp():
             return _index(op, machine)
-        case program.BlockCountOp():
+        case coordinates.BlockCountOp():
             return _count(op, machine)
-        case program.BlockOp():
+        case coordinates.BlockOp():
             return _block(op, machine)
         case _:
             return None
@@ -77,7 +77,7 @@ def _number(n: int, ranks: int, size: int, block: Block) -> int:
     return blocks.number(n, ranks, size, block.start)
 
 
-def _owner(op: program.OwnerOp, machine: Machine) -> Callable[..., int]:
+def _owner(op: coordinates.OwnerOp, machine: Machine) -> Callable[..., int]:
     n, ranks = machine.size(block_type(op.block).of), machine.ranks
     end = _last if op.last is not None else _first
 
@@ -87,7 +87,7 @@ def _owner(op: program.OwnerOp, machine: Machine) -> Callable[..., int]:
     return owner
 
 
-def _index(op: program.BlockIndexOp, machine: Machine) -> Callable[..., int]:
+def _index(op: coordinates.BlockIndexOp, machine: Machine) -> Callable[..., int]:
     n, size, ranks = machine.size(op.of.of), op.of.extent, machine.ranks
     end, sharded = _last if op.last is not None else _first, op.sharded is not None
 
@@ -97,7 +97,7 @@ def _index(op: program.BlockIndexOp, machine: Machine) -> Callable[..., int]:
     return index
 
 
-def _count(op: program.BlockCountOp, machine: Machine) -> Callable[..., int]:
+def _count(op: coordinates.BlockCountOp, machine: Machine) -> Callable[..., int]:
     n, size, ranks = machine.size(op.block.of), op.block.extent, machine.ranks
     if op.part is None and op.sharded is not None:
         total = blocks.sharded_count(n, ranks, size)
@@ -106,7 +106,7 @@ def _count(op: program.BlockCountOp, machine: Machine) -> Callable[..., int]:
     return lambda *operands: blocks.count(*bounds(operands), size)
 
 
-def _block(op: program.BlockOp, machine: Machine) -> Callable[..., Block]:
+def _block(op: coordinates.BlockOp, machine: Machine) -> Callable[..., Block]:
     kind = block_type(op.result)
     n, size, ranks = machine.size(kind.of), kind.extent, machine.ranks
     if op.part is None and op.sharded is not None:
@@ -120,7 +120,7 @@ def _block(op: program.BlockOp, machine: Machine) -> Callable[..., Block]:
 
 
 def _bounds(
-    op: program.BlockCountOp | program.BlockOp, n: int, machine: Machine
+    op: coordinates.BlockCountOp | coordinates.BlockOp, n: int, machine: Machine
 ) -> Callable[[tuple[int, ...]], tuple[int, int]]:
     """The first position of a list and the one after its last, from the operands `part`, `start`, `stop` it has."""
     if op.part is not None:

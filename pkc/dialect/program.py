@@ -14,27 +14,22 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     StringAttr,
-    UnitAttr,
     i64,
 )
 from xdsl.dialects.utils import parse_func_op_like, print_func_op_like
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 from xdsl.irdl import (
-    AttrSizedOperandSegments,
     IRDLOperation,
     irdl_op_definition,
-    operand_def,
-    opt_operand_def,
     opt_prop_def,
     prop_def,
     region_def,
-    result_def,
     traits_def,
     var_operand_def,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import IsolatedFromAbove, NoTerminator, Pure, RecursiveMemoryEffect, SymbolOpInterface
+from xdsl.traits import IsolatedFromAbove, NoTerminator, RecursiveMemoryEffect, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from pkc.dialect.attributes import Role, RoleAttr, number_on
@@ -243,263 +238,6 @@ class RoleOp(IRDLOperation):
                 raise VerifyException(f"{what} must be positive, got {number.value.data}")
             if number is not None and self.role.data is Role.CopyEngine:
                 raise VerifyException("a copy engine runs on no SM and has no warps")
-
-
-@irdl_op_definition
-class RankOp(IRDLOperation):
-    """The number of this rank."""
-
-    name = "pk.rank"
-    result = result_def(IndexType())
-    traits = traits_def(Pure())
-    assembly_format = "attr-dict"
-
-    def __init__(self) -> None:
-        super().__init__(result_types=[IndexType()])
-
-
-@irdl_op_definition
-class CtasOp(IRDLOperation):
-    """How many CTAs of this rank run a role; 1 as long as its tasks are not shared out."""
-
-    name = "pk.ctas"
-    role = prop_def(RoleAttr)
-    result = result_def(IndexType())
-    traits = traits_def(Pure())
-    assembly_format = "$role attr-dict"
-
-    def __init__(self, role: RoleAttr) -> None:
-        super().__init__(properties={"role": role}, result_types=[IndexType()])
-
-
-@irdl_op_definition
-class EpochOp(IRDLOperation):
-    """The number of this launch of the kernel, from 1. Counters are never reset: a wait counts in epochs."""
-
-    name = "pk.epoch"
-    result = result_def(IndexType())
-    traits = traits_def(Pure())
-    assembly_format = "attr-dict"
-
-    def __init__(self) -> None:
-        super().__init__(result_types=[IndexType()])
-
-
-@irdl_op_definition
-class DimOp(IRDLOperation):
-    """The value of a run-time dimension; `pk.dim "ranks"` is the number of ranks."""
-
-    name = "pk.dim"
-    dim = prop_def(StringAttr)
-    result = result_def(IndexType())
-    traits = traits_def(Pure())
-    assembly_format = "$dim attr-dict"
-
-    def __init__(self, dim: str) -> None:
-        super().__init__(properties={"dim": StringAttr(dim)}, result_types=[IndexType()])
-
-
-@irdl_op_definition
-class RingPeerOp(IRDLOperation):
-    """The rank that is `step` after this one: (rank + step) mod ranks."""
-
-    name = "pk.ring_peer"
-    step = operand_def(IndexType())
-    result = result_def(IndexType())
-    traits = traits_def(Pure())
-    assembly_format = "$step attr-dict"
-
-    def __init__(self, step: SSAValue | Operation) -> None:
-        super().__init__(operands=[step], result_types=[IndexType()])
-
-
-class _BlockList(IRDLOperation):
-    """A list of blocks: of a whole dimension, of rank `part`'s part of it, or of positions `start` to `stop`.
-
-    `sharded` says that the blocks follow the boundaries of the dimension's parts.
-    """
-
-    part = opt_operand_def(IndexType())
-    start = opt_operand_def(IndexType())
-    stop = opt_operand_def(IndexType())
-    sharded = opt_prop_def(UnitAttr)
-    traits = traits_def(Pure())
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
-
-    def verify_(self) -> None:
-        if self.part is not None and (self.start is not None or self.stop is not None):
-            raise VerifyException("a rank's part and explicit bounds exclude each other")
-        if self.sharded is not None and (self.start is not None or self.stop is not None):
-            raise VerifyException("a sharded dimension takes no explicit bounds")
-
-
-@irdl_op_definition
-class BlockCountOp(_BlockList):
-    """How many blocks a list has."""
-
-    name = "pk.block_count"
-    block = prop_def(BlockType)
-    result = result_def(IndexType())
-    assembly_format = "$block (`of` $part^)? (`from` $start^)? (`to` $stop^)? (`sharded` $sharded^)? attr-dict"
-
-    def __init__(
-        self,
-        block: BlockType,
-        *,
-        part: SSAValue | None = None,
-        start: SSAValue | None = None,
-        stop: SSAValue | None = None,
-        sharded: bool = False,
-    ) -> None:
-        super().__init__(
-            operands=[part, start, stop],
-            properties={"block": block, "sharded": UnitAttr() if sharded else None},
-            result_types=[IndexType()],
-        )
-
-
-@irdl_op_definition
-class BlockOp(_BlockList):
-    """Block number `index` of a list."""
-
-    name = "pk.block"
-    index = operand_def(IndexType())
-    result = result_def(BlockType)
-    assembly_format = (
-        "`[` $index `]` (`of` $part^)? (`from` $start^)? (`to` $stop^)? (`sharded` $sharded^)? attr-dict"
-        " `:` type($result)"
-    )
-
-    def __init__(
-        self,
-        index: SSAValue | Operation,
-        block: BlockType,
-        *,
-        part: SSAValue | None = None,
-        start: SSAValue | None = None,
-        stop: SSAValue | None = None,
-        sharded: bool = False,
-    ) -> None:
-        super().__init__(
-            operands=[index, part, start, stop],
-            properties={"sharded": UnitAttr() if sharded else None},
-            result_types=[block],
-        )
-
-
-@irdl_op_definition
-class RotateOp(IRDLOperation):
-    """(index + shift) mod count: the same numbers below `count`, begun elsewhere; 0 if there are none."""
-
-    name = "pk.rotate"
-    index = operand_def(IndexType())
-    shift = operand_def(IndexType())
-    count = operand_def(IndexType())
-    result = result_def(IndexType())
-    traits = traits_def(Pure())
-    assembly_format = "$index `by` $shift `of` $count attr-dict"
-
-    def __init__(self, index: SSAValue, shift: SSAValue, count: SSAValue) -> None:
-        super().__init__(operands=[index, shift, count], result_types=[IndexType()])
-
-
-@irdl_op_definition
-class InterleaveOp(IRDLOperation):
-    """The numbers of a sharded list of blocks in another order: the first block of every part, then the second, ...
-
-    In each round the parts that have such a block follow each other from part `first` on, round about.
-    """
-
-    name = "pk.interleave"
-    index = operand_def(IndexType())
-    first = operand_def(IndexType())
-    block = prop_def(BlockType)
-    result = result_def(IndexType())
-    traits = traits_def(Pure())
-    assembly_format = "$index $block `from` $first attr-dict"
-
-    def __init__(self, index: SSAValue, block: BlockType, first: SSAValue) -> None:
-        super().__init__(operands=[index, first], properties={"block": block}, result_types=[IndexType()])
-
-
-@irdl_op_definition
-class BlockPositionOp(IRDLOperation):
-    """The first position of a block, along its dimension."""
-
-    name = "pk.block_position"
-    block = operand_def(BlockType)
-    result = result_def(IndexType())
-    traits = traits_def(Pure())
-    assembly_format = "$block attr-dict `:` type($block)"
-
-    def __init__(self, block: SSAValue | Operation) -> None:
-        super().__init__(operands=[block], result_types=[IndexType()])
-
-
-@irdl_op_definition
-class BlockNumberOp(IRDLOperation):
-    """A number that no other block of the same size in the dimension has, whatever list it is from; they ascend.
-
-    It is start // size + owner: blocks of different parts may begin within one size of each other.
-    """
-
-    name = "pk.block_number"
-    block = operand_def(BlockType)
-    result = result_def(IndexType())
-    traits = traits_def(Pure())
-    assembly_format = "$block attr-dict `:` type($block)"
-
-    def __init__(self, block: SSAValue | Operation) -> None:
-        super().__init__(operands=[block], result_types=[IndexType()])
-
-
-@irdl_op_definition
-class OwnerOp(IRDLOperation):
-    """The rank in whose part of the dimension the first position of a block lies, or with `last` its last one."""
-
-    name = "pk.owner"
-    block = operand_def(BlockType)
-    last = opt_prop_def(UnitAttr)
-    result = result_def(IndexType())
-    traits = traits_def(Pure())
-    assembly_format = "(`last` $last^)? $block attr-dict `:` type($block)"
-
-    def __init__(self, block: SSAValue | Operation, *, last: bool = False) -> None:
-        properties = {"last": UnitAttr() if last else None}
-        super().__init__(operands=[block], properties=properties, result_types=[IndexType()])
-
-
-@irdl_op_definition
-class BlockIndexOp(IRDLOperation):
-    """The index, in the list of all blocks `of` a dimension, of the one that has a block's first position.
-
-    With `last` its last one: what lies between overlaps the block. With `sharded` the list follows the parts.
-    """
-
-    name = "pk.block_index"
-    block = operand_def(BlockType)
-    of = prop_def(BlockType)
-    sharded = opt_prop_def(UnitAttr)
-    last = opt_prop_def(UnitAttr)
-    result = result_def(IndexType())
-    traits = traits_def(Pure())
-    assembly_format = "(`last` $last^)? $block `in` $of (`sharded` $sharded^)? attr-dict `:` type($block)"
-
-    def __init__(self, block: SSAValue, of: BlockType, *, sharded: bool = False, last: bool = False) -> None:
-        super().__init__(
-            operands=[block],
-            properties={
-                "of": of,
-                "sharded": UnitAttr() if sharded else None,
-                "last": UnitAttr() if last else None,
-            },
-            result_types=[IndexType()],
-        )
-
-    def verify_(self) -> None:
-        assert isinstance(self.block.type, BlockType)
-        if self.block.type.of != self.of.of:
-            raise VerifyException(f"{self.block.type} is no block of dimension {self.of.of}")
 
 
 def whole(size: int) -> BlockType:

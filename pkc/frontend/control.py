@@ -11,7 +11,13 @@ from xdsl.ir import Block as IRBlock
 from xdsl.ir import Region, SSAValue
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.program import DimOp, RingPeerOp, TasksOp
+from pkc.dialect.coordinates import (
+    DimOp,
+    RingPeerOp,
+)
+from pkc.dialect.program import (
+    TasksOp,
+)
 from pkc.dialect.types import DTYPES, NARROW, RANKS, dtype_name, f32, i1, i32
 from pkc.frontend import indexing, tree
 from pkc.frontend.check_errors import DuplicateName, ReservedName

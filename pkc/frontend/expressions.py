@@ -6,8 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import GatherOp, ReduceOp
-from pkc.dialect.program import BlockPositionOp, RankOp
+from pkc.dialect.access import (
+    GatherOp,
+    ReduceOp,
+)
+from pkc.dialect.coordinates import (
+    BlockPositionOp,
+    RankOp,
+)
 from pkc.dialect.tile import PositionsOp
 from pkc.dialect.types import DTYPES, FLOATS, RANKS, Layout, PGLType, f32, i32
 from pkc.frontend import indexing, operators, tree

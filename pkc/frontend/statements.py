@@ -8,9 +8,11 @@ from xdsl.ir import Block as IRBlock
 from xdsl.ir import Region, SSAValue
 
 from pkc.diagnostics import PkcError
-from pkc.dialect import access
+from pkc.dialect import access, counters
 from pkc.dialect.attributes import ON_SMS, Role, RoleAttr
-from pkc.dialect.program import RoleOp
+from pkc.dialect.program import (
+    RoleOp,
+)
 from pkc.dialect.tile import CastOp
 from pkc.dialect.types import DTYPES, FLOATS, RANKS, Layout, PGLType, dtype_name, f32, i32
 from pkc.frontend import indexing, operators, tree
@@ -265,22 +267,22 @@ def _signal(frame: Frame, call: tree.Call) -> None:
     signal, indices, rank = _counter(frame, call)
     if rank is None:
         rank = frame.integer(evaluate(frame, tree.Name(call.args[0].span, "rank")), call.span)
-    frame.emit(access.SignalOp(signal, indices, rank, _amount(frame, call.args[1], "signal")), call.span)
+    frame.emit(counters.SignalOp(signal, indices, rank, _amount(frame, call.args[1], "signal")), call.span)
 
 
 def _signal_all(frame: Frame, call: tree.Call) -> None:
     signal, indices, _ = _counter(frame, call)
-    frame.emit(access.SignalAllOp(signal, indices, _amount(frame, call.args[1], "signal_all")), call.span)
+    frame.emit(counters.SignalAllOp(signal, indices, _amount(frame, call.args[1], "signal_all")), call.span)
 
 
 def _wait(frame: Frame, call: tree.Call) -> None:
     signal, indices, _ = _counter(frame, call)
-    frame.emit(access.WaitOp(signal, indices, _amount(frame, call.args[1], "wait")), call.span)
+    frame.emit(counters.WaitOp(signal, indices, _amount(frame, call.args[1], "wait")), call.span)
 
 
 def _barrier(frame: Frame, call: tree.Call) -> None:
     signal, indices, _ = _counter(frame, call)
-    frame.emit(access.BarrierOp(signal, indices), call.span)
+    frame.emit(counters.BarrierOp(signal, indices), call.span)
 
 
 _PRIMITIVES: dict[str, Callable[[Frame, tree.Call], None]] = {

@@ -16,17 +16,22 @@ from pkc.dialect.access import (
     AtomicAddOp,
     GatherOp,
     LoadOp,
-    RaiseOp,
     ReduceOp,
     ScatterAddOp,
-    SignalAllOp,
-    SignalOp,
     StoreAddOp,
     StoreOp,
-    WaitOp,
 )
 from pkc.dialect.attributes import Role, RoleAttr
-from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.counters import (
+    RaiseOp,
+    SignalAllOp,
+    SignalOp,
+    WaitOp,
+)
+from pkc.dialect.program import (
+    KernelOp,
+    RoleOp,
+)
 from pkc.dialect.types import TileType
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors

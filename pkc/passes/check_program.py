@@ -19,22 +19,31 @@ from pkc.diagnostics import Diagnostic, Label, PkcError
 from pkc.dialect.access import (
     AccumulateOp,
     AllReduceOp,
-    BarrierOp,
     GatherOp,
     LoadOp,
-    RaiseOp,
     ReadOp,
     ReduceOp,
     ScatterAccumulateOp,
-    SignalAllOp,
-    SignalOp,
     StoreAddOp,
     StoreOp,
-    WaitOp,
     is_pgl,
 )
+from pkc.dialect.coordinates import (
+    RankOp,
+)
+from pkc.dialect.counters import (
+    BarrierOp,
+    RaiseOp,
+    SignalAllOp,
+    SignalOp,
+    WaitOp,
+)
 from pkc.dialect.names import task_variable
-from pkc.dialect.program import KernelOp, RankOp, RoleOp, TasksOp
+from pkc.dialect.program import (
+    KernelOp,
+    RoleOp,
+    TasksOp,
+)
 from pkc.dialect.tile import SplatOp
 from pkc.dialect.types import Layout
 from pkc.location import NOWHERE, Span, span_of

@@ -9,8 +9,22 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.traits import Pure
 
-from pkc.dialect.access import GatherOp, LoadOp, ReadOp, ReduceOp, is_pgl
-from pkc.dialect.program import BlockCountOp, KernelOp, RankOp, RingPeerOp, TasksOp
+from pkc.dialect.access import (
+    GatherOp,
+    LoadOp,
+    ReadOp,
+    ReduceOp,
+    is_pgl,
+)
+from pkc.dialect.coordinates import (
+    BlockCountOp,
+    RankOp,
+    RingPeerOp,
+)
+from pkc.dialect.program import (
+    KernelOp,
+    TasksOp,
+)
 from pkc.dialect.types import Layout, PrivateType
 
 

@@ -13,20 +13,31 @@ from xdsl.passes import ModulePass
 from xdsl.traits import Pure
 
 from pkc.dialect.access import (
-    BarrierOp,
     GatherOp,
     LoadOp,
-    RaiseOp,
     ReadOp,
     ReduceOp,
+)
+from pkc.dialect.attributes import Role
+from pkc.dialect.coordinates import (
+    CtasOp,
+    DimOp,
+    EpochOp,
+    RankOp,
+)
+from pkc.dialect.copies import CopyOp
+from pkc.dialect.counters import (
+    BarrierOp,
+    RaiseOp,
     ResetOp,
     SignalAllOp,
     SignalOp,
     WaitOp,
 )
-from pkc.dialect.attributes import Role
-from pkc.dialect.copies import CopyOp
-from pkc.dialect.program import CtasOp, DimOp, EpochOp, KernelOp, RankOp, RoleOp
+from pkc.dialect.program import (
+    KernelOp,
+    RoleOp,
+)
 from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.types import RANKS, SignalType
 from pkc.passes.cells import constant, product_ops

@@ -8,9 +8,15 @@ from dataclasses import dataclass
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.arch import SM_90A
-from pkc.dialect.access import GatherOp, LoadOp
+from pkc.dialect.access import (
+    GatherOp,
+    LoadOp,
+)
 from pkc.dialect.elementwise import CompareOp
-from pkc.dialect.program import RoleOp, TasksOp
+from pkc.dialect.program import (
+    RoleOp,
+    TasksOp,
+)
 from pkc.dialect.roles import ConsumeOp
 from pkc.dialect.tile import BroadcastOp, ClipOp, FullOp, PositionsOp, SplatOp, TransposeOp
 from pkc.dialect.types import TileType, dtype_bytes, i1

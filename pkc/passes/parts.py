@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from xdsl.dialects import arith, scf
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from pkc.dialect.program import TasksOp
+from pkc.dialect.program import (
+    TasksOp,
+)
 from pkc.passes.cells import constant, is_constant
 from pkc.passes.dependence import same_value
 

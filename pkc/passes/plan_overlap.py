@@ -21,7 +21,11 @@ from pkc.dialect.access import (
     is_pgl,
 )
 from pkc.dialect.names import task_variable
-from pkc.dialect.program import KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import (
+    KernelOp,
+    RoleOp,
+    TasksOp,
+)
 from pkc.dialect.types import Layout
 from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors

@@ -13,9 +13,22 @@ from xdsl.traits import Pure
 
 from pkc.arch import SM_90A
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.coordinates import (
+    CtasOp,
+    EpochOp,
+    RankOp,
+)
+from pkc.dialect.counters import (
+    RaiseOp,
+    ResetOp,
+    SignalAllOp,
+    SignalOp,
+    WaitOp,
+)
 from pkc.dialect.engines import RESTARTS, engines, is_engine
-from pkc.dialect.program import CtasOp, EpochOp, KernelOp, RankOp
+from pkc.dialect.program import (
+    KernelOp,
+)
 from pkc.location import span_of
 from pkc.passes import machine_errors as errors
 from pkc.passes.cells import constant, is_constant

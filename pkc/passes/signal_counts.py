@@ -14,18 +14,27 @@ from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pkc.diagnostics import Diagnostic, Label
-from pkc.dialect.access import BarrierOp, RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp
-from pkc.dialect.program import (
-    PER_CTA,
+from pkc.dialect.coordinates import (
     BlockCountOp,
     BlockNumberOp,
     BlockOp,
     InterleaveOp,
-    KernelOp,
     OwnerOp,
     RankOp,
-    RoleOp,
     RotateOp,
+)
+from pkc.dialect.counters import (
+    BarrierOp,
+    RaiseOp,
+    ResetOp,
+    SignalAllOp,
+    SignalOp,
+    WaitOp,
+)
+from pkc.dialect.program import (
+    PER_CTA,
+    KernelOp,
+    RoleOp,
     TasksOp,
 )
 from pkc.dialect.tile import block_type

@@ -21,7 +21,15 @@ from pkc.dialect.access import (
     StoreOp,
     is_pgl,
 )
-from pkc.dialect.program import BlockCountOp, BlockOp, KernelOp, RoleOp, TasksOp
+from pkc.dialect.coordinates import (
+    BlockCountOp,
+    BlockOp,
+)
+from pkc.dialect.program import (
+    KernelOp,
+    RoleOp,
+    TasksOp,
+)
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import Layout
 from pkc.location import span_of

@@ -14,9 +14,20 @@ from xdsl.passes import ModulePass
 from xdsl.traits import MemoryEffectKind, only_has_effect
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import LoadOp, StoreOp
+from pkc.dialect.access import (
+    LoadOp,
+    StoreOp,
+)
+from pkc.dialect.coordinates import (
+    BlockCountOp,
+    BlockOp,
+    DimOp,
+)
 from pkc.dialect.elementwise import AddOp
-from pkc.dialect.program import BlockCountOp, BlockOp, DimOp, KernelOp, TasksOp
+from pkc.dialect.program import (
+    KernelOp,
+    TasksOp,
+)
 from pkc.dialect.tile import FullOp, MmaOp, block_type, tile_type
 from pkc.dialect.types import Dim, PrivateType
 from pkc.location import span_of

@@ -14,24 +14,28 @@ from pkc.diagnostics import PkcError
 from pkc.dialect.access import (
     AccumulateOp,
     LoadOp,
-    RaiseOp,
-    SignalAllOp,
-    SignalOp,
     StoreOp,
-    WaitOp,
     array_type,
     is_pgl,
 )
 from pkc.dialect.attributes import Role
-from pkc.dialect.elementwise import AddOp
-from pkc.dialect.program import (
+from pkc.dialect.coordinates import (
     BlockCountOp,
     BlockOp,
     BlockPositionOp,
     DimOp,
-    KernelOp,
     OwnerOp,
     RankOp,
+)
+from pkc.dialect.counters import (
+    RaiseOp,
+    SignalAllOp,
+    SignalOp,
+    WaitOp,
+)
+from pkc.dialect.elementwise import AddOp
+from pkc.dialect.program import (
+    KernelOp,
     TasksOp,
 )
 from pkc.dialect.tile import CastOp, FullOp, block_type, tile_type

@@ -15,14 +15,27 @@ from pkc.dialect.access import (
     AtomicAddOp,
     ScatterAccumulateOp,
     ScatterAddOp,
-    SignalAllOp,
     StoreOp,
-    WaitOp,
     array_type,
     is_pgl,
 )
 from pkc.dialect.attributes import Role, RoleAttr
-from pkc.dialect.program import BlockCountOp, BlockOp, CtasOp, DimOp, KernelOp, RankOp, RoleOp, TasksOp
+from pkc.dialect.coordinates import (
+    BlockCountOp,
+    BlockOp,
+    CtasOp,
+    DimOp,
+    RankOp,
+)
+from pkc.dialect.counters import (
+    SignalAllOp,
+    WaitOp,
+)
+from pkc.dialect.program import (
+    KernelOp,
+    RoleOp,
+    TasksOp,
+)
 from pkc.dialect.tile import FullOp, tile_type
 from pkc.dialect.types import RANKS, BlockType, Layout, SignalType, TileType
 from pkc.passes.assign_roles import ROLE

@@ -10,7 +10,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block as Body
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from pkc.dialect import access, copies, program
+from pkc.dialect import coordinates, copies, counters, program
 from pkc.dialect.blocks import Block
 from pkc.dialect.engines import engines, is_engine, parse_engines
 from pkc.dialect.positions import position_function
@@ -122,21 +122,21 @@ class _Run:
                     pass
                 case copies.CopyOp():
                     yield Copy(self._box(op.source, op.source_box), self._box(op.target, op.target_box))
-                case access.WaitOp():
+                case counters.WaitOp():
                     yield Wait(self._name(op.signal), self._all(op.indices), self._values[op.count])
-                case access.RaiseOp():
+                case counters.RaiseOp():
                     rank = self._values[op.rank]
                     yield Raise(self._name(op.signal), self._all(op.indices), rank, self._values[op.value])
-                case access.ResetOp():
+                case counters.ResetOp():
                     yield Reset(self._name(op.signal))
                 case _:
                     self._compute(op)
 
     def _compute(self, op: Operation) -> None:
         match op:
-            case program.RankOp():
+            case coordinates.RankOp():
                 result = self._rank
-            case program.RingPeerOp():
+            case coordinates.RingPeerOp():
                 result = (self._rank + self._values[op.step]) % self.ranks
             case _:
                 function = position_function(op, self) or scalar(op)

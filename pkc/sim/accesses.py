@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect import access, copies, program
+from pkc.dialect import access, coordinates, copies, program
 from pkc.dialect.blocks import Block
 from pkc.dialect.numeric import Values
 from pkc.dialect.ranges import Bounded
@@ -26,7 +26,7 @@ Pieces: TypeAlias = Callable[[Registers, Any], Iterator[tuple[Where, Any]]]
 def access_step(op: Operation, machine: Machine) -> Step | None:
     """The step of an operation that touches memory or asks for the rank; None for any other."""
     match op:
-        case program.RankOp() | program.RingPeerOp() | program.EpochOp():
+        case coordinates.RankOp() | coordinates.RingPeerOp() | coordinates.EpochOp():
             return _rank(op, machine)
         case access.ReadOp() | access.LoadOp():
             return _load(op, machine)
@@ -50,10 +50,10 @@ def access_step(op: Operation, machine: Machine) -> Step | None:
             return signal_step(op, machine)
 
 
-def _rank(op: program.RankOp | program.RingPeerOp | program.EpochOp, machine: Machine) -> Step:
+def _rank(op: coordinates.RankOp | coordinates.RingPeerOp | coordinates.EpochOp, machine: Machine) -> Step:
     result, ranks = machine.slots[op.result], machine.ranks
-    if not isinstance(op, program.RingPeerOp):
-        known = RANK if isinstance(op, program.RankOp) else EPOCH
+    if not isinstance(op, coordinates.RingPeerOp):
+        known = RANK if isinstance(op, coordinates.RankOp) else EPOCH
 
         def own(registers: Registers) -> None:
             registers[result] = registers[known]

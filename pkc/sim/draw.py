@@ -11,7 +11,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue, Use
 
-from pkc.dialect import access, elementwise, program, tile
+from pkc.dialect import access, coordinates, elementwise, tile
 from pkc.dialect.numeric import Values, numpy_dtype
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import FLOATS, RANKS, Layout, PGLType, PrivateType
@@ -133,7 +133,7 @@ def _uses_of_index(value: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range
         elif isinstance(op, arith.AddiOp | arith.SubiOp):
             by = _taken_off(op, use)
             yield from (wanted.move(by) for wanted in _uses_of_index(op.result, sizes) if by is not None)
-        elif isinstance(op, program.BlockCountOp | program.BlockOp):
+        elif isinstance(op, coordinates.BlockCountOp | coordinates.BlockOp):
             yield from _use_in_block_list(op, value, sizes)
         elif isinstance(op, _INDEXED):
             yield from _use_as_index(op, use, sizes)
@@ -155,9 +155,9 @@ def _taken_off(op: Operation, use: Use) -> int | None:
 
 
 def _use_in_block_list(
-    op: program.BlockCountOp | program.BlockOp, value: SSAValue, sizes: Mapping[str, int]
+    op: coordinates.BlockCountOp | coordinates.BlockOp, value: SSAValue, sizes: Mapping[str, int]
 ) -> Iterator[_Range]:
-    kind = op.block if isinstance(op, program.BlockCountOp) else block_type(op.result)
+    kind = op.block if isinstance(op, coordinates.BlockCountOp) else block_type(op.result)
     if value is op.part:
         yield _Range(0, sizes[RANKS])
     elif value is op.start or value is op.stop:

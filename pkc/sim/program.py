@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument
 
 from pkc.diagnostics import PkcError
-from pkc.dialect import access, copies, held, program, roles
+from pkc.dialect import access, copies, counters, held, program, roles
 from pkc.dialect.attributes import number_on
 from pkc.dialect.types import ArrayType, PGLType, PrivateType, SignalType
 from pkc.location import NOWHERE, Span, span_of
@@ -24,12 +24,12 @@ _SOURCE, _TARGET = 0, 1
 
 _ORDERS = (
     *roles.CHANNEL_OPS,
-    access.SignalOp,
-    access.SignalAllOp,
-    access.RaiseOp,
-    access.WaitOp,
-    access.BarrierOp,
-    access.ResetOp,
+    counters.SignalOp,
+    counters.SignalAllOp,
+    counters.RaiseOp,
+    counters.WaitOp,
+    counters.BarrierOp,
+    counters.ResetOp,
     held.SendHeldOp,
     program.RoleOp,
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
-from pkc.dialect import access, blocks
+from pkc.dialect import blocks, counters
 from pkc.dialect.held import SendHeldOp, is_held
 from pkc.dialect.types import BlockType, Dim, SignalType
 from pkc.location import span_of
@@ -20,19 +20,19 @@ from pkc.sim.trace import Access
 def signal_step(op: Operation, machine: Machine) -> Step | None:
     """The step of an operation on a counter; None for any other."""
     match op:
-        case access.SignalOp():
+        case counters.SignalOp():
             return _at_once_or_held(op, _signal(op, machine))
-        case access.SignalAllOp():
+        case counters.SignalAllOp():
             return _signal_all(op, machine)
-        case access.RaiseOp():
+        case counters.RaiseOp():
             return _at_once_or_held(op, _raise(op, machine))
         case SendHeldOp():
             return _send_held(op)
-        case access.WaitOp():
+        case counters.WaitOp():
             return _wait(op, machine)
-        case access.BarrierOp():
+        case counters.BarrierOp():
             return _barrier(op, machine)
-        case access.ResetOp():
+        case counters.ResetOp():
             return _reset(op, machine)
         case _:
             return None
@@ -63,7 +63,7 @@ def _send_held(op: SendHeldOp) -> Step:
     return send_held
 
 
-def _signal(op: access.SignalOp, machine: Machine) -> Step:
+def _signal(op: counters.SignalOp, machine: Machine) -> Step:
     counter_of, rank, amount = _locator(op, machine), machine.slots[op.rank], machine.slots[op.amount]
 
     def signal(registers: Registers) -> None:
@@ -73,7 +73,7 @@ def _signal(op: access.SignalOp, machine: Machine) -> Step:
     return signal
 
 
-def _signal_all(op: access.SignalAllOp, machine: Machine) -> Step:
+def _signal_all(op: counters.SignalAllOp, machine: Machine) -> Step:
     counter_of, amount = _locator(op, machine), machine.slots[op.amount]
     first, last = (None if rank is None else machine.slots[rank] for rank in (op.first, op.last))
 
@@ -87,7 +87,7 @@ def _signal_all(op: access.SignalAllOp, machine: Machine) -> Step:
     return signal_all
 
 
-def _raise(op: access.RaiseOp, machine: Machine) -> Step:
+def _raise(op: counters.RaiseOp, machine: Machine) -> Step:
     counter_of, rank, value = _locator(op, machine), machine.slots[op.rank], machine.slots[op.value]
 
     def raise_to(registers: Registers) -> None:
@@ -104,7 +104,7 @@ def _raise(op: access.RaiseOp, machine: Machine) -> Step:
     return raise_to
 
 
-def _wait(op: access.WaitOp, machine: Machine) -> Step:
+def _wait(op: counters.WaitOp, machine: Machine) -> Step:
     counter_of, count = _locator(op, machine), machine.slots[op.count]
 
     def wait(registers: Registers) -> None:
@@ -116,7 +116,7 @@ def _wait(op: access.WaitOp, machine: Machine) -> Step:
     return wait
 
 
-def _barrier(op: access.BarrierOp, machine: Machine) -> Step:
+def _barrier(op: counters.BarrierOp, machine: Machine) -> Step:
     counter_of = _locator(op, machine)
 
     def barrier(registers: Registers) -> None:
@@ -132,7 +132,7 @@ def _barrier(op: access.BarrierOp, machine: Machine) -> Step:
     return barrier
 
 
-def _reset(op: access.ResetOp, machine: Machine) -> Step:
+def _reset(op: counters.ResetOp, machine: Machine) -> Step:
     name = machine.names[op.signal]
 
     def reset(registers: Registers) -> None:
@@ -149,14 +149,15 @@ def _reset(op: access.ResetOp, machine: Machine) -> Step:
 
 
 def _locator(
-    op: access.SignalOp | access.SignalAllOp | access.RaiseOp | access.WaitOp | access.BarrierOp, machine: Machine
+    op: counters.SignalOp | counters.SignalAllOp | counters.RaiseOp | counters.WaitOp | counters.BarrierOp,
+    machine: Machine,
 ) -> Callable[[Registers, int], Counter]:
     """What finds a counter of a rank; others may run before it is changed, or when it is waited for."""
     assert isinstance(op.signal.type, SignalType)
     name = machine.names[op.signal]
     sizes = tuple(_size(extent, machine) for extent in op.signal.type.extents)
     slots = [machine.slots[index] for index in op.indices]
-    pauses = not isinstance(op, access.WaitOp)
+    pauses = not isinstance(op, counters.WaitOp)
 
     def locate(registers: Registers, rank: int) -> Counter:
         if pauses:
@@ -188,7 +189,7 @@ def _add(machine: Machine, op: Operation, registers: Registers, counter: Counter
 
 def _announce(machine: Machine, op: Operation, registers: Registers, counter: Counter, now: int) -> None:
     if machine.order is not None:
-        machine.order.signal(registers[WORKER], counter, now, access.order_of(op) or access.Order.Release_Sys)
+        machine.order.signal(registers[WORKER], counter, now, counters.order_of(op) or counters.Order.Release_Sys)
     machine.scheduler.let_go(counter)
 
 

@@ -8,8 +8,11 @@ from typing import TypeAlias
 from xdsl.ir import Operation
 
 from pkc.diagnostics import Diagnostic
-from pkc.dialect import access, copies
-from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect import access, copies, counters
+from pkc.dialect.program import (
+    KernelOp,
+    RoleOp,
+)
 from pkc.dialect.types import PrivateType
 from pkc.location import NOWHERE, span_of
 from pkc.sim import errors
@@ -85,7 +88,7 @@ class _Told:
             return
         for before in reversed(range(number)):
             action = self._actions[before]
-            if action.part is part and action.kind is Kind.Wait and isinstance(action.op, access.WaitOp):
+            if action.part is part and action.kind is Kind.Wait and isinstance(action.op, counters.WaitOp):
                 self.numbers.add(before)
                 self._tell_signals(before, action.cells)
                 return

@@ -13,7 +13,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from xdsl.ir import Operation
 
-from pkc.dialect.access import Order
+from pkc.dialect.counters import (
+    Order,
+)
 from pkc.dialect.fences import Drain, Fence
 
 Clock: TypeAlias = "np.ndarray[Any, np.dtype[np.int32]]"

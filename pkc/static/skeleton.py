@@ -18,7 +18,7 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from pkc.diagnostics import PkcError
-from pkc.dialect import access, blocks, program, roles
+from pkc.dialect import access, blocks, coordinates, counters, program, roles
 from pkc.dialect.held import SendHeldOp, is_held
 from pkc.dialect.positions import position_function
 from pkc.dialect.scalars import scalar
@@ -33,8 +33,8 @@ from pkc.sim.machine import Machine
 from pkc.static import trace
 from pkc.static.trace import Counter, Worker
 
-_COUNTER_OPS = (access.SignalOp, access.SignalAllOp, access.RaiseOp, access.WaitOp, access.BarrierOp)
-_EVENTS = (*_COUNTER_OPS, access.ResetOp, SendHeldOp, *roles.CHANNEL_OPS)
+_COUNTER_OPS = (counters.SignalOp, counters.SignalAllOp, counters.RaiseOp, counters.WaitOp, counters.BarrierOp)
+_EVENTS = (*_COUNTER_OPS, counters.ResetOp, SendHeldOp, *roles.CHANNEL_OPS)
 _KINDS = ("ADD", "RAISE", "WAIT", "FORK", "ARRIVE", "ARRIVED", "RESET")
 _INFIX: dict[type[Operation], str] = {arith.AddiOp: "+", arith.SubiOp: "-", arith.MuliOp: "*"}
 
@@ -100,7 +100,7 @@ def reordered(kernel: program.KernelOp) -> dict[SSAValue, SSAValue]:
         if not isinstance(tasks, program.TasksOp):
             continue
         for op in tasks.body.walk():
-            if not isinstance(op, program.BlockOp) or not _is_inside(op.index, tasks):
+            if not isinstance(op, coordinates.BlockOp) or not _is_inside(op.index, tasks):
                 continue
             variables = {value for value in sources([op.index]) if isinstance(value, BlockArgument)}
             if len(variables) == 1 and variables <= set(tasks.body.block.args):
@@ -184,7 +184,7 @@ class _Part:
                     self._channel(depth, op)
                 case SendHeldOp():
                     self._send_held(depth, op)
-                case access.ResetOp():
+                case counters.ResetOp():
                     name = self._kernel.argument_name(cast(BlockArgument, op.signal))
                     self._event(depth, "RESET", f"({name!r}, rank, ())", "0", op)
                 case _ if isinstance(op, _COUNTER_OPS):
@@ -196,11 +196,11 @@ class _Part:
 
     def _integer(self, op: Operation) -> str:
         match op:
-            case program.RankOp():
+            case coordinates.RankOp():
                 return "rank"
-            case program.EpochOp():
+            case coordinates.EpochOp():
                 return "epoch"
-            case program.RingPeerOp():
+            case coordinates.RingPeerOp():
                 return f"(rank + {self._name(op.step)}) % {self._machine.ranks}"
             case access.ReadOp():
                 return self._read(op)
@@ -244,13 +244,13 @@ class _Part:
         find = self._global(_finder(op, self._kernel.argument_name(op.signal), self._machine))
         indices = self._list(op.indices)
         match op:
-            case access.SignalOp():
+            case counters.SignalOp():
                 self._event(depth, "ADD", f"{find}(rank, {self._name(op.rank)}, {indices})", self._name(op.amount), op)
-            case access.RaiseOp():
+            case counters.RaiseOp():
                 self._event(depth, "RAISE", f"{find}(rank, {self._name(op.rank)}, {indices})", self._name(op.value), op)
-            case access.WaitOp():
+            case counters.WaitOp():
                 self._event(depth, "WAIT", f"{find}(rank, rank, {indices})", self._name(op.count), op)
-            case access.SignalAllOp():
+            case counters.SignalAllOp():
                 first = "0" if op.first is None else self._name(op.first)
                 last = str(self._machine.ranks - 1) if op.last is None else self._name(op.last)
                 self._line(depth, f"for every in range({first}, {last} + 1):")

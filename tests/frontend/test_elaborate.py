@@ -12,9 +12,11 @@ from xdsl.ir import Operation
 
 from pkc.compiler import compile_program, load
 from pkc.diagnostics import PkcError
-from pkc.dialect import access, elementwise, program, tile
+from pkc.dialect import access, coordinates, counters, elementwise, program, tile
 from pkc.dialect.attributes import Role
-from pkc.dialect.program import KernelOp
+from pkc.dialect.program import (
+    KernelOp,
+)
 from pkc.dialect.types import RANKS, BlockType, Layout, PGLType, PrivateType, SignalType, TileType, bf16, f32, i1, i32
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.parse import parse_text
@@ -87,7 +89,7 @@ def test_parameters() -> None:
 def test_constants(constants: dict[str, float], size: int) -> None:
     params = "A: f32[M, D], D: const = 4 * 8, E: const = -D"
     module = body("for m in tasks(blocks(M, D)):", "    A[m, :] = E", params=params, **constants)
-    assert one(module, program.BlockCountOp).block == BlockType("M", size)
+    assert one(module, coordinates.BlockCountOp).block == BlockType("M", size)
     assert one(module, tile.FullOp).result.type == TileType([size, size], f32)
     assert float(one(module, tile.FullOp).value.value.data) == -size
 
@@ -109,7 +111,7 @@ def test_constants(constants: dict[str, float], size: int) -> None:
 def test_block_lists(blocks: str, given: tuple[str, ...], sharded: bool) -> None:
     params = "C: f32[M, N].shard(0), c: i32[E], n: i32"
     module = body(f"for b in {blocks}:", f"    n1 = len({blocks})", params=params)
-    for op in (*find(module, program.BlockCountOp), one(module, program.BlockOp)):
+    for op in (*find(module, coordinates.BlockCountOp), one(module, coordinates.BlockOp)):
         assert tuple(key for key in ("part", "start", "stop") if getattr(op, key) is not None) == given
         assert (op.sharded is not None) == sharded
 
@@ -118,23 +120,23 @@ def test_one_position_is_an_integer() -> None:
     module = body("for i in blocks(M, 1, of=rank):", "    x = v[i]; y = i + 1")
     load = one(module, access.LoadOp)
     assert load.result.type == TileType([], f32)
-    assert [type(index.owner) for index in load.indices] == [program.BlockPositionOp]
+    assert [type(index.owner) for index in load.indices] == [coordinates.BlockPositionOp]
 
 
 def test_tasks() -> None:
     module = body("for i, m in tasks(n, blocks(M, 128)):", "    for k in tasks(blocks(K, 64)):", "        x = A[m, k]")
     outer, inner = find(module, program.TasksOp)
     assert inner.parent_op() is outer
-    assert [type(count.owner) for count in outer.counts] == [arith.IndexCastOp, program.BlockCountOp]
+    assert [type(count.owner) for count in outer.counts] == [arith.IndexCastOp, coordinates.BlockCountOp]
     assert len(find(module, scf.ForOp)) == 0
 
 
 def test_ring_and_range() -> None:
     module = body("for r in ring():", "    for i in range(2, n):", "        x = v[i + r]")
     ring, counted = find(module, scf.ForOp)
-    assert isinstance(ring.ub.owner, program.DimOp)
+    assert isinstance(ring.ub.owner, coordinates.DimOp)
     assert ring.ub.owner.dim.data == RANKS
-    assert one(module, program.RingPeerOp).step is ring.body.block.args[0]
+    assert one(module, coordinates.RingPeerOp).step is ring.body.block.args[0]
     assert isinstance(counted.lb.owner, arith.ConstantOp)
     assert isinstance(counted.ub.owner, arith.IndexCastOp)
 
@@ -237,7 +239,7 @@ def test_axes_of_one_dimension_differ_by_their_loop() -> None:
         ("n1 // 2", arith.FloorDivSIOp),
         ("max(n1, 0)", arith.MaxSIOp),
         ("n1 < 2", arith.CmpiOp),
-        ("start(m)", program.BlockPositionOp),
+        ("start(m)", coordinates.BlockPositionOp),
         ("not n1 < 2", arith.XOrIOp),
         ("cast(n1, f32)", tile.CastOp),
     ],
@@ -391,13 +393,13 @@ def test_roles_and_signals() -> None:
     assert (sender.role.data, receiver.role.data) == (Role.Communicator, Role.Consumer)
     assert sender.sms is not None and sender.warps is not None
     assert (sender.sms.value.data, sender.warps.value.data, receiver.sms) == (16, 2, None)
-    to_one, to_self = find(module, access.SignalOp)
+    to_one, to_self = find(module, counters.SignalOp)
     assert isinstance(to_one.rank.owner, arith.ConstantOp)
-    assert isinstance(to_self.rank.owner, program.RankOp)
-    assert isinstance(one(module, access.SignalAllOp).amount.owner, arith.IndexCastOp)
-    assert isinstance(one(module, access.WaitOp).count.owner, arith.AddiOp)
+    assert isinstance(to_self.rank.owner, coordinates.RankOp)
+    assert isinstance(one(module, counters.SignalAllOp).amount.owner, arith.IndexCastOp)
+    assert isinstance(one(module, counters.WaitOp).count.owner, arith.AddiOp)
     assert one(module, access.ReduceOp).result.type == TileType([128], f32)
-    assert len(find(module, access.AllReduceOp)) == len(find(module, access.BarrierOp)) == 1
+    assert len(find(module, access.AllReduceOp)) == len(find(module, counters.BarrierOp)) == 1
 
 
 # The schedule
@@ -429,7 +431,7 @@ def test_tiles_of_the_schedule() -> None:
     )
     module = build_module(parse_text(Source("t.pk", text)), options={"tile_K": "16"})
     verify(module)
-    blocks = [str(op.results[0].type) for op in find(module, program.BlockOp)]
+    blocks = [str(op.results[0].type) for op in find(module, coordinates.BlockOp)]
     assert blocks == ["!pk.block<M by 32>", "!pk.block<K by 16>", "!pk.block<M by 1>"]
     assert schedule_of(module) == "{tile_K = 16 : i64, tile_M = 32 : i64}"
     other = build_module(parse_text(Source("t.pk", text)), options={"tile_M": "64"})
@@ -446,7 +448,7 @@ def test_every_operation_has_its_line() -> None:
     lines = text.split("\n")
     for kind, words in {
         access.StoreOp: "O[b, h, q] =", tile.MmaOp: "@", elementwise.Exp2Op: "exp2", tile.RowMaxOp: "rowmax",
-        program.TasksOp: "tasks", program.RingPeerOp: "ring()", KernelOp: "kernel", elementwise.DivOp: "/",
+        program.TasksOp: "tasks", coordinates.RingPeerOp: "ring()", KernelOp: "kernel", elementwise.DivOp: "/",
     }.items():  # fmt: skip
         found = find(module, kind)
         assert found

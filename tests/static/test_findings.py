@@ -10,8 +10,10 @@ from xdsl.ir import Operation
 from xdsl.parser import Parser
 
 from pkc.compiler import load
-from pkc.dialect import access, context, program, roles
-from pkc.dialect.program import KernelOp
+from pkc.dialect import context, coordinates, counters, program, roles
+from pkc.dialect.program import (
+    KernelOp,
+)
 from pkc.passes.cells import constant
 from pkc.static.check import check_statically
 from tests.examples.test_examples import EXAMPLES
@@ -73,8 +75,8 @@ def test_tiles_left_in_a_channel() -> None:
 def test_tasks_left_out() -> None:
     """Index 0 takes the place of all others, in a way that only a run of the integers shows."""
     broken = kernel("ag_gemm")
-    rotate = only(broken, program.RotateOp, "storer")
-    assert isinstance(rotate, program.RotateOp)
+    rotate = only(broken, coordinates.RotateOp, "storer")
+    assert isinstance(rotate, coordinates.RotateOp)
     zero = constant(0)
     none = arith.MuliOp(rotate.index, zero.result)
     insert(rotate, zero, none)
@@ -86,8 +88,8 @@ def test_tasks_left_out() -> None:
 
 def test_roles_with_other_orders() -> None:
     broken = kernel("ag_gemm")
-    rotate = only(broken, program.RotateOp, "loader")
-    assert isinstance(rotate, program.RotateOp)
+    rotate = only(broken, coordinates.RotateOp, "loader")
+    assert isinstance(rotate, coordinates.RotateOp)
     one = constant(1)
     further = arith.AddiOp(rotate.shift, one.result)
     insert(rotate, one, further)
@@ -142,7 +144,7 @@ def test_a_deadlock_for_want_of_ctas() -> None:
 @pytest.mark.parametrize("ranks", [1, 2, 8])
 def test_a_dropped_wait_is_found(ranks: int) -> None:
     broken = kernel("reduce_scatter")
-    wait = only(broken, access.WaitOp, "communicator")
+    wait = only(broken, counters.WaitOp, "communicator")
     wait.detach()
     wait.erase()
     assert (

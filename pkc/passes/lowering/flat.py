@@ -8,7 +8,7 @@ from math import prod
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
-from pkc.dialect import access
+from pkc.dialect import access, counters
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import ArrayType, TileType, dtype_bytes
 from pkc.passes.dependence import sources
@@ -26,7 +26,7 @@ _TURNS = 4
 _BESIDE = 32
 """Registers of a thread that hold no elements: addresses, counters, conditions."""
 
-_ORDERING = (access.SignalOp, access.SignalAllOp, access.RaiseOp, access.WaitOp)
+_ORDERING = (counters.SignalOp, counters.SignalAllOp, counters.RaiseOp, counters.WaitOp)
 
 
 def chunked(block: Block) -> tuple[list[Operation], list[Operation], list[Operation]]:

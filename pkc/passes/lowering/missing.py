@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from pkc.dialect import access
+from pkc.dialect import access, counters
 
 UNKNOWN: dict[type[Operation], str] = {
     access.ReadOp: "an index or a count that is read from an array",
@@ -14,7 +14,7 @@ UNKNOWN: dict[type[Operation], str] = {
     access.AtomicAddOp: "a sum in no order",
     access.ScatterAddOp: "a sum into rows picked by a table",
     access.AllReduceOp: "`all_reduce`",
-    access.BarrierOp: "`barrier`",
+    counters.BarrierOp: "`barrier`",
 }
 """Operations without lowering, in the user's words."""
 

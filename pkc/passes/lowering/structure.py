@@ -10,7 +10,7 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from pkc.dialect import access, fences, held, program, roles
+from pkc.dialect import access, coordinates, counters, fences, held, program, roles
 from pkc.dialect.machine import TASKS
 from pkc.dialect.tile import MmaOp, TransposeOp, tile_type
 from pkc.dialect.transfers import moves_by_tma
@@ -109,17 +109,17 @@ def _know(make: Callable[[Worker, Any], SSAValue]) -> Callable[[Worker, Any], No
     return handler
 
 
-def _block(worker: Worker, op: program.BlockOp) -> None:
+def _block(worker: Worker, op: coordinates.BlockOp) -> None:
     worker.blocks[op.result] = worker.dims.place(op, worker.known)
 
 
-def _rotate(worker: Worker, op: program.RotateOp) -> SSAValue:
+def _rotate(worker: Worker, op: coordinates.RotateOp) -> SSAValue:
     emit = worker.emit
     index, shift, count = (worker.known[x] for x in (op.index, op.shift, op.count))
     return emit.modulo(emit.plus(index, shift), emit.most(count, 1))
 
 
-def _peer(worker: Worker, op: program.RingPeerOp) -> SSAValue:
+def _peer(worker: Worker, op: coordinates.RingPeerOp) -> SSAValue:
     emit = worker.emit
     return emit.modulo(emit.plus(worker.rank, worker.known[op.step]), worker.dims.extent("ranks"))
 
@@ -372,7 +372,7 @@ def _drain(worker: Worker, op: fences.DrainOp) -> None:
         worker.emit.do(f"bulk_wait_{op.kind.data}{left}")
 
 
-def _index(worker: Worker, op: program.BlockIndexOp) -> SSAValue:
+def _index(worker: Worker, op: coordinates.BlockIndexOp) -> SSAValue:
     return worker.dims.index(worker.blocks[op.block], op.of, sharded=op.sharded is not None, last=op.last is not None)
 
 
@@ -385,19 +385,19 @@ _HANDLERS: dict[type[Operation], Callable[[Worker, Any], None]] = {
     scf.IfOp: _if,
     scf.YieldOp: _nothing,
     program.TasksOp: _tasks,
-    program.BlockOp: _block,
-    program.BlockCountOp: _know(lambda w, op: w.dims.count(op.block, op, w.known)),
-    program.BlockPositionOp: _know(lambda w, op: w.dims.position(w.blocks[op.block])),
-    program.BlockNumberOp: _know(lambda w, op: w.dims.number(w.blocks[op.block])),
-    program.OwnerOp: _know(lambda w, op: w.dims.owner(w.blocks[op.block], last=op.last is not None)),
-    program.BlockIndexOp: _know(_index),
-    program.RotateOp: _know(_rotate),
-    program.InterleaveOp: _know(lambda w, op: w.dims.interleave(op.block, w.known[op.index], w.known[op.first])),
-    program.RingPeerOp: _know(_peer),
-    program.RankOp: _know(lambda w, op: w.rank),
-    program.DimOp: _know(lambda w, op: w.dims.extent(op.dim.data)),
-    program.EpochOp: _know(lambda w, op: w.launch.epoch),
-    program.CtasOp: _know(lambda w, op: w.launch.ctas[w.launch.group_of[str(op.role.data)]]),
+    coordinates.BlockOp: _block,
+    coordinates.BlockCountOp: _know(lambda w, op: w.dims.count(op.block, op, w.known)),
+    coordinates.BlockPositionOp: _know(lambda w, op: w.dims.position(w.blocks[op.block])),
+    coordinates.BlockNumberOp: _know(lambda w, op: w.dims.number(w.blocks[op.block])),
+    coordinates.OwnerOp: _know(lambda w, op: w.dims.owner(w.blocks[op.block], last=op.last is not None)),
+    coordinates.BlockIndexOp: _know(_index),
+    coordinates.RotateOp: _know(_rotate),
+    coordinates.InterleaveOp: _know(lambda w, op: w.dims.interleave(op.block, w.known[op.index], w.known[op.first])),
+    coordinates.RingPeerOp: _know(_peer),
+    coordinates.RankOp: _know(lambda w, op: w.rank),
+    coordinates.DimOp: _know(lambda w, op: w.dims.extent(op.dim.data)),
+    coordinates.EpochOp: _know(lambda w, op: w.launch.epoch),
+    coordinates.CtasOp: _know(lambda w, op: w.launch.ctas[w.launch.group_of[str(op.role.data)]]),
     roles.AcquireOp: channels.acquire,
     roles.CommitOp: _commit,
     roles.ConsumeOp: channels.consume,
@@ -405,10 +405,10 @@ _HANDLERS: dict[type[Operation], Callable[[Worker, Any], None]] = {
     roles.ReleaseHeldOp: channels.release_held,
     access.LoadOp: _load,
     access.StoreOp: _store,
-    access.SignalOp: signals.send,
-    access.RaiseOp: signals.send,
-    access.SignalAllOp: signals.send_all,
-    access.WaitOp: signals.await_,
+    counters.SignalOp: signals.send,
+    counters.RaiseOp: signals.send,
+    counters.SignalAllOp: signals.send_all,
+    counters.WaitOp: signals.await_,
     fences.FenceOp: _fence,
     fences.DrainOp: _drain,
     held.SendHeldOp: signals.send_held,

@@ -1,0 +1,159 @@
+"""Operations on the counters by which ranks wait for each other: signals, waits, barriers."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from enum import auto
+
+from xdsl.dialects.builtin import IndexType, StringAttr
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_operand_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.str_enum import StrEnum
+
+from pkc.dialect.effects import OrdersMemory
+from pkc.dialect.program import verify_indices
+from pkc.dialect.types import SignalType
+
+ORDER = "order"
+"""On a signal of a kernel whose order is written out: one of `Order`."""
+
+
+class Order(StrEnum):
+    """What a signal releases: all that its worker did before, to this GPU or to all of them, or nothing (PTX: red)."""
+
+    Release_Gpu = auto()
+    Release_Sys = auto()
+    Relaxed_Sys = auto()
+
+
+def order_of(op: Operation) -> Order | None:
+    """What is written on a signal."""
+    attr = op.attributes.get(ORDER)
+    return Order(attr.data) if isinstance(attr, StringAttr) else None
+
+
+class _Counter(IRDLOperation, ABC):
+    """An operation on one counter of a signal array."""
+
+    signal = operand_def(SignalType)
+    indices = var_operand_def(IndexType())
+    traits = traits_def(OrdersMemory())
+
+    def verify_(self) -> None:
+        assert isinstance(self.signal.type, SignalType)
+        verify_indices(self.signal.type, self.indices)
+
+
+class _Sent(_Counter):
+    """Changes a counter, of which others learn."""
+
+    def verify_(self) -> None:
+        super().verify_()
+        attr = self.attributes.get(ORDER)
+        known = [str(order) for order in Order]
+        if attr is not None and (not isinstance(attr, StringAttr) or attr.data not in known):
+            raise VerifyException(f"{ORDER} is one of {', '.join(known)}, not {attr}")
+
+
+@irdl_op_definition
+class SignalOp(_Sent):
+    """Adds to one counter of one rank, after all earlier writes of this worker are visible there."""
+
+    name = "pk.signal"
+    rank = operand_def(IndexType())
+    amount = operand_def(IndexType())
+    assembly_format = "$signal `at` $rank `[` $indices `]` `by` $amount attr-dict `:` type($signal)"
+
+    def __init__(
+        self, signal: SSAValue, indices: Sequence[SSAValue], rank: SSAValue | Operation, amount: SSAValue | Operation
+    ) -> None:
+        super().__init__(operands=[rank, amount, signal, indices])
+
+
+@irdl_op_definition
+class SignalAllOp(_Sent):
+    """Adds to the same counter of every rank, or of those from `first` to `last`."""
+
+    name = "pk.signal_all"
+    amount = operand_def(IndexType())
+    first = opt_operand_def(IndexType())
+    last = opt_operand_def(IndexType())
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = (
+        "$signal (`from` $first^)? (`to` $last^)? `[` $indices `]` `by` $amount attr-dict `:` type($signal)"
+    )
+
+    def __init__(
+        self,
+        signal: SSAValue,
+        indices: Sequence[SSAValue],
+        amount: SSAValue | Operation,
+        *,
+        first: SSAValue | None = None,
+        last: SSAValue | None = None,
+    ) -> None:
+        super().__init__(operands=[amount, first, last, signal, indices])
+
+
+@irdl_op_definition
+class RaiseOp(_Sent):
+    """Brings one counter of one rank up to `value` if it is below, after all earlier writes of this worker.
+
+    For a counter with one writer, whose visits may differ from launch to launch: it says which launch it has seen.
+    """
+
+    name = "pk.raise"
+    rank = operand_def(IndexType())
+    value = operand_def(IndexType())
+    assembly_format = "$signal `at` $rank `[` $indices `]` `to` $value attr-dict `:` type($signal)"
+
+    def __init__(
+        self, signal: SSAValue, indices: Sequence[SSAValue], rank: SSAValue | Operation, value: SSAValue | Operation
+    ) -> None:
+        super().__init__(operands=[rank, value, signal, indices])
+
+
+@irdl_op_definition
+class WaitOp(_Counter):
+    """Until this rank's counter is at least `count`; later reads see what was written before the signals."""
+
+    name = "pk.wait"
+    count = operand_def(IndexType())
+    assembly_format = "$signal `[` $indices `]` `for` $count attr-dict `:` type($signal)"
+
+    def __init__(self, signal: SSAValue, indices: Sequence[SSAValue], count: SSAValue | Operation) -> None:
+        super().__init__(operands=[count, signal, indices])
+
+
+@irdl_op_definition
+class ResetOp(IRDLOperation):
+    """All counters of this rank are zero again. Nobody may signal them or wait for them at that time."""
+
+    name = "pk.reset"
+    signal = operand_def(SignalType)
+    traits = traits_def(OrdersMemory())
+    assembly_format = "$signal attr-dict `:` type($signal)"
+
+    def __init__(self, signal: SSAValue) -> None:
+        super().__init__(operands=[signal])
+
+
+@irdl_op_definition
+class BarrierOp(_Counter):
+    """`pk.signal_all` by one, then a wait until this rank's counter is the next multiple of the number of ranks."""
+
+    name = "pk.barrier"
+    assembly_format = "$signal `[` $indices `]` attr-dict `:` type($signal)"
+
+    def __init__(self, signal: SSAValue, indices: Sequence[SSAValue]) -> None:
+        super().__init__(operands=[signal, indices])
