@@ -259,10 +259,6 @@ copy_engine: Any = Word("copy_engine")
 natural: Any = Word("natural")
 own_first: Any = Word("own_first")
 own_last: Any = Word("own_last")
-tma: Any = Word("tma")
-bulk: Any = Word("bulk")
-register: Any = Word("register")
-multimem: Any = Word("multimem")
 push: Any = Word("push")
 
 __all__ = [
@@ -270,7 +266,6 @@ __all__ = [
     "barrier",
     "bf16",
     "blocks",
-    "bulk",
     "cast",
     "communicator",
     "const",
@@ -292,7 +287,6 @@ __all__ = [
     "kernel",
     "loader",
     "log2",
-    "multimem",
     "natural",
     "none",
     "own_first",
@@ -302,7 +296,6 @@ __all__ = [
     "rank",
     "ranks",
     "reduce",
-    "register",
     "ring",
     "role",
     "rowmax",
@@ -315,7 +308,6 @@ __all__ = [
     "store_add",
     "storer",
     "tasks",
-    "tma",
     "wait",
     "where",
     "zeros",

@@ -19,7 +19,7 @@ KEYS: dict[str, tuple[str, ...] | range | type[bool]] = {
     "consumers": range(1, 5),
     "order": ("natural", "own_first", "own_last", "ring"),
     "parts": ("along", "across"),
-    "transfer": ("tma", "bulk", "register", "copy_engine", "multimem", "push"),
+    "transfer": ("push",),
     "deterministic": bool,
 }
 """What each key takes: one of some names, an integer of a range, or a boolean."""

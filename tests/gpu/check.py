@@ -304,7 +304,7 @@ def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
     reader.start()
     heard = time.monotonic()
     while time.monotonic() - heard < PATIENCE:
-        # Its helpers hold the pipe open, so that its end says nothing.
+        # What it has started holds the pipe open, so that its end says nothing.
         over = process.poll() is not None
         try:
             line = lines.get(timeout=0.2)

@@ -177,7 +177,7 @@ def _commands(ranks: int) -> Iterator[tuple[str, list[str], int]]:
 
 
 def _run(name: str, command: Sequence[str], limit: int) -> bool:
-    """Run a command in a session of its own; what hangs is ended with all that it has started."""
+    """Run a command in a process group of its own; what hangs is ended with all that it has started."""
     say(f"--- {name}")
     process = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
     try:
