@@ -17,9 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from pkc.compiler import Compiled
 from pkc.diagnostics import Diagnostic, PkcError
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 from pkc.location import span_of
 from pkc.sim.draw import draw_inputs
 from pkc.sim.explore import Chosen, Explored, Run, explore

@@ -14,13 +14,8 @@ from pkc.compiler import Number, compile_program
 from pkc.cost.estimate import Estimate, estimate
 from pkc.cost.work import UnknownWorkError, count_work
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import (
-    LoadOp,
-)
-from pkc.dialect.program import (
-    KernelOp,
-    RoleOp,
-)
+from pkc.dialect.access import LoadOp
+from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.tile import CastOp, ClipOp, MmaOp, TransposeOp
 from pkc.dialect.types import BlockType
 from pkc.frontend import tree

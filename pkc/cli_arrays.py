@@ -18,9 +18,7 @@ from pkc import cli_errors as errors
 from pkc.cli_settings import listing, near
 from pkc.diagnostics import PkcError
 from pkc.dialect.numeric import numpy_dtype
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 from pkc.dialect.ranges import LARGEST
 from pkc.dialect.types import PGLType, PrivateType, dtype_name, f16, f32, i32
 from pkc.location import NOWHERE

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pkc import report
 from pkc.codegen.build import Built, build_kernel, machine_level, resources
 from pkc.codegen.cuda import print_kernel
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 
 BELOW_IR = ("cuda", "ptx", "cubin")
 

@@ -9,9 +9,7 @@ from typing import Any
 
 from pkc import cli_errors as errors
 from pkc.diagnostics import PkcError
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 from pkc.dialect.types import RANKS, ArrayType
 from pkc.location import NOWHERE
 

@@ -11,9 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from pkc.diagnostics import Diagnostic, PkcError
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.schedule import TILE, tiles_of

@@ -14,13 +14,8 @@ from pkc.cli import main
 from pkc.compiler import Compiled, compile_program, load
 from pkc.diagnostics import PkcError
 from pkc.dialect import tile
-from pkc.dialect.access import (
-    AtomicAddOp,
-    ScatterAddOp,
-)
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.access import AtomicAddOp, ScatterAddOp
+from pkc.dialect.program import KernelOp
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.sim.launches import simulate_launches

@@ -14,9 +14,7 @@ from pkc.dialect import access, coordinates, counters, program, roles
 from pkc.dialect.attributes import Role
 from pkc.dialect.fences import Drain, DrainAttr, DrainOp, FenceOp
 from pkc.dialect.held import SendHeldOp
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 from pkc.passes.budgets import shared_memory
 from pkc.passes.cells import constant
 from pkc.passes.dependence import sources

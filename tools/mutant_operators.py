@@ -10,9 +10,7 @@ from xdsl.ir import Operation
 from pkc.dialect import coordinates, counters, program, roles
 from pkc.dialect.fences import DrainOp, FenceOp
 from pkc.dialect.held import SendHeldOp
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 from tools import mutant_changes as changes
 
 Change = Callable[[Operation], None]

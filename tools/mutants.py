@@ -25,9 +25,7 @@ from pkc.checker import Meaning, Replay, Trial, Trials, meaning_of
 from pkc.compiler import Compiled, load
 from pkc.counterexample import CTAS
 from pkc.diagnostics import PkcError
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 from pkc.location import describe
 from pkc.passes.check_roles import check_roles
 from pkc.passes.verify import findings

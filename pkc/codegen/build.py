@@ -20,11 +20,7 @@ from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.attributes import planned
 from pkc.dialect.engines import engines_text
 from pkc.dialect.machine import InstructionOp, RegistersOp, RegistersType
-from pkc.dialect.program import (
-    COMM_SMS,
-    KernelOp,
-    RoleOp,
-)
+from pkc.dialect.program import COMM_SMS, KernelOp, RoleOp
 from pkc.location import span_of
 from pkc.passes import MACHINE_PIPELINE
 from pkc.passes.lower_tiles import MACHINE, THREADS

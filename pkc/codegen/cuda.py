@@ -16,10 +16,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from pkc.codegen.artifact import Base, Epochs, Field, HeapStride, Scalar, TensorMaps, WaitLimit
 from pkc.codegen.fields import struct_fields
 from pkc.codegen.names import Names
-from pkc.dialect.coordinates import (
-    DimOp,
-    RankOp,
-)
+from pkc.dialect.coordinates import DimOp, RankOp
 from pkc.dialect.engines import is_engine
 from pkc.dialect.instructions import KINDS, Instruction, instruction
 from pkc.dialect.machine import (
@@ -36,9 +33,7 @@ from pkc.dialect.machine import (
     TensorMapOp,
     c_type,
 )
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 from pkc.passes.emit import UNROLL
 from pkc.passes.lower_tiles import THREADS
 

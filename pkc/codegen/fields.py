@@ -25,15 +25,10 @@ from pkc.codegen.artifact import (
     named_dims,
 )
 from pkc.codegen.names import Names
-from pkc.dialect.coordinates import (
-    DimOp,
-    RankOp,
-)
+from pkc.dialect.coordinates import DimOp, RankOp
 from pkc.dialect.engines import on_sms, restarts
 from pkc.dialect.machine import AddressOp, LaunchValueOp, TensorMapOp
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 from pkc.dialect.types import RANKS, BlockType, PGLType, PrivateType, SignalType, dtype_name
 
 _LAUNCH_FIELDS = {"heap_stride": HeapStride, "epochs": Epochs, "wait_limit": WaitLimit}

@@ -10,9 +10,7 @@ from xdsl.ir import Attribute, Operation
 from pkc.arch import SM_90A
 from pkc.codegen.artifact import Point, Trace, Wait, Waits
 from pkc.dialect.machine import AWAITS, UNTIL, InstructionOp
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 from pkc.location import describe, span_of
 from pkc.passes.bound_waits import POINT, WAITS
 from pkc.passes.emit import constant_of

@@ -27,11 +27,7 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 from pkc.dialect.effects import ReadsArray, UpdatesArray, WritesArray
-from pkc.dialect.program import (
-    index_shape,
-    verify_indices,
-    verify_tile,
-)
+from pkc.dialect.program import index_shape, verify_indices, verify_tile
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import BlockType, Layout, PGLType, PrivateType, SignalType, TileType, f32, i32
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern, op_type_rewrite_pattern
 
-from pkc.dialect.access import (
-    GatherOp,
-    LoadOp,
-)
+from pkc.dialect.access import GatherOp, LoadOp
 from pkc.dialect.elementwise import AddOp
 from pkc.dialect.tile import CastOp, ClipOp, FullOp, MmaOp, TransposeOp
 from pkc.dialect.types import BlockType

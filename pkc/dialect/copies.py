@@ -19,10 +19,7 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from pkc.dialect.access import (
-    array_type,
-    is_pgl,
-)
+from pkc.dialect.access import array_type, is_pgl
 from pkc.dialect.effects import UpdatesArray
 from pkc.dialect.types import BlockType, Dim, Layout, PGLType, PrivateType
 

@@ -13,10 +13,7 @@ from xdsl.printer import Printer
 
 from pkc.dialect import context
 from pkc.dialect.attributes import Role
-from pkc.dialect.program import (
-    KernelOp,
-    RoleOp,
-)
+from pkc.dialect.program import KernelOp, RoleOp
 
 RESTARTS = "pk.restarts"
 """Argument attribute of counters: they count from zero in each launch, and are zero when it begins on their rank."""

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from pkc.dialect.coordinates import (
-    BlockOp,
-    InterleaveOp,
-    RotateOp,
-)
+from pkc.dialect.coordinates import BlockOp, InterleaveOp, RotateOp
 from pkc.dialect.tile import block_type
 
 

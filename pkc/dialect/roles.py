@@ -35,9 +35,7 @@ from xdsl.utils.exceptions import VerifyException
 from pkc.arch import SM_90A
 from pkc.dialect.effects import OrdersMemory
 from pkc.dialect.layout import stage_layout
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 from pkc.dialect.types import TileType
 
 

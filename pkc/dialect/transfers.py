@@ -11,10 +11,7 @@ from collections.abc import Iterator
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue, Use
 
-from pkc.dialect.access import (
-    LoadOp,
-    StoreOp,
-)
+from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.fences import Fence, FenceOp
 from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.tile import MmaOp, TransposeOp

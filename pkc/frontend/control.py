@@ -11,13 +11,8 @@ from xdsl.ir import Block as IRBlock
 from xdsl.ir import Region, SSAValue
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.coordinates import (
-    DimOp,
-    RingPeerOp,
-)
-from pkc.dialect.program import (
-    TasksOp,
-)
+from pkc.dialect.coordinates import DimOp, RingPeerOp
+from pkc.dialect.program import TasksOp
 from pkc.dialect.types import DTYPES, NARROW, RANKS, dtype_name, f32, i1, i32
 from pkc.frontend import indexing, tree
 from pkc.frontend.check_errors import DuplicateName, ReservedName
@@ -37,14 +32,7 @@ from pkc.frontend.kinds import (
     family,
     is_scalar_integer,
 )
-from pkc.frontend.tile_errors import (
-    BadCondition,
-    BadIterable,
-    BadOperand,
-    NotCarried,
-    TargetCount,
-    VariableChangesType,
-)
+from pkc.frontend.tile_errors import BadCondition, BadIterable, BadOperand, NotCarried, TargetCount, VariableChangesType
 from pkc.location import Span
 
 Body = Callable[[], None]

@@ -8,9 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Region
 
 from pkc.diagnostics import Label, PkcError
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 from pkc.dialect.types import Layout, PGLType
 from pkc.frontend import schedule, statements, tree
 from pkc.frontend.check_errors import DuplicateName, NoTiles, UnknownConstant

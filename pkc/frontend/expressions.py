@@ -6,14 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import (
-    GatherOp,
-    ReduceOp,
-)
-from pkc.dialect.coordinates import (
-    BlockPositionOp,
-    RankOp,
-)
+from pkc.dialect.access import GatherOp, ReduceOp
+from pkc.dialect.coordinates import BlockPositionOp, RankOp
 from pkc.dialect.tile import PositionsOp
 from pkc.dialect.types import DTYPES, FLOATS, RANKS, Layout, PGLType, f32, i32
 from pkc.frontend import indexing, operators, tree
@@ -26,24 +20,8 @@ from pkc.frontend.check_errors import (
     WrongArguments,
 )
 from pkc.frontend.frame import Frame
-from pkc.frontend.kinds import (
-    ArrayRef,
-    Axis,
-    Block,
-    Broken,
-    Constant,
-    Dimension,
-    Integer,
-    Tile,
-    Value,
-    family,
-)
-from pkc.frontend.tile_errors import (
-    BadOperand,
-    NotAPlace,
-    NotSymmetric,
-    TypesDiffer,
-)
+from pkc.frontend.kinds import ArrayRef, Axis, Block, Broken, Constant, Dimension, Integer, Tile, Value, family
+from pkc.frontend.tile_errors import BadOperand, NotAPlace, NotSymmetric, TypesDiffer
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir import Block as IRBlock
 
 from pkc.diagnostics import Diagnostic, PkcError
-from pkc.dialect.coordinates import (
-    DimOp,
-)
+from pkc.dialect.coordinates import DimOp
 from pkc.dialect.tile import BroadcastOp, CastOp, FullOp, SplatOp
 from pkc.dialect.types import NARROW, TileType, f32, i1, i32
 from pkc.frontend.check_errors import NotAValue

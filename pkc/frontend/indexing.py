@@ -7,18 +7,9 @@ from collections.abc import Callable
 from xdsl.ir import SSAValue
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import (
-    LoadOp,
-    ReadOp,
-)
-from pkc.dialect.coordinates import (
-    BlockCountOp,
-    BlockOp,
-    BlockPositionOp,
-)
-from pkc.dialect.program import (
-    whole,
-)
+from pkc.dialect.access import LoadOp, ReadOp
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp
+from pkc.dialect.program import whole
 from pkc.dialect.types import BlockType, Dim, Layout, PGLType, SignalType, i32
 from pkc.frontend import tree
 from pkc.frontend.check_errors import NotAValue, NotConstant, UnknownName

@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Attribute, SSAValue
 
-from pkc.dialect.access import (
-    Array,
-)
+from pkc.dialect.access import Array
 from pkc.dialect.types import Dim, Layout, PGLType, SignalType, dtype_name, i1
 
 

@@ -10,10 +10,7 @@ from xdsl.dialects.builtin import DictionaryAttr, IndexType, StringAttr, UnitAtt
 from xdsl.ir import Attribute, BlockArgument
 
 from pkc.diagnostics import Label, PkcError
-from pkc.dialect.program import (
-    NAME,
-    SCRATCH,
-)
+from pkc.dialect.program import NAME, SCRATCH
 from pkc.dialect.tile import SplatOp
 from pkc.dialect.types import DTYPES, RANKS, Dim, Layout, PGLType, PrivateType, SignalType, TileType, f32, i32
 from pkc.frontend import tree

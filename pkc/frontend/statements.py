@@ -10,18 +10,11 @@ from xdsl.ir import Region, SSAValue
 from pkc.diagnostics import PkcError
 from pkc.dialect import access, counters
 from pkc.dialect.attributes import ON_SMS, Role, RoleAttr
-from pkc.dialect.program import (
-    RoleOp,
-)
+from pkc.dialect.program import RoleOp
 from pkc.dialect.tile import CastOp
 from pkc.dialect.types import DTYPES, FLOATS, RANKS, Layout, PGLType, dtype_name, f32, i32
 from pkc.frontend import indexing, operators, tree
-from pkc.frontend.check_errors import (
-    MisplacedCall,
-    MisplacedSchedule,
-    ReservedName,
-    UnknownName,
-)
+from pkc.frontend.check_errors import MisplacedCall, MisplacedSchedule, ReservedName, UnknownName
 from pkc.frontend.control import branch, loop
 from pkc.frontend.expressions import SIGNATURES, STATEMENTS, check_call, evaluate, misplaced, symmetric_place
 from pkc.frontend.frame import Frame, guarded

@@ -12,26 +12,10 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from pkc.diagnostics import Label, PkcError
-from pkc.dialect.access import (
-    AtomicAddOp,
-    GatherOp,
-    LoadOp,
-    ReduceOp,
-    ScatterAddOp,
-    StoreAddOp,
-    StoreOp,
-)
+from pkc.dialect.access import AtomicAddOp, GatherOp, LoadOp, ReduceOp, ScatterAddOp, StoreAddOp, StoreOp
 from pkc.dialect.attributes import Role, RoleAttr
-from pkc.dialect.counters import (
-    RaiseOp,
-    SignalAllOp,
-    SignalOp,
-    WaitOp,
-)
-from pkc.dialect.program import (
-    KernelOp,
-    RoleOp,
-)
+from pkc.dialect.counters import RaiseOp, SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.types import TileType
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors

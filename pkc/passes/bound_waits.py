@@ -11,14 +11,9 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from pkc.arch import SM_90A
-from pkc.dialect.coordinates import (
-    DimOp,
-    RankOp,
-)
+from pkc.dialect.coordinates import DimOp, RankOp
 from pkc.dialect.machine import AWAITS, ONE, InstructionOp
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 from pkc.dialect.types import RANKS, PrivateType, SignalType
 from pkc.passes.dependence import ancestors
 from pkc.passes.derive import add_parameter

@@ -9,27 +9,12 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
-from pkc.dialect.access import (
-    GatherOp,
-    StoreOp,
-)
+from pkc.dialect.access import GatherOp, StoreOp
 from pkc.dialect.attributes import Role
-from pkc.dialect.coordinates import (
-    BlockOp,
-    DimOp,
-    RankOp,
-    RingPeerOp,
-)
+from pkc.dialect.coordinates import BlockOp, DimOp, RankOp, RingPeerOp
 from pkc.dialect.copies import CopyOp
-from pkc.dialect.counters import (
-    RaiseOp,
-    SignalAllOp,
-    SignalOp,
-)
-from pkc.dialect.program import (
-    KernelOp,
-    TasksOp,
-)
+from pkc.dialect.counters import RaiseOp, SignalAllOp, SignalOp
+from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS
 from pkc.passes.cells import Cells, constant, counter_ops, repeats

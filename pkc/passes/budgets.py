@@ -10,14 +10,7 @@ from pkc.arch import SM_90A
 from pkc.diagnostics import Diagnostic
 from pkc.dialect.attributes import Role, number_on
 from pkc.dialect.layout import ALIGNMENT, shared_layout
-from pkc.dialect.program import (
-    COMM_SMS,
-    FIRST_WARP,
-    GROUP,
-    REGISTERS,
-    KernelOp,
-    RoleOp,
-)
+from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp
 from pkc.dialect.tile import MmaOp, tile_type
 from pkc.location import span_of

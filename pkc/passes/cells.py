@@ -13,9 +13,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.coordinates import (
-    BlockNumberOp,
-)
+from pkc.dialect.coordinates import BlockNumberOp
 from pkc.dialect.types import BlockType, Dim, SignalType
 from pkc.passes.dependence import sources
 

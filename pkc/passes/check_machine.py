@@ -16,14 +16,9 @@ from pkc.arch import SM_90A
 from pkc.diagnostics import Diagnostic, Label, PkcError
 from pkc.dialect import machine
 from pkc.dialect.attributes import number_on
-from pkc.dialect.coordinates import (
-    DimOp,
-    RankOp,
-)
+from pkc.dialect.coordinates import DimOp, RankOp
 from pkc.dialect.engines import on_sms
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 from pkc.location import span_of
 from pkc.passes import machine_errors as errors
 from pkc.passes import plan_errors

@@ -28,22 +28,10 @@ from pkc.dialect.access import (
     StoreOp,
     is_pgl,
 )
-from pkc.dialect.coordinates import (
-    RankOp,
-)
-from pkc.dialect.counters import (
-    BarrierOp,
-    RaiseOp,
-    SignalAllOp,
-    SignalOp,
-    WaitOp,
-)
+from pkc.dialect.coordinates import RankOp
+from pkc.dialect.counters import BarrierOp, RaiseOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.names import task_variable
-from pkc.dialect.program import (
-    KernelOp,
-    RoleOp,
-    TasksOp,
-)
+from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.tile import SplatOp
 from pkc.dialect.types import Layout
 from pkc.location import NOWHERE, Span, span_of

@@ -15,17 +15,9 @@ from xdsl.traits import Pure
 from pkc.diagnostics import Diagnostic, Label, PkcError
 from pkc.dialect.attributes import Role
 from pkc.dialect.copies import CopyOp
-from pkc.dialect.counters import (
-    RaiseOp,
-    WaitOp,
-)
+from pkc.dialect.counters import RaiseOp, WaitOp
 from pkc.dialect.held import SendHeldOp, is_held
-from pkc.dialect.program import (
-    PER_CTA,
-    KernelOp,
-    RoleOp,
-    TasksOp,
-)
+from pkc.dialect.program import PER_CTA, KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import CHANNEL_OPS, AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseHeldOp, ReleaseOp
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors

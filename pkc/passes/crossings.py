@@ -9,9 +9,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue, Use
 
 from pkc.dialect.attributes import Role
-from pkc.dialect.program import (
-    RoleOp,
-)
+from pkc.dialect.program import RoleOp
 from pkc.dialect.roles import ChannelType
 from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, TransposeOp, tile_type
 from pkc.dialect.types import TileType

@@ -6,25 +6,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr
-from xdsl.ir import BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.traits import Pure
 
-from pkc.dialect.access import (
-    GatherOp,
-    LoadOp,
-    ReadOp,
-    ReduceOp,
-    is_pgl,
-)
-from pkc.dialect.coordinates import (
-    BlockCountOp,
-    RankOp,
-    RingPeerOp,
-)
-from pkc.dialect.program import (
-    KernelOp,
-    TasksOp,
-)
+from pkc.dialect.access import GatherOp, LoadOp, ReadOp, ReduceOp, is_pgl
+from pkc.dialect.coordinates import BlockCountOp, RankOp, RingPeerOp
+from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.types import Layout, PrivateType
 
 
@@ -61,6 +48,20 @@ def ancestors(op: Operation) -> Iterator[Operation]:
 def enclosing_tasks(op: Operation) -> list[TasksOp]:
     """The `pk.tasks` around `op`, innermost first."""
     return [parent for parent in ancestors(op) if isinstance(parent, TasksOp)]
+
+
+def task_count(index: SSAValue) -> SSAValue | None:
+    """How many values a task index takes; nothing for any other value."""
+    tasks = index.owner.parent_op() if isinstance(index, BlockArgument) else None
+    return tasks.counts[index.index] if isinstance(tasks, TasksOp) and isinstance(index, BlockArgument) else None
+
+
+def maker(value: SSAValue) -> Operation:
+    """The operation that makes a value, or whose region it is an argument of."""
+    owner = value.owner
+    found = owner.parent_op() if isinstance(owner, Block) else owner
+    assert found is not None
+    return found
 
 
 def differs_by_rank(value: SSAValue) -> bool:

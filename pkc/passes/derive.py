@@ -19,21 +19,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from pkc.dialect.access import (
-    GatherOp,
-    LoadOp,
-    ReadOp,
-)
+from pkc.dialect.access import GatherOp, LoadOp, ReadOp
 from pkc.dialect.attributes import Role, RoleAttr
-from pkc.dialect.program import (
-    DERIVED,
-    FRESH,
-    NAME,
-    SCRATCH,
-    KernelOp,
-    RoleOp,
-    TasksOp,
-)
+from pkc.dialect.program import DERIVED, FRESH, NAME, SCRATCH, KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import SignalType
 
 PHASE = "phase"

@@ -22,15 +22,9 @@ from pkc.dialect.access import (
     array_type,
     is_pgl,
 )
-from pkc.dialect.coordinates import (
-    BlockOp,
-    BlockPositionOp,
-    RankOp,
-)
+from pkc.dialect.coordinates import BlockOp, BlockPositionOp, RankOp
 from pkc.dialect.copies import CopyOp
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 from pkc.dialect.types import Layout, PGLType
 from pkc.passes.dependence import enclosing_tasks, sources
 

@@ -12,32 +12,12 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import Pure
 
-from pkc.dialect.access import (
-    GatherOp,
-    LoadOp,
-    ReadOp,
-    ReduceOp,
-)
-from pkc.dialect.attributes import Role
-from pkc.dialect.coordinates import (
-    CtasOp,
-    DimOp,
-    EpochOp,
-    RankOp,
-)
+from pkc.dialect.access import GatherOp, LoadOp, ReadOp, ReduceOp
+from pkc.dialect.coordinates import CtasOp, DimOp, EpochOp, RankOp
 from pkc.dialect.copies import CopyOp
-from pkc.dialect.counters import (
-    BarrierOp,
-    RaiseOp,
-    ResetOp,
-    SignalAllOp,
-    SignalOp,
-    WaitOp,
-)
-from pkc.dialect.program import (
-    KernelOp,
-    RoleOp,
-)
+from pkc.dialect.counters import BarrierOp, RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.engines import is_engine
+from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.types import RANKS, SignalType
 from pkc.passes.cells import constant, product_ops
@@ -106,14 +86,14 @@ def _guard_kernel(kernel: KernelOp) -> None:
             _count_in_epochs(op, op.value)
     parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
     reaching = [part for part in parts if any(reached(part))]
-    engines = [part for part in reaching if _is_copy_engine(part)]
+    engines = [part for part in reaching if is_engine(part)]
     for part in engines:
         _meet(kernel, part)
     moving = [part for part in reaching if part not in engines]
     if not moving:
         return
     lasting = [part for part in moving if any(_lasts(kernel, op, array) for op, array in reached(part))]
-    first = next(part for part in parts if not _is_copy_engine(part))
+    first = next(part for part in parts if not is_engine(part))
     early = [part for part in moving if not _follows_all(part)]
     if not any(phase_of(op) for op in kernel.walk()):  # else only a later phase may come through another part
         early = [part for part in early if made_by(part).isdisjoint(reaching)]
@@ -168,10 +148,6 @@ def _lasts(kernel: KernelOp, op: Operation, array: BlockArgument) -> bool:
     """Whether the owner of an array must not leave before an operation of another rank is done."""
     reads = isinstance(op, LoadOp | GatherOp | ReadOp | ReduceOp) or (isinstance(op, CopyOp) and array is op.source)
     return reads or not kernel.is_scratch(array)
-
-
-def _is_copy_engine(part: RoleOp) -> bool:
-    return part.role.data is Role.CopyEngine
 
 
 def _meet(kernel: KernelOp, part: RoleOp) -> None:

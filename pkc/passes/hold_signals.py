@@ -10,21 +10,10 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from pkc.dialect.access import (
-    StoreOp,
-)
-from pkc.dialect.counters import (
-    BarrierOp,
-    RaiseOp,
-    SignalAllOp,
-    SignalOp,
-    WaitOp,
-)
+from pkc.dialect.access import StoreOp
+from pkc.dialect.counters import BarrierOp, RaiseOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.held import HELD, SendHeldOp
-from pkc.dialect.program import (
-    KernelOp,
-    RoleOp,
-)
+from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp, ReleaseHeldOp, ReleaseOp, channel_of
 from pkc.dialect.transfers import moves_by_tma, pieces
 from pkc.passes.dependence import ancestors

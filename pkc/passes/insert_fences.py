@@ -12,33 +12,14 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 
-from pkc.dialect.access import (
-    AllReduceOp,
-    AtomicAddOp,
-    LoadOp,
-    ScatterAddOp,
-    StoreAddOp,
-    StoreOp,
-)
+from pkc.dialect.access import AllReduceOp, AtomicAddOp, LoadOp, ScatterAddOp, StoreAddOp, StoreOp
 from pkc.dialect.attributes import Role
-from pkc.dialect.coordinates import (
-    RankOp,
-)
+from pkc.dialect.coordinates import RankOp
 from pkc.dialect.copies import CopyOp
-from pkc.dialect.counters import (
-    ORDER,
-    Order,
-    RaiseOp,
-    SignalAllOp,
-    SignalOp,
-    WaitOp,
-)
+from pkc.dialect.counters import ORDER, Order, RaiseOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.fences import Drain, DrainOp, Fence, FenceOp
 from pkc.dialect.held import SendHeldOp, is_held
-from pkc.dialect.program import (
-    KernelOp,
-    RoleOp,
-)
+from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.roles import CommitOp, ConsumeOp, ReleaseHeldOp, ReleaseOp
 from pkc.dialect.transfers import FENCED, crosses_proxies, is_fenced, moves_by_tma, stage_of
 from pkc.passes.dependence import ancestors

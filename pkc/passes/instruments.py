@@ -10,9 +10,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect.machine import PART, TASKS, InstructionOp
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 from pkc.dialect.types import ArrayType
 from pkc.passes.dependence import ancestors
 from pkc.passes.emit import Emitter

@@ -8,18 +8,13 @@ from dataclasses import dataclass
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.arch import SM_90A
-from pkc.dialect.access import (
-    GatherOp,
-    LoadOp,
-)
+from pkc.dialect.access import GatherOp, LoadOp
 from pkc.dialect.elementwise import CompareOp
-from pkc.dialect.program import (
-    RoleOp,
-    TasksOp,
-)
+from pkc.dialect.program import RoleOp, TasksOp
 from pkc.dialect.roles import ConsumeOp
 from pkc.dialect.tile import BroadcastOp, ClipOp, FullOp, PositionsOp, SplatOp, TransposeOp
 from pkc.dialect.types import TileType, dtype_bytes, i1
+from pkc.passes.dependence import maker
 from pkc.passes.pointwise import is_pointwise
 
 _IN_MEMORY = (ConsumeOp, LoadOp, GatherOp)
@@ -70,14 +65,7 @@ def _from_outside(op: Operation) -> Iterator[SSAValue]:
     """What the operations inside of `op` use of those outside."""
     for inner in op.walk():
         if inner is not op:
-            yield from (value for value in inner.operands if not op.is_ancestor(_owner(value)))
-
-
-def _owner(value: SSAValue) -> Operation:
-    owner = value.owner
-    found = owner.parent_op() if isinstance(owner, Block) else owner
-    assert found is not None
-    return found
+            yield from (value for value in inner.operands if not op.is_ancestor(maker(value)))
 
 
 def _tiles(values: Iterable[SSAValue]) -> set[SSAValue]:

@@ -12,25 +12,13 @@ from xdsl.passes import ModulePass
 
 from pkc.arch import SM_90A
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import (
-    LoadOp,
-    StoreOp,
-)
+from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.attributes import planned
-from pkc.dialect.coordinates import (
-    RankOp,
-)
+from pkc.dialect.coordinates import RankOp
 from pkc.dialect.engines import is_engine
 from pkc.dialect.layout import shared_layout, stage_layout
 from pkc.dialect.machine import ONE, PART, TensorMapOp
-from pkc.dialect.program import (
-    COMM_SMS,
-    FIRST_WARP,
-    GROUP,
-    REGISTERS,
-    KernelOp,
-    RoleOp,
-)
+from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, CommitOp, ConsumeOp, ReleaseHeldOp
 from pkc.dialect.transfers import moves_by_tma
 from pkc.dialect.types import TileType

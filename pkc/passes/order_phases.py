@@ -12,21 +12,9 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import MemoryEffectKind, only_has_effect
 
-from pkc.dialect.coordinates import (
-    CtasOp,
-    DimOp,
-    RankOp,
-)
-from pkc.dialect.counters import (
-    SignalAllOp,
-    SignalOp,
-    WaitOp,
-)
-from pkc.dialect.program import (
-    KernelOp,
-    RoleOp,
-    TasksOp,
-)
+from pkc.dialect.coordinates import CtasOp, DimOp, RankOp
+from pkc.dialect.counters import SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import RANKS, PGLType, PrivateType, SignalType
 from pkc.passes.cells import constant, product_ops
 from pkc.passes.derive import DERIVED, add_parameter, phase_of

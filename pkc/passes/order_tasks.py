@@ -10,19 +10,8 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from pkc.dialect.coordinates import (
-    BlockCountOp,
-    BlockOp,
-    InterleaveOp,
-    RankOp,
-    RotateOp,
-)
-from pkc.dialect.program import (
-    RASTER,
-    KernelOp,
-    RoleOp,
-    TasksOp,
-)
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, InterleaveOp, RankOp, RotateOp
+from pkc.dialect.program import RASTER, KernelOp, RoleOp, TasksOp
 from pkc.dialect.tile import block_type
 from pkc.passes.cells import constant
 from pkc.passes.derive import DERIVED, before

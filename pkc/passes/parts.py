@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from xdsl.dialects import arith, scf
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from pkc.dialect.program import (
-    TasksOp,
-)
 from pkc.passes.cells import constant, is_constant
-from pkc.passes.dependence import same_value
+from pkc.passes.dependence import same_value, task_count
 
 
 @dataclass(frozen=True)
@@ -42,7 +39,7 @@ def part_of(loop: scf.ForOp) -> Part | None:
     if not is_constant(loop.step, 1):
         return None
     for turns, index, parts in _scaled(loop.lb):
-        count = _count(index)
+        count = task_count(index)
         if count is None or not same_value(count, parts):
             continue
         for same_turns, following, same_parts in _scaled(loop.ub):
@@ -64,9 +61,3 @@ def _scaled(bound: SSAValue) -> Iterator[tuple[SSAValue, SSAValue, SSAValue]]:
 def _follows(value: SSAValue, index: SSAValue) -> bool:
     owner = value.owner
     return isinstance(owner, arith.AddiOp) and owner.lhs is index and is_constant(owner.rhs, 1)
-
-
-def _count(index: SSAValue) -> SSAValue | None:
-    """How many values a task index takes."""
-    tasks = index.owner.parent_op() if isinstance(index, BlockArgument) else None
-    return tasks.counts[index.index] if isinstance(tasks, TasksOp) and isinstance(index, BlockArgument) else None

@@ -10,9 +10,7 @@ from xdsl.passes import ModulePass
 
 from pkc.arch import SM_90A
 from pkc.dialect.layout import ALIGNMENT
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 from pkc.dialect.roles import ChannelOp, ChannelType
 from pkc.passes.budgets import channel_group, shared_memory
 

@@ -10,22 +10,9 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import (
-    AccumulateOp,
-    GatherOp,
-    LoadOp,
-    ReadOp,
-    ReduceOp,
-    ScatterAccumulateOp,
-    StoreOp,
-    is_pgl,
-)
+from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, ReadOp, ReduceOp, ScatterAccumulateOp, StoreOp, is_pgl
 from pkc.dialect.names import task_variable
-from pkc.dialect.program import (
-    KernelOp,
-    RoleOp,
-    TasksOp,
-)
+from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import Layout
 from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors

@@ -12,10 +12,7 @@ from xdsl.passes import ModulePass
 
 from pkc.diagnostics import PkcError
 from pkc.dialect.attributes import Role
-from pkc.dialect.program import (
-    KernelOp,
-    RoleOp,
-)
+from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType
 from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors

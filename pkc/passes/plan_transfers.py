@@ -21,13 +21,9 @@ from pkc.dialect.access import (
     StoreOp,
     array_type,
 )
-from pkc.dialect.coordinates import (
-    BlockOp,
-)
+from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.layout import shared_layout
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import REGISTER, TMA, TRANSFER, moves_by_tma, stage_of, transfer

@@ -13,22 +13,9 @@ from xdsl.passes import ModulePass
 from pkc.arch import SM_90A
 from pkc.diagnostics import PkcError
 from pkc.dialect import TILE
-from pkc.dialect.access import (
-    AllReduceOp,
-    LoadOp,
-    ReduceOp,
-    StoreOp,
-    array_type,
-)
+from pkc.dialect.access import AllReduceOp, LoadOp, ReduceOp, StoreOp, array_type
 from pkc.dialect.attributes import Role
-from pkc.dialect.program import (
-    COMM_SMS,
-    FIRST_WARP,
-    GROUP,
-    REGISTERS,
-    KernelOp,
-    RoleOp,
-)
+from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.tile import MmaOp, tile_type
 from pkc.dialect.types import TileType, i32
 from pkc.location import describe, span_of

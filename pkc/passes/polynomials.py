@@ -10,13 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect import blocks
-from pkc.dialect.coordinates import (
-    BlockCountOp,
-    CtasOp,
-    DimOp,
-    EpochOp,
-    RankOp,
-)
+from pkc.dialect.coordinates import BlockCountOp, CtasOp, DimOp, EpochOp, RankOp
 from pkc.dialect.types import RANKS, BlockType
 
 EPOCH = "epoch"

@@ -9,19 +9,9 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, BlockArgument, SSAValue
 
-from pkc.dialect.access import (
-    GatherOp,
-)
-from pkc.dialect.coordinates import (
-    BlockCountOp,
-    BlockOp,
-    BlockPositionOp,
-    DimOp,
-    RingPeerOp,
-)
-from pkc.dialect.program import (
-    TasksOp,
-)
+from pkc.dialect.access import GatherOp
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp, RingPeerOp
+from pkc.dialect.program import TasksOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS
 from pkc.passes.dependence import differs_by_rank, sources

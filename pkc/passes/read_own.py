@@ -12,28 +12,12 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from pkc.dialect.access import (
-    LoadOp,
-    StoreOp,
-)
+from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.attributes import Role
-from pkc.dialect.coordinates import (
-    BlockNumberOp,
-    BlockOp,
-    OwnerOp,
-    RankOp,
-)
+from pkc.dialect.coordinates import BlockNumberOp, BlockOp, OwnerOp, RankOp
 from pkc.dialect.copies import CopyOp
-from pkc.dialect.counters import (
-    RaiseOp,
-    SignalOp,
-    WaitOp,
-)
-from pkc.dialect.program import (
-    KernelOp,
-    RoleOp,
-    TasksOp,
-)
+from pkc.dialect.counters import RaiseOp, SignalOp, WaitOp
+from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import Layout, PrivateType
 from pkc.passes.cells import constant
 from pkc.passes.dependence import ancestors

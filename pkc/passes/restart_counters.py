@@ -13,22 +13,10 @@ from xdsl.traits import Pure
 
 from pkc.arch import SM_90A
 from pkc.diagnostics import PkcError
-from pkc.dialect.coordinates import (
-    CtasOp,
-    EpochOp,
-    RankOp,
-)
-from pkc.dialect.counters import (
-    RaiseOp,
-    ResetOp,
-    SignalAllOp,
-    SignalOp,
-    WaitOp,
-)
+from pkc.dialect.coordinates import CtasOp, EpochOp, RankOp
+from pkc.dialect.counters import RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.engines import RESTARTS, engines, is_engine
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 from pkc.location import span_of
 from pkc.passes import machine_errors as errors
 from pkc.passes.cells import constant, is_constant

@@ -12,15 +12,8 @@ from xdsl.passes import ModulePass
 from xdsl.traits import Pure
 
 from pkc.dialect.attributes import Role, RoleAttr
-from pkc.dialect.coordinates import (
-    CtasOp,
-)
-from pkc.dialect.program import (
-    DERIVED,
-    KernelOp,
-    RoleOp,
-    TasksOp,
-)
+from pkc.dialect.coordinates import CtasOp
+from pkc.dialect.program import DERIVED, KernelOp, RoleOp, TasksOp
 from pkc.passes.cells import constant
 from pkc.passes.derive import AFTER_ALL, before, phase_of
 from pkc.passes.stage_sums import SLICES

@@ -14,35 +14,15 @@ from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pkc.diagnostics import Diagnostic, Label
-from pkc.dialect.coordinates import (
-    BlockCountOp,
-    BlockNumberOp,
-    BlockOp,
-    InterleaveOp,
-    OwnerOp,
-    RankOp,
-    RotateOp,
-)
-from pkc.dialect.counters import (
-    BarrierOp,
-    RaiseOp,
-    ResetOp,
-    SignalAllOp,
-    SignalOp,
-    WaitOp,
-)
-from pkc.dialect.program import (
-    PER_CTA,
-    KernelOp,
-    RoleOp,
-    TasksOp,
-)
+from pkc.dialect.coordinates import BlockCountOp, BlockNumberOp, BlockOp, InterleaveOp, OwnerOp, RankOp, RotateOp
+from pkc.dialect.counters import BarrierOp, RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.program import PER_CTA, KernelOp, RoleOp, TasksOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS, SignalType
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.cells import is_constant
-from pkc.passes.dependence import ancestors, same_value, sources
+from pkc.passes.dependence import ancestors, same_value, sources, task_count
 from pkc.passes.polynomials import EPOCH, Polynomial, blocks_of_this_rank, polynomial
 
 
@@ -89,7 +69,7 @@ def count_findings(kernel: KernelOp) -> Iterator[Diagnostic]:
 def orders(kernel: KernelOp) -> Iterator[Diagnostic]:
     """Orders of tasks that are no bijection."""
     for op in kernel.walk():
-        if isinstance(op, RotateOp | InterleaveOp) and _count_of(op.index) is not None and not _is_bijection(op):
+        if isinstance(op, RotateOp | InterleaveOp) and task_count(op.index) is not None and not _is_bijection(op):
             yield errors.OrderOfOthers(span_of(op.location))
 
 
@@ -219,16 +199,10 @@ def _list_of(block: SSAValue, index: BlockArgument, count: SSAValue) -> BlockOp 
 
 def _is_bijection(op: RotateOp | InterleaveOp) -> bool:
     """Whether an index is rotated by the count that it runs below, or takes the numbers of all blocks of a list."""
-    count = _count_of(op.index)
+    count = task_count(op.index)
     if isinstance(op, RotateOp) or count is None:
         return isinstance(op, RotateOp) and count is not None and same_value(op.count, count)
     length = count.owner
     if not isinstance(length, BlockCountOp) or length.block != op.block or length.sharded is None:
         return False
     return length.part is None and length.start is None and length.stop is None
-
-
-def _count_of(index: SSAValue) -> SSAValue | None:
-    """The number of tasks that an index runs below."""
-    tasks = index.owner.parent_op() if isinstance(index, BlockArgument) else None
-    return tasks.counts[index.index] if isinstance(tasks, TasksOp) and isinstance(index, BlockArgument) else None

@@ -8,10 +8,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
-from pkc.dialect.program import (
-    KernelOp,
-    TasksOp,
-)
+from pkc.dialect.program import KernelOp, TasksOp
 from pkc.passes.cells import constant
 from pkc.passes.dependence import ancestors, sources
 from pkc.passes.parts import part_of

@@ -21,15 +21,8 @@ from pkc.dialect.access import (
     StoreOp,
     is_pgl,
 )
-from pkc.dialect.coordinates import (
-    BlockCountOp,
-    BlockOp,
-)
-from pkc.dialect.program import (
-    KernelOp,
-    RoleOp,
-    TasksOp,
-)
+from pkc.dialect.coordinates import BlockCountOp, BlockOp
+from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import Layout
 from pkc.location import span_of

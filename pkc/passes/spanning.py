@@ -6,16 +6,8 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr, UnitAttr
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.access import (
-    LoadOp,
-    StoreOp,
-    is_pgl,
-)
-from pkc.dialect.coordinates import (
-    BlockCountOp,
-    BlockIndexOp,
-    BlockOp,
-)
+from pkc.dialect.access import LoadOp, StoreOp, is_pgl
+from pkc.dialect.coordinates import BlockCountOp, BlockIndexOp, BlockOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import BlockType, Layout

@@ -12,24 +12,11 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from pkc.dialect.access import (
-    LoadOp,
-    StoreOp,
-)
+from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.attributes import Role
-from pkc.dialect.coordinates import (
-    BlockOp,
-)
-from pkc.dialect.counters import (
-    SignalOp,
-    WaitOp,
-)
-from pkc.dialect.program import (
-    RASTER,
-    KernelOp,
-    RoleOp,
-    TasksOp,
-)
+from pkc.dialect.coordinates import BlockOp
+from pkc.dialect.counters import SignalOp, WaitOp
+from pkc.dialect.program import RASTER, KernelOp, RoleOp, TasksOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import BlockType, SignalType
 from pkc.passes.cells import constant, is_constant

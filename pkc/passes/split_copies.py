@@ -11,21 +11,11 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from pkc.arch import SM_90A
-from pkc.dialect.access import (
-    LoadOp,
-    StoreOp,
-)
+from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.attributes import Role, RoleAttr
-from pkc.dialect.counters import (
-    WaitOp,
-)
+from pkc.dialect.counters import WaitOp
 from pkc.dialect.layout import ALIGNMENT
-from pkc.dialect.program import (
-    PER_CTA,
-    KernelOp,
-    RoleOp,
-    TasksOp,
-)
+from pkc.dialect.program import PER_CTA, KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import TileType
 from pkc.passes.assign_roles import ROLE
 from pkc.passes.crossings import Crossing, KeptBeyondStageError, crossings

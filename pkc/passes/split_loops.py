@@ -14,26 +14,17 @@ from xdsl.passes import ModulePass
 from xdsl.traits import MemoryEffectKind, only_has_effect
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import (
-    LoadOp,
-    StoreOp,
-)
-from pkc.dialect.coordinates import (
-    BlockCountOp,
-    BlockOp,
-    DimOp,
-)
+from pkc.dialect.access import LoadOp, StoreOp
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, DimOp
 from pkc.dialect.elementwise import AddOp
-from pkc.dialect.program import (
-    KernelOp,
-    TasksOp,
-)
+from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.tile import FullOp, MmaOp, block_type, tile_type
 from pkc.dialect.types import Dim, PrivateType
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.axes import block_of_axis
 from pkc.passes.cells import constant, is_constant
+from pkc.passes.dependence import maker
 from pkc.passes.derive import add_parameter, append, before
 from pkc.passes.parts import part_of, part_ops
 
@@ -147,7 +138,7 @@ class _Split:
         found: set[SSAValue] = set()
         for axis in range(tile_type(result).rank):
             block = block_of_axis(_added(loop, carried), axis)
-            if block is None or loop.is_ancestor(_owner(block)):
+            if block is None or loop.is_ancestor(maker(block)):
                 raise self._refused(loop, f"of axis {axis} of `{name}` it is not known which blocks it goes through")
             dims.append(block_type(block).of)
             indices.append(block)
@@ -230,13 +221,6 @@ def _tasks_of(loop: scf.ForOp) -> TasksOp:
     tasks = loop.parent_op()
     assert isinstance(tasks, TasksOp)
     return tasks
-
-
-def _owner(value: SSAValue) -> Operation:
-    owner = value.owner
-    found = owner.parent_op() if isinstance(owner, Block) else owner
-    assert found is not None
-    return found
 
 
 def _until(loop: scf.ForOp) -> Iterator[Operation]:

@@ -13,17 +13,9 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import (
-    GatherOp,
-    LoadOp,
-)
+from pkc.dialect.access import GatherOp, LoadOp
 from pkc.dialect.attributes import Role, RoleAttr
-from pkc.dialect.program import (
-    PER_CTA,
-    KernelOp,
-    RoleOp,
-    TasksOp,
-)
+from pkc.dialect.program import PER_CTA, KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseOp
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors

@@ -10,21 +10,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from pkc.dialect.access import (
-    LoadOp,
-    StoreOp,
-)
+from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.attributes import Role
-from pkc.dialect.counters import (
-    RaiseOp,
-    SignalOp,
-    WaitOp,
-)
-from pkc.dialect.program import (
-    KernelOp,
-    RoleOp,
-    TasksOp,
-)
+from pkc.dialect.counters import RaiseOp, SignalOp, WaitOp
+from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.passes.cells import is_constant
 from pkc.passes.dependence import sources
 from pkc.passes.derive import DERIVED, before

@@ -12,23 +12,11 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import (
-    LoadOp,
-    array_type,
-)
+from pkc.dialect.access import LoadOp, array_type
 from pkc.dialect.attributes import Role, RoleAttr
-from pkc.dialect.coordinates import (
-    CtasOp,
-    DimOp,
-)
-from pkc.dialect.counters import (
-    WaitOp,
-)
-from pkc.dialect.program import (
-    KernelOp,
-    RoleOp,
-    TasksOp,
-)
+from pkc.dialect.coordinates import CtasOp, DimOp
+from pkc.dialect.counters import WaitOp
+from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.tile import ClipOp, block_type
 from pkc.dialect.types import RANKS, Layout, PGLType, PrivateType
 from pkc.location import span_of

@@ -10,26 +10,12 @@ from xdsl.dialects.builtin import IndexType, ModuleOp, UnitAttr
 from xdsl.ir import Block, BlockArgument, SSAValue
 from xdsl.passes import ModulePass
 
-from pkc.dialect.access import (
-    StoreOp,
-    array_type,
-)
+from pkc.dialect.access import StoreOp, array_type
 from pkc.dialect.attributes import Role
-from pkc.dialect.coordinates import (
-    BlockCountOp,
-    BlockOp,
-    RankOp,
-)
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, RankOp
 from pkc.dialect.copies import CopyOp
-from pkc.dialect.counters import (
-    RaiseOp,
-    WaitOp,
-)
-from pkc.dialect.program import (
-    KernelOp,
-    RoleOp,
-    TasksOp,
-)
+from pkc.dialect.counters import RaiseOp, WaitOp
+from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import PrivateType
 from pkc.passes.cells import cells_along, constant, counter_ops
 from pkc.passes.dependence import ancestors, sources

@@ -11,33 +11,12 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import (
-    AccumulateOp,
-    LoadOp,
-    StoreOp,
-    array_type,
-    is_pgl,
-)
+from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp, array_type, is_pgl
 from pkc.dialect.attributes import Role
-from pkc.dialect.coordinates import (
-    BlockCountOp,
-    BlockOp,
-    BlockPositionOp,
-    DimOp,
-    OwnerOp,
-    RankOp,
-)
-from pkc.dialect.counters import (
-    RaiseOp,
-    SignalAllOp,
-    SignalOp,
-    WaitOp,
-)
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp, OwnerOp, RankOp
+from pkc.dialect.counters import RaiseOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.elementwise import AddOp
-from pkc.dialect.program import (
-    KernelOp,
-    TasksOp,
-)
+from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.tile import CastOp, FullOp, block_type, tile_type
 from pkc.dialect.types import FLOATS, RANKS, BlockType, Dim, Layout, PGLType, SignalType, TileType, f32
 from pkc.location import span_of

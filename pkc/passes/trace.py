@@ -7,27 +7,14 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import (
-    ArrayAttr,
-    DictionaryAttr,
-    IndexType,
-    IntegerAttr,
-    ModuleOp,
-    StringAttr,
-    i32,
-)
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, IntegerAttr, ModuleOp, StringAttr, i32
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from pkc.arch import SM_90A
-from pkc.dialect.coordinates import (
-    DimOp,
-)
+from pkc.dialect.coordinates import DimOp
 from pkc.dialect.machine import AWAITS, ONE, TASKS, UNTIL, InstructionOp
-from pkc.dialect.program import (
-    FIRST_WARP,
-    KernelOp,
-)
+from pkc.dialect.program import FIRST_WARP, KernelOp
 from pkc.dialect.types import PrivateType
 from pkc.passes.dependence import ancestors
 from pkc.passes.derive import add_parameter

@@ -10,32 +10,11 @@ from xdsl.dialects.builtin import IndexType, ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from pkc.dialect.access import (
-    AccumulateOp,
-    AtomicAddOp,
-    ScatterAccumulateOp,
-    ScatterAddOp,
-    StoreOp,
-    array_type,
-    is_pgl,
-)
+from pkc.dialect.access import AccumulateOp, AtomicAddOp, ScatterAccumulateOp, ScatterAddOp, StoreOp, array_type, is_pgl
 from pkc.dialect.attributes import Role, RoleAttr
-from pkc.dialect.coordinates import (
-    BlockCountOp,
-    BlockOp,
-    CtasOp,
-    DimOp,
-    RankOp,
-)
-from pkc.dialect.counters import (
-    SignalAllOp,
-    WaitOp,
-)
-from pkc.dialect.program import (
-    KernelOp,
-    RoleOp,
-    TasksOp,
-)
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, CtasOp, DimOp, RankOp
+from pkc.dialect.counters import SignalAllOp, WaitOp
+from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.tile import FullOp, tile_type
 from pkc.dialect.types import RANKS, BlockType, Layout, SignalType, TileType
 from pkc.passes.assign_roles import ROLE

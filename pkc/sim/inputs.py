@@ -11,9 +11,7 @@ import numpy as np
 
 from pkc.diagnostics import PkcError
 from pkc.dialect.numeric import Values, numpy_dtype
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 from pkc.dialect.types import RANKS, Layout, PGLType, PrivateType, dtype_name
 from pkc.location import NOWHERE
 from pkc.sim import errors

@@ -14,9 +14,7 @@ import numpy as np
 from xdsl.ir import Operation
 
 from pkc.diagnostics import Diagnostic, Label, PkcError
-from pkc.dialect.counters import (
-    Order,
-)
+from pkc.dialect.counters import Order
 from pkc.location import span_of
 from pkc.sim import order_errors as errors
 from pkc.sim.accessed import Access, Box, Copy, Grid, box_of, each, is_empty, note

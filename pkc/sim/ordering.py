@@ -7,14 +7,9 @@ from typing import Any, TypeAlias
 
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.access import (
-    StoreOp,
-)
+from pkc.dialect.access import StoreOp
 from pkc.dialect.fences import DrainOp, FenceOp
-from pkc.dialect.program import (
-    KernelOp,
-    RoleOp,
-)
+from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp, CommitOp
 from pkc.dialect.transfers import FENCED, moves_by_tma, stage_of
 from pkc.sim.array import Where

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 from pkc.dialect.types import BlockType, PGLType
 from pkc.sim.program import Program
 

@@ -9,10 +9,7 @@ from xdsl.ir import Operation
 
 from pkc.diagnostics import Diagnostic
 from pkc.dialect import access, copies, counters
-from pkc.dialect.program import (
-    KernelOp,
-    RoleOp,
-)
+from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.types import PrivateType
 from pkc.location import NOWHERE, span_of
 from pkc.sim import errors

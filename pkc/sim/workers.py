@@ -13,9 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from xdsl.ir import Operation
 
-from pkc.dialect.counters import (
-    Order,
-)
+from pkc.dialect.counters import Order
 from pkc.dialect.fences import Drain, Fence
 
 Clock: TypeAlias = "np.ndarray[Any, np.dtype[np.int32]]"

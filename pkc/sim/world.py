@@ -9,13 +9,9 @@ import numpy as np
 from xdsl.ir import Operation
 
 from pkc.diagnostics import Label, PkcError
-from pkc.dialect.access import (
-    StoreAddOp,
-)
+from pkc.dialect.access import StoreAddOp
 from pkc.dialect.numeric import Values
-from pkc.dialect.program import (
-    RoleOp,
-)
+from pkc.dialect.program import RoleOp
 from pkc.location import span_of
 from pkc.sim import errors
 from pkc.sim.array import Array, Where, is_poison

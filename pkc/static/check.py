@@ -11,12 +11,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from pkc.arch import SM_90A
 from pkc.diagnostics import Diagnostic, PkcError
-from pkc.dialect.access import (
-    ReadOp,
-)
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.access import ReadOp
+from pkc.dialect.program import KernelOp
 from pkc.dialect.types import PGLType
 from pkc.passes.check_roles import check_roles
 from pkc.sim.array import Array, Placement

@@ -8,19 +8,8 @@ from collections.abc import Iterator, Mapping
 from pkc.arch import SM_90A
 from pkc.dialect import blocks
 from pkc.dialect.attributes import number_on
-from pkc.dialect.counters import (
-    BarrierOp,
-    RaiseOp,
-    SignalAllOp,
-    SignalOp,
-    WaitOp,
-)
-from pkc.dialect.program import (
-    COMM_SMS,
-    REGISTERS,
-    KernelOp,
-    RoleOp,
-)
+from pkc.dialect.counters import BarrierOp, RaiseOp, SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.program import COMM_SMS, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp
 from pkc.dialect.types import RANKS, BlockType, Layout, PGLType, PrivateType, SignalType, dtype_bytes
 from pkc.passes.budgets import SHARED_MEMORY, barriers, shared_memory, warps_of

@@ -7,10 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, zip_longest
 
 from pkc.diagnostics import Diagnostic
-from pkc.dialect.program import (
-    RoleOp,
-    TasksOp,
-)
+from pkc.dialect.program import RoleOp, TasksOp
 from pkc.dialect.roles import CHANNEL_OPS, CommitOp, ConsumeOp
 from pkc.location import span_of
 from pkc.static import errors

@@ -12,10 +12,7 @@ from typing import TypeAlias
 
 from xdsl.ir import Operation
 
-from pkc.dialect.program import (
-    RoleOp,
-    TasksOp,
-)
+from pkc.dialect.program import RoleOp, TasksOp
 from pkc.location import describe
 
 ADD, RAISE, WAIT, FORK, ARRIVE, ARRIVED, RESET = range(7)

@@ -19,14 +19,9 @@ from pkc.codegen.cuda import print_kernel
 from pkc.codegen.nvrtc import Compiled, compile_cuda
 from pkc.compiler import compile_program, load, load_program
 from pkc.diagnostics import PkcError
-from pkc.dialect.coordinates import (
-    EpochOp,
-)
+from pkc.dialect.coordinates import EpochOp
 from pkc.dialect.copies import CopyOp
-from pkc.dialect.counters import (
-    RaiseOp,
-    WaitOp,
-)
+from pkc.dialect.counters import RaiseOp, WaitOp
 from pkc.dialect.engines import engines, parse_engines
 from pkc.dialect.instructions import instruction
 from pkc.dialect.machine import InstructionOp

@@ -11,11 +11,7 @@ import pytest
 
 from pkc.codegen.build import machine_level
 from pkc.compiler import load
-from pkc.dialect.program import (
-    FIRST_WARP,
-    KernelOp,
-    RoleOp,
-)
+from pkc.dialect.program import FIRST_WARP, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp
 from tests.codegen.threads import Cta, Memory, Thread
 

@@ -10,9 +10,7 @@ import pytest
 from pkc.codegen.artifact import Trace, Waits
 from pkc.codegen.points import trace_of, waits_of
 from pkc.compiler import compile_program
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.passes.check_machine import check_machine

@@ -14,9 +14,7 @@ from pkc.codegen.build import machine_level
 from pkc.compiler import compile_program
 from pkc.dialect import blocks, task_order
 from pkc.dialect.layout import Fragment, shared_layout, stage_layout
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 from pkc.dialect.types import TileType, bf16, dtype_bytes, f32
 from pkc.frontend.parse import parse_text
 from pkc.location import Source

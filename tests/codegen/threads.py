@@ -18,17 +18,8 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.codegen.artifact import TensorMaps
 from pkc.dialect import blocks, machine
-from pkc.dialect.coordinates import (
-    DimOp,
-    RankOp,
-)
-from pkc.dialect.program import (
-    COMM_SMS,
-    FIRST_WARP,
-    GROUP,
-    KernelOp,
-    RoleOp,
-)
+from pkc.dialect.coordinates import DimOp, RankOp
+from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, KernelOp, RoleOp
 from pkc.dialect.types import PGLType, PrivateType, dtype_bytes
 from pkc.passes.plan_warps import COMMUNICATE
 

@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from pkc.cost.work import Load, Product, UnknownWorkError, Work, count_work
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.parse import parse_text
 from pkc.location import Source

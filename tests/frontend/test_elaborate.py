@@ -14,9 +14,7 @@ from pkc.compiler import compile_program, load
 from pkc.diagnostics import PkcError
 from pkc.dialect import access, coordinates, counters, elementwise, program, tile
 from pkc.dialect.attributes import Role
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 from pkc.dialect.types import RANKS, BlockType, Layout, PGLType, PrivateType, SignalType, TileType, bf16, f32, i1, i32
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.parse import parse_text

@@ -18,9 +18,7 @@ from pkc.codegen.artifact import Artifact
 from pkc.codegen.build import build
 from pkc.compiler import load
 from pkc.diagnostics import PkcError
-from pkc.dialect.counters import (
-    SignalOp,
-)
+from pkc.dialect.counters import SignalOp
 from pkc.hardware import Call, run_on_gpus
 from pkc.passes import machine_pipeline
 from pkc.passes.run import run_pipeline

@@ -14,21 +14,10 @@ from xdsl.ir import Operation
 from pkc.checker import Meaning, Trial, check_trial, meaning_of
 from pkc.compiler import load
 from pkc.diagnostics import Diagnostic, PkcError
-from pkc.dialect.access import (
-    StoreOp,
-)
-from pkc.dialect.counters import (
-    ORDER,
-    RaiseOp,
-    SignalAllOp,
-    SignalOp,
-    WaitOp,
-)
+from pkc.dialect.access import StoreOp
+from pkc.dialect.counters import ORDER, RaiseOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.fences import Drain, DrainAttr, DrainOp, Fence, FenceAttr, FenceOp
-from pkc.dialect.program import (
-    KernelOp,
-    RoleOp,
-)
+from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.transfers import TRANSFER, transfer
 from pkc.sim import order_errors
 from tests.sim.helpers import checked, finding, parse

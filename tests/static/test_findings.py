@@ -11,9 +11,7 @@ from xdsl.parser import Parser
 
 from pkc.compiler import load
 from pkc.dialect import context, coordinates, counters, program, roles
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 from pkc.passes.cells import constant
 from pkc.static.check import check_statically
 from tests.examples.test_examples import EXAMPLES

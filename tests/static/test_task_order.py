@@ -6,9 +6,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.program import (
-    KernelOp,
-)
+from pkc.dialect.program import KernelOp
 from pkc.sim.inputs import Data
 from pkc.sim.program import Program
 from pkc.sim.run import simulate

@@ -6,11 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from pkc.dialect.coordinates import (
-    BlockCountOp,
-    BlockOp,
-    DimOp,
-)
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, DimOp
 from pkc.dialect.types import RANKS, BlockType, Dim
 from pkc.passes.emit import Emitter
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import Attribute, SSAValue
 
-from pkc.dialect.access import (
-    LoadOp,
-    StoreOp,
-)
+from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.layout import Fragment
 from pkc.dialect.machine import PartOp, b32
 from pkc.dialect.tile import tile_type

@@ -8,14 +8,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerAttr, i64
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from pkc.dialect.counters import (
-    Order,
-    RaiseOp,
-    SignalAllOp,
-    SignalOp,
-    WaitOp,
-    order_of,
-)
+from pkc.dialect.counters import Order, RaiseOp, SignalAllOp, SignalOp, WaitOp, order_of
 from pkc.dialect.held import SendHeldOp, is_held
 from pkc.dialect.types import BlockType, SignalType
 from pkc.passes.lowering.context import Queue, Worker

@@ -5,10 +5,7 @@ from __future__ import annotations
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.access import (
-    LoadOp,
-    StoreOp,
-)
+from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.layout import shared_layout
 from pkc.dialect.machine import MAX_BOX, TensorMapOp
 from pkc.dialect.roles import CommitOp

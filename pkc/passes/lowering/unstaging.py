@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from pkc.dialect.access import (
-    StoreOp,
-)
+from pkc.dialect.access import StoreOp
 from pkc.dialect.machine import b32
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import ArrayType, dtype_bytes
