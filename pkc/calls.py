@@ -12,11 +12,10 @@ from typing import Any, cast
 
 from pkc import call_errors as errors
 from pkc.builder import artifact_for
-from pkc.cli_settings import listing, near
 from pkc.codegen.artifact import ArrayParameter, Artifact, Interface
 from pkc.codegen.fields import interface_of
 from pkc.compiler import Number, compile_program
-from pkc.diagnostics import Diagnostic, PkcError
+from pkc.diagnostics import Diagnostic, PkcError, listing, near
 from pkc.dialect.types import RANKS
 from pkc.frontend import tree
 from pkc.frontend.captures import plain

@@ -111,7 +111,7 @@ def _choose(
         instead = _estimate(own.kernel, dict(dims), ranks)
     except UnknownWorkError as error:
         return Choice(reason=f"not estimated: {error}")
-    if any(key.startswith(TILE) for key in _scheduled(own.kernel)):
+    if any(key.startswith(TILE) for key in own.kernel.schedule):
         return Choice(reason="the schedule sets them")
     if not others:
         return Choice(taken=instead, instead=instead)
@@ -165,7 +165,7 @@ class _Candidate:
 def _candidates(program: tree.Program, kernel: str, constants: _Items, schedule: _Options) -> list[_Candidate]:
     """The kernel as it is, then with each combination of tiles that it could have."""
     own = _Candidate({}, _planned(program, kernel, constants, dict(schedule)))
-    fixed = any(key.startswith(TILE) for key in _scheduled(own.kernel))
+    fixed = any(key.startswith(TILE) for key in own.kernel.schedule)
     dims = None if fixed else _dims_of_products(own.kernel)
     if dims is None:
         return [own]
@@ -189,10 +189,6 @@ def _planned(program: tree.Program, kernel: str, constants: _Items, schedule: Ma
     run_pipeline(module, (PlanOverlap(), SpanParts()), verify=False)
     (found,) = (op for op in module.ops if isinstance(op, KernelOp))
     return found
-
-
-def _scheduled(kernel: KernelOp) -> Mapping[str, object]:
-    return getattr(kernel.attributes.get("schedule"), "data", {})
 
 
 @dataclass(frozen=True)

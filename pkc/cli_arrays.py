@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from xdsl.ir import Attribute
 
 from pkc import cli_errors as errors
-from pkc.cli_settings import listing, near
-from pkc.diagnostics import PkcError
+from pkc.diagnostics import PkcError, listing, near
 from pkc.dialect.numeric import numpy_dtype
 from pkc.dialect.program import KernelOp
 from pkc.dialect.ranges import LARGEST

@@ -8,9 +8,9 @@ from pathlib import Path
 from pkc import cli_errors as errors
 from pkc import report
 from pkc.choice import Choice, choose
-from pkc.cli_settings import Number, assignments, listing, near, sort_settings
+from pkc.cli_settings import Number, assignments, sort_settings
 from pkc.compiler import Compiled, compile_program
-from pkc.diagnostics import PkcError
+from pkc.diagnostics import PkcError, listing, near
 from pkc.frontend import tree
 from pkc.location import NOWHERE
 from pkc.sim.run import resolve_dims

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from pkc import cli_errors as errors
-from pkc.diagnostics import PkcError
+from pkc.diagnostics import PkcError, near
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import RANKS, ArrayType
 from pkc.location import NOWHERE
@@ -87,18 +86,3 @@ def dimensions(kernel: KernelOp) -> list[str]:
     arrays = [arg.type for arg in kernel.body.block.args if isinstance(arg.type, ArrayType)]
     names = (dim for array in arrays for dim in array.dimensions if isinstance(dim, str) and dim != RANKS)
     return list(dict.fromkeys(names))
-
-
-def near(name: str, known: Collection[str], introduction: str) -> str:
-    """A hint: the known name that was probably meant, else all of them."""
-    if not known:
-        return ""
-    closest = difflib.get_close_matches(name, known, n=1)
-    if not closest:
-        folded = [other for other in known if other.lower() == name.lower()]
-        closest = folded[:1]
-    return f"did you mean `{closest[0]}`?" if closest else introduction + listing(known)
-
-
-def listing(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)

@@ -141,8 +141,8 @@ def compile_program(
 
 def _scheduled_tiles(module: ModuleOp) -> str:
     """The tiles that are not as the program says, for findings of passes: nothing in its text shows them."""
-    schedules = (op.attributes.get("schedule") for op in module.ops if isinstance(op, KernelOp))
-    tiles = {dim: size for entries in schedules for dim, size in tiles_of(getattr(entries, "data", {})).items()}
+    schedules = (op.schedule for op in module.ops if isinstance(op, KernelOp))
+    tiles = {dim: size for entries in schedules for dim, size in tiles_of(entries).items()}
     return (
         f"the schedule sets tiles: {', '.join(f'`{TILE}{dim}={size}`' for dim, size in tiles.items())}" if tiles else ""
     )

@@ -15,7 +15,8 @@ templates filled from its fields, so that each kind is written once and can be l
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import difflib
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
@@ -140,3 +141,19 @@ def _window(span: Span) -> tuple[str, int, int]:
     printable = "".join(c if c.isprintable() else " " if c == "\t" else "?" for c in cut)
     column -= first
     return printable, column, max(1, min(width, len(cut) - column))
+
+
+def near(name: str, known: Collection[str], introduction: str) -> str:
+    """A hint: the known name that was probably meant, else all of them."""
+    if not known:
+        return ""
+    closest = difflib.get_close_matches(name, known, n=1)
+    if not closest:
+        folded = [other for other in known if other.lower() == name.lower()]
+        closest = folded[:1]
+    return f"did you mean `{closest[0]}`?" if closest else introduction + listing(known)
+
+
+def listing(names: Iterable[str]) -> str:
+    """Names as texts have them."""
+    return ", ".join(f"`{name}`" for name in names)

@@ -5,7 +5,7 @@ Sequential loops and branches are `scf.for` and `scf.if`, integer arithmetic is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, IndexType, IntegerAttr, StringAttr, i64
 from xdsl.dialects.utils import parse_func_op_like, print_func_op_like
@@ -78,6 +78,17 @@ class KernelOp(IRDLOperation):
     def arguments(self) -> dict[str, BlockArgument]:
         """The arguments by their names in the source."""
         return {self.argument_name(arg): arg for arg in self.body.block.args}
+
+    @property
+    def schedule(self) -> Mapping[str, Attribute]:
+        """What the schedule says, by key."""
+        entries = self.attributes.get("schedule")
+        return entries.data if isinstance(entries, DictionaryAttr) else {}
+
+    def scheduled_number(self, key: str) -> int | None:
+        """The integer that the schedule has for a key, if any."""
+        value = self.schedule.get(key)
+        return value.value.data if isinstance(value, IntegerAttr) else None
 
     def argument_name(self, arg: BlockArgument) -> str:
         name = self.arg_attrs.data[arg.index].data[NAME]

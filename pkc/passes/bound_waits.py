@@ -173,12 +173,12 @@ class _Wait:
             halves,
             start,
             two,
-            emit.value("bits_i32", _as_i32(emit, why)),
+            emit.value("bits_i32", emit.i32(why)),
             emit.const(self.number),
             task,
             seen,
         )
-        emit.do("record", halves, start, two, emit.value("bits_i32", _as_i32(emit, wanted)), address, zero, zero)
+        emit.do("record", halves, start, two, emit.value("bits_i32", emit.i32(wanted)), address, zero, zero)
         with emit.when(emit.compare("eq", why, 1)):
             ranks = DimOp(RANKS)
             emit.add(ranks)
@@ -189,9 +189,3 @@ class _Wait:
         op = arith.IndexCastOp(address, IndexType())
         emit.add(op)
         return op.result
-
-
-def _as_i32(emit: Emitter, value: SSAValue) -> SSAValue:
-    op = arith.IndexCastOp(value, i32)
-    emit.add(op)
-    return op.result

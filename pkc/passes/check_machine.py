@@ -14,7 +14,7 @@ from xdsl.passes import ModulePass
 
 from pkc.arch import SM_90A
 from pkc.diagnostics import Diagnostic, Label, PkcError
-from pkc.dialect import machine
+from pkc.dialect import MACHINE, machine
 from pkc.dialect.attributes import number_on
 from pkc.dialect.coordinates import DimOp, RankOp
 from pkc.dialect.engines import on_sms
@@ -29,20 +29,7 @@ from pkc.passes.plan_memory import SHARED_BYTES
 _BARRIER = re.compile(r"sync_(\d+)_of_(\d+)")
 _REGISTERS = re.compile(r"setmaxnreg_(?:inc|dec)_(\d+)")
 
-_MACHINE = (
-    machine.InstructionOp,
-    machine.RegistersOp,
-    machine.GetOp,
-    machine.SetOp,
-    machine.PartOp,
-    machine.TensorMapOp,
-    machine.AddressOp,
-    machine.LaunchValueOp,
-    machine.CommentOp,
-    RankOp,
-    DimOp,
-    scf.YieldOp,
-)
+_MACHINE = (*MACHINE, RankOp, DimOp, scf.YieldOp)
 _ARITHMETIC = (
     arith.ConstantOp,
     arith.AddiOp,

@@ -114,6 +114,15 @@ def append(block: Block, op: _Op, location: LocationAttr) -> _Op:
     return op
 
 
+def append_copy(block: Block, op: _Op, known: dict[SSAValue, SSAValue]) -> _Op:
+    """Add a copy of an operation at the end of a block, on what `known` has in place of its operands; lines stay."""
+    copy = op.clone(value_mapper=known)
+    for inner, old in zip(copy.walk(), op.walk(), strict=True):
+        inner.location = old.location
+    block.add_op(copy)
+    return copy
+
+
 def before(anchor: Operation, ops: Sequence[Operation]) -> None:
     """Insert operations in front of another one, at its line."""
     block = anchor.parent

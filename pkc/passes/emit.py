@@ -6,7 +6,18 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, LocationAttr, StringAttr, UnitAttr, f32, i1, i64
+from xdsl.dialects.builtin import (
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    LocationAttr,
+    StringAttr,
+    UnitAttr,
+    f32,
+    i1,
+    i32,
+    i64,
+)
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from pkc.dialect.machine import (
@@ -144,6 +155,12 @@ class Emitter:
         if value is not None:
             return self.wide_const(value)
         op = arith.IndexCastOp(a, i64)
+        self.add(op)
+        return op.result
+
+    def i32(self, a: SSAValue) -> SSAValue:
+        """An `index` as `i32`."""
+        op = arith.IndexCastOp(a, i32)
         self.add(op)
         return op.result
 

@@ -162,8 +162,7 @@ def _order(edges: list[Edge]) -> str:
 
 def _wanted(kernel: KernelOp, key: str) -> str:
     """What the schedule says of a key, if anything."""
-    schedule = kernel.attributes.get("schedule")
-    value = schedule.data.get(key) if isinstance(schedule, DictionaryAttr) else None
+    value = kernel.schedule.get(key)
     return value.data if isinstance(value, StringAttr) else ""
 
 

@@ -94,7 +94,7 @@ def plan_stages(kernel: KernelOp) -> list[StagePlan]:
 def _divide(kernel: KernelOp, channels: Sequence[ChannelOp], available: int) -> list[StagePlan]:
     turning = [channel for channel in channels if _in_loop(channel)]
     passed = [channel for channel in channels if channel not in turning]
-    wanted = _wanted(kernel)
+    wanted = kernel.scheduled_number("stages") or 0
     stages = {channel: wanted if wanted and channel in turning else 1 for channel in channels}
     needed = sum(count * _footprint(channel) for channel, count in stages.items())
     if needed > available:
@@ -140,8 +140,3 @@ def _communicates(channel: ChannelOp) -> bool:
     users = (use.operation for use in channel.result.uses)
     parts = [around for user in users for around in ancestors(user) if isinstance(around, RoleOp)]
     return any(part.role.data is Role.Communicator for part in parts)
-
-
-def _wanted(kernel: KernelOp) -> int:
-    stages = getattr(kernel.attributes.get("schedule"), "data", {}).get("stages")
-    return stages.value.data if isinstance(stages, IntegerAttr) else 0

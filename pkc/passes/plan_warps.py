@@ -124,7 +124,7 @@ def plan_warps(kernel: KernelOp) -> list[PartPlan]:
 def comm_sms(kernel: KernelOp) -> int:
     """How many SMs only communicate: as the schedule says, or the author of a communicator."""
     given = [part.sms for part in _parts(kernel) if part.sms is not None]
-    wanted = _scheduled(kernel, COMM_SMS)
+    wanted = kernel.scheduled_number(COMM_SMS)
     return wanted if wanted is not None else sum(number.value.data for number in given)
 
 
@@ -137,12 +137,6 @@ def _parts(kernel: KernelOp) -> list[RoleOp]:
     """The parts that run on SMs."""
     parts = (op for op in kernel.body.block.ops if isinstance(op, RoleOp))
     return [part for part in parts if part.role.data is not Role.CopyEngine]
-
-
-def _scheduled(kernel: KernelOp, key: str) -> int | None:
-    schedule = getattr(kernel.attributes.get("schedule"), "data", {})
-    value = schedule.get(key)
-    return value.value.data if isinstance(value, IntegerAttr) else None
 
 
 def _write(kernel: KernelOp, plans: Iterable[PartPlan]) -> None:
@@ -171,7 +165,7 @@ def _compute(kernel: KernelOp, parts: Sequence[RoleOp]) -> list[PartPlan]:
 
 def _consumer(kernel: KernelOp, part: RoleOp) -> PartPlan:
     rows, op = _rows(part)
-    consumers = _scheduled(kernel, "consumers")
+    consumers = kernel.scheduled_number("consumers")
     why = "as the schedule's `consumers` says"
     if consumers is None:
         consumers = max(1, min(rows // SM_90A.mma_rows, _MOST_CONSUMERS))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import Pure
 
@@ -15,7 +15,7 @@ from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.coordinates import CtasOp
 from pkc.dialect.program import DERIVED, KernelOp, RoleOp, TasksOp
 from pkc.passes.cells import constant
-from pkc.passes.derive import AFTER_ALL, before, phase_of
+from pkc.passes.derive import AFTER_ALL, append_copy, before, phase_of
 from pkc.passes.stage_sums import SLICES
 
 
@@ -64,20 +64,13 @@ def _share(kernel: KernelOp) -> None:
     known: dict[SSAValue, SSAValue] = {}
     consumer = consumers[0].body.block
     for op in prelude:
-        _append(consumer, op.clone(value_mapper=known), op)
-    last = tasks.clone(value_mapper=known)
-    _append(consumer, last, tasks)
+        append_copy(consumer, op, known)
+    last = append_copy(consumer, tasks, known)
     early, late = _split_rows(last)
     last.operands = [late, *last.counts[1:]]
     _shift(last, early)
     first, _ = _split_rows(tasks)
     tasks.operands = [first, *tasks.counts[1:]]
-
-
-def _append(block: Block, op: Operation, origin: Operation) -> None:
-    for inner, old in zip(op.walk(), origin.walk(), strict=True):
-        inner.location = old.location
-    block.add_op(op)
 
 
 def _split_rows(tasks: TasksOp) -> tuple[SSAValue, SSAValue]:

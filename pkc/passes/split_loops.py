@@ -25,7 +25,7 @@ from pkc.passes import plan_errors as errors
 from pkc.passes.axes import block_of_axis
 from pkc.passes.cells import constant, is_constant
 from pkc.passes.dependence import maker
-from pkc.passes.derive import add_parameter, append, before
+from pkc.passes.derive import add_parameter, append, append_copy, before
 from pkc.passes.parts import part_of, part_ops
 
 _SPLIT = "split_"
@@ -74,8 +74,7 @@ class SplitLoops(ModulePass):
 
 
 def _splits(kernel: KernelOp) -> Mapping[str, int]:
-    entries = getattr(kernel.attributes.get("schedule"), "data", {})
-    found = ((key, value) for key, value in entries.items() if key.startswith(_SPLIT))
+    found = ((key, value) for key, value in kernel.schedule.items() if key.startswith(_SPLIT))
     return {key.removeprefix(_SPLIT): value.value.data for key, value in found if isinstance(value, IntegerAttr)}
 
 
@@ -174,10 +173,7 @@ class _Split:
         part = body.args[-1]
         part.name_hint = "part"
         for op in _until(loop):
-            copy = op.clone(value_mapper=known)
-            for inner, old in zip(copy.walk(), op.walk(), strict=True):
-                inner.location = old.location
-            body.add_op(copy)
+            append_copy(body, op, known)
         copy = body.last_op
         assert isinstance(copy, scf.ForOp)
         ops, first, last = part_ops(copy.ub, part, count.result)

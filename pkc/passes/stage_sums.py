@@ -83,9 +83,7 @@ def _stage_kernel(kernel: KernelOp) -> None:
 
 
 def _may_reorder(kernel: KernelOp) -> bool:
-    schedule = kernel.attributes.get("schedule")
-    data = getattr(schedule, "data", {})
-    return str(data.get("deterministic", "true")) == "false"
+    return str(kernel.schedule.get("deterministic", "true")) == "false"
 
 
 def _stage(kernel: KernelOp, op: AccumulateOp) -> None:

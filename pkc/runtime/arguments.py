@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from pkc.codegen.artifact import ArrayParameter, Interface
-from pkc.diagnostics import PkcError
+from pkc.diagnostics import PkcError, listing
 from pkc.dialect.types import RANKS
 from pkc.location import NOWHERE
 from pkc.runtime import errors
@@ -85,8 +85,8 @@ class _Binder:
         extra = [name for name in arguments if name not in expected]
         if not missing and not extra:
             return
-        found = f"{_names(missing)} missing" if missing else f"there is no {_names(extra)}"
-        raise PkcError(errors.Arguments(NOWHERE, self._kernel, _names(expected) or "nothing", found))
+        found = f"{listing(missing)} missing" if missing else f"there is no {listing(extra)}"
+        raise PkcError(errors.Arguments(NOWHERE, self._kernel, listing(expected) or "nothing", found))
 
     # Arrays
 
@@ -178,7 +178,7 @@ class _Binder:
             raise self._bad_dim(unset, "has no value: no array shows it, and no setting")
         unknown = next((dim for dim in self._found if dim not in wanted), None)
         if unknown is not None:
-            raise self._bad_dim(unknown, f"does not exist; there are {_names(wanted) or 'none'}")
+            raise self._bad_dim(unknown, f"does not exist; there are {listing(wanted) or 'none'}")
         return {dim: self._found[dim][0] for dim in wanted} | {RANKS: self._mesh.ranks}
 
     def _bad_dim(self, dim: str, problem: str) -> PkcError:
@@ -200,10 +200,6 @@ def _view(value: Any) -> View | None:
         return None
     device = value.device.index if value.device.type == "cuda" else -1
     return View(value.data_ptr(), tuple(value.shape), tuple(value.stride()), element_name(value.dtype), device)
-
-
-def _names(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
 
 
 def _layout(layout: str, shard: int | None) -> str:

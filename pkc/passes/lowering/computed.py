@@ -41,7 +41,7 @@ def show(worker: Worker, op: Operation) -> bool:
         block = worker.blocks[op.block]
         fragment = fragment_of(worker, op.result)
         start = worker.dims.position(block)
-        _shown(worker, op.result, lambda emit, i: _as_i32(emit, emit.plus(start, along(worker, fragment, 0, i))))
+        _shown(worker, op.result, lambda emit, i: emit.i32(emit.plus(start, along(worker, fragment, 0, i))))
     elif isinstance(op, BroadcastOp):
         _broadcast(worker, op)
     elif isinstance(op, ClipOp):
@@ -195,13 +195,7 @@ def _constant(emit: Emitter, value: float, kind: Attribute) -> SSAValue:
 
 
 def _scalar(emit: Emitter, value: SSAValue) -> SSAValue:
-    return _as_i32(emit, value) if isinstance(value.type, IndexType) else value
-
-
-def _as_i32(emit: Emitter, value: SSAValue) -> SSAValue:
-    op = arith.IndexCastOp(value, i32)
-    emit.add(op)
-    return op.result
+    return emit.i32(value) if isinstance(value.type, IndexType) else value
 
 
 def _by(real: type[Operation] | str | None, integer: type[Operation] | None = None) -> _Make:
