@@ -31,6 +31,8 @@ class Arch:
     """Warps in a warpgroup, which multiplies and changes its registers together."""
     mma_rows: int
     """Rows of an accumulator that one warpgroup instruction has."""
+    mma_columns: int
+    """The most columns that it has."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,7 @@ SM_90A = Arch(
     warp=32,
     warpgroup=4,
     mma_rows=64,
+    mma_columns=256,
 )
 """H100 and H200 (SXM)."""
 

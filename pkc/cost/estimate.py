@@ -8,7 +8,9 @@ from pkc.arch import H200, SM_90A, Arch, Rates
 from pkc.cost.work import Phase, Product, Turn, UnknownWorkError, Work
 from pkc.dialect.layout import ALIGNMENT
 from pkc.passes.plan_stages import MOST
-from pkc.passes.split_cells import TILES
+
+_LAST = 8
+"""Turns of a loop that remain when the last tiles of a fetched operand have come."""
 
 _ELEMENT = 2
 """Bytes of an element that is multiplied at the rate of the record."""
@@ -68,9 +70,8 @@ class _Estimator:
         main = max(main + active / phase.tasks * link, task + link)
         if self._work.fetched:
             begins = 2 * rates.signal + rates.copy
-            # So many turns remain when the last tiles have come, which are awaited together.
             ready = begins + self._fetching()
-            main = max(main + (begins if rounds == 1 else 0.0), ready + TILES * self._longest_turn(phase))
+            main = max(main + (begins if rounds == 1 else 0.0), ready + _LAST * self._longest_turn(phase))
             link = max(link, ready)
         return replace(whole, total=main + self._adding(phase), link=link)
 

@@ -19,6 +19,7 @@ KEYS: dict[str, tuple[str, ...] | range | type[bool]] = {
     "consumers": range(1, 5),
     "order": ("natural", "own_first", "own_last", "ring"),
     "parts": ("along", "across"),
+    "loads": ("together", "apart"),
     "transfer": ("push",),
     "deterministic": bool,
 }

@@ -32,6 +32,7 @@ from pkc.passes.share_sums import ShareSums
 from pkc.passes.span_parts import SpanParts
 from pkc.passes.split_cells import SplitCells
 from pkc.passes.split_copies import SplitCopies
+from pkc.passes.split_loads import SplitLoads
 from pkc.passes.split_loops import SplitLoops
 from pkc.passes.split_workers import SplitWorkers
 from pkc.passes.spread_copies import SpreadCopies
@@ -69,6 +70,7 @@ ROLES_PIPELINE: tuple[ModulePass, ...] = (
     AssignRoles(),  # needs the final accesses: reads load, writes store, the rest computes
     SplitCopies(),  # communicators that move tiles; before the others, who share what they leave of shared memory
     SplitWorkers(),  # obeys the roles; values that cross them go through channels
+    SplitLoads(),  # channels are made; before what counts parts, and adds waits to each
     ShareSums(),  # parts are split: consumers are who has the registers
     OrderPhases(),  # needs every part of a phase, and where its tasks stand in it
     PlanWarps(),  # parts are known, and do not change any more
@@ -138,6 +140,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         AssignRoles,
         SplitCopies,
         SplitWorkers,
+        SplitLoads,
         ShareSums,
         OrderPhases,
         PlanWarps,

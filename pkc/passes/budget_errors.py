@@ -100,3 +100,17 @@ class TooManyBarriers(Diagnostic):
     kernel: str
     needed: int
     available: int
+
+
+@dataclass(frozen=True)
+class TooWideProduct(Diagnostic):
+    """A CTA of so many threads is launched with too few registers each for one product."""
+
+    code = "PK475"
+    title = "a product of {columns} columns needs {needed} registers of a thread, and each of {threads} has {available}"
+    label = "`setmaxnreg` does not help: ptxas counts those that a CTA is launched with"
+    help = "use narrower blocks, fewer `consumers`, or fewer parts: `loads=together`"
+    columns: int
+    needed: int
+    threads: int
+    available: int

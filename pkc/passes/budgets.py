@@ -26,6 +26,10 @@ SHARED_MEMORY = SM_90A.shared_memory - ALIGNMENT
 RESERVE = 24
 """Registers of a thread beside those of tiles: addresses, descriptors, counters of loops."""
 
+_PRODUCT = 26
+"""Registers of a thread beside those of its accumulator that ptxas wants for one product, of what a CTA is launched
+with, whatever `setmaxnreg` adds: 128 and 26 for 64 x 256 of f32 (its error C7602)."""
+
 
 def budgets(kernel: KernelOp) -> Iterator[Diagnostic]:
     """What exceeds a budget. Parts without planned warps are looked at no further."""
@@ -38,14 +42,17 @@ def budgets(kernel: KernelOp) -> Iterator[Diagnostic]:
     needed = barriers(parts)
     if needed > SM_90A.named_barriers:
         yield errors.TooManyBarriers(span, name, needed, SM_90A.named_barriers)
+    threads = 0
     for group in dict.fromkeys(map(group_of, parts)):
         total, warpgroups = _register_file([part for part in parts if group_of(part) == group])
         available = launched_registers(warpgroups * SM_90A.warpgroup * SM_90A.warp)
+        threads = max(threads, warpgroups * SM_90A.warpgroup * SM_90A.warp)
         if total > available:
             yield errors.RegisterFile(span, group, total, available)
     for part in parts:
         if part.role.data is Role.Consumer:
             yield from _tiles(part)
+            yield from _products(part, threads)
 
 
 def shared_memory(kernel: KernelOp) -> int:
@@ -118,3 +125,20 @@ def _tiles(part: RoleOp) -> Iterator[Diagnostic]:
     if found.op is not None and each > min(registers, SM_90A.thread_registers) - RESERVE:
         where = (str(part.role.data), found.registers, each, threads, registers, RESERVE)
         yield errors.TooManyRegisters(span_of(found.op.location), *where)
+
+
+def _products(part: RoleOp, threads: int) -> Iterator[Diagnostic]:
+    """A product that no warpgroup of a CTA of so many threads can carry out."""
+    available = launched_registers(threads) // threads
+    products = [op for op in part.walk() if isinstance(op, MmaOp)]
+    widest = max(products, key=_columns, default=None)
+    if widest is None:
+        return
+    columns = min(_columns(widest), SM_90A.mma_columns)
+    needed = columns * SM_90A.mma_rows // (SM_90A.warpgroup * SM_90A.warp) + _PRODUCT
+    if needed > available:
+        yield errors.TooWideProduct(span_of(widest.location), columns, needed, threads, available)
+
+
+def _columns(product: MmaOp) -> int:
+    return tile_type(product.result).shape[-1]

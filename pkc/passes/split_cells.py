@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
@@ -17,14 +18,17 @@ from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.counters import SignalOp, WaitOp
 from pkc.dialect.program import RASTER, KernelOp, RoleOp, TasksOp
-from pkc.dialect.tile import block_type
-from pkc.dialect.types import BlockType, SignalType
+from pkc.dialect.tile import block_type, tile_type
+from pkc.dialect.types import BlockType, SignalType, dtype_bytes
 from pkc.passes.cells import constant, is_constant
 from pkc.passes.derive import DERIVED, before
 from pkc.passes.parts import Part, part_of
 
-TILES = 8
-"""Tiles that are awaited at once: looking at a counter takes as long as multiplying two of them."""
+_TILES = 8
+"""The fewest tiles that are awaited at once: looking at a counter takes as long as multiplying two of 128 x 64."""
+
+_BYTES = _TILES * 128 * 64 * 2
+"""What is awaited at once, of smaller tiles: they come as fast as larger ones, and looking takes as long."""
 
 _BAND = 16
 """Rows of which the first tiles are fetched before the second ones: about as many as are computed at the same time."""
@@ -32,7 +36,7 @@ _BAND = 16
 
 @dataclass(frozen=True)
 class SplitCells(ModulePass):
-    """Await a fetched row eight tiles at a time, inside the loop that uses them, and fetch rows side by side.
+    """Await a fetched row 128 KB at a time, at least eight tiles, in the loop that uses them; fetch rows side by side.
 
     With a row in one piece the tiles of its product stand still until all of it has come; so much is computed at the
     same time that they would wait for most of the array. Here every product goes on at the pace of the link.
@@ -75,12 +79,20 @@ class _Pair:
 
     tasks: TasksOp
     signal: SignalOp
+    stored: StoreOp
     tiles: BlockType
     wait: WaitOp
     own: SSAValue | None
+    """Whether it is the rank's own, of which nothing is awaited."""
     pieces: SSAValue | None
     """How many signals there are for each tile of a row, if not one."""
     loop: scf.ForOp
+
+    @property
+    def together(self) -> int:
+        """How many tiles are awaited at once."""
+        kind = tile_type(self.stored.tile)
+        return max(_TILES, _BYTES // (prod(kind.shape) * dtype_bytes(kind.element_type)))
 
     @property
     def part(self) -> Part | None:
@@ -95,7 +107,7 @@ def _split(kernel: KernelOp, part: RoleOp) -> None:
     pair = pairs[0]
     argument = pair.signal.signal
     assert isinstance(argument, BlockArgument) and isinstance(argument.type, SignalType)
-    kind = SignalType([*argument.type.extents, BlockType(pair.tiles.of, pair.tiles.extent * TILES)])
+    kind = SignalType([*argument.type.extents, BlockType(pair.tiles.of, pair.tiles.extent * pair.together)])
     Rewriter.replace_value_with_new_type(argument, kind)
     kernel.function_type = FunctionType.from_lists([arg.type for arg in kernel.body.block.args], [])
     pair.tasks.attributes[RASTER] = IntegerAttr(_BAND, i64)
@@ -125,7 +137,7 @@ def _pairs(part: RoleOp) -> Iterator[_Pair]:
             own = count.cond if isinstance(count, arith.SelectOp) else None
             several = isinstance(count, arith.MuliOp) and isinstance(sent[0].parent_op(), scf.ForOp)
             pieces = count.lhs if isinstance(count, arith.MuliOp) and several else None
-            yield _Pair(tasks, sent[0], block_type(numbered[0]), waits[0], own, pieces, loop)
+            yield _Pair(tasks, sent[0], stored[0], block_type(numbered[0]), waits[0], own, pieces, loop)
 
 
 def _number(index: SSAValue) -> SSAValue | None:
@@ -149,7 +161,7 @@ def _goes_through_tiles(loop: scf.ForOp) -> bool:
 
 
 def _signal_group(pair: _Pair) -> None:
-    old, tiles = pair.signal, constant(TILES)
+    old, tiles = pair.signal, constant(pair.together)
     group = arith.DivSIOp(pair.tasks.body.block.args[1], tiles.result)
     signal = SignalOp(old.signal, (*old.indices, group.result), old.rank, old.amount)
     before(old, [tiles, group, signal])
@@ -163,7 +175,7 @@ def _await_group(pair: _Pair) -> None:
     first_op = body.first_op
     assert first_op is not None
     turn = body.args[0]
-    tiles, zero = constant(TILES), constant(0)
+    tiles, zero = constant(pair.together), constant(0)
     group, inside = arith.DivSIOp(turn, tiles.result), arith.RemSIOp(turn, tiles.result)
     ops: list[Operation] = [tiles, zero, group, inside, arith.CmpiOp(inside.result, zero.result, "eq")]
     left: list[Operation] = [arith.SubiOp(pair.loop.ub, turn)]
@@ -174,13 +186,15 @@ def _await_group(pair: _Pair) -> None:
         ops += [first, arith.OrIOp(ops[-1].results[0], first.result)]
         start = arith.MuliOp(group.result, tiles.result)
         left = [start, arith.SubiOp(part.turns, start.result)]
+    if pair.own is not None:
+        yes = arith.ConstantOp.from_int_and_width(1, 1)
+        foreign = arith.XOrIOp(pair.own, yes.result)
+        ops += [yes, foreign, arith.AndIOp(ops[-1].results[0], foreign.result)]
     branch = scf.IfOp(ops[-1].results[0], [], Region(Block()), Region())
     before(first_op, [*ops, branch])
     needed: list[Operation] = [*left, arith.MinSIOp(left[-1].results[0], tiles.result)]
     if pair.pieces is not None:
         needed.append(arith.MuliOp(pair.pieces, needed[-1].results[0]))
-    if pair.own is not None:
-        needed.append(arith.SelectOp(pair.own, zero.result, needed[-1].results[0]))
     needed += [WaitOp(wait.signal, (*wait.indices, group.result), needed[-1].results[0]), scf.YieldOp()]
     for op in needed:
         op.location = wait.location

@@ -27,6 +27,9 @@ _STAGES = 12
 """Copies on their way at a time in one SM. What 8 SMs pull at the rate of the link, 40 GB/s each, is under way for 2 to
 3 us: 5 to 8 tiles of 16 KB that come, and up to 4 that stores still read or have not released."""
 
+_BESIDE = 16 * 1024
+"""Bytes for copies on their way beside parts that compute: a tile of 128 x 64, or some smaller ones."""
+
 
 @dataclass(frozen=True)
 class SplitCopies(ModulePass):
@@ -34,7 +37,7 @@ class SplitCopies(ModulePass):
 
     A tile cannot go from memory to memory but through shared memory. If the communicator has SMs of its own, the
     channel has twelve stages, or as many as there is room for; beside parts that compute, which need the room, it has
-    one: there every SM copies a little.
+    one, or as many as 16 KB hold: there every SM copies a little.
 
     Before:
 
@@ -91,10 +94,13 @@ def _crossings(part: RoleOp) -> list[Crossing] | None:
 
 def _stages(kernel: KernelOp, found: Iterable[list[Crossing]]) -> int:
     """Stages of each channel of all communicators, which share the memory of one CTA."""
-    if not comm_sms(kernel):
+    kinds = [crossing.type for of_part in found for crossing in of_part]
+    if not kinds:
         return 1
-    each = sum(crossing.type.footprint for of_part in found for crossing in of_part)
-    return max(1, min(_STAGES, (SM_90A.shared_memory - ALIGNMENT) // each)) if each else 1
+    fitting = _BESIDE // sum(kind.stage_bytes for kind in kinds)
+    if comm_sms(kernel):
+        fitting = (SM_90A.shared_memory - ALIGNMENT) // sum(kind.footprint for kind in kinds)
+    return max(1, min(_STAGES, fitting))
 
 
 def _split(kernel: KernelOp, part: RoleOp, found: list[Crossing], stages: int) -> None:

@@ -91,7 +91,7 @@ def add_channels(kernel: KernelOp, found: list[Crossing], stages: int = 1) -> li
     """A channel for each crossing, with that many stages."""
     made: list[ChannelOp] = []
     for crossing in found:
-        label = ", ".join(map(_label, crossing.made))
+        label = ", ".join(map(channel_label, crossing.made))
         channel = ChannelOp(label, stages, crossing.type)
         channel.location = crossing.made[0].location
         kernel.body.block.insert_op_before(channel, _first_role(kernel))
@@ -99,7 +99,7 @@ def add_channels(kernel: KernelOp, found: list[Crossing], stages: int = 1) -> li
     return made
 
 
-def _label(op: Operation) -> str:
+def channel_label(op: Operation) -> str:
     """What a channel is called for: the array that is loaded, or the variable."""
     if isinstance(op, LoadOp | GatherOp):
         return array_name(op.array)

@@ -10,6 +10,7 @@ from pkc.diagnostics import Diagnostic
 from pkc.dialect.program import RoleOp, TasksOp
 from pkc.dialect.roles import CHANNEL_OPS, CommitOp, ConsumeOp
 from pkc.location import span_of
+from pkc.passes.derive import phase_of
 from pkc.static import errors
 from pkc.static.trace import Visit, Worker
 
@@ -63,11 +64,14 @@ def _joined(parts: Sequence[RoleOp]) -> set[tuple[RoleOp, RoleOp]]:
 
 
 def _same(rank: int, cta: int, one: Worker, other: Worker, passing: set[TasksOp]) -> Iterator[Diagnostic]:
-    """Compare the tasks of two roles of a CTA, of those that pass tiles on.
+    """Compare the tasks of two roles of a CTA, of those that pass tiles on, in the phases in which both do.
 
     An index that only one of them reorders is its own affair.
     """
     both = [[visit for visit in worker.visits if visit[0] in passing] for worker in (one, other)]
+    ours, theirs = ({phase_of(visit[0]) for visit in visits} for visits in both)
+    if ours & theirs:
+        both = [[visit for visit in visits if phase_of(visit[0]) in ours & theirs] for visits in both]
     for number, pair in enumerate(zip_longest(*both)):
         first, second = pair
         if first is not None and second is not None and _agree(first, second):

@@ -182,7 +182,9 @@ def _table() -> Iterator[Case]:
     yield from _scheduled("gemm_rs", matrices, *sums, *orders, *parts, "stages=1", "transfer=push")
     yield from _scheduled("gemm_ar", matrices, *sums, *parts, "order=natural", "stages=1")
     pushed = "overlap=inter_sm,transfer=push"
-    yield from _scheduled("ag_gemm", matrices, *sums, *orders, *parts, "stages=1", pushed, f"{pushed},{parts[0]}")
+    apart = [f"loads=apart,{sizes}" for sizes in ("tile_N=128", "tile_M=16,tile_N=32,parts=across", parts[0])]
+    more = (*apart, "stages=1", pushed, f"{pushed},{parts[0]}")
+    yield from _scheduled("ag_gemm", matrices, *sums, *orders, *parts, *more)
     for family in _ACROSS:
         yield Case(f"product_{family} f16", across(family, "f16", "f16"), _few(matrices))
         yield Case(f"product_{family} f16 f32", across(family, "f16", "f32"), _few(matrices))

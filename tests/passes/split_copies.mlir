@@ -1,9 +1,9 @@
 // A communicator that copies tiles becomes one worker that loads and one that stores.
 // RUN: pkc-opt %s -p pk-split-copies --split-input-file | filecheck %s
 
-// Beside parts that compute: one stage. Both go through the same tasks; who waits loads, who signals stores.
+// Beside parts that compute: as many stages as 16 KB hold, and at most twelve. Both go through the same tasks; who waits loads, who signals stores.
 // CHECK-LABEL: pk.kernel @fetch
-// CHECK: %[[C:.*]] = pk.channel "A" stages 1 : !pk.channel<!pk.tile<16x16xbf16>>
+// CHECK: %[[C:.*]] = pk.channel "A" stages 12 : !pk.channel<!pk.tile<16x16xbf16>>
 // CHECK: pk.role communicator {
 // CHECK: pk.tasks {{.*}} attributes {per_cta}
 // CHECK: pk.wait %sent

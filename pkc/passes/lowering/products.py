@@ -19,7 +19,6 @@ from pkc.passes.lowering.context import Staged, Worker, warpgroup
 from pkc.passes.lowering.missing import CannotLowerError
 from pkc.passes.plan_mma import IN_FLIGHT
 
-_MAX_N = 256
 _MODES = {128: 1, 64: 2, 32: 3}
 
 
@@ -82,8 +81,8 @@ def multiply(worker: Worker, op: MmaOp) -> None:
         starts_a = None
         if a is not None:
             starts_a = _descriptor(worker, a, emit.plus(a.tile.address, emit.times(block, a.other(WARPGROUP_ROWS))))
-        for column in range(0, n, _MAX_N):
-            width = min(_MAX_N, n - column)
+        for column in range(0, n, SM_90A.mma_columns):
+            width = min(SM_90A.mma_columns, n - column)
             part = PartOp(acc.registers, (repeat * n + column) // 2, width // 2)
             emit.add(part)
             for first in range(0, k, step):
