@@ -71,6 +71,12 @@ class Rates:
     """Nanoseconds until another GPU sees a signal."""
     launch: float
     """Nanoseconds of a launch without any work."""
+    engine_copy: float
+    """Nanoseconds between two copies of a copy engine, each of which is announced."""
+    enqueue: float
+    """Nanoseconds of the host for each call that enqueues something for a copy engine."""
+    landing: float
+    """How much longer products take while SMs store what they fetch from other GPUs, as a share."""
 
 
 SM_90A = Arch(
@@ -103,10 +109,13 @@ H200 = Rates(
     link_bytes=311,
     turn=15,
     task=500,
-    add_bytes=40,
+    add_bytes=60,
     copy=1700,
-    announce=2700,
-    signal=1500,
+    announce=2000,
+    signal=900,
     launch=6000,
+    engine_copy=9200,
+    enqueue=3000,
+    landing=0.1,
 )
 """H200 SXM."""

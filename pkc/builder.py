@@ -36,9 +36,9 @@ def artifact_for(
     Everybody who launches a kernel compiles it here. `dims` has a value for every run-time dimension of the parameters,
     without `ranks`. Calls that get equal artifacts may share one `LoadedKernel`. Raises `PkcError`.
     """
-    # Machine code serves all sizes and numbers of ranks, but with the tiles that are best for these.
+    # Machine code serves all sizes and numbers of ranks, but with the schedule that is best for these.
     choice = choose(program, dims=dims, ranks=ranks, kernel=kernel, constants=constants, schedule=schedule)
-    chosen = {**(schedule or {}), **choice.tiles}
+    chosen = {**(schedule or {}), **choice.schedule}
     return build_program(
         program, kernel=kernel, constants=constants, schedule=chosen, target=target, instruments=instruments
     )

@@ -1,4 +1,4 @@
-"""Tiles for the sizes that a kernel is launched with: the cheapest ones by `pkc.cost`, where the program's are not."""
+"""A schedule for the sizes that a kernel is launched with: the cheapest by `pkc.cost`, where the program's is not."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from pkc.compiler import Number, compile_program
 from pkc.cost.estimate import Estimate, estimate
 from pkc.cost.work import UnknownWorkError, count_work
 from pkc.diagnostics import PkcError
+from pkc.dialect import blocks
 from pkc.dialect.access import LoadOp
 from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.tile import CastOp, ClipOp, MmaOp, TransposeOp
-from pkc.dialect.types import BlockType
+from pkc.dialect.types import BlockType, PGLType
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.schedule import TILE
 from pkc.location import describe
+from pkc.passes.edges import planned
 from pkc.passes.plan_overlap import PlanOverlap
 from pkc.passes.plan_warps import comm_sms
 from pkc.passes.run import run_pipeline
@@ -29,15 +31,21 @@ from pkc.passes.span_parts import SpanParts
 
 ROWS = (8, 16, 32, 64, 128, 256)
 COLUMNS = (16, 32, 64, 128, 256)
-INNER = (64, 128)
+INNER = (64, 128, 256)
 """What is tried for the rows and columns of a product, and for what it sums over in a turn."""
+
+_SMALL = 64 * 64
+"""Of an accumulator: a turn of so few products takes hardly longer than its barriers, so it may sum over 256."""
 
 _MOST_ELEMENTS = 128 * 256
 """Of an accumulator: two warpgroups hold no more."""
 
 _GAIN = 0.93
-"""Other tiles than the program's are taken if they need at most this share of its time: estimates are no better."""
+"""Other tiles than the program's, and then blocks across parts, are taken if they need at most this share of the time:
+estimates are no better."""
 
+_GAIN_OF_COPIES = 0.97
+"""The same for copy engines, with the same tiles: what estimates get wrong is the same for both."""
 
 _EQUAL = 1.03
 """Times that differ by less are as good as equal."""
@@ -45,9 +53,9 @@ _EQUAL = 1.03
 
 @dataclass(frozen=True)
 class Choice:
-    """The tiles that a kernel gets, by key of the schedule, and why."""
+    """What a kernel gets, by key of the schedule, and why."""
 
-    tiles: Mapping[str, str] = field(default_factory=dict[str, str])
+    schedule: Mapping[str, str] = field(default_factory=dict[str, str])
     taken: Estimate | None = None
     instead: Estimate | None = None
     reason: str = ""
@@ -55,13 +63,13 @@ class Choice:
 
     def __str__(self) -> str:
         if self.taken is None or self.instead is None:
-            return f"{self.place}: tiles: as the program says ({self.reason})"
-        if not self.tiles:
-            return f"{self.place}: tiles: as the program says ({_tasks(self.taken)}; estimated {_time(self.taken)})"
-        tiles = ", ".join(f"{key} = {size}" for key, size in self.tiles.items())
+            return f"{self.place}: schedule: as the program says ({self.reason})"
+        if not self.schedule:
+            return f"{self.place}: schedule: as the program says ({_tasks(self.taken)}; estimated {_time(self.taken)})"
+        chosen = ", ".join(f"{key} = {value}" for key, value in self.schedule.items())
         instead = f"{_tasks(self.taken)} instead of {self.instead.tasks}"
         times = f"estimated {_time(self.taken)} against {_time(self.instead)}"
-        return f"{self.place}: tiles: {tiles} ({instead}; {times})"
+        return f"{self.place}: schedule: {chosen} ({instead}; {times})"
 
 
 def _tasks(found: Estimate) -> str:
@@ -81,9 +89,10 @@ def choose(
     constants: Mapping[str, Number] | None = None,
     schedule: Mapping[str, str] | None = None,
 ) -> Choice:
-    """The tiles for these dimensions on so many ranks. A schedule that sets tiles, in the text or here, is left alone.
+    """The schedule for these dimensions on so many ranks: tiles, whether blocks reach across parts, copy engines.
 
-    The same on every rank, and for every call with the same arguments. Raises `PkcError` if the program is wrong.
+    One that sets tiles, in the text or here, is left alone, and what else it sets stays. The same on every rank, and
+    for every call with the same arguments. Raises `PkcError` if the program is wrong.
     """
     given = tuple(sorted((constants or {}).items())), tuple(sorted((schedule or {}).items()))
     name = kernel or program.kernels[0].name
@@ -107,23 +116,40 @@ def _choose(
     ranks: int,
 ) -> Choice:
     own, *others = _candidates(program, kernel, constants, schedule)
+    sizes = dict(dims)
     try:
-        instead = _estimate(own.kernel, dict(dims), ranks)
+        instead = _estimate(own, sizes, ranks)
     except UnknownWorkError as error:
         return Choice(reason=f"not estimated: {error}")
     if any(key.startswith(TILE) for key in own.kernel.schedule):
         return Choice(reason="the schedule sets them")
-    if not others:
-        return Choice(taken=instead, instead=instead)
-    estimated = [(_estimate(other.kernel, dict(dims), ranks), other.tiles) for other in others]
-    worth = [found for found in estimated if found[0].stages > 1 and found[0].total <= _GAIN * instead.total]
-    for taken, tiles in sorted(worth, key=_cheapest(worth)):
-        if _compiles(program, kernel, constants, schedule, tuple(tiles.items())):
-            return Choice(tiles, taken, instead)
-    return Choice(taken=instead, instead=instead)
 
+    def compiles(settings: Mapping[str, str]) -> bool:
+        return _compiles(program, kernel, constants, schedule, tuple(settings.items()))
+
+    taken = _better((instead, own.settings), [(_estimate(one, sizes, ranks), one.settings) for one in others], compiles)
+    if _has_short_parts(own.kernel, sizes, ranks) and "parts" not in own.kernel.schedule:
+        across = _across(program, kernel, constants, schedule)
+        taken = _better(taken, [(_estimate(one, sizes, ranks), one.settings) for one in across], compiles)
+    if _only_fetches(own.kernel) and _OVERLAP.isdisjoint((*own.kernel.schedule, *taken[1])):
+        settings = {**taken[1], "overlap": "copy_engine"}
+        copied = _Candidate(settings, _planned(program, kernel, constants, {**dict(schedule), **settings}))
+        taken = _better(taken, [(_estimate(copied, sizes, ranks), settings)], compiles, _GAIN_OF_COPIES)
+    return Choice(taken[1], taken[0], instead)
+
+
+_OVERLAP = {"overlap", "comm_sms", "transfer", "parts", "loads"}
+"""Keys of the schedule beside which copy engines are not chosen."""
 
 _Found = tuple[Estimate, Mapping[str, str]]
+
+
+def _better(
+    now: _Found, others: Sequence[_Found], compiles: Callable[[Mapping[str, str]], bool], gain: float = _GAIN
+) -> _Found:
+    """The cheapest of the others that compiles, if it is worth it."""
+    worth = [found for found in others if found[0].stages > 1 and found[0].total <= gain * now[0].total]
+    return next((found for found in sorted(worth, key=_cheapest(worth)) if compiles(found[1])), now)
 
 
 def _cheapest(worth: Sequence[_Found]) -> Callable[[_Found], tuple[float, float, int]]:
@@ -136,16 +162,16 @@ def _cheapest(worth: Sequence[_Found]) -> Callable[[_Found], tuple[float, float,
     )
 
 
-def _estimate(kernel: KernelOp, dims: Mapping[str, int], ranks: int) -> Estimate:
-    return estimate(count_work(kernel, dims, ranks), ranks, sms=SM_90A.sms - comm_sms(kernel))
+def _estimate(of: _Candidate, dims: Mapping[str, int], ranks: int) -> Estimate:
+    return estimate(count_work(of.kernel, dims, ranks), ranks, sms=SM_90A.sms - comm_sms(of.kernel))
 
 
 @functools.lru_cache(maxsize=256)
-def _compiles(program: tree.Program, kernel: str, constants: _Items, schedule: _Options, tiles: _Options) -> bool:
-    """Whether a kernel with other tiles stays within the budgets of a CTA."""
+def _compiles(program: tree.Program, kernel: str, constants: _Items, schedule: _Options, more: _Options) -> bool:
+    """Whether a kernel with more in its schedule stays within the budgets of a CTA."""
     try:
         compile_program(
-            program, kernel=kernel, constants=dict(constants), schedule={**dict(schedule), **dict(tiles)}, level="roles"
+            program, kernel=kernel, constants=dict(constants), schedule={**dict(schedule), **dict(more)}, level="roles"
         )
     except PkcError:
         return False
@@ -157,7 +183,7 @@ def _compiles(program: tree.Program, kernel: str, constants: _Items, schedule: _
 
 @dataclass(frozen=True)
 class _Candidate:
-    tiles: Mapping[str, str]
+    settings: Mapping[str, str]
     kernel: KernelOp
 
 
@@ -177,9 +203,36 @@ def _candidates(program: tree.Program, kernel: str, constants: _Items, schedule:
     return made
 
 
+@functools.lru_cache(maxsize=32)
+def _across(program: tree.Program, kernel: str, constants: _Items, schedule: _Options) -> list[_Candidate]:
+    """The same with blocks that reach across parts, if it can have them."""
+    more = {"parts": "across"}
+    try:
+        found = _candidates(program, kernel, constants, (*schedule, *more.items()))
+    except PkcError:
+        return []
+    return [_Candidate({**one.settings, **more}, one.kernel) for one in found]
+
+
+def _has_short_parts(kernel: KernelOp, dims: Mapping[str, int], ranks: int) -> bool:
+    """Whether parts of a sharded dimension are shorter than blocks may be, so that tiles have rows of one rank only."""
+    kinds = (argument.type for argument in kernel.body.block.args)
+    split = [
+        kind.dimensions[kind.shard_dim] for kind in kinds if isinstance(kind, PGLType) and kind.shard_dim is not None
+    ]
+    lengths = (blocks.part_length(dims[dim] if isinstance(dim, str) else dim, ranks) for dim in split)
+    return ranks > 1 and any(length < max(ROWS) for length in lengths)
+
+
+def _only_fetches(kernel: KernelOp) -> bool:
+    """Whether all that goes between ranks is operands that are fetched ahead of their use."""
+    edges = [op for op in kernel.walk() if planned(op)]
+    return bool(edges) and all(isinstance(op, LoadOp) and planned(op) == "inter_sm" for op in edges)
+
+
 def _sizes() -> Iterator[tuple[int, int, int]]:
     for rows, columns, inner in product(ROWS, COLUMNS, INNER):
-        if rows * columns <= _MOST_ELEMENTS:
+        if rows * columns <= (_SMALL if inner > 128 else _MOST_ELEMENTS):
             yield rows, columns, inner
 
 

@@ -74,8 +74,12 @@ def cli() -> None:
 @click.option("--kernel", metavar="NAME", help="Compile this kernel alone.")
 @click.option("--const", "constants", metavar="K=V", multiple=True, help="Values of `const` parameters.")
 @click.option("--schedule", metavar="K=V,...", multiple=True, help="How to run it; wins over the text.")
-@click.option("--set", "settings", metavar="M=V,...", multiple=True, help="Sizes to choose tiles for, and constants.")
-@click.option("--ranks", type=click.IntRange(min=1), default=1, show_default=True, help="GPUs to choose tiles for.")
+@click.option(
+    "--set", "settings", metavar="M=V,...", multiple=True, help="Sizes to choose a schedule for, and constants."
+)
+@click.option(
+    "--ranks", type=click.IntRange(min=1), default=1, show_default=True, help="GPUs to choose a schedule for."
+)
 @click.option("--dump", metavar="DIR", help="Write the IR after each pass into a folder.")
 @click.option("--target", type=click.Choice(["sm_90a"]), default="sm_90a", show_default=True, help="The GPU.")
 @click.option("--explain", is_flag=True, help="Say why accesses overlap as they do, and what the kernel takes.")
@@ -104,7 +108,7 @@ def compile_command(
     from pkc import report
     from pkc.cli_build import BELOW_IR
     from pkc.cli_build import emit as emit_below
-    from pkc.cli_program import compile_for, constants_of, find_kernel, only_kernel, tiles_for
+    from pkc.cli_program import compile_for, constants_of, find_kernel, only_kernel, schedule_for
     from pkc.cli_settings import numbers
     from pkc.compiler import load_program
     from pkc.passes.run import print_ir
@@ -116,19 +120,19 @@ def compile_command(
         find_kernel(program, file, kernel)
     elif emit in BELOW_IR or sizes:
         only_kernel(program, file)
-    tiles = None
+    choice = None
     if sizes:
         chosen = find_kernel(program, file, kernel) if kernel else only_kernel(program, file)
         values |= {name: sizes.pop(name) for name in constants_of(chosen) if name in sizes}
-        tiles = tiles_for(program, chosen, values, sizes, schedule, ranks)
-        schedule = (*schedule, *(f"{key}={value}" for key, value in tiles.tiles.items()))
+        choice = schedule_for(program, chosen, values, sizes, schedule, ranks)
+        schedule = (*schedule, *(f"{key}={value}" for key, value in choice.schedule.items()))
     level = "machine" if emit in BELOW_IR else emit
     compiled = compile_for(program, kernel, values, schedule, level=level, dump=dump)
     if explain:
         planned = (
             compiled if emit != "tile" else compile_for(program, kernel, values, schedule, level="roles", warn=False)
         )
-        report.explanations([*([] if tiles is None else [tiles]), *planned.explanations])
+        report.explanations([*([] if choice is None else [choice]), *planned.explanations])
     if emit in BELOW_IR:
         content = emit_below(compiled.kernel, emit, target, explain=explain)
     else:

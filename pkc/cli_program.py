@@ -43,7 +43,7 @@ def choices_of(schedule: Iterable[str]) -> dict[str, str]:
     return assignments("--schedule", schedule, example="overlap=intra_sm,stages=4", split=True)
 
 
-def tiles_for(
+def schedule_for(
     program: tree.Program,
     kernel: tree.Kernel,
     constants: Mapping[str, Number],
@@ -51,7 +51,7 @@ def tiles_for(
     schedule: Iterable[str],
     ranks: int,
 ) -> Choice:
-    """The tiles with which a kernel would run at these sizes."""
+    """The schedule with which a kernel would run at these sizes."""
     choices = choices_of(schedule)
     compiled = compile_program(program, kernel=kernel.name, constants=constants, schedule=choices).kernel
     settings = sort_settings(compiled, sizes, constants_of(kernel))

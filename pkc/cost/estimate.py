@@ -53,6 +53,7 @@ class _Estimator:
         busy = max(sum(one.total for one in found), memory)
         whole = rates.launch + busy + communicates * 4 * rates.signal
         link = max(one.link for one in found)
+        whole = max(whole, self._enqueueing())
         return replace(longest, total=whole, memory=memory, link=link, stages=min(one.stages for one in found))
 
     def _phase(self, phase: Phase) -> Estimate:
@@ -65,12 +66,16 @@ class _Estimator:
             return whole
         main = rounds * task + rates.load_latency
         link = self._sent(phase) / rates.link_bytes
+        if self._announced(phase):
+            # A storer sends the next contribution when the last one has come and is announced.
+            link += phase.tasks / self._sms * rates.announce
         # What the last tasks have made leaves after them, and all of it not before the first ones have ended.
         active = min(phase.tasks, self._sms)
         main = max(main + active / phase.tasks * link, task + link)
         if self._work.fetched:
             begins = 2 * rates.signal + rates.copy
             ready = begins + self._fetching()
+            main += self._landing(main)
             main = max(main + (begins if rounds == 1 else 0.0), ready + _LAST * self._longest_turn(phase))
             link = max(link, ready)
         return replace(whole, total=main + self._adding(phase), link=link)
@@ -81,9 +86,11 @@ class _Estimator:
         total = self._rates.task
         for turn in phase.turns:
             total += turn.times * self._turn(turn, depth)
-        # A contribution has arrived before it is announced, and the next one leaves after that.
-        announced = any(store.summed for turn in phase.turns for store in turn.stores)
-        return max(total, self._rates.announce) if announced else total
+        return max(total, self._rates.announce) if self._announced(phase) else total
+
+    def _announced(self, phase: Phase) -> bool:
+        """Whether tasks make contributions to sums, each of which is announced to its owner."""
+        return any(store.summed for turn in phase.turns for store in turn.stores)
 
     def _longest_turn(self, phase: Phase) -> float:
         depth = self._depth(phase)
@@ -143,7 +150,20 @@ class _Estimator:
         return rounds * self._ranks * each / rates.add_bytes + 2 * rates.signal
 
     def _fetching(self) -> float:
-        """Nanoseconds in which operands of other ranks come: by the link, and by each SM one tile at a time."""
+        """Nanoseconds in which operands of other ranks come: by the link, and by each SM one tile at a time, or by a
+        copy engine one copy after the other."""
         fetched, rates = self._work.fetched, self._rates
         link = sum(operand.bytes for operand in fetched) / rates.link_bytes
-        return max(link, sum(-(-operand.tiles // self._sms) * rates.copy for operand in fetched))
+        copied = sum(-(-operand.tiles // self._sms) * rates.copy for operand in fetched if not operand.copies)
+        return max(link + sum(operand.copies for operand in fetched) * rates.engine_copy, copied)
+
+    def _landing(self, main: float) -> float:
+        """What tasks of so many nanoseconds lose because SMs store what they fetch."""
+        if all(operand.copies for operand in self._work.fetched):
+            return 0.0
+        return self._rates.landing * min(main, self._fetching())
+
+    def _enqueueing(self) -> float:
+        """Nanoseconds of the host for what copy engines do on all ranks, which one process may drive."""
+        copies = sum(operand.copies for operand in self._work.fetched)
+        return 2 * copies * self._ranks * self._rates.enqueue

@@ -79,11 +79,15 @@ class Phase:
 
 @dataclass(frozen=True)
 class Fetched:
-    """An operand that comes from other ranks ahead of its use: bytes, and tiles that are copied for that."""
+    """An operand that comes from other ranks ahead of its use: bytes, and what is copied for that.
+
+    SMs copy `tiles`, through stages of theirs; copy engines everything in so many `copies`.
+    """
 
     bytes: float
     tiles: float
     stage_bytes: int
+    copies: float = 0.0
 
 
 @dataclass
@@ -245,7 +249,10 @@ class _Counter:
         if overlap:
             tiles = prod(self._tiles(op, position) for position in range(len(op.indices)))
             away = (self._ranks - 1) / self._ranks
-            self._work.fetched.append(Fetched(whole * away, tiles * away, layout.bytes))
+            copied = overlap == "copy_engine"
+            cells = prod(self._tiles(op, place) for place, index in enumerate(op.indices) if not _turns(index))
+            staged = 0 if copied else layout.bytes
+            self._work.fetched.append(Fetched(whole * away, tiles * away, staged, copied * cells * away))
         return Load(name, layout.bytes, data * exists, rows * exists, rows * (1 - exists))
 
     def _tiles(self, op: LoadOp, position: int) -> float:
@@ -271,6 +278,13 @@ class _Counter:
 
 _LOOKED_AT = 64
 """Blocks that an average of what lies outside of an array is taken over."""
+
+
+def _turns(index: SSAValue) -> bool:
+    """Whether a loop in a task goes through the blocks of an index."""
+    block = index.owner
+    number = block.index if isinstance(block, BlockOp) else index
+    return isinstance(number.owner, Block) and isinstance(number.owner.parent_op(), scf.ForOp)
 
 
 def _free(op: Operation) -> bool:

@@ -313,22 +313,22 @@ def test_explains_warps(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
-def test_tiles_are_chosen_for_the_sizes_that_are_set(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_schedule_is_chosen_for_the_sizes_that_are_set(capsys: pytest.CaptureFixture[str]) -> None:
     path = str(EXAMPLES / "gemm_rs.pk")
     sizes = ["--ranks", "4", "--set", "M=16,N=8192,K=2048"]
     assert main(["compile", path, "--explain", *sizes]) == 0
     shown = capsys.readouterr()
     first = shown.err.splitlines()[0]
     found = re.fullmatch(
-        re.escape(f"{path}:2: tiles: ") + r"tile_M = (\d+), tile_N = (\d+), tile_K = (\d+) \((\d+) tasks for 132 SMs"
-        r" instead of 128; estimated [\d.]+ us against [\d.]+ us\)",
+        re.escape(f"{path}:2: schedule: ")
+        + r"tile_M = (\d+), tile_N = (\d+), tile_K = (\d+), parts = across \((\d+) tasks for 132 SMs instead of 128; estimated [\d.]+ us against [\d.]+ us\)",
         first,
     )
     assert found is not None, first
     assert "pk.mma" in shown.out and f"!pk.tile<{found[1]}x{found[2]}xf32>" in shown.out
     assert main(["compile", path, "--explain", *sizes, "--schedule", "tile_M=64"]) == 0
     shown = capsys.readouterr()
-    assert shown.err.splitlines()[0] == f"{path}:2: tiles: as the program says (the schedule sets them)"
+    assert shown.err.splitlines()[0] == f"{path}:2: schedule: as the program says (the schedule sets them)"
     assert "!pk.tile<64x256xf32>" in shown.out
 
 

@@ -11,8 +11,15 @@ from pkc.arch import H200
 from pkc.cost.estimate import Estimate, estimate
 from tests.cost.test_work import work
 
-DATA = Path(__file__).parents[2] / "bench" / "tiles" / "h200_x4.toml"
-MEASURED = tomllib.loads(DATA.read_text(encoding="utf-8"))["measured"]
+DATA = Path(__file__).parents[2] / "bench" / "tiles"
+MEASURED = [
+    entry
+    for name in ("h200_x4_slices.toml", "h200_x4.toml")
+    for entry in tomllib.loads((DATA / name).read_text(encoding="utf-8"))["measured"]
+    if entry["kernel"] == "ag_gemm" or name != "h200_x4.toml"
+]
+"""Without the sums of the older file: they were added up tile by tile then."""
+
 RANKS = 4
 OWN = (128, 256, 64)
 """The tiles that the programs say."""
@@ -32,15 +39,15 @@ def times(entry: dict) -> dict[Tiles, float]:
 
 
 def test_estimates_are_near_what_was_measured() -> None:
-    """In the geometric mean within an eighth, and none off by more than a half."""
+    """In the geometric mean within 14 per cent, and none off by more than 40."""
     errors = [
         math.log(estimated(entry["kernel"], entry["size"], tiles).total / 1e6 / ms)
         for entry in MEASURED
         for tiles, ms in times(entry).items()
     ]
-    assert len(errors) > 90
-    assert math.sqrt(sum(error * error for error in errors) / len(errors)) < math.log(1.13)
-    assert max(map(abs, errors)) < math.log(1.5)
+    assert len(errors) > 180
+    assert math.sqrt(sum(error * error for error in errors) / len(errors)) < math.log(1.14)
+    assert max(map(abs, errors)) < math.log(1.4)
 
 
 def lost(entry: dict) -> tuple[float, float]:
@@ -51,11 +58,10 @@ def lost(entry: dict) -> tuple[float, float]:
 
 
 def test_the_tiles_that_seem_best_are_nearly_so() -> None:
-    """The times are of a compiler that added up sums tile by tile, which made large tiles slower than they are."""
     found = [lost(entry) for entry in MEASURED]
-    assert sum(best for best, _ in found) / len(found) < 1.03
-    assert max(best for best, _ in found) < 1.18
-    assert max(own for _, own in found) < 1.06
+    assert sum(best for best, _ in found) / len(found) < 1.01
+    assert max(best for best, _ in found) < 1.07
+    assert max(own for _, own in found) < 1.02
 
 
 def test_faster_parts_make_a_kernel_faster_where_they_hold_it() -> None:
@@ -71,6 +77,22 @@ def test_faster_parts_make_a_kernel_faster_where_they_hold_it() -> None:
         gains = {id(rates): before / estimate(kernel, ranks, rates=rates).total for rates in (multiplies, loads, sends)}
         assert max(gains, key=lambda rates: gains[rates]) == id(faster)
         assert gains[id(faster)] > 1.1
+
+
+def test_copy_engines_take_no_time_of_sms_but_one_copy_after_the_other_and_the_host_enqueues_them() -> None:
+    dims = {"M": 16384, "N": 4096, "K": 16384}
+    by_sms = work("ag_gemm", RANKS, dims)
+    by_engines = work("ag_gemm", RANKS, dims, overlap="copy_engine")
+    (fetched,) = by_engines.fetched
+    assert (fetched.copies, fetched.stage_bytes) == (16384 // 128 * 3 / 4, 0)
+    assert fetched.bytes == by_sms.fetched[0].bytes == 16384 * 16384 * 2 * 3 / 4
+    free = replace(H200, landing=0.0)
+    assert estimate(by_sms, RANKS, rates=free).total < estimate(by_sms, RANKS).total
+    assert estimate(by_engines, RANKS, rates=free).total == estimate(by_engines, RANKS).total
+    late = replace(H200, engine_copy=1e5)
+    assert estimate(by_engines, RANKS, rates=late).total > 96 * 1e5
+    busy = replace(H200, enqueue=1e5)
+    assert estimate(by_engines, RANKS, rates=busy).total == 2 * 96 * RANKS * 1e5
 
 
 def test_nothing_to_do_takes_a_launch() -> None:

@@ -26,7 +26,7 @@ def test_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     tiles_table.main()
     head, choice, line, failed, summary = capsys.readouterr().out.splitlines()
     assert head == "gemm_rs 16x8192x8192 on 4: cublas_nccl 50.0, pkc 44.0 us"
-    assert choice.startswith("  gemm_rs.pk:2: tiles: tile_M = ")
+    assert choice.startswith("  gemm_rs.pk:2: schedule: tile_M = ")
     guess = tiles_table.estimated(result, (64, 64, 64))
     assert line == f"  {'64x64x64':>12}     40.0 us, estimated {guess * 1000:8.1f} ({guess / 0.04:.2f})"
     assert failed == "  FAILED pkc tile_M=16,tile_N=64,tile_K=64: it hangs"
