@@ -225,11 +225,11 @@ class Artifact:
     waits: Waits | None = None
     """If no wait of the kernel is for ever."""
     engines: str = ""
-    """What copy engines do, as IR: a kernel with one `pk.role copy_engine` for each stream, without `pk.epoch`.
+    """What copy engines do, as IR: a kernel with one `pk.role copy_engine` for each part, without `pk.epoch`.
 
-    A stream does the operations of its part one after the other: `pk.copy`, `pk.wait` and `pk.reset` for counters of
-    this rank, `pk.raise` for those of any. All else is integer arithmetic on dimensions, the rank and the number of
-    ranks, which the host carries out when it prepares a launch.
+    Streams do the operations of a part, tasks at once and all else one after the other: `pk.copy`, `pk.wait` and
+    `pk.reset` for counters of this rank, `pk.raise` for those of any. The rest is integer arithmetic on dimensions, the
+    rank and the number of ranks, which the host carries out when it prepares a launch.
     """
 
     @property

@@ -14,7 +14,7 @@ from xdsl.utils.str_enum import StrEnum
 class Role(StrEnum):
     """What a group of warps, or of SMs, does (ParallelKittens: the LCSC template).
 
-    A copy engine is no SM: the host enqueues what it does, on a stream of its own, before the kernel runs.
+    A copy engine is no SM: the host enqueues what it does, on streams of its own, beside the kernel.
     """
 
     Loader = auto()

@@ -15,6 +15,11 @@ from pkc.dialect import context
 from pkc.dialect.attributes import Role
 from pkc.dialect.program import KernelOp, RoleOp
 
+LANES = 4
+"""Streams on which a copy engine carries out its tasks. A copy of 2 MB to a peer takes 6 us, and with its write and the
+start of the next copy on the same stream 15: three fill a link, four leave something over. With the kernel's stream
+they stay below the 8 hardware queues that a GPU has by default."""
+
 RESTARTS = "pk.restarts"
 """Argument attribute of counters: they count from zero in each launch, and are zero when it begins on their rank."""
 

@@ -48,7 +48,7 @@ class InsertFences(ModulePass):
       of them. A stage that ordinary instructions have read is: their values have arrived, and the mbarrier comes before
       the next load into it.
     - A part ends when its stores are complete.
-    - What a copy engine does is ordered by its stream. It is another agent than the SMs: signals from it and to it
+    - What a copy engine does is ordered by its streams. It is another agent than the SMs: signals from it and to it
       are releases to all.
 
     Before:

@@ -3,60 +3,79 @@
 On each rank of this process, in order: the counters that restart are cleared, the streams beside begin, the kernel
 starts, and only then is anything enqueued beside it. So if streams share a hardware queue, none waits in front of a
 kernel that it needs.
+
+Each part has several streams, its lanes. The first one does what stands around tasks; task i is done on lane i modulo
+their number. Whatever the lanes, the calls of a part come in the order of its tasks: if lanes share a hardware queue
+after all, it does what a single stream would do, and none waits in front of a task that comes before its own.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import chain, cycle, islice
+from typing import Any, TypeAlias
 
 from pkc.runtime.enqueue import Await, Call, Move, Write, calls
 from pkc.runtime.mesh import Mesh, Rank, Side
 
 _TURN = 16
-"""Calls for one stream before it is the next one's turn. A stream holds some hundred calls; when it is full the host
+"""Calls for one part before it is the next one's turn. A stream holds some hundred calls; when it is full the host
 waits, and must by then have enqueued what that stream waits for."""
 
 _ROOM = 4 << 20
 """Bytes for copies that are tried out."""
 
 
+Section: TypeAlias = Sequence[Sequence[Call]]
+"""The calls of each strand of a section (`pkc.runtime.engines`)."""
+
+
+_Enqueued: TypeAlias = tuple[str, tuple[Any, ...]]
+"""A call of the driver, with its stream and all else that it is given."""
+
+
 @dataclass(frozen=True)
 class Work:
-    """What is done beside the kernel of one rank: counters to clear, and the calls for each stream."""
+    """What is done beside the kernel of one rank: counters to clear, and the sections of each part."""
 
     clear: int
     """The address of the counters that restart."""
     clear_bytes: int
-    calls: tuple[tuple[Call, ...], ...]
+    parts: Sequence[Sequence[Section]]
     kinds: tuple[Move, ...]
     """One copy of each kind."""
 
 
 class Beside:
-    """The streams of all ranks of this process; `count` for each."""
+    """The streams of all ranks of this process: for each of `parts` parts as many lanes as the GPU has queues for."""
 
-    def __init__(self, mesh: Mesh, count: int) -> None:
+    def __init__(self, mesh: Mesh, parts: int) -> None:
         self._mesh = mesh
-        self._sides: Sequence[tuple[Rank, Sequence[Side]]] = list(zip(mesh.local, mesh.beside(count), strict=True))
+        lanes = mesh.lanes(parts)
+        self._sides: Sequence[tuple[Rank, Sequence[Sequence[Side]]]] = [
+            (rank, [sides[first : first + lanes] for first in range(0, len(sides), lanes)])
+            for rank, sides in zip(mesh.local, mesh.beside(parts * lanes), strict=True)
+        ]
 
     def try_out(self, works: Sequence[Work]) -> None:
-        """Do once what launches will do, with other memory as the target of copies, and wait for it.
+        """Do once on each stream what launches will do, with other memory as the target of copies, and wait for it.
 
         When the driver is first asked for a kind of copy, it may have to load or allocate something, and to wait for
         all kernels that run. All ranks come here together.
         """
         driver, heap = self._mesh.driver, self._mesh.heap
         counter, room = heap.allocate(4), heap.allocate(_ROOM)  # others copy to where there is room
-        for (rank, sides), work in zip(self._sides, works, strict=True):
+        for (rank, parts), work in zip(self._sides, works, strict=True):
             own = heap.address(rank.rank, counter)
             tried = [self._within(move, rank, room) for move in work.kinds]
             with self._mesh.current(rank):
-                for call in calls(driver.api, (Write(own, 1), Await(own, 1), *tried)):
-                    getattr(driver, call.name)(*call.on(sides[0].stream))
-                driver.cuEventRecord(sides[0].event, sides[0].stream)
-                driver.cuStreamWaitEvent(rank.stream, sides[0].event, 0)
+                for side in chain(*parts):
+                    for call in calls(driver.api, (Write(own, 1), Await(own, 1), *tried)):
+                        getattr(driver, call.name)(*call.on(side.stream))
+                    driver.cuEventRecord(side.event, side.stream)
+                    driver.cuStreamWaitEvent(rank.stream, side.event, 0)
         self._mesh.synchronize()
         if self._mesh.group is not None:
             self._mesh.group.agree("has tried its copies")
@@ -66,37 +85,41 @@ class Beside:
     def begin(self, works: Sequence[Work], streams: Sequence[int]) -> None:
         """Before the kernels."""
         driver = self._mesh.driver
-        for (rank, sides), work, stream in zip(self._sides, works, streams, strict=True):
+        for (rank, parts), work, stream in zip(self._sides, works, streams, strict=True):
             driver.cuCtxSetCurrent(rank.context)
             if work.clear_bytes:
                 driver.cuMemsetD8Async(work.clear, 0, work.clear_bytes, stream)
-            driver.cuEventRecord(sides[0].event, stream)
-            for side in sides:
-                driver.cuStreamWaitEvent(side.stream, sides[0].event, 0)
+            cleared = parts[0][0].event
+            driver.cuEventRecord(cleared, stream)
+            for first, *_ in parts:
+                driver.cuStreamWaitEvent(first.stream, cleared, 0)
 
     def enqueue(self, works: Sequence[Work], streams: Sequence[int]) -> None:
         """Behind the kernels."""
         driver = self._mesh.driver
-        for context, stream, call in self._in_turn(works):
+        for context, some in self._in_turn(works):
             driver.cuCtxSetCurrent(context)
-            getattr(driver, call.name)(*call.on(stream))
-        for (rank, sides), stream in zip(self._sides, streams, strict=True):
+            for name, arguments in some:
+                getattr(driver, name)(*arguments)
+        for (rank, parts), stream in zip(self._sides, streams, strict=True):
             driver.cuCtxSetCurrent(rank.context)
-            for side in sides:
-                driver.cuEventRecord(side.event, side.stream)
-                driver.cuStreamWaitEvent(stream, side.event, 0)
+            for first, *_ in parts:
+                driver.cuEventRecord(first.event, first.stream)
+                driver.cuStreamWaitEvent(stream, first.event, 0)
 
-    def _in_turn(self, works: Sequence[Work]) -> Iterator[tuple[Any, int, Call]]:
-        todo = [
-            (rank.context, side.stream, some)
-            for (rank, sides), work in zip(self._sides, works, strict=True)
-            for side, some in zip(sides, work.calls, strict=True)
-        ]
-        longest = max(len(some) for _, _, some in todo)
-        for first in range(0, longest, _TURN):
-            for context, stream, some in todo:
-                for call in some[first : first + _TURN]:
-                    yield context, stream, call
+    def _in_turn(self, works: Sequence[Work]) -> Iterator[tuple[Any, list[_Enqueued]]]:
+        """Some calls of each part in turn, with the context of its rank."""
+        todo = deque(
+            (rank.context, _calls(lanes, sections))
+            for (rank, parts), work in zip(self._sides, works, strict=True)
+            for lanes, sections in zip(parts, work.parts, strict=True)
+        )
+        while todo:
+            context, left = todo.popleft()
+            some = list(islice(left, _TURN))
+            yield context, some
+            if len(some) == _TURN:
+                todo.append((context, left))
 
     def _within(self, move: Move, rank: Rank, room: int) -> Move:
         """The same copy to where there is room on the rank it goes to: its first rows if it is larger than that."""
@@ -104,3 +127,23 @@ class Beside:
         target = self._mesh.heap.address(rank.rank if there is None else there, room)
         rows = max(1, min(move.rows, _ROOM // move.target_pitch)) if move.rows > 1 else 1
         return replace(move, target=target, rows=rows, width=min(move.width, _ROOM))
+
+
+def _calls(lanes: Sequence[Side], sections: Sequence[Section]) -> Iterator[_Enqueued]:
+    """The calls of a part: the strands of a section one after the other, each on the next lane.
+
+    Lanes that a section needs begin behind what the first one has done, and that goes on behind all of them.
+    """
+    first = lanes[0]
+    for strands in sections:
+        forked = lanes[1 : len(strands)]
+        if forked:
+            yield "cuEventRecord", (first.event, first.stream)
+        for lane in forked:
+            yield "cuStreamWaitEvent", (lane.stream, first.event, 0)
+        for strand, lane in zip(strands, cycle(lanes), strict=False):
+            for call in strand:
+                yield call.name, call.on(lane.stream)
+        for lane in forked:
+            yield "cuEventRecord", (lane.event, lane.stream)
+            yield "cuStreamWaitEvent", (first.stream, lane.event, 0)

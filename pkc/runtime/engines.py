@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, TypeAlias
 
 from xdsl.dialects import scf
@@ -15,6 +16,7 @@ from pkc.dialect.blocks import Block
 from pkc.dialect.engines import engines, is_engine, parse_engines
 from pkc.dialect.positions import position_function
 from pkc.dialect.scalars import scalar
+from pkc.dialect.task_order import in_order
 from pkc.dialect.types import RANKS
 
 Index: TypeAlias = Block | int
@@ -64,6 +66,12 @@ class Reset:
 
 Step: TypeAlias = Copy | Wait | Raise | Reset
 
+Strand: TypeAlias = list[Step]
+"""Steps one behind the other."""
+
+Section: TypeAlias = list[Strand]
+"""One strand, or those of tasks, one for each: they do not wait for each other."""
+
 
 class Engines:
     """The parts of copy engines of a kernel, as `Artifact.engines` has them."""
@@ -71,12 +79,12 @@ class Engines:
     def __init__(self, text: str) -> None:
         self._kernel = parse_engines(text)
         self.count = len(engines(self._kernel))
-        """How many streams a rank has for them."""
+        """How many parts there are."""
 
-    def steps(self, rank: int, dims: Mapping[str, int], scalars: Mapping[str, int | float]) -> list[list[Step]]:
-        """What the stream of each part does, in order. `dims` has `ranks` too."""
+    def sections(self, rank: int, dims: Mapping[str, int], scalars: Mapping[str, int | float]) -> list[list[Section]]:
+        """What each part does: sections, one behind the other. `dims` has `ranks` too."""
         run = _Run(self._kernel, rank, dims, scalars)
-        return [list(run.part(part)) for part in engines(self._kernel)]
+        return [run.part(part) for part in engines(self._kernel)]
 
 
 class _Run:
@@ -95,8 +103,16 @@ class _Run:
             if not is_engine(op):
                 self._compute(op)
 
-    def part(self, part: program.RoleOp) -> Iterator[Step]:
-        yield from self._body(part.body.block)
+    def part(self, part: program.RoleOp) -> list[Section]:
+        found: list[Section] = []
+        for item in self._body(part.body.block):
+            if isinstance(item, list):
+                found.append(item)
+            elif found and len(found[-1]) == 1:
+                found[-1][0].append(item)
+            else:
+                found.append([[item]])
+        return found
 
     def size(self, dim: str | int) -> int:
         return dim if isinstance(dim, int) else self._dims[dim]
@@ -109,7 +125,7 @@ class _Run:
 
     # Operations
 
-    def _body(self, body: Body) -> Iterator[Step]:
+    def _body(self, body: Body) -> Iterator[Step | Section]:
         for op in body.ops:
             match op:
                 case program.TasksOp():
@@ -156,19 +172,18 @@ class _Run:
 
     # Control flow
 
-    def _tasks(self, op: program.TasksOp) -> Iterator[Step]:
-        """All tasks in the order of their numbers: a stream is one worker."""
-        yield from self._nested(op, list(self._all(op.counts)), list(op.body.block.args))
+    def _tasks(self, op: program.TasksOp) -> Iterator[Step | Section]:
+        """A strand for each task, in the order of their numbers; but single steps if no more than one does anything."""
+        strands: Section = []
+        for indices in in_order(self._all(op.counts), op.raster):
+            self._values.update(zip(op.body.block.args, indices, strict=True))
+            strands.append(list(_in_turn(self._body(op.body.block))))
+        if sum(map(bool, strands)) > 1:
+            yield strands
+        else:
+            yield from chain(*strands)
 
-    def _nested(self, op: program.TasksOp, counts: list[int], indices: list[BlockArgument]) -> Iterator[Step]:
-        if not counts:
-            yield from self._body(op.body.block)
-            return
-        for number in range(counts[0]):
-            self._values[indices[0]] = number
-            yield from self._nested(op, counts[1:], indices[1:])
-
-    def _for(self, op: scf.ForOp) -> Iterator[Step]:
+    def _for(self, op: scf.ForOp) -> Iterator[Step | Section]:
         variable, *carried = op.body.block.args
         found = self._all(op.iter_args)
         for number in range(*self._all((op.lb, op.ub, op.step))):
@@ -178,7 +193,7 @@ class _Run:
             found = self._yielded(op.body.block)
         self._values.update(zip(op.results, found, strict=True))
 
-    def _if(self, op: scf.IfOp) -> Iterator[Step]:
+    def _if(self, op: scf.IfOp) -> Iterator[Step | Section]:
         taken = op.true_region if self._values[op.cond] else op.false_region
         if not taken.blocks:
             return
@@ -188,3 +203,12 @@ class _Run:
     def _yielded(self, body: Body) -> tuple[Any, ...]:
         last = body.last_op
         return self._all(last.operands) if isinstance(last, scf.YieldOp) else ()
+
+
+def _in_turn(found: Iterable[Step | Section]) -> Iterator[Step]:
+    """Steps of one task: tasks inside of it one after the other."""
+    for item in found:
+        if isinstance(item, list):
+            yield from chain(*item)
+        else:
+            yield item

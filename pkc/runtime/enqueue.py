@@ -67,7 +67,7 @@ class Placer:
         self._ranks = values.dims[RANKS]
 
     def actions(self, steps: Sequence[Step]) -> Iterator[Action]:
-        """What a stream does for the steps of a part, in order."""
+        """What a stream does for some steps, in order."""
         own = self._values.rank
         for step in steps:
             match step:

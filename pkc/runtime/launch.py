@@ -23,8 +23,8 @@ from pkc.runtime.arrays import memory_shape
 from pkc.runtime.beside import Beside, Work
 from pkc.runtime.driver import Driver
 from pkc.runtime.element import ELEMENTS
-from pkc.runtime.engines import Engines
-from pkc.runtime.enqueue import Placer, calls, counters, counters_along, kinds
+from pkc.runtime.engines import Engines, Strand
+from pkc.runtime.enqueue import Action, Call, Placer, calls, counters, counters_along, kinds
 from pkc.runtime.errors import FirstLaunchInCapture, WrongGpu
 from pkc.runtime.mesh import Mesh, Rank
 from pkc.runtime.structure import Structure, Values, extents_of
@@ -232,12 +232,17 @@ class LoadedKernel:
         if self._engines is None:
             return None
         placer, heap, api = Placer(self.artifact, values), self.mesh.heap, self.mesh.driver.api
-        parts = self._engines.steps(values.rank, values.dims, values.scalars)
-        actions = [list(placer.actions(steps)) for steps in parts]
+        actions: list[Action] = []
+
+        def enqueued(strand: Strand) -> Sequence[Call]:
+            some = list(placer.actions(strand))
+            actions.extend(some)
+            return list(calls(api, some))
+
+        found = self._engines.sections(values.rank, values.dims, values.scalars)
+        parts = [[[enqueued(strand) for strand in section] for section in part] for part in found]
         offset, count = memory.restarting
-        streams = tuple(tuple(calls(api, some)) for some in actions)
-        found = tuple(kinds(itertools.chain(*actions), heap.rank_at))
-        return Work(heap.address(values.rank, offset), count, streams, found)
+        return Work(heap.address(values.rank, offset), count, parts, tuple(kinds(actions, heap.rank_at)))
 
     def _config(self) -> Any:
         api, artifact = self.mesh.driver.api, self.artifact

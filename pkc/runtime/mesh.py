@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkc.diagnostics import PkcError
+from pkc.dialect.engines import LANES
 from pkc.location import NOWHERE
 from pkc.runtime import group as groups
 from pkc.runtime.arrays import Array, ArrayLayout
@@ -71,9 +72,9 @@ class Mesh:
         self.driver = driver
         self.ranks = ranks
         self.group = group
-        share = sum(device == next(iter(devices.values())) for device in devices.values())
-        self.shares_gpu = share > 1
-        self.local: tuple[Rank, ...] = tuple(self._rank(rank, device, share) for rank, device in devices.items())
+        self._share = sum(device == next(iter(devices.values())) for device in devices.values())
+        self.shares_gpu = self._share > 1
+        self.local: tuple[Rank, ...] = tuple(self._rank(rank, device) for rank, device in devices.items())
         self.heap = Heap(driver, devices, ranks, group)
         self.closed = False
         self._checks: list[Callable[[], None]] = []
@@ -159,13 +160,17 @@ class Mesh:
         """Let `synchronize` call this once all has ended, or has not in time; it raises what it finds wrong."""
         self._checks.append(check)
 
+    def lanes(self, parts: int) -> int:
+        """How many streams each of so many parts of copy engines may have: as many as have a hardware queue each beside
+        the kernels', or one. The hardware does in order what is in one queue, whatever the streams."""
+        return max(1, min(LANES, (_queues() // self._share - 1) // parts))
+
     def beside(self, count: int) -> list[list[Side]]:
         """For each rank of this process `count` streams beside its own, for what must run while its kernel does.
 
         Raises `PkcError` if the GPU has too few queues for all to go on at once.
         """
-        share = sum(rank.device == self.local[0].device for rank in self.local)
-        queues = int(os.environ.get("CUDA_DEVICE_MAX_CONNECTIONS") or HARDWARE_QUEUES)
+        share, queues = self._share, _queues()
         if share > 1 and share * (count + 1) > queues:
             raise PkcError(TooFewQueues(NOWHERE, share, count + 1, share * (count + 1), queues))
         for rank in self.local:
@@ -226,14 +231,14 @@ class Mesh:
         finally:
             self.driver.cuCtxPopCurrent()
 
-    def _rank(self, rank: int, device: int, share: int) -> Rank:
+    def _rank(self, rank: int, device: int) -> Rank:
         driver = self.driver
         # The primary context is the one that torch and the CUDA runtime use.
         context = driver.cuDevicePrimaryCtxRetain(device)
         driver.cuCtxPushCurrent(context)
         stream, event = self._stream()
         driver.cuCtxPopCurrent()
-        sms = driver.attribute("MULTIPROCESSOR_COUNT", device) // share
+        sms = driver.attribute("MULTIPROCESSOR_COUNT", device) // self._share
         return Rank(rank, device, context, stream, event, sms)
 
     def _stream(self) -> tuple[int, Any]:
@@ -246,6 +251,10 @@ class Mesh:
         if status and int(status) != NOT_READY:
             self.driver.fail("cuEventQuery", status)
         return not status
+
+
+def _queues() -> int:
+    return int(os.environ.get("CUDA_DEVICE_MAX_CONNECTIONS") or HARDWARE_QUEUES)
 
 
 def _problem(dtype: str, shape: tuple[object, ...], layout: str, shard: int | None) -> str:

@@ -211,9 +211,30 @@ class _Compiler:
                 body(registers)
             registers[TASK] = outer
 
-        if program.PER_CTA in op.attributes:
+        if program.PER_CTA not in op.attributes:
+            return at_once if role else in_turn
+        if role != Role.CopyEngine or nested or machine.lanes == 1:
             return own_share
-        return at_once if role else in_turn
+
+        def in_lanes(registers: Registers) -> None:
+            tasks, workers = list(each(registers)), list[Any]()
+            for number in range(min(machine.lanes, len(tasks))):
+                own, name = registers.copy(), f"{role} of lane {number}"
+                if machine.order is not None:
+                    own[WORKER] = machine.order.begin(own[WORKER], name, (op, number), on_stream=True)
+                    workers.append(own[WORKER])
+                lane = tasks[number :: machine.lanes]
+                machine.scheduler.spawn(own[RANK], name, lambda own=own, lane=lane: all_of(own, lane))
+            machine.scheduler.join()
+            if machine.order is not None:
+                machine.order.join(registers[WORKER], workers)
+
+        def all_of(registers: Registers, tasks: Sequence[Task]) -> None:
+            for task in tasks:
+                enter(registers, task)
+                body(registers)
+
+        return in_lanes
 
     def _role_part(self, op: program.RoleOp) -> Step:
         machine, role, on_stream = self._machine, str(op.role.data), op.role.data is Role.CopyEngine

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -10,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 from pkc.diagnostics import PkcError
 from pkc.dialect.attributes import Role
+from pkc.dialect.engines import LANES
 from pkc.location import span_of
 from pkc.sim import errors
 from pkc.sim.array import Array
@@ -51,12 +53,21 @@ class Machine:
     tasks: int = 0
 
     def workers(self, role: str) -> range:
-        """Who runs a role on each rank: CTAs by their numbers, or the one stream of a copy engine."""
+        """Who runs a role on each rank: CTAs by their numbers, or a copy engine."""
         if role == Role.CopyEngine:
             return range(1)
         if role == str(Role.Communicator) and self.comm_ctas:
             return range(self.ctas, self.ctas + self.comm_ctas)
         return range(self.ctas)
+
+    @property
+    def lanes(self) -> int:
+        """On how many streams a copy engine does its tasks.
+
+        With one CTA for each role one, as where a GPU has no hardware queue for more. Otherwise as many as leave in
+        turn only tasks that are so with every number of lanes that there may be.
+        """
+        return 1 if self.ctas == 1 else math.lcm(*range(1, LANES + 1))
 
     def size(self, dim: str | int) -> int:
         return dim if isinstance(dim, int) else self.sizes[dim]

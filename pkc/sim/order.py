@@ -107,9 +107,14 @@ class MemoryOrder:
         return self._callers[rank]
 
     def begin(self, caller: Worker, name: str, key: object, *, on_stream: bool) -> Worker:
-        """A part of a launch begins, on SMs or as a copy engine; `key` is the same for it in every launch."""
+        """A part of a launch, or a lane, begins, on SMs or as a copy engine; `key` is the same in each launch."""
         known = caller.release()
         return self._worker(caller.rank, f"rank {caller.rank}, {name}", (caller.rank, key), known, on_stream=on_stream)
+
+    def join(self, worker: Worker, lanes: Iterable[Worker]) -> None:
+        """A part goes on when its lanes have ended."""
+        for lane in lanes:
+            worker.acquire((lane.known, lane.known_async))
 
     def end(self, worker: Worker) -> None:
         """A part has ended."""

@@ -8,8 +8,9 @@ from typing import Any, TypeAlias
 from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.access import StoreOp
+from pkc.dialect.engines import engines
 from pkc.dialect.fences import DrainOp, FenceOp
-from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import ChannelOp, CommitOp
 from pkc.dialect.transfers import FENCED, moves_by_tma, stage_of
 from pkc.sim.array import Where
@@ -29,7 +30,9 @@ def memory_order(kernel: KernelOp, machine: Machine, written: Collection[str], *
     """The order of a run of a kernel with roles, which writes to these arrays, and may be launched again."""
     parts = sum(isinstance(op, RoleOp) for op in kernel.body.block.ops)
     channels = sum(isinstance(op, ChannelOp) for op in kernel.body.block.ops)
-    components = machine.ranks * (2 + (machine.ctas + machine.comm_ctas) * (2 * parts + channels))
+    lanes = machine.lanes * sum(isinstance(op, TasksOp) for part in engines(kernel) for op in part.walk())
+    ctas = machine.ctas + machine.comm_ctas
+    components = machine.ranks * (2 + ctas * (2 * parts + channels) + 2 * lanes)
     explicit = FENCED in kernel.attributes
     return MemoryOrder(
         machine.world.arrays, written, machine.ranks, components, explicit=explicit, guarded=explicit or again

@@ -2,9 +2,10 @@
 
 Counters only grow, and a wait asks for no more than a least value, so nothing that one worker does takes another's turn
 away. Whatever the order in which workers run, each comes to the same end: one greedy run decides for all orders, and
-what is blocked when it ends is blocked in every one. (A barrier asks for the next multiple of the number of ranks, the
-same in every order if each rank has one worker at it. Counters are reset only when all ranks have left, by waits for
-counters that are not.)
+what is blocked when it ends is blocked in every one. A copy engine's tasks are run one after the other, as on a single
+stream: on several less has to wait. (A barrier asks for the next multiple of the number of ranks, the same in every
+order if each rank has one worker at it. Counters are reset only when all ranks have left, by waits for counters that
+are not.)
 """
 
 from __future__ import annotations

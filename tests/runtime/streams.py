@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -42,11 +42,15 @@ class Deadlock(Exception):
 class Streams:
     """Runs the streams of all ranks; `kernel` makes what the kernel with a number does.
 
-    Whose turn it is, is drawn from `seed`: now and then one goes on for long while the others stand still.
+    Whose turn it is, is drawn from `seed`: now and then one goes on for long while the others stand still. Streams for
+    which `queues` has the same number are in one hardware queue: their calls are done one after the other.
     """
 
-    def __init__(self, memory: Memory, kernel: Callable[[int], Kernel], seed: int) -> None:
+    def __init__(
+        self, memory: Memory, kernel: Callable[[int], Kernel], seed: int, queues: Mapping[int, int] | None = None
+    ) -> None:
         self._memory, self._kernel, self._random = memory, kernel, random.Random(seed)
+        self._shared = queues or {}
         self._queues: dict[int, deque[tuple[Any, ...]]] = {}
         self._recorded: dict[tuple[int, int], bool] = {}
         self._latest: dict[int, int] = {}
@@ -64,7 +68,7 @@ class Streams:
                 self._recorded[rest[0], self._latest[rest[0]]] = False
             if what in ("record", "follow"):
                 rest = [(rest[0], self._latest.get(rest[0], 0))]
-            self._queues.setdefault(stream, deque()).append((what, *rest))
+            self._queues.setdefault(self._shared.get(stream, stream), deque()).append((what, *rest))
         self._drain()
 
     def _drain(self) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Operation
 
 from pkc.checker import Meaning, Trial, check_trial, meaning_of
@@ -19,7 +19,9 @@ from pkc.dialect.counters import ORDER, RaiseOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.fences import Drain, DrainAttr, DrainOp, Fence, FenceAttr, FenceOp
 from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.transfers import TRANSFER, transfer
-from pkc.sim import order_errors
+from pkc.sim import errors, order_errors
+from pkc.sim.draw import draw_inputs
+from pkc.sim.run import simulate
 from tests.sim.helpers import checked, finding, parse
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -316,3 +318,60 @@ def test_a_drain_that_leaves_one_store_more(name: str) -> None:
     drain.left = IntegerAttr(drain.may_remain + 1, i64)
     (finding,) = check_trial(kernel, long, Trial(1, 0))
     assert finding.code == code
+
+
+TASKS = """
+pk.kernel @tasks(
+    %X: !pk.private<[M], f32> {pk.name = "X"}, %L: !pk.private<[M], f32> {pk.name = "L", pk.scratch},
+    %Y: !pk.private<[M], f32> {pk.name = "Y"}, %ready: !pk.signal<[M by 4]> {pk.name = "ready"}) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %rank = pk.rank
+  %count = pk.block_count <M by 4>
+  pk.role copy_engine {
+    pk.tasks (%i) in (%count) attributes {per_cta} {
+      %m = pk.block[%i] : !pk.block<M by 4>
+      pk.copy %X[%m : !pk.block<M by 4>] along [0] to %L[%m : !pk.block<M by 4>] along [0]
+        : !pk.private<[M], f32> to !pk.private<[M], f32>
+      INSIDE
+    }
+    BEHIND
+  }
+  pk.role consumer {
+    pk.tasks (%j) in (%count) attributes {per_cta} {
+      %m_1 = pk.block[%j] : !pk.block<M by 4>
+      AWAITED
+      pk.wait %ready[%w] for %one : !pk.signal<[M by 4]>
+      %z = pk.load %L[%m_1 : !pk.block<M by 4>] : !pk.private<[M], f32> -> !pk.tile<4xf32>
+      pk.store %z, %Y[%m_1 : !pk.block<M by 4>] : !pk.tile<4xf32>, !pk.private<[M], f32>
+    }
+  }
+}"""
+RAISE = "pk.raise %ready at %rank[PLACE] to %one : !pk.signal<[M by 4]>"
+LAST = "%w = arith.subi %count, %one : index"
+SAME_TASK = "%w = arith.addi %j, %zero : index"
+
+
+def tasks(inside: str, behind: str, awaited: str) -> ModuleOp:
+    return parse(TASKS.replace("INSIDE", inside).replace("BEHIND", behind).replace("AWAITED", awaited))
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("count", [1, 2, 5, 30])
+def test_tasks_of_a_copy_engine_do_not_wait_for_each_other(count: int, seed: int) -> None:
+    """Each tells of itself, or all are told of behind them; but not the last one of those before it."""
+    each = tasks(RAISE.replace("PLACE", "%i"), "", SAME_TASK)
+    behind = tasks("", RAISE.replace("PLACE", "%zero"), "%w = arith.muli %j, %zero : index")
+    for module in (each, behind):
+        inputs, outputs = checked(module, 2, seed=seed, M=4 * count)
+        np.testing.assert_array_equal(outputs["Y"], inputs["X"])
+    if count > 1:
+        last = tasks(RAISE.replace("PLACE", "%i"), "", LAST)
+        assert isinstance(finding(last, 2, seed=seed, M=4 * count), order_errors.Race | errors.ReadUnwritten)
+
+
+def test_with_one_lane_tasks_come_in_their_order() -> None:
+    module = tasks(RAISE.replace("PLACE", "%i"), "", LAST)
+    inputs = draw_inputs(module, ranks=2, dims={"M": 20}, seed=0)
+    outputs = simulate(module, ranks=2, dims={}, inputs=inputs, ctas=1)
+    np.testing.assert_array_equal(outputs["Y"], inputs["X"])
