@@ -321,7 +321,8 @@ def test_a_schedule_is_chosen_for_the_sizes_that_are_set(capsys: pytest.CaptureF
     first = shown.err.splitlines()[0]
     found = re.fullmatch(
         re.escape(f"{path}:2: schedule: ")
-        + r"tile_M = (\d+), tile_N = (\d+), tile_K = (\d+), parts = across \((\d+) tasks for 132 SMs instead of 128; estimated [\d.]+ us against [\d.]+ us\)",
+        + r"tile_M = (\d+), tile_N = (\d+), tile_K = (\d+), parts = across \((\d+) tasks for 132 SMs"
+        r" instead of 128; estimated [\d.]+ us against [\d.]+ us\)",
         first,
     )
     assert found is not None, first
