@@ -1,1 +1,1 @@
-"""How long a kernel takes, estimated from its operations, and the tiles that are chosen by that."""
+"""How long a kernel takes, estimated from its operations, by which a schedule is chosen."""
