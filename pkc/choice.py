@@ -29,7 +29,7 @@ from pkc.passes.plan_warps import comm_sms
 from pkc.passes.run import run_pipeline
 from pkc.passes.span_parts import SpanParts
 
-ROWS = (8, 16, 32, 64, 128, 256)
+ROWS = (2, 4, 8, 16, 32, 64, 128, 256)
 COLUMNS = (16, 32, 64, 128, 256)
 INNER = (64, 128, 256)
 """What is tried for the rows and columns of a product, and for what it sums over in a turn."""

@@ -16,6 +16,10 @@ ALIGNMENT = 1024
 """Bytes at which a swizzled tile begins: the pattern of 128 bytes repeats after 8 rows."""
 
 
+_PATTERN = 8
+"""Rows after which the pattern of a swizzle of 128 bytes repeats, and more often that of a narrower one."""
+
+
 @dataclass(frozen=True)
 class SharedLayout:
     """Rows of `width` bytes in panels side by side, in chunks of 16 bytes.
@@ -37,11 +41,18 @@ class SharedLayout:
 
     @property
     def panel_bytes(self) -> int:
-        return self.rows * self.width
+        """From one panel to the next: the pattern of a swizzle begins anew in each."""
+        rows = -(-self.rows // _PATTERN) * _PATTERN if self.swizzle and self.panels > 1 else self.rows
+        return rows * self.width
 
     @property
     def bytes(self) -> int:
         return self.panels * self.panel_bytes
+
+    @property
+    def moved_bytes(self) -> int:
+        """What a copy of the tile moves."""
+        return self.panels * self.rows * self.width
 
 
 def shared_layout(tile: TileType) -> SharedLayout:

@@ -152,7 +152,7 @@ def _ring(channel: ChannelOp) -> Ring:
     slots, _ = stage_layout(kind.tiles)
     producer, consumer = _end(channel, AcquireOp), _end(channel, ConsumeOp)
     by_tma = [_by_tma(use.operation) for use in channel.result.uses if isinstance(use.operation, CommitOp)]
-    filled = sum(shared_layout(tile).bytes for tile in kind.tiles)
+    filled = sum(shared_layout(tile).moved_bytes for tile in kind.tiles)
     return Ring(
         channel,
         planned(channel, OFFSET),

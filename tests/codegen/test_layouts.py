@@ -95,7 +95,7 @@ def test_registers_are_those_of_wgmma(rows: int, columns: int, count: int) -> No
         assert holders == [(thread, register)]
 
 
-@pytest.mark.parametrize("rows", [8, 16, 56])
+@pytest.mark.parametrize("rows", [2, 3, 8, 16, 56])
 def test_registers_of_fewer_rows_than_a_warpgroup_has(rows: int) -> None:
     """As of 64 rows: who has the others has what is in no tile."""
     block = Block(arg_types=[IndexType()] * 3)
@@ -153,6 +153,8 @@ kernel add(X: {kind}[M, N], Y: {kind}[M, N]):
         ("bf16", 128, 16),
         ("f32", 256, 8),
         *[("bf16", rows, columns) for rows in (8, 16, 24, 48) for columns in (16, 72)],
+        ("bf16", 2, 128),
+        ("bf16", 3, 72),
         ("f32", 16, 32),
     ],
 )
@@ -162,7 +164,7 @@ def test_through_stages_and_registers(kind: str, rows: int, columns: int) -> Non
     What is added says where a thread believes an element to be; the boxes say where it is.
     """
     value = "cast(cast(X[m, n], f32) + at, bf16)" if kind == "bf16" else "X[m, n] + at"
-    m, n = rows - 5, columns - 4
+    m, n = max(1, rows - 5), columns - 4
     x = numbered(1, m, n) / 1024
     memory = run(ADD.format(kind=kind, rows=rows, columns=columns, value=value), 1, 1, {"M": m, "N": n}, X=x)
     at = np.arange(m)[:, None] * 1000.0 + np.arange(n)

@@ -163,8 +163,11 @@ def _table() -> Iterator[Case]:
         "parts=across,tile_M=32,tile_N=64",
     )
     parts = ("split_K=2,tile_M=64,tile_N=64", "split_K=5,tile_M=16,tile_N=64,tile_K=32")
+    little = ("tile_M=2,tile_N=64,tile_K=128", "tile_M=4,tile_N=16,tile_K=256", "tile_M=3,tile_N=128,split_K=2")
     orders = ("order=natural", "order=own_first", "order=own_last", "order=ring")
-    yield from _scheduled("gemm", matrices, "stages=1", "stages=2", "consumers=2", "order=natural", *parts, alone=True)
+    yield from _scheduled(
+        "gemm", matrices, "stages=1", "stages=2", "consumers=2", "order=natural", *parts, *little, alone=True
+    )
     row = ({"M": 128, "N": 260, "K": 64}, "PK847"), ({"M": 128, "N": 256, "K": 68}, "PK847")
     yield Case("gemm refused", "gemm", lambda _: [], alone=True, refused=row)
     yield Case("gemm_fp8", "gemm_fp8", _matrices(16), alone=True)
@@ -179,12 +182,12 @@ def _table() -> Iterator[Case]:
         text, schedule = product("nn", "bf16", "bf16", rows=rows, columns=64), {"consumers": str(consumers)}
         yield Case(f"product consumers={consumers}", text, _few(matrices), schedule, alone=True)
     yield Case("tasks in tasks", NESTED, _nested, alone=True)
-    yield from _scheduled("gemm_rs", matrices, *sums, *orders, *parts, "stages=1", "transfer=push")
+    yield from _scheduled("gemm_rs", matrices, *sums, *orders, *parts, *little, "stages=1", "transfer=push")
     yield from _scheduled("gemm_ar", matrices, *sums, *parts, "order=natural", "stages=1")
     pushed = "overlap=inter_sm,transfer=push"
     apart = [f"loads=apart,{sizes}" for sizes in ("tile_N=128", "tile_M=16,tile_N=32,parts=across", parts[0])]
     more = (*apart, "stages=1", pushed, f"{pushed},{parts[0]}")
-    yield from _scheduled("ag_gemm", matrices, *sums, *orders, *parts, *more)
+    yield from _scheduled("ag_gemm", matrices, *sums, *orders, *parts, *little, *more)
     for family in _ACROSS:
         yield Case(f"product_{family} f16", across(family, "f16", "f16"), _few(matrices))
         yield Case(f"product_{family} f16 f32", across(family, "f16", "f32"), _few(matrices))

@@ -64,8 +64,9 @@ def fragment_of(worker: Worker, value: SSAValue) -> Fragment:
     if not rows:
         raise CannotLowerError(origin(value), "tiles in the registers of a part without a warpgroup")
     by_row, by_column = 0 in fragment.axes, 1 in fragment.axes
-    short = by_row and kind.shape[0] < rows == WARPGROUP_ROWS and kind.shape[0] % ROW_STEP == 0
-    if (by_row and kind.shape[0] % rows and not short) or (by_column and kind.shape[-1] % COLUMN_STEP):
+    length = kind.shape[0] if by_row else 0
+    short = length < rows == WARPGROUP_ROWS and (length < ROW_STEP or length % ROW_STEP == 0)
+    if (length % rows and not short) or (by_column and kind.shape[-1] % COLUMN_STEP):
         shape = "x".join(map(str, kind.shape))
         what = f"a tile of {shape} in the registers of a part with {worker.threads.warps} warps"
         hint = f"blocks of a multiple of {rows} rows and {COLUMN_STEP} columns; or other `consumers`"
