@@ -72,7 +72,7 @@ class Rates:
     launch: float
     """Nanoseconds of a launch without any work."""
     engine_copy: float
-    """Nanoseconds between two copies of a copy engine, each of which is announced."""
+    """Nanoseconds that each task of a copy engine takes beside its time on the link."""
     enqueue: float
     """Nanoseconds of the host for each call that enqueues something for a copy engine."""
     landing: float
@@ -114,8 +114,8 @@ H200 = Rates(
     announce=2000,
     signal=900,
     launch=6000,
-    engine_copy=9200,
+    engine_copy=3500,
     enqueue=3000,
-    landing=0.1,
+    landing=0.13,
 )
 """H200 SXM."""

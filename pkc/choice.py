@@ -30,7 +30,7 @@ from pkc.passes.run import run_pipeline
 from pkc.passes.span_parts import SpanParts
 
 ROWS = (2, 4, 8, 16, 32, 64, 128, 256)
-COLUMNS = (16, 32, 64, 128, 256)
+COLUMNS = (32, 64, 128, 256)
 INNER = (64, 128, 256)
 """What is tried for the rows and columns of a product, and for what it sums over in a turn."""
 
@@ -131,7 +131,13 @@ def _choose(
     if _has_short_parts(own.kernel, sizes, ranks) and "parts" not in own.kernel.schedule:
         across = _across(program, kernel, constants, schedule)
         taken = _better(taken, [(_estimate(one, sizes, ranks), one.settings) for one in across], compiles)
-    if _only_fetches(own.kernel) and _OVERLAP.isdisjoint((*own.kernel.schedule, *taken[1])):
+    if not _fetches(own.kernel) or not _OVERLAP.isdisjoint(own.kernel.schedule):
+        return Choice(taken[1], taken[0], instead)
+    if taken[0].rounds == 1:
+        # Who has one task would otherwise load nothing until the first copies have come.
+        settings = {**taken[1], "loads": "apart"}
+        taken = (taken[0], settings) if compiles(settings) else taken
+    elif "parts" not in taken[1]:
         settings = {**taken[1], "overlap": "copy_engine"}
         copied = _Candidate(settings, _planned(program, kernel, constants, {**dict(schedule), **settings}))
         taken = _better(taken, [(_estimate(copied, sizes, ranks), settings)], compiles, _GAIN_OF_COPIES)
@@ -139,7 +145,7 @@ def _choose(
 
 
 _OVERLAP = {"overlap", "comm_sms", "transfer", "parts", "loads"}
-"""Keys of the schedule beside which copy engines are not chosen."""
+"""Keys of the schedule beside which neither copy engines are chosen nor loads ahead of what is fetched."""
 
 _Found = tuple[Estimate, Mapping[str, str]]
 
@@ -224,7 +230,7 @@ def _has_short_parts(kernel: KernelOp, dims: Mapping[str, int], ranks: int) -> b
     return ranks > 1 and any(length < max(ROWS) for length in lengths)
 
 
-def _only_fetches(kernel: KernelOp) -> bool:
+def _fetches(kernel: KernelOp) -> bool:
     """Whether all that goes between ranks is operands that are fetched ahead of their use."""
     edges = [op for op in kernel.walk() if planned(op)]
     return bool(edges) and all(isinstance(op, LoadOp) and planned(op) == "inter_sm" for op in edges)

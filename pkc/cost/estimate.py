@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from pkc.arch import H200, SM_90A, Arch, Rates
 from pkc.cost.work import Phase, Product, Turn, UnknownWorkError, Work
+from pkc.dialect.engines import JOINED
 from pkc.dialect.layout import ALIGNMENT
 from pkc.passes.plan_stages import MOST
 
@@ -166,4 +167,4 @@ class _Estimator:
     def _enqueueing(self) -> float:
         """Nanoseconds of the host for what copy engines do on all ranks, which one process may drive."""
         copies = sum(operand.copies for operand in self._work.fetched)
-        return 2 * copies * self._ranks * self._rates.enqueue
+        return 2 * copies / JOINED * self._ranks * self._rates.enqueue

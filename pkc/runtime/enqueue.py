@@ -10,12 +10,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from pkc.codegen.artifact import Artifact, Extent, SignalParameter
 from pkc.dialect import blocks
 from pkc.dialect.blocks import Block
+from pkc.dialect.engines import JOINED
 from pkc.dialect.types import RANKS
 from pkc.runtime.arrays import memory_shape, row_major
 from pkc.runtime.element import ELEMENTS
@@ -149,6 +150,48 @@ def _moves(source: int, target: int, width: int, axes: Sequence[tuple[int, int, 
         steps = [(at * one, at * two) for at, (_, one, two) in zip(place, outer, strict=True)]
         first, second = sum(one for one, _ in steps), sum(two for _, two in steps)
         yield Move(source + first, target + second, width, rows, source_pitch, target_pitch)
+
+
+# Copies side by side
+
+
+def side_by_side(strands: Iterable[Sequence[Action]]) -> list[Sequence[Action]]:
+    """What tasks do that do anything, with some copies made one where tasks in a row copy what lies side by side.
+
+    What they announce comes behind all of it. A task that waits for something stays as it is.
+    """
+    found: list[Sequence[Action]] = []
+    joined = 0
+    for strand in filter(None, strands):
+        both = _joined(found[-1], strand) if 0 < joined < JOINED else None
+        if both is None:
+            found.append(strand)
+            joined = 0
+        else:
+            found[-1] = both
+        joined += 1
+    return found
+
+
+def _joined(first: Sequence[Action], second: Sequence[Action]) -> Sequence[Action] | None:
+    if any(isinstance(action, Await) for action in (*first, *second)):
+        return None
+    moves = [[action for action in strand if isinstance(action, Move)] for strand in (first, second)]
+    if not moves[0] or len(moves[0]) != len(moves[1]):
+        return None
+    copied = [_one_copy(*pair) for pair in zip(*moves, strict=True)]
+    written = [action for action in (*first, *second) if isinstance(action, Write)]
+    return None if None in copied else [*(move for move in copied if move is not None), *written]
+
+
+def _one_copy(first: Move, second: Move) -> Move | None:
+    """Both copies as one, if that is possible."""
+    steps = second.source - first.source, second.target - first.target
+    if first.rows == second.rows == 1:
+        return replace(first, width=first.width + second.width) if steps == (first.width, first.width) else None
+    alike = replace(second, source=first.source, target=first.target, rows=first.rows) == first
+    below = steps == (first.rows * first.source_pitch, first.rows * first.target_pitch)
+    return replace(first, rows=first.rows + second.rows) if alike and below else None
 
 
 def counters(signal: SignalParameter, dims: Mapping[str, int]) -> int:

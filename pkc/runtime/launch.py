@@ -23,8 +23,8 @@ from pkc.runtime.arrays import memory_shape
 from pkc.runtime.beside import Beside, Work
 from pkc.runtime.driver import Driver
 from pkc.runtime.element import ELEMENTS
-from pkc.runtime.engines import Engines, Strand
-from pkc.runtime.enqueue import Action, Call, Placer, calls, counters, counters_along, kinds
+from pkc.runtime.engines import Engines, Section
+from pkc.runtime.enqueue import Action, Call, Placer, calls, counters, counters_along, kinds, side_by_side
 from pkc.runtime.errors import FirstLaunchInCapture, WrongGpu
 from pkc.runtime.mesh import Mesh, Rank
 from pkc.runtime.structure import Structure, Values, extents_of
@@ -234,13 +234,13 @@ class LoadedKernel:
         placer, heap, api = Placer(self.artifact, values), self.mesh.heap, self.mesh.driver.api
         actions: list[Action] = []
 
-        def enqueued(strand: Strand) -> Sequence[Call]:
-            some = list(placer.actions(strand))
-            actions.extend(some)
-            return list(calls(api, some))
+        def enqueued(section: Section) -> Sequence[Sequence[Call]]:
+            strands = side_by_side(list(placer.actions(strand)) for strand in section)
+            actions.extend(itertools.chain(*strands))
+            return [list(calls(api, some)) for some in strands]
 
         found = self._engines.sections(values.rank, values.dims, values.scalars)
-        parts = [[[enqueued(strand) for strand in section] for section in part] for part in found]
+        parts = [[enqueued(section) for section in part] for part in found]
         offset, count = memory.restarting
         return Work(heap.address(values.rank, offset), count, parts, tuple(kinds(actions, heap.rank_at)))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pkc.arch import H200
 from pkc.cost.estimate import Estimate, estimate
+from pkc.dialect.engines import JOINED
 from tests.cost.test_work import work
 
 DATA = Path(__file__).parents[2] / "bench" / "tiles"
@@ -92,7 +93,7 @@ def test_copy_engines_take_no_time_of_sms_but_one_copy_after_the_other_and_the_h
     late = replace(H200, engine_copy=1e5)
     assert estimate(by_engines, RANKS, rates=late).total > 96 * 1e5
     busy = replace(H200, enqueue=1e5)
-    assert estimate(by_engines, RANKS, rates=busy).total == 2 * 96 * RANKS * 1e5
+    assert estimate(by_engines, RANKS, rates=busy).total == 2 * 96 / JOINED * RANKS * 1e5
 
 
 def test_nothing_to_do_takes_a_launch() -> None:

@@ -13,7 +13,7 @@ from pkc.codegen.artifact import ArrayParameter, SignalParameter
 from pkc.dialect.blocks import Block
 from pkc.dialect.types import RANKS
 from pkc.runtime.engines import Box, Copy, Engines, Raise, Reset, Wait
-from pkc.runtime.enqueue import Await, Move, Placer, Write, calls
+from pkc.runtime.enqueue import Await, Move, Placer, Write, calls, side_by_side
 from pkc.runtime.structure import Values
 from tests.runtime.fake import Api
 from tests.runtime.plays import artifact
@@ -194,6 +194,30 @@ def test_waits_and_writes_are_enqueued_together() -> None:
     operations = [operation for call in made if call is not made[2] for operation in call.arguments[1]]
     assert {operation.writeValue.flags for operation in operations[1:]} == {0}
     assert made[0].on(77)[0] == made[2].on(77)[-1] == 77
+
+
+def test_what_tasks_copy_side_by_side_is_one_copy() -> None:
+    rows = [[Move(100 + 10 * i, 500 + 10 * i, 10), Write(i, 1)] for i in range(6)]
+    first, second = side_by_side(rows)
+    assert first == [Move(100, 500, 40), *(Write(i, 1) for i in range(4))]
+    assert second == [Move(140, 540, 20), Write(4, 1), Write(5, 1)]
+    # The last one of a part may be shorter, and what follows it lies in the memory of another rank.
+    short = [[Move(100, 500, 10), Write(0, 1)], [Move(110, 510, 7), Write(1, 1)], [Move(900, 517, 10), Write(2, 1)]]
+    assert side_by_side(short) == [[Move(100, 500, 17), Write(0, 1), Write(1, 1)], short[2]]
+    pitched = [[Move(100 + 64 * i, 500 + 80 * i, 10, 2, 32, 40), Write(i, 1)] for i in range(2)]
+    assert side_by_side(pitched) == [[Move(100, 500, 10, 4, 32, 40), Write(0, 1), Write(1, 1)]]
+    beside = [[Move(100, 500, 10, 2, 32, 40), Write(0, 1)], [Move(110, 510, 10, 2, 32, 40), Write(1, 1)]]
+    assert side_by_side(beside) == beside
+    both = [[Move(100 + 10 * i, 500 + 10 * i, 10), Move(10 * i, 900 + 10 * i, 10), Write(i, 1)] for i in range(2)]
+    assert side_by_side(both) == [[Move(100, 500, 20), Move(0, 900, 20), Write(0, 1), Write(1, 1)]]
+
+
+def test_tasks_that_wait_are_not_joined() -> None:
+    """The first would be announced no sooner than the second has what it waits for."""
+    waiting = [[Await(7, 1), Move(100 + 10 * i, 500 + 10 * i, 10), Write(i, 1)] for i in range(2)]
+    assert side_by_side(waiting) == waiting
+    own = [[], [], [Move(100, 500, 10), Write(0, 1)]]
+    assert side_by_side(own) == own[2:]
 
 
 def test_rows_with_a_pitch_are_enqueued_as_one_copy() -> None:
