@@ -114,7 +114,7 @@ H200 = Rates(
     announce=2000,
     signal=900,
     launch=6000,
-    engine_copy=3500,
+    engine_copy=4500,
     enqueue=3000,
     landing=0.13,
 )

@@ -70,9 +70,9 @@ def test_who_has_one_task_loads_what_is_there_ahead_of_what_is_fetched() -> None
 
 
 def test_copy_engines_bring_what_takes_as_long_to_enqueue_and_less_than_the_product() -> None:
-    """Measured for 8192 and 16384 on 4 GPUs: bench/results/ag_gemm_overlap_x4.json."""
-    for size, engines in ((4096, False), (8192, False), (16384, True)):
-        found = chosen("ag_gemm", M=size, N=size // 4, K=size)
+    """Measured for these on 2 and 4 GPUs: bench/results/schedules/ag_gemm_overlap_x2.json, bench/results/ag_gemm_overlap_x4.json."""
+    for ranks, size, engines in ((2, 8192, False), (2, 16384, True), (4, 8192, False), (4, 16384, True)):
+        found = chosen("ag_gemm", ranks=ranks, M=size, N=size // 4, K=size)
         assert found.schedule == ({"overlap": "copy_engine"} if engines else {})
     large = {"M": 16384, "N": 4096, "K": 16384}
     for own in ({"overlap": "inter_sm"}, {"comm_sms": "16"}, {"transfer": "push"}):
