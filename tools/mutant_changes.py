@@ -78,16 +78,6 @@ def constant_before(op: Operation) -> object:
     return one.result
 
 
-def early(op: Operation) -> None:
-    """Release the stage as soon as it is consumed."""
-    assert isinstance(op, roles.ReleaseOp)
-    consume = next(use.operation for use in op.channel.uses if isinstance(use.operation, roles.ConsumeOp))
-    op.detach()
-    block = consume.parent
-    assert block is not None
-    block.insert_op_after(op, consume)
-
-
 def twice(op: Operation) -> None:
     copy = op.clone()
     copy.location = op.location
@@ -246,17 +236,6 @@ def one_signal_more(op: Operation) -> None:
 def keeps_signals(op: Operation) -> bool:
     assert isinstance(op, SendHeldOp)
     return op.left.value.data > 0
-
-
-def one_stage_less(op: Operation) -> None:
-    """Give each stage back a turn earlier."""
-    assert isinstance(op, roles.ReleaseOp)
-    op.held = IntegerAttr(op.kept - 1, i64) if op.kept > 1 else None
-
-
-def keeps_stages(op: Operation) -> bool:
-    assert isinstance(op, roles.ReleaseOp)
-    return op.kept > 0
 
 
 def relaxed(op: Operation) -> None:

@@ -11,7 +11,9 @@ from pkc.dialect import coordinates, counters, program, roles
 from pkc.dialect.fences import DrainOp, FenceOp
 from pkc.dialect.held import SendHeldOp
 from pkc.dialect.program import KernelOp
+from pkc.dialect.tile import MmaOp
 from tools import mutant_changes as changes
+from tools import mutant_stages as stages
 
 Change = Callable[[Operation], None]
 
@@ -42,7 +44,7 @@ OPERATORS = (
     Operator("acquire dropped", (roles.AcquireOp,), changes.drop),
     Operator("commit dropped", (roles.CommitOp,), changes.drop),
     Operator("release dropped", (roles.ReleaseOp,), changes.drop),
-    Operator("released early", (roles.ReleaseOp,), changes.early),
+    Operator("released early", (roles.ReleaseOp,), stages.early),
     Operator("tasks rotated by another count", (coordinates.RotateOp,), changes.another_count),
     Operator("tasks run twice", (coordinates.RotateOp, coordinates.InterleaveOp), changes.every_second),
     Operator("one stage too many", (roles.ChannelOp,), changes.one_stage_more, changes.fills_shared_memory),
@@ -53,7 +55,9 @@ OPERATORS = (
     Operator("`read` for `full`", (DrainOp,), changes.as_read, changes.is_full),
     Operator("one store more under way", (DrainOp,), changes.one_store_more, changes.leaves_some),
     Operator("sent a turn early", (SendHeldOp,), changes.one_signal_more, changes.keeps_signals),
-    Operator("released a turn early", (roles.ReleaseOp,), changes.one_stage_less, changes.keeps_stages),
+    Operator("released a turn early", (roles.ReleaseOp,), stages.one_stage_less, stages.keeps_stages),
+    Operator("product in flight, released at once", (MmaOp,), stages.released_at_once, stages.is_in_flight),
+    Operator("product in flight with one stage", (roles.ChannelOp,), stages.one_stage, stages.is_kept),
     Operator("held for ever", (SendHeldOp, roles.ReleaseHeldOp), changes.drop),
     Operator(
         "relaxed for release",

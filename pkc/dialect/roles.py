@@ -171,8 +171,8 @@ class ConsumeOp(_OnChannel):
 class ReleaseOp(_OnChannel):
     """Consumer: the oldest consumed stage is free again.
 
-    With `held n` the last n stages that were so released are kept: it is the stage of n releases before that becomes
-    free, and the first n free none. `pk.release_held` frees them.
+    With `held n` the last n stages that were so released are kept, for stores or products that still read them: it is
+    the stage of n releases before that becomes free, and the first n free none. `pk.release_held` frees them.
     """
 
     name = "pk.release"

@@ -27,6 +27,7 @@ from xdsl.traits import NoMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
+from pkc.dialect.attributes import number_on
 from pkc.dialect.types import EIGHT_BIT, FLOATS, NARROW, BlockType, TileType, f32, i1, i32
 
 
@@ -284,6 +285,11 @@ class RowSumOp(RowReduction):
     name = "pk.row_sum"
 
 
+IN_FLIGHT = "in_flight"
+"""On a product of a loop: how many may still run, and read their operands, when this one has been issued. Behind the
+loop none does."""
+
+
 @irdl_op_definition
 class MmaOp(IRDLOperation):
     """acc + a @ b: operands of 8 or 16 bits, products exact, accumulated in f32 in no defined order."""
@@ -313,3 +319,8 @@ class MmaOp(IRDLOperation):
         want = TileType((a.shape[0], b.shape[1]), f32)
         if self.acc.type != want:
             raise VerifyException(f"expected an accumulator of type {want}, got {self.acc.type}")
+
+
+def in_flight(op: MmaOp) -> int:
+    """How many products, this one among them, may still run when it has been issued."""
+    return number_on(op, IN_FLIGHT) or 0

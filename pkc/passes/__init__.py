@@ -79,6 +79,7 @@ ROLES_PIPELINE: tuple[ModulePass, ...] = (
     Cse(),  # integers that each part now computes for itself
     Dce(),
     PlanTransfers(),  # needs the final parts: what a worker does with a tile decides how it gets it
+    PlanMma(),  # needs the stages, of which a product in flight keeps one; before drains, which obey what is kept
     HoldSignals(),  # needs the transfers: only what TMA stores is still under way when its worker goes on
     InsertFences(),  # last to change anything: it obeys the transfers, and nothing may move across what it places
     CheckRoles(),  # last: what every earlier pass must have left
@@ -87,9 +88,8 @@ ROLES_PIPELINE: tuple[ModulePass, ...] = (
 
 _LOWERING: tuple[ModulePass, ...] = (
     RestartCounters(),  # before lowering: what waits are for; the host has no epochs
-    PlanMma(),  # before lowering: a stage is released only when the product that reads it is complete
     PlanMemory(),  # channels are final
-    LowerTiles(),  # obeys both, and the warps, registers and transfers planned before
+    LowerTiles(),  # obeys it, and the warps, products, registers and transfers planned before
     Cse(),  # addresses and extents that operations of one worker share
     Dce(),
 )
@@ -147,11 +147,11 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         PlanStages,
         GuardLaunches,
         PlanTransfers,
+        PlanMma,
         HoldSignals,
         InsertFences,
         CheckRoles,
         RestartCounters,
-        PlanMma,
         PlanMemory,
         LowerTiles,
         Trace,

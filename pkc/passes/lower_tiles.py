@@ -19,7 +19,7 @@ from pkc.dialect.engines import is_engine
 from pkc.dialect.layout import shared_layout, stage_layout
 from pkc.dialect.machine import ONE, PART, TensorMapOp
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
-from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, CommitOp, ConsumeOp, ReleaseHeldOp
+from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, CommitOp, ConsumeOp
 from pkc.dialect.transfers import moves_by_tma
 from pkc.dialect.types import TileType
 from pkc.location import span_of
@@ -342,7 +342,7 @@ def _work(emit: Emitter, launch: Launch, rank: SSAValue, part: RoleOp, threads: 
     for channel in launch.rings:
         users = [use.operation for use in channel.uses if use.operation in inside]
         if users:
-            channels.prepare(worker, channel, keeps=any(isinstance(op, ReleaseHeldOp) for op in users))
+            channels.prepare(worker, channel, users)
         if any(isinstance(op, AcquireOp) for op in users):
             worker.filling.append(channel)
     signals.prepare(worker, inside)

@@ -10,15 +10,11 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from pkc.dialect.roles import ChannelOp, ConsumeOp, ReleaseOp
-from pkc.dialect.tile import MmaOp, TransposeOp
+from pkc.dialect.roles import ConsumeOp, ReleaseHeldOp, ReleaseOp, channel_of
+from pkc.dialect.tile import IN_FLIGHT, MmaOp, TransposeOp
 
-IN_FLIGHT = "in_flight"
-"""On a product: how many may still run when the next one is issued."""
-
-
-_TURNS = 2
-"""Stages that a product in flight takes: its own is released when that of the next turn has come."""
+_HELD = 1
+"""Stages that a product in flight keeps: its own, until that of the next turn has come."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +22,8 @@ class PlanMma(ModulePass):
     """Let the tensor cores work on one product while the next one is issued.
 
     wgmma is asynchronous. Where a loop carries nothing but one accumulator, which only its product touches, the
-    product of a turn need be complete only when the next one has been issued; then its stages are released. With one
-    stage the next turn could not begin before.
+    product of a turn need be complete only when the next one has been issued; then its stages are released, and those
+    of the last turn behind the loop. With one stage the next turn could not begin before.
 
     Before:
 
@@ -38,15 +34,21 @@ class PlanMma(ModulePass):
           scf.yield %acc_3 : ...
         }
 
-    After: the same, with
+    After:
 
+        %acc_1 = scf.for ... iter_args(%acc_2 = %acc) -> (...) {
+          %a, %b = pk.consume %0 : ...
           %acc_3 = pk.mma %a, %b, %acc_2 {in_flight = 1 : i64} : ...
+          pk.release %0 held 1 : ...
+          scf.yield %acc_3 : ...
+        }
+        pk.release_held %0 : ...
     """
 
     name = "pk-plan-mma"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for loop in op.walk():
+        for loop in list(op.walk()):
             if isinstance(loop, scf.ForOp):
                 _plan(loop)
 
@@ -66,17 +68,17 @@ def _plan(loop: scf.ForOp) -> None:
     released = [op for op in body.ops if isinstance(op, ReleaseOp)]
     if None in channels or {op.channel for op in released} != channels:
         return
-    if any(_depth(channel) < _TURNS for channel in channels if channel is not None):
+    if any(channel_of(op.channel).depth <= _HELD or op.is_before_in_block(product) for op in released):
         return
-    if all(body.get_operation_index(op) > body.get_operation_index(product) for op in released):
-        product.attributes[IN_FLIGHT] = IntegerAttr(1, i64)
-
-
-def _depth(channel: SSAValue) -> int:
-    """How many stages a channel has."""
-    made = channel.owner
-    assert isinstance(made, ChannelOp)
-    return made.depth
+    product.attributes[IN_FLIGHT] = IntegerAttr(1, i64)
+    for op in released:
+        op.held = IntegerAttr(_HELD, i64)
+    rest = [ReleaseHeldOp(op.channel) for op in released]
+    for op in rest:
+        op.location = loop.location
+    around = loop.parent
+    assert around is not None
+    around.insert_ops_after(rest, loop)
 
 
 def _only_user(value: SSAValue) -> Operation | None:

@@ -193,9 +193,13 @@ def _stage_not_fenced(op: roles.CommitOp, reader: Operation, worker: Worker) -> 
 
 
 def _check_read(op: roles.ReleaseOp | roles.ReleaseHeldOp, clocks: RingClocks, number: int, worker: Worker) -> None:
-    """Refuse to release a stage that a store may not have read."""
-    store, _ = worker.reading.get((clocks, number), (None, 0))
+    """Refuse to release a stage that a store, or a product in flight, may not have read."""
+    stage, label = (clocks, number), roles.channel_of(op.channel).label.data
+    store, _ = worker.reading.get(stage, (None, 0))
     if store is not None:
         also = (Label(span_of(store.location), "stored from it here"),)
-        label = roles.channel_of(op.channel).label.data
         raise PkcError(order_errors.StageStillRead(span_of(op.location), label, worker.name, also=also))
+    product = next((product for product, stages in worker.multiplying if stage in stages), None)
+    if product is not None:
+        also = (Label(span_of(product.location), "multiplied here"),)
+        raise PkcError(order_errors.StageStillMultiplied(span_of(op.location), label, worker.name, also=also))

@@ -26,6 +26,7 @@ from pkc.sim.channels import channel_step
 from pkc.sim.conflicts import Task
 from pkc.sim.machine import CTA, EPOCH, FIRST, HOLDING, RANK, TASK, TURN, WORKER, Machine, Registers, Step
 from pkc.sim.ordering import fence_step
+from pkc.sim.products import with_products
 
 
 def compile_kernel(kernel: program.KernelOp, machine: Machine, tile_function: TileFunction) -> Step:
@@ -70,6 +71,9 @@ class _Compiler:
         return run
 
     def _operation(self, op: Operation) -> Step:
+        return with_products(op, self._machine, self._step(op))
+
+    def _step(self, op: Operation) -> Step:
         match op:
             case program.TasksOp():
                 return self._tasks(op)

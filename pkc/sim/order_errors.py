@@ -116,3 +116,15 @@ class AfterExit(Diagnostic):
     owner: int
     done: str
     worker: str
+
+
+@dataclass(frozen=True)
+class StageStillMultiplied(Diagnostic):
+    """Raised when a stage is released that a product still in flight may not have read yet."""
+
+    code = "PK738"
+    title = "a stage of `{channel}` is released while a product may still read it"
+    label = "released here by {worker}"
+    help = "`held 1` on the release, `pk.release_held` behind the loop; or leave out `in_flight`"
+    channel: str
+    worker: str

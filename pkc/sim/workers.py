@@ -8,6 +8,7 @@ component to have come that far.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Collection
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,6 +18,9 @@ from pkc.dialect.counters import Order
 from pkc.dialect.fences import Drain, Fence
 
 Clock: TypeAlias = "np.ndarray[Any, np.dtype[np.int32]]"
+
+Stage: TypeAlias = "tuple[RingClocks, int]"
+"""A stage of a ring, counted from 1."""
 
 
 class RingClocks:
@@ -68,8 +72,10 @@ class Worker:
         self.known[own] += 1
         self.known_async = self.known.copy()
         """What happened before, for the accesses of the async proxy."""
-        self.reading: dict[tuple[RingClocks, int], tuple[Operation, int]] = {}
-        """The stages, counted from 1, that stores may not have read yet: by which, and in which group."""
+        self.reading: dict[Stage, tuple[Operation, int]] = {}
+        """The stages that stores may not have read yet: by which, and in which group."""
+        self.multiplying: list[tuple[Operation, Collection[Stage]]] = []
+        """The products that may still run, the oldest first, and the stages that they read."""
         self.on_stream = on_stream
         self._explicit = explicit
         self._near: Clock | None = None
@@ -96,11 +102,20 @@ class Worker:
         self._stores += 1
         return self.own + 1, self._stores
 
-    def end_group(self, op: Operation, stage: tuple[RingClocks, int] | None) -> None:
+    def end_group(self, op: Operation, stage: Stage | None) -> None:
         """All asynchronous stores since the last group are one, made by `op`, which reads from `stage`."""
         self._groups.append(self._stores)
         if stage is not None:
             self.reading[stage] = op, len(self._groups)
+
+    def multiply(self, op: Operation, stages: Collection[Stage], left: int) -> None:
+        """Issue a product that reads from some stages, and wait for all but the last `left` products."""
+        self.multiplying.append((op, stages))
+        del self.multiplying[: max(0, len(self.multiplying) - left)]
+
+    def finish_products(self) -> None:
+        """Wait for all products."""
+        self.multiplying.clear()
 
     def fill(self, stages: RingClocks) -> tuple[int, int]:
         """Begin an asynchronous load into the next stage: its component and tick."""

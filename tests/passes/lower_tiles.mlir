@@ -95,6 +95,7 @@ pk.kernel @copy(%X: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "X"}, %Y: !pk.pri
 // CHECK-NOT: "wgmma_n64_bf16_ss_kn"
 // CHECK: pk.instruction "wgmma_commit"
 // CHECK-NEXT: pk.instruction "wgmma_wait_1"
+// CHECK-NEXT: arith.cmpi ne
 // CHECK-NEXT: scf.if %{{.*}} {
 // CHECK: pk.instruction "mbarrier_arrive"
 // CHECK: pk.instruction "wgmma_wait_0"
@@ -141,9 +142,92 @@ pk.kernel @product(%A: !pk.private<[128, K], bf16> {pk.name = "A"}, %B: !pk.priv
       %sum = scf.for %s = %zero to %n step %one iter_args(%t = %acc) -> (!pk.tile<128x64xf32>) {
         %a, %b = pk.consume %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>> -> !pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>
         %u = pk.mma %a, %b, %t {in_flight = 1 : i64} : !pk.tile<128x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<128x64xf32>
-        pk.release %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>>
+        pk.release %0 held 1 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>>
         scf.yield %u : !pk.tile<128x64xf32>
       }
+      pk.release_held %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>>
+      pk.acquire %1 : !pk.channel<!pk.tile<128x64xbf16>>
+      %c = pk.cast %sum : !pk.tile<128x64xf32> -> !pk.tile<128x64xbf16>
+      pk.fence async_shared
+      pk.commit %1, %c : !pk.channel<!pk.tile<128x64xbf16>>, !pk.tile<128x64xbf16>
+    }
+  }
+  pk.role storer warps 1 attributes {group = "compute", first_warp = 9 : i64, registers = 40 : i64} {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    pk.tasks (%i) in (%one) attributes {per_cta} {
+      %m = pk.block[%zero] : !pk.block<128 by 128>
+      %d = pk.block[%zero] : !pk.block<64 by 64>
+      %c = pk.consume %1 : !pk.channel<!pk.tile<128x64xbf16>> -> !pk.tile<128x64xbf16>
+      pk.store %c, %C[%m, %d : !pk.block<128 by 128>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.tile<128x64xbf16>, !pk.private<[128, 64], bf16>
+      pk.drain read
+      pk.release %1 : !pk.channel<!pk.tile<128x64xbf16>>
+    }
+    pk.drain full
+  }
+}
+
+// -----
+
+// Operands of channels of their own: one wait for the product of the turn before, then a stage of each is given back.
+// Which turn it is tells whether there is one: nobody counts.
+// CHECK-LABEL: pk.kernel @two_channels
+// CHECK: pk.comment "consumer: 8 warps from 0"
+// CHECK-NOT: _kept
+// CHECK: pk.instruction "wgmma_commit"
+// CHECK-NEXT: pk.instruction "wgmma_wait_1"
+// CHECK-NEXT: %[[LATER:.*]] = arith.cmpi ne
+// CHECK-NEXT: scf.if %[[LATER]] {
+// CHECK: pk.instruction "mbarrier_arrive"
+// CHECK-NOT: wgmma_wait
+// CHECK: scf.if %[[LATER]] {
+// CHECK: pk.instruction "mbarrier_arrive"
+// CHECK: pk.instruction "wgmma_wait_0"
+// CHECK-NEXT: pk.instruction "wgmma_done_32"
+// CHECK-NEXT: %[[SOME:.*]] = arith.cmpi slt
+// CHECK-NEXT: scf.if %[[SOME]] {
+// CHECK: pk.instruction "mbarrier_arrive"
+// CHECK: scf.if %[[SOME]] {
+// CHECK: pk.instruction "mbarrier_arrive"
+// CHECK: pk.comment "loader: warp from 8"
+pk.kernel @two_channels(%A: !pk.private<[128, K], bf16> {pk.name = "A"}, %B: !pk.private<[K, 64], bf16> {pk.name = "B"}, %C: !pk.private<[128, 64], bf16> {pk.name = "C"}) attributes {schedule = {}, derived, comm_sms = 0 : i64} {
+  %0 = pk.channel "A" stages 3 : !pk.channel<!pk.tile<128x64xbf16>>
+  %2 = pk.channel "B" stages 2 : !pk.channel<!pk.tile<64x64xbf16>>
+  %1 = pk.channel "C" stages 1 : !pk.channel<!pk.tile<128x64xbf16>>
+  pk.role loader warps 1 attributes {group = "compute", first_warp = 8 : i64, registers = 40 : i64} {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %n = pk.block_count <K by 64>
+    pk.tasks (%i) in (%one) attributes {per_cta} {
+      %m = pk.block[%zero] : !pk.block<128 by 128>
+      %d = pk.block[%zero] : !pk.block<64 by 64>
+      scf.for %s = %zero to %n step %one {
+        %k = pk.block[%s] : !pk.block<K by 64>
+        pk.acquire %0 : !pk.channel<!pk.tile<128x64xbf16>>
+        %a = pk.load %A[%m, %k : !pk.block<128 by 128>, !pk.block<K by 64>] {transfer = {by = "tma", why = ""}} : !pk.private<[128, K], bf16> -> !pk.tile<128x64xbf16>
+        pk.commit %0, %a : !pk.channel<!pk.tile<128x64xbf16>>, !pk.tile<128x64xbf16>
+        pk.acquire %2 : !pk.channel<!pk.tile<64x64xbf16>>
+        %b = pk.load %B[%k, %d : !pk.block<K by 64>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.private<[K, 64], bf16> -> !pk.tile<64x64xbf16>
+        pk.commit %2, %b : !pk.channel<!pk.tile<64x64xbf16>>, !pk.tile<64x64xbf16>
+      }
+    }
+  }
+  pk.role consumer warps 8 attributes {group = "compute", first_warp = 0 : i64, registers = 232 : i64} {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %n = pk.block_count <K by 64>
+    pk.tasks (%i) in (%one) attributes {per_cta} {
+      %acc = pk.full 0.000000e+00 : f32 : !pk.tile<128x64xf32>
+      %sum = scf.for %s = %zero to %n step %one iter_args(%t = %acc) -> (!pk.tile<128x64xf32>) {
+        %a = pk.consume %0 : !pk.channel<!pk.tile<128x64xbf16>> -> !pk.tile<128x64xbf16>
+        %b = pk.consume %2 : !pk.channel<!pk.tile<64x64xbf16>> -> !pk.tile<64x64xbf16>
+        %u = pk.mma %a, %b, %t {in_flight = 1 : i64} : !pk.tile<128x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<128x64xf32>
+        pk.release %0 held 1 : !pk.channel<!pk.tile<128x64xbf16>>
+        pk.release %2 held 1 : !pk.channel<!pk.tile<64x64xbf16>>
+        scf.yield %u : !pk.tile<128x64xf32>
+      }
+      pk.release_held %0 : !pk.channel<!pk.tile<128x64xbf16>>
+      pk.release_held %2 : !pk.channel<!pk.tile<64x64xbf16>>
       pk.acquire %1 : !pk.channel<!pk.tile<128x64xbf16>>
       %c = pk.cast %sum : !pk.tile<128x64xf32> -> !pk.tile<128x64xbf16>
       pk.fence async_shared

@@ -1,9 +1,16 @@
 // Products that stay in flight while the next one is issued.
 // RUN: pkc-opt %s -p pk-plan-mma --split-input-file | filecheck %s
 
-// The accumulator is all that the loop carries, and only the product touches it.
+// The accumulator is all that the loop carries, and only the product touches it: a turn keeps its stage for the next.
 // CHECK-LABEL: pk.kernel @gemm
+// CHECK: %[[K:.*]] = pk.channel "A, B" stages 3
+// CHECK: scf.for
 // CHECK: pk.mma {{.*}} {in_flight = 1 : i64}
+// CHECK-NEXT: pk.release %[[K]] held 1 :
+// CHECK-NEXT: scf.yield
+// CHECK-NEXT: }
+// CHECK-NEXT: pk.release_held %[[K]] :
+// CHECK-NOT: pk.release_held
 pk.kernel @gemm(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
@@ -23,10 +30,43 @@ pk.kernel @gemm(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 
 // -----
 
-// The next turn would wait for a stage that this one holds.
+// Operands that come through channels of their own: each has a stage kept, and freed behind the loop.
+// CHECK-LABEL: pk.kernel @two_channels
+// CHECK: %[[A:.*]] = pk.channel "A" stages 3
+// CHECK: %[[B:.*]] = pk.channel "B" stages 2
+// CHECK: pk.mma {{.*}} {in_flight = 1 : i64}
+// CHECK-NEXT: pk.release %[[A]] held 1 :
+// CHECK-NEXT: pk.release %[[B]] held 1 :
+// CHECK-NEXT: scf.yield
+// CHECK-NEXT: }
+// CHECK-NEXT: pk.release_held %[[A]] :
+// CHECK-NEXT: pk.release_held %[[B]] :
+pk.kernel @two_channels(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %turns = pk.block_count <K by 64>
+  %0 = pk.channel "A" stages 3 : !pk.channel<!pk.tile<128x64xbf16>>
+  %1 = pk.channel "B" stages 2 : !pk.channel<!pk.tile<64x128xbf16>>
+  pk.role consumer {
+    %acc = pk.full 0.000000e+00 : f32 : !pk.tile<128x128xf32>
+    %sum = scf.for %s = %zero to %turns step %one iter_args(%t = %acc) -> (!pk.tile<128x128xf32>) {
+      %a = pk.consume %0 : !pk.channel<!pk.tile<128x64xbf16>> -> !pk.tile<128x64xbf16>
+      %b = pk.consume %1 : !pk.channel<!pk.tile<64x128xbf16>> -> !pk.tile<64x128xbf16>
+      %u = pk.mma %a, %b, %t : !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<128x128xf32>
+      pk.release %0 : !pk.channel<!pk.tile<128x64xbf16>>
+      pk.release %1 : !pk.channel<!pk.tile<64x128xbf16>>
+      scf.yield %u : !pk.tile<128x128xf32>
+    }
+  }
+}
+
+// -----
+
+// With one stage the next turn would wait for a stage that this one holds: nothing changes.
 // CHECK-LABEL: pk.kernel @one_stage
 // CHECK: pk.mma
 // CHECK-NOT: in_flight
+// CHECK-NOT: held
 pk.kernel @one_stage(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.layout import shared_layout
 from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp, ReleaseHeldOp, ReleaseOp
@@ -11,8 +14,9 @@ from pkc.dialect.tile import tile_type
 from pkc.passes.lowering.context import Place, Ring, Staged, Worker
 
 
-def prepare(worker: Worker, channel: SSAValue, *, keeps: bool) -> None:
-    """The registers that say where the worker is in a ring: before its first stage; how many stages it `keeps`."""
+def prepare(worker: Worker, channel: SSAValue, users: Collection[Operation]) -> None:
+    """The registers that say where the worker, which has these `users` of a channel, is in the ring: before its first
+    stage; and how many stages it keeps, if loops do not say that."""
     emit, ring = worker.emit, worker.launch.rings[channel]
     hint = ring.channel.label.data.split(",")[0].split(".")[0].lower()
     phase = emit.registers(1, IndexType(), f"{hint}_phase")
@@ -22,10 +26,31 @@ def prepare(worker: Worker, channel: SSAValue, *, keeps: bool) -> None:
         stage = emit.registers(1, IndexType(), f"{hint}_stage")
         emit.set(emit.const(0), stage, 0)
     kept = None
-    if keeps:
+    if _needs_counter(users):
         kept = emit.registers(1, IndexType(), f"{hint}_kept")
         emit.set(emit.const(0), kept, 0)
     worker.places[channel] = Place(stage, phase, kept)
+
+
+def _needs_counter(users: Collection[Operation]) -> bool:
+    """Whether releases keep stages, and not just from one turn of a loop to the next."""
+    freed = {op for op in users if isinstance(op, ReleaseHeldOp)}
+    return freed != {_freed_by(op) for op in users if isinstance(op, ReleaseOp) and op.kept}
+
+
+def _freed_by(op: ReleaseOp) -> ReleaseHeldOp | None:
+    """What frees, right behind a loop, the one stage that each of its turns keeps for the next."""
+    loop = op.parent_op()
+    if op.kept != 1 or not isinstance(loop, scf.ForOp):
+        return None
+    if any(isinstance(other, ReleaseOp) and other.channel is op.channel for other in loop.walk() if other is not op):
+        return None
+    following = loop.next_op
+    while isinstance(following, ReleaseHeldOp):
+        if following.channel is op.channel:
+            return following
+        following = following.next_op
+    return None
 
 
 def stage_of(worker: Worker, channel: SSAValue) -> SSAValue:
@@ -96,8 +121,13 @@ def stage_address(worker: Worker, ring: Ring, stage: SSAValue) -> SSAValue:
 def release(worker: Worker, op: ReleaseOp) -> None:
     """The stage may be filled again; or that of some turns before."""
     emit, kept = worker.emit, worker.places[op.channel].kept
-    if kept is None or not op.kept:
+    if not op.kept:
         arrive_empty(worker, op.channel, stage_of(worker, op.channel))
+    elif kept is None:
+        loop = op.parent_op()
+        assert isinstance(loop, scf.ForOp)
+        with emit.when(emit.compare("ne", worker.known[loop.body.block.args[0]], worker.known[loop.lb])):
+            arrive_empty(worker, op.channel, previous(worker, op.channel))
     else:
         before = emit.get(kept, 0)
         with emit.when(emit.compare("eq", before, op.kept)):
@@ -109,7 +139,14 @@ def release(worker: Worker, op: ReleaseOp) -> None:
 def release_held(worker: Worker, op: ReleaseHeldOp) -> None:
     """The stages that are kept may be filled again, the oldest first."""
     emit, kept = worker.emit, worker.places[op.channel].kept
-    assert kept is not None
+    if kept is None:
+        loop = op.prev_op
+        while isinstance(loop, ReleaseHeldOp):
+            loop = loop.prev_op
+        assert isinstance(loop, scf.ForOp)
+        with emit.when(emit.compare("slt", worker.known[loop.lb], worker.known[loop.ub])):
+            arrive_empty(worker, op.channel, previous(worker, op.channel))
+        return
     most = max(use.operation.kept for use in op.channel.uses if isinstance(use.operation, ReleaseOp))
     for turns in range(most, 0, -1):
         with emit.when(emit.compare("sge", emit.get(kept, 0), turns)):

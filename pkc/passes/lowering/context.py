@@ -144,8 +144,6 @@ class Worker:
     """Of a loop over what the chunks are computed of: so many turns load before the first of them computes."""
     queue: Queue | None = None
     """Where signals wait that are held back."""
-    following: SSAValue | None = None
-    """Within a loop that keeps a product in flight: whether this is not the first turn."""
 
 
 def warpgroup(worker: Worker) -> SSAValue:

@@ -10,14 +10,13 @@ from pkc.arch import SM_90A
 from pkc.diagnostics import PkcError
 from pkc.dialect.layout import WARPGROUP_ROWS
 from pkc.dialect.machine import PartOp
-from pkc.dialect.tile import MmaOp, tile_type
+from pkc.dialect.tile import MmaOp, in_flight, tile_type
 from pkc.dialect.types import dtype_bytes, dtype_name
 from pkc.location import span_of
 from pkc.passes import machine_errors as errors
 from pkc.passes.lowering import fragments
 from pkc.passes.lowering.context import Staged, Worker, warpgroup
 from pkc.passes.lowering.missing import CannotLowerError
-from pkc.passes.plan_mma import IN_FLIGHT
 
 _MODES = {128: 1, 64: 2, 32: 3}
 
@@ -95,8 +94,7 @@ def multiply(worker: Worker, op: MmaOp) -> None:
                 right = emit.plus(starts_b, (b.step(first) + b.other(column)) >> 4)
                 emit.do(name.format(n=width), part.result, *lefts, right, emit.const(1))
     emit.do("wgmma_commit")
-    if IN_FLIGHT not in op.attributes:
-        emit.do("wgmma_wait_0")
+    emit.do(f"wgmma_wait_{in_flight(op)}")
 
 
 def finish(worker: Worker, op: MmaOp) -> None:

@@ -12,7 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect import access, coordinates, counters, fences, held, program, roles
 from pkc.dialect.machine import TASKS
-from pkc.dialect.tile import MmaOp, TransposeOp, tile_type
+from pkc.dialect.tile import MmaOp, TransposeOp, in_flight, tile_type
 from pkc.dialect.transfers import moves_by_tma
 from pkc.dialect.types import TileType
 from pkc.passes.lowering import (
@@ -31,7 +31,6 @@ from pkc.passes.lowering import (
 from pkc.passes.lowering.context import Staged, Worker
 from pkc.passes.lowering.fragments import Held
 from pkc.passes.lowering.missing import CannotLowerError
-from pkc.passes.plan_mma import IN_FLIGHT
 from pkc.passes.pointwise import is_pointwise
 
 
@@ -185,7 +184,6 @@ def _for(worker: Worker, op: scf.ForOp) -> None:
     emit, body = worker.emit, op.body.block
     carried = [_carry(worker, start) for start in op.iter_args]
     first, last, step = (worker.known[x] for x in (op.lb, op.ub, op.step))
-    pipelined = next((mma for mma in body.ops if isinstance(mma, MmaOp) and IN_FLIGHT in mma.attributes), None)
     if worker.turns > 1:
         first = _turns_at_once(worker, op, carried, (first, last, step))
     with emit.loop(first, last, step) as index:
@@ -193,19 +191,13 @@ def _for(worker: Worker, op: scf.ForOp) -> None:
         worker.known[body.args[0]] = index
         for argument, target in zip(body.args[1:], carried, strict=True):
             _bind(worker, argument, target)
-        if pipelined is not None:
-            worker.following = emit.compare("ne", index, first)
         lower_block(worker, body)
-        worker.following = None
         _yield(worker, body, carried)
     for result, target in zip(op.results, carried, strict=True):
         _bind(worker, result, target)
-    if pipelined is not None:
-        products.finish(worker, pipelined)
-        with emit.when(emit.compare("slt", first, last)):
-            for release in body.ops:
-                if isinstance(release, roles.ReleaseOp):
-                    channels.arrive_empty(worker, release.channel, channels.previous(worker, release.channel))
+    for product in body.ops:
+        if isinstance(product, MmaOp) and in_flight(product):
+            products.finish(worker, product)
 
 
 def _turns_at_once(
@@ -344,17 +336,6 @@ def _commit(worker: Worker, op: roles.CommitOp) -> None:
     channels.commit(worker, op)
 
 
-def _release(worker: Worker, op: roles.ReleaseOp) -> None:
-    if worker.following is None:
-        channels.release(worker, op)
-        return
-    emit = worker.emit
-    emit.do("wgmma_wait_1")
-    with emit.when(worker.following):
-        channels.arrive_empty(worker, op.channel, channels.previous(worker, op.channel))
-    channels.advance(worker, op.channel)
-
-
 def _fence(worker: Worker, op: fences.FenceOp) -> None:
     """Generic writes to a stage are made at its commit, so the fence that orders them comes after those."""
     name = f"fence_{op.kind.data}"
@@ -401,7 +382,7 @@ _HANDLERS: dict[type[Operation], Callable[[Worker, Any], None]] = {
     roles.AcquireOp: channels.acquire,
     roles.CommitOp: _commit,
     roles.ConsumeOp: channels.consume,
-    roles.ReleaseOp: _release,
+    roles.ReleaseOp: channels.release,
     roles.ReleaseHeldOp: channels.release_held,
     access.LoadOp: _load,
     access.StoreOp: _store,

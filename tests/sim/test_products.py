@@ -1,0 +1,71 @@
+"""Products that stay in flight: what they read is not given back before they are complete."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+
+from pkc.checker import Meaning, Trial, check_trial, meaning_of
+from pkc.compiler import load
+from pkc.dialect.program import KernelOp
+from pkc.dialect.roles import ChannelOp, ReleaseHeldOp, ReleaseOp
+from pkc.dialect.tile import IN_FLIGHT, MmaOp
+from pkc.passes.verify import findings
+from pkc.static.check import check_statically
+from tests.sim.test_order import EXAMPLES, drop, first, kernel_of
+
+
+def gemm_in_flight() -> tuple[KernelOp, Meaning]:
+    """A kernel whose products stay in flight, and sizes with which there are four of them in a loop."""
+    return kernel_of("gemm"), meaning_of(load(EXAMPLES / "gemm.pk"), ranks=1, dims={"M": 130, "N": 70, "K": 200})
+
+
+def at_once(kernel: KernelOp) -> None:
+    first(kernel, ReleaseOp).held = None
+    drop(first(kernel, ReleaseHeldOp))
+
+
+def a_turn_early(kernel: KernelOp) -> None:
+    """Everything that is kept is freed in the same turn."""
+    freed, release = first(kernel, ReleaseHeldOp), first(kernel, ReleaseOp)
+    freed.detach()
+    release.parent.insert_op_after(freed, release)
+
+
+def before_the_product(kernel: KernelOp) -> None:
+    """The stage of the turn before is given back while the product of that turn is the last one that was issued."""
+    release, product = first(kernel, ReleaseOp), first(kernel, MmaOp)
+    release.detach()
+    product.parent.insert_op_before(release, product)
+
+
+@pytest.mark.parametrize("ctas", [1, 2])
+@pytest.mark.parametrize("change", [at_once, a_turn_early, before_the_product])
+def test_a_stage_that_a_product_in_flight_reads(change: Callable[[KernelOp], None], ctas: int) -> None:
+    kernel, long = gemm_in_flight()
+    assert check_trial(kernel, long, Trial(ctas, 0)) == []
+    change(kernel)
+    (finding,) = check_trial(kernel, long, Trial(ctas, 0))
+    assert (finding.code, finding.channel) == ("PK738", "A, B")
+
+
+def test_a_product_that_is_complete_is_released_at_once() -> None:
+    kernel, long = gemm_in_flight()
+    at_once(kernel)
+    del first(kernel, MmaOp).attributes[IN_FLIGHT]
+    assert check_trial(kernel, long, Trial(1, 0)) == []
+
+
+def test_a_product_in_flight_needs_two_stages() -> None:
+    """Each layer refuses a kept stage that is the only one: the next product would wait for it for ever."""
+    kernel, long = gemm_in_flight()
+    channel = first(kernel, ChannelOp, lambda op: op.label.data == "A, B")
+    channel.properties["stages"] = IntegerAttr(1, i64)
+    module = kernel.parent_op()
+    assert isinstance(module, ModuleOp)
+    (refused,) = findings(module)
+    assert (refused.op, refused.message) == ("pk.release", "of 1 stages 1 to 0 can be kept, not 1")
+    assert [finding.code for finding in check_trial(kernel, long, Trial(1, 0))] == ["PK701"]
+    assert [found.code for found in check_statically(kernel, ranks=1, dims=long.dims).findings] == ["PK480"]
