@@ -70,7 +70,7 @@ def test_who_has_one_task_loads_what_is_there_ahead_of_what_is_fetched() -> None
 
 
 def test_copy_engines_bring_what_takes_as_long_to_enqueue_and_less_than_the_product() -> None:
-    """Measured for these on 2 and 4 GPUs: bench/results/schedules/ag_gemm_overlap_x2.json, bench/results/ag_gemm_overlap_x4.json."""
+    """Measured on 2 and 4 GPUs: `ag_gemm_overlap` in bench/results and bench/results/schedules."""
     for ranks, size, engines in ((2, 8192, False), (2, 16384, True), (4, 8192, False), (4, 16384, True)):
         found = chosen("ag_gemm", ranks=ranks, M=size, N=size // 4, K=size)
         assert found.schedule == ({"overlap": "copy_engine"} if engines else {})
