@@ -86,7 +86,7 @@ OTHER: dict[str, str] = {
     "PK856": "tests/calls/test_streams.py::test_a_capture_takes_all_ranks_with_it",
     "PK857": "tests/calls/test_calls.py::test_the_default_mesh",
     "PK858": "tests/runtime/test_launch.py::test_what_is_no_tensor",
-    "PK859": "tests/runtime/test_engines.py::test_virtual_ranks_need_a_queue_for_each_stream",
+    "PK859": "tests/runtime/test_beside.py::test_virtual_ranks_need_a_queue_for_each_stream",
     "PK860": "tests/calls/test_refused.py::test_too_many_arguments",
     "PK861": "tests/calls/test_refused.py::test_an_unknown_name",
     "PK862": "tests/calls/test_refused.py::test_by_position_and_by_name_at_once",
