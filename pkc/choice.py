@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
@@ -16,6 +17,7 @@ from pkc.cost.work import UnknownWorkError, count_work
 from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
 from pkc.dialect.access import LoadOp
+from pkc.dialect.engines import QUEUES
 from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.tile import CastOp, ClipOp, MmaOp, TransposeOp
 from pkc.dialect.types import BlockType, PGLType
@@ -93,14 +95,14 @@ def choose(
     constants: Mapping[str, Number] | None = None,
     schedule: Mapping[str, str] | None = None,
 ) -> Choice:
-    """The schedule for these dimensions on so many ranks: tiles, whether blocks reach across parts, copy engines.
+    """The schedule for these dimensions on so many ranks: tiles, `parts`, `loads`, copy engines.
 
     One that sets tiles, in the text or here, is left alone, and what else it sets stays. The same on every rank, and
     for every call with the same arguments. Raises `PkcError` if the program is wrong.
     """
     given = tuple(sorted((constants or {}).items())), tuple(sorted((schedule or {}).items()))
     name = kernel or program.kernels[0].name
-    found = _choose(program, name, *given, tuple(sorted(dims.items())), ranks)
+    found = _choose(program, name, *given, tuple(sorted(dims.items())), ranks, engines=_has_queues())
     # Programs that differ only in where they stand are equal, and share what was chosen for one of them.
     spans = (node.span for node in program.kernels if node.name == name)
     return replace(found, place=describe(next(spans).location()))
@@ -118,6 +120,8 @@ def _choose(
     schedule: _Options,
     dims: tuple[tuple[str, int], ...],
     ranks: int,
+    *,
+    engines: bool,
 ) -> Choice:
     own, *others = _candidates(program, kernel, constants, schedule)
     sizes = dict(dims)
@@ -131,25 +135,33 @@ def _choose(
     def compiles(settings: Mapping[str, str]) -> bool:
         return _compiles(program, kernel, constants, schedule, tuple(settings.items()))
 
-    taken = _better((instead, own.settings), [(_estimate(one, sizes, ranks), one.settings) for one in others], compiles)
-    if _has_short_parts(own.kernel, sizes, ranks) and "parts" not in own.kernel.schedule:
-        across = _across(program, kernel, constants, schedule)
-        taken = _better(taken, [(_estimate(one, sizes, ranks), one.settings) for one in across], compiles)
-    if not _fetches(own.kernel) or not _OVERLAP.isdisjoint(own.kernel.schedule):
+    def estimated(candidates: Iterable[_Candidate]) -> list[_Found]:
+        return [(_estimate(one, sizes, ranks), one.settings) for one in candidates]
+
+    said = own.kernel.schedule
+    taken = _better((instead, own.settings), estimated(others), compiles)
+    if _has_short_parts(own.kernel, sizes, ranks) and "parts" not in said:
+        taken = _better(taken, estimated(_across(program, kernel, constants, schedule)), compiles)
+    if ranks == 1 or not _fetches(own.kernel) or not _OVERLAP.isdisjoint(said):
         return Choice(taken[1], taken[0], instead)
-    if taken[0].rounds == 1:
+    if taken[0].rounds == 1 and "loads" not in said:
         # Who has one task would otherwise load nothing until the first copies have come.
         settings = {**taken[1], "loads": "apart"}
         taken = (taken[0], settings) if compiles(settings) else taken
-    elif taken[0].total >= _LONG and "parts" not in taken[1]:
-        settings = {**taken[1], "overlap": "copy_engine"}
-        copied = _Candidate(settings, _planned(program, kernel, constants, {**dict(schedule), **settings}))
-        taken = _better(taken, [(_estimate(copied, sizes, ranks), settings)], compiles, _GAIN_OF_COPIES)
+    elif taken[0].total >= _LONG and engines and "parts" not in (*said, *taken[1]):
+        copied = _copied(program, kernel, constants, schedule, taken[1])
+        taken = _better(taken, estimated(copied), compiles, _GAIN_OF_COPIES)
     return Choice(taken[1], taken[0], instead)
 
 
-_OVERLAP = {"overlap", "comm_sms", "transfer", "parts", "loads"}
-"""Keys of the schedule beside which neither copy engines are chosen nor loads ahead of what is fetched."""
+_OVERLAP = {"overlap", "comm_sms", "transfer"}
+"""Keys of the schedule that say who fetches: then copy engines are not chosen, nor loads ahead of what is fetched."""
+
+
+def _has_queues() -> bool:
+    """Whether a GPU has as many hardware queues as by default: what copy engines do must not wait behind a kernel."""
+    return int(os.environ.get("CUDA_DEVICE_MAX_CONNECTIONS") or QUEUES) >= QUEUES
+
 
 _Found = tuple[Estimate, Mapping[str, str]]
 
@@ -222,6 +234,17 @@ def _across(program: tree.Program, kernel: str, constants: _Items, schedule: _Op
     except PkcError:
         return []
     return [_Candidate({**one.settings, **more}, one.kernel) for one in found]
+
+
+def _copied(
+    program: tree.Program, kernel: str, constants: _Items, schedule: _Options, settings: Mapping[str, str]
+) -> list[_Candidate]:
+    """The same with operands that copy engines bring, if they can."""
+    more = {**settings, "overlap": "copy_engine"}
+    try:
+        return [_Candidate(more, _planned(program, kernel, constants, {**dict(schedule), **more}))]
+    except PkcError:
+        return []
 
 
 def _has_short_parts(kernel: KernelOp, dims: Mapping[str, int], ranks: int) -> bool:

@@ -81,6 +81,20 @@ def test_copy_engines_bring_what_takes_as_long_to_enqueue_and_less_than_the_prod
     assert chosen("gemm", ranks=1, **large).schedule == {}
 
 
+def test_copy_engines_are_not_chosen_where_they_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    large = {"M": 20480, "N": 5120, "K": 20480}
+    assert chosen("ag_gemm", **large).schedule == {"overlap": "copy_engine"}
+    # One hardware queue: what they do would wait behind the kernel that waits for it.
+    monkeypatch.setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1")
+    assert chosen("ag_gemm", **large).schedule == {}
+    monkeypatch.delenv("CUDA_DEVICE_MAX_CONNECTIONS")
+    phase = (EXAMPLES / "ag_gemm.pk").read_text(encoding="utf-8").split("    for m, n", 1)[1]
+    head = "kernel two(A: bf16[M, K].shard(0), B: bf16[K, N], C: bf16[M, N], D: bf16[M, N]):\n"
+    again = phase.replace("C[m, n]", "D[m, n]")
+    program = parse_text(Source("two.pk", f"{head}    for m, n{phase}    for m, n{again}"))
+    assert choose(program, dims=large, ranks=4).schedule == {}
+
+
 def test_tiles_become_smaller_until_the_sms_are_full() -> None:
     found = chosen("ag_gemm", M=1024, N=2048, K=8192)
     assert found.instead is not None and found.instead.tasks == 64

@@ -11,7 +11,8 @@ from pkc.dialect.layout import ALIGNMENT
 from pkc.passes.plan_stages import MOST
 
 _LAST = 8
-"""Turns of a loop that remain when the last tiles of a fetched operand have come."""
+"""Turns of a loop that remain when the last tiles of a fetched operand have come; of smaller tiles than 128 x 64 more
+are awaited at once, but they come together."""
 
 _ELEMENT = 2
 """Bytes of an element that is multiplied at the rate of the record."""

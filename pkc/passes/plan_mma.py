@@ -66,6 +66,8 @@ def _plan(loop: scf.ForOp) -> None:
         return
     channels = {_channel(value) for value in (product.a, product.b)}
     released = [op for op in body.ops if isinstance(op, ReleaseOp)]
+    if len(released) != len(channels):
+        return
     if None in channels or {op.channel for op in released} != channels:
         return
     if any(channel_of(op.channel).depth <= _HELD or op.is_before_in_block(product) for op in released):

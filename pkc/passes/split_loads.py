@@ -76,8 +76,9 @@ class SplitLoads(ModulePass):
 def _split(part: RoleOp) -> None:
     if not any(isinstance(op, WaitOp) for op in part.walk()):
         return
-    ahead = [op for op in part.walk() if isinstance(op, CommitOp) and any(map(_is_there, op.tiles))]
-    if not ahead:
+    commits = [op for op in part.walk() if isinstance(op, CommitOp)]
+    ahead = [op for op in commits if any(map(_is_there, op.tiles))]
+    if not ahead or len({op.channel for op in commits}) < len(commits) or not all(map(_is_only_passed_on, part.walk())):
         return
     for commit in ahead:
         if not all(map(_is_there, commit.tiles)):
@@ -89,6 +90,11 @@ def _split(part: RoleOp) -> None:
     part.parent.insert_op_after(second, part)
     _drop(part, there=True)
     _drop(second, there=False)
+
+
+def _is_only_passed_on(op: Operation) -> bool:
+    """Whether an operation is no load, or one for a channel alone: nothing else depends on what it waits for."""
+    return not isinstance(op, LoadOp) or all(isinstance(use.operation, CommitOp) for use in op.result.uses)
 
 
 def _is_there(tile: SSAValue) -> bool:

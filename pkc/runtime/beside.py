@@ -4,9 +4,10 @@ On each rank of this process, in order: the counters that restart are cleared, t
 starts, and only then is anything enqueued beside it. So if streams share a hardware queue, none waits in front of a
 kernel that it needs.
 
-Each part has several streams, its lanes. The first one does what stands around tasks; task i is done on lane i modulo
-their number. Whatever the lanes, the calls of a part come in the order of its tasks: if lanes share a hardware queue
-after all, it does what a single stream would do, and none waits in front of a task that comes before its own.
+Each part has several streams, its lanes. The first one does what stands around tasks; their strands, of one task or of
+some that are made one, go to the lanes in turn. Whatever the lanes, the calls of a part come in the order of its tasks:
+if lanes share a hardware queue after all, it does what a single stream would do, and none waits in front of a task that
+comes before its own.
 """
 
 from __future__ import annotations

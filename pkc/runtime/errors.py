@@ -451,11 +451,11 @@ class ArgumentAlignment(Diagnostic):
 
 @dataclass(frozen=True)
 class TooFewQueues(Diagnostic):
-    """Virtual ranks whose copy engines would wait for each other in one hardware queue."""
+    """Copy engines that would wait in one hardware queue behind each other, or behind a kernel that waits for them."""
 
     code = "PK859"
-    title = "copy engines of {ranks} ranks on one GPU need {needed} hardware queues; there are {queues}"
-    note = "each rank has {streams} streams that must go on while the others wait"
+    title = "copy engines need {needed} hardware queues on a GPU; there are {queues}"
+    note = "ranks on it: {ranks}, each with {streams} streams that must go on while the others wait"
     help = "set CUDA_DEVICE_MAX_CONNECTIONS=32 before the program starts, or use fewer virtual ranks"
     ranks: int
     streams: int

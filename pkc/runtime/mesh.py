@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.engines import LANES
+from pkc.dialect.engines import LANES, QUEUES
 from pkc.location import NOWHERE
 from pkc.runtime import group as groups
 from pkc.runtime.arrays import Array, ArrayLayout
@@ -31,9 +31,6 @@ from pkc.runtime.errors import (
     TooFewQueues,
 )
 from pkc.runtime.heap import Heap
-
-HARDWARE_QUEUES = 8
-"""Kernels of as many streams run side by side on one GPU, unless CUDA_DEVICE_MAX_CONNECTIONS says otherwise."""
 
 _PATIENCE = 0.001
 """Seconds for which completion is polled without a pause."""
@@ -106,8 +103,8 @@ class Mesh:
     @classmethod
     def virtual(cls, ranks: int, device: int = 0, *, driver: Driver | None = None) -> Mesh:
         """`ranks` ranks on one GPU, which share its SMs: what is exchanged is as between GPUs, only faster."""
-        if not 1 <= ranks <= HARDWARE_QUEUES:
-            raise PkcError(RanksOnOneGpu(NOWHERE, ranks, HARDWARE_QUEUES))
+        if not 1 <= ranks <= QUEUES:
+            raise PkcError(RanksOnOneGpu(NOWHERE, ranks, QUEUES))
         driver = driver or load()
         _check_device(0, device, driver.devices())
         return cls(driver, dict.fromkeys(range(ranks), device), ranks)
@@ -171,7 +168,7 @@ class Mesh:
         Raises `PkcError` if the GPU has too few queues for all to go on at once.
         """
         share, queues = self._share, _queues()
-        if share > 1 and share * (count + 1) > queues:
+        if share * (count + 1) > queues:
             raise PkcError(TooFewQueues(NOWHERE, share, count + 1, share * (count + 1), queues))
         for rank in self.local:
             sides = self._sides[rank.rank]
@@ -254,7 +251,7 @@ class Mesh:
 
 
 def _queues() -> int:
-    return int(os.environ.get("CUDA_DEVICE_MAX_CONNECTIONS") or HARDWARE_QUEUES)
+    return int(os.environ.get("CUDA_DEVICE_MAX_CONNECTIONS") or QUEUES)
 
 
 def _problem(dtype: str, shape: tuple[object, ...], layout: str, shard: int | None) -> str:

@@ -234,12 +234,20 @@ def test_virtual_ranks_need_a_queue_for_each_stream(monkeypatch: pytest.MonkeyPa
     assert (
         str(raised.value)
         == """\
-error[PK859]: copy engines of 5 ranks on one GPU need 10 hardware queues; there are 8
-  = note: each rank has 2 streams that must go on while the others wait
+error[PK859]: copy engines need 10 hardware queues on a GPU; there are 8
+  = note: ranks on it: 5, each with 2 streams that must go on while the others wait
   = help: set CUDA_DEVICE_MAX_CONNECTIONS=32 before the program starts, or use fewer virtual ranks"""
     )
     monkeypatch.setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32")
     LoadedKernel(artifact("ag_gemm"), mesh)
+
+
+def test_one_queue_is_refused_on_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy would wait there behind the kernel that waits for it."""
+    monkeypatch.setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1")
+    opened, _ = driver(monkeypatch, gpus=1)
+    with pytest.raises(PkcError, match="PK859.*need 2 hardware queues on a GPU; there are 1"):
+        LoadedKernel(artifact("ag_gemm"), Mesh.single_process([0], driver=opened))
 
 
 @pytest.mark.parametrize(
