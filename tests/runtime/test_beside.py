@@ -246,7 +246,7 @@ def test_one_queue_is_refused_on_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatc
     """A copy would wait there behind the kernel that waits for it."""
     monkeypatch.setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1")
     opened, _ = driver(monkeypatch, gpus=1)
-    with pytest.raises(PkcError, match="PK859.*need 2 hardware queues on a GPU; there are 1"):
+    with pytest.raises(PkcError, match=r"PK859.*need 2 hardware queues on a GPU; there are 1"):
         LoadedKernel(artifact("ag_gemm"), Mesh.single_process([0], driver=opened))
 
 
