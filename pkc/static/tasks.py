@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter as Counts
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, zip_longest
 
 from pkc.diagnostics import Diagnostic
@@ -25,7 +25,8 @@ def tasks_once(workers: Sequence[Worker]) -> Iterator[Diagnostic]:
     for (rank, part), group in by_part.items():
         yield from _once(rank, part, [visit for worker in group for visit in worker.visits])
     joined = _joined(list(dict.fromkeys(worker.part for worker in workers)))
-    passing = {tasks for tasks in {visit[0] for worker in workers for visit in worker.visits} if _passes_on(tasks)}
+    found = {visit[0] for worker in workers for visit in worker.visits}
+    passing = {tasks: phase_of(tasks) for tasks in found if _passes_on(tasks)}
     for (rank, cta), group in by_cta.items():
         for one, other in combinations(group, 2):
             if (one.part, other.part) in joined:
@@ -63,15 +64,17 @@ def _joined(parts: Sequence[RoleOp]) -> set[tuple[RoleOp, RoleOp]]:
         pairs |= further
 
 
-def _same(rank: int, cta: int, one: Worker, other: Worker, passing: set[TasksOp]) -> Iterator[Diagnostic]:
+def _same(
+    rank: int, cta: int, one: Worker, other: Worker, passing: Mapping[TasksOp, int | None]
+) -> Iterator[Diagnostic]:
     """Compare the tasks of two roles of a CTA, of those that pass tiles on, in the phases in which both do.
 
     An index that only one of them reorders is its own affair.
     """
     both = [[visit for visit in worker.visits if visit[0] in passing] for worker in (one, other)]
-    ours, theirs = ({phase_of(visit[0]) for visit in visits} for visits in both)
-    if ours & theirs:
-        both = [[visit for visit in visits if phase_of(visit[0]) in ours & theirs] for visits in both]
+    ours, theirs = ({passing[tasks] for tasks in {visit[0] for visit in visits}} for visits in both)
+    if ours != theirs and ours & theirs:
+        both = [[visit for visit in visits if passing[visit[0]] in ours & theirs] for visits in both]
     for number, pair in enumerate(zip_longest(*both)):
         first, second = pair
         if first is not None and second is not None and _agree(first, second):
