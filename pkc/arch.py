@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+
+QUEUES = 8
+"""Hardware queues of a GPU, unless `CUDA_DEVICE_MAX_CONNECTIONS` says otherwise."""
+
+
+def hardware_queues() -> int:
+    """How many streams of a process go on side by side on one GPU."""
+    return int(os.environ.get("CUDA_DEVICE_MAX_CONNECTIONS") or QUEUES)
 
 
 @dataclass(frozen=True)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
 from xdsl.ir import SSAValue
 
-from pkc.arch import SM_90A
+from pkc.arch import QUEUES, SM_90A, hardware_queues
 from pkc.compiler import Number, compile_program
 from pkc.cost.estimate import Estimate, estimate
 from pkc.cost.work import UnknownWorkError, count_work
 from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
 from pkc.dialect.access import LoadOp
-from pkc.dialect.engines import QUEUES
 from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.tile import CastOp, ClipOp, MmaOp, TransposeOp
 from pkc.dialect.types import BlockType, PGLType
@@ -102,7 +100,9 @@ def choose(
     """
     given = tuple(sorted((constants or {}).items())), tuple(sorted((schedule or {}).items()))
     name = kernel or program.kernels[0].name
-    found = _choose(program, name, *given, tuple(sorted(dims.items())), ranks, engines=_has_queues())
+    # What copy engines do must not wait behind the kernel in one queue.
+    engines = hardware_queues() >= QUEUES
+    found = _choose(program, name, *given, tuple(sorted(dims.items())), ranks, engines=engines)
     # Programs that differ only in where they stand are equal, and share what was chosen for one of them.
     spans = (node.span for node in program.kernels if node.name == name)
     return replace(found, place=describe(next(spans).location()))
@@ -156,11 +156,6 @@ def _choose(
 
 _OVERLAP = {"overlap", "comm_sms", "transfer"}
 """Keys of the schedule that say who fetches: then copy engines are not chosen, nor loads ahead of what is fetched."""
-
-
-def _has_queues() -> bool:
-    """Whether a GPU has as many hardware queues as by default: what copy engines do must not wait behind a kernel."""
-    return int(os.environ.get("CUDA_DEVICE_MAX_CONNECTIONS") or QUEUES) >= QUEUES
 
 
 _Found = tuple[Estimate, Mapping[str, str]]

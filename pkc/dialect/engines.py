@@ -15,9 +15,6 @@ from pkc.dialect import context
 from pkc.dialect.attributes import Role
 from pkc.dialect.program import KernelOp, RoleOp
 
-QUEUES = 8
-"""Hardware queues of a GPU, unless `CUDA_DEVICE_MAX_CONNECTIONS` says otherwise."""
-
 LANES = 4
 """Streams on which a copy engine carries out its tasks. A copy of 2 MB to a peer takes 6 us, and with its write and the
 start of the next copy on the same stream 15: three fill a link, four leave something over. With the kernel's stream

@@ -53,6 +53,12 @@ def stage_of(tile: SSAValue) -> ConsumeOp | None:
     return tile.owner if isinstance(tile.owner, ConsumeOp) else None
 
 
+def multiplied_from(operand: SSAValue) -> ConsumeOp | None:
+    """Where an operand of a product lies in a stage, whichever way round."""
+    owner = operand.owner
+    return multiplied_from(owner.tile) if isinstance(owner, TransposeOp) else stage_of(operand)
+
+
 def crosses_proxies(commit: CommitOp) -> Operation | None:
     """What reads from the stage through the async proxy, by TMA or wgmma, what ordinary instructions put there."""
     for use in commit.channel.uses:

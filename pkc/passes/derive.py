@@ -114,11 +114,17 @@ def append(block: Block, op: _Op, location: LocationAttr) -> _Op:
     return op
 
 
-def append_copy(block: Block, op: _Op, known: dict[SSAValue, SSAValue]) -> _Op:
-    """Add a copy of an operation at the end of a block, on what `known` has in place of its operands; lines stay."""
+def copy_of(op: _Op, known: dict[SSAValue, SSAValue] | None = None) -> _Op:
+    """A copy of an operation, on what `known` has in place of its operands; lines stay."""
     copy = op.clone(value_mapper=known)
     for inner, old in zip(copy.walk(), op.walk(), strict=True):
         inner.location = old.location
+    return copy
+
+
+def append_copy(block: Block, op: _Op, known: dict[SSAValue, SSAValue]) -> _Op:
+    """Add a copy of an operation at the end of a block, on what `known` has in place of its operands; lines stay."""
+    copy = copy_of(op, known)
     block.add_op(copy)
     return copy
 

@@ -10,8 +10,9 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from pkc.dialect.roles import ConsumeOp, ReleaseHeldOp, ReleaseOp, channel_of
-from pkc.dialect.tile import IN_FLIGHT, MmaOp, TransposeOp
+from pkc.dialect.roles import ReleaseHeldOp, ReleaseOp, channel_of
+from pkc.dialect.tile import IN_FLIGHT, MmaOp
+from pkc.dialect.transfers import multiplied_from
 
 _HELD = 1
 """Stages that a product in flight keeps: its own, until that of the next turn has come."""
@@ -64,7 +65,8 @@ def _plan(loop: scf.ForOp) -> None:
     )
     if not carried or _only_user(product.result) is not body.last_op:
         return
-    channels = {_channel(value) for value in (product.a, product.b)}
+    stages = [multiplied_from(value) for value in (product.a, product.b)]
+    channels = {stage.channel if stage is not None else None for stage in stages}
     released = [op for op in body.ops if isinstance(op, ReleaseOp)]
     if len(released) != len(channels):
         return
@@ -86,11 +88,3 @@ def _plan(loop: scf.ForOp) -> None:
 def _only_user(value: SSAValue) -> Operation | None:
     users = [use.operation for use in value.uses]
     return users[0] if len(users) == 1 else None
-
-
-def _channel(value: SSAValue) -> SSAValue | None:
-    """The channel whose stage an operand lies in."""
-    owner = value.owner
-    if isinstance(owner, TransposeOp):
-        return _channel(owner.tile)
-    return owner.channel if isinstance(owner, ConsumeOp) else None

@@ -18,7 +18,7 @@ from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, CommitOp, Consu
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import PrivateType
 from pkc.passes.dependence import maker
-from pkc.passes.derive import before
+from pkc.passes.derive import before, copy_of
 from pkc.passes.split_workers import channel_label
 
 
@@ -83,9 +83,7 @@ def _split(part: RoleOp) -> None:
     for commit in ahead:
         if not all(map(_is_there, commit.tiles)):
             _split_channel(commit)
-    second = part.clone()
-    for copy, op in zip(second.walk(), part.walk(), strict=True):
-        copy.location = op.location
+    second = copy_of(part)
     assert part.parent is not None
     part.parent.insert_op_after(second, part)
     _drop(part, there=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import os
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,8 +12,9 @@ from typing import Any, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from pkc.arch import QUEUES, hardware_queues
 from pkc.diagnostics import PkcError
-from pkc.dialect.engines import LANES, QUEUES
+from pkc.dialect.engines import LANES
 from pkc.location import NOWHERE
 from pkc.runtime import group as groups
 from pkc.runtime.arrays import Array, ArrayLayout
@@ -160,14 +160,14 @@ class Mesh:
     def lanes(self, parts: int) -> int:
         """How many streams each of so many parts of copy engines may have: as many as have a hardware queue each beside
         the kernels', or one. The hardware does in order what is in one queue, whatever the streams."""
-        return max(1, min(LANES, (_queues() // self._share - 1) // parts))
+        return max(1, min(LANES, (hardware_queues() // self._share - 1) // parts))
 
     def beside(self, count: int) -> list[list[Side]]:
         """For each rank of this process `count` streams beside its own, for what must run while its kernel does.
 
         Raises `PkcError` if the GPU has too few queues for all to go on at once.
         """
-        share, queues = self._share, _queues()
+        share, queues = self._share, hardware_queues()
         if share * (count + 1) > queues:
             raise PkcError(TooFewQueues(NOWHERE, share, count + 1, share * (count + 1), queues))
         for rank in self.local:
@@ -248,10 +248,6 @@ class Mesh:
         if status and int(status) != NOT_READY:
             self.driver.fail("cuEventQuery", status)
         return not status
-
-
-def _queues() -> int:
-    return int(os.environ.get("CUDA_DEVICE_MAX_CONNECTIONS") or QUEUES)
 
 
 def _problem(dtype: str, shape: tuple[object, ...], layout: str, shard: int | None) -> str:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from xdsl.dialects import scf
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
-from pkc.dialect.roles import ConsumeOp
-from pkc.dialect.tile import MmaOp, TransposeOp, in_flight
-from pkc.sim.channels import Ring, ring_of
+from pkc.dialect.tile import MmaOp, in_flight
+from pkc.dialect.transfers import multiplied_from
+from pkc.sim.channels import ring_of
 from pkc.sim.machine import WORKER, Machine, Registers, Step
 from pkc.sim.workers import Worker
 
@@ -27,7 +25,8 @@ def with_products(op: Operation, machine: Machine, step: Step) -> Step:
 
 def _issued(op: MmaOp, machine: Machine, step: Step) -> Step:
     left = in_flight(op)
-    rings = [find for value in (op.a, op.b) if (find := _ring(value, machine)) is not None]
+    stages = [stage for value in (op.a, op.b) if (stage := multiplied_from(value)) is not None]
+    rings = [ring_of(stage.channel, machine) for stage in stages]
 
     def issue(registers: Registers) -> None:
         step(registers)
@@ -45,11 +44,3 @@ def _complete(step: Step) -> Step:
         worker.finish_products()
 
     return complete
-
-
-def _ring(value: SSAValue, machine: Machine) -> Callable[[Registers], Ring] | None:
-    """What finds the ring in a stage of which an operand lies."""
-    owner = value.owner
-    if isinstance(owner, TransposeOp):
-        return _ring(owner.tile, machine)
-    return ring_of(owner.channel, machine) if isinstance(owner, ConsumeOp) else None
