@@ -22,6 +22,7 @@ from pkc.passes.plan_stages import PlanStages, StagePlan, explain_stages
 from pkc.passes.plan_transfers import PlanTransfers, TransferPlan, explain_transfers
 from pkc.passes.plan_warps import PartPlan, PlanWarps, explain_warps
 from pkc.passes.run import PassTime, run_pipeline
+from pkc.remarks import Remark, collecting
 
 Number = int | float | bool
 Why: TypeAlias = Explanation | OrderExplanation | PartPlan | StagePlan | TransferPlan
@@ -48,6 +49,8 @@ class Compiled:
     module: ModuleOp
     warnings: list[Diagnostic] = field(default_factory=list[Diagnostic])
     explanations: list[Why] = field(default_factory=list[Why])
+    remarks: list[Remark] = field(default_factory=list[Remark])
+    """Optimisations that passes left undone, and why."""
     times: list[PassTime] = field(default_factory=list[PassTime])
 
     @property
@@ -131,12 +134,13 @@ def compile_program(
     each = level != "machine" or dump is not None
     tiles = _scheduled_tiles(module)
     try:
-        times = run_pipeline(module, passes_to(level, instruments), dump=dump, after=watch, verify_each=each)
+        with collecting() as remarks:
+            times = run_pipeline(module, passes_to(level, instruments), dump=dump, after=watch, verify_each=each)
     except PkcError as error:
         if not tiles:
             raise
         raise PkcError(*(replace(found, context=tiles) for found in error.diagnostics)) from None
-    return Compiled(module, warnings, explanations, times)
+    return Compiled(module, warnings, explanations, remarks, times)
 
 
 def _scheduled_tiles(module: ModuleOp) -> str:

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-BASE = {"arch", "cache", "diagnostics", "location"}
+BASE = {"arch", "cache", "diagnostics", "location", "remarks"}
 SEES = {
     "arch": BASE,
     "cache": set(),
     "diagnostics": BASE,
     "location": BASE,
+    "remarks": BASE,
     "dialect": BASE,
     "frontend": BASE | {"dialect", "language"},
     "language": BASE | {"frontend", "calls", "runtime"},

@@ -1,0 +1,52 @@
+"""Missed optimisations as data: which pass left which operation as it was, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+from xdsl.ir import Operation
+
+from pkc.location import Span, span_of
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What a pass did not do, though its docstring promises it for operations like this one."""
+
+    step: str
+    """The pass, as `pkc opt -p` names it."""
+    operation: str
+    """The operation that was left as it was, as the IR names it."""
+    reason: str
+    span: Span
+
+    def __str__(self) -> str:
+        where = f"{self.span.source.name}:{self.span.line}: " if self.span.source.text else ""
+        return f"{where}{self.operation} is left as it is by {self.step}: {self.reason}"
+
+
+_COLLECTED: ContextVar[list[Remark] | None] = ContextVar("remarks", default=None)
+
+
+def missed(step: str, op: Operation, reason: str) -> None:
+    """Record that the pass `step` left `op` as it was. Nothing happens unless somebody is `collecting`."""
+    collected = _COLLECTED.get()
+    if collected is None:
+        return
+    remark = Remark(step, op.name, reason, span_of(op.location))
+    if remark not in collected:
+        collected.append(remark)
+
+
+@contextmanager
+def collecting() -> Iterator[list[Remark]]:
+    """The remarks of all passes that run inside, in their order, each once."""
+    found: list[Remark] = []
+    token = _COLLECTED.set(found)
+    try:
+        yield found
+    finally:
+        _COLLECTED.reset(token)
