@@ -1,8 +1,8 @@
 """pkc: small tile programs to multi-GPU kernels that overlap communication with compute."""
 
-from pkc import uncaught
 from pkc.api import compile, load, mesh, simulate
 from pkc.diagnostics import PkcError
+from pkc.driver import uncaught
 from pkc.language import Kernel, kernel
 
 uncaught.install()

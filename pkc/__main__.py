@@ -2,6 +2,6 @@
 
 import sys
 
-from pkc.cli import main
+from pkc.cli.main import main
 
 sys.exit(main())

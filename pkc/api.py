@@ -11,7 +11,7 @@ from pkc.language import Kernel, Reading
 if TYPE_CHECKING:
     import numpy as np
 
-    from pkc.compiler import Compiled
+    from pkc.driver.compiler import Compiled
     from pkc.runtime.mesh import Mesh
 
 Number = int | float | bool
@@ -19,8 +19,8 @@ Number = int | float | bool
 
 def load(path: str | Path, *, kernel: str | None = None) -> Kernel:
     """A kernel of a file (`.pk` or `.py`), for Python to call; the only one, unless it is named. Raises `PkcError`."""
-    from pkc.cli_program import find_kernel, only_kernel
-    from pkc.compiler import load_program
+    from pkc.cli.program import find_kernel, only_kernel
+    from pkc.driver.compiler import load_program
     from pkc.frontend import tree
 
     program = load_program(path)
@@ -49,7 +49,7 @@ def compile(
 
     `constants` gives values to `const` parameters, `schedule` overrides the kernel's own. Raises `PkcError`.
     """
-    from pkc.compiler import compile_program, load
+    from pkc.driver.compiler import compile_program, load
 
     if isinstance(kernel, Kernel):
         return compile_program(kernel.tree, constants=constants, schedule={**kernel.options, **(schedule or {})})

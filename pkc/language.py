@@ -21,7 +21,7 @@ from pkc.frontend import python_errors
 from pkc.location import NOWHERE
 
 if TYPE_CHECKING:
-    from pkc.calls import Calls
+    from pkc.driver.launcher import Calls
     from pkc.frontend import tree
     from pkc.runtime.arrays import Array
     from pkc.runtime.mesh import Mesh
@@ -121,7 +121,7 @@ class Kernel:
     @cached_property
     def calls(self) -> Calls:
         """What is compiled for the calls so far."""
-        from pkc.calls import Calls
+        from pkc.driver.launcher import Calls
 
         return Calls(self._read, self.options)
 

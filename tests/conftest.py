@@ -20,7 +20,7 @@ from filecheck.matcher import Matcher
 from filecheck.options import parse_argv_options
 from filecheck.parser import Parser
 
-from pkc.opt import main as pkc_opt
+from pkc.cli.opt import main as pkc_opt
 
 _RUN = "// RUN:"
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from xdsl.ir import Operation
 
-from pkc.checker import TRIALS, Meaning, Trial, check_roles, check_trial, meaning_of
-from pkc.cli import main
-from pkc.compiler import Compiled, compile_program, load
+from pkc.check.run import TRIALS, Meaning, Trial, check_roles, check_trial, meaning_of
+from pkc.cli.main import main
 from pkc.diagnostics import PkcError
 from pkc.dialect import tile
 from pkc.dialect.access import AtomicAddOp, ScatterAddOp
 from pkc.dialect.program import KernelOp
+from pkc.driver.compiler import Compiled, compile_program, load
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.sim.launches import simulate_launches

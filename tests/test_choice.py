@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from pkc import builder, choice
-from pkc.choice import Choice, choose
-from pkc.compiler import load, load_program
 from pkc.diagnostics import PkcError
+from pkc.driver import autoschedule as choice
+from pkc.driver import builder
+from pkc.driver.autoschedule import Choice, choose
+from pkc.driver.compiler import load, load_program
 from pkc.frontend import tree
 from pkc.frontend.parse import parse_text
 from pkc.location import Source

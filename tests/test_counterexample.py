@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from pkc.checker import meaning_of
-from pkc.compiler import Compiled, load
-from pkc.counterexample import Counterexample, counterexample, explore_small
+from pkc.check.counterexample import Counterexample, counterexample, explore_small
+from pkc.check.run import meaning_of
 from pkc.diagnostics import PkcError
 from pkc.dialect import access, counters
+from pkc.driver.compiler import Compiled, load
 from tools.mutant_changes import COUNT, number
 from tools.mutants import OVERLAPS
 

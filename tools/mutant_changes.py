@@ -15,9 +15,9 @@ from pkc.dialect.attributes import Role
 from pkc.dialect.fences import Drain, DrainAttr, DrainOp, FenceOp
 from pkc.dialect.held import SendHeldOp
 from pkc.dialect.program import KernelOp
+from pkc.passes.analysis.dependence import sources
 from pkc.passes.budgets import shared_memory
 from pkc.passes.cells import constant
-from pkc.passes.dependence import sources
 
 RANKS = 3
 

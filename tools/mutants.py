@@ -4,7 +4,7 @@
     python -m tools.mutants gemm_rs    # some examples
 
 A mutant is the roles level of an example with one operation changed, or what belongs together. It is caught if the
-verifier refuses it, the static layer finds something, or a simulation of `pkc.checker` deadlocks, reports a finding, or
+verifier refuses it, the static layer finds something, or a simulation of `pkc.check.run` deadlocks, reports a finding, or
 gives other bits than the tile level: every order of a small instance, then seeded orders of a larger one.
 """
 
@@ -21,16 +21,16 @@ from pathlib import Path
 
 from xdsl.ir import Operation
 
-from pkc.checker import Meaning, Replay, Trial, Trials, meaning_of
-from pkc.compiler import Compiled, load
-from pkc.counterexample import CTAS
+from pkc.check.counterexample import CTAS
+from pkc.check.run import Meaning, Replay, Trial, Trials, meaning_of
+from pkc.check.static import check_statically
 from pkc.diagnostics import PkcError
 from pkc.dialect.program import KernelOp
+from pkc.driver.compiler import Compiled, load
 from pkc.location import describe
-from pkc.passes.check_roles import check_roles
+from pkc.passes.roles.check_roles import check_roles
 from pkc.passes.verify import findings
 from pkc.sim.small import small_dims
-from pkc.static.check import check_statically
 from tools.mutant_changes import RANKS
 from tools.mutant_operators import OPERATORS, Operator
 

@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pkc.choice import choose
-from pkc.compiler import load, load_program
 from pkc.cost.estimate import estimate
 from pkc.cost.work import count_work
+from pkc.driver.autoschedule import choose
+from pkc.driver.compiler import load, load_program
 from pkc.passes import ROLES_PIPELINE
-from pkc.passes.plan_overlap import PlanOverlap
+from pkc.passes.roles.plan_overlap import PlanOverlap
 from pkc.passes.run import run_pipeline
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

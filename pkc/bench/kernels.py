@@ -8,10 +8,10 @@ from typing import Any
 
 from pkc.bench.peers import Case, Contestant, Job, Problem, torch
 from pkc.bench.suite import Entry
-from pkc.builder import artifact_for
 from pkc.codegen.artifact import ArrayParameter, Artifact
 from pkc.codegen.fields import array_parameters
-from pkc.compiler import compile_program
+from pkc.driver.builder import artifact_for
+from pkc.driver.compiler import compile_program
 from pkc.frontend import tree
 from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import click
 
-from pkc import report
+from pkc import console as report
 from pkc.bench import errors
 from pkc.bench.record import SCHEMA
 from pkc.bench.tables import LEGEND, table

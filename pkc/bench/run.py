@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pkc import report
+from pkc import console as report
 from pkc.bench import errors, kernels, peers, record
 from pkc.bench.peers import Case, Entrant, Job, Problem
 from pkc.bench.suite import Entry, Machine, link_ms, machine, suite
 from pkc.bench.tables import table
-from pkc.cli_errors import OutputUnwritable
-from pkc.compiler import load_program
+from pkc.cli.errors import OutputUnwritable
 from pkc.diagnostics import PkcError
+from pkc.driver.compiler import load_program
 from pkc.frontend import tree
 from pkc.location import NOWHERE
 from pkc.runtime import driver

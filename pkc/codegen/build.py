@@ -23,9 +23,9 @@ from pkc.dialect.machine import InstructionOp, RegistersOp, RegistersType
 from pkc.dialect.program import COMM_SMS, KernelOp, RoleOp
 from pkc.location import span_of
 from pkc.passes import MACHINE_PIPELINE
-from pkc.passes.lower_tiles import MACHINE, THREADS
-from pkc.passes.machine_errors import NotLowered
-from pkc.passes.plan_memory import SHARED_BYTES
+from pkc.passes.machine.lower_tiles import MACHINE, THREADS
+from pkc.passes.machine.machine_errors import NotLowered
+from pkc.passes.machine.plan_memory import SHARED_BYTES
 from pkc.passes.run import run_pipeline
 
 SM_90A = "sm_90a"

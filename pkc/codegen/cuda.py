@@ -35,7 +35,7 @@ from pkc.dialect.machine import (
 )
 from pkc.dialect.program import KernelOp
 from pkc.passes.emit import UNROLL
-from pkc.passes.lower_tiles import THREADS
+from pkc.passes.machine.lower_tiles import THREADS
 
 _INFIX: dict[type[Operation], str] = {
     arith.AddiOp: "+",

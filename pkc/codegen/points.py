@@ -12,11 +12,11 @@ from pkc.codegen.artifact import Point, Trace, Wait, Waits
 from pkc.dialect.machine import AWAITS, UNTIL, InstructionOp
 from pkc.dialect.program import KernelOp
 from pkc.location import describe, span_of
-from pkc.passes.bound_waits import POINT, WAITS
 from pkc.passes.emit import constant_of
-from pkc.passes.instruments import part_names, parts_of
-from pkc.passes.lower_tiles import THREADS
-from pkc.passes.trace import KIND, TRACE, WHAT
+from pkc.passes.machine.bound_waits import POINT, WAITS
+from pkc.passes.machine.instruments import part_names, parts_of
+from pkc.passes.machine.lower_tiles import THREADS
+from pkc.passes.machine.trace import KIND, TRACE, WHAT
 
 
 def trace_of(kernel: KernelOp) -> Trace | None:

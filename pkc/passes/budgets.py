@@ -14,11 +14,11 @@ from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp
 from pkc.dialect.roles import ChannelOp
 from pkc.dialect.tile import MmaOp, tile_type
 from pkc.location import span_of
-from pkc.passes import budget_errors as errors
 from pkc.passes import plan_errors
-from pkc.passes.dependence import ancestors
-from pkc.passes.live_tiles import peak
-from pkc.passes.plan_warps import COMPUTE, launched_registers
+from pkc.passes.analysis import budget_errors as errors
+from pkc.passes.analysis.dependence import ancestors
+from pkc.passes.analysis.live_tiles import peak
+from pkc.passes.roles.plan_warps import COMPUTE, launched_registers
 
 SHARED_MEMORY = SM_90A.shared_memory - ALIGNMENT
 """Bytes for channels: their start is aligned."""

@@ -15,7 +15,7 @@ from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.coordinates import BlockNumberOp
 from pkc.dialect.types import BlockType, Dim, SignalType
-from pkc.passes.dependence import sources
+from pkc.passes.analysis.dependence import sources
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from xdsl.dialects import arith, scf
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
+from pkc.passes.analysis.dependence import same_value, task_count
 from pkc.passes.cells import constant, is_constant
-from pkc.passes.dependence import same_value, task_count
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from xdsl.ir import Operation
 
-from pkc.dialect import meaning
+from pkc.semantics import meaning
 from pkc.sim.array import Array
 
 TileFunction: TypeAlias = Callable[[Operation], Callable[..., Any]]

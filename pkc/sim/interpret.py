@@ -12,13 +12,14 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from pkc.diagnostics import PkcError
-from pkc.dialect import meaning, program
+from pkc.dialect import program
 from pkc.dialect.attributes import Role
 from pkc.dialect.names import task_variable
 from pkc.dialect.positions import position_function
 from pkc.dialect.scalars import scalar
 from pkc.dialect.task_order import in_order
 from pkc.location import span_of
+from pkc.semantics import meaning
 from pkc.sim import errors
 from pkc.sim.accesses import access_step
 from pkc.sim.backing import TileFunction

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from pkc.dialect import meaning
 from pkc.dialect.numeric import Values
+from pkc.semantics import meaning
 from pkc.sim.array import POISON_INT
 from pkc.sim.bounded import BoundedArray
 from pkc.sim.inputs import Inputs, check_data

@@ -11,9 +11,9 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from pkc.dialect import meaning
 from pkc.dialect.numeric import Values
 from pkc.dialect.types import PGLType
+from pkc.semantics import meaning
 from pkc.sim.array import Array, Placement
 from pkc.sim.backing import MakeArray, TileFunction
 from pkc.sim.inputs import Data, Inputs, check_data, resolve_dims

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
-from pkc.dialect import meaning
 from pkc.dialect.numeric import Values
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import FLOATS, Layout, i32
+from pkc.semantics import meaning
 from pkc.sim.array import Array, Cut, Index, Placement, Where, poison
 from pkc.sim.backing import Backing
 

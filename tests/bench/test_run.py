@@ -12,7 +12,7 @@ import pytest
 
 from pkc.bench import kernels, peers, record, run
 from pkc.bench.peers import Job
-from pkc.cli import main
+from pkc.cli.main import main
 from pkc.diagnostics import PkcError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

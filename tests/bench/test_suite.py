@@ -8,8 +8,8 @@ import pytest
 
 from pkc.bench.peers import Collective, Problem
 from pkc.bench.suite import Entry, Machine, link_ms, machine, machines, suite
-from pkc.compiler import load
 from pkc.dialect.types import PGLType, PrivateType
+from pkc.driver.compiler import load
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from pkc import builder, calls
 from pkc.codegen.artifact import Artifact
+from pkc.driver import builder
+from pkc.driver import launcher as calls
 from tests.calls.helpers import gathered, scaled, use
 from tests.runtime.fake import Api
 

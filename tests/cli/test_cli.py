@@ -16,9 +16,10 @@ import pytest
 from click.testing import CliRunner
 
 import pkc
-from pkc import builder, cli_run
-from pkc.cli import cli, main
-from pkc.compiler import LEVELS
+from pkc.cli import run as cli_run
+from pkc.cli.main import cli, main
+from pkc.driver import builder
+from pkc.driver.compiler import LEVELS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ESCAPE = "\x1b"
@@ -68,7 +69,7 @@ def test_help_has_an_example_and_the_exit_statuses(arguments: list[str]) -> None
 
 
 def test_help_imports_no_compiler() -> None:
-    program = "import sys; from pkc.cli import main; main(['--help']); sys.exit('pkc.dialect' in sys.modules)"
+    program = "import sys; from pkc.cli.main import main; main(['--help']); sys.exit('pkc.dialect' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=False).returncode == 0
 
 
@@ -187,7 +188,7 @@ def test_internal_error_is_a_diagnostic(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("lost a tile\nand more")
 
-    monkeypatch.setattr("pkc.compiler.load_program", broken)
+    monkeypatch.setattr("pkc.driver.compiler.load_program", broken)
     assert main(["compile", "double.pk"]) == 1
     shown = capsys.readouterr().err
     assert shown == (
@@ -216,7 +217,7 @@ def test_interrupt(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pkc.compiler.load_program", interrupted)
+    monkeypatch.setattr("pkc.driver.compiler.load_program", interrupted)
     assert main(["compile", "double.pk"]) == 130
     assert capsys.readouterr().err.strip() == "interrupted"
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pkc.cli import main
-from pkc.opt import parse_ir
-from pkc.passes.check_machine import check_machine
+from pkc.cli.main import main
+from pkc.cli.opt import parse_ir
+from pkc.passes.machine.check_machine import check_machine
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 COPY = """\

@@ -10,14 +10,12 @@ from pathlib import Path
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from pkc import builder
 from pkc.codegen import build as building
 from pkc.codegen import stored
 from pkc.codegen.artifact import ArrayParameter, Artifact, TensorMaps
 from pkc.codegen.build import Built, build, build_kernel, resources
 from pkc.codegen.cuda import print_kernel
 from pkc.codegen.nvrtc import Compiled, compile_cuda
-from pkc.compiler import compile_program, load, load_program
 from pkc.diagnostics import PkcError
 from pkc.dialect.coordinates import EpochOp
 from pkc.dialect.copies import CopyOp
@@ -25,6 +23,8 @@ from pkc.dialect.counters import RaiseOp, WaitOp
 from pkc.dialect.engines import engines, parse_engines
 from pkc.dialect.instructions import instruction
 from pkc.dialect.machine import InstructionOp
+from pkc.driver import builder
+from pkc.driver.compiler import compile_program, load, load_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from tests.codegen.sass import HGMMA, QGMMA, UTMALDG, UTMASTG, opcodes

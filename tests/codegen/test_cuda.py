@@ -12,8 +12,8 @@ from pkc.codegen.build import machine_level
 from pkc.codegen.cuda import print_kernel
 from pkc.codegen.names import Names
 from pkc.codegen.nvrtc import compile_cuda
-from pkc.compiler import load
 from pkc.dialect.instructions import KINDS, PLAIN, Instruction, instruction
+from pkc.driver.compiler import load
 from tools import machine_page
 
 HERE = Path(__file__).parent

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from pkc.codegen.build import machine_level
-from pkc.compiler import load
 from pkc.dialect.program import FIRST_WARP, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp
+from pkc.driver.compiler import load
 from tests.codegen.threads import Cta, Memory, Thread
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -9,11 +9,11 @@ import pytest
 
 from pkc.codegen.artifact import Trace, Waits
 from pkc.codegen.points import trace_of, waits_of
-from pkc.compiler import compile_program
 from pkc.dialect.program import KernelOp
+from pkc.driver.compiler import compile_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
-from pkc.passes.check_machine import check_machine
+from pkc.passes.machine.check_machine import check_machine
 from pkc.runtime import reports
 from pkc.timeline import table
 from pkc.timeline.records import Words, decode, longest

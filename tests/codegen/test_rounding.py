@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, IndexType, IntegerAttr, i32
 from xdsl.ir import Attribute, Block, SSAValue
 
 from pkc.passes.emit import Emitter
-from pkc.passes.lowering.rounding import divide_down, remainder_down
+from pkc.passes.machine.lowering.rounding import divide_down, remainder_down
 from tests.codegen.threads import evaluate
 
 

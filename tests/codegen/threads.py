@@ -21,7 +21,7 @@ from pkc.dialect import blocks, machine
 from pkc.dialect.coordinates import DimOp, RankOp
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, KernelOp, RoleOp
 from pkc.dialect.types import PGLType, PrivateType, dtype_bytes
-from pkc.passes.plan_warps import COMMUNICATE
+from pkc.passes.roles.plan_warps import COMMUNICATE
 
 _BASE, _STRIDE = 1 << 40, 1 << 36
 _WARP = 32

@@ -11,7 +11,7 @@ from pkc.dialect.program import KernelOp
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
-from pkc.passes.plan_overlap import PlanOverlap
+from pkc.passes.roles.plan_overlap import PlanOverlap
 from pkc.passes.run import run_pipeline
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from xdsl.ir import Operation
 
+from pkc.cli.opt import parse_ir
 from pkc.dialect import Pk
-from pkc.opt import parse_ir
 from pkc.passes.run import print_ir
 from pkc.passes.verify import findings, verify
 

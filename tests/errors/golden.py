@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pkc.cli import main
+from pkc.cli.main import main
 
 HERE = Path(__file__).parent
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pkc.compiler import Compiled, load
+from pkc.driver.compiler import Compiled, load
 from pkc.sim.draw import draw_inputs
 from pkc.sim.reference import compare, reference
 from pkc.sim.run import simulate

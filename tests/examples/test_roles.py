@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from pkc.compiler import Compiled, load
 from pkc.diagnostics import PkcError
 from pkc.dialect.held import is_held
+from pkc.driver.compiler import Compiled, load
 from pkc.sim.draw import draw_inputs
 from pkc.sim.run import simulate
 from tests.examples.test_examples import CASES, EXAMPLES, compiled

@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from pkc.compiler import Compiled, load
 from pkc.dialect.types import BlockType
+from pkc.driver.compiler import Compiled, load
 from pkc.sim.draw import draw_inputs
 from pkc.sim.reference import compare, reference
 from pkc.sim.run import simulate

@@ -10,12 +10,12 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, ModuleOp
 from xdsl.ir import Operation
 
-from pkc.compiler import compile_program, load
 from pkc.diagnostics import PkcError
 from pkc.dialect import access, coordinates, counters, elementwise, program, tile
 from pkc.dialect.attributes import Role
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import RANKS, BlockType, Layout, PGLType, PrivateType, SignalType, TileType, bf16, f32, i1, i32
+from pkc.driver.compiler import compile_program, load
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.parse import parse_text
 from pkc.location import Source

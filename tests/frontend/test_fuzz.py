@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from pkc.compiler import compile_program
 from pkc.diagnostics import PkcError
+from pkc.driver.compiler import compile_program
 from pkc.frontend.parse import parse_text
 from pkc.frontend.python import read_function
 from pkc.frontend.tree import Program

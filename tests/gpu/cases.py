@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pkc.builder import artifact_for
 from pkc.codegen.artifact import Artifact
-from pkc.compiler import Compiled, compile_program, load_program
+from pkc.driver.builder import artifact_for
+from pkc.driver.compiler import Compiled, compile_program, load_program
 from pkc.frontend.parse import parse_text
 from pkc.frontend.tree import Program
 from pkc.location import Source

@@ -34,9 +34,9 @@ from pathlib import Path
 from typing import Any
 
 from pkc.codegen.artifact import Artifact
-from pkc.compiler import Compiled
 from pkc.diagnostics import PkcError
-from pkc.hardware import Call
+from pkc.driver.compiler import Compiled
+from pkc.driver.hardware import Call
 from pkc.runtime.mesh import Mesh
 from pkc.sim.draw import draw_inputs
 from pkc.sim.program import Program

@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from pkc.codegen.build import build
-from pkc.compiler import load
 from pkc.diagnostics import PkcError
-from pkc.hardware import Call
+from pkc.driver.compiler import load
+from pkc.driver.hardware import Call
 from pkc.runtime.driver import load as load_driver
 from pkc.runtime.enqueue import Await, Move, Write, calls
 from pkc.runtime.launch import LoadedKernel

@@ -16,10 +16,10 @@ from functools import partial
 
 from pkc.codegen.artifact import Artifact
 from pkc.codegen.build import build
-from pkc.compiler import load
 from pkc.diagnostics import PkcError
 from pkc.dialect.counters import SignalOp
-from pkc.hardware import Call, run_on_gpus
+from pkc.driver.compiler import load
+from pkc.driver.hardware import Call, run_on_gpus
 from pkc.passes import machine_pipeline
 from pkc.passes.run import run_pipeline
 from pkc.runtime.mesh import Mesh

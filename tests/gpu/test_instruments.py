@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from pkc.cli import cli
+from pkc.cli.main import cli
 from pkc.runtime.driver import load
 from tests.gpu import hang
 

@@ -14,8 +14,8 @@ from iree.compiler import ir, passmanager
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from pkc.compiler import compile_file
-from pkc.opt import parse_ir
+from pkc.cli.opt import parse_ir
+from pkc.driver.compiler import compile_file
 from pkc.passes import TILE_PIPELINE
 from pkc.passes.canonicalize import Canonicalize
 from pkc.passes.cse import Cse

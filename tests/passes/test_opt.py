@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pkc.opt import main
+from pkc.cli.opt import main
 
 VALID = "%r = pk.rank\n"
 

@@ -10,11 +10,11 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from pkc.cli.opt import parse_ir, parse_passes
 from pkc.diagnostics import PkcError
-from pkc.opt import parse_ir, parse_passes
 from pkc.passes import PASSES, TILE_PIPELINE
-from pkc.passes.check_program import check
 from pkc.passes.run import pipeline_text, print_ir, run_pipeline
+from pkc.passes.tile.check_program import check
 from pkc.universe import UNIVERSE
 
 HERE = Path(__file__).parent

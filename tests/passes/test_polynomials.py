@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pkc.passes.polynomials import Polynomial
+from pkc.passes.analysis.polynomials import Polynomial
 
 RANKS, EPOCH, ROWS, OWN = (Polynomial.of(name) for name in ("ranks", "epoch", "blocks(M by 128)", "blocks(N by 64)"))
 ONE = Polynomial.constant(1)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp, UnknownLoc
 
-from pkc.checker import TRIALS, check_roles, meaning_of
-from pkc.compiler import compile_program, load
+from pkc.check.run import TRIALS, check_roles, meaning_of
 from pkc.diagnostics import PkcError
+from pkc.driver.compiler import compile_program, load
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.passes import ROLES_PIPELINE

@@ -14,10 +14,10 @@ import pytest
 from pkc.codegen.artifact import Artifact
 from pkc.codegen.build import machine_level
 from pkc.codegen.fields import array_parameters, signal_parameters, struct_fields
-from pkc.compiler import load
 from pkc.dialect import blocks
 from pkc.dialect.blocks import Block
 from pkc.dialect.engines import engines_text
+from pkc.driver.compiler import load
 from pkc.runtime.arrays import Array
 from pkc.runtime.engines import Engines
 from pkc.runtime.launch import LoadedKernel

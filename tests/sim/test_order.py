@@ -11,14 +11,14 @@ import pytest
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Operation
 
-from pkc.checker import Meaning, Trial, check_trial, meaning_of
-from pkc.compiler import load
+from pkc.check.run import Meaning, Trial, check_trial, meaning_of
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.access import StoreOp
 from pkc.dialect.counters import ORDER, RaiseOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.fences import Drain, DrainAttr, DrainOp, Fence, FenceAttr, FenceOp
 from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.transfers import TRANSFER, transfer
+from pkc.driver.compiler import load
 from pkc.sim import errors, order_errors
 from pkc.sim.draw import draw_inputs
 from pkc.sim.run import simulate

@@ -7,13 +7,13 @@ from collections.abc import Callable
 import pytest
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 
-from pkc.checker import Meaning, Trial, check_trial, meaning_of
-from pkc.compiler import load
+from pkc.check.run import Meaning, Trial, check_trial, meaning_of
+from pkc.check.static import check_statically
 from pkc.dialect.program import KernelOp
 from pkc.dialect.roles import ChannelOp, ReleaseHeldOp, ReleaseOp
 from pkc.dialect.tile import IN_FLIGHT, MmaOp
+from pkc.driver.compiler import load
 from pkc.passes.verify import findings
-from pkc.static.check import check_statically
 from tests.sim.test_order import EXAMPLES, drop, first, kernel_of
 
 

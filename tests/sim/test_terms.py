@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pkc.checker import Meaning, Trial, Trials, meaning_of
-from pkc.compiler import load
+from pkc.check.run import Meaning, Trial, Trials, meaning_of
+from pkc.driver.compiler import load
 from pkc.sim.launches import Launches, launches_of
 from pkc.sim.order import MemoryOrder
 from pkc.sim.orders import order_of

@@ -9,10 +9,10 @@ from itertools import cycle
 import pytest
 from xdsl.dialects import scf
 
-from pkc.compiler import Compiled, load
+from pkc.check.static import check_statically
 from pkc.diagnostics import PkcError
-from pkc.passes.signal_counts import counted
-from pkc.static.check import check_statically
+from pkc.driver.compiler import Compiled, load
+from pkc.passes.analysis.signal_counts import counted
 from tests.examples.test_examples import CASES, EXAMPLES
 
 RANKS = (1, 2, 3, 4, 8)

@@ -9,11 +9,11 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import Operation
 from xdsl.parser import Parser
 
-from pkc.compiler import load
+from pkc.check.static import check_statically
 from pkc.dialect import context, coordinates, counters, program, roles
 from pkc.dialect.program import KernelOp
+from pkc.driver.compiler import load
 from pkc.passes.cells import constant
-from pkc.static.check import check_statically
 from tests.examples.test_examples import EXAMPLES
 
 DIMS = {"M": 700, "N": 300, "K": 100}

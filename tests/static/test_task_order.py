@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+from pkc.check.skeleton import skeleton_of
+from pkc.check.static import _machine, check_statically
 from pkc.diagnostics import PkcError
 from pkc.dialect.program import KernelOp
 from pkc.sim.inputs import Data
 from pkc.sim.program import Program
 from pkc.sim.run import simulate
-from pkc.static.check import _machine, check_statically
-from pkc.static.skeleton import skeleton_of
 from tests.sim.helpers import parse
 
 IN_BANDS = """

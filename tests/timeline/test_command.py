@@ -9,10 +9,10 @@ from typing import Any, cast
 import numpy as np
 from click.testing import CliRunner
 
-from pkc.cli import cli
-from pkc.cli_trace import run
+from pkc.cli.main import cli
+from pkc.cli.trace import run
 from pkc.codegen.artifact import Trace
-from pkc.hardware import Call
+from pkc.driver.hardware import Call
 from pkc.runtime.mesh import Mesh
 
 TRACE = Trace("trace", "trace_ctas", "trace_records", ("consumer", "storer"), ())

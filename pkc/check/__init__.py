@@ -1,0 +1,1 @@
+"""Checks of a protocol before it runs: static, and by simulation."""

@@ -1,0 +1,109 @@
+"""The smallest run in which a kernel's protocol fails, told in the user's lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pkc.check.run import Meaning, Replay, Trial, Trials, meaning_of
+from pkc.diagnostics import Diagnostic, PkcError
+from pkc.driver.compiler import Compiled
+from pkc.sim.draw import draw_inputs
+from pkc.sim.explore import Explored
+from pkc.sim.small import small_dims
+from pkc.sim.story import story
+
+CTAS = (1, 2)
+"""As many CTAs run each role when all orders are simulated."""
+
+_SEEDS = 10
+"""As many orders are tried of each instance that is smaller than the one that has failed."""
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """All orders of a small instance: how many runs that took, and whether these were all, for each number of CTAs."""
+
+    ranks: int
+    dims: Mapping[str, int]
+    explored: tuple[Explored, ...]
+
+    @property
+    def complete(self) -> bool:
+        return all(explored.complete for explored in self.explored)
+
+    @property
+    def found(self) -> list[Diagnostic]:
+        """What one of the runs has found, if any."""
+        return [finding for explored in self.explored for finding in explored.found]
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """A run that ends with findings: how large it is, and what leads there, in lines."""
+
+    size: str
+    found: list[Diagnostic]
+    lines: list[str]
+
+
+def instance(tile: Compiled, ranks: int, dims: Mapping[str, int]) -> Meaning:
+    """What a kernel means on some sizes; inputs only where its author's own roles fail already."""
+    try:
+        return meaning_of(tile, ranks=ranks, dims=dims)
+    except PkcError:
+        return Meaning(ranks, dims, [draw_inputs(tile.module, ranks=ranks, dims=dims, seed=0)], [])
+
+
+def explore_small(tile: Compiled, roles: Compiled, ranks: int, most: int) -> Exploration:
+    """Simulate every order of a small instance on at most two ranks; each with at most so many runs."""
+    ranks = min(ranks, 2)
+    meaning = instance(tile, ranks, small_dims(tile.kernel, ranks))
+    explored: list[Explored] = []
+    for ctas in CTAS:
+        explored.append(Trials(roles.kernel, meaning).explore(ctas, most))
+        if explored[-1].found:
+            break
+    return Exploration(meaning.ranks, meaning.dims, tuple(explored))
+
+
+def counterexample(
+    tile: Compiled, roles: Compiled, most: int, meaning: Meaning, failed: Trial | None
+) -> Counterexample | None:
+    """The first run that fails, smaller instances first; `failed` is one that does, of the instance of `meaning`."""
+    for smaller in _smaller(tile, meaning):
+        trials = Trials(roles.kernel, smaller)
+        for trial in _attempts(trials, most):
+            found, trace = trials.replay(trial)
+            if found:
+                return Counterexample(_size(smaller, trial), found, story(trace, found[0], roles.kernel, smaller.ranks))
+    if failed is None:
+        return None
+    found, trace = Trials(roles.kernel, meaning).replay(failed)
+    if not found:
+        return None
+    return Counterexample(_size(meaning, failed), found, story(trace, found[0], roles.kernel, meaning.ranks))
+
+
+def _smaller(tile: Compiled, meaning: Meaning) -> Iterator[Meaning]:
+    for ranks in range(min(2, meaning.ranks), meaning.ranks + 1):
+        yield instance(tile, ranks, small_dims(tile.kernel, ranks))
+
+
+def _attempts(trials: Trials, most: int) -> Iterator[Trial | Replay]:
+    """Orders that fail, or may: one of all, then some of the seeds."""
+    for ctas in CTAS:
+        explored = trials.explore(ctas, most)
+        if explored.found:
+            yield Replay(ctas, explored.choices)
+    for seed in range(_SEEDS):
+        trial = Trial(1 + seed % 2, seed)
+        if trials.check(trial):
+            yield trial
+
+
+def _size(meaning: Meaning, trial: Trial | Replay) -> str:
+    sizes = "".join(f", {name} = {size}" for name, size in meaning.dims.items())
+    ranks = "1 rank" if meaning.ranks == 1 else f"{meaning.ranks} ranks"
+    ctas = "1 CTA" if trial.ctas == 1 else f"{trial.ctas} CTAs"
+    return f"{ranks}, {ctas} for each role{sizes}"

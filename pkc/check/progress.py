@@ -1,0 +1,118 @@
+"""Runs the events of all workers as far as they go.
+
+Counters only grow, and a wait asks for no more than a least value, so nothing that one worker does takes another's turn
+away. Whatever the order in which workers run, each comes to the same end: one greedy run decides for all orders, and
+what is blocked when it ends is blocked in every one. A copy engine's tasks are run one after the other, as on a single
+stream: on several less has to wait. (A barrier asks for the next multiple of the number of ranks, the same in every
+order if each rank has one worker at it. Counters are reset only when all ranks have left, by waits for counters that
+are not.)
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from xdsl.ir import Operation
+
+from pkc.check.trace import ADD, ARRIVE, ARRIVED, FORK, RAISE, RESET, WAIT, Counter, Worker, of_channel
+
+
+@dataclass(eq=False)
+class Run:
+    """A worker on its way."""
+
+    worker: Worker
+    parent: Run | None = None
+    place: int = 0
+    begun: int = 0
+    joining: int = 0
+    target: int = 0
+
+
+@dataclass
+class Progress:
+    """Counters as they are after the launches so far, and what has been awaited."""
+
+    ranks: int
+    counters: dict[Counter, int] = field(default_factory=dict[Counter, int])
+    awaited: dict[Counter, dict[tuple[int, Operation], Worker]] = field(
+        default_factory=dict[Counter, dict[tuple[int, Operation], Worker]]
+    )
+    """By counter, the values that workers of the last launch waited for, where, and one that did."""
+    sent: dict[Counter, Operation] = field(default_factory=dict[Counter, Operation])
+    """By counter, an operation of the last launch that signals it."""
+
+    reset: dict[Counter, int] = field(default_factory=dict[Counter, int])
+    """Counters that the last launch has reset, and what they had reached."""
+
+    def reached(self, counter: Counter) -> int:
+        """The value of a counter at the end of the last launch, before any reset."""
+        return self.reset.get(counter, self.counters.get(counter, 0))
+
+    def launch(self, workers: Iterable[Worker]) -> list[Run]:
+        """Run one more launch; what is blocked at its end, at the events that it waits at."""
+        self.counters = {counter: value for counter, value in self.counters.items() if not of_channel(counter)}
+        self.awaited, self.sent, self.reset = {}, {}, {}
+        ready = [Run(worker) for worker in workers]
+        waiting: dict[Counter, list[tuple[int, Run]]] = {}
+        while ready:
+            self._run(ready.pop(), ready, waiting)
+        return [run for group in waiting.values() for _, run in group]
+
+    def _run(self, run: Run, ready: list[Run], waiting: dict[Counter, list[tuple[int, Run]]]) -> None:
+        counters, events = self.counters, run.worker.events
+        while run.place < len(events):
+            kind, counter, number, op = events[run.place]
+            if kind in (WAIT, ARRIVED):
+                wanted = run.target if kind == ARRIVED else number
+                self.awaited.setdefault(counter, {})[wanted, op] = run.worker
+                if counters.get(counter, 0) < wanted:
+                    bisect.insort(waiting.setdefault(counter, []), (wanted, run), key=_wanted)
+                    return
+            elif kind in (ADD, RAISE):
+                value = counters.get(counter, 0)
+                counters[counter] = value + number if kind == ADD else max(value, number)
+                self.sent[counter] = op
+                if counter in waiting and waiting[counter][0][0] <= counters[counter]:
+                    _wake(counter, counters[counter], ready, waiting)
+            elif kind == RESET:
+                self._reset(counter)
+            elif kind == ARRIVE:
+                run.target = (counters.get(counter, 0) // self.ranks + 1) * self.ranks
+            elif kind == FORK and number and not run.joining:
+                begun = run.worker.children[run.begun : run.begun + number]
+                run.begun, run.joining = run.begun + number, number
+                ready += [Run(child, run) for child in begun]
+                return
+            run.place += 1
+        if run.parent is not None:
+            _join(run.parent, ready)
+
+    def _reset(self, every: Counter) -> None:
+        for counter, value in self.counters.items():
+            if counter[:2] == every[:2]:
+                self.reset[counter] = value
+                self.counters[counter] = 0
+
+
+def _wanted(entry: tuple[int, Run]) -> int:
+    return entry[0]
+
+
+def _wake(counter: Counter, value: int, ready: list[Run], waiting: dict[Counter, list[tuple[int, Run]]]) -> None:
+    """Let those run whose wait is over; who waits is in the order of what they wait for."""
+    entries = waiting[counter]
+    over = bisect.bisect_right(entries, value, key=_wanted)
+    ready += [run for _, run in entries[:over]]
+    del entries[:over]
+    if not entries:
+        del waiting[counter]
+
+
+def _join(parent: Run, ready: list[Run]) -> None:
+    parent.joining -= 1
+    if not parent.joining:
+        parent.place += 1
+        ready.append(parent)

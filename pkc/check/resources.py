@@ -1,0 +1,79 @@
+"""What a kernel takes of its GPU and of symmetric memory, as lines of text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from pkc.arch import SM_90A
+from pkc.dialect import blocks
+from pkc.dialect.attributes import number_on
+from pkc.dialect.counters import BarrierOp, RaiseOp, SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.program import COMM_SMS, REGISTERS, KernelOp, RoleOp
+from pkc.dialect.roles import ChannelOp
+from pkc.dialect.types import RANKS, BlockType, Layout, PGLType, PrivateType, SignalType, dtype_bytes
+from pkc.passes.analysis.signal_counts import counted
+from pkc.passes.budgets import SHARED_MEMORY, barriers, shared_memory, warps_of
+
+_COUNTER_BYTES = 4
+
+
+def resources(kernel: KernelOp, sizes: Mapping[str, int]) -> Iterator[str]:
+    """What there is to say of a kernel at the roles level; `sizes` are those of its dimensions, with `ranks`."""
+    parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+    channels = [op for op in kernel.body.block.ops if isinstance(op, ChannelOp)]
+    name = kernel.sym_name.data
+    yield f"{name}: {', '.join(map(_part, parts)) or 'no roles'}"
+    if not parts:
+        return
+    comm = number_on(kernel, COMM_SMS) or 0
+    yield f"SMs: {SM_90A.sms - comm} compute, {comm} only communicate; {barriers(parts)} named barriers"
+    stages = ", ".join(f"{op.depth} of {op.label.data}" for op in channels)
+    yield f"shared memory: {shared_memory(kernel)} of {SHARED_MEMORY} bytes" + (stages and f"; stages: {stages}")
+    yield _memory(kernel, sizes)
+    ops = list(kernel.walk())
+    signals = sum(isinstance(op, SignalOp | SignalAllOp | RaiseOp | BarrierOp) for op in ops)
+    waits = sum(isinstance(op, WaitOp | BarrierOp) for op in ops)
+    shown = sum(each.shown for each in counted(kernel))
+    yield f"signals: {signals}, waits: {waits}, of which {shown} count right for all sizes"
+
+
+def _part(part: RoleOp) -> str:
+    warps = warps_of(part)
+    return f"{part.role.data} ({warps} warp{'s' if warps > 1 else ''}, {number_on(part, REGISTERS) or 0} registers)"
+
+
+def _memory(kernel: KernelOp, sizes: Mapping[str, int]) -> str:
+    """Bytes that a rank has of each kind: the largest part where a dimension is not divisible."""
+    arrays = scratch = private = signals = 0
+    for argument in kernel.body.block.args:
+        match argument.type:
+            case PGLType() as kind if kernel.is_scratch(argument):
+                scratch += _bytes(kind, sizes)
+            case PGLType() as kind:
+                arrays += _bytes(kind, sizes)
+            case PrivateType() as kind if kernel.is_scratch(argument):
+                private += _bytes(kind, sizes)
+            case SignalType() as kind:
+                signals += _COUNTER_BYTES * math.prod(_extent(extent, sizes) for extent in kind.extents)
+            case _:
+                pass
+    total = arrays + scratch + signals
+    return (
+        f"symmetric memory: {total} bytes a rank: arrays {arrays}, scratch {scratch}, signals {signals};"
+        f" private scratch {private}"
+    )
+
+
+def _bytes(kind: PGLType | PrivateType, sizes: Mapping[str, int]) -> int:
+    extents = [dim if isinstance(dim, int) else sizes[dim] for dim in kind.dimensions]
+    if isinstance(kind, PGLType) and kind.layout is Layout.Shard and kind.shard_dim is not None:
+        extents[kind.shard_dim] = blocks.part_length(extents[kind.shard_dim], sizes[RANKS])
+    return math.prod(extents) * dtype_bytes(kind.element_type)
+
+
+def _extent(extent: str | int | BlockType, sizes: Mapping[str, int]) -> int:
+    if isinstance(extent, BlockType):
+        of = extent.of if isinstance(extent.of, int) else sizes[extent.of]
+        return blocks.numbers(of, sizes[RANKS], extent.extent)
+    return extent if isinstance(extent, int) else sizes[extent]

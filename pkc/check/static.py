@@ -1,0 +1,143 @@
+"""The static layer of `pkc check`: the protocol of all CTAs of all ranks, without tiles."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from pkc.arch import SM_90A
+from pkc.check.blocked import blocked
+from pkc.check.covered import covered
+from pkc.check.progress import Progress
+from pkc.check.skeleton import DependsOnTilesError, deciding, skeleton_of
+from pkc.check.tasks import tasks_once
+from pkc.diagnostics import Diagnostic, PkcError
+from pkc.dialect.access import ReadOp
+from pkc.dialect.program import KernelOp
+from pkc.dialect.types import PGLType
+from pkc.passes.roles.check_roles import check_roles
+from pkc.sim.array import Array, Placement
+from pkc.sim.draw import draw_inputs
+from pkc.sim.inputs import Data
+from pkc.sim.machine import Machine
+from pkc.sim.program import Program
+from pkc.sim.run import make_machine
+from pkc.sim.world import World
+
+LAUNCHES = 2
+"""The second one shows counts that forget the epoch."""
+
+
+@dataclass(frozen=True)
+class Static:
+    """What the static layer found, and how far it could look."""
+
+    findings: list[Diagnostic]
+    seconds: float
+    workers: int = 0
+    events: int = 0
+    undecided: bool = False
+    """Whether what is signalled depends on tiles, so that only a simulation can tell."""
+
+
+def check_statically(kernel: KernelOp, *, ranks: int, dims: Mapping[str, int], seed: int = 0) -> Static:
+    """Check the roles level of a kernel for given sizes: first what holds for all sizes, then each worker's events.
+
+    The grid is that of the target, one CTA for each SM, and one CTA for each group of SMs, where tasks follow each
+    other as closely as they can. Integers that decide about counts are drawn.
+    """
+    began = time.perf_counter()
+    module = kernel.parent_op()
+    assert isinstance(module, ModuleOp)
+    found = check_roles(module)
+    called = Program(kernel)
+    if found or not called.has_roles:
+        return Static(found, time.perf_counter() - began)
+    names = _deciding_arrays(called)
+    if names is None:
+        return Static([], time.perf_counter() - began, undecided=True)
+    data = [_draw(module, called, names, ranks, dims, seed + launch) for launch in range(LAUNCHES)]
+    workers = events = 0
+    try:
+        for grid in _grids(called):
+            found, counts = _run(called, data, grid)
+            workers, events = workers + counts[0], events + counts[1]
+            if found:
+                break
+    except DependsOnTilesError:
+        return Static([], time.perf_counter() - began, undecided=True)
+    except PkcError as error:
+        found = list(error.diagnostics)
+    return Static(_one_for_each_place(found), time.perf_counter() - began, workers, events)
+
+
+def _grids(called: Program) -> Sequence[tuple[int, int]]:
+    """Numbers of CTAs that compute and that only communicate."""
+    if not called.per_cta:
+        return ((1, 0),)
+    return ((1, min(called.comm_sms, 1)), (SM_90A.sms - called.comm_sms, called.comm_sms))
+
+
+def _deciding_arrays(called: Program) -> list[str] | None:
+    """The arrays whose elements decide about counts and branches; None if the kernel writes one of them."""
+    values = deciding(called.kernel)
+    read = {op.array for op in called.kernel.walk() if isinstance(op, ReadOp) and op.result in values}
+    names = [name for name, argument in called.kernel.arguments.items() if argument in read]
+    return None if any(name not in called.inputs or name in called.written for name in names) else names
+
+
+def _draw(
+    module: ModuleOp, called: Program, names: Sequence[str], ranks: int, dims: Mapping[str, int], seed: int
+) -> Data:
+    inputs = draw_inputs(module, ranks=ranks, dims=dims, seed=seed, only=(*names, *called.scalars))
+    arrays = {name: inputs[name] for name in names}
+    scalars = {name: inputs[name] for name in called.scalars}
+    return Data({**dims, "ranks": ranks}, arrays, scalars)
+
+
+def _arrays(called: Program, data: Data) -> dict[str, Array]:
+    made: dict[str, Array] = {}
+    for name, content in data.arrays.items():
+        kind = called.arrays[name]
+        layout, shard = (kind.layout, kind.shard_dim) if isinstance(kind, PGLType) else (None, None)
+        place = Placement(name, data.shape(kind), kind.element_type, layout, shard, data.ranks, False, False)
+        made[name] = Array(place, content, summed=False, frozen=True)
+    return made
+
+
+def _machine(called: Program, data: Data, grid: tuple[int, int]) -> Machine:
+    machine = make_machine(called, data, World({}, None), None)
+    machine.ctas, machine.comm_ctas = grid
+    return machine
+
+
+def _run(called: Program, data: Sequence[Data], grid: tuple[int, int]) -> tuple[list[Diagnostic], tuple[int, int]]:
+    """What launches in a row find; how many workers and events there were."""
+    progress, workers, events = Progress(data[0].ranks), 0, 0
+    for launch, one in enumerate(data, start=1):
+        skeleton = skeleton_of(called.kernel, _machine(called, one, grid), _arrays(called, one), one.scalars)
+        running = skeleton.workers(launch)
+        workers += len(running)
+        events += sum(len(each.events) for worker in running for each in worker.everyone())
+        found: list[Diagnostic] = list(tasks_once(running)) if called.per_cta else []
+        stuck = progress.launch(running)
+        found += blocked(stuck, progress, launch) if stuck else covered(progress, launch)
+        if found:
+            return found, (workers, events)
+    return [], (workers, events)
+
+
+def _one_for_each_place(found: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """The first finding of each kind at each place: what is wrong once is wrong for every rank and counter."""
+    first: dict[Any, Diagnostic] = {}
+    for finding in found:
+        first.setdefault((finding.code, finding.span), finding)
+    return list(_by_line(first.values()))
+
+
+def _by_line(found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    yield from sorted(found, key=lambda finding: finding.span.start)

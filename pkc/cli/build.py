@@ -1,0 +1,25 @@
+"""Prints a kernel below the levels of IR: CUDA C++, PTX, machine code."""
+
+from __future__ import annotations
+
+from pkc import console as report
+from pkc.codegen.build import Built, build_kernel, machine_level, resources
+from pkc.codegen.cuda import print_kernel
+from pkc.dialect.program import KernelOp
+
+BELOW_IR = ("cuda", "ptx", "cubin")
+
+
+def emit(kernel: KernelOp, what: str, target: str, *, explain: bool) -> str | bytes:
+    """The text or machine code of a kernel at the machine level; what the compiler remarks on goes to stderr."""
+    if what == "cuda":
+        return print_kernel(machine_level(kernel))
+    built = build_kernel(kernel, target=target)
+    report.diagnostics(built.warnings)
+    if explain:
+        report.lines([resources(built)])
+    return _content(built, what)
+
+
+def _content(built: Built, what: str) -> str | bytes:
+    return built.compiled.ptx if what == "ptx" else built.artifact.cubin

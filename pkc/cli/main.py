@@ -1,0 +1,422 @@
+"""The `pkc` command. What a command needs is imported when it runs, so that help comes at once."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import click
+
+from pkc import __version__
+
+EXIT_STATUSES = """\b
+Exit status:
+  0  all is well
+  1  the program has errors, or its result is wrong
+  2  the command line could not be understood
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status; no exception leaves."""
+    try:
+        status = _main(argv)
+        sys.stdout.flush()
+        return status
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        return 130
+    except BrokenPipeError:
+        # Whoever read the output has left; give the final flush of the interpreter somewhere to go.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        from pkc import console as report
+
+        report.failure(error)
+        return 1
+
+
+def _main(argv: Sequence[str] | None) -> int:
+    try:
+        status = cli.main(argv, prog_name="pkc", standalone_mode=False)
+    except SystemExit as end:
+        status = end.code
+    return status if isinstance(status, int) else 0 if status is None else 1
+
+
+@click.group(epilog=EXIT_STATUSES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="pkc %(version)s")
+def cli() -> None:
+    """Compile and run small tile programs over arrays that are spread across GPUs.
+
+    \b
+    Example:
+      pkc run examples/gemm_rs.pk --ranks 8 --set M=1024,N=512,K=512
+    """
+
+
+@cli.command("compile", epilog=EXIT_STATUSES)
+@click.argument("file")
+@click.option(
+    "--emit",
+    type=click.Choice(["tile", "roles", "machine", "cuda", "ptx", "cubin"]),
+    default="tile",
+    help="The level of IR to print, or what comes of it.",
+)
+@click.option("-o", "--output", metavar="FILE", help="Write there instead of to the terminal.")
+@click.option("--kernel", metavar="NAME", help="Compile this kernel alone.")
+@click.option("--const", "constants", metavar="K=V", multiple=True, help="Values of `const` parameters.")
+@click.option("--schedule", metavar="K=V,...", multiple=True, help="How to run it; wins over the text.")
+@click.option(
+    "--set", "settings", metavar="M=V,...", multiple=True, help="Sizes to choose a schedule for, and constants."
+)
+@click.option(
+    "--ranks", type=click.IntRange(min=1), default=1, show_default=True, help="GPUs to choose a schedule for."
+)
+@click.option("--dump", metavar="DIR", help="Write the IR after each pass into a folder.")
+@click.option("--target", type=click.Choice(["sm_90a"]), default="sm_90a", show_default=True, help="The GPU.")
+@click.option("--explain", is_flag=True, help="Say why accesses overlap as they do, and what the kernel takes.")
+def compile_command(
+    file: str,
+    emit: str,
+    output: str | None,
+    kernel: str | None,
+    constants: tuple[str, ...],
+    schedule: tuple[str, ...],
+    settings: tuple[str, ...],
+    ranks: int,
+    dump: str | None,
+    target: str,
+    explain: bool,
+) -> None:
+    """Compile FILE (.pk or .py) and print its IR, its CUDA C++, PTX or machine code. No GPU is needed.
+
+    \b
+    Example:
+      pkc compile examples/ring_attention.pk --const D=64 -o ring_attention.mlir
+      pkc compile examples/ag_gemm.pk --emit roles --explain
+      pkc compile examples/gemm_rs.pk --emit cubin -o gemm_rs.cubin --explain
+      pkc compile examples/gemm_rs.pk --explain --ranks 4 --set M=16,N=8192,K=2048
+    """
+    from pkc import console as report
+    from pkc.cli.build import BELOW_IR
+    from pkc.cli.build import emit as emit_below
+    from pkc.cli.program import compile_for, constants_of, find_kernel, only_kernel, schedule_for
+    from pkc.cli.settings import numbers
+    from pkc.driver.compiler import load_program
+    from pkc.passes.run import print_ir
+
+    values = numbers("--const", constants, example="D=128")
+    sizes = numbers("--set", settings, example="M=1024,N=512")
+    program = load_program(file)
+    if kernel is not None:
+        find_kernel(program, file, kernel)
+    elif emit in BELOW_IR or sizes:
+        only_kernel(program, file)
+    choice = None
+    if sizes:
+        chosen = find_kernel(program, file, kernel) if kernel else only_kernel(program, file)
+        values |= {name: sizes.pop(name) for name in constants_of(chosen) if name in sizes}
+        choice = schedule_for(program, chosen, values, sizes, schedule, ranks)
+        schedule = (*schedule, *(f"{key}={value}" for key, value in choice.schedule.items()))
+    level = "machine" if emit in BELOW_IR else emit
+    compiled = compile_for(program, kernel, values, schedule, level=level, dump=dump)
+    if explain:
+        planned = (
+            compiled if emit != "tile" else compile_for(program, kernel, values, schedule, level="roles", warn=False)
+        )
+        report.explanations([*([] if choice is None else [choice]), *planned.explanations])
+    if emit in BELOW_IR:
+        content = emit_below(compiled.kernel, emit, target, explain=explain)
+    else:
+        content = print_ir(compiled.module)
+    if output is None:
+        click.echo(content, nl=False)
+        return
+    _write(output, content)
+
+
+@cli.command(epilog=EXIT_STATUSES)
+@click.argument("file")
+@click.option("--ranks", type=click.IntRange(min=1), required=True, help="How many ranks (GPUs).")
+@click.option(
+    "--set",
+    "settings",
+    metavar="NAME=V,...",
+    multiple=True,
+    help="Values of run-time dimensions, constants and scalars.",
+)
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Draws the inputs.")
+@click.option("--in", "inputs", metavar="A=FILE.npy", multiple=True, help="Read an input instead of drawing it.")
+@click.option("--out", "outputs", metavar="C=FILE.npy", multiple=True, help="Write a result.")
+@click.option(
+    "--target", type=click.Choice(["sim", "sm_90a"]), default="sim", show_default=True, help="Simulated ranks, or GPUs."
+)
+@click.option("--kernel", metavar="NAME", help="The kernel to run, if FILE has several.")
+@click.option("--schedule", metavar="K=V,...", multiple=True, help="How to run it; wins over the text.")
+@click.option("--debug", is_flag=True, help="On GPUs: bound every wait, and say who waits for what if one is in vain.")
+def run(
+    file: str,
+    ranks: int,
+    settings: tuple[str, ...],
+    seed: int,
+    inputs: tuple[str, ...],
+    outputs: tuple[str, ...],
+    target: str,
+    kernel: str | None,
+    schedule: tuple[str, ...],
+    debug: bool,
+) -> None:
+    """Run a kernel of FILE (.pk or .py) and check every result against a float64 reference.
+
+    Arrays that --in does not give are drawn from --seed, with the dimensions that --set gives. Private and
+    symmetric arrays have a leading axis of ranks in their files; sharded and replicated ones are whole.
+    A .npy file has no bf16 or 8-bit floats: such arrays are written as float32, and read from any file of
+    floats, rounded to nearest.
+
+    Floats are drawn normal, f32 scalars from 0.05 to 0.25, integers from the range that their uses ask for.
+
+    \b
+    Example:
+      pkc run examples/gemm_rs.pk --ranks 8 --set M=1024,N=512,K=512 --out C=c.npy
+    """
+    from pkc.cli.program import choices_of, compile_for, constants_of, find_kernel, only_kernel
+    from pkc.cli.settings import assignments, numbers
+    from pkc.driver.compiler import load_program
+
+    if debug and target == "sim":
+        raise click.UsageError("--debug is for GPUs; a simulation reports deadlocks as it is")
+    values = numbers("--set", settings, example="M=1024,N=512")
+    read = assignments("--in", inputs, example="A=a.npy")
+    written = assignments("--out", outputs, example="C=c.npy")
+    program = load_program(file)
+    chosen = find_kernel(program, file, kernel) if kernel else only_kernel(program, file)
+    names = constants_of(chosen)
+    given = {name: value for name, value in values.items() if name in names}
+    compiled = compile_for(program, chosen.name, given, schedule)
+    from pkc.cli.run import Request, execute
+
+    rest = {name: value for name, value in values.items() if name not in given}
+    on_gpus = None
+    if target != "sim":
+        from pkc.driver.builder import artifact_for
+
+        choices = choices_of(schedule)
+        on_gpus = partial(
+            artifact_for,
+            program,
+            kernel=chosen.name,
+            constants=given,
+            schedule=choices,
+            target=target,
+            instruments=["debug"] if debug else [],
+        )
+    if not execute(compiled, Request(ranks, seed, rest, names, read, written), on_gpus):
+        raise SystemExit(1)
+
+
+@cli.command(epilog=EXIT_STATUSES)
+@click.argument("file")
+@click.option("--ranks", type=click.IntRange(min=1), required=True, help="How many ranks (GPUs).")
+@click.option("--set", "settings", metavar="NAME=V,...", multiple=True, help="Values of dimensions and constants.")
+@click.option("--seeds", type=click.IntRange(min=1), default=10, show_default=True, help="How many orders to try.")
+@click.option(
+    "--exhaustive",
+    type=click.IntRange(min=0),
+    default=200,
+    show_default=True,
+    help="Try all orders of a small instance, in at most so many runs.",
+)
+@click.option("--delay", metavar="K=V,...", multiple=True, help="Let a rank, a role or both come last: rank=1,role=...")
+@click.option("--kernel", metavar="NAME", help="The kernel to check, if FILE has several.")
+@click.option("--schedule", metavar="K=V,...", multiple=True, help="How to run it; wins over the text.")
+def check(
+    file: str,
+    ranks: int,
+    settings: tuple[str, ...],
+    seeds: int,
+    exhaustive: int,
+    delay: tuple[str, ...],
+    kernel: str | None,
+    schedule: tuple[str, ...],
+) -> None:
+    """Check the protocol that pkc derives for FILE: statically, and against the meaning of the program.
+
+    The roles level is simulated in every order that makes a difference on a small instance, and in many orders on the
+    given one, with stragglers; launched several times in a row without synchronisation and with other inputs each time.
+    Every output must be the tile level's, to the bit. Sizes that --set does not give are small ones.
+
+    \b
+    Example:
+      pkc check examples/ag_gemm.pk --ranks 8 --set M=1100,N=300,K=100 --schedule overlap=inter_sm
+    """
+    from pkc.cli.check import Request, delays_of, execute
+    from pkc.cli.program import compile_for, constants_of, find_kernel, only_kernel
+    from pkc.cli.settings import numbers
+    from pkc.driver.compiler import load_program
+
+    values = numbers("--set", settings, example="M=1024,N=512")
+    program = load_program(file)
+    chosen = find_kernel(program, file, kernel) if kernel else only_kernel(program, file)
+    given = {name: value for name, value in values.items() if name in constants_of(chosen)}
+    rest = {name: value for name, value in values.items() if name not in given}
+    tile = compile_for(program, chosen.name, given, schedule)
+    roles = compile_for(program, chosen.name, given, schedule, level="roles", warn=False)
+    request = Request(ranks, rest, constants_of(chosen), seeds, exhaustive, delays_of(delay, ranks))
+    if not execute(tile, roles, request):
+        raise SystemExit(1)
+
+
+@cli.command(epilog=EXIT_STATUSES)
+@click.argument("file")
+@click.option("--ranks", type=click.IntRange(min=1), required=True, help="How many GPUs.")
+@click.option("--set", "settings", metavar="NAME=V,...", multiple=True, help="Values of dimensions and constants.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Draws the inputs.")
+@click.option("-o", "--output", metavar="FILE.json", help="Write the time line, for ui.perfetto.dev.")
+@click.option("--launches", type=click.IntRange(min=1), default=3, show_default=True, help="The last one is shown.")
+@click.option(
+    "--ctas", type=click.IntRange(min=1), default=8, show_default=True, help="CTAs of each rank in the time line."
+)
+@click.option("--kernel", metavar="NAME", help="The kernel to run, if FILE has several.")
+@click.option("--schedule", metavar="K=V,...", multiple=True, help="How to run it; wins over the text.")
+def trace(
+    file: str,
+    ranks: int,
+    settings: tuple[str, ...],
+    seed: int,
+    output: str | None,
+    launches: int,
+    ctas: int,
+    kernel: str | None,
+    schedule: tuple[str, ...],
+) -> None:
+    """Run a kernel of FILE (.pk or .py) on GPUs and show what each of its parts spends its time on.
+
+    One thread of each part of each CTA writes down when the part, each task, each wait and each drain begins or ends.
+    The table is over all CTAs of all ranks; --output has some of them with every event. Results are not checked.
+
+    \b
+    Example:
+      pkc trace examples/gemm_rs.pk --ranks 4 --set M=8192,N=8192,K=2048 -o gemm_rs.json
+    """
+    from pkc.cli.program import choices_of, compile_for, constants_of, find_kernel, only_kernel
+    from pkc.cli.settings import numbers
+    from pkc.cli.trace import Request, execute
+    from pkc.driver.builder import artifact_for
+    from pkc.driver.compiler import load_program
+
+    values = numbers("--set", settings, example="M=1024,N=512")
+    program = load_program(file)
+    chosen = find_kernel(program, file, kernel) if kernel else only_kernel(program, file)
+    names = constants_of(chosen)
+    given = {name: value for name, value in values.items() if name in names}
+    rest = {name: value for name, value in values.items() if name not in given}
+    compiled = compile_for(program, chosen.name, given, schedule)
+    traced = partial(
+        artifact_for,
+        program,
+        kernel=chosen.name,
+        constants=given,
+        schedule=choices_of(schedule),
+        instruments=["trace"],
+    )
+    path = None if output is None else Path(output)
+    execute(compiled, Request(ranks, seed, rest, names, launches, ctas, path), traced)
+
+
+@cli.command(epilog=EXIT_STATUSES)
+@click.argument("file")
+@click.option(
+    "--sizes", default="4096,8192,16384", show_default=True, help="M = N = K, or MxNxK, of all GPUs together."
+)
+@click.option("--overlap", metavar="A,B,...", help="Measure these too; the same as --variant overlap=A and so on.")
+@click.option("--variant", "variants", metavar="K=V,...", multiple=True, help="Measure this schedule too.")
+@click.option(
+    "--schedule", metavar="K=V,...", multiple=True, help="How to run it, in all variants; wins over the text."
+)
+@click.option("--repetitions", type=click.IntRange(min=20), default=30, show_default=True, help="Of each contestant.")
+@click.option("--json", "output", metavar="FILE", help="Write all that was measured, after each size.")
+@click.option("--kernel", metavar="NAME", help="The kernel to measure, if FILE has several.")
+def bench(
+    file: str,
+    sizes: str,
+    overlap: str | None,
+    variants: tuple[str, ...],
+    schedule: tuple[str, ...],
+    repetitions: int,
+    output: str | None,
+    kernel: str | None,
+) -> None:
+    """Measure a kernel of FILE (.pk or .py) on GPUs, beside cuBLAS, NCCL and torch's fused operators.
+
+    On several GPUs it runs under torchrun, one process for each; alone it takes the first GPU. Every result is checked
+    against float64 before it is timed. A time is the median of the slowest rank, without the host's share.
+
+    \b
+    Example:
+      pkc bench examples/gemm.pk --sizes 8192
+      torchrun --nproc-per-node 8 -m pkc bench examples/gemm_rs.pk --json gemm_rs.json
+    """
+    from pkc.bench import run as measuring
+    from pkc.cli.program import find_kernel, only_kernel
+    from pkc.cli.settings import assignments
+    from pkc.driver.compiler import load_program
+
+    example = "overlap=inter_sm,comm_sms=16"
+    program = load_program(file)
+    chosen = find_kernel(program, file, kernel) if kernel else only_kernel(program, file)
+    request = measuring.Request(
+        path=file,
+        kernel=chosen.name,
+        sizes=measuring.sizes(sizes),
+        schedule=assignments("--schedule", schedule, example=example, split=True),
+        variants=[
+            *({"overlap": value.strip()} for value in (overlap or "").split(",") if value.strip()),
+            *(assignments("--variant", [variant], example=example, split=True) for variant in variants),
+        ],
+        repetitions=repetitions,
+        output=None if output is None else Path(output),
+    )
+    if not measuring.execute(program, request):
+        raise SystemExit(1)
+
+
+@cli.command(
+    epilog=EXIT_STATUSES,
+    options_metavar="[-h]",
+    add_help_option=False,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []},
+)
+@click.argument("arguments", nargs=-1, metavar="[FILE] [ARGUMENTS]...", type=click.UNPROCESSED)
+@click.pass_context
+def opt(context: click.Context, arguments: tuple[str, ...]) -> None:
+    """Run single passes over IR; `pkc opt -h` lists them.
+
+    \b
+    Example:
+      pkc compile examples/gemm_rs.pk | pkc opt -p canonicalize
+    """
+    if arguments == ("--help",):
+        click.echo(context.get_help())
+        return
+    from pkc.cli.opt import main as opt_main
+
+    raise SystemExit(opt_main(list(arguments)))
+
+
+def _write(path: str, content: str | bytes) -> None:
+    from pkc.cli import errors as cli_errors
+    from pkc.diagnostics import PkcError
+    from pkc.location import NOWHERE
+
+    try:
+        Path(path).write_bytes(content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        raise PkcError(cli_errors.OutputUnwritable(NOWHERE, path, error.strerror or str(error))) from None

@@ -1,0 +1,103 @@
+"""`pkc run`: inputs, simulation, reference, comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import click
+import numpy as np
+
+from pkc import console as report
+from pkc.cli import errors as cli_errors
+from pkc.cli.arrays import check_names, check_written, load_inputs, save_outputs
+from pkc.cli.settings import Number, sort_settings
+from pkc.codegen.artifact import Artifact
+from pkc.diagnostics import PkcError
+from pkc.driver.compiler import Compiled
+from pkc.location import NOWHERE
+from pkc.sim.draw import draw_inputs
+from pkc.sim.program import Program
+from pkc.sim.reference import compare, reference
+from pkc.sim.run import resolve_dims, simulate
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asks for: `values` by dimension or scalar, files by array."""
+
+    ranks: int
+    seed: int
+    values: Mapping[str, Number]
+    constants: Sequence[str]
+    inputs: Mapping[str, str]
+    outputs: Mapping[str, str]
+
+
+class CompileForGpus(Protocol):
+    """Machine code of the kernel for run-time dimensions and a number of ranks."""
+
+    def __call__(self, *, dims: Mapping[str, int], ranks: int) -> Artifact: ...
+
+
+def execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | None = None) -> bool:
+    """Run a kernel on simulated ranks, or on GPUs if there is what compiles it for them, print how it compares with the
+    reference; whether all is right."""
+    try:
+        return _execute(compiled, request, on_gpus)
+    except MemoryError as error:
+        raise PkcError(cli_errors.OutOfMemory(NOWHERE, str(error))) from None
+
+
+def _execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | None) -> bool:
+    kernel, module, ranks, seed = compiled.kernel, compiled.module, request.ranks, request.seed
+    name = kernel.sym_name.data
+    settings = sort_settings(kernel, request.values, request.constants)
+    check_names(kernel, "--in", request.inputs)
+    check_names(kernel, "--out", request.outputs)
+    called = Program(kernel)
+    check_written(kernel, request.outputs, called.outputs)
+
+    given = load_inputs(kernel, request.inputs) | settings.scalars
+    dims = resolve_dims(kernel, settings.dims, given, ranks)
+    inputs = draw_inputs(module, ranks=ranks, dims=dims, seed=seed, kernel=name) | given
+    if on_gpus is not None:
+        with report.progress(f"compiling {name} for GPUs"):
+            artifact = on_gpus(dims=dims, ranks=ranks)
+        outputs = _on_gpus(artifact, ranks, dims, inputs, called.outputs)
+    else:
+        with report.progress(f"simulating {name} on {ranks} ranks"):
+            outputs = simulate(module, ranks=ranks, dims=dims, inputs=inputs, kernel=name, seed=seed)
+    with report.progress("computing the float64 reference"):
+        expected = reference(module, ranks=ranks, dims=dims, inputs=inputs, kernel=name)
+        compared = compare(outputs, expected)
+
+    values = [*dims.items(), *((scalar, _shown(inputs[scalar], kind)) for scalar, kind in called.scalars.items())]
+    chosen = "".join(f", {given}={value}" for given, value in values)
+    where = "simulated ranks" if on_gpus is None else "GPUs" if ranks > 1 else "GPU"
+    click.echo(f"{name} on {ranks} {where}{chosen}, seed {seed}")
+    click.echo(report.comparison_table(expected, compared))
+    save_outputs(kernel, request.outputs, outputs)
+    for warning in report.unwritten(expected):
+        click.echo(warning)
+    click.echo(report.verdict(compared))
+    return all(item.ok for item in compared)
+
+
+def _on_gpus(
+    artifact: Artifact, ranks: int, dims: Mapping[str, int], inputs: Mapping[str, Any], wanted: Iterable[str]
+) -> dict[str, Any]:
+    from pkc.driver.hardware import run_on_gpus
+    from pkc.runtime.mesh import Mesh
+
+    mesh = Mesh.single_process(range(ranks))
+    with report.progress(f"running {artifact.name} on {ranks} GPUs"):
+        found = run_on_gpus(artifact, mesh, dims, inputs)
+    mesh.close()
+    return {name: found[name] for name in wanted}
+
+
+def _shown(value: Any, kind: str) -> str:
+    """A scalar in as few digits as give it again."""
+    return str(np.float32(value)) if kind == "f32" else str(value)

@@ -1,0 +1,91 @@
+"""`pkc trace`: a kernel on GPUs with a thread of each part writing down what it does when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+import numpy as np
+
+from pkc import console as report
+from pkc.cli import errors as cli_errors
+from pkc.cli.run import CompileForGpus
+from pkc.cli.settings import Number, sort_settings
+from pkc.codegen.artifact import Trace
+from pkc.diagnostics import PkcError
+from pkc.driver.compiler import Compiled
+from pkc.driver.hardware import PATIENCE, Call
+from pkc.location import NOWHERE
+from pkc.runtime.mesh import Mesh
+from pkc.sim.draw import draw_inputs
+from pkc.sim.run import resolve_dims
+from pkc.timeline import chrome, table
+from pkc.timeline.records import Words, decode, longest
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asks for: `values` by dimension or scalar; the JSON shows `ctas` CTAs of each rank."""
+
+    ranks: int
+    seed: int
+    values: Mapping[str, Number]
+    constants: Sequence[str]
+    launches: int
+    ctas: int
+    output: Path | None
+
+
+def execute(compiled: Compiled, request: Request, traced: CompileForGpus) -> None:
+    """Run a kernel on GPUs, print where its time goes, and write the time line. Raises `PkcError`."""
+    kernel, ranks = compiled.kernel, request.ranks
+    settings = sort_settings(kernel, request.values, request.constants)
+    mesh = Mesh.single_process(range(ranks))
+    dims = resolve_dims(kernel, settings.dims, settings.scalars, ranks)
+    with report.progress(f"compiling {kernel.sym_name.data}"):
+        artifact = traced(dims=dims, ranks=ranks)
+    with report.progress("drawing the inputs"):
+        inputs = draw_inputs(compiled.module, ranks=ranks, dims=dims, seed=request.seed) | settings.scalars
+    call = Call(artifact, mesh, dims, inputs)
+    assert artifact.trace is not None
+    with report.progress(f"running {artifact.name} on {ranks} GPUs"):
+        events = decode(artifact.trace, run(call, mesh, artifact.trace, request.launches))
+    mesh.close()
+    chosen = ", ".join(f"{name}={value}" for name, value in dims.items())
+    click.echo(
+        f"{artifact.name} on {ranks} GPU{'s' * (ranks > 1)}, {chosen}: launch {request.launches} of"
+        f" {request.launches} in a row. Times in us since the first CTA of the same GPU began.\n"
+    )
+    click.echo(table.text(events))
+    if request.output is None:
+        return
+    try:
+        with request.output.open("w", encoding="utf-8") as file:
+            chrome.write(events, file, request.ctas)
+    except OSError as error:
+        raise PkcError(
+            cli_errors.OutputUnwritable(NOWHERE, str(request.output), error.strerror or str(error))
+        ) from None
+
+
+def run(call: Call, mesh: Mesh, trace: Trace, launches: int) -> list[Words]:
+    """What each rank has written in the last of so many launches. Two more, before, say how much that will be."""
+    few = _launch(call, mesh, trace, 2, 1)
+    return _launch(call, mesh, trace, max(map(longest, few)), launches)
+
+
+def _launch(call: Call, mesh: Mesh, trace: Trace, records: int, launches: int) -> list[Words]:
+    """Launch with room for so many records in each row; what each rank has written."""
+    ctas = call.kernel.grid
+    dims = {trace.ctas: ctas, trace.records: records}
+    shape = (ctas, len(trace.parts), records, 4)
+    call.launch(dims=dims)  # allocates
+    mesh.synchronize(PATIENCE)
+    offset, count = call.kernel.scratch(trace.array, call.dims | dims), 4 * int(np.prod(shape))
+    mesh.zero(offset, count)  # rows of parts that a CTA does not run stay empty
+    for _ in range(launches):
+        call.launch(dims=dims)
+    mesh.synchronize(PATIENCE)
+    return [mesh.read(rank, offset, count).view(np.int32).reshape(shape) for rank in mesh.local]

@@ -1,0 +1,1 @@
+"""From a file to a kernel that runs: compiler, builder, launcher."""

@@ -1,0 +1,313 @@
+"""A schedule for the sizes that a kernel is launched with: the cheapest by `pkc.cost`, where the program's is not."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+
+from xdsl.ir import SSAValue
+
+from pkc.arch import QUEUES, SM_90A, hardware_queues
+from pkc.cost.estimate import Estimate, estimate
+from pkc.cost.work import UnknownWorkError, count_work
+from pkc.diagnostics import PkcError
+from pkc.dialect import blocks
+from pkc.dialect.access import LoadOp
+from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.tile import CastOp, ClipOp, MmaOp, TransposeOp
+from pkc.dialect.types import BlockType, PGLType
+from pkc.driver.compiler import Number, compile_program
+from pkc.frontend import tree
+from pkc.frontend.elaborate import build_module
+from pkc.frontend.schedule import TILE
+from pkc.location import describe
+from pkc.passes.roles.edges import planned
+from pkc.passes.roles.plan_overlap import PlanOverlap
+from pkc.passes.roles.plan_warps import comm_sms
+from pkc.passes.roles.span_parts import SpanParts
+from pkc.passes.run import run_pipeline
+
+ROWS = (2, 4, 8, 16, 32, 64, 128, 256)
+COLUMNS = (32, 64, 128, 256)
+INNER = (64, 128, 256)
+"""What is tried for the rows and columns of a product, and for what it sums over in a turn."""
+
+_SMALL = 64 * 64
+"""Of an accumulator: a turn of so few products takes hardly longer than its barriers, so it may sum over 256."""
+
+_MOST_ELEMENTS = 128 * 256
+"""Of an accumulator: two warpgroups hold no more."""
+
+_GAIN = 0.93
+"""Other tiles than the program's, and then blocks across parts, are taken if they need at most this share of the time:
+estimates are no better."""
+
+_GAIN_OF_COPIES = 0.97
+"""The same for copy engines, with the same tiles: what estimates get wrong is the same for both."""
+
+_LONG = 1e6
+"""Nanoseconds of a kernel from which on copy engines are looked at. What SMs fetch slows products by a tenth where they
+are at the limit of power, as after a millisecond; at 0.37 ms copy engines lose 2 per cent, at 2.9 ms they gain 5."""
+
+_EQUAL = 1.03
+"""Times that differ by less are as good as equal."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a kernel gets, by key of the schedule, and why."""
+
+    schedule: Mapping[str, str] = field(default_factory=dict[str, str])
+    taken: Estimate | None = None
+    instead: Estimate | None = None
+    reason: str = ""
+    place: str = ""
+
+    def __str__(self) -> str:
+        if self.taken is None or self.instead is None:
+            return f"{self.place}: schedule: as the program says ({self.reason})"
+        if not self.schedule:
+            return f"{self.place}: schedule: as the program says ({_tasks(self.taken)}; estimated {_time(self.taken)})"
+        chosen = ", ".join(f"{key} = {value}" for key, value in self.schedule.items())
+        instead = f"{_tasks(self.taken)} instead of {self.instead.tasks}"
+        times = f"estimated {_time(self.taken)} against {_time(self.instead)}"
+        return f"{self.place}: schedule: {chosen} ({instead}; {times})"
+
+
+def _tasks(found: Estimate) -> str:
+    return f"{found.tasks} task{'s' * (found.tasks != 1)} for {found.sms} SMs"
+
+
+def _time(found: Estimate) -> str:
+    return f"{found.total / 1000:.3g} us"
+
+
+def choose(
+    program: tree.Program,
+    *,
+    dims: Mapping[str, int],
+    ranks: int,
+    kernel: str | None = None,
+    constants: Mapping[str, Number] | None = None,
+    schedule: Mapping[str, str] | None = None,
+) -> Choice:
+    """The schedule for these dimensions on so many ranks: tiles, `parts`, `loads`, copy engines.
+
+    One that sets tiles, in the text or here, is left alone, and what else it sets stays. The same on every rank, and
+    for every call with the same arguments. Raises `PkcError` if the program is wrong.
+    """
+    given = tuple(sorted((constants or {}).items())), tuple(sorted((schedule or {}).items()))
+    name = kernel or program.kernels[0].name
+    # What copy engines do must not wait behind the kernel in one queue.
+    engines = hardware_queues() >= QUEUES
+    found = _choose(program, name, *given, tuple(sorted(dims.items())), ranks, engines=engines)
+    # Programs that differ only in where they stand are equal, and share what was chosen for one of them.
+    spans = (node.span for node in program.kernels if node.name == name)
+    return replace(found, place=describe(next(spans).location()))
+
+
+_Items = tuple[tuple[str, Number], ...]
+_Options = tuple[tuple[str, str], ...]
+
+
+@functools.lru_cache(maxsize=1024)
+def _choose(
+    program: tree.Program,
+    kernel: str,
+    constants: _Items,
+    schedule: _Options,
+    dims: tuple[tuple[str, int], ...],
+    ranks: int,
+    *,
+    engines: bool,
+) -> Choice:
+    own, *others = _candidates(program, kernel, constants, schedule)
+    sizes = dict(dims)
+    try:
+        instead = _estimate(own, sizes, ranks)
+    except UnknownWorkError as error:
+        return Choice(reason=f"not estimated: {error}")
+    if any(key.startswith(TILE) for key in own.kernel.schedule):
+        return Choice(reason="the schedule sets them")
+
+    def compiles(settings: Mapping[str, str]) -> bool:
+        return _compiles(program, kernel, constants, schedule, tuple(settings.items()))
+
+    def estimated(candidates: Iterable[_Candidate]) -> list[_Found]:
+        return [(_estimate(one, sizes, ranks), one.settings) for one in candidates]
+
+    said = own.kernel.schedule
+    taken = _better((instead, own.settings), estimated(others), compiles)
+    if _has_short_parts(own.kernel, sizes, ranks) and "parts" not in said:
+        taken = _better(taken, estimated(_across(program, kernel, constants, schedule)), compiles)
+    if ranks == 1 or not _fetches(own.kernel) or not _OVERLAP.isdisjoint(said):
+        return Choice(taken[1], taken[0], instead)
+    if taken[0].rounds == 1 and "loads" not in said:
+        # Who has one task would otherwise load nothing until the first copies have come.
+        settings = {**taken[1], "loads": "apart"}
+        taken = (taken[0], settings) if compiles(settings) else taken
+    elif taken[0].total >= _LONG and engines and "parts" not in (*said, *taken[1]):
+        copied = _copied(program, kernel, constants, schedule, taken[1])
+        taken = _better(taken, estimated(copied), compiles, _GAIN_OF_COPIES)
+    return Choice(taken[1], taken[0], instead)
+
+
+_OVERLAP = {"overlap", "comm_sms", "transfer"}
+"""Keys of the schedule that say who fetches: then copy engines are not chosen, nor loads ahead of what is fetched."""
+
+
+_Found = tuple[Estimate, Mapping[str, str]]
+
+
+def _better(
+    now: _Found, others: Sequence[_Found], compiles: Callable[[Mapping[str, str]], bool], gain: float = _GAIN
+) -> _Found:
+    """The cheapest of the others that compiles, if it is worth it."""
+    worth = [found for found in others if found[0].stages > 1 and found[0].total <= gain * now[0].total]
+    return next((found for found in sorted(worth, key=_cheapest(worth)) if compiles(found[1])), now)
+
+
+def _cheapest(worth: Sequence[_Found]) -> Callable[[_Found], tuple[float, float, int]]:
+    """The order of preference: where estimates are as good as equal, least work for the SMs, then largest tiles."""
+    best = min((found.total for found, _ in worth), default=0.0)
+    return lambda found: (
+        max(found[0].total, _EQUAL * best),
+        found[0].rounds * found[0].task,
+        found[0].tasks,
+    )
+
+
+def _estimate(of: _Candidate, dims: Mapping[str, int], ranks: int) -> Estimate:
+    return estimate(count_work(of.kernel, dims, ranks), ranks, sms=SM_90A.sms - comm_sms(of.kernel))
+
+
+@functools.lru_cache(maxsize=256)
+def _compiles(program: tree.Program, kernel: str, constants: _Items, schedule: _Options, more: _Options) -> bool:
+    """Whether a kernel with more in its schedule stays within the budgets of a CTA."""
+    try:
+        compile_program(
+            program, kernel=kernel, constants=dict(constants), schedule={**dict(schedule), **dict(more)}, level="roles"
+        )
+    except PkcError:
+        return False
+    return True
+
+
+# What there is to choose from
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    settings: Mapping[str, str]
+    kernel: KernelOp
+
+
+@functools.lru_cache(maxsize=32)
+def _candidates(program: tree.Program, kernel: str, constants: _Items, schedule: _Options) -> list[_Candidate]:
+    """The kernel as it is, then with each combination of tiles that it could have."""
+    own = _Candidate({}, _planned(program, kernel, constants, dict(schedule)))
+    fixed = any(key.startswith(TILE) for key in own.kernel.schedule)
+    dims = None if fixed else _dims_of_products(own.kernel)
+    if dims is None:
+        return [own]
+    made = [own]
+    for sizes in _sizes():
+        tiles = {f"{TILE}{dim}": str(size) for dim, size in zip(dims.names, sizes, strict=True)}
+        if sizes != dims.sizes:
+            made.append(_Candidate(tiles, _planned(program, kernel, constants, {**dict(schedule), **tiles})))
+    return made
+
+
+@functools.lru_cache(maxsize=32)
+def _across(program: tree.Program, kernel: str, constants: _Items, schedule: _Options) -> list[_Candidate]:
+    """The same with blocks that reach across parts, if it can have them."""
+    more = {"parts": "across"}
+    try:
+        found = _candidates(program, kernel, constants, (*schedule, *more.items()))
+    except PkcError:
+        return []
+    return [_Candidate({**one.settings, **more}, one.kernel) for one in found]
+
+
+def _copied(
+    program: tree.Program, kernel: str, constants: _Items, schedule: _Options, settings: Mapping[str, str]
+) -> list[_Candidate]:
+    """The same with operands that copy engines bring, if they can."""
+    more = {**settings, "overlap": "copy_engine"}
+    try:
+        return [_Candidate(more, _planned(program, kernel, constants, {**dict(schedule), **more}))]
+    except PkcError:
+        return []
+
+
+def _has_short_parts(kernel: KernelOp, dims: Mapping[str, int], ranks: int) -> bool:
+    """Whether parts of a sharded dimension are shorter than blocks may be, so that tiles have rows of one rank only."""
+    kinds = (argument.type for argument in kernel.body.block.args)
+    split = [
+        kind.dimensions[kind.shard_dim] for kind in kinds if isinstance(kind, PGLType) and kind.shard_dim is not None
+    ]
+    lengths = (blocks.part_length(dims[dim] if isinstance(dim, str) else dim, ranks) for dim in split)
+    return ranks > 1 and any(length < max(ROWS) for length in lengths)
+
+
+def _fetches(kernel: KernelOp) -> bool:
+    """Whether all that goes between ranks is operands that are fetched ahead of their use."""
+    edges = [op for op in kernel.walk() if planned(op)]
+    return bool(edges) and all(isinstance(op, LoadOp) and planned(op) == "inter_sm" for op in edges)
+
+
+def _sizes() -> Iterator[tuple[int, int, int]]:
+    for rows, columns, inner in product(ROWS, COLUMNS, INNER):
+        if rows * columns <= (_SMALL if inner > 128 else _MOST_ELEMENTS):
+            yield rows, columns, inner
+
+
+def _planned(program: tree.Program, kernel: str, constants: _Items, schedule: Mapping[str, str]) -> KernelOp:
+    """The tile level of a kernel, with what is planned for its edges between ranks."""
+    module = build_module(program, kernel=kernel, constants=dict(constants), options=schedule)
+    run_pipeline(module, (PlanOverlap(), SpanParts()), verify=False)
+    (found,) = (op for op in module.ops if isinstance(op, KernelOp))
+    return found
+
+
+@dataclass(frozen=True)
+class _Dims:
+    """The dimensions of products: of the rows, the columns, and of what is summed over; their blocks in the program."""
+
+    names: tuple[str, str, str]
+    sizes: tuple[int, int, int]
+
+
+def _dims_of_products(kernel: KernelOp) -> _Dims | None:
+    """The dimensions, if all products of a kernel have the same three, and none is a constant."""
+    if any(isinstance(op, RoleOp) for op in kernel.body.block.ops):
+        return None
+    found: set[_Dims] = set()
+    for op in kernel.walk():
+        if not isinstance(op, MmaOp):
+            continue
+        left, right = _blocks(op.a), _blocks(op.b)
+        if left is None or right is None:
+            return None
+        (rows, inner), (_, columns) = left, right
+        names = rows.of, columns.of, inner.of
+        if len(set(names)) < 3 or not all(isinstance(name, str) for name in names):
+            return None
+        found.add(_Dims((str(names[0]), str(names[1]), str(names[2])), (rows.extent, columns.extent, inner.extent)))
+    return found.pop() if len(found) == 1 else None
+
+
+def _blocks(value: SSAValue) -> tuple[BlockType, BlockType] | None:
+    """The blocks that the two axes of an operand come from, if it is loaded."""
+    owner = value.owner
+    if isinstance(owner, TransposeOp):
+        inner = _blocks(owner.tile)
+        return inner and (inner[1], inner[0])
+    if isinstance(owner, CastOp | ClipOp):
+        return _blocks(owner.tile)
+    if not isinstance(owner, LoadOp):
+        return None
+    found = [index.type for index in owner.indices if isinstance(index.type, BlockType)]
+    return (found[0], found[1]) if len(found) == 2 else None

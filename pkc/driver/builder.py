@@ -1,0 +1,81 @@
+"""From a program to machine code, at once if this program was compiled before."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+import pkc
+from pkc import cache
+from pkc.codegen import stored
+from pkc.codegen.artifact import Artifact
+from pkc.codegen.build import SM_90A, build
+from pkc.codegen.nvrtc import version
+from pkc.driver.autoschedule import choose
+from pkc.driver.compiler import Number, compile_program
+from pkc.frontend import tree
+from pkc.frontend.elaborate import build_module
+from pkc.passes.run import print_ir
+
+
+def artifact_for(
+    program: tree.Program,
+    *,
+    dims: Mapping[str, int],
+    ranks: int,
+    kernel: str | None = None,
+    constants: Mapping[str, Number] | None = None,
+    schedule: Mapping[str, str] | None = None,
+    target: str = SM_90A,
+    instruments: Collection[str] = (),
+) -> Artifact:
+    """The machine code that runs a kernel with these dimensions on so many ranks; the first kernel unless it is named.
+
+    Everybody who launches a kernel compiles it here. `dims` has a value for every run-time dimension of the parameters,
+    without `ranks`. Calls that get equal artifacts may share one `LoadedKernel`. Raises `PkcError`.
+    """
+    # Machine code serves all sizes and numbers of ranks, but with the schedule that is best for these.
+    choice = choose(program, dims=dims, ranks=ranks, kernel=kernel, constants=constants, schedule=schedule)
+    chosen = {**(schedule or {}), **choice.schedule}
+    return build_program(
+        program, kernel=kernel, constants=constants, schedule=chosen, target=target, instruments=instruments
+    )
+
+
+def build_program(
+    program: tree.Program,
+    *,
+    kernel: str | None = None,
+    constants: Mapping[str, Number] | None = None,
+    schedule: Mapping[str, str] | None = None,
+    target: str = SM_90A,
+    instruments: Collection[str] = (),
+) -> Artifact:
+    """The machine code of a kernel, whatever its sizes. What it depends on is the program's IR, its target, and pkc."""
+    kernel = kernel or program.kernels[0].name
+    module = build_module(program, kernel=kernel, constants=constants, options=schedule)
+    added = ",".join(sorted(instruments))
+    key = cache.key("artifact 3", _compiler(), version(), target, kernel, added, print_ir(module, locations=True))
+    kept = cache.get(key)
+    if kept is not None:
+        return stored.unpack(kept)
+    compiled = compile_program(
+        program, kernel=kernel, constants=constants, schedule=schedule, level="machine", instruments=instruments
+    )
+    artifact = build(compiled.module, kernel=kernel, target=target)
+    cache.put(key, stored.pack(artifact))
+    return artifact
+
+
+@functools.cache
+def _compiler() -> str:
+    """What of pkc makes machine code of IR, and what it stands on."""
+    root = Path(pkc.__file__).parent
+    files = [
+        root / "arch.py",
+        *(path for part in ("dialect", "passes", "codegen") for path in (root / part).rglob("*")),
+    ]
+    sources = [path.read_bytes() for path in sorted(files) if path.suffix == ".py"]
+    return cache.key(importlib.metadata.version("xdsl"), *sources)

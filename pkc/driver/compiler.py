@@ -1,0 +1,152 @@
+"""From a file or a Python kernel to checked IR: the front door of the compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeAlias
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from pkc.diagnostics import Diagnostic, PkcError
+from pkc.dialect.program import KernelOp
+from pkc.frontend import tree
+from pkc.frontend.elaborate import build_module
+from pkc.frontend.schedule import TILE, tiles_of
+from pkc.passes import MACHINE_PIPELINE, ROLES_PIPELINE, TILE_PIPELINE, machine_pipeline
+from pkc.passes.roles.plan_overlap import Explanation, OrderExplanation, PlanOverlap, explain, explain_order
+from pkc.passes.roles.plan_stages import PlanStages, StagePlan, explain_stages
+from pkc.passes.roles.plan_transfers import PlanTransfers, TransferPlan, explain_transfers
+from pkc.passes.roles.plan_warps import PartPlan, PlanWarps, explain_warps
+from pkc.passes.run import PassTime, run_pipeline
+from pkc.passes.tile.check_program import check
+from pkc.remarks import Remark, collecting
+
+Number = int | float | bool
+Why: TypeAlias = Explanation | OrderExplanation | PartPlan | StagePlan | TransferPlan
+
+LEVELS: dict[str, tuple[ModulePass, ...]] = {
+    "tile": TILE_PIPELINE,
+    "roles": (*TILE_PIPELINE, *ROLES_PIPELINE),
+    "machine": (*TILE_PIPELINE, *ROLES_PIPELINE, *MACHINE_PIPELINE),
+}
+"""The passes that lead to each level of IR."""
+
+
+def passes_to(level: str, instruments: Iterable[str] = ()) -> tuple[ModulePass, ...]:
+    """The passes that lead to a level of IR, at the machine level with `INSTRUMENTS` of `pkc/passes`."""
+    if level != "machine":
+        return LEVELS[level]
+    return (*LEVELS["roles"], *machine_pipeline(instruments))
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A module, and what there is to say about it."""
+
+    module: ModuleOp
+    warnings: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    explanations: list[Why] = field(default_factory=list[Why])
+    remarks: list[Remark] = field(default_factory=list[Remark])
+    """Optimisations that passes left undone, and why."""
+    times: list[PassTime] = field(default_factory=list[PassTime])
+
+    @property
+    def kernels(self) -> list[KernelOp]:
+        return [op for op in self.module.ops if isinstance(op, KernelOp)]
+
+    @property
+    def kernel(self) -> KernelOp:
+        """The first kernel, usually the only one."""
+        return self.kernels[0]
+
+
+def load_program(path: str | Path) -> tree.Program:
+    """The tree of a `.pk` file, or of the kernels that a `.py` file defines. Raises `PkcError`."""
+    if str(path).endswith(".py"):
+        from pkc.frontend.python import load_python_file
+
+        kernels = load_python_file(path)
+        first = kernels[0].tree
+        return tree.Program(first.span, tuple(k for kernel in kernels for k in kernel.tree.kernels))
+    from pkc.frontend.parse import parse_file
+
+    return parse_file(path)
+
+
+def load(
+    path: str | Path,
+    *,
+    kernel: str | None = None,
+    constants: Mapping[str, Number] | None = None,
+    schedule: Mapping[str, str] | None = None,
+    level: str = "tile",
+    dump: Path | None = None,
+    instruments: Iterable[str] = (),
+) -> Compiled:
+    """Compile one kernel of a file, or all of them, to a level of IR, the machine level with some of `INSTRUMENTS` of
+    `pkc/passes`. Raises `PkcError`."""
+    return compile_program(
+        load_program(path),
+        kernel=kernel,
+        constants=constants,
+        schedule=schedule,
+        level=level,
+        dump=dump,
+        instruments=instruments,
+    )
+
+
+def compile_file(path: str | Path, **constants: Number) -> ModuleOp:
+    """The tile-level IR of a file; keyword arguments are values of constants."""
+    return load(path, constants=constants).module
+
+
+def compile_program(
+    program: tree.Program,
+    *,
+    kernel: str | None = None,
+    constants: Mapping[str, Number] | None = None,
+    schedule: Mapping[str, str] | None = None,
+    level: str = "tile",
+    dump: Path | None = None,
+    instruments: Iterable[str] = (),
+) -> Compiled:
+    """As `load`, from a tree."""
+    module = build_module(program, kernel=kernel, constants=constants, options=schedule)
+    warnings = [finding for finding in check(module) if finding.severity == "warning"]
+    explanations: list[Why] = []
+
+    def watch(done: ModulePass, current: ModuleOp) -> None:
+        if isinstance(done, PlanOverlap):
+            explanations.extend(explain(current))
+            explanations.extend(explain_order(current))
+        if isinstance(done, PlanWarps):
+            explanations.extend(explain_warps(current))
+        if isinstance(done, PlanStages):
+            explanations.extend(explain_stages(current))
+        if isinstance(done, PlanTransfers):
+            explanations.extend(explain_transfers(current))
+
+    # A module of the machine level is large: verifying it after each pass takes as long as all passes.
+    each = level != "machine" or dump is not None
+    tiles = _scheduled_tiles(module)
+    try:
+        with collecting() as remarks:
+            times = run_pipeline(module, passes_to(level, instruments), dump=dump, after=watch, verify_each=each)
+    except PkcError as error:
+        if not tiles:
+            raise
+        raise PkcError(*(replace(found, context=tiles) for found in error.diagnostics)) from None
+    return Compiled(module, warnings, explanations, remarks, times)
+
+
+def _scheduled_tiles(module: ModuleOp) -> str:
+    """The tiles that are not as the program says, for findings of passes: nothing in its text shows them."""
+    schedules = (op.schedule for op in module.ops if isinstance(op, KernelOp))
+    tiles = {dim: size for entries in schedules for dim, size in tiles_of(entries).items()}
+    return (
+        f"the schedule sets tiles: {', '.join(f'`{TILE}{dim}={size}`' for dim, size in tiles.items())}" if tiles else ""
+    )

@@ -1,0 +1,283 @@
+"""Calls of a kernel from Python: arguments to parameters, compiled once, launched."""
+
+from __future__ import annotations
+
+import linecache
+import numbers
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from pkc.codegen.artifact import ArrayParameter, Artifact, Interface
+from pkc.codegen.fields import interface_of
+from pkc.diagnostics import Diagnostic, PkcError, listing, near
+from pkc.dialect.types import RANKS
+from pkc.driver import launch_errors as errors
+from pkc.driver.builder import artifact_for
+from pkc.driver.compiler import Number, compile_program
+from pkc.driver.uncaught import PACKAGE
+from pkc.frontend import tree
+from pkc.frontend.captures import plain
+from pkc.language import Reading
+from pkc.location import NOWHERE, Source, Span
+from pkc.runtime.arguments import bind, fingerprint
+from pkc.runtime.arrays import Array, View
+from pkc.runtime.default import default_mesh, mesh_on, under_torchrun
+from pkc.runtime.errors import ClosedMesh, LaunchDimension
+from pkc.runtime.launch import MOST_PLANS, LoadedKernel, Starts
+from pkc.runtime.mesh import Mesh
+from pkc.runtime.torch import current_streams
+
+
+class Calls:
+    """The calls of one kernel with one schedule. What is compiled and loaded stays so."""
+
+    def __init__(self, read: Callable[[], Reading], schedule: Mapping[str, str]) -> None:
+        self._read, self._schedule = read, schedule
+        self._reading: Reading | None = None
+        self._variants: dict[object, _Variant] = {}
+        self._plans: dict[object, _Plan] = {}
+
+    def launch(self, arguments: Sequence[Any], named: Mapping[str, Any], stream: Any) -> None:
+        """Launch with these arguments, compiled before if they need what is not there yet. Raises `PkcError`."""
+        key = tuple(map(fingerprint, arguments)), tuple((name, fingerprint(value)) for name, value in named.items())
+        try:
+            plan = self._plans.get(key)
+            if plan is None or plan.mesh.closed or not plan.reading.current():
+                plan = self._plan(arguments, named, stream)
+                while len(self._plans) >= MOST_PLANS:
+                    del self._plans[next(iter(self._plans))]
+                self._plans[key] = plan
+            plan.loaded.launch(plan.starts, *_streams(plan.mesh, stream))
+        except PkcError as error:
+            raise _at_the_caller(error) from None
+
+    def empty(self, name: str, mesh: Mesh | None, dims: Mapping[str, Any]) -> Array:
+        """A new array that fits a parameter. Raises `PkcError`."""
+        try:
+            variant = self._variant({key: value for key, value in dims.items() if key in self._constants})
+            array = variant.array(str(name))
+            place = mesh or default_mesh()
+            return place.empty(variant.shape(array, dims, place), array.dtype, array.layout, array.shard)
+        except PkcError as error:
+            raise _at_the_caller(error) from None
+
+    # What is not prepared
+
+    @property
+    def _program(self) -> tree.Program:
+        """The kernel; what was compiled of it goes if it now means something else."""
+        if self._reading is None or not self._reading.current():
+            self._reading = self._read()
+            self._variants.clear()
+            self._plans.clear()
+        return self._reading.program
+
+    @property
+    def _constants(self) -> list[str]:
+        return [param.name for param in self._program.kernels[0].params if param.annotation.base == "const"]
+
+    def _plan(self, arguments: Sequence[Any], named: Mapping[str, Any], stream: Any) -> _Plan:
+        values, settings = _assign(self._program.kernels[0], arguments, named)
+        constants = {name: values.pop(name) for name in self._constants if name in values}
+        variant = self._variant(constants)
+        mesh = _mesh_of(variant.interface, values)
+        bound = bind(variant.interface, mesh, values, settings)
+        loaded = variant.loaded(mesh, {dim: size for dim, size in bound.dims.items() if dim != RANKS})
+        streams, shared = _streams(mesh, stream)
+        assert self._reading is not None
+        return _Plan(self._reading, mesh, loaded, loaded.prepare(bound, streams[0] if shared is None else shared))
+
+    def _variant(self, constants: Mapping[str, Any]) -> _Variant:
+        """The kernel with these constants, compiled to the tile level."""
+        program = self._program
+        given = {name: _constant(program.kernels[0].name, name, value) for name, value in constants.items()}
+        key = tuple((name, fingerprint(value)) for name, value in given.items())
+        if key not in self._variants:
+            compiled = compile_program(program, constants=given, schedule=self._schedule)
+            _warn(compiled.warnings)
+            self._variants[key] = _Variant(program, given, self._schedule, interface_of(compiled.kernel))
+        return self._variants[key]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A call that is ready to be launched, as long as its kernel reads the same."""
+
+    reading: Reading
+    mesh: Mesh
+    loaded: LoadedKernel
+    starts: Starts
+
+
+class _Variant:
+    """A kernel with its constants."""
+
+    def __init__(
+        self, program: tree.Program, constants: Mapping[str, Number], schedule: Mapping[str, str], interface: Interface
+    ) -> None:
+        self._program, self._constants, self._schedule, self.interface = program, constants, schedule, interface
+        self._artifacts: dict[object, Artifact] = {}
+        self._loaded: dict[tuple[Artifact, Mesh], LoadedKernel] = {}
+
+    def loaded(self, mesh: Mesh, dims: Mapping[str, int]) -> LoadedKernel:
+        """The machine code for these dimensions on the GPUs of a mesh."""
+        sizes = mesh.ranks, *dims.items()
+        if sizes not in self._artifacts:
+            self._artifacts[sizes] = artifact_for(
+                self._program, dims=dims, ranks=mesh.ranks, constants=self._constants, schedule=self._schedule
+            )
+        key = self._artifacts[sizes], mesh
+        if key not in self._loaded:
+            self._loaded[key] = LoadedKernel(*key)
+        return self._loaded[key]
+
+    def array(self, name: str) -> ArrayParameter:
+        """The array that is passed for a parameter."""
+        arrays = {array.name: array for array in self.interface.arrays if not array.scratch}
+        if name not in arrays:
+            hint = near(name, arrays, "it has ")
+            raise PkcError(errors.NoSuchArray(NOWHERE, self.interface.name, name, hint))
+        return arrays[name]
+
+    def shape(self, array: ArrayParameter, dims: Mapping[str, Any], mesh: Mesh) -> list[int]:
+        """The shape of an array for these dimensions, which must have what it needs and may have more."""
+        known = {*self.interface.dims, *self._constants}
+        wrong = next((dim for dim in dims if dim not in known), None)
+        if wrong is not None:
+            raise self._bad_dim(wrong, f"does not exist; there are {listing(self.interface.dims) or 'none'}")
+        sizes = {**dims, RANKS: mesh.ranks}
+        unset = next((dim for dim in array.dims if isinstance(dim, str) and dim not in sizes), None)
+        if unset is not None:
+            raise self._bad_dim(unset, f"has no value: `{array.name}` needs it")
+        return [sizes[dim] if isinstance(dim, str) else dim for dim in array.dims]
+
+    def _bad_dim(self, dim: str, problem: str) -> PkcError:
+        return PkcError(LaunchDimension(NOWHERE, self.interface.name, dim, problem))
+
+
+def _assign(
+    kernel: tree.Kernel, arguments: Sequence[Any], named: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The arguments by parameter, and what remains: settings of dimensions."""
+    params = [param for param in kernel.params if _is_passed(param)]
+    names = [param.name for param in params]
+    call = _spelling(kernel.name, params)
+    if len(arguments) > len(names):
+        plural = "s" * (len(names) != 1)
+        raise PkcError(errors.TooManyArguments(NOWHERE, kernel.name, len(names), plural, len(arguments), call))
+    values = dict(zip(names, arguments, strict=False))
+    twice = next((name for name in named if name in values), None)
+    if twice is not None:
+        raise PkcError(errors.RepeatedArgument(NOWHERE, kernel.name, twice, call))
+    values |= {name: named[name] for name in names if name in named}
+    missing = [param.name for param in params if param.name not in values and param.default is None]
+    settings = {name: value for name, value in named.items() if name not in values}
+    dims = _dims_of(kernel)
+    unknown = next((name for name in settings if name not in dims), None)
+    if unknown is not None:
+        hint = near(unknown, names, "it has ") if unknown not in values else ""
+        raise PkcError(errors.UnknownArgument(NOWHERE, kernel.name, unknown, hint))
+    if missing:
+        raise PkcError(errors.MissingArguments(NOWHERE, kernel.name, listing(missing), call))
+    return values, settings
+
+
+def _is_passed(param: tree.Param) -> bool:
+    """Whether the caller gives it: not memory and counters that the runtime allocates."""
+    annotation = param.annotation
+    return annotation.base != "signal" and not any(modifier.name == "scratch" for modifier in annotation.modifiers)
+
+
+def _dims_of(kernel: tree.Kernel) -> set[str]:
+    """All names in the dimensions of parameters."""
+    dims = (dim for param in kernel.params for dim in param.annotation.dims or ())
+    return {dim.id for dim in dims if isinstance(dim, tree.Name)}
+
+
+def _spelling(name: str, params: Iterable[tree.Param]) -> str:
+    texts = [param.name if param.default is None else f"{param.name}={param.default.span.text}" for param in params]
+    return f"{name}({', '.join(texts)})"
+
+
+def _constant(kernel: str, name: str, value: Any) -> Number:
+    if isinstance(value, numbers.Integral) and not isinstance(value, int):
+        value = int(value)
+    if not isinstance(value, int | float) or value != value:
+        found = f"an argument of type {type(value).__name__}" if value == value else "NaN"
+        raise PkcError(errors.ConstantArgument(NOWHERE, kernel, name, found))
+    return plain(value)
+
+
+# Where it runs
+
+
+def _mesh_of(interface: Interface, values: Mapping[str, Any]) -> Mesh:
+    """The mesh of the arrays; without one that of the program, or the GPUs on which the tensors are."""
+    given = [values[array.name] for array in interface.arrays if not array.scratch]
+    mesh = next((value.mesh for value in given if isinstance(value, Array)), None)
+    if mesh is not None:
+        if mesh.closed:
+            raise PkcError(ClosedMesh(NOWHERE, interface.name))
+        return mesh
+    if under_torchrun():
+        return default_mesh()
+    found = [list(map(_device, items)) for items in map(_items, given)]
+    on_gpus = (devices for devices in found if devices and None not in devices)
+    chosen = cast("list[int]", next(on_gpus, list(range(max(map(len, found), default=1)))))
+    return mesh_on(chosen)
+
+
+def _items(value: Any) -> Sequence[Any]:
+    return cast("Sequence[Any]", value) if isinstance(value, list | tuple) else [value]
+
+
+def _device(value: Any) -> int | None:
+    """The GPU on which a tensor is."""
+    if isinstance(value, View):
+        return value.device
+    device = getattr(value, "device", None)
+    return getattr(device, "index", None) if getattr(device, "type", "") == "cuda" else None
+
+
+def _streams(mesh: Mesh, stream: Any) -> tuple[list[int], int | None]:
+    return (current_streams(mesh) if stream is None else None) or mesh.streams(stream)
+
+
+# What the caller is told
+
+
+def _at_the_caller(error: PkcError) -> PkcError:
+    """The same, with the line that calls the kernel for what has no line in it."""
+    span = _calling_line()
+    return PkcError(*(replace(found, span=span) if found.span is NOWHERE else found for found in error.diagnostics))
+
+
+def _calling_line() -> Span:
+    """The expression outside of pkc that is being evaluated."""
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame = frame.f_back
+    text = "" if frame is None else "".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals))
+    if frame is None or not text:
+        return NOWHERE
+    source = Source(frame.f_code.co_filename, text)
+    place = list(frame.f_code.co_positions())[frame.f_lasti // 2]
+    line, end_line, column, end_column = place
+    if line is None or end_line is None or column is None or end_column is None:
+        return NOWHERE
+    lines = source.text.split("\n")
+    start, end = (
+        source.offset(at, 1 + len(lines[at - 1].encode()[:bytes_before].decode(errors="ignore")))
+        for at, bytes_before in ((line, column), (end_line, end_column))
+    )
+    return Span(source, start, end)
+
+
+def _warn(found: Iterable[Diagnostic]) -> None:
+    """Pass warnings about a kernel on, as Python's."""
+    for warning in found:
+        span = warning.span
+        warnings.warn_explicit(str(warning), UserWarning, span.source.name, span.line)

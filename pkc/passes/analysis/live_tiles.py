@@ -1,0 +1,97 @@
+"""How many elements of tiles a part has in registers at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from pkc.arch import SM_90A
+from pkc.dialect.access import GatherOp, LoadOp
+from pkc.dialect.elementwise import CompareOp
+from pkc.dialect.program import RoleOp, TasksOp
+from pkc.dialect.roles import ConsumeOp
+from pkc.dialect.tile import BroadcastOp, ClipOp, FullOp, PositionsOp, SplatOp, TransposeOp
+from pkc.dialect.types import TileType, dtype_bytes, i1
+from pkc.passes.analysis.dependence import maker
+from pkc.passes.analysis.pointwise import is_pointwise
+
+_IN_MEMORY = (ConsumeOp, LoadOp, GatherOp)
+"""What they give lives in shared memory, and comes to registers piece by piece."""
+
+_MADE_WHERE_USED = (FullOp, SplatOp, PositionsOp, CompareOp)
+_SEEN_OTHERWISE = (BroadcastOp, TransposeOp, ClipOp)
+
+_QUAD = 4
+"""Lanes of a warp that share the rows of an accumulator: each of them has what there is once for a row."""
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The most registers of 32 bits that tiles need at once, over all threads of a part, and where."""
+
+    registers: int
+    op: Operation | None
+
+
+def peak(part: RoleOp) -> Peak:
+    """The peak of a part. A result may take the place of an operand that is not used again."""
+    return _peak(part.body.block, frozenset())
+
+
+def _peak(block: Block, after: frozenset[SSAValue]) -> Peak:
+    """Going backwards, with what lives on behind the block; tasks that go piece by piece hold next to nothing."""
+    live, most = set(after), Peak(_registers(after), block.last_op)
+    for op in reversed(list(block.ops)):
+        if isinstance(op, TasksOp) and is_pointwise(op):
+            continue
+        live -= set(op.results)
+        inside = _tiles(_from_outside(op))
+        for region in op.regions:
+            for inner in region.blocks:
+                # What a loop uses lives through all its turns; what it carries, as its own values.
+                most = max(most, _peak(inner, frozenset(live | inside)), key=_needed)
+        live |= inside | _tiles(op.operands)
+        most = max(most, Peak(_registers(live), op), key=_needed)
+    return most
+
+
+def _needed(found: Peak) -> int:
+    return found.registers
+
+
+def _from_outside(op: Operation) -> Iterator[SSAValue]:
+    """What the operations inside of `op` use of those outside."""
+    for inner in op.walk():
+        if inner is not op:
+            yield from (value for value in inner.operands if not op.is_ancestor(maker(value)))
+
+
+def _tiles(values: Iterable[SSAValue]) -> set[SSAValue]:
+    """The tiles in registers behind values, other views of a tile being that tile."""
+    found: set[SSAValue] = set()
+    for value in values:
+        seen = value
+        while isinstance(seen.owner, _SEEN_OTHERWISE):
+            seen = seen.owner.operands[0]
+        if isinstance(seen.type, TileType) and not isinstance(seen.owner, (*_IN_MEMORY, *_MADE_WHERE_USED)):
+            found.add(seen)
+    return found
+
+
+def _registers(values: Iterable[SSAValue]) -> int:
+    return sum(_size(value.type) for value in values if isinstance(value.type, TileType))
+
+
+def _size(kind: TileType) -> int:
+    elements = 1
+    for extent in kind.shape:
+        elements *= extent
+    if kind.element_type == i1:
+        return 0
+    if kind.rank < 2:
+        return elements * _QUAD
+    # A warpgroup has registers for all rows that it multiplies, whether or not the tile has them.
+    elements = elements // kind.shape[0] * max(kind.shape[0], SM_90A.mma_rows)
+    return elements * dtype_bytes(kind.element_type) // SM_90A.register_bytes

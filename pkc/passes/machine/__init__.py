@@ -1,0 +1,1 @@
+"""Passes that lower the roles level to instructions of the target."""

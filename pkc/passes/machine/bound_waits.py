@@ -1,0 +1,191 @@
+"""The pass `pk-bound-waits`: no wait is for ever, and who gives up says what for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import DictionaryAttr, IndexType, IntegerAttr, ModuleOp, StringAttr, i32, i64
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from pkc.arch import SM_90A
+from pkc.dialect.coordinates import DimOp, RankOp
+from pkc.dialect.machine import AWAITS, ONE, InstructionOp
+from pkc.dialect.program import KernelOp
+from pkc.dialect.types import RANKS, PrivateType, SignalType
+from pkc.passes.analysis.dependence import ancestors
+from pkc.passes.derive import add_parameter
+from pkc.passes.emit import Emitter
+from pkc.passes.machine.instruments import insert_after, insert_before, new_dimension, parts_of, task_of
+from pkc.passes.machine.lower_tiles import THREADS
+
+WAITS = "bounded"
+"""On a kernel: that its waits are bounded. The array of the reports, its first dimension, the counter that stops."""
+
+POINT = "point"
+"""On a bounded wait: its number, by which reports name it."""
+
+REPORT_WORDS = 8
+"""What a warp reports: why (1: it waited too long, 2: others did), the point, the task, what it sees; what it wants,
+the low half of the address it looks at, and twice 0."""
+
+
+@dataclass(frozen=True)
+class BoundWaits(ModulePass):
+    """Let every wait give up after `wait_limit` nanoseconds of the launch, and all waits when one has.
+
+    Who gives up writes a report of 32 bytes, one for each warp, raises the new counter `stopped` on all ranks, and
+    ends its thread: so the kernel ends, and the runtime can read what everybody waited for.
+
+    Before:
+
+        pk.instruction "spin"(%counter, %count) {awaits = "ready", until = "raised"} : (i64, index) -> ()
+
+    After:
+
+        %why = pk.instruction "spin_bounded"(%seen, %counter, %count, %stopped, %limit) {awaits = "ready", ...} : ...
+        %gone = arith.cmpi ne, %why, %zero : index
+        scf.if %gone {
+          pk.instruction "record"(%n, %report, %two, ...)
+          scf.if %first_to_stop {
+            scf.for %rank = %zero to %ranks step %one {
+              pk.instruction "signal_relaxed_sys"(%stopped_there, %one) : (i64, index) -> ()
+            }
+          }
+          pk.instruction "end_thread"() : () -> ()
+        }
+    """
+
+    name = "pk-bound-waits"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if isinstance(kernel, KernelOp):
+                _bound(kernel)
+
+
+def _bound(kernel: KernelOp) -> None:
+    threads = kernel.attributes[THREADS]
+    assert isinstance(threads, IntegerAttr)
+    warps = threads.value.data // SM_90A.warp
+    ctas = new_dimension(kernel, "report_ctas")
+    reports = add_parameter(kernel, "reports", PrivateType([ctas, warps, REPORT_WORDS], i32), kernel.location)
+    stopped = add_parameter(kernel, "stopped", SignalType([1]), kernel.location)
+    names = {"reports": kernel.argument_name(reports), "ctas": ctas, "stopped": kernel.argument_name(stopped)}
+    kernel.attributes[WAITS] = DictionaryAttr({name: StringAttr(value) for name, value in names.items()})
+    number = 0
+    for part in parts_of(kernel):
+        for op in list(part.walk()):
+            if isinstance(op, InstructionOp) and AWAITS in op.attributes:
+                _Wait(op, number, ONE in part.attributes, warps, reports, stopped).bound()
+                number += 1
+
+
+@dataclass
+class _Wait:
+    op: InstructionOp
+    number: int
+    alone: bool
+    """Whether a single thread waits; else all threads of a warp do, or the first one for them."""
+    warps: int
+    reports: SSAValue
+    stopped: SSAValue
+
+    def bound(self) -> None:
+        if self.op.instruction_name.data != "spin":
+            insert_before(self.op, self._for_a_stage)
+        elif self.alone:
+            insert_before(self.op, lambda emit: self._for_counters(emit, None))
+        else:
+            self._for_a_warp()
+        self.op.detach()
+        self.op.erase()
+
+    def _for_a_stage(self, emit: Emitter) -> None:
+        name = "mbarrier_wait_bounded" if self.alone else "mbarrier_wait_bounded_warp"
+        barrier, parity = self.op.arguments
+        why = self._look(emit, name, barrier, parity)
+        with emit.when(emit.compare("ne", why, 0)):
+            zero = emit.const(0)
+            if self.alone:
+                self._report(emit, why, zero, zero, zero)
+            else:
+                lane = emit.bit_and(emit.value("thread_number"), SM_90A.warp - 1)
+                with emit.when(emit.compare("eq", lane, 0)):
+                    self._report(emit, why, zero, zero, zero)
+            emit.do("end_thread")
+
+    def _for_counters(self, emit: Emitter, given_up: SSAValue | None) -> None:
+        """One thread waits; it ends, or says in a register that all of its warp are to."""
+        counter, count = self.op.arguments
+        seen = emit.registers(1, IndexType(), "seen")
+        why = self._look(emit, "spin_bounded", seen, counter, count)
+        with emit.when(emit.compare("ne", why, 0)):
+            self._report(emit, why, emit.get(seen, 0), count, self._low(emit, counter))
+            if given_up is None:
+                emit.do("end_thread")
+            else:
+                emit.set(emit.const(1), given_up, 0)
+
+    def _for_a_warp(self) -> None:
+        """The first thread waits within a branch; behind it the others learn how it ended."""
+        branch = next(outer for outer in ancestors(self.op) if isinstance(outer, scf.IfOp))
+
+        def before(emit: Emitter) -> SSAValue:
+            given_up = emit.registers(1, IndexType(), "given_up")
+            emit.set(emit.const(0), given_up, 0)
+            return given_up
+
+        def after(emit: Emitter) -> None:
+            gone = emit.value("any_of_warp", emit.compare("ne", emit.get(given_up, 0), 0))
+            with emit.when(gone):
+                emit.do("end_thread")
+
+        given_up = insert_before(branch, before)
+        insert_before(self.op, lambda emit: self._for_counters(emit, given_up))
+        insert_after(branch, after)
+
+    def _look(self, emit: Emitter, name: str, *operands: SSAValue) -> SSAValue:
+        own = RankOp()
+        emit.add(own)
+        stopped = self._stopped(emit, own.result)
+        op = InstructionOp(name, (*operands, stopped, emit.launch_value("wait_limit")))
+        op.attributes |= {**self.op.attributes, POINT: IntegerAttr(self.number, i64)}
+        emit.add(op)
+        return op.results[0]
+
+    def _stopped(self, emit: Emitter, rank: SSAValue) -> SSAValue:
+        """Where a rank has the counter that says that waiting has no sense."""
+        return emit.plus(emit.address(self.stopped), emit.times(emit.wide(rank), emit.launch_value("heap_stride")))
+
+    def _report(self, emit: Emitter, why: SSAValue, seen: SSAValue, wanted: SSAValue, address: SSAValue) -> None:
+        """Into the place of this warp of this CTA, in two halves; then all ranks are told."""
+        warp = emit.over(emit.value("thread_number"), SM_90A.warp)
+        place = emit.plus(emit.times(emit.value("cta_number"), self.warps), warp)
+        start = emit.plus(emit.address(self.reports), emit.times(emit.wide(place), 4 * REPORT_WORDS))
+        halves, two, zero = emit.registers(1, IndexType(), "half"), emit.const(2), emit.const(0)
+        emit.set(zero, halves, 0)
+        task = task_of(self.op) or emit.const(-1)
+        emit.do(
+            "record",
+            halves,
+            start,
+            two,
+            emit.value("bits_i32", emit.i32(why)),
+            emit.const(self.number),
+            task,
+            seen,
+        )
+        emit.do("record", halves, start, two, emit.value("bits_i32", emit.i32(wanted)), address, zero, zero)
+        with emit.when(emit.compare("eq", why, 1)):
+            ranks = DimOp(RANKS)
+            emit.add(ranks)
+            with emit.loop(0, ranks.result) as rank:
+                emit.do("signal_relaxed_sys", self._stopped(emit, rank), emit.const(1))
+
+    def _low(self, emit: Emitter, address: SSAValue) -> SSAValue:
+        op = arith.IndexCastOp(address, IndexType())
+        emit.add(op)
+        return op.result

@@ -1,0 +1,86 @@
+"""What the passes share that add to a kernel at the machine level, to see inside of it while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import TypeVar
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from pkc.dialect.machine import PART, TASKS, InstructionOp
+from pkc.dialect.program import KernelOp
+from pkc.dialect.types import ArrayType
+from pkc.passes.analysis.dependence import ancestors
+from pkc.passes.emit import Emitter
+
+_WORK = (("wgmma_n", "products"), ("tma_load", "loads"), ("tma_", "stores"))
+"""What tasks are called, by the first of these instructions that they have."""
+
+_T = TypeVar("_T")
+
+
+def parts_of(kernel: KernelOp) -> list[scf.IfOp]:
+    """The branches that the parts of a kernel at the machine level have become."""
+    return [op for op in kernel.walk() if isinstance(op, scf.IfOp) and PART in op.attributes]
+
+
+def part_names(parts: Sequence[scf.IfOp]) -> list[str]:
+    """The roles of the parts; of several that have one, also what they do."""
+    roles = [text_of(part, PART) for part in parts]
+    names: list[str] = []
+    for role, part in zip(roles, parts, strict=True):
+        name = role if roles.count(role) == 1 else f"{role}, {work_of(part)}"
+        names.append(name if name not in names else f"{name} {len(names)}")
+    return names
+
+
+def work_of(op: Operation) -> str:
+    """What the instructions inside an operation amount to, in a word."""
+    names = [inner.instruction_name.data for inner in op.walk() if isinstance(inner, InstructionOp)]
+    for start, work in _WORK:
+        if any(name.startswith(start) for name in names):
+            return work
+    return "sums" if any(isinstance(inner, arith.AddfOp) for inner in op.walk()) else "copies"
+
+
+def task_of(op: Operation) -> SSAValue | None:
+    """The number of the task that an operation belongs to."""
+    loops = (outer for outer in ancestors(op) if isinstance(outer, scf.ForOp) and TASKS in outer.attributes)
+    loop = next(loops, None)
+    return None if loop is None else loop.body.block.args[0]
+
+
+def new_dimension(kernel: KernelOp, name: str, taken: Collection[str] = ()) -> str:
+    """A name for a dimension that no array of the kernel has."""
+    arrays = [arg.type for arg in kernel.body.block.args if isinstance(arg.type, ArrayType)]
+    used = {dim for array in arrays for dim in array.dimensions} | set(taken)
+    while name in used:
+        name = f"{name}_"
+    return name
+
+
+def text_of(op: Operation, name: str) -> str:
+    """An attribute that is a text."""
+    value = op.attributes[name]
+    assert isinstance(value, StringAttr)
+    return value.data
+
+
+def insert_before(anchor: Operation, build: Callable[[Emitter], _T], line: Operation | None = None) -> _T:
+    """Put what `build` emits in front of an operation, at its line or that of `line`."""
+    block, into = Block(), anchor.parent
+    assert into is not None
+    result = build(Emitter(block, (line or anchor).location))
+    for op in list(block.ops):
+        op.detach()
+        into.insert_op_before(op, anchor)
+    return result
+
+
+def insert_after(anchor: Operation, build: Callable[[Emitter], None]) -> None:
+    """Put what `build` emits behind an operation, at its line."""
+    following = anchor.next_op
+    assert following is not None
+    insert_before(following, build, anchor)

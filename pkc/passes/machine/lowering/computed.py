@@ -1,0 +1,271 @@
+"""Operations on tiles in registers: what only shows other values, element-wise operations, reductions of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from pkc.dialect import elementwise as ew
+from pkc.dialect.tile import (
+    BroadcastOp,
+    CastOp,
+    ClipOp,
+    FullOp,
+    PositionsOp,
+    RowMaxOp,
+    RowReduction,
+    SplatOp,
+    tile_type,
+)
+from pkc.dialect.types import f32, i1, i32
+from pkc.passes.emit import Emitter
+from pkc.passes.machine.lowering import rounding
+from pkc.passes.machine.lowering.context import Worker
+from pkc.passes.machine.lowering.fragments import PACKED, Shown, allocate, along, element, fill, fragment_of, held
+from pkc.passes.machine.lowering.missing import CannotLowerError
+
+
+def show(worker: Worker, op: Operation) -> bool:
+    """Operations whose elements are computed where they are used; whether `op` is one."""
+    if isinstance(op, FullOp):
+        value = op.constant
+        kind = tile_type(op.result).element_type
+        _shown(worker, op.result, lambda emit, _: _constant(emit, value, kind))
+    elif isinstance(op, SplatOp):
+        scalar = op.scalar
+        _shown(worker, op.result, lambda emit, _: _scalar(emit, worker.known.get(scalar, scalar)))
+    elif isinstance(op, PositionsOp):
+        block = worker.blocks[op.block]
+        fragment = fragment_of(worker, op.result)
+        start = worker.dims.position(block)
+        _shown(worker, op.result, lambda emit, i: emit.i32(emit.plus(start, along(worker, fragment, 0, i))))
+    elif isinstance(op, BroadcastOp):
+        _broadcast(worker, op)
+    elif isinstance(op, ClipOp):
+        _clip(worker, op)
+    else:
+        return False
+    return True
+
+
+def _shown(worker: Worker, value: SSAValue, element_of: Callable[[Emitter, SSAValue], SSAValue]) -> None:
+    worker.tiles[value] = Shown(fragment_of(worker, value), tile_type(value).element_type, element_of)
+
+
+def _broadcast(worker: Worker, op: BroadcastOp) -> None:
+    source, target = held(worker, op.tile), fragment_of(worker, op.result)
+    if worker.chunk is not None and source.fragment.axes:
+        raise CannotLowerError(op, "combining a tile with rows or columns in a part without a warpgroup")
+    if len(target.axes) != 2 or not source.fragment.axes:
+        _shown(worker, op.result, lambda emit, i: element(worker, source, i if source.fragment.axes else emit.const(0)))
+        return
+
+    def at(emit: Emitter, index: SSAValue) -> SSAValue:
+        inside = emit.modulo(index, target.columns // 2)
+        if source.fragment.axes == (0,):
+            repeat = emit.over(index, target.columns // 2)
+            return element(worker, source, emit.plus(emit.times(repeat, 2), emit.bit_and(emit.right(index, 1), 1)))
+        return element(worker, source, emit.plus(emit.times(emit.right(inside, 2), 2), emit.bit_and(index, 1)))
+
+    _shown(worker, op.result, at)
+
+
+def _clip(worker: Worker, op: ClipOp) -> None:
+    source = held(worker, op.tile)
+    kind = tile_type(op.result).element_type
+    valid = worker.dims.valid(worker.blocks[op.block])
+    axis, fill_value = op.axis.value.data, op.constant
+
+    def at(emit: Emitter, index: SSAValue) -> SSAValue:
+        inside = emit.compare("slt", along(worker, source.fragment, axis, index), valid)
+        return emit.select(inside, element(worker, source, index), _constant(emit, fill_value, kind))
+
+    _shown(worker, op.result, at)
+
+
+def compute(worker: Worker, op: Operation) -> bool:
+    """Element-wise operations, casts and reductions of rows; whether `op` is one."""
+    if isinstance(op, CastOp):
+        _cast(worker, op)
+    elif isinstance(op, RowReduction):
+        _reduce(worker, op)
+    elif type(op) in _ELEMENTWISE:
+        sources = [held(worker, operand) for operand in op.operands]
+        make = _ELEMENTWISE[type(op)]
+        _compute(worker, op.results[0], lambda i: make(worker.emit, op, [element(worker, s, i) for s in sources]))
+    else:
+        return False
+    return True
+
+
+def _compute(worker: Worker, value: SSAValue, make: Callable[[SSAValue], SSAValue]) -> None:
+    target = allocate(worker, fragment_of(worker, value), tile_type(value).element_type, value.name_hint)
+    fill(worker, target, make)
+    worker.tiles[value] = target
+
+
+def _cast(worker: Worker, op: CastOp) -> None:
+    source = held(worker, op.tile)
+    before, after = tile_type(op.tile).element_type, tile_type(op.result).element_type
+
+    def convert(emit: Emitter, index: SSAValue) -> SSAValue:
+        value = element(worker, source, index)
+        if before == i32 and after != i32:
+            cast = arith.SIToFPOp(value, f32)
+            emit.add(cast)
+            return cast.result
+        if after == i32 and before != i32:
+            cast = arith.FPToSIOp(value, i32)
+            emit.add(cast)
+            return cast.result
+        return value
+
+    target = fragment_of(worker, op.result)
+    if after in PACKED and target.axes == (0, 1):
+        _compute(worker, op.result, lambda i: convert(worker.emit, i))
+        return
+    if after in PACKED:
+        name = PACKED[after]
+        zero = worker.emit.real(0.0)
+
+        def rounded(emit: Emitter, index: SSAValue) -> SSAValue:
+            return emit.value(f"low_{name}", emit.value(f"pack_{name}", convert(emit, index), zero))
+
+        _shown(worker, op.result, rounded)
+        return
+    _shown(worker, op.result, convert)
+
+
+def _reduce(worker: Worker, op: RowReduction) -> None:
+    """Over the registers of a thread, then over the four threads that share a row."""
+    emit = worker.emit
+    source = held(worker, op.tile)
+    fragment = fragment_of(worker, op.result)
+    combine = _combiner(op, tile_type(op.result).element_type)
+    target = allocate(worker, fragment, tile_type(op.result).element_type, op.result.name_hint)
+    pairs = source.fragment.columns // 8
+    for repeat in range(fragment.repeats):
+        for half in range(2):
+            first = repeat * source.fragment.columns // 2 + half * 2
+            at = emit.const(repeat * 2 + half)
+            emit.set(element(worker, source, emit.const(first)), target.registers, at)
+            emit.set(
+                combine(emit, emit.get(target.registers, at), element(worker, source, emit.const(first + 1))),
+                target.registers,
+                at,
+            )
+            with emit.loop(1, pairs, unroll=True) as j:
+                place = emit.plus(emit.times(j, 4), first)
+                both = combine(emit, element(worker, source, place), element(worker, source, emit.plus(place, 1)))
+                emit.set(combine(emit, emit.get(target.registers, at), both), target.registers, at)
+            for distance in (1, 2):
+                mine = emit.get(target.registers, at)
+                other = emit.value("shuffle_xor", mine, emit.const(distance))
+                emit.set(combine(emit, mine, other), target.registers, at)
+    worker.tiles[op.result] = target
+
+
+_Combine = Callable[[Emitter, SSAValue, SSAValue], SSAValue]
+
+
+def _combiner(op: RowReduction, kind: Attribute) -> _Combine:
+    if kind == i32:
+        return lambda emit, a, b: emit.binary(arith.MaxSIOp if isinstance(op, RowMaxOp) else arith.AddiOp, a, b)
+    if isinstance(op, RowMaxOp):
+        return lambda emit, a, b: emit.value("max_nan", a, b)
+    return lambda emit, a, b: emit.binary(arith.AddfOp, a, b)
+
+
+# Element by element
+
+_Make = Callable[[Emitter, Operation, list[SSAValue]], SSAValue]
+_LOG2_E = 1.4426950408889634
+
+
+def _constant(emit: Emitter, value: float, kind: Attribute) -> SSAValue:
+    if kind in (i32, i1):
+        op = arith.ConstantOp(IntegerAttr(int(value), i32 if kind == i32 else i1))
+    else:
+        op = arith.ConstantOp(FloatAttr(value, f32))
+    emit.add(op)
+    return op.result
+
+
+def _scalar(emit: Emitter, value: SSAValue) -> SSAValue:
+    return emit.i32(value) if isinstance(value.type, IndexType) else value
+
+
+def _by(real: type[Operation] | str | None, integer: type[Operation] | None = None) -> _Make:
+    """An operation on f32, by an instruction of the table or of `arith`, and one on i32."""
+
+    def make(emit: Emitter, _: Operation, values: list[SSAValue]) -> SSAValue:
+        if isinstance(real, str) and (values[0].type == f32 or integer is None):
+            return emit.value(real, *values)
+        kind = real if values[0].type == f32 else integer
+        assert kind is not None and not isinstance(kind, str)
+        op = kind(*values)
+        emit.add(op)
+        return op.results[0]
+
+    return make
+
+
+def _exp(emit: Emitter, _: Operation, values: list[SSAValue]) -> SSAValue:
+    return emit.value("exp2_f32", emit.binary(arith.MulfOp, values[0], emit.real(_LOG2_E)))
+
+
+def _negate(emit: Emitter, _: Operation, values: list[SSAValue]) -> SSAValue:
+    zero = _constant(emit, -0.0 if values[0].type == f32 else 0, values[0].type)
+    return emit.binary(arith.SubfOp if values[0].type == f32 else arith.SubiOp, zero, values[0])
+
+
+def _absolute(emit: Emitter, op: Operation, values: list[SSAValue]) -> SSAValue:
+    if values[0].type == f32:
+        return emit.value("absolute", values[0])
+    return emit.binary(arith.MaxSIOp, values[0], _negate(emit, op, values))
+
+
+def _not(emit: Emitter, _: Operation, values: list[SSAValue]) -> SSAValue:
+    return emit.binary(arith.XOrIOp, values[0], _constant(emit, 1, i1))
+
+
+def _compare(emit: Emitter, op: Operation, values: list[SSAValue]) -> SSAValue:
+    assert isinstance(op, ew.CompareOp)
+    name = str(op.predicate.data)
+    if values[0].type == f32:
+        ordered = ("u" if name == "ne" else "o") + name
+        found: Operation = arith.CmpfOp(values[0], values[1], ordered)
+    else:
+        found = arith.CmpiOp(values[0], values[1], name if name in ("eq", "ne") else f"s{name}")
+    emit.add(found)
+    return found.results[0]
+
+
+def _select(emit: Emitter, _: Operation, values: list[SSAValue]) -> SSAValue:
+    return emit.select(values[0], values[1], values[2])
+
+
+_ELEMENTWISE: dict[type[Operation], _Make] = {
+    ew.NegOp: _negate,
+    ew.AbsOp: _absolute,
+    ew.ExpOp: _exp,
+    ew.Exp2Op: _by("exp2_f32"),
+    ew.Log2Op: _by("log2_f32"),
+    ew.SqrtOp: _by("sqrt_f32"),
+    ew.NotOp: _not,
+    ew.AddOp: _by(arith.AddfOp, arith.AddiOp),
+    ew.SubOp: _by(arith.SubfOp, arith.SubiOp),
+    ew.MulOp: _by(arith.MulfOp, arith.MuliOp),
+    ew.DivOp: _by("divide"),
+    ew.FloorDivOp: lambda emit, _, values: rounding.divide_down(emit, *values),
+    ew.ModOp: lambda emit, _, values: rounding.remainder_down(emit, *values),
+    ew.MaxOp: _by("max_nan", arith.MaxSIOp),
+    ew.MinOp: _by("min_nan", arith.MinSIOp),
+    ew.AndOp: _by(None, arith.AndIOp),
+    ew.OrOp: _by(None, arith.OrIOp),
+    ew.CompareOp: _compare,
+    ew.SelectOp: _select,
+}

@@ -1,0 +1,151 @@
+"""What the lowering of one worker knows: its threads, its channels, and what each value has become."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from xdsl.ir import SSAValue
+
+from pkc.arch import SM_90A
+from pkc.dialect.counters import RaiseOp, SignalOp
+from pkc.dialect.layout import SharedLayout
+from pkc.dialect.program import KernelOp
+from pkc.dialect.roles import ChannelOp
+from pkc.dialect.types import TileType
+from pkc.passes.emit import Emitter
+from pkc.passes.machine.lowering.blocks import Dimensions, Placed
+
+
+@dataclass(frozen=True)
+class Ring:
+    """A channel in shared memory: `depth` stages from `offset` on, and two barriers for each from `barriers` on.
+
+    `filling` and `emptying` count the arrivals that complete a phase; `by_bytes` is what arrives by TMA in one stage.
+    """
+
+    channel: ChannelOp
+    offset: int
+    barriers: int
+    depth: int
+    slots: tuple[int, ...]
+    stage_bytes: int
+    filling: int
+    emptying: int
+    by_bytes: int
+
+    def full(self, stage: SSAValue, emit: Emitter, base: SSAValue) -> SSAValue:
+        return emit.plus(emit.plus(base, self.barriers), emit.times(stage, SM_90A.mbarrier_bytes))
+
+    def empty(self, stage: SSAValue, emit: Emitter, base: SSAValue) -> SSAValue:
+        return emit.plus(
+            emit.plus(base, self.barriers + self.depth * SM_90A.mbarrier_bytes),
+            emit.times(stage, SM_90A.mbarrier_bytes),
+        )
+
+
+@dataclass
+class Place:
+    """Where a worker is in a ring: the registers of its stage, unless there is only one, of its phase, and of how many
+    stages it keeps that it has released, if it does."""
+
+    stage: SSAValue | None
+    phase: SSAValue
+    kept: SSAValue | None = None
+
+
+@dataclass(frozen=True)
+class Queue:
+    """The signals that a worker holds, the youngest last: registers of their addresses, their amounts unless these are
+    all one constant, and their number."""
+
+    length: int
+    addresses: SSAValue
+    amounts: SSAValue | None
+    count: SSAValue
+    op: SignalOp | RaiseOp
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A tile in a stage: its address; `transposed` if it is read the other way round."""
+
+    address: SSAValue
+    type: TileType
+    layout: SharedLayout
+    ring: Ring
+    transposed: bool = False
+
+
+@dataclass
+class Threads:
+    """The threads of a worker: `warps` from `first` on; `one` of them alone, or all. Each has so many `registers`."""
+
+    first: int
+    warps: int
+    one: bool
+    thread: SSAValue
+    lane: SSAValue
+    warp: SSAValue
+    barrier: int
+    registers: int = 0
+    flat: bool = False
+    """Whether they go over tiles in chunks instead of holding their fragments."""
+
+    @property
+    def count(self) -> int:
+        return 1 if self.one else 32 * self.warps
+
+    @property
+    def warpgroups(self) -> int:
+        return self.warps // 4
+
+
+@dataclass
+class Launch:
+    """What all workers of a kernel share: by group the number of a CTA in it, and how many it has."""
+
+    kernel: KernelOp
+    rings: Mapping[SSAValue, Ring]
+    base: SSAValue
+    epoch: SSAValue
+    cta_of: Mapping[str, SSAValue]
+    ctas: Mapping[str, SSAValue]
+    group_of: Mapping[str, str]
+
+
+@dataclass
+class Worker:
+    """One worker: integers in `known`, blocks in `blocks`, tiles in `tiles`."""
+
+    launch: Launch
+    emit: Emitter
+    dims: Dimensions
+    threads: Threads
+    rank: SSAValue
+    group: str
+    axes: Mapping[SSAValue, tuple[int, ...]]
+    known: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    blocks: dict[SSAValue, Placed] = field(default_factory=dict[SSAValue, Placed])
+    tiles: dict[SSAValue, object] = field(default_factory=dict[SSAValue, object])
+    filling: list[SSAValue] = field(default_factory=list[SSAValue])
+    """Channels whose stages this worker fills."""
+    places: dict[SSAValue, Place] = field(default_factory=dict[SSAValue, Place])
+    pending_fences: list[str] = field(default_factory=list[str])
+    begun: SSAValue | None = None
+    """Within tasks that enclose others: the register with the number, modulo the CTAs, of the next one inside."""
+    chunk: SSAValue | None = None
+    """Within a loop over the chunks of a tile: which one; in a worker without warpgroups."""
+    chunks: int = 1
+    """How many chunks a thread works on at once: this one, and those that lie as many threads further each."""
+    vectors: bool = False
+    """Whether each chunk exists wholly or not at all, and is aligned to 16 bytes."""
+    turns: int = 1
+    """Of a loop over what the chunks are computed of: so many turns load before the first of them computes."""
+    queue: Queue | None = None
+    """Where signals wait that are held back."""
+
+
+def warpgroup(worker: Worker) -> SSAValue:
+    """The number of this thread's warpgroup among those of the worker."""
+    return worker.emit.over(worker.emit.minus(worker.threads.warp, worker.threads.first), SM_90A.warpgroup)

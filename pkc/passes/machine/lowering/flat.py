@@ -1,0 +1,130 @@
+"""Workers without a warpgroup: they go over a tile in chunks of neighbouring elements, each through all operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, Operation, SSAValue
+
+from pkc.dialect import access, counters
+from pkc.dialect.tile import tile_type
+from pkc.dialect.types import ArrayType, TileType, dtype_bytes
+from pkc.passes.analysis.dependence import sources
+from pkc.passes.analysis.pointwise import WHOLE
+from pkc.passes.machine.lowering.context import Worker
+from pkc.passes.machine.lowering.fragments import FLAT
+from pkc.passes.machine.lowering.missing import CannotLowerError
+
+_AT_ONCE = (8, 4, 2, 1)
+"""Chunks that a thread works on at once, if they come out even and have room in its registers."""
+
+_TURNS = 4
+"""Turns of a loop whose loads are on their way at once."""
+
+_BESIDE = 32
+"""Registers of a thread that hold no elements: addresses, counters, conditions."""
+
+_ORDERING = (counters.SignalOp, counters.SignalAllOp, counters.RaiseOp, counters.WaitOp)
+
+
+def chunked(block: Block) -> tuple[list[Operation], list[Operation], list[Operation]]:
+    """The operations of a block before, from and after those that compute with tiles."""
+    ops = list(block.ops)
+    on_tiles = [number for number, op in enumerate(ops) if _on_tiles(op)]
+    if not on_tiles:
+        return ops, [], []
+    first, last = on_tiles[0], on_tiles[-1] + 1
+    inside = ops[first:last]
+    # A loop or branch around such operations that also orders memory is gone through turn by turn.
+    if any(isinstance(inner, _ORDERING) for op in inside for inner in op.walk()):
+        return ops, [], []
+    return ops[:first], inside, ops[last:]
+
+
+def _on_tiles(op: Operation) -> bool:
+    values: list[SSAValue] = [*op.operands, *op.results]
+    if any(isinstance(value.type, TileType) for value in values):
+        return True
+    return isinstance(op, scf.ForOp | scf.IfOp) and any(_on_tiles(inner) for inner in op.walk() if inner is not op)
+
+
+def lower(worker: Worker, ops: Sequence[Operation], lower_ops: Callable[[Worker, Sequence[Operation]], None]) -> None:
+    """Loops over the chunks: by 16 bytes at once where each chunk exists wholly or not at all, else by elements."""
+    emit = worker.emit
+    shape = _shape(ops)
+    whole = _whole_chunks(worker, ops)
+    for vectors, condition in ((True, whole), (False, emit.negated(whole))):
+        worker.vectors = vectors
+        with emit.when(condition):
+            start = emit.minus(worker.threads.thread, 32 * worker.threads.first)
+            total, threads = prod(shape) // FLAT, worker.threads.count
+            room = (worker.threads.registers - _BESIDE) // _registers_of_a_chunk(ops) if vectors else 1
+            worker.turns = _TURNS if vectors else 1
+            worker.chunks = next(n for n in _AT_ONCE if (n <= room and total % (n * threads) == 0) or n == 1)
+            with emit.loop(start, total, worker.chunks * threads) as chunk:
+                worker.chunk = chunk
+                lower_ops(worker, ops)
+        worker.chunk, worker.turns = None, 1
+    worker.vectors = False
+
+
+def _registers_of_a_chunk(ops: Sequence[Operation]) -> int:
+    """Registers that a chunk takes: one for each element computed with, and what is loaded of it at once."""
+    most = 0
+    for op in ops:
+        turns = _TURNS if isinstance(op, scf.ForOp) else 1
+        loads = (inner for inner in op.walk() if isinstance(inner, access.LoadOp))
+        most = max(most, turns * sum(FLAT * dtype_bytes(tile_type(load.result).element_type) // 4 for load in loads))
+    return FLAT + most
+
+
+def loads_ahead(body: Block) -> list[Operation]:
+    """The loads of a loop's body, with what their addresses are computed of, if those of several turns can come first:
+    none needs what a turn hands to the next, and nothing is written in between."""
+    ops = list(body.ops)
+    loads = [op for op in ops if isinstance(op, access.LoadOp)]
+    if any(op.regions or isinstance(op, access.StoreOp) for op in ops):
+        return []
+    needed = sources([operand for load in loads for operand in load.operands])
+    if not needed.isdisjoint(body.args[1:]):
+        return []
+    return [op for op in ops if op in loads or not needed.isdisjoint(op.results)]
+
+
+def _shape(ops: Sequence[Operation]) -> list[int]:
+    """The shape of all tiles; scalars aside."""
+    shapes: list[list[int]] = []
+    for op in ops:
+        for inner in op.walk():
+            if isinstance(inner, WHOLE):
+                raise CannotLowerError(inner, "a product, a reduction of rows or `.T` in a part without a warpgroup")
+            for result in inner.results:
+                if isinstance(result.type, TileType) and result.type.rank:
+                    shapes.append(list(result.type.shape))
+    if not shapes or any(shape != shapes[0] or len(shape) != 2 or shape[-1] % FLAT for shape in shapes):
+        what = "computing with tiles other than of one shape of two dimensions in a part without a warpgroup"
+        raise CannotLowerError(ops[0], what, f"rows of a multiple of {FLAT} elements, without reductions of rows")
+    return shapes[0]
+
+
+def _whole_chunks(worker: Worker, ops: Sequence[Operation]) -> SSAValue:
+    """Whether every chunk lies within a row, and arrays and blocks end, and begin, at multiples of chunks."""
+    emit = worker.emit
+    condition = emit.compare("eq", emit.const(0), 0)
+    seen: set[object] = set()
+    for op in ops:
+        for inner in op.walk():
+            if not isinstance(inner, access.LoadOp | access.StoreOp):
+                continue
+            kind, index = inner.array.type, inner.indices[-1]
+            assert isinstance(kind, ArrayType)
+            extents: list[tuple[object, SSAValue]] = [(kind.dimensions[-1], worker.dims.extent(kind.dimensions[-1]))]
+            if index in worker.blocks:
+                extents.append((index, worker.dims.valid(worker.blocks[index])))
+            for key, extent in extents:
+                if key not in seen:
+                    seen.add(key)
+                    condition = emit.both(condition, emit.compare("eq", emit.bit_and(extent, FLAT - 1), 0))
+    return condition

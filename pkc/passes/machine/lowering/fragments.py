@@ -1,0 +1,236 @@
+"""Tiles in registers: which thread holds which element, and how it gets it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from xdsl.ir import Attribute, SSAValue
+
+from pkc.dialect.layout import COLUMN_STEP, ROW_STEP, WARPGROUP_ROWS, Fragment, SharedLayout
+from pkc.dialect.machine import b32
+from pkc.dialect.tile import (
+    tile_type,
+)
+from pkc.dialect.types import TileType, bf16, dtype_bytes, f16, f32, i1, i32
+from pkc.passes.emit import Emitter, constant_of
+from pkc.passes.machine.lowering.context import Staged, Worker, warpgroup
+from pkc.passes.machine.lowering.missing import CannotLowerError, origin
+
+FLAT = 8
+"""Neighbouring elements that a thread without a warpgroup works on at once: 16 bytes of a 16-bit type."""
+
+PACKED: dict[Attribute, str] = {bf16: "bf16", f16: "f16"}
+"""Element types of which one register holds two."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """A tile in registers; those of a two-dimensional tile of 16-bit elements hold two neighbours each."""
+
+    registers: SSAValue
+    fragment: Fragment
+    element_type: Attribute
+
+    @property
+    def packed(self) -> bool:
+        return self.element_type in PACKED and self.fragment.axes == (0, 1)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A tile that is computed where it is used: element i of its fragment."""
+
+    fragment: Fragment
+    element_type: Attribute
+    element: Callable[[Emitter, SSAValue], SSAValue]
+
+
+Value = Held | Shown
+
+
+def fragment_of(worker: Worker, value: SSAValue) -> Fragment:
+    """How a tile is spread over the threads of the worker."""
+    kind = value.type
+    assert isinstance(kind, TileType)
+    if dtype_bytes(kind.element_type) == 1 and kind.element_type != i1:
+        raise CannotLowerError(origin(value), "computing with 8-bit floats", "multiply (`@`) or copy them as they are")
+    if worker.chunk is not None:
+        return Fragment(kind.shape, worker.axes[value], 1, FLAT * worker.chunks)
+    fragment = Fragment(kind.shape, worker.axes[value], worker.threads.warpgroups)
+    if kind.rank > 2:
+        raise CannotLowerError(origin(value), f"computing with tiles of {kind.rank} dimensions")
+    rows = WARPGROUP_ROWS * fragment.warpgroups
+    if not rows:
+        raise CannotLowerError(origin(value), "tiles in the registers of a part without a warpgroup")
+    by_row, by_column = 0 in fragment.axes, 1 in fragment.axes
+    length = kind.shape[0] if by_row else 0
+    short = length < rows == WARPGROUP_ROWS and (length < ROW_STEP or length % ROW_STEP == 0)
+    if (length % rows and not short) or (by_column and kind.shape[-1] % COLUMN_STEP):
+        shape = "x".join(map(str, kind.shape))
+        what = f"a tile of {shape} in the registers of a part with {worker.threads.warps} warps"
+        hint = f"blocks of a multiple of {rows} rows and {COLUMN_STEP} columns; or other `consumers`"
+        raise CannotLowerError(origin(value), what, hint)
+    return fragment
+
+
+def held(worker: Worker, value: SSAValue) -> Value:
+    """A tile as elements; one that lies in a stage is read from there."""
+    found = worker.tiles[value]
+    if isinstance(found, Staged):
+        return _from_stage(worker, found, fragment_of(worker, value))
+    assert isinstance(found, Held | Shown)
+    return found
+
+
+def element(worker: Worker, value: Value, index: SSAValue) -> SSAValue:
+    """Element `index` of a thread's part of a tile: f32, i32 or i1."""
+    emit = worker.emit
+    if isinstance(value, Shown):
+        return value.element(emit, index)
+    if not value.packed:
+        return emit.get(value.registers, index)
+    name = PACKED[value.element_type]
+    pair = emit.get(value.registers, emit.right(index, 1))
+    known = constant_of(emit.bit_and(index, 1))
+    low, high = emit.value(f"low_{name}", pair), emit.value(f"high_{name}", pair)
+    if known is not None:
+        return high if known else low
+    return emit.select(emit.compare("eq", emit.bit_and(index, 1), 0), low, high)
+
+
+def allocate(worker: Worker, fragment: Fragment, element_type: Attribute, hint: str | None) -> Held:
+    """Registers for a tile."""
+    packed = element_type in PACKED and fragment.axes == (0, 1)
+    kind = b32 if packed else _register_type(element_type)
+    count = fragment.count // 2 if packed else fragment.count
+    return Held(worker.emit.registers(count, kind, hint), fragment, element_type)
+
+
+def fill(worker: Worker, target: Held, make: Callable[[SSAValue], SSAValue]) -> None:
+    """Write every element of a tile: `make` gives the one at an index."""
+    emit = worker.emit
+    if not target.packed:
+        with emit.loop(0, target.fragment.count, unroll=True) as i:
+            emit.set(make(i), target.registers, i)
+        return
+    name = f"pack_{PACKED[target.element_type]}"
+    with emit.loop(0, target.fragment.count // 2, unroll=True) as pair:
+        first = emit.times(pair, 2)
+        low, high = make(first), make(emit.plus(first, 1))
+        emit.set(emit.value(name, low, high), target.registers, pair)
+
+
+def copy(worker: Worker, value: Value, target: Held) -> None:
+    """All elements of one tile into the registers of another."""
+    if isinstance(value, Held) and value.registers is target.registers:
+        return
+    if isinstance(value, Held) and value.packed:
+        emit = worker.emit
+        with emit.loop(0, target.fragment.count // 2, unroll=True) as i:
+            emit.set(emit.get(value.registers, i), target.registers, i)
+        return
+    fill(worker, target, lambda i: element(worker, value, i))
+
+
+def materialize(worker: Worker, value: SSAValue) -> Held:
+    """A tile in registers of its own, if it is not in registers yet."""
+    found = held(worker, value)
+    if isinstance(found, Held):
+        return found
+    target = allocate(worker, found.fragment, tile_type(value).element_type, value.name_hint)
+    copy(worker, found, target)
+    worker.tiles[value] = target
+    return target
+
+
+def _register_type(element_type: Attribute) -> Attribute:
+    return f32 if element_type not in (i32, i1) else element_type
+
+
+# Where an element is
+
+
+def row(worker: Worker, fragment: Fragment, index: SSAValue) -> SSAValue:
+    """The row, in the tile, of element `index` of a thread."""
+    emit, threads = worker.emit, worker.threads
+    if worker.chunk is not None:
+        return emit.over(_first_of_chunk(worker, index), fragment.shape[-1])
+    each = fragment.columns // 2 if fragment.columns else 2
+    repeat = emit.over(index, each)
+    half = emit.bit_and(emit.right(index, 1) if fragment.columns else index, 1)
+    group = warpgroup(worker)
+    block = emit.plus(group, emit.times(repeat, fragment.warpgroups))
+    inside = emit.plus(emit.times(emit.bit_and(threads.warp, 3), 16), emit.right(threads.lane, 2))
+    return emit.plus(emit.plus(emit.times(block, WARPGROUP_ROWS), inside), emit.times(half, 8))
+
+
+def _first_of_chunk(worker: Worker, index: SSAValue) -> SSAValue:
+    """Where the chunk that element `index` is in begins, counted through the tile."""
+    emit = worker.emit
+    assert worker.chunk is not None
+    further = emit.times(emit.over(index, FLAT), worker.threads.count)
+    return emit.times(emit.plus(worker.chunk, further), FLAT)
+
+
+def column(worker: Worker, fragment: Fragment, index: SSAValue) -> SSAValue:
+    """The column, in the tile, of element `index` of a thread."""
+    emit = worker.emit
+    if worker.chunk is not None:
+        return emit.plus(emit.modulo(_first_of_chunk(worker, index), fragment.shape[-1]), emit.modulo(index, FLAT))
+    if 0 in fragment.axes:
+        inside = emit.modulo(index, fragment.columns // 2)
+        j = emit.right(inside, 2)
+    else:
+        j = emit.right(index, 1)
+    pair = emit.times(emit.bit_and(worker.threads.lane, 3), 2)
+    return emit.plus(emit.plus(emit.times(j, 8), pair), emit.bit_and(index, 1))
+
+
+def along(worker: Worker, fragment: Fragment, axis: int, index: SSAValue) -> SSAValue:
+    """The position along one axis of a tile; a tile of one axis may lie along either."""
+    place = fragment.axes[axis]
+    return row(worker, fragment, index) if place == 0 else column(worker, fragment, index)
+
+
+def _from_stage(worker: Worker, tile: Staged, fragment: Fragment) -> Shown:
+    def read(emit: Emitter, index: SSAValue) -> SSAValue:
+        rows = row(worker, fragment, index) if 0 in fragment.axes else emit.const(0)
+        columns = column(worker, fragment, index) if 1 in fragment.axes else emit.const(0)
+        if fragment.cut:
+            rows = emit.least(rows, fragment.shape[0] - 1)
+        if tile.type.rank == 1 and fragment.axes == (0,):
+            rows, columns = emit.const(0), rows
+        if tile.transposed:
+            rows, columns = columns, rows
+        return read_shared(emit, tile, rows, columns)
+
+    return Shown(fragment, tile.type.element_type, read)
+
+
+def shared_address(
+    emit: Emitter, base: SSAValue, layout: SharedLayout, size: int, at: tuple[SSAValue, SSAValue]
+) -> SSAValue:
+    """The address of an element of a staged tile: `at` is its row and column, `size` its bytes."""
+    rows, columns = at
+    panel = emit.over(columns, layout.columns)
+    inside = emit.times(emit.modulo(columns, layout.columns), size)
+    if layout.swizzle:
+        turn = emit.bit_and(emit.over(rows, layout.lines), layout.width // 16 - 1)
+        chunk = emit.bit_xor(emit.right(inside, 4), turn)
+        inside = emit.plus(emit.left(chunk, 4), emit.bit_and(inside, 15))
+    start = emit.plus(emit.times(panel, layout.panel_bytes), emit.times(rows, layout.width))
+    return emit.plus(base, emit.plus(start, inside))
+
+
+def read_shared(emit: Emitter, tile: Staged, rows: SSAValue, columns: SSAValue) -> SSAValue:
+    """One element of a staged tile."""
+    kind = tile.type.element_type
+    if kind in PACKED:
+        even = shared_address(emit, tile.address, tile.layout, 2, (rows, emit.bit_and(columns, ~1 & 0xFFFF)))
+        pair = emit.value("load_shared_b32", even)
+        name = PACKED[kind]
+        odd = emit.compare("ne", emit.bit_and(columns, 1), 0)
+        return emit.select(odd, emit.value(f"high_{name}", pair), emit.value(f"low_{name}", pair))
+    bits = emit.value("load_shared_b32", shared_address(emit, tile.address, tile.layout, 4, (rows, columns)))
+    return emit.value("float_bits" if kind == f32 else "int_bits", bits)

@@ -1,0 +1,230 @@
+"""Loads and stores of registers: element by element, with what does not exist left out."""
+
+from __future__ import annotations
+
+from xdsl.ir import Attribute, SSAValue
+
+from pkc.dialect.access import LoadOp, StoreOp
+from pkc.dialect.layout import Fragment
+from pkc.dialect.machine import PartOp, b32
+from pkc.dialect.tile import tile_type
+from pkc.dialect.types import ArrayType, Layout, PGLType, dtype_bytes, f32, i32
+from pkc.passes.emit import Emitter
+from pkc.passes.machine.lowering import fragments
+from pkc.passes.machine.lowering.context import Worker
+from pkc.passes.machine.lowering.fragments import FLAT, PACKED
+from pkc.passes.machine.lowering.missing import CannotLowerError
+from pkc.passes.machine.lowering.tma import in_one_part, placed
+
+
+class Element:
+    """Where the elements of an access are: their addresses, and whether they exist.
+
+    In another array than that of the operation if `array` is given.
+    """
+
+    def __init__(
+        self, worker: Worker, op: LoadOp | StoreOp, rank: SSAValue | None = None, array: SSAValue | None = None
+    ) -> None:
+        emit, array = worker.emit, op.array if array is None else array
+        kind = array.type
+        assert isinstance(kind, ArrayType)
+        self._worker = worker
+        self._places, _ = placed(worker, op)
+        self._size = dtype_bytes(tile_type(op.result if isinstance(op, LoadOp) else op.tile).element_type)
+        heap = isinstance(kind, PGLType)
+        self._shard = kind.shard_dim if isinstance(kind, PGLType) else None
+        self._extents = [
+            worker.dims.part(dim) if position == self._shard else worker.dims.extent(dim)
+            for position, dim in enumerate(kind.dimensions)
+        ]
+        self._axes = [position for position, index in enumerate(op.indices) if index in worker.blocks]
+        self._valid = {position: worker.dims.valid(self._places[position]) for position in self._axes}
+        self._base = emit.address(array)
+        self._spanning = self._shard is not None and rank is None and self._places[self._shard].part is None
+        if heap and not self._spanning:
+            self._base = self._on(self._base, self._owner(op, rank))
+
+    def _owner(self, op: LoadOp | StoreOp, rank: SSAValue | None) -> SSAValue:
+        worker = self._worker
+        if rank is not None:
+            return rank
+        if op.rank is not None:
+            return worker.known[op.rank]
+        if self._shard is not None:
+            return worker.dims.owner(self._places[self._shard])
+        return worker.rank
+
+    def _on(self, address: SSAValue, rank: SSAValue) -> SSAValue:
+        """An address in the part of the heap of a rank."""
+        emit = self._worker.emit
+        return emit.plus(address, emit.times(emit.wide(rank), emit.launch_value("heap_stride")))
+
+    @property
+    def rows(self) -> SSAValue:
+        """How many positions exist along the first axis; may be more than the tile has."""
+        return self._valid[self._axes[0]]
+
+    def _start(self, position: int) -> SSAValue:
+        """Where a block begins in memory along its dimension."""
+        place = self._places[position]
+        return place.local if position == self._shard else self._worker.dims.position(place)
+
+    def at(self, offsets: list[SSAValue]) -> tuple[SSAValue, SSAValue]:
+        """The address of the element at these offsets within the tile, and whether it exists."""
+        emit = self._worker.emit
+        inside = dict(zip(self._axes, offsets, strict=True))
+        linear: SSAValue | None = None
+        exists: SSAValue | None = None
+        base = self._base
+        for position in range(len(self._places)):
+            coordinate = self._start(position)
+            if position in inside:
+                coordinate = emit.plus(coordinate, inside[position])
+                fits = emit.compare("slt", inside[position], self._valid[position])
+                exists = fits if exists is None else emit.both(exists, fits)
+            if self._spanning and position == self._shard:
+                length = self._extents[position]
+                base = self._on(base, emit.over(coordinate, length))
+                coordinate = emit.modulo(coordinate, length)
+            wide = emit.wide(coordinate)
+            linear = wide if linear is None else emit.plus(emit.times(linear, emit.wide(self._extents[position])), wide)
+        assert linear is not None
+        if exists is None:
+            exists = emit.compare("eq", emit.const(0), 0)
+        return emit.plus(base, emit.times(linear, self._size)), exists
+
+
+class OwnOrOther:
+    """The elements of a load that finds this rank's part where it is owned."""
+
+    def __init__(self, worker: Worker, op: LoadOp, own: SSAValue) -> None:
+        kind = own.type
+        assert isinstance(kind, PGLType) and kind.shard_dim is not None
+        places, _ = in_one_part(worker, op)
+        self._emit = worker.emit
+        self._mine = worker.emit.compare("eq", worker.dims.owner(places[kind.shard_dim]), worker.rank)
+        self._own, self._other = Element(worker, op, array=own), Element(worker, op)
+
+    def at(self, offsets: list[SSAValue]) -> tuple[SSAValue, SSAValue]:
+        """As of `Element`."""
+        near, _ = self._own.at(offsets)
+        far, exists = self._other.at(offsets)
+        return self._emit.select(self._mine, near, far), exists
+
+
+def load(worker: Worker, op: LoadOp) -> None:
+    """A tile into registers; zero where it has no elements."""
+    kind, fragment = tile_type(op.result), fragments.fragment_of(worker, op.result)
+    elements = Element(worker, op) if op.own is None else OwnOrOther(worker, op, op.own)
+    target = fragments.allocate(worker, fragment, kind.element_type, op.result.name_hint)
+    worker.tiles[op.result] = target
+    if worker.vectors:
+        _by_chunks(op, fragment)
+        _vectors(worker, target, _chunks(worker, op.result, elements), "load")
+        return
+    fragments.fill(worker, target, lambda i: _element(worker, op.result, elements, i))
+
+
+def _element(worker: Worker, value: SSAValue, elements: Element | OwnOrOther, index: SSAValue) -> SSAValue:
+    """One element: a neighbour in the same register may lie past the edge, or at an odd place."""
+    emit, kind = worker.emit, tile_type(value).element_type
+    address, exists = elements.at(_offsets(worker, value, index))
+    found = emit.registers(1, i32 if kind == i32 else f32)
+    emit.set(_zero(emit, kind), found, 0)
+    with emit.when(exists):
+        emit.set(_loaded(emit, kind, address), found, 0)
+    return emit.get(found, 0)
+
+
+def store(worker: Worker, op: StoreOp) -> None:
+    """A tile from registers, to every rank if the array is replicated."""
+    kind = op.array.type
+    if not (isinstance(kind, PGLType) and kind.layout is Layout.Replicate):
+        _store(worker, op, None)
+        return
+    with worker.emit.loop(0, worker.dims.extent("ranks")) as rank:
+        _store(worker, op, rank)
+
+
+def _store(worker: Worker, op: StoreOp, rank: SSAValue | None) -> None:
+    emit, kind = worker.emit, tile_type(op.tile).element_type
+    tile = fragments.held(worker, op.tile)
+    elements = Element(worker, op, rank)
+    if worker.vectors:
+        _by_chunks(op, tile.fragment)
+        chunks = _chunks(worker, op.tile, elements)
+        _vectors(worker, fragments.materialize(worker, op.tile), chunks, "store")
+        return
+    with emit.loop(0, tile.fragment.count, unroll=True) as i:
+        address, exists = elements.at(_offsets(worker, op.tile, i))
+        with emit.when(exists):
+            store_element(emit, kind, address, fragments.element(worker, tile, i))
+
+
+def store_element(emit: Emitter, kind: Attribute, address: SSAValue, value: SSAValue) -> None:
+    """One element, computed as f32 or i32, to memory."""
+    if kind in PACKED:
+        emit.do("store_global_b16", address, emit.value(f"pack_{PACKED[kind]}", value, value))
+    else:
+        emit.do("store_global_b32", address, emit.value("bits_f32" if kind == f32 else "bits_i32", value))
+
+
+def _by_chunks(op: LoadOp | StoreOp, fragment: Fragment) -> None:
+    if len(fragment.axes) != 2:
+        raise CannotLowerError(op, "rows or single elements among tiles, in a part without a warpgroup")
+
+
+def _chunks(worker: Worker, value: SSAValue, elements: Element | OwnOrOther) -> list[tuple[SSAValue, SSAValue]]:
+    """Where each chunk that a thread works on begins, and whether it exists: all of it, or nothing of it."""
+    starts = (worker.emit.const(FLAT * number) for number in range(worker.chunks))
+    return [elements.at(_offsets(worker, value, start)) for start in starts]
+
+
+def _vectors(worker: Worker, tile: fragments.Held, chunks: list[tuple[SSAValue, SSAValue]], what: str) -> None:
+    """The neighbours that a thread holds, 16 bytes at a time; zero where there are none."""
+    emit = worker.emit
+    words = tile.fragment.count // 2 if tile.packed else tile.fragment.count
+    bits = tile.registers
+    if not tile.packed:
+        bits = emit.registers(words, b32)
+        if what == "store":
+            name = "bits_f32" if tile.element_type == f32 else "bits_i32"
+            with emit.loop(0, words, unroll=True) as i:
+                emit.set(emit.value(name, emit.get(tile.registers, i)), bits, i)
+    if what == "load":
+        zero = _zero_bits(emit)
+        with emit.loop(0, words, unroll=True) as i:
+            emit.set(zero, bits, i)
+    for first in range(0, words, 4):
+        part = PartOp(bits, first, 4)
+        emit.add(part)
+        chunk, inside = divmod(first, words // len(chunks))
+        address, exists = chunks[chunk]
+        emit.do(f"{what}_global_v4_where", part.result, emit.plus(address, 4 * inside), exists)
+    if not tile.packed and what == "load":
+        name = "float_bits" if tile.element_type == f32 else "int_bits"
+        with emit.loop(0, words, unroll=True) as i:
+            emit.set(emit.value(name, emit.get(bits, i)), tile.registers, i)
+
+
+def _offsets(worker: Worker, value: SSAValue, index: SSAValue) -> list[SSAValue]:
+    fragment = fragments.fragment_of(worker, value)
+    return [
+        fragments.row(worker, fragment, index) if axis == 0 else fragments.column(worker, fragment, index)
+        for axis in fragment.axes
+    ]
+
+
+def _zero(emit: Emitter, kind: Attribute) -> SSAValue:
+    return emit.real(0.0) if kind != i32 else emit.value("int_bits", _zero_bits(emit))
+
+
+def _zero_bits(emit: Emitter) -> SSAValue:
+    return emit.value("bits_f32", emit.real(0.0))
+
+
+def _loaded(emit: Emitter, kind: Attribute, address: SSAValue) -> SSAValue:
+    if kind in PACKED:
+        return emit.value(f"low_{PACKED[kind]}", emit.value("load_global_b16", address))
+    return emit.value("float_bits" if kind == f32 else "int_bits", emit.value("load_global_b32", address))

@@ -1,0 +1,127 @@
+"""Products of tiles by wgmma (PTX ISA: Asynchronous Warpgroup Level Matrix Multiply-Accumulate)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from pkc.arch import SM_90A
+from pkc.diagnostics import PkcError
+from pkc.dialect.layout import WARPGROUP_ROWS
+from pkc.dialect.machine import PartOp
+from pkc.dialect.tile import MmaOp, in_flight, tile_type
+from pkc.dialect.types import dtype_bytes, dtype_name
+from pkc.location import span_of
+from pkc.passes.machine import machine_errors as errors
+from pkc.passes.machine.lowering import fragments
+from pkc.passes.machine.lowering.context import Staged, Worker, warpgroup
+from pkc.passes.machine.lowering.missing import CannotLowerError
+
+_MODES = {128: 1, 64: 2, 32: 3}
+
+
+@dataclass(frozen=True)
+class _Operand:
+    """An operand in shared memory: its major, and how far apart 64 rows, `n` columns and k steps lie."""
+
+    tile: Staged
+    along_k: bool
+    k_step: int
+
+    def step(self, k: int) -> int:
+        """Bytes to the `k`th element of the contracted dimension."""
+        layout, size = self.tile.layout, dtype_bytes(self.tile.type.element_type)
+        if not self.along_k:
+            return k * layout.width
+        return k // layout.columns * layout.panel_bytes + k % layout.columns * size
+
+    def other(self, position: int) -> int:
+        """Bytes to a position of the dimension that stays."""
+        layout = self.tile.layout
+        return position * layout.width if self.along_k else position // layout.columns * layout.panel_bytes
+
+    def high_bits(self) -> int:
+        """A descriptor without its address: leading and stride byte offsets, swizzle mode."""
+        layout = self.tile.layout
+        leading = 1 if self.along_k else layout.panel_bytes >> 4
+        return leading << 16 | (8 * layout.width >> 4) << 32 | _MODES[layout.width] << 62
+
+
+def multiply(worker: Worker, op: MmaOp) -> None:
+    """acc + a @ b, in the registers of acc."""
+    emit = worker.emit
+    acc = fragments.materialize(worker, op.acc)
+    if len(list(op.acc.uses)) > 1:
+        fresh = fragments.allocate(worker, acc.fragment, acc.element_type, op.result.name_hint)
+        fragments.copy(worker, acc, fresh)
+        acc = fresh
+    worker.tiles[op.result] = acc
+    m, k = tile_type(op.a).shape
+    n = tile_type(op.b).shape[1]
+    step = 32 // dtype_bytes(tile_type(op.a).element_type)
+    if k % step:
+        raise CannotLowerError(op, f"a product over {k} elements at a time", f"blocks of a multiple of {step}")
+    b = _shared(worker, op, op.b, 0, step)
+    starts_b = _descriptor(worker, b, b.tile.address)
+    left = worker.tiles[op.a]
+    a = _shared(worker, op, op.a, 1, step) if isinstance(left, Staged) else None
+    held = None if a is not None else fragments.materialize(worker, op.a)
+    dtypes = dict.fromkeys(dtype_name(tile_type(operand).element_type) for operand in (op.a, op.b))
+    name = f"wgmma_n{{n}}_{'_'.join(dtypes)}_{'s' if a else 'r'}s_"
+    name += ("k" if a is None or a.along_k else "m") + ("k" if b.along_k else "n")
+    emit.do("wgmma_fence")
+    group = warpgroup(worker)
+    if a is not None and m % WARPGROUP_ROWS and not a.along_k:
+        what = f"a product of {m} rows whose left operand has them innermost"
+        raise CannotLowerError(op, what, f"blocks of a multiple of {WARPGROUP_ROWS} rows")
+    for repeat in range(acc.fragment.repeats):
+        block = emit.plus(group, repeat * worker.threads.warpgroups)
+        starts_a = None
+        if a is not None:
+            starts_a = _descriptor(worker, a, emit.plus(a.tile.address, emit.times(block, a.other(WARPGROUP_ROWS))))
+        for column in range(0, n, SM_90A.mma_columns):
+            width = min(SM_90A.mma_columns, n - column)
+            part = PartOp(acc.registers, (repeat * n + column) // 2, width // 2)
+            emit.add(part)
+            for first in range(0, k, step):
+                if a is not None and starts_a is not None:
+                    lefts = [emit.plus(starts_a, a.step(first) >> 4)]
+                else:
+                    assert held is not None
+                    base = repeat * k // 4 + first // 4
+                    lefts = [emit.get(held.registers, base + i) for i in range(4)]
+                right = emit.plus(starts_b, (b.step(first) + b.other(column)) >> 4)
+                emit.do(name.format(n=width), part.result, *lefts, right, emit.const(1))
+    emit.do("wgmma_commit")
+    emit.do(f"wgmma_wait_{in_flight(op)}")
+
+
+def finish(worker: Worker, op: MmaOp) -> None:
+    """Behind a loop whose products stay in flight: the last one is complete, and its registers may be read."""
+    acc = worker.tiles[op.result]
+    assert isinstance(acc, fragments.Held)
+    worker.emit.do("wgmma_wait_0")
+    worker.emit.do(f"wgmma_done_{acc.fragment.count}", acc.registers)
+
+
+def _shared(worker: Worker, op: MmaOp, value: SSAValue, contracted: int, step: int) -> _Operand:
+    """An operand of which axis `contracted` is summed over."""
+    tile = worker.tiles[value]
+    if not isinstance(tile, Staged):
+        raise CannotLowerError(op, "a product whose right operand is computed", "compute the left one")
+    along_k = (0 if tile.transposed else 1) == contracted
+    row = tile.layout.columns * tile.layout.panels * dtype_bytes(tile.type.element_type)
+    if not tile.layout.swizzle:
+        raise CannotLowerError(op, f"a product of tiles with rows of {row} bytes", "rows of a multiple of 32 bytes")
+    if not along_k and dtype_bytes(tile.type.element_type) == 1:
+        wanted = ("`B[n, k].T` of an array `[N, K]`", "`A[m, k]` of an array `[M, K]`")[contracted]
+        found = errors.NarrowProduct(span_of(op.location), SM_90A.name, ("right", "left")[contracted], wanted)
+        raise PkcError(found)
+    return _Operand(tile, along_k, step)
+
+
+def _descriptor(worker: Worker, operand: _Operand, address: SSAValue) -> SSAValue:
+    """The matrix descriptor of an operand that begins at `address` (PTX ISA: wgmma, matrix descriptor)."""
+    emit = worker.emit
+    return emit.plus(emit.wide(emit.right(emit.bit_and(address, 0x3FFFF), 4)), operand.high_bits())

@@ -1,0 +1,96 @@
+"""Tiles from registers into a stage, for those who read it there."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+
+from xdsl.ir import SSAValue
+
+from pkc.dialect.layout import WARP_ROWS, WARPGROUP_ROWS, Fragment, SharedLayout, shared_layout
+from pkc.dialect.roles import CommitOp
+from pkc.dialect.tile import tile_type
+from pkc.dialect.types import TileType, f32
+from pkc.passes.emit import Emitter
+from pkc.passes.machine.lowering import channels, fragments
+from pkc.passes.machine.lowering.context import Staged, Worker, warpgroup
+from pkc.passes.machine.lowering.fragments import PACKED, Held, Value
+from pkc.passes.machine.lowering.missing import CannotLowerError, origin
+
+
+def write(worker: Worker, op: CommitOp) -> None:
+    """What a worker has computed goes into the stage it has acquired."""
+    emit = worker.emit
+    ring = worker.launch.rings[op.channel]
+    if ring.by_bytes:
+        return
+    start = channels.stage_address(worker, ring, channels.stage_of(worker, op.channel))
+    for offset, value in zip(ring.slots, op.tiles, strict=True):
+        layout = shared_layout(tile_type(value))
+        found = worker.tiles.get(value)
+        if found is None:
+            raise CannotLowerError(origin(value), "a stage that is filled both by TMA and by ordinary instructions")
+        address = emit.plus(start, offset)
+        if isinstance(found, Staged):
+            found = fragments.held(worker, value)
+        assert isinstance(found, fragments.Held | fragments.Shown)
+        if isinstance(found, Held) and found.packed and _in_matrices(found.fragment):
+            _matrices(worker, found, layout, address)
+        else:
+            _elements(worker, found, tile_type(value), layout, address)
+
+
+def _in_matrices(fragment: Fragment) -> bool:
+    return fragment.columns % 16 == 0 and fragment.shape[0] % WARP_ROWS == 0
+
+
+def _matrices(worker: Worker, tile: Held, layout: SharedLayout, address: SSAValue) -> None:
+    """16-bit elements by stmatrix: each warp writes 16 rows and 16 columns at once."""
+    emit, threads, fragment = worker.emit, worker.threads, tile.fragment
+    group = warpgroup(worker)
+    inside = emit.plus(emit.times(emit.bit_and(threads.warp, 3), 16), emit.bit_and(threads.lane, 15))
+    chunks = layout.width // 16
+    turn = emit.bit_and(emit.over(threads.lane, layout.lines), chunks - 1)
+    for repeat in range(fragment.repeats):
+        block = emit.plus(group, repeat * fragment.warpgroups)
+        row = emit.plus(emit.times(block, WARPGROUP_ROWS), inside)
+        start = emit.plus(address, emit.times(row, layout.width))
+        # Whole warps have rows of the tile, or none.
+        with _of_tile(emit, fragment, row), emit.loop(0, fragment.columns // 16, unroll=True) as pair:
+            chunk = emit.times(pair, 2)
+            mine = emit.plus(emit.modulo(chunk, chunks), emit.right(threads.lane, 4))
+            offset = emit.plus(
+                emit.times(emit.over(chunk, chunks), layout.panel_bytes), emit.left(emit.bit_xor(mine, turn), 4)
+            )
+            base = emit.plus(emit.times(pair, 4), repeat * fragment.columns // 4)
+            parts = [emit.get(tile.registers, emit.plus(base, i)) for i in range(4)]
+            emit.do("stmatrix_x4", emit.plus(start, offset), *parts)
+
+
+def _of_tile(emit: Emitter, fragment: Fragment, row: SSAValue) -> AbstractContextManager[object]:
+    """What is done for a row only if the tile has it."""
+    return emit.when(emit.compare("slt", row, fragment.shape[0])) if fragment.cut else nullcontext()
+
+
+def _elements(worker: Worker, tile: Value, kind: TileType, layout: SharedLayout, address: SSAValue) -> None:
+    """Element by element; threads that hold the same element write the same value."""
+    emit, fragment = worker.emit, tile.fragment
+    narrow = kind.element_type in PACKED
+    size = 2 if narrow else 4
+    count = fragment.count // 2 if narrow and 1 in fragment.axes else fragment.count
+    with emit.loop(0, count, unroll=True) as i:
+        first = emit.times(i, 2) if narrow and 1 in fragment.axes else i
+        row = fragments.row(worker, fragment, first) if 0 in fragment.axes else emit.const(0)
+        column = fragments.column(worker, fragment, first) if 1 in fragment.axes else emit.const(0)
+        at = (row, column) if kind.rank == 2 else (emit.const(0), row if fragment.axes == (0,) else column)
+        place = fragments.shared_address(emit, address, layout, size, at)
+        value = fragments.element(worker, tile, first)
+        with _of_tile(emit, fragment, row):
+            if narrow and 1 in fragment.axes:
+                following = fragments.element(worker, tile, emit.plus(first, 1))
+                emit.do("store_shared_b32", place, emit.value(f"pack_{PACKED[kind.element_type]}", value, following))
+            elif narrow:
+                bits = emit.value(f"pack_{PACKED[kind.element_type]}", value, value)
+                emit.do("store_shared_b16", place, bits)
+            else:
+                bits = emit.value("bits_f32" if kind.element_type == f32 else "bits_i32", value)
+                emit.do("store_shared_b32", place, bits)

@@ -1,0 +1,168 @@
+"""Loads and stores by TMA: boxes of a tensor map, one for each panel of a staged tile."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith
+from xdsl.ir import Operation, SSAValue
+
+from pkc.dialect.access import LoadOp, StoreOp
+from pkc.dialect.layout import shared_layout
+from pkc.dialect.machine import MAX_BOX, TensorMapOp
+from pkc.dialect.roles import CommitOp
+from pkc.dialect.tile import tile_type
+from pkc.dialect.transfers import pieces
+from pkc.dialect.types import RANKS, ArrayType, Layout, PGLType
+from pkc.passes.machine.lowering import channels
+from pkc.passes.machine.lowering.blocks import Placed
+from pkc.passes.machine.lowering.context import Staged, Worker
+from pkc.passes.machine.lowering.missing import CannotLowerError
+
+
+def placed(worker: Worker, op: LoadOp | StoreOp) -> tuple[list[Placed], int | None]:
+    """Where each index of an access is, and the dimension whose parts the tensor map counts.
+
+    An own part that is read in its place is a part of the array that is read otherwise, too.
+    """
+    kind = op.array.type
+    assert isinstance(kind, ArrayType)
+    shard = _sharded(op)
+    places: list[Placed] = []
+    for position, (dim, index) in enumerate(zip(kind.dimensions, op.indices, strict=True)):
+        found = worker.blocks.get(index)
+        if found is None:
+            found = worker.dims.at(dim, worker.known[index], split=position == shard)
+        places.append(found)
+    split = shard
+    if split is None:
+        split = next((position for position, place in enumerate(places) if place.part is not None), None)
+    return places, split
+
+
+def _sharded(op: LoadOp | StoreOp) -> int | None:
+    own = op.own if isinstance(op, LoadOp) else None
+    kinds = [value.type for value in (op.array, own) if value is not None]
+    dims = {kind.shard_dim for kind in kinds if isinstance(kind, PGLType)} - {None}
+    if len(dims) > 1:
+        raise CannotLowerError(op, "arrays that are split along different dimensions, read in each other's place")
+    return next(iter(dims), None)
+
+
+def in_one_part(worker: Worker, op: LoadOp | StoreOp) -> tuple[list[Placed], int | None]:
+    """As `placed`, for an access that knows which rank all of its tile is on."""
+    places, split = placed(worker, op)
+    if _sharded(op) is not None and split is not None and places[split].part is None:
+        raise CannotLowerError(op, "a block that may lie in two parts of an array")
+    return places, split
+
+
+def load(worker: Worker, op: LoadOp) -> None:
+    """A tile into the stage that it is committed to."""
+    commit = next((use.operation for use in op.result.uses if isinstance(use.operation, CommitOp)), None)
+    if commit is None:
+        raise CannotLowerError(op, "a copy by a part that also computes")
+    ring = worker.launch.rings[commit.channel]
+    slot = list(commit.tiles).index(op.result)
+    stage = channels.stage_of(worker, commit.channel)
+    emit = worker.emit
+    address = emit.plus(channels.stage_address(worker, ring, stage), ring.slots[slot])
+    barrier = ring.full(stage, emit, worker.launch.base)
+    _boxes(worker, op, address, "load", barrier)
+
+
+def store(worker: Worker, op: StoreOp) -> None:
+    """A staged tile to where it belongs."""
+    tile = worker.tiles[op.tile]
+    if not isinstance(tile, Staged) or tile.transposed:
+        raise CannotLowerError(op, "a tile stored by TMA that does not lie in its stage as it is stored")
+    emit = worker.emit
+    if copies(op):
+        ranks = worker.dims.extent(RANKS)
+        with emit.loop(0, ranks) as turn:
+            peer = emit.modulo(emit.plus(emit.plus(worker.rank, 1), turn), ranks)
+            _boxes(worker, op, tile.address, "store", None, peer)
+    else:
+        _boxes(worker, op, tile.address, "store", None)
+    if pieces(op) is None:
+        emit.do("bulk_commit")
+
+
+def _boxes(
+    worker: Worker,
+    op: LoadOp | StoreOp,
+    address: SSAValue,
+    what: str,
+    barrier: SSAValue | None,
+    peer: SSAValue | None = None,
+) -> None:
+    emit = worker.emit
+    places, split = in_one_part(worker, op)
+    tile = tile_type(op.result if isinstance(op, LoadOp) else op.tile)
+    layout = shared_layout(tile)
+    kind = op.array.type
+    assert isinstance(kind, ArrayType)
+    box = [place.extent for place in places]
+    box[-1] = layout.columns
+    rows = next((position for position, place in enumerate(places[:-1]) if place.extent > 1), None)
+    piece = pieces(op)
+    extent = step = 1
+    if rows is not None:
+        extent = box[rows]
+        box[rows] = step = piece or next(n for n in range(min(extent, MAX_BOX), 0, -1) if extent % n == 0)
+    if max(box) > MAX_BOX:
+        raise CannotLowerError(op, f"a tile of {max(box)} elements along a dimension that is not its first")
+    outer, last = _parts(worker, places, split)
+    if isinstance(kind, PGLType) and kind.shard_dim is None:
+        outer.append(peer if peer is not None else worker.known[op.rank] if op.rank is not None else worker.rank)
+    sizes = [*reversed(box), *[1] * len(outer)]
+    tensor_map: Operation = TensorMapOp(op.array, last, sizes, layout.swizzle, split)
+    emit.add(tensor_map)
+    if isinstance(op, LoadOp) and op.own is not None:
+        assert split is not None
+        own = TensorMapOp(op.own, last, sizes, layout.swizzle, split)
+        mine = emit.compare("eq", worker.dims.owner(places[split]), worker.rank)
+        emit.add(own)
+        tensor_map = arith.SelectOp(mine, own.result, tensor_map.results[0])
+        emit.add(tensor_map)
+
+    def move(panel: int, first: SSAValue | int) -> None:
+        coordinates: list[SSAValue] = []
+        for position, place in reversed(list(enumerate(places))):
+            start = place.local
+            if position == len(places) - 1:
+                start = emit.plus(start, panel * layout.columns)
+            if position == rows:
+                start = emit.plus(start, first)
+            coordinates.append(start)
+        coordinates += outer
+        below = emit.times(first, row_bytes) if isinstance(first, SSAValue) else first * row_bytes
+        target = emit.plus(emit.plus(address, panel * layout.panel_bytes), below)
+        arguments = [target, tensor_map.results[0], *([barrier] if barrier is not None else []), *coordinates]
+        emit.do(f"tma_{what}_{len(coordinates)}d", *arguments)
+
+    row_bytes = layout.rows // extent * layout.width
+    if piece is None:
+        for panel in range(layout.panels):
+            for first in range(0, extent, step):
+                move(panel, first)
+        return
+    with emit.loop(0, extent, step) as first:
+        for panel in range(layout.panels):
+            move(panel, first)
+            emit.do("bulk_commit")
+            emit.do("bulk_wait_read")
+
+
+def _parts(worker: Worker, places: list[Placed], split: int | None) -> tuple[list[SSAValue], SSAValue]:
+    """The coordinate of the part, if a dimension is split, and which of the two maps it is in."""
+    emit = worker.emit
+    if split is None:
+        return [], emit.const(0)
+    part = worker.dims.owner(places[split])
+    beyond = emit.compare("sge", part, worker.dims.whole(places[split].dim))
+    last = emit.select(beyond, emit.const(1), emit.const(0))
+    return [emit.select(emit.compare("eq", last, 1), emit.const(0), part)], last
+
+
+def copies(op: StoreOp) -> bool:
+    """Whether a store goes to every rank's copy of an array."""
+    return isinstance(op.array.type, PGLType) and op.array.type.layout is Layout.Replicate

@@ -1,0 +1,1 @@
+"""Passes that derive who does what, and when: from tile IR to the roles level."""

@@ -1,0 +1,130 @@
+"""The pass `pk-assign-roles`: which role carries out each operation of a task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from pkc.diagnostics import Label, PkcError
+from pkc.dialect.access import AtomicAddOp, GatherOp, LoadOp, ReduceOp, ScatterAddOp, StoreAddOp, StoreOp
+from pkc.dialect.attributes import Role, RoleAttr
+from pkc.dialect.counters import RaiseOp, SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.types import TileType
+from pkc.location import span_of
+from pkc.passes import plan_errors as errors
+from pkc.passes.analysis.dependence import ancestors, sources
+from pkc.passes.derive import DERIVED, phase_of, wrap_in_role
+
+ROLE = "role"
+"""The attribute in which an operation's role is written."""
+
+_LOADS = (LoadOp, GatherOp, ReduceOp, WaitOp)
+_STORES = (StoreOp, StoreAddOp, AtomicAddOp, ScatterAddOp, SignalOp, SignalAllOp, RaiseOp)
+
+
+@dataclass(frozen=True)
+class AssignRoles(ModulePass):
+    """Write on each operation with an effect or a tile the role that carries it out.
+
+    Reads, and the waits that guard them, go to the loader, writes and the signals that announce them to the storer,
+    arithmetic on tiles to the consumer; a row table that only addresses an access goes with the access. Integers
+    belong to nobody: every role computes those it needs. A role that an earlier pass has written stays. Parts that the
+    author wrote as roles are left alone.
+
+    Before:
+
+        %a = pk.load %A[%m, %k : ...] : ...
+        %acc = pk.mma %a, %b, %sum : ...
+
+    After:
+
+        %a = pk.load %A[%m, %k : ...] {role = #pk<role_name loader>} : ...
+        %acc = pk.mma %a, %b, %sum {role = #pk<role_name consumer>} : ...
+    """
+
+    name = "pk-assign-roles"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if isinstance(kernel, KernelOp):
+                _assign_kernel(kernel)
+
+
+def derived_part(kernel: KernelOp) -> RoleOp | None:
+    """The part of a kernel that pkc made from its tasks."""
+    parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp) and DERIVED in op.attributes]
+    return parts[0] if parts else None
+
+
+def role_of(op: Operation) -> Role | None:
+    """The role written on an operation."""
+    attr = op.attributes.get(ROLE)
+    return attr.data if isinstance(attr, RoleAttr) else None
+
+
+def _assign_kernel(kernel: KernelOp) -> None:
+    if not any(isinstance(op, RoleOp) for op in kernel.body.block.ops):
+        wrap_in_role(kernel, Role.Consumer)
+    part = derived_part(kernel)
+    if part is None:
+        return
+    _check_order(kernel, part)
+    for op in reversed(list(part.body.walk())):
+        role = role_of(op) or _role(op)
+        if role is not None:
+            op.attributes[ROLE] = RoleAttr(role)
+
+
+def _check_order(kernel: KernelOp, part: RoleOp) -> None:
+    """Refuse reads that must stay before or behind a write of their phase which only the storer makes."""
+    for read in part.body.walk():
+        if not isinstance(read, LoadOp | GatherOp):
+            continue
+        for use in read.array.uses:
+            store = use.operation
+            if not isinstance(store, StoreOp) or not part.is_ancestor(store) or _follows(store, read):
+                continue
+            if phase_of(store) != phase_of(read):
+                continue
+            label = Label(span_of(store.location), "written here")
+            name = kernel.argument_name(read.array) if isinstance(read.array, BlockArgument) else ""
+            raise PkcError(errors.ReorderedAccess(span_of(read.location), name, also=(label,)))
+
+
+def _follows(store: StoreOp, read: LoadOp | GatherOp) -> bool:
+    """Whether a store comes after a read because it stores what is computed from it, and before no other turn's."""
+    loops = {parent for parent in ancestors(store) if isinstance(parent, scf.ForOp)}
+    return read.results[0] in sources([store.tile]) and loops.isdisjoint(ancestors(read))
+
+
+def _role(op: Operation) -> Role | None:
+    """The role of an operation whose users have theirs."""
+    if isinstance(op, _LOADS):
+        return Role.Loader
+    if isinstance(op, _STORES):
+        return Role.Storer
+    if isinstance(op, scf.YieldOp | scf.ForOp | scf.IfOp):
+        return Role.Consumer if _has_tile(op.operands) or _has_tile(op.results) else None
+    if not _has_tile(op.results):
+        return None
+    served = {_addressed(use.operation, result) for result in op.results for use in result.uses}
+    return served.pop() or Role.Consumer if len(served) == 1 else Role.Consumer
+
+
+def _addressed(user: Operation, value: SSAValue) -> Role | None:
+    """The role that an operation serves by making `value`, if it only says where `user` goes."""
+    if isinstance(user, GatherOp | ScatterAddOp) and value is user.rows:
+        return role_of(user)
+    role = role_of(user)
+    return role if role in (Role.Loader, Role.Storer) and not isinstance(user, (*_LOADS, *_STORES)) else None
+
+
+def _has_tile(values: Iterable[SSAValue]) -> bool:
+    return any(isinstance(value.type, TileType) for value in values)

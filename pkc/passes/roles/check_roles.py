@@ -1,0 +1,152 @@
+"""The pass `pk-check-roles`: the protocol between the roles of a CTA, checked without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.traits import Pure
+
+from pkc.diagnostics import Diagnostic, Label, PkcError
+from pkc.dialect.attributes import Role
+from pkc.dialect.copies import CopyOp
+from pkc.dialect.counters import RaiseOp, WaitOp
+from pkc.dialect.held import SendHeldOp, is_held
+from pkc.dialect.program import PER_CTA, KernelOp, RoleOp, TasksOp
+from pkc.dialect.roles import CHANNEL_OPS, AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseHeldOp, ReleaseOp
+from pkc.location import span_of
+from pkc.passes import plan_errors as errors
+from pkc.passes.analysis.dependence import ancestors
+from pkc.passes.analysis.signal_counts import count_findings, orders
+from pkc.passes.budgets import budgets
+from pkc.passes.roles.crossings import VIEWS
+
+_CLOSES: dict[type[Operation], type[Operation]] = {AcquireOp: CommitOp, ConsumeOp: ReleaseOp}
+
+
+@dataclass(frozen=True)
+class CheckRoles(ModulePass):
+    """Refuse roles that do not fit together, in every world size and for all sizes.
+
+    - Tasks are shared out among CTAs in all parts, or in none: otherwise parts of one CTA go through different tasks.
+    - A channel has one producing and one consuming part. In every block it is acquired and committed in turn, or
+      consumed and released; no tile is used once its stage is released.
+    - Signals that are held back are sent, stages that are kept are freed.
+    - An order of tasks is a bijection; each wait counts the signals that its counter gets, where that can be said
+      for all sizes (`signal_counts.py`).
+    - SMs, shared memory, registers and named barriers suffice (`budgets.py`).
+    - A copy engine copies, waits for counters and raises them; the host knows everything else beforehand.
+
+    Refused, because %a may be overwritten while it is multiplied:
+
+        %a = pk.consume %0 : ...
+        pk.release %0 : ...
+        %acc = pk.mma %a, %b, %sum : ...
+    """
+
+    name = "pk-check-roles"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        found = check_roles(op)
+        if found:
+            raise PkcError(*found)
+
+
+def check_roles(module: ModuleOp) -> list[Diagnostic]:
+    """Everything that is wrong with the roles of a module's kernels."""
+    kernels = [op for op in module.walk() if isinstance(op, KernelOp)]
+    return [finding for kernel in kernels for finding in _findings(kernel)]
+
+
+def _findings(kernel: KernelOp) -> Iterator[Diagnostic]:
+    yield from _shared_out(kernel)
+    yield from _copied(kernel)
+    channels = [op for op in kernel.body.block.ops if isinstance(op, ChannelOp)]
+    for channel in channels:
+        yield from _ends(channel)
+        for block in {use.operation.parent: None for use in channel.result.uses}:
+            assert block is not None
+            yield from _in_turn(channel, block)
+    yield from _held(kernel)
+    yield from budgets(kernel)
+    yield from orders(kernel)
+    yield from count_findings(kernel)
+
+
+def _shared_out(kernel: KernelOp) -> Iterator[Diagnostic]:
+    tasks = [op for op in kernel.walk() if isinstance(op, TasksOp)]
+    shared = [op for op in tasks if PER_CTA in op.attributes]
+    for op in tasks if shared else ():
+        if op not in shared:
+            also = (Label(span_of(shared[0].location), "these are"),)
+            yield errors.NotSharedOut(span_of(op.location), also=also)
+
+
+def _held(kernel: KernelOp) -> Iterator[Diagnostic]:
+    """What is put off and never made up for: a worker has room for no more than is sent in turn."""
+    for op in kernel.walk():
+        if is_held(op):
+            sends = (later for later in op.parent.ops if isinstance(later, SendHeldOp)) if op.parent else ()
+            if not any(op.is_before_in_block(send) for send in sends):
+                what = (op.name, SendHeldOp.name, "in the same block")
+                yield errors.HeldForever(span_of(op.location), *what)
+        if isinstance(op, ReleaseOp) and op.kept:
+            uses = (use.operation for use in op.channel.uses)
+            if not any(isinstance(other, ReleaseHeldOp) for other in uses):
+                what = (op.name, ReleaseHeldOp.name, "when the tasks are over")
+                yield errors.HeldForever(span_of(op.location), *what)
+
+
+_COPY_ENGINE = (CopyOp, WaitOp, RaiseOp, TasksOp, scf.ForOp, scf.IfOp, scf.YieldOp)
+"""What a copy engine can do, beside integer arithmetic, which is the host's."""
+
+
+def _copied(kernel: KernelOp) -> Iterator[Diagnostic]:
+    for part in kernel.body.block.ops:
+        if isinstance(part, RoleOp) and part.role.data is Role.CopyEngine:
+            ops = (op for op in part.body.walk() if not isinstance(op, _COPY_ENGINE))
+            yield from (errors.NotACopy(span_of(op.location), op.name) for op in ops if not op.has_trait(Pure))
+
+
+def _ends(channel: ChannelOp) -> Iterator[Diagnostic]:
+    for kinds, what in (((AcquireOp, CommitOp), "producing"), ((ConsumeOp, ReleaseOp, ReleaseHeldOp), "consuming")):
+        users = [use.operation for use in channel.result.uses if isinstance(use.operation, kinds)]
+        parts = {part for op in users for part in ancestors(op) if isinstance(part, RoleOp)}
+        if len(parts) != 1:
+            yield errors.ChannelEnds(span_of(channel.location), channel.label.data, len(parts), what)
+
+
+def _in_turn(channel: ChannelOp, block: Block) -> Iterator[Diagnostic]:
+    """The operations of one channel in one block: pairs, each complete before the next."""
+    on_it = (op for op in block.ops if isinstance(op, CHANNEL_OPS) and not isinstance(op, ReleaseHeldOp))
+    ops: list[Operation] = [op for op in on_it if op.channel is channel.result]
+    label = channel.label.data
+    for first, second in zip(ops[::2], [*ops[1::2], None], strict=False):
+        if second is None or type(second) is not _CLOSES.get(type(first)):
+            yield errors.ChannelOutOfTurn(span_of(first.location), label, first.name.removeprefix("pk."))
+            return
+        if isinstance(first, ConsumeOp):
+            yield from _kept(first, second, block, label)
+
+
+def _kept(consume: ConsumeOp, release: Operation, block: Block, label: str) -> Iterator[Diagnostic]:
+    end = block.get_operation_index(release)
+    for tile in consume.tiles:
+        for use in _uses(tile):
+            inner = block.find_ancestor_op_in_block(use)
+            if inner is None or block.get_operation_index(inner) > end:
+                also = (Label(span_of(release.location), "released here"),)
+                yield errors.UsedAfterRelease(span_of(use.location), label, also=also)
+                return
+
+
+def _uses(tile: SSAValue) -> Iterator[Operation]:
+    for use in tile.uses:
+        yield use.operation
+        if isinstance(use.operation, VIEWS):
+            yield from _uses(use.operation.result)

@@ -1,0 +1,131 @@
+"""Values that one role makes and another uses: which of them share a channel, and where its operations stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, Operation, SSAValue, Use
+
+from pkc.dialect.attributes import Role
+from pkc.dialect.program import RoleOp
+from pkc.dialect.roles import ChannelType
+from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, TransposeOp, tile_type
+from pkc.dialect.types import TileType
+from pkc.passes.roles.assign_roles import role_of
+
+
+@dataclass
+class Crossing:
+    """Values made in one block by `producer` and first used together there by `consumer`.
+
+    The producer acquires before `made[0]` and commits after `made[-1]`; the consumer consumes before `first` and
+    releases after `last`. All four are operations of `block`.
+    """
+
+    block: Block
+    producer: Role
+    consumer: Role
+    values: list[SSAValue]
+    made: list[Operation]
+    first: Operation
+    last: Operation
+
+    @property
+    def type(self) -> ChannelType:
+        return ChannelType([tile_type(value) for value in self.values])
+
+
+class KeptBeyondStageError(Exception):
+    """A value that lives in a stage leaves the loop or branch in which it is made."""
+
+    def __init__(self, op: Operation) -> None:
+        super().__init__()
+        self.op = op
+
+
+def crossings(part: RoleOp) -> list[Crossing]:
+    """What crosses between the roles of a part, in program order."""
+    found: list[Crossing] = []
+    for op in part.body.walk():
+        producer = role_of(op)
+        for value in op.results:
+            if producer is None or not isinstance(value.type, TileType):
+                continue
+            users = {role_of(use.operation) for use in value.uses} - {producer, None}
+            for consumer in sorted(role for role in users if role is not None):
+                _add(found, op, value, producer, consumer)
+    _keep_until_passed_on(found)
+    return found
+
+
+def _add(found: list[Crossing], op: Operation, value: SSAValue, producer: Role, consumer: Role) -> None:
+    block = op.parent
+    assert block is not None
+    uses = [use.operation for name in _names(block, value, consumer) for use in name.uses]
+    places = [_within(block, use) for use in uses if role_of(use) is consumer]
+    places.sort(key=block.get_operation_index)
+    first, last = places[0], places[-1]
+    if isinstance(last, scf.YieldOp):
+        raise KeptBeyondStageError(op)
+    for crossing in found:
+        same = (crossing.block, crossing.producer, crossing.consumer, crossing.first)
+        if same == (block, producer, consumer, first):
+            crossing.values.append(value)
+            crossing.made.append(op)
+            crossing.last = max(crossing.last, last, key=block.get_operation_index)
+            return
+    found.append(Crossing(block, producer, consumer, [value], [op], first, last))
+
+
+def _keep_until_passed_on(found: list[Crossing]) -> None:
+    """Let a stage last until what is seen in it under another name is committed to the next channel."""
+    for crossing in found:
+        block = crossing.block
+        names = {name for value in crossing.values for name in _names(block, value, crossing.consumer)}
+        for other in found:
+            if other.producer is crossing.consumer and not names.isdisjoint(other.values):
+                crossing.last = max(crossing.last, _within(block, other.made[-1]), key=block.get_operation_index)
+
+
+VIEWS = (TransposeOp, BroadcastOp, ClipOp, CastOp)
+"""Operations whose result may be the operand's memory, seen in another way."""
+
+
+def _names(block: Block, value: SSAValue, consumer: Role) -> list[SSAValue]:
+    """The values by which a role knows the memory of one, inside the block that makes it."""
+    found = [value]
+    for name in found:
+        for use in name.uses:
+            if role_of(use.operation) is consumer:
+                found += [other for other in _other_names(block, use) if other not in found]
+    return found
+
+
+def _other_names(block: Block, use: Use) -> Sequence[SSAValue]:
+    """The values of a block that may be the memory of a used one."""
+    op, around = use.operation, use.operation.parent_op()
+    if isinstance(op, VIEWS):
+        return op.results
+    if isinstance(op, scf.ForOp):
+        carried = use.index - _CARRIED
+        return op.body.block.args[carried + 1], op.results[carried]
+    if op.parent is block:
+        return ()
+    if isinstance(op, scf.YieldOp) and isinstance(around, scf.ForOp):
+        return around.body.block.args[use.index + 1], around.results[use.index]
+    if isinstance(op, scf.YieldOp) and isinstance(around, scf.IfOp):
+        return (around.results[use.index],)
+    return ()
+
+
+_CARRIED = 3
+"""The first operand of `scf.for` that is carried, behind its bounds and step."""
+
+
+def _within(block: Block, op: Operation) -> Operation:
+    """The operation of `block` in which `op` stands."""
+    inner = block.find_ancestor_op_in_block(op)
+    assert inner is not None
+    return inner

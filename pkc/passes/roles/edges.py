@@ -1,0 +1,165 @@
+"""The edges of a program: accesses that may reach another rank, and what the planning passes say of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects.builtin import DictionaryAttr, StringAttr
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+
+from pkc.dialect.access import (
+    AccumulateOp,
+    AllReduceOp,
+    AtomicAddOp,
+    GatherOp,
+    LoadOp,
+    ReadOp,
+    ReduceOp,
+    ScatterAccumulateOp,
+    ScatterAddOp,
+    StoreAddOp,
+    StoreOp,
+    array_type,
+    is_pgl,
+)
+from pkc.dialect.coordinates import BlockOp, BlockPositionOp, RankOp
+from pkc.dialect.copies import CopyOp
+from pkc.dialect.program import KernelOp
+from pkc.dialect.types import Layout, PGLType
+from pkc.passes.analysis.dependence import enclosing_tasks, sources
+
+EDGE = "edge"
+"""The attribute in which planning passes write and which rewriting passes obey."""
+
+_ACCESSES = (
+    ReadOp,
+    LoadOp,
+    GatherOp,
+    ReduceOp,
+    StoreOp,
+    StoreAddOp,
+    AllReduceOp,
+    AccumulateOp,
+    ScatterAccumulateOp,
+    AtomicAddOp,
+    ScatterAddOp,
+)
+
+Read = LoadOp | GatherOp
+Sum = AccumulateOp | ScatterAccumulateOp | AtomicAddOp | ScatterAddOp
+Edge = Read | Sum | StoreOp
+
+
+def remote_reads(part: Operation) -> Iterator[Read]:
+    """Loads and gathers of sharded arrays, unless they surely stay on this rank."""
+    for op in part.walk():
+        if isinstance(op, GatherOp) and is_pgl(op.array, Layout.Shard):
+            yield op
+        if isinstance(op, LoadOp) and is_pgl(op.array, Layout.Shard) and not _is_own(op.array, tuple(op.indices)):
+            yield op
+
+
+def remote_stores(part: Operation) -> Iterator[StoreOp]:
+    """Stores to replicated arrays, and to sharded ones unless they surely stay on this rank."""
+    for op in part.walk():
+        if not isinstance(op, StoreOp):
+            continue
+        sharded = is_pgl(op.array, Layout.Shard) and not _is_own(op.array, tuple(op.indices))
+        if sharded or is_pgl(op.array, Layout.Replicate):
+            yield op
+
+
+def reached(part: Operation) -> Iterator[tuple[Operation, BlockArgument]]:
+    """The operations by which a part may reach arrays on other ranks, and those arrays."""
+    for op in part.walk():
+        arrays = (op.source, op.target) if isinstance(op, CopyOp) else (op.array,) if isinstance(op, _ACCESSES) else ()
+        for array in arrays:
+            if _reaches(op, array):
+                assert isinstance(array, BlockArgument)
+                yield op, array
+
+
+def _reaches(op: Operation, array: SSAValue) -> bool:
+    if isinstance(op, ReduceOp | AllReduceOp | Sum):
+        return True
+    if is_pgl(array, Layout.Replicate):
+        return isinstance(op, StoreOp | CopyOp) and array is not getattr(op, "source", None)
+    if is_pgl(array, Layout.Symmetric):
+        at = getattr(op, "rank", None)
+        return isinstance(op, GatherOp) or (at is not None and not isinstance(at.owner, RankOp))
+    if not is_pgl(array, Layout.Shard) or isinstance(op, GatherOp):
+        return is_pgl(array, Layout.Shard)
+    if isinstance(op, CopyOp):
+        box = op.source_box if array is op.source else op.target_box
+        return not _is_part_of_own(box[shard_of(array)])
+    assert isinstance(op, LoadOp | ReadOp | StoreOp | StoreAddOp)
+    return not _is_own(array, tuple(op.indices))
+
+
+def sums(part: Operation) -> Iterator[Sum]:
+    """Contributions to sums over ranks."""
+    for op in part.walk():
+        if isinstance(op, Sum):
+            yield op
+
+
+def address(op: Edge) -> tuple[SSAValue, ...]:
+    """The values that say where an access goes."""
+    rows = (op.rows,) if isinstance(op, GatherOp | ScatterAccumulateOp | ScatterAddOp) else ()
+    return (*rows, *op.indices)
+
+
+def idle_tasks(op: Edge) -> list[SSAValue]:
+    """The task indices around `op` that its address does not depend on: it is repeated along each of them."""
+    known = sources(address(op))
+    return [index for tasks in enclosing_tasks(op) for index in tasks.body.block.args if index not in known]
+
+
+def array_name(array: SSAValue) -> str:
+    """The name of an array parameter in the source."""
+    assert isinstance(array, BlockArgument)
+    kernel = array.owner.parent_op()
+    assert isinstance(kernel, KernelOp)
+    return kernel.argument_name(array)
+
+
+def plan(op: Operation, overlap: str, why: str, *, push: bool = False) -> None:
+    """Write the plan for one edge; `push` if the owner of an operand sends it to all ranks."""
+    entries: dict[str, Attribute] = {"overlap": StringAttr(overlap), "why": StringAttr(why)}
+    if push:
+        entries["direction"] = StringAttr("push")
+    op.attributes[EDGE] = DictionaryAttr(entries)
+
+
+def is_pushed(op: Operation) -> bool:
+    """Whether the owner of an operand is planned to send it."""
+    attr = op.attributes.get(EDGE)
+    return isinstance(attr, DictionaryAttr) and attr.data.get("direction") == StringAttr("push")
+
+
+def planned(op: Operation) -> str:
+    """The overlap planned for an edge; empty if there is none."""
+    attr = op.attributes.get(EDGE)
+    if not isinstance(attr, DictionaryAttr):
+        return ""
+    overlap = attr.data["overlap"]
+    assert isinstance(overlap, StringAttr)
+    return overlap.data
+
+
+def shard_of(array: SSAValue) -> int:
+    """The dimension along which an array that is known to be sharded is split."""
+    kind = array_type(array)
+    assert isinstance(kind, PGLType) and kind.shard_dim is not None
+    return kind.shard_dim
+
+
+def _is_own(array: SSAValue, indices: tuple[SSAValue, ...]) -> bool:
+    return _is_part_of_own(indices[shard_of(array)])
+
+
+def _is_part_of_own(position: SSAValue) -> bool:
+    """Whether a block or position comes from this rank's part of its dimension."""
+    index = position.owner
+    block = index.block.owner if isinstance(index, BlockPositionOp) else index
+    return isinstance(block, BlockOp) and block.part is not None and isinstance(block.part.owner, RankOp)

@@ -1,0 +1,245 @@
+"""The pass `pk-guard-launches`: a kernel may be launched again at once, on every rank, without a reset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.traits import Pure
+
+from pkc.dialect.access import GatherOp, LoadOp, ReadOp, ReduceOp
+from pkc.dialect.coordinates import CtasOp, DimOp, EpochOp, RankOp
+from pkc.dialect.copies import CopyOp
+from pkc.dialect.counters import BarrierOp, RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.engines import is_engine
+from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.roles import CommitOp, ConsumeOp
+from pkc.dialect.types import RANKS, SignalType
+from pkc.passes.analysis.dependence import ancestors, sources
+from pkc.passes.cells import constant, product_ops
+from pkc.passes.derive import AFTER_ALL, DERIVED, add_parameter, append, before, phase_of
+from pkc.passes.roles.edges import reached
+
+
+@dataclass(frozen=True)
+class GuardLaunches(ModulePass):
+    """Count in epochs, and let no rank touch another's memory before that rank has entered or after it has left.
+
+    Counters only grow: in launch number e a wait for n signals waits for n * e, since every launch sends a counter the
+    same number, or raises it to n * e. Two obligations remain, and become signals of their own:
+
+    - entry: a rank's inputs are valid, and its scratch memory no longer in use, once it has entered this launch; so
+      each part that reaches other ranks first waits until all have entered, unless what it sends depends on a part
+      that does, or on signals of this launch from every rank;
+    - exit: a rank's arrays may be used again once it has left; so the kernel ends on a rank only when every part of
+      every rank that reaches the caller's arrays of others is done, or reads scratch memory of others. What is written
+      to scratch memory needs no such wait: its owner awaits it.
+
+    A protocol that the author wrote counts from zero: a wait may be for some of the signals of a launch, and how many
+    there are in all is not known. So its counters are reset: nobody signals before all ranks have entered, and a rank
+    resets its counters when all parts of all ranks have left.
+
+    A launch has ended on a rank when all its parts have, copy engines included. These cannot add to counters, and run
+    beside the kernel, from when all that was launched before on their rank has ended. So they meet among themselves,
+    before their first copy and after their last: each raises a counter that it has for itself on every rank, `began`
+    and `copied`, and waits for those of all ranks.
+
+    Before:
+
+        pk.role communicator {
+          ... pk.wait %ready[%0] for %n ...
+        }
+
+    After:
+
+        pk.role communicator {
+          pk.signal_all %entered[%zero] by %one : !pk.signal<[1]>
+          pk.wait %entered[%zero] for %all_entered : !pk.signal<[1]>
+          ... pk.wait %ready[%0] for %n_times_epoch ...
+          pk.signal_all %left[%zero] by %one : !pk.signal<[1]>
+          pk.wait %left[%zero] for %all_left : !pk.signal<[1]>
+        }
+    """
+
+    name = "pk-guard-launches"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if not isinstance(kernel, KernelOp):
+                continue
+            if DERIVED in kernel.attributes:
+                _guard_kernel(kernel)
+            else:
+                _guard_written(kernel)
+
+
+def _guard_kernel(kernel: KernelOp) -> None:
+    for op in list(kernel.walk()):
+        if isinstance(op, WaitOp):
+            _count_in_epochs(op, op.count)
+        if isinstance(op, RaiseOp):
+            _count_in_epochs(op, op.value)
+    parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+    reaching = [part for part in parts if any(reached(part))]
+    engines = [part for part in reaching if is_engine(part)]
+    for part in engines:
+        _meet(kernel, part)
+    moving = [part for part in reaching if part not in engines]
+    if not moving:
+        return
+    lasting = [part for part in moving if any(_lasts(kernel, op, array) for op, array in reached(part))]
+    first = next(part for part in parts if not is_engine(part))
+    early = [part for part in moving if not _follows_all(part)]
+    if not any(phase_of(op) for op in kernel.walk()):  # else only a later phase may come through another part
+        early = [part for part in early if made_by(part).isdisjoint(reaching)]
+    if early:
+        entered = add_parameter(kernel, "entered", SignalType((1,)), kernel.location)
+        for part in early:
+            _at_start(part, _wait(entered, [first]))
+        _at_start(first, _signal(entered))
+    if not lasting:
+        return
+    left = add_parameter(kernel, "left", SignalType((1,)), kernel.location)
+    for part in lasting:
+        _at_end(part, _signal(left))
+    _at_end(lasting[0], _wait(left, lasting))
+
+
+def _guard_written(kernel: KernelOp) -> None:
+    """Make a protocol that the author wrote begin at zero in each launch: nobody signals before all have entered, and
+    when all parts of all ranks have left, the counters are reset."""
+    parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+    signals = [arg for arg in kernel.body.block.args if isinstance(arg.type, SignalType) and arg.uses.get_length()]
+    reaching = [part for part in parts if any(reached(part)) or any(map(_signals, part.walk()))]
+    if not reaching:
+        return
+    entered = add_parameter(kernel, "entered", SignalType((1,)), kernel.location)
+    left = add_parameter(kernel, "left", SignalType((1,)), kernel.location)
+    for part in reaching:
+        _at_start(part, _wait(entered, parts[:1]))
+    _at_start(parts[0], _signal(entered))
+    for part in parts:
+        _at_end(part, _signal(left))
+    _at_end(parts[0], [*_wait(left, parts), *map(ResetOp, signals)])
+
+
+def _signals(op: Operation) -> bool:
+    return isinstance(op, SignalOp | SignalAllOp | RaiseOp | BarrierOp)
+
+
+def _follows_all(part: RoleOp) -> bool:
+    """Whether all that a part does follows signals of this launch from every rank."""
+    if AFTER_ALL in part.attributes:
+        return True
+    for op in part.body.block.ops:
+        if isinstance(op, WaitOp) and any(isinstance(use.operation, SignalAllOp) for use in op.signal.uses):
+            return True
+        if not op.has_trait(Pure):
+            return False
+    return False
+
+
+def _lasts(kernel: KernelOp, op: Operation, array: BlockArgument) -> bool:
+    """Whether the owner of an array must not leave before an operation of another rank is done."""
+    reads = isinstance(op, LoadOp | GatherOp | ReadOp | ReduceOp) or (isinstance(op, CopyOp) and array is op.source)
+    return reads or not kernel.is_scratch(array)
+
+
+def _meet(kernel: KernelOp, part: RoleOp) -> None:
+    """Let the copy engines of all ranks wait for each other before the first copy of a part and after its last."""
+    _at_start(part, _meeting(add_parameter(kernel, "began", SignalType((RANKS,)), part.location), part))
+    _at_end(part, _meeting(add_parameter(kernel, "copied", SignalType((RANKS,)), part.location), part))
+
+
+def _meeting(signal: BlockArgument, part: RoleOp) -> list[Operation]:
+    """Each raises a counter of its own on every rank, because a stream writes values and does not add."""
+    rank, zero, one, ranks, epoch = RankOp(), constant(0), constant(1), DimOp(RANKS), EpochOp()
+    tell, wait = Block(arg_types=[IndexType()]), Block(arg_types=[IndexType()])
+    bounds = (zero.result, ranks.result, one.result)
+    for op in (RaiseOp(signal, (rank.result,), tell.args[0], epoch.result), scf.YieldOp()):
+        append(tell, op, part.location)
+    for op in (WaitOp(signal, (wait.args[0],), epoch.result), scf.YieldOp()):
+        append(wait, op, part.location)
+    return [rank, zero, one, ranks, epoch, scf.ForOp(*bounds, [], tell), scf.ForOp(*bounds, [], wait)]
+
+
+def made_by(part: RoleOp) -> set[RoleOp]:
+    """The parts of this rank that what a part sends has come through, by channels and by counters.
+
+    The counters that a part awaits itself do not count: it may reach another rank before.
+    """
+    found = _makers(part, (ConsumeOp,))
+    todo = list(found)
+    while todo:
+        made = _makers(todo.pop(), (ConsumeOp, WaitOp)) - found
+        found |= made
+        todo += made
+    return found
+
+
+def _makers(part: RoleOp, waits: tuple[type[Operation], ...]) -> set[RoleOp]:
+    """The parts whose commits or signals to this rank the waiting operations of a part wait for."""
+    made = (user for op in part.walk() if isinstance(op, waits) for user in _awaited(op))
+    return {around for user in made for around in ancestors(user) if isinstance(around, RoleOp)}
+
+
+def _awaited(op: Operation) -> Iterator[Operation]:
+    if isinstance(op, ConsumeOp):
+        yield from (use.operation for use in op.channel.uses if isinstance(use.operation, CommitOp))
+    if isinstance(op, WaitOp) and _is_certain(op):
+        sent = (use.operation for use in op.signal.uses if isinstance(use.operation, RaiseOp | SignalOp))
+        yield from (user for user in sent if isinstance(user.rank.owner, RankOp))
+
+
+def _is_certain(op: WaitOp) -> bool:
+    """Whether a wait stands in no branch, and is for no number that a condition chooses, which may be zero."""
+    chosen = any(isinstance(value.owner, arith.SelectOp) for value in sources([op.count]))
+    return not chosen and not any(isinstance(around, scf.IfOp) for around in ancestors(op))
+
+
+def _count_in_epochs(op: WaitOp | RaiseOp, number: SSAValue) -> None:
+    epoch = EpochOp()
+    total = arith.MuliOp(number, epoch.result)
+    before(op, [epoch, total])
+    op.operands = [total.result if operand is number else operand for operand in op.operands]
+
+
+def _signal(signal: BlockArgument) -> list[Operation]:
+    """Each CTA that comes here signals every rank once."""
+    zero, one = constant(0), constant(1)
+    return [zero, one, SignalAllOp(signal, (zero.result,), one)]
+
+
+def _wait(signal: BlockArgument, signalling: list[RoleOp]) -> list[Operation]:
+    """Until every CTA of these parts has signalled, on every rank, in this launch."""
+    ctas: list[Operation] = [CtasOp(part.role) for part in signalling]
+    ops: list[Operation] = list(ctas)
+    total: SSAValue = ctas[0].results[0]
+    for more in ctas[1:]:
+        ops.append(arith.AddiOp(total, more.results[0]))
+        total = ops[-1].results[0]
+    ranks, epoch = DimOp(RANKS), EpochOp()
+    multiply, wanted = product_ops([total, ranks.result, epoch.result])
+    zero = constant(0)
+    return [*ops, ranks, epoch, *multiply, zero, WaitOp(signal, (zero.result,), wanted)]
+
+
+def _at_start(part: RoleOp, ops: Sequence[Operation]) -> None:
+    block, first = part.body.block, part.body.block.first_op
+    for op in ops:
+        op.location = part.location
+        if first is None:
+            block.add_op(op)
+        else:
+            block.insert_op_before(op, first)
+
+
+def _at_end(part: RoleOp, ops: Sequence[Operation]) -> None:
+    for op in ops:
+        op.location = part.location
+        part.body.block.add_op(op)

@@ -1,0 +1,295 @@
+"""The pass `pk-insert-fences`: the order of memory accesses, written out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.traits import is_side_effect_free
+
+from pkc.dialect.access import AllReduceOp, AtomicAddOp, LoadOp, ScatterAddOp, StoreAddOp, StoreOp
+from pkc.dialect.attributes import Role
+from pkc.dialect.coordinates import RankOp
+from pkc.dialect.copies import CopyOp
+from pkc.dialect.counters import ORDER, Order, RaiseOp, SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.fences import Drain, DrainOp, Fence, FenceOp
+from pkc.dialect.held import SendHeldOp, is_held
+from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.roles import CommitOp, ConsumeOp, ReleaseHeldOp, ReleaseOp
+from pkc.dialect.transfers import FENCED, crosses_proxies, is_fenced, moves_by_tma, stage_of
+from pkc.passes.analysis.dependence import ancestors
+from pkc.passes.derive import DERIVED, before
+from pkc.passes.roles.edges import remote_reads, remote_stores
+
+_SENT = (SignalOp, SignalAllOp, RaiseOp)
+_WRITES = (StoreOp, StoreAddOp, AtomicAddOp, ScatterAddOp, AllReduceOp)
+
+
+@dataclass(frozen=True)
+class InsertFences(ModulePass):
+    """Write out what each signal, wait and channel needs so that what follows sees what came before.
+
+    An order has three parts: how the producer accessed memory, how the consumer will, and which threads have to agree.
+
+    - A signal releases what its worker did before: to all GPUs, or to this one if the counter is its own. Asynchronous
+      accesses are not among that until they are drained: stores to their end (`full`), loads of what others write
+      until they have arrived (`loads`). Signals that are held back (`pk-hold-signals`) need that when they are sent:
+      then the stores of as many turns may be under way as signals stay behind.
+      A worker's first signal is a release too: earlier kernels on this rank come before it.
+    - A wait is followed by an acquire of the same scope; and by a fence to the async proxy if this worker, or one that
+      it feeds through channels, goes on by TMA to other ranks' memory or to what this kernel has written.
+    - A stage that ordinary instructions filled and that TMA or wgmma will read is fenced before it is committed.
+    - A stage that a TMA store reads is not released before it has been read; where stages are kept, that is the oldest
+      of them. A stage that ordinary instructions have read is: their values have arrived, and the mbarrier comes before
+      the next load into it.
+    - A part ends when its stores are complete.
+    - What a copy engine does is ordered by its streams. It is another agent than the SMs: signals from it and to it
+      are releases to all.
+
+    Before:
+
+        %t = pk.consume %1 : ...
+        pk.store %t, %C[%m, %n : ...] {transfer = {by = "tma", ...}} : ...
+        pk.release %1 : ...
+        pk.signal %arrived at %owner[%i, %j] by %one : ...
+
+    After:
+
+        %t = pk.consume %1 : ...
+        pk.store %t, %C[%m, %n : ...] {transfer = {by = "tma", ...}} : ...
+        pk.drain read
+        pk.release %1 : ...
+        pk.drain full
+        pk.signal %arrived at %owner[%i, %j] by %one {order = "release_sys"} : ...
+    """
+
+    name = "pk-insert-fences"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if isinstance(kernel, KernelOp) and DERIVED in kernel.attributes and FENCED not in kernel.attributes:
+                _fence_kernel(kernel)
+
+
+def _fence_kernel(kernel: KernelOp) -> None:
+    kernel.attributes[FENCED] = UnitAttr()
+    for op in list(kernel.walk()):
+        if isinstance(op, _SENT):
+            op.attributes[ORDER] = StringAttr(Order.Release_Gpu if _is_own(op) else Order.Release_Sys)
+        if isinstance(op, CommitOp) and crosses_proxies(op) is not None and not is_fenced(op):
+            before(op, [FenceOp(Fence.AsyncShared)])
+    shared = set(_shared_by_tma(kernel))
+    _acquire(kernel, shared)
+    for part in kernel.body.block.ops:
+        if isinstance(part, RoleOp) and part.role.data is not Role.CopyEngine:
+            _Drains(shared).part(part)
+
+
+# Signals and waits
+
+
+def _is_own(op: Operation) -> bool:
+    """Whether a signal surely goes from an SM of this rank to SMs of this rank."""
+    if not isinstance(op, SignalOp | RaiseOp) or not isinstance(op.rank.owner, RankOp) or _on_copy_engine(op):
+        return False
+    return not any(_on_copy_engine(use.operation) for use in op.signal.uses)
+
+
+def _on_copy_engine(op: Operation) -> bool:
+    return any(isinstance(around, RoleOp) and around.role.data is Role.CopyEngine for around in ancestors(op))
+
+
+def _scope(op: WaitOp) -> Fence:
+    """The scope that takes in everybody who signals what is awaited."""
+    sent = (use.operation for use in op.signal.uses if isinstance(use.operation, _SENT))
+    return Fence.AcquireGpu if all(map(_is_own, sent)) else Fence.AcquireSys
+
+
+def _acquire(kernel: KernelOp, shared: set[Operation]) -> None:
+    waits = [op for op in kernel.walk() if isinstance(op, WaitOp) and not _on_copy_engine(op)]
+    scopes = {op: {_scope(op)} for op in waits}
+    for op, scope in scopes.items():
+        following = _next_effect(op)
+        if isinstance(following, WaitOp):  # one fence for both
+            scopes[following] |= scope
+            continue
+        fences = [FenceOp(Fence.AcquireSys if Fence.AcquireSys in scope else Fence.AcquireGpu)]
+        if any(inner in shared for inner in _affected(op)):
+            fences.append(FenceOp(Fence.AsyncGlobal))
+        for fence in fences:
+            fence.location = op.location
+        block = op.parent
+        assert block is not None
+        block.insert_ops_after(fences, op)
+
+
+def _next_effect(op: Operation) -> Operation | None:
+    """The operation behind `op` in its block that is the first to touch memory."""
+    following = op.next_op
+    while following is not None and is_side_effect_free(following):
+        following = following.next_op
+    return following
+
+
+def _shared_by_tma(kernel: KernelOp) -> Iterator[Operation]:
+    """The asynchronous accesses to what others access too: other ranks' memory, and what this kernel has written."""
+    written = {op.array for op in kernel.walk() if isinstance(op, _WRITES)}
+    written |= {op.target for op in kernel.walk() if isinstance(op, CopyOp)}
+    remote: set[Operation] = {*remote_reads(kernel), *remote_stores(kernel)}
+    for op in kernel.walk():
+        if not isinstance(op, LoadOp | StoreOp) or not moves_by_tma(op):
+            continue
+        if op in remote or op.rank is not None or (isinstance(op, LoadOp) and op.array in written):
+            yield op
+
+
+def _affected(op: Operation) -> Iterator[Operation]:
+    """What runs behind `op` in its part, and in the parts of its CTA that get tiles from there."""
+    later = list(_later(op))
+    for inner in later:
+        yield inner
+        if not isinstance(inner, CommitOp):
+            continue
+        consumes = (use.operation for use in inner.channel.uses if isinstance(use.operation, ConsumeOp))
+        for part in {around for consume in consumes for around in ancestors(consume) if isinstance(around, RoleOp)}:
+            first = part.body.block.first_op
+            assert first is not None
+            yield from first.walk()
+            yield from _affected(first)
+
+
+def _later(op: Operation) -> Iterator[Operation]:
+    """What may run behind `op` in its part: of a loop around it, everything."""
+    inner = op
+    for around in ancestors(op):
+        if isinstance(around, RoleOp):
+            break
+        yield from around.walk()
+        inner = around
+    following = inner.next_op
+    while following is not None:
+        yield from following.walk()
+        following = following.next_op
+
+
+def _is_asynchronous(op: Operation) -> bool:
+    return isinstance(op, LoadOp | StoreOp) and moves_by_tma(op)
+
+
+# Asynchronous accesses
+
+
+@dataclass(frozen=True)
+class _Underway:
+    """What a worker's TMA may still be doing."""
+
+    storing: bool = False
+    reading: frozenset[SSAValue] = frozenset()
+    """The channels whose stages stores read from."""
+    loading: bool = False
+
+    def __or__(self, other: _Underway) -> _Underway:
+        return _Underway(self.storing or other.storing, self.reading | other.reading, self.loading or other.loading)
+
+
+class _Drains:
+    """Puts drains into parts; `shared` are the asynchronous accesses to what others access too."""
+
+    def __init__(self, shared: set[Operation]) -> None:
+        self._shared = shared
+
+    def part(self, part: RoleOp) -> None:
+        left = self._block(part.body.block, _Underway(), insert=True)
+        last = part.body.block.last_op
+        if left.storing and last is not None:
+            drain = DrainOp(Drain.Full)
+            drain.location = last.location
+            part.body.block.add_op(drain)
+
+    def _block(self, block: Block, state: _Underway, *, insert: bool) -> _Underway:
+        for op in list(block.ops):
+            if op.regions:
+                state = self._inside(op, state, insert=insert)
+                continue
+            needed = list(_needed(op, state))
+            for drain in needed:
+                state = _drained(state, drain)
+            if insert:
+                before(op, needed)
+            state |= self._begun(op)
+        return state
+
+    def _inside(self, op: Operation, state: _Underway, *, insert: bool) -> _Underway:
+        blocks = [region.block for region in op.regions if region.blocks]
+        if isinstance(op, scf.IfOp):
+            branches = [self._block(block, state, insert=insert) for block in blocks]
+            return branches[0] | (branches[1] if len(branches) > 1 else state)
+        (body,) = blocks
+        for drain in self._once(op, state):  # not in each turn
+            if insert:
+                before(op, [drain])
+            state = _drained(state, drain)
+        state |= self._block(body, state, insert=False)  # what a turn leaves, the next one finds
+        return state | self._block(body, state, insert=insert)
+
+    def _once(self, loop: Operation, state: _Underway) -> Iterator[DrainOp]:
+        """What signals in a loop need and its turns do not undo."""
+        inside = list(loop.walk())
+        begun = [self._begun(op) for op in inside]
+        if any(isinstance(op, _SENT) for op in inside):
+            if state.loading and not any(one.loading for one in begun):
+                yield DrainOp(Drain.Loads)
+            if state.storing and not any(one.storing for one in begun):
+                yield DrainOp(Drain.Full)
+
+    def _begun(self, op: Operation) -> _Underway:
+        if not _is_asynchronous(op):
+            return _Underway()
+        if isinstance(op, StoreOp):
+            stage = stage_of(op.tile)
+            return _Underway(storing=True, reading=frozenset() if stage is None else frozenset((stage.channel,)))
+        # A copy waits for what it loads.
+        filling = any(isinstance(use.operation, CommitOp) for use in op.results[0].uses)
+        return _Underway(loading=filling and op in self._shared)
+
+
+def _needed(op: Operation, state: _Underway) -> Iterator[DrainOp]:
+    if isinstance(op, _SENT) and not is_held(op):
+        if state.loading:
+            yield DrainOp(Drain.Loads)
+        if state.storing:
+            yield DrainOp(Drain.Full)
+    if isinstance(op, SendHeldOp) and state.storing:
+        yield DrainOp(Drain.Full, _stores_since(op, op.left.value.data))
+    if isinstance(op, ReleaseHeldOp) and op.channel in state.reading:
+        yield DrainOp(Drain.Read)
+    if isinstance(op, ReleaseOp) and op.channel in state.reading:
+        yield DrainOp(Drain.Read, _stores_since(op, op.kept))
+
+
+def _stores_since(op: Operation, turns: int) -> int:
+    """How many asynchronous stores are younger, at `op`, than those that it is about: of so many turns before."""
+    if not turns:
+        return 0
+    assert op.parent is not None
+    stores = [other for other in op.parent.ops if isinstance(other, StoreOp) and moves_by_tma(other)]
+    behind = 0
+    if isinstance(op, ReleaseOp):
+        before_op = [other for other in stores if other.is_before_in_block(op)]
+        mine = [stage_of(other.tile) for other in before_op]
+        last = max(place for place, stage in enumerate(mine) if stage is not None and stage.channel is op.channel)
+        behind = len(before_op) - 1 - last
+    return turns * len(stores) + behind
+
+
+def _drained(state: _Underway, drain: DrainOp) -> _Underway:
+    if drain.kind.data is Drain.Loads:
+        return replace(state, loading=False)
+    if drain.may_remain:
+        return state
+    return replace(state, reading=frozenset(), storing=state.storing and drain.kind.data is Drain.Read)

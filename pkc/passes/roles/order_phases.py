@@ -1,0 +1,181 @@
+"""The pass `pk-order-phases`: what one phase of a kernel does to an array comes before what a later one does to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.traits import MemoryEffectKind, only_has_effect
+
+from pkc.dialect.coordinates import CtasOp, DimOp, RankOp
+from pkc.dialect.counters import SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.program import KernelOp, RoleOp, TasksOp
+from pkc.dialect.types import RANKS, PGLType, PrivateType, SignalType
+from pkc.passes.cells import constant, product_ops
+from pkc.passes.derive import DERIVED, add_parameter, phase_of
+from pkc.passes.roles.edges import reached
+
+
+@dataclass(frozen=True)
+class OrderPhases(ModulePass):
+    """Let what one phase does to an array come before what a later one does to it.
+
+    Parts that use such an array signal at the end of their share of the earlier phase; those that use it later wait for
+    all of them, on all ranks if the array is one that others reach, else on their own. An array that is only read, or
+    that one phase alone uses, orders nothing. A part serves one phase, or goes through several one after the other.
+
+    Before:
+
+        pk.role loader {
+          pk.tasks (%i) in (%rows) attributes {per_cta, phase = 0} { ... }
+          pk.tasks (%j) in (%rows) attributes {per_cta, phase = 1} { ... pk.load %T ... }
+        pk.role storer {
+          pk.tasks (%i) in (%rows) attributes {per_cta, phase = 0} { ... pk.store %t, %T ... }
+          pk.tasks (%j) in (%rows) attributes {per_cta, phase = 1} { ... }
+
+    After:
+
+        pk.role loader {
+          pk.tasks (%i) in (%rows) attributes {per_cta, phase = 0} { ... }
+          pk.wait %phase0_over[%zero] for %storers : !pk.signal<[1]>
+          pk.tasks (%j) in (%rows) attributes {per_cta, phase = 1} { ... pk.load %T ... }
+        pk.role storer {
+          pk.tasks (%i) in (%rows) attributes {per_cta, phase = 0} { ... pk.store %t, %T ... }
+          pk.signal %phase0_over at %rank[%zero] by %one : !pk.signal<[1]>
+          pk.tasks (%j) in (%rows) attributes {per_cta, phase = 1} { ... }
+    """
+
+    name = "pk-order-phases"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if isinstance(kernel, KernelOp) and DERIVED in kernel.attributes:
+                _order_kernel(kernel)
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """What a part does in one phase, in one piece."""
+
+    part: RoleOp
+    phase: int
+    ops: list[Operation]
+
+    @property
+    def used(self) -> set[BlockArgument]:
+        """The arrays that it reads or writes."""
+        return {array for op in self.ops for array in _arrays(op)}
+
+    @property
+    def written(self) -> set[BlockArgument]:
+        reading = MemoryEffectKind.READ
+        inner = (op for outer in self.ops for op in outer.walk() if not op.regions and not only_has_effect(op, reading))
+        return {array for op in inner for array in _arrays(op)}
+
+
+def _order_kernel(kernel: KernelOp) -> None:
+    parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+    stretches = [stretch for part in parts for stretch in _stretches(part)]
+    # All is looked at before anything is added; what follows the same stretch is added in the order of the phases.
+    ends = [end for phase in sorted({s.phase for s in stretches})[:-1] if (end := _end(kernel, stretches, phase))]
+    for end in ends:
+        for stretch in end.signalling:
+            _insert(stretch, stretch.ops[-1].next_op, end.signal_ops())
+        for stretch in end.waiting:
+            _insert(stretch, stretch.ops[0], end.wait())
+
+
+def _stretches(part: RoleOp) -> list[_Stretch]:
+    """What a part does, phase by phase: all of it is of one, or what stands up to each of its task sets."""
+    ops = list(part.body.block.ops)
+    phase = phase_of(part)
+    if phase is not None:
+        return [_Stretch(part, phase, ops)] if ops else []
+    found: list[_Stretch] = []
+    pending: list[Operation] = []
+    for op in ops:
+        pending.append(op)
+        phase = phase_of(op) if isinstance(op, TasksOp) else None
+        if phase is None:
+            continue
+        if found and found[-1].phase == phase:
+            found[-1].ops.extend(pending)
+        else:
+            found.append(_Stretch(part, phase, pending))
+        pending = []
+    return found
+
+
+def _end(kernel: KernelOp, stretches: Sequence[_Stretch], phase: int) -> _End | None:
+    """What has to be known of the end of a phase, if anything."""
+    ending = [stretch for stretch in stretches if stretch.phase == phase]
+    used = {array for stretch in ending for array in stretch.used}
+    written = {array for stretch in ending for array in stretch.written}
+    later = [(s, (s.used & written) | (s.written & used)) for s in stretches if s.phase > phase]
+    shared = {array for _, arrays in later for array in arrays}
+    if not shared:
+        return None
+    alone = not any(array in shared for part in {s.part for s in stretches} for _, array in reached(part))
+    signal = add_parameter(kernel, f"phase{phase}.over", SignalType((1,)), kernel.location)
+    signalling = [stretch for stretch in ending if stretch.used & shared]
+    waiting: dict[RoleOp, _Stretch] = {}
+    for stretch, arrays in later:
+        if arrays:
+            waiting.setdefault(stretch.part, stretch)
+    return _End(signal, signalling, list(waiting.values()), alone)
+
+
+def _arrays(op: Operation) -> Iterator[BlockArgument]:
+    for inner in op.walk():
+        for operand in inner.operands:
+            if isinstance(operand, BlockArgument) and isinstance(operand.type, PrivateType | PGLType):
+                yield operand
+
+
+def _insert(stretch: _Stretch, place: Operation | None, ops: Sequence[Operation]) -> None:
+    """Add operations before another one, or at the end of a part."""
+    block = stretch.part.body.block
+    for op in ops:
+        op.location = stretch.part.location
+        if place is None:
+            block.add_op(op)
+        else:
+            block.insert_op_before(op, place)
+
+
+@dataclass(frozen=True)
+class _End:
+    """The end of one phase: its counter, who signals it and who waits, and whether each rank is by itself."""
+
+    signal: BlockArgument
+    signalling: Sequence[_Stretch]
+    waiting: Sequence[_Stretch]
+    alone: bool
+
+    def signal_ops(self) -> list[Operation]:
+        """Each CTA that comes here signals once."""
+        zero, one = constant(0), constant(1)
+        if not self.alone:
+            return [zero, one, SignalAllOp(self.signal, (zero.result,), one)]
+        rank = RankOp()
+        return [zero, one, rank, SignalOp(self.signal, (zero.result,), rank, one)]
+
+    def wait(self) -> list[Operation]:
+        """Until every CTA of the parts has signalled."""
+        zero = constant(0)
+        ctas = [CtasOp(stretch.part.role) for stretch in self.signalling]
+        ops: list[Operation] = [zero, *ctas]
+        total: SSAValue = ctas[0].result
+        for more in ctas[1:]:
+            ops.append(arith.AddiOp(total, more.result))
+            total = ops[-1].results[0]
+        if not self.alone:
+            ranks = DimOp(RANKS)
+            product, total = product_ops([total, ranks.result])
+            ops += [ranks, *product]
+        return [*ops, WaitOp(self.signal, (zero.result,), total)]

@@ -1,0 +1,107 @@
+"""The pass `pk-order-tasks`: tasks begin where the data already is, or end there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, InterleaveOp, RankOp, RotateOp
+from pkc.dialect.program import RASTER, KernelOp, RoleOp, TasksOp
+from pkc.dialect.tile import block_type
+from pkc.passes.cells import constant
+from pkc.passes.derive import DERIVED, before
+from pkc.passes.roles.plan_overlap import ORDER
+
+_BAND = 8
+"""Rows of a band: those and as many columns as there are CTAs for stay in the L2 cache together."""
+
+
+@dataclass(frozen=True)
+class OrderTasks(ModulePass):
+    """Rotate the blocks of sharded dimensions by the rank, as the kernel's `order` says.
+
+    With `own_first` a rank begins with its own part of the dimension and goes on with the next rank's, so that what
+    comes from others has time to arrive. With `own_last` it takes a block of each part in turn, the next rank's first
+    and its own last: no two ranks send to the same owner at once, and an owner has all contributions to its first
+    blocks early, so that it can add them while the rest is computed. Both give every task to exactly one index,
+    whatever the sizes.
+
+    Tasks with two indices are numbered by bands of rows (`raster`), so that CTAs that work at the same time share what
+    they read.
+
+    Before:
+
+        pk.tasks (%i, %j) in (%rows, %columns) {
+          %m = pk.block[%i] sharded : !pk.block<M by 128>
+
+    After:
+
+        %each = pk.block_count <M by 128> of %zero sharded
+        %shift = arith.muli %rank, %each : index
+        pk.tasks (%i, %j) in (%rows, %columns) {
+          %0 = pk.rotate %i by %shift of %rows
+          %m = pk.block[%0] sharded : !pk.block<M by 128>
+    """
+
+    name = "pk-order-tasks"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if not isinstance(kernel, KernelOp):
+                continue
+            _band(kernel)
+            order = kernel.attributes.get(ORDER)
+            if isinstance(order, StringAttr) and order.data != "natural":
+                for tasks in [inner for inner in kernel.walk() if isinstance(inner, TasksOp)]:
+                    _rotate(tasks, own_last=order.data == "own_last")
+
+
+def _band(kernel: KernelOp) -> None:
+    """Number the tasks of what pkc derived by bands, unless an earlier pass has said how."""
+    for tasks in kernel.walk():
+        around = tasks.parent_op()
+        computes = around is kernel or (isinstance(around, RoleOp) and DERIVED in around.attributes)
+        if isinstance(tasks, TasksOp) and len(tasks.counts) == 2 and computes:
+            tasks.attributes.setdefault(RASTER, IntegerAttr(_BAND, i64))
+
+
+def _rotate(tasks: TasksOp, *, own_last: bool) -> None:
+    for index, count in zip(tasks.body.block.args, tasks.counts, strict=True):
+        blocks = [use.operation for use in index.uses if _follows_parts(use.operation, index)]
+        if not blocks:
+            continue
+        ordered = _by_turns(tasks, index, blocks[0]) if own_last else RotateOp(index, _shift(tasks, blocks[0]), count)
+        first = tasks.body.block.first_op
+        assert first is not None
+        before(first, [ordered])
+        for op in blocks:
+            op.operands = [ordered.result if operand is index else operand for operand in op.operands]
+
+
+def _follows_parts(op: Operation, index: BlockArgument) -> bool:
+    """Whether an operation picks a block by `index` from all of a dimension, part after part."""
+    return isinstance(op, BlockOp) and op.index is index and op.sharded is not None and op.part is None
+
+
+def _shift(tasks: TasksOp, block: Operation) -> SSAValue:
+    """How many blocks lie before the part of this rank: all parts before the last are of one length."""
+    assert isinstance(block, BlockOp)
+    zero, rank = constant(0), RankOp()
+    each = BlockCountOp(block_type(block.result), part=zero.result, sharded=True)
+    shift = arith.MuliOp(rank.result, each.result)
+    before(tasks, [zero, rank, each, shift])
+    return shift.result
+
+
+def _by_turns(tasks: TasksOp, index: BlockArgument, block: Operation) -> InterleaveOp:
+    """All parts in turn, the next rank's first."""
+    assert isinstance(block, BlockOp)
+    rank, one = RankOp(), constant(1)
+    following = arith.AddiOp(rank.result, one.result)
+    before(tasks, [rank, one, following])
+    return InterleaveOp(index, block_type(block.result), following.result)

@@ -1,0 +1,225 @@
+"""The pass `pk-plan-overlap`: how each edge between ranks overlaps with compute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from pkc.diagnostics import PkcError
+from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, ReadOp, ReduceOp, ScatterAccumulateOp, StoreOp, is_pgl
+from pkc.dialect.names import task_variable
+from pkc.dialect.program import KernelOp, RoleOp, TasksOp
+from pkc.dialect.types import Layout
+from pkc.location import describe, span_of
+from pkc.passes import plan_errors as errors
+from pkc.passes.derive import PHASE, phase_of, phases
+from pkc.passes.roles.edges import (
+    EDGE,
+    Edge,
+    Read,
+    Sum,
+    address,
+    array_name,
+    idle_tasks,
+    plan,
+    planned,
+    remote_reads,
+    remote_stores,
+    sums,
+)
+from pkc.passes.roles.pushes import CannotPushError, push_of
+from pkc.passes.roles.slices import needed_by, variables
+from pkc.passes.roles.stage_remote_reads import can_stage
+
+ORDER = "order"
+"""On a kernel: the order of its tasks, one of the values of the schedule's `order`; `ring` is `own_first`."""
+
+
+@dataclass(frozen=True)
+class PlanOverlap(ModulePass):
+    """Choose, for each access that may reach another rank, where its communication happens.
+
+    The schedule's `overlap` decides if it names one, else ParallelKittens' rule (arXiv 2511.13940, section 3.1.3): a
+    write, or an operand used once, is moved by the SM that computes (`intra_sm`); an operand that several tasks use,
+    and a sum that every rank gets, by workers of their own (`inter_sm`). Written as an attribute, with the reason:
+
+    Before:
+
+        %a = pk.load %A[%m, %k : ...] : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<128x64xbf16>
+
+    After:
+
+        %a = pk.load %A[%m, %k : ...] {edge = {overlap = "inter_sm", why = "used again along n: ..."}} : ...
+    """
+
+    name = "pk-plan-overlap"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if isinstance(kernel, KernelOp) and not any(isinstance(o, RoleOp) for o in kernel.body.block.ops):
+                _plan_kernel(kernel)
+
+
+_ACCESS: dict[type[Operation], str] = {
+    LoadOp: "read",
+    GatherOp: "gather",
+    StoreOp: "write",
+    AccumulateOp: "sum",
+    ScatterAccumulateOp: "scattered sum",
+}
+"""What an access is called in the language."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why one access overlaps as it does."""
+
+    place: str
+    access: str
+    array: str
+    overlap: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.access} of `{self.array}`: {self.overlap} ({self.why})"
+
+
+def explain(module: ModuleOp) -> list[Explanation]:
+    """What the pass decided, for each access that may reach another rank."""
+    found: list[Explanation] = []
+    for op in module.walk():
+        attr = op.attributes.get(EDGE)
+        if not isinstance(attr, DictionaryAttr):
+            continue
+        overlap, why = attr.data["overlap"], attr.data["why"]
+        assert isinstance(overlap, StringAttr) and isinstance(why, StringAttr)
+        assert isinstance(op, Edge)
+        place, access = describe(op.location), _ACCESS[type(op)]
+        found.append(Explanation(place, access, array_name(op.array), overlap.data, why.data))
+    return found
+
+
+@dataclass(frozen=True)
+class OrderExplanation:
+    """Why the tasks of a kernel come in their order."""
+
+    place: str
+    order: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: order of tasks: {self.order} ({_ORDERS[self.order]})"
+
+
+_ORDERS = {
+    "own_first": "the own part is there, what comes from other ranks has time to arrive",
+    "own_last": "blocks of all owners in turn: each has its first contributions early",
+    "natural": "no rank waits for another's tasks",
+    "ring": "the own part is there, what comes from other ranks has time to arrive",
+}
+
+
+def explain_order(module: ModuleOp) -> list[OrderExplanation]:
+    """The order of the tasks of each kernel."""
+    found = ((op, op.attributes.get(ORDER)) for op in module.walk() if isinstance(op, KernelOp))
+    return [OrderExplanation(describe(op.location), order.data) for op, order in found if isinstance(order, StringAttr)]
+
+
+def _plan_kernel(kernel: KernelOp) -> None:
+    found = phases(kernel)
+    if not found:
+        raise PkcError(errors.OutsideTasks(span_of(kernel.location), kernel.sym_name.data))
+    for number, tasks in enumerate(found if len(found) > 1 else ()):
+        tasks.attributes[PHASE] = IntegerAttr(number, i64)
+    for op in sums(kernel):
+        _check_begin(op)
+    edges: list[Edge] = [*remote_reads(kernel), *remote_stores(kernel), *sums(kernel)]
+    wanted = _wanted(kernel, "overlap")
+    for op in edges:
+        overlap, why = _default(op)
+        if wanted:
+            _check_legal(op, wanted, several=len(found) > 1)
+            overlap, why = wanted, "the schedule says so"
+        if not isinstance(op, Read) or _wanted(kernel, "transfer") != "push":
+            plan(op, overlap, why)
+            continue
+        if not wanted:
+            overlap, why = "inter_sm", "the schedule lets its owner send it"
+        _check_pushed(op, overlap)
+        plan(op, overlap, why, push=True)
+    kernel.attributes[ORDER] = StringAttr(_wanted(kernel, "order") or _order(edges))
+
+
+def _order(edges: list[Edge]) -> str:
+    """Own part first if operands of others are fetched ahead; own part last if sums go to owners."""
+    if any(isinstance(op, Read) and planned(op) in ("inter_sm", "none", "copy_engine") for op in edges):
+        return "own_first"
+    return "own_last" if any(isinstance(op, Sum) for op in edges) else "natural"
+
+
+def _wanted(kernel: KernelOp, key: str) -> str:
+    """What the schedule says of a key, if anything."""
+    value = kernel.schedule.get(key)
+    return value.data if isinstance(value, StringAttr) else ""
+
+
+def _default(op: Edge) -> tuple[str, str]:
+    if isinstance(op, ScatterAccumulateOp):
+        return "intra_sm", "rows go where a table says: each is added at its owner by the SM that has it"
+    if isinstance(op, Sum):
+        if is_pgl(op.array, Layout.Replicate):
+            return "inter_sm", "every rank gets the sum: owners add up and send it back from workers of their own"
+        return "intra_sm", "one aligned write for each tile: the SM that computed it sends it"
+    if isinstance(op, Read):
+        again = [task_variable(index)[0] or "a task index" for index in idle_tasks(op)]
+        if again and not can_stage(op):
+            return "intra_sm", "its address is known only where it is used: the SM that computes fetches it"
+        if again:
+            return "inter_sm", f"used again along {', '.join(again)}: fetched once, by workers of their own"
+        return "intra_sm", "used once: the SM that computes with it fetches it"
+    return "intra_sm", "one aligned write for each tile: the SM that computed it sends it"
+
+
+def _check_begin(op: Sum) -> None:
+    """Refuse to sum into an array that a kernel of several phases has read or written before."""
+    others = (use.operation for use in op.array.uses if not isinstance(use.operation, Sum))
+    if any((phase_of(other) or 0) <= (phase_of(op) or 0) for other in others):
+        raise PkcError(errors.UsedBeforeSum(span_of(op.location), array_name(op.array)))
+
+
+def _check_legal(op: Edge, overlap: str, *, several: bool) -> None:
+    reason = _not_copied(op) if overlap == "copy_engine" else ""
+    if isinstance(op, ScatterAccumulateOp) and overlap != "intra_sm":
+        reason = "a table says where each row goes, so that no owner knows how many rows to wait for"
+    if overlap == "copy_engine" and several:
+        reason = "a copy engine cannot tell other ranks that a phase is over"
+    if reason:
+        found = errors.IllegalOverlap(span_of(op.location), overlap, _ACCESS[type(op)], array_name(op.array), reason)
+        raise PkcError(found)
+
+
+def _check_pushed(op: Read, overlap: str) -> None:
+    reason = "" if overlap in ("inter_sm", "none") else f"with `overlap={overlap}` no communicator brings it"
+    try:
+        push_of(op, variables(op, address(op)))
+    except CannotPushError as error:
+        reason = str(error)
+    if reason:
+        raise PkcError(errors.CannotPush(span_of(op.location), _ACCESS[type(op)], array_name(op.array), reason))
+
+
+def _not_copied(op: Edge) -> str:
+    """Why a copy engine cannot move what an access moves; empty if it can. The host enqueues the copies beforehand."""
+    if isinstance(op, GatherOp):
+        return "a table says where each row lies, and the host does not know it when it enqueues copies"
+    if not isinstance(op, Read) and not isinstance(op.parent_op(), TasksOp):
+        return "it stands in a loop or branch, and the host enqueues one copy for each task"
+    if any(isinstance(value.owner, _MEMORY) for value in needed_by(op, address(op))):
+        return "where it goes is read from an array, and the host does not know it when it enqueues copies"
+    return ""
+
+
+_MEMORY = (ReadOp, LoadOp, GatherOp, ReduceOp)

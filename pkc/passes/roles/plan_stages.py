@@ -1,0 +1,142 @@
+"""The pass `pk-plan-stages`: how many stages each channel has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.passes import ModulePass
+
+from pkc.diagnostics import PkcError
+from pkc.dialect.attributes import Role
+from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType
+from pkc.location import describe, span_of
+from pkc.passes import plan_errors as errors
+from pkc.passes.analysis.dependence import ancestors
+from pkc.passes.budgets import SHARED_MEMORY, channel_group, read_behind
+
+_FEW = 4
+"""Stages that loops have before a tile of each task gets a second one: with fewer, loads and products take turns."""
+
+_TWO = 2
+
+MOST = 32
+"""As many stages of the smallest tiles as keep memory busy; each costs two barriers."""
+
+
+@dataclass(frozen=True)
+class PlanStages(ModulePass):
+    """Fill shared memory with stages: what is on its way to an SM decides how fast memory is for it.
+
+    Channels that loops go through get one stage more each in turn, up to four. Then each tile that is passed once in a
+    task gets a second stage if there is room for it, so that the next task begins while it is still in use; up to four
+    where no loop needs any. The rest goes to loops, up to 32 stages each. `stages` of the schedule says how many those
+    of loops have. The channels of communicators stay as they are.
+
+    Before:
+
+        %0 = pk.channel "A, B" stages 1 : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>>
+        %1 = pk.channel "C" stages 1 : !pk.channel<!pk.tile<64x64xbf16>>
+        pk.role loader { pk.tasks ... { scf.for ... { pk.acquire %0 ... } } }
+        pk.role consumer { pk.tasks ... { pk.acquire %1 ... } }
+
+    After:
+
+        %0 = pk.channel "A, B" stages 13 : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>>
+        %1 = pk.channel "C" stages 2 : !pk.channel<!pk.tile<64x64xbf16>>
+        ...
+    """
+
+    name = "pk-plan-stages"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if isinstance(kernel, KernelOp):
+                for plan in plan_stages(kernel):
+                    plan.channel.stages = IntegerAttr(plan.stages, i64)
+
+
+@dataclass(frozen=True)
+class StagePlan:
+    """The stages of one channel, and why."""
+
+    channel: ChannelOp
+    stages: int
+    why: str
+
+    def __str__(self) -> str:
+        channel = self.channel
+        each = _footprint(channel)
+        count = "1 stage" if self.stages == 1 else f"{self.stages} stages"
+        return f"{describe(channel.location)}: channel of {channel.label.data}: {count} of {each} bytes ({self.why})"
+
+
+def explain_stages(module: ModuleOp) -> list[StagePlan]:
+    """What the pass decides, for each channel that it gives stages to."""
+    return [plan for kernel in module.walk() if isinstance(kernel, KernelOp) for plan in plan_stages(kernel)]
+
+
+def plan_stages(kernel: KernelOp) -> list[StagePlan]:
+    """The plan of each channel between parts that compute. Raises `PkcError` if shared memory does not suffice."""
+    channels = [op for op in kernel.body.block.ops if isinstance(op, ChannelOp)]
+    planned = [channel for channel in channels if not _communicates(channel)]
+    if not planned:
+        return []
+    group = channel_group(planned[0])
+    others = sum(c.shared_bytes for c in channels if c not in planned and channel_group(c) == group)
+    return _divide(kernel, planned, SHARED_MEMORY - others - read_behind(kernel))
+
+
+def _divide(kernel: KernelOp, channels: Sequence[ChannelOp], available: int) -> list[StagePlan]:
+    turning = [channel for channel in channels if _in_loop(channel)]
+    passed = [channel for channel in channels if channel not in turning]
+    wanted = kernel.scheduled_number("stages") or 0
+    stages = {channel: wanted if wanted and channel in turning else 1 for channel in channels}
+    needed = sum(count * _footprint(channel) for channel, count in stages.items())
+    if needed > available:
+        raise PkcError(errors.SharedMemory(span_of(kernel.location), kernel.sym_name.data, needed, available))
+    growing = [] if wanted else turning
+    for some, most in ((growing, _FEW), (passed, _TWO if turning else _FEW), (growing, MOST)):
+        _grow(stages, some, most, available)
+    return [
+        StagePlan(channel, stages[channel], _why(channel in turning, stages[channel], wanted)) for channel in channels
+    ]
+
+
+def _grow(stages: dict[ChannelOp, int], channels: Sequence[ChannelOp], most: int, available: int) -> None:
+    """Give channels a stage more in turn, as long as there is room."""
+    left = available - sum(count * _footprint(channel) for channel, count in stages.items())
+    for count in range(1, most):
+        for channel in channels:
+            if stages[channel] == count and _footprint(channel) <= left:
+                stages[channel] += 1
+                left -= _footprint(channel)
+
+
+def _why(turning: bool, stages: int, wanted: int) -> str:
+    if not turning:
+        return "of this task, and of the next" if stages > 1 else "no room for that of the next task"
+    if wanted:
+        return "as the schedule's `stages` says"
+    return "more are of no use" if stages == MOST else "as many as there is room for"
+
+
+def _footprint(channel: ChannelOp) -> int:
+    assert isinstance(channel.result.type, ChannelType)
+    return channel.result.type.footprint
+
+
+def _in_loop(channel: ChannelOp) -> bool:
+    """Whether a stage is passed on each turn of a loop."""
+    acquired = [use.operation for use in channel.result.uses if isinstance(use.operation, AcquireOp)]
+    return any(isinstance(op.parent_op(), scf.ForOp) for op in acquired)
+
+
+def _communicates(channel: ChannelOp) -> bool:
+    users = (use.operation for use in channel.result.uses)
+    parts = [around for user in users for around in ancestors(user) if isinstance(around, RoleOp)]
+    return any(part.role.data is Role.Communicator for part in parts)

@@ -1,0 +1,191 @@
+"""The pass `pk-plan-transfers`: which way each tile takes between memory and the worker that moves it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from pkc.dialect.access import (
+    AllReduceOp,
+    AtomicAddOp,
+    GatherOp,
+    LoadOp,
+    ReadOp,
+    ReduceOp,
+    ScatterAddOp,
+    StoreAddOp,
+    StoreOp,
+    array_type,
+)
+from pkc.dialect.coordinates import BlockOp
+from pkc.dialect.layout import shared_layout
+from pkc.dialect.program import KernelOp
+from pkc.dialect.roles import CommitOp
+from pkc.dialect.tile import tile_type
+from pkc.dialect.transfers import REGISTER, TMA, TRANSFER, moves_by_tma, stage_of, transfer
+from pkc.dialect.types import BlockType, PGLType, dtype_bytes
+from pkc.location import describe
+from pkc.passes.derive import DERIVED
+from pkc.passes.roles.edges import array_name, reached
+from pkc.passes.roles.spanning import on_several_ranks
+
+_OTHERS: dict[type[Operation], str] = {
+    ReadOp: "one element",
+    GatherOp: "rows that the table leaves out are zero, which no copy writes",
+    ReduceOp: "added up where it is read",
+    AtomicAddOp: "each element is added at its place",
+    ScatterAddOp: "each element is added at its place",
+    StoreAddOp: "each element is added at its place",
+    AllReduceOp: "added up where it is read",
+}
+"""Accesses that ordinary instructions carry out, and why."""
+
+_GRANULE = 16
+"""Bytes that a row of a TMA box must be a multiple of (CUDA driver API: cuTensorMapEncodeTiled)."""
+
+_PIECE = 2048
+"""Bytes of the boxes of a store to another rank: as long as these wait for the link, so do loads behind them."""
+
+_MOST_DIMS = 5
+"""As many dimensions as a tensor map can have."""
+
+
+@dataclass(frozen=True)
+class PlanTransfers(ModulePass):
+    """Write on each access of a derived kernel how it moves its tile: by `tma`, or through a `register`.
+
+    What goes through untouched goes by TMA: loads into the stages of a channel, stores of what lies in a stage, copies
+    from one array to another. What is computed with or made where it is accessed has to be in registers. So has what
+    TMA cannot express: short rows, table rows, blocks that may end inside of an array.
+
+    A tile that leaves its stage for another rank goes a few `rows` at a time, each read before the next is begun: an SM
+    carries out its copies in order, so that the loads for the next tile would wait until the link has taken all of it.
+
+    Before:
+
+        %a = pk.load %A[%m, %k : ...] : ...
+        pk.commit %0, %a : ...
+
+    After:
+
+        %a = pk.load %A[%m, %k : ...] {transfer = {by = "tma", why = "goes into its stage as it is"}} : ...
+        pk.commit %0, %a : ...
+    """
+
+    name = "pk-plan-transfers"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if isinstance(kernel, KernelOp) and DERIVED in kernel.attributes:
+                _plan_kernel(kernel)
+
+
+def _plan_kernel(kernel: KernelOp) -> None:
+    ops = list(kernel.walk())
+    for op in ops:
+        if isinstance(op, LoadOp):
+            op.attributes[TRANSFER] = transfer(*_of_load(op))
+        if type(op) in _OTHERS:
+            op.attributes[TRANSFER] = transfer(REGISTER, _OTHERS[type(op)])
+    remote = {op for op, _ in reached(kernel)}
+    for op in ops:  # what is stored may be a load's
+        if isinstance(op, StoreOp):
+            by, why = _of_store(op)
+            rows = _rows_at_a_time(op) if by == TMA and op in remote else None
+            if rows is not None:
+                why = f"{why}, {rows} rows at a time: loads of the same SM wait behind it"
+            op.attributes[TRANSFER] = transfer(by, why, rows)
+
+
+def _of_load(op: LoadOp) -> tuple[str, str]:
+    users = [use.operation for use in op.result.uses]
+    stores = [user for user in users if isinstance(user, StoreOp)]
+    if len(stores) < len(users) and not all(isinstance(user, CommitOp) for user in users):
+        return REGISTER, "used where it is loaded"
+    for access in (op, *stores):
+        if reason := _too_much(access):
+            return REGISTER, reason
+    return TMA, "stored as it is: through shared memory" if stores else "goes into its stage as it is"
+
+
+def _of_store(op: StoreOp) -> tuple[str, str]:
+    if isinstance(op.tile.owner, LoadOp):
+        by = TMA if moves_by_tma(op.tile.owner) else REGISTER
+        return by, "takes the way of the load"
+    if stage_of(op.tile) is None:
+        return REGISTER, "made where it is stored"
+    reason = _too_much(op)
+    return (REGISTER, reason) if reason else (TMA, "leaves its stage as it is")
+
+
+def _rows_at_a_time(op: StoreOp) -> int | None:
+    """How many rows of a staged tile make a piece; nothing if it is one piece."""
+    kind = tile_type(op.tile)
+    if stage_of(op.tile) is None or kind.rank != 2:
+        return None
+    rows = _PIECE // shared_layout(kind).width
+    return rows if kind.shape[0] > rows and kind.shape[0] % rows == 0 else None
+
+
+def _too_much(op: LoadOp | StoreOp) -> str:
+    """What TMA cannot do about an access; empty if there is nothing."""
+    array = array_type(op.array)
+    last = op.indices[-1].type
+    row = dtype_bytes(array.element_type) * (last.extent if isinstance(last, BlockType) else 1)
+    if row % _GRANULE:
+        return f"rows of {row} bytes: TMA moves multiples of {_GRANULE}"
+    blocks = [(axis, index.owner) for axis, index in enumerate(op.indices) if isinstance(index.owner, BlockOp)]
+    if any(_bounded(block) for _, block in blocks):
+        return "the last block may end inside of the array, where TMA does not stop"
+    if on_several_ranks(op):
+        return "its rows go to several ranks, and no TMA store begins before an array"
+    parts = {axis for axis, block in blocks if _in_part(block)} | _shards(op.array)
+    if len(parts) > 1:
+        return "follows the parts of two dimensions, a tensor map those of one"
+    copies = isinstance(array, PGLType) and array.shard_dim is None
+    dims = len(array.dimensions) + copies + bool(parts)
+    return f"{dims} dimensions: a tensor map has {_MOST_DIMS}" if dims > _MOST_DIMS else ""
+
+
+def _bounded(block: Operation) -> bool:
+    return isinstance(block, BlockOp) and (block.start is not None or block.stop is not None)
+
+
+def _in_part(block: Operation) -> bool:
+    return isinstance(block, BlockOp) and (block.sharded is not None or block.part is not None)
+
+
+def _shards(array: SSAValue) -> set[int]:
+    kind = array_type(array)
+    return {kind.shard_dim} if isinstance(kind, PGLType) and kind.shard_dim is not None else set()
+
+
+@dataclass(frozen=True)
+class TransferPlan:
+    """How one access moves its tile, and why."""
+
+    place: str
+    access: str
+    array: str
+    by: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.access} of `{self.array}`: by {self.by} ({self.why})"
+
+
+def explain_transfers(module: ModuleOp) -> list[TransferPlan]:
+    """What the pass decided, for each access that moves a tile."""
+    found: list[TransferPlan] = []
+    for op in module.walk():
+        plan = op.attributes.get(TRANSFER)
+        if isinstance(plan, DictionaryAttr) and isinstance(op, LoadOp | StoreOp):
+            by, why = plan.data["by"], plan.data["why"]
+            assert isinstance(by, StringAttr) and isinstance(why, StringAttr)
+            access = "load" if isinstance(op, LoadOp) else "store"
+            found.append(TransferPlan(describe(op.location), access, array_name(op.array), by.data, why.data))
+    return found

@@ -1,0 +1,266 @@
+"""The pass `pk-plan-warps`: which SMs run each part, with how many warps and registers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from pkc.arch import SM_90A
+from pkc.diagnostics import PkcError
+from pkc.dialect import TILE
+from pkc.dialect.access import AllReduceOp, LoadOp, ReduceOp, StoreOp, array_type
+from pkc.dialect.attributes import Role
+from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
+from pkc.dialect.tile import MmaOp, tile_type
+from pkc.dialect.types import TileType, i32
+from pkc.location import describe, span_of
+from pkc.passes.analysis import budget_errors as errors
+from pkc.passes.roles.spanning import on_several_ranks
+
+COMPUTE, COMMUNICATE = "compute", "communicate"
+
+_MOVING = 40
+"""Registers of a thread that starts copies: addresses, coordinates, phases (CUTLASS gives its producers as many)."""
+
+_DIMENSION = 8
+"""More registers of such a thread for each dimension beyond two of an array: a coordinate, an extent, a part."""
+
+_ADDING = 80
+"""Registers of a thread that also adds up tiles, some elements at a time, with loads on their way."""
+
+_HOLDING = 112
+"""Registers of a thread that starts copies on an SM with room for it, where it may hold signals back."""
+
+_MOST_CONSUMERS = 2
+"""More warpgroups than that share the registers too thinly, unless the schedule wants them."""
+
+
+@dataclass(frozen=True)
+class PlanWarps(ModulePass):
+    """Write which SMs run each part of a kernel, and its warps and registers.
+
+    A CTA has one SM for itself. The last `comm_sms` SMs run the parts of the group `communicate`, the others those of
+    the group `compute`. A communicator gets SMs of its own if the schedule says `comm_sms`; otherwise it is two more
+    warps of the CTAs that compute.
+
+    - Consumers: a warpgroup for each 64 rows of the widest accumulator, at most two, or `consumers` of the schedule.
+    - Loader and storer: one warp each, behind the consumers, in a warpgroup that communicators share.
+    - A communicator that adds tiles up on SMs of its own has a power of two of warpgroups: so many threads share a tile
+      evenly.
+    - Registers change by the warpgroup (`setmaxnreg`): few for warps that only move tiles (some more if arrays have
+      more than two dimensions), more for a communicator that adds them up or has SMs of its own, all that is left for
+      those that compute.
+
+    Before:
+
+        pk.role loader { ... }
+        pk.role consumer { ... pk.mma ... -> !pk.tile<128x256xf32> ... }
+
+    After, with `comm_sms = 0` on the kernel:
+
+        pk.role loader warps 1 attributes {group = "compute", first_warp = 8, registers = 40} { ... }
+        pk.role consumer warps 8 attributes {group = "compute", first_warp = 0, registers = 232} { ... }
+    """
+
+    name = "pk-plan-warps"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if isinstance(kernel, KernelOp) and _parts(kernel):
+                _write(kernel, plan_warps(kernel))
+
+
+@dataclass(frozen=True)
+class PartPlan:
+    """The SMs, warps and registers of one part, and why."""
+
+    part: RoleOp
+    group: str
+    warps: int
+    why: str
+    first: int = 0
+    registers: int = 0
+
+    @property
+    def computes(self) -> bool:
+        """Whether the part has warpgroups for itself, and registers for tiles."""
+        return self.warps % SM_90A.warpgroup == 0
+
+    def __str__(self) -> str:
+        count = "1 warp" if self.warps == 1 else f"{self.warps} warps"
+        return (
+            f"{describe(self.part.location)}: {self.part.role.data}: {count} of the SMs that {self.group},"
+            f" {self.registers} registers ({self.why})"
+        )
+
+
+def explain_warps(module: ModuleOp) -> list[PartPlan]:
+    """What the pass decides, for each part of each kernel."""
+    return [plan for kernel in module.walk() if isinstance(kernel, KernelOp) for plan in plan_warps(kernel)]
+
+
+def plan_warps(kernel: KernelOp) -> list[PartPlan]:
+    """The plan of each part, in their order. Raises `PkcError` if the schedule asks for what cannot be."""
+    parts = _parts(kernel)
+    own_sms = comm_sms(kernel)
+    if own_sms and not any(part.role.data is Role.Communicator for part in parts):
+        raise PkcError(errors.NobodyCommunicates(span_of(kernel.location), kernel.sym_name.data, own_sms))
+    apart = [part for part in parts if own_sms and part.role.data is Role.Communicator]
+    together = [part for part in parts if part not in apart]
+    groups = (_compute(kernel, together), _communicate(kernel, apart, together, own_sms))
+    threads = max(map(_warpgroups, groups)) * SM_90A.warpgroup * SM_90A.warp
+    if threads > SM_90A.threads:
+        name = kernel.sym_name.data
+        raise PkcError(errors.TooManyWarps(span_of(kernel.location), name, threads, SM_90A.threads))
+    planned = {plan.part: plan for group in groups for plan in _with_registers(group, threads)}
+    return [planned[part] for part in parts]
+
+
+def comm_sms(kernel: KernelOp) -> int:
+    """How many SMs only communicate: as the schedule says, or the author of a communicator."""
+    given = [part.sms for part in _parts(kernel) if part.sms is not None]
+    wanted = kernel.scheduled_number(COMM_SMS)
+    return wanted if wanted is not None else sum(number.value.data for number in given)
+
+
+def is_apart(part: RoleOp) -> bool:
+    """Whether a part, once it is planned, has SMs of its own."""
+    return part.attributes.get(GROUP) == StringAttr(COMMUNICATE)
+
+
+def _parts(kernel: KernelOp) -> list[RoleOp]:
+    """The parts that run on SMs."""
+    parts = (op for op in kernel.body.block.ops if isinstance(op, RoleOp))
+    return [part for part in parts if part.role.data is not Role.CopyEngine]
+
+
+def _write(kernel: KernelOp, plans: Iterable[PartPlan]) -> None:
+    kernel.attributes[COMM_SMS] = IntegerAttr(comm_sms(kernel), i64)
+    for plan in plans:
+        plan.part.warps = IntegerAttr(plan.warps, i64)
+        plan.part.attributes[GROUP] = StringAttr(plan.group)
+        plan.part.attributes[FIRST_WARP] = IntegerAttr(plan.first, i64)
+        plan.part.attributes[REGISTERS] = IntegerAttr(plan.registers, i64)
+
+
+# Warps
+
+
+def _compute(kernel: KernelOp, parts: Sequence[RoleOp]) -> list[PartPlan]:
+    """The CTAs that compute: consumers first, then a warpgroup for all that moves tiles."""
+    consumers = [part for part in parts if part.role.data is Role.Consumer]
+    movers = [part for part in parts if part not in consumers]
+    plans = [_consumer(kernel, part) for part in consumers]
+    if movers and all(part.role.data is Role.Communicator for part in parts):
+        plans += _alone(movers)
+    else:
+        plans += _sharing(movers)
+    return _in_line(plans)
+
+
+def _consumer(kernel: KernelOp, part: RoleOp) -> PartPlan:
+    rows, op = _rows(part)
+    consumers = kernel.scheduled_number("consumers")
+    why = "as the schedule's `consumers` says"
+    if consumers is None:
+        consumers = max(1, min(rows // SM_90A.mma_rows, _MOST_CONSUMERS))
+        why = f"{consumers} warpgroups for tiles of {rows} rows" if rows else "no tile has rows: one warpgroup"
+    if isinstance(op, MmaOp) and consumers > 1 and rows % (consumers * SM_90A.mma_rows):
+        needed = consumers * SM_90A.mma_rows
+        found = errors.RowsNotShared(span_of(op.location), rows, consumers, SM_90A.mma_rows, needed)
+        raise PkcError(found)
+    return PartPlan(part, COMPUTE, consumers * SM_90A.warpgroup, why)
+
+
+def _rows(part: RoleOp) -> tuple[int, Operation | None]:
+    """The rows of the widest accumulator of a part, else of its largest tile; what makes it."""
+    made = [(result, op) for op in part.walk() if isinstance(op, TILE) for result in op.results]
+    products = [(result, op) for result, op in made if isinstance(op, MmaOp)]
+    rows = [(tile_type(result).shape[0], op) for result, op in products or made if tile_type(result).rank > 1]
+    return max(rows, key=lambda found: found[0], default=(0, None))
+
+
+def _alone(parts: Sequence[RoleOp]) -> list[PartPlan]:
+    """Communicators without anything beside them."""
+    warps = _MOST_CONSUMERS * SM_90A.warpgroup
+    return [PartPlan(part, COMPUTE, warps if _adds(part) else 2, "nothing else runs: it has all SMs") for part in parts]
+
+
+def _sharing(parts: Sequence[RoleOp]) -> list[PartPlan]:
+    """Parts that share a warpgroup: one thread of a warp starts the copies of a tile."""
+    communicators = sum(part.role.data is Role.Communicator for part in parts)
+    each = 2 if len(parts) + communicators <= SM_90A.warpgroup else 1
+    plans: list[PartPlan] = []
+    for part in parts:
+        apart = part.role.data is Role.Communicator
+        why = "no SMs of its own: warps beside those that load and store" if apart else "one thread starts its copies"
+        if not apart and any(map(on_several_ranks, part.walk())):
+            why = "its threads store rows to several ranks"
+        plans.append(PartPlan(part, COMPUTE, each if apart else 1, why))
+    return plans
+
+
+def _communicate(kernel: KernelOp, parts: Sequence[RoleOp], others: Sequence[RoleOp], own_sms: int) -> list[PartPlan]:
+    """The CTAs that communicate: whole warpgroups to add tiles up, two warps to move them."""
+    adding = [part for part in parts if _adds(part)]
+    moving = [part for part in parts if part not in adding]
+    why = f"{own_sms} SMs of its own"
+    spare = _warpgroups(_compute(kernel, others)) - bool(moving)
+    each = max(1, spare // len(adding)) if adding else 0
+    each = 1 << each.bit_length() >> 1
+    plans = [PartPlan(part, COMMUNICATE, each * SM_90A.warpgroup, why) for part in adding]
+    return _in_line([*plans, *(PartPlan(part, COMMUNICATE, 2, why) for part in moving)])
+
+
+def _adds(part: RoleOp) -> bool:
+    """Whether a part computes with tiles; positions of rows in a table are addresses."""
+    made = (op for op in part.walk() if isinstance(op, (*TILE, ReduceOp)))
+    types = [result.type for op in made for result in op.results]
+    tables = [kind for kind in types if isinstance(kind, TileType) and kind.element_type == i32 and kind.rank == 1]
+    return len(tables) < len(types) or any(isinstance(op, AllReduceOp) for op in part.walk())
+
+
+def _in_line(plans: Sequence[PartPlan]) -> list[PartPlan]:
+    """One after the other; who computes comes first, so that it begins with a warpgroup."""
+    first, placed = 0, list[PartPlan]()
+    for plan in sorted(plans, key=lambda plan: not plan.computes):
+        placed.append(replace(plan, first=first))
+        first += plan.warps
+    return placed
+
+
+# Registers
+
+
+def _warpgroups(plans: Sequence[PartPlan]) -> int:
+    """How many warpgroups a group of parts occupies."""
+    return -(-sum(plan.warps for plan in plans) // SM_90A.warpgroup)
+
+
+def launched_registers(threads: int) -> int:
+    """What a CTA of that many threads is launched with, the same for each; `setmaxnreg` only moves it."""
+    return SM_90A.registers // threads // 8 * 8 * threads
+
+
+def _moving(plans: Sequence[PartPlan]) -> int:
+    """Registers of threads that start copies, by the array of most dimensions."""
+    moved = (op.array for plan in plans for op in plan.part.walk() if isinstance(op, LoadOp | StoreOp))
+    dims = max((len(array_type(array).dimensions) for array in moved), default=0)
+    return _MOVING + _DIMENSION * max(0, dims - 2)
+
+
+def _with_registers(plans: Sequence[PartPlan], threads: int) -> list[PartPlan]:
+    """Registers by the warpgroup: movers get what they need, the others share the rest of the SM."""
+    shared = [plan for plan in plans if not plan.computes]
+    own = sum(plan.warps for plan in plans if plan.computes) * SM_90A.warp
+    few = _ADDING if any(_adds(plan.part) for plan in shared) else _moving(shared)
+    if any(plan.group == COMMUNICATE for plan in shared):
+        few = _HOLDING
+    rest = (launched_registers(threads) - (threads - own) * few) // own // 8 * 8 if own else 0
+    many = min(rest, SM_90A.most_registers)
+    return [replace(plan, registers=many if plan.computes else few) for plan in plans]

@@ -1,0 +1,119 @@
+"""Operands that their owners send to every rank: when that is possible, and the loops that the owner goes through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.ir import Block, BlockArgument, SSAValue
+
+from pkc.dialect.access import GatherOp
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp, RingPeerOp
+from pkc.dialect.program import TasksOp
+from pkc.dialect.tile import block_type
+from pkc.dialect.types import RANKS
+from pkc.passes.analysis.dependence import differs_by_rank, sources
+from pkc.passes.derive import append
+from pkc.passes.roles.edges import Read, shard_of
+from pkc.passes.roles.slices import Known
+
+
+class CannotPushError(Exception):
+    """The owner of a tile cannot know who reads it."""
+
+
+@dataclass(frozen=True)
+class Push:
+    """How the loops of a read of all parts become those of an owner, which goes through its own.
+
+    Of a list of all blocks (`part` is nothing) the owner takes those of its part: another `count` of `block`'s index.
+    Of a loop over ranks, `ranks`, and over the blocks of each one's part, `part`, it takes its own turn.
+    """
+
+    block: BlockOp
+    part: SSAValue | None
+    over: SSAValue
+    """The loop variable that goes over the blocks of all ranks, or over the ranks."""
+
+    def loops(self, loops: Sequence[SSAValue]) -> list[SSAValue]:
+        """The loops that the owner goes through."""
+        return [variable for variable in loops if self.part is None or variable is not self.over]
+
+    def enter(self, block: Block, rank: SSAValue, known: Known) -> None:
+        """Make the owner's lists those of its part, before its loops are copied."""
+        if self.part is not None:
+            known[self.part] = rank
+            return
+        count = BlockCountOp(block_type(self.block.result), part=rank, sharded=self.block.sharded is not None)
+        known[_count(self.over)] = append(block, count, self.block.location).result
+
+    def inside(self, block: Block, rank: SSAValue, known: Known) -> None:
+        """Make the owner's block, inside its loops."""
+        if self.part is not None:
+            return
+        kind, sharded = block_type(self.block.result), self.block.sharded is not None
+        made = append(block, BlockOp(known[self.over], kind, part=rank, sharded=sharded), self.block.location)
+        made.result.name_hint = self.block.result.name_hint
+        known[self.block.result] = made.result
+
+
+def push_of(read: Read, loops: Sequence[SSAValue]) -> Push:
+    """How a read inside these loops becomes a push. Raises `CannotPushError` with the reason."""
+    if isinstance(read, GatherOp):
+        raise CannotPushError("a table says which rows a rank reads, and their owner does not know it")
+    split = read.indices[shard_of(read.array)]
+    block = split.owner.block.owner if isinstance(split.owner, BlockPositionOp) else split.owner
+    if not isinstance(block, BlockOp):
+        raise CannotPushError("what is read is not a block of the dimension that is split")
+    push = _of_all(block) if block.part is None else _of_parts(block, block.part)
+    counts = [_count(variable) for variable in loops if variable is not push.over]
+    others = [value for value in read.indices if value is not split]
+    given = () if push.part is None else (push.part,)
+    # The owner's block is made inside its loops: their counts cannot depend on it.
+    needed = sources(others, given=(*given, block.result)) | sources(counts, given=given)
+    if push.over in needed or (push.part is None and _count(push.over) in counts):
+        raise CannotPushError("what is read beside it depends on whose part it is")
+    if any(map(differs_by_rank, needed)):
+        raise CannotPushError("ranks read different tiles, and their owner does not know who needs which")
+    return push
+
+
+def _of_all(block: BlockOp) -> Push:
+    over = block.index
+    made = _count(over).owner if isinstance(over, BlockArgument) else None
+    if not isinstance(made, BlockCountOp) or made.block != block_type(block.result) or made.operands:
+        raise CannotPushError("not all of the dimension that is split is read")
+    return Push(block, None, over)
+
+
+def _of_parts(block: BlockOp, part: SSAValue) -> Push:
+    over = part.owner.step if isinstance(part.owner, RingPeerOp) else part
+    loop = over.owner.parent_op() if isinstance(over, BlockArgument) else None
+    if not isinstance(loop, scf.ForOp) or over is not loop.body.block.args[0] or not _is_all_ranks(loop):
+        raise CannotPushError("not the parts of all ranks are read")
+    return Push(block, part, over)
+
+
+def _is_all_ranks(loop: scf.ForOp) -> bool:
+    first, last, step = (value.owner for value in (loop.lb, loop.ub, loop.step))
+    return _is(first, 0) and _is(step, 1) and isinstance(last, DimOp) and last.dim.data == RANKS
+
+
+def _is(owner: object, number: int) -> bool:
+    return (
+        isinstance(owner, arith.ConstantOp)
+        and isinstance(owner.value, IntegerAttr)
+        and owner.value.value.data == number
+    )
+
+
+def _count(variable: SSAValue) -> SSAValue:
+    """How many values a loop variable has."""
+    assert isinstance(variable, BlockArgument)
+    loop = variable.owner.parent_op()
+    if isinstance(loop, TasksOp):
+        return loop.counts[variable.index]
+    assert isinstance(loop, scf.ForOp)
+    return loop.ub

@@ -1,0 +1,103 @@
+"""The pass `pk-share-sums`: those who multiply add up what is complete last."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.traits import Pure
+
+from pkc.dialect.attributes import Role, RoleAttr
+from pkc.dialect.coordinates import CtasOp
+from pkc.dialect.program import DERIVED, KernelOp, RoleOp, TasksOp
+from pkc.passes.cells import constant
+from pkc.passes.derive import AFTER_ALL, append_copy, before, phase_of
+from pkc.passes.roles.stage_sums import SLICES
+
+
+@dataclass(frozen=True)
+class ShareSums(ModulePass):
+    """Let consumers add up the last rows of a sum over ranks, about a tile for each CTA, once they have no more tasks.
+
+    The communicator adds up tiles while others are computed, with the few registers and threads that are left beside
+    the consumers, or on a few SMs. The last tiles are complete when nothing is left to compute: then many threads wait
+    for memory at once, and the kernel ends sooner.
+
+    Before:
+
+        pk.role communicator attributes {after_all} { pk.tasks (%i, %j) in (%rows, %columns) { ... } }
+        pk.role consumer { pk.tasks ... { ... pk.mma ... } }
+
+    After:
+
+        pk.role communicator attributes {after_all} { pk.tasks (%i, %j) in (%early, %columns) { ... } }
+        pk.role consumer {
+          pk.tasks ... { ... pk.mma ... }
+          pk.tasks (%i, %j) in (%late, %columns) { ... the same, for row %i + %early ... }
+        }
+    """
+
+    name = "pk-share-sums"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if isinstance(kernel, KernelOp) and DERIVED in kernel.attributes:
+                _share(kernel)
+
+
+def _share(kernel: KernelOp) -> None:
+    parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+    consumers = [part for part in parts if part.role.data is Role.Consumer]
+    adding = [part for part in parts if part.role.data is Role.Communicator and AFTER_ALL in part.attributes]
+    if len(consumers) != 1 or len(adding) != 1:
+        return
+    tasks = adding[0].body.block.last_op
+    prelude = list(adding[0].body.block.ops)[:-1]
+    if not isinstance(tasks, TasksOp) or len(tasks.counts) < 2 or not all(op.has_trait(Pure) for op in prelude):
+        return
+    if any((phase_of(op) or 0) > (phase_of(tasks) or 0) for op in kernel.walk()):
+        return  # a later phase may read the sum, and consumers would come to it behind their own tasks of that phase
+    known: dict[SSAValue, SSAValue] = {}
+    consumer = consumers[0].body.block
+    for op in prelude:
+        append_copy(consumer, op, known)
+    last = append_copy(consumer, tasks, known)
+    early, late = _split_rows(last)
+    last.operands = [late, *last.counts[1:]]
+    _shift(last, early)
+    first, _ = _split_rows(tasks)
+    tasks.operands = [first, *tasks.counts[1:]]
+
+
+def _split_rows(tasks: TasksOp) -> tuple[SSAValue, SSAValue]:
+    """How many rows of the tasks communicators take, and how many consumers: as many tiles as there are CTAs."""
+    sliced = tasks.attributes.get(SLICES)
+    slices = constant(sliced.value.data if isinstance(sliced, IntegerAttr) else 1)
+    ctas, one = CtasOp(RoleAttr(Role.Consumer)), constant(1)
+    ops: list[Operation] = [ctas, one, slices]
+    columns = tasks.counts[1]
+    for count in tasks.counts[2:]:
+        ops.append(arith.MuliOp(columns, count))
+        columns = ops[-1].results[0]
+    some = arith.MaxSIOp(columns, one.result)
+    each = arith.DivSIOp(ctas.result, some.result)
+    least = arith.MaxSIOp(each.result, one.result)
+    wanted = arith.MuliOp(least.result, slices.result)
+    late = arith.MinSIOp(wanted.result, tasks.counts[0])
+    early = arith.SubiOp(tasks.counts[0], late.result)
+    before(tasks, [*ops, some, each, least, wanted, late, early])
+    return early.result, late.result
+
+
+def _shift(tasks: TasksOp, rows: SSAValue) -> None:
+    """Let the first index begin at `rows`."""
+    index = tasks.body.block.args[0]
+    first = tasks.body.block.first_op
+    assert first is not None
+    shifted = arith.AddiOp(index, rows)
+    before(first, [shifted])
+    index.replace_uses_with_if(shifted.result, lambda use: use.operation is not shifted)

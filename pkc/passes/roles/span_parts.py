@@ -1,0 +1,139 @@
+"""The pass `pk-span-parts`: blocks of tasks do not end where the parts of sharded arrays do."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from pkc.diagnostics import PkcError
+from pkc.dialect.access import (
+    AccumulateOp,
+    GatherOp,
+    LoadOp,
+    ReadOp,
+    ReduceOp,
+    ScatterAccumulateOp,
+    ScatterAddOp,
+    StoreOp,
+    is_pgl,
+)
+from pkc.dialect.coordinates import BlockCountOp, BlockOp
+from pkc.dialect.program import KernelOp, RoleOp, TasksOp
+from pkc.dialect.tile import block_type
+from pkc.dialect.types import Layout
+from pkc.location import span_of
+from pkc.passes import plan_errors as errors
+from pkc.passes.derive import before
+from pkc.passes.roles.edges import Edge, Sum, address, array_name, is_pushed, planned, shard_of
+from pkc.passes.roles.slices import needed_by
+from pkc.passes.roles.spanning import across
+
+
+@dataclass(frozen=True)
+class SpanParts(ModulePass):
+    """Let blocks reach over the boundaries between the ranks' parts of a dimension, if the schedule says `across`.
+
+    With few rows for each rank every owner's rows would be a tile of their own, most of it empty, and each tile reads
+    all of the other operand. A tile that spans parts is stored row by row where the rows belong; what is read of other
+    ranks is fetched ahead, part by part. Operands that the computing SM fetches itself cannot span: one TMA load brings
+    rows of one rank.
+
+    What loops go through is left as it is: another division of what is summed would be another order of additions.
+
+    Before:
+
+        %rows = pk.block_count <M by 64> sharded
+        pk.tasks (%i, %j) in (%rows, %columns) {
+          %m = pk.block[%i] sharded : !pk.block<M by 64>
+
+    After:
+
+        %rows = pk.block_count <M by 64>
+        pk.tasks (%i, %j) in (%rows, %columns) {
+          %m = pk.block[%i] : !pk.block<M by 64>
+    """
+
+    name = "pk-span-parts"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if not isinstance(kernel, KernelOp) or any(isinstance(o, RoleOp) for o in kernel.body.block.ops):
+                continue
+            if across(kernel):
+                _span(kernel)
+
+
+def _span(kernel: KernelOp) -> None:
+    lists = [found for op in kernel.walk() if isinstance(op, TasksOp) for found in _lists(op)]
+    blocks = {block for _, _, found in lists for block in found}
+    refused = [*_of_one_rank(kernel), *_refused(kernel, blocks)]
+    if refused:
+        raise PkcError(*refused)
+    for tasks, place, found in lists:
+        # A loop over the same list, which follows the parts as before, may have the same count.
+        count = BlockCountOp(block_type(found[0].result))
+        before(tasks, [count])
+        tasks.operands[place] = count.result
+        for block in found:
+            block.sharded = None
+
+
+def _lists(tasks: TasksOp) -> Iterator[tuple[TasksOp, int, list[BlockOp]]]:
+    """The tasks' indices that go through all blocks of a dimension part after part: the place of each, its blocks."""
+    for index, count in zip(tasks.body.block.args, tasks.counts, strict=True):
+        blocks = [use.operation for use in index.uses]
+        found = [op for op in blocks if isinstance(op, BlockOp) and op.sharded is not None and op.part is None]
+        length = count.owner
+        if not isinstance(length, BlockCountOp) or length.sharded is None or length.part is not None:
+            continue
+        if found and len(found) == len(blocks) and all(block_type(op.result) == length.block for op in found):
+            yield tasks, index.index, found
+
+
+def _of_one_rank(kernel: KernelOp) -> Iterator[errors.CannotSpan]:
+    for op in kernel.walk():
+        if isinstance(op, BlockOp) and op.sharded is not None and op.part is not None:
+            what = f"this list of blocks of `{block_type(op.result).of}`"
+            yield errors.CannotSpan(span_of(op.location), what, "it is one rank's part")
+
+
+def _refused(kernel: KernelOp, blocks: Collection[BlockOp]) -> Iterator[errors.CannotSpan]:
+    for op in kernel.walk():
+        if isinstance(op, LoadOp | StoreOp | Sum | GatherOp) and _is_split(op, blocks) and (reason := _reason(op)):
+            what = f"this access to `{array_name(op.array)}`"
+            yield errors.CannotSpan(span_of(op.location), what, reason)
+
+
+def _is_split(op: Edge, blocks: Collection[BlockOp]) -> bool:
+    """Whether the tile of an access gets rows of several ranks."""
+    if is_pgl(op.array, Layout.Replicate):
+        return isinstance(op, AccumulateOp)
+    if not is_pgl(op.array, Layout.Shard):
+        return False
+    rows = isinstance(op, GatherOp | ScatterAccumulateOp | ScatterAddOp)  # indices without the first dimension
+    place = shard_of(op.array) - rows
+    return place >= 0 and op.indices[place].owner in blocks
+
+
+def _reason(op: Edge) -> str:
+    """Why an access cannot have rows of several ranks; empty if it can."""
+    if isinstance(op, GatherOp | ScatterAccumulateOp | ScatterAddOp):
+        return "a table says which rows it has, and they lie on several ranks"
+    if planned(op) == "copy_engine":
+        return "a copy engine copies boxes of one rank"
+    if isinstance(op, AccumulateOp) and planned(op) == "none":
+        return "with `overlap=none` owners count the tiles of their rows"
+    if not isinstance(op, LoadOp):
+        return ""
+    if planned(op) == "intra_sm":
+        return "the SM that computes fetches it, rows of one rank at a time"
+    if any(isinstance(value.owner, _MEMORY) for value in needed_by(op, address(op))):
+        return "what is read is decided by elements of an array, so that launches would have other numbers of pieces"
+    return "its owner sends it, and does not know which tiles of others its rows are in" if is_pushed(op) else ""
+
+
+_MEMORY = (ReadOp, LoadOp, GatherOp, ReduceOp)

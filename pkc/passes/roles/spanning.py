@@ -1,0 +1,54 @@
+"""Blocks that reach over the boundaries between the ranks' parts of a dimension: which do, and what they overlap."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import StringAttr, UnitAttr
+from xdsl.ir import Operation, SSAValue
+
+from pkc.dialect.access import LoadOp, StoreOp, is_pgl
+from pkc.dialect.coordinates import BlockCountOp, BlockIndexOp, BlockOp
+from pkc.dialect.program import KernelOp
+from pkc.dialect.tile import block_type
+from pkc.dialect.types import BlockType, Layout
+from pkc.passes.cells import constant
+from pkc.passes.roles.edges import shard_of
+
+
+def across(kernel: KernelOp) -> bool:
+    """Whether the schedule lets blocks reach over the boundaries between parts."""
+    return kernel.schedule.get("parts") == StringAttr("across")
+
+
+def spans(index: SSAValue) -> bool:
+    """Whether an index of a dimension that is split is a block which may lie in several parts."""
+    block = index.owner
+    return isinstance(block, BlockOp) and block.sharded is None and block.part is None
+
+
+def on_several_ranks(op: Operation) -> bool:
+    """Whether the rows of an access may belong to several ranks."""
+    if not isinstance(op, LoadOp | StoreOp) or not is_pgl(op.array, Layout.Shard):
+        return False
+    return spans(op.indices[shard_of(op.array)])
+
+
+def follow_parts(root: Operation, dim: object) -> None:
+    """Let all lists of blocks of a dimension follow the boundaries of its parts."""
+    for op in root.walk():
+        if not isinstance(op, BlockCountOp | BlockOp):
+            continue
+        kind = op.block if isinstance(op, BlockCountOp) else block_type(op.result)
+        if kind.of == dim and op.start is None and op.stop is None:
+            op.sharded = UnitAttr()
+
+
+def overlapping(
+    block: SSAValue, kind: BlockType, *, sharded: bool = False
+) -> tuple[list[Operation], SSAValue, SSAValue]:
+    """Operations that find which blocks of a list overlap a block: the first one's index, and the one after the
+    last's."""
+    first, last = (BlockIndexOp(block, kind, sharded=sharded, last=end) for end in (False, True))
+    one = constant(1)
+    stop = arith.AddiOp(last.result, one.result)
+    return [first, last, one, stop], first.result, stop.result

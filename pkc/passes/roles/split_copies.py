@@ -1,0 +1,123 @@
+"""The pass `pk-split-copies`: a communicator that copies tiles fetches some while it passes others on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from pkc.arch import SM_90A
+from pkc.dialect.access import LoadOp, StoreOp
+from pkc.dialect.attributes import Role, RoleAttr
+from pkc.dialect.counters import WaitOp
+from pkc.dialect.layout import ALIGNMENT
+from pkc.dialect.program import PER_CTA, KernelOp, RoleOp, TasksOp
+from pkc.dialect.types import TileType
+from pkc.passes.derive import DERIVED
+from pkc.passes.roles.assign_roles import ROLE
+from pkc.passes.roles.crossings import Crossing, KeptBeyondStageError, crossings
+from pkc.passes.roles.plan_warps import comm_sms
+from pkc.passes.roles.split_workers import add_channels, add_part
+
+_STAGES = 12
+"""Copies on their way at a time in one SM. What 8 SMs pull at the rate of the link, 40 GB/s each, is under way for 2 to
+3 us: 5 to 8 tiles of 16 KB that come, and up to 4 that stores still read or have not released."""
+
+_BESIDE = 16 * 1024
+"""Bytes for copies on their way beside parts that compute: a tile of 128 x 64, or some smaller ones."""
+
+
+@dataclass(frozen=True)
+class SplitCopies(ModulePass):
+    """Make two workers of a communicator whose loads are only stored: one loads, one stores, joined by a channel.
+
+    A tile cannot go from memory to memory but through shared memory. If the communicator has SMs of its own, the
+    channel has twelve stages, or as many as there is room for; beside parts that compute, which need the room, it has
+    one, or as many as 16 KB hold: there every SM copies a little.
+
+    Before:
+
+        pk.role communicator { pk.tasks ... {
+          %a = pk.load %A[%m, %k : ...] : ...
+          pk.store %a, %A_landing[%m, %k : ...] : ...
+          pk.raise %A_ready ...
+
+    After:
+
+        %1 = pk.channel "A" stages 12 : !pk.channel<!pk.tile<128x64xbf16>>
+        pk.role communicator { pk.tasks ... {
+          pk.acquire %1 : ...
+          %a = pk.load %A[%m, %k : ...] : ...
+          pk.commit %1, %a : ...
+        pk.role communicator { pk.tasks ... {
+          %a = pk.consume %1 : ...
+          pk.store %a, %A_landing[%m, %k : ...] : ...
+          pk.release %1 : ...
+          pk.raise %A_ready ...
+    """
+
+    name = "pk-split-copies"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if isinstance(kernel, KernelOp) and DERIVED in kernel.attributes:
+                parts = [part for part in kernel.body.block.ops if isinstance(part, RoleOp)]
+                copying = [part for part in parts if part.role.data is Role.Communicator and _only_copies(part)]
+                crossing = {part: found for part in copying if (found := _crossings(part)) is not None}
+                stages = _stages(kernel, crossing.values())
+                for part, found in crossing.items():
+                    _split(kernel, part, found, stages)
+
+
+def _only_copies(part: RoleOp) -> bool:
+    """Whether every tile of a part is loaded by it and only stored."""
+    makers = [op for op in part.walk() if any(isinstance(result.type, TileType) for result in op.results)]
+    stored = all(isinstance(use.operation, StoreOp) for op in makers for result in op.results for use in result.uses)
+    return bool(makers) and stored and all(isinstance(op, LoadOp) for op in makers)
+
+
+def _crossings(part: RoleOp) -> list[Crossing] | None:
+    """What goes from the loading to the storing worker; None if a tile is kept beyond its stage."""
+    for op in part.body.walk():
+        role = _side(op)
+        if role is not None:
+            op.attributes[ROLE] = RoleAttr(role)
+    try:
+        return crossings(part)
+    except KeptBeyondStageError:
+        return None
+
+
+def _stages(kernel: KernelOp, found: Iterable[list[Crossing]]) -> int:
+    """Stages of each channel of all communicators, which share the memory of one CTA."""
+    kinds = [crossing.type for of_part in found for crossing in of_part]
+    if not kinds:
+        return 1
+    fitting = _BESIDE // sum(kind.stage_bytes for kind in kinds)
+    if comm_sms(kernel):
+        fitting = (SM_90A.shared_memory - ALIGNMENT) // sum(kind.footprint for kind in kinds)
+    return max(1, min(_STAGES, fitting))
+
+
+def _split(kernel: KernelOp, part: RoleOp, found: list[Crossing], stages: int) -> None:
+    channels = add_channels(kernel, found, stages)
+    for role in (Role.Loader, Role.Storer):
+        made = add_part(role, found, channels, kernel, part)
+        made.role = RoleAttr(Role.Communicator)
+        made.attributes |= part.attributes
+        for op in made.walk():
+            if isinstance(op, TasksOp):
+                op.attributes[PER_CTA] = UnitAttr()
+    part.detach()
+    part.erase(safe_erase=False)
+
+
+def _side(op: Operation) -> Role | None:
+    """Loads and the waits before them on one side, what makes results known on the other."""
+    if isinstance(op, LoadOp | WaitOp):
+        return Role.Loader
+    return None if not op.operands or op.results or op.regions else Role.Storer

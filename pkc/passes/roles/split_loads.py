@@ -1,0 +1,167 @@
+"""The pass `pk-split-loads`: what need not wait for other ranks is loaded ahead of what must."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from pkc.dialect.access import LoadOp
+from pkc.dialect.attributes import Role
+from pkc.dialect.counters import WaitOp
+from pkc.dialect.program import DERIVED, KernelOp, RoleOp
+from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, CommitOp, ConsumeOp, ReleaseOp, channel_of
+from pkc.dialect.tile import tile_type
+from pkc.dialect.types import PrivateType
+from pkc.passes.analysis.dependence import maker
+from pkc.passes.derive import before, copy_of
+from pkc.passes.roles.split_workers import channel_label
+
+
+@dataclass(frozen=True)
+class SplitLoads(ModulePass):
+    """Give the loads of arrays that are there from the beginning a loader of their own, if the schedule's `loads` is
+    `apart`.
+
+    A loader carries out its loads in order. Where it waits for an operand that comes from other ranks, the other one,
+    weights of the rank's own say, waits too, although memory has nothing else to do. Loaded by two threads, through
+    two channels, that one is there as far as shared memory goes when the first one comes. With many tasks for each SM
+    it is of no use, and costs two barriers in each turn.
+
+    Before:
+
+        %0 = pk.channel "A.landing, B" stages 1 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x256xbf16>>
+        pk.role loader { pk.tasks (%i, %j) in (...) {
+          pk.wait %A_ready[%m] for %count : ...
+          scf.for %s = ... {
+            pk.acquire %0 : ...
+            %a = pk.load %A_landing[%m, %k : ...] : ...
+            %b = pk.load %B[%k, %n : ...] : ...
+            pk.commit %0, %a, %b : ...
+        pk.role consumer { ... %a, %b = pk.consume %0 : ... pk.release %0 : ... }
+
+    After:
+
+        %0 = pk.channel "A.landing" stages 1 : !pk.channel<!pk.tile<128x64xbf16>>
+        %1 = pk.channel "B" stages 1 : !pk.channel<!pk.tile<64x256xbf16>>
+        pk.role loader { pk.tasks (%i, %j) in (...) {
+          pk.wait %A_ready[%m] for %count : ...
+          scf.for %s = ... {
+            pk.acquire %0 : ...
+            %a = pk.load %A_landing[%m, %k : ...] : ...
+            pk.commit %0, %a : ...
+        pk.role loader { pk.tasks (%i, %j) in (...) {
+          scf.for %s = ... {
+            pk.acquire %1 : ...
+            %b = pk.load %B[%k, %n : ...] : ...
+            pk.commit %1, %b : ...
+        pk.role consumer { ... %a = pk.consume %0 ... %b = pk.consume %1 ... pk.release %0 ... pk.release %1 ... }
+    """
+
+    name = "pk-split-loads"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if not isinstance(kernel, KernelOp) or kernel.schedule.get("loads") != StringAttr("apart"):
+                continue
+            for part in list(kernel.body.block.ops) if DERIVED in kernel.attributes else ():
+                if isinstance(part, RoleOp) and part.role.data is Role.Loader:
+                    _split(part)
+
+
+def _split(part: RoleOp) -> None:
+    if not any(isinstance(op, WaitOp) for op in part.walk()):
+        return
+    commits = [op for op in part.walk() if isinstance(op, CommitOp)]
+    ahead = [op for op in commits if any(map(_is_there, op.tiles))]
+    if not ahead or len({op.channel for op in commits}) < len(commits) or not all(map(_is_only_passed_on, part.walk())):
+        return
+    for commit in ahead:
+        if not all(map(_is_there, commit.tiles)):
+            _split_channel(commit)
+    second = copy_of(part)
+    assert part.parent is not None
+    part.parent.insert_op_after(second, part)
+    _drop(part, there=True)
+    _drop(second, there=False)
+
+
+def _is_only_passed_on(op: Operation) -> bool:
+    """Whether an operation is no load, or one for a channel alone: nothing else depends on what it waits for."""
+    return not isinstance(op, LoadOp) or all(isinstance(use.operation, CommitOp) for use in op.result.uses)
+
+
+def _is_there(tile: SSAValue) -> bool:
+    """Whether a tile is loaded from what this rank has when the kernel begins."""
+    load = tile.owner
+    if not isinstance(load, LoadOp) or not isinstance(load.array.type, PrivateType):
+        return False
+    return all(isinstance(use.operation, LoadOp) for use in load.array.uses)
+
+
+def _drop(part: RoleOp, *, there: bool) -> None:
+    """Leave out the loads of what is there, or all others with the waits before them."""
+    commits = [op for op in part.walk() if isinstance(op, CommitOp)]
+    dropped = {op.channel for op in commits if all(map(_is_there, op.tiles)) is there}
+    for op in reversed(list(part.walk())):
+        match op:
+            case AcquireOp() | CommitOp():
+                left_out = op.channel in dropped
+            case LoadOp():
+                left_out = not op.result.uses.get_length()
+            case _:
+                left_out = isinstance(op, WaitOp) and not there
+        if left_out:
+            _erase(op)
+
+
+def _split_channel(commit: CommitOp) -> None:
+    """Two channels in place of one, the second for the tiles that are there."""
+    channel = channel_of(commit.channel)
+    numbers = range(len(commit.tiles))
+    there = [number for number in numbers if _is_there(commit.tiles[number])]
+    both = [number for number in numbers if number not in there], there
+    made = [_channel(commit, some, channel) for some in both]
+    for use in list(channel.result.uses):
+        op = use.operation
+        match op:
+            case AcquireOp():
+                before(op, [AcquireOp(one.result) for one in made])
+            case CommitOp():
+                before(
+                    op,
+                    [CommitOp(one.result, [op.tiles[n] for n in some]) for one, some in zip(made, both, strict=True)],
+                )
+            case ConsumeOp():
+                for one, some in zip(made, both, strict=True):
+                    _consume(op, ConsumeOp(one.result), some)
+            case _:
+                assert isinstance(op, ReleaseOp)
+                before(op, [ReleaseOp(one.result) for one in made])
+        _erase(op)
+    _erase(channel)
+
+
+def _channel(commit: CommitOp, numbers: Sequence[int], old: ChannelOp) -> ChannelOp:
+    tiles = [commit.tiles[number] for number in numbers]
+    label = ", ".join(channel_label(maker(tile)) for tile in tiles)
+    made = ChannelOp(label, old.depth, ChannelType([tile_type(tile) for tile in tiles]))
+    before(old, [made])
+    made.location = maker(tiles[0]).location
+    return made
+
+
+def _consume(old: ConsumeOp, new: ConsumeOp, numbers: Sequence[int]) -> None:
+    before(old, [new])
+    for number, tile in zip(numbers, new.tiles, strict=True):
+        tile.name_hint = old.tiles[number].name_hint
+        old.tiles[number].replace_all_uses_with(tile)
+
+
+def _erase(op: Operation) -> None:
+    op.detach()
+    op.erase()

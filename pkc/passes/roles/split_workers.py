@@ -1,0 +1,264 @@
+"""The pass `pk-split-workers`: one part for each role, joined by channels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from pkc.diagnostics import PkcError
+from pkc.dialect.access import GatherOp, LoadOp
+from pkc.dialect.attributes import Role, RoleAttr
+from pkc.dialect.program import PER_CTA, KernelOp, RoleOp, TasksOp
+from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseOp
+from pkc.location import span_of
+from pkc.passes import plan_errors as errors
+from pkc.passes.derive import DERIVED
+from pkc.passes.roles.assign_roles import ROLE, derived_part, role_of
+from pkc.passes.roles.crossings import Crossing, KeptBeyondStageError, crossings
+from pkc.passes.roles.edges import array_name
+
+_Op = TypeVar("_Op", bound=Operation)
+
+_ORDER = (Role.Loader, Role.Consumer, Role.Storer)
+
+
+@dataclass(frozen=True)
+class SplitWorkers(ModulePass):
+    """Split the tasks of a kernel into one part for each role that `pk-assign-roles` wrote on their operations.
+
+    Each part keeps the loops around its operations and the integers they need. What crosses from one role to another
+    goes through a channel: values made and first used together share its stages, of which there is one as yet.
+
+    Before:
+
+        pk.role consumer { pk.tasks (%i, %j) in (...) { scf.for %s = ... {
+          %a = pk.load %A[%m, %k : ...] {role = #pk<role_name loader>} : ...
+          %acc = pk.mma %a, ... {role = #pk<role_name consumer>} : ...
+
+    After:
+
+        %0 = pk.channel "a" stages 1 : !pk.channel<!pk.tile<128x64xbf16>>
+        pk.role loader { pk.tasks (%i, %j) in (...) attributes {per_cta} { scf.for %s = ... {
+          pk.acquire %0 : ...
+          %a = pk.load %A[%m, %k : ...] : ...
+          pk.commit %0, %a : ...
+        pk.role consumer { pk.tasks (%i, %j) in (...) attributes {per_cta} { scf.for %s = ... {
+          %a = pk.consume %0 : ...
+          %acc = pk.mma %a, ... : ...
+          pk.release %0 : ...
+    """
+
+    name = "pk-split-workers"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if isinstance(kernel, KernelOp):
+                _split_kernel(kernel)
+
+
+def _split_kernel(kernel: KernelOp) -> None:
+    part = derived_part(kernel)
+    if part is not None:
+        try:
+            found = crossings(part)
+        except KeptBeyondStageError as error:
+            raise PkcError(errors.KeptBeyondStage(span_of(error.op.location))) from None
+        channels = add_channels(kernel, found)
+        for role in _ORDER:
+            if any(role_of(op) is role for op in part.body.walk()):
+                add_part(role, found, channels, kernel, part)
+        part.detach()
+        part.erase(safe_erase=False)
+    # In a part that the author wrote, what follows its tasks follows all of them, on whatever CTA they ran.
+    for op in kernel.walk() if DERIVED in kernel.attributes else ():
+        if isinstance(op, TasksOp):
+            op.attributes[PER_CTA] = UnitAttr()
+
+
+def add_part(role: Role, found: list[Crossing], channels: list[ChannelOp], kernel: KernelOp, part: RoleOp) -> RoleOp:
+    """The part of one role of a part whose operations have roles, in front of it."""
+    return _Part(role, found, channels).build(kernel, part)
+
+
+def add_channels(kernel: KernelOp, found: list[Crossing], stages: int = 1) -> list[ChannelOp]:
+    """A channel for each crossing, with that many stages."""
+    made: list[ChannelOp] = []
+    for crossing in found:
+        label = ", ".join(map(channel_label, crossing.made))
+        channel = ChannelOp(label, stages, crossing.type)
+        channel.location = crossing.made[0].location
+        kernel.body.block.insert_op_before(channel, _first_role(kernel))
+        made.append(channel)
+    return made
+
+
+def channel_label(op: Operation) -> str:
+    """What a channel is called for: the array that is loaded, or the variable."""
+    if isinstance(op, LoadOp | GatherOp):
+        return array_name(op.array)
+    return op.results[0].name_hint or op.name.removeprefix("pk.")
+
+
+def _first_role(kernel: KernelOp) -> RoleOp:
+    return next(op for op in kernel.body.block.ops if isinstance(op, RoleOp))
+
+
+class _Part:
+    """The copy of a part that one role runs."""
+
+    def __init__(self, role: Role, found: list[Crossing], channels: list[ChannelOp]) -> None:
+        self._role = role
+        self._channels = list(zip(found, channels, strict=True))
+        self._arriving = {value for c in found if c.consumer is role for value in c.values}
+        self._leaving = [value for c in found if c.producer is role for value in c.values]
+        self._needed: set[Operation] = set()
+        self._carried: set[tuple[Operation, int]] = set()
+        self._known: dict[SSAValue, SSAValue] = {}
+
+    def build(self, kernel: KernelOp, part: RoleOp) -> RoleOp:
+        """Add the part before the one that is split."""
+        for op in part.body.walk():
+            if role_of(op) is self._role and not isinstance(op, scf.ForOp | scf.IfOp | scf.YieldOp):
+                self._need(op)
+        for value in self._leaving:
+            self._need_value(value)
+        body = Block()
+        self._copy_block(part.body.block, body)
+        made = RoleOp(RoleAttr(self._role), Region(body))
+        made.location = part.location
+        kernel.body.block.insert_op_before(made, part)
+        return made
+
+    # What the role needs
+
+    def _need(self, op: Operation) -> None:
+        if op in self._needed or isinstance(op, RoleOp):
+            return
+        self._needed.add(op)
+        around = op.parent_op()
+        if around is not None:
+            self._need(around)
+        structure = isinstance(op, scf.ForOp)
+        for operand in op.operands[:3] if structure else op.operands:
+            self._need_value(operand)
+
+    def _need_value(self, value: SSAValue) -> None:
+        if value in self._arriving:
+            return
+        if isinstance(value, OpResult):
+            if isinstance(value.op, scf.ForOp | scf.IfOp):
+                self._carry(value.op, value.index)
+            self._need(value.op)
+            return
+        loop = value.owner.parent_op() if isinstance(value.owner, Block) else None
+        if isinstance(loop, scf.ForOp) and isinstance(value, BlockArgument) and value.index > 0:
+            self._carry(loop, value.index - 1)
+
+    def _carry(self, op: scf.ForOp | scf.IfOp, index: int) -> None:
+        if (op, index) in self._carried:
+            return
+        self._carried.add((op, index))
+        self._need(op)
+        if isinstance(op, scf.ForOp):
+            self._need_value(op.iter_args[index])
+        for region in op.regions:
+            last = region.block.last_op if region.blocks else None
+            if isinstance(last, scf.YieldOp):
+                self._need_value(last.operands[index])
+
+    # The copy
+
+    def _copy_block(self, source: Block, target: Block) -> None:
+        for op in source.ops:
+            for crossing, channel in self._channels:
+                if crossing.consumer is self._role and crossing.first is op:
+                    self._consume(target, crossing, channel)
+                if crossing.producer is self._role and crossing.made[0] is op:
+                    self._add(target, AcquireOp(channel.result), op)
+            if op in self._needed:
+                self._copy(op, target)
+            for crossing, channel in self._channels:
+                if crossing.producer is self._role and crossing.made[-1] is op:
+                    tiles = [self._known[value] for value in crossing.values]
+                    self._add(target, CommitOp(channel.result, tiles), op)
+            # After the commits: what is committed may be a view of the stage that is released.
+            for crossing, channel in self._channels:
+                if crossing.consumer is self._role and crossing.last is op:
+                    self._add(target, ReleaseOp(channel.result), op)
+
+    def _consume(self, target: Block, crossing: Crossing, channel: ChannelOp) -> None:
+        op = self._add(target, ConsumeOp(channel.result), crossing.made[0])
+        for value, tile in zip(crossing.values, op.results, strict=True):
+            tile.name_hint = value.name_hint
+            self._known[value] = tile
+
+    def _copy(self, op: Operation, target: Block) -> None:
+        if isinstance(op, scf.ForOp):
+            self._copy_for(op, target)
+        elif isinstance(op, scf.IfOp):
+            self._copy_if(op, target)
+        elif isinstance(op, TasksOp):
+            self._copy_tasks(op, target)
+        else:
+            copy = op.clone(value_mapper=self._known)
+            copy.attributes.pop(ROLE, None)
+            self._add(target, copy, op)
+
+    def _copy_tasks(self, op: TasksOp, target: Block) -> None:
+        body = Block(arg_types=[argument.type for argument in op.body.block.args])
+        self._rename(op.body.block.args, body.args)
+        self._copy_block(op.body.block, body)
+        copy = TasksOp([self._known.get(count, count) for count in op.counts], Region(body))
+        copy.attributes |= op.attributes
+        self._add(target, copy, op)
+
+    def _copy_for(self, op: scf.ForOp, target: Block) -> None:
+        kept = [index for index in range(len(op.iter_args)) if (op, index) in self._carried]
+        variable, *carried = op.body.block.args
+        body = Block(arg_types=[variable.type, *(carried[index].type for index in kept)])
+        self._rename([variable, *(carried[index] for index in kept)], body.args)
+        starts = [self._get(op.iter_args[index]) for index in kept]
+        first, last, step = (self._get(value) for value in (op.lb, op.ub, op.step))
+        self._copy_block(op.body.block, body)
+        self._yield(op.body.block, body, kept)
+        copy = self._add(target, scf.ForOp(first, last, step, starts, body), op)
+        self._rename([op.results[index] for index in kept], copy.results)
+
+    def _copy_if(self, op: scf.IfOp, target: Block) -> None:
+        kept = [index for index in range(len(op.results)) if (op, index) in self._carried]
+        regions: list[Region] = []
+        for region in (op.true_region, op.false_region):
+            body = Block()
+            if region.blocks:
+                self._copy_block(region.block, body)
+                self._yield(region.block, body, kept)
+            regions.append(Region(body) if region.blocks else Region())
+        then, orelse = regions
+        types = [op.results[index].type for index in kept]
+        copy = self._add(target, scf.IfOp(self._get(op.cond), types, then, orelse), op)
+        self._rename([op.results[index] for index in kept], copy.results)
+
+    def _yield(self, source: Block, target: Block, kept: list[int]) -> None:
+        last = source.last_op
+        assert isinstance(last, scf.YieldOp)
+        self._add(target, scf.YieldOp(*(self._get(last.operands[index]) for index in kept)), last)
+
+    def _get(self, value: SSAValue) -> SSAValue:
+        return self._known.get(value, value)
+
+    def _rename(self, old: Sequence[SSAValue], new: Sequence[SSAValue]) -> None:
+        for before, after in zip(old, new, strict=True):
+            after.name_hint = before.name_hint
+            self._known[before] = after
+
+    def _add(self, target: Block, op: _Op, origin: Operation) -> _Op:
+        op.location = origin.location
+        target.add_op(op)
+        return op

@@ -1,0 +1,166 @@
+"""The pass `pk-stage-remote-stores`: a copy engine sends tiles to other ranks, from a buffer of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IndexType, ModuleOp, UnitAttr
+from xdsl.ir import Block, BlockArgument, SSAValue
+from xdsl.passes import ModulePass
+
+from pkc.dialect.access import StoreOp, array_type
+from pkc.dialect.attributes import Role
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, RankOp
+from pkc.dialect.copies import CopyOp
+from pkc.dialect.counters import RaiseOp, WaitOp
+from pkc.dialect.program import KernelOp, RoleOp, TasksOp
+from pkc.dialect.types import PrivateType
+from pkc.passes.analysis.dependence import ancestors, sources
+from pkc.passes.cells import cells_along, constant, counter_ops
+from pkc.passes.derive import AFTER_ALL, add_parameter, add_role, append, before, wrap_in_role
+from pkc.passes.roles.edges import EDGE, array_name, planned
+from pkc.passes.roles.slices import Known, close_loops, copy_nest, copy_value, variables
+
+
+@dataclass(frozen=True)
+class StageRemoteStores(ModulePass):
+    """Let a copy engine bring tiles to other ranks, for each store planned `copy_engine`.
+
+    The task stores its tile in a buffer of its own rank and raises the tile's counter there. The copy engine goes
+    through the same tasks: it waits for the counter, copies the tile and, if the store was announced to its reader,
+    announces the copy. Where the tasks of a row of tiles go through all of its dimension, it waits for the whole row,
+    copies that at once and announces each tile: a copy takes microseconds to begin, a tile less to move.
+
+    Before:
+
+        pk.tasks (%i, %j) in (%rows, %columns) {
+          ...
+          pk.store %t, %Y[%m, %n : ...] {edge = {overlap = "copy_engine", ...}} : ..., !pk.pgl<[M, N], f32, replicate>
+
+    After:
+
+        pk.role copy_engine {
+          pk.tasks (%i) in (%rows) {
+            scf.for %j = %zero to %columns step %one {
+              pk.wait %Y_computed[%row, %column] for %one : !pk.signal<[M by 128, N by 256]>
+            }
+            pk.copy %Y_staged[%m : ...] along [0] to %Y[%m : ...] along [0] : ...
+        pk.role consumer {
+          pk.tasks (%i, %j) in (%rows, %columns) {
+            ...
+            pk.store %t, %Y_staged[%m, %n : ...] : !pk.tile<128x256xf32>, !pk.private<[M, N], f32>
+            pk.raise %Y_computed at %rank[%row, %column] to %one : !pk.signal<[M by 128, N by 256]>
+    """
+
+    name = "pk-stage-remote-stores"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if isinstance(kernel, KernelOp):
+                _stage_kernel(kernel)
+
+
+def _stage_kernel(kernel: KernelOp) -> None:
+    stores = [op for op in kernel.walk() if isinstance(op, StoreOp) and planned(op) == "copy_engine"]
+    if not stores:
+        return
+    for store in stores:
+        _stage(kernel, store)
+    wrap_in_role(kernel, Role.Consumer)
+
+
+def _stage(kernel: KernelOp, store: StoreOp) -> None:
+    name, kind, location = array_name(store.array), array_type(store.array), store.location
+    # A dimension of slots has an index for each rank, and the buffer is a rank's own.
+    kept = [place for place, index in enumerate(store.indices) if not isinstance(index.owner, RankOp)]
+    dims = [kind.dimensions[place] for place in kept]
+    indices = [store.indices[place] for place in kept]
+    cells = cells_along(dims, indices, range(len(indices)))
+    staged = add_parameter(kernel, f"{name}.staged", PrivateType(dims, kind.element_type), location)
+    computed = add_parameter(kernel, f"{name}.computed", cells.type, location)
+
+    part = add_role(kernel, Role.CopyEngine, store)
+    around = next((op for op in ancestors(store) if isinstance(op, RoleOp)), None)
+    engine = part.parent_op()
+    if around is not None and engine is not None and AFTER_ALL in around.attributes:
+        engine.attributes[AFTER_ALL] = UnitAttr()  # each copy follows what the part around the store has done
+    announced = _announcement(store)
+    row = _row(store, announced)
+    known: Known = {}
+    places = [place for place in range(len(store.indices)) if row is None or place != row.place]
+    wanted = variables(store, [store.indices[place] for place in places])
+    body = copy_nest(part, store, wanted, known)
+    target = {place: copy_value(body, store.indices[place], known) for place in places}
+    source = {number: target[place] for number, place in enumerate(kept) if place in target}
+
+    one = append(body, constant(1), location).result
+    inner, inside = _columns(body, store, row, known)
+    tile = [copy_value(inner, index, inside) for index in indices]
+    address, counter = counter_ops(tile)
+    for op in (*address, WaitOp(computed, counter, one)):
+        append(inner, op, location)
+    append(body, CopyOp(staged, source, store.array, target), location)
+    if announced is not None:
+        inner, inside = _columns(body, store, row, known)
+        where = [copy_value(inner, value, inside) for value in announced.indices]
+        rank, value = (copy_value(inner, value, inside) for value in (announced.rank, announced.value))
+        append(inner, RaiseOp(announced.signal, where, rank, value), location)
+        announced.detach()
+        announced.erase()
+    close_loops(part)
+
+    rank, value = RankOp(), constant(1)
+    address, counter = counter_ops(indices)
+    local = StoreOp(store.tile, staged, indices)
+    before(store, [local, rank, value, *address, RaiseOp(computed, counter, rank, value)])
+    store.detach()
+    store.erase()
+
+
+@dataclass(frozen=True)
+class _Row:
+    """The last dimension of a store whose tasks go through all of it: its place, task index, and number of blocks."""
+
+    place: int
+    index: BlockArgument
+    count: SSAValue
+
+
+def _row(store: StoreOp, announced: RaiseOp | None) -> _Row | None:
+    """The row that a tile is of, if all tiles of one are stored and nothing but their place tells them apart."""
+    place = len(store.indices) - 1
+    block, tasks = store.indices[place].owner, store.parent_op()
+    if not isinstance(block, BlockOp) or not isinstance(tasks, TasksOp) or block.sharded is not None:
+        return None
+    index = block.index
+    if not isinstance(index, BlockArgument) or index.owner is not tasks.body.block or len(tasks.counts) < 2:
+        return None
+    count = tasks.counts[index.index]
+    length, bounds = count.owner, (block.part, block.start, block.stop)
+    whole = isinstance(length, BlockCountOp) and length.block == block.result.type and not length.operands
+    if not whole or any(bound is not None for bound in bounds):
+        return None
+    others = [*store.indices[:place], *(() if announced is None else (announced.rank, announced.value))]
+    return None if index in sources(others) else _Row(place, index, count)
+
+
+def _columns(body: Block, store: StoreOp, row: _Row | None, known: Known) -> tuple[Block, Known]:
+    """The body of a loop over the tiles of a row, and what is known in it; without a row, where the copy is."""
+    if row is None:
+        return body, known
+    zero, one = (append(body, constant(number), store.location).result for number in (0, 1))
+    inner = Block(arg_types=[IndexType()])
+    append(body, scf.ForOp(zero, copy_value(body, row.count, known), one, [], inner), store.location)
+    return inner, {**known, row.index: inner.args[0]}
+
+
+def _announcement(store: StoreOp) -> RaiseOp | None:
+    """What tells the reader of a store that it is there, and goes with it."""
+    op = store.next_op
+    while op is not None and not isinstance(op, StoreOp):
+        if isinstance(op, RaiseOp) and op.attributes.get(EDGE) is not None:
+            return op
+        op = op.next_op
+    return None

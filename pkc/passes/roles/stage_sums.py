@@ -1,0 +1,351 @@
+"""The pass `pk-stage-sums`: sums over ranks become slots at the owner, added up in rank order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, UnitAttr, i64
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from pkc.diagnostics import PkcError
+from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp, array_type, is_pgl
+from pkc.dialect.attributes import Role
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp, OwnerOp, RankOp
+from pkc.dialect.counters import RaiseOp, SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.elementwise import AddOp
+from pkc.dialect.program import KernelOp, TasksOp
+from pkc.dialect.tile import CastOp, FullOp, block_type, tile_type
+from pkc.dialect.types import FLOATS, RANKS, BlockType, Dim, Layout, PGLType, SignalType, TileType, f32
+from pkc.location import span_of
+from pkc.passes import plan_errors as errors
+from pkc.passes.analysis.dependence import differs_by_rank, enclosing_tasks, sources
+from pkc.passes.cells import Cells, cells_along, constant, counter_ops, product_ops
+from pkc.passes.derive import AFTER_ALL, add_parameter, add_role, append, before, mark_fresh, wrap_in_role
+from pkc.passes.roles.edges import EDGE, array_name, idle_tasks, planned, shard_of, sums
+from pkc.passes.roles.plan_warps import comm_sms
+from pkc.passes.roles.slices import Known, close_loops, copy_value
+from pkc.passes.roles.spanning import across, follow_parts, overlapping, spans
+
+SLICES = "slices"
+"""On tasks that add up tiles: how many of them a tile is divided into."""
+
+ROWS = 32
+"""Rows that a task adds up: few, so that tasks end together; enough for two warps with 16 bytes for each thread."""
+
+
+@dataclass(frozen=True)
+class StageSums(ModulePass):
+    """Give each sum over ranks slots at the owner, one for each rank, arrival signals and a task set that adds up.
+
+    Every rank stores its contribution in its own slot at the owner of the tile and signals the tile's counter there.
+    A communicator of the owner waits for as many signals as there are ranks, adds the slots in f32 in rank order,
+    rounds once and stores: to itself (reduce-scatter), or to every rank (all-reduce, the two-shot algorithm). So the
+    result is bit-equal from run to run. Tiles of many rows are added up in slices, each a task, unless the communicator
+    has SMs of its own: their many threads go through a whole tile for each wait. A replicated array is divided among
+    the owners along its first dimension. With the plan `none` there is one counter for a rank's whole contribution;
+    with `copy_engine`, where nobody adds to counters, each rank has its own for every tile, and the owner awaits them
+    one after the other.
+
+    Before:
+
+        pk.accumulate %t, %C[%m, %n : ...] : !pk.tile<128x256xbf16>, !pk.pgl<[M, N], bf16, shard 0>
+
+    After:
+
+        pk.role communicator {
+          pk.tasks (%i, %j) in (%own_rows, %columns) {
+            pk.wait %C_arrived[%i, %j] for %ranks : !pk.signal<[M by 128, N by 256]>
+            %sum = scf.for %r = %zero to %ranks ... { ... pk.load %C_slots[%r, %m, %n : ...] ... pk.add ... }
+            pk.store %rounded, %C[%m, %n : ...] : ...
+        pk.role consumer { ...
+            pk.store %t, %C_slots[%rank, %m, %n : ...] : !pk.tile<128x256xbf16>, !pk.pgl<[ranks, M, N], bf16, shard 1>
+            pk.signal %C_arrived at %owner[%i, %j] by %one : !pk.signal<[M by 128, N by 256]>
+    """
+
+    name = "pk-stage-sums"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if isinstance(kernel, KernelOp):
+                _stage_kernel(kernel)
+
+
+def _stage_kernel(kernel: KernelOp) -> None:
+    staged = [op for op in sums(kernel) if isinstance(op, AccumulateOp) and planned(op) and not _may_reorder(kernel)]
+    if not staged:
+        return
+    for op in staged:
+        _stage(kernel, op)
+    wrap_in_role(kernel, Role.Consumer)
+
+
+def _may_reorder(kernel: KernelOp) -> bool:
+    return str(kernel.schedule.get("deterministic", "true")) == "false"
+
+
+def _stage(kernel: KernelOp, op: AccumulateOp) -> None:
+    name = array_name(op.array)
+    _check(name, op)
+    mark_fresh(kernel, op.array)
+    split = _split(name, op)
+    kind = array_type(op.array)
+    indices = tuple(op.indices)
+    whole = planned(op) == "none"
+    places = () if whole else tuple(i for i, index in enumerate(indices) if _varies(index))
+    cells = cells_along(kind.dimensions, indices, places)
+    copied = planned(op) == "copy_engine"
+    if is_pgl(op.array, Layout.Replicate) and not across(kernel):
+        follow_parts(kernel, block_type(_block_of(indices[split])).of)
+    slots_type = PGLType((RANKS, *kind.dimensions), kind.element_type, Layout.Shard, split + 1)
+    slots = add_parameter(kernel, f"{name}.slots", slots_type, op.location)
+    arrived_type = SignalType((RANKS, *cells.type.extents)) if copied else cells.type
+    arrived = add_parameter(kernel, f"{name}.arrived", arrived_type, op.location)
+    _add_up(kernel, op, split, cells, slots, arrived)
+    _contribute(op, split, cells, slots, arrived)
+
+
+def _check(name: str, op: AccumulateOp) -> None:
+    if sum(isinstance(use.operation, AccumulateOp) for use in op.array.uses) > 1:
+        raise _refused(name, op, "it is summed by more than one statement")
+    if idle_tasks(op):
+        raise _refused(name, op, "several tasks of a rank contribute to one tile")
+    counts = [count for tasks in enclosing_tasks(op) for count in tasks.counts]
+    if any(differs_by_rank(value) for value in sources([*op.indices, *counts])):
+        raise _refused(name, op, "which tiles a rank contributes to depends on the rank")
+    if not isinstance(op.parent_op(), TasksOp):
+        raise _refused(name, op, "it stands in a loop or branch")
+    if not all(map(_covers, op.indices, array_type(op.array).dimensions)):
+        raise _refused(name, op, "some tiles of it may get no contribution")
+
+
+def _refused(name: str, op: AccumulateOp, reason: str) -> PkcError:
+    return PkcError(errors.CannotStageSum(span_of(op.location), name, reason))
+
+
+def _split(name: str, op: AccumulateOp) -> int:
+    """The dimension by which tiles are divided among the owners: the sharded one, or the first with blocks."""
+    places = [shard_of(op.array)] if is_pgl(op.array, Layout.Shard) else range(len(op.indices))
+    for place in places:
+        kind = _block_of(op.indices[place]).type
+        if isinstance(kind, BlockType) and isinstance(kind.of, str):
+            return place
+    raise _refused(name, op, "the dimension to divide among its owners is not divided into blocks")
+
+
+def _block_of(index: SSAValue) -> SSAValue:
+    """The block of one position that an integer index comes from; any other index as it is."""
+    return index.owner.block if isinstance(index.owner, BlockPositionOp) else index
+
+
+def _covers(index: SSAValue, dim: Dim) -> bool:
+    """Whether an index takes every value that its dimension has, one for each task."""
+    made = _block_of(index).owner
+    if not isinstance(made, BlockOp):
+        return isinstance(index, BlockArgument) and _is_extent(_task_count(index), dim)
+    if any(bound is not None for bound in (made.part, made.start, made.stop)):
+        return False
+    kind = block_type(made.result)
+    if kind.of == kind.extent:
+        return True
+    count = _task_count(made.index)
+    if not isinstance(count, BlockCountOp) or count.block != kind:
+        return False
+    return not any(bound is not None for bound in (count.part, count.start, count.stop))
+
+
+def _task_count(index: SSAValue) -> Operation | Block | None:
+    """What makes the number of values of a task index; nothing for any other value."""
+    tasks = index.owner.parent_op() if isinstance(index.owner, Block) else None
+    return tasks.counts[index.index].owner if isinstance(tasks, TasksOp) and isinstance(index, BlockArgument) else None
+
+
+def _is_extent(count: Operation | Block | None, dim: Dim) -> bool:
+    if isinstance(count, DimOp):
+        return count.dim.data == dim
+    return (
+        isinstance(count, arith.ConstantOp) and isinstance(count.value, IntegerAttr) and count.value.value.data == dim
+    )
+
+
+def _varies(index: SSAValue) -> bool:
+    return not isinstance(index.type, BlockType) or isinstance(index.type.of, str)
+
+
+def _contribute(op: AccumulateOp, split: int, cells: Cells, slots: BlockArgument, arrived: BlockArgument) -> None:
+    """In place of the sum: store to the own slot at the owner, signal its counter."""
+    indices = tuple(op.indices)
+    block = _block_of(indices[split])
+    rank, one, owner = RankOp(), constant(1), OwnerOp(block)
+    address, counter = counter_ops([indices[place] for place in cells.places])
+    store = StoreOp(op.tile, slots, (rank.result, *indices))
+    announce: Operation
+    if spans(indices[split]):
+        last = OwnerOp(block, last=True)
+        address.append(last)
+        announce = SignalAllOp(arrived, counter, one, first=owner.result, last=last.result)
+    elif planned(op) != "copy_engine":
+        announce = SignalOp(arrived, counter, owner, one)
+    else:
+        # What moves the tile announces it too: both go with the plan.
+        announce = RaiseOp(arrived, (rank.result, *counter), owner, one)
+        store.attributes[EDGE] = announce.attributes[EDGE] = op.attributes[EDGE]
+    before(op, [rank, one, owner, *address, store, announce])
+    op.detach()
+    op.erase()
+
+
+def _add_up(
+    kernel: KernelOp, op: AccumulateOp, split: int, cells: Cells, slots: BlockArgument, arrived: BlockArgument
+) -> None:
+    """The communicator's part: wait for all contributions to a tile, add them up, store the sum."""
+    part = add_role(kernel, Role.Communicator, op)
+    role = part.parent_op()
+    assert role is not None
+    role.attributes[AFTER_ALL] = UnitAttr()
+    location = op.location
+    rank, zero, one = RankOp(), constant(0), constant(1)
+    ranks = DimOp(RANKS)
+    for made in (rank, zero, one, ranks):
+        append(part, made, location)
+    body, own, counts = _own_tasks(part, op, split, rank.result)
+    expected = _expected(part, op, cells, ranks.result, counts)
+    tasks = append(part, TasksOp(list(counts.values()), Region(body)), location)
+    indices = [copy_value(body, index, own) for index in op.indices]
+    spanning = spans(op.indices[split])
+    at_cell = body
+    counter = [] if spanning else _counter(body, op, [indices[place] for place in cells.places])
+    slices = 1 if comm_sms(kernel) else _slices(op, split)
+    if slices > 1:
+        indices[split] = _slice(tasks, indices[split], slices)
+    if spanning:
+        at_cell, tile = _overlapped(body, op, split, indices)
+        counter = _counter(at_cell, op, [tile if place == split else indices[place] for place in cells.places])
+    narrow = _sliced(tile_type(op.tile), slices)
+    wide = TileType(narrow.shape, f32 if narrow.element_type in FLOATS else narrow.element_type)
+    inner = Block(arg_types=[IndexType(), wide])
+    bounds = (zero.result, ranks.result, one.result)
+    copied = planned(op) == "copy_engine"
+    if copied:
+        each = Block(arg_types=[IndexType()])
+        append(each, WaitOp(arrived, (each.args[0], *counter), one), location)
+        append(each, scf.YieldOp(), location)
+        append(body, scf.ForOp(*bounds, [], each), location)
+    else:
+        append(at_cell, WaitOp(arrived, counter, expected), location)
+    close_loops(body)
+    total = _sum(tasks, inner, narrow, LoadOp(slots, (inner.args[0], *indices)), bounds)
+    store = append(body, StoreOp(total, op.array, indices), location)
+    if copied and is_pgl(op.array, Layout.Replicate):
+        store.attributes[EDGE] = op.attributes[EDGE]
+
+
+def _counter(block: Block, op: AccumulateOp, cell: list[SSAValue]) -> list[SSAValue]:
+    """The indices of the counter of a cell, found at the end of a block."""
+    address, counter = counter_ops(cell)
+    for made in address:
+        append(block, made, op.location)
+    return counter
+
+
+def _overlapped(body: Block, op: AccumulateOp, split: int, indices: list[SSAValue]) -> tuple[Block, SSAValue]:
+    """A loop over the blocks of contributions that overlap an own block: its body, and the block of a turn."""
+    kind = block_type(op.indices[split])
+    ops, first, stop = overlapping(indices[split], kind)
+    one, inner = constant(1), Block(arg_types=[IndexType()])
+    for made in (*ops, one, scf.ForOp(first, stop, one.result, [], inner)):
+        append(body, made, op.location)
+    return inner, append(inner, BlockOp(inner.args[0], kind), op.location).result
+
+
+def _own_tasks(
+    part: Block, op: AccumulateOp, split: int, rank: SSAValue
+) -> tuple[Block, Known, dict[BlockArgument, SSAValue]]:
+    """The tasks of the tiles that a rank owns: their body, what stands there for what stood in the contribution, and
+    how many values each task index takes."""
+    made = _block_of(op.indices[split]).owner
+    assert isinstance(made, BlockOp) and isinstance(made.index, BlockArgument)
+    kind, sharded = block_type(made.result), made.sharded is not None
+    counts: dict[BlockArgument, SSAValue] = {}
+    outside: Known = {}
+    for tasks in reversed(enclosing_tasks(op)):
+        for index, count in zip(tasks.body.block.args, tasks.counts, strict=True):
+            if index is made.index:
+                counts[index] = append(part, BlockCountOp(kind, part=rank, sharded=sharded), op.location).result
+            else:
+                counts[index] = copy_value(part, count, outside)
+    body = Block(arg_types=[IndexType()] * len(counts))
+    own: Known = {index: number for index, number in zip(counts, body.args, strict=True) if index is not made.index}
+    number = body.args[list(counts).index(made.index)]
+    block = append(body, BlockOp(number, kind, part=rank, sharded=sharded), op.location)
+    block.result.name_hint = made.result.name_hint
+    own[made.result] = block.result
+    return body, own, counts
+
+
+def _expected(
+    part: Block, op: AccumulateOp, cells: Cells, ranks: SSAValue, counts: dict[BlockArgument, SSAValue]
+) -> SSAValue:
+    """How many signals a counter gets: one from each rank for each tile of its cell that this rank owns."""
+    known = sources([op.indices[place] for place in cells.places])
+    ops, total = product_ops([ranks, *(count for index, count in counts.items() if index not in known)])
+    for made in ops:
+        append(part, made, op.location)
+    return total
+
+
+def _slices(op: AccumulateOp, split: int) -> int:
+    """How many tasks add up one tile, each some of its rows: they end together, whoever has how many tiles."""
+    index, kind = op.indices[split], tile_type(op.tile)
+    made = index.owner
+    leads = all(not isinstance(before.type, BlockType) for before in op.indices[:split])
+    listed = isinstance(made, BlockOp) and (made.sharded is not None or spans(index))
+    if not listed or not leads or kind.rank != 2:
+        return 1
+    rows = kind.shape[0]
+    return rows // ROWS if rows == block_type(index).extent and rows % ROWS == 0 else 1
+
+
+def _slice(tasks: TasksOp, block: SSAValue, slices: int) -> SSAValue:
+    """Let tasks go through slices of the blocks that they went through; the slice of a task."""
+    made = block.owner
+    assert isinstance(made, BlockOp) and isinstance(made.index, BlockArgument)
+    number, kind = made.index, BlockType(block_type(block).of, block_type(block).extent // slices)
+    count = tasks.counts[number.index].owner
+    assert isinstance(count, BlockCountOp)
+    finer = BlockCountOp(kind, part=count.part, sharded=count.sharded is not None)
+    before(tasks, [finer])
+    tasks.operands = [finer.result if at == number.index else old for at, old in enumerate(tasks.operands)]
+    tasks.attributes[SLICES] = IntegerAttr(slices, i64)
+    each = constant(slices)
+    whole = arith.DivSIOp(number, each.result)
+    before(made, [each, whole])
+    made.operands = [whole.result if operand is number else operand for operand in made.operands]
+    found = BlockOp(number, kind, part=made.part, sharded=made.sharded is not None)
+    found.result.name_hint = block.name_hint
+    return append(tasks.body.block, found, tasks.location).result
+
+
+def _sliced(kind: TileType, slices: int) -> TileType:
+    return TileType((kind.shape[0] // slices, *kind.shape[1:]), kind.element_type) if slices > 1 else kind
+
+
+def _sum(
+    tasks: TasksOp, inner: Block, narrow: TileType, load: LoadOp, bounds: tuple[SSAValue, SSAValue, SSAValue]
+) -> SSAValue:
+    """The slots of one tile added in f32 in rank order by a loop that `inner` begins, in the array's type."""
+    body, location, wide = tasks.body.block, tasks.location, tile_type(inner.args[1])
+    start = append(body, FullOp(0, wide), location)
+    value: SSAValue = append(inner, load, location).result
+    if value.type != wide:
+        value = append(inner, CastOp(value, wide.element_type), location).result
+    total = append(inner, AddOp(inner.args[1], value), location)
+    append(inner, scf.YieldOp(total), location)
+    first, last, step = bounds
+    loop = append(body, scf.ForOp(first, last, step, [start], inner), location)
+    loop.results[0].name_hint = "total"
+    if wide == narrow:
+        return loop.results[0]
+    return append(body, CastOp(loop.results[0], narrow.element_type), location).result

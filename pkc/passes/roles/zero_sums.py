@@ -1,0 +1,143 @@
+"""The pass `pk-zero-sums`: sums in no order begin at zero, on every rank before anybody adds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from pkc.dialect.access import AccumulateOp, AtomicAddOp, ScatterAccumulateOp, ScatterAddOp, StoreOp, array_type, is_pgl
+from pkc.dialect.attributes import Role, RoleAttr
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, CtasOp, DimOp, RankOp
+from pkc.dialect.counters import SignalAllOp, WaitOp
+from pkc.dialect.program import KernelOp, RoleOp, TasksOp
+from pkc.dialect.tile import FullOp, tile_type
+from pkc.dialect.types import RANKS, BlockType, Layout, SignalType, TileType
+from pkc.passes.analysis.dependence import ancestors
+from pkc.passes.cells import constant, product_ops
+from pkc.passes.derive import DERIVED, add_parameter, add_role, append, mark_fresh, wrap_in_role
+from pkc.passes.roles.assign_roles import ROLE
+from pkc.passes.roles.edges import array_name, shard_of
+
+
+@dataclass(frozen=True)
+class ZeroSums(ModulePass):
+    """Let contributions that `pk-stage-sums` has left be added to memory, which is set to zero first.
+
+    A communicator of each rank stores zeros to its part of the array, on every rank if the array is replicated, and
+    signals all ranks. Whoever adds first waits for these signals of every rank.
+
+    Before:
+
+        pk.scatter_accumulate %t, %O rows %rows[%n : ...] : ..., !pk.pgl<[T, N], bf16, shard 0>, !pk.tile<128xi32>
+
+    After:
+
+        pk.role communicator {
+          pk.tasks (%i, %j) in (%own_rows, %columns) {
+            ... pk.store %zeros, %O[%t, %n : ...] : !pk.tile<128x256xbf16>, !pk.pgl<[T, N], bf16, shard 0>
+          }
+          pk.signal_all %O_zeroed[%zero] by %one : !pk.signal<[1]>
+        pk.role consumer {
+          pk.wait %O_zeroed[%zero] for %all {role = #pk<role_name storer>} : !pk.signal<[1]>
+          ...
+          pk.scatter_add %t, %O rows %rows[%n : ...] : ..., !pk.pgl<[T, N], bf16, shard 0>, !pk.tile<128xi32>
+    """
+
+    name = "pk-zero-sums"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if isinstance(kernel, KernelOp):
+                _zero_kernel(kernel)
+
+
+def _zero_kernel(kernel: KernelOp) -> None:
+    left = [op for op in kernel.walk() if isinstance(op, AccumulateOp | ScatterAccumulateOp)]
+    if not left:
+        return
+    wrap_in_role(kernel, Role.Consumer)
+    for array in dict.fromkeys(op.array for op in left):
+        assert isinstance(array, BlockArgument)
+        mark_fresh(kernel, array)
+        adding = [op for op in left if op.array is array]
+        zeroed = add_parameter(kernel, f"{array_name(array)}.zeroed", SignalType((1,)), adding[0].location)
+        parts = dict.fromkeys(part for op in adding for part in ancestors(op) if isinstance(part, RoleOp))
+        _zero(kernel, adding[0], zeroed)
+        for part in parts:
+            _await(part, zeroed)
+    for op in left:
+        _add(op)
+
+
+def _zero(kernel: KernelOp, op: AccumulateOp | ScatterAccumulateOp, zeroed: BlockArgument) -> None:
+    """The communicator's part: zeros to this rank's part of the array, in blocks of the size of the contributions."""
+    part = add_role(kernel, Role.Communicator, op)
+    rank, zero, one = (append(part, made, op.location) for made in (RankOp(), constant(0), constant(1)))
+    kinds, split = _blocks(op), _split(op)
+    counts: list[SSAValue] = []
+    sharded = is_pgl(op.array, Layout.Shard)
+    for place, kind in enumerate(kinds):
+        own = rank.results[0] if place == split else None
+        count = BlockCountOp(kind, part=own, sharded=sharded and place == split)
+        counts.append(append(part, count, op.location).result)
+    body = Block(arg_types=[IndexType()] * len(kinds))
+    indices: list[SSAValue] = []
+    for place, kind in enumerate(kinds):
+        own = rank.results[0] if place == split else None
+        block = BlockOp(body.args[place], kind, part=own, sharded=sharded and place == split)
+        indices.append(append(body, block, op.location).result)
+    zeros = TileType([kind.extent for kind in kinds], tile_type(op.tile).element_type)
+    tile = append(body, FullOp(0, zeros), op.location)
+    append(body, StoreOp(tile.result, op.array, indices), op.location)
+    append(part, TasksOp(counts, Region(body)), op.location)
+    append(part, SignalAllOp(zeroed, (zero.results[0],), one), op.location)
+
+
+def _blocks(op: AccumulateOp | ScatterAccumulateOp) -> list[BlockType]:
+    """The blocks in which an array is set to zero."""
+    scattered = isinstance(op, ScatterAccumulateOp)
+    extents = [tile_type(op.rows).shape[0]] if scattered else []
+    for index in op.indices:
+        extents.append(index.type.extent if isinstance(index.type, BlockType) else 1)
+    return [BlockType(dim, extent) for dim, extent in zip(array_type(op.array).dimensions, extents, strict=True)]
+
+
+def _split(op: AccumulateOp | ScatterAccumulateOp) -> int:
+    """The dimension by which ranks share the array: the one that is split, or the first that is not a constant."""
+    if is_pgl(op.array, Layout.Shard):
+        return shard_of(op.array)
+    dims = array_type(op.array).dimensions
+    return next((place for place, dim in enumerate(dims) if isinstance(dim, str)), 0)
+
+
+def _await(part: RoleOp, zeroed: BlockArgument) -> None:
+    """At the start of a part, for whoever writes in it: until every rank has set its part to zero."""
+    ctas, ranks, zero = CtasOp(RoleAttr(Role.Communicator)), DimOp(RANKS), constant(0)
+    ops, count = product_ops([ctas.result, ranks.result])
+    wait = WaitOp(zeroed, (zero.result,), count)
+    if DERIVED in part.attributes:
+        wait.attributes[ROLE] = RoleAttr(Role.Storer)
+    first = part.body.block.first_op
+    assert first is not None
+    made: Sequence[Operation] = (ctas, ranks, zero, *ops, wait)
+    for op in made:
+        op.location = part.location
+        part.body.block.insert_op_before(op, first)
+
+
+def _add(op: AccumulateOp | ScatterAccumulateOp) -> None:
+    if isinstance(op, ScatterAccumulateOp):
+        added: Operation = ScatterAddOp(op.tile, op.array, op.rows, list(op.indices))
+    else:
+        added = AtomicAddOp(op.tile, op.array, list(op.indices))
+    added.location = op.location
+    block = op.parent
+    assert block is not None
+    block.insert_op_before(added, op)
+    op.detach()
+    op.erase()

@@ -1,0 +1,1 @@
+"""Passes on the program as it means."""

@@ -1,0 +1,267 @@
+"""The pass `pk-check-program`: rules that no operation can check by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import TypeVar
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.arith import IndexCastOp
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.traits import is_side_effect_free
+
+from pkc.diagnostics import Diagnostic, Label, PkcError
+from pkc.dialect.access import (
+    AccumulateOp,
+    AllReduceOp,
+    GatherOp,
+    LoadOp,
+    ReadOp,
+    ReduceOp,
+    ScatterAccumulateOp,
+    StoreAddOp,
+    StoreOp,
+    is_pgl,
+)
+from pkc.dialect.coordinates import RankOp
+from pkc.dialect.counters import BarrierOp, RaiseOp, SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.names import task_variable
+from pkc.dialect.program import KernelOp, RoleOp, TasksOp
+from pkc.dialect.tile import SplatOp
+from pkc.dialect.types import Layout
+from pkc.location import NOWHERE, Span, span_of
+from pkc.passes import errors
+from pkc.passes.analysis.dependence import (
+    ancestors,
+    differs_by_rank,
+    enclosing_tasks,
+    guards,
+    is_one,
+    same_value,
+    same_values,
+    sources,
+)
+
+_READS = (ReadOp, LoadOp, GatherOp, ReduceOp)
+_STORES = (StoreOp, StoreAddOp)
+_SUMS = (AccumulateOp, ScatterAccumulateOp)
+_WRITES = (*_STORES, *_SUMS, AllReduceOp)
+_SENDS = (SignalOp, SignalAllOp, RaiseOp, BarrierOp)
+_COUNTERS = (*_SENDS, WaitOp)
+
+_Op = TypeVar("_Op", bound=Operation)
+
+
+@dataclass(frozen=True)
+class CheckProgram(ModulePass):
+    """Refuse programs that break a rule of the whole; every finding at its line.
+
+    Refused, since the tasks (%i, 0), (%i, 1), ... all write row block %m of C:
+
+        pk.tasks (%i, %j) in (%rows, %columns) {
+          %m = pk.block[%i] : !pk.block<M by 128>
+          %t = pk.full 0.0 : f32 : !pk.tile<128xf32>
+          pk.store %t, %C[%m : !pk.block<M by 128>] : !pk.tile<128xf32>, !pk.private<[M], f32>
+        }
+
+        error[PK401]: two tasks write the same elements of `C`
+
+    Accepted with `in (%rows)`; the IR is never changed.
+    """
+
+    name = "pk-check-program"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        found = [finding for finding in check(op) if finding.severity == "error"]
+        if found:
+            raise PkcError(*found)
+
+
+def check(module: ModuleOp) -> list[Diagnostic]:
+    """All findings in a module, in the order of the source: errors and warnings."""
+    kernels = [op for op in module.body.block.ops if isinstance(op, KernelOp)]
+    found = chain.from_iterable(rule(kernel) for kernel in kernels for rule in _RULES)
+    return sorted(found, key=lambda finding: finding.span.start)
+
+
+# Writing
+
+
+def _overlapping_tasks(kernel: KernelOp) -> Iterator[Diagnostic]:
+    for store in _all(kernel, StoreOp):
+        known = sources((*store.indices, *_given(store.rank), *guards(store)))
+        for tasks in enclosing_tasks(store):
+            free = [
+                (number, index)
+                for number, (index, count) in enumerate(zip(tasks.body.block.args, tasks.counts, strict=True))
+                if index not in known and not is_one(count)
+            ]
+            if not free:
+                continue
+            also = (Label(_span(tasks), "these tasks"),)
+            yield errors.TasksOverlap(_span(store), _name(kernel, store.array), _index_name(*free[0]), also=also)
+            break
+
+
+def _overlapping_ranks(kernel: KernelOp) -> Iterator[Diagnostic]:
+    for store in _all(kernel, StoreOp):
+        if _in_role(store) or not (is_pgl(store.array, Layout.Shard) or is_pgl(store.array, Layout.Replicate)):
+            continue
+        counts = chain.from_iterable(tasks.counts for tasks in enclosing_tasks(store))
+        if not any(map(differs_by_rank, sources((*store.indices, *guards(store), *counts)))):
+            yield errors.RanksOverlap(_span(store), _name(kernel, store.array))
+
+
+def _nothing_written(kernel: KernelOp) -> Iterator[Diagnostic]:
+    written = (op.array for op in _all(kernel, *_WRITES))
+    if not any(isinstance(array, BlockArgument) and not kernel.is_scratch(array) for array in written):
+        yield errors.WritesNothing(_span(kernel), kernel.sym_name.data)
+
+
+# Phases
+
+
+def _phases(kernel: KernelOp) -> Iterator[Diagnostic]:
+    for tasks in _all(kernel, TasksOp):
+        if not enclosing_tasks(tasks) and not _in_role(tasks):
+            yield from _phase(kernel, tasks)
+
+
+def _phase(kernel: KernelOp, tasks: TasksOp) -> Iterator[Diagnostic]:
+    sums = {op.array: op for op in reversed(_all(tasks, *_SUMS))}
+    for store in _all(tasks, *_STORES):
+        if store.array in sums:
+            also = (Label(_span(sums[store.array]), "summed here"),)
+            yield errors.StoredAndSummed(_span(store), _name(kernel, store.array), also=also)
+    for read in _all(tasks, *_READS):
+        name = _name(kernel, read.array)
+        if read.array in sums:
+            also = (Label(_span(sums[read.array]), "summed here"),)
+            yield errors.SumReadInPhase(_span(read), name, also=also)
+            continue
+        clash = next((op for op in _all(tasks, *_WRITES) if op.array is read.array and not _same_place(read, op)), None)
+        if clash is not None:
+            also = (Label(_span(clash), "written here"),)
+            yield errors.ReadAndWritten(_span(read), name, also=also)
+
+
+def _same_place(read: Operation, write: Operation) -> bool:
+    """Whether a task surely reads only what it writes itself."""
+    if not isinstance(read, ReadOp | LoadOp) or not isinstance(write, _STORES):
+        return False
+    return same_values(read.indices, write.indices) and _same_rank(read.rank, write.rank)
+
+
+def _same_rank(a: SSAValue | None, b: SSAValue | None) -> bool:
+    """Without a rank an access is to this rank's copy."""
+    if a is None or b is None:
+        return all(rank is None or isinstance(rank.owner, RankOp) for rank in (a, b))
+    return same_value(a, b)
+
+
+# Tasks, roles and signals
+
+
+def _misplaced_tasks(kernel: KernelOp) -> Iterator[Diagnostic]:
+    for tasks in _all(kernel, TasksOp):
+        outer = enclosing_tasks(tasks)
+        if outer and outer[0] is not tasks.parent_op():
+            what = "branch" if isinstance(tasks.parent_op(), scf.IfOp) else "loop"
+            yield errors.MisplacedTasks(_span(tasks), what, also=(Label(_span(outer[0]), "the outer `tasks`"),))
+
+
+def _beside_roles(kernel: KernelOp) -> Iterator[Diagnostic]:
+    role = next(iter(_all(kernel, RoleOp)), None)
+    if role is None:
+        return
+    for op in kernel.body.block.ops:
+        if isinstance(op, (RoleOp, *_COUNTERS)) or (is_side_effect_free(op) and not _all(op, TasksOp)):
+            continue
+        yield errors.BesideRoles(_span(op), also=(Label(_span(role), "a role of this kernel"),))
+
+
+def _signals(kernel: KernelOp) -> Iterator[Diagnostic]:
+    sent = {op.signal for op in _all(kernel, *_SENDS)}
+    for op in _all(kernel, *_COUNTERS):
+        if not _in_role(op):
+            yield errors.OutsideRole(_span(op), op.name.removeprefix("pk."))
+        elif isinstance(op, WaitOp) and op.signal not in sent:
+            yield errors.WaitNeverSignalled(_span(op), _name(kernel, op.signal))
+
+
+# Parameters
+
+
+def _undefined_scratch(kernel: KernelOp) -> Iterator[Diagnostic]:
+    written = {op.array for op in _all(kernel, *_STORES, *_SUMS)}
+    for array in kernel.body.block.args:
+        if not kernel.is_scratch(array) or array in written:
+            continue
+        read = next((op for op in _all(kernel, *_READS, AllReduceOp) if op.array is array), None)
+        if read is not None:
+            also = (Label(_argument_span(kernel, array), "declared here"),)
+            yield errors.UndefinedScratch(_span(read), kernel.argument_name(array), also=also)
+
+
+def _unused_parameters(kernel: KernelOp) -> Iterator[Diagnostic]:
+    for arg in kernel.body.block.args:
+        if not _is_used(arg):
+            name = kernel.argument_name(arg)
+            yield errors.UnusedParameter(_argument_span(kernel, arg), name, kernel.sym_name.data)
+
+
+_RULES = (
+    _overlapping_tasks,
+    _overlapping_ranks,
+    _nothing_written,
+    _phases,
+    _misplaced_tasks,
+    _beside_roles,
+    _signals,
+    _undefined_scratch,
+    _unused_parameters,
+)
+
+
+def _all(op: Operation, *kinds: type[_Op]) -> list[_Op]:
+    return [inner for inner in op.walk() if isinstance(inner, kinds)]
+
+
+def _in_role(op: Operation) -> bool:
+    return any(isinstance(parent, RoleOp) for parent in ancestors(op))
+
+
+def _is_used(value: SSAValue) -> bool:
+    """Whether anything uses a parameter, its conversion by the frontend aside, which comes before any use."""
+    users = [use.operation for use in value.uses]
+    return any(not isinstance(op, SplatOp | IndexCastOp) or bool(op.results[0].uses) for op in users)
+
+
+def _given(value: SSAValue | None) -> tuple[SSAValue, ...]:
+    return () if value is None else (value,)
+
+
+def _span(op: Operation) -> Span:
+    return span_of(op.location)
+
+
+def _argument_span(kernel: KernelOp, arg: BlockArgument) -> Span:
+    span = span_of(arg.location)
+    return span if span is not NOWHERE else _span(kernel)
+
+
+def _name(kernel: KernelOp, value: SSAValue) -> str:
+    """The name in the source of an array or signal."""
+    if isinstance(value, BlockArgument) and value.owner is kernel.body.block:
+        return kernel.argument_name(value)
+    return value.name_hint or "?"
+
+
+def _index_name(number: int, index: SSAValue) -> str:
+    name, _ = task_variable(index)
+    return f"`{name}`" if name else f"index {number + 1} of the tasks"

@@ -1,0 +1,267 @@
+"""The pass `pk-split-loops`: sums along a dimension are divided among several tasks, and added up by others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.traits import MemoryEffectKind, only_has_effect
+
+from pkc.diagnostics import PkcError
+from pkc.dialect.access import LoadOp, StoreOp
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, DimOp
+from pkc.dialect.elementwise import AddOp
+from pkc.dialect.program import KernelOp, TasksOp
+from pkc.dialect.tile import FullOp, MmaOp, block_type, tile_type
+from pkc.dialect.types import Dim, PrivateType
+from pkc.location import span_of
+from pkc.passes import plan_errors as errors
+from pkc.passes.analysis.axes import block_of_axis
+from pkc.passes.analysis.dependence import maker
+from pkc.passes.cells import constant, is_constant
+from pkc.passes.derive import add_parameter, append, append_copy, before
+from pkc.passes.parts import part_of, part_ops
+
+_SPLIT = "split_"
+
+
+@dataclass(frozen=True)
+class SplitLoops(ModulePass):
+    """Divide each sum along a dimension into as many tasks as the schedule's `split_K` says, for a dimension K.
+
+    A kernel of few tiles leaves SMs idle, however long the loop of each is. Here the tasks become those of a phase of
+    their own, each of which goes through one part of the turns and stores its sum in f32 in memory of its rank,
+    `acc.partial`. The tasks of the next phase add up the parts in their order, and go on as they did behind the loop.
+    So results are bit-equal from run to run, but round otherwise than those of another number of parts.
+
+    For loops that begin at zero and do nothing but add. With fewer turns than parts some parts are zero.
+
+    Before, with `split_K = 4` in the schedule:
+
+        pk.tasks (%i, %j) in (%rows, %columns) {
+          %acc = scf.for %t = %zero to %turns step %one iter_args(%a = %zeros) -> (...) { ... pk.mma ... }
+          ... pk.store %c, %C[%m, %n : ...] : ...
+
+    After:
+
+        pk.tasks (%i, %j, %s) in (%rows, %columns, %four) {
+          %acc = scf.for %t = %turns * %s / 4 to %turns * (%s + 1) / 4 ... { ... pk.mma ... }
+          pk.store %acc, %acc_partial[%s, %m, %n : ...] : !pk.tile<64x64xf32>, !pk.private<[4, M, N], f32>
+        }
+        pk.tasks (%i, %j) in (%rows, %columns) {
+          %acc = scf.for %s = %zero to %four step %one iter_args(%a = %zeros) -> (...) {
+            %part = pk.load %acc_partial[%s, %m, %n : ...] : ...
+            %sum = pk.add %a, %part : !pk.tile<64x64xf32>
+            scf.yield %sum : !pk.tile<64x64xf32>
+          }
+          ... pk.store %c, %C[%m, %n : ...] : ...
+    """
+
+    name = "pk-split-loops"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if isinstance(kernel, KernelOp):
+                for dim, parts in _splits(kernel).items():
+                    if parts > 1:
+                        _Split(kernel, dim, parts).run()
+
+
+def _splits(kernel: KernelOp) -> Mapping[str, int]:
+    found = ((key, value) for key, value in kernel.schedule.items() if key.startswith(_SPLIT))
+    return {key.removeprefix(_SPLIT): value.value.data for key, value in found if isinstance(value, IntegerAttr)}
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a partial sum lies: the dimensions of its array and the indices there, that of the part aside."""
+
+    dims: tuple[Dim, ...]
+    indices: tuple[SSAValue, ...]
+
+
+@dataclass(frozen=True)
+class _Split:
+    """The loops of a kernel over blocks of `dim`, each divided into `parts`."""
+
+    kernel: KernelOp
+    dim: str
+    parts: int
+
+    def run(self) -> None:
+        loops = list(_loops(self.kernel, self.dim))
+        if not loops:
+            raise self._refused(self.kernel, f"no loop of this kernel goes through blocks of `{self.dim}`")
+        loops = [loop for loop in loops if part_of(loop) is None]
+        for loop in loops:
+            self._check(loop)
+        tasks = [_tasks_of(loop) for loop in loops]
+        for loop, around in zip(loops, tasks, strict=True):
+            if tasks.count(around) > 1:
+                raise self._refused(loop, "these tasks have several such loops")
+        for loop in loops:
+            self._divide(loop)
+
+    def _refused(self, op: Operation, reason: str) -> PkcError:
+        key = f"{_SPLIT}{self.dim}={self.parts}"
+        return PkcError(errors.CannotSplit(span_of(op.location), key, self.kernel.sym_name.data, reason))
+
+    def _check(self, loop: scf.ForOp) -> None:
+        tasks = loop.parent_op()
+        if not isinstance(tasks, TasksOp):
+            raise self._refused(loop, "this loop stands in another one, or in a branch")
+        if tasks.parent_op() is not self.kernel:
+            raise self._refused(loop, "this loop stands in tasks within tasks, or in a role")
+        if not is_constant(loop.lb, 0) or not is_constant(loop.step, 1) or not loop.iter_args:
+            raise self._refused(loop, "this loop does not add up tiles")
+        if not all(only_has_effect(op, MemoryEffectKind.READ) for op in _until(loop)):
+            raise self._refused(loop, "something is written before this loop, or in it")
+        for carried in range(len(loop.iter_args)):
+            if not _is_sum(loop, carried):
+                raise self._refused(loop, "this loop carries something else than a sum that begins at zero")
+            self._place(loop, carried)
+
+    def _place(self, loop: scf.ForOp, carried: int) -> _Place:
+        """Where the partial sums of a loop lie."""
+        tasks = _tasks_of(loop)
+        result = loop.results[carried]
+        name = result.name_hint or "the sum"
+        dims: list[Dim] = []
+        indices: list[SSAValue] = []
+        found: set[SSAValue] = set()
+        for axis in range(tile_type(result).rank):
+            block = block_of_axis(_added(loop, carried), axis)
+            if block is None or loop.is_ancestor(maker(block)):
+                raise self._refused(loop, f"of axis {axis} of `{name}` it is not known which blocks it goes through")
+            dims.append(block_type(block).of)
+            indices.append(block)
+            if isinstance(block.owner, BlockOp):
+                found.add(block.owner.index)
+        rest = [index for index in tasks.body.block.args if index not in found]
+        more = [_most(tasks.counts[index.index]) for index in rest]
+        if None in more:
+            raise self._refused(loop, "how many of these tasks there are is not known from dimensions")
+        return _Place((*(dim for dim in more if dim is not None), *dims), (*rest, *indices))
+
+    def _divide(self, loop: scf.ForOp) -> None:
+        whole = _tasks_of(loop)
+        places = [self._place(loop, carried) for carried in range(len(loop.results))]
+        partial: list[BlockArgument] = []
+        for place, result in zip(places, loop.results, strict=True):
+            kind = PrivateType((self.parts, *place.dims), tile_type(result).element_type)
+            partial.append(add_parameter(self.kernel, f"{result.name_hint or 'sum'}.partial", kind, loop.location))
+        self._compute_parts(whole, loop, places, partial)
+        self._add_up(loop, places, partial)
+
+    def _compute_parts(
+        self, whole: TasksOp, loop: scf.ForOp, places: list[_Place], partial: list[BlockArgument]
+    ) -> None:
+        """The tasks up to the loop once more, for each part; it goes through its turns and stores what it has."""
+        known: dict[SSAValue, SSAValue] = {}
+        count = constant(self.parts)
+        before(whole, [count])
+        body = Block(arg_types=[*(arg.type for arg in whole.body.block.args), IndexType()])
+        for old, new in zip(whole.body.block.args, body.args, strict=False):
+            known[old] = new
+            new.name_hint = old.name_hint
+        part = body.args[-1]
+        part.name_hint = "part"
+        for op in _until(loop):
+            append_copy(body, op, known)
+        copy = body.last_op
+        assert isinstance(copy, scf.ForOp)
+        ops, first, last = part_ops(copy.ub, part, count.result)
+        before(copy, ops)
+        copy.operands = [first, last, *copy.operands[2:]]
+        for place, array, result in zip(places, partial, copy.results, strict=True):
+            append(body, StoreOp(result, array, [part, *(known.get(i, i) for i in place.indices)]), loop.location)
+        tasks = TasksOp([*whole.counts, count.result], Region(body))
+        before(whole, [tasks])
+
+    def _add_up(self, loop: scf.ForOp, places: list[_Place], partial: list[BlockArgument]) -> None:
+        """In place of the loop: one that adds up the parts in their order."""
+        kinds = [result.type for result in loop.results]
+        body = Block(arg_types=[IndexType(), *kinds])
+        totals: list[SSAValue] = []
+        for place, array, total in zip(places, partial, body.args[1:], strict=True):
+            load = append(body, LoadOp(array, [body.args[0], *place.indices]), loop.location)
+            totals.append(append(body, AddOp(total, load.result), loop.location).result)
+        append(body, scf.YieldOp(*totals), loop.location)
+        zero, one, count = constant(0), constant(1), constant(self.parts)
+        adding = scf.ForOp(zero.result, count.result, one.result, list(loop.iter_args), body)
+        before(loop, [zero, one, count, adding])
+        for old, new in zip(loop.results, adding.results, strict=True):
+            new.name_hint = old.name_hint
+            old.replace_all_uses_with(new)
+        loop.detach()
+        loop.erase()
+
+
+def _loops(kernel: KernelOp, dim: str) -> Iterator[scf.ForOp]:
+    """The loops whose variable numbers blocks of a dimension."""
+    for loop in kernel.walk():
+        if not isinstance(loop, scf.ForOp):
+            continue
+        users = (use.operation for use in loop.body.block.args[0].uses)
+        if any(isinstance(op, BlockOp) and block_type(op.result).of == dim for op in users):
+            yield loop
+
+
+def _tasks_of(loop: scf.ForOp) -> TasksOp:
+    tasks = loop.parent_op()
+    assert isinstance(tasks, TasksOp)
+    return tasks
+
+
+def _until(loop: scf.ForOp) -> Iterator[Operation]:
+    """The operations of its tasks from the first one to a loop."""
+    for op in _tasks_of(loop).body.block.ops:
+        yield op
+        if op is loop:
+            return
+
+
+def _chain(loop: scf.ForOp, carried: int) -> list[MmaOp | AddOp]:
+    """The operations by which one turn adds to what is carried; none if it does something else with it."""
+    value: SSAValue = loop.body.block.args[carried + 1]
+    found: list[MmaOp | AddOp] = []
+    while True:
+        uses = list(value.uses)
+        if len(uses) != 1:
+            return []
+        op = uses[0].operation
+        if op is loop.body.block.last_op:
+            return found if uses[0].index == carried else []
+        adds = (isinstance(op, MmaOp) and op.acc is value) or isinstance(op, AddOp)
+        if not adds or op.parent is not loop.body.block or not isinstance(op, MmaOp | AddOp):
+            return []
+        found.append(op)
+        value = op.result
+
+
+def _is_sum(loop: scf.ForOp, carried: int) -> bool:
+    start = loop.iter_args[carried].owner
+    return isinstance(start, FullOp) and start.constant == 0 and bool(_chain(loop, carried))
+
+
+def _added(loop: scf.ForOp, carried: int) -> SSAValue:
+    """What a turn makes of a sum that a loop carries."""
+    last = loop.body.block.last_op
+    assert last is not None
+    return last.operands[carried]
+
+
+def _most(count: SSAValue) -> Dim | None:
+    """A dimension that is at least as long as tasks are many along one index."""
+    made = count.owner
+    if isinstance(made, DimOp):
+        return made.dim.data
+    if isinstance(made, ConstantOp) and isinstance(made.value, IntegerAttr):
+        return made.value.value.data
+    return made.block.of if isinstance(made, BlockCountOp) else None

@@ -1,0 +1,131 @@
+"""The error of reductions and products, in which many elements make one; as `error_bounds.py` for single elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from xdsl.ir import Operation
+
+from pkc.dialect import tile
+from pkc.dialect.numeric import UNIT, Values
+from pkc.dialect.types import dtype_bytes
+from pkc.semantics import ranges
+from pkc.semantics.error_bounds import Bound
+from pkc.semantics.ranges import MOST, Bounded, Ends
+
+PRODUCT = 2 * UNIT
+"""Of one addition in a product: tensor cores cut off instead of rounding."""
+
+NARROW_PRODUCT = 2.0**-13
+"""Of one addition in a product of 8-bit floats: tensor cores of sm_90 keep 13 bits behind the leading one."""
+
+_BIG = 1e150
+"""Stands for an infinity, so that zero times it is zero."""
+
+
+def _row_max(op: Operation) -> Bound:
+    def bound(value: Values, a: Bounded) -> Bounded:
+        if a.ordinary:
+            return Bounded(value, None if a.error is None else a.error.max(axis=-1), True)
+        low, high = ranges.ends(a)
+        return _of_rows(value, a, Ends(low.max(axis=-1), high.max(axis=-1)))
+
+    return bound
+
+
+def _row_sum(op: tile.RowSumOp) -> Bound:
+    # In any order, each element takes part in fewer additions than there are elements.
+    unit = tile.tile_type(op.tile).shape[-1] * UNIT
+
+    def bound(value: Values, a: Bounded) -> Bounded:
+        sizes = np.abs(a.value).sum(axis=-1)
+        errors = None if a.error is None else a.error.sum(axis=-1) * (1 + unit)
+        error = sizes * unit if errors is None else sizes * unit + errors
+        if a.ordinary and ranges.within(sizes, error):
+            return Bounded(value, error, True)
+        low, high = ranges.ends(a)
+        ups, downs = np.maximum(high, 0.0).sum(axis=-1), np.maximum(-low, 0.0).sum(axis=-1)
+        loss = ups * unit + downs * unit
+        loss = np.where(np.isfinite(loss), loss, 0.0)
+        found = Ends(low.sum(axis=-1) - loss, high.sum(axis=-1) + loss)
+        return _of_rows(value, a, ranges.summed(found, ups + loss, downs + loss))
+
+    return bound
+
+
+def _of_rows(value: Values, a: Bounded, found: Ends) -> Bounded:
+    errors = np.zeros((1,)) if a.error is None else a.error
+    sure, unknown = np.asarray((errors == 0).all(axis=-1)), np.asarray(np.isinf(errors).any(axis=-1))
+    made = ranges.enclosed(value, found, sure, unknown)
+    assert made.error is not None
+    return Bounded(made.value, made.error, ranges.within(made.value, made.error))
+
+
+def _mma(op: tile.MmaOp) -> Bound:
+    left = tile.tile_type(op.a)
+    unit = left.shape[1] * (NARROW_PRODUCT if dtype_bytes(left.element_type) == 1 else PRODUCT)
+
+    def bound(value: Values, a: Bounded, b: Bounded, acc: Bounded) -> Bounded:
+        # |a| @ |b| is at most the product of the norms of a's row and b's column: no second matrix product.
+        rows = np.sqrt(np.einsum("ij,ij->i", a.value, a.value))
+        columns = np.sqrt(np.einsum("ij,ij->j", b.value, b.value))
+        error = np.abs(acc.value)
+        error += np.outer(rows, columns)
+        error *= unit
+        if acc.error is not None:
+            error += acc.error
+        if a.error is not None:
+            error += _matmul(a.error, np.abs(b.value) + _or_zero(b.error))
+        if b.error is not None:
+            error += _matmul(np.abs(a.value), b.error)
+        # The error is at least `unit` times what any part of the sum can reach.
+        ordinary = a.ordinary and b.ordinary and acc.ordinary
+        if ordinary and error.max() <= MOST / 2 * unit:
+            return Bounded(value, error, True)
+        return _careful_mma(value, error, a, b, acc)
+
+    return bound
+
+
+def _careful_mma(value: Values, error: Values, a: Bounded, b: Bounded, acc: Bounded) -> Bounded:
+    """The products that may be positive and those that may be negative are added up apart."""
+    left, right, first = _sizes_by_sign(a), _sizes_by_sign(b), ranges.ends(acc)
+    # Rounding and what the operands' errors give are in the error.
+    spread = np.where(np.isfinite(error), error, 0.0)
+    ups = left.high @ right.high + left.low @ right.low + np.maximum(first.high, 0.0) + spread
+    downs = left.high @ right.low + left.low @ right.high + np.maximum(-first.low, 0.0) + spread
+    accumulated = np.zeros(value.shape) if acc.error is None else acc.error
+    safe = (a.ordinary and b.ordinary) or (ranges.exact(a) and ranges.exact(b))
+    sure = (accumulated == 0) & safe
+    # An infinity comes from exact operands, or it says nothing.
+    infinite = ~np.isfinite(value)
+    low = np.where(infinite, np.where(sure, value, -np.inf), value - error)
+    high = np.where(infinite, np.where(sure, value, np.inf), value + error)
+    unknown = np.asarray(~sure & (np.isinf(accumulated) | infinite | np.isnan(error)))
+    made = ranges.enclosed(value, ranges.summed(Ends(low, high), ups, downs), sure & infinite, unknown)
+    assert made.error is not None
+    return Bounded(made.value, made.error, ranges.within(made.value, made.error))
+
+
+def _sizes_by_sign(x: Bounded) -> Ends:
+    """How large the negative and the positive elements may be; zero for those of the other sign."""
+    low, high = ranges.ends(x)
+    return Ends(np.clip(-low, 0.0, _BIG), np.clip(high, 0.0, _BIG))
+
+
+def _matmul(a: Values, b: Values) -> Values:
+    """A product of errors, in f32, a little enlarged to make up for its own rounding."""
+    return (a.astype(np.float32) @ b.astype(np.float32)) * 1.001
+
+
+def _or_zero(error: Values | None) -> Values | float:
+    return 0.0 if error is None else error
+
+
+REDUCTION_BOUNDS: dict[type[Operation], Callable[[Any], Bound]] = {
+    tile.RowMaxOp: _row_max,
+    tile.RowSumOp: _row_sum,
+    tile.MmaOp: _mma,
+}
