@@ -29,6 +29,7 @@ test-gpu: $(DEV)
 lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache
 
 types: $(DEV)
 	$(BIN)/basedpyright -p pyproject.toml

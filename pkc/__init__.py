@@ -3,9 +3,10 @@
 from pkc.api import compile, load, mesh, simulate
 from pkc.diagnostics import PkcError
 from pkc.driver import uncaught
-from pkc.language import Kernel, kernel
+from pkc.driver.kernel import Kernel, kernel
+from pkc.version import VERSION
 
 uncaught.install()
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = ["Kernel", "PkcError", "__version__", "compile", "kernel", "load", "mesh", "simulate"]

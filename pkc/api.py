@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pkc.language import Kernel, Reading
+from pkc.driver.kernel import Kernel
+from pkc.frontend.words import Reading
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,8 +20,7 @@ Number = int | float | bool
 
 def load(path: str | Path, *, kernel: str | None = None) -> Kernel:
     """A kernel of a file (`.pk` or `.py`), for Python to call; the only one, unless it is named. Raises `PkcError`."""
-    from pkc.cli.program import find_kernel, only_kernel
-    from pkc.driver.compiler import load_program
+    from pkc.driver.compiler import find_kernel, load_program, only_kernel
     from pkc.frontend import tree
 
     program = load_program(path)

@@ -1,4 +1,4 @@
-"""What the command line prints: diagnostics, progress, results, failures."""
+"""What commands print on a terminal: diagnostics, progress, failures."""
 
 from __future__ import annotations
 
@@ -6,16 +6,36 @@ import contextlib
 import os
 import sys
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TextIO
 
-from pkc import __version__
-from pkc.cli.errors import InternalError
 from pkc.diagnostics import Diagnostic, PkcError, render_all
 from pkc.location import NOWHERE
+from pkc.version import VERSION
 
-if TYPE_CHECKING:
-    from pkc.sim.reference import Comparison, Expected
+
+@dataclass(frozen=True)
+class InternalError(Diagnostic):
+    """Shown instead of a traceback when pkc fails in a way it should not."""
+
+    code = "PK999"
+    title = "internal error: {what}"
+    note = "this is a mistake in pkc {version}, not in your program"
+    help = "please report it, with the program and the command; PKC_DEBUG=1 in the environment shows the traceback"
+    what: str
+    version: str
+
+
+@dataclass(frozen=True)
+class OutputUnwritable(Diagnostic):
+    """Raised when a result cannot be written to its file."""
+
+    code = "PK924"
+    title = "cannot write `{path}`"
+    note = "{reason}"
+    path: str
+    reason: str
 
 
 def coloured(stream: TextIO) -> bool:
@@ -60,44 +80,4 @@ def failure(error: Exception) -> None:
         traceback.print_exception(error)
     text = str(error).strip().splitlines()
     what = f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
-    diagnostics([InternalError(NOWHERE, what, __version__)])
-
-
-def comparison_table(expected: Mapping[str, Expected], compared: Sequence[Comparison]) -> str:
-    """One line for each array that was checked: shape, part written, largest error, what is allowed there, verdict."""
-    rows = [("array", "shape", "written", "max error", "bound there", "error/bound", "")]
-    for item in compared:
-        written = expected[item.array].written
-        rows.append(
-            (
-                item.array,
-                " x ".join(map(str, written.shape)),
-                "all" if written.all() else f"{int(written.sum())} of {written.size}",
-                f"{item.max_error:.3e}",
-                f"{item.bound_there:.3e}",
-                f"{item.worst_ratio:.3f}",
-                "ok" if item.ok else f"WRONG: [{', '.join(map(str, item.where))}] {item.problem}",
-            )
-        )
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
-    return "\n".join(f"  {line}".rstrip() for line in lines)
-
-
-def unwritten(expected: Mapping[str, Expected]) -> list[str]:
-    """A line for each array of which the kernel writes nothing at all: there was nothing to check."""
-    painted = coloured(sys.stdout)
-    head = "\x1b[1;33mwarning\x1b[0m" if painted else "warning"
-    names = [name for name, array in expected.items() if not array.written.any()]
-    return [f"{head}: no element of `{name}` is written" for name in names]
-
-
-def verdict(compared: Sequence[Comparison]) -> str:
-    """The last line of a run."""
-    wrong = [item.array for item in compared if not item.ok]
-    painted = coloured(sys.stdout)
-    if not wrong:
-        text = f"ok: {', '.join(item.array for item in compared)} within the bound of the float64 reference"
-        return f"\x1b[1;32m{text}\x1b[0m" if painted else text
-    text = f"WRONG: {', '.join(wrong)} outside the bound of the float64 reference"
-    return f"\x1b[1;31m{text}\x1b[0m" if painted else text
+    diagnostics([InternalError(NOWHERE, what, VERSION)])

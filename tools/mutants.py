@@ -4,8 +4,8 @@
     python -m tools.mutants gemm_rs    # some examples
 
 A mutant is the roles level of an example with one operation changed, or what belongs together. It is caught if the
-verifier refuses it, the static layer finds something, or a simulation of `pkc.check.run` deadlocks, reports a finding, or
-gives other bits than the tile level: every order of a small instance, then seeded orders of a larger one.
+verifier refuses it, the static layer finds something, or a simulation of `pkc.check.run` deadlocks, reports a finding,
+or gives other bits than the tile level: every order of a small instance, then seeded orders of a larger one.
 """
 
 from __future__ import annotations

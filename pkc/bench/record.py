@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pkc import __version__
 from pkc.bench import peers
+from pkc.version import VERSION
 
 SCHEMA = 1
 _SMI = "nvidia-smi"
@@ -39,7 +39,7 @@ def header(job: peers.Job, repetitions: int, warmup: int) -> dict[str, Any]:
             **dict(zip(("driver", "max_sm_mhz", "max_memory_mhz", "power_limit_w"), limits, strict=False)),
         },
         "versions": {
-            "pkc": __version__,
+            "pkc": VERSION,
             "python": platform.python_version(),
             "torch": torch.__version__,
             "cuda": torch.version.cuda,

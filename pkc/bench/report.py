@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import click
 
-from pkc import console as report
+from pkc import console
 from pkc.bench import errors
 from pkc.bench.record import SCHEMA
 from pkc.bench.tables import LEGEND, table
@@ -66,7 +66,7 @@ def main(files: Sequence[Path], readme: Path | None, picture: Path | None) -> No
     try:
         records = read(files)
     except PkcError as error:
-        report.failure(error)
+        console.failure(error)
         sys.exit(1)
     text = section(records)
     if readme is None:

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pkc import console as report
+from pkc import console
 from pkc.bench import errors, kernels, peers, record
 from pkc.bench.peers import Case, Entrant, Job, Problem
 from pkc.bench.suite import Entry, Machine, link_ms, machine, suite
 from pkc.bench.tables import table
-from pkc.cli.errors import OutputUnwritable
+from pkc.console import OutputUnwritable
 from pkc.diagnostics import PkcError
 from pkc.driver.compiler import load_program
 from pkc.frontend import tree
@@ -81,7 +81,7 @@ def execute(program: tree.Program, request: Request) -> bool:
 
 def _end(error: Exception) -> NoReturn:
     """End this process without the clean-up that would wait for other ranks, or for a GPU that hangs."""
-    report.failure(error)
+    console.failure(error)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(1)
@@ -103,7 +103,7 @@ class _Run:
             self._measure(problem)
         self._say(f"\n{table([self._record])}")
         if self._failed and self._job.rank == 0:
-            report.diagnostics([errors.Failed(NOWHERE, ", ".join(self._failed))])
+            console.diagnostics([errors.Failed(NOWHERE, ", ".join(self._failed))])
         return not self._failed
 
     def _say(self, text: str) -> None:

@@ -12,8 +12,8 @@ from pkc.dialect.counters import BarrierOp, RaiseOp, SignalAllOp, SignalOp, Wait
 from pkc.dialect.program import COMM_SMS, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp
 from pkc.dialect.types import RANKS, BlockType, Layout, PGLType, PrivateType, SignalType, dtype_bytes
-from pkc.passes.analysis.signal_counts import counted
 from pkc.passes.budgets import SHARED_MEMORY, barriers, shared_memory, warps_of
+from pkc.passes.roles.signal_counts import counted
 
 _COUNTER_BYTES = 4
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from xdsl.ir import Attribute
 
 from pkc.cli import errors
+from pkc.console import OutputUnwritable
 from pkc.diagnostics import PkcError, listing, near
 from pkc.dialect.numeric import numpy_dtype
 from pkc.dialect.program import KernelOp
@@ -110,4 +111,4 @@ def save_outputs(kernel: KernelOp, files: Mapping[str, str], outputs: Mapping[st
             with Path(path).open("wb") as file:
                 np.lib.format.write_array(file, data, allow_pickle=False)
         except OSError as error:
-            raise PkcError(errors.OutputUnwritable(NOWHERE, path, error.strerror or str(error))) from None
+            raise PkcError(OutputUnwritable(NOWHERE, path, error.strerror or str(error))) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pkc import console as report
+from pkc import console
 from pkc.codegen.build import Built, build_kernel, machine_level, resources
 from pkc.codegen.cuda import print_kernel
 from pkc.dialect.program import KernelOp
@@ -15,9 +15,9 @@ def emit(kernel: KernelOp, what: str, target: str, *, explain: bool) -> str | by
     if what == "cuda":
         return print_kernel(machine_level(kernel))
     built = build_kernel(kernel, target=target)
-    report.diagnostics(built.warnings)
+    console.diagnostics(built.warnings)
     if explain:
-        report.lines([resources(built)])
+        console.lines([resources(built)])
     return _content(built, what)
 
 

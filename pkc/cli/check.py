@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import click
 
-from pkc import console as report
+from pkc import console
 from pkc.check.counterexample import Exploration, counterexample, explore_small, instance
 from pkc.check.parallel import first_that
 from pkc.check.resources import resources
@@ -50,21 +50,21 @@ def execute(tile: Compiled, roles: Compiled, request: Request) -> bool:
     dims = resolve_dims(tile.kernel, small_dims(tile.kernel, ranks) | settings.dims, settings.scalars, ranks)
     for line in resources(roles.kernel, {**dims, RANKS: ranks}):
         click.echo(line)
-    with report.progress(f"following every CTA of {ranks} ranks"):
+    with console.progress(f"following every CTA of {ranks} ranks"):
         static = check_statically(roles.kernel, ranks=ranks, dims=dims)
     if static.findings:
-        report.diagnostics(static.findings)
+        console.diagnostics(static.findings)
         _show(tile, roles, request, dims, None, known=True)
         return False
     click.echo(_static(static))
     if request.exhaustive:
-        with report.progress("simulating every order of a small instance"):
+        with console.progress("simulating every order of a small instance"):
             exploration = explore_small(tile, roles, ranks, request.exhaustive)
         if exploration.found:
             _show(tile, roles, request, dims, None)
             return False
         click.echo(_explored(exploration, request.exhaustive))
-    with report.progress(f"simulating {request.seeds} orders on {ranks} ranks"):
+    with console.progress(f"simulating {request.seeds} orders on {ranks} ranks"):
         meaning = meaning_of(tile, ranks=ranks, dims=dims)
         trials = Trials(roles.kernel, meaning)
         first, *others = (Trial(1 + seed % 2, seed, request.delays) for seed in range(request.seeds))
@@ -91,16 +91,16 @@ def _show(
     known: bool = False,
 ) -> None:
     """Print the smallest run that fails and what it finds, in short if that is `known` from elsewhere."""
-    with report.progress("looking for a small run that fails"):
+    with console.progress("looking for a small run that fails"):
         meaning = instance(tile, request.ranks, dims)
         example = counterexample(tile, roles, request.exhaustive, meaning, failed)
     if example is None:
         return
     if not known:
-        report.diagnostics(example.found)
+        console.diagnostics(example.found)
     first = example.found[0]
     end = [f"    {first.code}: {first.fill(first.title)}"] if known else []
-    report.lines([f"  a run with {example.size}:", *(f"    {line}" for line in example.lines), *end])
+    console.lines([f"  a run with {example.size}:", *(f"    {line}" for line in example.lines), *end])
 
 
 def _static(static: Static) -> str:

@@ -79,30 +79,6 @@ class BadDelay(Diagnostic):
 # Kernels
 
 
-@dataclass(frozen=True)
-class UnknownKernel(Diagnostic):
-    """Raised when `--kernel` names no kernel of the file."""
-
-    code = "PK910"
-    title = "`{path}` has no kernel `{name}`"
-    help = "{hint}"
-    path: str
-    name: str
-    hint: str
-
-
-@dataclass(frozen=True)
-class KernelNotChosen(Diagnostic):
-    """Raised when a file has several kernels and the command says nothing of which."""
-
-    code = "PK911"
-    title = "`{path}` has {count} kernels"
-    help = "choose one with `--kernel`, in Python with `kernel=`: {names}"
-    path: str
-    count: int
-    names: str
-
-
 # Arrays in files
 
 
@@ -158,17 +134,6 @@ class NotWritten(Diagnostic):
 
 
 @dataclass(frozen=True)
-class OutputUnwritable(Diagnostic):
-    """Raised when a result cannot be written to its file."""
-
-    code = "PK924"
-    title = "cannot write `{path}`"
-    note = "{reason}"
-    path: str
-    reason: str
-
-
-@dataclass(frozen=True)
 class InputBeyondRange(Diagnostic):
     """Raised when the file of an input holds a number that is too large for the array."""
 
@@ -194,15 +159,3 @@ class OutOfMemory(Diagnostic):
     note = "{reason}"
     help = "the simulator holds the arrays of all ranks; set smaller dimensions"
     reason: str
-
-
-@dataclass(frozen=True)
-class InternalError(Diagnostic):
-    """Shown instead of a traceback when pkc fails in a way it should not."""
-
-    code = "PK999"
-    title = "internal error: {what}"
-    note = "this is a mistake in pkc {version}, not in your program"
-    help = "please report it, with the program and the command; PKC_DEBUG=1 in the environment shows the traceback"
-    what: str
-    version: str

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from pkc import __version__
+from pkc.version import VERSION
 
 EXIT_STATUSES = """\b
 Exit status:
@@ -37,9 +37,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:
-        from pkc import console as report
+        from pkc import console
 
-        report.failure(error)
+        console.failure(error)
         return 1
 
 
@@ -52,7 +52,7 @@ def _main(argv: Sequence[str] | None) -> int:
 
 
 @click.group(epilog=EXIT_STATUSES, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, message="pkc %(version)s")
+@click.version_option(VERSION, message="pkc %(version)s")
 def cli() -> None:
     """Compile and run small tile programs over arrays that are spread across GPUs.
 
@@ -105,12 +105,12 @@ def compile_command(
       pkc compile examples/gemm_rs.pk --emit cubin -o gemm_rs.cubin --explain
       pkc compile examples/gemm_rs.pk --explain --ranks 4 --set M=16,N=8192,K=2048
     """
-    from pkc import console as report
+    from pkc import console
     from pkc.cli.build import BELOW_IR
     from pkc.cli.build import emit as emit_below
-    from pkc.cli.program import compile_for, constants_of, find_kernel, only_kernel, schedule_for
+    from pkc.cli.program import compile_for, constants_of, schedule_for
     from pkc.cli.settings import numbers
-    from pkc.driver.compiler import load_program
+    from pkc.driver.compiler import find_kernel, load_program, only_kernel
     from pkc.passes.run import print_ir
 
     values = numbers("--const", constants, example="D=128")
@@ -132,7 +132,7 @@ def compile_command(
         planned = (
             compiled if emit != "tile" else compile_for(program, kernel, values, schedule, level="roles", warn=False)
         )
-        report.explanations([*([] if choice is None else [choice]), *planned.explanations])
+        console.explanations([*([] if choice is None else [choice]), *planned.explanations])
     if emit in BELOW_IR:
         content = emit_below(compiled.kernel, emit, target, explain=explain)
     else:
@@ -187,9 +187,9 @@ def run(
     Example:
       pkc run examples/gemm_rs.pk --ranks 8 --set M=1024,N=512,K=512 --out C=c.npy
     """
-    from pkc.cli.program import choices_of, compile_for, constants_of, find_kernel, only_kernel
+    from pkc.cli.program import choices_of, compile_for, constants_of
     from pkc.cli.settings import assignments, numbers
-    from pkc.driver.compiler import load_program
+    from pkc.driver.compiler import find_kernel, load_program, only_kernel
 
     if debug and target == "sim":
         raise click.UsageError("--debug is for GPUs; a simulation reports deadlocks as it is")
@@ -258,9 +258,9 @@ def check(
       pkc check examples/ag_gemm.pk --ranks 8 --set M=1100,N=300,K=100 --schedule overlap=inter_sm
     """
     from pkc.cli.check import Request, delays_of, execute
-    from pkc.cli.program import compile_for, constants_of, find_kernel, only_kernel
+    from pkc.cli.program import compile_for, constants_of
     from pkc.cli.settings import numbers
-    from pkc.driver.compiler import load_program
+    from pkc.driver.compiler import find_kernel, load_program, only_kernel
 
     values = numbers("--set", settings, example="M=1024,N=512")
     program = load_program(file)
@@ -306,11 +306,11 @@ def trace(
     Example:
       pkc trace examples/gemm_rs.pk --ranks 4 --set M=8192,N=8192,K=2048 -o gemm_rs.json
     """
-    from pkc.cli.program import choices_of, compile_for, constants_of, find_kernel, only_kernel
+    from pkc.cli.program import choices_of, compile_for, constants_of
     from pkc.cli.settings import numbers
     from pkc.cli.trace import Request, execute
     from pkc.driver.builder import artifact_for
-    from pkc.driver.compiler import load_program
+    from pkc.driver.compiler import find_kernel, load_program, only_kernel
 
     values = numbers("--set", settings, example="M=1024,N=512")
     program = load_program(file)
@@ -365,9 +365,8 @@ def bench(
       torchrun --nproc-per-node 8 -m pkc bench examples/gemm_rs.pk --json gemm_rs.json
     """
     from pkc.bench import run as measuring
-    from pkc.cli.program import find_kernel, only_kernel
     from pkc.cli.settings import assignments
-    from pkc.driver.compiler import load_program
+    from pkc.driver.compiler import find_kernel, load_program, only_kernel
 
     example = "overlap=inter_sm,comm_sms=16"
     program = load_program(file)
@@ -412,11 +411,11 @@ def opt(context: click.Context, arguments: tuple[str, ...]) -> None:
 
 
 def _write(path: str, content: str | bytes) -> None:
-    from pkc.cli import errors as cli_errors
+    from pkc.console import OutputUnwritable
     from pkc.diagnostics import PkcError
     from pkc.location import NOWHERE
 
     try:
         Path(path).write_bytes(content.encode() if isinstance(content, str) else content)
     except OSError as error:
-        raise PkcError(cli_errors.OutputUnwritable(NOWHERE, path, error.strerror or str(error))) from None
+        raise PkcError(OutputUnwritable(NOWHERE, path, error.strerror or str(error))) from None

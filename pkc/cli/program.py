@@ -5,32 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from pkc import console as report
-from pkc.cli import errors
+from pkc import console
 from pkc.cli.settings import Number, assignments, sort_settings
-from pkc.diagnostics import PkcError, listing, near
 from pkc.driver.autoschedule import Choice, choose
 from pkc.driver.compiler import Compiled, compile_program
 from pkc.frontend import tree
-from pkc.location import NOWHERE
 from pkc.sim.run import resolve_dims
-
-
-def find_kernel(program: tree.Program, path: str, name: str) -> tree.Kernel:
-    """The kernel called `name`."""
-    names = [kernel.name for kernel in program.kernels]
-    if name not in names:
-        raise PkcError(errors.UnknownKernel(NOWHERE, path, name, near(name, names, "it has ")))
-    return program.kernels[names.index(name)]
-
-
-def only_kernel(program: tree.Program, path: str) -> tree.Kernel:
-    """The one kernel of a file."""
-    first, *others = program.kernels
-    if others:
-        names = listing(kernel.name for kernel in program.kernels)
-        raise PkcError(errors.KernelNotChosen(NOWHERE, path, len(program.kernels), names))
-    return first
 
 
 def constants_of(kernel: tree.Kernel) -> list[str]:
@@ -71,7 +51,7 @@ def compile_for(
 ) -> Compiled:
     """Compile one kernel, or all, to a level of IR; `schedule` as on the command line. Prints warnings, if asked."""
     choices = choices_of(schedule)
-    with report.progress(f"compiling {kernel or 'all kernels'}"):
+    with console.progress(f"compiling {kernel or 'all kernels'}"):
         compiled = compile_program(
             program,
             kernel=kernel,
@@ -81,5 +61,5 @@ def compile_for(
             dump=None if dump is None else Path(dump),
         )
     if warn:
-        report.diagnostics(compiled.warnings)
+        console.diagnostics(compiled.warnings)
     return compiled

@@ -9,8 +9,9 @@ from typing import Any, Protocol
 import click
 import numpy as np
 
-from pkc import console as report
+from pkc import console
 from pkc.cli import errors as cli_errors
+from pkc.cli import results
 from pkc.cli.arrays import check_names, check_written, load_inputs, save_outputs
 from pkc.cli.settings import Number, sort_settings
 from pkc.codegen.artifact import Artifact
@@ -63,13 +64,13 @@ def _execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | Non
     dims = resolve_dims(kernel, settings.dims, given, ranks)
     inputs = draw_inputs(module, ranks=ranks, dims=dims, seed=seed, kernel=name) | given
     if on_gpus is not None:
-        with report.progress(f"compiling {name} for GPUs"):
+        with console.progress(f"compiling {name} for GPUs"):
             artifact = on_gpus(dims=dims, ranks=ranks)
         outputs = _on_gpus(artifact, ranks, dims, inputs, called.outputs)
     else:
-        with report.progress(f"simulating {name} on {ranks} ranks"):
+        with console.progress(f"simulating {name} on {ranks} ranks"):
             outputs = simulate(module, ranks=ranks, dims=dims, inputs=inputs, kernel=name, seed=seed)
-    with report.progress("computing the float64 reference"):
+    with console.progress("computing the float64 reference"):
         expected = reference(module, ranks=ranks, dims=dims, inputs=inputs, kernel=name)
         compared = compare(outputs, expected)
 
@@ -77,11 +78,11 @@ def _execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | Non
     chosen = "".join(f", {given}={value}" for given, value in values)
     where = "simulated ranks" if on_gpus is None else "GPUs" if ranks > 1 else "GPU"
     click.echo(f"{name} on {ranks} {where}{chosen}, seed {seed}")
-    click.echo(report.comparison_table(expected, compared))
+    click.echo(results.comparison_table(expected, compared))
     save_outputs(kernel, request.outputs, outputs)
-    for warning in report.unwritten(expected):
+    for warning in results.unwritten(expected):
         click.echo(warning)
-    click.echo(report.verdict(compared))
+    click.echo(results.verdict(compared))
     return all(item.ok for item in compared)
 
 
@@ -92,7 +93,7 @@ def _on_gpus(
     from pkc.runtime.mesh import Mesh
 
     mesh = Mesh.single_process(range(ranks))
-    with report.progress(f"running {artifact.name} on {ranks} GPUs"):
+    with console.progress(f"running {artifact.name} on {ranks} GPUs"):
         found = run_on_gpus(artifact, mesh, dims, inputs)
     mesh.close()
     return {name: found[name] for name in wanted}

@@ -9,11 +9,11 @@ from pathlib import Path
 import click
 import numpy as np
 
-from pkc import console as report
-from pkc.cli import errors as cli_errors
+from pkc import console
 from pkc.cli.run import CompileForGpus
 from pkc.cli.settings import Number, sort_settings
 from pkc.codegen.artifact import Trace
+from pkc.console import OutputUnwritable
 from pkc.diagnostics import PkcError
 from pkc.driver.compiler import Compiled
 from pkc.driver.hardware import PATIENCE, Call
@@ -44,13 +44,13 @@ def execute(compiled: Compiled, request: Request, traced: CompileForGpus) -> Non
     settings = sort_settings(kernel, request.values, request.constants)
     mesh = Mesh.single_process(range(ranks))
     dims = resolve_dims(kernel, settings.dims, settings.scalars, ranks)
-    with report.progress(f"compiling {kernel.sym_name.data}"):
+    with console.progress(f"compiling {kernel.sym_name.data}"):
         artifact = traced(dims=dims, ranks=ranks)
-    with report.progress("drawing the inputs"):
+    with console.progress("drawing the inputs"):
         inputs = draw_inputs(compiled.module, ranks=ranks, dims=dims, seed=request.seed) | settings.scalars
     call = Call(artifact, mesh, dims, inputs)
     assert artifact.trace is not None
-    with report.progress(f"running {artifact.name} on {ranks} GPUs"):
+    with console.progress(f"running {artifact.name} on {ranks} GPUs"):
         events = decode(artifact.trace, run(call, mesh, artifact.trace, request.launches))
     mesh.close()
     chosen = ", ".join(f"{name}={value}" for name, value in dims.items())
@@ -65,9 +65,7 @@ def execute(compiled: Compiled, request: Request, traced: CompileForGpus) -> Non
         with request.output.open("w", encoding="utf-8") as file:
             chrome.write(events, file, request.ctas)
     except OSError as error:
-        raise PkcError(
-            cli_errors.OutputUnwritable(NOWHERE, str(request.output), error.strerror or str(error))
-        ) from None
+        raise PkcError(OutputUnwritable(NOWHERE, str(request.output), error.strerror or str(error))) from None
 
 
 def run(call: Call, mesh: Mesh, trace: Trace, launches: int) -> list[Words]:

@@ -151,7 +151,7 @@ Field: TypeAlias = TensorMaps | Base | HeapStride | Dimension | RankField | Scal
 
 @dataclass(frozen=True)
 class Point:
-    """What one `record` instruction tells of: its `kind` (`KINDS` in `pkc/passes/machine/trace.py`), `what`, and `line`."""
+    """What one `record` instruction tells of: its `kind` (`KINDS` of `machine.trace`), `what`, and `line`."""
 
     part: int
     kind: str

@@ -8,7 +8,6 @@ from __future__ import annotations
 from abc import ABC
 from typing import ClassVar
 
-from xdsl.interfaces import HasCanonicalizationPatternsInterface
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     BaseAttr,
@@ -20,7 +19,6 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
-from xdsl.pattern_rewriter import RewritePattern
 from xdsl.traits import NoMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
@@ -117,16 +115,10 @@ class NotOp(Unary):
 
 
 @irdl_op_definition
-class AddOp(Binary, HasCanonicalizationPatternsInterface):
+class AddOp(Binary):
     """a + b; i32 wraps"""
 
     name = "pk.add"
-
-    @classmethod
-    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from pkc.dialect.canonicalize import AccumulateInMma
-
-        return (AccumulateInMma(),)
 
 
 @irdl_op_definition

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import AnyFloat, DenseArrayBase, FloatAttr, IndexType, IntegerAttr, IntegerType, i64
-from xdsl.interfaces import HasCanonicalizationPatternsInterface
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     BaseAttr,
@@ -22,7 +21,6 @@ from xdsl.irdl import (
     result_def,
     traits_def,
 )
-from xdsl.pattern_rewriter import RewritePattern
 from xdsl.traits import NoMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
@@ -180,7 +178,7 @@ class TransposeOp(IRDLOperation):
 
 
 @irdl_op_definition
-class CastOp(IRDLOperation, HasCanonicalizationPatternsInterface):
+class CastOp(IRDLOperation):
     """Converted to another element type: to nearest, ties to even; floats to i32 toward zero."""
 
     name = "pk.cast"
@@ -198,15 +196,9 @@ class CastOp(IRDLOperation, HasCanonicalizationPatternsInterface):
             raise VerifyException(f"a cast keeps the shape: {source} to {result}")
         expect(result, FLOATS | {i32})
 
-    @classmethod
-    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from pkc.dialect.canonicalize import DropIdentityCast
-
-        return (DropIdentityCast(),)
-
 
 @irdl_op_definition
-class ClipOp(IRDLOperation, HasCanonicalizationPatternsInterface):
+class ClipOp(IRDLOperation):
     """What lies along `axis` past the last position of `block` becomes `fill`."""
 
     name = "pk.clip"
@@ -241,12 +233,6 @@ class ClipOp(IRDLOperation, HasCanonicalizationPatternsInterface):
             raise VerifyException(f"expected a fill of type {source.element_type}, got {self.fill.type}")
         if not 0 <= axis < source.rank or source.shape[axis] != block_type(self.block).extent:
             raise VerifyException(f"axis {axis} of {source} is not along {self.block.type}")
-
-    @classmethod
-    def get_canonicalization_patterns(cls) -> tuple[RewritePattern, ...]:
-        from pkc.dialect.canonicalize import DropClipOfLoad
-
-        return (DropClipOfLoad(),)
 
 
 # Reductions and products

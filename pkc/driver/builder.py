@@ -7,7 +7,6 @@ import importlib.metadata
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-import pkc
 from pkc import cache
 from pkc.codegen import stored
 from pkc.codegen.artifact import Artifact
@@ -72,7 +71,7 @@ def build_program(
 @functools.cache
 def _compiler() -> str:
     """What of pkc makes machine code of IR, and what it stands on."""
-    root = Path(pkc.__file__).parent
+    root = Path(__file__).parents[1]
     files = [
         root / "arch.py",
         *(path for part in ("dialect", "passes", "codegen") for path in (root / part).rglob("*")),

@@ -10,11 +10,13 @@ from typing import TypeAlias
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from pkc.diagnostics import Diagnostic, PkcError
+from pkc.diagnostics import Diagnostic, PkcError, listing, near
 from pkc.dialect.program import KernelOp
+from pkc.driver import errors
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.schedule import TILE, tiles_of
+from pkc.location import NOWHERE
 from pkc.passes import MACHINE_PIPELINE, ROLES_PIPELINE, TILE_PIPELINE, machine_pipeline
 from pkc.passes.roles.plan_overlap import Explanation, OrderExplanation, PlanOverlap, explain, explain_order
 from pkc.passes.roles.plan_stages import PlanStages, StagePlan, explain_stages
@@ -74,6 +76,23 @@ def load_program(path: str | Path) -> tree.Program:
     from pkc.frontend.parse import parse_file
 
     return parse_file(path)
+
+
+def find_kernel(program: tree.Program, path: str, name: str) -> tree.Kernel:
+    """The kernel called `name`."""
+    names = [kernel.name for kernel in program.kernels]
+    if name not in names:
+        raise PkcError(errors.UnknownKernel(NOWHERE, path, name, near(name, names, "it has ")))
+    return program.kernels[names.index(name)]
+
+
+def only_kernel(program: tree.Program, path: str) -> tree.Kernel:
+    """The one kernel of a file."""
+    first, *others = program.kernels
+    if others:
+        names = listing(kernel.name for kernel in program.kernels)
+        raise PkcError(errors.KernelNotChosen(NOWHERE, path, len(program.kernels), names))
+    return first
 
 
 def load(

@@ -20,7 +20,7 @@ from pkc.driver.compiler import Number, compile_program
 from pkc.driver.uncaught import PACKAGE
 from pkc.frontend import tree
 from pkc.frontend.captures import plain
-from pkc.language import Reading
+from pkc.frontend.words import Reading
 from pkc.location import NOWHERE, Source, Span
 from pkc.runtime.arguments import bind, fingerprint
 from pkc.runtime.arrays import Array, View

@@ -10,7 +10,7 @@ from types import TracebackType
 
 from pkc.diagnostics import PkcError
 
-PACKAGE = f"{Path(__file__).parent}{os.sep}"
+PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 """How the names of pkc's own files begin."""
 
 _others = sys.excepthook

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from pkc.diagnostics import PkcError
 from pkc.frontend import construct, python_errors, tree
-from pkc.language import ArrayType, Dim, Word
+from pkc.frontend.words import ArrayType, Dim, Word
 from pkc.location import Span
 
 _MISSING = object()

@@ -19,7 +19,7 @@ from pkc.frontend.captures import Captures
 from pkc.frontend.parse import read_source
 from pkc.frontend.python_source import Positions
 from pkc.frontend.python_tree import FunctionReader
-from pkc.language import Kernel, Reading, Word
+from pkc.frontend.words import Readable, Reading, Word
 from pkc.location import NOWHERE, Source, Span
 
 
@@ -99,11 +99,11 @@ def _schedule_entry(span: Span, key: str, value: object) -> tree.Keyword:
     raise PkcError(python_errors.InvalidScheduleValue(span, key, construct.shorten(repr(value))))
 
 
-def load_python_file(path: str | Path) -> list[Kernel]:
+def load_python_file(path: str | Path) -> list[Readable]:
     """Import a Python file and return the kernels that it defines, at least one, in their order."""
     source = read_source(path, ".py")
     module = _import(source)
-    kernels = {id(value): value for value in vars(module).values() if isinstance(value, Kernel)}
+    kernels = {id(value): value for value in vars(module).values() if isinstance(value, Readable)}
     if not kernels:
         hint = "a kernel is a function under `@pkc.kernel`"
         raise PkcError(errors.NoKernel(Span(source, 0, 0), source.name, hint))

@@ -5,14 +5,16 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pkc.diagnostics import PkcError
 from pkc.location import NOWHERE
-from pkc.runtime.arrays import View
 from pkc.runtime.element import ELEMENTS
 from pkc.runtime.errors import CaptureElsewhere, NoTorch
-from pkc.runtime.mesh import Mesh
+
+if TYPE_CHECKING:
+    from pkc.runtime.arrays import View
+    from pkc.runtime.mesh import Mesh
 
 
 def tensor(view: View) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pkc.language import Kernel
+from pkc import Kernel
 from tests.calls.test_streams import FakeTorch
 from tests.runtime.fake import FIRST_POINTER, Api, Device, Tensor
 

@@ -191,7 +191,7 @@ error[PK860]: `gemm` takes 3 arguments; 4 are given by position
 3 |     kernel(1, 2, 3, 4)
   |     ^^^^^^^^^^^^^^^^^^
 """ in shown[0]
-    assert "calls.py" in shown[1]
+    assert "launcher.py" in shown[1]
 
 
 # Arrays as tensors

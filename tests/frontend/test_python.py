@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 import pkc.language
+from pkc import Kernel
 from pkc.diagnostics import PkcError
 from pkc.frontend import errors, python_errors
 from pkc.frontend.parse import parse_text
 from pkc.frontend.python import load_python_file, read_function
 from pkc.frontend.tree import AugAssign, Call, For, If, Index, Keyword, Name, Number, Program
-from pkc.language import Kernel
 from pkc.location import NOWHERE, Source
 
 HEADER = """\

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import pkc
+from pkc import Kernel
 from pkc.diagnostics import PkcError
-from pkc.language import Kernel
 from pkc.runtime.arrays import Array
 from pkc.runtime.driver import load
 from pkc.runtime.mesh import Mesh

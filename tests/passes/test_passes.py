@@ -54,8 +54,9 @@ def test_a_pass_has_a_row_in_the_documentation(name: str) -> None:
 
 def test_every_pass_module_is_listed() -> None:
     found: set[str] = set()
-    for path in Path(inspect.getfile(run_pipeline)).parent.glob("*.py"):
-        module = importlib.import_module(f"pkc.passes.{path.stem}")
+    folder = Path(inspect.getfile(run_pipeline)).parent
+    for path in folder.rglob("*.py"):
+        module = importlib.import_module(".".join(("pkc", "passes", *path.relative_to(folder).with_suffix("").parts)))
         kinds = [kind for _, kind in inspect.getmembers(module, inspect.isclass) if kind.__module__ == module.__name__]
         found |= {kind.name for kind in kinds if issubclass(kind, ModulePass)}
     assert found == set(PASSES)

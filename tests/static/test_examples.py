@@ -12,7 +12,7 @@ from xdsl.dialects import scf
 from pkc.check.static import check_statically
 from pkc.diagnostics import PkcError
 from pkc.driver.compiler import Compiled, load
-from pkc.passes.analysis.signal_counts import counted
+from pkc.passes.roles.signal_counts import counted
 from tests.examples.test_examples import CASES, EXAMPLES
 
 RANKS = (1, 2, 3, 4, 8)

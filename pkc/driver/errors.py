@@ -1,0 +1,31 @@
+"""What can be wrong with the choice of a kernel of a file: PK910, PK911."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pkc.diagnostics import Diagnostic
+
+
+@dataclass(frozen=True)
+class UnknownKernel(Diagnostic):
+    """Raised when `--kernel` names no kernel of the file."""
+
+    code = "PK910"
+    title = "`{path}` has no kernel `{name}`"
+    help = "{hint}"
+    path: str
+    name: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class KernelNotChosen(Diagnostic):
+    """Raised when a file has several kernels and the command says nothing of which."""
+
+    code = "PK911"
+    title = "`{path}` has {count} kernels"
+    help = "choose one with `--kernel`, in Python with `kernel=`: {names}"
+    path: str
+    count: int
+    names: str

@@ -1,0 +1,111 @@
+"""A kernel as Python sees it: something to call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, overload
+
+from pkc.diagnostics import PkcError
+from pkc.frontend import python_errors
+from pkc.frontend.words import Readable, Reading, Word
+from pkc.location import NOWHERE
+
+if TYPE_CHECKING:
+    from pkc.driver.launcher import Calls
+    from pkc.frontend import tree
+    from pkc.runtime.arrays import Array
+    from pkc.runtime.mesh import Mesh
+
+
+class Kernel(Readable):
+    """A kernel that Python can call, written as a function (which is read and not run) or in a file.
+
+    `kernel(a, b, c)` launches it: arrays, scalars and constants by position or by name, as docs/runtime.md says.
+    """
+
+    def __init__(self, read: Callable[[], Reading], name: str, options: Mapping[str, object] | None = None) -> None:
+        self._read = read
+        self.name = name
+        self.options: dict[str, str] = {key: _word(value) for key, value in (options or {}).items()}
+        """What overrides its own schedule."""
+        self._variants: dict[tuple[tuple[str, str], ...], Kernel] = {}
+
+    @property
+    def tree(self) -> tree.Program:
+        """The kernel as a program of one kernel, read anew: captured constants have their present values."""
+        return self._read().program
+
+    @cached_property
+    def calls(self) -> Calls:
+        """What is compiled for the calls so far."""
+        from pkc.driver.launcher import Calls
+
+        return Calls(self._read, self.options)
+
+    def __call__(self, /, *arguments: Any, stream: Any = None, **named: Any) -> None:
+        """Launch the kernel on all ranks of this process; returns before it ends. Raises `PkcError`.
+
+        Private arrays are torch tensors on the GPU (a list with one for each rank if this process drives several), the
+        others are arrays of a mesh; scalars and constants are numbers. A name may also be that of a dimension which no
+        array shows. The first call with other constants compiles.
+
+        `stream` is as for `LoadedKernel`. Without it, it is torch's current stream if the program uses torch.
+        """
+        self.calls.launch(arguments, named, stream)
+
+    def empty(self, array: str, mesh: Mesh | None = None, /, **dims: Any) -> Array:
+        """An array that fits the parameter of this name, content undefined: `gemm_rs.empty("C", M=8192, N=8192)`.
+
+        It is one of `mesh`, or of the program's own, `pkc.mesh()`, and all ranks must make it. Raises `PkcError`.
+        """
+        return self.calls.empty(array, mesh, dims)
+
+    def with_schedule(self, /, **options: object) -> Kernel:
+        """The same kernel with another schedule: `gemm_rs.with_schedule(overlap="inter_sm", comm_sms=16)(a, b, c)`.
+
+        What is not named stays as it is. The same options give the same kernel, which compiles once.
+        """
+        merged = self.options | {key: _word(value) for key, value in options.items()}
+        key = tuple(sorted(merged.items()))
+        if key not in self._variants:
+            self._variants[key] = Kernel(self._read, self.name, merged)
+        return self._variants[key]
+
+    def __repr__(self) -> str:
+        return f"<pkc kernel {self.name}>"
+
+
+def _word(value: object) -> str:
+    """A value of the schedule as the command line has it."""
+    return value.name if isinstance(value, Word) else str(value)
+
+
+class FunctionKernel(Kernel):
+    """A kernel that is a Python function; `schedule` holds the keywords of its decorator."""
+
+    def __init__(self, function: FunctionType, schedule: dict[str, object]) -> None:
+        if not isinstance(function, FunctionType):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise PkcError(python_errors.NotAFunction(NOWHERE, type(function).__name__))
+        super().__init__(self._read_function, function.__name__)
+        self.function = function
+        self.schedule = schedule
+        self.__doc__ = function.__doc__
+        self.__module__ = function.__module__
+
+    def _read_function(self) -> Reading:
+        from pkc.frontend.python import read_captured
+
+        return read_captured(self.function, self.schedule)
+
+
+@overload
+def kernel(fn: Callable[..., Any], /) -> Kernel: ...
+@overload
+def kernel(**schedule: object) -> Callable[[Callable[..., Any]], Kernel]: ...
+def kernel(fn: Any = None, /, **schedule: object) -> Any:
+    """Make a function a kernel: `@kernel`, or `@kernel(overlap="intra_sm", stages=4)`."""
+    if fn is not None:
+        return FunctionKernel(fn, schedule)
+    return partial(FunctionKernel, schedule=schedule)
