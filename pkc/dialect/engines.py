@@ -13,7 +13,7 @@ from xdsl.printer import Printer
 
 from pkc.dialect import context
 from pkc.dialect.attributes import Role
-from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.program import AFTER_ALL, KernelOp, RoleOp
 
 LANES = 4
 """Streams on which a copy engine carries out its tasks. A copy of 2 MB to a peer takes 6 us, and with its write and the
@@ -29,8 +29,8 @@ RESTARTS = "pk.restarts"
 
 
 def engines(kernel: KernelOp) -> list[RoleOp]:
-    """The parts of copy engines, in their order."""
-    return [op for op in kernel.body.block.ops if is_engine(op)]
+    """The parts of copy engines, those that follow sums last: none waits for what a later one does."""
+    return sorted(filter(is_engine, kernel.body.block.ops), key=lambda part: AFTER_ALL in part.attributes)
 
 
 def is_engine(op: Operation) -> TypeGuard[RoleOp]:

@@ -32,6 +32,9 @@ DERIVED = "derived"
 FRESH = "pk.fresh"
 """Argument attribute: what it holds at entry is never seen, although the kernel reads it: its sums begin at zero."""
 
+AFTER_ALL = "after_all"
+"""On a part: whatever it does follows signals of the same launch from every rank."""
+
 PER_CTA = "per_cta"
 """Attribute of `pk.tasks`: each CTA that runs the role takes its share of the tasks, one after the other."""
 

@@ -27,9 +27,6 @@ from pkc.dialect.types import SignalType
 PHASE = "phase"
 """On task sets, and on parts that serve one: which phase of a kernel of several it is, from 0."""
 
-AFTER_ALL = "after_all"
-"""On a part: whatever it does follows signals of the same launch from every rank."""
-
 _Op = TypeVar("_Op", bound=Operation)
 
 

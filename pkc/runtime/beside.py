@@ -22,7 +22,7 @@ from pkc.runtime.enqueue import Await, Call, Move, Write, calls
 from pkc.runtime.mesh import Mesh, Rank, Side
 
 _TURN = 16
-"""Calls for one part before it is the next one's turn. A stream holds some hundred calls; when it is full the host
+"""Calls for one rank before it is the next one's turn. A stream holds some hundred calls; when it is full the host
 waits, and must by then have enqueued what that stream waits for."""
 
 _ROOM = 4 << 20
@@ -109,18 +109,22 @@ class Beside:
                 driver.cuStreamWaitEvent(stream, first.event, 0)
 
     def _in_turn(self, works: Sequence[Work]) -> Iterator[tuple[Any, list[_Enqueued]]]:
-        """Some calls of each part in turn, with the context of its rank."""
-        todo = deque(
-            (rank.context, _calls(lanes, sections))
-            for (rank, parts), work in zip(self._sides, works, strict=True)
-            for lanes, sections in zip(parts, work.parts, strict=True)
-        )
-        while todo:
-            context, left = todo.popleft()
-            some = list(islice(left, _TURN))
-            yield context, some
-            if len(some) == _TURN:
-                todo.append((context, left))
+        """Some calls of each rank in turn, with its context, all of one part before those of the next.
+
+        A part waits for those before it, at times on other ranks, and never for those behind it: so all is right even
+        if their streams share a hardware queue.
+        """
+        for number in range(len(works[0].parts)):
+            todo = deque(
+                (rank.context, _calls(parts[number], work.parts[number]))
+                for (rank, parts), work in zip(self._sides, works, strict=True)
+            )
+            while todo:
+                context, left = todo.popleft()
+                some = list(islice(left, _TURN))
+                yield context, some
+                if len(some) == _TURN:
+                    todo.append((context, left))
 
     def _within(self, move: Move, rank: Rank, room: int) -> Move:
         """The same copy to where there is room on the rank it goes to: its first rows if it is larger than that."""

@@ -159,8 +159,13 @@ class Mesh:
 
     def lanes(self, parts: int) -> int:
         """How many streams each of so many parts of copy engines may have: as many as have a hardware queue each beside
-        the kernels', or one. The hardware does in order what is in one queue, whatever the streams."""
-        return max(1, min(LANES, (hardware_queues() // self._share - 1) // parts))
+        the kernels', or one. The hardware does in order what is in one queue, whatever the streams.
+
+        Several parts get half of the queues: the driver takes some for itself, and with 7 of 8 in use on 4 GPUs streams
+        of two parts, which wait for each other, shared one.
+        """
+        queues = hardware_queues() // self._share
+        return max(1, min(LANES, ((queues if parts == 1 else queues // 2) - 1) // parts))
 
     def beside(self, count: int) -> list[list[Side]]:
         """For each rank of this process `count` streams beside its own, for what must run while its kernel does.

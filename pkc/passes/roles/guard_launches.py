@@ -17,12 +17,12 @@ from pkc.dialect.coordinates import CtasOp, DimOp, EpochOp, RankOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import BarrierOp, RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.engines import is_engine
-from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.program import AFTER_ALL, KernelOp, RoleOp
 from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.types import RANKS, SignalType
 from pkc.passes.analysis.dependence import ancestors, sources
 from pkc.passes.cells import constant, product_ops
-from pkc.passes.derive import AFTER_ALL, DERIVED, add_parameter, append, before, phase_of
+from pkc.passes.derive import DERIVED, add_parameter, append, before, phase_of
 from pkc.passes.roles.edges import reached
 
 

@@ -13,9 +13,9 @@ from xdsl.traits import Pure
 
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.coordinates import CtasOp
-from pkc.dialect.program import DERIVED, KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import AFTER_ALL, DERIVED, KernelOp, RoleOp, TasksOp
 from pkc.passes.cells import constant
-from pkc.passes.derive import AFTER_ALL, append_copy, before, phase_of
+from pkc.passes.derive import append_copy, before, phase_of
 from pkc.passes.roles.stage_sums import SLICES
 
 

@@ -15,11 +15,11 @@ from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, RankOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import RaiseOp, WaitOp
-from pkc.dialect.program import KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import AFTER_ALL, KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import PrivateType
 from pkc.passes.analysis.dependence import ancestors, sources
 from pkc.passes.cells import cells_along, constant, counter_ops
-from pkc.passes.derive import AFTER_ALL, add_parameter, add_role, append, before, wrap_in_role
+from pkc.passes.derive import add_parameter, add_role, append, before, wrap_in_role
 from pkc.passes.roles.edges import EDGE, array_name, planned
 from pkc.passes.roles.slices import Known, close_loops, copy_nest, copy_value, variables
 

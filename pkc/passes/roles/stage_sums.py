@@ -16,14 +16,14 @@ from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp, OwnerOp, RankOp
 from pkc.dialect.counters import RaiseOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.elementwise import AddOp
-from pkc.dialect.program import KernelOp, TasksOp
+from pkc.dialect.program import AFTER_ALL, KernelOp, TasksOp
 from pkc.dialect.tile import CastOp, FullOp, block_type, tile_type
 from pkc.dialect.types import FLOATS, RANKS, BlockType, Dim, Layout, PGLType, SignalType, TileType, f32
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import differs_by_rank, enclosing_tasks, sources
 from pkc.passes.cells import Cells, cells_along, constant, counter_ops, product_ops
-from pkc.passes.derive import AFTER_ALL, add_parameter, add_role, append, before, mark_fresh, wrap_in_role
+from pkc.passes.derive import add_parameter, add_role, append, before, mark_fresh, wrap_in_role
 from pkc.passes.roles.edges import EDGE, array_name, idle_tasks, planned, shard_of, sums
 from pkc.passes.roles.plan_warps import comm_sms
 from pkc.passes.roles.slices import Known, close_loops, copy_value
