@@ -70,8 +70,8 @@ intra_sm: Any = Word("intra_sm")
 inter_sm: Any = Word("inter_sm")
 copy_engine: Any = Word("copy_engine")
 natural: Any = Word("natural")
-own_first: Any = Word("own_first")
-own_last: Any = Word("own_last")
+local_first: Any = Word("local_first")
+local_last: Any = Word("local_last")
 push: Any = Word("push")
 
 __all__ = [
@@ -102,8 +102,8 @@ __all__ = [
     "log2",
     "natural",
     "none",
-    "own_first",
-    "own_last",
+    "local_first",
+    "local_last",
     "positions",
     "push",
     "rank",

@@ -34,8 +34,8 @@ def test_a_few_rows_get_small_tiles_for_all_sms() -> None:
 def test_blocks_that_span_parts_are_estimated_as_they_are() -> None:
     """A tile has rows of two ranks or of all four: B is taken in fewer times."""
     for name, dims in (("gemm_rs", {"N": 8192, "K": 2048}), ("ag_gemm", {"N": 2048, "K": 8192})):
-        along = chosen(name, schedule={"parts": "along"}, M=16, **dims)
-        across = chosen(name, schedule={"parts": "across"}, M=16, **dims)
+        along = chosen(name, schedule={"straddle": "false"}, M=16, **dims)
+        across = chosen(name, schedule={"straddle": "true"}, M=16, **dims)
         assert along.taken is not None and across.taken is not None
         rows, columns = int(across.schedule["tile_M"]), int(across.schedule["tile_N"])
         assert rows in (8, 16)
@@ -49,7 +49,7 @@ def test_blocks_span_parts_where_parts_are_short_and_the_schedule_leaves_it_open
         assert "parts" not in chosen(name, M=1, **dims).schedule
         assert "parts" not in chosen(name, M=2048, **dims).schedule
         assert "parts" not in chosen(name, ranks=1, M=16, **dims).schedule
-        assert "parts" not in chosen(name, schedule={"parts": "along"}, M=16, **dims).schedule
+        assert "parts" not in chosen(name, schedule={"straddle": "false"}, M=16, **dims).schedule
         # Which cannot be: a copy is of one rank's rows, and an operand would be fetched by those who compute.
         assert "parts" not in chosen(name, schedule={"overlap": "copy_engine"}, M=16, **dims).schedule
 
@@ -65,7 +65,7 @@ def test_who_has_one_task_loads_what_is_there_ahead_of_what_is_fetched() -> None
         found = chosen("ag_gemm", M=size, N=2048, K=8192)
         assert (found.schedule.get("loads") == "apart") is apart
     assert "loads" not in chosen("gemm_rs", M=16, N=8192, K=2048).schedule
-    assert "loads" not in chosen("ag_gemm", schedule={"loads": "together"}, M=1, N=2048, K=8192).schedule
+    assert "loads" not in chosen("ag_gemm", schedule={"separate_loader": "false"}, M=1, N=2048, K=8192).schedule
     # One task for each SM, but the loader of tiles so large would leave too few registers (PK475).
     assert chosen("ag_gemm", M=4096, N=1024, K=4096).schedule == {}
 

@@ -87,7 +87,7 @@ def _schedule(overlap: str) -> dict[str, str]:
     if overlap == "apart":
         return {"overlap": "inter_sm", "comm_sms": "1"}
     if overlap == "across":
-        return {"parts": "across"}
+        return {"straddle": "true"}
     return {"overlap": overlap} if overlap else {}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from pkc.bench.peers import Case, Contestant, Job, Problem, torch
 from pkc.bench.suite import Entry
 from pkc.codegen.artifact import ArrayParameter, Artifact
-from pkc.codegen.fields import array_parameters
+from pkc.codegen.kernel_parameters import array_parameters
 from pkc.driver.builder import artifact_for
 from pkc.driver.compiler import compile_program
 from pkc.frontend import tree

@@ -13,9 +13,9 @@ from pkc.codegen import build_errors as errors
 from pkc.codegen.artifact import Artifact
 from pkc.codegen.cubin import KernelFacts, kernel_facts
 from pkc.codegen.cuda import entry_name, print_kernel
-from pkc.codegen.fields import array_parameters, signal_parameters, struct_fields
+from pkc.codegen.kernel_parameters import array_parameters, signal_parameters, struct_fields
 from pkc.codegen.nvrtc import Compiled, Finding, compile_cuda
-from pkc.codegen.points import trace_of, waits_of
+from pkc.codegen.probes import trace_of, waits_of
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.attributes import planned
 from pkc.dialect.engines import engines_text

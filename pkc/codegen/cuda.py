@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import FileLineColLoc, FloatAttr, IntegerAttr, i1, i6
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from pkc.codegen.artifact import Base, Epochs, Field, HeapStride, Scalar, TensorMaps, WaitLimit
-from pkc.codegen.fields import struct_fields
+from pkc.codegen.kernel_parameters import struct_fields
 from pkc.codegen.names import Names
 from pkc.dialect.coordinates import DimOp, RankOp
 from pkc.dialect.engines import is_engine

@@ -18,7 +18,7 @@ from pkc.dialect.layout import shared_layout
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.tile import CastOp, ClipOp, FullOp, MmaOp, block_type, tile_type
 from pkc.dialect.types import RANKS, Dim, Layout, PGLType, TileType, dtype_bytes
-from pkc.passes.roles.edges import array_name, planned
+from pkc.passes.roles.remote_accesses import array_name, planned
 from pkc.passes.roles.stage_sums import ROWS
 
 

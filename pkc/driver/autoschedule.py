@@ -23,10 +23,10 @@ from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.schedule import TILE
 from pkc.location import describe
-from pkc.passes.roles.edges import planned
 from pkc.passes.roles.plan_overlap import PlanOverlap
 from pkc.passes.roles.plan_warps import comm_sms
-from pkc.passes.roles.span_parts import SpanParts
+from pkc.passes.roles.remote_accesses import planned
+from pkc.passes.roles.straddle_shards import StraddleShards
 from pkc.passes.run import run_pipeline
 
 ROWS = (2, 4, 8, 16, 32, 64, 128, 256)
@@ -146,7 +146,7 @@ def _choose(
         return Choice(taken[1], taken[0], instead)
     if taken[0].rounds == 1 and "loads" not in said:
         # Who has one task would otherwise load nothing until the first copies have come.
-        settings = {**taken[1], "loads": "apart"}
+        settings = {**taken[1], "separate_loader": "true"}
         taken = (taken[0], settings) if compiles(settings) else taken
     elif taken[0].total >= _LONG and engines and "parts" not in (*said, *taken[1]):
         copied = _copied(program, kernel, constants, schedule, taken[1])
@@ -223,7 +223,7 @@ def _candidates(program: tree.Program, kernel: str, constants: _Items, schedule:
 @functools.lru_cache(maxsize=32)
 def _across(program: tree.Program, kernel: str, constants: _Items, schedule: _Options) -> list[_Candidate]:
     """The same with blocks that reach across parts, if it can have them."""
-    more = {"parts": "across"}
+    more = {"straddle": "true"}
     try:
         found = _candidates(program, kernel, constants, (*schedule, *more.items()))
     except PkcError:
@@ -267,7 +267,7 @@ def _sizes() -> Iterator[tuple[int, int, int]]:
 def _planned(program: tree.Program, kernel: str, constants: _Items, schedule: Mapping[str, str]) -> KernelOp:
     """The tile level of a kernel, with what is planned for its edges between ranks."""
     module = build_module(program, kernel=kernel, constants=dict(constants), options=schedule)
-    run_pipeline(module, (PlanOverlap(), SpanParts()), verify=False)
+    run_pipeline(module, (PlanOverlap(), StraddleShards()), verify=False)
     (found,) = (op for op in module.ops if isinstance(op, KernelOp))
     return found
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from pkc.codegen.artifact import ArrayParameter, Artifact, Interface
-from pkc.codegen.fields import interface_of
+from pkc.codegen.kernel_parameters import interface_of
 from pkc.diagnostics import Diagnostic, PkcError, listing, near
 from pkc.dialect.types import RANKS
 from pkc.driver import launch_errors as errors

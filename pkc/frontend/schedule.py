@@ -17,7 +17,7 @@ KEYS: dict[str, tuple[str, ...] | range | type[bool]] = {
     "comm_sms": range(129),
     "stages": range(1, 33),
     "consumers": range(1, 5),
-    "order": ("natural", "own_first", "own_last", "ring"),
+    "order": ("natural", "local_first", "local_last", "ring"),
     "parts": ("along", "across"),
     "loads": ("together", "apart"),
     "transfer": ("push",),

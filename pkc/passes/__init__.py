@@ -17,8 +17,8 @@ from pkc.passes.machine.restart_counters import RestartCounters
 from pkc.passes.machine.trace import Trace
 from pkc.passes.roles.assign_roles import AssignRoles
 from pkc.passes.roles.check_roles import CheckRoles
+from pkc.passes.roles.defer_signals import DeferSignals
 from pkc.passes.roles.guard_launches import GuardLaunches
-from pkc.passes.roles.hold_signals import HoldSignals
 from pkc.passes.roles.insert_fences import InsertFences
 from pkc.passes.roles.order_phases import OrderPhases
 from pkc.passes.roles.order_tasks import OrderTasks
@@ -29,15 +29,15 @@ from pkc.passes.roles.plan_transfers import PlanTransfers
 from pkc.passes.roles.plan_warps import PlanWarps
 from pkc.passes.roles.read_own import ReadOwn
 from pkc.passes.roles.share_sums import ShareSums
-from pkc.passes.roles.span_parts import SpanParts
 from pkc.passes.roles.split_cells import SplitCells
 from pkc.passes.roles.split_copies import SplitCopies
 from pkc.passes.roles.split_loads import SplitLoads
-from pkc.passes.roles.split_workers import SplitWorkers
+from pkc.passes.roles.split_roles import SplitRoles
 from pkc.passes.roles.spread_copies import SpreadCopies
 from pkc.passes.roles.stage_remote_reads import StageRemoteReads
 from pkc.passes.roles.stage_remote_stores import StageRemoteStores
 from pkc.passes.roles.stage_sums import StageSums
+from pkc.passes.roles.straddle_shards import StraddleShards
 from pkc.passes.roles.zero_sums import ZeroSums
 from pkc.passes.tile.check_program import CheckProgram
 from pkc.passes.tile.split_loops import SplitLoops
@@ -54,7 +54,7 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
 
 ROLES_PIPELINE: tuple[ModulePass, ...] = (
     PlanOverlap(),  # first: every later pass obeys what it writes on the edges between ranks
-    SpanParts(),  # tasks are what they stay before anything is derived from them; refuses by what is planned
+    StraddleShards(),  # tasks are what they stay before anything is derived from them; refuses by what is planned
     StageRemoteReads(),  # operands of other ranks, before sums: a staged operand may feed a sum
     SpreadCopies(),  # before counters are seen by others: how often they are signalled changes
     ReadOwn(),  # sees what is copied, by whom, and who waits for it
@@ -69,7 +69,7 @@ ROLES_PIPELINE: tuple[ModulePass, ...] = (
     OrderTasks(),  # of every part alike, before parts are split: roles of a CTA must go through the same tasks
     AssignRoles(),  # needs the final accesses: reads load, writes store, the rest computes
     SplitCopies(),  # communicators that move tiles; before the others, who share what they leave of shared memory
-    SplitWorkers(),  # obeys the roles; values that cross them go through channels
+    SplitRoles(),  # obeys the roles; values that cross them go through channels
     SplitLoads(),  # channels are made; before what counts parts, and adds waits to each
     ShareSums(),  # parts are split: consumers are who has the registers
     OrderPhases(),  # needs every part of a phase, and where its tasks stand in it
@@ -80,7 +80,7 @@ ROLES_PIPELINE: tuple[ModulePass, ...] = (
     Dce(),
     PlanTransfers(),  # needs the final parts: what a worker does with a tile decides how it gets it
     PlanMma(),  # needs the stages, of which a product in flight keeps one; before drains, which obey what is kept
-    HoldSignals(),  # needs the transfers: only what TMA stores is still under way when its worker goes on
+    DeferSignals(),  # needs the transfers: only what TMA stores is still under way when its worker goes on
     InsertFences(),  # last to change anything: it obeys the transfers, and nothing may move across what it places
     CheckRoles(),  # last: what every earlier pass must have left
 )
@@ -128,7 +128,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         Dce,
         SplitLoops,
         PlanOverlap,
-        SpanParts,
+        StraddleShards,
         StageRemoteReads,
         SpreadCopies,
         ReadOwn,
@@ -139,7 +139,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         OrderTasks,
         AssignRoles,
         SplitCopies,
-        SplitWorkers,
+        SplitRoles,
         SplitLoads,
         ShareSums,
         OrderPhases,
@@ -148,7 +148,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         GuardLaunches,
         PlanTransfers,
         PlanMma,
-        HoldSignals,
+        DeferSignals,
         InsertFences,
         CheckRoles,
         RestartCounters,

@@ -131,7 +131,7 @@ class CannotSpan(Diagnostic):
     """The schedule lets blocks reach over the boundaries between ranks' parts, and an access cannot."""
 
     code = "PK443"
-    title = "`parts=across` is not possible for {what}"
+    title = "`straddle=true` is not possible for {what}"
     label = "{reason}"
     help = "leave `parts` out: blocks then follow the boundaries between the ranks' parts"
     what: str

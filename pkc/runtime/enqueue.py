@@ -21,7 +21,7 @@ from pkc.dialect.types import RANKS
 from pkc.runtime.arrays import memory_shape, row_major
 from pkc.runtime.element import ELEMENTS
 from pkc.runtime.engines import Box, Copy, Raise, Reset, Step, Wait
-from pkc.runtime.structure import Values, extents_of
+from pkc.runtime.kernel_parameters import Values, extents_of
 
 MOST_AT_ONCE = 255
 """Waits and writes in one call of the driver."""

@@ -26,8 +26,8 @@ from pkc.runtime.element import ELEMENTS
 from pkc.runtime.engines import Engines, Section
 from pkc.runtime.enqueue import Action, Call, Placer, calls, counters, counters_along, kinds, side_by_side
 from pkc.runtime.errors import FirstLaunchInCapture, WrongGpu
+from pkc.runtime.kernel_parameters import Structure, Values, extents_of
 from pkc.runtime.mesh import Mesh, Rank
-from pkc.runtime.structure import Structure, Values, extents_of
 
 WAIT_LIMIT = 5.0
 """Seconds that a bounded wait may take, if nothing else is said."""

@@ -26,8 +26,8 @@ from pkc.sim.backing import TileFunction
 from pkc.sim.channels import channel_step
 from pkc.sim.conflicts import Task
 from pkc.sim.machine import CTA, EPOCH, FIRST, HOLDING, RANK, TASK, TURN, WORKER, Machine, Registers, Step
+from pkc.sim.mma import with_products
 from pkc.sim.ordering import fence_step
-from pkc.sim.products import with_products
 
 
 def compile_kernel(kernel: program.KernelOp, machine: Machine, tile_function: TileFunction) -> Step:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pkc.codegen.artifact import Trace, Waits
-from pkc.codegen.points import trace_of, waits_of
+from pkc.codegen.probes import trace_of, waits_of
 from pkc.dialect.program import KernelOp
 from pkc.driver.compiler import compile_program
 from pkc.frontend.parse import parse_text

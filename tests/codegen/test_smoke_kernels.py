@@ -11,7 +11,7 @@ import pytest
 from pkc.codegen.artifact import Artifact, Base, Epochs, HeapStride, Scalar, TensorMaps
 from pkc.codegen.cubin import kernel_facts
 from pkc.codegen.nvrtc import compile_cuda
-from pkc.runtime.structure import layout
+from pkc.runtime.kernel_parameters import layout
 from tests.gpu import smoke_kernels
 
 SOURCES = {"pass_on": smoke_kernels._PASS_ON, "collect": smoke_kernels._COLLECT, "stall": smoke_kernels._STALL}

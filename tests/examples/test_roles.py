@@ -43,7 +43,7 @@ def at_roles_level(name: str, overlap: str) -> Compiled:
     push, _, rest = overlap.partition(" ")
     schedule = {"transfer": "push"} if push == "push" else {} if overlap == "default" else {"overlap": overlap}
     schedule |= {"overlap": rest} if rest else {}
-    schedule = {"parts": "across"} if overlap == "across" else schedule
+    schedule = {"straddle": "true"} if overlap == "across" else schedule
     return load(EXAMPLES / f"{example}.pk", constants=constants, schedule=schedule, level="roles")
 
 

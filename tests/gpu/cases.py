@@ -160,11 +160,11 @@ def _table() -> Iterator[Case]:
         "overlap=inter_sm",
         "overlap=inter_sm,comm_sms=8",
         "overlap=copy_engine",
-        "parts=across,tile_M=32,tile_N=64",
+        "straddle=true,tile_M=32,tile_N=64",
     )
     parts = ("split_K=2,tile_M=64,tile_N=64", "split_K=5,tile_M=16,tile_N=64,tile_K=32")
     little = ("tile_M=2,tile_N=64,tile_K=128", "tile_M=4,tile_N=16,tile_K=256", "tile_M=3,tile_N=128,split_K=2")
-    orders = ("order=natural", "order=own_first", "order=own_last", "order=ring")
+    orders = ("order=natural", "order=local_first", "order=local_last", "order=ring")
     yield from _scheduled(
         "gemm", matrices, "stages=1", "stages=2", "consumers=2", "order=natural", *parts, *little, alone=True
     )
@@ -185,7 +185,7 @@ def _table() -> Iterator[Case]:
     yield from _scheduled("gemm_rs", matrices, *sums, *orders, *parts, *little, "stages=1", "transfer=push")
     yield from _scheduled("gemm_ar", matrices, *sums, *parts, "order=natural", "stages=1")
     pushed = "overlap=inter_sm,transfer=push"
-    apart = [f"loads=apart,{sizes}" for sizes in ("tile_N=128", "tile_M=16,tile_N=32,parts=across", parts[0])]
+    apart = [f"separate_loader=true,{sizes}" for sizes in ("tile_N=128", "tile_M=16,tile_N=32,straddle=true", parts[0])]
     more = (*apart, "stages=1", pushed, f"{pushed},{parts[0]}")
     yield from _scheduled("ag_gemm", matrices, *sums, *orders, *parts, *little, *more)
     for family in _ACROSS:

@@ -11,7 +11,7 @@
 // CHECK-NEXT: %[[AT:.*]] = pk.rotate %[[I]] by %[[SHIFT]] of %rows
 // CHECK-NEXT: pk.block[%[[AT]]] sharded
 // CHECK-NEXT: pk.block[%[[J]]] : !pk.block<N by 16>
-pk.kernel @first(%X: !pk.pgl<[M, N], f32, shard 0> {pk.name = "X"}, %Y: !pk.private<[M, N], f32> {pk.name = "Y"}) attributes {order = "own_first"} {
+pk.kernel @first(%X: !pk.pgl<[M, N], f32, shard 0> {pk.name = "X"}, %Y: !pk.private<[M, N], f32> {pk.name = "Y"}) attributes {order = "local_first"} {
   %rows = pk.block_count <M by 16> sharded
   %columns = pk.block_count <N by 16>
   pk.tasks (%i, %j) in (%rows, %columns) {
@@ -33,7 +33,7 @@ pk.kernel @first(%X: !pk.pgl<[M, N], f32, shard 0> {pk.name = "X"}, %Y: !pk.priv
 // CHECK-NEXT: %[[AT:.*]] = pk.interleave %[[I]] <M by 16> from %[[NEXT]]
 // CHECK-NEXT: pk.block[%[[AT]]] sharded
 // CHECK-NOT: pk.rotate
-pk.kernel @last(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.pgl<[M], f32, shard 0> {pk.name = "Y"}) attributes {order = "own_last"} {
+pk.kernel @last(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.pgl<[M], f32, shard 0> {pk.name = "Y"}) attributes {order = "local_last"} {
   %rows = pk.block_count <M by 16> sharded
   pk.tasks (%i) in (%rows) {
     %m = pk.block[%i] sharded : !pk.block<M by 16>
@@ -47,7 +47,7 @@ pk.kernel @last(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.pgl<[M], f32,
 // A rank's own list, and a kernel in natural order, stay as they are.
 // CHECK-LABEL: pk.kernel @own
 // CHECK-NOT: pk.rotate
-pk.kernel @own(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}) attributes {order = "own_first"} {
+pk.kernel @own(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}) attributes {order = "local_first"} {
   %rank = pk.rank
   %rows = pk.block_count <M by 16> of %rank sharded
   pk.tasks (%i) in (%rows) {

@@ -3,7 +3,7 @@
 
 // An operand that several tasks use is fetched ahead; what is private has no plan.
 // CHECK-LABEL: pk.kernel @ag
-// CHECK: pk.load %A{{.*}}edge = {overlap = "inter_sm", why = "used again along n: fetched once, by workers of their own"}
+// CHECK: pk.load %A{{.*}}remote = {overlap = "inter_sm", why = "used again along n: fetched once, by workers of their own"}
 // CHECK-NOT: edge
 pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}) attributes {schedule = {}} {
   %0 = pk.block_count <M by 16> sharded
@@ -31,7 +31,7 @@ pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.privat
 
 // The schedule wins, with its own reason.
 // CHECK-LABEL: pk.kernel @ag
-// CHECK: pk.load %A{{.*}}edge = {overlap = "intra_sm", why = "the schedule says so"}
+// CHECK: pk.load %A{{.*}}remote = {overlap = "intra_sm", why = "the schedule says so"}
 pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}) attributes {schedule = {overlap = "intra_sm"}} {
   %0 = pk.block_count <M by 16> sharded
   %1 = pk.block_count <N by 32>
@@ -58,7 +58,7 @@ pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.privat
 
 // Nothing overlaps if the schedule says so.
 // CHECK-LABEL: pk.kernel @ag
-// CHECK: pk.load %A{{.*}}edge = {overlap = "none", why = "the schedule says so"}
+// CHECK: pk.load %A{{.*}}remote = {overlap = "none", why = "the schedule says so"}
 pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}) attributes {schedule = {overlap = "none"}} {
   %0 = pk.block_count <M by 16> sharded
   %1 = pk.block_count <N by 32>
@@ -85,7 +85,7 @@ pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.privat
 
 // A sum that its owners keep is sent by the SM that computes it.
 // CHECK-LABEL: pk.kernel @rs
-// CHECK: pk.accumulate {{.*}}edge = {overlap = "intra_sm", why = "one aligned write
+// CHECK: pk.accumulate {{.*}}remote = {overlap = "intra_sm", why = "one aligned write
 pk.kernel @rs(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N], bf16, shard 0> {pk.name = "C"}) attributes {schedule = {}} {
   %0 = pk.block_count <M by 16> sharded
   %1 = pk.block_count <N by 32>
@@ -101,7 +101,7 @@ pk.kernel @rs(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N],
 
 // A sum that every rank gets comes back from SMs of their own.
 // CHECK-LABEL: pk.kernel @ar
-// CHECK: pk.accumulate {{.*}}edge = {overlap = "inter_sm", why = "every rank gets the sum
+// CHECK: pk.accumulate {{.*}}remote = {overlap = "inter_sm", why = "every rank gets the sum
 pk.kernel @ar(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N], bf16, replicate> {pk.name = "C"}) attributes {schedule = {}} {
   %0 = pk.block_count <M by 16>
   %1 = pk.block_count <N by 32>
@@ -118,7 +118,7 @@ pk.kernel @ar(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N],
 // Own rows are read here, columns of others written.
 // CHECK-LABEL: pk.kernel @push
 // CHECK: pk.load %X{{.*}}] : !pk.pgl
-// CHECK: pk.store {{.*}}edge = {overlap = "intra_sm", why = "one aligned write
+// CHECK: pk.store {{.*}}remote = {overlap = "intra_sm", why = "one aligned write
 pk.kernel @push(%X: !pk.pgl<[M, N], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl<[M, N], f32, shard 1> {pk.name = "Y"}) attributes {schedule = {}} {
   %0 = pk.rank
   %1 = pk.block_count <M by 16> of %0 sharded
@@ -135,7 +135,7 @@ pk.kernel @push(%X: !pk.pgl<[M, N], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl<[
 
 // A replicated array is written on every rank.
 // CHECK-LABEL: pk.kernel @spread
-// CHECK: pk.store {{.*}}edge = {overlap = "intra_sm"
+// CHECK: pk.store {{.*}}remote = {overlap = "intra_sm"
 pk.kernel @spread(%X: !pk.pgl<[M, N], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl<[M, N], f32, replicate> {pk.name = "Y"}) attributes {schedule = {}} {
   %0 = pk.rank
   %1 = pk.block_count <M by 16> of %0 sharded
@@ -153,7 +153,7 @@ pk.kernel @spread(%X: !pk.pgl<[M, N], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl
 // A gather is one edge, its table none.
 // CHECK-LABEL: pk.kernel @gathered
 // CHECK: pk.load %rows{{.*}}] : !pk.private
-// CHECK: pk.gather %X{{.*}}edge = {overlap = "inter_sm", why = "used again along n
+// CHECK: pk.gather %X{{.*}}remote = {overlap = "inter_sm", why = "used again along n
 pk.kernel @gathered(%X: !pk.pgl<[T, H], f32, shard 0> {pk.name = "X"}, %rows: !pk.private<[E, P], i32> {pk.name = "rows"}, %count: !pk.private<[E], i32> {pk.name = "count"}, %Y: !pk.private<[E, P, N, H], f32> {pk.name = "Y"}) attributes {schedule = {}} {
   %0 = pk.dim "E"
   pk.tasks (%e) in (%0) {
@@ -179,7 +179,7 @@ pk.kernel @gathered(%X: !pk.pgl<[T, H], f32, shard 0> {pk.name = "X"}, %rows: !p
 
 // Rows that a table scatters.
 // CHECK-LABEL: pk.kernel @scattered
-// CHECK: pk.scatter_accumulate {{.*}}edge = {overlap = "intra_sm", why = "rows go where a table says
+// CHECK: pk.scatter_accumulate {{.*}}remote = {overlap = "intra_sm", why = "rows go where a table says
 pk.kernel @scattered(%Y: !pk.private<[P, N], f32> {pk.name = "Y"}, %rows: !pk.private<[P], i32> {pk.name = "rows"}, %O: !pk.pgl<[T, N], f32, shard 0> {pk.name = "O"}) attributes {schedule = {}} {
   %0 = pk.block_count <P by 8>
   %1 = pk.block_count <N by 16>
@@ -214,7 +214,7 @@ pk.kernel @scattered(%Y: !pk.private<[P, N], f32> {pk.name = "Y"}, %rows: !pk.pr
 
 // Copy engines send contributions too; the owners add.
 // CHECK-LABEL: pk.kernel @rs
-// CHECK: pk.accumulate {{.*}}edge = {overlap = "copy_engine", why = "the schedule says so"}
+// CHECK: pk.accumulate {{.*}}remote = {overlap = "copy_engine", why = "the schedule says so"}
 pk.kernel @rs(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N], bf16, shard 0> {pk.name = "C"}) attributes {schedule = {overlap = "copy_engine"}} {
   %0 = pk.block_count <M by 16> sharded
   %1 = pk.block_count <N by 32>
@@ -248,7 +248,7 @@ pk.kernel @looped(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.pgl<[M], f3
 
 // An index that a loop carries is not known ahead; nor is an address that a branch guards.
 // CHECK-LABEL: pk.kernel @carried
-// CHECK: pk.load %X{{.*}}edge = {overlap = "intra_sm", why = "its address is known only where it is used
+// CHECK: pk.load %X{{.*}}remote = {overlap = "intra_sm", why = "its address is known only where it is used
 pk.kernel @carried(%X: !pk.pgl<[M, N], f32, shard 0> {pk.name = "X"}, %Y: !pk.private<[L, N], f32> {pk.name = "Y"}) attributes {schedule = {}} {
   %0 = pk.dim "L"
   %1 = pk.block_count <N by 16>
@@ -276,7 +276,7 @@ pk.kernel @carried(%X: !pk.pgl<[M, N], f32, shard 0> {pk.name = "X"}, %Y: !pk.pr
 
 // A branch.
 // CHECK-LABEL: pk.kernel @guarded
-// CHECK: pk.load %X{{.*}}edge = {overlap = "intra_sm", why = "its address is known only where it is used
+// CHECK: pk.load %X{{.*}}remote = {overlap = "intra_sm", why = "its address is known only where it is used
 pk.kernel @guarded(%X: !pk.pgl<[M, N], f32, shard 0> {pk.name = "X"}, %T: !pk.private<[L], i32> {pk.name = "T"}, %Y: !pk.private<[L, N], f32> {pk.name = "Y"}) attributes {schedule = {}} {
   %0 = pk.dim "L"
   %1 = pk.block_count <N by 16>
@@ -364,7 +364,7 @@ pk.kernel @between(%X: !pk.private<[M], f32> {pk.name = "X"}, %T: !pk.private<[M
 
 // The owner sends what every rank reads.
 // CHECK-LABEL: pk.kernel @ag
-// CHECK: pk.load %A{{.*}}edge = {overlap = "inter_sm", why = "the schedule lets its owner send it", direction = "push"}
+// CHECK: pk.load %A{{.*}}remote = {overlap = "inter_sm", why = "the schedule lets its owner send it", direction = "push"}
 pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}) attributes {schedule = {transfer = "push"}} {
   %0 = pk.block_count <M by 16> sharded
   %1 = pk.block_count <N by 32>

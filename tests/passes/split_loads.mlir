@@ -29,7 +29,7 @@
 // CHECK-NEXT: pk.mma %[[LEFT]], %[[RIGHT]], %
 // CHECK-NEXT: pk.release %[[A]]
 // CHECK-NEXT: pk.release %[[B]]
-pk.kernel @product(%A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}) attributes {schedule = {loads = "apart"}, derived} {
+pk.kernel @product(%A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}) attributes {schedule = {separate_loader = true}, derived} {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %0 = pk.channel "A.landing, B" stages 1 : !pk.channel<!pk.tile<16x32xbf16>, !pk.tile<32x16xbf16>>
@@ -95,7 +95,7 @@ pk.kernel @product(%A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing",
 // CHECK: pk.acquire %[[Q]]
 // CHECK-NEXT: pk.load %Q
 // CHECK-NEXT: pk.commit %[[Q]]
-pk.kernel @once(%Q: !pk.private<[M], f32> {pk.name = "Q"}, %A: !pk.pgl<[M], f32, symmetric> {pk.name = "A"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}) attributes {schedule = {loads = "apart"}, derived} {
+pk.kernel @once(%Q: !pk.private<[M], f32> {pk.name = "Q"}, %A: !pk.pgl<[M], f32, symmetric> {pk.name = "A"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}) attributes {schedule = {separate_loader = true}, derived} {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %0 = pk.channel "Q" stages 1 : !pk.channel<!pk.tile<16xf32>>

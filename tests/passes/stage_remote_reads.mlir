@@ -531,7 +531,7 @@ pk.kernel @parts(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pri
 // CHECK-NEXT: %[[PIECES:.*]] = arith.subi %[[END]], %[[BEGIN]]
 // CHECK-NEXT: pk.wait %A_ready[%{{.*}}] for %[[PIECES]]
 // CHECK: pk.load %A_landing[%m_1,
-pk.kernel @across(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}) attributes {schedule = {parts = "across"}} {
+pk.kernel @across(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}) attributes {schedule = {straddle = true}} {
   %0 = pk.block_count <M by 16>
   %1 = pk.block_count <N by 32>
   pk.tasks (%2, %3) in (%0, %1) {

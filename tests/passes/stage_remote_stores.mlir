@@ -29,7 +29,7 @@ pk.kernel @spread(%X: !pk.pgl<[M, N], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl
     %m = pk.block[%i] of %r sharded : !pk.block<M by 16>
     %n = pk.block[%j] : !pk.block<N by 16>
     %x = pk.load %X[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.pgl<[M, N], f32, shard 0> -> !pk.tile<16x16xf32>
-    pk.store %x, %Y[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] {edge = {overlap = "copy_engine", why = ""}} : !pk.tile<16x16xf32>, !pk.pgl<[M, N], f32, replicate>
+    pk.store %x, %Y[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] {remote = {overlap = "copy_engine", why = ""}} : !pk.tile<16x16xf32>, !pk.pgl<[M, N], f32, replicate>
   }
 }
 
@@ -51,7 +51,7 @@ pk.kernel @some(%X: !pk.pgl<[M, N], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl<[
     %m = pk.block[%i] of %r sharded : !pk.block<M by 16>
     %n = pk.block[%j] to %last : !pk.block<N by 16>
     %x = pk.load %X[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.pgl<[M, N], f32, shard 0> -> !pk.tile<16x16xf32>
-    pk.store %x, %Y[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] {edge = {overlap = "copy_engine", why = ""}} : !pk.tile<16x16xf32>, !pk.pgl<[M, N], f32, replicate>
+    pk.store %x, %Y[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] {remote = {overlap = "copy_engine", why = ""}} : !pk.tile<16x16xf32>, !pk.pgl<[M, N], f32, replicate>
   }
 }
 
@@ -78,8 +78,8 @@ pk.kernel @announced(%X: !pk.private<[M, N], f32> {pk.name = "X"}, %S: !pk.pgl<[
     %b = pk.block_number %m : !pk.block<M by 16>
     %c = pk.block_number %n : !pk.block<N by 16>
     %x = pk.load %X[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.private<[M, N], f32> -> !pk.tile<16x16xf32>
-    pk.store %x, %S[%r, %m, %n : index, !pk.block<M by 16>, !pk.block<N by 16>] {edge = {overlap = "copy_engine", why = ""}} : !pk.tile<16x16xf32>, !pk.pgl<[ranks, M, N], f32, shard 1>
-    pk.raise %arrived at %o[%r, %b, %c] to %one {edge = {overlap = "copy_engine", why = ""}} : !pk.signal<[ranks, M by 16, N by 16]>
+    pk.store %x, %S[%r, %m, %n : index, !pk.block<M by 16>, !pk.block<N by 16>] {remote = {overlap = "copy_engine", why = ""}} : !pk.tile<16x16xf32>, !pk.pgl<[ranks, M, N], f32, shard 1>
+    pk.raise %arrived at %o[%r, %b, %c] to %one {remote = {overlap = "copy_engine", why = ""}} : !pk.signal<[ranks, M by 16, N by 16]>
   }
 }
 
@@ -109,8 +109,8 @@ pk.kernel @contribute(%X: !pk.private<[M], f32> {pk.name = "X"}, %S: !pk.pgl<[ra
       %o = pk.owner %m : !pk.block<M by 16>
       %b = pk.block_number %m : !pk.block<M by 16>
       %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.private<[M], f32> -> !pk.tile<16xf32>
-      pk.store %x, %S[%r, %m : index, !pk.block<M by 16>] {edge = {overlap = "copy_engine", why = ""}} : !pk.tile<16xf32>, !pk.pgl<[ranks, M], f32, shard 1>
-      pk.raise %arrived at %o[%r, %b] to %one {edge = {overlap = "copy_engine", why = ""}} : !pk.signal<[ranks, M by 16]>
+      pk.store %x, %S[%r, %m : index, !pk.block<M by 16>] {remote = {overlap = "copy_engine", why = ""}} : !pk.tile<16xf32>, !pk.pgl<[ranks, M], f32, shard 1>
+      pk.raise %arrived at %o[%r, %b] to %one {remote = {overlap = "copy_engine", why = ""}} : !pk.signal<[ranks, M by 16]>
     }
   }
 }
@@ -127,6 +127,6 @@ pk.kernel @sent(%Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}) {
   pk.tasks (%i) in (%0) {
     %m = pk.block[%i] of %r : !pk.block<M by 16>
     %x = pk.full 0.0 : f32 : !pk.tile<16xf32>
-    pk.store %x, %Y[%m : !pk.block<M by 16>] {edge = {overlap = "intra_sm", why = ""}} : !pk.tile<16xf32>, !pk.pgl<[M], f32, replicate>
+    pk.store %x, %Y[%m : !pk.block<M by 16>] {remote = {overlap = "intra_sm", why = ""}} : !pk.tile<16xf32>, !pk.pgl<[M], f32, replicate>
   }
 }

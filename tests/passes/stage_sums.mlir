@@ -282,8 +282,8 @@ pk.kernel @rs(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N],
 // CHECK: scf.for %[[S:.*]] = %{{.*}} to
 // CHECK-NEXT: pk.load %C_slots[%[[S]],
 // CHECK: pk.role consumer
-// CHECK: pk.store {{.*}} %C_slots[{{.*}}edge = {overlap = "copy_engine"
-// CHECK-NEXT: pk.raise %C_arrived at %{{.*}}edge = {overlap = "copy_engine"
+// CHECK: pk.store {{.*}} %C_slots[{{.*}}remote = {overlap = "copy_engine"
+// CHECK-NEXT: pk.raise %C_arrived at %{{.*}}remote = {overlap = "copy_engine"
 pk.kernel @rs(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N], bf16, shard 0> {pk.name = "C"}) attributes {schedule = {overlap = "copy_engine"}} {
   %0 = pk.block_count <M by 16> sharded
   %1 = pk.block_count <N by 32>
@@ -316,7 +316,7 @@ pk.kernel @rs(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N],
 // CHECK: %[[OTHER:.*]] = pk.owner last %m_1
 // CHECK-NEXT: pk.store {{.*}} %C_slots[
 // CHECK-NEXT: pk.signal_all %C_arrived from %[[OWNER]] to %[[OTHER]][
-pk.kernel @across(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N], bf16, shard 0> {pk.name = "C"}) attributes {schedule = {parts = "across"}} {
+pk.kernel @across(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N], bf16, shard 0> {pk.name = "C"}) attributes {schedule = {straddle = true}} {
   %0 = pk.block_count <M by 16>
   %1 = pk.block_count <N by 32>
   pk.tasks (%2, %3) in (%0, %1) {

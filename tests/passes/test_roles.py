@@ -315,7 +315,7 @@ NOT_ACROSS = {
 
 def compiled(text: str, overlap: str, level: str) -> ModuleOp:
     program = parse_text(Source("k.pk", text.strip() + "\n"))
-    schedule = {"parts": "across"} if overlap == "across" else {"overlap": overlap} if overlap else {}
+    schedule = {"straddle": "true"} if overlap == "across" else {"overlap": overlap} if overlap else {}
     return compile_program(program, schedule=schedule, level=level).module
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from pkc.codegen.artifact import Artifact
 from pkc.codegen.build import machine_level
-from pkc.codegen.fields import array_parameters, signal_parameters, struct_fields
+from pkc.codegen.kernel_parameters import array_parameters, signal_parameters, struct_fields
 from pkc.dialect import blocks
 from pkc.dialect.blocks import Block
 from pkc.dialect.engines import engines_text

@@ -14,7 +14,7 @@ from pkc.dialect.blocks import Block
 from pkc.dialect.types import RANKS
 from pkc.runtime.engines import Box, Copy, Engines, Raise, Reset, Wait
 from pkc.runtime.enqueue import Await, Move, Placer, Write, calls, side_by_side
-from pkc.runtime.structure import Values
+from pkc.runtime.kernel_parameters import Values
 from tests.runtime.fake import Api
 from tests.runtime.plays import artifact
 

@@ -23,9 +23,9 @@ from pkc.codegen.artifact import (
 )
 from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
+from pkc.runtime.kernel_parameters import layout
 from pkc.runtime.launch import MOST_PLANS, LoadedKernel
 from pkc.runtime.mesh import Mesh
-from pkc.runtime.structure import layout
 from tests.runtime.fake import FIRST_POINTER, SMS, SPAN, Api, Device, Tensor, driver
 
 STRIDE = 1 << 38

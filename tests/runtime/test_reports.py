@@ -14,9 +14,9 @@ import pytest
 from pkc.codegen.artifact import ArrayParameter, Base, SignalParameter, Wait, WaitLimit, Waits
 from pkc.diagnostics import PkcError
 from pkc.runtime import reports
+from pkc.runtime.kernel_parameters import layout
 from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
-from pkc.runtime.structure import layout
 from tests.runtime.fake import SMS, Api, Tensor, driver
 from tests.runtime.test_launch import SMALL
 

@@ -23,9 +23,9 @@ SCHEDULES = (
     {"overlap": "inter_sm"},
     {"overlap": "copy_engine"},
     {"overlap": "inter_sm", "comm_sms": "20"},
-    {"parts": "across"},
-    {"loads": "apart"},
-    {"loads": "apart", "tile_N": "128"},
+    {"straddle": "true"},
+    {"separate_loader": "true"},
+    {"separate_loader": "true", "tile_N": "128"},
 )
 WRITTEN = ("ag_gemm_explicit", "all_reduce_explicit")
 """Examples whose author wrote the protocol."""

@@ -109,7 +109,7 @@ class TooWideProduct(Diagnostic):
     code = "PK475"
     title = "a product of {columns} columns needs {needed} registers of a thread, and each of {threads} has {available}"
     label = "`setmaxnreg` does not help: ptxas counts those that a CTA is launched with"
-    help = "use narrower blocks, fewer `consumers`, or fewer parts: `loads=together`"
+    help = "use narrower blocks, fewer `consumers`, or fewer parts: `separate_loader=false`"
     columns: int
     needed: int
     threads: int

@@ -20,10 +20,10 @@ from pkc.dialect.types import RANKS
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.cells import Cells, constant, counter_ops, repeats
 from pkc.passes.derive import add_role, append
-from pkc.passes.roles.edges import EDGE, Read, planned, shard_of
+from pkc.passes.roles.program_slices import CannotCopyError, Known, close_loops, copy_nest, copy_value
 from pkc.passes.roles.pushes import push_of
-from pkc.passes.roles.slices import CannotCopyError, Known, close_loops, copy_nest, copy_value
-from pkc.passes.roles.spanning import follow_parts, overlapping, spans
+from pkc.passes.roles.remote_accesses import REMOTE, Read, planned, shard_of
+from pkc.passes.roles.straddling import follow_parts, overlapping, spans
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def _tiles(body: Block, staging: Staging, known: Known) -> list[tuple[SSAValue, 
     for read, landing in zip(staging.reads, staging.landings, strict=True):
         tile = copy_value(body, read.results[0], known)
         if isinstance(tile.owner, Operation):
-            tile.owner.attributes.pop(EDGE, None)
+            tile.owner.attributes.pop(REMOTE, None)
         found.append((tile, landing))
     return found
 

@@ -23,7 +23,7 @@ from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.budgets import budgets
-from pkc.passes.roles.crossings import VIEWS
+from pkc.passes.roles.role_values import VIEWS
 from pkc.passes.roles.signal_counts import count_findings, orders
 
 _CLOSES: dict[type[Operation], type[Operation]] = {AcquireOp: CommitOp, ConsumeOp: ReleaseOp}

@@ -23,7 +23,7 @@ from pkc.dialect.types import RANKS, SignalType
 from pkc.passes.analysis.dependence import ancestors, sources
 from pkc.passes.cells import constant, product_ops
 from pkc.passes.derive import DERIVED, add_parameter, append, before, phase_of
-from pkc.passes.roles.edges import reached
+from pkc.passes.roles.remote_accesses import reached
 
 
 @dataclass(frozen=True)

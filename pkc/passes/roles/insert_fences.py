@@ -24,7 +24,7 @@ from pkc.dialect.roles import CommitOp, ConsumeOp, ReleaseHeldOp, ReleaseOp
 from pkc.dialect.transfers import FENCED, crosses_proxies, is_fenced, moves_by_tma, stage_of
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.derive import DERIVED, before
-from pkc.passes.roles.edges import remote_reads, remote_stores
+from pkc.passes.roles.remote_accesses import remote_reads, remote_stores
 
 _SENT = (SignalOp, SignalAllOp, RaiseOp)
 _WRITES = (StoreOp, StoreAddOp, AtomicAddOp, ScatterAddOp, AllReduceOp)
@@ -38,7 +38,7 @@ class InsertFences(ModulePass):
 
     - A signal releases what its worker did before: to all GPUs, or to this one if the counter is its own. Asynchronous
       accesses are not among that until they are drained: stores to their end (`full`), loads of what others write
-      until they have arrived (`loads`). Signals that are held back (`pk-hold-signals`) need that when they are sent:
+      until they have arrived (`loads`). Signals that are held back (`pk-defer-signals`) need that when they are sent:
       then the stores of as many turns may be under way as signals stay behind.
       A worker's first signal is a release too: earlier kernels on this rank come before it.
     - A wait is followed by an acquire of the same scope; and by a fence to the async proxy if this worker, or one that

@@ -18,7 +18,7 @@ from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import RANKS, PGLType, PrivateType, SignalType
 from pkc.passes.cells import constant, product_ops
 from pkc.passes.derive import DERIVED, add_parameter, phase_of
-from pkc.passes.roles.edges import reached
+from pkc.passes.roles.remote_accesses import reached
 
 
 @dataclass(frozen=True)

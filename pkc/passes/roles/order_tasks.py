@@ -25,8 +25,8 @@ _BAND = 8
 class OrderTasks(ModulePass):
     """Rotate the blocks of sharded dimensions by the rank, as the kernel's `order` says.
 
-    With `own_first` a rank begins with its own part of the dimension and goes on with the next rank's, so that what
-    comes from others has time to arrive. With `own_last` it takes a block of each part in turn, the next rank's first
+    With `local_first` a rank begins with its own part of the dimension and goes on with the next rank's, so that what
+    comes from others has time to arrive. With `local_last` it takes a block of each part in turn, the next rank's first
     and its own last: no two ranks send to the same owner at once, and an owner has all contributions to its first
     blocks early, so that it can add them while the rest is computed. Both give every task to exactly one index,
     whatever the sizes.
@@ -58,7 +58,7 @@ class OrderTasks(ModulePass):
             order = kernel.attributes.get(ORDER)
             if isinstance(order, StringAttr) and order.data != "natural":
                 for tasks in [inner for inner in kernel.walk() if isinstance(inner, TasksOp)]:
-                    _rotate(tasks, own_last=order.data == "own_last")
+                    _rotate(tasks, local_last=order.data == "local_last")
 
 
 def _band(kernel: KernelOp) -> None:
@@ -70,12 +70,12 @@ def _band(kernel: KernelOp) -> None:
             tasks.attributes.setdefault(RASTER, IntegerAttr(_BAND, i64))
 
 
-def _rotate(tasks: TasksOp, *, own_last: bool) -> None:
+def _rotate(tasks: TasksOp, *, local_last: bool) -> None:
     for index, count in zip(tasks.body.block.args, tasks.counts, strict=True):
         blocks = [use.operation for use in index.uses if _follows_parts(use.operation, index)]
         if not blocks:
             continue
-        ordered = _by_turns(tasks, index, blocks[0]) if own_last else RotateOp(index, _shift(tasks, blocks[0]), count)
+        ordered = _by_turns(tasks, index, blocks[0]) if local_last else RotateOp(index, _shift(tasks, blocks[0]), count)
         first = tasks.body.block.first_op
         assert first is not None
         before(first, [ordered])

@@ -17,8 +17,10 @@ from pkc.dialect.types import Layout
 from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.derive import PHASE, phase_of, phases
-from pkc.passes.roles.edges import (
-    EDGE,
+from pkc.passes.roles.program_slices import needed_by, variables
+from pkc.passes.roles.pushes import CannotPushError, push_of
+from pkc.passes.roles.remote_accesses import (
+    REMOTE,
     Edge,
     Read,
     Sum,
@@ -31,12 +33,10 @@ from pkc.passes.roles.edges import (
     remote_stores,
     sums,
 )
-from pkc.passes.roles.pushes import CannotPushError, push_of
-from pkc.passes.roles.slices import needed_by, variables
 from pkc.passes.roles.stage_remote_reads import can_stage
 
 ORDER = "order"
-"""On a kernel: the order of its tasks, one of the values of the schedule's `order`; `ring` is `own_first`."""
+"""On a kernel: the order of its tasks, one of the values of the schedule's `order`; `ring` is `local_first`."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class PlanOverlap(ModulePass):
 
     After:
 
-        %a = pk.load %A[%m, %k : ...] {edge = {overlap = "inter_sm", why = "used again along n: ..."}} : ...
+        %a = pk.load %A[%m, %k : ...] {remote = {overlap = "inter_sm", why = "used again along n: ..."}} : ...
     """
 
     name = "pk-plan-overlap"
@@ -92,7 +92,7 @@ def explain(module: ModuleOp) -> list[Explanation]:
     """What the pass decided, for each access that may reach another rank."""
     found: list[Explanation] = []
     for op in module.walk():
-        attr = op.attributes.get(EDGE)
+        attr = op.attributes.get(REMOTE)
         if not isinstance(attr, DictionaryAttr):
             continue
         overlap, why = attr.data["overlap"], attr.data["why"]
@@ -115,8 +115,8 @@ class OrderExplanation:
 
 
 _ORDERS = {
-    "own_first": "the own part is there, what comes from other ranks has time to arrive",
-    "own_last": "blocks of all owners in turn: each has its first contributions early",
+    "local_first": "the own part is there, what comes from other ranks has time to arrive",
+    "local_last": "blocks of all owners in turn: each has its first contributions early",
     "natural": "no rank waits for another's tasks",
     "ring": "the own part is there, what comes from other ranks has time to arrive",
 }
@@ -156,8 +156,8 @@ def _plan_kernel(kernel: KernelOp) -> None:
 def _order(edges: list[Edge]) -> str:
     """Own part first if operands of others are fetched ahead; own part last if sums go to owners."""
     if any(isinstance(op, Read) and planned(op) in ("inter_sm", "none", "copy_engine") for op in edges):
-        return "own_first"
-    return "own_last" if any(isinstance(op, Sum) for op in edges) else "natural"
+        return "local_first"
+    return "local_last" if any(isinstance(op, Sum) for op in edges) else "natural"
 
 
 def _wanted(kernel: KernelOp, key: str) -> str:

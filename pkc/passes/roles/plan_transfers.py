@@ -30,8 +30,8 @@ from pkc.dialect.transfers import REGISTER, TMA, TRANSFER, moves_by_tma, stage_o
 from pkc.dialect.types import BlockType, PGLType, dtype_bytes
 from pkc.location import describe
 from pkc.passes.derive import DERIVED
-from pkc.passes.roles.edges import array_name, reached
-from pkc.passes.roles.spanning import on_several_ranks
+from pkc.passes.roles.remote_accesses import array_name, reached
+from pkc.passes.roles.straddling import on_several_ranks
 
 _OTHERS: dict[type[Operation], str] = {
     ReadOp: "one element",

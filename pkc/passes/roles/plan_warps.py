@@ -20,7 +20,7 @@ from pkc.dialect.tile import MmaOp, tile_type
 from pkc.dialect.types import TileType, i32
 from pkc.location import describe, span_of
 from pkc.passes.analysis import budget_errors as errors
-from pkc.passes.roles.spanning import on_several_ranks
+from pkc.passes.roles.straddling import on_several_ranks
 
 COMPUTE, COMMUNICATE = "compute", "communicate"
 

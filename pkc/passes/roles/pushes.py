@@ -16,8 +16,8 @@ from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS
 from pkc.passes.analysis.dependence import differs_by_rank, sources
 from pkc.passes.derive import append
-from pkc.passes.roles.edges import Read, shard_of
-from pkc.passes.roles.slices import Known
+from pkc.passes.roles.program_slices import Known
+from pkc.passes.roles.remote_accesses import Read, shard_of
 
 
 class CannotPushError(Exception):

@@ -22,7 +22,7 @@ from pkc.dialect.types import Layout, PrivateType
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.cells import constant
 from pkc.passes.derive import DERIVED, before
-from pkc.passes.roles.edges import is_pgl, shard_of
+from pkc.passes.roles.remote_accesses import is_pgl, shard_of
 
 
 @dataclass(frozen=True)

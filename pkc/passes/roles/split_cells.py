@@ -22,7 +22,7 @@ from pkc.dialect.tile import block_type, tile_type
 from pkc.dialect.types import BlockType, SignalType, dtype_bytes
 from pkc.passes.cells import constant, is_constant
 from pkc.passes.derive import DERIVED, before
-from pkc.passes.parts import Part, part_of
+from pkc.passes.splits import Part, part_of
 
 _TILES = 8
 """The fewest tiles that are awaited at once: looking at a counter takes as long as multiplying two of 128 x 64."""

@@ -19,9 +19,9 @@ from pkc.dialect.program import PER_CTA, KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import TileType
 from pkc.passes.derive import DERIVED
 from pkc.passes.roles.assign_roles import ROLE
-from pkc.passes.roles.crossings import Crossing, KeptBeyondStageError, crossings
 from pkc.passes.roles.plan_warps import comm_sms
-from pkc.passes.roles.split_workers import add_channels, add_part
+from pkc.passes.roles.role_values import Crossing, KeptBeyondStageError, crossings
+from pkc.passes.roles.split_roles import add_channels, add_part
 
 _STAGES = 12
 """Copies on their way at a time in one SM. What 8 SMs pull at the rate of the link, 40 GB/s each, is under way for 2 to

@@ -19,7 +19,7 @@ from pkc.dialect.tile import tile_type
 from pkc.dialect.types import PrivateType
 from pkc.passes.analysis.dependence import maker
 from pkc.passes.derive import before, copy_of
-from pkc.passes.roles.split_workers import channel_label
+from pkc.passes.roles.split_roles import channel_label
 
 
 @dataclass(frozen=True)

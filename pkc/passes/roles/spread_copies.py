@@ -17,7 +17,7 @@ from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.cells import is_constant
 from pkc.passes.derive import DERIVED, before
-from pkc.passes.roles.slices import CannotCopyError, copy_value
+from pkc.passes.roles.program_slices import CannotCopyError, copy_value
 
 
 @dataclass(frozen=True)

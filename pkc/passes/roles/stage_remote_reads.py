@@ -25,9 +25,9 @@ from pkc.passes.analysis.dependence import ancestors, sources
 from pkc.passes.cells import Cells, cells_along, constant, counter_ops, product_ops
 from pkc.passes.derive import add_parameter, before, defined_in, wrap_in_role
 from pkc.passes.roles.bring import Staging, comes_back, copy, fetch, is_task, push
-from pkc.passes.roles.edges import Read, address, array_name, is_pushed, planned, remote_reads, shard_of
-from pkc.passes.roles.slices import CannotCopyError, Known, copy_nest, copy_value, variables
-from pkc.passes.roles.spanning import overlapping
+from pkc.passes.roles.program_slices import CannotCopyError, Known, copy_nest, copy_value, variables
+from pkc.passes.roles.remote_accesses import Read, address, array_name, is_pushed, planned, remote_reads, shard_of
+from pkc.passes.roles.straddling import overlapping
 
 _STAGED = ("inter_sm", "none", "copy_engine")
 
@@ -52,7 +52,7 @@ class StageRemoteReads(ModulePass):
 
         pk.tasks (%i, %j) in (%rows, %columns) {
           ...
-          %a = pk.load %A[%m, %k : ...] {edge = {overlap = "inter_sm", ...}} : !pk.pgl<[M, K], bf16, shard 0> -> ...
+          %a = pk.load %A[%m, %k : ...] {remote = {overlap = "inter_sm", ...}} : !pk.pgl<[M, K], bf16, shard 0> -> ...
 
     After:
 

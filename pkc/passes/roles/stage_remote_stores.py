@@ -20,8 +20,8 @@ from pkc.dialect.types import PrivateType
 from pkc.passes.analysis.dependence import ancestors, sources
 from pkc.passes.cells import cells_along, constant, counter_ops
 from pkc.passes.derive import add_parameter, add_role, append, before, wrap_in_role
-from pkc.passes.roles.edges import EDGE, array_name, planned
-from pkc.passes.roles.slices import Known, close_loops, copy_nest, copy_value, variables
+from pkc.passes.roles.program_slices import Known, close_loops, copy_nest, copy_value, variables
+from pkc.passes.roles.remote_accesses import REMOTE, array_name, planned
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class StageRemoteStores(ModulePass):
 
         pk.tasks (%i, %j) in (%rows, %columns) {
           ...
-          pk.store %t, %Y[%m, %n : ...] {edge = {overlap = "copy_engine", ...}} : ..., !pk.pgl<[M, N], f32, replicate>
+          pk.store %t, %Y[%m, %n : ...] {remote = {overlap = "copy_engine", ...}} : ..., !pk.pgl<[M, N], f32, replicate>
 
     After:
 
@@ -160,7 +160,7 @@ def _announcement(store: StoreOp) -> RaiseOp | None:
     """What tells the reader of a store that it is there, and goes with it."""
     op = store.next_op
     while op is not None and not isinstance(op, StoreOp):
-        if isinstance(op, RaiseOp) and op.attributes.get(EDGE) is not None:
+        if isinstance(op, RaiseOp) and op.attributes.get(REMOTE) is not None:
             return op
         op = op.next_op
     return None

@@ -24,10 +24,10 @@ from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import differs_by_rank, enclosing_tasks, sources
 from pkc.passes.cells import Cells, cells_along, constant, counter_ops, product_ops
 from pkc.passes.derive import add_parameter, add_role, append, before, mark_fresh, wrap_in_role
-from pkc.passes.roles.edges import EDGE, array_name, idle_tasks, planned, shard_of, sums
 from pkc.passes.roles.plan_warps import comm_sms
-from pkc.passes.roles.slices import Known, close_loops, copy_value
-from pkc.passes.roles.spanning import across, follow_parts, overlapping, spans
+from pkc.passes.roles.program_slices import Known, close_loops, copy_value
+from pkc.passes.roles.remote_accesses import REMOTE, array_name, idle_tasks, planned, shard_of, sums
+from pkc.passes.roles.straddling import across, follow_parts, overlapping, spans
 
 SLICES = "slices"
 """On tasks that add up tiles: how many of them a tile is divided into."""
@@ -191,7 +191,7 @@ def _contribute(op: AccumulateOp, split: int, cells: Cells, slots: BlockArgument
     else:
         # What moves the tile announces it too: both go with the plan.
         announce = RaiseOp(arrived, (rank.result, *counter), owner, one)
-        store.attributes[EDGE] = announce.attributes[EDGE] = op.attributes[EDGE]
+        store.attributes[REMOTE] = announce.attributes[REMOTE] = op.attributes[REMOTE]
     before(op, [rank, one, owner, *address, store, announce])
     op.detach()
     op.erase()
@@ -239,7 +239,7 @@ def _add_up(
     total = _sum(tasks, inner, narrow, LoadOp(slots, (inner.args[0], *indices)), bounds)
     store = append(body, StoreOp(total, op.array, indices), location)
     if copied and is_pgl(op.array, Layout.Replicate):
-        store.attributes[EDGE] = op.attributes[EDGE]
+        store.attributes[REMOTE] = op.attributes[REMOTE]
 
 
 def _counter(block: Block, op: AccumulateOp, cell: list[SSAValue]) -> list[SSAValue]:

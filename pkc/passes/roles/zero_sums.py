@@ -21,7 +21,7 @@ from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.cells import constant, product_ops
 from pkc.passes.derive import DERIVED, add_parameter, add_role, append, mark_fresh, wrap_in_role
 from pkc.passes.roles.assign_roles import ROLE
-from pkc.passes.roles.edges import array_name, shard_of
+from pkc.passes.roles.remote_accesses import array_name, shard_of
 
 
 @dataclass(frozen=True)

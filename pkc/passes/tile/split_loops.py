@@ -26,7 +26,7 @@ from pkc.passes.analysis.axes import block_of_axis
 from pkc.passes.analysis.dependence import maker
 from pkc.passes.cells import constant, is_constant
 from pkc.passes.derive import add_parameter, append, append_copy, before
-from pkc.passes.parts import part_of, part_ops
+from pkc.passes.splits import part_of, part_ops
 
 _SPLIT = "split_"
 

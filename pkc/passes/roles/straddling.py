@@ -12,7 +12,7 @@ from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import BlockType, Layout
 from pkc.passes.cells import constant
-from pkc.passes.roles.edges import shard_of
+from pkc.passes.roles.remote_accesses import shard_of
 
 
 def across(kernel: KernelOp) -> bool:

@@ -1,12 +1,12 @@
 // Blocks of tasks that do not end where the ranks' parts do, if the schedule says so.
-// RUN: pkc-opt %s -p pk-plan-overlap,pk-span-parts --split-input-file --verify-diagnostics | filecheck %s
+// RUN: pkc-opt %s -p pk-plan-overlap,pk-straddle-shards --split-input-file --verify-diagnostics | filecheck %s
 
 // What tasks go through.
 // CHECK-LABEL: pk.kernel @across
 // CHECK: %[[ROWS:.*]] = pk.block_count <M by 16>{{$}}
 // CHECK: pk.tasks (%[[I:.*]], %{{.*}}) in (%[[ROWS]],
 // CHECK: %m = pk.block[%[[I]]] : !pk.block<M by 16>
-pk.kernel @across(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N], bf16, shard 0> {pk.name = "C"}) attributes {schedule = {parts = "across"}} {
+pk.kernel @across(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N], bf16, shard 0> {pk.name = "C"}) attributes {schedule = {straddle = true}} {
   %0 = pk.block_count <M by 16> sharded
   %1 = pk.block_count <N by 32>
   pk.tasks (%2, %3) in (%0, %1) {
@@ -23,7 +23,7 @@ pk.kernel @across(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M,
 // CHECK-LABEL: pk.kernel @along
 // CHECK: pk.block_count <M by 16> sharded
 // CHECK: pk.block[%{{.*}}] sharded
-pk.kernel @along(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N], bf16, shard 0> {pk.name = "C"}) attributes {schedule = {parts = "along"}} {
+pk.kernel @along(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N], bf16, shard 0> {pk.name = "C"}) attributes {schedule = {straddle = false}} {
   %0 = pk.block_count <M by 16> sharded
   %1 = pk.block_count <N by 32>
   pk.tasks (%2, %3) in (%0, %1) {
@@ -39,7 +39,7 @@ pk.kernel @along(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, 
 // What an author wrote as roles stays as it is.
 // CHECK-LABEL: pk.kernel @written
 // CHECK: pk.block[%{{.*}}] sharded
-pk.kernel @written(%C: !pk.pgl<[M], f32, shard 0> {pk.name = "C"}) attributes {schedule = {parts = "across"}} {
+pk.kernel @written(%C: !pk.pgl<[M], f32, shard 0> {pk.name = "C"}) attributes {schedule = {straddle = true}} {
   pk.role storer {
     %0 = pk.block_count <M by 16> sharded
     pk.tasks (%2) in (%0) {
@@ -60,7 +60,7 @@ pk.kernel @written(%C: !pk.pgl<[M], f32, shard 0> {pk.name = "C"}) attributes {s
 // CHECK: pk.block[%{{.*}}] : !pk.block<M by 16>
 // CHECK: scf.for %{{.*}} = %{{.*}} to %[[ROWS]]
 // CHECK-NEXT: pk.block[%{{.*}}] sharded : !pk.block<M by 16>
-pk.kernel @loops(%X: !pk.pgl<[M, M], f32, shard 1> {pk.name = "X"}, %Y: !pk.private<[M], f32> {pk.name = "Y"}) attributes {schedule = {parts = "across"}} {
+pk.kernel @loops(%X: !pk.pgl<[M, M], f32, shard 1> {pk.name = "X"}, %Y: !pk.private<[M], f32> {pk.name = "Y"}) attributes {schedule = {straddle = true}} {
   %0 = pk.block_count <M by 16> sharded
   pk.tasks (%1) in (%0) {
     %m = pk.block[%1] sharded : !pk.block<M by 16>

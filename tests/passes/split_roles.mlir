@@ -1,5 +1,5 @@
 // One part for each role, joined by channels.
-// RUN: pkc-opt %s -p pk-assign-roles,pk-split-workers --split-input-file --verify-diagnostics | filecheck %s
+// RUN: pkc-opt %s -p pk-assign-roles,pk-split-roles --split-input-file --verify-diagnostics | filecheck %s
 
 // Two operands share the stages of a loop; the result has a stage of its own.
 // CHECK-LABEL: pk.kernel @ag

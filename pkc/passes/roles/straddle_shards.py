@@ -1,4 +1,4 @@
-"""The pass `pk-span-parts`: blocks of tasks do not end where the parts of sharded arrays do."""
+"""The pass `pk-straddle-shards`: blocks of tasks do not end where the parts of sharded arrays do."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from pkc.dialect.types import Layout
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.derive import before
-from pkc.passes.roles.edges import Edge, Sum, address, array_name, is_pushed, planned, shard_of
-from pkc.passes.roles.slices import needed_by
-from pkc.passes.roles.spanning import across
+from pkc.passes.roles.program_slices import needed_by
+from pkc.passes.roles.remote_accesses import Edge, Sum, address, array_name, is_pushed, planned, shard_of
+from pkc.passes.roles.straddling import across
 
 
 @dataclass(frozen=True)
-class SpanParts(ModulePass):
+class StraddleShards(ModulePass):
     """Let blocks reach over the boundaries between the ranks' parts of a dimension, if the schedule says `across`.
 
     With few rows for each rank every owner's rows would be a tile of their own, most of it empty, and each tile reads
@@ -57,7 +57,7 @@ class SpanParts(ModulePass):
           %m = pk.block[%i] : !pk.block<M by 64>
     """
 
-    name = "pk-span-parts"
+    name = "pk-straddle-shards"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.walk():

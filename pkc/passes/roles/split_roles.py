@@ -1,4 +1,4 @@
-"""The pass `pk-split-workers`: one part for each role, joined by channels."""
+"""The pass `pk-split-roles`: one part for each role, joined by channels."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.derive import DERIVED
 from pkc.passes.roles.assign_roles import ROLE, derived_part, role_of
-from pkc.passes.roles.crossings import Crossing, KeptBeyondStageError, crossings
-from pkc.passes.roles.edges import array_name
+from pkc.passes.roles.remote_accesses import array_name
+from pkc.passes.roles.role_values import Crossing, KeptBeyondStageError, crossings
 
 _Op = TypeVar("_Op", bound=Operation)
 
@@ -30,7 +30,7 @@ _ORDER = (Role.Loader, Role.Consumer, Role.Storer)
 
 
 @dataclass(frozen=True)
-class SplitWorkers(ModulePass):
+class SplitRoles(ModulePass):
     """Split the tasks of a kernel into one part for each role that `pk-assign-roles` wrote on their operations.
 
     Each part keeps the loops around its operations and the integers they need. What crosses from one role to another
@@ -55,7 +55,7 @@ class SplitWorkers(ModulePass):
           pk.release %0 : ...
     """
 
-    name = "pk-split-workers"
+    name = "pk-split-roles"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.walk():

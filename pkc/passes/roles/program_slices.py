@@ -11,7 +11,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.passes.analysis.dependence import ancestors, sources
 from pkc.passes.cells import constant
-from pkc.passes.parts import part_of
+from pkc.passes.splits import part_of
 
 Known = dict[SSAValue, SSAValue]
 """What stands for each value of the original in the copy."""

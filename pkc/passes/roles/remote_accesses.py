@@ -28,7 +28,7 @@ from pkc.dialect.program import KernelOp
 from pkc.dialect.types import Layout, PGLType
 from pkc.passes.analysis.dependence import enclosing_tasks, sources
 
-EDGE = "edge"
+REMOTE = "remote"
 """The attribute in which planning passes write and which rewriting passes obey."""
 
 _ACCESSES = (
@@ -128,18 +128,18 @@ def plan(op: Operation, overlap: str, why: str, *, push: bool = False) -> None:
     entries: dict[str, Attribute] = {"overlap": StringAttr(overlap), "why": StringAttr(why)}
     if push:
         entries["direction"] = StringAttr("push")
-    op.attributes[EDGE] = DictionaryAttr(entries)
+    op.attributes[REMOTE] = DictionaryAttr(entries)
 
 
 def is_pushed(op: Operation) -> bool:
     """Whether the owner of an operand is planned to send it."""
-    attr = op.attributes.get(EDGE)
+    attr = op.attributes.get(REMOTE)
     return isinstance(attr, DictionaryAttr) and attr.data.get("direction") == StringAttr("push")
 
 
 def planned(op: Operation) -> str:
     """The overlap planned for an edge; empty if there is none."""
-    attr = op.attributes.get(EDGE)
+    attr = op.attributes.get(REMOTE)
     if not isinstance(attr, DictionaryAttr):
         return ""
     overlap = attr.data["overlap"]

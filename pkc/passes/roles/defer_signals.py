@@ -1,4 +1,4 @@
-"""The pass `pk-hold-signals`: signals lag behind stores, so that several stores of a worker are on their way."""
+"""The pass `pk-defer-signals`: signals lag behind stores, so that several stores of a worker are on their way."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _BLOCKING = (WaitOp, BarrierOp, AcquireOp, ConsumeOp)
 
 
 @dataclass(frozen=True)
-class HoldSignals(ModulePass):
+class DeferSignals(ModulePass):
     """Let a worker that stores tiles by TMA go on before a store is complete, and announce it later.
 
     A worker with an SM of its own, which gets its tiles through channels of several stages, is there to have many of
@@ -73,7 +73,7 @@ class HoldSignals(ModulePass):
         pk.send_held left 0 batch 1
     """
 
-    name = "pk-hold-signals"
+    name = "pk-defer-signals"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.walk():

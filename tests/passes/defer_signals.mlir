@@ -1,5 +1,5 @@
 // Several stores of a worker are on their way: signals and stages lag behind, and drains count what may remain.
-// RUN: pkc-opt %s -p pk-hold-signals,pk-insert-fences --split-input-file | filecheck %s
+// RUN: pkc-opt %s -p pk-defer-signals,pk-insert-fences --split-input-file | filecheck %s
 
 // Two stores a turn: behind the first of this turn's, and behind both of the last turns'.
 // CHECK-LABEL: pk.kernel @fetch
