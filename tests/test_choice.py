@@ -45,13 +45,13 @@ def test_blocks_that_span_parts_are_estimated_as_they_are() -> None:
 
 def test_blocks_span_parts_where_parts_are_short_and_the_schedule_leaves_it_open() -> None:
     for name, dims in (("gemm_rs", {"N": 8192, "K": 2048}), ("ag_gemm", {"N": 2048, "K": 8192})):
-        assert chosen(name, M=16, **dims).schedule["parts"] == "across"
-        assert "parts" not in chosen(name, M=1, **dims).schedule
-        assert "parts" not in chosen(name, M=2048, **dims).schedule
-        assert "parts" not in chosen(name, ranks=1, M=16, **dims).schedule
-        assert "parts" not in chosen(name, schedule={"straddle": "false"}, M=16, **dims).schedule
+        assert chosen(name, M=16, **dims).schedule["straddle"] == "true"
+        assert "straddle" not in chosen(name, M=1, **dims).schedule
+        assert "straddle" not in chosen(name, M=2048, **dims).schedule
+        assert "straddle" not in chosen(name, ranks=1, M=16, **dims).schedule
+        assert "straddle" not in chosen(name, schedule={"straddle": "false"}, M=16, **dims).schedule
         # Which cannot be: a copy is of one rank's rows, and an operand would be fetched by those who compute.
-        assert "parts" not in chosen(name, schedule={"overlap": "copy_engine"}, M=16, **dims).schedule
+        assert "straddle" not in chosen(name, schedule={"overlap": "copy_engine"}, M=16, **dims).schedule
 
 
 def test_many_rows_keep_the_schedule_of_the_program() -> None:
@@ -63,9 +63,11 @@ def test_many_rows_keep_the_schedule_of_the_program() -> None:
 def test_who_has_one_task_loads_what_is_there_ahead_of_what_is_fetched() -> None:
     for size, apart in ((1, True), (128, True), (1024, True), (8192, False)):
         found = chosen("ag_gemm", M=size, N=2048, K=8192)
-        assert (found.schedule.get("loads") == "apart") is apart
-    assert "loads" not in chosen("gemm_rs", M=16, N=8192, K=2048).schedule
-    assert "loads" not in chosen("ag_gemm", schedule={"separate_loader": "false"}, M=1, N=2048, K=8192).schedule
+        assert (found.schedule.get("separate_loader") == "true") is apart
+    assert "separate_loader" not in chosen("gemm_rs", M=16, N=8192, K=2048).schedule
+    assert (
+        "separate_loader" not in chosen("ag_gemm", schedule={"separate_loader": "false"}, M=1, N=2048, K=8192).schedule
+    )
     # One task for each SM, but the loader of tiles so large would leave too few registers (PK475).
     assert chosen("ag_gemm", M=4096, N=1024, K=4096).schedule == {}
 

@@ -150,7 +150,7 @@ Field: TypeAlias = TensorMaps | Base | HeapStride | Dimension | RankField | Scal
 
 
 @dataclass(frozen=True)
-class Point:
+class Probe:
     """What one `record` instruction tells of: its `kind` (`KINDS` of `machine.trace`), `what`, and `line`."""
 
     part: int
@@ -172,7 +172,7 @@ class Trace:
     ctas: str
     records: str
     parts: tuple[str, ...]
-    points: tuple[Point, ...]
+    points: tuple[Probe, ...]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, String
 from xdsl.ir import Attribute, Operation
 
 from pkc.arch import SM_90A
-from pkc.codegen.artifact import Point, Trace, Wait, Waits
+from pkc.codegen.artifact import Probe, Trace, Wait, Waits
 from pkc.dialect.machine import AWAITS, UNTIL, InstructionOp
 from pkc.dialect.program import KernelOp
 from pkc.location import describe, span_of
@@ -26,14 +26,14 @@ def trace_of(kernel: KernelOp) -> Trace | None:
     plan = kernel.attributes[TRACE]
     assert isinstance(plan, DictionaryAttr)
     names = cast("ArrayAttr[StringAttr]", plan.data["parts"])
-    points: dict[int, Point] = {}
+    points: dict[int, Probe] = {}
     for number, part in enumerate(parts_of(kernel)):
         for op in part.walk():
             if isinstance(op, InstructionOp) and KIND in op.attributes:
                 point = constant_of(op.arguments[4])
                 assert point is not None
                 kind, what = _text(op.attributes[KIND]), _text(op.attributes[WHAT])
-                points[point] = Point(number, kind, what, describe(op.location))
+                points[point] = Probe(number, kind, what, describe(op.location))
     array, ctas, records = (_text(plan.data[name]) for name in ("array", "ctas", "records"))
     ordered = tuple(points[number] for number in range(len(points)))
     return Trace(array, ctas, records, tuple(name.data for name in names), ordered)

@@ -15,7 +15,7 @@ from pkc.codegen.artifact import (
     Epochs,
     Field,
     HeapStride,
-    Point,
+    Probe,
     RankField,
     Scalar,
     SignalParameter,
@@ -52,7 +52,7 @@ def unpack(data: bytes) -> Artifact:
 
 
 def _trace(header: dict[str, Any]) -> Trace:
-    points = tuple(Point(**point) for point in header.pop("points"))
+    points = tuple(Probe(**point) for point in header.pop("points"))
     return Trace(**header, points=points)
 
 

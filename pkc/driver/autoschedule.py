@@ -140,15 +140,15 @@ def _choose(
 
     said = own.kernel.schedule
     taken = _better((instead, own.settings), estimated(others), compiles)
-    if _has_short_parts(own.kernel, sizes, ranks) and "parts" not in said:
+    if _has_short_parts(own.kernel, sizes, ranks) and "straddle" not in said:
         taken = _better(taken, estimated(_across(program, kernel, constants, schedule)), compiles)
     if ranks == 1 or not _fetches(own.kernel) or not _OVERLAP.isdisjoint(said):
         return Choice(taken[1], taken[0], instead)
-    if taken[0].rounds == 1 and "loads" not in said:
+    if taken[0].rounds == 1 and "separate_loader" not in said:
         # Who has one task would otherwise load nothing until the first copies have come.
         settings = {**taken[1], "separate_loader": "true"}
         taken = (taken[0], settings) if compiles(settings) else taken
-    elif taken[0].total >= _LONG and engines and "parts" not in (*said, *taken[1]):
+    elif taken[0].total >= _LONG and engines and "straddle" not in (*said, *taken[1]):
         copied = _copied(program, kernel, constants, schedule, taken[1])
         taken = _better(taken, estimated(copied), compiles, _GAIN_OF_COPIES)
     return Choice(taken[1], taken[0], instead)

@@ -209,7 +209,7 @@ class UnknownScheduleKey(Diagnostic):
     code = "PK501"
     title = "unknown schedule key `{key}`"
     label = "not a key"
-    help = "keys are {known}"
+    help = "{known}"
     key: str
     known: str
 

@@ -18,12 +18,20 @@ KEYS: dict[str, tuple[str, ...] | range | type[bool]] = {
     "stages": range(1, 33),
     "consumers": range(1, 5),
     "order": ("natural", "local_first", "local_last", "ring"),
-    "parts": ("along", "across"),
-    "loads": ("together", "apart"),
+    "straddle": bool,
+    "separate_loader": bool,
     "transfer": ("push",),
     "deterministic": bool,
 }
 """What each key takes: one of some names, an integer of a range, or a boolean."""
+
+_RENAMED = {
+    "parts": "the key is `straddle` now: `straddle=true` lets blocks straddle shards",
+    "loads": "the key is `separate_loader` now: `separate_loader=true` loads local operands by one of their own",
+}
+"""Keys of before, and what replaces them."""
+
+_RENAMED_VALUES = {"own_first": "local_first", "own_last": "local_last"}
 
 TILE = "tile_"
 """With the name of a dimension behind it: how many positions its blocks have, whatever the program says."""
@@ -75,7 +83,8 @@ def _plain(text: str) -> int | bool | str:
 def _attribute(key: str, value: int | float | bool | str, span: Span) -> Attribute:
     allowed = _TILES if key.startswith(TILE) else _SPLITS if key.startswith(SPLIT) else KEYS.get(key)
     if allowed is None:
-        raise PkcError(UnknownScheduleKey(span, key, ", ".join((*KEYS, f"{TILE}DIMENSION", f"{SPLIT}DIMENSION"))))
+        known = f"keys are {', '.join((*KEYS, f'{TILE}DIMENSION', f'{SPLIT}DIMENSION'))}"
+        raise PkcError(UnknownScheduleKey(span, key, _RENAMED.get(key, known)))
     if allowed is bool:
         if isinstance(value, bool):
             return BoolAttr.from_bool(value)
@@ -89,4 +98,6 @@ def _attribute(key: str, value: int | float | bool | str, span: Span) -> Attribu
     assert isinstance(allowed, tuple)
     if value in allowed:
         return StringAttr(str(value))
-    raise PkcError(BadScheduleValue(span, key, str(value), f"one of {', '.join(allowed)}"))
+    renamed = _RENAMED_VALUES.get(str(value))
+    expected = f"`{renamed}` where it was `{value}`" if renamed in allowed else f"one of {', '.join(allowed)}"
+    raise PkcError(BadScheduleValue(span, key, str(value), expected))

@@ -45,7 +45,7 @@ class Values:
     addresses: Mapping[str, int]
 
 
-class Structure:
+class KernelParameters:
     """The struct in host memory, aligned as it must be; `address` is its own. Kernels get a copy at each launch."""
 
     def __init__(self, fields: Sequence[Field]) -> None:

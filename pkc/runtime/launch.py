@@ -26,7 +26,7 @@ from pkc.runtime.element import ELEMENTS
 from pkc.runtime.engines import Engines, Section
 from pkc.runtime.enqueue import Action, Call, Placer, calls, counters, counters_along, kinds, side_by_side
 from pkc.runtime.errors import FirstLaunchInCapture, WrongGpu
-from pkc.runtime.kernel_parameters import Structure, Values, extents_of
+from pkc.runtime.kernel_parameters import KernelParameters, Values, extents_of
 from pkc.runtime.mesh import Mesh, Rank
 
 WAIT_LIMIT = 5.0
@@ -61,7 +61,7 @@ class Start:
     rank: Rank
     config: Any
     function: Any
-    structure: Structure
+    structure: KernelParameters
     work: Work | None
     """What copy engines do."""
 
@@ -221,7 +221,7 @@ class LoadedKernel:
                 own = bound.private[parameter.name][at] if not parameter.scratch else None
                 addresses[parameter.name] = own or heap.address(rank.rank, memory.offsets[parameter.name])
         epochs = heap.address(rank.rank, memory.epochs)
-        structure = Structure(artifact.fields)
+        structure = KernelParameters(artifact.fields)
         limit = int(self._wait_limit * 1e9)
         values = Values(rank.rank, heap.stride, epochs, limit, bound.dims, bound.scalars, addresses)
         with self.mesh.current(rank):  # the driver encodes tensor maps only within a context

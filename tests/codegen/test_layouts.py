@@ -247,7 +247,7 @@ kernel total(X: {kind}[M, N], Y: {kind}[M, N].{layout}):
 """
 SPANNING = """\
 kernel total(X: {kind}[M, N], Y: {kind}[M, N].shard(0)):
-    schedule(straddle=true)
+    schedule(straddle=True)
     for m, n in tasks(blocks(M, 64), blocks(N, {columns})):
         at = cast(positions(m) * 1000 + positions(n), f32)
         Y[m, n] += {value}

@@ -42,7 +42,7 @@ OTHER: dict[str, str] = {
     "PK735": "tests/sim/test_order.py::test_what_is_missing_is_found_in_every_order",
     "PK736": "tests/sim/test_order.py::test_what_is_missing_is_found_in_every_order",
     "PK737": "tests/sim/test_order.py::test_an_exit_without_waiting",
-    "PK738": "tests/sim/test_products.py::test_a_stage_that_a_product_in_flight_reads",
+    "PK738": "tests/sim/test_mma.py::test_a_stage_that_a_product_in_flight_reads",
     "PK801": "tests/codegen/test_nvrtc.py::test_rejected_code_names_the_users_line",
     "PK802": "tests/codegen/test_nvrtc.py::test_without_nvrtc",
     "PK803": "tests/codegen/test_build.py::test_spills",

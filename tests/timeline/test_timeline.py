@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-from pkc.codegen.artifact import Point, Trace
+from pkc.codegen.artifact import Probe, Trace
 from pkc.timeline import chrome, table
 from pkc.timeline.records import Events, Words, decode, longest
 
@@ -18,20 +18,20 @@ TRACE = Trace(
     "trace_records",
     ("consumer", "storer"),
     (
-        Point(0, "cta", "", "k.pk:2"),
-        Point(0, "begin", "", "k.pk:2"),
-        Point(0, "task", "products", "k.pk:2"),
-        Point(0, "waits", "`A`", "k.pk:3"),
-        Point(0, "over", "products", "k.pk:2"),
-        Point(0, "wait", "`left`", "k.pk:4"),
-        Point(0, "end", "", "k.pk:2"),
-        Point(1, "cta", "", "k.pk:2"),
-        Point(1, "begin", "", "k.pk:2"),
-        Point(1, "task", "stores", "k.pk:2"),
-        Point(1, "wait", "`cast`", "k.pk:5"),
-        Point(1, "drain", "complete", "k.pk:5"),
-        Point(1, "over", "stores", "k.pk:2"),
-        Point(1, "end", "", "k.pk:2"),
+        Probe(0, "cta", "", "k.pk:2"),
+        Probe(0, "begin", "", "k.pk:2"),
+        Probe(0, "task", "products", "k.pk:2"),
+        Probe(0, "waits", "`A`", "k.pk:3"),
+        Probe(0, "over", "products", "k.pk:2"),
+        Probe(0, "wait", "`left`", "k.pk:4"),
+        Probe(0, "end", "", "k.pk:2"),
+        Probe(1, "cta", "", "k.pk:2"),
+        Probe(1, "begin", "", "k.pk:2"),
+        Probe(1, "task", "stores", "k.pk:2"),
+        Probe(1, "wait", "`cast`", "k.pk:5"),
+        Probe(1, "drain", "complete", "k.pk:5"),
+        Probe(1, "over", "stores", "k.pk:2"),
+        Probe(1, "end", "", "k.pk:2"),
     ),
 )
 MHZ2000 = 2

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import BoolAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -66,7 +66,7 @@ class SplitLoads(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.walk():
-            if not isinstance(kernel, KernelOp) or kernel.schedule.get("loads") != StringAttr("apart"):
+            if not isinstance(kernel, KernelOp) or kernel.schedule.get("separate_loader") != BoolAttr.from_bool(True):
                 continue
             for part in list(kernel.body.block.ops) if DERIVED in kernel.attributes else ():
                 if isinstance(part, RoleOp) and part.role.data is Role.Loader:

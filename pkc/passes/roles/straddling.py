@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import StringAttr, UnitAttr
+from xdsl.dialects.builtin import BoolAttr, UnitAttr
 from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.access import LoadOp, StoreOp, is_pgl
@@ -17,7 +17,7 @@ from pkc.passes.roles.remote_accesses import shard_of
 
 def across(kernel: KernelOp) -> bool:
     """Whether the schedule lets blocks reach over the boundaries between parts."""
-    return kernel.schedule.get("parts") == StringAttr("across")
+    return kernel.schedule.get("straddle") == BoolAttr.from_bool(True)
 
 
 def spans(index: SSAValue) -> bool:

@@ -22,7 +22,7 @@ from pkc.passes.machine.lowering import (
     flat,
     fragments,
     memory,
-    products,
+    mma,
     rounding,
     signals,
     staging,
@@ -197,7 +197,7 @@ def _for(worker: Worker, op: scf.ForOp) -> None:
         _bind(worker, result, target)
     for product in body.ops:
         if isinstance(product, MmaOp) and in_flight(product):
-            products.finish(worker, product)
+            mma.finish(worker, product)
 
 
 def _turns_at_once(
@@ -393,6 +393,6 @@ _HANDLERS: dict[type[Operation], Callable[[Worker, Any], None]] = {
     fences.FenceOp: _fence,
     fences.DrainOp: _drain,
     held.SendHeldOp: signals.send_held,
-    MmaOp: products.multiply,
+    MmaOp: mma.multiply,
     TransposeOp: _transpose,
 }
