@@ -93,7 +93,7 @@ def choose(
     constants: Mapping[str, Number] | None = None,
     schedule: Mapping[str, str] | None = None,
 ) -> Choice:
-    """The schedule for these dimensions on so many ranks: tiles, `parts`, `loads`, copy engines.
+    """The schedule for these dimensions on so many ranks: tiles, `straddle`, `separate_loader`, copy engines.
 
     One that sets tiles, in the text or here, is left alone, and what else it sets stays. The same on every rank, and
     for every call with the same arguments. Raises `PkcError` if the program is wrong.

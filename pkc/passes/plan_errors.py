@@ -128,12 +128,12 @@ class CannotSplit(Diagnostic):
 
 @dataclass(frozen=True)
 class CannotSpan(Diagnostic):
-    """The schedule lets blocks reach over the boundaries between ranks' parts, and an access cannot."""
+    """The schedule lets blocks straddle the ranks' shards, and an access cannot."""
 
     code = "PK443"
     title = "`straddle=true` is not possible for {what}"
     label = "{reason}"
-    help = "leave `parts` out: blocks then follow the boundaries between the ranks' parts"
+    help = "leave `straddle` out: blocks then end where the ranks' shards do"
     what: str
     reason: str
 
