@@ -19,9 +19,9 @@ from pkc.console import OutputUnwritable
 from pkc.diagnostics import PkcError, listing, near
 from pkc.dialect.numeric import numpy_dtype
 from pkc.dialect.program import KernelOp
+from pkc.dialect.ranges import LARGEST
 from pkc.dialect.types import PGLType, PrivateType, dtype_name, f16, f32, i32
 from pkc.location import NOWHERE
-from pkc.semantics.ranges import LARGEST
 
 Array = NDArray[Any]
 

@@ -17,6 +17,7 @@ from xdsl.ir import Operation
 from pkc.dialect import elementwise, tile
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.blocks import Block
+from pkc.dialect.error_bounds import BOUNDS
 from pkc.dialect.numeric import (
     Values,
     float_to_int,
@@ -26,11 +27,10 @@ from pkc.dialect.numeric import (
     round_to,
     wrap_i32,
 )
+from pkc.dialect.ranges import Bounded, within
+from pkc.dialect.reduction_bounds import REDUCTION_BOUNDS
 from pkc.dialect.types import FLOATS, TileType, i1, i32
-from pkc.semantics.error_bounds import BOUNDS
-from pkc.semantics.ranges import Bounded, within
-from pkc.semantics.reduction_bounds import REDUCTION_BOUNDS
-from pkc.semantics.uncertain import UNCERTAIN, chosen
+from pkc.dialect.uncertain import UNCERTAIN, chosen
 
 Real: TypeAlias = type[np.floating[Any]]
 Function: TypeAlias = Callable[..., Any]

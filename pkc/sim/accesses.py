@@ -11,9 +11,9 @@ from xdsl.ir import Operation, SSAValue
 from pkc.dialect import access, coordinates, copies, program
 from pkc.dialect.blocks import Block
 from pkc.dialect.numeric import Values
+from pkc.dialect.ranges import Bounded
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import Layout, PGLType
-from pkc.semantics.ranges import Bounded
 from pkc.sim.array import Array, Where
 from pkc.sim.machine import EPOCH, RANK, TASK, Machine, Registers, Step
 from pkc.sim.ordering import Note, note_addition, note_read, note_store

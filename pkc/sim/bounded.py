@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from pkc.dialect.error_bounds import added, narrowing
 from pkc.dialect.numeric import Values
+from pkc.dialect.ranges import Bounded
 from pkc.dialect.types import f32
-from pkc.semantics.error_bounds import added, narrowing
-from pkc.semantics.ranges import Bounded
 from pkc.sim.array import Array, Placement, Where, fitted, padded
 
 

@@ -11,9 +11,9 @@ from xdsl.ir import Operation, SSAValue
 from pkc.diagnostics import Label, PkcError
 from pkc.dialect import roles
 from pkc.dialect.numeric import Values
+from pkc.dialect.ranges import Bounded
 from pkc.dialect.transfers import crosses_proxies, is_fenced
 from pkc.location import span_of
-from pkc.semantics.ranges import Bounded
 from pkc.sim import order_errors
 from pkc.sim.array import poison
 from pkc.sim.machine import CTA, RANK, WORKER, Machine, Registers, Step

@@ -11,9 +11,9 @@ from xdsl.utils.test_value import create_ssa_value
 from pkc.dialect import TILE, elementwise, tile
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.blocks import Block
+from pkc.dialect.ranges import Bounded
 from pkc.dialect.types import BlockType, TileType, bf16, e4m3, e5m2, f16, f32, i1, i32
 from pkc.semantics import meaning
-from pkc.semantics.ranges import Bounded
 
 SHAPE = (5, 7)
 RNG = np.random.default_rng(0)

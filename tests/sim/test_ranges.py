@@ -8,12 +8,12 @@ from xdsl.utils.test_value import create_ssa_value
 from pkc.dialect import elementwise, tile
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.numeric import numpy_dtype
+from pkc.dialect.ranges import LARGEST, MOST, Bounded, ends
 from pkc.dialect.types import TileType, bf16, e4m3, f16, f32, i1, i32
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.semantics import meaning
-from pkc.semantics.ranges import LARGEST, MOST, Bounded, ends
 from pkc.sim.draw import draw_inputs
 from pkc.sim.reference import compare, reference
 from pkc.sim.run import simulate

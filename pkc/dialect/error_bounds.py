@@ -15,12 +15,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from xdsl.ir import Attribute, Operation
 
-from pkc.dialect import elementwise, tile
+from pkc.dialect import elementwise, ranges, tile
 from pkc.dialect.blocks import Block
 from pkc.dialect.numeric import FORMATS, LEAST, UNIT, Values, int_to_float, round_to
+from pkc.dialect.ranges import LARGEST, MOST, Bounded, Corners, Ends, Error
 from pkc.dialect.types import FLOATS, f32, i1, i32
-from pkc.semantics import ranges
-from pkc.semantics.ranges import LARGEST, MOST, Bounded, Corners, Ends, Error
 
 Rule: TypeAlias = Callable[..., Error]
 Unary: TypeAlias = Callable[[Values, Bounded], Error]

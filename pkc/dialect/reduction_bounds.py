@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
-from pkc.dialect import tile
+from pkc.dialect import ranges, tile
+from pkc.dialect.error_bounds import Bound
 from pkc.dialect.numeric import UNIT, Values
+from pkc.dialect.ranges import MOST, Bounded, Ends
 from pkc.dialect.types import dtype_bytes
-from pkc.semantics import ranges
-from pkc.semantics.error_bounds import Bound
-from pkc.semantics.ranges import MOST, Bounded, Ends
 
 PRODUCT = 2 * UNIT
 """Of one addition in a product: tensor cores cut off instead of rounding."""

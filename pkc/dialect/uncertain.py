@@ -11,12 +11,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from xdsl.ir import Operation
 
-from pkc.dialect import elementwise, tile
+from pkc.dialect import elementwise, ranges, tile
+from pkc.dialect.error_bounds import Binary, Bound, Rule, Unary, at_most, broadcast, clip, kept, total, transpose
 from pkc.dialect.numeric import Values, float_to_int
+from pkc.dialect.ranges import Bounded, Ends, Error
 from pkc.dialect.types import FLOATS, i1, i32
-from pkc.semantics import ranges
-from pkc.semantics.error_bounds import Binary, Bound, Rule, Unary, at_most, broadcast, clip, kept, total, transpose
-from pkc.semantics.ranges import Bounded, Ends, Error
 
 Maker: TypeAlias = Callable[[Any], Bound]
 
