@@ -8,8 +8,10 @@ from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.scf import Scf
 from xdsl.ir import Dialect
 
-from pkc.dialect import access, coordinates, copies, counters, elementwise, fences, held, machine, program, roles, tile
+from pkc.dialect import access, coordinates, copies, counters, fences, held, machine, program, roles, tile
 from pkc.dialect.attributes import PredicateAttr, RoleAttr
+from pkc.dialect.elementwise import CompareOp
+from pkc.dialect.reductions import OPERATIONS
 from pkc.dialect.types import BlockType, PGLType, PrivateType, SignalType, TileType
 
 PROGRAM = (
@@ -38,29 +40,11 @@ TILE = (
     tile.TransposeOp,
     tile.CastOp,
     tile.ClipOp,
-    elementwise.NegOp,
-    elementwise.AbsOp,
-    elementwise.ExpOp,
-    elementwise.Exp2Op,
-    elementwise.Log2Op,
-    elementwise.SqrtOp,
-    elementwise.NotOp,
-    elementwise.AddOp,
-    elementwise.SubOp,
-    elementwise.MulOp,
-    elementwise.DivOp,
-    elementwise.FloorDivOp,
-    elementwise.ModOp,
-    elementwise.MaxOp,
-    elementwise.MinOp,
-    elementwise.AndOp,
-    elementwise.OrOp,
-    elementwise.CompareOp,
-    elementwise.SelectOp,
-    tile.RowMaxOp,
-    tile.RowSumOp,
     tile.MmaOp,
+    CompareOp,
+    *OPERATIONS,
 )
+"""Operations on tiles; those with a word in the language are as `semantics.py` declares them."""
 ACCESS = (
     access.ReadOp,
     access.LoadOp,

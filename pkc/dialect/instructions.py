@@ -28,6 +28,12 @@ class Instruction:
     result: str | None
     body: str
     meaning: str
+    computes: str = ""
+    """The operation on tiles that it carries out, element by element, by the name of the operation."""
+    ulps: float = 0.0
+    """How far it may be from that: units in the last place beside the rounding to nearest, or, with `relative`, ..."""
+    relative: float = 0.0
+    """... so much of the result."""
 
 
 def _asm(ptx: str, outputs: str = "", inputs: str = "", *, memory: bool = True) -> str:
@@ -331,17 +337,50 @@ PLAIN: tuple[Instruction, ...] = (
         _asm("st.shared.b16 [%0], %1;", "", '"r"(a), "h"((unsigned short)b)'),
         "the low 16 bits to shared memory",
     ),
-    Instruction("exp2_f32", ("f32",), "f32", _pure("ex2.approx.f32 %0, %1;", '"f"(a)'), "2 to the power a, 2 ulp"),
-    Instruction("log2_f32", ("f32",), "f32", _pure("lg2.approx.f32 %0, %1;", '"f"(a)'), "logarithm to base 2"),
-    Instruction("sqrt_f32", ("f32",), "f32", _pure("sqrt.rn.f32 %0, %1;", '"f"(a)'), "square root, to nearest"),
+    # functions: errors are those of PTX ISA, Floating Point Instructions, and of the CUDA C++ Programming Guide,
+    # Mathematical Functions, table of the standard functions with their maximum errors (no `-use_fast_math`)
     Instruction(
-        "divide", ("f32", "f32"), "f32", _pure("div.rn.f32 %0, %1, %2;", '"f"(a), "f"(b)'), "a / b, to nearest"
+        "exp2_f32",
+        ("f32",),
+        "f32",
+        _pure("ex2.approx.f32 %0, %1;", '"f"(a)'),
+        "2 to the power a, 2 ulp",
+        computes="pk.exp2",
+        relative=2.0**-22,
     ),
-    Instruction("absolute", ("f32",), "f32", _pure("abs.f32 %0, %1;", '"f"(a)'), "|a|"),
+    Instruction(
+        "log2_f32", ("f32",), "f32", _pure("lg2.approx.f32 %0, %1;", '"f"(a)'), "logarithm to base 2", "pk.log2"
+    ),
+    Instruction(
+        "sqrt_f32", ("f32",), "f32", _pure("sqrt.rn.f32 %0, %1;", '"f"(a)'), "square root, to nearest", "pk.sqrt"
+    ),
+    Instruction(
+        "divide",
+        ("f32", "f32"),
+        "f32",
+        _pure("div.rn.f32 %0, %1, %2;", '"f"(a), "f"(b)'),
+        "a / b, to nearest",
+        "pk.div",
+    ),
+    Instruction("absolute", ("f32",), "f32", _pure("abs.f32 %0, %1;", '"f"(a)'), "|a|", "pk.abs"),
     Instruction("int_bits", ("b32",), "i32", "return (int)a;", "the i32 with these bits"),
     Instruction("bits_i32", ("i32",), "b32", "return (unsigned)a;", "the bits of an i32"),
-    Instruction("max_nan", ("f32", "f32"), "f32", _pure("max.NaN.f32 %0, %1, %2;", '"f"(a), "f"(b)'), "maximum or NaN"),
-    Instruction("min_nan", ("f32", "f32"), "f32", _pure("min.NaN.f32 %0, %1, %2;", '"f"(a), "f"(b)'), "minimum or NaN"),
+    Instruction(
+        "max_nan",
+        ("f32", "f32"),
+        "f32",
+        _pure("max.NaN.f32 %0, %1, %2;", '"f"(a), "f"(b)'),
+        "maximum or NaN",
+        "pk.max",
+    ),
+    Instruction(
+        "min_nan",
+        ("f32", "f32"),
+        "f32",
+        _pure("min.NaN.f32 %0, %1, %2;", '"f"(a), "f"(b)'),
+        "minimum or NaN",
+        "pk.min",
+    ),
     Instruction(
         "load_global_b32",
         ("i64",),
@@ -531,3 +570,9 @@ def instruction(name: str) -> Instruction | None:
         if match:
             return make(match)
     return None
+
+
+@cache
+def carrying_out(operation: str, element: str) -> Instruction | None:
+    """The instruction for an operation on elements of a type, if the target has one."""
+    return next((entry for entry in PLAIN if entry.computes == operation and entry.operands[0] == element), None)

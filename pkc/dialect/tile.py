@@ -1,11 +1,10 @@
-"""Operations on tile values. What each computes, in numpy, is in `meaning.py` under the same name.
+"""Operations on tile values: making them, their shapes and types, products. Reductions are in `reductions.py`.
 
 All but `mma` work in f32, i32 or i1; a tile of a narrower type is widened by `pk.cast` first.
 """
 
 from __future__ import annotations
 
-from abc import ABC
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -249,40 +248,7 @@ class ClipOp(IRDLOperation, HasCanonicalizationPatternsInterface):
         return (DropClipOfLoad(),)
 
 
-# Reductions and products
-
-
-class RowReduction(IRDLOperation, ABC):
-    """Over the last axis, which disappears."""
-
-    tile = operand_def(TileType)
-    result = result_def(TileType)
-    traits = traits_def(NoMemoryEffect())
-    assembly_format = "$tile attr-dict `:` type($tile) `->` type($result)"
-
-    def __init__(self, tile: SSAValue | Operation) -> None:
-        source = tile_type(tile)
-        super().__init__(operands=[tile], result_types=[TileType(source.shape[:-1], source.element_type)])
-
-    def verify_(self) -> None:
-        source = tile_type(self.tile)
-        expect(source, frozenset((f32, i32)))
-        if source.rank == 0 or self.result.type != TileType(source.shape[:-1], source.element_type):
-            raise VerifyException(f"cannot reduce the rows of {source} to {self.result.type}")
-
-
-@irdl_op_definition
-class RowMaxOp(RowReduction):
-    """The greatest element of each row; NaN if one is NaN"""
-
-    name = "pk.row_max"
-
-
-@irdl_op_definition
-class RowSumOp(RowReduction):
-    """The sum of each row, in no defined order; i32 wraps"""
-
-    name = "pk.row_sum"
+# Products
 
 
 IN_FLIGHT = "in_flight"

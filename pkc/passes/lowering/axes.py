@@ -5,7 +5,8 @@ from __future__ import annotations
 from xdsl.dialects import scf
 from xdsl.ir import Operation, Region, SSAValue
 
-from pkc.dialect.tile import BroadcastOp, RowReduction
+from pkc.dialect.reductions import RowReduction
+from pkc.dialect.tile import BroadcastOp
 from pkc.dialect.types import TileType
 
 

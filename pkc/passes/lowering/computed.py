@@ -9,14 +9,15 @@ from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from pkc.dialect import elementwise as ew
+from pkc.dialect.instructions import carrying_out
+from pkc.dialect.reductions import RowReduction
+from pkc.dialect.semantics import OPERATIONS
 from pkc.dialect.tile import (
     BroadcastOp,
     CastOp,
     ClipOp,
     FullOp,
     PositionsOp,
-    RowMaxOp,
-    RowReduction,
     SplatOp,
     tile_type,
 )
@@ -92,10 +93,11 @@ def compute(worker: Worker, op: Operation) -> bool:
         _cast(worker, op)
     elif isinstance(op, RowReduction):
         _reduce(worker, op)
-    elif type(op) in _ELEMENTWISE:
+    elif type(op) in OPERATIONS or isinstance(op, ew.CompareOp):
         sources = [held(worker, operand) for operand in op.operands]
-        make = _ELEMENTWISE[type(op)]
-        _compute(worker, op.results[0], lambda i: make(worker.emit, op, [element(worker, s, i) for s in sources]))
+        _compute(
+            worker, op.results[0], lambda i: apply(worker.emit, op, type(op), [element(worker, s, i) for s in sources])
+        )
     else:
         return False
     return True
@@ -144,7 +146,10 @@ def _reduce(worker: Worker, op: RowReduction) -> None:
     emit = worker.emit
     source = held(worker, op.tile)
     fragment = fragment_of(worker, op.result)
-    combine = _combiner(op, tile_type(op.result).element_type)
+
+    def combine(emit: Emitter, a: SSAValue, b: SSAValue) -> SSAValue:
+        return apply(emit, op, op.COMBINE, [a, b])
+
     target = allocate(worker, fragment, tile_type(op.result).element_type, op.result.name_hint)
     pairs = source.fragment.columns // 8
     for repeat in range(fragment.repeats):
@@ -168,21 +173,19 @@ def _reduce(worker: Worker, op: RowReduction) -> None:
     worker.tiles[op.result] = target
 
 
-_Combine = Callable[[Emitter, SSAValue, SSAValue], SSAValue]
-
-
-def _combiner(op: RowReduction, kind: Attribute) -> _Combine:
-    if kind == i32:
-        return lambda emit, a, b: emit.binary(arith.MaxSIOp if isinstance(op, RowMaxOp) else arith.AddiOp, a, b)
-    if isinstance(op, RowMaxOp):
-        return lambda emit, a, b: emit.value("max_nan", a, b)
-    return lambda emit, a, b: emit.binary(arith.AddfOp, a, b)
-
-
 # Element by element
 
 _Make = Callable[[Emitter, Operation, list[SSAValue]], SSAValue]
-_LOG2_E = 1.4426950408889634
+
+
+def apply(emit: Emitter, op: Operation, kind: type[Operation], values: list[SSAValue]) -> SSAValue:
+    """One element of `op`, or of an operation that it is made of: by an instruction for it, or by arithmetic."""
+    found = carrying_out(kind.name, str(values[0].type))
+    if found is not None:
+        return emit.value(found.name, *values)
+    if kind not in _ARITHMETIC:
+        raise CannotLowerError(op, f"`{OPERATIONS[kind].word}` of {values[0].type}")
+    return _ARITHMETIC[kind](emit, op, values)
 
 
 def _constant(emit: Emitter, value: float, kind: Attribute) -> SSAValue:
@@ -198,23 +201,17 @@ def _scalar(emit: Emitter, value: SSAValue) -> SSAValue:
     return emit.i32(value) if isinstance(value.type, IndexType) else value
 
 
-def _by(real: type[Operation] | str | None, integer: type[Operation] | None = None) -> _Make:
-    """An operation on f32, by an instruction of the table or of `arith`, and one on i32."""
+def _by(real: type[Operation] | None, integer: type[Operation]) -> _Make:
+    """An operation of `arith` on f32, and one on i32 and i1."""
 
     def make(emit: Emitter, _: Operation, values: list[SSAValue]) -> SSAValue:
-        if isinstance(real, str) and (values[0].type == f32 or integer is None):
-            return emit.value(real, *values)
         kind = real if values[0].type == f32 else integer
-        assert kind is not None and not isinstance(kind, str)
+        assert kind is not None
         op = kind(*values)
         emit.add(op)
         return op.results[0]
 
     return make
-
-
-def _exp(emit: Emitter, _: Operation, values: list[SSAValue]) -> SSAValue:
-    return emit.value("exp2_f32", emit.binary(arith.MulfOp, values[0], emit.real(_LOG2_E)))
 
 
 def _negate(emit: Emitter, _: Operation, values: list[SSAValue]) -> SSAValue:
@@ -223,8 +220,6 @@ def _negate(emit: Emitter, _: Operation, values: list[SSAValue]) -> SSAValue:
 
 
 def _absolute(emit: Emitter, op: Operation, values: list[SSAValue]) -> SSAValue:
-    if values[0].type == f32:
-        return emit.value("absolute", values[0])
     return emit.binary(arith.MaxSIOp, values[0], _negate(emit, op, values))
 
 
@@ -248,24 +243,20 @@ def _select(emit: Emitter, _: Operation, values: list[SSAValue]) -> SSAValue:
     return emit.select(values[0], values[1], values[2])
 
 
-_ELEMENTWISE: dict[type[Operation], _Make] = {
+_ARITHMETIC: dict[type[Operation], _Make] = {
     ew.NegOp: _negate,
     ew.AbsOp: _absolute,
-    ew.ExpOp: _exp,
-    ew.Exp2Op: _by("exp2_f32"),
-    ew.Log2Op: _by("log2_f32"),
-    ew.SqrtOp: _by("sqrt_f32"),
     ew.NotOp: _not,
     ew.AddOp: _by(arith.AddfOp, arith.AddiOp),
     ew.SubOp: _by(arith.SubfOp, arith.SubiOp),
     ew.MulOp: _by(arith.MulfOp, arith.MuliOp),
-    ew.DivOp: _by("divide"),
     ew.FloorDivOp: lambda emit, _, values: rounding.divide_down(emit, *values),
     ew.ModOp: lambda emit, _, values: rounding.remainder_down(emit, *values),
-    ew.MaxOp: _by("max_nan", arith.MaxSIOp),
-    ew.MinOp: _by("min_nan", arith.MinSIOp),
+    ew.MaxOp: _by(None, arith.MaxSIOp),
+    ew.MinOp: _by(None, arith.MinSIOp),
     ew.AndOp: _by(None, arith.AndIOp),
     ew.OrOp: _by(None, arith.OrIOp),
     ew.CompareOp: _compare,
     ew.SelectOp: _select,
 }
+"""What needs no instruction of the target. An operation that has one is not looked up here."""
