@@ -38,6 +38,7 @@ golden: $(DEV)
 	$(BIN)/python -m tools.errors_page
 	$(BIN)/python -m pytest -n 2 --update-golden
 	$(BIN)/python -m tools.machine_page
+	$(BIN)/python -m tools.operations_page
 
 # Puts the tables of bench/results into the README and draws them.
 bench-report:

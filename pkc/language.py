@@ -226,6 +226,10 @@ ring: Any = Word("ring")
 zeros: Any = Word("zeros")
 full: Any = Word("full")
 cast: Any = Word("cast")
+positions: Any = Word("positions")
+gather: Any = Word("gather")
+
+# Functions: written by `python -m tools.operations_page`
 exp: Any = Word("exp")
 exp2: Any = Word("exp2")
 log2: Any = Word("log2")
@@ -233,8 +237,6 @@ sqrt: Any = Word("sqrt")
 where: Any = Word("where")
 rowmax: Any = Word("rowmax")
 rowsum: Any = Word("rowsum")
-positions: Any = Word("positions")
-gather: Any = Word("gather")
 
 # The protocol
 store: Any = Word("store")

@@ -221,7 +221,7 @@ class CompareOp(IRDLOperation):
 
 @operation("where", f32, i32, i1, value=np.where, real=uncertain.chosen, other=uncertain.chosen)
 class SelectOp(IRDLOperation):
-    """`lhs` where the condition holds, `rhs` elsewhere."""
+    """The second operand where the first holds, the third elsewhere"""
 
     T: ClassVar = VarConstraint("T", BaseAttr(TileType))
     name = "pk.select"
@@ -236,5 +236,6 @@ class SelectOp(IRDLOperation):
         super().__init__(operands=[condition, lhs, rhs], result_types=[SSAValue.get(lhs).type])
 
     def verify_(self) -> None:
+        expect(tile_type(self.result), OPERATIONS[SelectOp].types)
         if self.condition.type != TileType(tile_type(self.result).shape, i1):
             raise VerifyException(f"expected a condition of i1 in the shape of {self.result.type}")

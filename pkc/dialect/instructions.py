@@ -30,10 +30,6 @@ class Instruction:
     meaning: str
     computes: str = ""
     """The operation on tiles that it carries out, element by element, by the name of the operation."""
-    ulps: float = 0.0
-    """How far it may be from that: units in the last place beside the rounding to nearest, or, with `relative`, ..."""
-    relative: float = 0.0
-    """... so much of the result."""
 
 
 def _asm(ptx: str, outputs: str = "", inputs: str = "", *, memory: bool = True) -> str:
@@ -337,20 +333,12 @@ PLAIN: tuple[Instruction, ...] = (
         _asm("st.shared.b16 [%0], %1;", "", '"r"(a), "h"((unsigned short)b)'),
         "the low 16 bits to shared memory",
     ),
-    # functions: errors are those of PTX ISA, Floating Point Instructions, and of the CUDA C++ Programming Guide,
-    # Mathematical Functions, table of the standard functions with their maximum errors (no `-use_fast_math`)
+    # functions; those of CUDA without `-use_fast_math` (CUDA C++ Programming Guide, Mathematical Functions)
+    Instruction("exp_f32", ("f32",), "f32", "return expf(a);", "e to the power a", "pk.exp"),
     Instruction(
-        "exp2_f32",
-        ("f32",),
-        "f32",
-        _pure("ex2.approx.f32 %0, %1;", '"f"(a)'),
-        "2 to the power a, 2 ulp",
-        computes="pk.exp2",
-        relative=2.0**-22,
+        "exp2_f32", ("f32",), "f32", _pure("ex2.approx.f32 %0, %1;", '"f"(a)'), "2 to the power a, 2 ulp", "pk.exp2"
     ),
-    Instruction(
-        "log2_f32", ("f32",), "f32", _pure("lg2.approx.f32 %0, %1;", '"f"(a)'), "logarithm to base 2", "pk.log2"
-    ),
+    Instruction("log2_f32", ("f32",), "f32", "return log2f(a);", "logarithm to base 2", "pk.log2"),
     Instruction(
         "sqrt_f32", ("f32",), "f32", _pure("sqrt.rn.f32 %0, %1;", '"f"(a)'), "square root, to nearest", "pk.sqrt"
     ),

@@ -19,7 +19,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from pkc.codegen.artifact import TensorMaps
 from pkc.dialect import blocks, machine
 from pkc.dialect.coordinates import DimOp, RankOp
+from pkc.dialect.instructions import PLAIN
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, KernelOp, RoleOp
+from pkc.dialect.semantics import OPERATIONS
 from pkc.dialect.types import PGLType, PrivateType, dtype_bytes
 from pkc.passes.plan_warps import COMMUNICATE
 
@@ -318,6 +320,7 @@ _NUMBERS: dict[str, Callable[[Thread], int]] = {
     "timer": lambda thread: thread.cta.tick(),
     "cycle": lambda thread: 2 * thread.cta.tick(),
 }
+_DECLARED = {op.name: declared.value for op, declared in OPERATIONS.items()}
 _ON_VALUES: dict[str, Callable[..., Any]] = {
     **{f"pack_{kind}": lambda low, high: (low, high) for kind in ("bf16", "f16")},
     **{f"low_{kind}": lambda pair: pair[0] for kind in ("bf16", "f16")},
@@ -328,7 +331,7 @@ _ON_VALUES: dict[str, Callable[..., Any]] = {
     "bits_i32": lambda x: x,
     "int_bits": lambda x: x,
     "any_of_warp": lambda x: x,
-    "exp2_f32": lambda x: 2.0**x,
+    **{entry.name: _DECLARED[entry.computes] for entry in PLAIN if entry.computes},
 }
 
 

@@ -1,0 +1,68 @@
+"""All that a declaration of an operation has to be followed by, and what it has to say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import UNKNOWN_LOC
+from xdsl.ir import Attribute, Block, Operation
+from xdsl.utils.test_value import create_ssa_value
+
+import pkc.language
+from pkc.dialect.elementwise import SelectOp, Unary
+from pkc.dialect.error_bounds import SAME_SIZE
+from pkc.dialect.instructions import PLAIN
+from pkc.dialect.reductions import RowReduction
+from pkc.dialect.semantics import OPERATIONS, operation
+from pkc.dialect.types import TileType, f32, i1, i32
+from pkc.frontend.expressions import SIGNATURES
+from pkc.passes.emit import Emitter
+from pkc.passes.lowering.computed import apply
+from tools import operations_page
+
+CASES = [(op, element) for op, declared in OPERATIONS.items() for element in sorted(declared.types, key=str)]
+
+
+def test_a_type_without_an_error_rule_is_refused() -> None:
+    class HalfOp(Unary):
+        """a / 2"""
+
+        name = "pk.half"
+
+    with pytest.raises(TypeError, match=r"`pk\.half` has no error rule for i32"):
+        operation("half", f32, i32, value=np.abs, real=SAME_SIZE)(HalfOp)
+    with pytest.raises(TypeError, match=r"`pk\.half` has no error rule for f32"):
+        operation("half", f32, value=np.abs)(HalfOp)
+    assert not any(op.name == "pk.half" for op in OPERATIONS)
+
+
+@pytest.mark.parametrize("number", range(2), ids=["language.py", "language.md"])
+def test_what_follows_from_declarations_is_up_to_date(number: int) -> None:
+    path, make = operations_page.PARTS[number]
+    text = path.read_text(encoding="utf-8")
+    assert text == make(text), "run `make golden`"
+
+
+def test_every_function_has_a_signature_and_a_name() -> None:
+    words = {declared.word for declared in OPERATIONS.values() if declared.word.isidentifier()} - {"and", "or", "not"}
+    assert words <= SIGNATURES.keys()
+    assert words - {"abs", "max", "min"} <= {*pkc.language.__all__}
+
+
+@pytest.mark.parametrize(("op", "element"), CASES, ids=lambda x: getattr(x, "name", "") or str(x))
+def test_the_target_has_every_operation(op: type[Operation], element: Attribute) -> None:
+    kind = op.COMBINE if issubclass(op, RowReduction) else op
+    count = 1 if issubclass(op, Unary) else 2
+    kinds = [i1, element, element] if op is SelectOp else [element] * count
+    block = Block(arg_types=kinds)
+    tiles = [create_ssa_value(TileType((8, 8), x)) for x in kinds[: 1 if issubclass(op, RowReduction) else 3]]
+    made = apply(Emitter(block, UNKNOWN_LOC), op(*tiles), kind, list(block.args))  # pyright: ignore[reportCallIssue]
+    assert made.type == element
+    for inner in block.ops:
+        inner.verify()
+
+
+def test_instructions_carry_out_what_is_declared() -> None:
+    names = [entry.computes for entry in PLAIN if entry.computes]
+    assert len(names) == len({*names})
+    assert {*names} <= {op.name for op in OPERATIONS}
