@@ -9,6 +9,7 @@ from pkc.dialect import elementwise, meaning, reductions, tile
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.numeric import numpy_dtype
 from pkc.dialect.ranges import LARGEST, MOST, Bounded, ends
+from pkc.dialect.semantics import OPERATIONS
 from pkc.dialect.types import TileType, bf16, e4m3, f16, f32, i1, i32
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.parse import parse_text
@@ -161,21 +162,9 @@ def contained(found, expected):
     return same | unknown | ((found >= low) & (found <= high))
 
 
-UNARY = (
-    elementwise.ExpOp,
-    elementwise.Exp2Op,
-    elementwise.Log2Op,
-    elementwise.SqrtOp,
-    elementwise.AbsOp,
-    elementwise.NegOp,
-)
-BINARY = (
-    elementwise.AddOp,
-    elementwise.SubOp,
-    elementwise.MulOp,
-    elementwise.DivOp,
-    elementwise.MaxOp,
-    elementwise.MinOp,
+UNARY, BINARY = (
+    [op for op, declared in OPERATIONS.items() if issubclass(op, kind) and f32 in declared.types]
+    for kind in (elementwise.Unary, elementwise.Binary)
 )
 
 
