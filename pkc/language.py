@@ -234,6 +234,7 @@ exp: Any = Word("exp")
 exp2: Any = Word("exp2")
 log2: Any = Word("log2")
 sqrt: Any = Word("sqrt")
+tanh: Any = Word("tanh")
 where: Any = Word("where")
 rowmax: Any = Word("rowmax")
 rowsum: Any = Word("rowsum")
@@ -309,6 +310,7 @@ __all__ = [
     "store",
     "store_add",
     "storer",
+    "tanh",
     "tasks",
     "wait",
     "where",

@@ -106,6 +106,13 @@ class SqrtOp(Unary):
     name = "pk.sqrt"
 
 
+@function("tanh", np.tanh)
+class TanhOp(Unary):
+    """Hyperbolic tangent"""
+
+    name = "pk.tanh"
+
+
 @operation("not", i1, value=np.logical_not, other=uncertain.KEPT)
 class NotOp(Unary):
     """Logical negation"""

@@ -339,6 +339,7 @@ PLAIN: tuple[Instruction, ...] = (
         "exp2_f32", ("f32",), "f32", _pure("ex2.approx.f32 %0, %1;", '"f"(a)'), "2 to the power a, 2 ulp", "pk.exp2"
     ),
     Instruction("log2_f32", ("f32",), "f32", "return log2f(a);", "logarithm to base 2", "pk.log2"),
+    Instruction("tanh_f32", ("f32",), "f32", "return tanhf(a);", "hyperbolic tangent", "pk.tanh"),
     Instruction(
         "sqrt_f32", ("f32",), "f32", _pure("sqrt.rn.f32 %0, %1;", '"f"(a)'), "square root, to nearest", "pk.sqrt"
     ),
