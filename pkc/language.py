@@ -235,6 +235,7 @@ exp2: Any = Word("exp2")
 log2: Any = Word("log2")
 sqrt: Any = Word("sqrt")
 tanh: Any = Word("tanh")
+log: Any = Word("log")
 where: Any = Word("where")
 rowmax: Any = Word("rowmax")
 rowsum: Any = Word("rowsum")
@@ -289,6 +290,7 @@ __all__ = [
     "intra_sm",
     "kernel",
     "loader",
+    "log",
     "log2",
     "natural",
     "none",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC
 from typing import ClassVar
 
@@ -111,6 +112,13 @@ class TanhOp(Unary):
     """Hyperbolic tangent"""
 
     name = "pk.tanh"
+
+
+@function("log", np.log, logarithm(math.e))
+class LogOp(Unary):
+    """Natural logarithm"""
+
+    name = "pk.log"
 
 
 @operation("not", i1, value=np.logical_not, other=uncertain.KEPT)

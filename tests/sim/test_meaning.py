@@ -43,6 +43,7 @@ FORMULAS = {
     elementwise.Log2Op: lambda a: math.log2(a) if a > 0 else math.nan,
     elementwise.SqrtOp: lambda a: math.sqrt(a) if a >= 0 else math.nan,
     elementwise.TanhOp: math.tanh,
+    elementwise.LogOp: lambda a: math.log(a) if a > 0 else math.nan,
 }
 
 
