@@ -236,6 +236,7 @@ log2: Any = Word("log2")
 sqrt: Any = Word("sqrt")
 tanh: Any = Word("tanh")
 log: Any = Word("log")
+erf: Any = Word("erf")
 where: Any = Word("where")
 rowmax: Any = Word("rowmax")
 rowsum: Any = Word("rowsum")
@@ -278,6 +279,7 @@ __all__ = [
     "dims",
     "e4m3",
     "e5m2",
+    "erf",
     "exp",
     "exp2",
     "f16",

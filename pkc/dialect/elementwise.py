@@ -27,7 +27,7 @@ from pkc.dialect import error_bounds, uncertain
 from pkc.dialect.attributes import Predicate, PredicateAttr
 from pkc.dialect.error_bounds import SAME_SIZE, exponential, logarithm, root
 from pkc.dialect.numeric import Values
-from pkc.dialect.semantics import OPERATIONS, ULPS, function, operation
+from pkc.dialect.semantics import OPERATIONS, ULPS, function, in_f64, operation
 from pkc.dialect.tile import expect, tile_type
 from pkc.dialect.types import TileType, f32, i1, i32
 
@@ -119,6 +119,13 @@ class LogOp(Unary):
     """Natural logarithm"""
 
     name = "pk.log"
+
+
+@function("erf", in_f64(np.vectorize(math.erf, otypes=[np.float64])))
+class ErfOp(Unary):
+    """Error function"""
+
+    name = "pk.erf"
 
 
 @operation("not", i1, value=np.logical_not, other=uncertain.KEPT)

@@ -44,6 +44,7 @@ FORMULAS = {
     elementwise.SqrtOp: lambda a: math.sqrt(a) if a >= 0 else math.nan,
     elementwise.TanhOp: math.tanh,
     elementwise.LogOp: lambda a: math.log(a) if a > 0 else math.nan,
+    elementwise.ErfOp: math.erf,
 }
 
 
