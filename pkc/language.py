@@ -237,6 +237,7 @@ sqrt: Any = Word("sqrt")
 tanh: Any = Word("tanh")
 log: Any = Word("log")
 erf: Any = Word("erf")
+rsqrt: Any = Word("rsqrt")
 where: Any = Word("where")
 rowmax: Any = Word("rowmax")
 rowsum: Any = Word("rowsum")
@@ -307,6 +308,7 @@ __all__ = [
     "role",
     "rowmax",
     "rowsum",
+    "rsqrt",
     "schedule",
     "signal",
     "signal_all",

@@ -128,6 +128,13 @@ class ErfOp(Unary):
     name = "pk.erf"
 
 
+@function("rsqrt", in_f64(lambda a: 1.0 / np.sqrt(a)), falls=True)
+class RsqrtOp(Unary):
+    """1 / sqrt(a)"""
+
+    name = "pk.rsqrt"
+
+
 @operation("not", i1, value=np.logical_not, other=uncertain.KEPT)
 class NotOp(Unary):
     """Logical negation"""

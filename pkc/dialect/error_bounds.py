@@ -218,12 +218,15 @@ def greatest(function: Callable[..., Values]) -> Bound:
 
 
 def function_bound(function: Callable[[Values], Values], grown: Growth, ulps: int, *, falls: bool) -> Bound:
-    """Of a function that rises, or falls, and may itself be off by so many units in the last place."""
+    """Of a function that rises, or falls from infinity at zero, and may itself be off by so many units."""
     unit, step = _own(ulps)
 
     def corners(a: Ends) -> Ends:
         low, high = (a.high, a.low) if falls else a
-        return ranges.widened(Ends(function(low), function(high)), unit, step)
+        found = ranges.widened(Ends(function(low), function(high)), unit, step)
+        # The infinity at zero has the sign of the zero, which no interval knows.
+        open_ = (a.low <= 0) & (a.high >= 0) & falls
+        return Ends(np.where(open_, -np.inf, found.low), np.where(open_, np.inf, found.high))
 
     def rule(value: Values, a: Bounded) -> Error:
         return rounded(value, None if a.error is None else grown(value, a), unit, step)

@@ -342,6 +342,7 @@ PLAIN: tuple[Instruction, ...] = (
     Instruction("tanh_f32", ("f32",), "f32", "return tanhf(a);", "hyperbolic tangent", "pk.tanh"),
     Instruction("log_f32", ("f32",), "f32", "return logf(a);", "natural logarithm", "pk.log"),
     Instruction("erf_f32", ("f32",), "f32", "return erff(a);", "error function", "pk.erf"),
+    Instruction("rsqrt_f32", ("f32",), "f32", "return rsqrtf(a);", "1 / sqrt(a)", "pk.rsqrt"),
     Instruction(
         "sqrt_f32", ("f32",), "f32", _pure("sqrt.rn.f32 %0, %1;", '"f"(a)'), "square root, to nearest", "pk.sqrt"
     ),

@@ -71,7 +71,7 @@ def operation(
 def function(
     word: str, value: Value, grown: Growth | None = None, *, ulps: int = ULPS, falls: bool = False
 ) -> Callable[[type[_Op]], type[_Op]]:
-    """Declares a function of one f32, which rises, or falls, wherever it is defined.
+    """Declares a function of one f32, which rises wherever it is defined, or falls from infinity at zero.
 
     `grown` says what an error of the operand becomes; without it, the function is evaluated at both ends.
     """

@@ -85,6 +85,12 @@ def test_what_is_not_accurate_is_found(kind: type[Operation], body: str) -> None
     assert len(wrong(kind, body, inputs_of(2 if kind is DivOp else 1))) > 1000
 
 
+def test_what_the_bounds_leave_open() -> None:
+    zeros = np.float32([0.0, -0.0])
+    found = ptx.run(compiled(ENTRIES["pk.rsqrt"].body, 1), [zeros], np.ones(2))
+    assert found.tolist() == [np.inf, -np.inf]
+
+
 def test_a_body_that_is_rounded_to_nearest_is_exact() -> None:
     a, b = inputs_of(2)
     with np.errstate(all="ignore"):

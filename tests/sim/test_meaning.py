@@ -45,6 +45,7 @@ FORMULAS = {
     elementwise.TanhOp: math.tanh,
     elementwise.LogOp: lambda a: math.log(a) if a > 0 else math.nan,
     elementwise.ErfOp: math.erf,
+    elementwise.RsqrtOp: lambda a: 1 / math.sqrt(a) if a >= 0 else math.nan,
 }
 
 
