@@ -238,6 +238,7 @@ tanh: Any = Word("tanh")
 log: Any = Word("log")
 erf: Any = Word("erf")
 rsqrt: Any = Word("rsqrt")
+sigmoid: Any = Word("sigmoid")
 where: Any = Word("where")
 rowmax: Any = Word("rowmax")
 rowsum: Any = Word("rowsum")
@@ -310,6 +311,7 @@ __all__ = [
     "rowsum",
     "rsqrt",
     "schedule",
+    "sigmoid",
     "signal",
     "signal_all",
     "sqrt",

@@ -135,6 +135,18 @@ class RsqrtOp(Unary):
     name = "pk.rsqrt"
 
 
+def _sigmoid(a: Values) -> Values:
+    power = np.exp(-np.abs(a))
+    return np.where(a < 0, power, 1.0) / (1.0 + power)
+
+
+@function("sigmoid", in_f64(_sigmoid))
+class SigmoidOp(Unary):
+    """1 / (1 + exp(-a))"""
+
+    name = "pk.sigmoid"
+
+
 @operation("not", i1, value=np.logical_not, other=uncertain.KEPT)
 class NotOp(Unary):
     """Logical negation"""

@@ -344,6 +344,15 @@ PLAIN: tuple[Instruction, ...] = (
     Instruction("erf_f32", ("f32",), "f32", "return erff(a);", "error function", "pk.erf"),
     Instruction("rsqrt_f32", ("f32",), "f32", "return rsqrtf(a);", "1 / sqrt(a)", "pk.rsqrt"),
     Instruction(
+        "sigmoid_f32",
+        ("f32",),
+        "f32",
+        # Of e to the power -|a|, which does not overflow, and keeps what is below the normal numbers.
+        "float e = expf(-fabsf(a)); return __fdiv_rn(a < 0.0f ? e : 1.0f, 1.0f + e);",
+        "1 / (1 + e to the power -a)",
+        "pk.sigmoid",
+    ),
+    Instruction(
         "sqrt_f32", ("f32",), "f32", _pure("sqrt.rn.f32 %0, %1;", '"f"(a)'), "square root, to nearest", "pk.sqrt"
     ),
     Instruction(

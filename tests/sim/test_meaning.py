@@ -46,6 +46,7 @@ FORMULAS = {
     elementwise.LogOp: lambda a: math.log(a) if a > 0 else math.nan,
     elementwise.ErfOp: math.erf,
     elementwise.RsqrtOp: lambda a: 1 / math.sqrt(a) if a >= 0 else math.nan,
+    elementwise.SigmoidOp: lambda a: 1 / (1 + math.exp(-a)),
 }
 
 
