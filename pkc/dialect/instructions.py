@@ -420,6 +420,13 @@ PLAIN: tuple[Instruction, ...] = (
         "return __shfl_xor_sync(0xffffffffu, a, b);",
         "a of the thread whose number in the warp differs from this one's by the bits b",
     ),
+    Instruction(
+        "shuffle_xor_i32",
+        ("i32", "index"),
+        "i32",
+        "return __shfl_xor_sync(0xffffffffu, a, b);",
+        "the same for an i32",
+    ),
 )
 """The instructions that are not of a family."""
 

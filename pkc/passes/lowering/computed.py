@@ -147,15 +147,20 @@ def _reduce(worker: Worker, op: RowReduction) -> None:
     source = held(worker, op.tile)
     fragment = fragment_of(worker, op.result)
 
+    shuffle = "shuffle_xor" if tile_type(op.result).element_type == f32 else "shuffle_xor_i32"
+
     def combine(emit: Emitter, a: SSAValue, b: SSAValue) -> SSAValue:
         return apply(emit, op, op.COMBINE, [a, b])
 
     target = allocate(worker, fragment, tile_type(op.result).element_type, op.result.name_hint)
+    if not source.fragment.columns:
+        raise CannotLowerError(op, "a reduction of what reductions of rows give, or of what goes with them")
     pairs = source.fragment.columns // 8
+    halves = 2 if 0 in source.fragment.axes else 1
     for repeat in range(fragment.repeats):
-        for half in range(2):
+        for half in range(halves):
             first = repeat * source.fragment.columns // 2 + half * 2
-            at = emit.const(repeat * 2 + half)
+            at = emit.const(repeat * halves + half)
             emit.set(element(worker, source, emit.const(first)), target.registers, at)
             emit.set(
                 combine(emit, emit.get(target.registers, at), element(worker, source, emit.const(first + 1))),
@@ -163,12 +168,12 @@ def _reduce(worker: Worker, op: RowReduction) -> None:
                 at,
             )
             with emit.loop(1, pairs, unroll=True) as j:
-                place = emit.plus(emit.times(j, 4), first)
+                place = emit.plus(emit.times(j, 2 * halves), first)
                 both = combine(emit, element(worker, source, place), element(worker, source, emit.plus(place, 1)))
                 emit.set(combine(emit, emit.get(target.registers, at), both), target.registers, at)
             for distance in (1, 2):
                 mine = emit.get(target.registers, at)
-                other = emit.value("shuffle_xor", mine, emit.const(distance))
+                other = emit.value(shuffle, mine, emit.const(distance))
                 emit.set(combine(emit, mine, other), target.registers, at)
     worker.tiles[op.result] = target
 
