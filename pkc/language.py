@@ -241,6 +241,7 @@ rsqrt: Any = Word("rsqrt")
 sigmoid: Any = Word("sigmoid")
 where: Any = Word("where")
 rowmax: Any = Word("rowmax")
+rowmin: Any = Word("rowmin")
 rowsum: Any = Word("rowsum")
 
 # The protocol
@@ -308,6 +309,7 @@ __all__ = [
     "ring",
     "role",
     "rowmax",
+    "rowmin",
     "rowsum",
     "rsqrt",
     "schedule",

@@ -14,7 +14,7 @@ from xdsl.traits import NoMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
 from pkc.dialect import uncertain
-from pkc.dialect.elementwise import AddOp, Binary, MaxOp
+from pkc.dialect.elementwise import AddOp, Binary, MaxOp, MinOp
 from pkc.dialect.numeric import Values
 from pkc.dialect.reduction_bounds import greatest_of_row, sum_of_row
 from pkc.dialect.semantics import OPERATIONS, operation
@@ -57,6 +57,22 @@ class RowMaxOp(RowReduction):
     name = "pk.row_max"
     COMBINE: ClassVar = MaxOp
     NEUTRAL: ClassVar = {f32: -np.inf, i32: -(2**31)}
+
+
+@operation(
+    "rowmin",
+    f32,
+    i32,
+    value=partial(np.min, axis=-1),
+    real=greatest_of_row(np.min),
+    other=uncertain.GREATEST_OF_ROW,
+)
+class RowMinOp(RowReduction):
+    """The smallest element of each row; NaN if one is NaN"""
+
+    name = "pk.row_min"
+    COMBINE: ClassVar = MinOp
+    NEUTRAL: ClassVar = {f32: np.inf, i32: 2**31 - 1}
 
 
 def _sum(a: Values) -> Values:

@@ -81,12 +81,13 @@ kernel one(X: {kind}[N], Y: {kind}[N]):
     for n in tasks(blocks(N, 40)):
         Y[n] = X[n] - {word}(X[n])
 """
-NUMPY = {"rowmax": np.max, "rowsum": np.sum}
+NUMPY = {"rowmax": np.max, "rowmin": np.min, "rowsum": np.sum}
 
 
-def drawn(kind: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """Numbers whose sums are exact, negative ones alone, so that a fill at the edge would show."""
-    return -np.random.default_rng(1).integers(1, 1000, shape).astype(np.int64 if kind == "i32" else np.float64)
+def drawn(word: str, kind: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """Numbers whose sums are exact, far from zero on one side, so that a fill at the edge would show."""
+    numbers = np.random.default_rng(1).integers(1, 1000, shape).astype(np.int64 if kind == "i32" else np.float64)
+    return numbers if word == "rowmin" else -numbers
 
 
 def test_every_reduction_is_compared() -> None:
@@ -96,7 +97,7 @@ def test_every_reduction_is_compared() -> None:
 @pytest.mark.parametrize("kind", ["f32", "i32"])
 @pytest.mark.parametrize("word", NUMPY)
 def test_of_many_rows(word: str, kind: str) -> None:
-    values = drawn(kind, (59, 24))
+    values = drawn(word, kind, (59, 24))
     found = run(OF_ROWS.format(word=word, kind=kind), {"M": 59}, values)
     np.testing.assert_array_equal(found, NUMPY[word](values, axis=1))
 
@@ -104,7 +105,7 @@ def test_of_many_rows(word: str, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["f32", "i32"])
 @pytest.mark.parametrize("word", NUMPY)
 def test_of_a_single_row(word: str, kind: str) -> None:
-    values = drawn(kind, (29,))
+    values = drawn(word, kind, (29,))
     found = run(OF_ONE.format(word=word, kind=kind), {"N": 29}, values)
     np.testing.assert_array_equal(found, values - NUMPY[word](values))
 
@@ -115,7 +116,7 @@ def test_of_a_single_row(word: str, kind: str) -> None:
 def test_simulated(word: str, kind: str, level: str) -> None:
     for text, shape in ((OF_ROWS, (75, 24)), (OF_ONE, (53,))):
         program = parse_text(Source("rows.pk", text.format(word=word, kind=kind)))
-        values = drawn(kind, shape).astype(np.int32 if kind == "i32" else np.float32)
+        values = drawn(word, kind, shape).astype(np.int32 if kind == "i32" else np.float32)
         module = compile_program(program, level=level).module
         found = simulate(module, ranks=1, dims={"M" if len(shape) == 2 else "N": shape[0]}, inputs={"X": values[None]})[
             "Y"

@@ -113,7 +113,8 @@ def test_nan_in_max_min_and_row_max():
     a, b = np.array([[np.nan, 1.0]], np.float32), np.array([[0.0, np.nan]], np.float32)
     for kind in (elementwise.MaxOp, elementwise.MinOp):
         assert np.isnan(meaning.value(kind(of(f32, (1, 2)), of(f32, (1, 2))))(a, b)).all()
-    assert np.isnan(meaning.value(reductions.RowMaxOp(of(f32, (1, 2))))(a)).all()
+    for kind in (reductions.RowMaxOp, reductions.RowMinOp):
+        assert np.isnan(meaning.value(kind(of(f32, (1, 2))))(a)).all()
 
 
 @pytest.mark.parametrize("predicate", list(Predicate))
@@ -209,6 +210,7 @@ def test_reductions_and_products():
     assert meaning.value(reductions.RowSumOp(of(i32, (1, 3))))(np.int32([[2**31 - 1, 1, 5]])).tolist() == [-(2**31) + 5]
     n = ints()
     assert meaning.value(reductions.RowMaxOp(of(i32)))(n).tolist() == [max(row) for row in n.tolist()]
+    assert meaning.value(reductions.RowMinOp(of(i32)))(n).tolist() == [min(row) for row in n.tolist()]
 
 
 BOUNDED = [
