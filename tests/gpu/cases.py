@@ -9,9 +9,13 @@ from pathlib import Path
 from pkc.builder import artifact_for
 from pkc.codegen.artifact import Artifact
 from pkc.compiler import Compiled, compile_program, load_program
+from pkc.dialect.reductions import RowReduction
+from pkc.dialect.semantics import OPERATIONS
+from pkc.dialect.types import dtype_name, f32, i32
 from pkc.frontend.parse import parse_text
 from pkc.frontend.tree import Program
 from pkc.location import Source
+from tests.functions import program
 from tests.products import FORMS, product
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -203,6 +207,20 @@ def _table() -> Iterator[Case]:
         text = (EXAMPLES / f"{name}.pk").read_text(encoding="utf-8")
         for kind in ("f16", "f32"):
             yield Case(f"{name} {kind}", text.replace("bf16", kind), _few(_collective))
+    yield from _functions()
+
+
+def _functions() -> Iterator[Case]:
+    """Every declared operation; `tests/gpu/functions.py` runs those element by element on all kinds of numbers."""
+    for op, declared in OPERATIONS.items():
+        sizes = _few(_rows if issubclass(op, RowReduction) else _collective)
+        for element in [x for x in (f32, i32) if x in declared.types] or [f32]:
+            text = program(op, element, positive=element == f32)
+            yield Case(f"{op.name} {dtype_name(element)}", text, sizes, alone=True)
+
+
+def _rows(ranks: int) -> Sequence[Dims]:
+    return [{"M": dims["M"]} for dims in _collective(ranks)]
 
 
 def _attention() -> Iterator[Case]:
