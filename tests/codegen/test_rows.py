@@ -81,6 +81,11 @@ kernel one(X: {kind}[N], Y: {kind}[N]):
     for n in tasks(blocks(N, 40)):
         Y[n] = X[n] - {word}(X[n])
 """
+OF_A_FEW = """\
+kernel few(X: {kind}[M, 24], Y: {kind}[M]):
+    for m in tasks({tasks}):
+        Y[m] = rowsum(X[m, :])
+"""
 NUMPY = {"rowmax": np.max, "rowmin": np.min, "rowsum": np.sum}
 
 
@@ -108,6 +113,15 @@ def test_of_a_single_row(word: str, kind: str) -> None:
     values = drawn(word, kind, (29,))
     found = run(OF_ONE.format(word=word, kind=kind), {"N": 29}, values)
     np.testing.assert_array_equal(found, values - NUMPY[word](values))
+
+
+@pytest.mark.parametrize("kind", ["f32", "i32"])
+@pytest.mark.parametrize(("tasks", "rows"), [("M", 1), ("blocks(M, 2)", 2), ("blocks(M, 2)", 1)])
+def test_a_few_are_stored_one_by_one(tasks: str, rows: int, kind: str) -> None:
+    """Too few for a copy of 16 bytes."""
+    values = drawn("rowsum", kind, (rows, 24))
+    found = run(OF_A_FEW.format(tasks=tasks, kind=kind), {"M": rows}, values)
+    np.testing.assert_array_equal(found, values.sum(axis=1))
 
 
 @pytest.mark.parametrize("level", ["tile", "roles"])

@@ -60,6 +60,8 @@ def _broadcast(worker: Worker, op: BroadcastOp) -> None:
     source, target = held(worker, op.tile), fragment_of(worker, op.result)
     if worker.chunk is not None and source.fragment.axes:
         raise CannotLowerError(op, "combining a tile with rows or columns in a part without a warpgroup")
+    if len(target.axes) == 2 and source.fragment.axes not in ((), op.positions):
+        raise CannotLowerError(op, "a tile along the rows of one tile and along the columns of another")
     if len(target.axes) != 2 or not source.fragment.axes:
         _shown(worker, op.result, lambda emit, i: element(worker, source, i if source.fragment.axes else emit.const(0)))
         return

@@ -18,21 +18,24 @@ _CHUNK = 16
 
 
 def store(worker: Worker, op: StoreOp, tile: Staged) -> None:
-    """A tile of two dimensions, row by row: 16 bytes at once where rows and blocks end at multiples of that."""
+    """A tile row by row: 16 bytes at once where rows and blocks end at multiples of that. One row by elements."""
     kind, emit = tile_type(op.tile), worker.emit
-    if kind.rank != 2 or tile.transposed:
+    if kind.rank > 2 or tile.transposed:
         raise CannotLowerError(
-            op, "a tile other than of two dimensions, stored from its stage by ordinary instructions"
+            op, "a tile of more than two dimensions, or `.T`, stored from its stage by ordinary instructions"
         )
     size = dtype_bytes(kind.element_type)
     if size < 2:
         raise CannotLowerError(op, "8-bit elements stored from their stage by ordinary instructions")
-    chunk = _CHUNK // size
-    whole = _whole_chunks(worker, op, chunk) if kind.shape[1] % chunk == 0 else emit.compare("ne", emit.const(0), 0)
-    with emit.when(whole):
-        _by(worker, op, tile, chunk)
-    with emit.when(emit.negated(whole)):
-        _by(worker, op, tile, 1)
+    if kind.rank < 2:
+        _one_row(worker, op, tile)
+    else:
+        chunk = _CHUNK // size
+        whole = _whole_chunks(worker, op, chunk) if kind.shape[1] % chunk == 0 else emit.compare("ne", emit.const(0), 0)
+        with emit.when(whole):
+            _by(worker, op, tile, chunk)
+        with emit.when(emit.negated(whole)):
+            _by(worker, op, tile, 1)
     emit.do("sync_warp")  # one thread says for all that the stage has been read
 
 
@@ -66,3 +69,15 @@ def _by(worker: Worker, op: StoreOp, tile: Staged, elements: int) -> None:
                 emit.do("store_global_v4", bits, address)
             else:
                 store_element(emit, kind.element_type, address, fragments.read_shared(emit, tile, row, column))
+
+
+def _one_row(worker: Worker, op: StoreOp, tile: Staged) -> None:
+    """A tile of one dimension, or of none, each element by the next thread."""
+    emit, kind, threads = worker.emit, tile_type(op.tile), worker.threads
+    places = Element(worker, op)
+    first = emit.minus(threads.thread, 32 * threads.first)
+    with emit.loop(first, kind.shape[0] if kind.rank else 1, threads.count) as column:
+        address, exists = places.at([column] if kind.rank else [])
+        with emit.when(exists):
+            found = fragments.read_shared(emit, tile, emit.const(0), column)
+            store_element(emit, kind.element_type, address, found)
