@@ -71,15 +71,6 @@ def _integers(rng: np.random.Generator, count: int) -> Array:
     return rng.integers(-(2**31), 2**31, count).astype(np.int32)
 
 
-def alone(op: type[Operation]) -> list[Attribute]:
-    """The element types of arrays on which an operation can be tried by itself."""
-    return [x for x in (f32, i32) if issubclass(op, Unary | Binary) and x in OPERATIONS[op].types]
-
-
-CASES = [(op, element) for op in OPERATIONS for element in alone(op)]
-"""Operations element by element that can be tried by themselves."""
-
-
 # What is wrong
 
 
@@ -114,6 +105,11 @@ def judged(op: type[Operation], inputs: Sequence[Array], found: Array) -> Verdic
 # Programs
 
 
+def elements(op: type[Operation]) -> list[Attribute]:
+    """The element types of arrays that a program of an operation can have; logic is on comparisons of f32."""
+    return [x for x in (f32, i32) if x in OPERATIONS[op].types] or [f32]
+
+
 def program(op: type[Operation], element: Attribute, *, positive: bool = False) -> str:
     """A kernel of one operation: of arrays X and, for two operands, W into Y; with `positive` of |X| + 0.01."""
     word, kind = OPERATIONS[op].word, dtype_name(element)
@@ -139,3 +135,12 @@ def program(op: type[Operation], element: Attribute, *, positive: bool = False) 
         "    for m, n in tasks(blocks(M, 64), blocks(N, 64)):\n"
         f"        Y[m, n] = {text}\n"
     )
+
+
+CASES = [
+    (op, element)
+    for op, declared in OPERATIONS.items()
+    for element in elements(op)
+    if issubclass(op, Unary | Binary) and element in declared.types
+]
+"""Operations that can be tried by themselves, element by element."""

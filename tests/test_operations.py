@@ -9,6 +9,7 @@ from xdsl.ir import Attribute, Block, Operation
 from xdsl.utils.test_value import create_ssa_value
 
 import pkc.language
+from pkc.compiler import compile_program
 from pkc.dialect.elementwise import SelectOp, Unary
 from pkc.dialect.error_bounds import SAME_SIZE
 from pkc.dialect.instructions import PLAIN
@@ -16,8 +17,13 @@ from pkc.dialect.reductions import RowReduction
 from pkc.dialect.semantics import OPERATIONS, operation
 from pkc.dialect.types import TileType, f32, i1, i32
 from pkc.frontend.expressions import SIGNATURES
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
+from pkc.passes.check_machine import check_machine
 from pkc.passes.emit import Emitter
 from pkc.passes.lowering.computed import apply
+from tests.functions import elements, program
+from tests.sim.helpers import checked
 from tools import operations_page
 
 CASES = [(op, element) for op, declared in OPERATIONS.items() for element in sorted(declared.types, key=str)]
@@ -60,6 +66,18 @@ def test_the_target_has_every_operation(op: type[Operation], element: Attribute)
     assert made.type == element
     for inner in block.ops:
         inner.verify()
+
+
+@pytest.mark.parametrize(
+    ("op", "element"),
+    [(op, x) for op in OPERATIONS for x in elements(op)],
+    ids=lambda x: getattr(x, "name", "") or str(x),
+)
+def test_a_program_of_it_runs_and_is_lowered(op: type[Operation], element: Attribute) -> None:
+    source = parse_text(Source("function.pk", program(op, element, positive=element == f32)))
+    sizes = {"M": 70} if issubclass(op, RowReduction) else {"M": 70, "N": 65}
+    checked(compile_program(source).module, 1, **sizes)
+    assert check_machine(compile_program(source, level="machine").module) == []
 
 
 def test_instructions_carry_out_what_is_declared() -> None:

@@ -11,11 +11,11 @@ from pkc.codegen.artifact import Artifact
 from pkc.compiler import Compiled, compile_program, load_program
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.semantics import OPERATIONS
-from pkc.dialect.types import dtype_name, f32, i32
+from pkc.dialect.types import dtype_name, f32
 from pkc.frontend.parse import parse_text
 from pkc.frontend.tree import Program
 from pkc.location import Source
-from tests.functions import program
+from tests.functions import elements, program
 from tests.products import FORMS, product
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -212,9 +212,9 @@ def _table() -> Iterator[Case]:
 
 def _functions() -> Iterator[Case]:
     """Every declared operation; `tests/gpu/functions.py` runs those element by element on all kinds of numbers."""
-    for op, declared in OPERATIONS.items():
+    for op in OPERATIONS:
         sizes = _few(_rows if issubclass(op, RowReduction) else _collective)
-        for element in [x for x in (f32, i32) if x in declared.types] or [f32]:
+        for element in elements(op):
             text = program(op, element, positive=element == f32)
             yield Case(f"{op.name} {dtype_name(element)}", text, sizes, alone=True)
 
