@@ -16,7 +16,7 @@ import numpy as np
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation
 
-from pkc.dialect import elementwise, error_bounds, reduction_bounds, tile, uncertain
+from pkc.dialect import TILE, elementwise, error_bounds, reduction_bounds, tile, uncertain
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.blocks import Block
 from pkc.dialect.error_bounds import Bound, Rule
@@ -222,3 +222,7 @@ _STRUCTURE: dict[type[Operation], Structure] = {
     elementwise.CompareOp: Structure(_compare, None, _compared),
     tile.MmaOp: Structure(_mma, reduction_bounds.multiplied, None),
 }
+
+_undeclared = [op.name for op in TILE if op not in OPERATIONS and op not in _STRUCTURE]
+if _undeclared:
+    raise TypeError(f"no value and no error rule for {', '.join(_undeclared)}")
