@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import math
+import runpy
+
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import UNKNOWN_LOC
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.utils.test_value import create_ssa_value
 
+import pkc.dialect
 import pkc.language
 from pkc.compiler import compile_program
+from pkc.diagnostics import PkcError
+from pkc.dialect import meaning
+from pkc.dialect.access import LoadOp
 from pkc.dialect.elementwise import SelectOp, Unary
 from pkc.dialect.error_bounds import SAME_SIZE
 from pkc.dialect.instructions import PLAIN
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.semantics import OPERATIONS, operation
+from pkc.dialect.tile import FullOp
 from pkc.dialect.types import TileType, f32, i1, i32
 from pkc.frontend.expressions import SIGNATURES
 from pkc.frontend.parse import parse_text
@@ -40,6 +48,31 @@ def test_a_type_without_an_error_rule_is_refused() -> None:
     with pytest.raises(TypeError, match=r"`pk\.half` has no error rule for f32"):
         operation("half", f32, value=np.abs)(HalfOp)
     assert not any(op.name == "pk.half" for op in OPERATIONS)
+
+
+def test_an_operation_that_computes_nothing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pkc.dialect, "TILE", (*pkc.dialect.TILE, LoadOp))
+    with pytest.raises(TypeError, match=r"no value and no error rule for pk\.load"):
+        runpy.run_path(meaning.__file__)
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [("tanh(0.5)", math.tanh(0.5)), ("erf(1)", math.erf(1)), ("sigmoid(-2)", 1 / (1 + math.exp(2))), ("rsqrt(4)", 0.5)],
+)
+def test_functions_of_constants_are_computed(written: str, value: float) -> None:
+    text = f"kernel k(Y: f32[M]):\n    for m in tasks(blocks(M, 64)):\n        Y[m] = full(f32, {written}, m)\n"
+    module = compile_program(parse_text(Source("constant.pk", text))).module
+    assert [op.constant for op in module.walk() if isinstance(op, FullOp)] == [pytest.approx(value, rel=1e-7)]
+
+
+@pytest.mark.parametrize(
+    ("written", "problem"), [("exp(1000)", "out of range"), ("log(0)", "not defined"), ("rsqrt(-1)", "not defined")]
+)
+def test_functions_of_constants_without_a_value_are_refused(written: str, problem: str) -> None:
+    text = f"kernel k(Y: f32[M]):\n    for m in tasks(blocks(M, 64)):\n        Y[m] = full(f32, {written}, m)\n"
+    with pytest.raises(PkcError, match=problem):
+        compile_program(parse_text(Source("constant.pk", text)))
 
 
 @pytest.mark.parametrize("number", range(2), ids=["language.py", "language.md"])
