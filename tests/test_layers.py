@@ -19,12 +19,13 @@ SEES = {
     "dialect": BASE,
     "frontend": BASE | {"dialect", "language"},
     "language": BASE | {"frontend", "calls", "runtime"},
-    "sim": BASE | {"dialect"},
+    "semantics": BASE | {"dialect"},
+    "sim": BASE | {"dialect", "semantics"},
     "passes": BASE | {"dialect"},
-    "static": BASE | {"dialect", "passes", "sim"},
+    "static": BASE | {"dialect", "semantics", "passes", "sim"},
     "cost": BASE | {"dialect", "passes"},
     "codegen": BASE | {"dialect", "passes"},
-    "runtime": BASE | {"dialect", "passes", "codegen"},
+    "runtime": BASE | {"dialect", "semantics", "passes", "codegen"},
     "compiler": BASE | {"dialect", "frontend", "passes"},
 }
 """Parts that are not named here, such as the command line, see everything."""

@@ -1,4 +1,7 @@
-"""The operations that say where: ranks, dimensions, block lists. Functions of their operands."""
+"""The operations that say where: ranks, dimensions, block lists. Functions of their operands.
+
+Of some what runs them is the first argument (`depends_on`): the rank, or the number of the launch.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from xdsl.ir import Operation
 from pkc.dialect import blocks, coordinates
 from pkc.dialect.blocks import Block
 from pkc.dialect.tile import block_type
+
+RANK, EPOCH = "rank", "epoch"
 
 
 class Machine(Protocol):
@@ -30,9 +35,21 @@ class Machine(Protocol):
         ...
 
 
+def depends_on(op: Operation) -> tuple[str, ...]:
+    """What the result depends on beside operands: `RANK`, or `EPOCH`."""
+    if isinstance(op, coordinates.EpochOp):
+        return (EPOCH,)
+    return (RANK,) if isinstance(op, coordinates.RankOp | coordinates.RingPeerOp) else ()
+
+
 def position_function(op: Operation, machine: Machine) -> Callable[..., Any] | None:
     """The meaning of an operation of this kind; None for one of another."""
     match op:
+        case coordinates.RankOp() | coordinates.EpochOp():
+            return itself
+        case coordinates.RingPeerOp():
+            ranks = machine.ranks
+            return lambda rank, step: (rank + step) % ranks
         case coordinates.DimOp():
             size = machine.size(op.dim.data)
             return lambda: size
@@ -58,6 +75,11 @@ def position_function(op: Operation, machine: Machine) -> Callable[..., Any] | N
             return _block(op, machine)
         case _:
             return None
+
+
+def itself(number: int) -> int:
+    """The meaning of `pk.rank` and `pk.epoch`."""
+    return number
 
 
 def _rotated(index: int, shift: int, count: int) -> int:

@@ -1,0 +1,1 @@
+"""What each operation means: values, ranges, error bounds."""
