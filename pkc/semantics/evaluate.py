@@ -119,6 +119,11 @@ class Evaluator:
         """A value is known before anything runs."""
         self._names[value] = self.constant(known)
 
+    def assign(self, results: Sequence[SSAValue], text: str) -> None:
+        """An expression gives the results of an operation, as a tuple unless there is one."""
+        target = self.name(results[0]) if len(results) == 1 else self.names(results)
+        self.line(f"{target} = {text}" if results else text)
+
     def call(self, call: Call, *context: str) -> str:
         """A call, with what it takes in front of its operands."""
         return f"{self.constant(call.function)}({', '.join((*context, *map(self._argument, call.arguments)))})"
@@ -140,18 +145,22 @@ class Evaluator:
 
     def operations(self, ops: Iterable[Operation]) -> None:
         for op in ops:
-            match op:
-                case TasksOp():
-                    self.tasks(op)
-                case scf.ForOp():
-                    self._for(op)
-                case scf.IfOp():
-                    self._if(op)
-                case scf.YieldOp():
-                    pass
-                case _:
-                    if not self.leaf(op) and any(map(self.needs, op.results)):
-                        self._integer(op)
+            self.operation(op)
+
+    def operation(self, op: Operation) -> None:
+        match op:
+            case TasksOp():
+                self.tasks(op)
+            case scf.ForOp():
+                self._for(op)
+            case scf.IfOp():
+                self._if(op)
+            case scf.YieldOp():
+                pass
+            case _ if not self.leaf(op) and any(map(self.needs, op.results)):
+                self._integer(op)
+            case _:
+                pass
 
     def _integer(self, op: Operation) -> None:
         function = position_function(op, self.machine) or scalar(op)

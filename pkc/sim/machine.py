@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 from xdsl.ir import Operation, SSAValue
 
@@ -15,16 +15,28 @@ from pkc.dialect.engines import LANES
 from pkc.location import span_of
 from pkc.sim import errors
 from pkc.sim.array import Array
+from pkc.sim.conflicts import Task
 from pkc.sim.order import MemoryOrder
 from pkc.sim.schedule import Scheduler
 from pkc.sim.world import World
 
-Registers: TypeAlias = list[Any]
-Step: TypeAlias = Callable[[Registers], None]
 
-RANK, TASK, CTA, TURN, EPOCH, WORKER, HOLDING, FIRST = range(8)
-"""The registers of the rank, the task, the CTA, how many tasks its role has come by, the launch, what `MemoryOrder`
-knows of the worker, the signals that it holds back; the first value."""
+@dataclass(slots=True)
+class Frame:
+    """Who runs an operation: the first argument of every function that an operation becomes."""
+
+    rank: int
+    epoch: int
+    scalars: Mapping[str, Any]
+    """The scalar parameters of the launch."""
+    worker: Any
+    """What `MemoryOrder` knows of the worker, if anything is checked."""
+    task: Task
+    cta: int = 0
+    turn: int = 0
+    """How many tasks the role has come by."""
+    holding: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+    """The signals that the worker holds back."""
 
 
 @dataclass
@@ -40,7 +52,6 @@ class Machine:
     """Whether others may run at each access to an array of all ranks."""
     names: dict[SSAValue, str]
     """The names of the kernel's arguments."""
-    slots: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     ctas: int = 1
     """How many CTAs run each role that works through its tasks in turn."""
     comm_ctas: int = 0
@@ -51,6 +62,11 @@ class Machine:
     """What is checked of the order of accesses, if anything."""
     operations: int = 0
     tasks: int = 0
+
+    def frame(self, rank: int, scalars: Mapping[str, Any], epoch: int = 1) -> Frame:
+        """What a rank begins a launch with."""
+        worker = None if self.order is None else self.order.caller(rank)
+        return Frame(rank, epoch, scalars, worker, Task(rank, 0, ()))
 
     def workers(self, role: str) -> range:
         """Who runs a role on each rank: CTAs by their numbers, or a copy engine."""

@@ -260,9 +260,7 @@ class _Part(Evaluator):
         held, task = f"held{len(self._path)}", self.constant(partial(Worker, part=self._part, cta=None))
         self.line("begun = []")
         with self.each_task(op):
-            self.line(
-                f"{held}, worker = (worker, begun), {self.constant(Worker)}(rank, {self.constant(self._part)}, None)"
-            )
+            self.line(f"{held}, worker = (worker, begun), {task}(rank)")
             self.line("out, visits = worker.events, worker.visits")
             self._task(op)
             self.line(f"child, (worker, begun) = worker, {held}")
