@@ -121,14 +121,15 @@ def _overwrite(held: Any, tile: Any) -> Any:
 def _consume(op: roles.ConsumeOp, machine: Machine) -> Call:
     find = ring_of(op.channel, machine)
 
-    def consume(frame: Frame) -> Sequence[Any]:
+    def consume(frame: Frame) -> Any:
         ring = find(frame)
         ring.consumed += 1
         number = ring.consumed
         machine.scheduler.wait(op, ring.full, number, lambda: ring.committed)
         if ring.clocks is not None:
             ring.clocks.consume(frame.worker, number)
-        return ring.stages[(number - 1) % ring.depth]
+        stage = ring.stages[(number - 1) % ring.depth]
+        return stage[0] if len(stage) == 1 else stage
 
     return Call(consume)
 
