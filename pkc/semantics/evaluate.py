@@ -148,25 +148,21 @@ class Evaluator:
             self.operation(op)
 
     def operation(self, op: Operation) -> None:
-        match op:
-            case TasksOp():
-                self.tasks(op)
-            case scf.ForOp():
-                self._for(op)
-            case scf.IfOp():
-                self._if(op)
-            case scf.YieldOp():
-                pass
-            case _ if not self.leaf(op) and any(map(self.needs, op.results)):
-                self._integer(op)
-            case _:
-                pass
+        if isinstance(op, TasksOp):
+            self.tasks(op)
+        elif isinstance(op, scf.ForOp):
+            self._for(op)
+        elif isinstance(op, scf.IfOp):
+            self._if(op)
+        elif not self.leaf(op) and any(map(self.needs, op.results)):
+            self._integer(op)
 
     def _integer(self, op: Operation) -> None:
         function = position_function(op, self.machine) or scalar(op)
         if function is None:
             self.unknown(op)
-        operands = [*(self.context[what] for what in depends_on(op)), *map(self.name, op.operands)]
+        on = depends_on(op)
+        operands = [*([self.context[on]] if on else []), *map(self.name, op.operands)]
         (result,) = op.results
         if not operands:
             self.bind(result, function())

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 
 from pkc.dialect import access, copies, program
 from pkc.dialect.blocks import Block
@@ -16,38 +16,12 @@ from pkc.dialect.tile import tile_type
 from pkc.dialect.types import Layout, PGLType
 from pkc.semantics.evaluate import Call
 from pkc.sim.array import Array, Where
-from pkc.sim.machine import Frame, Machine
+from pkc.sim.machine import Calls, Frame, Machine
 from pkc.sim.ordering import Note, note_addition, note_read, note_store
-from pkc.sim.signals import signal_call
 
 Indices: TypeAlias = Sequence[Block | int]
 Located: TypeAlias = Callable[[Frame, Indices, "int | None"], Where]
 Pieces: TypeAlias = Callable[[Frame, Indices, "int | None", Any], Iterator[tuple[Where, Any]]]
-
-
-def access_call(op: Operation, machine: Machine) -> Call | None:
-    """What an operation that touches memory becomes; None for any other."""
-    match op:
-        case access.ReadOp() | access.LoadOp():
-            return _load(op, machine)
-        case access.GatherOp():
-            return _gather(op, machine)
-        case access.ReduceOp():
-            return _reduce(op, machine)
-        case access.StoreOp():
-            return _store(op, machine)
-        case access.StoreAddOp():
-            return _store_add(op, machine)
-        case access.AccumulateOp() | access.AtomicAddOp():
-            return _accumulate(op, machine)
-        case access.ScatterAccumulateOp() | access.ScatterAddOp():
-            return _scatter(op, machine)
-        case access.AllReduceOp():
-            return _all_reduce(op, machine)
-        case copies.CopyOp():
-            return _copy(op, machine)
-        case _:
-            return signal_call(op, machine)
 
 
 def _locator(op: Any, array: Array, machine: Machine) -> Located:
@@ -265,3 +239,19 @@ def _box(along: Iterable[int], array: Array) -> Callable[[Indices], Indices]:
 
 def _plain(tile: Values | Bounded) -> Values:
     return np.asarray(tile.value if isinstance(tile, Bounded) else tile)
+
+
+ACCESSES: Calls = {
+    access.ReadOp: _load,
+    access.LoadOp: _load,
+    access.GatherOp: _gather,
+    access.ReduceOp: _reduce,
+    access.StoreOp: _store,
+    access.StoreAddOp: _store_add,
+    access.AccumulateOp: _accumulate,
+    access.AtomicAddOp: _accumulate,
+    access.ScatterAccumulateOp: _scatter,
+    access.ScatterAddOp: _scatter,
+    access.AllReduceOp: _all_reduce,
+    copies.CopyOp: _copy,
+}

@@ -17,7 +17,7 @@ from pkc.location import span_of
 from pkc.semantics.evaluate import Call
 from pkc.sim import order_errors
 from pkc.sim.array import poison
-from pkc.sim.machine import Frame, Machine
+from pkc.sim.machine import Calls, Frame, Machine
 from pkc.sim.schedule import Counter
 from pkc.sim.terms import Term
 from pkc.sim.workers import RingClocks, Worker
@@ -35,23 +35,6 @@ class Ring:
         """Stages that are released, but not free yet."""
         self.free = Counter(rank, f"free stages of {label}, CTA", (cta,))
         self.full = Counter(rank, f"full stages of {label}, CTA", (cta,))
-
-
-def channel_call(op: Operation, machine: Machine) -> Call | None:
-    """What an operation on a channel becomes; None for any other."""
-    match op:
-        case roles.AcquireOp():
-            return _acquire(op, machine)
-        case roles.CommitOp():
-            return _commit(op, machine)
-        case roles.ConsumeOp():
-            return _consume(op, machine)
-        case roles.ReleaseOp():
-            return _release(op, machine)
-        case roles.ReleaseHeldOp():
-            return _release_held(op, machine)
-        case _:
-            return None
 
 
 def ring_of(value: SSAValue, machine: Machine) -> Callable[[Frame], Ring]:
@@ -195,3 +178,12 @@ def _check_read(op: roles.ReleaseOp | roles.ReleaseHeldOp, clocks: RingClocks, n
     if product is not None:
         also = (Label(span_of(product.location), "multiplied here"),)
         raise PkcError(order_errors.StageStillMultiplied(span_of(op.location), label, worker.name, also=also))
+
+
+CHANNELS: Calls = {
+    roles.AcquireOp: _acquire,
+    roles.CommitOp: _commit,
+    roles.ConsumeOp: _consume,
+    roles.ReleaseOp: _release,
+    roles.ReleaseHeldOp: _release_held,
+}

@@ -24,13 +24,16 @@ from pkc.dialect.types import ArrayType
 from pkc.location import span_of
 from pkc.semantics.evaluate import Call, Evaluator
 from pkc.sim import errors
-from pkc.sim.accesses import access_call
+from pkc.sim.accesses import ACCESSES
 from pkc.sim.backing import TileFunction
-from pkc.sim.channels import channel_call
+from pkc.sim.channels import CHANNELS
 from pkc.sim.conflicts import Task
-from pkc.sim.machine import Frame, Machine
-from pkc.sim.ordering import fence_call
+from pkc.sim.machine import Calls, Frame, Machine
+from pkc.sim.ordering import FENCES
 from pkc.sim.products import after
+from pkc.sim.signals import SIGNALS
+
+_CALLS: Calls = ACCESSES | SIGNALS | CHANNELS | FENCES
 
 Body: TypeAlias = Callable[..., None]
 """What a task does, with its indices."""
@@ -65,17 +68,14 @@ class _Kernel(Evaluator):
         super().block(block)
 
     def leaf(self, op: Operation) -> bool:
-        if isinstance(op, roles.ChannelOp):
-            return True  # rings are made when they are first used
         if isinstance(op, program.RoleOp):
             self._role_part(op)
-            return True
-        found = (find(op, self.machine) for find in (access_call, channel_call, fence_call))
-        call = next(filter(None, found), None)
-        if call is None and not meaning.is_tile_op(op):
-            return False
-        text = self.call(Call(self._tile_function(op), *op.operands)) if call is None else self.call(call, "frame")
-        self.assign(op.results, text)
+        elif type(op) in _CALLS:
+            self.assign(op.results, self.call(_CALLS[type(op)](op, self.machine), "frame"))
+        elif meaning.is_tile_op(op):
+            self.assign(op.results, self.call(Call(self._tile_function(op), *op.operands)))
+        else:
+            return isinstance(op, roles.ChannelOp)  # rings are made when they are first used
         return True
 
     def operation(self, op: Operation) -> None:

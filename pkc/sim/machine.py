@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from xdsl.ir import Operation, SSAValue
 
@@ -13,6 +13,7 @@ from pkc.diagnostics import PkcError
 from pkc.dialect.attributes import Role
 from pkc.dialect.engines import LANES
 from pkc.location import span_of
+from pkc.semantics.evaluate import Call
 from pkc.sim import errors
 from pkc.sim.array import Array
 from pkc.sim.conflicts import Task
@@ -119,3 +120,7 @@ class Machine:
             # Ranks come here in their order; so the sums are in rank order, and need not be kept.
             self.world.add_contributions()
         self.scheduler.end_phase()
+
+
+Calls: TypeAlias = "dict[type[Operation], Callable[[Any, Machine], Call]]"
+"""What operations become: functions of a frame and their operands."""

@@ -16,7 +16,7 @@ from pkc.dialect.transfers import FENCED, moves_by_tma, stage_of
 from pkc.semantics.evaluate import Call
 from pkc.sim.array import Where
 from pkc.sim.channels import ring_of
-from pkc.sim.machine import Frame, Machine
+from pkc.sim.machine import Calls, Frame, Machine
 from pkc.sim.order import Attempt, MemoryOrder
 from pkc.sim.workers import Worker
 
@@ -92,11 +92,7 @@ def _nothing(frame: Frame, where: Where, tile: Any = None) -> None:
     """Nobody else reaches the array, or nothing is checked."""
 
 
-def fence_call(op: Operation, machine: Machine) -> Call | None:
-    """What a fence or a drain becomes; None for any other operation."""
-    if not isinstance(op, FenceOp | DrainOp):
-        return None
-
+def _order(op: FenceOp | DrainOp, machine: Machine) -> Call:
     def order(frame: Frame) -> None:
         worker: Worker | None = frame.worker
         if worker is None:
@@ -107,3 +103,6 @@ def fence_call(op: Operation, machine: Machine) -> Call | None:
             worker.drain(op.kind.data, op.may_remain)
 
     return Call(order)
+
+
+FENCES: Calls = {FenceOp: _order, DrainOp: _order}

@@ -15,30 +15,9 @@ from pkc.dialect.types import BlockType, Dim, SignalType
 from pkc.location import span_of
 from pkc.semantics.evaluate import Call
 from pkc.sim import errors
-from pkc.sim.machine import Frame, Machine
+from pkc.sim.machine import Calls, Frame, Machine
 from pkc.sim.schedule import Counter
 from pkc.sim.trace import Access
-
-
-def signal_call(op: Operation, machine: Machine) -> Call | None:
-    """What an operation on a counter becomes; None for any other."""
-    match op:
-        case counters.SignalOp():
-            return _at_once_or_held(op, _signal(op, machine))
-        case counters.SignalAllOp():
-            return _signal_all(op, machine)
-        case counters.RaiseOp():
-            return _at_once_or_held(op, _raise(op, machine))
-        case SendHeldOp():
-            return _send_held(op)
-        case counters.WaitOp():
-            return _wait(op, machine)
-        case counters.BarrierOp():
-            return _barrier(op, machine)
-        case counters.ResetOp():
-            return _reset(op, machine)
-        case _:
-            return None
 
 
 def _at_once_or_held(op: Operation, send: Call) -> Call:
@@ -52,7 +31,7 @@ def _at_once_or_held(op: Operation, send: Call) -> Call:
     return Call(hold, *send.arguments)
 
 
-def _send_held(op: SendHeldOp) -> Call:
+def _send_held(op: SendHeldOp, machine: Machine) -> Call:
     left, most = op.left.value.data, op.most
 
     def send_held(frame: Frame) -> None:
@@ -71,7 +50,7 @@ def _signal(op: counters.SignalOp, machine: Machine) -> Call:
         machine.check_rank(op, frame.rank, rank)
         _add(machine, op, frame, counter_of(frame, rank, indices), amount)
 
-    return Call(signal, op.indices, op.rank, op.amount)
+    return _at_once_or_held(op, Call(signal, op.indices, op.rank, op.amount))
 
 
 def _signal_all(op: counters.SignalAllOp, machine: Machine) -> Call:
@@ -99,7 +78,7 @@ def _raise(op: counters.RaiseOp, machine: Machine) -> Call:
             machine.scheduler.trace.set(op, counter, now - before, now)
         _announce(machine, op, frame, counter, now)
 
-    return Call(raise_to, op.indices, op.rank, op.value)
+    return _at_once_or_held(op, Call(raise_to, op.indices, op.rank, op.value))
 
 
 def _wait(op: counters.WaitOp, machine: Machine) -> Call:
@@ -193,3 +172,14 @@ def _until(machine: Machine, op: Operation, frame: Frame, counter: Counter, coun
     machine.scheduler.wait(op, counter, count, lambda: machine.world.counters.get(counter, 0))
     if machine.order is not None:
         machine.order.wait(frame.worker, counter, count)
+
+
+SIGNALS: Calls = {
+    counters.SignalOp: _signal,
+    counters.SignalAllOp: _signal_all,
+    counters.RaiseOp: _raise,
+    SendHeldOp: _send_held,
+    counters.WaitOp: _wait,
+    counters.BarrierOp: _barrier,
+    counters.ResetOp: _reset,
+}
