@@ -23,7 +23,7 @@ SEES = {
     "sim": BASE | {"dialect", "semantics"},
     "passes": BASE | {"dialect"},
     "static": BASE | {"dialect", "semantics", "passes", "sim"},
-    "cost": BASE | {"dialect", "passes"},
+    "cost": BASE | {"dialect", "semantics", "passes"},
     "codegen": BASE | {"dialect", "passes"},
     "runtime": BASE | {"dialect", "semantics", "passes", "codegen"},
     "compiler": BASE | {"dialect", "frontend", "passes"},

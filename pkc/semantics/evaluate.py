@@ -15,14 +15,15 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from types import CodeType
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
+from pkc.diagnostics import PkcError
 from pkc.dialect.positions import EPOCH, RANK, Machine, depends_on, itself, position_function
 from pkc.dialect.program import TasksOp
 from pkc.dialect.scalars import scalar
@@ -61,6 +62,7 @@ class Evaluator:
         self.machine = machine
         self._lines: list[str] = []
         self._depth = 0
+        self._known: dict[SSAValue, Any] = {}
         self._names: dict[SSAValue, str] = {}
         self._globals: dict[str, Any] = {}
 
@@ -74,8 +76,8 @@ class Evaluator:
         """Write who runs which tasks, with the body of each."""
         raise NotImplementedError
 
-    def unknown(self, op: Operation) -> NoReturn:
-        """Raise that an operation cannot be evaluated."""
+    def unknown(self, op: Operation) -> None:
+        """What to do about an operation that nobody knows."""
         raise AssertionError(f"{op.name} is no operation on integers")
 
     def needs(self, value: SSAValue) -> bool:
@@ -109,7 +111,10 @@ class Evaluator:
         return name
 
     def name(self, value: SSAValue) -> str:
-        return self._names.setdefault(value, f"v{len(self._names)}")
+        if value not in self._names:
+            known = value in self._known
+            self._names[value] = self.constant(self._known[value]) if known else f"v{len(self._names)}"
+        return self._names[value]
 
     def names(self, values: Iterable[SSAValue]) -> str:
         """Values as a tuple."""
@@ -117,7 +122,11 @@ class Evaluator:
 
     def bind(self, value: SSAValue, known: Any) -> None:
         """A value is known before anything runs."""
-        self._names[value] = self.constant(known)
+        self._known[value] = known
+
+    def known(self, value: SSAValue) -> Any:
+        """What a value is, if that is known before anything runs; else None."""
+        return self._known.get(value)
 
     def assign(self, results: Sequence[SSAValue], text: str) -> None:
         """An expression gives the results of an operation, as a tuple unless there is one."""
@@ -148,12 +157,12 @@ class Evaluator:
             self.operation(op)
 
     def operation(self, op: Operation) -> None:
-        if isinstance(op, TasksOp):
+        if type(op) is TasksOp:
             self.tasks(op)
-        elif isinstance(op, scf.ForOp):
-            self._for(op)
-        elif isinstance(op, scf.IfOp):
-            self._if(op)
+        elif type(op) is scf.ForOp:
+            self.loop(op)
+        elif type(op) is scf.IfOp:
+            self.branch(op)
         elif not self.leaf(op) and any(map(self.needs, op.results)):
             self._integer(op)
 
@@ -161,12 +170,14 @@ class Evaluator:
         function = position_function(op, self.machine) or scalar(op)
         if function is None:
             self.unknown(op)
-        on = depends_on(op)
-        operands = [*([self.context[on]] if on else []), *map(self.name, op.operands)]
-        (result,) = op.results
-        if not operands:
-            self.bind(result, function())
-        elif function is itself:
+            return
+        (result,), values, on = op.results, op.operands, depends_on(op)
+        if on is None and all(value in self._known for value in values):
+            with suppress(PkcError):  # which is for whoever comes there when it runs
+                self._known[result] = function(*[self._known[value] for value in values])
+                return
+        operands = [*([self.context[on]] if on else []), *map(self.name, values)]
+        if function is itself:
             self._names[result] = operands[0]
         elif function in _SPELLED:
             self.line(f"{self.name(result)} = {_SPELLED[function].format(*operands)}")
@@ -183,7 +194,7 @@ class Evaluator:
         ):
             yield
 
-    def _for(self, op: scf.ForOp) -> None:
+    def loop(self, op: scf.ForOp) -> None:
         if not self.enters(op):
             return
         variable, *carried = op.body.block.args
@@ -198,7 +209,7 @@ class Evaluator:
         for i in kept:
             self._names[op.results[i]] = self.name(carried[i])
 
-    def _if(self, op: scf.IfOp) -> None:
+    def branch(self, op: scf.IfOp) -> None:
         if not self.enters(op):
             return
         for head, region in ((f"if {self.name(op.cond)}:", op.true_region), ("else:", op.false_region)):
