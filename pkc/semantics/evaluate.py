@@ -14,7 +14,7 @@ for copy engines.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from types import CodeType
@@ -94,7 +94,7 @@ class Evaluator:
         self._lines.append("    " * self._depth + text)
 
     @contextmanager
-    def inside(self, head: str) -> Iterator[None]:
+    def inside(self, head: str) -> Generator[None]:
         """Write what follows inside of a statement."""
         self.line(head)
         self._depth += 1
@@ -185,7 +185,7 @@ class Evaluator:
             self.line(f"{self.name(result)} = {self.constant(function)}({', '.join(operands)})")
 
     @contextmanager
-    def each_task(self, op: TasksOp, share: tuple[str, str] | None = None) -> Iterator[None]:
+    def each_task(self, op: TasksOp, share: tuple[str, str] | None = None) -> Generator[None]:
         """Write the body of a loop through tasks, in the order of their numbers: all, or from one every so many."""
         order = self.constant(in_order_from if share else in_order)
         indices = "".join(f"{self.name(index)}, " for index in op.body.block.args)

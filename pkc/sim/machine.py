@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from xdsl.ir import Operation, SSAValue
 
 from pkc.diagnostics import PkcError
+from pkc.dialect import blocks
 from pkc.dialect.attributes import Role
+from pkc.dialect.counters import CounterOp
 from pkc.dialect.engines import LANES
+from pkc.dialect.types import BlockType, SignalType
 from pkc.location import span_of
 from pkc.semantics.evaluate import Call
 from pkc.sim import errors
@@ -89,6 +92,16 @@ class Machine:
     def size(self, dim: str | int) -> int:
         return dim if isinstance(dim, int) else self.sizes[dim]
 
+    def counters(self, signal: SSAValue) -> tuple[int, ...]:
+        """How many counters a signal has along each of its dimensions."""
+        assert isinstance(signal.type, SignalType)
+        return tuple(
+            blocks.numbers(self.size(extent.of), self.ranks, extent.extent)
+            if isinstance(extent, BlockType)
+            else self.size(extent)
+            for extent in signal.type.extents
+        )
+
     def array(self, argument: SSAValue) -> Array:
         """The memory of an array that is an argument of the kernel."""
         return self.world.arrays[self.names[argument]]
@@ -97,6 +110,13 @@ class Machine:
         """Refuse a rank that does not exist."""
         if not 0 <= found < self.ranks:
             raise PkcError(errors.RankOutOfRange(span_of(op.location), found, own, self.ranks - 1))
+
+    def check_indices(self, op: CounterOp, own: int, indices: Sequence[int], sizes: Sequence[int]) -> None:
+        """Refuse a counter that does not exist; `sizes` are those of its signal."""
+        for axis, (index, size) in enumerate(zip(indices, sizes, strict=True)):
+            if not 0 <= index < size:
+                name = self.names[op.signal]
+                raise PkcError(errors.IndexOutOfRange(span_of(op.location), index, axis, name, own, size - 1))
 
     def check_part(self, op: Operation, rank: int) -> None:
         """Refuse the part of a rank that does not exist."""

@@ -8,13 +8,9 @@ from typing import Any
 
 from xdsl.ir import Operation
 
-from pkc.diagnostics import PkcError
-from pkc.dialect import blocks, counters
+from pkc.dialect import counters
 from pkc.dialect.held import SendHeldOp, is_held
-from pkc.dialect.types import BlockType, Dim, SignalType
-from pkc.location import span_of
 from pkc.semantics.evaluate import Call
-from pkc.sim import errors
 from pkc.sim.machine import Calls, Frame, Machine
 from pkc.sim.schedule import Counter
 from pkc.sim.trace import Access
@@ -125,32 +121,17 @@ def _reset(op: counters.ResetOp, machine: Machine) -> Call:
     return Call(reset)
 
 
-def _locator(
-    op: counters.SignalOp | counters.SignalAllOp | counters.RaiseOp | counters.WaitOp | counters.BarrierOp,
-    machine: Machine,
-) -> Callable[[Frame, int, tuple[int, ...]], Counter]:
+def _locator(op: counters.CounterOp, machine: Machine) -> Callable[[Frame, int, tuple[int, ...]], Counter]:
     """What finds a counter of a rank; others may run before it is changed, or when it is waited for."""
-    assert isinstance(op.signal.type, SignalType)
-    name = machine.names[op.signal]
-    sizes = tuple(_size(extent, machine) for extent in op.signal.type.extents)
-    pauses = not isinstance(op, counters.WaitOp)
+    name, sizes, pauses = machine.names[op.signal], machine.counters(op.signal), not isinstance(op, counters.WaitOp)
 
     def locate(frame: Frame, rank: int, indices: tuple[int, ...]) -> Counter:
         if pauses:
             machine.pause()
-        for axis, (index, size) in enumerate(zip(indices, sizes, strict=True)):
-            if not 0 <= index < size:
-                span = span_of(op.location)
-                raise PkcError(errors.IndexOutOfRange(span, index, axis, name, frame.rank, size - 1))
+        machine.check_indices(op, frame.rank, indices, sizes)
         return Counter(rank, name, indices)
 
     return locate
-
-
-def _size(extent: Dim | BlockType, machine: Machine) -> int:
-    if not isinstance(extent, BlockType):
-        return machine.size(extent)
-    return blocks.numbers(machine.size(extent.of), machine.ranks, extent.extent)
 
 
 def _add(machine: Machine, op: Operation, frame: Frame, counter: Counter, amount: int) -> None:

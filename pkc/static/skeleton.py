@@ -18,21 +18,16 @@ from typing import Any, NoReturn, cast
 from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
-from pkc.diagnostics import PkcError
-from pkc.dialect import access, blocks, coordinates, counters, program, roles
+from pkc.dialect import access, coordinates, counters, program, roles
 from pkc.dialect.held import SendHeldOp, is_held
 from pkc.dialect.tile import block_type
-from pkc.dialect.types import BlockType, SignalType
-from pkc.location import span_of
 from pkc.passes.dependence import sources
 from pkc.semantics.evaluate import Call, Evaluator
-from pkc.sim import errors as sim_errors
 from pkc.sim.array import Array
 from pkc.sim.machine import Machine
 from pkc.static.trace import ADD, ARRIVE, ARRIVED, FORK, RAISE, RESET, WAIT, Counter, Worker
 
-_COUNTER_OPS = (counters.SignalOp, counters.SignalAllOp, counters.RaiseOp, counters.WaitOp, counters.BarrierOp)
-_EVENTS = (*_COUNTER_OPS, counters.ResetOp, SendHeldOp, *roles.CHANNEL_OPS)
+_EVENTS = (counters.CounterOp, counters.ResetOp, SendHeldOp, *roles.CHANNEL_OPS)
 
 PartFunction = Callable[[int, "int | None", int, int, Worker], None]
 
@@ -79,7 +74,7 @@ def deciding(kernel: program.KernelOp) -> set[SSAValue]:
     """All values that decide what is signalled, awaited and passed on, how often, and which tasks are run."""
     wanted: list[SSAValue] = []
     for op in kernel.walk():
-        if isinstance(op, _COUNTER_OPS):
+        if isinstance(op, counters.CounterOp):
             wanted += op.operands
         if isinstance(op, program.TasksOp):
             wanted += op.counts
@@ -111,6 +106,8 @@ def _is_inside(number: SSAValue, tasks: program.TasksOp) -> bool:
 
 class _Part(Evaluator):
     """Writes the function of one part."""
+
+    machine: Machine
 
     def __init__(
         self,
@@ -161,7 +158,7 @@ class _Part(Evaluator):
             case counters.ResetOp():
                 name = self._kernel.argument_name(cast(BlockArgument, op.signal))
                 self._event(RESET, f"({name!r}, rank, ())", "0", op)
-            case _ if isinstance(op, _COUNTER_OPS):
+            case _ if isinstance(op, counters.CounterOp):
                 self._counter(op)
             case access.ReadOp() if self.needs(op.result):
                 self._read(op)
@@ -192,7 +189,7 @@ class _Part(Evaluator):
             self.line("out.append(holding.pop(0))")
 
     def _counter(self, op: Any) -> None:
-        find = _finder(op, self._kernel.argument_name(op.signal), self.machine)
+        find = _finder(op, self.machine)
 
         def of(rank: str) -> str:
             return self.call(Call(find, op.indices), "rank", rank)
@@ -285,31 +282,17 @@ def _stages(side: str, channel: roles.ChannelOp, number: int) -> str:
     return f"{side} stages of {channel.label.data} (channel {number})"
 
 
-def _finder(op: Any, name: str, machine: Machine) -> Callable[..., Counter]:
+def _finder(op: counters.CounterOp, machine: Machine) -> Callable[..., Counter]:
     """What finds a counter of a rank, given the rank that asks."""
-    assert isinstance(op.signal.type, SignalType)
-    sizes = [_extent(extent, machine) for extent in op.signal.type.extents]
-
+    name, sizes = machine.names[op.signal], machine.counters(op.signal)
     known: dict[tuple[int, tuple[int, ...]], Counter] = {}
 
     def find(rank: int, owner: int, indices: tuple[int, ...]) -> Counter:
         found = known.get((owner, indices))
         if found is None:
-            found = known[owner, indices] = checked(rank, owner, indices)
+            machine.check_rank(op, rank, owner)
+            machine.check_indices(op, rank, indices, sizes)
+            found = known[owner, indices] = name, owner, indices
         return found
 
-    def checked(rank: int, owner: int, indices: tuple[int, ...]) -> Counter:
-        machine.check_rank(op, rank, owner)
-        for axis, (index, size) in enumerate(zip(indices, sizes, strict=True)):
-            if not 0 <= index < size:
-                span = span_of(op.location)
-                raise PkcError(sim_errors.IndexOutOfRange(span, index, axis, name, rank, size - 1))
-        return name, owner, indices
-
     return find
-
-
-def _extent(extent: int | str | BlockType, machine: Machine) -> int:
-    if not isinstance(extent, BlockType):
-        return machine.size(extent)
-    return blocks.numbers(machine.size(extent.of), machine.ranks, extent.extent)
