@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from math import prod
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect import blocks
@@ -15,6 +14,7 @@ from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp, array_type
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, RankOp
 from pkc.dialect.elementwise import AddOp
 from pkc.dialect.layout import shared_layout
+from pkc.dialect.positions import Sizes
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.tile import CastOp, ClipOp, FullOp, MmaOp, block_type, tile_type
 from pkc.dialect.types import RANKS, Dim, Layout, PGLType, TileType, dtype_bytes
@@ -116,32 +116,12 @@ class _Positions:
     inside: float
 
 
-@dataclass(frozen=True)
-class _Sizes:
-    """What positions depend on (`pkc.dialect.positions.Machine`)."""
-
-    dims: Mapping[str, int]
-    ranks: int
-
-    def size(self, dim: Dim) -> int:
-        if isinstance(dim, int):
-            return dim
-        return self.ranks if dim == RANKS else self.dims[dim]
-
-    def workers(self, role: str) -> range:
-        raise UnknownWorkError("it says itself who does what")
-
-    def check_part(self, op: Operation, rank: int) -> None:
-        """All parts count as the first."""
-
-
 class _Counter(Evaluator):
     """Goes once through each block, with the first index of each loop and task on rank 0. Nothing is left to run."""
 
     def __init__(self, kernel: KernelOp, dims: Mapping[str, int], ranks: int) -> None:
-        sizes = _Sizes(dims, ranks)
-        super().__init__(sizes)
-        self._kernel, self._extent, self._ranks = kernel, sizes.size, ranks
+        super().__init__(Sizes({**dims, RANKS: ranks}))
+        self._kernel, self._extent, self._ranks = kernel, self.machine.size, ranks
         self._blocks: dict[SSAValue, _Positions] = {}
         self._work = Work()
         self._turn = Turn(1.0, loop=False)
@@ -160,10 +140,13 @@ class _Counter(Evaluator):
 
     def tasks(self, op: TasksOp) -> None:
         self._phase.tasks *= max(0, int(prod(self._value(count) for count in op.counts)))
+        for index in op.body.block.args:
+            self.bind(index, 0)
         self._once(op.body.block, 1.0, loop=False)
 
     def loop(self, op: scf.ForOp) -> None:
         turns = max(0, self._value(op.ub) - self._value(op.lb)) / max(1, self._value(op.step))
+        self.bind(op.body.block.args[0], 0)
         self._once(op.body.block, self._turn.times * turns, loop=True)
 
     def branch(self, op: scf.IfOp) -> None:
@@ -173,9 +156,6 @@ class _Counter(Evaluator):
     def _once(self, block: Block, times: float, *, loop: bool) -> None:
         around, self._turn = self._turn, Turn(times, loop)
         self._phase.turns.append(self._turn)
-        for index in block.args:
-            if isinstance(index.type, IndexType):
-                self.bind(index, 0)
         self.block(block)
         self._turn = around
 

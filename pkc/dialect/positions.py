@@ -6,7 +6,8 @@ Of some what runs them is the first argument (`depends_on`): the rank, or the nu
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Mapping, Sized
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from xdsl.ir import Operation
@@ -14,7 +15,7 @@ from xdsl.ir import Operation
 from pkc.dialect import blocks, coordinates
 from pkc.dialect.blocks import Block
 from pkc.dialect.tile import block_type
-from pkc.dialect.types import BlockType
+from pkc.dialect.types import RANKS, BlockType
 
 RANK, EPOCH = "rank", "epoch"
 
@@ -34,6 +35,26 @@ class Machine(Protocol):
     def check_part(self, op: Operation, rank: int) -> None:
         """Raise `PkcError` if there is no such rank to have a part of a dimension."""
         ...
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What positions depend on where there are no CTAs; `dims` has the number of ranks too."""
+
+    dims: Mapping[str, int]
+
+    @property
+    def ranks(self) -> int:
+        return self.dims[RANKS]
+
+    def size(self, dim: str | int) -> int:
+        return dim if isinstance(dim, int) else self.dims[dim]
+
+    def workers(self, role: str) -> Sized:
+        raise AssertionError(f"nobody runs {role} here")
+
+    def check_part(self, op: Operation, rank: int) -> None:
+        assert 0 <= rank < self.ranks, f"{op.name} of rank {rank}"
 
 
 def itself(number: int) -> int:

@@ -13,7 +13,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from pkc.dialect import copies, counters, program
 from pkc.dialect.blocks import Block
 from pkc.dialect.engines import engines, is_engine, parse_engines
-from pkc.dialect.types import RANKS
+from pkc.dialect.positions import Sizes
 from pkc.semantics.evaluate import Call, Evaluator
 
 Index: TypeAlias = Block | int
@@ -83,31 +83,11 @@ class Engines:
         return [_Part(self._kernel, dims, scalars).sections(part, rank) for part in engines(self._kernel)]
 
 
-@dataclass(frozen=True)
-class _Sizes:
-    """What positions depend on (`pkc.dialect.positions.Machine`)."""
-
-    dims: Mapping[str, int]
-
-    @property
-    def ranks(self) -> int:
-        return self.dims[RANKS]
-
-    def size(self, dim: str | int) -> int:
-        return dim if isinstance(dim, int) else self.dims[dim]
-
-    def workers(self, role: str) -> range:
-        raise AssertionError(f"a copy engine counts the CTAs of {role}")
-
-    def check_part(self, op: Operation, rank: int) -> None:
-        assert 0 <= rank < self.ranks, f"{op.name} of rank {rank}"
-
-
 class _Part(Evaluator):
     """Writes a function that puts what a part does into sections, of which the last one has a single strand."""
 
     def __init__(self, kernel: program.KernelOp, dims: Mapping[str, int], scalars: Mapping[str, int | float]) -> None:
-        super().__init__(_Sizes(dims))
+        super().__init__(Sizes(dims))
         self._kernel = kernel
         self._in_tasks = False
         for name, value in scalars.items():

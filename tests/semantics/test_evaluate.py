@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,27 +11,18 @@ from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
 from pkc.dialect.counters import RaiseOp
+from pkc.dialect.positions import Sizes
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.task_order import in_order, in_order_from
+from pkc.dialect.types import RANKS
 from pkc.location import span_of
 from pkc.semantics.evaluate import Call, Evaluator
 from pkc.sim.errors import NoSuchPart
 from tests.sim.helpers import parse
 
-RANKS = 3
-
 
 @dataclass(frozen=True)
-class Sizes:
-    dims: Mapping[str, int]
-    ranks: int = RANKS
-
-    def size(self, dim: str | int) -> int:
-        return dim if isinstance(dim, int) else self.dims[dim]
-
-    def workers(self, role: str) -> range:
-        return range(5)
-
+class Ranks(Sizes):
     def check_part(self, op: Operation, rank: int) -> None:
         if not 0 <= rank < self.ranks:
             raise PkcError(NoSuchPart(span_of(op.location), rank, self.ranks - 1))
@@ -42,7 +32,7 @@ class Raised(Evaluator):
     """Lists what `pk.raise` says: indices, rank, value."""
 
     def __init__(self, body: str, **dims: int) -> None:
-        super().__init__(Sizes(dims))
+        super().__init__(Ranks({**dims, RANKS: 3}))
         (kernel,) = parse(KERNEL.replace("BODY", body)).ops
         assert isinstance(kernel, KernelOp)
         with self.inside("def run(rank, epoch, share, out):"):
