@@ -229,4 +229,4 @@ def _yielded(block: Block) -> Sequence[SSAValue]:
 
 @lru_cache(maxsize=256)
 def _code(text: str) -> CodeType:
-    return compile(text, "<kernel>", "exec")
+    return compile(text, f"{__file__}: kernel", "exec")  # so that tracebacks take it for a file of pkc's

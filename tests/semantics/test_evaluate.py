@@ -18,6 +18,7 @@ from pkc.dialect.types import RANKS
 from pkc.location import span_of
 from pkc.semantics.evaluate import Call, Evaluator
 from pkc.sim.errors import NoSuchPart
+from pkc.uncaught import PACKAGE
 from tests.sim.helpers import parse
 
 
@@ -165,3 +166,7 @@ def test_what_is_known_is_not_computed_again_and_sizes_are_not_in_the_text() -> 
     assert "+" not in small.text
     assert small.text == large.text
     assert large.run()[0][2] == 1200
+
+
+def test_users_do_not_see_its_lines() -> None:
+    assert Raised(COUNT, N=6, M=13).compiled().__code__.co_filename.startswith(PACKAGE)
