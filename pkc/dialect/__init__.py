@@ -8,7 +8,20 @@ from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.scf import Scf
 from xdsl.ir import Dialect
 
-from pkc.dialect import access, coordinates, copies, counters, elementwise, fences, held, machine, program, roles, tile
+from pkc.dialect import (
+    access,
+    coordinates,
+    copies,
+    counters,
+    elementwise,
+    fences,
+    fetch,
+    held,
+    machine,
+    program,
+    roles,
+    tile,
+)
 from pkc.dialect.attributes import PredicateAttr, RoleAttr
 from pkc.dialect.types import BlockType, PGLType, PrivateType, SignalType, TileType
 
@@ -80,6 +93,7 @@ ACCESS = (
     counters.BarrierOp,
     counters.ResetOp,
     copies.CopyOp,
+    fetch.FetchOp,
 )
 
 ROLES = (roles.ChannelOp, *roles.CHANNEL_OPS)

@@ -51,6 +51,9 @@ RASTER = "raster"
 """Attribute of `pk.tasks` with two counts: tasks are numbered by bands of that many first indices
 (`pkc/dialect/task_order.py`). CTAs take them in the order of their numbers."""
 
+IN_ORDER = "in_order"
+"""Attribute of `pk.tasks`: so many of the last indices were loops, and ascend as the reader's loops do."""
+
 
 @irdl_op_definition
 class KernelOp(IRDLOperation):

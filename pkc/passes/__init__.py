@@ -14,28 +14,27 @@ from pkc.passes.check_program import CheckProgram
 from pkc.passes.check_roles import CheckRoles
 from pkc.passes.cse import Cse
 from pkc.passes.dce import Dce
+from pkc.passes.expand_fetch import ExpandFetch
 from pkc.passes.guard_launches import GuardLaunches
 from pkc.passes.hold_signals import HoldSignals
 from pkc.passes.insert_fences import InsertFences
 from pkc.passes.lower_tiles import LowerTiles
 from pkc.passes.order_phases import OrderPhases
 from pkc.passes.order_tasks import OrderTasks
+from pkc.passes.plan_fetch import PlanFetch
 from pkc.passes.plan_memory import PlanMemory
 from pkc.passes.plan_mma import PlanMma
 from pkc.passes.plan_overlap import PlanOverlap
 from pkc.passes.plan_stages import PlanStages
 from pkc.passes.plan_transfers import PlanTransfers
 from pkc.passes.plan_warps import PlanWarps
-from pkc.passes.read_own import ReadOwn
 from pkc.passes.restart_counters import RestartCounters
 from pkc.passes.share_sums import ShareSums
 from pkc.passes.span_parts import SpanParts
-from pkc.passes.split_cells import SplitCells
 from pkc.passes.split_copies import SplitCopies
 from pkc.passes.split_loads import SplitLoads
 from pkc.passes.split_loops import SplitLoops
 from pkc.passes.split_workers import SplitWorkers
-from pkc.passes.spread_copies import SpreadCopies
 from pkc.passes.stage_remote_reads import StageRemoteReads
 from pkc.passes.stage_remote_stores import StageRemoteStores
 from pkc.passes.stage_sums import StageSums
@@ -56,9 +55,8 @@ ROLES_PIPELINE: tuple[ModulePass, ...] = (
     PlanOverlap(),  # first: every later pass obeys what it writes on the edges between ranks
     SpanParts(),  # tasks are what they stay before anything is derived from them; refuses by what is planned
     StageRemoteReads(),  # operands of other ranks, before sums: a staged operand may feed a sum
-    SpreadCopies(),  # before counters are seen by others: how often they are signalled changes
-    ReadOwn(),  # sees what is copied, by whom, and who waits for it
-    SplitCells(),  # signals and waits are where they stay; which tiles are own is decided
+    PlanFetch(),  # transfers are known, and still one operation each: all that is decided of them is written on it
+    ExpandFetch(),  # obeys that; before sums, which are derived from tasks that load what they add
     StageSums(),  # sums over ranks; now every transfer is a load, a store or a signal
     ZeroSums(),  # the sums that are left are added where they live, in no order
     StageRemoteStores(),  # what copy engines bring to other ranks, contributions to sums among it
@@ -130,9 +128,8 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         PlanOverlap,
         SpanParts,
         StageRemoteReads,
-        SpreadCopies,
-        ReadOwn,
-        SplitCells,
+        PlanFetch,
+        ExpandFetch,
         StageSums,
         ZeroSums,
         StageRemoteStores,

@@ -10,8 +10,9 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from pkc.dialect.attributes import number_on
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, InterleaveOp, RankOp, RotateOp
-from pkc.dialect.program import RASTER, KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import IN_ORDER, RASTER, KernelOp, RoleOp, TasksOp
 from pkc.dialect.tile import block_type
 from pkc.passes.cells import constant
 from pkc.passes.derive import DERIVED, before
@@ -71,7 +72,8 @@ def _band(kernel: KernelOp) -> None:
 
 
 def _rotate(tasks: TasksOp, *, own_last: bool) -> None:
-    for index, count in zip(tasks.body.block.args, tasks.counts, strict=True):
+    kept = len(tasks.counts) - (number_on(tasks, IN_ORDER) or 0)
+    for index, count in list(zip(tasks.body.block.args, tasks.counts, strict=True))[:kept]:
         blocks = [use.operation for use in index.uses if _follows_parts(use.operation, index)]
         if not blocks:
             continue

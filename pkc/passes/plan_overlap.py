@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, ReadOp, ReduceOp, ScatterAccumulateOp, StoreOp, is_pgl
+from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, ScatterAccumulateOp, StoreOp, is_pgl
 from pkc.dialect.names import task_variable
 from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import Layout
@@ -31,9 +31,9 @@ from pkc.passes.edges import (
     remote_stores,
     sums,
 )
+from pkc.passes.fetches import can_fetch
 from pkc.passes.pushes import CannotPushError, push_of
-from pkc.passes.slices import needed_by, variables
-from pkc.passes.stage_remote_reads import can_stage
+from pkc.passes.slices import from_memory, variables
 
 ORDER = "order"
 """On a kernel: the order of its tasks, one of the values of the schedule's `order`; `ring` is `own_first`."""
@@ -175,7 +175,7 @@ def _default(op: Edge) -> tuple[str, str]:
         return "intra_sm", "one aligned write for each tile: the SM that computed it sends it"
     if isinstance(op, Read):
         again = [task_variable(index)[0] or "a task index" for index in idle_tasks(op)]
-        if again and not can_stage(op):
+        if again and not can_fetch(op):
             return "intra_sm", "its address is known only where it is used: the SM that computes fetches it"
         if again:
             return "inter_sm", f"used again along {', '.join(again)}: fetched once, by workers of their own"
@@ -217,9 +217,6 @@ def _not_copied(op: Edge) -> str:
         return "a table says where each row lies, and the host does not know it when it enqueues copies"
     if not isinstance(op, Read) and not isinstance(op.parent_op(), TasksOp):
         return "it stands in a loop or branch, and the host enqueues one copy for each task"
-    if any(isinstance(value.owner, _MEMORY) for value in needed_by(op, address(op))):
+    if from_memory(op, address(op)):
         return "where it goes is read from an array, and the host does not know it when it enqueues copies"
     return ""
-
-
-_MEMORY = (ReadOp, LoadOp, GatherOp, ReduceOp)

@@ -17,7 +17,7 @@ from pkc.dialect.types import RANKS
 from pkc.passes.dependence import differs_by_rank, sources
 from pkc.passes.derive import append
 from pkc.passes.edges import Read, shard_of
-from pkc.passes.slices import Known
+from pkc.passes.slices import Known, turns_of
 
 
 class CannotPushError(Exception):
@@ -41,15 +41,15 @@ class Push:
         """The loops that the owner goes through."""
         return [variable for variable in loops if self.part is None or variable is not self.over]
 
-    def enter(self, block: Block, rank: SSAValue, known: Known) -> None:
-        """Make the owner's lists those of its part, before its loops are copied."""
-        if self.part is not None:
+    def enter(self, block: Block, rank: SSAValue | None, known: Known) -> None:
+        """Make the owner's lists those of its part, before its loops are copied; those of all parts without a rank."""
+        if self.part is not None and rank is not None:
             known[self.part] = rank
             return
         count = BlockCountOp(block_type(self.block.result), part=rank, sharded=self.block.sharded is not None)
         known[_count(self.over)] = append(block, count, self.block.location).result
 
-    def inside(self, block: Block, rank: SSAValue, known: Known) -> None:
+    def inside(self, block: Block, rank: SSAValue | None, known: Known) -> None:
         """Make the owner's block, inside its loops."""
         if self.part is not None:
             return
@@ -78,6 +78,25 @@ def push_of(read: Read, loops: Sequence[SSAValue]) -> Push:
     if any(map(differs_by_rank, needed)):
         raise CannotPushError("ranks read different tiles, and their owner does not know who needs which")
     return push
+
+
+def ring_of(read: Read, loops: Sequence[SSAValue]) -> tuple[SSAValue, Push] | None:
+    """Of a read in a loop over all ranks and one over the blocks of each one's part: the variable of the former, and
+    the list of all blocks, which one loop in place of both can go through."""
+    if isinstance(read, GatherOp):
+        return None
+    block = read.indices[shard_of(read.array)].owner
+    if not isinstance(block, BlockOp) or block.part is None or block.sharded is None or block.index not in loops:
+        return None
+    try:
+        ranks = _of_parts(block, block.part).over
+    except CannotPushError:
+        return None
+    listed = turns_of(block.index).owner
+    alike = isinstance(listed, BlockCountOp) and listed.block == block_type(block.result) and listed.part is block.part
+    counts = [turns_of(variable) for variable in loops if variable is not block.index]
+    needed = sources([*read.indices, *counts], given=(block.result,))
+    return (ranks, Push(block, None, block.index)) if alike and needed.isdisjoint((ranks, block.index)) else None
 
 
 def _of_all(block: BlockOp) -> Push:

@@ -14,8 +14,6 @@ from pkc.dialect.access import (
     AccumulateOp,
     GatherOp,
     LoadOp,
-    ReadOp,
-    ReduceOp,
     ScatterAccumulateOp,
     ScatterAddOp,
     StoreOp,
@@ -29,7 +27,7 @@ from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.derive import before
 from pkc.passes.edges import Edge, Sum, address, array_name, is_pushed, planned, shard_of
-from pkc.passes.slices import needed_by
+from pkc.passes.slices import from_memory
 from pkc.passes.spanning import across
 
 
@@ -131,9 +129,6 @@ def _reason(op: Edge) -> str:
         return ""
     if planned(op) == "intra_sm":
         return "the SM that computes fetches it, rows of one rank at a time"
-    if any(isinstance(value.owner, _MEMORY) for value in needed_by(op, address(op))):
+    if from_memory(op, address(op)):
         return "what is read is decided by elements of an array, so that launches would have other numbers of pieces"
     return "its owner sends it, and does not know which tiles of others its rows are in" if is_pushed(op) else ""
-
-
-_MEMORY = (ReadOp, LoadOp, GatherOp, ReduceOp)
