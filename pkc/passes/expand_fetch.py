@@ -161,8 +161,8 @@ def _signals(fetch: Fetch) -> tuple[list[Operation], SSAValue]:
         found, begin, end = overlapping(fetch.straddling, block_type(fetch.straddling), sharded=True)
         made = [*found, arith.SubiOp(end, begin)]
     if fetch.whole and is_pushed(fetch.read):
-        made.append(DimOp(RANKS))
-        made.append(arith.MuliOp(*(each.results[0] for each in made)))
+        ranks = DimOp(RANKS)
+        made += (ranks, arith.MuliOp(made[0].results[0], ranks.result))
     return made, made[-1].results[0]
 
 

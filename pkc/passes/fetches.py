@@ -95,8 +95,8 @@ class Fetch:
 
     @cached_property
     def ring(self) -> tuple[SSAValue, Push] | None:
-        """If tiles are read in a loop over ranks and one over each rank's blocks: the former's variable, and the list of
-        all blocks, which one loop can go through."""
+        """If tiles are read in a loop over ranks and one over each rank's blocks: the former's variable, and the list
+        of all blocks, which one loop can go through."""
         return ring_of(self.read, self.loops)
 
     @property
