@@ -19,8 +19,8 @@ from pkc.dialect.types import RANKS
 from pkc.passes.cells import constant, counter_ops
 from pkc.passes.dependence import sources
 from pkc.passes.derive import add_role, append
-from pkc.passes.edges import EDGE, Read
-from pkc.passes.fetches import Fetch, is_task, read_of, split_block
+from pkc.passes.edges import EDGE, Read, is_pushed
+from pkc.passes.fetches import Fetch, is_task, read_of, split_index
 from pkc.passes.pushes import push_of
 from pkc.passes.slices import Known, close_loops, copy_nest, copy_value
 from pkc.passes.spanning import follow_parts, overlapping
@@ -66,32 +66,21 @@ def copy(kernel: KernelOp, fetch: Fetch) -> None:
 
 def push(kernel: KernelOp, fetch: Fetch) -> None:
     """A communicator goes through the local tiles of the reads, and stores each in the buffers of all ranks."""
-    read, location = fetch.read, fetch.read.location
-    role = add_role(kernel, Role.Communicator, read)
-    rank = append(role, RankOp(), location).result
-    known: Known = {}
-    plan = push_of(read, fetch.loops)
-    plan.enter(role, rank, known)
-    again = fetch.again
-    local = plan.loops(fetch.loops)
-    top = role if any(map(is_task, local)) else _one_task(role, read)
-    body = copy_nest(top, read, [v for v in local if v not in again], known)
-    plan.inside(body, rank, known)
-    counter = _copies(body, fetch.counter(fetch.first), known)
-    inner = copy_nest(body, read, again, known)
+    role, body, counter, known = _loops(kernel, fetch, Role.Communicator)
+    inner = copy_nest(body, fetch.read, fetch.again, known)
     for tile, buffer in _tiles(inner, fetch, known):
         indices = _copies(inner, fetch.first.places, known)
-        each, peer = _peers(inner, read)
-        append(each, StoreOp(tile, buffer, indices, peer), location)
+        each, peer = _peers(inner, fetch.read)
+        append(each, StoreOp(tile, buffer, indices, peer), fetch.read.location)
     zero, one = constant(0), constant(1)
     if fetch.whole:
         for op in (zero, one, SignalAllOp(fetch.first.ready, (zero.result,), one)):
-            append(role, op, location)
+            append(role, op, fetch.read.location)
     else:
-        each, peer = _peers(body, read)
+        each, peer = _peers(body, fetch.read)
         ops, indices = counter_ops(counter)
         for op in (*ops, one, RaiseOp(fetch.first.ready, indices, peer, one)):
-            append(each, op, location)
+            append(each, op, fetch.read.location)
     close_loops(role)
 
 
@@ -99,36 +88,38 @@ def _loops(kernel: KernelOp, fetch: Fetch, kind: Role) -> tuple[Block, Block, li
     """A new role with the loops of the reads, up to where a counter is known: the role, there, the counter's indices,
     and what is known there. If local shards stay where they are, that is in a branch for the others."""
     role, known = add_role(kernel, kind, fetch.read), Known()
-    spread, again = fetch.spread, fetch.again
-    wanted = [variable for variable in fetch.loops if variable not in again or variable in spread]
-    listed = None
-    if fetch.ring is not None and fetch.ring[1].over in spread:
-        ranks, listed = fetch.ring
-        wanted, spread = ([v for v in some if v is not ranks] for some in (wanted, spread))
-        listed.enter(role, None, known)
-    top = role if spread or any(map(is_task, fetch.loops)) else _one_task(role, fetch.read)
+    loops, rank = fetch.loops, None
+    ring = fetch.ring if fetch.ring is not None and fetch.ring.over in fetch.spread else None
+    listed = push_of(fetch.read, loops) if is_pushed(fetch.read) else ring
+    if listed is not None:
+        rank = append(role, RankOp(), fetch.read.location).result if listed is not ring else None
+        listed.enter(role, rank, known)
+        loops = listed.loops(loops)
+    spread = [variable for variable in fetch.spread if variable in loops]
+    wanted = [variable for variable in loops if variable not in fetch.again or variable in spread]
+    top = role if spread or any(map(is_task, loops)) else _one_task(role, fetch.read)
     body = copy_nest(top, fetch.read, wanted, known, spread)
     if listed is not None:
-        listed.inside(body, None, known)
+        listed.inside(body, rank, known)
     tasks = body.parent_op()
     if spread and isinstance(tasks, TasksOp):
         # A ring begins at the own rank, as other orders of tasks do.
-        in_order = len(spread) - (listed is not None)
+        in_order = len(spread) - (ring is not None)
         tasks.attributes |= {IN_ORDER: IntegerAttr(in_order, i64)} if in_order else {}
         tasks.attributes |= {RASTER: IntegerAttr(_BAND, i64)} if fetch.group and len(tasks.counts) == 2 else {}
     counter = _copies(body, fetch.counter(fetch.first), known)
     if fetch.first.local is None:
         return role, body, counter, known
-    left = set(again).difference(spread)
+    left = set(fetch.again).difference(spread)
     _copies(body, [place for place in fetch.first.places if left.isdisjoint(sources([place]))], known)
     return role, _unless_local(body, fetch, known), counter, known
 
 
 def _unless_local(body: Block, fetch: Fetch, known: Known) -> Block:
     """A branch for blocks of other ranks."""
-    block = split_block(fetch)
-    assert block is not None
-    owner, rank = OwnerOp(copy_value(body, block.result, known)), RankOp()
+    index = split_index(fetch.first)
+    assert index is not None
+    owner, rank = OwnerOp(copy_value(body, index, known)), RankOp()
     foreign = arith.CmpiOp(owner.result, rank.result, "ne")
     branch = scf.IfOp(foreign.result, [], Region(Block()), Region())
     for op in (owner, rank, foreign, branch):

@@ -22,8 +22,8 @@ from pkc.dialect.types import RANKS, BlockType, SignalType
 from pkc.passes.bring import copy, pull, push
 from pkc.passes.cells import constant, counter_ops, product_ops
 from pkc.passes.derive import append, before, wrap_in_role
-from pkc.passes.edges import is_pushed, planned, shard_of
-from pkc.passes.fetches import Fetch, await_before, fetches, grouped_place, loop_of, read_of
+from pkc.passes.edges import is_pushed, planned
+from pkc.passes.fetches import Fetch, await_before, fetches, grouped_place, loop_of, read_of, split_index
 from pkc.passes.parts import part_of
 from pkc.passes.slices import copy_value, turns_of
 from pkc.passes.spanning import overlapping
@@ -121,7 +121,9 @@ def _await(fetch: Fetch, op: FetchOp) -> None:
     before(anchor, [*numbers, *signals])
     local: SSAValue | None = None
     if op.local is not None:
-        owner, rank = OwnerOp(_split_index(fetch, op)), RankOp()
+        index = split_index(op)
+        assert index is not None
+        owner, rank = OwnerOp(index), RankOp()
         mine = arith.CmpiOp(owner.result, rank.result, "eq")
         before(anchor, [owner, rank, mine])
         local = mine.result
@@ -143,13 +145,6 @@ def _await(fetch: Fetch, op: FetchOp) -> None:
         made += (zero, needed)
         count = needed.result
     before(anchor, [*made, WaitOp(op.ready, counter, count)])
-
-
-def _split_index(fetch: Fetch, op: FetchOp) -> SSAValue:
-    """The block by which it is known whose a tile is."""
-    read = read_of(op)
-    assert isinstance(read, LoadOp)
-    return read.indices[shard_of(read.array)]
 
 
 def _signals(fetch: Fetch) -> tuple[list[Operation], SSAValue]:

@@ -94,18 +94,15 @@ class Fetch:
         return 0 if number is None else number.value.data
 
     @cached_property
-    def ring(self) -> tuple[SSAValue, Push] | None:
-        """If tiles are read in a loop over ranks and one over each rank's blocks: the former's variable, and the list
-        of all blocks, which one loop can go through."""
+    def ring(self) -> Push | None:
+        """One loop over all blocks, if tiles are read in a loop over ranks and one over each rank's blocks."""
         return ring_of(self.read, self.loops)
 
     @property
     def straddling(self) -> SSAValue | None:
         """The reader's block along the dimension that is split, if it may lie in several ranks' shards."""
-        if isinstance(self.read, GatherOp):
-            return None
-        index = self.read.indices[shard_of(self.read.array)]
-        return index if spans(index) else None
+        index = split_index(self.first)
+        return index if index is not None and spans(index) else None
 
     def counter(self, op: FetchOp) -> list[SSAValue]:
         """The indices that say which counter a fetch waits for."""
@@ -125,6 +122,12 @@ def read_of(op: FetchOp) -> Read:
     read = op.tile.owner
     assert isinstance(read, Read)
     return read
+
+
+def split_index(op: FetchOp) -> SSAValue | None:
+    """The index along the dimension that is split; none of a gather, whose rows a table names."""
+    read = read_of(op)
+    return None if isinstance(read, GatherOp) else read.indices[shard_of(read.array)]
 
 
 def can_fetch(read: Read, *, whole: bool = False) -> bool:
@@ -216,12 +219,3 @@ def await_before(op: Operation, awaited: Sequence[SSAValue]) -> Operation:
             return anchor
         anchor = parent
     return anchor
-
-
-def split_block(fetch: Fetch) -> BlockOp | None:
-    """The block along the dimension that is split, if each counter is for blocks of one rank."""
-    read = fetch.read
-    if isinstance(read, GatherOp) or fetch.straddling is not None or shard_of(read.array) not in fetch.cells.places:
-        return None
-    block = read.indices[shard_of(read.array)].owner
-    return block if isinstance(block, BlockOp) else None

@@ -11,13 +11,13 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from pkc import remarks
-from pkc.dialect.access import GatherOp
+from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import dtype_bytes
 from pkc.passes.dependence import sources
 from pkc.passes.edges import address, is_pushed, planned
-from pkc.passes.fetches import Fetch, await_before, fetches, grouped_place, loop_of, split_block
+from pkc.passes.fetches import Fetch, await_before, fetches, grouped_place, loop_of, split_index
 from pkc.passes.slices import from_memory, from_zero, turns_of
 
 _TILES = 8
@@ -84,24 +84,25 @@ def _nothing(fetch: Fetch) -> str:
 
 def _not_local(fetch: Fetch) -> str:
     """Why the local shard cannot stay where it is."""
-    if isinstance(fetch.read, GatherOp):
+    index = split_index(fetch.first)
+    if index is None:
         return "a table says which rows a tile has"
     if fetch.straddling is not None:
         return "its blocks reach over the boundaries between the ranks' shards"
-    return "" if split_block(fetch) is not None else "no counter is for blocks of one rank alone"
+    known = isinstance(index.owner, BlockOp) and index in fetch.counter(fetch.first)
+    return "" if known else "no counter is for blocks of one rank alone"
 
 
 def _spread(fetch: Fetch) -> tuple[int, str]:
     """How many loops, from outside, can be shared out; why not the next one."""
-    ranks, listed = fetch.ring or (None, None)
-    read, again = fetch.read, fetch.again
+    read, again, ring = fetch.read, fetch.again, fetch.ring
     varying = from_memory(read, address(read))
     for number, variable in enumerate(fetch.inner):
         if not from_zero(variable):
             return number, "a loop over its tiles does not go up from 0 in steps of 1"
         if variable in again and varying:
             return number, "how many come is read from an array, so that launches would have other numbers of signals"
-        follows = listed is not None and variable is listed.over and ranks in fetch.inner[:number]
+        follows = ring is not None and variable is ring.over and ring.ranks in fetch.inner[:number]
         if not follows and _depends(turns_of(variable), fetch.loops):
             return number, "another index says how many iterations a loop over its tiles has"
     return len(fetch.inner), ""

@@ -36,10 +36,12 @@ class Push:
     part: SSAValue | None
     over: SSAValue
     """The loop variable that goes over the blocks of all ranks, or over the ranks."""
+    ranks: SSAValue | None
+    """The loop variable that goes over the ranks, if any: there is no such loop any more."""
 
     def loops(self, loops: Sequence[SSAValue]) -> list[SSAValue]:
-        """The loops that the owner goes through."""
-        return [variable for variable in loops if self.part is None or variable is not self.over]
+        """The loops that are left."""
+        return [variable for variable in loops if variable is not self.ranks]
 
     def enter(self, block: Block, rank: SSAValue | None, known: Known) -> None:
         """Make the owner's lists those of its part, before its loops are copied; those of all parts without a rank."""
@@ -80,12 +82,10 @@ def push_of(read: Read, loops: Sequence[SSAValue]) -> Push:
     return push
 
 
-def ring_of(read: Read, loops: Sequence[SSAValue]) -> tuple[SSAValue, Push] | None:
-    """Of a read in a loop over all ranks and one over the blocks of each one's part: the variable of the former, and
-    the list of all blocks, which one loop in place of both can go through."""
-    if isinstance(read, GatherOp):
-        return None
-    block = read.indices[shard_of(read.array)].owner
+def ring_of(read: Read, loops: Sequence[SSAValue]) -> Push | None:
+    """Of a read in a loop over all ranks and one over the blocks of each one's part: one loop over all blocks."""
+    index = None if isinstance(read, GatherOp) else read.indices[shard_of(read.array)]
+    block = index.owner if index is not None else None
     if not isinstance(block, BlockOp) or block.part is None or block.sharded is None or block.index not in loops:
         return None
     try:
@@ -96,7 +96,7 @@ def ring_of(read: Read, loops: Sequence[SSAValue]) -> tuple[SSAValue, Push] | No
     alike = isinstance(listed, BlockCountOp) and listed.block == block_type(block.result) and listed.part is block.part
     counts = [turns_of(variable) for variable in loops if variable is not block.index]
     needed = sources([*read.indices, *counts], given=(block.result,))
-    return (ranks, Push(block, None, block.index)) if alike and needed.isdisjoint((ranks, block.index)) else None
+    return Push(block, None, block.index, ranks) if alike and needed.isdisjoint((ranks, block.index)) else None
 
 
 def _of_all(block: BlockOp) -> Push:
@@ -104,7 +104,7 @@ def _of_all(block: BlockOp) -> Push:
     made = _count(over).owner if isinstance(over, BlockArgument) else None
     if not isinstance(made, BlockCountOp) or made.block != block_type(block.result) or made.operands:
         raise CannotPushError("not all of the dimension that is split is read")
-    return Push(block, None, over)
+    return Push(block, None, over, None)
 
 
 def _of_parts(block: BlockOp, part: SSAValue) -> Push:
@@ -112,7 +112,7 @@ def _of_parts(block: BlockOp, part: SSAValue) -> Push:
     loop = over.owner.parent_op() if isinstance(over, BlockArgument) else None
     if not isinstance(loop, scf.ForOp) or over is not loop.body.block.args[0] or not _is_all_ranks(loop):
         raise CannotPushError("not the parts of all ranks are read")
-    return Push(block, part, over)
+    return Push(block, part, over, over)
 
 
 def _is_all_ranks(loop: scf.ForOp) -> bool:

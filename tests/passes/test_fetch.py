@@ -28,14 +28,13 @@ from pkc.static.check import check_statically
 SCHEDULES = (
     {},
     {"overlap": "none"},
-    {"overlap": "inter_sm"},
     {"overlap": "inter_sm", "comm_sms": "20"},
     {"overlap": "copy_engine"},
     {"transfer": "push"},
     {"parts": "across"},
     {"split_K": "2"},
 )
-DIMS = {"M": 50, "N": 40, "K": 36, "H": 3, "S": 70}
+DIMS = {"M": 50, "N": 20, "K": 36, "H": 3, "S": 70}
 REFUSED = {"PK430", "PK432", "PK438", "PK442", "PK443", "PK464"}
 
 
@@ -252,10 +251,12 @@ def test_what_is_decided_and_why_not_more(name: str) -> None:
 def test_the_bits_are_those_of_the_tile_level(name: str) -> None:
     dims = sizes(CASES[name])
     wrong: list[str] = []
-    for ranks in (1, 2, 3, 5):
+    for turn, ranks in enumerate((1, 2, 3, 5)):
         inputs = draw_inputs(loaded(CASES[name], {}, "tile").module, ranks=ranks, dims=dims, seed=ranks)
         expected: dict[bool, dict[str, bytes]] = {}
         for number, (schedule, compiled) in enumerate(legal(name)):
+            if (number + turn) % 2:
+                continue  # each schedule on an even and an odd number of ranks
             added = "split_K" in schedule  # another order of additions, at both levels
             if added not in expected:
                 tile = loaded(CASES[name], {"split_K": "2"} if added else {}, "tile").module
@@ -272,12 +273,12 @@ def test_the_bits_are_those_of_the_tile_level(name: str) -> None:
 def test_the_protocol_holds_for_launch_after_launch(name: str) -> None:
     """In the simulator, which finds races too; and for more ranks in the static layer."""
     dims = sizes(CASES[name])
-    meaning = meaning_of(loaded(CASES[name], {}, "tile"), ranks=3, dims=dims, launches=2)
+    meaning = meaning_of(loaded(CASES[name], {}, "tile"), ranks=2, dims=dims, launches=2)
     wrong: list[str] = []
-    for schedule, compiled in legal(name):
-        if schedule in ("{}", "{'overlap': 'copy_engine'}"):
+    for number, (schedule, compiled) in enumerate(legal(name)):
+        if schedule == "{}":
             wrong += [f"{schedule}: {found}" for found in check_roles(compiled, meaning, TRIALS[:3])]
-        for ranks in (1, 2, 3, 4, 5):
+        for ranks in (3, (1, 2, 4, 5)[number % 4]):
             found = check_statically(compiled.kernel, ranks=ranks, dims=dims)
             assert not found.undecided
             wrong += [f"{schedule}, {ranks} ranks: {finding}" for finding in found.findings]
