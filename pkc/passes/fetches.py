@@ -42,7 +42,10 @@ class Fetch:
     @property
     def brought(self) -> list[FetchOp]:
         """One fetch for each receive buffer."""
-        return list({op.buffer: op for op in reversed(self.ops)}.values())[::-1]
+        found: dict[SSAValue, FetchOp] = {}
+        for op in self.ops:
+            found.setdefault(op.buffer, op)
+        return list(found.values())
 
     @property
     def sites(self) -> list[list[FetchOp]]:
