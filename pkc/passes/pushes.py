@@ -11,7 +11,6 @@ from xdsl.ir import Block, BlockArgument, SSAValue
 
 from pkc.dialect.access import GatherOp
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp, RingPeerOp
-from pkc.dialect.program import TasksOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS
 from pkc.passes.dependence import differs_by_rank, sources
@@ -49,7 +48,7 @@ class Push:
             known[self.part] = rank
             return
         count = BlockCountOp(block_type(self.block.result), part=rank, sharded=self.block.sharded is not None)
-        known[_count(self.over)] = append(block, count, self.block.location).result
+        known[turns_of(self.over)] = append(block, count, self.block.location).result
 
     def inside(self, block: Block, rank: SSAValue | None, known: Known) -> None:
         """Make the owner's block, inside its loops."""
@@ -70,12 +69,12 @@ def push_of(read: Read, loops: Sequence[SSAValue]) -> Push:
     if not isinstance(block, BlockOp):
         raise CannotPushError("what is read is not a block of the dimension that is split")
     push = _of_all(block) if block.part is None else _of_parts(block, block.part)
-    counts = [_count(variable) for variable in loops if variable is not push.over]
+    counts = [turns_of(variable) for variable in loops if variable is not push.over]
     others = [value for value in read.indices if value is not split]
     given = () if push.part is None else (push.part,)
     # The owner's block is made inside its loops: their counts cannot depend on it.
     needed = sources(others, given=(*given, block.result)) | sources(counts, given=given)
-    if push.over in needed or (push.part is None and _count(push.over) in counts):
+    if push.over in needed or (push.part is None and turns_of(push.over) in counts):
         raise CannotPushError("what is read beside it depends on whose part it is")
     if any(map(differs_by_rank, needed)):
         raise CannotPushError("ranks read different tiles, and their owner does not know who needs which")
@@ -101,7 +100,7 @@ def ring_of(read: Read, loops: Sequence[SSAValue]) -> Push | None:
 
 def _of_all(block: BlockOp) -> Push:
     over = block.index
-    made = _count(over).owner if isinstance(over, BlockArgument) else None
+    made = turns_of(over).owner if isinstance(over, BlockArgument) else None
     if not isinstance(made, BlockCountOp) or made.block != block_type(block.result) or made.operands:
         raise CannotPushError("not all of the dimension that is split is read")
     return Push(block, None, over, None)
@@ -126,13 +125,3 @@ def _is(owner: object, number: int) -> bool:
         and isinstance(owner.value, IntegerAttr)
         and owner.value.value.data == number
     )
-
-
-def _count(variable: SSAValue) -> SSAValue:
-    """How many values a loop variable has."""
-    assert isinstance(variable, BlockArgument)
-    loop = variable.owner.parent_op()
-    if isinstance(loop, TasksOp):
-        return loop.counts[variable.index]
-    assert isinstance(loop, scf.ForOp)
-    return loop.ub

@@ -33,6 +33,7 @@ SCHEDULES = (
     {"transfer": "push"},
     {"parts": "across"},
     {"split_K": "2"},
+    {"transfer": "push", "split_K": "2"},
 )
 DIMS = {"M": 50, "N": 20, "K": 36, "H": 3, "S": 70}
 REFUSED = {"PK430", "PK432", "PK438", "PK442", "PK443", "PK464"}
