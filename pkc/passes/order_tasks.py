@@ -30,7 +30,7 @@ class OrderTasks(ModulePass):
     comes from others has time to arrive. With `own_last` it takes a block of each part in turn, the next rank's first
     and its own last: no two ranks send to the same owner at once, and an owner has all contributions to its first
     blocks early, so that it can add them while the rest is computed. Both give every task to exactly one index,
-    whatever the sizes.
+    whatever the sizes. The last indices of tasks that are `in_order` stay as they are.
 
     Tasks with two indices are numbered by bands of rows (`raster`), so that CTAs that work at the same time share what
     they read.

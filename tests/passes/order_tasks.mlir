@@ -95,3 +95,22 @@ pk.kernel @bands(%Y: !pk.private<[M, N], f32> {pk.name = "Y"}) attributes {order
     }
   }
 }
+
+// -----
+
+// What was a loop keeps the order in which its reader goes through the blocks.
+// CHECK-LABEL: pk.kernel @kept
+// CHECK: pk.tasks (%[[I:.*]], %[[J:.*]]) in (%rows, %rows) attributes {in_order = 1 : i64
+// CHECK-NEXT: %[[AT:.*]] = pk.rotate %[[I]]
+// CHECK-NOT: pk.rotate
+// CHECK: pk.block[%[[AT]]] sharded
+// CHECK-NEXT: pk.block[%[[J]]] sharded
+pk.kernel @kept(%X: !pk.pgl<[M, M], f32, shard 0> {pk.name = "X"}, %Y: !pk.private<[M, M], f32> {pk.name = "Y"}) attributes {order = "own_first"} {
+  %rows = pk.block_count <M by 16> sharded
+  pk.tasks (%i, %j) in (%rows, %rows) attributes {in_order = 1 : i64} {
+    %m = pk.block[%i] sharded : !pk.block<M by 16>
+    %n = pk.block[%j] sharded : !pk.block<M by 16>
+    %x = pk.load %X[%m, %n : !pk.block<M by 16>, !pk.block<M by 16>] : !pk.pgl<[M, M], f32, shard 0> -> !pk.tile<16x16xf32>
+    pk.store %x, %Y[%m, %n : !pk.block<M by 16>, !pk.block<M by 16>] : !pk.tile<16x16xf32>, !pk.private<[M, M], f32>
+  }
+}
