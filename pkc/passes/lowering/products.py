@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
@@ -97,12 +98,16 @@ def multiply(worker: Worker, op: MmaOp) -> None:
     emit.do(f"wgmma_wait_{in_flight(op)}")
 
 
-def finish(worker: Worker, op: MmaOp) -> None:
-    """Behind a loop whose products stay in flight: the last one is complete, and its registers may be read."""
-    acc = worker.tiles[op.result]
-    assert isinstance(acc, fragments.Held)
+def finish(worker: Worker, ops: Sequence[MmaOp]) -> None:
+    """Behind a loop whose products stay in flight: the last ones are complete, and their registers may be read."""
     worker.emit.do("wgmma_wait_0")
-    worker.emit.do(f"wgmma_done_{acc.fragment.count}", acc.registers)
+    done: dict[SSAValue, int] = {}
+    for op in ops:
+        acc = worker.tiles[op.result]
+        assert isinstance(acc, fragments.Held)
+        done[acc.registers] = acc.fragment.count
+    for registers, count in done.items():
+        worker.emit.do(f"wgmma_done_{count}", registers)
 
 
 def _shared(worker: Worker, op: MmaOp, value: SSAValue, contracted: int, step: int) -> _Operand:

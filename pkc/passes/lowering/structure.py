@@ -195,9 +195,8 @@ def _for(worker: Worker, op: scf.ForOp) -> None:
         _yield(worker, body, carried)
     for result, target in zip(op.results, carried, strict=True):
         _bind(worker, result, target)
-    for product in body.ops:
-        if isinstance(product, MmaOp) and in_flight(product):
-            products.finish(worker, product)
+    if issued := [product for product in body.ops if isinstance(product, MmaOp) and in_flight(product)]:
+        products.finish(worker, issued)
 
 
 def _turns_at_once(

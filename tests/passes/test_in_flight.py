@@ -1,0 +1,155 @@
+"""MMAs that stay in flight across iterations: loops of several of them, their bits, their stages, their machine code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pkc.checker import Trial, check_roles, meaning_of
+from pkc.codegen.build import build_kernel
+from pkc.compiler import Compiled, compile_program
+from pkc.dialect.machine import InstructionOp
+from pkc.dialect.program import KernelOp
+from pkc.dialect.roles import ReleaseHeldOp, ReleaseOp
+from pkc.dialect.tile import IN_FLIGHT, MmaOp, in_flight
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
+from pkc.sim.draw import draw_inputs
+from pkc.sim.run import simulate
+
+DIMS = {"M": 150, "N": 140, "K": 200, "L": 5}
+
+LOOPS: dict[str, tuple[str, int, int]] = {
+    "two accumulators share an operand": (
+        """
+kernel k(A: bf16[M, K].shard(0), B: bf16[K, N], D: bf16[K, N], C: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 64)):
+        gate = zeros(f32, m, n)
+        up = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            gate += A[m, k] @ B[k, n]
+            up += A[m, k] @ D[k, n]
+        C[m, n] = gate * up
+""",
+        2,
+        2,
+    ),
+    "two MMAs add to one accumulator": (
+        """
+kernel k(A: bf16[M, K], B: bf16[K, N], D: bf16[M, K], E: bf16[K, N], C: f32[M, N].shard(0)):
+    for m, n in tasks(blocks(M, 128), blocks(N, 64)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+            acc += D[m, k] @ E[k, n]
+        C[m, n] += acc
+""",
+        2,
+        2,
+    ),
+    "an operand of all iterations": (
+        """
+kernel k(A: bf16[M, D], B: bf16[L, N, D], C: f32[M, N], D: const = 64):
+    for m, n in tasks(blocks(M, 128), blocks(N, 64)):
+        a = A[m]
+        acc = zeros(f32, m, n)
+        for i in range(5):
+            acc += a @ B[i, n].T
+        C[m, n] = acc
+""",
+        1,
+        1,
+    ),
+    "other values are carried": (
+        """
+kernel k(A: bf16[M, K], B: bf16[K, N], S: f32[K], C: f32[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 64)):
+        acc = zeros(f32, m, n)
+        rows = zeros(f32, m)
+        i = 0
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+            rows = rows + rowsum(A[m, k]) * cast(i, f32)
+            i = (i + 3) % 5
+        C[m, n] = acc + rows
+""",
+        1,
+        1,
+    ),
+    "a branch stands beside the MMA": (
+        """
+kernel k(A: bf16[M, K], B: bf16[K, N], C: f32[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 64)):
+        acc = zeros(f32, m, n)
+        rows = zeros(f32, m)
+        i = 0
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+            if i > 1:
+                rows = rows + 1.0
+            i = i + 1
+        C[m, n] = acc + rows
+""",
+        1,
+        1,
+    ),
+}
+"""By what is particular: a kernel, the MMAs of an iteration, and the channels whose stages are kept for them."""
+
+
+def compiled(name: str, level: str) -> Compiled:
+    program = parse_text(Source("k.pk", f"{LOOPS[name][0].strip()}\n"))
+    return compile_program(program, level=level)
+
+
+def dims_of(kernel: KernelOp) -> dict[str, int]:
+    used = {dim for argument in kernel.body.block.args for dim in getattr(argument.type, "dimensions", ())}
+    return {dim: size for dim, size in DIMS.items() if dim in used}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_all_stay_in_flight(name: str) -> None:
+    _, products, channels = LOOPS[name]
+    kernel = compiled(name, "roles").kernel
+    assert [in_flight(op) for op in kernel.walk() if isinstance(op, MmaOp)] == [products] * products
+    assert sum(isinstance(op, ReleaseOp) and op.kept == 1 for op in kernel.walk()) == channels
+    assert sum(isinstance(op, ReleaseHeldOp) for op in kernel.walk()) == channels
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_bits_are_those_of_the_tile_level(name: str) -> None:
+    tile, roles = compiled(name, "tile"), compiled(name, "roles")
+    dims = dims_of(tile.kernel)
+    for ranks in (1, 2, 3):
+        inputs = draw_inputs(tile.module, ranks=ranks, dims=dims, seed=ranks)
+        expected = simulate(tile.module, ranks=ranks, dims=dims, inputs=inputs)
+        assert all(np.isfinite(values.astype(np.float32)).all() for values in expected.values())
+        for ctas, seed in ((1, 0), (2, 1), (3, 2)):
+            found = simulate(roles.module, ranks=ranks, dims=dims, inputs=inputs, seed=seed, ctas=ctas)
+            assert {key: value.tobytes() for key, value in found.items()} == {
+                key: value.tobytes() for key, value in expected.items()
+            }
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_no_stage_is_released_under_an_mma(name: str) -> None:
+    """With every stage released at once, or one MMA more in flight, the memory model accuses the kernel."""
+    tile, trials = compiled(name, "tile"), (Trial(1, 0), Trial(2, 1))
+    meaning = meaning_of(tile, ranks=2, dims=dims_of(tile.kernel))
+    roles = compiled(name, "roles")
+    assert check_roles(roles, meaning, trials) == []
+    for op in roles.kernel.walk():
+        if isinstance(op, MmaOp):
+            op.attributes[IN_FLIGHT] = type(op.attributes[IN_FLIGHT])(in_flight(op) + 1, 64)
+    assert {finding.code for finding in check_roles(roles, meaning, trials)} == {"PK738"}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_machine_code(name: str) -> None:
+    _, products, _ = LOOPS[name]
+    kernel = compiled(name, "machine").kernel
+    calls = [op.instruction_name.data for op in kernel.walk() if isinstance(op, InstructionOp)]
+    assert calls.count("wgmma_commit") == calls.count(f"wgmma_wait_{products}") == products
+    assert calls.count("wgmma_wait_0") == 1
+    made = build_kernel(kernel)
+    assert not made.warnings
