@@ -125,7 +125,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--allow-unregistered-dialect", action="store_true", help="accept unknown operations and types")
     parser.add_argument("--disable-verify", action="store_true", help="do not verify before and after each pass")
     parser.add_argument("--dump", type=Path, metavar="DIR", help="write the IR after each pass to DIR/NN-name.mlir")
-    parser.add_argument("--remarks", action="store_true", help="print what passes left undone, as comments behind the IR")
+    parser.add_argument("--remarks", action="store_true", help="print remarks of passes as comments behind the IR")
     parser.add_argument("--time-passes", action="store_true", help="print the time of each pass to standard error")
     return parser
 

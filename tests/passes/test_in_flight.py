@@ -1,4 +1,4 @@
-"""MMAs that stay in flight across iterations: loops of several of them, their bits, their stages, their machine code."""
+"""MMAs that stay in flight across iterations: loops of several, their bits, their stages, their machine code."""
 
 from __future__ import annotations
 

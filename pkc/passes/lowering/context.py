@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import SSAValue
 
 from pkc.arch import SM_90A
-from pkc.dialect.counters import RaiseOp, SignalOp
+from pkc.dialect.counters import Order
 from pkc.dialect.layout import SharedLayout
 from pkc.dialect.program import KernelOp
 from pkc.dialect.roles import ChannelOp
@@ -56,14 +56,16 @@ class Place:
 
 @dataclass(frozen=True)
 class Queue:
-    """The signals that a worker holds, the youngest last: registers of their addresses, their amounts unless these are
-    all one constant, and their number."""
+    """The signals that a worker holds, the youngest last: registers of their addresses, of their amounts unless these
+    are all the constant `amount`, and of their number; what they do to their counters, and the order in which."""
 
     length: int
     addresses: SSAValue
     amounts: SSAValue | None
     count: SSAValue
-    op: SignalOp | RaiseOp
+    verb: str
+    amount: int | None
+    order: Order
 
 
 @dataclass(frozen=True)
