@@ -44,16 +44,19 @@ def compile(
     *,
     constants: Mapping[str, Number] | None = None,
     schedule: Mapping[str, str] | None = None,
+    level: str = "tile",
 ) -> Compiled:
-    """The checked tile-level IR of a kernel, or of the kernels of a file.
+    """The checked IR of a kernel, or of the kernels of a file, at the level `tile`, `roles` or `machine`.
 
-    `constants` gives values to `const` parameters, `schedule` overrides the kernel's own. Raises `PkcError`.
+    `constants` gives values to `const` parameters, `schedule` overrides the kernel's own. `explanations` of the result
+    say what passes have planned, `remarks` what they left undone. Raises `PkcError`.
     """
     from pkc.compiler import compile_program, load
 
     if isinstance(kernel, Kernel):
-        return compile_program(kernel.tree, constants=constants, schedule={**kernel.options, **(schedule or {})})
-    return load(kernel, constants=constants, schedule=schedule)
+        options = {**kernel.options, **(schedule or {})}
+        return compile_program(kernel.tree, constants=constants, schedule=options, level=level)
+    return load(kernel, constants=constants, schedule=schedule, level=level)
 
 
 def simulate(

@@ -28,6 +28,7 @@ from pkc.passes.plan_overlap import PlanOverlap
 from pkc.passes.plan_warps import comm_sms
 from pkc.passes.run import run_pipeline
 from pkc.passes.span_parts import SpanParts
+from pkc.remarks import Remark
 
 ROWS = (2, 4, 8, 16, 32, 64, 128, 256)
 COLUMNS = (32, 64, 128, 256)
@@ -64,6 +65,10 @@ class Choice:
     instead: Estimate | None = None
     reason: str = ""
     place: str = ""
+    untried: tuple[str, ...] = ()
+    """What was not looked at, and why, though it might have been better."""
+    remarks: tuple[Remark, ...] = ()
+    """The same, at the kernel."""
 
     def __str__(self) -> str:
         if self.taken is None or self.instead is None:
@@ -104,8 +109,9 @@ def choose(
     engines = hardware_queues() >= QUEUES
     found = _choose(program, name, *given, tuple(sorted(dims.items())), ranks, engines=engines)
     # Programs that differ only in where they stand are equal, and share what was chosen for one of them.
-    spans = (node.span for node in program.kernels if node.name == name)
-    return replace(found, place=describe(next(spans).location()))
+    span = next(node.span for node in program.kernels if node.name == name)
+    remarks = tuple(Remark(STEP, KernelOp.name, reason, span) for reason in found.untried)
+    return replace(found, place=describe(span.location()), remarks=remarks)
 
 
 _Items = tuple[tuple[str, Number], ...]
@@ -128,7 +134,7 @@ def _choose(
     try:
         instead = _estimate(own, sizes, ranks)
     except UnknownWorkError as error:
-        return Choice(reason=f"not estimated: {error}")
+        return Choice(reason=f"not estimated: {error}", untried=(f"no schedule was chosen: {error}",))
     if any(key.startswith(TILE) for key in own.kernel.schedule):
         return Choice(reason="the schedule sets them")
 
@@ -139,20 +145,29 @@ def _choose(
         return [(_estimate(one, sizes, ranks), one.settings) for one in candidates]
 
     said = own.kernel.schedule
+    untried = [] if others else [f"no other tiles were tried: {_without_dims(own.kernel)}"]
     taken = _better((instead, own.settings), estimated(others), compiles)
     if _has_short_parts(own.kernel, sizes, ranks) and "parts" not in said:
-        taken = _better(taken, estimated(_across(program, kernel, constants, schedule)), compiles)
+        found, refused = _across(program, kernel, constants, schedule)
+        taken = _better(taken, estimated(found), compiles)
+        untried += [f"`parts=across` was not tried: {reason}" for reason in refused]
     if ranks == 1 or not _fetches(own.kernel) or not _OVERLAP.isdisjoint(said):
-        return Choice(taken[1], taken[0], instead)
+        return Choice(taken[1], taken[0], instead, untried=tuple(untried))
     if taken[0].rounds == 1 and "loads" not in said:
         # Who has one task would otherwise load nothing until the first copies have come.
         settings = {**taken[1], "loads": "apart"}
         taken = (taken[0], settings) if compiles(settings) else taken
-    elif taken[0].total >= _LONG and engines and "parts" not in (*said, *taken[1]):
-        copied = _copied(program, kernel, constants, schedule, taken[1])
-        taken = _better(taken, estimated(copied), compiles, _GAIN_OF_COPIES)
-    return Choice(taken[1], taken[0], instead)
+    elif taken[0].total >= _LONG and "parts" not in (*said, *taken[1]):
+        found, refused = _copied(program, kernel, constants, schedule, taken[1])
+        if not engines:
+            found, refused = [], [f"they would wait behind the kernel on fewer than {QUEUES} hardware queues"]
+        taken = _better(taken, estimated(found), compiles, _GAIN_OF_COPIES)
+        untried += [f"copy engines were not tried: {reason}" for reason in refused]
+    return Choice(taken[1], taken[0], instead, untried=tuple(untried))
 
+
+STEP = "autoschedule"
+"""The step by which remarks name this choice."""
 
 _OVERLAP = {"overlap", "comm_sms", "transfer"}
 """Keys of the schedule that say who fetches: then copy engines are not chosen, nor loads ahead of what is fetched."""
@@ -221,25 +236,32 @@ def _candidates(program: tree.Program, kernel: str, constants: _Items, schedule:
 
 
 @functools.lru_cache(maxsize=32)
-def _across(program: tree.Program, kernel: str, constants: _Items, schedule: _Options) -> list[_Candidate]:
-    """The same with blocks that reach across parts, if it can have them."""
+def _across(program: tree.Program, kernel: str, constants: _Items, schedule: _Options) -> _Refusable:
+    """The same with blocks that reach across parts, if it can have them; else why not."""
     more = {"parts": "across"}
     try:
         found = _candidates(program, kernel, constants, (*schedule, *more.items()))
-    except PkcError:
-        return []
-    return [_Candidate({**one.settings, **more}, one.kernel) for one in found]
+    except PkcError as error:
+        return [], _reasons(error)
+    return [_Candidate({**one.settings, **more}, one.kernel) for one in found], []
 
 
 def _copied(
     program: tree.Program, kernel: str, constants: _Items, schedule: _Options, settings: Mapping[str, str]
-) -> list[_Candidate]:
-    """The same with operands that copy engines bring, if they can."""
+) -> _Refusable:
+    """The same with operands that copy engines bring, if they can; else why not."""
     more = {**settings, "overlap": "copy_engine"}
     try:
-        return [_Candidate(more, _planned(program, kernel, constants, {**dict(schedule), **more}))]
-    except PkcError:
-        return []
+        return [_Candidate(more, _planned(program, kernel, constants, {**dict(schedule), **more}))], []
+    except PkcError as error:
+        return [], _reasons(error)
+
+
+def _reasons(error: PkcError) -> list[str]:
+    return list(dict.fromkeys(f"{found.fill(found.title)}; {found.fill(found.label)}" for found in error.diagnostics))
+
+
+_Refusable = tuple[list["_Candidate"], list[str]]
 
 
 def _has_short_parts(kernel: KernelOp, dims: Mapping[str, int], ranks: int) -> bool:
@@ -297,6 +319,18 @@ def _dims_of_products(kernel: KernelOp) -> _Dims | None:
             return None
         found.add(_Dims((str(names[0]), str(names[1]), str(names[2])), (rows.extent, columns.extent, inner.extent)))
     return found.pop() if len(found) == 1 else None
+
+
+def _without_dims(kernel: KernelOp) -> str:
+    """Why a kernel's tiles are not chosen: `_dims_of_products` finds no dimensions."""
+    if any(isinstance(op, RoleOp) for op in kernel.body.block.ops):
+        return "the kernel writes its roles itself"
+    products = [op for op in kernel.walk() if isinstance(op, MmaOp)]
+    if not products:
+        return "tiles are chosen for MMAs, and the kernel has none"
+    if any(_blocks(operand) is None for op in products for operand in (op.a, op.b)):
+        return "an MMA has an operand that is not loaded as blocks of two dimensions"
+    return "its MMAs go through different dimensions, or through one of constant length"
 
 
 def _blocks(value: SSAValue) -> tuple[BlockType, BlockType] | None:

@@ -82,7 +82,9 @@ def cli() -> None:
 )
 @click.option("--dump", metavar="DIR", help="Write the IR after each pass into a folder.")
 @click.option("--target", type=click.Choice(["sm_90a"]), default="sm_90a", show_default=True, help="The GPU.")
-@click.option("--explain", is_flag=True, help="Say why accesses overlap as they do, and what the kernel takes.")
+@click.option(
+    "--explain", is_flag=True, help="Say what was planned and why, what the kernel takes, and what was not optimised."
+)
 def compile_command(
     file: str,
     emit: str,
@@ -108,7 +110,7 @@ def compile_command(
     from pkc import report
     from pkc.cli_build import BELOW_IR
     from pkc.cli_build import emit as emit_below
-    from pkc.cli_program import compile_for, constants_of, find_kernel, only_kernel, schedule_for
+    from pkc.cli_program import compile_far, compile_for, constants_of, find_kernel, only_kernel, schedule_for
     from pkc.cli_settings import numbers
     from pkc.compiler import load_program
     from pkc.passes.run import print_ir
@@ -129,10 +131,9 @@ def compile_command(
     level = "machine" if emit in BELOW_IR else emit
     compiled = compile_for(program, kernel, values, schedule, level=level, dump=dump)
     if explain:
-        planned = (
-            compiled if emit != "tile" else compile_for(program, kernel, values, schedule, level="roles", warn=False)
-        )
+        planned = compiled if level == "machine" else compile_far(program, kernel, values, schedule)
         report.explanations([*([] if choice is None else [choice]), *planned.explanations])
+        report.remarks([*([] if choice is None else choice.remarks), *planned.remarks])
     if emit in BELOW_IR:
         content = emit_below(compiled.kernel, emit, target, explain=explain)
     else:

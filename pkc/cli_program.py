@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pkc import cli_errors as errors
@@ -11,8 +11,11 @@ from pkc.choice import Choice, choose
 from pkc.cli_settings import Number, assignments, sort_settings
 from pkc.compiler import Compiled, compile_program
 from pkc.diagnostics import PkcError, listing, near
+from pkc.dialect.program import KernelOp
 from pkc.frontend import tree
 from pkc.location import NOWHERE
+from pkc.passes.lower_tiles import LowerTiles
+from pkc.remarks import Remark
 from pkc.sim.run import resolve_dims
 
 
@@ -57,6 +60,20 @@ def schedule_for(
     settings = sort_settings(compiled, sizes, constants_of(kernel))
     dims = resolve_dims(compiled, settings.dims, settings.scalars, ranks)
     return choose(program, dims=dims, ranks=ranks, kernel=kernel.name, constants=constants, schedule=choices)
+
+
+def compile_far(
+    program: tree.Program, kernel: str | None, constants: Mapping[str, Number], schedule: Sequence[str]
+) -> Compiled:
+    """As `compile_for`, as far as there is a lowering: what can be said of a kernel needs its machine level, or, where
+    the target has none of it, the roles level and a remark."""
+    try:
+        return compile_for(program, kernel, constants, schedule, level="machine", warn=False)
+    except PkcError as error:
+        compiled = compile_for(program, kernel, constants, schedule, level="roles", warn=False)
+        for found in error.diagnostics:
+            compiled.remarks.append(Remark(LowerTiles.name, KernelOp.name, found.fill(found.title), found.span))
+        return compiled
 
 
 def compile_for(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -17,7 +17,9 @@ from pkc.frontend.elaborate import build_module
 from pkc.frontend.schedule import TILE, tiles_of
 from pkc.passes import MACHINE_PIPELINE, ROLES_PIPELINE, TILE_PIPELINE, machine_pipeline
 from pkc.passes.check_program import check
-from pkc.passes.plan_overlap import Explanation, OrderExplanation, PlanOverlap, explain, explain_order
+from pkc.passes.order_tasks import OrderExplanation, OrderTasks, explain_order
+from pkc.passes.plan_mma import MmaPlan, PlanMma, explain_mma
+from pkc.passes.plan_overlap import Explanation, PlanOverlap, explain
 from pkc.passes.plan_stages import PlanStages, StagePlan, explain_stages
 from pkc.passes.plan_transfers import PlanTransfers, TransferPlan, explain_transfers
 from pkc.passes.plan_warps import PartPlan, PlanWarps, explain_warps
@@ -25,7 +27,17 @@ from pkc.passes.run import PassTime, run_pipeline
 from pkc.remarks import Remark, collecting
 
 Number = int | float | bool
-Why: TypeAlias = Explanation | OrderExplanation | PartPlan | StagePlan | TransferPlan
+Why: TypeAlias = Explanation | OrderExplanation | PartPlan | StagePlan | TransferPlan | MmaPlan
+
+EXPLAINED: dict[type[ModulePass], Callable[[ModuleOp], Sequence[Why]]] = {
+    PlanOverlap: explain,
+    OrderTasks: explain_order,
+    PlanWarps: explain_warps,
+    PlanStages: explain_stages,
+    PlanTransfers: explain_transfers,
+    PlanMma: explain_mma,
+}
+"""What there is to say of a module when a pass is done, from what the pass has written."""
 
 LEVELS: dict[str, tuple[ModulePass, ...]] = {
     "tile": TILE_PIPELINE,
@@ -50,7 +62,7 @@ class Compiled:
     warnings: list[Diagnostic] = field(default_factory=list[Diagnostic])
     explanations: list[Why] = field(default_factory=list[Why])
     remarks: list[Remark] = field(default_factory=list[Remark])
-    """Optimisations that passes left undone, and why."""
+    """Optimisations that passes left undone, and why, in the order of the passes."""
     times: list[PassTime] = field(default_factory=list[PassTime])
 
     @property
@@ -120,15 +132,8 @@ def compile_program(
     explanations: list[Why] = []
 
     def watch(done: ModulePass, current: ModuleOp) -> None:
-        if isinstance(done, PlanOverlap):
-            explanations.extend(explain(current))
-            explanations.extend(explain_order(current))
-        if isinstance(done, PlanWarps):
-            explanations.extend(explain_warps(current))
-        if isinstance(done, PlanStages):
-            explanations.extend(explain_stages(current))
-        if isinstance(done, PlanTransfers):
-            explanations.extend(explain_transfers(current))
+        explain = EXPLAINED.get(type(done))
+        explanations.extend(explain(current) if explain is not None else ())
 
     # A module of the machine level is large: verifying it after each pass takes as long as all passes.
     each = level != "machine" or dump is not None

@@ -12,8 +12,9 @@ from xdsl.ir import BlockArgument, SSAValue, Use
 from xdsl.passes import ModulePass
 
 from pkc.dialect.roles import ConsumeOp, ReleaseHeldOp, ReleaseOp, channel_of
-from pkc.dialect.tile import IN_FLIGHT, MmaOp
+from pkc.dialect.tile import IN_FLIGHT, MmaOp, in_flight
 from pkc.dialect.transfers import multiplied_from
+from pkc.location import describe
 from pkc.passes.dependence import ancestors
 from pkc.remarks import missed
 
@@ -91,6 +92,25 @@ def _plan(loop: scf.ForOp) -> None:
     loop.parent.insert_ops_after(rest, loop)
 
 
+@dataclass(frozen=True)
+class MmaPlan:
+    """The MMAs of one line that stay in flight while later ones are issued."""
+
+    place: str
+    result: str
+    left: int
+
+    def __str__(self) -> str:
+        others = "the next one is" if self.left == 1 else f"the next {self.left} are"
+        return f"{self.place}: MMA of {self.result}: in flight while {others} issued"
+
+
+def explain_mma(module: ModuleOp) -> list[MmaPlan]:
+    """The MMAs that stay in flight."""
+    found = [op for op in module.walk() if isinstance(op, MmaOp) and in_flight(op)]
+    return [MmaPlan(describe(op.location), _quoted(op.result), in_flight(op)) for op in found]
+
+
 def _of_accumulator(loop: scf.ForOp, product: MmaOp) -> str:
     """What about the accumulator keeps an MMA from staying in flight: nothing if MMAs alone touch what is carried."""
     body = loop.body.block
@@ -114,7 +134,7 @@ def _of_operands(loop: scf.ForOp, product: MmaOp) -> str:
     body = loop.body.block
     for value, stage in zip((product.a, product.b), _operand_stages(product), strict=True):
         if stage is None:
-            return f"each MMA is waited for: its operand {_quoted(value)} lies in registers, which the next one needs"
+            return f"each MMA is waited for: {_quoted(value, 'an operand')} lies in registers, which the next one needs"
         on_it = [op for op in loop.walk() if isinstance(op, ConsumeOp | ReleaseOp) and op.channel is stage.channel]
         if not on_it:
             continue  # released behind the loop
@@ -141,5 +161,5 @@ def _only_use(value: SSAValue) -> Use | None:
     return uses[0] if len(uses) == 1 else None
 
 
-def _quoted(value: SSAValue) -> str:
-    return f"`{value.name_hint}`" if value.name_hint else "the result"
+def _quoted(value: SSAValue, otherwise: str = "its result") -> str:
+    return f"`{value.name_hint}`" if value.name_hint else otherwise

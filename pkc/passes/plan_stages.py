@@ -18,6 +18,7 @@ from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.budgets import SHARED_MEMORY, channel_group, read_behind
 from pkc.passes.dependence import ancestors
+from pkc.remarks import missed
 
 _FEW = 4
 """Stages that loops have before a tile of each task gets a second one: with fewer, loads and products take turns."""
@@ -58,6 +59,7 @@ class PlanStages(ModulePass):
             if isinstance(kernel, KernelOp):
                 for plan in plan_stages(kernel):
                     plan.channel.stages = IntegerAttr(plan.stages, i64)
+                    _remark(plan)
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,26 @@ def _divide(kernel: KernelOp, channels: Sequence[ChannelOp], available: int) -> 
     ]
 
 
+def _remark(plan: StagePlan) -> None:
+    """What waits where a channel has one stage."""
+    if plan.stages > 1 or plan.why == _AS_SAID:
+        return
+    waits = (
+        "each iteration waits for the last one's tiles"
+        if _in_loop(plan.channel)
+        else "the next task waits for this one's"
+    )
+    label, each = plan.channel.label.data, _footprint(plan.channel)
+    missed(
+        PlanStages.name,
+        plan.channel,
+        f"{label} has one stage: {waits}; shared memory has no room for {each} bytes more",
+    )
+
+
+_AS_SAID = "as the schedule's `stages` says"
+
+
 def _grow(stages: dict[ChannelOp, int], channels: Sequence[ChannelOp], most: int, available: int) -> None:
     """Give channels a stage more in turn, as long as there is room."""
     left = available - sum(count * _footprint(channel) for channel, count in stages.items())
@@ -121,7 +143,7 @@ def _why(turning: bool, stages: int, wanted: int) -> str:
     if not turning:
         return "of this task, and of the next" if stages > 1 else "no room for that of the next task"
     if wanted:
-        return "as the schedule's `stages` says"
+        return _AS_SAID
     return "more are of no use" if stages == MOST else "as many as there is room for"
 
 

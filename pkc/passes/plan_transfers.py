@@ -32,6 +32,7 @@ from pkc.location import describe
 from pkc.passes.derive import DERIVED
 from pkc.passes.edges import array_name, reached
 from pkc.passes.spanning import on_several_ranks
+from pkc.remarks import missed
 
 _OTHERS: dict[type[Operation], str] = {
     ReadOp: "one element",
@@ -91,6 +92,8 @@ def _plan_kernel(kernel: KernelOp) -> None:
             op.attributes[TRANSFER] = transfer(*_of_load(op))
         if type(op) in _OTHERS:
             op.attributes[TRANSFER] = transfer(REGISTER, _OTHERS[type(op)])
+        if isinstance(op, GatherOp | ScatterAddOp):
+            missed(PlanTransfers.name, op, f"rows of `{array_name(op.array)}` do not move by TMA: {_OTHERS[type(op)]}")
     remote = {op for op, _ in reached(kernel)}
     for op in ops:  # what is stored may be a load's
         if isinstance(op, StoreOp):
@@ -108,6 +111,7 @@ def _of_load(op: LoadOp) -> tuple[str, str]:
         return REGISTER, "used where it is loaded"
     for access in (op, *stores):
         if reason := _too_much(access):
+            _remark(op, "loaded", reason)
             return REGISTER, reason
     return TMA, "stored as it is: through shared memory" if stores else "goes into its stage as it is"
 
@@ -118,8 +122,10 @@ def _of_store(op: StoreOp) -> tuple[str, str]:
         return by, "takes the way of the load"
     if stage_of(op.tile) is None:
         return REGISTER, "made where it is stored"
-    reason = _too_much(op)
-    return (REGISTER, reason) if reason else (TMA, "leaves its stage as it is")
+    if reason := _too_much(op):
+        _remark(op, "stored", reason)
+        return REGISTER, reason
+    return TMA, "leaves its stage as it is"
 
 
 def _rows_at_a_time(op: StoreOp) -> int | None:
@@ -129,6 +135,12 @@ def _rows_at_a_time(op: StoreOp) -> int | None:
         return None
     rows = _PIECE // shared_layout(kind).width
     return rows if kind.shape[0] > rows and kind.shape[0] % rows == 0 else None
+
+
+def _remark(op: LoadOp | StoreOp, what: str, reason: str) -> None:
+    """Say of a tile that it does not go by TMA; a row is little to move."""
+    if tile_type(op.result if isinstance(op, LoadOp) else op.tile).rank > 1:
+        missed(PlanTransfers.name, op, f"`{array_name(op.array)}` is not {what} by TMA: {reason}")
 
 
 def _too_much(op: LoadOp | StoreOp) -> str:

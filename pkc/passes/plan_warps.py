@@ -21,6 +21,7 @@ from pkc.dialect.types import TileType, i32
 from pkc.location import describe, span_of
 from pkc.passes import budget_errors as errors
 from pkc.passes.spanning import on_several_ranks
+from pkc.remarks import missed
 
 COMPUTE, COMMUNICATE = "compute", "communicate"
 
@@ -146,6 +147,22 @@ def _write(kernel: KernelOp, plans: Iterable[PartPlan]) -> None:
         plan.part.attributes[GROUP] = StringAttr(plan.group)
         plan.part.attributes[FIRST_WARP] = IntegerAttr(plan.first, i64)
         plan.part.attributes[REGISTERS] = IntegerAttr(plan.registers, i64)
+        _remark(plan)
+
+
+def _remark(plan: PartPlan) -> None:
+    """What of a part's threads, or of the tensor cores' rows, is left idle or scarce."""
+    for op in plan.part.walk():
+        if isinstance(op, MmaOp) and (rows := tile_type(op.result).shape[0]) < SM_90A.mma_rows:
+            reason = f"an MMA computes {SM_90A.mma_rows}; make what has more rows the left operand"
+            missed(
+                PlanWarps.name,
+                op,
+                f"{SM_90A.mma_rows - rows} of {SM_90A.mma_rows} rows are computed for nothing: {reason}",
+            )
+    if plan.part.role.data is Role.Communicator and plan.warps == 1 and _adds(plan.part):
+        reason = "so many parts share the warpgroup; `comm_sms` gives it SMs of its own"
+        missed(PlanWarps.name, plan.part, f"one warp, not two, adds up the tiles: {reason}")
 
 
 # Warps
@@ -198,7 +215,11 @@ def _sharing(parts: Sequence[RoleOp]) -> list[PartPlan]:
     plans: list[PartPlan] = []
     for part in parts:
         apart = part.role.data is Role.Communicator
-        why = "no SMs of its own: warps beside those that load and store" if apart else "one thread starts its copies"
+        why = (
+            "no SMs of its own: warps beside those that load and store"
+            if apart
+            else "it moves tiles, and computes none"
+        )
         if not apart and any(map(on_several_ranks, part.walk())):
             why = "its threads store rows to several ranks"
         plans.append(PartPlan(part, COMPUTE, each if apart else 1, why))

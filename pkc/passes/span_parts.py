@@ -31,6 +31,7 @@ from pkc.passes.derive import before
 from pkc.passes.edges import Edge, Sum, address, array_name, is_pushed, planned, shard_of
 from pkc.passes.slices import needed_by
 from pkc.passes.spanning import across
+from pkc.remarks import missed
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,11 @@ def _span(kernel: KernelOp) -> None:
     refused = [*_of_one_rank(kernel), *_refused(kernel, blocks)]
     if refused:
         raise PkcError(*refused)
+    if not lists and not any(
+        isinstance(op, AccumulateOp) and is_pgl(op.array, Layout.Replicate) for op in kernel.walk()
+    ):
+        reason = "no tasks go through all blocks of a dimension that an array shards"
+        missed(SpanParts.name, kernel, f"`parts=across` changes nothing: {reason}")
     for tasks, place, found in lists:
         # A loop over the same list, which follows the parts as before, may have the same count.
         count = BlockCountOp(block_type(found[0].result))
@@ -90,8 +96,13 @@ def _lists(tasks: TasksOp) -> Iterator[tuple[TasksOp, int, list[BlockOp]]]:
         length = count.owner
         if not isinstance(length, BlockCountOp) or length.sharded is None or length.part is not None:
             continue
-        if found and len(found) == len(blocks) and all(block_type(op.result) == length.block for op in found):
+        if not found:
+            continue
+        if len(found) == len(blocks) and all(block_type(op.result) == length.block for op in found):
             yield tasks, index.index, found
+            continue
+        reason = "their index does not only number these blocks"
+        missed(SpanParts.name, tasks, f"blocks of `{length.block.of}` end where the ranks' shards do: {reason}")
 
 
 def _of_one_rank(kernel: KernelOp) -> Iterator[errors.CannotSpan]:

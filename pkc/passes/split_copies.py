@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -22,6 +22,7 @@ from pkc.passes.crossings import Crossing, KeptBeyondStageError, crossings
 from pkc.passes.derive import DERIVED
 from pkc.passes.plan_warps import comm_sms
 from pkc.passes.split_workers import add_channels, add_part
+from pkc.remarks import missed
 
 _STAGES = 12
 """Copies on their way at a time in one SM. What 8 SMs pull at the rate of the link, 40 GB/s each, is under way for 2 to
@@ -69,6 +70,8 @@ class SplitCopies(ModulePass):
                 copying = [part for part in parts if part.role.data is Role.Communicator and _only_copies(part)]
                 crossing = {part: found for part in copying if (found := _crossings(part)) is not None}
                 stages = _stages(kernel, crossing.values())
+                if crossing and stages == 1 and not comm_sms(kernel):
+                    _remark(crossing)
                 for part, found in crossing.items():
                     _split(kernel, part, found, stages)
 
@@ -88,7 +91,9 @@ def _crossings(part: RoleOp) -> list[Crossing] | None:
             op.attributes[ROLE] = RoleAttr(role)
     try:
         return crossings(part)
-    except KeptBeyondStageError:
+    except KeptBeyondStageError as error:
+        reason = "a loop or branch gives a tile to what stands behind it"
+        missed(SplitCopies.name, error.op, f"its communicator fetches a tile when the last one is stored: {reason}")
         return None
 
 
@@ -101,6 +106,15 @@ def _stages(kernel: KernelOp, found: Iterable[list[Crossing]]) -> int:
     if comm_sms(kernel):
         fitting = (SM_90A.shared_memory - ALIGNMENT) // sum(kind.footprint for kind in kinds)
     return max(1, min(_STAGES, fitting))
+
+
+def _remark(crossing: Mapping[RoleOp, Sequence[Crossing]]) -> None:
+    """Say of communicators beside parts that compute that their tiles are on their way one at a time."""
+    for found in crossing.values():
+        for one in found:
+            size = one.type.stage_bytes
+            reason = f"it has {size} bytes, and {_BESIDE} are for copies beside tasks; `comm_sms` leaves room for more"
+            missed(SplitCopies.name, one.made[0], f"one tile at a time is on its way through each SM: {reason}")
 
 
 def _split(kernel: KernelOp, part: RoleOp, found: list[Crossing], stages: int) -> None:

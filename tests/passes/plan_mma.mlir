@@ -118,7 +118,7 @@ pk.kernel @scaled(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 // CHECK: pk.release_held %[[V]]
 // CHECK-NEXT: pk.release %[[Q]] :
 // CHECK-NOT: in_flight
-// CHECK: // remark: {{.*}}: pk.mma: each MMA is waited for: its operand `w` lies in registers, which the next one needs [pk-plan-mma]
+// CHECK: // remark: {{.*}}: pk.mma: each MMA is waited for: `w` lies in registers, which the next one needs [pk-plan-mma]
 // CHECK-NOT: remark
 pk.kernel @attention(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
   %zero = arith.constant 0 : index

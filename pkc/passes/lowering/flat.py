@@ -14,7 +14,7 @@ from pkc.dialect.types import ArrayType, TileType, dtype_bytes
 from pkc.passes.dependence import sources
 from pkc.passes.lowering.context import Worker
 from pkc.passes.lowering.fragments import FLAT
-from pkc.passes.lowering.missing import CannotLowerError
+from pkc.passes.lowering.missing import CannotLowerError, slow
 from pkc.passes.pointwise import WHOLE
 
 _AT_ONCE = (8, 4, 2, 1)
@@ -85,12 +85,15 @@ def loads_ahead(body: Block) -> list[Operation]:
     none needs what a turn hands to the next, and nothing is written in between."""
     ops = list(body.ops)
     loads = [op for op in ops if isinstance(op, access.LoadOp)]
-    if any(op.regions or isinstance(op, access.StoreOp) for op in ops):
-        return []
     needed = sources([operand for load in loads for operand in load.operands])
-    if not needed.isdisjoint(body.args[1:]):
-        return []
-    return [op for op in ops if op in loads or not needed.isdisjoint(op.results)]
+    obstacle = ""
+    if any(op.regions or isinstance(op, access.StoreOp) for op in ops):
+        obstacle = "its loop branches or stores"
+    elif not needed.isdisjoint(body.args[1:]):
+        obstacle = "its address is computed in the iteration before"
+    for load in loads if obstacle else ():
+        slow(load, f"each iteration waits for its own load: {obstacle}")
+    return [] if obstacle else [op for op in ops if op in loads or not needed.isdisjoint(op.results)]
 
 
 def _shape(ops: Sequence[Operation]) -> list[int]:

@@ -17,7 +17,7 @@ from pkc.location import span_of
 from pkc.passes import machine_errors as errors
 from pkc.passes.lowering import fragments
 from pkc.passes.lowering.context import Staged, Worker, warpgroup
-from pkc.passes.lowering.missing import CannotLowerError
+from pkc.passes.lowering.missing import CannotLowerError, slow
 
 _MODES = {128: 1, 64: 2, 32: 3}
 
@@ -52,8 +52,11 @@ class _Operand:
 def multiply(worker: Worker, op: MmaOp) -> None:
     """acc + a @ b, in the registers of acc."""
     emit = worker.emit
+    held = isinstance(worker.tiles[op.acc], fragments.Held)
     acc = fragments.materialize(worker, op.acc)
     if len(list(op.acc.uses)) > 1:
+        if held:
+            slow(op, "what the MMA adds to is copied first: it is used by something else too")
         fresh = fragments.allocate(worker, acc.fragment, acc.element_type, op.result.name_hint)
         fragments.copy(worker, acc, fresh)
         acc = fresh
@@ -67,7 +70,7 @@ def multiply(worker: Worker, op: MmaOp) -> None:
     starts_b = _descriptor(worker, b, b.tile.address)
     left = worker.tiles[op.a]
     a = _shared(worker, op, op.a, 1, step) if isinstance(left, Staged) else None
-    held = None if a is not None else fragments.materialize(worker, op.a)
+    left_registers = None if a is not None else fragments.materialize(worker, op.a).registers
     dtypes = dict.fromkeys(dtype_name(tile_type(operand).element_type) for operand in (op.a, op.b))
     name = f"wgmma_n{{n}}_{'_'.join(dtypes)}_{'s' if a else 'r'}s_"
     name += ("k" if a is None or a.along_k else "m") + ("k" if b.along_k else "n")
@@ -89,9 +92,9 @@ def multiply(worker: Worker, op: MmaOp) -> None:
                 if a is not None and starts_a is not None:
                     lefts = [emit.plus(starts_a, a.step(first) >> 4)]
                 else:
-                    assert held is not None
+                    assert left_registers is not None
                     base = repeat * k // 4 + first // 4
-                    lefts = [emit.get(held.registers, base + i) for i in range(4)]
+                    lefts = [emit.get(left_registers, base + i) for i in range(4)]
                 right = emit.plus(starts_b, (b.step(first) + b.other(column)) >> 4)
                 emit.do(name.format(n=width), part.result, *lefts, right, emit.const(1))
     emit.do("wgmma_commit")

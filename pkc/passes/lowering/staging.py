@@ -7,14 +7,14 @@ from contextlib import AbstractContextManager, nullcontext
 from xdsl.ir import SSAValue
 
 from pkc.dialect.layout import WARP_ROWS, WARPGROUP_ROWS, Fragment, SharedLayout, shared_layout
-from pkc.dialect.roles import CommitOp
+from pkc.dialect.roles import CommitOp, channel_of
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import TileType, f32
 from pkc.passes.emit import Emitter
 from pkc.passes.lowering import channels, fragments
 from pkc.passes.lowering.context import Staged, Worker, warpgroup
 from pkc.passes.lowering.fragments import PACKED, Held, Value
-from pkc.passes.lowering.missing import CannotLowerError, origin
+from pkc.passes.lowering.missing import CannotLowerError, origin, slow
 
 
 def write(worker: Worker, op: CommitOp) -> None:
@@ -36,7 +36,21 @@ def write(worker: Worker, op: CommitOp) -> None:
         if isinstance(found, Held) and found.packed and _in_matrices(found.fragment):
             _matrices(worker, found, layout, address)
         else:
+            _remark(op, value, found)
             _elements(worker, found, tile_type(value), layout, address)
+
+
+def _remark(op: CommitOp, value: SSAValue, tile: Value) -> None:
+    """Say of a tile of 16-bit elements that it does not go into its stage as matrices; wider ones never do."""
+    if tile.element_type not in PACKED or tile_type(value).rank != 2:
+        return
+    rows, columns = tile_type(value).shape
+    reason = (
+        f"{rows} x {columns} is not a multiple of {WARP_ROWS} x 16"
+        if isinstance(tile, Held)
+        else "it is not in registers"
+    )
+    slow(op, f"{channel_of(op.channel).label.data} goes into its stage 4 bytes at a time, not by stmatrix: {reason}")
 
 
 def _in_matrices(fragment: Fragment) -> bool:
