@@ -126,6 +126,28 @@ def test_what_cannot_be_estimated_stays_as_it_is() -> None:
     found = chosen("attention", ranks=1, B=1, H=1, S=128, T=128)
     assert found.schedule == {}
     assert "as the program says (not estimated: no rate is known for `pk." in str(found)
+    path = EXAMPLES / "attention.pk"
+    reason = "no schedule was chosen: no rate is known for `pk.transpose`"
+    assert list(map(str, found.remarks)) == [f"{path}:2: pk.kernel: {reason} [autoschedule]"]
+
+
+def reasons(found: Choice) -> list[str]:
+    return [remark.reason for remark in found.remarks]
+
+
+def test_what_is_not_tried_has_a_remark(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert reasons(chosen("gemm", ranks=1, M=256, N=256, K=256)) == []
+    assert reasons(chosen("gemm_rs", M=16, N=8192, K=2048)) == []
+    tiles = "no other tiles were tried: tiles are chosen for MMAs, and the kernel has none"
+    assert reasons(chosen("all_reduce", M=4096, N=4096)) == [tiles]
+    # A copy is of one rank's rows.
+    (across,) = reasons(chosen("gemm_rs", schedule={"overlap": "copy_engine"}, M=16, N=8192, K=2048))
+    assert across.startswith("`parts=across` was not tried: ") and "a copy engine copies boxes of one rank" in across
+    large = {"M": 16384, "N": 16384, "K": 16384}
+    assert reasons(chosen("ag_gemm", **large)) == []
+    monkeypatch.setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1")
+    engines = "copy engines were not tried: they would wait behind the kernel on fewer than 8 hardware queues"
+    assert reasons(chosen("ag_gemm", **large)) == [engines]
 
 
 def test_tiles_that_do_not_fit_the_schedule_are_not_taken() -> None:

@@ -1,5 +1,5 @@
 // Tasks begin, or end, with the blocks of the rank's own part.
-// RUN: pkc-opt %s -p pk-order-tasks --split-input-file | filecheck %s
+// RUN: pkc-opt %s -p pk-order-tasks --split-input-file --remarks | filecheck %s
 
 // Only lists that follow the parts are rotated.
 // CHECK-LABEL: pk.kernel @first
@@ -59,6 +59,7 @@ pk.kernel @own(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl<[M], 
 
 // CHECK-LABEL: pk.kernel @natural
 // CHECK-NOT: pk.rotate
+// CHECK: // remark: {{.*}}: pk.kernel: tasks come in their natural order, not `own_first`: none of their indices goes through all shards of a dimension, one after the other [pk-order-tasks]
 pk.kernel @natural(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %Y: !pk.private<[M], f32> {pk.name = "Y"}) attributes {order = "natural"} {
   %rows = pk.block_count <M by 16> sharded
   pk.tasks (%i) in (%rows) {

@@ -11,7 +11,7 @@ from pkc.dialect.types import ArrayType, dtype_bytes
 from pkc.passes.lowering import fragments
 from pkc.passes.lowering.context import Staged, Worker
 from pkc.passes.lowering.memory import Element, store_element
-from pkc.passes.lowering.missing import CannotLowerError, slow
+from pkc.passes.lowering.missing import CannotLowerError
 
 _CHUNK = 16
 """Bytes that a thread moves at once, which a swizzle leaves together."""
@@ -28,11 +28,6 @@ def store(worker: Worker, op: StoreOp, tile: Staged) -> None:
     if size < 2:
         raise CannotLowerError(op, "8-bit elements stored from their stage by ordinary instructions")
     chunk = _CHUNK // size
-    if kind.shape[1] % chunk:
-        slow(
-            op,
-            f"each thread stores single elements, {size} bytes, not 16: rows of {kind.shape[1]} are not whole chunks",
-        )
     whole = _whole_chunks(worker, op, chunk) if kind.shape[1] % chunk == 0 else emit.compare("ne", emit.const(0), 0)
     with emit.when(whole):
         _by(worker, op, tile, chunk)
