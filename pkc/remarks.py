@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ def missed(step: str, op: Operation, reason: str) -> None:
 
 
 @contextmanager
-def collecting() -> Iterator[list[Remark]]:
+def collecting() -> Generator[list[Remark]]:
     """The remarks of all passes that run inside, in their order, each once."""
     found: list[Remark] = []
     token = _COLLECTED.set(found)

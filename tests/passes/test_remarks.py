@@ -287,9 +287,8 @@ pk.kernel @k(%S: !pk.private<[M], f32> {{pk.name = "S"}}) {{
     with collecting() as remarks:
         ahead = loads_ahead(loop.body.block)
     assert [op.name for op in ahead] == ([] if reason else ["pk.block", "pk.load"])
-    assert [remark.reason for remark in remarks] == (
-        [f"each iteration waits for its own load: {reason}"] * bool(reason)
-    )
+    expected = [f"each iteration waits for its own load: {reason}"] if reason else []
+    assert [remark.reason for remark in remarks] == expected
 
 
 def test_a_remark_is_recorded_once_and_by_whoever_asks() -> None:
