@@ -12,7 +12,7 @@ from pkc.compiler import Compiled, compile_program, load_program
 from pkc.frontend.parse import parse_text
 from pkc.frontend.tree import Program
 from pkc.location import Source
-from tests.products import FORMS, product
+from tests.products import FORMS, LOOPS, SUMS, product
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -178,6 +178,11 @@ def _table() -> Iterator[Case]:
         yield Case(f"product {kind} into {kind}", product("nn", kind, kind, c=kind), _few(matrices), alone=True)
     for a, b in (("e4m3", "e4m3"), ("e4m3", "e5m2"), ("e5m2", "e4m3"), ("e5m2", "e5m2")):
         yield Case(f"product {a} {b}", product("nt", a, b), _few(_matrices(16)), alone=True)
+    for name, text in LOOPS.items():
+        sizes = _few(matrices) if name != "outer" else lambda _: [{"M": 300, "N": 200, "L": count} for count in (1, 9)]
+        yield Case(f"loop {name}", text, sizes, alone="shard" not in text)
+    yield Case("sums two", SUMS["two"], _few(matrices))
+    yield Case("sums rows", SUMS["rows"], lambda ranks: [{"M": 61 * ranks + 5, "K": 200}, {"M": 3000, "K": 72}])
     for consumers, rows in ((1, 64), (2, 256), (3, 192)):
         text, schedule = product("nn", "bf16", "bf16", rows=rows, columns=64), {"consumers": str(consumers)}
         yield Case(f"product consumers={consumers}", text, _few(matrices), schedule, alone=True)

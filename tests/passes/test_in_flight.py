@@ -16,89 +16,16 @@ from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.sim.draw import draw_inputs
 from pkc.sim.run import simulate
+from tests.products import LOOPS
 
 DIMS = {"M": 150, "N": 140, "K": 200, "L": 5}
 
-LOOPS: dict[str, tuple[str, int, int]] = {
-    "two accumulators share an operand": (
-        """
-kernel k(A: bf16[M, K].shard(0), B: bf16[K, N], D: bf16[K, N], C: bf16[M, N]):
-    for m, n in tasks(blocks(M, 128), blocks(N, 64)):
-        gate = zeros(f32, m, n)
-        up = zeros(f32, m, n)
-        for k in blocks(K, 64):
-            gate += A[m, k] @ B[k, n]
-            up += A[m, k] @ D[k, n]
-        C[m, n] = gate * up
-""",
-        2,
-        2,
-    ),
-    "two MMAs add to one accumulator": (
-        """
-kernel k(A: bf16[M, K], B: bf16[K, N], D: bf16[M, K], E: bf16[K, N], C: f32[M, N].shard(0)):
-    for m, n in tasks(blocks(M, 128), blocks(N, 64)):
-        acc = zeros(f32, m, n)
-        for k in blocks(K, 64):
-            acc += A[m, k] @ B[k, n]
-            acc += D[m, k] @ E[k, n]
-        C[m, n] += acc
-""",
-        2,
-        2,
-    ),
-    "an operand of all iterations": (
-        """
-kernel k(A: bf16[M, D], B: bf16[L, N, D], C: f32[M, N], D: const = 64):
-    for m, n in tasks(blocks(M, 128), blocks(N, 64)):
-        a = A[m]
-        acc = zeros(f32, m, n)
-        for i in range(5):
-            acc += a @ B[i, n].T
-        C[m, n] = acc
-""",
-        1,
-        1,
-    ),
-    "other values are carried": (
-        """
-kernel k(A: bf16[M, K], B: bf16[K, N], S: f32[K], C: f32[M, N]):
-    for m, n in tasks(blocks(M, 128), blocks(N, 64)):
-        acc = zeros(f32, m, n)
-        rows = zeros(f32, m)
-        i = 0
-        for k in blocks(K, 64):
-            acc += A[m, k] @ B[k, n]
-            rows = rows + rowsum(A[m, k]) * cast(i, f32)
-            i = (i + 3) % 5
-        C[m, n] = acc + rows
-""",
-        1,
-        1,
-    ),
-    "a branch stands beside the MMA": (
-        """
-kernel k(A: bf16[M, K], B: bf16[K, N], C: f32[M, N]):
-    for m, n in tasks(blocks(M, 128), blocks(N, 64)):
-        acc = zeros(f32, m, n)
-        rows = zeros(f32, m)
-        i = 0
-        for k in blocks(K, 64):
-            acc += A[m, k] @ B[k, n]
-            if i > 1:
-                rows = rows + 1.0
-            i = i + 1
-        C[m, n] = acc + rows
-""",
-        1,
-        1,
-    ),
-}
-"""By what is particular: a kernel, the MMAs of an iteration, and the channels whose stages are kept for them."""
+EXPECTED = {"gate_up": (2, 2), "chain": (2, 2), "outer": (1, 1), "carried": (1, 1), "branch": (1, 1)}
+"""Of each loop the MMAs of an iteration, and the channels whose stages are kept for them."""
 
 
 def compiled(name: str, level: str) -> Compiled:
-    program = parse_text(Source("k.pk", f"{LOOPS[name][0].strip()}\n"))
+    program = parse_text(Source("k.pk", LOOPS[name]))
     return compile_program(program, level=level)
 
 
@@ -109,7 +36,7 @@ def dims_of(kernel: KernelOp) -> dict[str, int]:
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_all_stay_in_flight(name: str) -> None:
-    _, products, channels = LOOPS[name]
+    products, channels = EXPECTED[name]
     kernel = compiled(name, "roles").kernel
     assert [in_flight(op) for op in kernel.walk() if isinstance(op, MmaOp)] == [products] * products
     assert sum(isinstance(op, ReleaseOp) and op.kept == 1 for op in kernel.walk()) == channels
@@ -146,7 +73,7 @@ def test_no_stage_is_released_under_an_mma(name: str) -> None:
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_machine_code(name: str) -> None:
-    _, products, _ = LOOPS[name]
+    products, _ = EXPECTED[name]
     kernel = compiled(name, "machine").kernel
     calls = [op.instruction_name.data for op in kernel.walk() if isinstance(op, InstructionOp)]
     assert calls.count("wgmma_commit") == calls.count(f"wgmma_wait_{products}") == products

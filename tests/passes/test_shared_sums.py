@@ -13,55 +13,14 @@ from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.sim.draw import draw_inputs
 from pkc.sim.run import simulate
+from tests.products import SUMS
 
-SUMS: dict[str, tuple[str, int, bool]] = {
-    "two sums of one task": (
-        """
-kernel k(A: bf16[M, K], B: bf16[K, N], D: bf16[K, N], C: bf16[M, N].shard(0), E: bf16[M, N].replicate()):
-    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
-        first = zeros(f32, m, n)
-        second = zeros(f32, m, n)
-        for k in blocks(K, 64):
-            first += A[m, k] @ B[k, n]
-            second += A[m, k] @ D[k, n]
-        C[m, n] += first
-        E[m, n] += second
-""",
-        2,
-        True,
-    ),
-    "tasks of one index": (
-        """
-kernel k(A: bf16[M, K], B: bf16[K, D], C: bf16[M, D].shard(0), D: const = 64):
-    for m in tasks(blocks(M, 64)):
-        acc = zeros(f32, m, D)
-        for k in blocks(K, 64):
-            acc += A[m, k] @ B[k]
-        C[m] += acc
-""",
-        1,
-        True,
-    ),
-    "a sum that the next phase reads, and one of the last phase": (
-        """
-kernel k(A: bf16[M, K], B: bf16[K, N], C: bf16[M, N].shard(0), E: bf16[M, N].shard(0)):
-    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
-        acc = zeros(f32, m, n)
-        for k in blocks(K, 64):
-            acc += A[m, k] @ B[k, n]
-        C[m, n] += acc
-    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
-        E[m, n] += cast(C[m, n], f32) * 2.0
-""",
-        1,
-        False,
-    ),
-}
-"""By what is particular: a kernel, the sums that its consumers share, and whether it has a lowering."""
+EXPECTED = {"two": 2, "rows": 1, "phases": 1}
+"""How many sums of each kernel consumers share."""
 
 
 def compiled(name: str, level: str) -> Compiled:
-    return compile_program(parse_text(Source("k.pk", f"{SUMS[name][0].strip()}\n")), level=level)
+    return compile_program(parse_text(Source("k.pk", SUMS[name])), level=level)
 
 
 def awaited(kernel: KernelOp) -> set[str]:
@@ -75,9 +34,9 @@ def awaited(kernel: KernelOp) -> set[str]:
 def test_consumers_share_each_sum(name: str) -> None:
     found = compiled(name, "roles")
     shared = {counter for counter in awaited(found.kernel) if counter.endswith(".arrived")}
-    assert len(shared) == SUMS[name][1]
+    assert len(shared) == EXPECTED[name]
     told = [remark.reason for remark in found.remarks if remark.step == "pk-share-sums"]
-    assert told == ["communicators alone add up this sum: a later phase may wait for it"] * ("phase" in name)
+    assert told == ["communicators alone add up this sum: a later phase may wait for it"] * (name == "phases")
 
 
 @pytest.mark.parametrize("name", SUMS)
@@ -95,6 +54,6 @@ def test_bits_are_those_of_the_tile_level(name: str) -> None:
             }
 
 
-@pytest.mark.parametrize("name", [name for name, (_, _, lowered) in SUMS.items() if lowered])
+@pytest.mark.parametrize("name", ["two", "rows"])
 def test_machine_code(name: str) -> None:
     assert {warning.code for warning in build_kernel(compiled(name, "machine").kernel).warnings} <= {"PK803"}
