@@ -15,7 +15,7 @@ from xdsl.passes import ModulePass
 from pkc.codegen.build import machine_level
 from pkc.compiler import EXPLAINED, Why, load
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import GatherOp, LoadOp, ScatterAddOp, StoreOp
+from pkc.dialect.access import AtomicAddOp, GatherOp, LoadOp, ScatterAddOp, StoreOp
 from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import InterleaveOp, RotateOp
 from pkc.dialect.copies import CopyOp
@@ -41,13 +41,13 @@ from tests.examples.test_examples import CASES, EXAMPLES
 
 GOLDEN = Path(__file__).parent / "remarks"
 NAMES = sorted({name.partition(" ")[0] for name in CASES})
-SCHEDULES = {
-    "default": {},
-    **{f"overlap={overlap}": {"overlap": overlap} for overlap in ("none", "intra_sm", "inter_sm", "copy_engine")},
-    "overlap=inter_sm,comm_sms=8": {"overlap": "inter_sm", "comm_sms": "8"},
-    "transfer=push": {"transfer": "push"},
-    "parts=across": {"parts": "across"},
-}
+SCHEDULES = (
+    "",
+    *(f"overlap={overlap}" for overlap in ("none", "intra_sm", "inter_sm", "copy_engine")),
+    "overlap=inter_sm,comm_sms=8",
+    "transfer=push",
+    "parts=across",
+)
 
 
 @dataclass
@@ -70,7 +70,8 @@ def explained(name: str, schedule: str) -> Explained | None:
 
     with collecting() as remarks:
         try:
-            compiled = load(EXAMPLES / f"{name}.pk", schedule=SCHEDULES[schedule])
+            options = dict(setting.split("=") for setting in schedule.split(",") if setting)
+            compiled = load(EXAMPLES / f"{name}.pk", schedule=options)
             run_pipeline(compiled.module, ROLES_PIPELINE, verify=False, after=watch)
         except PkcError:
             return None
@@ -86,23 +87,42 @@ def test_what_is_explained_happens(name: str, golden: Callable[[Path, str], None
     """And what was not optimised is in the example's file: an optimisation that no longer applies is a line more."""
     wrong: list[str] = []
     texts: dict[str, list[str]] = {}
-    default = explained(name, "default")
+    default = explained(name, "")
     assert default is not None and default.claims
     between_ranks = any(isinstance(claim, Explanation) for claim in default.claims)
-    for schedule in SCHEDULES if between_ranks else ("default", "overlap=inter_sm"):
-        found = default if schedule == "default" else explained(name, schedule)
+    for schedule in SCHEDULES if between_ranks else ("", "overlap=inter_sm"):
+        found = explained(name, schedule) if schedule else default
         if found is None:
             continue
         wrong += [f"{schedule}: {claim}" for claim in found.claims if not _holds(claim, found)]
         lines = "\n".join(str(remark) for remark in sorted(found.remarks, key=lambda remark: remark.span.start))
-        texts.setdefault(lines.replace(f"{EXAMPLES}/", ""), []).append(schedule)
+        texts.setdefault(lines.replace(f"{EXAMPLES}/", ""), []).append(schedule or "default")
     assert not wrong
     golden(GOLDEN / f"{name}.txt", "\n".join(f"[{'; '.join(of)}]\n{text}\n" for text, of in texts.items()))
 
 
+OTHERS = (
+    "deterministic=False",
+    "order=natural",
+    "order=ring",
+    "order=own_last",
+    "split_K=2,tile_M=64,tile_N=64",
+    "loads=apart,tile_N=128",
+    "stages=1",
+)
+
+
+@pytest.mark.parametrize("schedule", OTHERS)
+@pytest.mark.parametrize("name", ["ag_gemm", "gemm_ar"])
+def test_it_happens_under_other_schedules(name: str, schedule: str) -> None:
+    found = explained(name, schedule)
+    assert found is not None
+    assert [str(claim) for claim in found.claims if not _holds(claim, found)] == []
+
+
 def test_a_claim_that_does_not_hold_is_found() -> None:
     """Each kind of claim, with one word changed."""
-    found = explained("gemm_rs", "default")
+    found = explained("gemm_rs", "")
     assert found is not None
     assert {type(claim) for claim in found.claims} == set(get_args(Why))
     for claim in found.claims:
@@ -181,6 +201,8 @@ def _overlaps(claim: Explanation, kernel: KernelOp) -> bool:
             return bool(of(engines, CopyOp)) and not of(others, StoreOp)
         case "scattered sum", "intra_sm":
             return bool(of(others, ScatterAddOp))
+        case "sum", "intra_sm" if "added where the array lives" in claim.why:
+            return bool(of(others, AtomicAddOp))
         case "sum", overlap:
             sent = engines if overlap == "copy_engine" else [op for op in others if isinstance(op, StoreOp)]
             added = bool(of(communicators, StoreOp)) or overlap == "copy_engine"
