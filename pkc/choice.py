@@ -323,14 +323,9 @@ def _dims_of_products(kernel: KernelOp) -> _Dims | None:
 
 def _without_dims(kernel: KernelOp) -> str:
     """Why a kernel's tiles are not chosen: `_dims_of_products` finds no dimensions."""
-    if any(isinstance(op, RoleOp) for op in kernel.body.block.ops):
-        return "the kernel writes its roles itself"
-    products = [op for op in kernel.walk() if isinstance(op, MmaOp)]
-    if not products:
+    if not any(isinstance(op, MmaOp) for op in kernel.walk()):
         return "tiles are chosen for MMAs, and the kernel has none"
-    if any(_blocks(operand) is None for op in products for operand in (op.a, op.b)):
-        return "an MMA has an operand that is not loaded as blocks of two dimensions"
-    return "its MMAs go through different dimensions, or through one of constant length"
+    return "its MMAs do not all go through blocks of the same three dimensions, each of run-time length"
 
 
 def _blocks(value: SSAValue) -> tuple[BlockType, BlockType] | None:

@@ -14,6 +14,7 @@ from pkc.diagnostics import PkcError
 from pkc.frontend import tree
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
+from tests.products import SUMS
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -148,6 +149,26 @@ def test_what_is_not_tried_has_a_remark(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1")
     engines = "copy engines were not tried: they would wait behind the kernel on fewer than 8 hardware queues"
     assert reasons(chosen("ag_gemm", **large)) == [engines]
+
+
+@pytest.mark.parametrize(
+    ("text", "dims", "why"),
+    [
+        (
+            SUMS["rows"],
+            {"M": 256, "K": 256},
+            "its MMAs do not all go through blocks of the same three dimensions, each of run-time length",
+        ),
+        (
+            (EXAMPLES / "ag_gemm_explicit.pk").read_text(encoding="utf-8"),
+            {"M": 256, "N": 256, "K": 256},
+            "it says itself who does what",
+        ),
+    ],
+)
+def test_why_no_other_tiles_were_tried(text: str, dims: dict[str, int], why: str) -> None:
+    (reason,) = reasons(choose(parse_text(Source("k.pk", text)), dims=dims, ranks=2))
+    assert reason in (f"no other tiles were tried: {why}", f"no schedule was chosen: {why}")
 
 
 def test_tiles_that_do_not_fit_the_schedule_are_not_taken() -> None:
