@@ -11,13 +11,15 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.passes import ModulePass
 
 from pkc.diagnostics import PkcError
+from pkc.dialect.access import AtomicAddOp, ScatterAddOp, StoreOp
 from pkc.dialect.attributes import Role
 from pkc.dialect.program import KernelOp, RoleOp
-from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType
+from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, ConsumeOp
 from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.budgets import SHARED_MEMORY, channel_group, read_behind
 from pkc.passes.dependence import ancestors
+from pkc.passes.edges import array_name
 from pkc.remarks import missed
 
 _FEW = 4
@@ -111,21 +113,27 @@ def _divide(kernel: KernelOp, channels: Sequence[ChannelOp], available: int) -> 
 
 def _remark(plan: StagePlan) -> None:
     """What waits where a channel has one stage."""
+    channel = plan.channel
     if plan.stages > 1 or plan.why == _AS_SAID:
         return
     waits = (
-        "each iteration waits for the last one's tiles"
-        if _in_loop(plan.channel)
-        else "the next task waits for this one's"
+        "each iteration waits for the tiles of the last one"
+        if _in_loop(channel)
+        else "the next task waits for this one"
     )
-    label, each = plan.channel.label.data, _footprint(plan.channel)
-    missed(
-        PlanStages.name,
-        plan.channel,
-        f"{label} has one stage: {waits}; shared memory has no room for {each} bytes more",
-    )
+    room = f"shared memory has no room for {_footprint(channel)} bytes more"
+    missed(PlanStages.name, channel, f"{_content(channel)} has one stage: {waits}; {room}")
 
 
+def _content(channel: ChannelOp) -> str:
+    """What goes through a channel: where it is stored, or else from where it comes."""
+    consumed = (use.operation for use in channel.result.uses if isinstance(use.operation, ConsumeOp))
+    users = [use.operation for op in consumed for tile in op.tiles for use in tile.uses]
+    stored = dict.fromkeys(f"`{array_name(op.array)}`" for op in users if isinstance(op, _WRITES))
+    return f"what goes to {' and '.join(stored)}" if stored else channel.label.data
+
+
+_WRITES = StoreOp | AtomicAddOp | ScatterAddOp
 _AS_SAID = "as the schedule's `stages` says"
 
 

@@ -283,7 +283,7 @@ def test_explains_on_stderr(example: str, line: str, level: str, capsys: pytest.
     explained = capsys.readouterr()
     assert explained.out == alone.out
     decided, remarks = explained.err.split("not optimised:\n")
-    assert f"{path}:7: pk.channel: cast has one stage: the next task waits" in remarks
+    assert " has one stage: the next task waits for this one" in remarks
     first, order, *rest = decided.splitlines()
     assert first == f"{path}:{line}"
     assert order.split(":")[2] == " order of tasks"
@@ -314,7 +314,7 @@ def test_explains_warps(capsys: pytest.CaptureFixture[str]) -> None:
         f"{path}:7: store of `C`: by tma (leaves its stage as it is)",
         f"{path}:6: MMA of `acc`: in flight while the next one is issued",
         "not optimised:",
-        f"{path}:7: pk.channel: cast has one stage: the next task waits for this one's; shared memory has no"
+        f"{path}:7: pk.channel: what goes to `C` has one stage: the next task waits for this one; shared memory has no"
         " room for 65552 bytes more [pk-plan-stages]",
     ]
 

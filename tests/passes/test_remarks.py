@@ -174,8 +174,8 @@ kernel k(X: f32[M, N], T: i32[L, P], Y: f32[L, P, N]):
             PRODUCT.format(rows=128, body="acc += A[m, k] @ B[k, n]").replace("(N, 64)", "(N, 256)"),
             "",
             4,
-            "pk.channel: acc has one stage: the next task waits for this one's; shared memory has no room for"
-            " 131088 bytes more",
+            "pk.channel: what goes to `C` has one stage: the next task waits for this one; shared memory has no room"
+            " for 131088 bytes more",
         )
     ],
     "pk-plan-transfers": [
