@@ -140,7 +140,7 @@ def _of_operands(loop: scf.ForOp, product: MmaOp) -> str:
             continue  # released behind the loop
         channel = channel_of(stage.channel)
         released = [op for op in on_it if isinstance(op, ReleaseOp) and op.parent is body and not op.kept]
-        if len(on_it) != 2 or not released or not product.is_before_in_block(released[0]):
+        if len(on_it) != 2 or stage not in on_it or not released or not product.is_before_in_block(released[0]):
             return f"each MMA is waited for: an iteration goes through several stages of {channel.label.data}"
         if channel.depth <= _HELD:
             return f"each MMA is waited for: {channel.label.data} has one stage; smaller tiles leave room for two"
