@@ -16,6 +16,7 @@ from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.sim.draw import draw_inputs
 from pkc.sim.run import simulate
+from pkc.static.check import check_statically
 from tests.products import LOOPS
 
 DIMS = {"M": 150, "N": 140, "K": 200, "L": 5}
@@ -65,6 +66,7 @@ def test_no_stage_is_released_under_an_mma(name: str) -> None:
     meaning = meaning_of(tile, ranks=2, dims=dims_of(tile.kernel))
     roles = compiled(name, "roles")
     assert check_roles(roles, meaning, trials) == []
+    assert list(check_statically(roles.kernel, ranks=2, dims=meaning.dims).findings) == []
     for op in roles.kernel.walk():
         if isinstance(op, MmaOp):
             op.attributes[IN_FLIGHT] = type(op.attributes[IN_FLIGHT])(in_flight(op) + 1, 64)
