@@ -73,9 +73,6 @@ def build_program(
 def _compiler() -> str:
     """What of pkc makes machine code of IR, and what it stands on."""
     root = Path(pkc.__file__).parent
-    files = [
-        root / "arch.py",
-        *(path for part in ("dialect", "passes", "codegen") for path in (root / part).rglob("*")),
-    ]
+    files = [path for part in ("dialect", "targets", "passes", "codegen") for path in (root / part).rglob("*")]
     sources = [path.read_bytes() for path in sorted(files) if path.suffix == ".py"]
     return cache.key(importlib.metadata.version("xdsl"), *sources)

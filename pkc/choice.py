@@ -9,7 +9,6 @@ from itertools import product
 
 from xdsl.ir import SSAValue
 
-from pkc.arch import QUEUES, SM_90A, hardware_queues
 from pkc.compiler import Number, compile_program
 from pkc.cost.estimate import Estimate, estimate
 from pkc.cost.work import UnknownWorkError, count_work
@@ -28,6 +27,7 @@ from pkc.passes.plan_overlap import PlanOverlap
 from pkc.passes.plan_warps import comm_sms
 from pkc.passes.run import run_pipeline
 from pkc.passes.span_parts import SpanParts
+from pkc.targets.arch import QUEUES, SM_90A, hardware_queues
 
 ROWS = (2, 4, 8, 16, 32, 64, 128, 256)
 COLUMNS = (32, 64, 128, 256)

@@ -9,7 +9,6 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import Block, Operation
 from xdsl.traits import is_side_effect_free
 
-from pkc.arch import SM_90A
 from pkc.dialect import access, coordinates, counters, program, roles
 from pkc.dialect.attributes import Role
 from pkc.dialect.fences import Drain, DrainAttr, DrainOp, FenceOp
@@ -18,6 +17,7 @@ from pkc.dialect.program import KernelOp
 from pkc.passes.budgets import shared_memory
 from pkc.passes.cells import constant
 from pkc.passes.dependence import sources
+from pkc.targets.arch import SM_90A
 
 RANKS = 3
 

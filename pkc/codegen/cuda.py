@@ -18,7 +18,6 @@ from pkc.codegen.fields import struct_fields
 from pkc.codegen.names import Names
 from pkc.dialect.coordinates import DimOp, RankOp
 from pkc.dialect.engines import is_engine
-from pkc.dialect.instructions import KINDS, Instruction, instruction
 from pkc.dialect.machine import (
     AddressOp,
     CommentOp,
@@ -36,6 +35,7 @@ from pkc.dialect.machine import (
 from pkc.dialect.program import KernelOp
 from pkc.passes.emit import UNROLL
 from pkc.passes.lower_tiles import THREADS
+from pkc.targets.sm_90a.instructions import KINDS, Instruction, instruction
 
 _INFIX: dict[type[Operation], str] = {
     arith.AddiOp: "+",

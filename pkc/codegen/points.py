@@ -7,7 +7,6 @@ from typing import cast
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Operation
 
-from pkc.arch import SM_90A
 from pkc.codegen.artifact import Point, Trace, Wait, Waits
 from pkc.dialect.machine import AWAITS, UNTIL, InstructionOp
 from pkc.dialect.program import KernelOp
@@ -17,6 +16,7 @@ from pkc.passes.emit import constant_of
 from pkc.passes.instruments import part_names, parts_of
 from pkc.passes.lower_tiles import THREADS
 from pkc.passes.trace import KIND, TRACE, WHAT
+from pkc.targets.arch import SM_90A
 
 
 def trace_of(kernel: KernelOp) -> Trace | None:

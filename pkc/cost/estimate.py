@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pkc.arch import H200, SM_90A, Arch, Rates
 from pkc.cost.work import Phase, Product, Turn, UnknownWorkError, Work
 from pkc.dialect.engines import JOINED
-from pkc.dialect.layout import ALIGNMENT
 from pkc.passes.plan_stages import MOST
+from pkc.targets.arch import H200, SM_90A, Arch, Rates
+from pkc.targets.layout import ALIGNMENT
 
 _LAST = 8
 """Turns of a loop that remain when the last tiles of a fetched operand have come; of smaller tiles than 128 x 64 more

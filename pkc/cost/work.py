@@ -14,12 +14,12 @@ from pkc.dialect import blocks
 from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp, array_type
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, DimOp, RankOp
 from pkc.dialect.elementwise import AddOp
-from pkc.dialect.layout import shared_layout
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.tile import CastOp, ClipOp, FullOp, MmaOp, block_type, tile_type
 from pkc.dialect.types import RANKS, Dim, Layout, PGLType, TileType, dtype_bytes
 from pkc.passes.edges import array_name, planned
 from pkc.passes.stage_sums import ROWS
+from pkc.targets.layout import shared_layout
 
 
 class UnknownWorkError(Exception):

@@ -44,8 +44,8 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from pkc.dialect.instructions import KINDS, instruction
 from pkc.dialect.types import ArrayType, PGLType, PrivateType, dtype_bytes
+from pkc.targets.sm_90a.instructions import KINDS, instruction
 
 MAX_BOX = 256
 """Elements that a box may have in one dimension (CUDA driver API: cuTensorMapEncodeTiled)."""

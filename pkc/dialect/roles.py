@@ -32,11 +32,11 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent
 from xdsl.utils.exceptions import VerifyException
 
-from pkc.arch import SM_90A
 from pkc.dialect.effects import OrdersMemory
-from pkc.dialect.layout import stage_layout
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import TileType
+from pkc.targets.arch import SM_90A
+from pkc.targets.layout import stage_layout
 
 
 @irdl_attr_definition

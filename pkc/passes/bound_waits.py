@@ -10,7 +10,6 @@ from xdsl.dialects.builtin import DictionaryAttr, IndexType, IntegerAttr, Module
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from pkc.arch import SM_90A
 from pkc.dialect.coordinates import DimOp, RankOp
 from pkc.dialect.machine import AWAITS, ONE, InstructionOp
 from pkc.dialect.program import KernelOp
@@ -20,6 +19,7 @@ from pkc.passes.derive import add_parameter
 from pkc.passes.emit import Emitter
 from pkc.passes.instruments import insert_after, insert_before, new_dimension, parts_of, task_of
 from pkc.passes.lower_tiles import THREADS
+from pkc.targets.arch import SM_90A
 
 WAITS = "bounded"
 """On a kernel: that its waits are bounded. The array of the reports, its first dimension, the counter that stops."""

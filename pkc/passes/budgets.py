@@ -6,10 +6,8 @@ from collections.abc import Iterator
 
 from xdsl.dialects.builtin import StringAttr
 
-from pkc.arch import SM_90A
 from pkc.diagnostics import Diagnostic
 from pkc.dialect.attributes import Role, number_on
-from pkc.dialect.layout import ALIGNMENT, shared_layout
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp
 from pkc.dialect.tile import MmaOp, tile_type
@@ -19,6 +17,8 @@ from pkc.passes import plan_errors
 from pkc.passes.dependence import ancestors
 from pkc.passes.live_tiles import peak
 from pkc.passes.plan_warps import COMPUTE, launched_registers
+from pkc.targets.arch import SM_90A
+from pkc.targets.layout import ALIGNMENT, shared_layout
 
 SHARED_MEMORY = SM_90A.shared_memory - ALIGNMENT
 """Bytes for channels: their start is aligned."""

@@ -12,7 +12,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from pkc.arch import SM_90A
 from pkc.diagnostics import Diagnostic, Label, PkcError
 from pkc.dialect import MACHINE, machine
 from pkc.dialect.attributes import number_on
@@ -25,6 +24,7 @@ from pkc.passes import plan_errors
 from pkc.passes.emit import UNROLL, constant_of
 from pkc.passes.lower_tiles import THREADS
 from pkc.passes.plan_memory import SHARED_BYTES
+from pkc.targets.arch import SM_90A
 
 _BARRIER = re.compile(r"sync_(\d+)_of_(\d+)")
 _REGISTERS = re.compile(r"setmaxnreg_(?:inc|dec)_(\d+)")

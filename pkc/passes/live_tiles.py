@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from pkc.arch import SM_90A
 from pkc.dialect.access import GatherOp, LoadOp
 from pkc.dialect.elementwise import CompareOp
 from pkc.dialect.program import RoleOp, TasksOp
@@ -16,6 +15,7 @@ from pkc.dialect.tile import BroadcastOp, ClipOp, FullOp, PositionsOp, SplatOp, 
 from pkc.dialect.types import TileType, dtype_bytes, i1
 from pkc.passes.dependence import maker
 from pkc.passes.pointwise import is_pointwise
+from pkc.targets.arch import SM_90A
 
 _IN_MEMORY = (ConsumeOp, LoadOp, GatherOp)
 """What they give lives in shared memory, and comes to registers piece by piece."""

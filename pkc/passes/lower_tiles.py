@@ -10,13 +10,11 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr, i
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from pkc.arch import SM_90A
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.attributes import planned
 from pkc.dialect.coordinates import RankOp
 from pkc.dialect.engines import is_engine
-from pkc.dialect.layout import shared_layout, stage_layout
 from pkc.dialect.machine import ONE, PART, TensorMapOp
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, CommitOp, ConsumeOp
@@ -35,6 +33,8 @@ from pkc.passes.lowering.missing import UNKNOWN, CannotLowerError
 from pkc.passes.lowering.structure import lower_block
 from pkc.passes.plan_memory import BARRIERS, OFFSET, SHARED_BYTES, STAGE_BYTES, PlanMemory
 from pkc.passes.plan_warps import PlanWarps
+from pkc.targets.arch import SM_90A
+from pkc.targets.layout import shared_layout, stage_layout
 
 THREADS = "threads"
 """On a kernel: threads of each CTA."""
@@ -52,7 +52,7 @@ class LowerTiles(ModulePass):
 
     Parts become branches on the number of the warp. A part that only starts copies is one thread. The parts of copy
     engines stay as they are: the host enqueues what they do. A tile is where its
-    layout says (`pkc/dialect/layout.py`): in a stage, or spread over the registers of the warpgroups of its part.
+    layout says (`pkc/targets/layout.py`): in a stage, or spread over the registers of the warpgroups of its part.
 
     Before:
 

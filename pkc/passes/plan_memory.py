@@ -8,11 +8,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.passes import ModulePass
 
-from pkc.arch import SM_90A
-from pkc.dialect.layout import ALIGNMENT
 from pkc.dialect.program import KernelOp
 from pkc.dialect.roles import ChannelOp, ChannelType
 from pkc.passes.budgets import channel_group, shared_memory
+from pkc.targets.arch import SM_90A
+from pkc.targets.layout import ALIGNMENT
 
 OFFSET, BARRIERS, STAGE_BYTES = "offset", "barriers", "stage_bytes"
 """On a channel: bytes from the start of shared memory to its first stage and barrier, and from stage to stage."""

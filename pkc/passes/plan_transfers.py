@@ -22,7 +22,6 @@ from pkc.dialect.access import (
     array_type,
 )
 from pkc.dialect.coordinates import BlockOp
-from pkc.dialect.layout import shared_layout
 from pkc.dialect.program import KernelOp
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import tile_type
@@ -32,6 +31,7 @@ from pkc.location import describe
 from pkc.passes.derive import DERIVED
 from pkc.passes.edges import array_name, reached
 from pkc.passes.spanning import on_several_ranks
+from pkc.targets.layout import shared_layout
 
 _OTHERS: dict[type[Operation], str] = {
     ReadOp: "one element",

@@ -10,7 +10,6 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from pkc.arch import SM_90A
 from pkc.diagnostics import PkcError
 from pkc.dialect import TILE
 from pkc.dialect.access import AllReduceOp, LoadOp, ReduceOp, StoreOp, array_type
@@ -21,6 +20,7 @@ from pkc.dialect.types import TileType, i32
 from pkc.location import describe, span_of
 from pkc.passes import budget_errors as errors
 from pkc.passes.spanning import on_several_ranks
+from pkc.targets.arch import SM_90A
 
 COMPUTE, COMMUNICATE = "compute", "communicate"
 

@@ -11,7 +11,6 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import Pure
 
-from pkc.arch import SM_90A
 from pkc.diagnostics import PkcError
 from pkc.dialect.coordinates import CtasOp, EpochOp, RankOp
 from pkc.dialect.counters import RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp
@@ -22,6 +21,7 @@ from pkc.passes import machine_errors as errors
 from pkc.passes.cells import constant, is_constant
 from pkc.passes.dependence import ancestors, sources
 from pkc.passes.derive import DERIVED, before
+from pkc.targets.arch import SM_90A
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,9 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from pkc.arch import SM_90A
 from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.counters import WaitOp
-from pkc.dialect.layout import ALIGNMENT
 from pkc.dialect.program import PER_CTA, KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import TileType
 from pkc.passes.assign_roles import ROLE
@@ -22,6 +20,8 @@ from pkc.passes.crossings import Crossing, KeptBeyondStageError, crossings
 from pkc.passes.derive import DERIVED
 from pkc.passes.plan_warps import comm_sms
 from pkc.passes.split_workers import add_channels, add_part
+from pkc.targets.arch import SM_90A
+from pkc.targets.layout import ALIGNMENT
 
 _STAGES = 12
 """Copies on their way at a time in one SM. What 8 SMs pull at the rate of the link, 40 GB/s each, is under way for 2 to

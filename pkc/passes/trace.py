@@ -11,7 +11,6 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, IntegerA
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from pkc.arch import SM_90A
 from pkc.dialect.coordinates import DimOp
 from pkc.dialect.machine import AWAITS, ONE, TASKS, UNTIL, InstructionOp
 from pkc.dialect.program import FIRST_WARP, KernelOp
@@ -29,6 +28,7 @@ from pkc.passes.instruments import (
     text_of,
     work_of,
 )
+from pkc.targets.arch import SM_90A
 
 KIND, WHAT = "kind", "what"
 """On a `record`: what it tells of, one of `KINDS`, and its name."""

@@ -9,7 +9,6 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
-from pkc.arch import SM_90A
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.access import ReadOp
 from pkc.dialect.program import KernelOp
@@ -27,6 +26,7 @@ from pkc.static.covered import covered
 from pkc.static.progress import Progress
 from pkc.static.skeleton import DependsOnTilesError, deciding, skeleton_of
 from pkc.static.tasks import tasks_once
+from pkc.targets.arch import SM_90A
 
 LAUNCHES = 2
 """The second one shows counts that forget the epoch."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from pkc.arch import SM_90A
 from pkc.dialect import blocks
 from pkc.dialect.attributes import number_on
 from pkc.dialect.counters import BarrierOp, RaiseOp, SignalAllOp, SignalOp, WaitOp
@@ -14,6 +13,7 @@ from pkc.dialect.roles import ChannelOp
 from pkc.dialect.types import RANKS, BlockType, Layout, PGLType, PrivateType, SignalType, dtype_bytes
 from pkc.passes.budgets import SHARED_MEMORY, barriers, shared_memory, warps_of
 from pkc.passes.signal_counts import counted
+from pkc.targets.arch import SM_90A
 
 _COUNTER_BYTES = 4
 

@@ -23,10 +23,10 @@ from pkc.dialect.coordinates import EpochOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import RaiseOp, WaitOp
 from pkc.dialect.engines import engines, parse_engines
-from pkc.dialect.instructions import instruction
 from pkc.dialect.machine import InstructionOp
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
+from pkc.targets.sm_90a.instructions import instruction
 from tests.codegen.sass import HGMMA, QGMMA, UTMALDG, UTMASTG, opcodes
 from tests.products import FORMS, product
 

@@ -13,7 +13,7 @@ from pkc.codegen.cuda import print_kernel
 from pkc.codegen.names import Names
 from pkc.codegen.nvrtc import compile_cuda
 from pkc.compiler import load
-from pkc.dialect.instructions import KINDS, PLAIN, Instruction, instruction
+from pkc.targets.sm_90a.instructions import KINDS, PLAIN, Instruction, instruction
 from tools import machine_page
 
 HERE = Path(__file__).parent

@@ -13,7 +13,6 @@ from xdsl.ir import Attribute, Block, SSAValue
 from pkc.codegen.build import machine_level
 from pkc.compiler import compile_program
 from pkc.dialect import blocks, task_order
-from pkc.dialect.layout import Fragment, shared_layout, stage_layout
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import TileType, bf16, dtype_bytes, f32
 from pkc.frontend.parse import parse_text
@@ -21,6 +20,7 @@ from pkc.location import Source
 from pkc.passes.emit import Emitter
 from pkc.passes.lowering import fragments, structure
 from pkc.passes.lowering.context import Threads, Worker
+from pkc.targets.layout import Fragment, shared_layout, stage_layout
 from tests.codegen.threads import Cta, Memory, evaluate, swizzled, warps
 
 

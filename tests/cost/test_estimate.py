@@ -7,9 +7,9 @@ import tomllib
 from dataclasses import replace
 from pathlib import Path
 
-from pkc.arch import H200
 from pkc.cost.estimate import Estimate, estimate
 from pkc.dialect.engines import JOINED
+from pkc.targets.arch import H200
 from tests.cost.test_work import work
 
 DATA = Path(__file__).parents[2] / "bench" / "tiles"

@@ -8,10 +8,10 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.layout import shared_layout
 from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp, ReleaseHeldOp, ReleaseOp
 from pkc.dialect.tile import tile_type
 from pkc.passes.lowering.context import Place, Ring, Staged, Worker
+from pkc.targets.layout import shared_layout
 
 
 def prepare(worker: Worker, channel: SSAValue, users: Collection[Operation]) -> None:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import SSAValue
 
-from pkc.arch import SM_90A
 from pkc.dialect.counters import RaiseOp, SignalOp
-from pkc.dialect.layout import SharedLayout
 from pkc.dialect.program import KernelOp
 from pkc.dialect.roles import ChannelOp
 from pkc.dialect.types import TileType
 from pkc.passes.emit import Emitter
 from pkc.passes.lowering.blocks import Dimensions, Placed
+from pkc.targets.arch import SM_90A
+from pkc.targets.layout import SharedLayout
 
 
 @dataclass(frozen=True)

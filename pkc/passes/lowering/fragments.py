@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute, SSAValue
 
-from pkc.dialect.layout import COLUMN_STEP, ROW_STEP, WARPGROUP_ROWS, Fragment, SharedLayout
 from pkc.dialect.machine import b32
 from pkc.dialect.tile import (
     tile_type,
@@ -16,6 +15,7 @@ from pkc.dialect.types import TileType, bf16, dtype_bytes, f16, f32, i1, i32
 from pkc.passes.emit import Emitter, constant_of
 from pkc.passes.lowering.context import Staged, Worker, warpgroup
 from pkc.passes.lowering.missing import CannotLowerError, origin
+from pkc.targets.layout import COLUMN_STEP, ROW_STEP, WARPGROUP_ROWS, Fragment, SharedLayout
 
 FLAT = 8
 """Neighbouring elements that a thread without a warpgroup works on at once: 16 bytes of a 16-bit type."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from xdsl.ir import Attribute, SSAValue
 
 from pkc.dialect.access import LoadOp, StoreOp
-from pkc.dialect.layout import Fragment
 from pkc.dialect.machine import PartOp, b32
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import ArrayType, Layout, PGLType, dtype_bytes, f32, i32
@@ -15,6 +14,7 @@ from pkc.passes.lowering.context import Worker
 from pkc.passes.lowering.fragments import FLAT, PACKED
 from pkc.passes.lowering.missing import CannotLowerError
 from pkc.passes.lowering.tma import in_one_part, placed
+from pkc.targets.layout import Fragment
 
 
 class Element:

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from pkc.arch import SM_90A
 from pkc.diagnostics import PkcError
-from pkc.dialect.layout import WARPGROUP_ROWS
 from pkc.dialect.machine import PartOp
 from pkc.dialect.tile import MmaOp, in_flight, tile_type
 from pkc.dialect.types import dtype_bytes, dtype_name
@@ -17,6 +15,8 @@ from pkc.passes import machine_errors as errors
 from pkc.passes.lowering import fragments
 from pkc.passes.lowering.context import Staged, Worker, warpgroup
 from pkc.passes.lowering.missing import CannotLowerError
+from pkc.targets.arch import SM_90A
+from pkc.targets.layout import WARPGROUP_ROWS
 
 _MODES = {128: 1, 64: 2, 32: 3}
 

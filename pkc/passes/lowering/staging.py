@@ -6,7 +6,6 @@ from contextlib import AbstractContextManager, nullcontext
 
 from xdsl.ir import SSAValue
 
-from pkc.dialect.layout import WARP_ROWS, WARPGROUP_ROWS, Fragment, SharedLayout, shared_layout
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import TileType, f32
@@ -15,6 +14,7 @@ from pkc.passes.lowering import channels, fragments
 from pkc.passes.lowering.context import Staged, Worker, warpgroup
 from pkc.passes.lowering.fragments import PACKED, Held, Value
 from pkc.passes.lowering.missing import CannotLowerError, origin
+from pkc.targets.layout import WARP_ROWS, WARPGROUP_ROWS, Fragment, SharedLayout, shared_layout
 
 
 def write(worker: Worker, op: CommitOp) -> None:

@@ -6,7 +6,6 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.access import LoadOp, StoreOp
-from pkc.dialect.layout import shared_layout
 from pkc.dialect.machine import MAX_BOX, TensorMapOp
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import tile_type
@@ -16,6 +15,7 @@ from pkc.passes.lowering import channels
 from pkc.passes.lowering.blocks import Placed
 from pkc.passes.lowering.context import Staged, Worker
 from pkc.passes.lowering.missing import CannotLowerError
+from pkc.targets.layout import shared_layout
 
 
 def placed(worker: Worker, op: LoadOp | StoreOp) -> tuple[list[Placed], int | None]:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
-from pkc.arch import SM_90A
+from pkc.targets.arch import SM_90A
 
 KINDS = {"index": "int", "i32": "int", "i64": "unsigned long long", "f32": "float", "b32": "unsigned", "i1": "bool"}
 """C++ types by kind: `index` and `i32` integers, `i64` addresses and descriptors, `b32` bits of 32-bit registers."""

@@ -1,0 +1,1 @@
+"""What pkc compiles for: one object for each target."""

@@ -1,0 +1,1 @@
+"""NVIDIA GPUs of compute capability 9.0."""
