@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pkc.language import Kernel, Reading
+from pkc.targets import DEFAULT
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,16 +45,20 @@ def compile(
     *,
     constants: Mapping[str, Number] | None = None,
     schedule: Mapping[str, str] | None = None,
+    level: str = "tile",
+    target: str = DEFAULT,
 ) -> Compiled:
-    """The checked tile-level IR of a kernel, or of the kernels of a file.
+    """The checked IR of a kernel, or of the kernels of a file, at a level: `tile`, `roles` or `machine`.
 
-    `constants` gives values to `const` parameters, `schedule` overrides the kernel's own. Raises `PkcError`.
+    `constants` gives values to `const` parameters, `schedule` overrides the kernel's own. Below the tile level the IR
+    is for one target. Raises `PkcError`.
     """
     from pkc.compiler import compile_program, load
 
     if isinstance(kernel, Kernel):
-        return compile_program(kernel.tree, constants=constants, schedule={**kernel.options, **(schedule or {})})
-    return load(kernel, constants=constants, schedule=schedule)
+        options = {**kernel.options, **(schedule or {})}
+        return compile_program(kernel.tree, constants=constants, schedule=options, level=level, target=target)
+    return load(kernel, constants=constants, schedule=schedule, level=level, target=target)
 
 
 def simulate(

@@ -12,12 +12,13 @@ from pkc import cache
 from pkc.choice import choose
 from pkc.codegen import stored
 from pkc.codegen.artifact import Artifact
-from pkc.codegen.build import SM_90A, build
+from pkc.codegen.build import build
 from pkc.codegen.nvrtc import version
 from pkc.compiler import Number, compile_program
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
 from pkc.passes.run import print_ir
+from pkc.targets import DEFAULT
 
 
 def artifact_for(
@@ -28,7 +29,7 @@ def artifact_for(
     kernel: str | None = None,
     constants: Mapping[str, Number] | None = None,
     schedule: Mapping[str, str] | None = None,
-    target: str = SM_90A,
+    target: str = DEFAULT,
     instruments: Collection[str] = (),
 ) -> Artifact:
     """The machine code that runs a kernel with these dimensions on so many ranks; the first kernel unless it is named.
@@ -37,7 +38,9 @@ def artifact_for(
     without `ranks`. Calls that get equal artifacts may share one `LoadedKernel`. Raises `PkcError`.
     """
     # Machine code serves all sizes and numbers of ranks, but with the schedule that is best for these.
-    choice = choose(program, dims=dims, ranks=ranks, kernel=kernel, constants=constants, schedule=schedule)
+    choice = choose(
+        program, dims=dims, ranks=ranks, kernel=kernel, constants=constants, schedule=schedule, target=target
+    )
     chosen = {**(schedule or {}), **choice.schedule}
     return build_program(
         program, kernel=kernel, constants=constants, schedule=chosen, target=target, instruments=instruments
@@ -50,7 +53,7 @@ def build_program(
     kernel: str | None = None,
     constants: Mapping[str, Number] | None = None,
     schedule: Mapping[str, str] | None = None,
-    target: str = SM_90A,
+    target: str = DEFAULT,
     instruments: Collection[str] = (),
 ) -> Artifact:
     """The machine code of a kernel, whatever its sizes. What it depends on is the program's IR, its target, and pkc."""
@@ -62,9 +65,15 @@ def build_program(
     if kept is not None:
         return stored.unpack(kept)
     compiled = compile_program(
-        program, kernel=kernel, constants=constants, schedule=schedule, level="machine", instruments=instruments
+        program,
+        kernel=kernel,
+        constants=constants,
+        schedule=schedule,
+        level="machine",
+        instruments=instruments,
+        target=target,
     )
-    artifact = build(compiled.module, kernel=kernel, target=target)
+    artifact = build(compiled.module, kernel=kernel)
     cache.put(key, stored.pack(artifact))
     return artifact
 

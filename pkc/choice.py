@@ -27,18 +27,12 @@ from pkc.passes.plan_overlap import PlanOverlap
 from pkc.passes.plan_warps import comm_sms
 from pkc.passes.run import run_pipeline
 from pkc.passes.span_parts import SpanParts
-from pkc.targets.arch import QUEUES, SM_90A, hardware_queues
-
-ROWS = (2, 4, 8, 16, 32, 64, 128, 256)
-COLUMNS = (32, 64, 128, 256)
-INNER = (64, 128, 256)
-"""What is tried for the rows and columns of a product, and for what it sums over in a turn."""
+from pkc.targets import DEFAULT
+from pkc.targets.arch import QUEUES, hardware_queues
+from pkc.targets.target import Target, lookup
 
 _SMALL = 64 * 64
 """Of an accumulator: a turn of so few products takes hardly longer than its barriers, so it may sum over 256."""
-
-_MOST_ELEMENTS = 128 * 256
-"""Of an accumulator: two warpgroups hold no more."""
 
 _GAIN = 0.93
 """Other tiles than the program's, and then blocks across parts, are taken if they need at most this share of the time:
@@ -92,8 +86,9 @@ def choose(
     kernel: str | None = None,
     constants: Mapping[str, Number] | None = None,
     schedule: Mapping[str, str] | None = None,
+    target: str = DEFAULT,
 ) -> Choice:
-    """The schedule for these dimensions on so many ranks: tiles, `parts`, `loads`, copy engines.
+    """The schedule for these dimensions on so many ranks of a target: tiles, `parts`, `loads`, copy engines.
 
     One that sets tiles, in the text or here, is left alone, and what else it sets stays. The same on every rank, and
     for every call with the same arguments. Raises `PkcError` if the program is wrong.
@@ -102,7 +97,7 @@ def choose(
     name = kernel or program.kernels[0].name
     # What copy engines do must not wait behind the kernel in one queue.
     engines = hardware_queues() >= QUEUES
-    found = _choose(program, name, *given, tuple(sorted(dims.items())), ranks, engines=engines)
+    found = _choose(program, name, *given, lookup(target), tuple(sorted(dims.items())), ranks, engines=engines)
     # Programs that differ only in where they stand are equal, and share what was chosen for one of them.
     spans = (node.span for node in program.kernels if node.name == name)
     return replace(found, place=describe(next(spans).location()))
@@ -118,30 +113,31 @@ def _choose(
     kernel: str,
     constants: _Items,
     schedule: _Options,
+    target: Target,
     dims: tuple[tuple[str, int], ...],
     ranks: int,
     *,
     engines: bool,
 ) -> Choice:
-    own, *others = _candidates(program, kernel, constants, schedule)
+    own, *others = _candidates(program, kernel, constants, schedule, target)
     sizes = dict(dims)
     try:
-        instead = _estimate(own, sizes, ranks)
+        instead = _estimate(own, sizes, ranks, target)
     except UnknownWorkError as error:
         return Choice(reason=f"not estimated: {error}")
     if any(key.startswith(TILE) for key in own.kernel.schedule):
         return Choice(reason="the schedule sets them")
 
     def compiles(settings: Mapping[str, str]) -> bool:
-        return _compiles(program, kernel, constants, schedule, tuple(settings.items()))
+        return _compiles(program, kernel, constants, schedule, tuple(settings.items()), target)
 
     def estimated(candidates: Iterable[_Candidate]) -> list[_Found]:
-        return [(_estimate(one, sizes, ranks), one.settings) for one in candidates]
+        return [(_estimate(one, sizes, ranks, target), one.settings) for one in candidates]
 
     said = own.kernel.schedule
     taken = _better((instead, own.settings), estimated(others), compiles)
-    if _has_short_parts(own.kernel, sizes, ranks) and "parts" not in said:
-        taken = _better(taken, estimated(_across(program, kernel, constants, schedule)), compiles)
+    if _has_short_parts(own.kernel, sizes, ranks, target) and "parts" not in said:
+        taken = _better(taken, estimated(_across(program, kernel, constants, schedule, target)), compiles)
     if ranks == 1 or not _fetches(own.kernel) or not _OVERLAP.isdisjoint(said):
         return Choice(taken[1], taken[0], instead)
     if taken[0].rounds == 1 and "loads" not in said:
@@ -179,16 +175,24 @@ def _cheapest(worth: Sequence[_Found]) -> Callable[[_Found], tuple[float, float,
     )
 
 
-def _estimate(of: _Candidate, dims: Mapping[str, int], ranks: int) -> Estimate:
-    return estimate(count_work(of.kernel, dims, ranks), ranks, sms=SM_90A.sms - comm_sms(of.kernel))
+def _estimate(of: _Candidate, dims: Mapping[str, int], ranks: int, target: Target) -> Estimate:
+    sms = target.arch.sms - comm_sms(of.kernel)
+    return estimate(count_work(of.kernel, dims, ranks, target), ranks, target, sms=sms)
 
 
 @functools.lru_cache(maxsize=256)
-def _compiles(program: tree.Program, kernel: str, constants: _Items, schedule: _Options, more: _Options) -> bool:
+def _compiles(
+    program: tree.Program, kernel: str, constants: _Items, schedule: _Options, more: _Options, target: Target
+) -> bool:
     """Whether a kernel with more in its schedule stays within the budgets of a CTA."""
     try:
         compile_program(
-            program, kernel=kernel, constants=dict(constants), schedule={**dict(schedule), **dict(more)}, level="roles"
+            program,
+            kernel=kernel,
+            constants=dict(constants),
+            schedule={**dict(schedule), **dict(more)},
+            level="roles",
+            target=target.name,
         )
     except PkcError:
         return False
@@ -205,7 +209,9 @@ class _Candidate:
 
 
 @functools.lru_cache(maxsize=32)
-def _candidates(program: tree.Program, kernel: str, constants: _Items, schedule: _Options) -> list[_Candidate]:
+def _candidates(
+    program: tree.Program, kernel: str, constants: _Items, schedule: _Options, target: Target
+) -> list[_Candidate]:
     """The kernel as it is, then with each combination of tiles that it could have."""
     own = _Candidate({}, _planned(program, kernel, constants, dict(schedule)))
     fixed = any(key.startswith(TILE) for key in own.kernel.schedule)
@@ -213,7 +219,7 @@ def _candidates(program: tree.Program, kernel: str, constants: _Items, schedule:
     if dims is None:
         return [own]
     made = [own]
-    for sizes in _sizes():
+    for sizes in _sizes(target):
         tiles = {f"{TILE}{dim}": str(size) for dim, size in zip(dims.names, sizes, strict=True)}
         if sizes != dims.sizes:
             made.append(_Candidate(tiles, _planned(program, kernel, constants, {**dict(schedule), **tiles})))
@@ -221,11 +227,13 @@ def _candidates(program: tree.Program, kernel: str, constants: _Items, schedule:
 
 
 @functools.lru_cache(maxsize=32)
-def _across(program: tree.Program, kernel: str, constants: _Items, schedule: _Options) -> list[_Candidate]:
+def _across(
+    program: tree.Program, kernel: str, constants: _Items, schedule: _Options, target: Target
+) -> list[_Candidate]:
     """The same with blocks that reach across parts, if it can have them."""
     more = {"parts": "across"}
     try:
-        found = _candidates(program, kernel, constants, (*schedule, *more.items()))
+        found = _candidates(program, kernel, constants, (*schedule, *more.items()), target)
     except PkcError:
         return []
     return [_Candidate({**one.settings, **more}, one.kernel) for one in found]
@@ -242,14 +250,14 @@ def _copied(
         return []
 
 
-def _has_short_parts(kernel: KernelOp, dims: Mapping[str, int], ranks: int) -> bool:
+def _has_short_parts(kernel: KernelOp, dims: Mapping[str, int], ranks: int, target: Target) -> bool:
     """Whether parts of a sharded dimension are shorter than blocks may be, so that tiles have rows of one rank only."""
     kinds = (argument.type for argument in kernel.body.block.args)
     split = [
         kind.dimensions[kind.shard_dim] for kind in kinds if isinstance(kind, PGLType) and kind.shard_dim is not None
     ]
     lengths = (blocks.part_length(dims[dim] if isinstance(dim, str) else dim, ranks) for dim in split)
-    return ranks > 1 and any(length < max(ROWS) for length in lengths)
+    return ranks > 1 and any(length < max(target.tiles.rows) for length in lengths)
 
 
 def _fetches(kernel: KernelOp) -> bool:
@@ -258,9 +266,10 @@ def _fetches(kernel: KernelOp) -> bool:
     return bool(edges) and all(isinstance(op, LoadOp) and planned(op) == "inter_sm" for op in edges)
 
 
-def _sizes() -> Iterator[tuple[int, int, int]]:
-    for rows, columns, inner in product(ROWS, COLUMNS, INNER):
-        if rows * columns <= (_SMALL if inner > 128 else _MOST_ELEMENTS):
+def _sizes(target: Target) -> Iterator[tuple[int, int, int]]:
+    tiles = target.tiles
+    for rows, columns, inner in product(tiles.rows, tiles.columns, tiles.inner):
+        if rows * columns <= (_SMALL if inner > 128 else tiles.most):
             yield rows, columns, inner
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from pkc import __version__
+from pkc.targets import DEFAULT, names
 
 EXIT_STATUSES = """\b
 Exit status:
@@ -81,7 +82,7 @@ def cli() -> None:
     "--ranks", type=click.IntRange(min=1), default=1, show_default=True, help="GPUs to choose a schedule for."
 )
 @click.option("--dump", metavar="DIR", help="Write the IR after each pass into a folder.")
-@click.option("--target", type=click.Choice(["sm_90a"]), default="sm_90a", show_default=True, help="The GPU.")
+@click.option("--target", default=DEFAULT, show_default=True, help="The GPU.")
 @click.option("--explain", is_flag=True, help="Say why accesses overlap as they do, and what the kernel takes.")
 def compile_command(
     file: str,
@@ -124,17 +125,19 @@ def compile_command(
     if sizes:
         chosen = find_kernel(program, file, kernel) if kernel else only_kernel(program, file)
         values |= {name: sizes.pop(name) for name in constants_of(chosen) if name in sizes}
-        choice = schedule_for(program, chosen, values, sizes, schedule, ranks)
+        choice = schedule_for(program, chosen, values, sizes, schedule, ranks, target)
         schedule = (*schedule, *(f"{key}={value}" for key, value in choice.schedule.items()))
     level = "machine" if emit in BELOW_IR else emit
-    compiled = compile_for(program, kernel, values, schedule, level=level, dump=dump)
+    compiled = compile_for(program, kernel, values, schedule, level=level, target=target, dump=dump)
     if explain:
         planned = (
-            compiled if emit != "tile" else compile_for(program, kernel, values, schedule, level="roles", warn=False)
+            compiled
+            if emit != "tile"
+            else compile_for(program, kernel, values, schedule, level="roles", target=target, warn=False)
         )
         report.explanations([*([] if choice is None else [choice]), *planned.explanations])
     if emit in BELOW_IR:
-        content = emit_below(compiled.kernel, emit, target, explain=explain)
+        content = emit_below(compiled.kernel, emit, explain=explain)
     else:
         content = print_ir(compiled.module)
     if output is None:
@@ -156,9 +159,7 @@ def compile_command(
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Draws the inputs.")
 @click.option("--in", "inputs", metavar="A=FILE.npy", multiple=True, help="Read an input instead of drawing it.")
 @click.option("--out", "outputs", metavar="C=FILE.npy", multiple=True, help="Write a result.")
-@click.option(
-    "--target", type=click.Choice(["sim", "sm_90a"]), default="sim", show_default=True, help="Simulated ranks, or GPUs."
-)
+@click.option("--target", default="sim", show_default=True, help=f"Simulated ranks, or GPUs ({', '.join(names())}).")
 @click.option("--kernel", metavar="NAME", help="The kernel to run, if FILE has several.")
 @click.option("--schedule", metavar="K=V,...", multiple=True, help="How to run it; wins over the text.")
 @click.option("--debug", is_flag=True, help="On GPUs: bound every wait, and say who waits for what if one is in vain.")
@@ -207,7 +208,9 @@ def run(
     on_gpus = None
     if target != "sim":
         from pkc.builder import artifact_for
+        from pkc.targets.target import lookup
 
+        lookup(target)
         choices = choices_of(schedule)
         on_gpus = partial(
             artifact_for,

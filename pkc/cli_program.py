@@ -14,6 +14,7 @@ from pkc.diagnostics import PkcError, listing, near
 from pkc.frontend import tree
 from pkc.location import NOWHERE
 from pkc.sim.run import resolve_dims
+from pkc.targets import DEFAULT
 
 
 def find_kernel(program: tree.Program, path: str, name: str) -> tree.Kernel:
@@ -50,13 +51,16 @@ def schedule_for(
     sizes: Mapping[str, Number],
     schedule: Iterable[str],
     ranks: int,
+    target: str = DEFAULT,
 ) -> Choice:
     """The schedule with which a kernel would run at these sizes."""
     choices = choices_of(schedule)
     compiled = compile_program(program, kernel=kernel.name, constants=constants, schedule=choices).kernel
     settings = sort_settings(compiled, sizes, constants_of(kernel))
     dims = resolve_dims(compiled, settings.dims, settings.scalars, ranks)
-    return choose(program, dims=dims, ranks=ranks, kernel=kernel.name, constants=constants, schedule=choices)
+    return choose(
+        program, dims=dims, ranks=ranks, kernel=kernel.name, constants=constants, schedule=choices, target=target
+    )
 
 
 def compile_for(
@@ -66,6 +70,7 @@ def compile_for(
     schedule: Iterable[str],
     *,
     level: str = "tile",
+    target: str = DEFAULT,
     dump: str | None = None,
     warn: bool = True,
 ) -> Compiled:
@@ -79,6 +84,7 @@ def compile_for(
             schedule=choices,
             level=level,
             dump=None if dump is None else Path(dump),
+            target=target,
         )
     if warn:
         report.diagnostics(compiled.warnings)

@@ -15,7 +15,7 @@ from pkc.dialect.program import KernelOp
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.schedule import TILE, tiles_of
-from pkc.passes import MACHINE_PIPELINE, ROLES_PIPELINE, TILE_PIPELINE, machine_pipeline
+from pkc.passes import MACHINE_PIPELINE, ROLES_PIPELINE, TILE_PIPELINE, machine_pipeline, roles_pipeline
 from pkc.passes.check_program import check
 from pkc.passes.plan_overlap import Explanation, OrderExplanation, PlanOverlap, explain, explain_order
 from pkc.passes.plan_stages import PlanStages, StagePlan, explain_stages
@@ -23,6 +23,8 @@ from pkc.passes.plan_transfers import PlanTransfers, TransferPlan, explain_trans
 from pkc.passes.plan_warps import PartPlan, PlanWarps, explain_warps
 from pkc.passes.run import PassTime, run_pipeline
 from pkc.remarks import Remark, collecting
+from pkc.targets import DEFAULT
+from pkc.targets.target import lookup
 
 Number = int | float | bool
 Why: TypeAlias = Explanation | OrderExplanation | PartPlan | StagePlan | TransferPlan
@@ -32,14 +34,15 @@ LEVELS: dict[str, tuple[ModulePass, ...]] = {
     "roles": (*TILE_PIPELINE, *ROLES_PIPELINE),
     "machine": (*TILE_PIPELINE, *ROLES_PIPELINE, *MACHINE_PIPELINE),
 }
-"""The passes that lead to each level of IR."""
+"""The passes that lead to each level of IR, for the default target."""
 
 
-def passes_to(level: str, instruments: Iterable[str] = ()) -> tuple[ModulePass, ...]:
+def passes_to(level: str, instruments: Iterable[str] = (), target: str = DEFAULT) -> tuple[ModulePass, ...]:
     """The passes that lead to a level of IR, at the machine level with `INSTRUMENTS` of `pkc/passes`."""
-    if level != "machine":
-        return LEVELS[level]
-    return (*LEVELS["roles"], *machine_pipeline(instruments))
+    if level == "tile":
+        return TILE_PIPELINE
+    roles = (*TILE_PIPELINE, *roles_pipeline(target))
+    return roles if level == "roles" else (*roles, *machine_pipeline(instruments))
 
 
 @dataclass(frozen=True)
@@ -85,9 +88,10 @@ def load(
     level: str = "tile",
     dump: Path | None = None,
     instruments: Iterable[str] = (),
+    target: str = DEFAULT,
 ) -> Compiled:
     """Compile one kernel of a file, or all of them, to a level of IR, the machine level with some of `INSTRUMENTS` of
-    `pkc/passes`. Raises `PkcError`."""
+    `pkc/passes`. The tile level has no target. Raises `PkcError`."""
     return compile_program(
         load_program(path),
         kernel=kernel,
@@ -96,6 +100,7 @@ def load(
         level=level,
         dump=dump,
         instruments=instruments,
+        target=target,
     )
 
 
@@ -113,8 +118,10 @@ def compile_program(
     level: str = "tile",
     dump: Path | None = None,
     instruments: Iterable[str] = (),
+    target: str = DEFAULT,
 ) -> Compiled:
     """As `load`, from a tree."""
+    lookup(target)
     module = build_module(program, kernel=kernel, constants=constants, options=schedule)
     warnings = [finding for finding in check(module) if finding.severity == "warning"]
     explanations: list[Why] = []
@@ -135,7 +142,9 @@ def compile_program(
     tiles = _scheduled_tiles(module)
     try:
         with collecting() as remarks:
-            times = run_pipeline(module, passes_to(level, instruments), dump=dump, after=watch, verify_each=each)
+            times = run_pipeline(
+                module, passes_to(level, instruments, target), dump=dump, after=watch, verify_each=each
+            )
     except PkcError as error:
         if not tiles:
             raise

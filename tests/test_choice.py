@@ -14,6 +14,7 @@ from pkc.diagnostics import PkcError
 from pkc.frontend import tree
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
+from pkc.targets.sm_90a import TARGET
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -106,7 +107,8 @@ def test_tiles_become_smaller_until_the_sms_are_full() -> None:
 
 
 def test_equal_estimates_leave_the_program_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    same = choice.estimate(choice.count_work(load(EXAMPLES / "gemm.pk").kernel, {"M": 16, "N": 64, "K": 64}, 1), 1)
+    dims = {"M": 16, "N": 64, "K": 64}
+    same = choice.estimate(choice.count_work(load(EXAMPLES / "gemm.pk").kernel, dims, 1, TARGET), 1, TARGET)
     monkeypatch.setattr(choice, "estimate", lambda *_, **__: same)
     assert chosen("gemm", ranks=1, M=17, N=64, K=64).schedule == {}
 

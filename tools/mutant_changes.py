@@ -17,7 +17,7 @@ from pkc.dialect.program import KernelOp
 from pkc.passes.budgets import shared_memory
 from pkc.passes.cells import constant
 from pkc.passes.dependence import sources
-from pkc.targets.arch import SM_90A
+from pkc.targets.target import target_of
 
 RANKS = 3
 
@@ -146,12 +146,12 @@ def fills_shared_memory(op: Operation) -> bool:
     one_stage_more(op)
     needed = shared_memory(kernel)
     op.stages = stages
-    return needed > SM_90A.shared_memory
+    return needed > target_of(kernel).arch.shared_memory
 
 
 def all_sms(op: Operation) -> None:
     """Let all SMs communicate, and none compute."""
-    op.attributes[program.COMM_SMS] = IntegerAttr(SM_90A.sms, i64)
+    op.attributes[program.COMM_SMS] = IntegerAttr(target_of(op).arch.sms, i64)
 
 
 def computes(op: Operation) -> bool:

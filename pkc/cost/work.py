@@ -19,7 +19,7 @@ from pkc.dialect.tile import CastOp, ClipOp, FullOp, MmaOp, block_type, tile_typ
 from pkc.dialect.types import RANKS, Dim, Layout, PGLType, TileType, dtype_bytes
 from pkc.passes.edges import array_name, planned
 from pkc.passes.stage_sums import ROWS
-from pkc.targets.layout import shared_layout
+from pkc.targets.target import Target
 
 
 class UnknownWorkError(Exception):
@@ -99,9 +99,9 @@ class Work:
     fetched: list[Fetched] = field(default_factory=list[Fetched])
 
 
-def count_work(kernel: KernelOp, dims: Mapping[str, int], ranks: int) -> Work:
+def count_work(kernel: KernelOp, dims: Mapping[str, int], ranks: int, target: Target) -> Work:
     """The work of an average rank. Edges between ranks must be planned. Raises `UnknownWorkError`."""
-    return _Counter(kernel, dims, ranks).count()
+    return _Counter(kernel, dims, ranks, target).count()
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,8 @@ class _Positions:
 
 
 class _Counter:
-    def __init__(self, kernel: KernelOp, dims: Mapping[str, int], ranks: int) -> None:
-        self._kernel, self._dims, self._ranks = kernel, dims, ranks
+    def __init__(self, kernel: KernelOp, dims: Mapping[str, int], ranks: int, target: Target) -> None:
+        self._kernel, self._dims, self._ranks, self._target = kernel, dims, ranks, target
         self._known: dict[SSAValue, float] = {}
         self._blocks: dict[SSAValue, _Positions] = {}
         self._work = Work()
@@ -229,7 +229,7 @@ class _Counter:
 
     def _load(self, op: LoadOp, times: float) -> Load:
         kind, tile = array_type(op.array), tile_type(op.result)
-        layout, size = shared_layout(tile), dtype_bytes(tile.element_type)
+        layout, size = self._target.shared_layout(tile), dtype_bytes(tile.element_type)
         name = array_name(op.array)
         shard = kind.shard_dim if isinstance(kind, PGLType) else None
         exists = 1.0

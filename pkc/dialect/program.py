@@ -35,6 +35,9 @@ FRESH = "pk.fresh"
 PER_CTA = "per_cta"
 """Attribute of `pk.tasks`: each CTA that runs the role takes its share of the tasks, one after the other."""
 
+TARGET = "target"
+"""Attribute of `pk.kernel`: the name of the target that it is compiled for. The tile level has none."""
+
 COMM_SMS = "comm_sms"
 """Attribute of `pk.kernel`: how many SMs only run parts of the group `communicate`; all others run `compute`."""
 

@@ -18,7 +18,7 @@ PRODUCT = 2 * UNIT
 """Of one addition in a product: tensor cores cut off instead of rounding."""
 
 NARROW_PRODUCT = 2.0**-13
-"""Of one addition in a product of 8-bit floats: tensor cores of sm_90 keep 13 bits behind the leading one."""
+"""Of one addition in a product of 8-bit floats: tensor cores keep 13 bits behind the leading one."""
 
 _BIG = 1e150
 """Stands for an infinity, so that zero times it is zero."""

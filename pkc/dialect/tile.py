@@ -9,7 +9,16 @@ from abc import ABC
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import AnyFloat, DenseArrayBase, FloatAttr, IndexType, IntegerAttr, IntegerType, i64
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    DenseArrayBase,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    i64,
+)
 from xdsl.interfaces import HasCanonicalizationPatternsInterface
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
@@ -290,6 +299,11 @@ IN_FLIGHT = "in_flight"
 loop none does."""
 
 
+OPERANDS, REGISTERS = "operands", "registers"
+"""On a product: that its operands are read by ordinary instructions, into registers. Else it reads them where they lie
+in shared memory, through the async proxy."""
+
+
 @irdl_op_definition
 class MmaOp(IRDLOperation):
     """acc + a @ b: operands of 8 or 16 bits, products exact, accumulated in f32 in no defined order."""
@@ -319,6 +333,11 @@ class MmaOp(IRDLOperation):
         want = TileType((a.shape[0], b.shape[1]), f32)
         if self.acc.type != want:
             raise VerifyException(f"expected an accumulator of type {want}, got {self.acc.type}")
+
+
+def reads_registers(op: MmaOp) -> bool:
+    """Whether the operands of a product come from registers."""
+    return op.attributes.get(OPERANDS) == StringAttr(REGISTERS)
 
 
 def in_flight(op: MmaOp) -> int:

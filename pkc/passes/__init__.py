@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from xdsl.passes import ModulePass
 
 from pkc.passes.assign_roles import AssignRoles
+from pkc.passes.attach_target import AttachTarget
 from pkc.passes.bound_waits import BoundWaits
 from pkc.passes.canonicalize import Canonicalize
 from pkc.passes.check_machine import CheckMachine
@@ -41,6 +42,7 @@ from pkc.passes.stage_remote_stores import StageRemoteStores
 from pkc.passes.stage_sums import StageSums
 from pkc.passes.trace import Trace
 from pkc.passes.zero_sums import ZeroSums
+from pkc.targets import DEFAULT
 
 TILE_PIPELINE: tuple[ModulePass, ...] = (
     CheckProgram(),  # first: findings speak of the program as it was written
@@ -52,8 +54,8 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
 )
 """From the IR that the frontend builds to the tile IR: what the program means."""
 
-ROLES_PIPELINE: tuple[ModulePass, ...] = (
-    PlanOverlap(),  # first: every later pass obeys what it writes on the edges between ranks
+_TO_ROLES: tuple[ModulePass, ...] = (
+    PlanOverlap(),  # first to plan: every later pass obeys what it writes on the edges between ranks
     SpanParts(),  # tasks are what they stay before anything is derived from them; refuses by what is planned
     StageRemoteReads(),  # operands of other ranks, before sums: a staged operand may feed a sum
     SpreadCopies(),  # before counters are seen by others: how often they are signalled changes
@@ -84,7 +86,15 @@ ROLES_PIPELINE: tuple[ModulePass, ...] = (
     InsertFences(),  # last to change anything: it obeys the transfers, and nothing may move across what it places
     CheckRoles(),  # last: what every earlier pass must have left
 )
-"""From tile IR to the roles level: who does it, joined by channels and signals."""
+
+
+def roles_pipeline(target: str = DEFAULT) -> tuple[ModulePass, ...]:
+    """From tile IR to the roles level: who does it, joined by channels and signals."""
+    return (AttachTarget(target), *_TO_ROLES)  # before all that asks for the target
+
+
+ROLES_PIPELINE: tuple[ModulePass, ...] = roles_pipeline()
+"""The same for the default target."""
 
 _LOWERING: tuple[ModulePass, ...] = (
     RestartCounters(),  # before lowering: what waits are for; the host has no epochs
@@ -112,7 +122,7 @@ def machine_pipeline(instruments: Iterable[str] = ()) -> tuple[ModulePass, ...]:
 
 
 MACHINE_PIPELINE: tuple[ModulePass, ...] = machine_pipeline()
-"""From the roles level to the machine level: what each thread does, in instructions of the target."""
+"""From the roles level to the machine level: what each thread does, in instructions of the kernel's target."""
 
 
 def _thunk(kind: type[ModulePass]) -> Callable[[], type[ModulePass]]:
@@ -127,6 +137,7 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         Cse,
         Dce,
         SplitLoops,
+        AttachTarget,
         PlanOverlap,
         SpanParts,
         StageRemoteReads,

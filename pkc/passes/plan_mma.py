@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from pkc.dialect.roles import ReleaseHeldOp, ReleaseOp, channel_of
-from pkc.dialect.tile import IN_FLIGHT, MmaOp
+from pkc.dialect.tile import IN_FLIGHT, OPERANDS, REGISTERS, MmaOp, reads_registers
 from pkc.dialect.transfers import multiplied_from
+from pkc.targets.target import Operands, target_of
 
 _HELD = 1
 """Stages that a product in flight keeps: its own, until that of the next turn has come."""
@@ -25,6 +26,9 @@ class PlanMma(ModulePass):
     wgmma is asynchronous. Where a loop carries nothing but one accumulator, which only its product touches, the
     product of a turn need be complete only when the next one has been issued; then its stages are released, and those
     of the last turn behind the loop. With one stage the next turn could not begin before.
+
+    Where the target multiplies from registers (mma.sync), each product is marked so, `operands = "registers"`: it is
+    complete when the next instruction begins.
 
     Before:
 
@@ -49,6 +53,9 @@ class PlanMma(ModulePass):
     name = "pk-plan-mma"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for product in op.walk():
+            if isinstance(product, MmaOp) and target_of(product).mma.operands is Operands.REGISTERS:
+                product.attributes[OPERANDS] = StringAttr(REGISTERS)
         for loop in list(op.walk()):
             if isinstance(loop, scf.ForOp):
                 _plan(loop)
@@ -60,6 +67,8 @@ def _plan(loop: scf.ForOp) -> None:
     if len(products) != 1 or len(loop.iter_args) != 1 or any(op.regions for op in body.ops):
         return
     product = products[0]
+    if reads_registers(product):
+        return
     carried = (
         isinstance(product.acc, BlockArgument) and product.acc.owner is body and _only_user(product.acc) is product
     )

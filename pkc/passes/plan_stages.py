@@ -16,8 +16,9 @@ from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType
 from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors
-from pkc.passes.budgets import SHARED_MEMORY, channel_group, read_behind
+from pkc.passes.budgets import channel_group, read_behind
 from pkc.passes.dependence import ancestors
+from pkc.targets.target import target_of
 
 _FEW = 4
 """Stages that loops have before a tile of each task gets a second one: with fewer, loads and products take turns."""
@@ -86,9 +87,9 @@ def plan_stages(kernel: KernelOp) -> list[StagePlan]:
     planned = [channel for channel in channels if not _communicates(channel)]
     if not planned:
         return []
-    group = channel_group(planned[0])
-    others = sum(c.shared_bytes for c in channels if c not in planned and channel_group(c) == group)
-    return _divide(kernel, planned, SHARED_MEMORY - others - read_behind(kernel))
+    target, group = target_of(kernel), channel_group(planned[0])
+    others = sum(target.channel_bytes(c) for c in channels if c not in planned and channel_group(c) == group)
+    return _divide(kernel, planned, target.stage_memory - others - read_behind(kernel))
 
 
 def _divide(kernel: KernelOp, channels: Sequence[ChannelOp], available: int) -> list[StagePlan]:
@@ -127,7 +128,7 @@ def _why(turning: bool, stages: int, wanted: int) -> str:
 
 def _footprint(channel: ChannelOp) -> int:
     assert isinstance(channel.result.type, ChannelType)
-    return channel.result.type.footprint
+    return target_of(channel).footprint(channel.result.type)
 
 
 def _in_loop(channel: ChannelOp) -> bool:

@@ -31,7 +31,7 @@ from pkc.location import describe
 from pkc.passes.derive import DERIVED
 from pkc.passes.edges import array_name, reached
 from pkc.passes.spanning import on_several_ranks
-from pkc.targets.layout import shared_layout
+from pkc.targets.target import target_of
 
 _OTHERS: dict[type[Operation], str] = {
     ReadOp: "one element",
@@ -60,7 +60,8 @@ class PlanTransfers(ModulePass):
 
     What goes through untouched goes by TMA: loads into the stages of a channel, stores of what lies in a stage, copies
     from one array to another. What is computed with or made where it is accessed has to be in registers. So has what
-    TMA cannot express: short rows, table rows, blocks that may end inside of an array.
+    TMA cannot express: short rows, table rows, blocks that may end inside of an array; and everything on a target
+    without TMA.
 
     A tile that leaves its stage for another rank goes a few `rows` at a time, each read before the next is begun: an SM
     carries out its copies in order, so that the loads for the next tile would wait until the link has taken all of it.
@@ -127,12 +128,15 @@ def _rows_at_a_time(op: StoreOp) -> int | None:
     kind = tile_type(op.tile)
     if stage_of(op.tile) is None or kind.rank != 2:
         return None
-    rows = _PIECE // shared_layout(kind).width
+    rows = _PIECE // target_of(op).shared_layout(kind).width
     return rows if kind.shape[0] > rows and kind.shape[0] % rows == 0 else None
 
 
 def _too_much(op: LoadOp | StoreOp) -> str:
     """What TMA cannot do about an access; empty if there is nothing."""
+    target = target_of(op)
+    if TMA not in target.transfers:
+        return f"{target.name} has no TMA"
     array = array_type(op.array)
     last = op.indices[-1].type
     row = dtype_bytes(array.element_type) * (last.extent if isinstance(last, BlockType) else 1)

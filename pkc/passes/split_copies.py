@@ -20,8 +20,7 @@ from pkc.passes.crossings import Crossing, KeptBeyondStageError, crossings
 from pkc.passes.derive import DERIVED
 from pkc.passes.plan_warps import comm_sms
 from pkc.passes.split_workers import add_channels, add_part
-from pkc.targets.arch import SM_90A
-from pkc.targets.layout import ALIGNMENT
+from pkc.targets.target import target_of
 
 _STAGES = 12
 """Copies on their way at a time in one SM. What 8 SMs pull at the rate of the link, 40 GB/s each, is under way for 2 to
@@ -97,9 +96,10 @@ def _stages(kernel: KernelOp, found: Iterable[list[Crossing]]) -> int:
     kinds = [crossing.type for of_part in found for crossing in of_part]
     if not kinds:
         return 1
-    fitting = _BESIDE // sum(kind.stage_bytes for kind in kinds)
+    target = target_of(kernel)
+    fitting = _BESIDE // sum(target.stage_bytes(kind) for kind in kinds)
     if comm_sms(kernel):
-        fitting = (SM_90A.shared_memory - ALIGNMENT) // sum(kind.footprint for kind in kinds)
+        fitting = target.stage_memory // sum(target.footprint(kind) for kind in kinds)
     return max(1, min(_STAGES, fitting))
 
 

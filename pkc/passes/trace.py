@@ -28,7 +28,6 @@ from pkc.passes.instruments import (
     text_of,
     work_of,
 )
-from pkc.targets.arch import SM_90A
 
 KIND, WHAT = "kind", "what"
 """On a `record`: what it tells of, one of `KINDS`, and its name."""
@@ -163,7 +162,8 @@ class _Part:
         if ONE not in self.branch.attributes:
             first = self.branch.attributes[FIRST_WARP]
             assert isinstance(first, IntegerAttr)
-            self._elected = emit.compare("eq", emit.value("thread_number"), first.value.data * SM_90A.warp)
+            thread = emit.value("thread_number")
+            self._elected = emit.compare("eq", thread, first.value.data * emit.target.arch.warp)
         self._count = emit.registers(1, IndexType(), "records")
         emit.set(emit.const(1), self._count, 0)
         self._record(emit, "cta", "", self.began, emit.value("sm_number"), None)
@@ -230,9 +230,8 @@ class _Part:
     ) -> None:
         number = emit.const(self.points.next())
         task = emit.const(-1) if at is None else task_of(at) or emit.const(-1)
-        op = InstructionOp("record", (self._count, self._row, self._length, time, number, task, value))
+        op = emit.instruction("record", self._count, self._row, self._length, time, number, task, value)
         op.attributes |= {KIND: StringAttr(kind), WHAT: StringAttr(what)}
-        emit.add(op)
 
     def _once(self, emit: Emitter) -> AbstractContextManager[None]:
         """What is written is written by one thread."""

@@ -3,7 +3,7 @@
 def part(rank, cta, share, epoch, worker):
     out = worker.events
     v7 = f3(rank)
-    for t in range((share - turn) % 132, v7, 132):
+    for t in range((share - turn) % ctas, v7, ctas):
         ...
         out.append((WAIT, c0(rank, rank, v9, v10), v12, o4))
 """

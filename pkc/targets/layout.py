@@ -1,20 +1,11 @@
-"""How tiles lie in shared memory and in registers (PTX ISA: wgmma, matrix fragments and shared memory layout)."""
+"""How tiles lie in shared memory and in registers (PTX ISA: matrix fragments and shared memory layout)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from math import prod
-
-from pkc.dialect.machine import MAX_BOX
-from pkc.dialect.types import TileType, dtype_bytes
 
 CHUNK = 16
 """Bytes that stay together in a swizzle, and that rows of boxes are multiples of."""
-
-ALIGNMENT = 1024
-"""Bytes at which a swizzled tile begins: the pattern of 128 bytes repeats after 8 rows."""
-
 
 _PATTERN = 8
 """Rows after which the pattern of a swizzle of 128 bytes repeats, and more often that of a narrower one."""
@@ -55,41 +46,8 @@ class SharedLayout:
         return self.panels * self.rows * self.width
 
 
-def shared_layout(tile: TileType) -> SharedLayout:
-    """The layout of a tile in a stage; one whose rows fill no panel of 32 bytes has no swizzle."""
-    size = dtype_bytes(tile.element_type)
-    if tile.rank == 0:
-        return SharedLayout(1, 1, 1, 16, 0)
-    columns = tile.shape[-1]
-    rows = prod(tile.shape[:-1])
-    width = next((w for w in (128, 64, 32) if columns * size % w == 0), None)
-    if width is None or tile.rank == 1:
-        each = _panel(columns, size)
-        return SharedLayout(rows, each, columns // each, -(-each * size // CHUNK) * CHUNK, 0)
-    return SharedLayout(rows, width // size, columns * size // width, width, width)
-
-
-def _panel(columns: int, size: int) -> int:
-    """Columns of a panel without swizzle: all, or as many as a box can have, in whole chunks."""
-    fitting = (n for n in range(min(columns, MAX_BOX), 0, -1) if columns % n == 0 and n * size % CHUNK == 0)
-    return next(fitting, columns) if columns > MAX_BOX else columns
-
-
-def stage_layout(tiles: Iterable[TileType]) -> tuple[tuple[int, ...], int]:
-    """Where each tile of a stage begins, and how long the stage is, in bytes; every tile at a multiple of 1024."""
-    offsets: list[int] = []
-    total = 0
-    for tile in tiles:
-        offsets.append(total)
-        total += -(-shared_layout(tile).bytes // ALIGNMENT) * ALIGNMENT
-    return tuple(offsets), total
-
-
-WARPGROUP_ROWS = 64
-"""Rows of an accumulator that one warpgroup holds; row 16 w + l / 4 + 8 h is in warp w, lane l."""
-
 WARP_ROWS = 16
-"""Rows of those that one warp holds."""
+"""Rows of an accumulator that one warp holds: rows l / 4 and l / 4 + 8 of them are in lane l."""
 
 ROW_STEP = 8
 """Rows that a warp holds in one register of each thread."""
@@ -100,28 +58,29 @@ COLUMN_STEP = 8
 
 @dataclass(frozen=True)
 class Fragment:
-    """How the elements of a tile are spread over the registers of `warpgroups` warpgroups.
+    """How the elements of a tile are spread over the registers of `warpgroups` warpgroups, each of which holds `rows`.
 
-    With `axes` (0, 1) as wgmma's accumulators: register ((i * C / 8 + j) * 2 + h) * 2 + c of a thread holds row
-    64 (w + i * warpgroups) + 16 warp + lane / 4 + 8 h and column 8 j + 2 (lane mod 4) + c. With one axis, the registers
-    that differ in the other one are the same; with none there is one register.
+    With `axes` (0, 1) as the accumulators of MMA: register ((i * C / 8 + j) * 2 + h) * 2 + c of a thread holds row
+    rows * (w + i * warpgroups) + 16 warp + lane / 4 + 8 h and column 8 j + 2 (lane mod 4) + c. With one axis, the
+    registers that differ in the other one are the same; with none there is one register.
     """
 
     shape: tuple[int, ...]
     axes: tuple[int, ...]
     warpgroups: int
+    rows: int
     flat: int = 0
     """If not 0: that many neighbours of the innermost axis, wherever a thread is in the tile at the time."""
 
     @property
     def repeats(self) -> int:
-        """Blocks of 64 rows that each warpgroup holds."""
-        return -(-self.shape[0] // (WARPGROUP_ROWS * self.warpgroups)) if 0 in self.axes else 1
+        """Blocks of `rows` rows that each warpgroup holds."""
+        return -(-self.shape[0] // (self.rows * self.warpgroups)) if 0 in self.axes else 1
 
     @property
     def cut(self) -> bool:
         """Whether the tile has fewer rows than a warpgroup: what the others hold is of no tile, and goes nowhere."""
-        return 0 in self.axes and not self.flat and self.shape[0] % WARPGROUP_ROWS != 0
+        return 0 in self.axes and not self.flat and self.shape[0] % self.rows != 0
 
     @property
     def columns(self) -> int:

@@ -13,7 +13,9 @@ from pkc.codegen.cuda import print_kernel
 from pkc.codegen.names import Names
 from pkc.codegen.nvrtc import compile_cuda
 from pkc.compiler import load
-from pkc.targets.sm_90a.instructions import KINDS, PLAIN, Instruction, instruction
+from pkc.dialect.machine import KINDS
+from pkc.targets.instruction import Instruction
+from pkc.targets.sm_90a.instructions import PLAIN, instruction
 from tools import machine_page
 
 HERE = Path(__file__).parent

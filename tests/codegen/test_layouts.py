@@ -20,7 +20,8 @@ from pkc.location import Source
 from pkc.passes.emit import Emitter
 from pkc.passes.lowering import fragments, structure
 from pkc.passes.lowering.context import Threads, Worker
-from pkc.targets.layout import Fragment, shared_layout, stage_layout
+from pkc.targets.sm_90a import TARGET
+from pkc.targets.sm_90a.layout import shared_layout
 from tests.codegen.threads import Cta, Memory, evaluate, swizzled, warps
 
 
@@ -56,11 +57,11 @@ def numbered(*shape: int) -> np.ndarray:
 def held(rows: int, columns: int, count: int) -> dict[tuple[int, int], list[tuple[int, int]]]:
     """By element, the thread and register that hold it, in a tile spread over `count` warps."""
     block = Block(arg_types=[IndexType()] * 3)
-    emit = Emitter(block, UNKNOWN_LOC)
+    emit = Emitter(block, UNKNOWN_LOC, TARGET)
     thread, lane, warp = block.args
-    threads = Threads(0, count, False, thread, lane, warp, 1)
+    threads = Threads(0, count, False, thread, lane, warp, 1, TARGET.arch)
     worker = cast(Worker, SimpleNamespace(emit=emit, threads=threads, chunk=None))
-    fragment = Fragment((rows, columns), (0, 1), count // 4)
+    fragment = TARGET.fragment((rows, columns), (0, 1), count // 4)
     assert fragment.count * 32 * count == rows * columns
     places = [
         (
@@ -99,10 +100,10 @@ def test_registers_are_those_of_wgmma(rows: int, columns: int, count: int) -> No
 def test_registers_of_fewer_rows_than_a_warpgroup_has(rows: int) -> None:
     """As of 64 rows: who has the others has what is in no tile."""
     block = Block(arg_types=[IndexType()] * 3)
-    fragment = Fragment((rows, 24), (0, 1), 1)
-    assert (fragment.repeats, fragment.cut, fragment.count) == (1, True, Fragment((64, 24), (0, 1), 1).count)
-    emit = Emitter(block, UNKNOWN_LOC)
-    threads = Threads(0, 4, False, *block.args, 1)
+    fragment = TARGET.fragment((rows, 24), (0, 1), 1)
+    assert (fragment.repeats, fragment.cut, fragment.count) == (1, True, TARGET.fragment((64, 24), (0, 1), 1).count)
+    emit = Emitter(block, UNKNOWN_LOC, TARGET)
+    threads = Threads(0, 4, False, *block.args, 1, TARGET.arch)
     worker = cast(Worker, SimpleNamespace(emit=emit, threads=threads, chunk=None))
     at = [fragments.row(worker, fragment, emit.const(index)) for index in range(fragment.count)]
     whole = held(64, 24, 4)
@@ -118,7 +119,7 @@ def test_registers_of_fewer_rows_than_a_warpgroup_has(rows: int) -> None:
 def test_elements_of_a_stage_lie_apart(rows: int, columns: int, kind: Attribute) -> None:
     layout, size = shared_layout(TileType([rows, columns], kind)), dtype_bytes(kind)
     block = Block(arg_types=[IndexType()] * 2)
-    emit = Emitter(block, UNKNOWN_LOC)
+    emit = Emitter(block, UNKNOWN_LOC, TARGET)
     address = fragments.shared_address(emit, emit.const(0), layout, size, (block.args[0], block.args[1]))
     taken: set[int] = set()
     for row, column in np.ndindex(rows, columns):
@@ -134,7 +135,7 @@ def test_elements_of_a_stage_lie_apart(rows: int, columns: int, kind: Attribute)
 
 def test_tiles_of_a_stage_lie_apart() -> None:
     tiles = [TileType([128, 64], bf16), TileType([8, 3], f32), TileType([], f32), TileType([64], f32)]
-    assert stage_layout(tiles) == ((0, 16384, 17408, 18432), 19456)
+    assert TARGET.stage_layout(tiles) == ((0, 16384, 17408, 18432), 19456)
 
 
 ADD = """\
@@ -222,7 +223,7 @@ def test_tasks_in_tasks_are_shared_out_as_one_set(count: int) -> None:
 def test_bands(height: int, width: int, rows: int) -> None:
     """Code and simulator number tasks alike: each once, the first index fastest within a band."""
     block = Block(arg_types=[IndexType()])
-    emit = Emitter(block, UNKNOWN_LOC)
+    emit = Emitter(block, UNKNOWN_LOC, TARGET)
     worker = cast(Worker, SimpleNamespace(emit=emit))
     indices = structure._banded(worker, block.args[0], [emit.const(height), emit.const(width)], rows)
     found: list[tuple[int, ...]] = []

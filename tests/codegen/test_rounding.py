@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from pkc.passes.emit import Emitter
 from pkc.passes.lowering.rounding import divide_down, remainder_down
+from pkc.targets.sm_90a import TARGET
 from tests.codegen.threads import evaluate
 
 
@@ -19,7 +20,7 @@ from tests.codegen.threads import evaluate
 @pytest.mark.parametrize("b", [-3, -1, 0, 1, 4])
 def test_as_in_python(b: int, kind: Attribute, *, known: bool) -> None:
     block = Block(arg_types=[kind, kind])
-    emit = Emitter(block, UNKNOWN_LOC)
+    emit = Emitter(block, UNKNOWN_LOC, TARGET)
     divisor: SSAValue = block.args[1]
     if known:
         constant = arith.ConstantOp(IntegerAttr(b, kind))

@@ -11,7 +11,6 @@ from xdsl.ir import Operation, SSAValue
 from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp, ReleaseHeldOp, ReleaseOp
 from pkc.dialect.tile import tile_type
 from pkc.passes.lowering.context import Place, Ring, Staged, Worker
-from pkc.targets.layout import shared_layout
 
 
 def prepare(worker: Worker, channel: SSAValue, users: Collection[Operation]) -> None:
@@ -109,7 +108,7 @@ def consume(worker: Worker, op: ConsumeOp) -> None:
     _wait(worker, ring, barrier, emit.get(worker.places[op.channel].phase, 0), "filled")
     start = stage_address(worker, ring, stage)
     for offset, result in zip(ring.slots, op.tiles, strict=True):
-        layout = shared_layout(tile_type(result))
+        layout = emit.target.shared_layout(tile_type(result))
         worker.tiles[result] = Staged(emit.plus(start, offset), tile_type(result), layout, ring)
 
 

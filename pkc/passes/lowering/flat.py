@@ -58,7 +58,7 @@ def lower(worker: Worker, ops: Sequence[Operation], lower_ops: Callable[[Worker,
     for vectors, condition in ((True, whole), (False, emit.negated(whole))):
         worker.vectors = vectors
         with emit.when(condition):
-            start = emit.minus(worker.threads.thread, 32 * worker.threads.first)
+            start = emit.minus(worker.threads.thread, worker.threads.start)
             total, threads = prod(shape) // FLAT, worker.threads.count
             room = (worker.threads.registers - _BESIDE) // _registers_of_a_chunk(ops) if vectors else 1
             worker.turns = _TURNS if vectors else 1

@@ -1,4 +1,4 @@
-"""Products of tiles by wgmma (PTX ISA: Asynchronous Warpgroup Level Matrix Multiply-Accumulate)."""
+"""Products of tiles by MMA instructions that read shared memory (PTX ISA: wgmma); by others, `warp_products.py`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from pkc.dialect.tile import MmaOp, in_flight, tile_type
 from pkc.dialect.types import dtype_bytes, dtype_name
 from pkc.location import span_of
 from pkc.passes import machine_errors as errors
-from pkc.passes.lowering import fragments
+from pkc.passes.lowering import fragments, warp_products
 from pkc.passes.lowering.context import Staged, Worker, warpgroup
 from pkc.passes.lowering.missing import CannotLowerError
-from pkc.targets.arch import SM_90A
-from pkc.targets.layout import WARPGROUP_ROWS
+from pkc.targets.target import Operands
 
 _MODES = {128: 1, 64: 2, 32: 3}
 
@@ -57,9 +56,17 @@ def multiply(worker: Worker, op: MmaOp) -> None:
         fragments.copy(worker, acc, fresh)
         acc = fresh
     worker.tiles[op.result] = acc
+    if emit.target.mma.operands is Operands.REGISTERS:
+        warp_products.multiply(worker, op, acc)
+    else:
+        _from_shared(worker, op, acc)
+
+
+def _from_shared(worker: Worker, op: MmaOp, acc: fragments.Held) -> None:
+    emit, mma = worker.emit, worker.emit.target.mma
     m, k = tile_type(op.a).shape
     n = tile_type(op.b).shape[1]
-    step = 32 // dtype_bytes(tile_type(op.a).element_type)
+    step = mma.depth // dtype_bytes(tile_type(op.a).element_type)
     if k % step:
         raise CannotLowerError(op, f"a product over {k} elements at a time", f"blocks of a multiple of {step}")
     b = _shared(worker, op, op.b, 0, step)
@@ -72,16 +79,16 @@ def multiply(worker: Worker, op: MmaOp) -> None:
     name += ("k" if a is None or a.along_k else "m") + ("k" if b.along_k else "n")
     emit.do("wgmma_fence")
     group = warpgroup(worker)
-    if a is not None and m % WARPGROUP_ROWS and not a.along_k:
+    if a is not None and m % mma.rows and not a.along_k:
         what = f"a product of {m} rows whose left operand has them innermost"
-        raise CannotLowerError(op, what, f"blocks of a multiple of {WARPGROUP_ROWS} rows")
+        raise CannotLowerError(op, what, f"blocks of a multiple of {mma.rows} rows")
     for repeat in range(acc.fragment.repeats):
         block = emit.plus(group, repeat * worker.threads.warpgroups)
         starts_a = None
         if a is not None:
-            starts_a = _descriptor(worker, a, emit.plus(a.tile.address, emit.times(block, a.other(WARPGROUP_ROWS))))
-        for column in range(0, n, SM_90A.mma_columns):
-            width = min(SM_90A.mma_columns, n - column)
+            starts_a = _descriptor(worker, a, emit.plus(a.tile.address, emit.times(block, a.other(mma.rows))))
+        for column in range(0, n, mma.columns):
+            width = min(mma.columns, n - column)
             part = PartOp(acc.registers, (repeat * n + column) // 2, width // 2)
             emit.add(part)
             for first in range(0, k, step):
@@ -116,8 +123,8 @@ def _shared(worker: Worker, op: MmaOp, value: SSAValue, contracted: int, step: i
         raise CannotLowerError(op, f"a product of tiles with rows of {row} bytes", "rows of a multiple of 32 bytes")
     if not along_k and dtype_bytes(tile.type.element_type) == 1:
         wanted = ("`B[n, k].T` of an array `[N, K]`", "`A[m, k]` of an array `[M, K]`")[contracted]
-        found = errors.NarrowProduct(span_of(op.location), SM_90A.name, ("right", "left")[contracted], wanted)
-        raise PkcError(found)
+        side = ("right", "left")[contracted]
+        raise PkcError(errors.NarrowProduct(span_of(op.location), worker.emit.target.name, side, wanted))
     return _Operand(tile, along_k, step)
 
 

@@ -151,7 +151,7 @@ def _gather(worker: Worker) -> None:
 
 
 def _first(worker: Worker):
-    first = worker.emit.compare("eq", worker.threads.thread, 32 * worker.threads.first)
+    first = worker.emit.compare("eq", worker.threads.thread, worker.threads.start)
     return worker.emit.when(first)
 
 

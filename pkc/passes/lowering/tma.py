@@ -15,7 +15,6 @@ from pkc.passes.lowering import channels
 from pkc.passes.lowering.blocks import Placed
 from pkc.passes.lowering.context import Staged, Worker
 from pkc.passes.lowering.missing import CannotLowerError
-from pkc.targets.layout import shared_layout
 
 
 def placed(worker: Worker, op: LoadOp | StoreOp) -> tuple[list[Placed], int | None]:
@@ -97,7 +96,7 @@ def _boxes(
     emit = worker.emit
     places, split = in_one_part(worker, op)
     tile = tile_type(op.result if isinstance(op, LoadOp) else op.tile)
-    layout = shared_layout(tile)
+    layout = emit.target.shared_layout(tile)
     kind = op.array.type
     assert isinstance(kind, ArrayType)
     box = [place.extent for place in places]

@@ -1,8 +1,7 @@
 """The instructions of sm_90a that pkc emits: one entry each, with operands, text, and what it does.
 
-An entry becomes a `__device__` function of the generated CUDA C++, and `pk.instruction` names it. Operands and results
-have the kinds of `KINDS`; `registers<n x kind>` is an array of registers that the instruction reads and writes. Text is
-inline PTX (PTX ISA 9.0) or a CUDA built-in. Where PTX has a family (shapes, numbers of dimensions, counts that must be
+An entry becomes a `__device__` function of the generated CUDA C++, and `pk.instruction` names it. Text is inline
+PTX (PTX ISA 9.0) or a CUDA built-in. Where PTX has a family (shapes, numbers of dimensions, counts that must be
 immediate), `instruction` makes the entry that a name asks for.
 """
 
@@ -10,24 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
-from pkc.targets.arch import SM_90A
-
-KINDS = {"index": "int", "i32": "int", "i64": "unsigned long long", "f32": "float", "b32": "unsigned", "i1": "bool"}
-"""C++ types by kind: `index` and `i32` integers, `i64` addresses and descriptors, `b32` bits of 32-bit registers."""
-
-
-@dataclass(frozen=True)
-class Instruction:
-    """One entry: `body` is the C++ of a function with parameters a, b, c, ... of the kinds in `operands`."""
-
-    name: str
-    operands: tuple[str, ...]
-    result: str | None
-    body: str
-    meaning: str
+from pkc.targets.instruction import Instruction
+from pkc.targets.sm_90a.arch import ARCH
 
 
 def _asm(ptx: str, outputs: str = "", inputs: str = "", *, memory: bool = True) -> str:
@@ -318,6 +303,13 @@ PLAIN: tuple[Instruction, ...] = (
         "16 bytes of shared memory at b",
     ),
     Instruction(
+        "store_shared_v4",
+        ("registers<4 x b32>", "index"),
+        None,
+        _asm("st.shared.v4.b32 [%4], {%0, %1, %2, %3};", "", ", ".join(f'"r"(a[{i}])' for i in range(4)) + ', "r"(b)'),
+        "16 bytes to shared memory at b",
+    ),
+    Instruction(
         "store_shared_b32",
         ("index", "b32"),
         None,
@@ -503,7 +495,7 @@ def _setmaxnreg(match: re.Match[str]) -> Instruction | None:
 def _sync(match: re.Match[str]) -> Instruction | None:
     """Barrier 0 is that of `sync_threads`."""
     barrier, threads = int(match[1]), int(match[2])
-    if not 1 <= barrier < SM_90A.named_barriers or threads % SM_90A.warp or not 0 < threads <= SM_90A.threads:
+    if not 1 <= barrier < ARCH.named_barriers or threads % ARCH.warp or not 0 < threads <= ARCH.threads:
         return None
     return Instruction(match[0], (), None, _asm(f"bar.sync {barrier}, {threads};"), "barrier over that many threads")
 
