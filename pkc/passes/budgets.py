@@ -70,9 +70,11 @@ def read_behind(kernel: KernelOp) -> int:
 
 
 def barriers(parts: list[RoleOp], target: Target) -> int:
-    """Named barriers of a CTA: its own, one to gather the warps of a part, one for each of several warpgroups."""
+    """Named barriers of a CTA: its own, one to gather the warps of a part, one for each of several warpgroups, unless
+    these are single warps."""
+    size = target.arch.warpgroup
     several = [warps for warps in map(warps_of, parts) if warps > 1]
-    groups = [warps // target.arch.warpgroup for warps in several if warps > target.arch.warpgroup]
+    groups = [warps // size for warps in several if warps > size > 1]
     return 1 + len(several) + sum(groups)
 
 

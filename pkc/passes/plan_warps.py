@@ -34,7 +34,7 @@ _DIMENSION = 8
 _ADDING = 80
 """Registers of a thread that also adds up tiles, some elements at a time, with loads on their way."""
 
-_CARRYING = 4
+_CARRYING = 2
 """Warps of a part whose threads carry tiles between global and shared memory."""
 
 _HOLDING = 112
@@ -51,7 +51,7 @@ class PlanWarps(ModulePass):
 
     - Consumers: a warpgroup for each 64 rows of the widest accumulator, or as many as the target's MMA has, at most as
       many as the target says (two), or `consumers` of the schedule.
-    - Loader and storer: one warp each, behind the consumers, in a warpgroup that communicators share; four warps each
+    - Loader and storer: one warp each, behind the consumers, in a warpgroup that communicators share; two warps each
       where the target has no TMA and threads carry tiles.
     - A communicator that adds tiles up on SMs of its own has a power of two of warpgroups: so many threads share a tile
       evenly.
