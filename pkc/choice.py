@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -135,7 +136,9 @@ def _choose(
         return [(_estimate(one, sizes, ranks, target), one.settings) for one in candidates]
 
     said = own.kernel.schedule
-    taken = _better((instead, own.settings), estimated(others), compiles)
+    # Tiles of which no stage fits into shared memory are no choice, however fast they would be.
+    gain = _GAIN if instead.stages else math.inf
+    taken = _better((instead, own.settings), estimated(others), compiles, gain)
     if _has_short_parts(own.kernel, sizes, ranks, target) and "parts" not in said:
         taken = _better(taken, estimated(_across(program, kernel, constants, schedule, target)), compiles)
     if ranks == 1 or not _fetches(own.kernel) or not _OVERLAP.isdisjoint(said):

@@ -31,7 +31,7 @@ class Estimate:
     sms: int
     """SMs that there are for the tasks."""
     stages: int
-    """Stages of the loops, as far as shared memory goes."""
+    """Stages of the loops, as far as shared memory goes; 0 if there is no room for one."""
 
 
 def estimate(work: Work, ranks: int, target: Target, *, sms: int | None = None) -> Estimate:
@@ -108,7 +108,7 @@ class _Estimator:
         if not turn.loop:
             return arrives + max(cycles, shared / rates.shared_bytes) / rates.clock
         busy = max(cycles, shared / rates.shared_bytes) / rates.clock
-        waits = (rates.load_latency + arrives) / depth if turn.loads else 0.0
+        waits = (rates.load_latency + arrives) / max(1, depth) if turn.loads else 0.0
         return rates.turn + max(busy, arrives, waits)
 
     def _groups(self, product: Product) -> int:
@@ -131,7 +131,7 @@ class _Estimator:
         once += sum(store.tile_bytes for turn in phase.turns for store in turn.stores)
         once += sum(fetched.stage_bytes for fetched in self._work.fetched)
         room = self._target.stage_memory - once
-        return max(1, min(MOST, room // each)) if each else MOST
+        return max(0, min(MOST, room // each)) if each else MOST
 
     def _sent(self, phase: Phase) -> float:
         """Bytes that the tasks of a phase send."""

@@ -19,9 +19,6 @@ from pkc.passes.live_tiles import peak
 from pkc.passes.plan_warps import COMPUTE
 from pkc.targets.target import Operands, Target, target_of
 
-RESERVE = 24
-"""Registers of a thread beside those of tiles: addresses, descriptors, counters of loops."""
-
 
 def budgets(kernel: KernelOp) -> Iterator[Diagnostic]:
     """What exceeds a budget. Parts without planned warps are looked at no further."""
@@ -119,9 +116,9 @@ def _tiles(part: RoleOp, target: Target) -> Iterator[Diagnostic]:
     """Piece by piece goes only what is not multiplied: a consumer has its accumulators and what it computes with."""
     found = peak(part)
     threads, registers = warps_of(part) * target.arch.warp, (number_on(part, REGISTERS) or 0)
-    each = -(-found.registers // threads)
-    if found.op is not None and each > min(registers, target.arch.thread_registers) - RESERVE:
-        where = (str(part.role.data), found.registers, each, threads, registers, RESERVE)
+    each, reserve = -(-found.registers // threads), target.registers.reserve
+    if found.op is not None and each > min(registers, target.arch.thread_registers) - reserve:
+        where = (str(part.role.data), found.registers, each, threads, registers, reserve)
         yield errors.TooManyRegisters(span_of(found.op.location), *where)
 
 

@@ -39,9 +39,6 @@ from pkc.targets.target import Target, target_of
 THREADS = "threads"
 """On a kernel: threads of each CTA."""
 
-_FEWEST = 24
-"""Registers of a thread that does nothing: the fewest that `setmaxnreg` can leave it."""
-
 MACHINE = "machine"
 """On a kernel: its body is at the machine level."""
 
@@ -285,7 +282,7 @@ def _idle(teams: Sequence[_Team], threads: int, target: Target) -> Iterator[_Tea
         here = [team for team in teams if team.group == group]
         first = max(team.end for team in here)
         if first < end and any(team.registers > launched for team in here):
-            yield _Team(group, first, end, _FEWEST, [])
+            yield _Team(group, first, end, target.registers.idle, [])
 
 
 def _team(emit: Emitter, launch: Launch, rank: SSAValue, team: _Team, threads: Threads, total: int) -> None:

@@ -25,20 +25,8 @@ from pkc.targets.target import Target, target_of
 
 COMPUTE, COMMUNICATE = "compute", "communicate"
 
-_MOVING = 40
-"""Registers of a thread that starts copies: addresses, coordinates, phases (CUTLASS gives its producers as many)."""
-
-_DIMENSION = 8
-"""More registers of such a thread for each dimension beyond two of an array: a coordinate, an extent, a part."""
-
-_ADDING = 80
-"""Registers of a thread that also adds up tiles, some elements at a time, with loads on their way."""
-
 _CARRYING = 2
 """Warps of a part whose threads carry tiles between global and shared memory."""
-
-_HOLDING = 112
-"""Registers of a thread that starts copies on an SM with room for it, where it may hold signals back."""
 
 
 @dataclass(frozen=True)
@@ -251,11 +239,11 @@ def _warpgroups(plans: Sequence[PartPlan], target: Target) -> int:
     return -(-sum(plan.warps for plan in plans) // target.arch.warpgroup)
 
 
-def _moving(plans: Sequence[PartPlan]) -> int:
+def _moving(plans: Sequence[PartPlan], target: Target) -> int:
     """Registers of threads that start copies, by the array of most dimensions."""
     moved = (op.array for plan in plans for op in plan.part.walk() if isinstance(op, LoadOp | StoreOp))
     dims = max((len(array_type(array).dimensions) for array in moved), default=0)
-    return _MOVING + _DIMENSION * max(0, dims - 2)
+    return target.registers.moving + target.registers.dimension * max(0, dims - 2)
 
 
 def _with_registers(plans: Sequence[PartPlan], threads: int, target: Target) -> list[PartPlan]:
@@ -268,9 +256,9 @@ def _with_registers(plans: Sequence[PartPlan], threads: int, target: Target) -> 
         return [replace(plan, registers=launched // threads) for plan in plans]
     shared = [plan for plan in plans if not plan.computes]
     own = sum(plan.warps for plan in plans if plan.computes) * target.arch.warp
-    few = _ADDING if any(_adds(plan.part) for plan in shared) else _moving(shared)
+    few = target.registers.adding if any(_adds(plan.part) for plan in shared) else _moving(shared, target)
     if any(plan.group == COMMUNICATE for plan in shared):
-        few = _HOLDING
+        few = target.registers.holding
     rest = (launched - (threads - own) * few) // own // 8 * 8 if own else 0
     many = min(rest, most)
     return [replace(plan, registers=many if plan.computes else few) for plan in plans]

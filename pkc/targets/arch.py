@@ -43,6 +43,24 @@ class Arch:
 
 
 @dataclass(frozen=True)
+class Registers:
+    """Registers of a thread, by what it does; all but `reserve` only where `setmaxnreg` hands them around."""
+
+    moving: int
+    """It starts copies: addresses, coordinates, phases."""
+    dimension: int
+    """More for each dimension beyond two of an array whose tiles it moves: a coordinate, an extent, a shard."""
+    adding: int
+    """It also adds up tiles, some elements at a time, with loads on their way."""
+    holding: int
+    """It starts copies on an SM with room for it, where it may hold signals back."""
+    idle: int
+    """It does nothing: the fewest that `setmaxnreg` can leave it."""
+    reserve: int
+    """Of who computes, beside those of tiles: addresses, descriptors, counters of loops."""
+
+
+@dataclass(frozen=True)
 class Rates:
     """How fast a GPU is, for estimates: what one SM does in a nanosecond, and how long single things take."""
 

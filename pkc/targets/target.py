@@ -15,7 +15,7 @@ from pkc.dialect.program import TARGET, KernelOp
 from pkc.dialect.roles import ChannelOp, ChannelType
 from pkc.dialect.types import TileType
 from pkc.location import NOWHERE, Span, span_of
-from pkc.targets.arch import Arch, Rates
+from pkc.targets.arch import Arch, Rates, Registers
 from pkc.targets.errors import UnknownTarget
 from pkc.targets.instruction import Instruction
 from pkc.targets.layout import Fragment, SharedLayout
@@ -74,6 +74,7 @@ class Target:
     code: str
     arch: Arch
     rates: Rates
+    registers: Registers
     mma: Mma
     tiles: Tiles
     transfers: frozenset[str]

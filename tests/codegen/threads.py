@@ -250,6 +250,10 @@ class Thread:
                 low = shared[address + 4 * i]
                 pair = address + 4 * i + 2
                 registers[start + i] = (low, shared[pair]) if pair in shared else low
+        elif name == "store_shared_v4":
+            (registers, start), address = values
+            for i in range(4):
+                self._instruction("store_shared_b32", [address + 4 * i, registers[start + i]])
         elif name == "store_shared_b32":
             words = values[1] if isinstance(values[1], tuple) else (values[1],)
             shared.update({values[0] + 2 * i: word for i, word in enumerate(words)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pkc.targets.arch import Arch, Rates
+from pkc.targets.arch import Arch, Rates, Registers
 
 ARCH = Arch(
     sms=132,
@@ -19,6 +19,9 @@ ARCH = Arch(
     consumers=2,
 )
 """CUDA C++ Programming Guide, technical specifications; SMs of the SXM boards."""
+
+REGISTERS = Registers(moving=40, dimension=8, adding=80, holding=112, idle=24, reserve=24)
+"""As many as ptxas needs without spills; CUTLASS gives its producers 40 as well."""
 
 H200 = Rates(
     clock=1.5,
