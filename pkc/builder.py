@@ -18,7 +18,7 @@ from pkc.compiler import Number, compile_program
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
 from pkc.passes.run import print_ir
-from pkc.targets import DEFAULT
+from pkc.targets import BUILT_IN, DEFAULT
 
 
 def artifact_for(
@@ -61,7 +61,9 @@ def build_program(
     module = build_module(program, kernel=kernel, constants=constants, options=schedule)
     added = ",".join(sorted(instruments))
     key = cache.key("artifact 3", _compiler(), version(), target, kernel, added, print_ir(module, locations=True))
-    kept = cache.get(key)
+    # The sources of a target from elsewhere are not in the key.
+    cached = target in BUILT_IN
+    kept = cache.get(key) if cached else None
     if kept is not None:
         return stored.unpack(kept)
     compiled = compile_program(
@@ -74,7 +76,8 @@ def build_program(
         target=target,
     )
     artifact = build(compiled.module, kernel=kernel)
-    cache.put(key, stored.pack(artifact))
+    if cached:
+        cache.put(key, stored.pack(artifact))
     return artifact
 
 

@@ -238,6 +238,7 @@ def run(
     help="Try all orders of a small instance, in at most so many runs.",
 )
 @click.option("--delay", metavar="K=V,...", multiple=True, help="Let a rank, a role or both come last: rank=1,role=...")
+@click.option("--target", default=DEFAULT, show_default=True, help="The GPU whose grid and budgets are checked.")
 @click.option("--kernel", metavar="NAME", help="The kernel to check, if FILE has several.")
 @click.option("--schedule", metavar="K=V,...", multiple=True, help="How to run it; wins over the text.")
 def check(
@@ -247,6 +248,7 @@ def check(
     seeds: int,
     exhaustive: int,
     delay: tuple[str, ...],
+    target: str,
     kernel: str | None,
     schedule: tuple[str, ...],
 ) -> None:
@@ -271,7 +273,7 @@ def check(
     given = {name: value for name, value in values.items() if name in constants_of(chosen)}
     rest = {name: value for name, value in values.items() if name not in given}
     tile = compile_for(program, chosen.name, given, schedule)
-    roles = compile_for(program, chosen.name, given, schedule, level="roles", warn=False)
+    roles = compile_for(program, chosen.name, given, schedule, level="roles", target=target, warn=False)
     request = Request(ranks, rest, constants_of(chosen), seeds, exhaustive, delays_of(delay, ranks))
     if not execute(tile, roles, request):
         raise SystemExit(1)

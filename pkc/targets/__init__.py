@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 DEFAULT = "sm_90a"
 """The target of who names none."""
 
-_BUILT_IN = ("sm_90a",)
-"""Packages beside this file, each with its `TARGET`."""
+BUILT_IN = ("sm_90a",)
+"""Packages beside this file, each with its `TARGET`; all others come from `register`."""
 
 _registered: dict[str, Target] = {}
 
 
 def names() -> tuple[str, ...]:
     """The targets that there are."""
-    return tuple(dict.fromkeys((*_BUILT_IN, *_registered)))
+    return tuple(dict.fromkeys((*BUILT_IN, *_registered)))
 
 
 def find(name: str) -> Target | None:
     """The target of that name, if there is one."""
-    if name in _BUILT_IN and name not in _registered:
+    if name in BUILT_IN and name not in _registered:
         _registered[name] = importlib.import_module(f"{__name__}.{name}").TARGET
     return _registered.get(name)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import pkc
-from pkc import targets
+from pkc import builder, targets
 from pkc.choice import choose
 from pkc.cli import main
 from pkc.codegen.build import build_kernel
@@ -208,3 +208,22 @@ def test_names() -> None:
         targets.register(replace(TINY, name=targets.DEFAULT))
     with pytest.raises(PkcError, match="did you mean `tiny`"):
         pkc.compile(EXAMPLES / "gemm.pk", target="tini")
+
+
+def test_machine_code_of_a_target_from_elsewhere_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept is known by the sources of pkc, and a registered target is none of them."""
+    kept: list[str] = []
+    monkeypatch.setenv("PKC_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(builder.stored, "pack", lambda artifact: kept.append(artifact.target) or b"")
+    program = parse_text(Source("gemm.pk", GEMM.format(b="K, N", right="B[k, n]", rows=16)))
+    built = [builder.build_program(program, target=name).target for name in ("tiny", targets.DEFAULT)]
+    assert built == ["sm_90", targets.find(targets.DEFAULT).code]
+    assert kept == built[1:]
+
+
+def test_checks_are_of_the_target(capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["check", str(EXAMPLES / "gemm.pk"), "--ranks", "1", "--seeds", "1", "--exhaustive", "0", "--target", "tiny"]
+    assert main([*argv, "--schedule", "tile_M=16,tile_N=16,tile_K=16", "--set", "M=40,N=24,K=24"]) == 0
+    shown = capsys.readouterr().out
+    assert "SMs: 4 compute, 0 only communicate" in shown
+    assert f"of {TINY.stage_memory} bytes" in shown
