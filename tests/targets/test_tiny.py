@@ -153,6 +153,16 @@ def test_machine_code_adds_up_over_ranks(ranks: int, m: int, n: int) -> None:
         np.testing.assert_array_equal(of_rank, x.sum(axis=0))
 
 
+def test_machine_code_sends_tiles_to_every_rank() -> None:
+    """From their stage, by threads: shards of six rows, and a last one of five."""
+    x = np.random.default_rng(3).integers(-8, 8, (17, 11))
+    kernel, roles = (at(level, "all_gather", tile_M="16", tile_N="16").kernel for level in ("machine", "roles"))
+    shards = [np.pad(shard, ((0, 6 - len(shard)), (0, 0))) for shard in np.split(x, [6, 12])]
+    memory = run(kernel, roles, 3, 1, {"M": 17, "N": 11}, X=shards)
+    for of_rank in memory.arrays["Y"]:
+        np.testing.assert_array_equal(of_rank, x)
+
+
 # What is chosen, and what is refused
 
 
