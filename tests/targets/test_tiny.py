@@ -25,6 +25,7 @@ from pkc.location import Source
 from pkc.passes.run import print_ir
 from pkc.sim.draw import draw_inputs
 from pkc.sim.run import simulate
+from pkc.targets import sm_90a
 from pkc.targets.target import target_of
 from tests.codegen.threads import Memory, warps
 from tests.targets.tiny import TINY
@@ -206,6 +207,19 @@ def test_an_instruction_that_the_table_lacks(golden: Callable[[Path, str], None]
     with pytest.raises(PkcError) as caught:
         compile_program(program, level="machine", target="lacking")
     golden(HERE / "PK517.err", f"{caught.value}\n")
+
+
+def test_a_board_with_fewer_sms() -> None:
+    """As docs/targets.md has it: the same machine code, other limits."""
+    board = replace(sm_90a.TARGET, name="sm_90a_114", arch=replace(sm_90a.ARCH, sms=114))
+    targets.register(board)
+    gemm, sums = EXAMPLES / "gemm.pk", EXAMPLES / "gemm_rs.pk"
+    texts = [print_kernel(load(gemm, level="machine", target=name).kernel) for name in (targets.DEFAULT, board.name)]
+    assert texts[0] == texts[1]
+    schedule = {"comm_sms": "120"}
+    load(sums, schedule=schedule, level="roles")
+    with pytest.raises(PkcError, match="PK467.*114 SMs"):
+        load(sums, schedule=schedule, level="roles", target=board.name)
 
 
 def test_names() -> None:
