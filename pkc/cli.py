@@ -289,6 +289,7 @@ def check(
 @click.option(
     "--ctas", type=click.IntRange(min=1), default=8, show_default=True, help="CTAs of each rank in the time line."
 )
+@click.option("--target", default=DEFAULT, show_default=True, help="The GPUs.")
 @click.option("--kernel", metavar="NAME", help="The kernel to run, if FILE has several.")
 @click.option("--schedule", metavar="K=V,...", multiple=True, help="How to run it; wins over the text.")
 def trace(
@@ -299,6 +300,7 @@ def trace(
     output: str | None,
     launches: int,
     ctas: int,
+    target: str,
     kernel: str | None,
     schedule: tuple[str, ...],
 ) -> None:
@@ -330,6 +332,7 @@ def trace(
         kernel=chosen.name,
         constants=given,
         schedule=choices_of(schedule),
+        target=target,
         instruments=["trace"],
     )
     path = None if output is None else Path(output)

@@ -218,7 +218,7 @@ def test_a_board_with_fewer_sms() -> None:
     assert texts[0] == texts[1]
     schedule = {"comm_sms": "120"}
     load(sums, schedule=schedule, level="roles")
-    with pytest.raises(PkcError, match="PK467.*114 SMs"):
+    with pytest.raises(PkcError, match=r"PK467.*114 SMs"):
         load(sums, schedule=schedule, level="roles", target=board.name)
 
 
