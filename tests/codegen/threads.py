@@ -279,6 +279,7 @@ class Thread:
         (registers, start), address, *where = values
         if not all(where):
             return None
+        assert address % 16 == 0, "16 bytes lie at a multiple of 16"
         for i in range(4):
             word = self._word(address + 4 * i, registers[start + i], narrow=False, load=load)
             if load:

@@ -164,6 +164,22 @@ def test_machine_code_sends_tiles_to_every_rank() -> None:
         np.testing.assert_array_equal(of_rank, x)
 
 
+@pytest.mark.parametrize(("first", "end"), [(0, 40), (8, 40), (4, 36), (8, 37)])
+def test_machine_code_copies_blocks_that_begin_and_end_anywhere(first: int, end: int) -> None:
+    """16 bytes at once only where they lie at multiples of that."""
+    text = f"""\
+kernel copy(X: bf16[M, N], Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 16, start={first}, stop={end})):
+        Y[m, n] = X[m, n]
+"""
+    program = parse_text(Source("copy.pk", text))
+    kernel, roles = (compile_program(program, level=level, target="tiny").kernel for level in ("machine", "roles"))
+    x = np.arange(19 * 40.0).reshape(1, 19, 40)
+    memory = run(kernel, roles, 1, 6, {"M": 19, "N": 40}, X=x)
+    np.testing.assert_array_equal(memory.arrays["Y"][0][:, first:end], x[0][:, first:end])
+    assert np.isnan(memory.arrays["Y"][0][:, end:]).all() and np.isnan(memory.arrays["Y"][0][:, :first]).all()
+
+
 # What is chosen, and what is refused
 
 

@@ -122,7 +122,10 @@ def _whole_chunks(worker: Worker, ops: Sequence[Operation]) -> SSAValue:
             assert isinstance(kind, ArrayType)
             extents: list[tuple[object, SSAValue]] = [(kind.dimensions[-1], worker.dims.extent(kind.dimensions[-1]))]
             if index in worker.blocks:
-                extents.append((index, worker.dims.valid(worker.blocks[index])))
+                block = worker.blocks[index]
+                extents.append((index, worker.dims.valid(block)))
+                if block.stop is not None:  # else it begins so if it ends so
+                    extents.append(((index, "begin"), block.local))
             for key, extent in extents:
                 if key not in seen:
                     seen.add(key)

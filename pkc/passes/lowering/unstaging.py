@@ -56,8 +56,9 @@ def load(worker: Worker, op: LoadOp) -> None:
 
     def move(there: SSAValue, exists: SSAValue, row: SSAValue, column: SSAValue, count: int) -> None:
         here = fragments.shared_address(emit, address, layout, size, (row, column))
-        bits = emit.registers(_CHUNK // 4 if count > 1 else 1, b32)
-        for i in range(_CHUNK // 4 if count > 1 else 1):
+        words = _CHUNK // 4 if count > 1 else 1
+        bits = emit.registers(words, b32)
+        for i in range(words):
             emit.set(zero, bits, i)
         with emit.when(exists):
             if count > 1:
@@ -143,12 +144,15 @@ def _by_chunks(
 
 
 def _whole_chunks(worker: Worker, op: LoadOp | StoreOp, elements: int) -> SSAValue:
-    """Whether the rows of the array begin, and the block ends, at multiples of a chunk."""
+    """Whether the rows of the array begin, and the block begins and ends, at multiples of a chunk."""
     emit, array, last = worker.emit, op.array.type, op.indices[-1]
     assert isinstance(array, ArrayType)
     columns = worker.dims.extent(array.dimensions[-1])
     aligned = emit.compare("eq", emit.bit_and(columns, elements - 1), 0)
     if last not in worker.blocks:
         return aligned
-    valid = worker.dims.valid(worker.blocks[last])
-    return emit.both(aligned, emit.compare("eq", emit.bit_and(valid, elements - 1), 0))
+    block = worker.blocks[last]
+    whole = emit.both(aligned, emit.compare("eq", emit.bit_and(worker.dims.valid(block), elements - 1), 0))
+    if block.stop is None:  # then it begins so if it ends so
+        return whole
+    return emit.both(whole, emit.compare("eq", emit.bit_and(block.local, elements - 1), 0))
