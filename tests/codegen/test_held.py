@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,7 @@ from pkc.codegen.build import machine_level
 from pkc.compiler import load
 from pkc.dialect.program import FIRST_WARP, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp
-from tests.codegen.threads import Cta, Memory, Thread
+from tests.codegen.threads import Cta, Does, Memory, Thread
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 RANKS = 3
@@ -28,11 +27,13 @@ class Recorder(Thread):
         super().__init__(cta, number)
         self.events: list[Event] = []
 
-    def _instruction(self, name: str, values: list[Any]) -> Any:
+    @classmethod
+    def does(cls, name: str) -> Does:
         if re.match("tma|bulk|fence_release|signal|raise|mbarrier_arrive", name):
-            self.events.append((name, tuple(value for value in values if isinstance(value, int))))
-            return None
-        return super()._instruction(name, values)
+            return lambda thread, *values: thread.events.append(
+                (name, tuple(value for value in values if isinstance(value, int)))
+            )
+        return super().does(name)
 
 
 @cache

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import UNKNOWN_LOC, IndexType
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block
 
 from pkc.codegen.build import machine_level
 from pkc.compiler import compile_program
@@ -21,7 +21,8 @@ from pkc.location import Source
 from pkc.passes.emit import Emitter
 from pkc.passes.lowering import fragments, structure
 from pkc.passes.lowering.context import Threads, Worker
-from tests.codegen.threads import Cta, Memory, evaluate, swizzled, warps
+from tests.codegen.as_python import integers
+from tests.codegen.threads import Cta, Memory, swizzled, warps
 
 
 def run(
@@ -71,9 +72,9 @@ def held(rows: int, columns: int, count: int) -> dict[tuple[int, int], list[tupl
         for index in range(fragment.count)
     ]
     found: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    evaluate = integers(block)
     for number in range(32 * count):
-        known: dict[SSAValue, Any] = dict(zip(block.args, (number, number % 32, number // 32), strict=True))
-        evaluate(block, known)
+        known = evaluate(number, number % 32, number // 32)
         for index, row, column in places:
             found.setdefault((known[row], known[column]), []).append((number, index))
     return found
@@ -106,9 +107,9 @@ def test_registers_of_fewer_rows_than_a_warpgroup_has(rows: int) -> None:
     worker = cast(Worker, SimpleNamespace(emit=emit, threads=threads, chunk=None))
     at = [fragments.row(worker, fragment, emit.const(index)) for index in range(fragment.count)]
     whole = held(64, 24, 4)
+    evaluate = integers(block)
     for number in range(128):
-        known: dict[SSAValue, Any] = dict(zip(block.args, (number, number % 32, number // 32), strict=True))
-        evaluate(block, known)
+        known = evaluate(number, number % 32, number // 32)
         for index, row in enumerate(at):
             assert any((number, index) in whole[known[row], column] for column in range(24))
 
@@ -121,9 +122,9 @@ def test_elements_of_a_stage_lie_apart(rows: int, columns: int, kind: Attribute)
     emit = Emitter(block, UNKNOWN_LOC)
     address = fragments.shared_address(emit, emit.const(0), layout, size, (block.args[0], block.args[1]))
     taken: set[int] = set()
+    evaluate = integers(block)
     for row, column in np.ndindex(rows, columns):
-        known: dict[SSAValue, Any] = {block.args[0]: row, block.args[1]: column}
-        evaluate(block, known)
+        known = evaluate(row, column)
         panel = layout.rows * layout.width * (column // layout.columns)
         inside = row * layout.width + column % layout.columns * size
         assert known[address] == panel + swizzled(inside, layout.swizzle)
@@ -226,9 +227,9 @@ def test_bands(height: int, width: int, rows: int) -> None:
     worker = cast(Worker, SimpleNamespace(emit=emit))
     indices = structure._banded(worker, block.args[0], [emit.const(height), emit.const(width)], rows)
     found: list[tuple[int, ...]] = []
+    evaluate = integers(block)
     for number in range(height * width):
-        known: dict[SSAValue, Any] = {block.args[0]: number}
-        evaluate(block, known)
+        known = evaluate(number)
         found.append(tuple(known[index] for index in indices))
     assert found == [task_order.banded(number, height, width, rows) for number in range(height * width)]
     assert found == list(task_order.in_order([height, width], rows))
