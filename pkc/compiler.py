@@ -130,8 +130,8 @@ def compile_program(
         if isinstance(done, PlanTransfers):
             explanations.extend(explain_transfers(current))
 
-    # A module of the machine level is large: verifying it after each pass takes as long as all passes.
-    each = level != "machine" or dump is not None
+    # Verifying after each pass takes longer than all passes: it is for those who look at each, and for tests.
+    each = dump is not None
     tiles = _scheduled_tiles(module)
     try:
         with collecting() as remarks:
