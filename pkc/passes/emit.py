@@ -56,6 +56,7 @@ class Emitter:
     def __init__(self, block: Block, location: LocationAttr) -> None:
         self.block = block
         self.location = location
+        self._constants: dict[tuple[Block, int], SSAValue] = {}
 
     def add(self, op: Operation) -> None:
         op.location = self.location
@@ -64,9 +65,13 @@ class Emitter:
     # Integers
 
     def const(self, value: int) -> SSAValue:
-        op = arith.ConstantOp(IntegerAttr(value, IndexType()))
-        self.add(op)
-        return op.result
+        """A constant; the one that the block has already, as most are used again and again."""
+        known = self._constants.get((self.block, value))
+        if known is None:
+            op = arith.ConstantOp(IntegerAttr(value, IndexType()))
+            self.add(op)
+            known = self._constants[self.block, value] = op.result
+        return known
 
     def wide_const(self, value: int) -> SSAValue:
         op = arith.ConstantOp(IntegerAttr(value, i64))
