@@ -8,19 +8,33 @@ comma := ,
 BASE := .venv/.base
 DEV := .venv/.with-$(subst $(comma),-,$(EXTRAS))
 
+PARALLEL := -n 2 --dist worksteal
+QUICK := $(wildcard tests/passes/*.mlir) tests/passes/test_passes.py tests/passes/test_opt.py tests/dialect tests/errors \
+  tests/frontend/test_parse.py tests/frontend/test_elaborate.py tests/frontend/test_python.py tests/sim/test_programs.py \
+  tests/sim/test_roles.py tests/examples/test_roles.py::test_communicators_on_sms_of_their_own \
+  tests/static/test_findings.py tests/codegen/test_cuda.py tests/runtime/test_launch.py tests/test_api.py \
+  tests/test_layers.py
+
 # Settings of the caller's shell that would send Python or pip to some other environment.
 unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH PIP_TARGET PIP_PREFIX PIP_ROOT PIP_USER PIP_NO_BUILD_ISOLATION
 
-.PHONY: demo test test-long test-gpu lint types golden bench-report clean
+.PHONY: demo check test test-long test-gpu lint types golden bench-report clean
 
 demo: $(BASE)
 	$(BIN)/pkc run examples/gemm_rs.pk --ranks 8 --set M=1024,N=512,K=512
 
+# Between edits, in less than half a minute: style, the types of what has changed, a test of every kind that is fast.
+check: lint $(DEV)
+	@changed="$$(git diff --name-only --diff-filter=d HEAD -- 'pkc/*.py'; git ls-files -o --exclude-standard -- 'pkc/*.py')"; \
+	  test -z "$$changed" || $(BIN)/basedpyright -p pyproject.toml $$changed
+	$(BIN)/python -m pytest -q $(PARALLEL) $(QUICK)
+
+# docs/testing.md says which cases are left to test-long.
 test: $(DEV)
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest $(PARALLEL)
 
 test-long: $(DEV)
-	PKC_FUZZ=20000 $(BIN)/python -m pytest -n 2
+	PKC_FUZZ=20000 $(BIN)/python -m pytest $(PARALLEL) -m "not gpu"
 
 # Needs GPUs; each test is a process of its own, and a hang a failure.
 test-gpu: $(DEV)
@@ -37,8 +51,9 @@ types: $(DEV)
 # Rewrites the expected texts and generated pages; read the difference before you keep it.
 golden: $(DEV)
 	$(BIN)/python -m tools.errors_page
-	$(BIN)/python -m pytest -n 2 --update-golden
+	$(BIN)/python -m pytest $(PARALLEL) --update-golden
 	$(BIN)/python -m tools.machine_page
+	$(BIN)/python -m tools.operations_page
 
 # Puts the tables of bench/results into the README and draws them.
 bench-report:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pkc.driver.kernel import Kernel
 from pkc.frontend.words import Reading
+from pkc.targets import DEFAULT
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,16 +45,21 @@ def compile(
     *,
     constants: Mapping[str, Number] | None = None,
     schedule: Mapping[str, str] | None = None,
+    level: str = "tile",
+    target: str = DEFAULT,
 ) -> Compiled:
-    """The checked tile-level IR of a kernel, or of the kernels of a file.
+    """The checked IR of a kernel, or of the kernels of a file, at a level: `tile`, `roles` or `machine`.
 
-    `constants` gives values to `const` parameters, `schedule` overrides the kernel's own. Raises `PkcError`.
+    `constants` gives values to `const` parameters, `schedule` overrides the kernel's own. Below the tile level the IR
+    is for one target. `explanations` of the result say what passes have planned, `remarks` what they left undone.
+    Raises `PkcError`.
     """
     from pkc.driver.compiler import compile_program, load
 
     if isinstance(kernel, Kernel):
-        return compile_program(kernel.tree, constants=constants, schedule={**kernel.options, **(schedule or {})})
-    return load(kernel, constants=constants, schedule=schedule)
+        options = {**kernel.options, **(schedule or {})}
+        return compile_program(kernel.tree, constants=constants, schedule=options, level=level, target=target)
+    return load(kernel, constants=constants, schedule=schedule, level=level, target=target)
 
 
 def simulate(

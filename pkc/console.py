@@ -12,6 +12,7 @@ from typing import TextIO
 
 from pkc.diagnostics import Diagnostic, PkcError, render_all
 from pkc.location import NOWHERE
+from pkc.remarks import Remark
 from pkc.version import VERSION
 
 
@@ -60,6 +61,12 @@ def explanations(found: Iterable[object]) -> None:
     """Print to stderr what the planning passes decided, and why: one line for each decision."""
     for explanation in found:
         sys.stderr.write(f"{explanation}\n")
+
+
+def remarks(found: Iterable[Remark]) -> None:
+    """Print to stderr what was not optimised, and why, by the lines of the program."""
+    ordered = sorted(found, key=lambda remark: (remark.span.source.name, remark.span.start))
+    lines(["not optimised:", *map(str, ordered)] if ordered else [])
 
 
 def progress(what: str) -> contextlib.AbstractContextManager[object]:

@@ -39,15 +39,23 @@ ring: Any = Word("ring")
 zeros: Any = Word("zeros")
 full: Any = Word("full")
 cast: Any = Word("cast")
+positions: Any = Word("positions")
+gather: Any = Word("gather")
+
+# Functions: written by `python -m tools.operations_page`
 exp: Any = Word("exp")
 exp2: Any = Word("exp2")
 log2: Any = Word("log2")
 sqrt: Any = Word("sqrt")
+tanh: Any = Word("tanh")
+log: Any = Word("log")
+erf: Any = Word("erf")
+rsqrt: Any = Word("rsqrt")
+sigmoid: Any = Word("sigmoid")
 where: Any = Word("where")
 rowmax: Any = Word("rowmax")
+rowmin: Any = Word("rowmin")
 rowsum: Any = Word("rowsum")
-positions: Any = Word("positions")
-gather: Any = Word("gather")
 
 # The protocol
 store: Any = Word("store")
@@ -87,6 +95,7 @@ __all__ = [
     "dims",
     "e4m3",
     "e5m2",
+    "erf",
     "exp",
     "exp2",
     "f16",
@@ -101,6 +110,7 @@ __all__ = [
     "loader",
     "local_first",
     "local_last",
+    "log",
     "log2",
     "natural",
     "none",
@@ -112,14 +122,18 @@ __all__ = [
     "ring",
     "role",
     "rowmax",
+    "rowmin",
     "rowsum",
+    "rsqrt",
     "schedule",
+    "sigmoid",
     "signal",
     "signal_all",
     "sqrt",
     "store",
     "store_add",
     "storer",
+    "tanh",
     "tasks",
     "wait",
     "where",

@@ -23,16 +23,26 @@ class Remark:
     reason: str
     span: Span
 
+    @property
+    def place(self) -> str:
+        """`file:line`; empty if the operation has no line."""
+        return f"{self.span.source.name}:{self.span.line}" if self.span.source.text else ""
+
     def __str__(self) -> str:
-        where = f"{self.span.source.name}:{self.span.line}: " if self.span.source.text else ""
-        return f"{where}{self.operation} is left as it is by {self.step}: {self.reason}"
+        text = f"{self.operation}: {self.reason} [{self.step}]"
+        return f"{self.place}: {text}" if self.place else text
 
 
 _COLLECTED: ContextVar[list[Remark] | None] = ContextVar("remarks", default=None)
 
 
 def missed(step: str, op: Operation, reason: str) -> None:
-    """Record that the pass `step` left `op` as it was. Nothing happens unless somebody is `collecting`."""
+    """Record that the pass `step` left `op` as it was, though its docstring promises more. What is none of a pass's
+    business gets no remark.
+
+    `reason` says in the words of the program what was not done, what prevents it, and what would help: a short clause
+    or two, without a full stop. Nothing happens unless somebody is `collecting`.
+    """
     collected = _COLLECTED.get()
     if collected is None:
         return

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator
@@ -27,6 +28,17 @@ _RUN = "// RUN:"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the expected texts")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One empty cache for all tests of a run, whichever process they are in; that of the user stays out of it."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with pytest.MonkeyPatch.context() as patch:
+        if "PKC_CACHE_DIR" not in os.environ:  # as it is where a test is run in a process of its own
+            patch.setenv("PKC_CACHE_DIR", str(shared / "cache"))
+        yield
 
 
 @pytest.fixture

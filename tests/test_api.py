@@ -57,3 +57,14 @@ def test_captured_constants_are_read_when_compiled(monkeypatch: pytest.MonkeyPat
 def test_errors_are_diagnostics() -> None:
     with pytest.raises(pkc.PkcError, match="PK"):
         pkc.simulate(scaled_sum, ranks=3, X=bfloat16((2, 50, 70), seed=4), scale=0.5)
+
+
+def test_what_passes_did_and_did_not_do() -> None:
+    path = EXAMPLES / "attention.pk"
+    assert pkc.compile(path).remarks == []
+    compiled = pkc.compile(path, level="machine")
+    steps = {remark.step for remark in compiled.remarks}
+    assert steps == {"pk-plan-mma", "pk-plan-stages"}
+    assert {remark.span.line for remark in compiled.remarks if remark.step == "pk-plan-mma"} == {7, 12}
+    assert f"{path}:14: store of `O`: by tma (leaves its stage as it is)" in map(str, compiled.explanations)
+    assert {remark.step for remark in pkc.compile(scaled_sum, level="roles", schedule={"straddle": "true"}).remarks}

@@ -19,6 +19,7 @@ from pkc.driver.compiler import Compiled, compile_program, load
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.sim.launches import simulate_launches
+from tools.mutants import OVERLAPS, caught, mutants, subjects
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 DIMS = {"M": 130, "N": 70, "K": 20}
@@ -133,11 +134,12 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert ok == f"ok: 4 orders, 2 launches each, on 3 ranks, {sizes} give the bits that the program means"
 
 
-def test_mutants_are_caught() -> None:
-    from tools.mutants import caught, mutants, subjects
-
+@pytest.mark.parametrize(
+    "overlaps", [OVERLAPS[:1], pytest.param(OVERLAPS[1:], marks=pytest.mark.long)], ids=["default", "others"]
+)
+def test_mutants_are_caught(overlaps: tuple[str, ...]) -> None:
     seen: list[str] = []
-    for subject in subjects(["gemm_rs"]):
+    for subject in subjects(["gemm_rs"], overlaps):
         kernel: Operation = subject.compiled.kernel
         assert isinstance(kernel, KernelOp)
         assert caught(kernel, subject, TRIALS[:4]) == ""

@@ -8,11 +8,10 @@ import pytest
 
 from pkc.check.counterexample import Counterexample, counterexample, explore_small
 from pkc.check.run import meaning_of
-from pkc.diagnostics import PkcError
 from pkc.dialect import access, counters
 from pkc.driver.compiler import Compiled, load
 from tools.mutant_changes import COUNT, number
-from tools.mutants import OVERLAPS
+from tools.mutants import at_roles_level
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 DIMS = {"M": 300, "N": 300, "K": 100}
@@ -36,14 +35,11 @@ def failing(example: str, broken: Compiled, most: int = 200) -> Counterexample:
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.pk")), ids=lambda path: path.stem)
-@pytest.mark.parametrize("overlap", OVERLAPS)
-def test_every_order_of_every_example(path: Path, overlap: str) -> None:
-    try:
-        compiled = load(path, level="roles", schedule={"overlap": overlap} if overlap else {})
-    except PkcError:
-        return  # refused, with a reason
-    exploration = explore_small(load(path), compiled, 2, 50)
-    assert (exploration.complete, exploration.found) == (True, [])
+def test_every_order_of_every_example(path: Path) -> None:
+    tile = load(path)
+    for overlap, compiled in at_roles_level(path):
+        exploration = explore_small(tile, compiled, 2, 50)
+        assert (exploration.complete, exploration.found) == (True, []), overlap
 
 
 def test_a_wait_for_one_signal_less() -> None:

@@ -6,7 +6,7 @@ import re
 import textwrap
 from pathlib import Path
 
-from pkc.dialect.instructions import PLAIN, Instruction
+from pkc.targets.sm_90a.instructions import PLAIN, Instruction
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "machine.md"

@@ -9,15 +9,15 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
 from xdsl.ir import Block, Operation
 from xdsl.traits import is_side_effect_free
 
-from pkc.arch import SM_90A
 from pkc.dialect import access, coordinates, counters, program, roles
 from pkc.dialect.attributes import Role
 from pkc.dialect.fences import Drain, DrainAttr, DrainOp, FenceOp
 from pkc.dialect.held import SendHeldOp
 from pkc.dialect.program import KernelOp
 from pkc.passes.analysis.dependence import sources
-from pkc.passes.budgets import shared_memory
 from pkc.passes.cells import constant
+from pkc.passes.roles.budgets import shared_memory
+from pkc.targets.target import target_of
 
 RANKS = 3
 
@@ -146,12 +146,12 @@ def fills_shared_memory(op: Operation) -> bool:
     one_stage_more(op)
     needed = shared_memory(kernel)
     op.stages = stages
-    return needed > SM_90A.shared_memory
+    return needed > target_of(kernel).arch.shared_memory
 
 
 def all_sms(op: Operation) -> None:
     """Let all SMs communicate, and none compute."""
-    op.attributes[program.COMM_SMS] = IntegerAttr(SM_90A.sms, i64)
+    op.attributes[program.COMM_SMS] = IntegerAttr(target_of(op).arch.sms, i64)
 
 
 def computes(op: Operation) -> bool:

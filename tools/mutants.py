@@ -14,7 +14,7 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -81,7 +81,7 @@ class Subject:
     larger: Instance
 
 
-def _schedule(overlap: str) -> dict[str, str]:
+def schedule_of(overlap: str) -> dict[str, str]:
     if overlap == "push":
         return {"transfer": "push"}
     if overlap == "apart":
@@ -91,22 +91,28 @@ def _schedule(overlap: str) -> dict[str, str]:
     return {"overlap": overlap} if overlap else {}
 
 
-def subjects(names: list[str]) -> Iterator[Subject]:
-    """Every example with every overlap that it can have."""
+def at_roles_level(path: Path, overlaps: Iterable[str] = OVERLAPS) -> Iterator[tuple[str, Compiled]]:
+    """An example with every overlap that it can have, unless another one gives the same."""
+    seen: set[str] = set()
+    for overlap in overlaps:
+        try:
+            compiled = load(path, level="roles", schedule=schedule_of(overlap))
+        except PkcError:
+            continue  # refused, with a reason
+        text = re.sub(r"schedule = \{[^}]*\}", "", str(compiled.module))
+        if text not in seen:
+            seen.add(text)
+            yield overlap, compiled
+
+
+def subjects(names: list[str], overlaps: Iterable[str] = OVERLAPS) -> Iterator[Subject]:
+    """Every example, or those of these names, with every overlap that it can have."""
     for path in sorted((ROOT / "examples").glob("*.pk")):
         if names and path.stem not in names:
             continue
-        seen: set[str] = set()
-        for overlap in OVERLAPS:
-            try:
-                compiled = load(path, level="roles", schedule=_schedule(overlap))
-            except PkcError:
-                continue  # refused, with a reason
-            text = re.sub(r"schedule = \{[^}]*\}", "", str(compiled.module))
-            if text not in seen:
-                seen.add(text)
-                small, larger = (_instance(compiled, meaning) for meaning in _meanings(path, overlap))
-                yield Subject(f"{path.stem} {overlap or 'default'}", compiled, small, larger)
+        for overlap, compiled in at_roles_level(path, overlaps):
+            small, larger = (_instance(compiled, meaning) for meaning in _meanings(path, overlap))
+            yield Subject(f"{path.stem} {overlap or 'default'}", compiled, small, larger)
 
 
 def _instance(compiled: Compiled, meaning: Meaning) -> Instance:

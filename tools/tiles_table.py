@@ -21,6 +21,8 @@ from pkc.driver.compiler import load, load_program
 from pkc.passes import ROLES_PIPELINE
 from pkc.passes.roles.plan_overlap import PlanOverlap
 from pkc.passes.run import run_pipeline
+from pkc.targets import DEFAULT
+from pkc.targets.target import lookup
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 VARIANT = re.compile(r"pkc tile_M=(\d+),tile_N=(\d+),tile_K=(\d+)")
@@ -41,7 +43,8 @@ def estimated(result: dict[str, Any], tiles: Tiles) -> float:
     schedule = {f"tile_{dim}": str(size) for dim, size in zip("MNK", tiles, strict=True)}
     compiled = load(EXAMPLES / f"{result['kernel']}.pk", schedule=schedule)
     run_pipeline(compiled.module, [step for step in ROLES_PIPELINE if isinstance(step, PlanOverlap)])
-    return estimate(count_work(compiled.kernel, dims_of(result), result["ranks"]), result["ranks"]).total / 1e6
+    target, ranks = lookup(DEFAULT), result["ranks"]
+    return estimate(count_work(compiled.kernel, dims_of(result), ranks, target), ranks, target).total / 1e6
 
 
 def times(result: dict[str, Any]) -> dict[Tiles, float]:

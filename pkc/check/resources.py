@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-from pkc.arch import SM_90A
 from pkc.dialect import blocks
 from pkc.dialect.attributes import number_on
 from pkc.dialect.counters import BarrierOp, RaiseOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.program import COMM_SMS, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp
 from pkc.dialect.types import RANKS, BlockType, Layout, PGLType, PrivateType, SignalType, dtype_bytes
-from pkc.passes.budgets import SHARED_MEMORY, barriers, shared_memory, warps_of
+from pkc.passes.roles.budgets import barriers, shared_memory, warps_of
 from pkc.passes.roles.signal_counts import counted
+from pkc.targets.target import target_of
 
 _COUNTER_BYTES = 4
 
@@ -26,10 +26,10 @@ def resources(kernel: KernelOp, sizes: Mapping[str, int]) -> Iterator[str]:
     yield f"{name}: {', '.join(map(_part, parts)) or 'no roles'}"
     if not parts:
         return
-    comm = number_on(kernel, COMM_SMS) or 0
-    yield f"SMs: {SM_90A.sms - comm} compute, {comm} only communicate; {barriers(parts)} named barriers"
+    comm, target = number_on(kernel, COMM_SMS) or 0, target_of(kernel)
+    yield f"SMs: {target.arch.sms - comm} compute, {comm} only communicate; {barriers(parts, target)} named barriers"
     stages = ", ".join(f"{op.depth} of {op.label.data}" for op in channels)
-    yield f"shared memory: {shared_memory(kernel)} of {SHARED_MEMORY} bytes" + (stages and f"; stages: {stages}")
+    yield f"shared memory: {shared_memory(kernel)} of {target.stage_memory} bytes" + (stages and f"; stages: {stages}")
     yield _memory(kernel, sizes)
     ops = list(kernel.walk())
     signals = sum(isinstance(op, SignalOp | SignalAllOp | RaiseOp | BarrierOp) for op in ops)

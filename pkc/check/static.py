@@ -9,7 +9,6 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
-from pkc.arch import SM_90A
 from pkc.check.blocked import blocked
 from pkc.check.covered import covered
 from pkc.check.progress import Progress
@@ -27,6 +26,7 @@ from pkc.sim.machine import Machine
 from pkc.sim.program import Program
 from pkc.sim.run import make_machine
 from pkc.sim.world import World
+from pkc.targets.target import target_of
 
 LAUNCHES = 2
 """The second one shows counts that forget the epoch."""
@@ -79,7 +79,7 @@ def _grids(called: Program) -> Sequence[tuple[int, int]]:
     """Numbers of CTAs that compute and that only communicate."""
     if not called.per_cta:
         return ((1, 0),)
-    return ((1, min(called.comm_sms, 1)), (SM_90A.sms - called.comm_sms, called.comm_sms))
+    return ((1, min(called.comm_sms, 1)), (target_of(called.kernel).arch.sms - called.comm_sms, called.comm_sms))
 
 
 def _deciding_arrays(called: Program) -> list[str] | None:

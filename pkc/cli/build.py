@@ -10,11 +10,11 @@ from pkc.dialect.program import KernelOp
 BELOW_IR = ("cuda", "ptx", "cubin")
 
 
-def emit(kernel: KernelOp, what: str, target: str, *, explain: bool) -> str | bytes:
+def emit(kernel: KernelOp, what: str, *, explain: bool) -> str | bytes:
     """The text or machine code of a kernel at the machine level; what the compiler remarks on goes to stderr."""
     if what == "cuda":
         return print_kernel(machine_level(kernel))
-    built = build_kernel(kernel, target=target)
+    built = build_kernel(kernel)
     console.diagnostics(built.warnings)
     if explain:
         console.lines([resources(built)])

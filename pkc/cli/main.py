@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from pkc.targets import DEFAULT, names
 from pkc.version import VERSION
 
 EXIT_STATUSES = """\b
@@ -81,8 +82,10 @@ def cli() -> None:
     "--ranks", type=click.IntRange(min=1), default=1, show_default=True, help="GPUs to choose a schedule for."
 )
 @click.option("--dump", metavar="DIR", help="Write the IR after each pass into a folder.")
-@click.option("--target", type=click.Choice(["sm_90a"]), default="sm_90a", show_default=True, help="The GPU.")
-@click.option("--explain", is_flag=True, help="Say why accesses overlap as they do, and what the kernel takes.")
+@click.option("--target", default=DEFAULT, show_default=True, help="The GPU.")
+@click.option(
+    "--explain", is_flag=True, help="Say what was planned and why, what the kernel takes, and what was not optimised."
+)
 def compile_command(
     file: str,
     emit: str,
@@ -108,7 +111,7 @@ def compile_command(
     from pkc import console
     from pkc.cli.build import BELOW_IR
     from pkc.cli.build import emit as emit_below
-    from pkc.cli.program import compile_for, constants_of, schedule_for
+    from pkc.cli.program import compile_far, compile_for, constants_of, schedule_for
     from pkc.cli.settings import numbers
     from pkc.driver.compiler import find_kernel, load_program, only_kernel
     from pkc.passes.run import print_ir
@@ -124,17 +127,16 @@ def compile_command(
     if sizes:
         chosen = find_kernel(program, file, kernel) if kernel else only_kernel(program, file)
         values |= {name: sizes.pop(name) for name in constants_of(chosen) if name in sizes}
-        choice = schedule_for(program, chosen, values, sizes, schedule, ranks)
+        choice = schedule_for(program, chosen, values, sizes, schedule, ranks, target)
         schedule = (*schedule, *(f"{key}={value}" for key, value in choice.schedule.items()))
     level = "machine" if emit in BELOW_IR else emit
-    compiled = compile_for(program, kernel, values, schedule, level=level, dump=dump)
+    compiled = compile_for(program, kernel, values, schedule, level=level, target=target, dump=dump)
     if explain:
-        planned = (
-            compiled if emit != "tile" else compile_for(program, kernel, values, schedule, level="roles", warn=False)
-        )
+        planned = compiled if level == "machine" else compile_far(program, kernel, values, schedule, target)
         console.explanations([*([] if choice is None else [choice]), *planned.explanations])
+        console.remarks([*([] if choice is None else choice.remarks), *planned.remarks])
     if emit in BELOW_IR:
-        content = emit_below(compiled.kernel, emit, target, explain=explain)
+        content = emit_below(compiled.kernel, emit, explain=explain)
     else:
         content = print_ir(compiled.module)
     if output is None:
@@ -156,9 +158,7 @@ def compile_command(
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Draws the inputs.")
 @click.option("--in", "inputs", metavar="A=FILE.npy", multiple=True, help="Read an input instead of drawing it.")
 @click.option("--out", "outputs", metavar="C=FILE.npy", multiple=True, help="Write a result.")
-@click.option(
-    "--target", type=click.Choice(["sim", "sm_90a"]), default="sim", show_default=True, help="Simulated ranks, or GPUs."
-)
+@click.option("--target", default="sim", show_default=True, help=f"Simulated ranks, or GPUs ({', '.join(names())}).")
 @click.option("--kernel", metavar="NAME", help="The kernel to run, if FILE has several.")
 @click.option("--schedule", metavar="K=V,...", multiple=True, help="How to run it; wins over the text.")
 @click.option("--debug", is_flag=True, help="On GPUs: bound every wait, and say who waits for what if one is in vain.")
@@ -207,7 +207,9 @@ def run(
     on_gpus = None
     if target != "sim":
         from pkc.driver.builder import artifact_for
+        from pkc.targets.target import lookup
 
+        lookup(target)
         choices = choices_of(schedule)
         on_gpus = partial(
             artifact_for,
@@ -235,6 +237,7 @@ def run(
     help="Try all orders of a small instance, in at most so many runs.",
 )
 @click.option("--delay", metavar="K=V,...", multiple=True, help="Let a rank, a role or both come last: rank=1,role=...")
+@click.option("--target", default=DEFAULT, show_default=True, help="The GPU whose grid and budgets are checked.")
 @click.option("--kernel", metavar="NAME", help="The kernel to check, if FILE has several.")
 @click.option("--schedule", metavar="K=V,...", multiple=True, help="How to run it; wins over the text.")
 def check(
@@ -244,6 +247,7 @@ def check(
     seeds: int,
     exhaustive: int,
     delay: tuple[str, ...],
+    target: str,
     kernel: str | None,
     schedule: tuple[str, ...],
 ) -> None:
@@ -268,7 +272,7 @@ def check(
     given = {name: value for name, value in values.items() if name in constants_of(chosen)}
     rest = {name: value for name, value in values.items() if name not in given}
     tile = compile_for(program, chosen.name, given, schedule)
-    roles = compile_for(program, chosen.name, given, schedule, level="roles", warn=False)
+    roles = compile_for(program, chosen.name, given, schedule, level="roles", target=target, warn=False)
     request = Request(ranks, rest, constants_of(chosen), seeds, exhaustive, delays_of(delay, ranks))
     if not execute(tile, roles, request):
         raise SystemExit(1)
@@ -284,6 +288,7 @@ def check(
 @click.option(
     "--ctas", type=click.IntRange(min=1), default=8, show_default=True, help="CTAs of each rank in the time line."
 )
+@click.option("--target", default=DEFAULT, show_default=True, help="The GPUs.")
 @click.option("--kernel", metavar="NAME", help="The kernel to run, if FILE has several.")
 @click.option("--schedule", metavar="K=V,...", multiple=True, help="How to run it; wins over the text.")
 def trace(
@@ -294,6 +299,7 @@ def trace(
     output: str | None,
     launches: int,
     ctas: int,
+    target: str,
     kernel: str | None,
     schedule: tuple[str, ...],
 ) -> None:
@@ -325,6 +331,7 @@ def trace(
         kernel=chosen.name,
         constants=given,
         schedule=choices_of(schedule),
+        target=target,
         instruments=["trace"],
     )
     path = None if output is None else Path(output)

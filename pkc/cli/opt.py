@@ -27,6 +27,7 @@ from pkc.diagnostics import PkcError
 from pkc.location import NOWHERE, Source, Span
 from pkc.passes import PASSES, TILE_PIPELINE, errors
 from pkc.passes.run import PassTime, pipeline_text, print_ir, run_pipeline
+from pkc.remarks import collecting
 from pkc.universe import UNIVERSE
 
 _SPLIT = "// -----"
@@ -124,6 +125,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--allow-unregistered-dialect", action="store_true", help="accept unknown operations and types")
     parser.add_argument("--disable-verify", action="store_true", help="do not verify before and after each pass")
     parser.add_argument("--dump", type=Path, metavar="DIR", help="write the IR after each pass to DIR/NN-name.mlir")
+    parser.add_argument("--remarks", action="store_true", help="print remarks of passes as comments behind the IR")
     parser.add_argument("--time-passes", action="store_true", help="print the time of each pass to standard error")
     return parser
 
@@ -151,14 +153,16 @@ def _one(text: str, name: str, passes: Sequence[ModulePass], args: argparse.Name
     ctx.allow_unregistered = args.allow_unregistered_dialect
     try:
         module = parse_ir(text, name, ctx=ctx)
-        times = run_pipeline(module, passes, ctx=ctx, verify=not args.disable_verify, dump=args.dump)
+        with collecting() as remarks:
+            times = run_pipeline(module, passes, ctx=ctx, verify=not args.disable_verify, dump=args.dump)
     except ParseError as error:
         return "", str(error)
     except PkcError as error:
         return "", str(error)
     if args.time_passes:
         _print_times(times)
-    return print_ir(module, generic=args.print_generic, locations=args.print_debuginfo), ""
+    printed = print_ir(module, generic=args.print_generic, locations=args.print_debuginfo)
+    return printed + "".join(f"// remark: {remark}\n" for remark in remarks if args.remarks), ""
 
 
 def _print_times(times: Sequence[PassTime]) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pkc import console
 from pkc.cli.settings import Number, assignments, sort_settings
+from pkc.diagnostics import PkcError
+from pkc.dialect.program import KernelOp
 from pkc.driver.autoschedule import Choice, choose
 from pkc.driver.compiler import Compiled, compile_program
 from pkc.frontend import tree
+from pkc.passes.machine.lower_tiles import LowerTiles
+from pkc.remarks import Remark
 from pkc.sim.run import resolve_dims
+from pkc.targets import DEFAULT
 
 
 def constants_of(kernel: tree.Kernel) -> list[str]:
@@ -30,13 +35,34 @@ def schedule_for(
     sizes: Mapping[str, Number],
     schedule: Iterable[str],
     ranks: int,
+    target: str = DEFAULT,
 ) -> Choice:
     """The schedule with which a kernel would run at these sizes."""
     choices = choices_of(schedule)
     compiled = compile_program(program, kernel=kernel.name, constants=constants, schedule=choices).kernel
     settings = sort_settings(compiled, sizes, constants_of(kernel))
     dims = resolve_dims(compiled, settings.dims, settings.scalars, ranks)
-    return choose(program, dims=dims, ranks=ranks, kernel=kernel.name, constants=constants, schedule=choices)
+    return choose(
+        program, dims=dims, ranks=ranks, kernel=kernel.name, constants=constants, schedule=choices, target=target
+    )
+
+
+def compile_far(
+    program: tree.Program,
+    kernel: str | None,
+    constants: Mapping[str, Number],
+    schedule: Sequence[str],
+    target: str = DEFAULT,
+) -> Compiled:
+    """As `compile_for`, as far as there is a lowering: what can be said of a kernel needs its machine level, or, where
+    the target has none of it, the roles level and a remark."""
+    try:
+        return compile_for(program, kernel, constants, schedule, level="machine", target=target, warn=False)
+    except PkcError as error:
+        compiled = compile_for(program, kernel, constants, schedule, level="roles", target=target, warn=False)
+        for found in error.diagnostics:
+            compiled.remarks.append(Remark(LowerTiles.name, KernelOp.name, found.fill(found.title), found.span))
+        return compiled
 
 
 def compile_for(
@@ -46,6 +72,7 @@ def compile_for(
     schedule: Iterable[str],
     *,
     level: str = "tile",
+    target: str = DEFAULT,
     dump: str | None = None,
     warn: bool = True,
 ) -> Compiled:
@@ -59,6 +86,7 @@ def compile_for(
             schedule=choices,
             level=level,
             dump=None if dump is None else Path(dump),
+            target=target,
         )
     if warn:
         console.diagnostics(compiled.warnings)

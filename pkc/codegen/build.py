@@ -27,8 +27,7 @@ from pkc.passes.machine.lower_tiles import MACHINE, THREADS
 from pkc.passes.machine.machine_errors import NotLowered
 from pkc.passes.machine.plan_memory import SHARED_BYTES
 from pkc.passes.run import run_pipeline
-
-SM_90A = "sm_90a"
+from pkc.targets.target import target_of
 
 
 @dataclass(frozen=True)
@@ -42,21 +41,22 @@ class Built:
     warnings: tuple[Diagnostic, ...]
 
 
-def build(module: ModuleOp, *, kernel: str | None = None, target: str = SM_90A) -> Artifact:
-    """The machine code of a kernel, the first one unless it is named, of a module at the roles or machine level.
+def build(module: ModuleOp, *, kernel: str | None = None) -> Artifact:
+    """The machine code of a kernel, the first one unless it is named, of a module at the roles or machine level,
+    for its target.
 
     The module stays as it is. Raises `PkcError`.
     """
     kernels = [op for op in module.ops if isinstance(op, KernelOp)]
     found = next(op for op in kernels if kernel in (None, op.sym_name.data))
-    return build_kernel(found, target=target).artifact
+    return build_kernel(found).artifact
 
 
-def build_kernel(kernel: KernelOp, *, target: str = SM_90A) -> Built:
+def build_kernel(kernel: KernelOp) -> Built:
     """As `build`, of one kernel, with the texts in between and what the compiler found."""
-    kernel = machine_level(kernel)
+    kernel, target = machine_level(kernel), target_of(kernel)
     source = print_kernel(kernel)
-    compiled = compile_cuda(source, target, kernel.sym_name.data)
+    compiled = compile_cuda(source, target.code, kernel.sym_name.data)
     found = list(_lints(kernel, compiled))
     wrong = [finding for finding in found if finding.severity == "error"]
     if wrong:
@@ -65,7 +65,7 @@ def build_kernel(kernel: KernelOp, *, target: str = SM_90A) -> Built:
     fields, _ = struct_fields(kernel)
     artifact = Artifact(
         name,
-        target,
+        target.code,
         compiled.cubin,
         array_parameters(kernel),
         signal_parameters(kernel),
@@ -88,7 +88,8 @@ def machine_level(kernel: KernelOp) -> KernelOp:
         return kernel
     if not any(isinstance(op, RoleOp) for op in kernel.body.block.ops):
         what = "a kernel without roles"
-        raise PkcError(NotLowered(span_of(kernel.location), SM_90A, what, "compile it to the roles level first"))
+        hint = "compile it to the roles level first"
+        raise PkcError(NotLowered(span_of(kernel.location), target_of(kernel).name, what, hint))
     module = ModuleOp([kernel.clone()])
     run_pipeline(module, MACHINE_PIPELINE, verify_each=False)
     (lowered,) = module.ops

@@ -18,8 +18,8 @@ from pkc.codegen.kernel_parameters import struct_fields
 from pkc.codegen.names import Names
 from pkc.dialect.coordinates import DimOp, RankOp
 from pkc.dialect.engines import is_engine
-from pkc.dialect.instructions import KINDS, Instruction, instruction
 from pkc.dialect.machine import (
+    KINDS,
     AddressOp,
     CommentOp,
     GetOp,
@@ -34,8 +34,10 @@ from pkc.dialect.machine import (
     c_type,
 )
 from pkc.dialect.program import KernelOp
-from pkc.passes.emit import UNROLL
+from pkc.passes.machine.emit import UNROLL
 from pkc.passes.machine.lower_tiles import THREADS
+from pkc.targets.instruction import Instruction
+from pkc.targets.target import target_of
 
 _INFIX: dict[type[Operation], str] = {
     arith.AddiOp: "+",
@@ -80,9 +82,9 @@ class _Printer:
         self._line: tuple[str, int] | None = None
 
     def text(self) -> str:
-        kernel = self._kernel
+        kernel, target = self._kernel, target_of(self._kernel)
         used = {op.instruction_name.data: None for op in kernel.walk() if isinstance(op, InstructionOp)}
-        table = [known for name in used if (known := instruction(name)) is not None]
+        table = [known for name in used if (known := target.instruction(name)) is not None]
         entry = entry_name(kernel)
         self._locals = Names((*used, entry))
         threads = kernel.attributes[THREADS]

@@ -52,7 +52,7 @@ class Compiled:
 
 
 def compile_cuda(source: str, target: str, name: str) -> Compiled:
-    """Compile one file of CUDA C++ for a target such as `sm_90a`; `name` is what messages call it.
+    """Compile one file of CUDA C++ for a target, as `-arch` of NVRTC calls it; `name` is what messages call it.
 
     Takes a tenth to half of a second, and under a millisecond when this source was compiled before. Raises `PkcError`.
     """

@@ -7,16 +7,16 @@ from typing import cast
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Operation
 
-from pkc.arch import SM_90A
 from pkc.codegen.artifact import Probe, Trace, Wait, Waits
 from pkc.dialect.machine import AWAITS, UNTIL, InstructionOp
 from pkc.dialect.program import KernelOp
 from pkc.location import describe, span_of
-from pkc.passes.emit import constant_of
 from pkc.passes.machine.bound_waits import POINT, WAITS
+from pkc.passes.machine.emit import constant_of
 from pkc.passes.machine.instruments import part_names, parts_of
 from pkc.passes.machine.lower_tiles import THREADS
 from pkc.passes.machine.trace import KIND, TRACE, WHAT
+from pkc.targets.target import target_of
 
 
 def trace_of(kernel: KernelOp) -> Trace | None:
@@ -55,7 +55,7 @@ def waits_of(kernel: KernelOp) -> Waits | None:
                 found[number.value.data] = _wait(name, op)
     reports, ctas = (_text(plan.data[name]) for name in ("reports", "ctas"))
     points = tuple(found[number] for number in range(len(found)))
-    return Waits(reports, ctas, threads.value.data // SM_90A.warp, points)
+    return Waits(reports, ctas, threads.value.data // target_of(kernel).arch.warp, points)
 
 
 def _wait(part: str, op: Operation) -> Wait:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pkc.arch import H200, SM_90A, Arch, Rates
 from pkc.cost.work import Phase, Product, Turn, UnknownWorkError, Work
 from pkc.dialect.engines import JOINED
-from pkc.dialect.layout import ALIGNMENT
 from pkc.passes.roles.plan_stages import MOST
+from pkc.targets.target import Target
 
 _LAST = 8
 """Turns of a loop that remain when the last tiles of a fetched operand have come; of smaller tiles than 128 x 64 more
@@ -32,17 +31,17 @@ class Estimate:
     sms: int
     """SMs that there are for the tasks."""
     stages: int
-    """Stages of the loops, as far as shared memory goes."""
+    """Stages of the loops, as far as shared memory goes; 0 if there is no room for one."""
 
 
-def estimate(work: Work, ranks: int, *, arch: Arch = SM_90A, rates: Rates = H200, sms: int | None = None) -> Estimate:
-    """How long a rank takes for a kernel, launched alone with nothing in the caches."""
-    return _Estimator(work, ranks, arch, rates, sms or arch.sms).total()
+def estimate(work: Work, ranks: int, target: Target, *, sms: int | None = None) -> Estimate:
+    """How long a rank takes for a kernel, launched alone with nothing in the caches; on so many SMs, or all."""
+    return _Estimator(work, ranks, target, sms or target.arch.sms).total()
 
 
 class _Estimator:
-    def __init__(self, work: Work, ranks: int, arch: Arch, rates: Rates, sms: int) -> None:
-        self._work, self._ranks, self._arch, self._rates, self._sms = work, ranks, arch, rates, sms
+    def __init__(self, work: Work, ranks: int, target: Target, sms: int) -> None:
+        self._work, self._ranks, self._target, self._rates, self._sms = work, ranks, target, target.rates, sms
 
     def total(self) -> Estimate:
         rates, work = self._rates, self._work
@@ -109,20 +108,20 @@ class _Estimator:
         if not turn.loop:
             return arrives + max(cycles, shared / rates.shared_bytes) / rates.clock
         busy = max(cycles, shared / rates.shared_bytes) / rates.clock
-        waits = (rates.load_latency + arrives) / depth if turn.loads else 0.0
+        waits = (rates.load_latency + arrives) / max(1, depth) if turn.loads else 0.0
         return rates.turn + max(busy, arrives, waits)
 
     def _groups(self, product: Product) -> int:
         """Warpgroup instructions that its rows take."""
-        return -(-product.rows // self._arch.mma_rows)
+        return -(-product.rows // self._target.mma.rows)
 
     def _multiply(self, product: Product) -> float:
-        rows = self._groups(product) * self._arch.mma_rows
+        rows = self._groups(product) * self._target.mma.rows
         return 2 * rows * product.columns * product.inner * product.size / _ELEMENT
 
     def _operands(self, product: Product) -> float:
         """Bytes of shared memory that the instructions read: each its rows, and all of the right operand."""
-        rows = self._arch.mma_rows + product.columns
+        rows = self._target.mma.rows + product.columns
         return self._groups(product) * rows * product.inner * product.size
 
     def _depth(self, phase: Phase) -> int:
@@ -131,8 +130,8 @@ class _Estimator:
         once = sum(load.stage_bytes for turn in phase.turns if not turn.loop for load in turn.loads)
         once += sum(store.tile_bytes for turn in phase.turns for store in turn.stores)
         once += sum(fetched.stage_bytes for fetched in self._work.fetched)
-        room = self._arch.shared_memory - ALIGNMENT - once
-        return max(1, min(MOST, room // each)) if each else MOST
+        room = self._target.stage_memory - once
+        return max(0, min(MOST, room // each)) if each else MOST
 
     def _sent(self, phase: Phase) -> float:
         """Bytes that the tasks of a phase send."""

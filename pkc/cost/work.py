@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
 
-from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect import blocks
 from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp, array_type
-from pkc.dialect.coordinates import BlockCountOp, BlockOp, DimOp, RankOp
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, RankOp
 from pkc.dialect.elementwise import AddOp
-from pkc.dialect.layout import shared_layout
+from pkc.dialect.positions import Sizes
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.tile import CastOp, ClipOp, FullOp, MmaOp, block_type, tile_type
 from pkc.dialect.types import RANKS, Dim, Layout, PGLType, TileType, dtype_bytes
 from pkc.passes.roles.remote_accesses import array_name, planned
 from pkc.passes.roles.stage_sums import ROWS
+from pkc.semantics.evaluate import Evaluator
+from pkc.targets.target import Target
 
 
 class UnknownWorkError(Exception):
@@ -99,9 +100,9 @@ class Work:
     fetched: list[Fetched] = field(default_factory=list[Fetched])
 
 
-def count_work(kernel: KernelOp, dims: Mapping[str, int], ranks: int) -> Work:
+def count_work(kernel: KernelOp, dims: Mapping[str, int], ranks: int, target: Target) -> Work:
     """The work of an average rank. Edges between ranks must be planned. Raises `UnknownWorkError`."""
-    return _Counter(kernel, dims, ranks).count()
+    return _Counter(kernel, dims, ranks, target).count()
 
 
 @dataclass(frozen=True)
@@ -115,89 +116,85 @@ class _Positions:
     inside: float
 
 
-class _Counter:
-    def __init__(self, kernel: KernelOp, dims: Mapping[str, int], ranks: int) -> None:
-        self._kernel, self._dims, self._ranks = kernel, dims, ranks
-        self._known: dict[SSAValue, float] = {}
+class _Counter(Evaluator):
+    """Goes once through each block, with the first index of each loop and task on rank 0. Nothing is left to run."""
+
+    def __init__(self, kernel: KernelOp, dims: Mapping[str, int], ranks: int, target: Target) -> None:
+        super().__init__(Sizes({**dims, RANKS: ranks}))
+        self._kernel, self._extent, self._ranks, self._target = kernel, self.machine.size, ranks, target
         self._blocks: dict[SSAValue, _Positions] = {}
         self._work = Work()
+        self._turn = Turn(1.0, loop=False)
 
     def count(self) -> Work:
         for op in self._kernel.body.block.ops:
             if isinstance(op, TasksOp):
-                phase = Phase(1)
-                self._work.phases.append(phase)
-                self._tasks(op, phase)
-            else:
-                self._outside(op)
+                self._work.phases.append(Phase(1))
+            elif op.regions:
+                raise UnknownWorkError("it says itself who does what")
+            if isinstance(op, TasksOp) or _of_integers(op):
+                self.operation(op)
         return self._work
 
-    def _outside(self, op: Operation) -> None:
-        if op.regions:
-            raise UnknownWorkError("it says itself who does what")
-        self._integer(op)
+    # Control flow
 
-    def _tasks(self, op: TasksOp, phase: Phase) -> None:
-        phase.tasks *= max(0, int(prod(self._value(count) for count in op.counts)))
-        self._known.update(dict.fromkeys(op.body.block.args, 0.0))
-        self._block(op.body.block, phase, 1.0, loop=False)
+    def tasks(self, op: TasksOp) -> None:
+        self._phase.tasks *= max(0, int(prod(self._value(count) for count in op.counts)))
+        for index in op.body.block.args:
+            self.bind(index, 0)
+        self._once(op.body.block, 1.0, loop=False)
 
-    def _block(self, block: Block, phase: Phase, times: float, *, loop: bool) -> None:
-        turn = Turn(times, loop)
-        phase.turns.append(turn)
-        for op in block.ops:
-            if isinstance(op, TasksOp):
-                self._tasks(op, phase)
-            elif isinstance(op, scf.ForOp):
-                turns = max(0.0, self._value(op.ub) - self._value(op.lb)) / max(1.0, self._value(op.step))
-                self._known[op.body.block.args[0]] = 0.0
-                self._block(op.body.block, phase, times * turns, loop=True)
-            elif not self._integer(op):
-                self._tile(op, phase, turn)
+    def loop(self, op: scf.ForOp) -> None:
+        turns = max(0, self._value(op.ub) - self._value(op.lb)) / max(1, self._value(op.step))
+        self.bind(op.body.block.args[0], 0)
+        self._once(op.body.block, self._turn.times * turns, loop=True)
 
-    def _tile(self, op: Operation, phase: Phase, turn: Turn) -> None:
-        if isinstance(op, LoadOp):
-            turn.loads.append(self._load(op, phase.tasks * turn.times))
+    def branch(self, op: scf.IfOp) -> None:
+        if not _of_integers(op):
+            raise UnknownWorkError(f"no rate is known for `{op.name}`")
+
+    def _once(self, block: Block, times: float, *, loop: bool) -> None:
+        around, self._turn = self._turn, Turn(times, loop)
+        self._phase.turns.append(self._turn)
+        self.block(block)
+        self._turn = around
+
+    @property
+    def _phase(self) -> Phase:
+        return self._work.phases[-1]
+
+    # Operations
+
+    def leaf(self, op: Operation) -> bool:
+        turn = self._turn
+        if type(op) is BlockOp:
+            self._blocks[op.result] = self._positions(op)
+        elif type(op) is BlockCountOp:
+            self.bind(op.result, self._list(op.block.of, op.block.extent, op)[0])
+        elif type(op) is RankOp:
+            self.bind(op.result, 0)
+        elif _of_integers(op):
+            return False
+        elif type(op) is LoadOp:
+            turn.loads.append(self._load(op, self._phase.tasks * turn.times))
         elif isinstance(op, StoreOp | AccumulateOp):
             turn.stores.append(self._store(op))
-        elif isinstance(op, MmaOp):
+        elif type(op) is MmaOp:
             left, right = tile_type(op.a), tile_type(op.b)
             rows, inner = left.shape
             turn.products.append(Product(rows, right.shape[1], inner, dtype_bytes(left.element_type)))
         elif not _free(op):
             raise UnknownWorkError(f"no rate is known for `{op.name}`")
-
-    # Integers
-
-    def _integer(self, op: Operation) -> bool:
-        """Whether an operation computes an integer or a block, which is then known."""
-        if isinstance(op, BlockOp):
-            self._blocks[op.result] = self._positions(op)
-        elif isinstance(op, BlockCountOp):
-            kind = op.block
-            self._known[op.result] = self._list(kind.of, kind.extent, op)[0]
-        elif isinstance(op, DimOp):
-            self._known[op.result] = self._extent(op.dim.data)
-        elif isinstance(op, RankOp):
-            self._known[op.result] = 0.0
-        elif isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
-            self._known[op.result] = op.value.value.data
-        elif type(op) in _ARITHMETIC:
-            left, right = (self._value(value) for value in op.operands)
-            self._known[op.results[0]] = _ARITHMETIC[type(op)](left, right)
-        else:
-            return bool(op.results) and not any(isinstance(value.type, TileType) for value in op.results)
         return True
 
-    def _value(self, value: SSAValue) -> float:
-        if value not in self._known:
-            raise UnknownWorkError("how much there is to do is known only when it runs")
-        return self._known[value]
+    def unknown(self, op: Operation) -> None:
+        """Nothing yet: it may be that nothing depends on it."""
 
-    def _extent(self, dim: Dim) -> int:
-        if isinstance(dim, int):
-            return dim
-        return self._ranks if dim == RANKS else self._dims[dim]
+    def _value(self, value: SSAValue) -> int:
+        known = self.known(value)
+        if known is None:
+            raise UnknownWorkError("how much there is to do is known only when it runs")
+        return known
 
     def _list(self, dim: Dim, size: int, op: BlockOp | BlockCountOp) -> tuple[int, int, int]:
         """Blocks of a list, the positions that they cover, and how long the pieces are that none crosses the end of."""
@@ -229,7 +226,7 @@ class _Counter:
 
     def _load(self, op: LoadOp, times: float) -> Load:
         kind, tile = array_type(op.array), tile_type(op.result)
-        layout, size = shared_layout(tile), dtype_bytes(tile.element_type)
+        layout, size = self._target.shared_layout(tile), dtype_bytes(tile.element_type)
         name = array_name(op.array)
         shard = kind.shard_dim if isinstance(kind, PGLType) else None
         exists = 1.0
@@ -287,21 +284,13 @@ def _turns(index: SSAValue) -> bool:
     return isinstance(number.owner, Block) and isinstance(number.owner.parent_op(), scf.ForOp)
 
 
+def _of_integers(op: Operation) -> bool:
+    """Whether an operation gives integers or blocks."""
+    return bool(op.results) and not any(isinstance(value.type, TileType) for value in op.results)
+
+
 def _free(op: Operation) -> bool:
     """Whether an operation takes no time of its own: it is part of a product, or done while others load."""
     if isinstance(op, AddOp):
         return any(isinstance(value.owner, MmaOp) for value in op.operands)
     return isinstance(op, FullOp | CastOp | ClipOp | scf.YieldOp)
-
-
-_ARITHMETIC: dict[type[Operation], Callable[[float, float], float]] = {
-    arith.AddiOp: lambda a, b: a + b,
-    arith.SubiOp: lambda a, b: a - b,
-    arith.MuliOp: lambda a, b: a * b,
-    arith.FloorDivSIOp: lambda a, b: a // b if b else 0.0,
-    arith.DivSIOp: lambda a, b: a // b if b else 0.0,
-    arith.RemSIOp: lambda a, b: a % b if b else 0.0,
-    arith.MinSIOp: min,
-    arith.MaxSIOp: max,
-}
-"""Arithmetic of integers that counts are made of."""

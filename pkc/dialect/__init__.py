@@ -8,8 +8,22 @@ from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.scf import Scf
 from xdsl.ir import Dialect
 
-from pkc.dialect import access, coordinates, copies, counters, elementwise, fences, held, machine, program, roles, tile
+from pkc.dialect import (
+    access,
+    coordinates,
+    copies,
+    counters,
+    fences,
+    fetch,
+    held,
+    machine,
+    program,
+    roles,
+    tile,
+)
 from pkc.dialect.attributes import PredicateAttr, RoleAttr
+from pkc.dialect.elementwise import CompareOp
+from pkc.dialect.reductions import OPERATIONS
 from pkc.dialect.types import BlockType, PGLType, PrivateType, SignalType, TileType
 
 PROGRAM = (
@@ -38,29 +52,11 @@ TILE = (
     tile.TransposeOp,
     tile.CastOp,
     tile.ClipOp,
-    elementwise.NegOp,
-    elementwise.AbsOp,
-    elementwise.ExpOp,
-    elementwise.Exp2Op,
-    elementwise.Log2Op,
-    elementwise.SqrtOp,
-    elementwise.NotOp,
-    elementwise.AddOp,
-    elementwise.SubOp,
-    elementwise.MulOp,
-    elementwise.DivOp,
-    elementwise.FloorDivOp,
-    elementwise.ModOp,
-    elementwise.MaxOp,
-    elementwise.MinOp,
-    elementwise.AndOp,
-    elementwise.OrOp,
-    elementwise.CompareOp,
-    elementwise.SelectOp,
-    tile.RowMaxOp,
-    tile.RowSumOp,
     tile.MmaOp,
+    CompareOp,
+    *OPERATIONS,
 )
+"""Operations on tiles; those with a word in the language are as `declaration.py` declares them."""
 ACCESS = (
     access.ReadOp,
     access.LoadOp,
@@ -80,6 +76,7 @@ ACCESS = (
     counters.BarrierOp,
     counters.ResetOp,
     copies.CopyOp,
+    fetch.FetchOp,
 )
 
 ROLES = (roles.ChannelOp, *roles.CHANNEL_OPS)

@@ -42,7 +42,7 @@ def order_of(op: Operation) -> Order | None:
     return Order(attr.data) if isinstance(attr, StringAttr) else None
 
 
-class _Counter(IRDLOperation, ABC):
+class CounterOp(IRDLOperation, ABC):
     """An operation on one counter of a signal array."""
 
     signal = operand_def(SignalType)
@@ -54,7 +54,7 @@ class _Counter(IRDLOperation, ABC):
         verify_indices(self.signal.type, self.indices)
 
 
-class _Sent(_Counter):
+class _Sent(CounterOp):
     """Changes a counter, of which others learn."""
 
     def verify_(self) -> None:
@@ -124,7 +124,7 @@ class RaiseOp(_Sent):
 
 
 @irdl_op_definition
-class WaitOp(_Counter):
+class WaitOp(CounterOp):
     """Until this rank's counter is at least `count`; later reads see what was written before the signals."""
 
     name = "pk.wait"
@@ -149,7 +149,7 @@ class ResetOp(IRDLOperation):
 
 
 @irdl_op_definition
-class BarrierOp(_Counter):
+class BarrierOp(CounterOp):
     """`pk.signal_all` by one, then a wait until this rank's counter is the next multiple of the number of ranks."""
 
     name = "pk.barrier"

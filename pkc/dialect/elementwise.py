@@ -1,14 +1,13 @@
-"""Operations that work element by element: arithmetic, comparisons, choices.
-
-What each computes, in numpy, is in `meaning.py` under the same name. They work in f32, i32 or i1.
-"""
+"""Operations that work element by element: arithmetic, comparisons, choices. One declaration each."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC
 from typing import ClassVar
 
-from xdsl.ir import Attribute, Operation, SSAValue
+import numpy as np
+from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
     BaseAttr,
     IRDLOperation,
@@ -22,7 +21,11 @@ from xdsl.irdl import (
 from xdsl.traits import NoMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
+from pkc.dialect import error_bounds, uncertain
 from pkc.dialect.attributes import Predicate, PredicateAttr
+from pkc.dialect.declaration import OPERATIONS, ULPS, function, in_f64, operation
+from pkc.dialect.error_bounds import SAME_SIZE, exponential, logarithm, root
+from pkc.dialect.numeric import Values
 from pkc.dialect.tile import expect, tile_type
 from pkc.dialect.types import TileType, f32, i1, i32
 
@@ -31,7 +34,6 @@ class Unary(IRDLOperation, ABC):
     """Each element by itself."""
 
     T: ClassVar = VarConstraint("T", BaseAttr(TileType))
-    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((f32,))
     tile = operand_def(T)
     result = result_def(T)
     traits = traits_def(NoMemoryEffect())
@@ -41,14 +43,13 @@ class Unary(IRDLOperation, ABC):
         super().__init__(operands=[tile], result_types=[SSAValue.get(tile).type])
 
     def verify_(self) -> None:
-        expect(tile_type(self.result), self.ALLOWED)
+        expect(tile_type(self.result), OPERATIONS[type(self)].types)
 
 
 class Binary(IRDLOperation, ABC):
     """Two tiles of one type, element by element."""
 
     T: ClassVar = VarConstraint("T", BaseAttr(TileType))
-    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((f32, i32))
     lhs = operand_def(T)
     rhs = operand_def(T)
     result = result_def(T)
@@ -59,134 +60,170 @@ class Binary(IRDLOperation, ABC):
         super().__init__(operands=[lhs, rhs], result_types=[SSAValue.get(lhs).type])
 
     def verify_(self) -> None:
-        expect(tile_type(self.result), self.ALLOWED)
+        expect(tile_type(self.result), OPERATIONS[type(self)].types)
 
 
-@irdl_op_definition
+@operation("-", f32, i32, value=np.negative, real=SAME_SIZE, other=uncertain.KEPT)
 class NegOp(Unary):
     """-a"""
 
     name = "pk.neg"
-    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((f32, i32))
 
 
-@irdl_op_definition
+@operation("abs", f32, i32, value=np.abs, real=SAME_SIZE, other=uncertain.KEPT)
 class AbsOp(Unary):
     """|a|"""
 
     name = "pk.abs"
-    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((f32, i32))
 
 
-@irdl_op_definition
+@function("exp", np.exp, exponential(1.0))
 class ExpOp(Unary):
     """e to the power a"""
 
     name = "pk.exp"
 
 
-@irdl_op_definition
+@function("exp2", np.exp2, exponential(float(np.log(2.0))))
 class Exp2Op(Unary):
     """2 to the power a"""
 
     name = "pk.exp2"
 
 
-@irdl_op_definition
+@function("log2", np.log2, logarithm(2.0))
 class Log2Op(Unary):
     """Logarithm to base 2"""
 
     name = "pk.log2"
 
 
-@irdl_op_definition
+@function("sqrt", np.sqrt, root)
 class SqrtOp(Unary):
     """Square root"""
 
     name = "pk.sqrt"
 
 
-@irdl_op_definition
+@function("tanh", np.tanh)
+class TanhOp(Unary):
+    """Hyperbolic tangent"""
+
+    name = "pk.tanh"
+
+
+@function("log", np.log, logarithm(math.e))
+class LogOp(Unary):
+    """Natural logarithm"""
+
+    name = "pk.log"
+
+
+@function("erf", in_f64(np.vectorize(math.erf, otypes=[np.float64])))
+class ErfOp(Unary):
+    """Error function"""
+
+    name = "pk.erf"
+
+
+@function("rsqrt", in_f64(lambda a: 1.0 / np.sqrt(a)), falls=True)
+class RsqrtOp(Unary):
+    """1 / sqrt(a)"""
+
+    name = "pk.rsqrt"
+
+
+def _sigmoid(a: Values) -> Values:
+    power = np.exp(-np.abs(a))
+    return np.where(a < 0, power, 1.0) / (1.0 + power)
+
+
+@function("sigmoid", in_f64(_sigmoid))
+class SigmoidOp(Unary):
+    """1 / (1 + exp(-a))"""
+
+    name = "pk.sigmoid"
+
+
+@operation("not", i1, value=np.logical_not, other=uncertain.KEPT)
 class NotOp(Unary):
     """Logical negation"""
 
     name = "pk.not"
-    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((i1,))
 
 
-@irdl_op_definition
+@operation("+", f32, i32, value=np.add, real=error_bounds.added, other=uncertain.SUM)
 class AddOp(Binary):
     """a + b; i32 wraps"""
 
     name = "pk.add"
 
 
-@irdl_op_definition
+@operation("-", f32, i32, value=np.subtract, real=error_bounds.DIFFERENCE, other=uncertain.SUM)
 class SubOp(Binary):
     """a - b; i32 wraps"""
 
     name = "pk.sub"
 
 
-@irdl_op_definition
+@operation("*", f32, i32, value=np.multiply, real=error_bounds.PRODUCT, other=uncertain.PRODUCT)
 class MulOp(Binary):
     """a * b; i32 wraps"""
 
     name = "pk.mul"
 
 
-@irdl_op_definition
+@operation("/", f32, value=np.divide, real=error_bounds.quotient(ULPS), ulps=ULPS)
 class DivOp(Binary):
     """a / b"""
 
     name = "pk.div"
-    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((f32,))
 
 
-@irdl_op_definition
+@operation("//", i32, value=np.floor_divide, other=uncertain.ANYTHING)
 class FloorDivOp(Binary):
     """a / b rounded down; 0 where b is 0"""
 
     name = "pk.floordiv"
-    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((i32,))
 
 
-@irdl_op_definition
+def _floor_mod(a: Values, b: Values) -> Values:
+    return a - b * np.floor_divide(a, b)
+
+
+@operation("%", i32, value=_floor_mod, other=uncertain.ANYTHING)
 class ModOp(Binary):
     """a - b * floordiv(a, b)"""
 
     name = "pk.mod"
-    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((i32,))
 
 
-@irdl_op_definition
+@operation("max", f32, i32, value=np.maximum, real=error_bounds.greatest(np.maximum), other=uncertain.GREATEST)
 class MaxOp(Binary):
     """The greater; NaN if one is NaN"""
 
     name = "pk.max"
 
 
-@irdl_op_definition
+@operation("min", f32, i32, value=np.minimum, real=error_bounds.greatest(np.minimum), other=uncertain.GREATEST)
 class MinOp(Binary):
     """The smaller; NaN if one is NaN"""
 
     name = "pk.min"
 
 
-@irdl_op_definition
+@operation("and", i1, value=np.logical_and, other=uncertain.BOTH)
 class AndOp(Binary):
     """Logical and"""
 
     name = "pk.and"
-    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((i1,))
 
 
-@irdl_op_definition
+@operation("or", i1, value=np.logical_or, other=uncertain.EITHER)
 class OrOp(Binary):
     """Logical or"""
 
     name = "pk.or"
-    ALLOWED: ClassVar[frozenset[Attribute]] = frozenset((i1,))
 
 
 @irdl_op_definition
@@ -215,9 +252,9 @@ class CompareOp(IRDLOperation):
             raise VerifyException(f"cannot compare {self.lhs.type} to give {self.result.type}")
 
 
-@irdl_op_definition
+@operation("where", f32, i32, i1, value=np.where, real=uncertain.chosen, other=uncertain.chosen)
 class SelectOp(IRDLOperation):
-    """`lhs` where the condition holds, `rhs` elsewhere."""
+    """The second operand where the first holds, the third elsewhere"""
 
     T: ClassVar = VarConstraint("T", BaseAttr(TileType))
     name = "pk.select"
@@ -232,5 +269,6 @@ class SelectOp(IRDLOperation):
         super().__init__(operands=[condition, lhs, rhs], result_types=[SSAValue.get(lhs).type])
 
     def verify_(self) -> None:
+        expect(tile_type(self.result), OPERATIONS[SelectOp].types)
         if self.condition.type != TileType(tile_type(self.result).shape, i1):
             raise VerifyException(f"expected a condition of i1 in the shape of {self.result.type}")

@@ -21,8 +21,8 @@ start of the next copy on the same stream 15: three fill a link, four leave some
 they stay below the 8 hardware queues that a GPU has by default."""
 
 JOINED = 4
-"""Tasks whose copies are made one, where these lie side by side. It saves the host calls. On 2 H200 `ag_gemm` took
-0.115 ms with it and 0.139 without (4096 x 2048 x 4096); where the link is the limit, 5 per cent more with it."""
+"""Tasks whose copies are made one, where these lie side by side. It saves the host calls: on 2 GPUs `ag_gemm`
+took 0.115 ms with it and 0.139 without (4096 x 2048 x 4096); where the link is the limit, 5 per cent more with it."""
 
 RESTARTS = "pk.restarts"
 """Argument attribute of counters: they count from zero in each launch, and are zero when it begins on their rank."""

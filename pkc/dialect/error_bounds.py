@@ -3,19 +3,19 @@
 A rule gets the real result and the operands, each with its own error, and gives the error of the result: what the
 operands' errors grow to, and the operation's own rounding. It holds for numbers in the range of f32; what may lie
 beyond is worked out by `ranges.py`. Reductions and products are in `reduction_bounds.py`, conditions and integers in
-`uncertain.py`.
+`uncertain.py`. Which operation has which rule is in its declaration (`declaration.py`).
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 
-from pkc.dialect import elementwise, ranges, tile
+from pkc.dialect import ranges, tile
 from pkc.dialect.blocks import Block
 from pkc.dialect.numeric import FORMATS, LEAST, UNIT, Values, int_to_float, round_to
 from pkc.dialect.ranges import LARGEST, MOST, Bounded, Corners, Ends, Error
@@ -27,11 +27,8 @@ Binary: TypeAlias = Callable[[Values, Bounded, Bounded], Error]
 Bound: TypeAlias = Callable[..., Bounded]
 """From the result and the operands to the result with its error."""
 
-FUNCTION = 8 * UNIT
-"""Of the functions and `/`, which are accurate to 4 units in the last place."""
-
-STEP = 4 * LEAST
-"""Of the same, below the normal numbers."""
+Growth: TypeAlias = Callable[[Values, Bounded], Error]
+"""From the result and the operand of a function to what the operand's error becomes."""
 
 
 def by_rule(rule: Rule, corners: Corners, limit: float = MOST) -> Bound:
@@ -112,39 +109,33 @@ def clip(op: tile.ClipOp) -> Rule:
     return rule
 
 
-def kept(op: Operation) -> Unary:
-    return lambda value, a: a.error
+def kept(value: Values, a: Bounded) -> Error:
+    return a.error
 
 
-def _same_elements(rule: Callable[[Any], Rule]) -> Callable[[Any], Bound]:
-    """For operations that move elements, or change their signs."""
+def same_elements(rule: Rule, *, finite: bool = True) -> Bound:
+    """For operations that move elements, change their signs, or put others (`finite`?) in their place."""
 
-    def bound(op: Any) -> Bound:
-        found = rule(op)
-        finite = not isinstance(op, tile.ClipOp) or bool(np.isfinite(op.constant))
-
-        def of(value: Values, a: Bounded, *rest: Block) -> Bounded:
-            return Bounded(value, found(value, a, *rest), a.ordinary and finite)
-
-        return of
+    def bound(value: Values, a: Bounded, *rest: Block) -> Bounded:
+        return Bounded(value, rule(value, a, *rest), a.ordinary and finite)
 
     return bound
+
+
+SAME_SIZE = same_elements(kept)
+"""Of what changes nothing but the sign."""
 
 
 # Types
 
 
-def _cast(op: tile.CastOp) -> Bound:
+def cast(op: tile.CastOp) -> Bound:
     source, target = tile.tile_type(op.tile).element_type, tile.tile_type(op.result).element_type
     if source == target or (target == f32 and source in FLOATS):
-        return _unchanged
+        return SAME_SIZE
     if source == i1:
         return _of_condition
     return narrowing(source, target)
-
-
-def _unchanged(value: Values, a: Bounded) -> Bounded:
-    return Bounded(value, a.error, a.ordinary)
 
 
 def _of_condition(value: Values, a: Bounded) -> Bounded:
@@ -183,91 +174,99 @@ def _product_rule(value: Values, a: Bounded, b: Bounded) -> Error:
     return _once_rounded(value, total(*parts), LEAST / 2)
 
 
-def _quotient_rule(value: Values, a: Bounded, b: Bounded) -> Error:
-    above = a.error
-    below = np.abs(b.value)
-    if b.error is not None:
-        above = total(above, np.abs(value) * b.error)
-        below = below - b.error
-    grown = None if above is None else np.where(below > 0, above / below, np.inf)
-    return rounded(value, grown, FUNCTION, STEP)
-
-
-def _exponential(scale: float) -> Unary:
-    def rule(value: Values, a: Bounded) -> Error:
-        grown = None if a.error is None else value * np.expm1(scale * a.error)
-        return rounded(value, grown, FUNCTION, STEP)
-
-    return rule
-
-
-def _log2_rule(value: Values, a: Bounded) -> Error:
-    grown: Error = None
-    if a.error is not None:
-        grown = np.where(a.error < a.value, -np.log1p(-a.error / a.value) / np.log(2.0), np.inf)
-    return rounded(value, grown, FUNCTION, STEP)
-
-
-def _sqrt_rule(value: Values, a: Bounded) -> Error:
-    if a.error is None:
-        return rounded(value, None, FUNCTION, STEP)
-    down = value - np.sqrt(np.maximum(a.value - a.error, 0.0))
-    up = np.sqrt(np.abs(a.value) + a.error)
-    # Near zero the way up is the longer one.
-    grown = np.where(a.error > np.abs(a.value), up, down)
-    return rounded(value, grown, FUNCTION, STEP)
-
-
 def _greatest_rule(value: Values, a: Bounded, b: Bounded) -> Error:
     return at_most(a.error, b.error)
 
 
-def _accurate(found: Ends) -> Ends:
-    return ranges.widened(found, FUNCTION, STEP)
+def _own(ulps: int) -> tuple[float, float]:
+    """The error of a function of so many units in the last place, and the same below the normal numbers."""
+    return 2 * ulps * UNIT, ulps * LEAST
 
 
-def _quotient_corners(a: Ends, b: Ends) -> Ends:
-    return ranges.quotient(a, b, FUNCTION, STEP)
+def quotient(ulps: int) -> Bound:
+    """Of a quotient that may be off by so much."""
+    unit, step = _own(ulps)
 
+    def rule(value: Values, a: Bounded, b: Bounded) -> Error:
+        above = a.error
+        below = np.abs(b.value)
+        if b.error is not None:
+            above = total(above, np.abs(value) * b.error)
+            below = below - b.error
+        grown = None if above is None else np.where(below > 0, above / below, np.inf)
+        return rounded(value, grown, unit, step)
 
-def _function(rule: Rule, function: Callable[[Values], Values]) -> Bound:
-    return by_rule(rule, ranges.rising(function, _accurate))
+    def corners(a: Ends, b: Ends) -> Ends:
+        return ranges.quotient(a, b, unit, step)
+
+    return by_rule(rule, corners)
 
 
 added = by_rule(_sum_rule, ranges.rising(np.add, ranges.nearest))
 """The sum of two f32."""
 
-_DIFFERENCE = by_rule(_sum_rule, ranges.difference)
-_PRODUCT = by_rule(_product_rule, ranges.product)
-_QUOTIENT = by_rule(_quotient_rule, _quotient_corners)
-_EXP = _function(_exponential(1.0), np.exp)
-_EXP2 = _function(_exponential(float(np.log(2.0))), np.exp2)
-_LOG2 = _function(_log2_rule, np.log2)
-_SQRT = _function(_sqrt_rule, np.sqrt)
-_MAX = by_rule(_greatest_rule, ranges.rising(np.maximum))
-_MIN = by_rule(_greatest_rule, ranges.rising(np.minimum))
+DIFFERENCE = by_rule(_sum_rule, ranges.difference)
+PRODUCT = by_rule(_product_rule, ranges.product)
 
 
-def _always(bound: Bound) -> Callable[[Any], Bound]:
-    return lambda op: bound
+def greatest(function: Callable[..., Values]) -> Bound:
+    """Of the greater or smaller of two."""
+    return by_rule(_greatest_rule, ranges.rising(function))
 
 
-BOUNDS: dict[type[Operation], Callable[[Any], Bound]] = {
-    tile.BroadcastOp: _same_elements(broadcast),
-    tile.TransposeOp: _same_elements(transpose),
-    tile.ClipOp: _same_elements(clip),
-    elementwise.NegOp: _same_elements(kept),
-    elementwise.AbsOp: _same_elements(kept),
-    tile.CastOp: _cast,
-    elementwise.ExpOp: _always(_EXP),
-    elementwise.Exp2Op: _always(_EXP2),
-    elementwise.Log2Op: _always(_LOG2),
-    elementwise.SqrtOp: _always(_SQRT),
-    elementwise.AddOp: _always(added),
-    elementwise.SubOp: _always(_DIFFERENCE),
-    elementwise.MulOp: _always(_PRODUCT),
-    elementwise.DivOp: _always(_QUOTIENT),
-    elementwise.MaxOp: _always(_MAX),
-    elementwise.MinOp: _always(_MIN),
-}
-"""Element by element, where the result is of floats. Operations without a rule make exact values."""
+# Functions
+
+
+def function_bound(function: Callable[[Values], Values], grown: Growth, ulps: int, *, falls: bool) -> Bound:
+    """Of a function that rises, or falls from infinity at zero, and may itself be off by so many units."""
+    unit, step = _own(ulps)
+
+    def corners(a: Ends) -> Ends:
+        low, high = (a.high, a.low) if falls else a
+        found = ranges.widened(Ends(function(low), function(high)), unit, step)
+        # The infinity at zero has the sign of the zero, which no interval knows.
+        open_ = (a.low <= 0) & (a.high >= 0) & falls
+        return Ends(np.where(open_, -np.inf, found.low), np.where(open_, np.inf, found.high))
+
+    def rule(value: Values, a: Bounded) -> Error:
+        return rounded(value, None if a.error is None else grown(value, a), unit, step)
+
+    return by_rule(rule, corners)
+
+
+def at_the_ends(function: Callable[[Values], Values]) -> Growth:
+    """What an error becomes in a function that rises or falls: its values at both ends, anything where it has none."""
+
+    def grown(value: Values, a: Bounded) -> Error:
+        assert a.error is not None
+        with np.errstate(all="ignore"):
+            sides = [np.abs(function(end) - value) for end in (a.value - a.error, a.value + a.error)]
+        return np.nan_to_num(np.maximum(*sides), nan=np.inf, posinf=np.inf)
+
+    return grown
+
+
+def exponential(scale: float) -> Growth:
+    """Of e to the power of `scale` times the operand."""
+    return lambda value, a: value * np.expm1(scale * _of(a))
+
+
+def logarithm(base: float) -> Growth:
+    def grown(value: Values, a: Bounded) -> Error:
+        error = _of(a)
+        return np.where(error < a.value, -np.log1p(-error / a.value) / np.log(base), np.inf)
+
+    return grown
+
+
+def root(value: Values, a: Bounded) -> Error:
+    error = _of(a)
+    down = value - np.sqrt(np.maximum(a.value - error, 0.0))
+    up = np.sqrt(np.abs(a.value) + error)
+    # Near zero the way up is the longer one.
+    return np.where(error > np.abs(a.value), up, down)
+
+
+def _of(a: Bounded) -> Values:
+    assert a.error is not None
+    return a.error

@@ -1,7 +1,8 @@
 """Operations of the machine level: what one thread does, in instructions of the target.
 
 Structure is `scf.for` and `scf.if`, integers and floats are `arith`; everything else is an entry of the instruction
-table (`instructions.py`). Registers that instructions write in place are arrays:
+table of the kernel's target, by which `pkc/passes/verify.py` checks it. Registers that instructions write in place are
+arrays:
 
     %acc = pk.registers : !pk.registers<128 x f32>
     %x = pk.get %acc[%i] : !pk.registers<128 x f32> -> f32
@@ -44,7 +45,6 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from pkc.dialect.instructions import KINDS, instruction
 from pkc.dialect.types import ArrayType, PGLType, PrivateType, dtype_bytes
 
 MAX_BOX = 256
@@ -76,6 +76,9 @@ AWAITS, UNTIL = "awaits", "until"
 
 UNTILS = ("raised", "filled", "free")
 """Counters are raised; a stage of a channel is filled, or free to be filled again."""
+
+KINDS = {"index": "int", "i32": "int", "i64": "unsigned long long", "f32": "float", "b32": "unsigned", "i1": "bool"}
+"""C++ types by kind: `index` and `i32` integers, `i64` addresses and descriptors, `b32` bits of 32-bit registers."""
 
 _TYPES: dict[str, Attribute] = {
     "index": IndexType(),
@@ -139,16 +142,14 @@ def kind_type(kind: str) -> Attribute:
 
 @irdl_op_definition
 class InstructionOp(IRDLOperation):
-    """One instruction of the table."""
+    """One instruction of the target's table."""
 
     name = "pk.instruction"
     instruction_name = prop_def(StringAttr)
     arguments = var_operand_def()
     results_ = var_result_def()
 
-    def __init__(self, name: str, arguments: Sequence[SSAValue]) -> None:
-        entry = instruction(name)
-        results = [] if entry is None or entry.result is None else [kind_type(entry.result)]
+    def __init__(self, name: str, arguments: Sequence[SSAValue], results: Sequence[Attribute] = ()) -> None:
         super().__init__(
             operands=[arguments], properties={"instruction_name": StringAttr(name)}, result_types=[results]
         )
@@ -181,17 +182,6 @@ class InstructionOp(IRDLOperation):
         printer.print_attribute(
             FunctionType.from_lists([a.type for a in self.arguments], [r.type for r in self.results])
         )
-
-    def verify_(self) -> None:
-        entry = instruction(self.instruction_name.data)
-        if entry is None:
-            raise VerifyException(f"no instruction `{self.instruction_name.data}` in the table")
-        want = [kind_type(kind) for kind in entry.operands]
-        if [a.type for a in self.arguments] != want:
-            raise VerifyException(f"`{entry.name}` takes ({', '.join(map(str, want))})")
-        results = [] if entry.result is None else [kind_type(entry.result)]
-        if [r.type for r in self.results] != results:
-            raise VerifyException(f"`{entry.name}` gives ({', '.join(map(str, results))})")
 
 
 @irdl_op_definition

@@ -1,9 +1,13 @@
-"""The operations that say where: ranks, dimensions, block lists. Functions of their operands."""
+"""The operations that say where: ranks, dimensions, block lists. Functions of their operands.
+
+Of some what runs them is the first argument (`depends_on`): the rank, or the number of the launch.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Mapping, Sized
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from xdsl.ir import Operation
@@ -11,6 +15,9 @@ from xdsl.ir import Operation
 from pkc.dialect import blocks, coordinates
 from pkc.dialect.blocks import Block
 from pkc.dialect.tile import block_type
+from pkc.dialect.types import RANKS, BlockType
+
+RANK, EPOCH = "rank", "epoch"
 
 
 class Machine(Protocol):
@@ -30,34 +37,33 @@ class Machine(Protocol):
         ...
 
 
-def position_function(op: Operation, machine: Machine) -> Callable[..., Any] | None:
-    """The meaning of an operation of this kind; None for one of another."""
-    match op:
-        case coordinates.DimOp():
-            size = machine.size(op.dim.data)
-            return lambda: size
-        case coordinates.BlockPositionOp():
-            return _first
-        case coordinates.BlockNumberOp():
-            kind = block_type(op.block)
-            n, size, ranks = machine.size(kind.of), kind.extent, machine.ranks
-            return functools.partial(_number, n, ranks, size)
-        case coordinates.RotateOp():
-            return _rotated
-        case coordinates.InterleaveOp():
-            return functools.partial(blocks.interleaved, machine.size(op.block.of), machine.ranks, op.block.extent)
-        case coordinates.CtasOp():
-            return lambda: len(machine.workers(op.role.data))
-        case coordinates.OwnerOp():
-            return _owner(op, machine)
-        case coordinates.BlockIndexOp():
-            return _index(op, machine)
-        case coordinates.BlockCountOp():
-            return _count(op, machine)
-        case coordinates.BlockOp():
-            return _block(op, machine)
-        case _:
-            return None
+@dataclass(frozen=True)
+class Sizes:
+    """What positions depend on where there are no CTAs; `dims` has the number of ranks too."""
+
+    dims: Mapping[str, int]
+
+    @property
+    def ranks(self) -> int:
+        return self.dims[RANKS]
+
+    def size(self, dim: str | int) -> int:
+        return dim if isinstance(dim, int) else self.dims[dim]
+
+    def workers(self, role: str) -> Sized:
+        raise AssertionError(f"nobody runs {role} here")
+
+    def check_part(self, op: Operation, rank: int) -> None:
+        assert 0 <= rank < self.ranks, f"{op.name} of rank {rank}"
+
+
+def itself(number: int) -> int:
+    """The meaning of what is known, or is what it depends on."""
+    return number
+
+
+def _peer(ranks: int, rank: int, step: int) -> int:
+    return (rank + step) % ranks
 
 
 def _rotated(index: int, shift: int, count: int) -> int:
@@ -73,8 +79,9 @@ def _last(block: Block) -> int:
     return block.start + max(block.length - 1, 0)
 
 
-def _number(n: int, ranks: int, size: int, block: Block) -> int:
-    return blocks.number(n, ranks, size, block.start)
+def _number(kind: BlockType, machine: Machine) -> Callable[[Block], int]:
+    n, size, ranks = machine.size(kind.of), kind.extent, machine.ranks
+    return lambda block: blocks.number(n, ranks, size, block.start)
 
 
 def _owner(op: coordinates.OwnerOp, machine: Machine) -> Callable[..., int]:
@@ -138,3 +145,39 @@ def _bounds(
     if op.stop is not None:
         return lambda operands: blocks.clamp(n, None, operands[0])
     return lambda operands: (0, n)
+
+
+_FUNCTIONS: dict[type[Operation], Callable[[Any, Machine], Callable[..., Any]]] = {
+    coordinates.RankOp: lambda op, machine: itself,
+    coordinates.EpochOp: lambda op, machine: itself,
+    coordinates.RingPeerOp: lambda op, machine: functools.partial(_peer, machine.ranks),
+    coordinates.DimOp: lambda op, machine: functools.partial(itself, machine.size(op.dim.data)),
+    coordinates.CtasOp: lambda op, machine: functools.partial(itself, len(machine.workers(op.role.data))),
+    coordinates.BlockPositionOp: lambda op, machine: _first,
+    coordinates.BlockNumberOp: lambda op, machine: _number(block_type(op.block), machine),
+    coordinates.RotateOp: lambda op, machine: _rotated,
+    coordinates.InterleaveOp: lambda op, machine: functools.partial(
+        blocks.interleaved, machine.size(op.block.of), machine.ranks, op.block.extent
+    ),
+    coordinates.OwnerOp: _owner,
+    coordinates.BlockIndexOp: _index,
+    coordinates.BlockCountOp: _count,
+    coordinates.BlockOp: _block,
+}
+
+_DEPENDS: dict[type[Operation], str] = {
+    coordinates.RankOp: RANK,
+    coordinates.RingPeerOp: RANK,
+    coordinates.EpochOp: EPOCH,
+}
+
+
+def position_function(op: Operation, machine: Machine) -> Callable[..., Any] | None:
+    """The meaning of an operation of this kind; None for one of another."""
+    found = _FUNCTIONS.get(type(op))
+    return None if found is None else found(op, machine)
+
+
+def depends_on(op: Operation) -> str | None:
+    """What the result depends on beside operands, if it does: `RANK`, or `EPOCH`."""
+    return _DEPENDS.get(type(op))

@@ -38,6 +38,9 @@ AFTER_ALL = "after_all"
 PER_CTA = "per_cta"
 """Attribute of `pk.tasks`: each CTA that runs the role takes its share of the tasks, one after the other."""
 
+TARGET = "target"
+"""Attribute of `pk.kernel`: the name of the target that it is compiled for. The tile level has none."""
+
 COMM_SMS = "comm_sms"
 """Attribute of `pk.kernel`: how many SMs only run parts of the group `communicate`; all others run `compute`."""
 
@@ -53,6 +56,9 @@ REGISTERS = "registers"
 RASTER = "raster"
 """Attribute of `pk.tasks` with two counts: tasks are numbered by bands of that many first indices
 (`pkc/dialect/task_order.py`). CTAs take them in the order of their numbers."""
+
+IN_ORDER = "in_order"
+"""Attribute of `pk.tasks`: so many of the last indices were loops, and ascend as the reader's loops do."""
 
 
 @irdl_op_definition

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from xdsl.ir import Operation
 
 from pkc.dialect import ranges, tile
 from pkc.dialect.error_bounds import Bound
@@ -18,40 +16,38 @@ PRODUCT = 2 * UNIT
 """Of one addition in a product: tensor cores cut off instead of rounding."""
 
 NARROW_PRODUCT = 2.0**-13
-"""Of one addition in a product of 8-bit floats: tensor cores of sm_90 keep 13 bits behind the leading one."""
+"""Of one addition in a product of 8-bit floats: tensor cores keep 13 bits behind the leading one."""
 
 _BIG = 1e150
 """Stands for an infinity, so that zero times it is zero."""
 
 
-def _row_max(op: Operation) -> Bound:
+def greatest_of_row(reduce: Callable[..., Values]) -> Bound:
+    """Of the greatest, or least, of a row: `reduce` along an axis."""
+
     def bound(value: Values, a: Bounded) -> Bounded:
         if a.ordinary:
             return Bounded(value, None if a.error is None else a.error.max(axis=-1), True)
         low, high = ranges.ends(a)
-        return _of_rows(value, a, Ends(low.max(axis=-1), high.max(axis=-1)))
+        return _of_rows(value, a, Ends(reduce(low, axis=-1), reduce(high, axis=-1)))
 
     return bound
 
 
-def _row_sum(op: tile.RowSumOp) -> Bound:
+def sum_of_row(value: Values, a: Bounded) -> Bounded:
     # In any order, each element takes part in fewer additions than there are elements.
-    unit = tile.tile_type(op.tile).shape[-1] * UNIT
-
-    def bound(value: Values, a: Bounded) -> Bounded:
-        sizes = np.abs(a.value).sum(axis=-1)
-        errors = None if a.error is None else a.error.sum(axis=-1) * (1 + unit)
-        error = sizes * unit if errors is None else sizes * unit + errors
-        if a.ordinary and ranges.within(sizes, error):
-            return Bounded(value, error, True)
-        low, high = ranges.ends(a)
-        ups, downs = np.maximum(high, 0.0).sum(axis=-1), np.maximum(-low, 0.0).sum(axis=-1)
-        loss = ups * unit + downs * unit
-        loss = np.where(np.isfinite(loss), loss, 0.0)
-        found = Ends(low.sum(axis=-1) - loss, high.sum(axis=-1) + loss)
-        return _of_rows(value, a, ranges.summed(found, ups + loss, downs + loss))
-
-    return bound
+    unit = a.value.shape[-1] * UNIT
+    sizes = np.abs(a.value).sum(axis=-1)
+    errors = None if a.error is None else a.error.sum(axis=-1) * (1 + unit)
+    error = sizes * unit if errors is None else sizes * unit + errors
+    if a.ordinary and ranges.within(sizes, error):
+        return Bounded(value, error, True)
+    low, high = ranges.ends(a)
+    ups, downs = np.maximum(high, 0.0).sum(axis=-1), np.maximum(-low, 0.0).sum(axis=-1)
+    loss = ups * unit + downs * unit
+    loss = np.where(np.isfinite(loss), loss, 0.0)
+    found = Ends(low.sum(axis=-1) - loss, high.sum(axis=-1) + loss)
+    return _of_rows(value, a, ranges.summed(found, ups + loss, downs + loss))
 
 
 def _of_rows(value: Values, a: Bounded, found: Ends) -> Bounded:
@@ -62,7 +58,7 @@ def _of_rows(value: Values, a: Bounded, found: Ends) -> Bounded:
     return Bounded(made.value, made.error, ranges.within(made.value, made.error))
 
 
-def _mma(op: tile.MmaOp) -> Bound:
+def multiplied(op: tile.MmaOp) -> Bound:
     left = tile.tile_type(op.a)
     unit = left.shape[1] * (NARROW_PRODUCT if dtype_bytes(left.element_type) == 1 else PRODUCT)
 
@@ -121,10 +117,3 @@ def _matmul(a: Values, b: Values) -> Values:
 
 def _or_zero(error: Values | None) -> Values | float:
     return 0.0 if error is None else error
-
-
-REDUCTION_BOUNDS: dict[type[Operation], Callable[[Any], Bound]] = {
-    tile.RowMaxOp: _row_max,
-    tile.RowSumOp: _row_sum,
-    tile.MmaOp: _mma,
-}

@@ -32,9 +32,7 @@ from xdsl.printer import Printer
 from xdsl.traits import HasParent
 from xdsl.utils.exceptions import VerifyException
 
-from pkc.arch import SM_90A
 from pkc.dialect.effects import OrdersMemory
-from pkc.dialect.layout import stage_layout
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import TileType
 
@@ -48,16 +46,6 @@ class ChannelType(ParametrizedAttribute, TypeAttribute):
 
     def __init__(self, tiles: Sequence[TileType]) -> None:
         super().__init__(ArrayAttr(tiles))
-
-    @property
-    def stage_bytes(self) -> int:
-        """What the tiles of one stage take of shared memory."""
-        return stage_layout(self.tiles)[1]
-
-    @property
-    def footprint(self) -> int:
-        """What one stage takes of shared memory: its tiles and two barriers, one for full and one for free."""
-        return self.stage_bytes + 2 * SM_90A.mbarrier_bytes
 
     def verify(self) -> None:
         if not self.tiles.data:
@@ -94,12 +82,6 @@ class ChannelOp(IRDLOperation):
     @property
     def depth(self) -> int:
         return self.stages.value.data
-
-    @property
-    def shared_bytes(self) -> int:
-        """What all stages take of shared memory, barriers included."""
-        assert isinstance(self.result.type, ChannelType)
-        return self.depth * self.result.type.footprint
 
     def verify_(self) -> None:
         if self.depth < 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Sequence
 
 
@@ -23,3 +24,17 @@ def in_order(counts: Sequence[int], rows: int | None) -> Iterable[tuple[int, ...
     height, width = counts
     bands = ((first, min(first + rows, height)) for first in range(0, height, rows))
     return ((row, column) for first, end in bands for column, row in itertools.product(range(width), range(first, end)))
+
+
+def in_order_from(first: int, step: int, counts: Sequence[int], rows: int | None) -> Iterable[tuple[int, ...]]:
+    """The same of the tasks number `first`, `first + step`, and so on."""
+    numbers = range(first, math.prod(counts), step)
+    if rows is not None:
+        height, width = counts
+        return (banded(number, height, width, rows) for number in numbers)
+    return (_indices(number, counts) for number in numbers)
+
+
+def _indices(number: int, counts: Sequence[int]) -> tuple[int, ...]:
+    *outer, last = counts
+    return (*_indices(number // last, outer), number % last) if outer else (number,)

@@ -1,15 +1,23 @@
-"""Operations on tile values. What each computes, in numpy, is in `meaning.py` under the same name.
+"""Operations on tile values: making them, their shapes and types, products. Reductions are in `reductions.py`.
 
 All but `mma` work in f32, i32 or i1; a tile of a narrower type is widened by `pk.cast` first.
 """
 
 from __future__ import annotations
 
-from abc import ABC
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import AnyFloat, DenseArrayBase, FloatAttr, IndexType, IntegerAttr, IntegerType, i64
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    DenseArrayBase,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    i64,
+)
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     BaseAttr,
@@ -235,45 +243,17 @@ class ClipOp(IRDLOperation):
             raise VerifyException(f"axis {axis} of {source} is not along {self.block.type}")
 
 
-# Reductions and products
-
-
-class RowReduction(IRDLOperation, ABC):
-    """Over the last axis, which disappears."""
-
-    tile = operand_def(TileType)
-    result = result_def(TileType)
-    traits = traits_def(NoMemoryEffect())
-    assembly_format = "$tile attr-dict `:` type($tile) `->` type($result)"
-
-    def __init__(self, tile: SSAValue | Operation) -> None:
-        source = tile_type(tile)
-        super().__init__(operands=[tile], result_types=[TileType(source.shape[:-1], source.element_type)])
-
-    def verify_(self) -> None:
-        source = tile_type(self.tile)
-        expect(source, frozenset((f32, i32)))
-        if source.rank == 0 or self.result.type != TileType(source.shape[:-1], source.element_type):
-            raise VerifyException(f"cannot reduce the rows of {source} to {self.result.type}")
-
-
-@irdl_op_definition
-class RowMaxOp(RowReduction):
-    """The greatest element of each row; NaN if one is NaN"""
-
-    name = "pk.row_max"
-
-
-@irdl_op_definition
-class RowSumOp(RowReduction):
-    """The sum of each row, in no defined order; i32 wraps"""
-
-    name = "pk.row_sum"
+# Products
 
 
 IN_FLIGHT = "in_flight"
 """On a product of a loop: how many may still run, and read their operands, when this one has been issued. Behind the
 loop none does."""
+
+
+OPERANDS, REGISTERS = "operands", "registers"
+"""On a product: that its operands are read by ordinary instructions, into registers. Else it reads them where they lie
+in shared memory, through the async proxy."""
 
 
 @irdl_op_definition
@@ -305,6 +285,11 @@ class MmaOp(IRDLOperation):
         want = TileType((a.shape[0], b.shape[1]), f32)
         if self.acc.type != want:
             raise VerifyException(f"expected an accumulator of type {want}, got {self.acc.type}")
+
+
+def reads_registers(op: MmaOp) -> bool:
+    """Whether the operands of a product come from registers."""
+    return op.attributes.get(OPERANDS) == StringAttr(REGISTERS)
 
 
 def in_flight(op: MmaOp) -> int:

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Operation, SSAValue, Use
 from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.fences import Fence, FenceOp
 from pkc.dialect.roles import CommitOp, ConsumeOp
-from pkc.dialect.tile import MmaOp, TransposeOp
+from pkc.dialect.tile import MmaOp, TransposeOp, reads_registers
 
 TRANSFER = "transfer"
 """On an access: `by`, how it moves its tile, and `why`; `rows`, if it moves so many at a time, each time waiting until
@@ -96,5 +96,5 @@ def _uses(tile: SSAValue) -> Iterator[Use]:
 def _asynchronous(use: Use) -> bool:
     op = use.operation
     if isinstance(op, MmaOp):
-        return op.operands[use.index] is not op.acc
+        return op.operands[use.index] is not op.acc and not reads_registers(op)
     return isinstance(op, StoreOp) and moves_by_tma(op)

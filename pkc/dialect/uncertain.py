@@ -6,36 +6,28 @@ Operands without an error give results without one: integers and exact floats co
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from xdsl.ir import Operation
 
-from pkc.dialect import elementwise, ranges, tile
-from pkc.dialect.error_bounds import Binary, Bound, Rule, Unary, at_most, broadcast, clip, kept, total, transpose
+from pkc.dialect import ranges, tile
+from pkc.dialect.error_bounds import Binary, Bound, Rule, Unary, at_most, kept, total
 from pkc.dialect.numeric import Values, float_to_int
 from pkc.dialect.ranges import Bounded, Ends, Error
-from pkc.dialect.types import FLOATS, i1, i32
-
-Maker: TypeAlias = Callable[[Any], Bound]
+from pkc.dialect.types import i1, i32
 
 _ANY_INTEGER = 2.0**32
 """The error of an integer of which nothing is known."""
 
 
-def _by_rule(rule: Callable[[Any], Rule]) -> Maker:
+def unless_exact(rule: Rule) -> Bound:
     """Results without an error, if no operand has one; else by the rule."""
 
-    def bound(op: Any) -> Bound:
-        found = rule(op)
-
-        def of(value: Values, *operands: Any) -> Bounded:
-            if all(not isinstance(operand, Bounded) or operand.error is None for operand in operands):
-                return Bounded(value, None, True)
-            error = found(value, *operands)
-            return Bounded(value, error if error is not None and error.any() else None, True)
-
-        return of
+    def bound(value: Values, *operands: Any) -> Bounded:
+        if all(not isinstance(operand, Bounded) or operand.error is None for operand in operands):
+            return Bounded(value, None, True)
+        error = rule(value, *operands)
+        return Bounded(value, error if error is not None and error.any() else None, True)
 
     return bound
 
@@ -43,54 +35,41 @@ def _by_rule(rule: Callable[[Any], Rule]) -> Maker:
 # Conditions
 
 
-def _compare(op: elementwise.CompareOp) -> Binary:
-    if tile.tile_type(op.lhs).element_type == i1:
-        return _either_uncertain
-
-    def rule(value: Values, a: Bounded, b: Bounded) -> Error:
-        left, right = ranges.ends(a), ranges.ends(b)
-        apart = (left.high < right.low) | (right.high < left.low)
-        return ~(apart | (_sure(a) & _sure(b)))
-
-    return rule
+def _compare_rule(value: Values, a: Bounded, b: Bounded) -> Error:
+    if a.value.dtype == np.bool_:
+        return _flags(a) | _flags(b)
+    left, right = ranges.ends(a), ranges.ends(b)
+    apart = (left.high < right.low) | (right.high < left.low)
+    return ~(apart | (_sure(a) & _sure(b)))
 
 
 def _sure(x: Bounded) -> Values:
     return np.ones((), np.bool_) if x.error is None else x.error == 0
 
 
-def _either_uncertain(value: Values, a: Bounded, b: Bounded) -> Error:
-    return _flags(a) | _flags(b)
-
-
-def _and(op: elementwise.AndOp) -> Binary:
+def _and_rule(value: Values, a: Bounded, b: Bounded) -> Error:
     # One that is sure to be false settles it.
-    return lambda value, a, b: (_flags(a) & (b.value | _flags(b))) | (_flags(b) & (a.value | _flags(a)))
+    return (_flags(a) & (b.value | _flags(b))) | (_flags(b) & (a.value | _flags(a)))
 
 
-def _or(op: elementwise.OrOp) -> Binary:
-    return lambda value, a, b: (_flags(a) & (~b.value | _flags(b))) | (_flags(b) & (~a.value | _flags(a)))
+def _or_rule(value: Values, a: Bounded, b: Bounded) -> Error:
+    return (_flags(a) & (~b.value | _flags(b))) | (_flags(b) & (~a.value | _flags(a)))
 
 
 def _flags(x: Bounded) -> Values:
     return np.zeros((), np.bool_) if x.error is None else x.error
 
 
-def chosen(op: elementwise.SelectOp) -> Bound:
+def chosen(value: Values, condition: Bounded, a: Bounded, b: Bounded) -> Bounded:
     """Of a choice: the error of what is chosen; where the condition is uncertain, all that both may be."""
-    is_float = tile.tile_type(op.result).element_type in FLOATS
-
-    def bound(value: Values, condition: Bounded, a: Bounded, b: Bounded) -> Bounded:
+    error = None
+    if a.error is not None or b.error is not None:
+        error = np.where(condition.value, _or_zero(a), _or_zero(b))
+    if condition.error is not None:
+        value, error = _either(value, error, condition.error, a, b)
+    if error is not None and not error.any():
         error = None
-        if a.error is not None or b.error is not None:
-            error = np.where(condition.value, _or_zero(a), _or_zero(b))
-        if condition.error is not None:
-            value, error = _either(value, error, condition.error, a, b)
-        if error is not None and not error.any():
-            error = None
-        return Bounded(value, error, not is_float or ranges.within(value, error))
-
-    return bound
+    return Bounded(value, error, value.dtype.kind != "f" or ranges.within(value, error))
 
 
 def _either(value: Values, error: Error, where: Values, a: Bounded, b: Bounded) -> tuple[Values, Error]:
@@ -114,10 +93,15 @@ def _or_zero(x: Bounded) -> Values | float:
 # Integers
 
 
-def _to_integer(op: tile.CastOp) -> Unary:
+def to_integer(op: tile.CastOp) -> Bound:
+    """Of a cast to i32."""
+    return unless_exact(_cast_rule(op))
+
+
+def _cast_rule(op: tile.CastOp) -> Unary:
     source = tile.tile_type(op.tile).element_type
     if source == i32:
-        return kept(op)
+        return kept
     if source == i1:
         return lambda value, a: _flags(a).astype(np.float64)
 
@@ -128,7 +112,7 @@ def _to_integer(op: tile.CastOp) -> Unary:
     return rule
 
 
-def _wrapping(rule: Callable[[Bounded, Bounded], Error]) -> Callable[[Any], Binary]:
+def _wrapping(rule: Callable[[Bounded, Bounded], Error]) -> Binary:
     """The rule, unless the integer may be beyond the last one and so at the other end."""
 
     def wrapping(value: Values, a: Bounded, b: Bounded) -> Error:
@@ -137,56 +121,43 @@ def _wrapping(rule: Callable[[Bounded, Bounded], Error]) -> Callable[[Any], Bina
         wraps = (error > 0) & (np.abs(value.astype(np.float64)) + error >= 2.0**31)
         return np.where(wraps, _ANY_INTEGER, error)
 
-    return lambda op: wrapping
+    return wrapping
 
 
-def _product(a: Bounded, b: Bounded) -> Error:
+def _product_rule(a: Bounded, b: Bounded) -> Error:
     errors, others = _or_zero(a), _or_zero(b)
     return np.abs(a.value.astype(np.float64)) * others + np.abs(b.value.astype(np.float64)) * errors + errors * others
 
 
-def _anything(value: Values, a: Bounded, b: Bounded) -> Error:
-    return np.where((_or_zero(a) != 0) | (_or_zero(b) != 0), _ANY_INTEGER, np.zeros(value.shape))
-
-
-def _greatest(op: Operation) -> Binary:
-    return lambda value, a, b: at_most(a.error, b.error)
-
-
-def _row_max(op: Operation) -> Unary:
-    return lambda value, a: None if a.error is None else a.error.max(axis=-1)
-
-
-def _row_sum(op: Operation) -> Unary:
-    return lambda value, a: None if a.error is None else a.error.sum(axis=-1)
-
-
-def _sum(a: Bounded, b: Bounded) -> Error:
+def _sum_rule(a: Bounded, b: Bounded) -> Error:
     return total(a.error, b.error)
 
 
-_SUM = _by_rule(_wrapping(_sum))
+def _any_rule(value: Values, a: Bounded, b: Bounded) -> Error:
+    return np.where((_or_zero(a) != 0) | (_or_zero(b) != 0), _ANY_INTEGER, np.zeros(value.shape))
 
-UNCERTAIN: dict[type[Operation], Maker] = {
-    tile.BroadcastOp: _by_rule(broadcast),
-    tile.TransposeOp: _by_rule(transpose),
-    tile.ClipOp: _by_rule(clip),
-    elementwise.NotOp: _by_rule(kept),
-    elementwise.NegOp: _by_rule(kept),
-    elementwise.AbsOp: _by_rule(kept),
-    elementwise.CompareOp: _by_rule(_compare),
-    elementwise.AndOp: _by_rule(_and),
-    elementwise.OrOp: _by_rule(_or),
-    elementwise.SelectOp: chosen,
-    tile.CastOp: _by_rule(_to_integer),
-    elementwise.AddOp: _SUM,
-    elementwise.SubOp: _SUM,
-    elementwise.MulOp: _by_rule(_wrapping(_product)),
-    elementwise.FloorDivOp: _by_rule(lambda op: _anything),
-    elementwise.ModOp: _by_rule(lambda op: _anything),
-    elementwise.MaxOp: _by_rule(_greatest),
-    elementwise.MinOp: _by_rule(_greatest),
-    tile.RowMaxOp: _by_rule(_row_max),
-    tile.RowSumOp: _by_rule(_row_sum),
-}
-"""Where the result is of conditions or integers. Operations without a rule make exact values."""
+
+def _greatest_rule(value: Values, a: Bounded, b: Bounded) -> Error:
+    return at_most(a.error, b.error)
+
+
+def _greatest_of_row_rule(value: Values, a: Bounded) -> Error:
+    return None if a.error is None else a.error.max(axis=-1)
+
+
+def _sum_of_row_rule(value: Values, a: Bounded) -> Error:
+    return None if a.error is None else a.error.sum(axis=-1)
+
+
+KEPT = unless_exact(kept)
+COMPARED = unless_exact(_compare_rule)
+BOTH = unless_exact(_and_rule)
+EITHER = unless_exact(_or_rule)
+SUM = unless_exact(_wrapping(_sum_rule))
+PRODUCT = unless_exact(_wrapping(_product_rule))
+ANYTHING = unless_exact(_any_rule)
+"""Of a quotient or remainder: nothing is known of it unless both operands are."""
+
+GREATEST = unless_exact(_greatest_rule)
+GREATEST_OF_ROW = unless_exact(_greatest_of_row_rule)
+SUM_OF_ROW = unless_exact(_sum_of_row_rule)

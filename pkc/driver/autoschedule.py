@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
 from xdsl.ir import SSAValue
 
-from pkc.arch import QUEUES, SM_90A, hardware_queues
 from pkc.cost.estimate import Estimate, estimate
 from pkc.cost.work import UnknownWorkError, count_work
 from pkc.diagnostics import PkcError
@@ -28,17 +28,13 @@ from pkc.passes.roles.plan_warps import comm_sms
 from pkc.passes.roles.remote_accesses import planned
 from pkc.passes.roles.straddle_shards import StraddleShards
 from pkc.passes.run import run_pipeline
-
-ROWS = (2, 4, 8, 16, 32, 64, 128, 256)
-COLUMNS = (32, 64, 128, 256)
-INNER = (64, 128, 256)
-"""What is tried for the rows and columns of a product, and for what it sums over in a turn."""
+from pkc.remarks import Remark
+from pkc.targets import DEFAULT
+from pkc.targets.arch import QUEUES, hardware_queues
+from pkc.targets.target import Target, lookup
 
 _SMALL = 64 * 64
 """Of an accumulator: a turn of so few products takes hardly longer than its barriers, so it may sum over 256."""
-
-_MOST_ELEMENTS = 128 * 256
-"""Of an accumulator: two warpgroups hold no more."""
 
 _GAIN = 0.93
 """Other tiles than the program's, and then blocks across parts, are taken if they need at most this share of the time:
@@ -64,6 +60,10 @@ class Choice:
     instead: Estimate | None = None
     reason: str = ""
     place: str = ""
+    untried: tuple[str, ...] = ()
+    """What was not looked at, and why, though it might have been better."""
+    remarks: tuple[Remark, ...] = ()
+    """The same, at the kernel."""
 
     def __str__(self) -> str:
         if self.taken is None or self.instead is None:
@@ -92,8 +92,9 @@ def choose(
     kernel: str | None = None,
     constants: Mapping[str, Number] | None = None,
     schedule: Mapping[str, str] | None = None,
+    target: str = DEFAULT,
 ) -> Choice:
-    """The schedule for these dimensions on so many ranks: tiles, `straddle`, `separate_loader`, copy engines.
+    """The schedule for these sizes on so many ranks of a target: tiles, `straddle`, `separate_loader`, copy engines.
 
     One that sets tiles, in the text or here, is left alone, and what else it sets stays. The same on every rank, and
     for every call with the same arguments. Raises `PkcError` if the program is wrong.
@@ -102,10 +103,11 @@ def choose(
     name = kernel or program.kernels[0].name
     # What copy engines do must not wait behind the kernel in one queue.
     engines = hardware_queues() >= QUEUES
-    found = _choose(program, name, *given, tuple(sorted(dims.items())), ranks, engines=engines)
+    found = _choose(program, name, *given, lookup(target), tuple(sorted(dims.items())), ranks, engines=engines)
     # Programs that differ only in where they stand are equal, and share what was chosen for one of them.
-    spans = (node.span for node in program.kernels if node.name == name)
-    return replace(found, place=describe(next(spans).location()))
+    span = next(node.span for node in program.kernels if node.name == name)
+    remarks = tuple(Remark(STEP, KernelOp.name, reason, span) for reason in found.untried)
+    return replace(found, place=describe(span.location()), remarks=remarks)
 
 
 _Items = tuple[tuple[str, Number], ...]
@@ -118,41 +120,53 @@ def _choose(
     kernel: str,
     constants: _Items,
     schedule: _Options,
+    target: Target,
     dims: tuple[tuple[str, int], ...],
     ranks: int,
     *,
     engines: bool,
 ) -> Choice:
-    own, *others = _candidates(program, kernel, constants, schedule)
+    own, *others = _candidates(program, kernel, constants, schedule, target)
     sizes = dict(dims)
     try:
-        instead = _estimate(own, sizes, ranks)
+        instead = _estimate(own, sizes, ranks, target)
     except UnknownWorkError as error:
-        return Choice(reason=f"not estimated: {error}")
+        return Choice(reason=f"not estimated: {error}", untried=(f"no schedule was chosen: {error}",))
     if any(key.startswith(TILE) for key in own.kernel.schedule):
         return Choice(reason="the schedule sets them")
 
     def compiles(settings: Mapping[str, str]) -> bool:
-        return _compiles(program, kernel, constants, schedule, tuple(settings.items()))
+        return _compiles(program, kernel, constants, schedule, tuple(settings.items()), target)
 
     def estimated(candidates: Iterable[_Candidate]) -> list[_Found]:
-        return [(_estimate(one, sizes, ranks), one.settings) for one in candidates]
+        return [(_estimate(one, sizes, ranks, target), one.settings) for one in candidates]
 
     said = own.kernel.schedule
-    taken = _better((instead, own.settings), estimated(others), compiles)
-    if _has_short_parts(own.kernel, sizes, ranks) and "straddle" not in said:
-        taken = _better(taken, estimated(_across(program, kernel, constants, schedule)), compiles)
+    untried = [] if others else [f"no other tiles were tried: {_without_dims(own.kernel)}"]
+    # Tiles of which no stage fits into shared memory are no choice, however fast they would be.
+    gain = _GAIN if instead.stages else math.inf
+    taken = _better((instead, own.settings), estimated(others), compiles, gain)
+    if _has_short_parts(own.kernel, sizes, ranks, target) and "straddle" not in said:
+        found, refused = _across(program, kernel, constants, schedule, target)
+        taken = _better(taken, estimated(found), compiles)
+        untried += [f"`straddle=true` was not tried: {reason}" for reason in refused]
     if ranks == 1 or not _fetches(own.kernel) or not _OVERLAP.isdisjoint(said):
-        return Choice(taken[1], taken[0], instead)
+        return Choice(taken[1], taken[0], instead, untried=tuple(untried))
     if taken[0].rounds == 1 and "separate_loader" not in said:
         # Who has one task would otherwise load nothing until the first copies have come.
         settings = {**taken[1], "separate_loader": "true"}
         taken = (taken[0], settings) if compiles(settings) else taken
-    elif taken[0].total >= _LONG and engines and "straddle" not in (*said, *taken[1]):
-        copied = _copied(program, kernel, constants, schedule, taken[1])
-        taken = _better(taken, estimated(copied), compiles, _GAIN_OF_COPIES)
-    return Choice(taken[1], taken[0], instead)
+    elif taken[0].total >= _LONG and "straddle" not in (*said, *taken[1]):
+        found, refused = _copied(program, kernel, constants, schedule, taken[1])
+        if not engines:
+            found, refused = [], [f"they would wait behind the kernel on fewer than {QUEUES} hardware queues"]
+        taken = _better(taken, estimated(found), compiles, _GAIN_OF_COPIES)
+        untried += [f"copy engines were not tried: {reason}" for reason in refused]
+    return Choice(taken[1], taken[0], instead, untried=tuple(untried))
 
+
+STEP = "autoschedule"
+"""The step by which remarks name this choice."""
 
 _OVERLAP = {"overlap", "comm_sms", "transfer"}
 """Keys of the schedule that say who fetches: then copy engines are not chosen, nor loads ahead of what is fetched."""
@@ -179,16 +193,24 @@ def _cheapest(worth: Sequence[_Found]) -> Callable[[_Found], tuple[float, float,
     )
 
 
-def _estimate(of: _Candidate, dims: Mapping[str, int], ranks: int) -> Estimate:
-    return estimate(count_work(of.kernel, dims, ranks), ranks, sms=SM_90A.sms - comm_sms(of.kernel))
+def _estimate(of: _Candidate, dims: Mapping[str, int], ranks: int, target: Target) -> Estimate:
+    sms = target.arch.sms - comm_sms(of.kernel)
+    return estimate(count_work(of.kernel, dims, ranks, target), ranks, target, sms=sms)
 
 
 @functools.lru_cache(maxsize=256)
-def _compiles(program: tree.Program, kernel: str, constants: _Items, schedule: _Options, more: _Options) -> bool:
+def _compiles(
+    program: tree.Program, kernel: str, constants: _Items, schedule: _Options, more: _Options, target: Target
+) -> bool:
     """Whether a kernel with more in its schedule stays within the budgets of a CTA."""
     try:
         compile_program(
-            program, kernel=kernel, constants=dict(constants), schedule={**dict(schedule), **dict(more)}, level="roles"
+            program,
+            kernel=kernel,
+            constants=dict(constants),
+            schedule={**dict(schedule), **dict(more)},
+            level="roles",
+            target=target.name,
         )
     except PkcError:
         return False
@@ -205,7 +227,9 @@ class _Candidate:
 
 
 @functools.lru_cache(maxsize=32)
-def _candidates(program: tree.Program, kernel: str, constants: _Items, schedule: _Options) -> list[_Candidate]:
+def _candidates(
+    program: tree.Program, kernel: str, constants: _Items, schedule: _Options, target: Target
+) -> list[_Candidate]:
     """The kernel as it is, then with each combination of tiles that it could have."""
     own = _Candidate({}, _planned(program, kernel, constants, dict(schedule)))
     fixed = any(key.startswith(TILE) for key in own.kernel.schedule)
@@ -213,7 +237,7 @@ def _candidates(program: tree.Program, kernel: str, constants: _Items, schedule:
     if dims is None:
         return [own]
     made = [own]
-    for sizes in _sizes():
+    for sizes in _sizes(target):
         tiles = {f"{TILE}{dim}": str(size) for dim, size in zip(dims.names, sizes, strict=True)}
         if sizes != dims.sizes:
             made.append(_Candidate(tiles, _planned(program, kernel, constants, {**dict(schedule), **tiles})))
@@ -221,35 +245,42 @@ def _candidates(program: tree.Program, kernel: str, constants: _Items, schedule:
 
 
 @functools.lru_cache(maxsize=32)
-def _across(program: tree.Program, kernel: str, constants: _Items, schedule: _Options) -> list[_Candidate]:
-    """The same with blocks that reach across parts, if it can have them."""
+def _across(program: tree.Program, kernel: str, constants: _Items, schedule: _Options, target: Target) -> _Refusable:
+    """The same with blocks that reach across parts, if it can have them; else why not."""
     more = {"straddle": "true"}
     try:
-        found = _candidates(program, kernel, constants, (*schedule, *more.items()))
-    except PkcError:
-        return []
-    return [_Candidate({**one.settings, **more}, one.kernel) for one in found]
+        found = _candidates(program, kernel, constants, (*schedule, *more.items()), target)
+    except PkcError as error:
+        return [], _reasons(error)
+    return [_Candidate({**one.settings, **more}, one.kernel) for one in found], []
 
 
 def _copied(
     program: tree.Program, kernel: str, constants: _Items, schedule: _Options, settings: Mapping[str, str]
-) -> list[_Candidate]:
-    """The same with operands that copy engines bring, if they can."""
+) -> _Refusable:
+    """The same with operands that copy engines bring, if they can; else why not."""
     more = {**settings, "overlap": "copy_engine"}
     try:
-        return [_Candidate(more, _planned(program, kernel, constants, {**dict(schedule), **more}))]
-    except PkcError:
-        return []
+        return [_Candidate(more, _planned(program, kernel, constants, {**dict(schedule), **more}))], []
+    except PkcError as error:
+        return [], _reasons(error)
 
 
-def _has_short_parts(kernel: KernelOp, dims: Mapping[str, int], ranks: int) -> bool:
+def _reasons(error: PkcError) -> list[str]:
+    return list(dict.fromkeys(f"{found.fill(found.title)}; {found.fill(found.label)}" for found in error.diagnostics))
+
+
+_Refusable = tuple[list["_Candidate"], list[str]]
+
+
+def _has_short_parts(kernel: KernelOp, dims: Mapping[str, int], ranks: int, target: Target) -> bool:
     """Whether parts of a sharded dimension are shorter than blocks may be, so that tiles have rows of one rank only."""
     kinds = (argument.type for argument in kernel.body.block.args)
     split = [
         kind.dimensions[kind.shard_dim] for kind in kinds if isinstance(kind, PGLType) and kind.shard_dim is not None
     ]
     lengths = (blocks.part_length(dims[dim] if isinstance(dim, str) else dim, ranks) for dim in split)
-    return ranks > 1 and any(length < max(ROWS) for length in lengths)
+    return ranks > 1 and any(length < max(target.tiles.rows) for length in lengths)
 
 
 def _fetches(kernel: KernelOp) -> bool:
@@ -258,9 +289,10 @@ def _fetches(kernel: KernelOp) -> bool:
     return bool(edges) and all(isinstance(op, LoadOp) and planned(op) == "inter_sm" for op in edges)
 
 
-def _sizes() -> Iterator[tuple[int, int, int]]:
-    for rows, columns, inner in product(ROWS, COLUMNS, INNER):
-        if rows * columns <= (_SMALL if inner > 128 else _MOST_ELEMENTS):
+def _sizes(target: Target) -> Iterator[tuple[int, int, int]]:
+    tiles = target.tiles
+    for rows, columns, inner in product(tiles.rows, tiles.columns, tiles.inner):
+        if rows * columns <= (_SMALL if inner > 128 else tiles.most):
             yield rows, columns, inner
 
 
@@ -297,6 +329,13 @@ def _dims_of_products(kernel: KernelOp) -> _Dims | None:
             return None
         found.add(_Dims((str(names[0]), str(names[1]), str(names[2])), (rows.extent, columns.extent, inner.extent)))
     return found.pop() if len(found) == 1 else None
+
+
+def _without_dims(kernel: KernelOp) -> str:
+    """Why a kernel's tiles are not chosen: `_dims_of_products` finds no dimensions."""
+    if not any(isinstance(op, MmaOp) for op in kernel.walk()):
+        return "tiles are chosen for MMAs, and the kernel has none"
+    return "its MMAs do not all go through blocks of the same three dimensions, each of run-time length"
 
 
 def _blocks(value: SSAValue) -> tuple[BlockType, BlockType] | None:

@@ -10,13 +10,14 @@ from pathlib import Path
 from pkc import cache
 from pkc.codegen import stored
 from pkc.codegen.artifact import Artifact
-from pkc.codegen.build import SM_90A, build
+from pkc.codegen.build import build
 from pkc.codegen.nvrtc import version
 from pkc.driver.autoschedule import choose
 from pkc.driver.compiler import Number, compile_program
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
 from pkc.passes.run import print_ir
+from pkc.targets import BUILT_IN, DEFAULT
 
 
 def artifact_for(
@@ -27,7 +28,7 @@ def artifact_for(
     kernel: str | None = None,
     constants: Mapping[str, Number] | None = None,
     schedule: Mapping[str, str] | None = None,
-    target: str = SM_90A,
+    target: str = DEFAULT,
     instruments: Collection[str] = (),
 ) -> Artifact:
     """The machine code that runs a kernel with these dimensions on so many ranks; the first kernel unless it is named.
@@ -36,7 +37,9 @@ def artifact_for(
     without `ranks`. Calls that get equal artifacts may share one `LoadedKernel`. Raises `PkcError`.
     """
     # Machine code serves all sizes and numbers of ranks, but with the schedule that is best for these.
-    choice = choose(program, dims=dims, ranks=ranks, kernel=kernel, constants=constants, schedule=schedule)
+    choice = choose(
+        program, dims=dims, ranks=ranks, kernel=kernel, constants=constants, schedule=schedule, target=target
+    )
     chosen = {**(schedule or {}), **choice.schedule}
     return build_program(
         program, kernel=kernel, constants=constants, schedule=chosen, target=target, instruments=instruments
@@ -49,7 +52,7 @@ def build_program(
     kernel: str | None = None,
     constants: Mapping[str, Number] | None = None,
     schedule: Mapping[str, str] | None = None,
-    target: str = SM_90A,
+    target: str = DEFAULT,
     instruments: Collection[str] = (),
 ) -> Artifact:
     """The machine code of a kernel, whatever its sizes. What it depends on is the program's IR, its target, and pkc."""
@@ -57,14 +60,23 @@ def build_program(
     module = build_module(program, kernel=kernel, constants=constants, options=schedule)
     added = ",".join(sorted(instruments))
     key = cache.key("artifact 3", _compiler(), version(), target, kernel, added, print_ir(module, locations=True))
-    kept = cache.get(key)
+    # The sources of a target from elsewhere are not in the key.
+    cached = target in BUILT_IN
+    kept = cache.get(key) if cached else None
     if kept is not None:
         return stored.unpack(kept)
     compiled = compile_program(
-        program, kernel=kernel, constants=constants, schedule=schedule, level="machine", instruments=instruments
+        program,
+        kernel=kernel,
+        constants=constants,
+        schedule=schedule,
+        level="machine",
+        instruments=instruments,
+        target=target,
     )
-    artifact = build(compiled.module, kernel=kernel, target=target)
-    cache.put(key, stored.pack(artifact))
+    artifact = build(compiled.module, kernel=kernel)
+    if cached:
+        cache.put(key, stored.pack(artifact))
     return artifact
 
 
@@ -72,9 +84,6 @@ def build_program(
 def _compiler() -> str:
     """What of pkc makes machine code of IR, and what it stands on."""
     root = Path(__file__).parents[1]
-    files = [
-        root / "arch.py",
-        *(path for part in ("dialect", "passes", "codegen") for path in (root / part).rglob("*")),
-    ]
+    files = [path for part in ("dialect", "targets", "passes", "codegen") for path in (root / part).rglob("*")]
     sources = [path.read_bytes() for path in sorted(files) if path.suffix == ".py"]
     return cache.key(importlib.metadata.version("xdsl"), *sources)

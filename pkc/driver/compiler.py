@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -17,31 +17,46 @@ from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.schedule import TILE, tiles_of
 from pkc.location import NOWHERE
-from pkc.passes import MACHINE_PIPELINE, ROLES_PIPELINE, TILE_PIPELINE, machine_pipeline
-from pkc.passes.roles.plan_overlap import Explanation, OrderExplanation, PlanOverlap, explain, explain_order
+from pkc.passes import MACHINE_PIPELINE, ROLES_PIPELINE, TILE_PIPELINE, machine_pipeline, roles_pipeline
+from pkc.passes.roles.order_tasks import OrderExplanation, OrderTasks, explain_order
+from pkc.passes.roles.plan_mma import MmaPlan, PlanMma, explain_mma
+from pkc.passes.roles.plan_overlap import Explanation, PlanOverlap, explain
 from pkc.passes.roles.plan_stages import PlanStages, StagePlan, explain_stages
 from pkc.passes.roles.plan_transfers import PlanTransfers, TransferPlan, explain_transfers
 from pkc.passes.roles.plan_warps import PartPlan, PlanWarps, explain_warps
 from pkc.passes.run import PassTime, run_pipeline
 from pkc.passes.tile.check_program import check
 from pkc.remarks import Remark, collecting
+from pkc.targets import DEFAULT
+from pkc.targets.target import lookup
 
 Number = int | float | bool
-Why: TypeAlias = Explanation | OrderExplanation | PartPlan | StagePlan | TransferPlan
+Why: TypeAlias = Explanation | OrderExplanation | PartPlan | StagePlan | TransferPlan | MmaPlan
+
+EXPLAINED: dict[type[ModulePass], Callable[[ModuleOp], Sequence[Why]]] = {
+    PlanOverlap: explain,
+    OrderTasks: explain_order,
+    PlanWarps: explain_warps,
+    PlanStages: explain_stages,
+    PlanTransfers: explain_transfers,
+    PlanMma: explain_mma,
+}
+"""What there is to say of a module when a pass is done, from what the pass has written."""
 
 LEVELS: dict[str, tuple[ModulePass, ...]] = {
     "tile": TILE_PIPELINE,
     "roles": (*TILE_PIPELINE, *ROLES_PIPELINE),
     "machine": (*TILE_PIPELINE, *ROLES_PIPELINE, *MACHINE_PIPELINE),
 }
-"""The passes that lead to each level of IR."""
+"""The passes that lead to each level of IR, for the default target."""
 
 
-def passes_to(level: str, instruments: Iterable[str] = ()) -> tuple[ModulePass, ...]:
+def passes_to(level: str, instruments: Iterable[str] = (), target: str = DEFAULT) -> tuple[ModulePass, ...]:
     """The passes that lead to a level of IR, at the machine level with `INSTRUMENTS` of `pkc/passes`."""
-    if level != "machine":
-        return LEVELS[level]
-    return (*LEVELS["roles"], *machine_pipeline(instruments))
+    if level == "tile":
+        return TILE_PIPELINE
+    roles = (*TILE_PIPELINE, *roles_pipeline(target))
+    return roles if level == "roles" else (*roles, *machine_pipeline(instruments))
 
 
 @dataclass(frozen=True)
@@ -52,7 +67,7 @@ class Compiled:
     warnings: list[Diagnostic] = field(default_factory=list[Diagnostic])
     explanations: list[Why] = field(default_factory=list[Why])
     remarks: list[Remark] = field(default_factory=list[Remark])
-    """Optimisations that passes left undone, and why."""
+    """Optimisations that passes left undone, and why, in the order of the passes."""
     times: list[PassTime] = field(default_factory=list[PassTime])
 
     @property
@@ -104,9 +119,10 @@ def load(
     level: str = "tile",
     dump: Path | None = None,
     instruments: Iterable[str] = (),
+    target: str = DEFAULT,
 ) -> Compiled:
     """Compile one kernel of a file, or all of them, to a level of IR, the machine level with some of `INSTRUMENTS` of
-    `pkc/passes`. Raises `PkcError`."""
+    `pkc/passes`. The tile level has no target. Raises `PkcError`."""
     return compile_program(
         load_program(path),
         kernel=kernel,
@@ -115,6 +131,7 @@ def load(
         level=level,
         dump=dump,
         instruments=instruments,
+        target=target,
     )
 
 
@@ -132,29 +149,26 @@ def compile_program(
     level: str = "tile",
     dump: Path | None = None,
     instruments: Iterable[str] = (),
+    target: str = DEFAULT,
 ) -> Compiled:
     """As `load`, from a tree."""
+    lookup(target)
     module = build_module(program, kernel=kernel, constants=constants, options=schedule)
     warnings = [finding for finding in check(module) if finding.severity == "warning"]
     explanations: list[Why] = []
 
     def watch(done: ModulePass, current: ModuleOp) -> None:
-        if isinstance(done, PlanOverlap):
-            explanations.extend(explain(current))
-            explanations.extend(explain_order(current))
-        if isinstance(done, PlanWarps):
-            explanations.extend(explain_warps(current))
-        if isinstance(done, PlanStages):
-            explanations.extend(explain_stages(current))
-        if isinstance(done, PlanTransfers):
-            explanations.extend(explain_transfers(current))
+        explain = EXPLAINED.get(type(done))
+        explanations.extend(explain(current) if explain is not None else ())
 
-    # A module of the machine level is large: verifying it after each pass takes as long as all passes.
-    each = level != "machine" or dump is not None
+    # Verifying after each pass takes longer than all passes: it is for those who look at each, and for tests.
+    each = dump is not None
     tiles = _scheduled_tiles(module)
     try:
         with collecting() as remarks:
-            times = run_pipeline(module, passes_to(level, instruments), dump=dump, after=watch, verify_each=each)
+            times = run_pipeline(
+                module, passes_to(level, instruments, target), dump=dump, after=watch, verify_each=each
+            )
     except PkcError as error:
         if not tiles:
             raise

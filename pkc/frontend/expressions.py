@@ -39,15 +39,11 @@ class Signature:
         return str(self.least) if self.least == self.most else f"{self.least} to {self.most}"
 
 
-UNARY = ("exp", "exp2", "log2", "sqrt", "abs")
-
 SIGNATURES: dict[str, Signature] = {
-    **{name: Signature(1, 1, f"{name}(x)") for name in UNARY},
+    **{name: Signature(1, 1, f"{name}(x)") for name in (*operators.FUNCTIONS, *operators.ROW_REDUCTIONS)},
     "max": Signature(2, 2, "max(a, b)"),
     "min": Signature(2, 2, "min(a, b)"),
     "where": Signature(3, 3, "where(condition, a, b)"),
-    "rowmax": Signature(1, 1, "rowmax(x)"),
-    "rowsum": Signature(1, 1, "rowsum(x)"),
     "cast": Signature(2, 2, "cast(x, bf16)"),
     "zeros": Signature(1, 8, "zeros(f32, m, n)"),
     "full": Signature(2, 9, "full(f32, -inf, m, n)"),
@@ -142,11 +138,11 @@ def _name(frame: Frame, node: tree.Name) -> Value:
 def _call(frame: Frame, node: tree.Call) -> Value:
     check_call(frame, node)
     name = node.func
-    if name in UNARY:
+    if name in operators.FUNCTIONS:
         return operators.unary(frame, name, _operand(frame, node.args[0]), node.span)
     if name in ("max", "min"):
         return operators.binary(frame, name, _operand(frame, node.args[0]), _operand(frame, node.args[1]), node.span)
-    if name in ("rowmax", "rowsum"):
+    if name in operators.ROW_REDUCTIONS:
         return operators.row_reduction(frame, name, _operand(frame, node.args[0]), node.span)
     if name in _FUNCTIONS:
         return _FUNCTIONS[name](frame, node)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
@@ -12,6 +13,8 @@ from pkc.diagnostics import PkcError
 from pkc.dialect import elementwise
 from pkc.dialect import tile as ops
 from pkc.dialect.attributes import Predicate
+from pkc.dialect.declaration import OPERATIONS, words
+from pkc.dialect.reductions import RowReduction
 from pkc.dialect.types import EIGHT_BIT, NARROW, dtype_name, f32, i1, i32
 from pkc.frontend.check_errors import ConstantArithmetic
 from pkc.frontend.frame import ARITHMETIC, Frame
@@ -38,28 +41,11 @@ from pkc.frontend.tile_errors import (
 )
 from pkc.location import Span
 
-_TILE_BINARY: dict[str, type[elementwise.Binary]] = {
-    "+": elementwise.AddOp,
-    "-": elementwise.SubOp,
-    "*": elementwise.MulOp,
-    "/": elementwise.DivOp,
-    "//": elementwise.FloorDivOp,
-    "%": elementwise.ModOp,
-    "max": elementwise.MaxOp,
-    "min": elementwise.MinOp,
-    "and": elementwise.AndOp,
-    "or": elementwise.OrOp,
-}
-
-_TILE_UNARY: dict[str, type[elementwise.Unary]] = {
-    "-": elementwise.NegOp,
-    "abs": elementwise.AbsOp,
-    "exp": elementwise.ExpOp,
-    "exp2": elementwise.Exp2Op,
-    "log2": elementwise.Log2Op,
-    "sqrt": elementwise.SqrtOp,
-    "not": elementwise.NotOp,
-}
+_TILE_BINARY = words(elementwise.Binary)
+_TILE_UNARY = words(elementwise.Unary)
+ROW_REDUCTIONS = words(RowReduction)
+FUNCTIONS = tuple(word for word in _TILE_UNARY if word.isidentifier() and word != "not")
+"""The functions of one operand."""
 
 _INTEGER: dict[str, type[Operation]] = {
     "+": arith.AddiOp, "-": arith.SubiOp, "*": arith.MuliOp, "//": arith.FloorDivSIOp, "max": arith.MaxSIOp,
@@ -81,14 +67,13 @@ _FOLD: dict[str, Callable[[float, float], float | bool]] = {
     "or": lambda a, b: bool(a or b),
 }  # fmt: skip
 
-_FOLD_UNARY: dict[str, Callable[[float], float | bool]] = {
-    "-": lambda a: -a, "not": lambda a: not a, "abs": abs, "exp": math.exp, "exp2": lambda a: 2.0**a,
-    "log2": math.log2, "sqrt": math.sqrt,
+_FOLD_UNARY: dict[str, Callable[[Any], float | bool]] = {
+    "-": lambda a: -a, "not": lambda a: not a, "abs": abs,
 }  # fmt: skip
 
-_FLOAT_ONLY = frozenset(("exp", "exp2", "log2", "sqrt", "/"))
-_INTEGER_ONLY = frozenset(("//", "%"))
-_LOGIC = frozenset(("and", "or", "not"))
+_FLOAT_ONLY = frozenset((*words(elementwise.Unary, f32), *words(elementwise.Binary, f32)))
+_INTEGER_ONLY = frozenset(words(elementwise.Binary, i32))
+_LOGIC = frozenset((*words(elementwise.Unary, i1), *words(elementwise.Binary, i1)))
 
 FROM_BOOLEAN = "choose numbers with `where(condition, 1.0, 0.0)`"
 """The hint for a boolean where a number is needed."""
@@ -101,7 +86,7 @@ def unary(frame: Frame, op: str, operand: Value, span: Span) -> Value:
     if (kind == "boolean") != (op in _LOGIC):
         raise PkcError(BadOperand(span, op, str(operand), "a boolean" if op in _LOGIC else "a number"))
     if isinstance(operand, Constant):
-        return _fold(lambda: _FOLD_UNARY[op](operand.value), span)
+        return _fold(lambda: _fold_unary(op, operand.value), span)
     if op in _FLOAT_ONLY and kind != "float":
         raise PkcError(BadOperand(span, op, str(operand), "floats", "convert it: `cast(x, f32)`"))
     if isinstance(operand, Tile):
@@ -184,14 +169,13 @@ def product(frame: Frame, left: Value, right: Value, span: Span) -> Tile:
 
 
 def row_reduction(frame: Frame, name: str, operand: Value, span: Span) -> Tile:
-    """`rowmax(x)`, `rowsum(x)`: over the positions that the last axis really has."""
+    """`rowmax(x)` and the like: over the positions that the last axis really has."""
     if not isinstance(operand, Tile) or not operand.axes or operand.dtype == i1:
         raise PkcError(BadOperand(span, name, str(operand), "a tile of numbers with at least one axis"))
     operand = frame.widened(operand, span)
-    lowest = -math.inf if operand.dtype == f32 else -(2**31)
-    source = clipped(frame, operand, len(operand.axes) - 1, lowest if name == "rowmax" else 0, span)
-    op = ops.RowMaxOp(source) if name == "rowmax" else ops.RowSumOp(source)
-    return Tile(frame.value(op, span), operand.dtype, operand.axes[:-1])
+    kind = ROW_REDUCTIONS[name]
+    source = clipped(frame, operand, len(operand.axes) - 1, kind.NEUTRAL[operand.dtype], span)
+    return Tile(frame.value(kind(source), span), operand.dtype, operand.axes[:-1])
 
 
 def transpose(frame: Frame, operand: Value, span: Span) -> Tile:
@@ -275,6 +259,14 @@ def _check_product_types(left: Tile, right: Tile, span: Span) -> None:
         raise PkcError(BadProduct(span, str(left), str(right), "operands are of one type"))
 
 
+def _fold_unary(op: str, value: float) -> float | bool:
+    """A function of a constant."""
+    if op in _FOLD_UNARY:
+        return _FOLD_UNARY[op](value)
+    with np.errstate(all="raise", under="ignore"):
+        return float(OPERATIONS[_TILE_UNARY[op]].value(np.float64(value)))
+
+
 def _fold(compute: Callable[[], float | bool], span: Span) -> Constant:
     try:
         result = compute()
@@ -282,8 +274,9 @@ def _fold(compute: Callable[[], float | bool], span: Span) -> Constant:
         raise PkcError(ConstantArithmetic(span, "division by zero")) from None
     except OverflowError:
         raise PkcError(ConstantArithmetic(span, "out of range")) from None
-    except ValueError:
-        raise PkcError(ConstantArithmetic(span, "not defined for this operand")) from None
+    except FloatingPointError as error:
+        problem = "out of range" if "overflow" in str(error) else "not defined for this operand"
+        raise PkcError(ConstantArithmetic(span, problem)) from None
     if isinstance(result, int) and not -(2**63) <= result < 2**63:
         raise PkcError(ConstantArithmetic(span, "more than 64 bits"))
     return Constant(result)

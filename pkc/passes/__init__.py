@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from xdsl.passes import ModulePass
 
+from pkc.passes.attach_target import AttachTarget
 from pkc.passes.canonicalize import Canonicalize
 from pkc.passes.cse import Cse
 from pkc.passes.dce import Dce
@@ -18,22 +19,21 @@ from pkc.passes.machine.trace import Trace
 from pkc.passes.roles.assign_roles import AssignRoles
 from pkc.passes.roles.check_roles import CheckRoles
 from pkc.passes.roles.defer_signals import DeferSignals
+from pkc.passes.roles.expand_fetch import ExpandFetch
 from pkc.passes.roles.guard_launches import GuardLaunches
 from pkc.passes.roles.insert_fences import InsertFences
 from pkc.passes.roles.order_phases import OrderPhases
 from pkc.passes.roles.order_tasks import OrderTasks
+from pkc.passes.roles.plan_fetch import PlanFetch
 from pkc.passes.roles.plan_mma import PlanMma
 from pkc.passes.roles.plan_overlap import PlanOverlap
 from pkc.passes.roles.plan_stages import PlanStages
 from pkc.passes.roles.plan_transfers import PlanTransfers
 from pkc.passes.roles.plan_warps import PlanWarps
-from pkc.passes.roles.read_own import ReadOwn
 from pkc.passes.roles.share_sums import ShareSums
-from pkc.passes.roles.split_cells import SplitCells
 from pkc.passes.roles.split_copies import SplitCopies
 from pkc.passes.roles.split_loads import SplitLoads
 from pkc.passes.roles.split_roles import SplitRoles
-from pkc.passes.roles.spread_copies import SpreadCopies
 from pkc.passes.roles.stage_remote_reads import StageRemoteReads
 from pkc.passes.roles.stage_remote_stores import StageRemoteStores
 from pkc.passes.roles.stage_sums import StageSums
@@ -41,6 +41,7 @@ from pkc.passes.roles.straddle_shards import StraddleShards
 from pkc.passes.roles.zero_sums import ZeroSums
 from pkc.passes.tile.check_program import CheckProgram
 from pkc.passes.tile.split_loops import SplitLoops
+from pkc.targets import DEFAULT
 
 TILE_PIPELINE: tuple[ModulePass, ...] = (
     CheckProgram(),  # first: findings speak of the program as it was written
@@ -52,13 +53,12 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
 )
 """From the IR that the frontend builds to the tile IR: what the program means."""
 
-ROLES_PIPELINE: tuple[ModulePass, ...] = (
-    PlanOverlap(),  # first: every later pass obeys what it writes on the edges between ranks
+_TO_ROLES: tuple[ModulePass, ...] = (
+    PlanOverlap(),  # first to plan: every later pass obeys what it writes on the edges between ranks
     StraddleShards(),  # tasks are what they stay before anything is derived from them; refuses by what is planned
     StageRemoteReads(),  # operands of other ranks, before sums: a staged operand may feed a sum
-    SpreadCopies(),  # before counters are seen by others: how often they are signalled changes
-    ReadOwn(),  # sees what is copied, by whom, and who waits for it
-    SplitCells(),  # signals and waits are where they stay; which tiles are own is decided
+    PlanFetch(),  # transfers are known, and still one operation each: all that is decided of them is written on it
+    ExpandFetch(),  # obeys that; before sums, which are derived from tasks that load what they add
     StageSums(),  # sums over ranks; now every transfer is a load, a store or a signal
     ZeroSums(),  # the sums that are left are added where they live, in no order
     StageRemoteStores(),  # what copy engines bring to other ranks, contributions to sums among it
@@ -84,7 +84,15 @@ ROLES_PIPELINE: tuple[ModulePass, ...] = (
     InsertFences(),  # last to change anything: it obeys the transfers, and nothing may move across what it places
     CheckRoles(),  # last: what every earlier pass must have left
 )
-"""From tile IR to the roles level: who does it, joined by channels and signals."""
+
+
+def roles_pipeline(target: str = DEFAULT) -> tuple[ModulePass, ...]:
+    """From tile IR to the roles level: who does it, joined by channels and signals."""
+    return (AttachTarget(target), *_TO_ROLES)  # before all that asks for the target
+
+
+ROLES_PIPELINE: tuple[ModulePass, ...] = roles_pipeline()
+"""The same for the default target."""
 
 _LOWERING: tuple[ModulePass, ...] = (
     RestartCounters(),  # before lowering: what waits are for; the host has no epochs
@@ -112,7 +120,7 @@ def machine_pipeline(instruments: Iterable[str] = ()) -> tuple[ModulePass, ...]:
 
 
 MACHINE_PIPELINE: tuple[ModulePass, ...] = machine_pipeline()
-"""From the roles level to the machine level: what each thread does, in instructions of the target."""
+"""From the roles level to the machine level: what each thread does, in instructions of the kernel's target."""
 
 
 def _thunk(kind: type[ModulePass]) -> Callable[[], type[ModulePass]]:
@@ -127,12 +135,12 @@ PASSES: dict[str, Callable[[], type[ModulePass]]] = {
         Cse,
         Dce,
         SplitLoops,
+        AttachTarget,
         PlanOverlap,
         StraddleShards,
         StageRemoteReads,
-        SpreadCopies,
-        ReadOwn,
-        SplitCells,
+        PlanFetch,
+        ExpandFetch,
         StageSums,
         ZeroSums,
         StageRemoteStores,

@@ -10,8 +10,10 @@ from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from pkc.diagnostics import Diagnostic, PkcError
+from pkc.dialect.machine import InstructionOp, kind_type
 from pkc.location import span_of
 from pkc.passes.errors import InvalidOperation, UsedBeforeDefined
+from pkc.targets.target import target_of
 
 
 def verify(module: ModuleOp) -> None:
@@ -34,7 +36,7 @@ def findings(module: ModuleOp) -> Iterator[Diagnostic]:
         yield from undefined
         return
     for op in order:
-        message = _message(op)
+        message = _message(op) or (_in_table(op) if isinstance(op, InstructionOp) else "")
         if message:
             yield InvalidOperation(span_of(op.location), op.name, message)
 
@@ -47,6 +49,21 @@ def _message(op: Operation) -> str:
     except VerifyException as error:
         # The outer exception carries the whole module, its cause what the operation said.
         return str(error.__cause__ or error).strip()
+    return ""
+
+
+def _in_table(op: InstructionOp) -> str:
+    """An instruction is in the table of its target, with operands and results as there."""
+    name = op.instruction_name.data
+    entry = target_of(op).instruction(name)
+    if entry is None:
+        return f"no instruction `{name}` in the table"
+    want = [kind_type(kind) for kind in entry.operands]
+    if [a.type for a in op.arguments] != want:
+        return f"`{name}` takes ({', '.join(map(str, want))})"
+    results = [] if entry.result is None else [kind_type(entry.result)]
+    if [r.type for r in op.results] != results:
+        return f"`{name}` gives ({', '.join(map(str, results))})"
     return ""
 
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from xdsl.dialects import scf
-from xdsl.ir import Block as Body
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from pkc.dialect import coordinates, copies, counters, program
+from pkc.dialect import copies, counters, program
 from pkc.dialect.blocks import Block
 from pkc.dialect.engines import engines, is_engine, parse_engines
-from pkc.dialect.positions import position_function
-from pkc.dialect.scalars import scalar
-from pkc.dialect.task_order import in_order
-from pkc.dialect.types import RANKS
+from pkc.dialect.positions import Sizes
+from pkc.semantics.evaluate import Call, Evaluator
 
 Index: TypeAlias = Block | int
 
@@ -83,132 +80,76 @@ class Engines:
 
     def sections(self, rank: int, dims: Mapping[str, int], scalars: Mapping[str, int | float]) -> list[list[Section]]:
         """What each part does: sections, one behind the other. `dims` has `ranks` too."""
-        run = _Run(self._kernel, rank, dims, scalars)
-        return [run.part(part) for part in engines(self._kernel)]
+        return [_Part(self._kernel, dims, scalars).sections(part, rank) for part in engines(self._kernel)]
 
 
-class _Run:
-    """The integers of one rank. It is what positions depend on, too (`pkc.dialect.positions.Machine`)."""
+class _Part(Evaluator):
+    """Writes a function that puts what a part does into sections, of which the last one has a single strand."""
 
-    def __init__(
-        self, kernel: program.KernelOp, rank: int, dims: Mapping[str, int], scalars: Mapping[str, int | float]
-    ) -> None:
-        self.ranks = dims[RANKS]
-        self._rank, self._dims = rank, dims
-        self._names = {argument: name for name, argument in kernel.arguments.items()}
-        self._values: dict[SSAValue, Any] = {
-            argument: scalars[name] for name, argument in kernel.arguments.items() if name in scalars
-        }
-        for op in kernel.body.block.ops:
-            if not is_engine(op):
-                self._compute(op)
+    def __init__(self, kernel: program.KernelOp, dims: Mapping[str, int], scalars: Mapping[str, int | float]) -> None:
+        super().__init__(Sizes(dims))
+        self._kernel = kernel
+        self._in_tasks = False
+        for name, value in scalars.items():
+            self.bind(kernel.arguments[name], value)
 
-    def part(self, part: program.RoleOp) -> list[Section]:
-        found: list[Section] = []
-        for item in self._body(part.body.block):
-            if isinstance(item, list):
-                found.append(item)
-            elif found and len(found[-1]) == 1:
-                found[-1][0].append(item)
-            else:
-                found.append([[item]])
-        return found
+    def sections(self, part: program.RoleOp, rank: int) -> list[Section]:
+        with self.inside("def run(rank, sections):"):
+            self.line("steps = sections[-1][0]")
+            self.operations(op for op in self._kernel.body.block.ops if not is_engine(op))
+            self.block(part.body.block)
+        found: list[Section] = [[[]]]
+        self.compiled()(rank, found)
+        return [section for section in found if section != [[]]]
 
-    def size(self, dim: str | int) -> int:
-        return dim if isinstance(dim, int) else self._dims[dim]
-
-    def workers(self, role: str) -> range:
-        raise AssertionError(f"a copy engine counts the CTAs of {role}")
-
-    def check_part(self, op: Operation, rank: int) -> None:
-        assert 0 <= rank < self.ranks, f"{op.name} of rank {rank}"
-
-    # Operations
-
-    def _body(self, body: Body) -> Iterator[Step | Section]:
-        for op in body.ops:
-            match op:
-                case program.TasksOp():
-                    yield from self._tasks(op)
-                case scf.ForOp():
-                    yield from self._for(op)
-                case scf.IfOp():
-                    yield from self._if(op)
-                case scf.YieldOp():
-                    pass
-                case copies.CopyOp():
-                    yield Copy(self._box(op.source, op.source_box), self._box(op.target, op.target_box))
-                case counters.WaitOp():
-                    yield Wait(self._name(op.signal), self._all(op.indices), self._values[op.count])
-                case counters.RaiseOp():
-                    rank = self._values[op.rank]
-                    yield Raise(self._name(op.signal), self._all(op.indices), rank, self._values[op.value])
-                case counters.ResetOp():
-                    yield Reset(self._name(op.signal))
-                case _:
-                    self._compute(op)
-
-    def _compute(self, op: Operation) -> None:
+    def leaf(self, op: Operation) -> bool:
         match op:
-            case coordinates.RankOp():
-                result = self._rank
-            case coordinates.RingPeerOp():
-                result = (self._rank + self._values[op.step]) % self.ranks
+            case copies.CopyOp():
+                source, target = self._box(op.source, op.source_box), self._box(op.target, op.target_box)
+
+                def copy(there: Sequence[Index], here: Sequence[Index]) -> Copy:
+                    return Copy(source(there), target(here))
+
+                step = Call(copy, op.source_indices, op.target_indices)
+            case counters.WaitOp():
+                step = Call(partial(Wait, self._array(op.signal)), op.indices, op.count)
+            case counters.RaiseOp():
+                step = Call(partial(Raise, self._array(op.signal)), op.indices, op.rank, op.value)
+            case counters.ResetOp():
+                step = Call(partial(Reset, self._array(op.signal)))
             case _:
-                function = position_function(op, self) or scalar(op)
-                assert function is not None, f"a copy engine cannot do {op.name}"
-                result = function(*self._all(op.operands))
-        self._values[op.results[0]] = result
+                return False
+        self.line(f"steps.append({self.call(step)})")
+        return True
 
-    def _all(self, values: Sequence[SSAValue]) -> tuple[Any, ...]:
-        return tuple(self._values[value] for value in values)
-
-    def _name(self, argument: SSAValue) -> str:
-        assert isinstance(argument, BlockArgument)
-        return self._names[argument]
-
-    def _box(self, array: SSAValue, indices: Mapping[int, SSAValue]) -> Box:
-        return Box(self._name(array), {number: self._values[index] for number, index in indices.items()})
-
-    # Control flow
-
-    def _tasks(self, op: program.TasksOp) -> Iterator[Step | Section]:
-        """A strand for each task, in the order of their numbers; but single steps if no more than one does anything."""
-        strands: Section = []
-        for indices in in_order(self._all(op.counts), op.raster):
-            self._values.update(zip(op.body.block.args, indices, strict=True))
-            strands.append(list(_in_turn(self._body(op.body.block))))
-        if sum(map(bool, strands)) > 1:
-            yield strands
-        else:
-            yield from chain(*strands)
-
-    def _for(self, op: scf.ForOp) -> Iterator[Step | Section]:
-        variable, *carried = op.body.block.args
-        found = self._all(op.iter_args)
-        for number in range(*self._all((op.lb, op.ub, op.step))):
-            self._values[variable] = number
-            self._values.update(zip(carried, found, strict=True))
-            yield from self._body(op.body.block)
-            found = self._yielded(op.body.block)
-        self._values.update(zip(op.results, found, strict=True))
-
-    def _if(self, op: scf.IfOp) -> Iterator[Step | Section]:
-        taken = op.true_region if self._values[op.cond] else op.false_region
-        if not taken.blocks:
+    def tasks(self, op: program.TasksOp) -> None:
+        """A strand for each task; tasks inside of one come one after the other."""
+        if self._in_tasks:
+            with self.each_task(op):
+                self.block(op.body.block)
             return
-        yield from self._body(taken.block)
-        self._values.update(zip(op.results, self._yielded(taken.block), strict=True))
+        self._in_tasks = True
+        self.line("strands = []")
+        with self.each_task(op):
+            self.line("steps = []")
+            self.line("strands.append(steps)")
+            self.block(op.body.block)
+        self.line(f"steps = {self.constant(_with_tasks)}(sections, strands)")
+        self._in_tasks = False
 
-    def _yielded(self, body: Body) -> tuple[Any, ...]:
-        last = body.last_op
-        return self._all(last.operands) if isinstance(last, scf.YieldOp) else ()
+    def _array(self, argument: SSAValue) -> str:
+        assert isinstance(argument, BlockArgument)
+        return self._kernel.argument_name(argument)
+
+    def _box(self, array: SSAValue, indices: Mapping[int, SSAValue]) -> Callable[[Sequence[Index]], Box]:
+        name, along = self._array(array), tuple(indices)
+        return lambda found: Box(name, dict(zip(along, found, strict=True)))
 
 
-def _in_turn(found: Iterable[Step | Section]) -> Iterator[Step]:
-    """Steps of one task: tasks inside of it one after the other."""
-    for item in found:
-        if isinstance(item, list):
-            yield from chain(*item)
-        else:
-            yield item
+def _with_tasks(sections: list[Section], strands: Section) -> Strand:
+    """Add what tasks do: single steps if no more than one does anything. Where it goes on."""
+    if sum(map(bool, strands)) > 1:
+        sections += [strands, [[]]]
+    else:
+        sections[-1][0].extend(chain(*strands))
+    return sections[-1][0]

@@ -351,7 +351,7 @@ class LoadedKernel:
 
 
 def _check_gpu(driver: Driver, artifact: Artifact, rank: Rank) -> None:
-    """Machine code for `sm_90a` runs on compute capability 9.0 alone, that for `sm_90` also on later 9.x."""
+    """Machine code for `sm_XYa` runs on compute capability X.Y alone, that for `sm_XY` also on later X."""
     found = tuple(driver.attribute(f"COMPUTE_CAPABILITY_{part}", rank.device) for part in ("MAJOR", "MINOR"))
     digits = artifact.target.removeprefix("sm_").rstrip("af")
     wanted = (int(digits[:-1]), int(digits[-1]))

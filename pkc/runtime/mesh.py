@@ -12,7 +12,6 @@ from typing import Any, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from pkc.arch import QUEUES, hardware_queues
 from pkc.diagnostics import PkcError
 from pkc.dialect.engines import LANES
 from pkc.location import NOWHERE
@@ -31,6 +30,7 @@ from pkc.runtime.errors import (
     TooFewQueues,
 )
 from pkc.runtime.heap import Heap
+from pkc.targets.arch import QUEUES, hardware_queues
 
 _PATIENCE = 0.001
 """Seconds for which completion is polled without a pause."""

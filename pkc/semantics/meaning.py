@@ -1,4 +1,6 @@
-"""What each tile operation computes, in numpy: written once, for every level that is simulated.
+"""What each tile operation computes, in numpy, for every level that is simulated.
+
+Most operations say so in their declaration; here are those that make tiles or change shapes and types.
 
 `value(op, real)` is the operation on arrays held in `real`, float32 for what a program computes and float64 for what
 it should compute; float64 is never rounded. `bounded(op)` is the operation in float64 together with a bound on how
@@ -8,16 +10,17 @@ far the program may be from it. Results are not to be changed in place: they may
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation
 
-from pkc.dialect import elementwise, tile
+from pkc.dialect import TILE, elementwise, error_bounds, reduction_bounds, tile, uncertain
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.blocks import Block
-from pkc.dialect.error_bounds import BOUNDS
+from pkc.dialect.declaration import OPERATIONS
+from pkc.dialect.error_bounds import Bound, Rule
 from pkc.dialect.numeric import (
     Values,
     float_to_int,
@@ -28,43 +31,55 @@ from pkc.dialect.numeric import (
     wrap_i32,
 )
 from pkc.dialect.ranges import Bounded, within
-from pkc.dialect.reduction_bounds import REDUCTION_BOUNDS
 from pkc.dialect.types import FLOATS, TileType, i1, i32
-from pkc.dialect.uncertain import UNCERTAIN, chosen
 
 Real: TypeAlias = type[np.floating[Any]]
 Function: TypeAlias = Callable[..., Any]
 Unary: TypeAlias = Callable[[Values], Values]
 
 
+class Structure(NamedTuple):
+    """What an operation computes, and the error of a result of floats and of other elements, by the operation's own
+    attributes; a type that its result cannot have has no rule."""
+
+    value: Callable[[Any, Real], Function]
+    real: Callable[[Any], Bound] | None
+    other: Callable[[Any], Bound] | None
+
+
 def value(op: Operation, real: Real = np.float32) -> Callable[..., Values]:
     """The meaning of a tile operation: a function of its operands, in their order."""
-    return _VALUES[type(op)](op, real)
+    declared = OPERATIONS.get(type(op))
+    return _STRUCTURE[type(op)].value(op, real) if declared is None else declared.value
 
 
 def bounded(op: Operation) -> Callable[..., Bounded]:
     """The meaning of a tile operation in float64, with its error: a function of its operands, tiles as `Bounded`."""
     compute = value(op, np.float64)
     tiles = tuple(isinstance(operand.type, TileType) for operand in op.operands)
-    is_float = tile.tile_type(op.results[0]).element_type in FLOATS
-    bound = (_BOUNDS if is_float else UNCERTAIN).get(type(op))
-    if bound is None:
-        return lambda *operands: _known(compute(*_values(operands, tiles)))
-    rule = bound(op)
+    rule = _rule(op, is_float=tile.tile_type(op.results[0]).element_type in FLOATS)
     return lambda *operands: rule(compute(*_values(operands, tiles)), *operands)
 
 
+def _rule(op: Operation, *, is_float: bool) -> Bound:
+    declared = OPERATIONS.get(type(op))
+    if declared is not None:
+        rule = declared.real if is_float else declared.other
+    else:
+        structure = _STRUCTURE[type(op)]
+        make = structure.real if is_float else structure.other
+        rule = make and make(op)
+    assert rule is not None
+    return rule
+
+
 def is_tile_op(op: Operation) -> bool:
-    """Whether an operation's meaning is in this table."""
-    return type(op) in _VALUES
+    """Whether an operation's meaning is here."""
+    return type(op) in OPERATIONS or type(op) in _STRUCTURE
 
 
 def _values(operands: tuple[Any, ...], tiles: tuple[bool, ...]) -> list[Any]:
     return [operand.value if is_tile else operand for operand, is_tile in zip(operands, tiles, strict=True)]
-
-
-def _known(made: Values) -> Bounded:
-    return Bounded(made, None, made.dtype.kind != "f" or within(made, None))
 
 
 # Making tiles
@@ -107,6 +122,10 @@ def _broadcast(op: tile.BroadcastOp, real: Real) -> Unary:
     return lambda a: np.broadcast_to(np.transpose(a, order).reshape(kept), shape)
 
 
+def _transpose(op: tile.TransposeOp, real: Real) -> Unary:
+    return np.transpose
+
+
 def _cast(op: tile.CastOp, real: Real) -> Unary:
     source, target = tile.tile_type(op.tile).element_type, tile.tile_type(op.result).element_type
     if source == target:
@@ -139,11 +158,7 @@ def _clip(op: tile.ClipOp, real: Real) -> Function:
     return clip
 
 
-# Element by element
-
-
-def _floor_mod(a: Values, b: Values) -> Values:
-    return a - b * np.floor_divide(a, b)
+# Comparisons and products
 
 
 _COMPARE: dict[Predicate, Function] = {
@@ -160,15 +175,29 @@ def _compare(op: elementwise.CompareOp, real: Real) -> Function:
     return _COMPARE[op.predicate.data]
 
 
-# Reductions and products
+def _exact(op: Operation) -> Bound:
+    """Of what makes exact values."""
+
+    def bound(made: Values, *_: object) -> Bounded:
+        return Bounded(made, None, made.dtype.kind != "f" or within(made, None))
+
+    return bound
 
 
-def _row_max(a: Values) -> Values:
-    return a.max(axis=-1)
+def _compared(op: elementwise.CompareOp) -> Bound:
+    return uncertain.COMPARED
 
 
-def _row_sum(op: tile.RowSumOp, real: Real) -> Unary:
-    return lambda a: a.sum(axis=-1, dtype=a.dtype)
+def _moved(rule: Callable[[Any], Rule]) -> Callable[[Any], Bound]:
+    return lambda op: error_bounds.same_elements(rule(op))
+
+
+def _clipped(op: tile.ClipOp) -> Bound:
+    return error_bounds.same_elements(error_bounds.clip(op), finite=bool(np.isfinite(op.constant)))
+
+
+def _uncertain(rule: Callable[[Any], Rule]) -> Callable[[Any], Bound]:
+    return lambda op: uncertain.unless_exact(rule(op))
 
 
 def _mma(op: tile.MmaOp, real: Real) -> Function:
@@ -182,45 +211,18 @@ def _mma(op: tile.MmaOp, real: Real) -> Function:
     return mma
 
 
-def _same(function: Function) -> Callable[[Any, Real], Function]:
-    """For operations that have no parameters and compute alike in every type."""
-    return lambda op, real: function
-
-
-_VALUES: dict[type[Operation], Callable[[Any, Real], Function]] = {
-    tile.FullOp: _full,
-    tile.SplatOp: _splat,
-    tile.PositionsOp: _positions,
-    tile.BroadcastOp: _broadcast,
-    tile.TransposeOp: _same(np.transpose),
-    tile.CastOp: _cast,
-    tile.ClipOp: _clip,
-    elementwise.NegOp: _same(np.negative),
-    elementwise.AbsOp: _same(np.abs),
-    elementwise.ExpOp: _same(np.exp),
-    elementwise.Exp2Op: _same(np.exp2),
-    elementwise.Log2Op: _same(np.log2),
-    elementwise.SqrtOp: _same(np.sqrt),
-    elementwise.NotOp: _same(np.logical_not),
-    elementwise.AddOp: _same(np.add),
-    elementwise.SubOp: _same(np.subtract),
-    elementwise.MulOp: _same(np.multiply),
-    elementwise.DivOp: _same(np.divide),
-    elementwise.FloorDivOp: _same(np.floor_divide),
-    elementwise.ModOp: _same(_floor_mod),
-    elementwise.MaxOp: _same(np.maximum),
-    elementwise.MinOp: _same(np.minimum),
-    elementwise.AndOp: _same(np.logical_and),
-    elementwise.OrOp: _same(np.logical_or),
-    elementwise.CompareOp: _compare,
-    elementwise.SelectOp: _same(np.where),
-    tile.RowMaxOp: _same(_row_max),
-    tile.RowSumOp: _row_sum,
-    tile.MmaOp: _mma,
+_STRUCTURE: dict[type[Operation], Structure] = {
+    tile.FullOp: Structure(_full, _exact, _exact),
+    tile.SplatOp: Structure(_splat, _exact, _exact),
+    tile.PositionsOp: Structure(_positions, None, _exact),
+    tile.BroadcastOp: Structure(_broadcast, _moved(error_bounds.broadcast), _uncertain(error_bounds.broadcast)),
+    tile.TransposeOp: Structure(_transpose, _moved(error_bounds.transpose), _uncertain(error_bounds.transpose)),
+    tile.ClipOp: Structure(_clip, _clipped, _uncertain(error_bounds.clip)),
+    tile.CastOp: Structure(_cast, error_bounds.cast, uncertain.to_integer),
+    elementwise.CompareOp: Structure(_compare, None, _compared),
+    tile.MmaOp: Structure(_mma, reduction_bounds.multiplied, None),
 }
 
-_BOUNDS: dict[type[Operation], Callable[[Any], Callable[..., Bounded]]] = {
-    **BOUNDS,
-    **REDUCTION_BOUNDS,
-    elementwise.SelectOp: chosen,
-}
+_undeclared = [op.name for op in TILE if op not in OPERATIONS and op not in _STRUCTURE]
+if _undeclared:
+    raise TypeError(f"no value and no error rule for {', '.join(_undeclared)}")

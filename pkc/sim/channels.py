@@ -1,8 +1,8 @@
-"""The operations on channels, as steps: rings of stages between the roles of one CTA."""
+"""The operations on channels, as functions: rings of stages between the roles of one CTA."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,10 @@ from pkc.dialect.numeric import Values
 from pkc.dialect.ranges import Bounded
 from pkc.dialect.transfers import crosses_proxies, is_fenced
 from pkc.location import span_of
+from pkc.semantics.evaluate import Call
 from pkc.sim import order_errors
 from pkc.sim.array import poison
-from pkc.sim.machine import CTA, RANK, WORKER, Machine, Registers, Step
+from pkc.sim.machine import Calls, Frame, Machine
 from pkc.sim.schedule import Counter
 from pkc.sim.terms import Term
 from pkc.sim.workers import RingClocks, Worker
@@ -36,82 +37,57 @@ class Ring:
         self.full = Counter(rank, f"full stages of {label}, CTA", (cta,))
 
 
-def channel_step(op: Operation, machine: Machine) -> Step | None:
-    """The step of an operation on a channel; None for any other."""
-    match op:
-        case roles.ChannelOp():
-            return _declare
-        case roles.AcquireOp():
-            return _acquire(op, machine)
-        case roles.CommitOp():
-            return _commit(op, machine)
-        case roles.ConsumeOp():
-            return _consume(op, machine)
-        case roles.ReleaseOp():
-            return _release(op, machine)
-        case roles.ReleaseHeldOp():
-            return _release_held(op, machine)
-        case _:
-            return None
-
-
-def _declare(registers: Registers) -> None:
-    """Rings are made when they are first used."""
-
-
-def ring_of(value: SSAValue, machine: Machine) -> Callable[[Registers], Ring]:
+def ring_of(value: SSAValue, machine: Machine) -> Callable[[Frame], Ring]:
     """What finds the ring of a channel."""
     channel = roles.channel_of(value)
     label, depth = channel.label.data, channel.depth
 
-    def find(registers: Registers) -> Ring:
-        key = (registers[RANK], registers[CTA], channel)
+    def find(frame: Frame) -> Ring:
+        key = (frame.rank, frame.cta, channel)
         ring = machine.rings.get(key)
         if ring is None:
             clocks = None if machine.order is None else machine.order.ring(key, depth)
-            ring = machine.rings[key] = Ring(registers[RANK], registers[CTA], label, depth, clocks)
+            ring = machine.rings[key] = Ring(frame.rank, frame.cta, label, depth, clocks)
         assert isinstance(ring, Ring)
         return ring
 
     return find
 
 
-def _acquire(op: roles.AcquireOp, machine: Machine) -> Step:
+def _acquire(op: roles.AcquireOp, machine: Machine) -> Call:
     find = ring_of(op.channel, machine)
 
-    def acquire(registers: Registers) -> None:
-        ring = find(registers)
+    def acquire(frame: Frame) -> None:
+        ring = find(frame)
         ring.acquired += 1
         number = ring.acquired
         machine.scheduler.wait(op, ring.free, number, lambda: ring.depth + ring.released)
         if ring.clocks is not None:
-            ring.clocks.acquire(registers[WORKER], number)
+            ring.clocks.acquire(frame.worker, number)
 
-    return acquire
+    return Call(acquire)
 
 
-def _commit(op: roles.CommitOp, machine: Machine) -> Step:
+def _commit(op: roles.CommitOp, machine: Machine) -> Call:
     find = ring_of(op.channel, machine)
-    slots = [machine.slots[tile] for tile in op.tiles]
     unfenced = _unfenced(op, machine)
 
-    def commit(registers: Registers) -> None:
+    def commit(frame: Frame, tiles: Sequence[Any]) -> None:
         if unfenced is not None:
-            raise PkcError(_stage_not_fenced(op, unfenced, registers[WORKER]))
-        ring = find(registers)
+            raise PkcError(_stage_not_fenced(op, unfenced, frame.worker))
+        ring = find(frame)
         stage = ring.stages[ring.committed % ring.depth]
-        tiles = [registers[slot] for slot in slots]
         if stage:
             for position, (held, tile) in enumerate(zip(stage, tiles, strict=True)):
                 stage[position] = _overwrite(held, tile)
         else:
             stage += [_overwrite(None, tile) for tile in tiles]
         if ring.clocks is not None:
-            ring.clocks.commit(registers[WORKER])
+            ring.clocks.commit(frame.worker)
         ring.committed += 1
         machine.scheduler.wake(ring.full)
 
-    return commit
+    return Call(commit, op.tiles)
 
 
 def _overwrite(held: Any, tile: Any) -> Any:
@@ -125,46 +101,45 @@ def _overwrite(held: Any, tile: Any) -> Any:
     return held
 
 
-def _consume(op: roles.ConsumeOp, machine: Machine) -> Step:
+def _consume(op: roles.ConsumeOp, machine: Machine) -> Call:
     find = ring_of(op.channel, machine)
-    results = [machine.slots[tile] for tile in op.tiles]
 
-    def consume(registers: Registers) -> None:
-        ring = find(registers)
+    def consume(frame: Frame) -> Any:
+        ring = find(frame)
         ring.consumed += 1
         number = ring.consumed
         machine.scheduler.wait(op, ring.full, number, lambda: ring.committed)
         if ring.clocks is not None:
-            ring.clocks.consume(registers[WORKER], number)
-        for slot, tile in zip(results, ring.stages[(number - 1) % ring.depth], strict=True):
-            registers[slot] = tile
+            ring.clocks.consume(frame.worker, number)
+        stage = ring.stages[(number - 1) % ring.depth]
+        return stage[0] if len(stage) == 1 else stage
 
-    return consume
+    return Call(consume)
 
 
-def _release(op: roles.ReleaseOp, machine: Machine) -> Step:
+def _release(op: roles.ReleaseOp, machine: Machine) -> Call:
     find, kept = ring_of(op.channel, machine), op.kept
 
-    def release(registers: Registers) -> None:
-        ring = find(registers)
+    def release(frame: Frame) -> None:
+        ring = find(frame)
         if ring.kept < kept:
             ring.kept += 1
         else:
-            _free(op, ring, registers[WORKER], machine)
+            _free(op, ring, frame.worker, machine)
 
-    return release
+    return Call(release)
 
 
-def _release_held(op: roles.ReleaseHeldOp, machine: Machine) -> Step:
+def _release_held(op: roles.ReleaseHeldOp, machine: Machine) -> Call:
     find = ring_of(op.channel, machine)
 
-    def release_held(registers: Registers) -> None:
-        ring = find(registers)
+    def release_held(frame: Frame) -> None:
+        ring = find(frame)
         while ring.kept:
             ring.kept -= 1
-            _free(op, ring, registers[WORKER], machine)
+            _free(op, ring, frame.worker, machine)
 
-    return release_held
+    return Call(release_held)
 
 
 def _free(op: roles.ReleaseOp | roles.ReleaseHeldOp, ring: Ring, worker: Worker, machine: Machine) -> None:
@@ -203,3 +178,12 @@ def _check_read(op: roles.ReleaseOp | roles.ReleaseHeldOp, clocks: RingClocks, n
     if product is not None:
         also = (Label(span_of(product.location), "multiplied here"),)
         raise PkcError(order_errors.StageStillMultiplied(span_of(op.location), label, worker.name, also=also))
+
+
+CHANNELS: Calls = {
+    roles.AcquireOp: _acquire,
+    roles.CommitOp: _commit,
+    roles.ConsumeOp: _consume,
+    roles.ReleaseOp: _release,
+    roles.ReleaseHeldOp: _release_held,
+}

@@ -18,7 +18,7 @@ from pkc.sim import errors
 from pkc.sim.array import Array, poison
 from pkc.sim.backing import ELEMENTS, Backing
 from pkc.sim.inputs import Data, Inputs, check_data
-from pkc.sim.interpret import compile_kernel, new_registers
+from pkc.sim.interpret import compile_kernel
 from pkc.sim.ledger import Ledger
 from pkc.sim.ordering import memory_order
 from pkc.sim.orders import order_of
@@ -69,7 +69,6 @@ class Launches:
         machine.scheduler.trace = world.trace = trace
         machine.order = memory_order(program.kernel, machine, program.written, again=True)
         body = compile_kernel(program.kernel, machine, backing.tile_function)
-        scalars = [{program.kernel.arguments[name]: value for name, value in one.scalars.items()} for one in data]
         results: list[Memory] = [
             {name: poison(arrays[name].value.shape, arrays[name].value.dtype) for name in program.outputs} for _ in data
         ]
@@ -79,7 +78,7 @@ class Launches:
                 for number, one in enumerate(data, start=1):
                     if number > 1:
                         world.begin_launch(rank, number, one.arrays)
-                    body(new_registers(machine, rank, scalars[number - 1], number))
+                    body(machine.frame(rank, one.scalars, number))
                     machine.end_launch(rank)
                     for name, taken in world.end_launch(rank, number, program.outputs).items():
                         results[number - 1][name][rank] = taken

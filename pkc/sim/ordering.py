@@ -13,16 +13,17 @@ from pkc.dialect.fences import DrainOp, FenceOp
 from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import ChannelOp, CommitOp
 from pkc.dialect.transfers import FENCED, moves_by_tma, stage_of
+from pkc.semantics.evaluate import Call
 from pkc.sim.array import Where
 from pkc.sim.channels import ring_of
-from pkc.sim.machine import WORKER, Machine, Registers, Step
+from pkc.sim.machine import Calls, Frame, Machine
 from pkc.sim.order import Attempt, MemoryOrder
 from pkc.sim.workers import Worker
 
-Note: TypeAlias = Callable[[Registers, Where], None]
+Note: TypeAlias = Callable[[Frame, Where], None]
 """Tells of an access, before it happens, where it goes."""
 
-NoteStore: TypeAlias = Callable[[Registers, Where, Any], None]
+NoteStore: TypeAlias = Callable[[Frame, Where, Any], None]
 """As well, with the tile that is stored."""
 
 
@@ -49,9 +50,9 @@ def note_read(op: Operation, array: SSAValue, machine: Machine) -> Note:
 
     read = order.read if memory.name in order.written else order.read_constant
 
-    def note(registers: Registers, where: Where) -> None:
-        ring = None if find is None else find(registers).clocks
-        read(Attempt(registers[WORKER], op, "read", by_tma), memory, where, ring)
+    def note(frame: Frame, where: Where) -> None:
+        ring = None if find is None else find(frame).clocks
+        read(Attempt(frame.worker, op, "read", by_tma), memory, where, ring)
 
     return note
 
@@ -64,11 +65,11 @@ def note_store(op: Operation, array: SSAValue, machine: Machine) -> NoteStore:
     stage = stage_of(op.tile) if by_tma and isinstance(op, StoreOp) else None
     find = None if stage is None else ring_of(stage.channel, machine)
 
-    def note(registers: Registers, where: Where, tile: Any) -> None:
-        worker: Worker = registers[WORKER]
+    def note(frame: Frame, where: Where, tile: Any) -> None:
+        worker: Worker = frame.worker
         order.store(Attempt(worker, op, "stored", by_tma), memory, where, tile)
         if by_tma:
-            ring = None if find is None else find(registers)
+            ring = None if find is None else find(frame)
             read = None if ring is None or ring.clocks is None else (ring.clocks, ring.consumed)
             worker.end_group(op, read)
 
@@ -81,23 +82,19 @@ def note_addition(op: Operation, array: SSAValue, machine: Machine) -> Note:
     if order is None or memory.name not in order.arrays:
         return _nothing
 
-    def note(registers: Registers, where: Where) -> None:
-        order.add(Attempt(registers[WORKER], op, "added to"), memory, where)
+    def note(frame: Frame, where: Where) -> None:
+        order.add(Attempt(frame.worker, op, "added to"), memory, where)
 
     return note
 
 
-def _nothing(registers: Registers, where: Where, tile: Any = None) -> None:
+def _nothing(frame: Frame, where: Where, tile: Any = None) -> None:
     """Nobody else reaches the array, or nothing is checked."""
 
 
-def fence_step(op: Operation, machine: Machine) -> Step | None:
-    """The step of a fence or a drain; None for any other operation."""
-    if not isinstance(op, FenceOp | DrainOp):
-        return None
-
-    def order(registers: Registers) -> None:
-        worker: Worker | None = registers[WORKER]
+def _order(op: FenceOp | DrainOp, machine: Machine) -> Call:
+    def order(frame: Frame) -> None:
+        worker: Worker | None = frame.worker
         if worker is None:
             return
         if isinstance(op, FenceOp):
@@ -105,4 +102,7 @@ def fence_step(op: Operation, machine: Machine) -> Step | None:
         else:
             worker.drain(op.kind.data, op.may_remain)
 
-    return order
+    return Call(order)
+
+
+FENCES: Calls = {FenceOp: _order, DrainOp: _order}

@@ -17,7 +17,7 @@ from pkc.semantics import meaning
 from pkc.sim.array import Array, Placement
 from pkc.sim.backing import MakeArray, TileFunction
 from pkc.sim.inputs import Data, Inputs, check_data, resolve_dims
-from pkc.sim.interpret import compile_kernel, new_registers
+from pkc.sim.interpret import compile_kernel
 from pkc.sim.machine import Machine
 from pkc.sim.ordering import memory_order
 from pkc.sim.orders import order_of
@@ -115,13 +115,10 @@ def make_machine(program: Program, data: Data, world: World, order: Order | None
 def execute(program: Program, data: Data, machine: Machine, tile_function: TileFunction) -> None:
     """Run a kernel on every rank, to its end."""
     body = compile_kernel(program.kernel, machine, tile_function)
-    scalars = {program.kernel.arguments[name]: value for name, value in data.scalars.items()}
 
     def start(rank: int) -> Callable[[], None]:
-        registers = new_registers(machine, rank, scalars)
-
         def launch() -> None:
-            body(registers)
+            body(machine.frame(rank, data.scalars))
             machine.end_launch(rank)
 
         return launch

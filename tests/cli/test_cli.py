@@ -268,8 +268,8 @@ def test_colour_on_terminals_alone(folder: Path, no_color: str, painted: bool) -
         ("ag_gemm", "6: read of `A`: inter_sm (used again along n: fetched once, by workers of their own)"),
         (
             "gemm_ar",
-            "7: sum of `C`: inter_sm (every rank gets the sum: owners add up and send it back"
-            " from workers of their own)",
+            "7: sum of `C`: inter_sm (every rank gets the sum: its owner adds it up and sends it back"
+            " beside the tasks)",
         ),
     ],
 )
@@ -283,10 +283,12 @@ def test_explains_on_stderr(example: str, line: str, level: str, capsys: pytest.
     assert main(["compile", path, "--emit", level, "--explain"]) == 0
     explained = capsys.readouterr()
     assert explained.out == alone.out
-    first, order, *rest = explained.err.splitlines()
+    decided, remarks = explained.err.split("not optimised:\n")
+    assert " has one stage: the next task waits for this one" in remarks
+    first, order, *rest = decided.splitlines()
     assert first == f"{path}:{line}"
     assert order.split(":")[2] == " order of tasks"
-    parts = [text for text in rest if ": by " not in text]
+    parts = [text for text in rest if ": by " not in text and ": MMA of " not in text]
     assert list(dict.fromkeys(text.split(":")[2] for text in parts)) == [
         " communicator",
         " loader",
@@ -302,16 +304,37 @@ def test_explains_warps(capsys: pytest.CaptureFixture[str]) -> None:
     path = str(EXAMPLES / "gemm.pk")
     assert main(["compile", path, "--explain"]) == 0
     assert capsys.readouterr().err.splitlines() == [
-        f"{path}:2: order of tasks: natural (no rank waits for another's tasks)",
-        f"{path}:3: loader: 1 warp of the SMs that compute, 40 registers (one thread starts its copies)",
+        f"{path}:2: order of tasks: natural (in no other order would anything come earlier)",
+        f"{path}:3: loader: 1 warp of the SMs that compute, 40 registers (it moves tiles, and computes none)",
         f"{path}:3: consumer: 8 warps of the SMs that compute, 232 registers (2 warpgroups for tiles of 128 rows)",
-        f"{path}:3: storer: 1 warp of the SMs that compute, 40 registers (one thread starts its copies)",
+        f"{path}:3: storer: 1 warp of the SMs that compute, 40 registers (it moves tiles, and computes none)",
         f"{path}:6: channel of A, B: 3 stages of 49168 bytes (as many as there is room for)",
         f"{path}:7: channel of cast: 1 stage of 65552 bytes (no room for that of the next task)",
         f"{path}:6: load of `A`: by tma (goes into its stage as it is)",
         f"{path}:6: load of `B`: by tma (goes into its stage as it is)",
         f"{path}:7: store of `C`: by tma (leaves its stage as it is)",
+        f"{path}:6: MMA of `acc`: in flight while the next one is issued",
+        "not optimised:",
+        f"{path}:7: pk.channel: what goes to `C` has one stage: the next task waits for this one; shared memory has no"
+        " room for 65552 bytes more [pk-plan-stages]",
     ]
+
+
+def test_explains_what_the_target_has_no_instructions_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """The roles level is there all the same, and what is planned on it."""
+    path = str(EXAMPLES / "moe_combine.pk")
+    assert main(["compile", path, "--emit", "roles", "--explain"]) == 0
+    _, remarks = capsys.readouterr().err.split("not optimised:\n")
+    refused = "pk.kernel: cannot be compiled for sm_90a yet: an index or a count that is read from an array"
+    assert f"{path}:4: {refused} [pk-lower-tiles]" in remarks.splitlines()
+
+
+def test_explains_why_no_schedule_was_chosen(capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(EXAMPLES / "attention.pk")
+    assert main(["compile", path, "--explain", "--set", "B=1,H=1,S=256,T=256"]) == 0
+    _, remarks = capsys.readouterr().err.split("not optimised:\n")
+    reason = "no schedule was chosen: no rate is known for `pk.transpose`"
+    assert remarks.splitlines()[0] == f"{path}:2: pk.kernel: {reason} [autoschedule]"
 
 
 def test_a_schedule_is_chosen_for_the_sizes_that_are_set(capsys: pytest.CaptureFixture[str]) -> None:
@@ -322,7 +345,7 @@ def test_a_schedule_is_chosen_for_the_sizes_that_are_set(capsys: pytest.CaptureF
     first = shown.err.splitlines()[0]
     found = re.fullmatch(
         re.escape(f"{path}:2: schedule: ")
-        + r"tile_M = (\d+), tile_N = (\d+), tile_K = (\d+), parts = across \((\d+) tasks for 132 SMs"
+        + r"tile_M = (\d+), tile_N = (\d+), tile_K = (\d+), straddle = true \((\d+) tasks for 132 SMs"
         r" instead of 128; estimated [\d.]+ us against [\d.]+ us\)",
         first,
     )

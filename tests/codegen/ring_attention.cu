@@ -644,58 +644,59 @@ ring_attention(const __grid_constant__ Args args) {
             spin(((args.entered_base + v221) + v222), v220);
             fence_acquire_sys();
             fence_async_global();
-#line 4 "examples/ring_attention.pk"
-            const int v223 = args.B * args.H;
-            #pragma unroll 1
-            for (int task1 = cta; task1 < v223; task1 += computing) {
-                const int v224 = task1 % args.H;
-                const int v225 = task1 / args.H;
-#line 6 "examples/ring_attention.pk"
-                #pragma unroll 1
-                for (int v226 = 0; v226 < args.ranks; ++v226) {
-                    const int v227 = (args.rank + v226) % args.ranks;
 #line 7 "examples/ring_attention.pk"
-                    const int v228 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-                    const int v229 = (max(min(args.S - (v227 * v228), v228), 0) + 127) / 128;
-                    #pragma unroll 1
-                    for (int v230 = 0; v230 < v229; ++v230) {
-                        const int v231 = v230 * 128;
+            const int v223 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v224 = args.S / v223;
+            const int v225 = (v223 + 127) / 128;
+            const int v226 = (v224 * v225) + (((args.S - (v224 * v223)) + 127) / 128);
+#line 4 "examples/ring_attention.pk"
+            const int v227 = args.rank * ((max(min(args.S - (0 * v223), v223), 0) + 127) / 128);
+            const int v228 = (args.B * args.H) * v226;
+            #pragma unroll 1
+            for (int task1 = cta; task1 < v228; task1 += computing) {
+                const int v229 = task1 / v226;
+                const int v230 = v229 % args.H;
+                const int v231 = v229 / args.H;
+#line 7 "examples/ring_attention.pk"
+                const int v232 = ((task1 % v226) + v227) % max(v226, 1);
+                const int v233 = (v232 % v225) * 128;
+                const int v234 = v232 / v225;
 #line 8 "examples/ring_attention.pk"
-                        const int v232 = k_phase1[0];
-                        mbarrier_wait((shared_ + 229384), (v232 ^ 1));
-                        const int v233 = shared_ + 229376;
-                        mbarrier_expect(v233, 32768);
-                        const int v234 = (v227 >= (args.S / v228)) ? 1 : 0;
-                        const int v235 = (v234 == 1) ? 0 : v227;
-                        tma_load_5d(shared_, args.K_map0[v234], v233, 0, v231, v224, v225, v235);
-                        tma_load_5d((shared_ + 16384), args.K_map0[v234], v233, 64, v231, v224, v225, v235);
-                        const int v236 = k_phase1[0];
-                        k_phase1[0] = (v236 ^ 1);
+                if (v234 != args.rank) {
+                    const int v235 = k_phase1[0];
+                    mbarrier_wait((shared_ + 229384), (v235 ^ 1));
+                    const int v236 = shared_ + 229376;
+                    mbarrier_expect(v236, 32768);
+                    const int v237 = (v234 >= v224) ? 1 : 0;
+                    const int v238 = (v237 == 1) ? 0 : v234;
+                    tma_load_5d(shared_, args.K_map0[v237], v236, 0, v233, v230, v231, v238);
+                    tma_load_5d((shared_ + 16384), args.K_map0[v237], v236, 64, v233, v230, v231, v238);
+                    const int v239 = k_phase1[0];
+                    k_phase1[0] = (v239 ^ 1);
 #line 13 "examples/ring_attention.pk"
-                        const int v237 = v_phase1[0];
-                        mbarrier_wait((shared_ + 229400), (v237 ^ 1));
-                        const int v238 = shared_ + 229392;
-                        mbarrier_expect(v238, 32768);
-                        const int v239 = shared_ + 32768;
-                        tma_load_5d(v239, args.V_map1[v234], v238, 0, v231, v224, v225, v235);
-                        tma_load_5d((v239 + 16384), args.V_map1[v234], v238, 64, v231, v224, v225, v235);
-                        const int v240 = v_phase1[0];
-                        v_phase1[0] = (v240 ^ 1);
-                    }
+                    const int v240 = v_phase1[0];
+                    mbarrier_wait((shared_ + 229400), (v240 ^ 1));
+                    const int v241 = shared_ + 229392;
+                    mbarrier_expect(v241, 32768);
+                    const int v242 = shared_ + 32768;
+                    tma_load_5d(v242, args.V_map1[v237], v241, 0, v233, v230, v231, v238);
+                    tma_load_5d((v242 + 16384), args.V_map1[v237], v241, 64, v233, v230, v231, v238);
+                    const int v243 = v_phase1[0];
+                    v_phase1[0] = (v243 ^ 1);
                 }
             }
 #line 8 "examples/ring_attention.pk"
-            const int v241 = k_phase1[0];
-            const bool v242 = 0 >= 1;
-            const int v243 = (v242 ? -1 : 0) * 8;
-            mbarrier_wait(((shared_ + 229384) + v243), ((v242 ? (v241 ^ 1) : v241) ^ 1));
-            const int v244 = v_phase1[0];
-            mbarrier_wait(((shared_ + 229400) + v243), ((v242 ? (v244 ^ 1) : v244) ^ 1));
+            const int v244 = k_phase1[0];
+            const bool v245 = 0 >= 1;
+            const int v246 = (v245 ? -1 : 0) * 8;
+            mbarrier_wait(((shared_ + 229384) + v246), ((v245 ? (v244 ^ 1) : v244) ^ 1));
+            const int v247 = v_phase1[0];
+            mbarrier_wait(((shared_ + 229400) + v246), ((v245 ? (v247 ^ 1) : v247) ^ 1));
             if (v218) {
                 fence_release_sys();
                 #pragma unroll 1
-                for (int v245 = 0; v245 < args.ranks; ++v245) {
-                    signal_relaxed_sys(((args.left_base + ((unsigned long long)v245 * args.heap_stride)) + v222), 1);
+                for (int v248 = 0; v248 < args.ranks; ++v248) {
+                    signal_relaxed_sys(((args.left_base + ((unsigned long long)v248 * args.heap_stride)) + v222), 1);
                 }
             }
             spin(((args.left_base + v221) + v222), v220);
@@ -707,54 +708,54 @@ ring_attention(const __grid_constant__ Args args) {
             k_phase2[0] = 0;
             int v_phase2[1];
             v_phase2[0] = 0;
-#line 4 "examples/ring_attention.pk"
-            const int v246 = args.B * args.H;
-            #pragma unroll 1
-            for (int task2 = cta; task2 < v246; task2 += computing) {
-                const int v247 = task2 % args.H;
-                const int v248 = task2 / args.H;
-#line 6 "examples/ring_attention.pk"
-                #pragma unroll 1
-                for (int v249 = 0; v249 < args.ranks; ++v249) {
-                    const int v250 = (args.rank + v249) % args.ranks;
 #line 7 "examples/ring_attention.pk"
-                    const int v251 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-                    const int v252 = v250 * v251;
-                    const int v253 = (max(min(args.S - v252, v251), 0) + 127) / 128;
-                    #pragma unroll 1
-                    for (int v254 = 0; v254 < v253; ++v254) {
-                        const int v255 = v254 * 128;
+            const int v249 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v250 = args.S / v249;
+            const int v251 = (v249 + 127) / 128;
+            const int v252 = (v250 * v251) + (((args.S - (v250 * v249)) + 127) / 128);
+#line 4 "examples/ring_attention.pk"
+            const int v253 = args.rank * ((max(min(args.S - (0 * v249), v249), 0) + 127) / 128);
+            const int v254 = (args.B * args.H) * v252;
+            #pragma unroll 1
+            for (int task2 = cta; task2 < v254; task2 += computing) {
+                const int v255 = task2 / v252;
+                const int v256 = v255 % args.H;
+                const int v257 = v255 / args.H;
+#line 7 "examples/ring_attention.pk"
+                const int v258 = ((task2 % v252) + v253) % max(v252, 1);
+                const int v259 = (v258 % v251) * 128;
+                const int v260 = v258 / v251;
 #line 8 "examples/ring_attention.pk"
-                        const int v256 = k_phase2[0];
-                        mbarrier_wait((shared_ + 229376), v256);
-                        const int v257 = (v250 >= (args.S / v251)) ? 1 : 0;
-                        const int v258 = (v257 == 1) ? 0 : v250;
-                        tma_store_5d(shared_, args.K_landing_map2[v257], 0, v255, v247, v248, v258);
-                        tma_store_5d((shared_ + 16384), args.K_landing_map2[v257], 64, v255, v247, v248, v258);
-                        bulk_commit();
-                        bulk_wait_read();
-                        mbarrier_arrive((shared_ + 229384));
-                        const int v259 = k_phase2[0];
-                        k_phase2[0] = (v259 ^ 1);
+                if (v260 != args.rank) {
+                    const int v261 = k_phase2[0];
+                    mbarrier_wait((shared_ + 229376), v261);
+                    const int v262 = (v260 >= v250) ? 1 : 0;
+                    const int v263 = (v262 == 1) ? 0 : v260;
+                    tma_store_5d(shared_, args.K_landing_map2[v262], 0, v259, v256, v257, v263);
+                    tma_store_5d((shared_ + 16384), args.K_landing_map2[v262], 64, v259, v256, v257, v263);
+                    bulk_commit();
+                    bulk_wait_read();
+                    mbarrier_arrive((shared_ + 229384));
+                    const int v264 = k_phase2[0];
+                    k_phase2[0] = (v264 ^ 1);
 #line 13 "examples/ring_attention.pk"
-                        const int v260 = v_phase2[0];
-                        mbarrier_wait((shared_ + 229392), v260);
-                        const int v261 = shared_ + 32768;
+                    const int v265 = v_phase2[0];
+                    mbarrier_wait((shared_ + 229392), v265);
+                    const int v266 = shared_ + 32768;
 #line 8 "examples/ring_attention.pk"
-                        tma_store_5d(v261, args.V_landing_map3[v257], 0, v255, v247, v248, v258);
-                        tma_store_5d((v261 + 16384), args.V_landing_map3[v257], 64, v255, v247, v248, v258);
-                        bulk_commit();
-                        bulk_wait_read();
-                        mbarrier_arrive((shared_ + 229400));
-                        const int v262 = v_phase2[0];
-                        v_phase2[0] = (v262 ^ 1);
-                        const int v263 = 1 * epoch;
-                        bulk_wait_full();
-                        const int v264 = (((((0 * args.B) + v248) * args.H) + v247) * (((args.S + 127) / 128) + args.ranks)) + (((v252 + v255) / 128) + v250);
-                        const unsigned long long v265 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v264 * 4ull);
-                        if (thread == 288) {
-                            raise_release_gpu(v265, v263);
-                        }
+                    tma_store_5d(v266, args.V_landing_map3[v262], 0, v259, v256, v257, v263);
+                    tma_store_5d((v266 + 16384), args.V_landing_map3[v262], 64, v259, v256, v257, v263);
+                    bulk_commit();
+                    bulk_wait_read();
+                    mbarrier_arrive((shared_ + 229400));
+                    const int v267 = v_phase2[0];
+                    v_phase2[0] = (v267 ^ 1);
+                    const int v268 = 1 * epoch;
+                    bulk_wait_full();
+                    const int v269 = (((((0 * args.B) + v257) * args.H) + v256) * (((args.S + 127) / 128) + args.ranks)) + ((((v260 * v249) + v259) / 128) + v260);
+                    const unsigned long long v270 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v269 * 4ull);
+                    if (thread == 288) {
+                        raise_release_gpu(v270, v268);
                     }
                 }
             }
@@ -770,72 +771,73 @@ ring_attention(const __grid_constant__ Args args) {
             k_phase3[0] = 0;
             int v_phase3[1];
             v_phase3[0] = 0;
-            const int v266 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v267 = (max(min(args.S - (args.rank * v266), v266), 0) + 127) / 128;
-            const int v268 = (args.B * args.H) * v267;
+            const int v271 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v272 = (max(min(args.S - (args.rank * v271), v271), 0) + 127) / 128;
+            const int v273 = (args.B * args.H) * v272;
             #pragma unroll 1
-            for (int task3 = cta; task3 < v268; task3 += computing) {
-                const int v269 = task3 / v267;
-                const int v270 = v269 % args.H;
-                const int v271 = v269 / args.H;
-                const int v272 = (task3 % v267) * 128;
+            for (int task3 = cta; task3 < v273; task3 += computing) {
+                const int v274 = task3 / v272;
+                const int v275 = v274 % args.H;
+                const int v276 = v274 / args.H;
+                const int v277 = (task3 % v272) * 128;
 #line 6 "examples/ring_attention.pk"
                 #pragma unroll 1
-                for (int v273 = 0; v273 < args.ranks; ++v273) {
-                    const int v274 = (args.rank + v273) % args.ranks;
+                for (int v278 = 0; v278 < args.ranks; ++v278) {
+                    const int v279 = (args.rank + v278) % args.ranks;
 #line 7 "examples/ring_attention.pk"
-                    const int v275 = v274 * v266;
-                    const int v276 = (max(min(args.S - v275, v266), 0) + 127) / 128;
+                    const int v280 = v279 * v271;
+                    const int v281 = (max(min(args.S - v280, v271), 0) + 127) / 128;
                     #pragma unroll 1
-                    for (int v277 = 0; v277 < v276; ++v277) {
-                        const int v278 = v277 * 128;
+                    for (int v282 = 0; v282 < v281; ++v282) {
+                        const int v283 = v282 * 128;
 #line 8 "examples/ring_attention.pk"
-                        const int v279 = q_stage1[0];
-                        const int v280 = q_phase1[0];
-                        const int v281 = v279 * 8;
-                        mbarrier_wait(((shared_ + 229424) + v281), (v280 ^ 1));
-                        const int v282 = shared_ + 229408;
-                        mbarrier_expect((v282 + v281), 32768);
-                        const int v283 = q_stage1[0];
-                        const int v284 = (shared_ + 65536) + (v283 * 32768);
-                        const int v285 = v282 + (v283 * 8);
-                        const int v286 = args.S / v266;
-                        const int v287 = (args.rank >= v286) ? 1 : 0;
-                        const int v288 = (v287 == 1) ? 0 : args.rank;
-                        tma_load_5d(v284, args.Q_map4[v287], v285, 0, v272, v270, v271, v288);
-                        tma_load_5d((v284 + 16384), args.Q_map4[v287], v285, 64, v272, v270, v271, v288);
-                        const int v289 = q_phase1[0];
-                        const int v290 = q_stage1[0];
-                        const int v291 = v290 + 1;
-                        const bool v292 = v291 == 2;
-                        q_phase1[0] = (v292 ? (v289 ^ 1) : v289);
-                        q_stage1[0] = (v292 ? 0 : v291);
-                        const int v293 = (((((0 * args.B) + v271) * args.H) + v270) * (((args.S + 127) / 128) + args.ranks)) + (((v275 + v278) / 128) + v274);
-                        const unsigned long long v294 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v293 * 4ull);
-                        spin(v294, (1 * epoch));
+                        const int v284 = q_stage1[0];
+                        const int v285 = q_phase1[0];
+                        const int v286 = v284 * 8;
+                        mbarrier_wait(((shared_ + 229424) + v286), (v285 ^ 1));
+                        const int v287 = shared_ + 229408;
+                        mbarrier_expect((v287 + v286), 32768);
+                        const int v288 = q_stage1[0];
+                        const int v289 = (shared_ + 65536) + (v288 * 32768);
+                        const int v290 = v287 + (v288 * 8);
+                        const int v291 = args.S / v271;
+                        const int v292 = (args.rank >= v291) ? 1 : 0;
+                        const int v293 = (v292 == 1) ? 0 : args.rank;
+                        tma_load_5d(v289, args.Q_map4[v292], v290, 0, v277, v275, v276, v293);
+                        tma_load_5d((v289 + 16384), args.Q_map4[v292], v290, 64, v277, v275, v276, v293);
+                        const int v294 = q_phase1[0];
+                        const int v295 = q_stage1[0];
+                        const int v296 = v295 + 1;
+                        const bool v297 = v296 == 2;
+                        q_phase1[0] = (v297 ? (v294 ^ 1) : v294);
+                        q_stage1[0] = (v297 ? 0 : v296);
+                        const bool v298 = v279 == args.rank;
+                        const int v299 = (((((0 * args.B) + v276) * args.H) + v275) * (((args.S + 127) / 128) + args.ranks)) + (((v280 + v283) / 128) + v279);
+                        const unsigned long long v300 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v299 * 4ull);
+                        spin(v300, ((v298 ? 0 : 1) * epoch));
                         fence_acquire_gpu();
                         fence_async_global();
-                        const int v295 = k_phase3[0];
-                        mbarrier_wait((shared_ + 229448), (v295 ^ 1));
-                        const int v296 = shared_ + 229440;
-                        mbarrier_expect(v296, 32768);
-                        const int v297 = shared_ + 131072;
-                        const int v298 = (v274 >= v286) ? 1 : 0;
-                        const int v299 = (v298 == 1) ? 0 : v274;
-                        tma_load_5d(v297, args.K_landing_map2[v298], v296, 0, v278, v270, v271, v299);
-                        tma_load_5d((v297 + 16384), args.K_landing_map2[v298], v296, 64, v278, v270, v271, v299);
-                        const int v300 = k_phase3[0];
-                        k_phase3[0] = (v300 ^ 1);
-#line 13 "examples/ring_attention.pk"
-                        const int v301 = v_phase3[0];
-                        mbarrier_wait((shared_ + 229464), (v301 ^ 1));
-                        const int v302 = shared_ + 229456;
+                        const int v301 = k_phase3[0];
+                        mbarrier_wait((shared_ + 229448), (v301 ^ 1));
+                        const int v302 = shared_ + 229440;
                         mbarrier_expect(v302, 32768);
-                        const int v303 = shared_ + 163840;
-                        tma_load_5d(v303, args.V_landing_map3[v298], v302, 0, v278, v270, v271, v299);
-                        tma_load_5d((v303 + 16384), args.V_landing_map3[v298], v302, 64, v278, v270, v271, v299);
-                        const int v304 = v_phase3[0];
-                        v_phase3[0] = (v304 ^ 1);
+                        const int v303 = shared_ + 131072;
+                        const int v304 = (v279 >= v291) ? 1 : 0;
+                        const int v305 = (v304 == 1) ? 0 : v279;
+                        tma_load_5d(v303, (v298 ? args.K_map0[v304] : args.K_landing_map2[v304]), v302, 0, v283, v275, v276, v305);
+                        tma_load_5d((v303 + 16384), (v298 ? args.K_map0[v304] : args.K_landing_map2[v304]), v302, 64, v283, v275, v276, v305);
+                        const int v306 = k_phase3[0];
+                        k_phase3[0] = (v306 ^ 1);
+#line 13 "examples/ring_attention.pk"
+                        const int v307 = v_phase3[0];
+                        mbarrier_wait((shared_ + 229464), (v307 ^ 1));
+                        const int v308 = shared_ + 229456;
+                        mbarrier_expect(v308, 32768);
+                        const int v309 = shared_ + 163840;
+                        tma_load_5d(v309, (v298 ? args.V_map1[v304] : args.V_landing_map3[v304]), v308, 0, v283, v275, v276, v305);
+                        tma_load_5d((v309 + 16384), (v298 ? args.V_map1[v304] : args.V_landing_map3[v304]), v308, 64, v283, v275, v276, v305);
+                        const int v310 = v_phase3[0];
+                        v_phase3[0] = (v310 ^ 1);
                     }
                 }
             }
@@ -845,28 +847,28 @@ ring_attention(const __grid_constant__ Args args) {
         if ((warp == 11) & v217) {
             int cast_phase1[1];
             cast_phase1[0] = 0;
-            const int v305 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v306 = (max(min(args.S - (args.rank * v305), v305), 0) + 127) / 128;
-            const int v307 = (args.B * args.H) * v306;
+            const int v311 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v312 = (max(min(args.S - (args.rank * v311), v311), 0) + 127) / 128;
+            const int v313 = (args.B * args.H) * v312;
             #pragma unroll 1
-            for (int task4 = cta; task4 < v307; task4 += computing) {
-                const int v308 = task4 / v306;
-                const int v309 = v308 % args.H;
-                const int v310 = v308 / args.H;
-                const int v311 = (task4 % v306) * 128;
+            for (int task4 = cta; task4 < v313; task4 += computing) {
+                const int v314 = task4 / v312;
+                const int v315 = v314 % args.H;
+                const int v316 = v314 / args.H;
+                const int v317 = (task4 % v312) * 128;
 #line 15 "examples/ring_attention.pk"
-                const int v312 = cast_phase1[0];
-                mbarrier_wait((shared_ + 229472), v312);
-                const int v313 = shared_ + 196608;
-                const int v314 = (args.rank >= (args.S / v305)) ? 1 : 0;
-                const int v315 = (v314 == 1) ? 0 : args.rank;
-                tma_store_5d(v313, args.O_map5[v314], 0, v311, v309, v310, v315);
-                tma_store_5d((v313 + 16384), args.O_map5[v314], 64, v311, v309, v310, v315);
+                const int v318 = cast_phase1[0];
+                mbarrier_wait((shared_ + 229472), v318);
+                const int v319 = shared_ + 196608;
+                const int v320 = (args.rank >= (args.S / v311)) ? 1 : 0;
+                const int v321 = (v320 == 1) ? 0 : args.rank;
+                tma_store_5d(v319, args.O_map5[v320], 0, v317, v315, v316, v321);
+                tma_store_5d((v319 + 16384), args.O_map5[v320], 64, v317, v315, v316, v321);
                 bulk_commit();
                 bulk_wait_read();
                 mbarrier_arrive((shared_ + 229480));
-                const int v316 = cast_phase1[0];
-                cast_phase1[0] = (v316 ^ 1);
+                const int v322 = cast_phase1[0];
+                cast_phase1[0] = (v322 ^ 1);
             }
 #line 4 "examples/ring_attention.pk"
             bulk_wait_full();

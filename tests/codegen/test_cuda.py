@@ -12,8 +12,10 @@ from pkc.codegen.build import machine_level
 from pkc.codegen.cuda import print_kernel
 from pkc.codegen.names import Names
 from pkc.codegen.nvrtc import compile_cuda
-from pkc.dialect.instructions import KINDS, PLAIN, Instruction, instruction
+from pkc.dialect.machine import KINDS
 from pkc.driver.compiler import load
+from pkc.targets.instruction import Instruction
+from pkc.targets.sm_90a.instructions import PLAIN, instruction
 from tools import machine_page
 
 HERE = Path(__file__).parent

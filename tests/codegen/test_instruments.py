@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 
 import numpy as np
 import pytest
@@ -28,10 +29,16 @@ RANKS, CTAS = 2, 3
 SIZES = {"M": 96, "N": 64, "trace_ctas": CTAS, "trace_records": 64, "report_ctas": CTAS}
 
 
-def run(instrument: str, sizes: dict[str, int], gives_up: str = "") -> tuple[KernelOp, Memory]:
+@cache
+def compiled(instrument: str) -> tuple[KernelOp, KernelOp]:
+    """The roles level, and the machine level with an instrument."""
     program = parse_text(Source("rs.pk", SUM))
-    roles = compile_program(program, level="roles").kernel
-    kernel = compile_program(program, level="machine", instruments=[instrument]).kernel
+    lowered = compile_program(program, level="machine", instruments=[instrument])
+    return compile_program(program, level="roles").kernel, lowered.kernel
+
+
+def run(instrument: str, sizes: dict[str, int], gives_up: str = "") -> tuple[KernelOp, Memory]:
+    roles, kernel = compiled(instrument)
     memory = Memory(kernel, RANKS, sizes)
     for parts in memory.arrays["X"]:
         parts[...] = 1
@@ -48,6 +55,7 @@ def words(memory: Memory, array: str) -> list[Words]:
     return [np.nan_to_num(part).astype(np.int64).astype(np.int32) for part in memory.arrays[array]]
 
 
+@cache
 def traced(records: int) -> tuple[Trace, list[Words]]:
     kernel, memory = run("trace", SIZES | {"trace_records": records})
     trace = trace_of(kernel)

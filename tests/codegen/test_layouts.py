@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import UNKNOWN_LOC, IndexType
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block
 
 from pkc.codegen.build import machine_level
 from pkc.dialect import blocks, task_order
-from pkc.dialect.layout import Fragment, shared_layout, stage_layout
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import TileType, bf16, dtype_bytes, f32
 from pkc.driver.compiler import compile_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
-from pkc.passes.emit import Emitter
+from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import fragments, structure
 from pkc.passes.machine.lowering.context import Threads, Worker
-from tests.codegen.threads import Cta, Memory, evaluate, swizzled, warps
+from pkc.targets.sm_90a import TARGET
+from pkc.targets.sm_90a.layout import shared_layout
+from tests.codegen.as_python import integers
+from tests.codegen.threads import Cta, Memory, swizzled, warps
 
 
 def run(
@@ -56,11 +58,11 @@ def numbered(*shape: int) -> np.ndarray:
 def held(rows: int, columns: int, count: int) -> dict[tuple[int, int], list[tuple[int, int]]]:
     """By element, the thread and register that hold it, in a tile spread over `count` warps."""
     block = Block(arg_types=[IndexType()] * 3)
-    emit = Emitter(block, UNKNOWN_LOC)
+    emit = Emitter(block, UNKNOWN_LOC, TARGET)
     thread, lane, warp = block.args
-    threads = Threads(0, count, False, thread, lane, warp, 1)
+    threads = Threads(0, count, False, thread, lane, warp, 1, TARGET.arch)
     worker = cast(Worker, SimpleNamespace(emit=emit, threads=threads, chunk=None))
-    fragment = Fragment((rows, columns), (0, 1), count // 4)
+    fragment = TARGET.fragment((rows, columns), (0, 1), count // 4)
     assert fragment.count * 32 * count == rows * columns
     places = [
         (
@@ -71,9 +73,9 @@ def held(rows: int, columns: int, count: int) -> dict[tuple[int, int], list[tupl
         for index in range(fragment.count)
     ]
     found: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    evaluate = integers(block)
     for number in range(32 * count):
-        known: dict[SSAValue, Any] = dict(zip(block.args, (number, number % 32, number // 32), strict=True))
-        evaluate(block, known)
+        known = evaluate(number, number % 32, number // 32)
         for index, row, column in places:
             found.setdefault((known[row], known[column]), []).append((number, index))
     return found
@@ -99,16 +101,16 @@ def test_registers_are_those_of_wgmma(rows: int, columns: int, count: int) -> No
 def test_registers_of_fewer_rows_than_a_warpgroup_has(rows: int) -> None:
     """As of 64 rows: who has the others has what is in no tile."""
     block = Block(arg_types=[IndexType()] * 3)
-    fragment = Fragment((rows, 24), (0, 1), 1)
-    assert (fragment.repeats, fragment.cut, fragment.count) == (1, True, Fragment((64, 24), (0, 1), 1).count)
-    emit = Emitter(block, UNKNOWN_LOC)
-    threads = Threads(0, 4, False, *block.args, 1)
+    fragment = TARGET.fragment((rows, 24), (0, 1), 1)
+    assert (fragment.repeats, fragment.cut, fragment.count) == (1, True, TARGET.fragment((64, 24), (0, 1), 1).count)
+    emit = Emitter(block, UNKNOWN_LOC, TARGET)
+    threads = Threads(0, 4, False, *block.args, 1, TARGET.arch)
     worker = cast(Worker, SimpleNamespace(emit=emit, threads=threads, chunk=None))
     at = [fragments.row(worker, fragment, emit.const(index)) for index in range(fragment.count)]
     whole = held(64, 24, 4)
+    evaluate = integers(block)
     for number in range(128):
-        known: dict[SSAValue, Any] = dict(zip(block.args, (number, number % 32, number // 32), strict=True))
-        evaluate(block, known)
+        known = evaluate(number, number % 32, number // 32)
         for index, row in enumerate(at):
             assert any((number, index) in whole[known[row], column] for column in range(24))
 
@@ -118,12 +120,12 @@ def test_registers_of_fewer_rows_than_a_warpgroup_has(rows: int) -> None:
 def test_elements_of_a_stage_lie_apart(rows: int, columns: int, kind: Attribute) -> None:
     layout, size = shared_layout(TileType([rows, columns], kind)), dtype_bytes(kind)
     block = Block(arg_types=[IndexType()] * 2)
-    emit = Emitter(block, UNKNOWN_LOC)
+    emit = Emitter(block, UNKNOWN_LOC, TARGET)
     address = fragments.shared_address(emit, emit.const(0), layout, size, (block.args[0], block.args[1]))
     taken: set[int] = set()
+    evaluate = integers(block)
     for row, column in np.ndindex(rows, columns):
-        known: dict[SSAValue, Any] = {block.args[0]: row, block.args[1]: column}
-        evaluate(block, known)
+        known = evaluate(row, column)
         panel = layout.rows * layout.width * (column // layout.columns)
         inside = row * layout.width + column % layout.columns * size
         assert known[address] == panel + swizzled(inside, layout.swizzle)
@@ -134,7 +136,7 @@ def test_elements_of_a_stage_lie_apart(rows: int, columns: int, kind: Attribute)
 
 def test_tiles_of_a_stage_lie_apart() -> None:
     tiles = [TileType([128, 64], bf16), TileType([8, 3], f32), TileType([], f32), TileType([64], f32)]
-    assert stage_layout(tiles) == ((0, 16384, 17408, 18432), 19456)
+    assert TARGET.stage_layout(tiles) == ((0, 16384, 17408, 18432), 19456)
 
 
 ADD = """\
@@ -222,13 +224,13 @@ def test_tasks_in_tasks_are_shared_out_as_one_set(count: int) -> None:
 def test_bands(height: int, width: int, rows: int) -> None:
     """Code and simulator number tasks alike: each once, the first index fastest within a band."""
     block = Block(arg_types=[IndexType()])
-    emit = Emitter(block, UNKNOWN_LOC)
+    emit = Emitter(block, UNKNOWN_LOC, TARGET)
     worker = cast(Worker, SimpleNamespace(emit=emit))
     indices = structure._banded(worker, block.args[0], [emit.const(height), emit.const(width)], rows)
     found: list[tuple[int, ...]] = []
+    evaluate = integers(block)
     for number in range(height * width):
-        known: dict[SSAValue, Any] = {block.args[0]: number}
-        evaluate(block, known)
+        known = evaluate(number)
         found.append(tuple(known[index] for index in indices))
     assert found == [task_order.banded(number, height, width, rows) for number in range(height * width)]
     assert found == list(task_order.in_order([height, width], rows))

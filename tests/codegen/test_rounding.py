@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import UNKNOWN_LOC, IndexType, IntegerAttr, i32
 from xdsl.ir import Attribute, Block, SSAValue
 
-from pkc.passes.emit import Emitter
+from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering.rounding import divide_down, remainder_down
-from tests.codegen.threads import evaluate
+from pkc.targets.sm_90a import TARGET
+from tests.codegen.as_python import integers
 
 
 @pytest.mark.parametrize("kind", [IndexType(), i32])
@@ -19,7 +18,7 @@ from tests.codegen.threads import evaluate
 @pytest.mark.parametrize("b", [-3, -1, 0, 1, 4])
 def test_as_in_python(b: int, kind: Attribute, *, known: bool) -> None:
     block = Block(arg_types=[kind, kind])
-    emit = Emitter(block, UNKNOWN_LOC)
+    emit = Emitter(block, UNKNOWN_LOC, TARGET)
     divisor: SSAValue = block.args[1]
     if known:
         constant = arith.ConstantOp(IntegerAttr(b, kind))
@@ -28,7 +27,7 @@ def test_as_in_python(b: int, kind: Attribute, *, known: bool) -> None:
     quotient, rest = divide_down(emit, block.args[0], divisor), remainder_down(emit, block.args[0], divisor)
     for op in block.ops:
         op.verify()
+    evaluate = integers(block)
     for a in range(-9, 10):
-        values: dict[SSAValue, Any] = {block.args[0]: a, block.args[1]: b}
-        evaluate(block, values)
+        values = evaluate(a, b)
         assert (values[quotient], values[rest]) == ((a // b, a % b) if b else (0, a))

@@ -7,21 +7,23 @@ task for each CTA. So it says where data goes, not when. Two 16-bit elements in 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, i1
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import IntegerAttr, StringAttr
+from xdsl.ir import Block, Operation
 
 from pkc.codegen.artifact import TensorMaps
 from pkc.dialect import blocks, machine
 from pkc.dialect.coordinates import DimOp, RankOp
+from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, KernelOp, RoleOp
 from pkc.dialect.types import PGLType, PrivateType, dtype_bytes
 from pkc.passes.roles.plan_warps import COMMUNICATE
+from pkc.targets.sm_90a.instructions import PLAIN
+from tests.codegen.as_python import Writer
 
 _BASE, _STRIDE = 1 << 40, 1 << 36
 _WARP = 32
@@ -36,8 +38,8 @@ class Memory:
     sizes: dict[str, int]
     arrays: dict[str, list[np.ndarray[Any, Any]]] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
-    writes: dict[str, int] = field(default_factory=dict)
     ctas: list[Cta] = field(default_factory=list)
+    programs: dict[tuple[Block, type[Thread]], Callable[..., Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for argument in self.kernel.body.block.args:
@@ -46,7 +48,6 @@ class Memory:
             if isinstance(argument.type, PrivateType | PGLType):
                 parts = [np.full(self.shape(argument.type, rank), np.nan) for rank in range(self.ranks)]
                 self.arrays[name] = parts
-                self.writes[name] = 0
 
     def extent(self, dim: str | int) -> int:
         return dim if isinstance(dim, int) else self.ranks if dim == "ranks" else self.sizes[dim]
@@ -61,14 +62,32 @@ class Memory:
     def base(self, name: str) -> int:
         return _BASE * (1 + self.names.index(name))
 
-    def find(self, address: int) -> tuple[str, np.ndarray[Any, Any], int, int]:
-        """The array, its part, and the element at an address; how many bytes an element has."""
+    def load(self, address: int, *, narrow: bool = False) -> Any:
+        """A register from an address: one element, or a tuple of 16-bit ones."""
+        flat, first, size = self._find(address)
+        if size == 4:
+            return flat.item(first)
+        count = 1 if narrow else 2
+        assert first + count <= flat.size
+        return tuple(flat[first : first + count].tolist())
+
+    def store(self, address: int, word: Any, *, narrow: bool = False) -> None:
+        """A register to an address, where nothing was stored before."""
+        flat, first, size = self._find(address)
+        count = 1 if narrow or size == 4 else 2
+        assert first + count <= flat.size
+        elements = word if isinstance(word, tuple) else (word,)
+        for at, element in zip(range(first, first + count), elements, strict=False):
+            assert np.isnan(flat.item(at)), "stored twice"
+            flat[at] = element
+
+    def _find(self, address: int) -> tuple[np.ndarray[Any, Any], int, int]:
+        """The elements of an array's part, the number of that at an address, and how many bytes each has."""
         number, rest = divmod(address, _BASE)
         rank, offset = divmod(rest, _STRIDE)
-        argument = self.kernel.body.block.args[number - 1]
-        size = dtype_bytes(argument.type.element_type)
+        size = dtype_bytes(self.kernel.body.block.args[number - 1].type.element_type)
         assert offset % size == 0
-        return self.names[number - 1], self.arrays[self.names[number - 1]][rank], offset // size, size
+        return self.arrays[self.names[number - 1]][rank].reshape(-1), offset // size, size
 
 
 @dataclass(frozen=True)
@@ -116,49 +135,54 @@ class Cta:
 
     def copy(self, box: Map, address: int, place: tuple[int, ...], *, load: bool) -> int:
         """A box of an array to or from shared memory, swizzled as the hardware does; the bytes that it has there."""
-        spec = box.spec
-        size = dtype_bytes(box.kind.element_type)
-        row_bytes = spec.box[0] * size
-        for number, offsets in enumerate(np.ndindex(*reversed(spec.box))):
-            inside = number // spec.box[0] * row_bytes + number % spec.box[0] * size
-            at = address + swizzled(inside, spec.swizzle)
-            where = self._element(box, tuple(p + o for p, o in zip(place, reversed(offsets), strict=True)))
-            if load:
-                self.shared[at] = 0.0 if where is None else where[0][where[1]]
-            elif where is not None:
-                assert np.isnan(where[0][where[1]]), "stored twice"
-                where[0][where[1]] = self.shared[at]
-        return int(np.prod(spec.box)) * size
+        spec, size = box.spec, dtype_bytes(box.kind.element_type)
+        count = int(np.prod(spec.box))
+        offsets = np.unravel_index(np.arange(count), tuple(reversed(spec.box)))
+        at = (address + swizzled(np.arange(count) * size, spec.swizzle)).tolist()
+        array, dims, exists = self._elements(box, [p + o for p, o in zip(place, reversed(offsets), strict=True)])
+        where = tuple(dim[exists] for dim in dims)
+        if load:
+            values = np.zeros(count)
+            values[exists] = array[where]
+            self.shared.update(zip(at, values.tolist(), strict=True))
+        else:
+            assert np.isnan(array[where]).all(), "stored twice"
+            array[where] = [self.shared[at[number]] for number in np.flatnonzero(exists)]
+        return count * size
 
-    def _element(self, box: Map, place: tuple[int, ...]) -> tuple[np.ndarray[Any, Any], tuple[int, ...]] | None:
-        """The element at a place of a tensor map (`TensorMaps` in `pkc/codegen/artifact.py`); None outside of it."""
+    def _elements(
+        self, box: Map, places: list[np.ndarray[Any, Any]]
+    ) -> tuple[np.ndarray[Any, Any], list[np.ndarray[Any, Any]], np.ndarray[Any, Any]]:
+        """The elements at places of a tensor map (`TensorMaps` in `pkc/codegen/artifact.py`): the array, the positions
+        in it, and which of them exist."""
         kind, split = box.kind, box.spec.split
         extents = [self.memory.extent(dim) for dim in kind.dimensions]
-        dims, rest = list(reversed(place[: len(extents)])), list(place[len(extents) :])
+        dims, rest = list(reversed(places[: len(extents)])), [int(place[0]) for place in places[len(extents) :]]
+        assert set(box.spec.box[len(extents) :]) <= {1}
         rank = self.rank
         shard = kind.shard_dim if isinstance(kind, PGLType) else None
+        exists = np.full(len(places[0]), True)
         if split is not None:
             whole_extent = extents[split]
             length = blocks.part_length(whole_extent, self.memory.ranks)
             whole = whole_extent // length
             part = rest.pop(0)
             extents[split] = whole_extent - whole * length if box.last else length
-            if not 0 <= part < (1 if box.last else min(whole, self.memory.ranks)):
-                return None
+            exists &= 0 <= part < (1 if box.last else min(whole, self.memory.ranks))
             part += whole if box.last else 0
-            if shard == split:
+            if shard == split and exists.all():
                 rank = part
         if isinstance(kind, PGLType) and shard is None:
             rank = rest.pop(0)
         assert not rest
-        if any(not 0 <= at < extent for at, extent in zip(dims, extents, strict=True)):
-            return None
+        for at, extent in zip(dims, extents, strict=True):
+            exists &= (at >= 0) & (at < extent)
         if split is not None and shard != split:
-            dims[split] += part * length
-        return self.memory.arrays[box.spec.array][rank], tuple(dims)
+            dims[split] = dims[split] + part * length
+        return self.memory.arrays[box.spec.array][rank], dims, exists
 
 
-def swizzled(offset: int, width: int) -> int:
+def swizzled(offset: Any, width: int) -> Any:
     """Where a byte lies (PTX ISA, swizzling modes): 16-byte chunks change places by the number of the 128-byte line."""
     return offset ^ (((offset >> 7) & (width // 16 - 1)) << 4) if width else offset
 
@@ -167,212 +191,179 @@ class _EndedError(Exception):
     """The thread has ended before the kernel does."""
 
 
+Does = Callable[..., Any]
+"""What an instruction does, and gives: from a thread and the values of its operands."""
+
+
 class Thread:
-    """One thread of a CTA. `_instruction` is what it does, for those that look at something else."""
+    """One thread of a CTA."""
 
     def __init__(self, cta: Cta, number: int) -> None:
         self.cta = cta
         self.number = number
-        self.known: dict[SSAValue, Any] = {}
         self.matrices: list[tuple[int, ...]] = []
 
+    @classmethod
+    def does(cls, name: str) -> Does:
+        """What an instruction does; others look at something else."""
+        return _does(name)
+
     def block(self, block: Block) -> None:
-        for op in block.ops:
-            self._step(op)
+        programs, key = self.cta.memory.programs, (block, type(self))
+        if key not in programs:
+            programs[key] = _Translated(self.cta.memory, type(self)).function(["thread", "rank"], block)
+        programs[key](self, self.cta.rank)
 
-    def _step(self, op: Operation) -> None:
-        values = [self.known.get(operand) for operand in op.operands]
-        if isinstance(op, scf.ForOp):
-            for index in range(*values):
-                self.known[op.body.block.args[0]] = index
-                self.block(op.body.block)
-        elif isinstance(op, scf.IfOp):
-            if values[0]:
-                self.block(op.true_region.block)
-        elif isinstance(op, machine.InstructionOp):
-            found = self._instruction(op.instruction_name.data, values)
-            if op.results:
-                self.known[op.results[0]] = found
-        elif isinstance(op, machine.SetOp):
-            registers, start = values[1]
-            registers[start + values[2]] = values[0]
-        elif op.results:
-            self.known[op.results[0]] = self._value(op, values)
 
-    def _value(self, op: Operation, values: list[Any]) -> Any:
-        memory = self.cta.memory
-        if isinstance(op, arith.ConstantOp):
-            assert isinstance(op.value, IntegerAttr | FloatAttr)
-            return bool(op.value.value.data) if op.result.type == i1 else op.value.value.data
-        if isinstance(op, machine.RegistersOp):
-            return [None] * op.result.type.count, 0
-        if isinstance(op, machine.PartOp):
-            return values[0][0], values[0][1] + op.start.value.data
-        if isinstance(op, machine.GetOp):
-            return values[0][0][values[0][1] + values[1]]
+class _Translated(Writer):
+    """What a thread does in a kernel."""
+
+    def __init__(self, memory: Memory, kind: type[Thread]) -> None:
+        super().__init__()
+        self._memory, self._kind = memory, kind
+
+    def _other(self, op: Operation, operands: Sequence[str]) -> str:
+        if isinstance(op, machine.InstructionOp):
+            does = self.given(self._kind.does(op.instruction_name.data))
+            return f"{does}({', '.join(['thread', *operands])})"
         if isinstance(op, RankOp):
-            return self.cta.rank
+            return "rank"
         if isinstance(op, DimOp):
-            return memory.extent(op.dim.data)
+            return str(self._memory.extent(op.dim.data))
         if isinstance(op, machine.LaunchValueOp):
-            return _STRIDE if op.what.data == "heap_stride" else 0
+            return str(_STRIDE if op.what.data == "heap_stride" else 0)
         if isinstance(op, machine.AddressOp):
-            kind = op.array.type
-            own = self.cta.rank * _STRIDE if isinstance(kind, PrivateType) else 0
-            return memory.base(memory.kernel.argument_name(op.array)) + own
+            base = self._memory.base(self._memory.kernel.argument_name(op.array))
+            return f"{base} + rank * {_STRIDE}" if isinstance(op.array.type, PrivateType) else str(base)
         if isinstance(op, machine.TensorMapOp):
             split = None if op.split is None else op.split.value.data
-            name = memory.kernel.argument_name(op.array)
+            name = self._memory.kernel.argument_name(op.array)
             spec = TensorMaps("", name, tuple(op.box.get_values()), op.swizzle.value.data, split)
-            return Map(spec, op.array.type, values[0 + 1])
-        return ARITHMETIC[type(op)](op, *values)
-
-    def _instruction(self, name: str, values: list[Any]) -> Any:
-        if name in _NUMBERS:
-            return _NUMBERS[name](self)
-        if name in _ON_VALUES:
-            return _ON_VALUES[name](*values)
-        shared = self.cta.shared
-        if name.startswith("tma_load"):
-            address, box, _barrier, *place = values
-            self.cta.copy(box, address, tuple(place), load=True)
-        elif name.startswith("tma_store"):
-            address, box, *place = values
-            self.cta.copy(box, address, tuple(place), load=False)
-        elif name == "stmatrix_x4":
-            self.matrices.append(tuple(values))
-        elif name == "load_shared_b32":
-            low = shared[values[0]]
-            return (low, shared[values[0] + 2]) if values[0] + 2 in shared else low
-        elif name == "load_shared_v4":
-            (registers, start), address = values
-            for i in range(4):
-                low = shared[address + 4 * i]
-                pair = address + 4 * i + 2
-                registers[start + i] = (low, shared[pair]) if pair in shared else low
-        elif name == "store_shared_b32":
-            words = values[1] if isinstance(values[1], tuple) else (values[1],)
-            shared.update({values[0] + 2 * i: word for i, word in enumerate(words)})
-        elif name == "store_shared_b16":
-            shared[values[0]] = values[1][0]
-        elif name in ("record", "store_u32"):
-            self._written(name, values)
-        elif name == "end_thread":
-            raise _EndedError
-        elif "_bounded" in name:
-            if name == "spin_bounded":
-                values[0][0][values[0][1]] = 5
-            return int(name == self.cta.gives_up)
-        elif "global" in name and not name.startswith("fence"):
-            return self._global(name, values)
-        return None
-
-    def _global(self, name: str, values: list[Any]) -> Any:
-        """Ordinary loads and stores, of one element, of two 16-bit ones, or of `v4` registers `where` they exist."""
-        load = name.startswith("load")
-        if "_v4" not in name:
-            return self._word(values[0], None if load else values[1], narrow=name.endswith("b16"), load=load)
-        (registers, start), address, *where = values
-        if not all(where):
-            return None
-        for i in range(4):
-            word = self._word(address + 4 * i, registers[start + i], narrow=False, load=load)
-            if load:
-                registers[start + i] = word
-        return None
-
-    def _written(self, name: str, values: list[Any]) -> None:
-        """Words of an instrument; the epochs, which are in no array, stay as they are."""
-        if name == "store_u32":
-            if values[0] >= _BASE:
-                self._word(values[0], values[1], narrow=False, load=False)
-            return
-        (registers, start), base, length, *words = values
-        if registers[start] < length:
-            for number, word in enumerate(words):
-                self._word(base + 16 * registers[start] + 4 * number, word, narrow=False, load=False)
-        registers[start] += 1
-
-    def _word(self, address: int, word: Any, *, narrow: bool, load: bool) -> Any:
-        _, array, first, size = self.cta.memory.find(address)
-        count = 1 if narrow or size == 4 else 2
-        flat = array.reshape(-1)
-        assert first + count <= flat.size
-        if load:
-            return tuple(flat[first : first + count]) if size == 2 else flat[first]
-        elements = word if isinstance(word, tuple) else (word,)
-        for at, element in zip(range(first, first + count), elements, strict=False):
-            assert np.isnan(flat[at]), "stored twice"
-            flat[at] = element
-        return None
+            return f"{self.given(Map)}({self.given(spec)}, {self.given(op.array.type)}, {operands[1]})"
+        return super()._other(op, operands)
 
 
-_NUMBERS: dict[str, Callable[[Thread], int]] = {
+def _does(name: str) -> Does:
+    if name in _DOES:
+        return _DOES[name]
+    if name.startswith("tma_load"):
+        return lambda thread, address, box, _barrier, *place: thread.cta.copy(box, address, place, load=True)
+    if name.startswith("tma_store"):
+        return lambda thread, address, box, *place: thread.cta.copy(box, address, place, load=False)
+    if "_bounded" in name:
+        return lambda thread, *values: _bounded(thread, name, values)
+    if "global" not in name or name.startswith("fence"):
+        return lambda *_: None
+    if "_v4" in name:
+        return _load_global_v4 if name.startswith("load") else _store_global_v4
+    if name.startswith("load"):
+        return lambda thread, address: thread.cta.memory.load(address, narrow=name.endswith("b16"))
+    return lambda thread, address, word: thread.cta.memory.store(address, word, narrow=name.endswith("b16"))
+
+
+def _bounded(thread: Thread, name: str, values: Sequence[Any]) -> int:
+    if name == "spin_bounded":
+        registers, start = values[0]
+        registers[start] = 5
+    return int(name == thread.cta.gives_up)
+
+
+def _load_global_v4(thread: Thread, to: tuple[list[Any], int], address: int, *where: bool) -> None:
+    """Four registers, if all of them exist."""
+    assert not all(where) or address % 16 == 0, "16 bytes lie at a multiple of 16"
+    registers, start = to
+    for i in range(4) if all(where) else ():
+        registers[start + i] = thread.cta.memory.load(address + 4 * i)
+
+
+def _store_global_v4(thread: Thread, of: tuple[list[Any], int], address: int, *where: bool) -> None:
+    assert not all(where) or address % 16 == 0, "16 bytes lie at a multiple of 16"
+    registers, start = of
+    for i in range(4) if all(where) else ():
+        thread.cta.memory.store(address + 4 * i, registers[start + i])
+
+
+def _load_shared(thread: Thread, address: int) -> Any:
+    """A register: one element, or two of 16 bits."""
+    shared = thread.cta.shared
+    low = shared[address]
+    return (low, shared[address + 2]) if address + 2 in shared else low
+
+
+def _load_shared_v4(thread: Thread, to: tuple[list[Any], int], address: int) -> None:
+    registers, start = to
+    for i in range(4):
+        registers[start + i] = _load_shared(thread, address + 4 * i)
+
+
+def _store_shared(thread: Thread, address: int, word: Any) -> None:
+    words = word if isinstance(word, tuple) else (word,)
+    thread.cta.shared.update({address + 2 * i: word for i, word in enumerate(words)})
+
+
+def _store_shared_v4(thread: Thread, of: tuple[list[Any], int], address: int) -> None:
+    registers, start = of
+    for i in range(4):
+        _store_shared(thread, address + 4 * i, registers[start + i])
+
+
+def _store_shared_b16(thread: Thread, address: int, word: tuple[Any, Any]) -> None:
+    thread.cta.shared[address] = word[0]
+
+
+def _store_u32(thread: Thread, address: int, word: int) -> None:
+    """Words of an instrument; the epochs, which are in no array, stay as they are."""
+    if address >= _BASE:
+        thread.cta.memory.store(address, word)
+
+
+def _record(thread: Thread, number: tuple[list[int], int], base: int, length: int, *words: int) -> None:
+    registers, start = number
+    if registers[start] < length:
+        for at, word in enumerate(words):
+            thread.cta.memory.store(base + 16 * registers[start] + 4 * at, word)
+    registers[start] += 1
+
+
+def _end_thread(thread: Thread) -> None:
+    raise _EndedError
+
+
+def _on_values(value: Callable[..., Any]) -> Does:
+    return lambda _, *operands: value(*operands)
+
+
+_DECLARED = {op.name: declared.value for op, declared in OPERATIONS.items()}
+_DOES: dict[str, Does] = {
     "thread_number": lambda thread: thread.number,
     "warp_number": lambda thread: thread.number // _WARP,
     "cta_number": lambda thread: thread.cta.number,
     "cta_count": lambda thread: thread.cta.count,
-    "shared_base": lambda thread: 0,
-    "load_u32": lambda thread: 0,
+    "shared_base": lambda _: 0,
+    "load_u32": lambda *_: 0,
     "sm_number": lambda thread: 100 + thread.cta.number,
     "timer": lambda thread: thread.cta.tick(),
     "cycle": lambda thread: 2 * thread.cta.tick(),
-}
-_ON_VALUES: dict[str, Callable[..., Any]] = {
-    **{f"pack_{kind}": lambda low, high: (low, high) for kind in ("bf16", "f16")},
-    **{f"low_{kind}": lambda pair: pair[0] for kind in ("bf16", "f16")},
-    **{f"high_{kind}": lambda pair: pair[1] for kind in ("bf16", "f16")},
+    **{f"pack_{kind}": lambda _, low, high: (low, high) for kind in ("bf16", "f16")},
+    **{f"low_{kind}": lambda _, pair: pair[0] for kind in ("bf16", "f16")},
+    **{f"high_{kind}": lambda _, pair: pair[1] for kind in ("bf16", "f16")},
     # Two elements of zero are one register of zero.
-    "bits_f32": lambda x: x if x else (0.0, 0.0),
-    "float_bits": lambda x: x[0] if isinstance(x, tuple) else x,
-    "bits_i32": lambda x: x,
-    "int_bits": lambda x: x,
-    "any_of_warp": lambda x: x,
-    "exp2_f32": lambda x: 2.0**x,
+    "bits_f32": lambda _, x: x if x else (0.0, 0.0),
+    "float_bits": lambda _, x: x[0] if isinstance(x, tuple) else x,
+    "bits_i32": lambda _, x: x,
+    "int_bits": lambda _, x: x,
+    "any_of_warp": lambda _, x: x,
+    **{entry.name: _on_values(_DECLARED[entry.computes]) for entry in PLAIN if entry.computes},
+    "stmatrix_x4": lambda thread, *values: thread.matrices.append(values),
+    "load_shared_b32": _load_shared,
+    "load_shared_v4": _load_shared_v4,
+    "store_shared_b32": _store_shared,
+    "store_shared_v4": _store_shared_v4,
+    "store_shared_b16": _store_shared_b16,
+    "store_u32": _store_u32,
+    "record": _record,
+    "end_thread": _end_thread,
 }
-
-
-def _truncated(a: int, b: int) -> int:
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
-_COMPARE = [
-    lambda a, b: a == b, lambda a, b: a != b, lambda a, b: a < b, lambda a, b: a <= b, lambda a, b: a > b,
-    lambda a, b: a >= b,
-]  # fmt: skip
-
-ARITHMETIC: dict[type[Operation], Callable[..., Any]] = {
-    arith.AddiOp: lambda _, a, b: a + b,
-    arith.SubiOp: lambda _, a, b: a - b,
-    arith.MuliOp: lambda _, a, b: a * b,
-    arith.DivSIOp: lambda _, a, b: _truncated(a, b),
-    arith.RemSIOp: lambda _, a, b: a - _truncated(a, b) * b,
-    arith.AndIOp: lambda _, a, b: a & b,
-    arith.OrIOp: lambda _, a, b: a | b,
-    arith.XOrIOp: lambda _, a, b: a ^ b,
-    arith.ShLIOp: lambda _, a, b: a << b,
-    arith.ShRUIOp: lambda _, a, b: a >> b,
-    arith.MinSIOp: lambda _, a, b: min(a, b),
-    arith.MaxSIOp: lambda _, a, b: max(a, b),
-    arith.AddfOp: lambda _, a, b: a + b,
-    arith.SubfOp: lambda _, a, b: a - b,
-    arith.MulfOp: lambda _, a, b: a * b,
-    arith.CmpiOp: lambda op, a, b: _COMPARE[op.predicate.value.data](a, b),
-    arith.SelectOp: lambda _, condition, a, b: a if condition else b,
-    arith.IndexCastOp: lambda _, a: a,
-    arith.SIToFPOp: lambda _, a: float(a),
-}
-"""What each operation of `arith` computes here."""
-
-
-def evaluate(block: Block, known: dict[SSAValue, Any]) -> None:
-    """The values of integer arithmetic, from those of the block's arguments."""
-    for op in block.ops:
-        if isinstance(op, arith.ConstantOp):
-            assert isinstance(op.value, IntegerAttr)
-            known[op.result] = op.value.value.data
-        else:
-            known[op.results[0]] = ARITHMETIC[type(op)](op, *(known[operand] for operand in op.operands))
 
 
 ORDER = ("loader", "consumer", "storer", "communicator")

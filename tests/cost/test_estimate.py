@@ -7,9 +7,12 @@ import tomllib
 from dataclasses import replace
 from pathlib import Path
 
-from pkc.arch import H200
 from pkc.cost.estimate import Estimate, estimate
 from pkc.dialect.engines import JOINED
+from pkc.targets.arch import Rates
+from pkc.targets.sm_90a import TARGET
+from pkc.targets.sm_90a.arch import H200
+from pkc.targets.target import Target
 from tests.cost.test_work import work
 
 DATA = Path(__file__).parents[2] / "bench" / "tiles"
@@ -32,7 +35,12 @@ def estimated(kernel: str, size: list[int], tiles: Tiles) -> Estimate:
     m, n, k = size
     dims = {"M": m, "N": n, "K": k // RANKS} if kernel == "gemm_rs" else {"M": m, "N": n // RANKS, "K": k}
     options = {f"tile_{dim}": str(tile) for dim, tile in zip("MNK", tiles, strict=True)}
-    return estimate(work(kernel, RANKS, dims, **options), RANKS)
+    return estimate(work(kernel, RANKS, dims, **options), RANKS, TARGET)
+
+
+def at(rates: Rates) -> Target:
+    """The target at other rates."""
+    return replace(TARGET, rates=rates)
 
 
 def times(entry: dict) -> dict[Tiles, float]:
@@ -74,8 +82,8 @@ def test_faster_parts_make_a_kernel_faster_where_they_hold_it() -> None:
     loads = replace(H200, load_bytes=2 * H200.load_bytes, memory_bytes=2 * H200.memory_bytes)
     sends = replace(H200, link_bytes=2 * H200.link_bytes)
     for kernel, ranks, faster in ((many, 1, multiplies), (few, 1, loads), (sums, RANKS, sends)):
-        before = estimate(kernel, ranks).total
-        gains = {id(rates): before / estimate(kernel, ranks, rates=rates).total for rates in (multiplies, loads, sends)}
+        before = estimate(kernel, ranks, TARGET).total
+        gains = {id(rates): before / estimate(kernel, ranks, at(rates)).total for rates in (multiplies, loads, sends)}
         assert max(gains, key=lambda rates: gains[rates]) == id(faster)
         assert gains[id(faster)] > 1.1
 
@@ -88,14 +96,14 @@ def test_copy_engines_take_no_time_of_sms_but_one_copy_after_the_other_and_the_h
     assert (fetched.copies, fetched.stage_bytes) == (16384 // 128 * 3 / 4, 0)
     assert fetched.bytes == by_sms.fetched[0].bytes == 16384 * 16384 * 2 * 3 / 4
     free = replace(H200, landing=0.0)
-    assert estimate(by_sms, RANKS, rates=free).total < estimate(by_sms, RANKS).total
-    assert estimate(by_engines, RANKS, rates=free).total == estimate(by_engines, RANKS).total
+    assert estimate(by_sms, RANKS, at(free)).total < estimate(by_sms, RANKS, TARGET).total
+    assert estimate(by_engines, RANKS, at(free)).total == estimate(by_engines, RANKS, TARGET).total
     late = replace(H200, engine_copy=1e5)
-    assert estimate(by_engines, RANKS, rates=late).total > 96 * 1e5
+    assert estimate(by_engines, RANKS, at(late)).total > 96 * 1e5
     busy = replace(H200, enqueue=1e5)
-    assert estimate(by_engines, RANKS, rates=busy).total == 2 * 96 / JOINED * RANKS * 1e5
+    assert estimate(by_engines, RANKS, at(busy)).total == 2 * 96 / JOINED * RANKS * 1e5
 
 
 def test_nothing_to_do_takes_a_launch() -> None:
-    found = estimate(work("gemm", 1, {"M": 0, "N": 256, "K": 64}), 1)
+    found = estimate(work("gemm", 1, {"M": 0, "N": 256, "K": 64}), 1, TARGET)
     assert (found.tasks, found.total) == (0, H200.launch)

@@ -13,6 +13,7 @@ from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.passes.roles.plan_overlap import PlanOverlap
 from pkc.passes.run import run_pipeline
+from pkc.targets.sm_90a import TARGET
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -22,7 +23,7 @@ def work(name: str, ranks: int, dims: dict[str, int], **tiles: str) -> Work:
     module = build_module(parse_text(Source("t.pk", text)), options=tiles)
     run_pipeline(module, (PlanOverlap(),))
     (kernel,) = (op for op in module.ops if isinstance(op, KernelOp))
-    return count_work(kernel, dims, ranks)
+    return count_work(kernel, dims, ranks, TARGET)
 
 
 def test_products_and_bytes_of_a_gemm() -> None:

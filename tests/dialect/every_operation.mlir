@@ -1,5 +1,5 @@
 builtin.module {
-  pk.kernel @tiles(%A: !pk.private<[M, K], bf16> {pk.name = "A"}, %B: !pk.pgl<[K, N], bf16, shard 0> {pk.name = "B"}, %L: !pk.private<[K, N], bf16> {pk.name = "L", pk.scratch}, %C: !pk.pgl<[M, N], bf16, replicate> {pk.name = "C"}, %X: !pk.pgl<[M, K], f32, symmetric> {pk.name = "X", pk.scratch}, %T: !pk.private<[M], i32> {pk.name = "T"}, %scale: f32 {pk.name = "scale"}) attributes {schedule = {stages = 4 : i64}} {
+  pk.kernel @tiles(%A: !pk.private<[M, K], bf16> {pk.name = "A"}, %B: !pk.pgl<[K, N], bf16, shard 0> {pk.name = "B"}, %L: !pk.private<[K, N], bf16> {pk.name = "L", pk.scratch}, %C: !pk.pgl<[M, N], bf16, replicate> {pk.name = "C"}, %X: !pk.pgl<[M, K], f32, symmetric> {pk.name = "X", pk.scratch}, %T: !pk.private<[M], i32> {pk.name = "T"}, %R: !pk.signal<[N by 64]> {pk.name = "R"}, %scale: f32 {pk.name = "scale"}) attributes {schedule = {stages = 4 : i64}} {
     %zero = arith.constant 0 : index
     %one = arith.constant 1 : index
     %rank = pk.rank
@@ -27,6 +27,7 @@ builtin.module {
       %a = pk.load %A[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.private<[M, K], bf16> -> !pk.tile<64x64xbf16>
       %b = pk.load %B[%k, %n : !pk.block<K by 64>, !pk.block<N by 64>] : !pk.pgl<[K, N], bf16, shard 0> -> !pk.tile<64x64xbf16>
       %near = pk.load %L own %B : !pk.pgl<[K, N], bf16, shard 0>[%k, %n : !pk.block<K by 64>, !pk.block<N by 64>] : !pk.private<[K, N], bf16> -> !pk.tile<64x64xbf16>
+      %far = pk.fetch %b into %L[%k, %n : !pk.block<K by 64>, !pk.block<N by 64>] ready %R local spread 1 group 8 : !pk.private<[K, N], bf16>, !pk.signal<[N by 64]>, !pk.tile<64x64xbf16> -> !pk.tile<64x64xbf16>
       %x = pk.load %X at %peer[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.pgl<[M, K], f32, symmetric> -> !pk.tile<64x64xf32>
       %g = pk.gather %A rows %rows[%k : !pk.block<K by 64>] : !pk.private<[M, K], bf16>, !pk.tile<64xi32> -> !pk.tile<64x64xbf16>
       %r = pk.reduce %X[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.pgl<[M, K], f32, symmetric> -> !pk.tile<64x64xf32>

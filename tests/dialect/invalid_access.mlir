@@ -238,3 +238,68 @@ pk.scatter_add %c, %a rows %d[%b : !pk.block<N by 8>] : !pk.tile<4x8xf32>, !pk.p
 // CHECK: invalid `pk.reset`
 %a = "t.v"() : () -> (!pk.private<[M], f32>)
 "pk.reset"(%a) : (!pk.private<[M], f32>) -> ()
+
+// -----
+
+// Groups of no tiles.
+// CHECK: invalid `pk.fetch`: `spread` and `group` are positive, or left out
+pk.kernel @k(%a: !pk.pgl<[M], f32, shard 0> {pk.name = "a"}, %l: !pk.private<[M], f32> {pk.name = "l", pk.scratch}, %s: !pk.signal<[1]> {pk.name = "s"}) {
+  %i = arith.constant 0 : index
+  %m = pk.block[%i] sharded : !pk.block<M by 8>
+  %t = pk.load %a[%m : !pk.block<M by 8>] : !pk.pgl<[M], f32, shard 0> -> !pk.tile<8xf32>
+  %f = pk.fetch %t into %l[%m : !pk.block<M by 8>] ready %s group 0 : !pk.private<[M], f32>, !pk.signal<[1]>, !pk.tile<8xf32> -> !pk.tile<8xf32>
+}
+
+// -----
+
+// Two fetches with one counter of which other things are decided.
+// CHECK: invalid `pk.fetch`: fetches with one counter share what is decided of them
+pk.kernel @k(%a: !pk.pgl<[M], f32, shard 0> {pk.name = "a"}, %l: !pk.private<[M], f32> {pk.name = "l", pk.scratch}, %s: !pk.signal<[1]> {pk.name = "s"}) {
+  %i = arith.constant 0 : index
+  %m = pk.block[%i] sharded : !pk.block<M by 8>
+  %t = pk.load %a[%m : !pk.block<M by 8>] : !pk.pgl<[M], f32, shard 0> -> !pk.tile<8xf32>
+  %f = pk.fetch %t into %l[%m : !pk.block<M by 8>] ready %s : !pk.private<[M], f32>, !pk.signal<[1]>, !pk.tile<8xf32> -> !pk.tile<8xf32>
+  %g = pk.fetch %t into %l[%m : !pk.block<M by 8>] ready %s local : !pk.private<[M], f32>, !pk.signal<[1]>, !pk.tile<8xf32> -> !pk.tile<8xf32>
+}
+
+// -----
+
+// A tile that is computed.
+// CHECK: invalid `pk.fetch`: what is fetched is a tile that a load or gather gives
+pk.kernel @k(%a: !pk.pgl<[M], f32, shard 0> {pk.name = "a"}, %l: !pk.private<[M], f32> {pk.name = "l", pk.scratch}, %s: !pk.signal<[1]> {pk.name = "s"}) {
+  %i = arith.constant 0 : index
+  %m = pk.block[%i] sharded : !pk.block<M by 8>
+  %t = pk.load %a[%m : !pk.block<M by 8>] : !pk.pgl<[M], f32, shard 0> -> !pk.tile<8xf32>
+  %u = pk.neg %t : !pk.tile<8xf32>
+  %f = pk.fetch %u into %l[%m : !pk.block<M by 8>] ready %s : !pk.private<[M], f32>, !pk.signal<[1]>, !pk.tile<8xf32> -> !pk.tile<8xf32>
+}
+
+// -----
+
+// A place in another dimension.
+// CHECK: invalid `pk.fetch`: a block of dimension N cannot index dimension M
+pk.kernel @k(%a: !pk.pgl<[M], f32, shard 0> {pk.name = "a"}, %l: !pk.private<[M], f32> {pk.name = "l", pk.scratch}, %s: !pk.signal<[1]> {pk.name = "s"}) {
+  %i = arith.constant 0 : index
+  %m = pk.block[%i] sharded : !pk.block<M by 8>
+  %t = pk.load %a[%m : !pk.block<M by 8>] : !pk.pgl<[M], f32, shard 0> -> !pk.tile<8xf32>
+  %n = pk.block[%i] : !pk.block<N by 8>
+  %f = pk.fetch %t into %l[%n : !pk.block<N by 8>] ready %s : !pk.private<[M], f32>, !pk.signal<[1]>, !pk.tile<8xf32> -> !pk.tile<8xf32>
+}
+
+// -----
+
+// A tile of another type.
+// CHECK: invalid `pk.fetch`: what is fetched is the tile as it is
+pk.kernel @k(%a: !pk.pgl<[M], f32, shard 0> {pk.name = "a"}, %l: !pk.private<[M], f32> {pk.name = "l", pk.scratch}, %s: !pk.signal<[1]> {pk.name = "s"}) {
+  %i = arith.constant 0 : index
+  %m = pk.block[%i] sharded : !pk.block<M by 8>
+  %t = pk.load %a[%m : !pk.block<M by 8>] : !pk.pgl<[M], f32, shard 0> -> !pk.tile<8xf32>
+  %f = pk.fetch %t into %l[%m : !pk.block<M by 8>] ready %s : !pk.private<[M], f32>, !pk.signal<[1]>, !pk.tile<8xf32> -> !pk.tile<8xf16>
+}
+
+// -----
+
+// A buffer that is no parameter.
+// CHECK: invalid `pk.fetch`: a receive buffer and its counters are parameters of the kernel
+%l, %s, %m, %t = "t.v"() : () -> (!pk.private<[M], f32>, !pk.signal<[1]>, !pk.block<M by 8>, !pk.tile<8xf32>)
+%f = pk.fetch %t into %l[%m : !pk.block<M by 8>] ready %s : !pk.private<[M], f32>, !pk.signal<[1]>, !pk.tile<8xf32> -> !pk.tile<8xf32>

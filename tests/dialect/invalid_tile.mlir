@@ -91,125 +91,6 @@
 
 // -----
 
-// Only on f32 or i32.
-// CHECK: invalid `pk.neg`: expected elements of type f32 or i32, got !pk.tile<8xbf16>; `pk.cast` converts
-%a = "t.v"() : () -> (!pk.tile<8xbf16>)
-%r = pk.neg %a : !pk.tile<8xbf16>
-
-// -----
-
-// Only on f32 or i32.
-// CHECK: invalid `pk.abs`: expected elements of type f32 or i32, got !pk.tile<8xi1>; `pk.cast` converts
-%a = "t.v"() : () -> (!pk.tile<8xi1>)
-%r = pk.abs %a : !pk.tile<8xi1>
-
-// -----
-
-// Only on f32.
-// CHECK: invalid `pk.exp`: expected elements of type f32, got !pk.tile<8xbf16>; `pk.cast` converts
-%a = "t.v"() : () -> (!pk.tile<8xbf16>)
-%r = pk.exp %a : !pk.tile<8xbf16>
-
-// -----
-
-// Only on f32.
-// CHECK: invalid `pk.exp2`: expected elements of type f32, got !pk.tile<8xi32>; `pk.cast` converts
-%a = "t.v"() : () -> (!pk.tile<8xi32>)
-%r = pk.exp2 %a : !pk.tile<8xi32>
-
-// -----
-
-// Only on f32.
-// CHECK: invalid `pk.log2`: expected elements of type f32, got !pk.tile<8xi32>; `pk.cast` converts
-%a = "t.v"() : () -> (!pk.tile<8xi32>)
-%r = pk.log2 %a : !pk.tile<8xi32>
-
-// -----
-
-// Only on f32.
-// CHECK: invalid `pk.sqrt`: expected elements of type f32, got !pk.tile<8xi32>; `pk.cast` converts
-%a = "t.v"() : () -> (!pk.tile<8xi32>)
-%r = pk.sqrt %a : !pk.tile<8xi32>
-
-// -----
-
-// Only on i1.
-// CHECK: invalid `pk.not`: expected elements of type i1, got !pk.tile<8xi32>; `pk.cast` converts
-%a = "t.v"() : () -> (!pk.tile<8xi32>)
-%r = pk.not %a : !pk.tile<8xi32>
-
-// -----
-
-// Only on f32 or i32.
-// CHECK: invalid `pk.add`: expected elements of type f32 or i32, got !pk.tile<8xbf16>; `pk.cast` converts
-%a = "t.v"() : () -> (!pk.tile<8xbf16>)
-%r = pk.add %a, %a : !pk.tile<8xbf16>
-
-// -----
-
-// Only on f32 or i32.
-// CHECK: invalid `pk.sub`: expected elements of type f32 or i32, got !pk.tile<8xf16>; `pk.cast` converts
-%a = "t.v"() : () -> (!pk.tile<8xf16>)
-%r = pk.sub %a, %a : !pk.tile<8xf16>
-
-// -----
-
-// Only on f32 or i32.
-// CHECK: invalid `pk.mul`: expected elements of type f32 or i32, got !pk.tile<8xf8E4M3FN>; `pk.cast` converts
-%a = "t.v"() : () -> (!pk.tile<8xf8E4M3FN>)
-%r = pk.mul %a, %a : !pk.tile<8xf8E4M3FN>
-
-// -----
-
-// Only on f32.
-// CHECK: invalid `pk.div`: expected elements of type f32, got !pk.tile<8xi32>; `pk.cast` converts
-%a = "t.v"() : () -> (!pk.tile<8xi32>)
-%r = pk.div %a, %a : !pk.tile<8xi32>
-
-// -----
-
-// Only on i32.
-// CHECK: invalid `pk.floordiv`: expected elements of type i32, got !pk.tile<8xf32>; `pk.cast` converts
-%a = "t.v"() : () -> (!pk.tile<8xf32>)
-%r = pk.floordiv %a, %a : !pk.tile<8xf32>
-
-// -----
-
-// Only on i32.
-// CHECK: invalid `pk.mod`: expected elements of type i32, got !pk.tile<8xf32>; `pk.cast` converts
-%a = "t.v"() : () -> (!pk.tile<8xf32>)
-%r = pk.mod %a, %a : !pk.tile<8xf32>
-
-// -----
-
-// Only on f32 or i32.
-// CHECK: invalid `pk.max`: expected elements of type f32 or i32, got !pk.tile<8xi1>; `pk.cast` converts
-%a = "t.v"() : () -> (!pk.tile<8xi1>)
-%r = pk.max %a, %a : !pk.tile<8xi1>
-
-// -----
-
-// Only on f32 or i32.
-// CHECK: invalid `pk.min`: expected elements of type f32 or i32, got !pk.tile<8xbf16>; `pk.cast` converts
-%a = "t.v"() : () -> (!pk.tile<8xbf16>)
-%r = pk.min %a, %a : !pk.tile<8xbf16>
-
-// -----
-
-// Only on i1.
-// CHECK: invalid `pk.and`: expected elements of type i1, got !pk.tile<8xi32>; `pk.cast` converts
-%a = "t.v"() : () -> (!pk.tile<8xi32>)
-%r = pk.and %a, %a : !pk.tile<8xi32>
-
-// -----
-
-// Only on i1.
-// CHECK: invalid `pk.or`: expected elements of type i1, got !pk.tile<8xf32>; `pk.cast` converts
-%a = "t.v"() : () -> (!pk.tile<8xf32>)
-%r = pk.or %a, %a : !pk.tile<8xf32>
-
-// -----
-
 // Two shapes.
 // CHECK: attribute !pk.tile<8xf32> expected from variable 'T', but got !pk.tile<4xf32>
 %a, %b = "t.v"() : () -> (!pk.tile<8xf32>, !pk.tile<4xf32>)
@@ -242,13 +123,6 @@
 // CHECK: invalid `pk.row_max`: cannot reduce the rows of !pk.tile<f32> to !pk.tile<f32>
 %a = "t.v"() : () -> (!pk.tile<f32>)
 %r = pk.row_max %a : !pk.tile<f32> -> !pk.tile<f32>
-
-// -----
-
-// Not of booleans.
-// CHECK: invalid `pk.row_sum`: expected elements of type f32 or i32, got !pk.tile<8xi1>; `pk.cast` converts
-%a = "t.v"() : () -> (!pk.tile<8xi1>)
-%r = pk.row_sum %a : !pk.tile<8xi1> -> !pk.tile<i1>
 
 // -----
 

@@ -25,6 +25,7 @@ OTHER: dict[str, str] = {
     "PK484": "tests/static/test_findings.py::test_tiles_left_in_a_channel",
     "PK485": "tests/static/test_findings.py::test_tasks_left_out",
     "PK486": "tests/static/test_findings.py::test_roles_with_other_orders",
+    "PK517": "tests/targets/test_tiny.py::test_an_instruction_that_the_table_lacks",
     "PK604": "tests/sim/test_errors.py::test_a_dimension_that_is_not_there",
     "PK607": "tests/sim/test_errors.py::test_another_element_type",
     "PK608": "tests/sim/test_errors.py::test_missing_inputs",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,9 @@ from pkc.driver.compiler import Compiled, load
 from pkc.sim.draw import draw_inputs
 from pkc.sim.reference import compare, reference
 from pkc.sim.run import simulate
+from tests.sweeps import sweep
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-RANKS = (1, 2, 3, 5, 8)
 
 Arrays = dict[str, Any]
 Dims = dict[str, int]
@@ -38,6 +39,19 @@ class Case:
 
 def f64(array: Any) -> np.ndarray:
     return np.asarray(array).astype(np.float64)
+
+
+_OFTEN = {(1, True), (2, False), (3, True)}
+"""Numbers of ranks, and whether sizes are ragged, that `make test` runs: all that ranks do, they do here."""
+
+
+def in_sizes(*numbers: int) -> pytest.MarkDecorator:
+    """A test for each of these numbers of ranks, at divisible and ragged sizes."""
+    cases = sweep(product(numbers, (False, True)), lambda *case: case in _OFTEN)
+    name = {False: "divisible", True: "ragged"}
+    return pytest.mark.parametrize(
+        ("ranks", "ragged"), cases, ids=lambda value: name[value] if isinstance(value, bool) else str(value)
+    )
 
 
 # Formulas: arrays that are private or symmetric have a leading axis of ranks
@@ -170,9 +184,16 @@ CASES: dict[str, Case] = {
 
 
 @cache
-def compiled(name: str) -> Compiled:
+def compiled(name: str, level: str = "tile", *schedule: tuple[str, str]) -> Compiled:
+    """A case at a level with some schedule. Tests share it, so it is not to be changed. Raises `PkcError`."""
     example, _, causal = name.partition(" ")
-    return load(EXAMPLES / f"{example}.pk", constants={"causal": True} if causal else {})
+    constants = {"causal": True} if causal else {}
+    return load(EXAMPLES / f"{example}.pk", constants=constants, schedule=dict(schedule), level=level)
+
+
+def text_of(compiled: Compiled) -> str:
+    """What tells apart the IR that several schedules give."""
+    return str(compiled.module).replace(str(compiled.kernel.attributes["schedule"]), "")
 
 
 def test_every_example_has_a_case() -> None:
@@ -186,8 +207,7 @@ def test_no_example_is_long() -> None:
         assert len(code) <= 30, path.name
 
 
-@pytest.mark.parametrize("ragged", [False, True], ids=["divisible", "ragged"])
-@pytest.mark.parametrize("ranks", RANKS)
+@in_sizes(1, 2, 3, 5, 8)
 @pytest.mark.parametrize("name", CASES)
 def test_example(name: str, ranks: int, ragged: bool) -> None:
     case = CASES[name]

@@ -13,9 +13,8 @@ from pkc.dialect.held import is_held
 from pkc.driver.compiler import Compiled, load
 from pkc.sim.draw import draw_inputs
 from pkc.sim.run import simulate
-from tests.examples.test_examples import CASES, EXAMPLES, compiled
+from tests.examples.test_examples import CASES, EXAMPLES, compiled, in_sizes, text_of
 
-RANKS = (1, 2, 3, 4, 8)
 OVERLAPS = ("default", "none", "intra_sm", "inter_sm", "copy_engine", "push", "push none", "across")
 """The values of `overlap`; operands that are sent instead of fetched, without and with overlap; blocks that span the
 ranks' parts."""
@@ -36,15 +35,22 @@ what depends on a table or on the heads of a rank. A block of one rank's part sp
 computes fetches itself comes from one rank at a time."""
 
 
-@cache
 def at_roles_level(name: str, overlap: str) -> Compiled:
-    example, _, causal = name.partition(" ")
-    constants = {"causal": True} if causal else {}
     push, _, rest = overlap.partition(" ")
     schedule = {"transfer": "push"} if push == "push" else {} if overlap == "default" else {"overlap": overlap}
     schedule |= {"overlap": rest} if rest else {}
     schedule = {"straddle": "true"} if overlap == "across" else schedule
-    return load(EXAMPLES / f"{example}.pk", constants=constants, schedule=schedule, level="roles")
+    return compiled(name, "roles", *schedule.items())
+
+
+@cache
+def overlaps(name: str) -> tuple[list[str], list[str]]:
+    """The overlaps that an example can have, and of these the ones that give the same IR as one before."""
+    first: dict[str, str] = {}
+    legal = [overlap for overlap in OVERLAPS if (name, overlap) not in ILLEGAL]
+    for overlap in legal:
+        first.setdefault(text_of(at_roles_level(name, overlap)), overlap)
+    return list(first.values()), [overlap for overlap in legal if overlap not in first.values()]
 
 
 def at_tile_level(name: str, ranks: int, ragged: bool) -> tuple[dict[str, int], dict[str, Any], dict[str, bytes]]:
@@ -58,16 +64,11 @@ def at_tile_level(name: str, ranks: int, ragged: bool) -> tuple[dict[str, int], 
     return dims, inputs, {array: values.tobytes() for array, values in outputs.items()}
 
 
-@pytest.mark.parametrize("ragged", [False, True], ids=["divisible", "ragged"])
-@pytest.mark.parametrize("ranks", RANKS)
-@pytest.mark.parametrize("name", CASES)
-def test_roles_give_the_bits_of_the_tile_level(name: str, ranks: int, ragged: bool) -> None:
-    """All overlaps in one test, so that the tile level runs once for them, whichever process runs the test."""
+def check_bits(name: str, ranks: int, ragged: bool, overlaps: list[str]) -> None:
+    """All overlaps at once, so that the tile level runs once for them, whichever process runs the test."""
     dims, inputs, expected = at_tile_level(name, ranks, ragged)
     wrong: list[str] = []
-    for overlap in OVERLAPS:
-        if (name, overlap) in ILLEGAL:
-            continue
+    for overlap in overlaps:
         number = zlib.crc32(f"{name} {overlap} {ranks} {ragged}".encode())
         ctas, seed = number % 3 + 1, number >> 8
         module = at_roles_level(name, overlap).module
@@ -75,6 +76,20 @@ def test_roles_give_the_bits_of_the_tile_level(name: str, ranks: int, ragged: bo
         if {array: values.tobytes() for array, values in outputs.items()} != expected:
             wrong.append(f"{overlap}, ctas={ctas}, seed={seed}")
     assert not wrong
+
+
+@in_sizes(1, 2, 3, 4, 8)
+@pytest.mark.parametrize("name", CASES)
+def test_roles_give_the_bits_of_the_tile_level(name: str, ranks: int, ragged: bool) -> None:
+    check_bits(name, ranks, ragged, overlaps(name)[0])
+
+
+@pytest.mark.long
+@in_sizes(1, 2, 3, 4, 8)
+@pytest.mark.parametrize("name", CASES)
+def test_in_other_orders(name: str, ranks: int, ragged: bool) -> None:
+    """What several overlaps give, in another order for each."""
+    check_bits(name, ranks, ragged, overlaps(name)[1])
 
 
 @pytest.mark.parametrize(("name", "overlap"), sorted(ILLEGAL))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
 
-from pkc.driver.compiler import Compiled, load
+from pkc.driver.compiler import Compiled
 from pkc.sim.draw import draw_inputs
 from pkc.sim.reference import compare, reference
 from pkc.sim.run import simulate
-from tests.examples.test_examples import CASES, EXAMPLES
+from tests.examples.test_examples import CASES, compiled
+from tests.sweeps import sweep
 
 PRODUCTS = ("gemm", "ag_gemm", "gemm_rs", "gemm_ar")
 OVERLAPS = ("none", "intra_sm", "inter_sm", "push")
@@ -24,15 +25,16 @@ SIZES = {
 """16 blocks of K in parts alike; 10 blocks in parts that differ; 3 blocks, so that one of four parts has none."""
 
 
-@cache
 def split(name: str, parts: int, overlap: str, level: str) -> Compiled:
     tiles = {"tile_M": "32", "tile_N": "32", "tile_K": "32", "split_K": str(parts)}
     chosen = {} if overlap == "default" else {"transfer": "push"} if overlap == "push" else {"overlap": overlap}
-    return load(EXAMPLES / f"{name}.pk", schedule={**tiles, **chosen}, level=level)
+    return compiled(name, level, *tiles.items(), *chosen.items())
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+OFTEN = ((1, "divisible"), (2, "divisible"), (3, "ragged"), (4, "short"))
+
+
+@pytest.mark.parametrize(("ranks", "size"), sweep(product((1, 2, 3, 4), SIZES), lambda *case: case in OFTEN))
 @pytest.mark.parametrize("parts", [2, 4])
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_split(name: str, parts: int, ranks: int, size: str) -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
 
 from pkc.dialect.types import BlockType
-from pkc.driver.compiler import Compiled, load
+from pkc.driver.compiler import Compiled
 from pkc.sim.draw import draw_inputs
 from pkc.sim.reference import compare, reference
 from pkc.sim.run import simulate
-from tests.examples.test_examples import CASES, EXAMPLES, compiled
+from tests.examples.test_examples import CASES, compiled
+from tests.sweeps import sweep
 
 TILES = (
     {"M": 64, "N": 32, "K": 32, "S": 32, "T": 64, "P": 32, "H": 32},
@@ -23,23 +24,22 @@ TILES = (
 RANKS = 3
 
 
-@cache
 def with_tiles(name: str, number: int, level: str) -> Compiled:
-    example, _, causal = name.partition(" ")
     walked = (value.type for op in compiled(name).kernel.walk() for value in op.results)
     dims = {kind.of for kind in walked if isinstance(kind, BlockType) and kind.extent > 1}
     schedule = {f"tile_{dim}": str(size) for dim, size in TILES[number].items() if dim in dims}
     assert schedule
-    constants = {"causal": True} if causal else {}
-    return load(EXAMPLES / f"{example}.pk", constants=constants, schedule=schedule, level=level)
+    return compiled(name, level, *schedule.items())
 
 
-@pytest.mark.parametrize("ragged", [False, True], ids=["divisible", "ragged"])
-@pytest.mark.parametrize("number", range(len(TILES)))
+@pytest.mark.parametrize(
+    ("number", "size"),
+    sweep(product(range(len(TILES)), ("divisible", "ragged")), lambda *case: case in ((0, "ragged"), (1, "divisible"))),
+)
 @pytest.mark.parametrize("name", CASES)
-def test_tiles(name: str, number: int, ragged: bool) -> None:
+def test_tiles(name: str, number: int, size: str) -> None:
     case, module = CASES[name], with_tiles(name, number, "tile").module
-    given = case.ragged(RANKS) if ragged else case.divisible(RANKS)
+    given = case.ragged(RANKS) if size == "ragged" else case.divisible(RANKS)
     used = {dim for op in compiled(name).kernel.body.block.args for dim in getattr(op.type, "dimensions", ())}
     dims = {dim: size for dim, size in given.items() if dim in used}
     inputs = draw_inputs(module, ranks=RANKS, dims=dims, seed=number)

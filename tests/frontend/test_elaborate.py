@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, ModuleOp
 from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
-from pkc.dialect import access, coordinates, counters, elementwise, program, tile
+from pkc.dialect import access, coordinates, counters, elementwise, program, reductions, tile
 from pkc.dialect.attributes import Role
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import RANKS, BlockType, Layout, PGLType, PrivateType, SignalType, TileType, bf16, f32, i1, i32
@@ -228,8 +228,8 @@ def test_axes_of_one_dimension_differ_by_their_loop() -> None:
         ("X[m, n] < 1 or c[m] == 0", elementwise.OrOp),
         ("not X[m, n] < 1", elementwise.NotOp),
         ("where(c[m] > 0, s, 1.0)", elementwise.SelectOp),
-        ("rowmax(X[m, n])", tile.RowMaxOp),
-        ("rowsum(X[m, n])", tile.RowSumOp),
+        ("rowmax(X[m, n])", reductions.RowMaxOp),
+        ("rowsum(X[m, n])", reductions.RowSumOp),
         ("X[m, n].T", tile.TransposeOp),
         ("cast(X[m, n], bf16)", tile.CastOp),
         ("positions(m)", tile.PositionsOp),
@@ -445,7 +445,7 @@ def test_every_operation_has_its_line() -> None:
     assert not [op for op in kernel(module).walk() if op.location is UNKNOWN_LOC]
     lines = text.split("\n")
     for kind, words in {
-        access.StoreOp: "O[b, h, q] =", tile.MmaOp: "@", elementwise.Exp2Op: "exp2", tile.RowMaxOp: "rowmax",
+        access.StoreOp: "O[b, h, q] =", tile.MmaOp: "@", elementwise.Exp2Op: "exp2", reductions.RowMaxOp: "rowmax",
         program.TasksOp: "tasks", coordinates.RingPeerOp: "ring()", KernelOp: "kernel", elementwise.DivOp: "/",
     }.items():  # fmt: skip
         found = find(module, kind)

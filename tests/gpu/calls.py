@@ -23,8 +23,8 @@ import pkc
 from pkc import Kernel
 from pkc.diagnostics import PkcError
 from pkc.runtime.arrays import Array
-from pkc.runtime.driver import load
 from pkc.runtime.mesh import Mesh
+from tests.gpu import present
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -344,11 +344,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         # A kernel that hangs would keep the interpreter from ending.
         os._exit(not right)
-    try:
-        ranks = given.ranks or load().devices()
-    except PkcError as error:
-        print(error)
-        return 1
+    ranks = present.gpus(given.ranks)
     kinds = [given.kind] if given.kind else ["single", "torchrun"]
     right = [run_kind(kind, ranks) for kind in kinds]
     print(f"{sum(right)} of {len(right)} kinds of processes are right, on {ranks} GPUs")

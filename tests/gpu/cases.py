@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pkc.codegen.artifact import Artifact
+from pkc.dialect.declaration import OPERATIONS
+from pkc.dialect.reductions import RowReduction
+from pkc.dialect.types import dtype_name, f32
 from pkc.driver.builder import artifact_for
 from pkc.driver.compiler import Compiled, compile_program, load_program
 from pkc.frontend.parse import parse_text
 from pkc.frontend.tree import Program
 from pkc.location import Source
-from tests.products import FORMS, product
+from tests.functions import elements, program
+from tests.products import FORMS, LOOPS, SUMS, product
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -178,6 +182,11 @@ def _table() -> Iterator[Case]:
         yield Case(f"product {kind} into {kind}", product("nn", kind, kind, c=kind), _few(matrices), alone=True)
     for a, b in (("e4m3", "e4m3"), ("e4m3", "e5m2"), ("e5m2", "e4m3"), ("e5m2", "e5m2")):
         yield Case(f"product {a} {b}", product("nt", a, b), _few(_matrices(16)), alone=True)
+    for name, text in LOOPS.items():
+        sizes = _few(matrices) if name != "outer" else lambda _: [{"M": 300, "N": 200, "L": count} for count in (1, 9)]
+        yield Case(f"loop {name}", text, sizes, alone="shard" not in text)
+    yield Case("sums two", SUMS["two"], _few(matrices))
+    yield Case("sums rows", SUMS["rows"], lambda ranks: [{"M": 61 * ranks + 5, "K": 200}, {"M": 3000, "K": 72}])
     for consumers, rows in ((1, 64), (2, 256), (3, 192)):
         text, schedule = product("nn", "bf16", "bf16", rows=rows, columns=64), {"consumers": str(consumers)}
         yield Case(f"product consumers={consumers}", text, _few(matrices), schedule, alone=True)
@@ -203,6 +212,20 @@ def _table() -> Iterator[Case]:
         text = (EXAMPLES / f"{name}.pk").read_text(encoding="utf-8")
         for kind in ("f16", "f32"):
             yield Case(f"{name} {kind}", text.replace("bf16", kind), _few(_collective))
+    yield from _functions()
+
+
+def _functions() -> Iterator[Case]:
+    """Every declared operation; `tests/gpu/functions.py` runs those element by element on all kinds of numbers."""
+    for op in OPERATIONS:
+        sizes = _few(_rows if issubclass(op, RowReduction) else _collective)
+        for element in elements(op):
+            text = program(op, element, positive=element == f32)
+            yield Case(f"{op.name} {dtype_name(element)}", text, sizes, alone=True)
+
+
+def _rows(ranks: int) -> Sequence[Dims]:
+    return [{"M": dims["M"]} for dims in _collective(ranks)]
 
 
 def _attention() -> Iterator[Case]:

@@ -10,7 +10,8 @@ ranks meet, its last size is then launched with two sets of arrays in turn, so t
 before shows: a graph of both, replayed, and launches for which each rank is held up by a random time.
 
 Ranks run in a process of their own, which is ended when it hangs or dies; the case is then wrong, and the next ones run
-in another. Kernels are compiled, and references computed, on all cores of the host.
+in another. Kernels are compiled, and references computed, on all cores of the host. The exit status is 1 if a case is
+wrong, 2 if there are not enough GPUs.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from pkc.runtime.mesh import Mesh
 from pkc.sim.draw import draw_inputs
 from pkc.sim.program import Program
 from pkc.sim.reference import Expected, compare, reference
+from tests.gpu import present
 from tests.gpu.cases import CASES, Dims
 
 ROOT = Path(__file__).parents[2]
@@ -337,6 +339,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     ranks = [int(number) for number in given.ranks.split(",")]
     if given.here is None:
+        present.gpus(1 if given.virtual else max(ranks))
         return int(not check(ranks, given.virtual, given.only))
     run_here(ranks[0], given.virtual, [int(number) for number in given.here.split(",")])
     return 0

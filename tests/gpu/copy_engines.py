@@ -29,11 +29,10 @@ from pkc.codegen.build import build
 from pkc.diagnostics import PkcError
 from pkc.driver.compiler import load
 from pkc.driver.hardware import Call
-from pkc.runtime.driver import load as load_driver
 from pkc.runtime.enqueue import Await, Move, Write, calls
 from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh, Side
-from tests.gpu import smoke_kernels
+from tests.gpu import present, smoke_kernels
 
 ROOT = Path(__file__).parents[2]
 SIZES: dict[str, Sequence[dict[str, int]]] = {
@@ -202,7 +201,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     if given.here == "beside":
         return beside()
-    ranks = given.ranks or load_driver().devices()
+    ranks = present.gpus(given.ranks)
     if given.here == "times":
         return times(ranks)
     end = time.monotonic() + given.limit

@@ -27,6 +27,7 @@ from pkc.sim.draw import draw_inputs
 from pkc.sim.program import Program
 from pkc.sim.reference import compare, reference
 from tests.examples.test_examples import EXAMPLES
+from tests.gpu import present
 
 PATH = EXAMPLES / "gemm_rs.pk"
 DIMS = {"M": 1024, "N": 512, "K": 128}
@@ -53,6 +54,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--ranks", type=int, help="all GPUs, if it is not given")
     parser.add_argument("--virtual", action="store_true", help="all ranks on one GPU")
     given = parser.parse_args(arguments)
+    present.gpus(1 if given.virtual else given.ranks)
     if given.virtual:
         mesh = Mesh.virtual(given.ranks or 2)
     else:

@@ -23,10 +23,9 @@ import numpy as np
 from pkc.diagnostics import PkcError
 from pkc.runtime.arrays import Array
 from pkc.runtime.copies import download, upload
-from pkc.runtime.driver import load
 from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
-from tests.gpu import smoke_kernels
+from tests.gpu import present, smoke_kernels
 from tests.gpu.smoke_kernels import TILE
 
 ROOT = Path(__file__).parents[2]
@@ -319,15 +318,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         good = run_checks(options.here, options.only)
         sys.stdout.flush()
         os._exit(not good)
-    try:
-        gpus = load().devices()
-    except PkcError as error:
-        print(error)
-        return 1
+    found = present.gpus()
     kinds = options.kind or ["virtual:1", "virtual:2", "virtual:3", "virtual:8", "single", "processes"]
     rest = [] if options.only is None else ["--only", options.only]
-    results = [run_kind(kind, rest, gpus if kind == "processes" else 1) for kind in kinds]
-    print(f"{sum(results)} of {len(results)} kinds of mesh are right, on {gpus} GPUs")
+    results = [run_kind(kind, rest, found if kind == "processes" else 1) for kind in kinds]
+    print(f"{sum(results)} of {len(results)} kinds of mesh are right, on {found} GPUs")
     return 0 if all(results) else 1
 
 

@@ -1,5 +1,5 @@
 // Several stores of a worker are on their way: signals and stages lag behind, and drains count what may remain.
-// RUN: pkc-opt %s -p pk-defer-signals,pk-insert-fences --split-input-file | filecheck %s
+// RUN: pkc-opt %s -p pk-defer-signals,pk-insert-fences --split-input-file --remarks | filecheck %s
 
 // Two stores a turn: behind the first of this turn's, and behind both of the last turns'.
 // CHECK-LABEL: pk.kernel @fetch
@@ -67,6 +67,7 @@ pk.kernel @fetch(%K: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "K"}, %V: !pk.pg
 // The tiles to pass on are made from what has been passed on before: a signal held back would hold up the next tile.
 // CHECK-LABEL: pk.kernel @forwards
 // CHECK-NOT: held
+// CHECK: // remark: {{.*}}: pk.signal: each signal waits until what it announces is stored: what its worker waits for may wait for these signals [pk-defer-signals]
 pk.kernel @forwards(%X: !pk.private<[M, 64], bf16> {pk.name = "X", pk.scratch}, %Y: !pk.pgl<[M, 64], bf16, symmetric> {pk.name = "Y"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}) attributes {derived} {
   %c = pk.channel "X" stages 4 : !pk.channel<!pk.tile<16x64xbf16>>
   %zero = arith.constant 0 : index
@@ -101,6 +102,7 @@ pk.kernel @forwards(%X: !pk.private<[M, 64], bf16> {pk.name = "X", pk.scratch}, 
 // The same through another counter and another part: whoever makes the tiles waits for those who got the last ones.
 // CHECK-LABEL: pk.kernel @round
 // CHECK-NOT: held
+// CHECK: // remark: {{.*}}: pk.signal: each signal waits until what it announces is stored: what its worker waits for may wait for these signals [pk-defer-signals]
 pk.kernel @round(%X: !pk.private<[M, 64], bf16> {pk.name = "X", pk.scratch}, %Y: !pk.pgl<[M, 64], bf16, symmetric> {pk.name = "Y"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}, %back: !pk.signal<[M by 16]> {pk.name = "back"}) attributes {derived} {
   %c = pk.channel "X" stages 4 : !pk.channel<!pk.tile<16x64xbf16>>
   %zero = arith.constant 0 : index
@@ -148,6 +150,9 @@ pk.kernel @round(%X: !pk.private<[M, 64], bf16> {pk.name = "X", pk.scratch}, %Y:
 // CHECK-NOT: held
 // CHECK-LABEL: pk.kernel @beside
 // CHECK-NOT: held
+// CHECK: // remark: {{.*}}: pk.signal: each signal waits until what it announces is stored: X has one stage, so that no two stores are on their way [pk-defer-signals]
+// CHECK: // remark: {{.*}}: pk.signal: each signal waits until what it announces is stored: the stores are made by ordinary instructions [pk-defer-signals]
+// CHECK-NOT: remark
 pk.kernel @one(%Y: !pk.private<[M, 64], bf16> {pk.name = "Y"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}) attributes {derived} {
   %c = pk.channel "X" stages 1 : !pk.channel<!pk.tile<16x64xbf16>>
   %zero = arith.constant 0 : index
@@ -199,6 +204,84 @@ pk.kernel @beside(%Y: !pk.private<[M, 64], bf16> {pk.name = "Y"}, %ready: !pk.si
       pk.store %x, %Y[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.tile<16x64xbf16>, !pk.private<[M, 64], bf16>
       pk.release %c : !pk.channel<!pk.tile<16x64xbf16>>
       pk.signal %ready at %rank[%number] by %one : !pk.signal<[M by 16]>
+    }
+  }
+}
+
+// -----
+
+// Two signals a turn: those of three turns stay behind, whose stores may be under way.
+// CHECK-LABEL: pk.kernel @announced_twice
+// CHECK: pk.store
+// CHECK: pk.signal %first at {{.*}} {held, order = "release_gpu"}
+// CHECK-NEXT: pk.signal %second at {{.*}} {held, order = "release_gpu"}
+// CHECK-NEXT: pk.drain full left 3
+// CHECK-NEXT: pk.send_held left 6 batch 8
+// CHECK: pk.send_held left 0 batch 1
+// CHECK-NOT: remark
+pk.kernel @announced_twice(%Y: !pk.private<[M, 64], bf16> {pk.name = "Y"}, %first: !pk.signal<[M by 16]> {pk.name = "first"}, %second: !pk.signal<[M by 16]> {pk.name = "second"}) attributes {derived} {
+  %c = pk.channel "X" stages 4 : !pk.channel<!pk.tile<16x64xbf16>>
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %two = arith.constant 2 : index
+  %rank = pk.rank
+  %d = pk.block[%zero] : !pk.block<64 by 64>
+  %n = pk.block_count <M by 16>
+  pk.role communicator attributes {group = "communicate"} {
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %m = pk.block[%i] : !pk.block<M by 16>
+      %number = pk.block_number %m : !pk.block<M by 16>
+      %x = pk.consume %c : !pk.channel<!pk.tile<16x64xbf16>> -> !pk.tile<16x64xbf16>
+      pk.store %x, %Y[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.tile<16x64xbf16>, !pk.private<[M, 64], bf16>
+      pk.release %c : !pk.channel<!pk.tile<16x64xbf16>>
+      pk.signal %first at %rank[%number] by %one : !pk.signal<[M by 16]>
+      pk.signal %second at %rank[%number] by %two : !pk.signal<[M by 16]>
+    }
+  }
+}
+
+// -----
+
+// A worker that passes tiles on in two loops holds back the signals of both, and sends all of one before the other.
+// CHECK-LABEL: pk.kernel @two_loops
+// CHECK: pk.signal %first {{.*}} {held
+// CHECK: pk.send_held left 3 batch 8
+// CHECK: pk.send_held left 0 batch 1
+// CHECK: pk.signal %second {{.*}} {held
+// CHECK: pk.send_held left 3 batch 8
+// CHECK: pk.send_held left 0 batch 1
+// CHECK: // remark: {{.*}}: pk.raise: each signal waits until what it announces is stored: its worker holds back others, which do something else to their counters [pk-defer-signals]
+pk.kernel @two_loops(%Y: !pk.private<[M, 64], bf16> {pk.name = "Y"}, %first: !pk.signal<[M by 16]> {pk.name = "first"}, %second: !pk.signal<[M by 16]> {pk.name = "second"}, %third: !pk.signal<[M by 16]> {pk.name = "third"}) attributes {derived} {
+  %c = pk.channel "X" stages 4 : !pk.channel<!pk.tile<16x64xbf16>>
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %rank = pk.rank
+  %d = pk.block[%zero] : !pk.block<64 by 64>
+  %n = pk.block_count <M by 16>
+  pk.role communicator attributes {group = "communicate"} {
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %m = pk.block[%i] : !pk.block<M by 16>
+      %number = pk.block_number %m : !pk.block<M by 16>
+      %x = pk.consume %c : !pk.channel<!pk.tile<16x64xbf16>> -> !pk.tile<16x64xbf16>
+      pk.store %x, %Y[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.tile<16x64xbf16>, !pk.private<[M, 64], bf16>
+      pk.release %c : !pk.channel<!pk.tile<16x64xbf16>>
+      pk.signal %first at %rank[%number] by %one : !pk.signal<[M by 16]>
+    }
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %m = pk.block[%i] : !pk.block<M by 16>
+      %number = pk.block_number %m : !pk.block<M by 16>
+      %x = pk.consume %c : !pk.channel<!pk.tile<16x64xbf16>> -> !pk.tile<16x64xbf16>
+      pk.store %x, %Y[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.tile<16x64xbf16>, !pk.private<[M, 64], bf16>
+      pk.release %c : !pk.channel<!pk.tile<16x64xbf16>>
+      pk.signal %second at %rank[%number] by %one : !pk.signal<[M by 16]>
+    }
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %m = pk.block[%i] : !pk.block<M by 16>
+      %number = pk.block_number %m : !pk.block<M by 16>
+      %x = pk.consume %c : !pk.channel<!pk.tile<16x64xbf16>> -> !pk.tile<16x64xbf16>
+      pk.store %x, %Y[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.tile<16x64xbf16>, !pk.private<[M, 64], bf16>
+      pk.release %c : !pk.channel<!pk.tile<16x64xbf16>>
+      pk.raise %third at %rank[%number] to %one : !pk.signal<[M by 16]>
     }
   }
 }

@@ -1,5 +1,5 @@
 // From parts and tiles to what each thread does.
-// RUN: pkc-opt %s -p pk-plan-memory,pk-lower-tiles,pk-cse,pk-dce --split-input-file | filecheck %s
+// RUN: pkc-opt %s -p pk-plan-memory,pk-lower-tiles,pk-cse,pk-dce --split-input-file --remarks | filecheck %s
 
 // One thread of each part: TMA into a stage, TMA out of it. Two stages of 8192 bytes, then two barriers that they are
 // full, which the bytes complete, and two that they are empty. A part of the sharded dimension is a coordinate of the
@@ -264,6 +264,7 @@ pk.kernel @two_channels(%A: !pk.private<[128, K], bf16> {pk.name = "A"}, %B: !pk
 // CHECK: pk.instruction "exp2_f32"
 // CHECK: pk.instruction "wgmma_n64_bf16_rs_kn"(%{{.*}}, %[[P0:.*]], %[[P1:.*]], %[[P2:.*]], %[[P3:.*]], %{{.*}}, %{{.*}})
 // CHECK: pk.instruction "mbarrier_arrive"
+// CHECK: // remark: {{.*}}: pk.mma: what the MMA adds to is copied first: it is used by something else too [pk-lower-tiles]
 pk.kernel @scores(%Q: !pk.private<[64, 64], bf16> {pk.name = "Q"}) attributes {schedule = {}, derived, comm_sms = 0 : i64} {
   %0 = pk.channel "Q, K, V" stages 1 : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>>
   pk.role loader warps 1 attributes {group = "compute", first_warp = 4 : i64, registers = 40 : i64} {
@@ -354,6 +355,8 @@ pk.kernel @add(%X: !pk.pgl<[M, 64], f32, symmetric> {pk.name = "X"}, %Y: !pk.pri
 // CHECK-NEXT: %[[NEAR:.*]] = pk.tensor_map %A last
 // CHECK-NEXT: %[[MAP:.*]] = arith.select %[[MINE]], %[[NEAR]], %[[FAR]] : !pk.map
 // CHECK: pk.instruction "tma_load_3d"(%{{.*}}, %[[MAP]],
+// CHECK: // remark: {{.*}}: pk.load: each thread loads single elements of `L`, 4 bytes, not 16: its tiles are spread over registers as those of an MMA [pk-lower-tiles]
+// CHECK: // remark: {{.*}}: pk.store: each thread stores single elements of `Y`, 4 bytes, not 16: its tiles are spread over registers as those of an MMA [pk-lower-tiles]
 pk.kernel @near(%A: !pk.pgl<[M, 64], f32, shard 0> {pk.name = "A"}, %L: !pk.private<[M, 64], f32> {pk.name = "L", pk.scratch}, %Y: !pk.private<[M, 64], f32> {pk.name = "Y"}) attributes {schedule = {}, derived, comm_sms = 0 : i64} {
   %0 = pk.channel "L" stages 1 : !pk.channel<!pk.tile<64x64xf32>>
   pk.role loader warps 1 attributes {group = "compute", first_warp = 4 : i64, registers = 40 : i64} {
@@ -437,6 +440,7 @@ pk.kernel @all(%there: !pk.signal<[1]> {pk.name = "there"}) attributes {schedule
 // CHECK-NEXT: %[[PEER:.*]] = arith.remsi %[[LATER]], %[[RANKS]]
 // CHECK: pk.instruction "tma_store_3d"(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[PEER]])
 // CHECK: pk.instruction "bulk_commit"
+// CHECK: // remark: {{.*}}: pk.commit: Y goes into its stage 4 bytes at a time, not by stmatrix: it is not in registers [pk-lower-tiles]
 pk.kernel @spread(%Y: !pk.pgl<[64, 64], bf16, replicate> {pk.name = "Y"}) attributes {schedule = {}, derived, comm_sms = 0 : i64} {
   %0 = pk.channel "Y" stages 1 : !pk.channel<!pk.tile<64x64xbf16>>
   pk.role consumer warps 4 attributes {group = "compute", first_warp = 0 : i64, registers = 232 : i64} {

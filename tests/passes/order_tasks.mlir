@@ -1,5 +1,5 @@
 // Tasks begin, or end, with the blocks of the rank's own part.
-// RUN: pkc-opt %s -p pk-order-tasks --split-input-file | filecheck %s
+// RUN: pkc-opt %s -p pk-order-tasks --split-input-file --remarks | filecheck %s
 
 // Only lists that follow the parts are rotated.
 // CHECK-LABEL: pk.kernel @first
@@ -59,6 +59,7 @@ pk.kernel @own(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl<[M], 
 
 // CHECK-LABEL: pk.kernel @natural
 // CHECK-NOT: pk.rotate
+// CHECK: // remark: {{.*}}: pk.kernel: tasks come in their natural order, not `local_first`: none of their indices goes through all shards of a dimension, one after the other [pk-order-tasks]
 pk.kernel @natural(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %Y: !pk.private<[M], f32> {pk.name = "Y"}) attributes {order = "natural"} {
   %rows = pk.block_count <M by 16> sharded
   pk.tasks (%i) in (%rows) {
@@ -93,5 +94,24 @@ pk.kernel @bands(%Y: !pk.private<[M, N], f32> {pk.name = "Y"}) attributes {order
     }
     pk.tasks (%i) in (%rows) {
     }
+  }
+}
+
+// -----
+
+// What was a loop keeps the order in which its reader goes through the blocks.
+// CHECK-LABEL: pk.kernel @kept
+// CHECK: pk.tasks (%[[I:.*]], %[[J:.*]]) in (%rows, %rows) attributes {in_order = 1 : i64
+// CHECK-NEXT: %[[AT:.*]] = pk.rotate %[[I]]
+// CHECK-NOT: pk.rotate
+// CHECK: pk.block[%[[AT]]] sharded
+// CHECK-NEXT: pk.block[%[[J]]] sharded
+pk.kernel @kept(%X: !pk.pgl<[M, M], f32, shard 0> {pk.name = "X"}, %Y: !pk.private<[M, M], f32> {pk.name = "Y"}) attributes {order = "local_first"} {
+  %rows = pk.block_count <M by 16> sharded
+  pk.tasks (%i, %j) in (%rows, %rows) attributes {in_order = 1 : i64} {
+    %m = pk.block[%i] sharded : !pk.block<M by 16>
+    %n = pk.block[%j] sharded : !pk.block<M by 16>
+    %x = pk.load %X[%m, %n : !pk.block<M by 16>, !pk.block<M by 16>] : !pk.pgl<[M, M], f32, shard 0> -> !pk.tile<16x16xf32>
+    pk.store %x, %Y[%m, %n : !pk.block<M by 16>, !pk.block<M by 16>] : !pk.tile<16x16xf32>, !pk.private<[M, M], f32>
   }
 }

@@ -1,5 +1,5 @@
 // Products that stay in flight while the next one is issued.
-// RUN: pkc-opt %s -p pk-plan-mma --split-input-file | filecheck %s
+// RUN: pkc-opt %s -p pk-plan-mma --split-input-file --remarks | filecheck %s
 
 // The accumulator is all that the loop carries, and only the product touches it: a turn keeps its stage for the next.
 // CHECK-LABEL: pk.kernel @gemm
@@ -67,6 +67,7 @@ pk.kernel @two_channels(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 // CHECK: pk.mma
 // CHECK-NOT: in_flight
 // CHECK-NOT: held
+// CHECK: // remark: {{.*}}: pk.mma: each MMA is waited for: A, B has one stage; smaller tiles leave room for two [pk-plan-mma]
 pk.kernel @one_stage(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
@@ -89,6 +90,7 @@ pk.kernel @one_stage(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 // Something reads the product in the same turn.
 // CHECK-LABEL: pk.kernel @scaled
 // CHECK-NOT: in_flight
+// CHECK: // remark: {{.*}}: pk.mma: each MMA is waited for: `u` is used in the iteration that computes it [pk-plan-mma]
 pk.kernel @scaled(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
@@ -108,9 +110,16 @@ pk.kernel @scaled(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 
 // -----
 
-// An operand that lies in registers, and one whose stage outlives the loop.
+// An operand whose stage outlives the loop is released behind it anyway. One that lies in registers keeps them.
 // CHECK-LABEL: pk.kernel @attention
+// CHECK: pk.consume %[[Q:.*]] :
+// CHECK: pk.mma %q, %v, %t {in_flight = 1 : i64}
+// CHECK-NEXT: pk.release %[[V:.*]] held 1
+// CHECK: pk.release_held %[[V]]
+// CHECK-NEXT: pk.release %[[Q]] :
 // CHECK-NOT: in_flight
+// CHECK: // remark: {{.*}}: pk.mma: each MMA is waited for: `w` lies in registers, which the next one needs [pk-plan-mma]
+// CHECK-NOT: remark
 pk.kernel @attention(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
@@ -139,9 +148,13 @@ pk.kernel @attention(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 
 // -----
 
-// Two products in one turn: the second may need the first.
+// Two MMAs with accumulators of their own: both stay in flight, and the stage that both read is kept once.
 // CHECK-LABEL: pk.kernel @two
-// CHECK-NOT: in_flight
+// CHECK: pk.mma {{.*}} {in_flight = 2 : i64}
+// CHECK-NEXT: pk.mma {{.*}} {in_flight = 2 : i64}
+// CHECK-NEXT: pk.release %[[K:.*]] held 1 :
+// CHECK: pk.release_held %[[K]]
+// CHECK-NOT: remark
 pk.kernel @two(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
@@ -153,6 +166,92 @@ pk.kernel @two(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
       %a, %b = pk.consume %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>> -> !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>
       %v = pk.mma %a, %b, %t : !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<128x128xf32>
       %w = pk.mma %a, %b, %u : !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<128x128xf32>
+      pk.release %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>>
+      scf.yield %v, %w : !pk.tile<128x128xf32>, !pk.tile<128x128xf32>
+    }
+  }
+}
+
+// -----
+
+// One after the other into the same accumulator: the tensor cores keep their order. The first channel is released before
+// the second MMA is issued, a stage later than it was read.
+// CHECK-LABEL: pk.kernel @chain
+// CHECK: pk.mma {{.*}} {in_flight = 2 : i64}
+// CHECK-NEXT: pk.release %[[A:.*]] held 1 :
+// CHECK: pk.mma {{.*}} {in_flight = 2 : i64}
+// CHECK-NEXT: pk.release %[[B:.*]] held 1 :
+// CHECK: }
+// CHECK-NEXT: pk.release_held %[[A]]
+// CHECK-NEXT: pk.release_held %[[B]]
+pk.kernel @chain(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %turns = pk.block_count <K by 64>
+  %0 = pk.channel "A, B" stages 3 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>>
+  %1 = pk.channel "D, E" stages 2 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>>
+  pk.role consumer {
+    %acc = pk.full 0.000000e+00 : f32 : !pk.tile<128x128xf32>
+    %sum = scf.for %s = %zero to %turns step %one iter_args(%t = %acc) -> (!pk.tile<128x128xf32>) {
+      %a, %b = pk.consume %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>> -> !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>
+      %v = pk.mma %a, %b, %t : !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<128x128xf32>
+      pk.release %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>>
+      %d, %e = pk.consume %1 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>> -> !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>
+      %w = pk.mma %d, %e, %v : !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<128x128xf32>
+      pk.release %1 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>>
+      scf.yield %w : !pk.tile<128x128xf32>
+    }
+  }
+}
+
+// -----
+
+// Accumulators that trade places each turn would have to be copied, and so to be complete.
+// CHECK-LABEL: pk.kernel @swapped
+// CHECK-NOT: in_flight
+// CHECK: // remark: {{.*}}: pk.mma: each MMA is waited for: `t` is used beside it [pk-plan-mma]
+// CHECK: // remark: {{.*}}: pk.mma: each MMA is waited for: `u` is used beside it [pk-plan-mma]
+pk.kernel @swapped(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %turns = pk.block_count <K by 64>
+  %0 = pk.channel "A, B" stages 3 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>>
+  pk.role consumer {
+    %acc = pk.full 0.000000e+00 : f32 : !pk.tile<128x128xf32>
+    %x, %y = scf.for %s = %zero to %turns step %one iter_args(%t = %acc, %u = %acc) -> (!pk.tile<128x128xf32>, !pk.tile<128x128xf32>) {
+      %a, %b = pk.consume %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>> -> !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>
+      %v = pk.mma %a, %b, %t : !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<128x128xf32>
+      %w = pk.mma %a, %b, %u : !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<128x128xf32>
+      pk.release %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>>
+      scf.yield %w, %v : !pk.tile<128x128xf32>, !pk.tile<128x128xf32>
+    }
+  }
+}
+
+// -----
+
+// One MMA of two whose result is used in the same turn: waiting for it is waiting for both. One in a branch as well.
+// CHECK-LABEL: pk.kernel @mixed
+// CHECK-NOT: in_flight
+// CHECK: // remark: {{.*}}: pk.mma: the MMA stands in a branch of its loop, and is waited for there [pk-plan-mma]
+// CHECK: // remark: {{.*}}: pk.mma: another MMA of the loop is waited for in each iteration, and this one with it [pk-plan-mma]
+pk.kernel @mixed(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
+  %often = arith.constant true
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %turns = pk.block_count <K by 64>
+  %0 = pk.channel "A, B" stages 3 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>>
+  pk.role consumer {
+    %acc = pk.full 0.000000e+00 : f32 : !pk.tile<128x128xf32>
+    %x, %y = scf.for %s = %zero to %turns step %one iter_args(%t = %acc, %u = %acc) -> (!pk.tile<128x128xf32>, !pk.tile<128x128xf32>) {
+      %a, %b = pk.consume %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>> -> !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>
+      %v = pk.mma %a, %b, %t : !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<128x128xf32>
+      %w = scf.if %often -> (!pk.tile<128x128xf32>) {
+        %z = pk.mma %a, %b, %u : !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<128x128xf32>
+        scf.yield %z : !pk.tile<128x128xf32>
+      } else {
+        scf.yield %u : !pk.tile<128x128xf32>
+      }
       pk.release %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>>
       scf.yield %v, %w : !pk.tile<128x128xf32>, !pk.tile<128x128xf32>
     }

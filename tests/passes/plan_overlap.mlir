@@ -1,5 +1,5 @@
 // What each access between ranks is planned to be, and why.
-// RUN: pkc-opt %s -p pk-plan-overlap --split-input-file --verify-diagnostics | filecheck %s
+// RUN: pkc-opt %s -p pk-plan-overlap --split-input-file --verify-diagnostics --remarks | filecheck %s
 
 // An operand that several tasks use is fetched ahead; what is private has no plan.
 // CHECK-LABEL: pk.kernel @ag
@@ -249,6 +249,7 @@ pk.kernel @looped(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.pgl<[M], f3
 // An index that a loop carries is not known ahead; nor is an address that a branch guards.
 // CHECK-LABEL: pk.kernel @carried
 // CHECK: pk.load %X{{.*}}remote = {overlap = "intra_sm", why = "its address is known only where it is used
+// CHECK: // remark: {{.*}}: pk.load: `X` is not fetched ahead, and each task along l fetches it again: its address is known only where it is used [pk-plan-overlap]
 pk.kernel @carried(%X: !pk.pgl<[M, N], f32, shard 0> {pk.name = "X"}, %Y: !pk.private<[L, N], f32> {pk.name = "Y"}) attributes {schedule = {}} {
   %0 = pk.dim "L"
   %1 = pk.block_count <N by 16>

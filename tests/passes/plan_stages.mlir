@@ -1,10 +1,11 @@
 // Shared memory is filled with stages.
-// RUN: pkc-opt %s -p pk-plan-stages --split-input-file --verify-diagnostics | filecheck %s
+// RUN: pkc-opt %s -p pk-plan-stages --split-input-file --verify-diagnostics --remarks | filecheck %s
 
 // 231424 bytes. Four stages of 49168 do not fit beside a result of 65552; three do, and leave 18368.
 // CHECK-LABEL: pk.kernel @large
 // CHECK: pk.channel "A, B" stages 3
 // CHECK: pk.channel "C" stages 1
+// CHECK: // remark: {{.*}}: pk.channel: C has one stage: the next task waits for this one; shared memory has no room for 65552 bytes more [pk-plan-stages]
 pk.kernel @large(%X: !pk.private<[M], f32> {pk.name = "X"}) attributes {schedule = {}} {
   %in = pk.channel "A, B" stages 1 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x256xbf16>>
   %out = pk.channel "C" stages 1 : !pk.channel<!pk.tile<128x256xbf16>>

@@ -1,5 +1,5 @@
 // Which way each tile takes, and why.
-// RUN: pkc-opt %s -p pk-plan-transfers --split-input-file | filecheck %s
+// RUN: pkc-opt %s -p pk-plan-transfers --split-input-file --remarks | filecheck %s
 
 // Into a stage and out of it as it is: by TMA. Made from what is loaded: through registers.
 // CHECK-LABEL: pk.kernel @stages
@@ -70,6 +70,9 @@ pk.kernel @pieces(%A: !pk.private<[M, 64], bf16> {pk.name = "A"}, %B: !pk.pgl<[M
 // CHECK: pk.load %A{{.*}} {transfer = {by = "register", why = "rows of 4 bytes: TMA moves multiples of 16"}}
 // CHECK: pk.load %A{{.*}} {transfer = {by = "register", why = "follows the parts of two dimensions, a tensor map those of one"}}
 // CHECK: pk.load %W{{.*}} {transfer = {by = "register", why = "7 dimensions: a tensor map has 5"}}
+// CHECK: // remark: {{.*}}: pk.load: `A` is not loaded by TMA: the last block may end inside of the array, where TMA does not stop [pk-plan-transfers]
+// CHECK: // remark: {{.*}}: pk.load: `A` is not loaded by TMA: follows the parts of two dimensions, a tensor map those of one [pk-plan-transfers]
+// CHECK: // remark: {{.*}}: pk.load: `W` is not loaded by TMA: 7 dimensions: a tensor map has 5 [pk-plan-transfers]
 pk.kernel @copies(%A: !pk.pgl<[M, N], f32, shard 0> {pk.name = "A"}, %B: !pk.private<[M, N], f32> {pk.name = "B"}, %W: !pk.pgl<[2, 2, 2, M, N], f32, symmetric> {pk.name = "W"}, %V: !pk.private<[M, N], f32> {pk.name = "V"}) attributes {derived} {
   %zero = arith.constant 0 : index
   pk.role communicator {
@@ -97,6 +100,8 @@ pk.kernel @copies(%A: !pk.pgl<[M, N], f32, shard 0> {pk.name = "A"}, %B: !pk.pri
 // CHECK: pk.read {{.*}} {transfer = {by = "register", why = "one element"}}
 // CHECK: pk.gather {{.*}} {transfer = {by = "register", why = "rows that the table leaves out are zero, which no copy writes"}}
 // CHECK: pk.scatter_add {{.*}} {transfer = {by = "register", why = "each element is added at its place"}}
+// CHECK: // remark: {{.*}}: pk.gather: rows of `X` do not move by TMA: rows that the table leaves out are zero, which no copy writes [pk-plan-transfers]
+// CHECK: // remark: {{.*}}: pk.scatter_add: rows of `Y` do not move by TMA: each element is added at its place [pk-plan-transfers]
 pk.kernel @rows(%X: !pk.private<[T, 64], bf16> {pk.name = "X"}, %at: !pk.private<[T], i32> {pk.name = "at"}, %Y: !pk.pgl<[T, 64], bf16, shard 0> {pk.name = "Y"}) attributes {derived} {
   %zero = arith.constant 0 : index
   pk.role communicator {
@@ -128,6 +133,7 @@ pk.kernel @written(%A: !pk.private<[M], f32> {pk.name = "A"}, %B: !pk.private<[M
 // A tile with rows of several ranks leaves its stage by ordinary instructions.
 // CHECK-LABEL: pk.kernel @across
 // CHECK: pk.store {{.*}} {transfer = {by = "register", why = "its rows go to several ranks, and no TMA store begins before an array"}}
+// CHECK: // remark: {{.*}}: pk.store: `Y` is not stored by TMA: its rows go to several ranks, and no TMA store begins before an array [pk-plan-transfers]
 pk.kernel @across(%Y: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "Y"}) attributes {derived} {
   %0 = pk.channel "y" stages 1 : !pk.channel<!pk.tile<16x64xbf16>>
   %zero = arith.constant 0 : index

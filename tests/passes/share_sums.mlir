@@ -1,5 +1,5 @@
 // Who multiplies adds up the last rows of a sum.
-// RUN: pkc-opt %s -p pk-share-sums --split-input-file | filecheck %s
+// RUN: pkc-opt %s -p pk-share-sums --split-input-file --remarks | filecheck %s
 
 // As many rows as have a tile for each CTA, at least one and at most all; the rest stays with the communicator. Both
 // compute the same two numbers.
@@ -160,6 +160,7 @@ pk.kernel @written(%S: !pk.private<[2, M, N], f32> {pk.name = "S", pk.scratch}, 
 // CHECK: pk.tasks (%{{.*}}, %{{.*}}) in (%rows, %columns)
 // CHECK: pk.role consumer
 // CHECK-NOT: pk.load
+// CHECK: // remark: {{.*}}: pk.role: communicators alone add up this sum: a later phase may wait for it [pk-share-sums]
 pk.kernel @earlier(%S: !pk.private<[2, M, N], f32> {pk.name = "S", pk.scratch}, %C: !pk.private<[M, N], f32> {pk.name = "C"}) attributes {schedule = {}, derived} {
   %zero = arith.constant 0 : index
   pk.role communicator attributes {after_all, phase = 0} {

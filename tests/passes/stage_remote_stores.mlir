@@ -1,5 +1,5 @@
 // What copy engines bring to other ranks: buffered, awaited, copied, announced.
-// RUN: pkc-opt %s -p pk-stage-remote-stores --split-input-file | filecheck %s
+// RUN: pkc-opt %s -p pk-stage-remote-stores --split-input-file --remarks | filecheck %s
 
 // One counter for each tile; the copy engine goes through rows of them, and sends each at once.
 // CHECK-LABEL: pk.kernel @spread
@@ -42,6 +42,7 @@ pk.kernel @spread(%X: !pk.pgl<[M, N], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl
 // CHECK-NOT: scf.for
 // CHECK: pk.wait %Y_computed
 // CHECK-NEXT: pk.copy %Y_staged[%{{.*}}, %{{.*}} : {{.*}}] along [0, 1] to %Y[
+// CHECK: // remark: {{.*}}: pk.store: a copy for each tile of `Y`, not for a row: its tasks do not go through whole rows [pk-stage-remote-stores]
 pk.kernel @some(%X: !pk.pgl<[M, N], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl<[M, N], f32, replicate> {pk.name = "Y"}, %end: i32 {pk.name = "end"}) {
   %r = pk.rank
   %last = arith.index_cast %end : i32 to index
@@ -99,6 +100,7 @@ pk.kernel @announced(%X: !pk.private<[M, N], f32> {pk.name = "X"}, %S: !pk.pgl<[
 // CHECK-NEXT: pk.copy %S_staged[%[[M:.*]] : !pk.block<M by 16>] along [0] to %S[%[[R:.*]], %[[M]] : index, !pk.block<M by 16>] along [0, 1]
 // CHECK: %[[O:.*]] = pk.owner %[[M]]
 // CHECK: pk.raise %arrived at %[[O]][%[[R]],
+// CHECK: // remark: {{.*}}: pk.store: a copy for each tile of `S`, not for a row: its tasks have no other index within which they go through a row [pk-stage-remote-stores]
 pk.kernel @contribute(%X: !pk.private<[M], f32> {pk.name = "X"}, %S: !pk.pgl<[ranks, M], f32, shard 1> {pk.name = "S", pk.scratch}, %arrived: !pk.signal<[ranks, M by 16]> {pk.name = "arrived"}) {
   pk.role consumer attributes {after_all, derived} {
     %r = pk.rank

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +20,7 @@ from pkc.passes import ROLES_PIPELINE
 from pkc.passes.run import run_pipeline
 from pkc.sim.draw import draw_inputs
 from pkc.sim.run import simulate
+from tests.sweeps import sweep
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.pk"))
 OVERLAPS = ("", "none", "intra_sm", "inter_sm", "copy_engine")
@@ -319,29 +323,46 @@ def compiled(text: str, overlap: str, level: str) -> ModuleOp:
     return compile_program(program, schedule=schedule, level=level).module
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_bits_are_those_of_the_tile_level(name: str) -> None:
+@cache
+def at_roles_level(name: str) -> tuple[dict[str, ModuleOp], dict[str, ModuleOp]]:
+    """The modules of a program with each overlap, and of these the ones that are as one before."""
     text, overlaps = PROGRAMS[name]
-    tile = compiled(text, "", "tile")
-    overlaps = (*overlaps, *(() if name in NOT_ACROSS else ("across",)))
-    modules = {overlap: compiled(text, overlap, "roles") for overlap in overlaps}
+    first: dict[str, str] = {}
+    modules: dict[str, ModuleOp] = {}
+    for overlap in (*overlaps, *(() if name in NOT_ACROSS else ("across",))):
+        modules[overlap] = compiled(text, overlap, "roles")
+        first.setdefault(re.sub(r"schedule = \{[^}]*\}", "", str(modules[overlap])), overlap)
+    distinct = {overlap: modules[overlap] for overlap in first.values()}
+    return distinct, {overlap: module for overlap, module in modules.items() if overlap not in distinct}
+
+
+@pytest.mark.parametrize("repeated", sweep((False, True), lambda repeated: not repeated), ids=["once", "again"])
+@pytest.mark.parametrize("ranks", sweep((1, 2, 3), lambda ranks: ranks > 1))
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_bits_are_those_of_the_tile_level(name: str, ranks: int, repeated: bool) -> None:
+    tile, modules = compiled(PROGRAMS[name][0], "", "tile"), at_roles_level(name)[repeated]
     kernel = next(iter(tile.ops))
     used = {dim for arg in kernel.regions[0].block.args for dim in getattr(arg.type, "dimensions", ())}
     dims = {dim: size for dim, size in DIMS.items() if dim in used}
     wrong: list[str] = []
-    for ranks in (1, 2, 3):
-        inputs = draw_inputs(tile, ranks=ranks, dims=dims, seed=1)
-        if "T" in inputs:
-            inputs["T"] = TABLE[:ranks]
-        expected = {
-            key: value.tobytes() for key, value in simulate(tile, ranks=ranks, dims=dims, inputs=inputs).items()
-        }
-        for overlap, module in modules.items():
-            for ctas, seed in ((1, 0), (2, 1), (3, 2)):
-                outputs = simulate(module, ranks=ranks, dims=dims, inputs=inputs, seed=seed, ctas=ctas)
-                if {key: value.tobytes() for key, value in outputs.items()} != expected:
-                    wrong.append(f"ranks={ranks} overlap={overlap} ctas={ctas} seed={seed}")
+    inputs = draw_inputs(tile, ranks=ranks, dims=dims, seed=1)
+    if "T" in inputs:
+        inputs["T"] = TABLE[:ranks]
+    expected = {key: value.tobytes() for key, value in simulate(tile, ranks=ranks, dims=dims, inputs=inputs).items()}
+    for overlap, module in modules.items():
+        for ctas, seed in ((1, 0), (2, 1), (3, 2)):
+            outputs = simulate(module, ranks=ranks, dims=dims, inputs=inputs, seed=seed, ctas=ctas)
+            if {key: value.tobytes() for key, value in outputs.items()} != expected:
+                wrong.append(f"overlap={overlap} ctas={ctas} seed={seed}")
     assert not wrong
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_each_pass_leaves_valid_ir(name: str) -> None:
+    """As each does for every example, below."""
+    for overlap in PROGRAMS[name][1]:
+        run_pipeline(compiled(PROGRAMS[name][0], overlap, "tile"), ROLES_PIPELINE)
 
 
 @pytest.mark.parametrize("name", sorted(NOT_ACROSS))
@@ -351,15 +372,20 @@ def test_blocks_that_cannot_span_parts_are_refused(name: str) -> None:
     assert {finding.code for finding in raised.value.diagnostics} == {"PK443"}
 
 
-@pytest.mark.parametrize("name", [name for name in PROGRAMS if "phase" in name])
-def test_phases_are_launched_again(name: str) -> None:
+PHASES = [name for name in PROGRAMS if "phase" in name]
+
+
+@pytest.mark.parametrize(
+    ("name", "overlap"),
+    sweep(product(PHASES, ("", "none", "inter_sm")), lambda name, overlap: not overlap or name == PHASES[0]),
+)
+def test_phases_are_launched_again(name: str, overlap: str) -> None:
     program = parse_text(Source("k.pk", f"{PROGRAMS[name][0].strip()}\n"))
     tile = compile_program(program, level="tile")
     used = {dim for arg in tile.kernel.body.block.args for dim in getattr(arg.type, "dimensions", ())}
     meaning = meaning_of(tile, ranks=3, dims={dim: DIMS[dim] for dim in used & set(DIMS)}, launches=3)
-    for overlap in ("", "none", "inter_sm"):
-        roles = compile_program(program, schedule={"overlap": overlap} if overlap else {}, level="roles")
-        assert check_roles(roles, meaning, TRIALS[:6]) == [], overlap
+    roles = compile_program(program, schedule={"overlap": overlap} if overlap else {}, level="roles")
+    assert check_roles(roles, meaning, TRIALS[:6]) == []
 
 
 @pytest.mark.parametrize("name", [name for name, (_, overlaps) in PROGRAMS.items() if overlaps != OVERLAPS])
@@ -381,5 +407,5 @@ def test_every_operation_keeps_a_line_of_the_program(path: Path, overlap: str) -
         inner = [op for op in current.walk() if op is not current]
         lost.extend(f"{done}: {op.name}" for op in inner if isinstance(op.location, UnknownLoc))
 
-    run_pipeline(module, ROLES_PIPELINE, after=watch)
+    run_pipeline(module, ROLES_PIPELINE, after=watch)  # which also verifies after each pass
     assert not lost

@@ -113,9 +113,12 @@ class Run:
             yield owner, block, column, (number, column.start // COLUMNS + last)
 
 
+@cache
 def content(launch: int, rank: int, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     """What a rank has in a launch: other numbers in each."""
-    return np.random.default_rng((launch, rank)).integers(1, 60_000, shape, np.uint16)
+    values = np.random.default_rng((launch, rank)).integers(1, 60_000, shape, np.uint16)
+    values.flags.writeable = False
+    return values
 
 
 def part(values: np.ndarray[Any, Any], block: Block, column: Block | None = None) -> np.ndarray[Any, Any]:

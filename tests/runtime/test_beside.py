@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import chain, cycle
+from itertools import chain, cycle, product
 from typing import Any
 
 import pytest
@@ -16,25 +16,26 @@ from pkc.runtime.mesh import Mesh
 from tests.runtime.fake import SMS, Api, driver
 from tests.runtime.plays import KERNELS, SIZES, Entry, Run, artifact, play
 from tests.runtime.streams import STRIDE, Deadlock
+from tests.sweeps import sweep
+
+OFTEN = ((1, "ragged"), (2, "divisible"), (3, "ragged"), (4, "short"))
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("ranks", "size"), sweep(product((1, 2, 3, 4), SIZES), lambda *case: case in OFTEN))
 @pytest.mark.parametrize("name", KERNELS)
 def test_launches_are_right_in_any_order(monkeypatch: pytest.MonkeyPatch, name: str, size: str, ranks: int) -> None:
     for seed in range(4):
         play(Run(monkeypatch, artifact(name), ranks, *SIZES[size]), seed)
 
 
-def broken(monkeypatch: pytest.MonkeyPatch, made: Artifact, *, m: int = 512, n: int = 264, **how: Any) -> int:
-    """How many of 10 orders of 3 launches on 3 ranks go wrong."""
-    wrong = 0
+def broken(monkeypatch: pytest.MonkeyPatch, made: Artifact, *, m: int = 512, n: int = 264, **how: Any) -> bool:
+    """Whether one of 10 orders of 3 launches on 3 ranks goes wrong."""
     for seed in range(10):
         try:
             play(Run(monkeypatch, made, 3, m, n), seed, **how)
         except (AssertionError, Deadlock):
-            wrong += 1
-    return wrong
+            return True
+    return False
 
 
 def without(text: str, start: str) -> str:
@@ -57,7 +58,7 @@ def without(text: str, start: str) -> str:
 )
 def test_copy_engines_have_to_meet(monkeypatch: pytest.MonkeyPatch, name: str, m: int, loop: str) -> None:
     whole = artifact(name)
-    assert broken(monkeypatch, whole, m=m) == 0
+    assert not broken(monkeypatch, whole, m=m)
     assert broken(monkeypatch, replace(whole, engines=without(whole.engines, loop)), m=m)
 
 
@@ -97,7 +98,7 @@ def test_lanes_have_to_fork_and_join(
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_lanes_are_right_in_one_hardware_queue(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    assert broken(monkeypatch, artifact(name), m=700, one_queue=True) == 0
+    assert not broken(monkeypatch, artifact(name), m=700, one_queue=True)
 
 
 @pytest.mark.parametrize("name", KERNELS)

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 from xdsl.utils.test_value import create_ssa_value
 
-from pkc.dialect import elementwise, tile
+from pkc.dialect import elementwise, reductions, tile
 from pkc.dialect.attributes import Predicate
+from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.numeric import numpy_dtype
 from pkc.dialect.ranges import LARGEST, MOST, Bounded, ends
 from pkc.dialect.types import TileType, bf16, e4m3, f16, f32, i1, i32
@@ -95,12 +96,12 @@ def test_a_divisor_that_may_be_zero_says_nothing():
 
 def test_sums_that_overflow_on_the_way():
     up, down = known([LARGE, LARGE, 1e38]), known([LARGE, LARGE, -LARGE])
-    assert shown(bounded(tile.RowSumOp(of(f32, (1, 3))), up)) == ([INF], [0.0])
+    assert shown(bounded(reductions.RowSumOp(of(f32, (1, 3))), up)) == ([INF], [0.0])
     # Depending on the order this is infinite or not.
-    value, error = shown(bounded(tile.RowSumOp(of(f32, (1, 3))), down))
+    value, error = shown(bounded(reductions.RowSumOp(of(f32, (1, 3))), down))
     assert value == [INF]
     assert 0.99 * LARGE < error[0] < LARGE
-    assert shown(bounded(tile.RowSumOp(of(f32, (1, 2))), known([-INF, 3.0]))) == ([-INF], [0.0])
+    assert shown(bounded(reductions.RowSumOp(of(f32, (1, 2))), known([-INF, 3.0]))) == ([-INF], [0.0])
 
 
 def test_products_that_overflow():
@@ -162,21 +163,9 @@ def contained(found, expected):
     return same | unknown | ((found >= low) & (found <= high))
 
 
-UNARY = (
-    elementwise.ExpOp,
-    elementwise.Exp2Op,
-    elementwise.Log2Op,
-    elementwise.SqrtOp,
-    elementwise.AbsOp,
-    elementwise.NegOp,
-)
-BINARY = (
-    elementwise.AddOp,
-    elementwise.SubOp,
-    elementwise.MulOp,
-    elementwise.DivOp,
-    elementwise.MaxOp,
-    elementwise.MinOp,
+UNARY, BINARY = (
+    [op for op, declared in OPERATIONS.items() if issubclass(op, kind) and f32 in declared.types]
+    for kind in (elementwise.Unary, elementwise.Binary)
 )
 
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from xdsl.ir import OpResult, SSAValue
 
 from pkc.dialect.access import GatherOp, LoadOp
-from pkc.dialect.tile import BroadcastOp, MmaOp, PositionsOp, RowReduction, TransposeOp, tile_type
+from pkc.dialect.reductions import RowReduction
+from pkc.dialect.tile import BroadcastOp, MmaOp, PositionsOp, TransposeOp, tile_type
 from pkc.dialect.types import BlockType, TileType
 
 

@@ -83,7 +83,7 @@ class RegisterFile(Diagnostic):
     code = "PK469"
     title = "the parts that {group} have {needed} registers, and their CTA has {available}"
     label = "warpgroups of one CTA"
-    help = "`registers` of all warpgroups, times 128 threads, fit into what a CTA is launched with"
+    help = "`registers` of all warpgroups, times the threads of each, fit into what a CTA is launched with"
     group: str
     needed: int
     available: int

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr
@@ -84,9 +85,15 @@ def is_one(count: SSAValue) -> bool:
     return isinstance(owner.block.of, int) and owner.block.of <= owner.block.extent
 
 
-def same_value(a: SSAValue, b: SSAValue) -> bool:
-    """Whether two values are surely equal: one value, or the same pure operation on equal operands."""
-    if a is b:
+_NOTHING: Mapping[SSAValue, SSAValue] = MappingProxyType({})
+
+
+def same_value(a: SSAValue, b: SSAValue, given: Mapping[SSAValue, SSAValue] = _NOTHING) -> bool:
+    """Whether two values are surely equal: one value, or the same pure operation on equal operands.
+
+    `given` has values on the left that stand for values on the right.
+    """
+    if given.get(a, a) is b:
         return True
     if not isinstance(a, OpResult) or not isinstance(b, OpResult):
         return False
@@ -96,11 +103,11 @@ def same_value(a: SSAValue, b: SSAValue) -> bool:
         and (a.op.name, a.op.properties, a.op.attributes, a.type)
         == (b.op.name, b.op.properties, b.op.attributes, b.type)
     )
-    return alike and same_values(a.op.operands, b.op.operands)
+    return alike and same_values(a.op.operands, b.op.operands, given)
 
 
-def same_values(a: Sequence[SSAValue], b: Sequence[SSAValue]) -> bool:
-    return len(a) == len(b) and all(map(same_value, a, b))
+def same_values(a: Sequence[SSAValue], b: Sequence[SSAValue], given: Mapping[SSAValue, SSAValue] = _NOTHING) -> bool:
+    return len(a) == len(b) and all(same_value(x, y, given) for x, y in zip(a, b, strict=True))
 
 
 def _direct_sources(value: SSAValue) -> Iterable[SSAValue]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from pkc.arch import SM_90A
 from pkc.dialect.access import GatherOp, LoadOp
 from pkc.dialect.elementwise import CompareOp
 from pkc.dialect.program import RoleOp, TasksOp
@@ -16,6 +15,7 @@ from pkc.dialect.tile import BroadcastOp, ClipOp, FullOp, PositionsOp, SplatOp, 
 from pkc.dialect.types import TileType, dtype_bytes, i1
 from pkc.passes.analysis.dependence import maker
 from pkc.passes.analysis.pointwise import is_pointwise
+from pkc.targets.target import Target, target_of
 
 _IN_MEMORY = (ConsumeOp, LoadOp, GatherOp)
 """What they give lives in shared memory, and comes to registers piece by piece."""
@@ -37,12 +37,12 @@ class Peak:
 
 def peak(part: RoleOp) -> Peak:
     """The peak of a part. A result may take the place of an operand that is not used again."""
-    return _peak(part.body.block, frozenset())
+    return _peak(part.body.block, frozenset(), target_of(part))
 
 
-def _peak(block: Block, after: frozenset[SSAValue]) -> Peak:
+def _peak(block: Block, after: frozenset[SSAValue], target: Target) -> Peak:
     """Going backwards, with what lives on behind the block; tasks that go piece by piece hold next to nothing."""
-    live, most = set(after), Peak(_registers(after), block.last_op)
+    live, most = set(after), Peak(_registers(after, target), block.last_op)
     for op in reversed(list(block.ops)):
         if isinstance(op, TasksOp) and is_pointwise(op):
             continue
@@ -51,9 +51,9 @@ def _peak(block: Block, after: frozenset[SSAValue]) -> Peak:
         for region in op.regions:
             for inner in region.blocks:
                 # What a loop uses lives through all its turns; what it carries, as its own values.
-                most = max(most, _peak(inner, frozenset(live | inside)), key=_needed)
+                most = max(most, _peak(inner, frozenset(live | inside), target), key=_needed)
         live |= inside | _tiles(op.operands)
-        most = max(most, Peak(_registers(live), op), key=_needed)
+        most = max(most, Peak(_registers(live, target), op), key=_needed)
     return most
 
 
@@ -80,11 +80,11 @@ def _tiles(values: Iterable[SSAValue]) -> set[SSAValue]:
     return found
 
 
-def _registers(values: Iterable[SSAValue]) -> int:
-    return sum(_size(value.type) for value in values if isinstance(value.type, TileType))
+def _registers(values: Iterable[SSAValue], target: Target) -> int:
+    return sum(_size(value.type, target) for value in values if isinstance(value.type, TileType))
 
 
-def _size(kind: TileType) -> int:
+def _size(kind: TileType, target: Target) -> int:
     elements = 1
     for extent in kind.shape:
         elements *= extent
@@ -93,5 +93,5 @@ def _size(kind: TileType) -> int:
     if kind.rank < 2:
         return elements * _QUAD
     # A warpgroup has registers for all rows that it multiplies, whether or not the tile has them.
-    elements = elements // kind.shape[0] * max(kind.shape[0], SM_90A.mma_rows)
-    return elements * dtype_bytes(kind.element_type) // SM_90A.register_bytes
+    elements = elements // kind.shape[0] * max(kind.shape[0], target.mma.rows)
+    return elements * dtype_bytes(kind.element_type) // target.arch.register_bytes

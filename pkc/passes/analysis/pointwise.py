@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
+from pkc.dialect.reductions import RowReduction
 from pkc.dialect.roles import AcquireOp, ConsumeOp
-from pkc.dialect.tile import MmaOp, RowReduction, TransposeOp
+from pkc.dialect.tile import MmaOp, TransposeOp
 
 WHOLE = (MmaOp, RowReduction, TransposeOp)
 """Operations that need more than the element of an operand at the place of the result's."""

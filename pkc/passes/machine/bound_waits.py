@@ -10,16 +10,16 @@ from xdsl.dialects.builtin import DictionaryAttr, IndexType, IntegerAttr, Module
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from pkc.arch import SM_90A
 from pkc.dialect.coordinates import DimOp, RankOp
 from pkc.dialect.machine import AWAITS, ONE, InstructionOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import RANKS, PrivateType, SignalType
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.derive import add_parameter
-from pkc.passes.emit import Emitter
+from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.instruments import insert_after, insert_before, new_dimension, parts_of, task_of
 from pkc.passes.machine.lower_tiles import THREADS
+from pkc.targets.target import target_of
 
 WAITS = "bounded"
 """On a kernel: that its waits are bounded. The array of the reports, its first dimension, the counter that stops."""
@@ -69,7 +69,7 @@ class BoundWaits(ModulePass):
 def _bound(kernel: KernelOp) -> None:
     threads = kernel.attributes[THREADS]
     assert isinstance(threads, IntegerAttr)
-    warps = threads.value.data // SM_90A.warp
+    warps = threads.value.data // target_of(kernel).arch.warp
     ctas = new_dimension(kernel, "report_ctas")
     reports = add_parameter(kernel, "reports", PrivateType([ctas, warps, REPORT_WORDS], i32), kernel.location)
     stopped = add_parameter(kernel, "stopped", SignalType([1]), kernel.location)
@@ -112,7 +112,7 @@ class _Wait:
             if self.alone:
                 self._report(emit, why, zero, zero, zero)
             else:
-                lane = emit.bit_and(emit.value("thread_number"), SM_90A.warp - 1)
+                lane = emit.bit_and(emit.value("thread_number"), emit.target.arch.warp - 1)
                 with emit.when(emit.compare("eq", lane, 0)):
                     self._report(emit, why, zero, zero, zero)
             emit.do("end_thread")
@@ -151,9 +151,8 @@ class _Wait:
         own = RankOp()
         emit.add(own)
         stopped = self._stopped(emit, own.result)
-        op = InstructionOp(name, (*operands, stopped, emit.launch_value("wait_limit")))
+        op = emit.instruction(name, *operands, stopped, emit.launch_value("wait_limit"))
         op.attributes |= {**self.op.attributes, POINT: IntegerAttr(self.number, i64)}
-        emit.add(op)
         return op.results[0]
 
     def _stopped(self, emit: Emitter, rank: SSAValue) -> SSAValue:
@@ -162,7 +161,7 @@ class _Wait:
 
     def _report(self, emit: Emitter, why: SSAValue, seen: SSAValue, wanted: SSAValue, address: SSAValue) -> None:
         """Into the place of this warp of this CTA, in two halves; then all ranks are told."""
-        warp = emit.over(emit.value("thread_number"), SM_90A.warp)
+        warp = emit.over(emit.value("thread_number"), emit.target.arch.warp)
         place = emit.plus(emit.times(emit.value("cta_number"), self.warps), warp)
         start = emit.plus(emit.address(self.reports), emit.times(emit.wide(place), 4 * REPORT_WORDS))
         halves, two, zero = emit.registers(1, IndexType(), "half"), emit.const(2), emit.const(0)

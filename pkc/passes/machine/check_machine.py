@@ -12,7 +12,6 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from pkc.arch import SM_90A
 from pkc.diagnostics import Diagnostic, Label, PkcError
 from pkc.dialect import MACHINE, machine
 from pkc.dialect.attributes import number_on
@@ -21,10 +20,11 @@ from pkc.dialect.engines import on_sms
 from pkc.dialect.program import KernelOp
 from pkc.location import span_of
 from pkc.passes import plan_errors
-from pkc.passes.emit import UNROLL, constant_of
 from pkc.passes.machine import machine_errors as errors
+from pkc.passes.machine.emit import UNROLL, constant_of
 from pkc.passes.machine.lower_tiles import THREADS
 from pkc.passes.machine.plan_memory import SHARED_BYTES
+from pkc.targets.target import target_of
 
 _BARRIER = re.compile(r"sync_(\d+)_of_(\d+)")
 _REGISTERS = re.compile(r"setmaxnreg_(?:inc|dec)_(\d+)")
@@ -60,7 +60,7 @@ _ARITHMETIC = (
 class CheckMachine(ModulePass):
     """Refuse what the printer could not write as it stands, or the target could not run.
 
-    - Every operation is of the machine level. That each instruction exists on the target is verified by the operation.
+    - Every operation is of the machine level. That each instruction exists on the target, the verifier has checked.
     - Loops and branches give nothing back, and branches have no other side: what they change is in registers.
     - Registers have no addresses: which one is meant follows from constants and from loops that are written out.
     - Threads are whole warpgroups, as many as a CTA may have, and ask for no more registers than there are.
@@ -98,10 +98,10 @@ def _findings(kernel: KernelOp) -> Iterator[Diagnostic]:
             yield errors.RegisterByValue(span_of(op.location), str(op.registers.type))
     yield from _barriers(kernel)
     yield from _threads(kernel)
-    shared = number_on(kernel, SHARED_BYTES) or 0
-    if shared > SM_90A.shared_memory:
+    shared, available = number_on(kernel, SHARED_BYTES) or 0, target_of(kernel).arch.shared_memory
+    if shared > available:
         span = span_of(kernel.location)
-        yield plan_errors.SharedMemory(span, kernel.sym_name.data, shared, SM_90A.shared_memory)
+        yield plan_errors.SharedMemory(span, kernel.sym_name.data, shared, available)
 
 
 def _is_of_the_machine(op: Operation) -> bool:
@@ -140,15 +140,16 @@ def _barriers(kernel: KernelOp) -> Iterator[Diagnostic]:
 
 
 def _threads(kernel: KernelOp) -> Iterator[Diagnostic]:
-    threads, group = (number_on(kernel, THREADS) or 0), SM_90A.warpgroup * SM_90A.warp
-    if threads <= 0 or threads % group or threads > SM_90A.threads:
-        limit = f"a CTA has whole warpgroups of {group} threads, at most {SM_90A.threads} threads"
+    arch, threads = target_of(kernel).arch, (number_on(kernel, THREADS) or 0)
+    group = arch.warpgroup * arch.warp
+    if threads <= 0 or threads % group or threads > arch.threads:
+        limit = f"a CTA has whole warpgroups of {group} threads, at most {arch.threads} threads"
         yield errors.NotWhole(span_of(kernel.location), f"`{kernel.sym_name.data}` has {threads} threads", limit)
         return
     for op, match in _named(kernel, _REGISTERS):
-        if int(match[1]) > SM_90A.most_registers:
+        if int(match[1]) > arch.most_registers:
             what = f"a thread is to have {match[1]} registers"
-            yield errors.NotWhole(span_of(op.location), what, f"at most {SM_90A.most_registers} can be asked for")
+            yield errors.NotWhole(span_of(op.location), what, f"at most {arch.most_registers} can be asked for")
 
 
 def _named(kernel: KernelOp, pattern: re.Pattern[str]) -> Iterator[tuple[machine.InstructionOp, re.Match[str]]]:

@@ -13,9 +13,10 @@ from pkc.dialect.machine import PART, TASKS, InstructionOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import ArrayType
 from pkc.passes.analysis.dependence import ancestors
-from pkc.passes.emit import Emitter
+from pkc.passes.machine.emit import Emitter
+from pkc.targets.target import target_of
 
-_WORK = (("wgmma_n", "products"), ("tma_load", "loads"), ("tma_", "stores"))
+_WORK = (("wgmma_n", "products"), ("mma_n", "products"), ("tma_load", "loads"), ("tma_", "stores"))
 """What tasks are called, by the first of these instructions that they have."""
 
 _T = TypeVar("_T")
@@ -72,7 +73,7 @@ def insert_before(anchor: Operation, build: Callable[[Emitter], _T], line: Opera
     """Put what `build` emits in front of an operation, at its line or that of `line`."""
     block, into = Block(), anchor.parent
     assert into is not None
-    result = build(Emitter(block, (line or anchor).location))
+    result = build(Emitter(block, (line or anchor).location, target_of(anchor)))
     for op in list(block.ops):
         op.detach()
         into.insert_op_before(op, anchor)

@@ -10,23 +10,21 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr, i
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from pkc.arch import SM_90A
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.attributes import planned
 from pkc.dialect.coordinates import RankOp
 from pkc.dialect.engines import is_engine
-from pkc.dialect.layout import shared_layout, stage_layout
 from pkc.dialect.machine import ONE, PART, TensorMapOp
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, CommitOp, ConsumeOp
-from pkc.dialect.transfers import moves_by_tma
+from pkc.dialect.transfers import TMA, moves_by_tma
 from pkc.dialect.types import TileType
 from pkc.location import span_of
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.derive import DERIVED
-from pkc.passes.emit import Emitter
 from pkc.passes.machine import machine_errors as errors
+from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import channels, signals
 from pkc.passes.machine.lowering.axes import infer_axes
 from pkc.passes.machine.lowering.blocks import Dimensions
@@ -35,12 +33,11 @@ from pkc.passes.machine.lowering.missing import UNKNOWN, CannotLowerError
 from pkc.passes.machine.lowering.structure import lower_block
 from pkc.passes.machine.plan_memory import BARRIERS, OFFSET, SHARED_BYTES, STAGE_BYTES, PlanMemory
 from pkc.passes.roles.plan_warps import PlanWarps
+from pkc.targets.arch import Arch
+from pkc.targets.target import Target, target_of
 
 THREADS = "threads"
 """On a kernel: threads of each CTA."""
-
-_FEWEST = 24
-"""Registers of a thread that does nothing: the fewest that `setmaxnreg` can leave it."""
 
 MACHINE = "machine"
 """On a kernel: its body is at the machine level."""
@@ -48,11 +45,12 @@ MACHINE = "machine"
 
 @dataclass(frozen=True)
 class LowerTiles(ModulePass):
-    """Write what every thread does: barriers and phases for channels, TMA for copies, wgmma for products.
+    """Write what every thread does, in instructions of the target: barriers and phases for channels, TMA or loads and
+    stores for copies, MMA for products.
 
     Parts become branches on the number of the warp. A part that only starts copies is one thread. The parts of copy
-    engines stay as they are: the host enqueues what they do. A tile is where its
-    layout says (`pkc/dialect/layout.py`): in a stage, or spread over the registers of the warpgroups of its part.
+    engines stay as they are: the host enqueues what they do. A tile is where the layouts of the target say
+    (`pkc/targets/layout.py`): in a stage, or spread over the registers of the warpgroups of its part.
 
     Before:
 
@@ -102,7 +100,8 @@ def _lower_kernel(kernel: KernelOp) -> None:
         _lower(kernel, parts)
     except CannotLowerError as error:
         hint = error.hint or "the simulator runs it: `pkc run`"
-        raise PkcError(errors.NotLowered(span_of(error.op.location), SM_90A.name, error.what, hint)) from None
+        name = target_of(kernel).name
+        raise PkcError(errors.NotLowered(span_of(error.op.location), name, error.what, hint)) from None
 
 
 def _refuse(kernel: KernelOp, parts: Sequence[RoleOp]) -> None:
@@ -117,13 +116,14 @@ def _refuse(kernel: KernelOp, parts: Sequence[RoleOp]) -> None:
 def _lower(kernel: KernelOp, parts: Sequence[RoleOp]) -> None:
     old = [op for op in kernel.body.block.ops if not is_engine(op)]
     body = Block()
-    emit = Emitter(body, kernel.location)
+    target = target_of(kernel)
+    arch, emit = target.arch, Emitter(body, kernel.location, target)
     thread, warp = emit.value("thread_number"), emit.value("warp_number")
-    lane = emit.bit_and(thread, SM_90A.warp - 1)
+    lane = emit.bit_and(thread, arch.warp - 1)
     base = emit.value("shared_base")
     for value, hint in ((thread, "thread"), (warp, "warp"), (lane, "lane"), (base, "shared")):
         value.name_hint = hint
-    rings: dict[SSAValue, Ring] = {op.result: _ring(op) for op in old if isinstance(op, ChannelOp)}
+    rings: dict[SSAValue, Ring] = {op.result: _ring(op, target) for op in old if isinstance(op, ChannelOp)}
     launch, rank = _launch(kernel, emit, base, rings, parts)
     with emit.when(emit.compare("eq", thread, 0)):
         first = emit.block
@@ -131,10 +131,10 @@ def _lower(kernel: KernelOp, parts: Sequence[RoleOp]) -> None:
     emit.do("sync_threads")
     _next_epoch(emit, launch, thread)
     threads = max(planned(part, FIRST_WARP) + _warps(part) for part in parts)
-    threads = -(-threads // SM_90A.warpgroup) * SM_90A.warpgroup * SM_90A.warp
-    teams = _teams(parts)
-    for team in (*teams, *_idle(teams, threads)):
-        _team(emit, launch, rank, team, Threads(0, 0, False, thread, lane, warp, 0), threads)
+    threads = -(-threads // arch.warpgroup) * arch.warpgroup * arch.warp
+    teams = _teams(parts, arch)
+    for team in (*teams, *_idle(teams, threads, target)):
+        _team(emit, launch, rank, team, Threads(0, 0, False, thread, lane, warp, 0, arch), threads)
     _prefetch_maps(kernel, body, first)
     for op in reversed(old):
         op.detach()
@@ -146,13 +146,13 @@ def _lower(kernel: KernelOp, parts: Sequence[RoleOp]) -> None:
     kernel.attributes[MACHINE] = IntegerAttr(1, i64)
 
 
-def _ring(channel: ChannelOp) -> Ring:
+def _ring(channel: ChannelOp, target: Target) -> Ring:
     kind = channel.result.type
     assert isinstance(kind, ChannelType)
-    slots, _ = stage_layout(kind.tiles)
+    slots, _ = target.stage_layout(kind.tiles)
     producer, consumer = _end(channel, AcquireOp), _end(channel, ConsumeOp)
     by_tma = [_by_tma(use.operation) for use in channel.result.uses if isinstance(use.operation, CommitOp)]
-    filled = sum(shared_layout(tile).moved_bytes for tile in kind.tiles)
+    filled = sum(target.shared_layout(tile).moved_bytes for tile in kind.tiles)
     return Ring(
         channel,
         planned(channel, OFFSET),
@@ -160,7 +160,7 @@ def _ring(channel: ChannelOp) -> Ring:
         channel.depth,
         slots,
         planned(channel, STAGE_BYTES),
-        1 if all(by_tma) else _warps(producer) * SM_90A.warp,
+        1 if all(by_tma) else _warps(producer) * target.arch.warp,
         1 if _moves(consumer) else _warps(consumer),
         filled if all(by_tma) else 0,
     )
@@ -199,14 +199,14 @@ def _barriers(emit: Emitter, base: SSAValue, rings: Mapping[SSAValue, Ring]) -> 
             number = emit.const(stage)
             emit.do("mbarrier_init", ring.full(number, emit, base), emit.const(ring.filling))
             emit.do("mbarrier_init", ring.empty(number, emit, base), emit.const(ring.emptying))
-    if rings:
+    if rings and TMA in emit.target.transfers:
         emit.do("mbarrier_init_fence")
 
 
 def _prefetch_maps(kernel: KernelOp, body: Block, first: Block) -> None:
     """Begin with fetching the tensor maps: else the first copy by each waits for memory twice."""
     block = Block()
-    emit, seen = Emitter(block, kernel.location), set[tuple[object, ...]]()
+    emit, seen = Emitter(block, kernel.location, target_of(kernel)), set[tuple[object, ...]]()
     for op in [op for part in body.ops for op in part.walk() if isinstance(op, TensorMapOp)]:
         key = (op.array, op.box, op.swizzle, op.split)
         if key not in seen:
@@ -260,11 +260,11 @@ class _Team:
     parts: list[RoleOp]
 
 
-def _teams(parts: Sequence[RoleOp]) -> list[_Team]:
+def _teams(parts: Sequence[RoleOp], arch: Arch) -> list[_Team]:
     teams: list[_Team] = []
     for part in sorted(parts, key=lambda part: (_group(part), planned(part, FIRST_WARP))):
         first, end = planned(part, FIRST_WARP), planned(part, FIRST_WARP) + _warps(part)
-        end = -(-end // SM_90A.warpgroup) * SM_90A.warpgroup
+        end = -(-end // arch.warpgroup) * arch.warpgroup
         last = teams[-1] if teams else None
         if last is not None and last.group == _group(part) and first < last.end:
             last.parts.append(part)
@@ -275,27 +275,22 @@ def _teams(parts: Sequence[RoleOp]) -> list[_Team]:
     return teams
 
 
-def _idle(teams: Sequence[_Team], threads: int) -> Iterator[_Team]:
+def _idle(teams: Sequence[_Team], threads: int, target: Target) -> Iterator[_Team]:
     """The warpgroups of a CTA that run no part, where others wait for more registers than all were launched with."""
-    end = threads // SM_90A.warp
+    end, launched = threads // target.arch.warp, target.launched_registers(threads) // threads
     for group in dict.fromkeys(team.group for team in teams):
         here = [team for team in teams if team.group == group]
         first = max(team.end for team in here)
-        if first < end and any(team.registers > _launched(threads) for team in here):
-            yield _Team(group, first, end, _FEWEST, [])
-
-
-def _launched(threads: int) -> int:
-    """The registers of a thread in a CTA of that many, before any are moved."""
-    return min(SM_90A.registers // threads // 8 * 8, SM_90A.thread_registers // 8 * 8)
+        if first < end and any(team.registers > launched for team in here):
+            yield _Team(group, first, end, target.registers.idle, [])
 
 
 def _team(emit: Emitter, launch: Launch, rank: SSAValue, team: _Team, threads: Threads, total: int) -> None:
     """The parts of a team, each by its warps, on the CTAs of its group."""
     mine = _in_group(emit, launch, team.group, _between(emit, threads.warp, team.first, team.end))
     with emit.when(mine):
-        start = _launched(total)
-        if total > SM_90A.warpgroup * SM_90A.warp and team.registers != start:
+        start, arch = emit.target.launched_registers(total) // total, emit.target.arch
+        if total > arch.warpgroup * arch.warp and team.registers != start:
             emit.do(f"setmaxnreg_{'inc' if team.registers > start else 'dec'}_{team.registers}")
         for part in team.parts:
             first, warps = planned(part, FIRST_WARP), _warps(part)

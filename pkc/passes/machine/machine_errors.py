@@ -1,4 +1,4 @@
-"""Findings on the way to the machine level and about it: PK510 to PK516."""
+"""Findings on the way to the machine level and about it: PK510 to PK517."""
 
 from __future__ import annotations
 
@@ -90,3 +90,15 @@ class NarrowProduct(Diagnostic):
     target: str
     side: str
     wanted: str
+
+
+@dataclass(frozen=True)
+class NoInstruction(Diagnostic):
+    """The lowering needs an instruction that the table of the target lacks."""
+
+    code = "PK517"
+    title = "{target} has no instruction `{name}`"
+    label = "needed here"
+    help = "add it to the target's table, or compile for another `--target`"
+    target: str
+    name: str

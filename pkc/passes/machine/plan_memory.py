@@ -8,11 +8,10 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.passes import ModulePass
 
-from pkc.arch import SM_90A
-from pkc.dialect.layout import ALIGNMENT
 from pkc.dialect.program import KernelOp
 from pkc.dialect.roles import ChannelOp, ChannelType
-from pkc.passes.budgets import channel_group, shared_memory
+from pkc.passes.roles.budgets import channel_group, shared_memory
+from pkc.targets.target import Target, target_of
 
 OFFSET, BARRIERS, STAGE_BYTES = "offset", "barriers", "stage_bytes"
 """On a channel: bytes from the start of shared memory to its first stage and barrier, and from stage to stage."""
@@ -25,8 +24,8 @@ SHARED_BYTES = "shared_bytes"
 class PlanMemory(ModulePass):
     """Give every channel its place in shared memory.
 
-    CTAs that compute and CTAs that communicate have shared memory of their own. Tiles begin at multiples of 1024
-    bytes, after which the swizzle of 128 bytes repeats. Behind all stages come the barriers: for each stage of a
+    CTAs that compute and CTAs that communicate have shared memory of their own. Tiles begin at
+    multiples of what the target aligns them to. Behind all stages come the barriers: for each stage of a
     channel one that it is full, then one for each that it is empty.
 
     Before:
@@ -47,25 +46,25 @@ class PlanMemory(ModulePass):
 
 
 def _plan(kernel: KernelOp) -> None:
-    groups: dict[str, list[ChannelOp]] = {}
+    target, groups = target_of(kernel), dict[str, list[ChannelOp]]()
     for op in kernel.body.block.ops:
         if isinstance(op, ChannelOp):
             groups.setdefault(channel_group(op), []).append(op)
     for channels in groups.values():
-        _place(channels)
-    kernel.attributes[SHARED_BYTES] = IntegerAttr(shared_memory(kernel) + ALIGNMENT, i64)
+        _place(channels, target)
+    kernel.attributes[SHARED_BYTES] = IntegerAttr(shared_memory(kernel) + target.alignment, i64)
 
 
-def _place(channels: list[ChannelOp]) -> None:
+def _place(channels: list[ChannelOp], target: Target) -> None:
     """The channels of one group of CTAs, one behind the other."""
     offset = 0
     for channel in channels:
         kind = channel.result.type
         assert isinstance(kind, ChannelType)
-        length = kind.stage_bytes
+        length = target.stage_bytes(kind)
         channel.attributes[OFFSET] = IntegerAttr(offset, i64)
         channel.attributes[STAGE_BYTES] = IntegerAttr(length, i64)
         offset += channel.depth * length
     for channel in channels:
         channel.attributes[BARRIERS] = IntegerAttr(offset, i64)
-        offset += 2 * channel.depth * SM_90A.mbarrier_bytes
+        offset += 2 * channel.depth * target.arch.mbarrier_bytes

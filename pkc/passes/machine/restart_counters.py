@@ -11,7 +11,6 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import Pure
 
-from pkc.arch import SM_90A
 from pkc.diagnostics import PkcError
 from pkc.dialect.coordinates import CtasOp, EpochOp, RankOp
 from pkc.dialect.counters import RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp
@@ -22,6 +21,7 @@ from pkc.passes.analysis.dependence import ancestors, sources
 from pkc.passes.cells import constant, is_constant
 from pkc.passes.derive import DERIVED, before
 from pkc.passes.machine import machine_errors as errors
+from pkc.targets.target import target_of
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def _check(kernel: KernelOp, signal: BlockArgument, users: list[Operation]) -> N
 
 def _refused(op: Operation, what: str) -> PkcError:
     hint = "`overlap=inter_sm` moves the same tiles by SMs"
-    return PkcError(errors.NotLowered(span_of(op.location), SM_90A.name, what, hint))
+    return PkcError(errors.NotLowered(span_of(op.location), target_of(op).name, what, hint))
 
 
 def _on_engine(op: Operation) -> bool:

@@ -11,14 +11,13 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, IntegerA
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from pkc.arch import SM_90A
 from pkc.dialect.coordinates import DimOp
 from pkc.dialect.machine import AWAITS, ONE, TASKS, UNTIL, InstructionOp
 from pkc.dialect.program import FIRST_WARP, KernelOp
 from pkc.dialect.types import PrivateType
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.derive import add_parameter
-from pkc.passes.emit import Emitter
+from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.instruments import (
     insert_after,
     insert_before,
@@ -163,7 +162,8 @@ class _Part:
         if ONE not in self.branch.attributes:
             first = self.branch.attributes[FIRST_WARP]
             assert isinstance(first, IntegerAttr)
-            self._elected = emit.compare("eq", emit.value("thread_number"), first.value.data * SM_90A.warp)
+            thread = emit.value("thread_number")
+            self._elected = emit.compare("eq", thread, first.value.data * emit.target.arch.warp)
         self._count = emit.registers(1, IndexType(), "records")
         emit.set(emit.const(1), self._count, 0)
         self._record(emit, "cta", "", self.began, emit.value("sm_number"), None)
@@ -230,9 +230,8 @@ class _Part:
     ) -> None:
         number = emit.const(self.points.next())
         task = emit.const(-1) if at is None else task_of(at) or emit.const(-1)
-        op = InstructionOp("record", (self._count, self._row, self._length, time, number, task, value))
+        op = emit.instruction("record", self._count, self._row, self._length, time, number, task, value)
         op.attributes |= {KIND: StringAttr(kind), WHAT: StringAttr(what)}
-        emit.add(op)
 
     def _once(self, emit: Emitter) -> AbstractContextManager[None]:
         """What is written is written by one thread."""

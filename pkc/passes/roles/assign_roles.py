@@ -21,6 +21,7 @@ from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import ancestors, sources
 from pkc.passes.derive import DERIVED, phase_of, wrap_in_role
+from pkc.remarks import missed
 
 ROLE = "role"
 """The attribute in which an operation's role is written."""
@@ -115,6 +116,9 @@ def _role(op: Operation) -> Role | None:
     if not _has_tile(op.results):
         return None
     served = {_addressed(use.operation, result) for result in op.results for use in result.uses}
+    if len(served) > 1 and not served.isdisjoint((Role.Loader, Role.Storer)):
+        reason = "it says where an access goes, and is used for something else too"
+        missed(AssignRoles.name, op, f"consumers compute this table and pass it on: {reason}")
     return served.pop() or Role.Consumer if len(served) == 1 else Role.Consumer
 
 

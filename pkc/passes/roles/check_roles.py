@@ -22,7 +22,7 @@ from pkc.dialect.roles import CHANNEL_OPS, AcquireOp, ChannelOp, CommitOp, Consu
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import ancestors
-from pkc.passes.budgets import budgets
+from pkc.passes.roles.budgets import budgets
 from pkc.passes.roles.role_values import VIEWS
 from pkc.passes.roles.signal_counts import count_findings, orders
 

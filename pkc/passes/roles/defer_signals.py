@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr, i64
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from pkc.dialect.access import StoreOp
@@ -19,6 +19,7 @@ from pkc.dialect.transfers import moves_by_tma, pieces
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.derive import DERIVED
 from pkc.passes.roles.plan_warps import is_apart
+from pkc.remarks import missed
 
 _LEFT = 3
 """Turns whose stores may be under way: at 40 GB/s for each SM tiles of 16 KB come every 0.4 us, a store takes 1 us."""
@@ -38,10 +39,10 @@ class DeferSignals(ModulePass):
     """Let a worker that stores tiles by TMA go on before a store is complete, and announce it later.
 
     A worker with an SM of its own, which gets its tiles through channels of several stages, is there to have many of
-    them on their way. Its signals are held back, three at least, up to eleven: `pk-insert-fences` then waits, in front
-    of `pk.send_held`, for all stores but those of the last three turns. Eight signals are sent at once, as one release
-    orders them all. Of the channel's stages a third, at most three, stay with stores that may still read them. What is
-    held when the tasks are over is drained and sent there.
+    them on their way. Its signals are held back, those of three turns at least and up to eight more. In front of
+    `pk.send_held`, `pk-insert-fences` waits for all stores but those of the last three turns. Eight signals are sent at
+    once, as one release orders them all. Of the channel's stages a third, at most three, stay with stores that may
+    still read them. What is held when the tasks are over is drained and sent there.
 
     Nobody waits in a circle for that. The worker blocks only where it consumes. What it consumes may be late because of
     other signals, or of its own stages: there are more of them than it keeps. But nothing on the way to it, through
@@ -79,63 +80,72 @@ class DeferSignals(ModulePass):
         for kernel in op.walk():
             if isinstance(kernel, KernelOp) and DERIVED in kernel.attributes:
                 for part in [part for part in kernel.body.block.ops if isinstance(part, RoleOp) and is_apart(part)]:
-                    for top in list(part.body.block.ops):
-                        found = _passing_on(top)
-                        if found is not None and not _is_awaited(part, found.sent.signal):
-                            _hold(found, top)
+                    _plan(part)
 
 
-@dataclass(frozen=True)
-class _PassingOn:
-    """A block that is run in turns: tiles consumed, stored, and announced by one signal."""
+def _plan(part: RoleOp) -> None:
+    """Hold back the signals of each loop and task set of a part that may lag."""
+    verb: type[Operation] | None = None
+    for top in list(part.body.block.ops):
+        sent = [op for op in top.walk() if isinstance(op, _SENT)]
+        if not sent or not any(isinstance(op, StoreOp) for op in top.walk()):
+            continue
+        obstacle = _obstacle(part, top, sent)
+        if not obstacle and verb not in (None, type(sent[0])):
+            obstacle = "its worker holds back others, which do something else to their counters"
+        if obstacle:
+            missed(DeferSignals.name, sent[0], f"each signal waits until what it announces is stored: {obstacle}")
+            continue
+        verb = type(sent[0])
+        _hold(top, sent)
 
-    block: Block
-    sent: SignalOp | RaiseOp
-    releases: list[ReleaseOp]
 
-
-def _passing_on(top: Operation) -> _PassingOn | None:
-    """The block of a loop or task set that does nothing else in its turns."""
-    ops = [op for op in top.walk() if op is not top]
-    sent = [op for op in ops if isinstance(op, _SENT)]
+def _obstacle(part: RoleOp, top: Operation, sent: Sequence[Operation]) -> str:
+    """Why the signals that `top` sends cannot lag behind the stores that they announce; empty if they can."""
+    ops = list(top.walk())
     stores = [op for op in ops if isinstance(op, StoreOp)]
     releases = [op for op in ops if isinstance(op, ReleaseOp)]
-    if len(sent) != 1 or isinstance(sent[0], SignalAllOp) or not stores or not releases:
-        return None
-    block = sent[0].parent
-    assert block is not None
-    if any(isinstance(op, (WaitOp, BarrierOp, AcquireOp)) for op in ops):
-        return None
-    if any(channel_of(op.channel).depth < 2 for op in releases):
-        return None
-    # As many stores each turn, all before the signal: so the last ones are known to be of the last turns.
-    if any(op.parent is not block for op in (*stores, *releases)):
-        return None
-    if any(not moves_by_tma(op) or pieces(op) is not None for op in stores):
-        return None
-    last = block.get_operation_index(sent[0])
-    if any(block.get_operation_index(op) > last for op in stores):
-        return None
-    return _PassingOn(block, sent[0], releases)
+    if any(isinstance(op, SignalAllOp) for op in sent) or len({type(op) for op in sent}) > 1:
+        return "only signals of one kind, each to one rank, are held back"
+    if any(isinstance(op, WaitOp | BarrierOp | AcquireOp) for op in ops):
+        return "its worker waits for others in the same iteration"
+    if not releases:
+        return "what is stored does not come through a channel"
+    if shallow := [channel_of(op.channel) for op in releases if channel_of(op.channel).depth < 2]:
+        return f"{shallow[0].label.data} has one stage, so that no two stores are on their way"
+    # As many stores and signals each turn, all stores before the last signal: so what is left is of the last turns.
+    if len({op.parent for op in (*stores, *releases, *sent)}) > 1:
+        return "not every iteration stores and signals as often"
+    if any(not moves_by_tma(op) for op in stores):
+        return "the stores are made by ordinary instructions"
+    if any(pieces(op) is not None for op in stores):
+        return "the stores go to another rank some rows at a time, and are waited for"
+    if any(sent[-1].is_before_in_block(op) for op in stores):
+        return "something is stored behind the last signal of an iteration"
+    if any(_is_awaited(part, op.signal) for op in sent if isinstance(op, SignalOp | RaiseOp)):
+        return "what its worker waits for may wait for these signals"
+    return ""
 
 
-def _hold(found: _PassingOn, top: Operation) -> None:
-    found.sent.attributes[HELD] = UnitAttr()
-    send = SendHeldOp(_LEFT, _BATCH)
-    send.location = found.sent.location
-    found.block.insert_op_after(send, found.sent)
+def _hold(top: Operation, sent: Sequence[Operation]) -> None:
+    """Hold back the signals of each turn of `top`, and the release of stages that stores may still read."""
+    last = sent[-1]
+    assert last.parent is not None and top.parent is not None
+    for op in sent:
+        op.attributes[HELD] = UnitAttr()
+    send = SendHeldOp(_LEFT * len(sent), _BATCH)
+    send.location = last.location
+    last.parent.insert_op_after(send, last)
     rest: list[Operation] = []
-    for release in found.releases:
+    for release in [op for op in last.parent.ops if isinstance(op, ReleaseOp)]:
         kept = min(_KEPT, channel_of(release.channel).depth // 3)
         if kept:
             release.held = IntegerAttr(kept, i64)
             rest.append(ReleaseHeldOp(release.channel))
             rest[-1].location = release.location
     rest.append(SendHeldOp(0, 1))
-    rest[-1].location = found.sent.location
-    around = top.parent
-    assert around is not None
-    around.insert_ops_after(rest, top)
+    rest[-1].location = last.location
+    top.parent.insert_ops_after(rest, top)
 
 
 # Who waits for whom

@@ -265,11 +265,17 @@ def _needed(op: Operation, state: _Underway) -> Iterator[DrainOp]:
         if state.storing:
             yield DrainOp(Drain.Full)
     if isinstance(op, SendHeldOp) and state.storing:
-        yield DrainOp(Drain.Full, _stores_since(op, op.left.value.data))
+        yield DrainOp(Drain.Full, _stores_since(op, _turns_left(op)))
     if isinstance(op, ReleaseHeldOp) and op.channel in state.reading:
         yield DrainOp(Drain.Read)
     if isinstance(op, ReleaseOp) and op.channel in state.reading:
         yield DrainOp(Drain.Read, _stores_since(op, op.kept))
+
+
+def _turns_left(op: SendHeldOp) -> int:
+    """Of how many turns signals stay behind: their stores may be under way."""
+    assert op.parent is not None
+    return op.left.value.data // max(1, sum(map(is_held, op.parent.ops)))
 
 
 def _stores_since(op: Operation, turns: int) -> int:

@@ -10,12 +10,15 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from pkc.dialect.attributes import number_on
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, InterleaveOp, RankOp, RotateOp
-from pkc.dialect.program import RASTER, KernelOp, RoleOp, TasksOp
-from pkc.dialect.tile import block_type
+from pkc.dialect.program import IN_ORDER, RASTER, KernelOp, RoleOp, TasksOp
+from pkc.dialect.tile import MmaOp, block_type
+from pkc.location import describe
 from pkc.passes.cells import constant
 from pkc.passes.derive import DERIVED, before
 from pkc.passes.roles.plan_overlap import ORDER
+from pkc.remarks import missed
 
 _BAND = 8
 """Rows of a band: those and as many columns as there are CTAs for stay in the L2 cache together."""
@@ -29,7 +32,7 @@ class OrderTasks(ModulePass):
     comes from others has time to arrive. With `local_last` it takes a block of each part in turn, the next rank's first
     and its own last: no two ranks send to the same owner at once, and an owner has all contributions to its first
     blocks early, so that it can add them while the rest is computed. Both give every task to exactly one index,
-    whatever the sizes.
+    whatever the sizes. The last indices of tasks that are `in_order` stay as they are.
 
     Tasks with two indices are numbered by bands of rows (`raster`), so that CTAs that work at the same time share what
     they read.
@@ -56,9 +59,45 @@ class OrderTasks(ModulePass):
                 continue
             _band(kernel)
             order = kernel.attributes.get(ORDER)
-            if isinstance(order, StringAttr) and order.data != "natural":
-                for tasks in [inner for inner in kernel.walk() if isinstance(inner, TasksOp)]:
-                    _rotate(tasks, local_last=order.data == "local_last")
+            if not isinstance(order, StringAttr) or order.data == "natural":
+                continue
+            found = [inner for inner in kernel.walk() if isinstance(inner, TasksOp)]
+            rotated = [_rotate(tasks, local_last=order.data == "local_last") for tasks in found]
+            if not any(rotated):
+                reason = "none of their indices goes through all shards of a dimension, one after the other"
+                missed(OrderTasks.name, kernel, f"tasks come in their natural order, not `{order.data}`: {reason}")
+                kernel.attributes[ORDER] = StringAttr("natural")
+
+
+@dataclass(frozen=True)
+class OrderExplanation:
+    """Why the tasks of a kernel come in their order."""
+
+    place: str
+    order: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: order of tasks: {self.order} ({self.why})"
+
+
+_ORDERS = {
+    "local_first": "the own part is there, what comes from other ranks has time to arrive",
+    "local_last": "blocks of all owners in turn: each has its first contributions early",
+    "natural": "in no other order would anything come earlier",
+}
+
+
+def explain_order(module: ModuleOp) -> list[OrderExplanation]:
+    """The order that the pass has given the tasks of each kernel."""
+    found: list[OrderExplanation] = []
+    for op in module.walk():
+        order = op.attributes.get(ORDER)
+        if isinstance(op, KernelOp) and isinstance(order, StringAttr):
+            said = op.schedule.get("order") == order
+            why = "the schedule says so" if said else _ORDERS[order.data]
+            found.append(OrderExplanation(describe(op.location), order.data, why))
+    return found
 
 
 def _band(kernel: KernelOp) -> None:
@@ -66,21 +105,35 @@ def _band(kernel: KernelOp) -> None:
     for tasks in kernel.walk():
         around = tasks.parent_op()
         computes = around is kernel or (isinstance(around, RoleOp) and DERIVED in around.attributes)
-        if isinstance(tasks, TasksOp) and len(tasks.counts) == 2 and computes:
-            tasks.attributes.setdefault(RASTER, IntegerAttr(_BAND, i64))
+        if not isinstance(tasks, TasksOp) or not computes or RASTER in tasks.attributes:
+            continue
+        if len(tasks.counts) == 2:
+            tasks.attributes[RASTER] = IntegerAttr(_BAND, i64)
+        elif sum(map(_numbers_blocks, tasks.body.block.args)) > 1 and any(isinstance(op, MmaOp) for op in tasks.walk()):
+            reason = f"they have {len(tasks.counts)} indices, and bands are of two"
+            missed(OrderTasks.name, tasks, f"tasks are numbered row by row, and share less in the L2 cache: {reason}")
 
 
-def _rotate(tasks: TasksOp, *, local_last: bool) -> None:
-    for index, count in zip(tasks.body.block.args, tasks.counts, strict=True):
+def _numbers_blocks(index: BlockArgument) -> bool:
+    return any(isinstance(use.operation, BlockOp) for use in index.uses)
+
+
+def _rotate(tasks: TasksOp, *, local_last: bool) -> bool:
+    """Reorder the blocks of sharded dimensions; whether there are any."""
+    rotated = False
+    kept = len(tasks.counts) - (number_on(tasks, IN_ORDER) or 0)
+    for index, count in list(zip(tasks.body.block.args, tasks.counts, strict=True))[:kept]:
         blocks = [use.operation for use in index.uses if _follows_parts(use.operation, index)]
         if not blocks:
             continue
+        rotated = True
         ordered = _by_turns(tasks, index, blocks[0]) if local_last else RotateOp(index, _shift(tasks, blocks[0]), count)
         first = tasks.body.block.first_op
         assert first is not None
         before(first, [ordered])
         for op in blocks:
             op.operands = [ordered.result if operand is index else operand for operand in op.operands]
+    return rotated
 
 
 def _follows_parts(op: Operation, index: BlockArgument) -> bool:

@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.ir import BlockArgument, SSAValue, Use
 from xdsl.passes import ModulePass
 
-from pkc.dialect.roles import ReleaseHeldOp, ReleaseOp, channel_of
-from pkc.dialect.tile import IN_FLIGHT, MmaOp
+from pkc.dialect.roles import ConsumeOp, ReleaseHeldOp, ReleaseOp, channel_of
+from pkc.dialect.tile import IN_FLIGHT, OPERANDS, REGISTERS, MmaOp, in_flight, reads_registers
 from pkc.dialect.transfers import multiplied_from
+from pkc.location import describe
+from pkc.passes.analysis.dependence import ancestors
+from pkc.remarks import missed
+from pkc.targets.target import Operands, target_of
 
 _HELD = 1
-"""Stages that a product in flight keeps: its own, until that of the next turn has come."""
+"""Stages that an MMA in flight keeps: its own, until that of the next iteration has come."""
+
+_MOST = 7
+"""MMAs that a wait can leave in flight (PTX ISA: wgmma.wait_group; the instruction table has as many)."""
 
 
 @dataclass(frozen=True)
 class PlanMma(ModulePass):
-    """Let the tensor cores work on one product while the next one is issued.
+    """Let the tensor cores work on one MMA while the next one is issued.
 
-    wgmma is asynchronous. Where a loop carries nothing but one accumulator, which only its product touches, the
-    product of a turn need be complete only when the next one has been issued; then its stages are released, and those
-    of the last turn behind the loop. With one stage the next turn could not begin before.
+    wgmma is asynchronous. Where a loop carries an accumulator that only its MMAs touch, the MMAs of an iteration need
+    be complete only when those of the next one have been issued; then the stages that they read are released, and those
+    of the last iteration behind the loop. With one stage the next iteration could not begin before.
+
+    A loop may have several MMAs, with accumulators of their own or one after the other into the same, and carry other
+    values beside. As many MMAs stay in flight as an iteration has: when the last reader of a stage has been issued, the
+    readers of the same channel's stage of the iteration before are complete. All MMAs of a loop stay in flight, or
+    none: one that is waited for at once waits for all before it.
+
+    Where the target multiplies from registers (mma.sync), each product is marked so, `operands = "registers"`: it is
+    complete when the next instruction begins.
 
     Before:
 
@@ -49,6 +65,9 @@ class PlanMma(ModulePass):
     name = "pk-plan-mma"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for product in op.walk():
+            if isinstance(product, MmaOp) and target_of(product).mma.operands is Operands.REGISTERS:
+                product.attributes[OPERANDS] = StringAttr(REGISTERS)
         for loop in list(op.walk()):
             if isinstance(loop, scf.ForOp):
                 _plan(loop)
@@ -56,35 +75,99 @@ class PlanMma(ModulePass):
 
 def _plan(loop: scf.ForOp) -> None:
     body = loop.body.block
-    products = [op for op in body.ops if isinstance(op, MmaOp)]
-    if len(products) != 1 or len(loop.iter_args) != 1 or any(op.regions for op in body.ops):
+    all_mmas = [op for op in loop.walk() if isinstance(op, MmaOp) and not reads_registers(op)]
+    products = [op for op in all_mmas if op.parent is body]
+    inner = [op for op in all_mmas if op.parent is not body]
+    for product in inner:
+        if next(around for around in ancestors(product) if isinstance(around, scf.ForOp)) is loop:
+            missed(PlanMma.name, product, "the MMA stands in a branch of its loop, and is waited for there")
+    found = {product: _of_accumulator(loop, product) or _of_operands(loop, product) for product in products}
+    if inner or any(found.values()):
+        for product, obstacle in found.items():
+            other = "another MMA of the loop is waited for in each iteration, and this one with it"
+            missed(PlanMma.name, product, obstacle or other)
         return
-    product = products[0]
-    carried = (
-        isinstance(product.acc, BlockArgument) and product.acc.owner is body and _only_user(product.acc) is product
-    )
-    if not carried or _only_user(product.result) is not body.last_op:
-        return
-    stages = [multiplied_from(value) for value in (product.a, product.b)]
-    channels = {stage.channel if stage is not None else None for stage in stages}
-    released = [op for op in body.ops if isinstance(op, ReleaseOp)]
-    if len(released) != len(channels):
-        return
-    if None in channels or {op.channel for op in released} != channels:
-        return
-    if any(channel_of(op.channel).depth <= _HELD or op.is_before_in_block(product) for op in released):
-        return
-    product.attributes[IN_FLIGHT] = IntegerAttr(1, i64)
-    for op in released:
+    for product in products:
+        product.attributes[IN_FLIGHT] = IntegerAttr(min(len(products), _MOST), i64)
+    channels = {stage.channel for product in products for stage in _stages(product) if stage.parent is body}
+    releases = [op for op in body.ops if isinstance(op, ReleaseOp) and op.channel in channels]
+    for op in releases:
         op.held = IntegerAttr(_HELD, i64)
-    rest = [ReleaseHeldOp(op.channel) for op in released]
+    rest = [ReleaseHeldOp(op.channel) for op in releases]
     for op in rest:
         op.location = loop.location
-    around = loop.parent
-    assert around is not None
-    around.insert_ops_after(rest, loop)
+    assert loop.parent is not None
+    loop.parent.insert_ops_after(rest, loop)
 
 
-def _only_user(value: SSAValue) -> Operation | None:
-    users = [use.operation for use in value.uses]
-    return users[0] if len(users) == 1 else None
+@dataclass(frozen=True)
+class MmaPlan:
+    """The MMAs of one line that stay in flight while later ones are issued."""
+
+    place: str
+    result: str
+    left: int
+
+    def __str__(self) -> str:
+        others = "the next one is" if self.left == 1 else f"the next {self.left} are"
+        return f"{self.place}: MMA of {self.result}: in flight while {others} issued"
+
+
+def explain_mma(module: ModuleOp) -> list[MmaPlan]:
+    """The MMAs that stay in flight."""
+    found = [op for op in module.walk() if isinstance(op, MmaOp) and in_flight(op)]
+    return [MmaPlan(describe(op.location), _quoted(op.result), in_flight(op)) for op in found]
+
+
+def _of_accumulator(loop: scf.ForOp, product: MmaOp) -> str:
+    """What about the accumulator keeps an MMA from staying in flight: nothing if MMAs alone touch what is carried."""
+    body = loop.body.block
+    first, last = product.acc, product.result
+    while isinstance(first.owner, MmaOp) and first.owner.parent is body and _only_use(first) is not None:
+        first = first.owner.acc
+    while (use := _only_use(last)) is not None and isinstance(use.operation, MmaOp) and use.operation.acc is last:
+        last = use.operation.result
+    if use is None or use.operation is not body.last_op:
+        return f"each MMA is waited for: {_quoted(last)} is used in the iteration that computes it"
+    if not isinstance(first, BlockArgument) or first.owner is not body:
+        return f"each MMA is waited for: what {_quoted(last)} adds to is computed in the same iteration"
+    if _only_use(first) is None or first.index != use.index + 1:
+        return f"each MMA is waited for: {_quoted(first)} is used beside it"
+    return ""
+
+
+def _of_operands(loop: scf.ForOp, product: MmaOp) -> str:
+    """What about the operands keeps an MMA from staying in flight: their stages have to be released an iteration later,
+    or, if they come from outside of the loop, behind it."""
+    body = loop.body.block
+    for value, stage in zip((product.a, product.b), _operand_stages(product), strict=True):
+        if stage is None:
+            return f"each MMA is waited for: {_quoted(value, 'an operand')} lies in registers, which the next one needs"
+        on_it = [op for op in loop.walk() if isinstance(op, ConsumeOp | ReleaseOp) and op.channel is stage.channel]
+        if not on_it:
+            continue  # released behind the loop
+        channel = channel_of(stage.channel)
+        released = [op for op in on_it if isinstance(op, ReleaseOp) and op.parent is body and not op.kept]
+        if len(on_it) != 2 or stage not in on_it or not released or not product.is_before_in_block(released[0]):
+            return f"each MMA is waited for: an iteration goes through several stages of {channel.label.data}"
+        if channel.depth <= _HELD:
+            return f"each MMA is waited for: {channel.label.data} has one stage; smaller tiles leave room for two"
+    return ""
+
+
+def _operand_stages(product: MmaOp) -> tuple[ConsumeOp | None, ConsumeOp | None]:
+    return multiplied_from(product.a), multiplied_from(product.b)
+
+
+def _stages(product: MmaOp) -> Iterator[ConsumeOp]:
+    """The stages that an MMA reads."""
+    return (stage for stage in _operand_stages(product) if stage is not None)
+
+
+def _only_use(value: SSAValue) -> Use | None:
+    uses = list(value.uses)
+    return uses[0] if len(uses) == 1 else None
+
+
+def _quoted(value: SSAValue, otherwise: str = "its result") -> str:
+    return f"`{value.name_hint}`" if value.name_hint else otherwise

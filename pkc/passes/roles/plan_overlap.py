@@ -10,14 +10,15 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, ReadOp, ReduceOp, ScatterAccumulateOp, StoreOp, is_pgl
+from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, ScatterAccumulateOp, StoreOp, is_pgl
 from pkc.dialect.names import task_variable
 from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import Layout
 from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.derive import PHASE, phase_of, phases
-from pkc.passes.roles.program_slices import needed_by, variables
+from pkc.passes.roles.fetches import can_fetch
+from pkc.passes.roles.program_slices import from_memory, variables
 from pkc.passes.roles.pushes import CannotPushError, push_of
 from pkc.passes.roles.remote_accesses import (
     REMOTE,
@@ -27,13 +28,14 @@ from pkc.passes.roles.remote_accesses import (
     address,
     array_name,
     idle_tasks,
+    in_any_order,
     plan,
     planned,
     remote_reads,
     remote_stores,
     sums,
 )
-from pkc.passes.roles.stage_remote_reads import can_stage
+from pkc.remarks import missed
 
 ORDER = "order"
 """On a kernel: the order of its tasks, one of the values of the schedule's `order`; `ring` is `local_first`."""
@@ -43,9 +45,10 @@ ORDER = "order"
 class PlanOverlap(ModulePass):
     """Choose, for each access that may reach another rank, where its communication happens.
 
-    The schedule's `overlap` decides if it names one, else ParallelKittens' rule (arXiv 2511.13940, section 3.1.3): a
-    write, or an operand used once, is moved by the SM that computes (`intra_sm`); an operand that several tasks use,
-    and a sum that every rank gets, by workers of their own (`inter_sm`). Written as an attribute, with the reason:
+    The schedule's `overlap` decides if it names one that makes a difference, else ParallelKittens' rule (arXiv
+    2511.13940, section 3.1.3): a write, or an operand used once, is moved by the SM that computes (`intra_sm`); an
+    operand that several tasks use, and a sum that every rank gets, by workers of their own (`inter_sm`). Written as an
+    attribute, with the reason:
 
     Before:
 
@@ -103,31 +106,6 @@ def explain(module: ModuleOp) -> list[Explanation]:
     return found
 
 
-@dataclass(frozen=True)
-class OrderExplanation:
-    """Why the tasks of a kernel come in their order."""
-
-    place: str
-    order: str
-
-    def __str__(self) -> str:
-        return f"{self.place}: order of tasks: {self.order} ({_ORDERS[self.order]})"
-
-
-_ORDERS = {
-    "local_first": "the own part is there, what comes from other ranks has time to arrive",
-    "local_last": "blocks of all owners in turn: each has its first contributions early",
-    "natural": "no rank waits for another's tasks",
-    "ring": "the own part is there, what comes from other ranks has time to arrive",
-}
-
-
-def explain_order(module: ModuleOp) -> list[OrderExplanation]:
-    """The order of the tasks of each kernel."""
-    found = ((op, op.attributes.get(ORDER)) for op in module.walk() if isinstance(op, KernelOp))
-    return [OrderExplanation(describe(op.location), order.data) for op, order in found if isinstance(order, StringAttr)]
-
-
 def _plan_kernel(kernel: KernelOp) -> None:
     found = phases(kernel)
     if not found:
@@ -137,12 +115,16 @@ def _plan_kernel(kernel: KernelOp) -> None:
     for op in sums(kernel):
         _check_begin(op)
     edges: list[Edge] = [*remote_reads(kernel), *remote_stores(kernel), *sums(kernel)]
-    wanted = _wanted(kernel, "overlap")
+    wanted, in_place = _wanted(kernel, "overlap"), in_any_order(kernel)
     for op in edges:
-        overlap, why = _default(op)
+        overlap, why = _default(op, in_place)
         if wanted:
             _check_legal(op, wanted, several=len(found) > 1)
-            overlap, why = wanted, "the schedule says so"
+            if _matters(op, wanted, in_place):
+                overlap, why = wanted, "the schedule says so"
+            elif wanted != overlap:
+                what = f"this {_ACCESS[type(op)]} of `{array_name(op.array)}`"
+                missed(PlanOverlap.name, op, f"`overlap={wanted}` changes nothing for {what}: {why}")
         if not isinstance(op, Read) or _wanted(kernel, "transfer") != "push":
             plan(op, overlap, why)
             continue
@@ -150,6 +132,11 @@ def _plan_kernel(kernel: KernelOp) -> None:
             overlap, why = "inter_sm", "the schedule lets its owner send it"
         _check_pushed(op, overlap)
         plan(op, overlap, why, push=True)
+    pushed = _wanted(kernel, "transfer") == "push" and not any(isinstance(op, Read) for op in edges)
+    if pushed or (wanted and not edges):
+        key = "transfer=push" if pushed else f"overlap={wanted}"
+        what = "no operand comes from other ranks" if edges else "nothing goes from rank to rank"
+        missed(PlanOverlap.name, kernel, f"`{key}` changes nothing: {what}")
     kernel.attributes[ORDER] = StringAttr(_wanted(kernel, "order") or _order(edges))
 
 
@@ -166,16 +153,31 @@ def _wanted(kernel: KernelOp, key: str) -> str:
     return value.data if isinstance(value, StringAttr) else ""
 
 
-def _default(op: Edge) -> tuple[str, str]:
+def _matters(op: Edge, wanted: str, in_place: bool) -> bool:
+    """Whether the schedule's overlap makes a difference: only operands are fetched by somebody else than who computes
+    with them, and what is stored leaves the SM that has it unless a copy engine takes it."""
+    if isinstance(op, Sum):
+        return not in_place and wanted in ("none", "copy_engine")
+    return isinstance(op, Read) or wanted == "copy_engine"
+
+
+_IN_PLACE = "`deterministic=False`: each contribution is added where the array lives, by the SM that computed it"
+
+
+def _default(op: Edge, in_place: bool) -> tuple[str, str]:
     if isinstance(op, ScatterAccumulateOp):
         return "intra_sm", "rows go where a table says: each is added at its owner by the SM that has it"
     if isinstance(op, Sum):
+        if in_place:
+            return "intra_sm", _IN_PLACE
         if is_pgl(op.array, Layout.Replicate):
-            return "inter_sm", "every rank gets the sum: owners add up and send it back from workers of their own"
+            return "inter_sm", "every rank gets the sum: its owner adds it up and sends it back beside the tasks"
         return "intra_sm", "one aligned write for each tile: the SM that computed it sends it"
     if isinstance(op, Read):
         again = [task_variable(index)[0] or "a task index" for index in idle_tasks(op)]
-        if again and not can_stage(op):
+        if again and not can_fetch(op):
+            reason = f"each task along {', '.join(again)} fetches it again: its address is known only where it is used"
+            missed(PlanOverlap.name, op, f"`{array_name(op.array)}` is not fetched ahead, and {reason}")
             return "intra_sm", "its address is known only where it is used: the SM that computes fetches it"
         if again:
             return "inter_sm", f"used again along {', '.join(again)}: fetched once, by workers of their own"
@@ -217,9 +219,6 @@ def _not_copied(op: Edge) -> str:
         return "a table says where each row lies, and the host does not know it when it enqueues copies"
     if not isinstance(op, Read) and not isinstance(op.parent_op(), TasksOp):
         return "it stands in a loop or branch, and the host enqueues one copy for each task"
-    if any(isinstance(value.owner, _MEMORY) for value in needed_by(op, address(op))):
+    if from_memory(op, address(op)):
         return "where it goes is read from an array, and the host does not know it when it enqueues copies"
     return ""
-
-
-_MEMORY = (ReadOp, LoadOp, GatherOp, ReduceOp)

@@ -11,13 +11,17 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.passes import ModulePass
 
 from pkc.diagnostics import PkcError
+from pkc.dialect.access import AtomicAddOp, ScatterAddOp, StoreOp
 from pkc.dialect.attributes import Role
 from pkc.dialect.program import KernelOp, RoleOp
-from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType
+from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, ConsumeOp
 from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import ancestors
-from pkc.passes.budgets import SHARED_MEMORY, channel_group, read_behind
+from pkc.passes.roles.budgets import channel_group, read_behind
+from pkc.passes.roles.remote_accesses import array_name
+from pkc.remarks import missed
+from pkc.targets.target import target_of
 
 _FEW = 4
 """Stages that loops have before a tile of each task gets a second one: with fewer, loads and products take turns."""
@@ -58,6 +62,7 @@ class PlanStages(ModulePass):
             if isinstance(kernel, KernelOp):
                 for plan in plan_stages(kernel):
                     plan.channel.stages = IntegerAttr(plan.stages, i64)
+                    _remark(plan)
 
 
 @dataclass(frozen=True)
@@ -86,9 +91,9 @@ def plan_stages(kernel: KernelOp) -> list[StagePlan]:
     planned = [channel for channel in channels if not _communicates(channel)]
     if not planned:
         return []
-    group = channel_group(planned[0])
-    others = sum(c.shared_bytes for c in channels if c not in planned and channel_group(c) == group)
-    return _divide(kernel, planned, SHARED_MEMORY - others - read_behind(kernel))
+    target, group = target_of(kernel), channel_group(planned[0])
+    others = sum(target.channel_bytes(c) for c in channels if c not in planned and channel_group(c) == group)
+    return _divide(kernel, planned, target.stage_memory - others - read_behind(kernel))
 
 
 def _divide(kernel: KernelOp, channels: Sequence[ChannelOp], available: int) -> list[StagePlan]:
@@ -107,6 +112,32 @@ def _divide(kernel: KernelOp, channels: Sequence[ChannelOp], available: int) -> 
     ]
 
 
+def _remark(plan: StagePlan) -> None:
+    """What waits where a channel has one stage."""
+    channel = plan.channel
+    if plan.stages > 1 or plan.why == _AS_SAID:
+        return
+    waits = (
+        "each iteration waits for the tiles of the last one"
+        if _in_loop(channel)
+        else "the next task waits for this one"
+    )
+    room = f"shared memory has no room for {_footprint(channel)} bytes more"
+    missed(PlanStages.name, channel, f"{_content(channel)} has one stage: {waits}; {room}")
+
+
+def _content(channel: ChannelOp) -> str:
+    """What goes through a channel: where it is stored, or else from where it comes."""
+    consumed = (use.operation for use in channel.result.uses if isinstance(use.operation, ConsumeOp))
+    users = [use.operation for op in consumed for tile in op.tiles for use in tile.uses]
+    stored = dict.fromkeys(f"`{array_name(op.array)}`" for op in users if isinstance(op, _WRITES))
+    return f"what goes to {' and '.join(stored)}" if stored else channel.label.data
+
+
+_WRITES = StoreOp | AtomicAddOp | ScatterAddOp
+_AS_SAID = "as the schedule's `stages` says"
+
+
 def _grow(stages: dict[ChannelOp, int], channels: Sequence[ChannelOp], most: int, available: int) -> None:
     """Give channels a stage more in turn, as long as there is room."""
     left = available - sum(count * _footprint(channel) for channel, count in stages.items())
@@ -121,13 +152,13 @@ def _why(turning: bool, stages: int, wanted: int) -> str:
     if not turning:
         return "of this task, and of the next" if stages > 1 else "no room for that of the next task"
     if wanted:
-        return "as the schedule's `stages` says"
+        return _AS_SAID
     return "more are of no use" if stages == MOST else "as many as there is room for"
 
 
 def _footprint(channel: ChannelOp) -> int:
     assert isinstance(channel.result.type, ChannelType)
-    return channel.result.type.footprint
+    return target_of(channel).footprint(channel.result.type)
 
 
 def _in_loop(channel: ChannelOp) -> bool:

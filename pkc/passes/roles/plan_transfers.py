@@ -22,7 +22,6 @@ from pkc.dialect.access import (
     array_type,
 )
 from pkc.dialect.coordinates import BlockOp
-from pkc.dialect.layout import shared_layout
 from pkc.dialect.program import KernelOp
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import tile_type
@@ -32,6 +31,8 @@ from pkc.location import describe
 from pkc.passes.derive import DERIVED
 from pkc.passes.roles.remote_accesses import array_name, reached
 from pkc.passes.roles.straddling import on_several_ranks
+from pkc.remarks import missed
+from pkc.targets.target import target_of
 
 _OTHERS: dict[type[Operation], str] = {
     ReadOp: "one element",
@@ -60,7 +61,8 @@ class PlanTransfers(ModulePass):
 
     What goes through untouched goes by TMA: loads into the stages of a channel, stores of what lies in a stage, copies
     from one array to another. What is computed with or made where it is accessed has to be in registers. So has what
-    TMA cannot express: short rows, table rows, blocks that may end inside of an array.
+    TMA cannot express: short rows, table rows, blocks that may end inside of an array; and everything on a target
+    without TMA.
 
     A tile that leaves its stage for another rank goes a few `rows` at a time, each read before the next is begun: an SM
     carries out its copies in order, so that the loads for the next tile would wait until the link has taken all of it.
@@ -91,6 +93,8 @@ def _plan_kernel(kernel: KernelOp) -> None:
             op.attributes[TRANSFER] = transfer(*_of_load(op))
         if type(op) in _OTHERS:
             op.attributes[TRANSFER] = transfer(REGISTER, _OTHERS[type(op)])
+        if isinstance(op, GatherOp | ScatterAddOp):
+            missed(PlanTransfers.name, op, f"rows of `{array_name(op.array)}` do not move by TMA: {_OTHERS[type(op)]}")
     remote = {op for op, _ in reached(kernel)}
     for op in ops:  # what is stored may be a load's
         if isinstance(op, StoreOp):
@@ -108,6 +112,7 @@ def _of_load(op: LoadOp) -> tuple[str, str]:
         return REGISTER, "used where it is loaded"
     for access in (op, *stores):
         if reason := _too_much(access):
+            _remark(op, "loaded", reason)
             return REGISTER, reason
     return TMA, "stored as it is: through shared memory" if stores else "goes into its stage as it is"
 
@@ -118,8 +123,10 @@ def _of_store(op: StoreOp) -> tuple[str, str]:
         return by, "takes the way of the load"
     if stage_of(op.tile) is None:
         return REGISTER, "made where it is stored"
-    reason = _too_much(op)
-    return (REGISTER, reason) if reason else (TMA, "leaves its stage as it is")
+    if reason := _too_much(op):
+        _remark(op, "stored", reason)
+        return REGISTER, reason
+    return TMA, "leaves its stage as it is"
 
 
 def _rows_at_a_time(op: StoreOp) -> int | None:
@@ -127,12 +134,21 @@ def _rows_at_a_time(op: StoreOp) -> int | None:
     kind = tile_type(op.tile)
     if stage_of(op.tile) is None or kind.rank != 2:
         return None
-    rows = _PIECE // shared_layout(kind).width
+    rows = _PIECE // target_of(op).shared_layout(kind).width
     return rows if kind.shape[0] > rows and kind.shape[0] % rows == 0 else None
+
+
+def _remark(op: LoadOp | StoreOp, what: str, reason: str) -> None:
+    """Say of a tile that it does not go by TMA; a row is little to move."""
+    if tile_type(op.result if isinstance(op, LoadOp) else op.tile).rank > 1:
+        missed(PlanTransfers.name, op, f"`{array_name(op.array)}` is not {what} by TMA: {reason}")
 
 
 def _too_much(op: LoadOp | StoreOp) -> str:
     """What TMA cannot do about an access; empty if there is nothing."""
+    target = target_of(op)
+    if TMA not in target.transfers:
+        return f"{target.name} has no TMA"
     array = array_type(op.array)
     last = op.indices[-1].type
     row = dtype_bytes(array.element_type) * (last.extent if isinstance(last, BlockType) else 1)

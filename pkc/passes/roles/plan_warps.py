@@ -10,34 +10,24 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from pkc.arch import SM_90A
 from pkc.diagnostics import PkcError
 from pkc.dialect import TILE
 from pkc.dialect.access import AllReduceOp, LoadOp, ReduceOp, StoreOp, array_type
 from pkc.dialect.attributes import Role
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.tile import MmaOp, tile_type
+from pkc.dialect.transfers import TMA
 from pkc.dialect.types import TileType, i32
 from pkc.location import describe, span_of
 from pkc.passes.analysis import budget_errors as errors
 from pkc.passes.roles.straddling import on_several_ranks
+from pkc.remarks import missed
+from pkc.targets.target import Target, target_of
 
 COMPUTE, COMMUNICATE = "compute", "communicate"
 
-_MOVING = 40
-"""Registers of a thread that starts copies: addresses, coordinates, phases (CUTLASS gives its producers as many)."""
-
-_DIMENSION = 8
-"""More registers of such a thread for each dimension beyond two of an array: a coordinate, an extent, a part."""
-
-_ADDING = 80
-"""Registers of a thread that also adds up tiles, some elements at a time, with loads on their way."""
-
-_HOLDING = 112
-"""Registers of a thread that starts copies on an SM with room for it, where it may hold signals back."""
-
-_MOST_CONSUMERS = 2
-"""More warpgroups than that share the registers too thinly, unless the schedule wants them."""
+_CARRYING = 2
+"""Warps of a part whose threads carry tiles between global and shared memory."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +38,10 @@ class PlanWarps(ModulePass):
     the group `compute`. A communicator gets SMs of its own if the schedule says `comm_sms`; otherwise it is two more
     warps of the CTAs that compute.
 
-    - Consumers: a warpgroup for each 64 rows of the widest accumulator, at most two, or `consumers` of the schedule.
-    - Loader and storer: one warp each, behind the consumers, in a warpgroup that communicators share.
+    - Consumers: a warpgroup for each 64 rows of the widest accumulator, or as many as the target's MMA has, at most as
+      many as the target says (two), or `consumers` of the schedule.
+    - Loader and storer: one warp each, behind the consumers, in a warpgroup that communicators share; two warps each
+      where the target has no TMA and threads carry tiles.
     - A communicator that adds tiles up on SMs of its own has a power of two of warpgroups: so many threads share a tile
       evenly.
     - Registers change by the warpgroup (`setmaxnreg`): few for warps that only move tiles (some more if arrays have
@@ -89,7 +81,7 @@ class PartPlan:
     @property
     def computes(self) -> bool:
         """Whether the part has warpgroups for itself, and registers for tiles."""
-        return self.warps % SM_90A.warpgroup == 0
+        return self.warps % target_of(self.part).arch.warpgroup == 0
 
     def __str__(self) -> str:
         count = "1 warp" if self.warps == 1 else f"{self.warps} warps"
@@ -112,12 +104,14 @@ def plan_warps(kernel: KernelOp) -> list[PartPlan]:
         raise PkcError(errors.NobodyCommunicates(span_of(kernel.location), kernel.sym_name.data, own_sms))
     apart = [part for part in parts if own_sms and part.role.data is Role.Communicator]
     together = [part for part in parts if part not in apart]
-    groups = (_compute(kernel, together), _communicate(kernel, apart, together, own_sms))
-    threads = max(map(_warpgroups, groups)) * SM_90A.warpgroup * SM_90A.warp
-    if threads > SM_90A.threads:
+    target = target_of(kernel)
+    arch = target.arch
+    groups = (_compute(kernel, together, target), _communicate(kernel, apart, together, own_sms, target))
+    threads = max(_warpgroups(group, target) for group in groups) * arch.warpgroup * arch.warp
+    if threads > arch.threads:
         name = kernel.sym_name.data
-        raise PkcError(errors.TooManyWarps(span_of(kernel.location), name, threads, SM_90A.threads))
-    planned = {plan.part: plan for group in groups for plan in _with_registers(group, threads)}
+        raise PkcError(errors.TooManyWarps(span_of(kernel.location), name, threads, arch.threads))
+    planned = {plan.part: plan for group in groups for plan in _with_registers(group, threads, target)}
     return [planned[part] for part in parts]
 
 
@@ -146,35 +140,50 @@ def _write(kernel: KernelOp, plans: Iterable[PartPlan]) -> None:
         plan.part.attributes[GROUP] = StringAttr(plan.group)
         plan.part.attributes[FIRST_WARP] = IntegerAttr(plan.first, i64)
         plan.part.attributes[REGISTERS] = IntegerAttr(plan.registers, i64)
+        _remark(plan)
+
+
+def _remark(plan: PartPlan) -> None:
+    """What of a part's threads, or of the tensor cores' rows, is left idle or scarce."""
+    for op in plan.part.walk():
+        if isinstance(op, MmaOp) and (rows := tile_type(op.result).shape[0]) < (whole := target_of(op).mma.rows):
+            reason = f"an MMA computes {whole}; make what has more rows the left operand"
+            missed(
+                PlanWarps.name,
+                op,
+                f"{whole - rows} of {whole} rows are computed for nothing: {reason}",
+            )
+    if plan.part.role.data is Role.Communicator and plan.warps == 1 and _adds(plan.part):
+        reason = "so many parts share the warpgroup; `comm_sms` gives it SMs of its own"
+        missed(PlanWarps.name, plan.part, f"one warp, not two, adds up the tiles: {reason}")
 
 
 # Warps
 
 
-def _compute(kernel: KernelOp, parts: Sequence[RoleOp]) -> list[PartPlan]:
+def _compute(kernel: KernelOp, parts: Sequence[RoleOp], target: Target) -> list[PartPlan]:
     """The CTAs that compute: consumers first, then a warpgroup for all that moves tiles."""
     consumers = [part for part in parts if part.role.data is Role.Consumer]
     movers = [part for part in parts if part not in consumers]
-    plans = [_consumer(kernel, part) for part in consumers]
+    plans = [_consumer(kernel, part, target) for part in consumers]
     if movers and all(part.role.data is Role.Communicator for part in parts):
-        plans += _alone(movers)
+        plans += _alone(movers, target)
     else:
-        plans += _sharing(movers)
+        plans += _sharing(movers, target)
     return _in_line(plans)
 
 
-def _consumer(kernel: KernelOp, part: RoleOp) -> PartPlan:
-    rows, op = _rows(part)
+def _consumer(kernel: KernelOp, part: RoleOp, target: Target) -> PartPlan:
+    (rows, op), each = _rows(part), target.mma.rows
     consumers = kernel.scheduled_number("consumers")
     why = "as the schedule's `consumers` says"
     if consumers is None:
-        consumers = max(1, min(rows // SM_90A.mma_rows, _MOST_CONSUMERS))
+        consumers = max(1, min(rows // each, target.arch.consumers))
         why = f"{consumers} warpgroups for tiles of {rows} rows" if rows else "no tile has rows: one warpgroup"
-    if isinstance(op, MmaOp) and consumers > 1 and rows % (consumers * SM_90A.mma_rows):
-        needed = consumers * SM_90A.mma_rows
-        found = errors.RowsNotShared(span_of(op.location), rows, consumers, SM_90A.mma_rows, needed)
+    if isinstance(op, MmaOp) and consumers > 1 and rows % (consumers * each):
+        found = errors.RowsNotShared(span_of(op.location), rows, consumers, each, consumers * each)
         raise PkcError(found)
-    return PartPlan(part, COMPUTE, consumers * SM_90A.warpgroup, why)
+    return PartPlan(part, COMPUTE, consumers * target.arch.warpgroup, why)
 
 
 def _rows(part: RoleOp) -> tuple[int, Operation | None]:
@@ -185,35 +194,44 @@ def _rows(part: RoleOp) -> tuple[int, Operation | None]:
     return max(rows, key=lambda found: found[0], default=(0, None))
 
 
-def _alone(parts: Sequence[RoleOp]) -> list[PartPlan]:
+def _alone(parts: Sequence[RoleOp], target: Target) -> list[PartPlan]:
     """Communicators without anything beside them."""
-    warps = _MOST_CONSUMERS * SM_90A.warpgroup
+    warps = target.arch.consumers * target.arch.warpgroup
     return [PartPlan(part, COMPUTE, warps if _adds(part) else 2, "nothing else runs: it has all SMs") for part in parts]
 
 
-def _sharing(parts: Sequence[RoleOp]) -> list[PartPlan]:
-    """Parts that share a warpgroup: one thread of a warp starts the copies of a tile."""
+def _sharing(parts: Sequence[RoleOp], target: Target) -> list[PartPlan]:
+    """Parts that share a warpgroup: one thread of a warp starts the copies of a tile, where the target has any."""
+    if TMA not in target.transfers:
+        why = f"its threads carry tiles: {target.name} has no TMA"
+        return [PartPlan(part, COMPUTE, _CARRYING, why) for part in parts]
     communicators = sum(part.role.data is Role.Communicator for part in parts)
-    each = 2 if len(parts) + communicators <= SM_90A.warpgroup else 1
+    each = 2 if len(parts) + communicators <= target.arch.warpgroup else 1
     plans: list[PartPlan] = []
     for part in parts:
         apart = part.role.data is Role.Communicator
-        why = "no SMs of its own: warps beside those that load and store" if apart else "one thread starts its copies"
+        why = (
+            "no SMs of its own: warps beside those that load and store"
+            if apart
+            else "it moves tiles, and computes none"
+        )
         if not apart and any(map(on_several_ranks, part.walk())):
             why = "its threads store rows to several ranks"
         plans.append(PartPlan(part, COMPUTE, each if apart else 1, why))
     return plans
 
 
-def _communicate(kernel: KernelOp, parts: Sequence[RoleOp], others: Sequence[RoleOp], own_sms: int) -> list[PartPlan]:
+def _communicate(
+    kernel: KernelOp, parts: Sequence[RoleOp], others: Sequence[RoleOp], own_sms: int, target: Target
+) -> list[PartPlan]:
     """The CTAs that communicate: whole warpgroups to add tiles up, two warps to move them."""
     adding = [part for part in parts if _adds(part)]
     moving = [part for part in parts if part not in adding]
     why = f"{own_sms} SMs of its own"
-    spare = _warpgroups(_compute(kernel, others)) - bool(moving)
+    spare = _warpgroups(_compute(kernel, others, target), target) - bool(moving)
     each = max(1, spare // len(adding)) if adding else 0
     each = 1 << each.bit_length() >> 1
-    plans = [PartPlan(part, COMMUNICATE, each * SM_90A.warpgroup, why) for part in adding]
+    plans = [PartPlan(part, COMMUNICATE, each * target.arch.warpgroup, why) for part in adding]
     return _in_line([*plans, *(PartPlan(part, COMMUNICATE, 2, why) for part in moving)])
 
 
@@ -237,30 +255,31 @@ def _in_line(plans: Sequence[PartPlan]) -> list[PartPlan]:
 # Registers
 
 
-def _warpgroups(plans: Sequence[PartPlan]) -> int:
+def _warpgroups(plans: Sequence[PartPlan], target: Target) -> int:
     """How many warpgroups a group of parts occupies."""
-    return -(-sum(plan.warps for plan in plans) // SM_90A.warpgroup)
+    return -(-sum(plan.warps for plan in plans) // target.arch.warpgroup)
 
 
-def launched_registers(threads: int) -> int:
-    """What a CTA of that many threads is launched with, the same for each; `setmaxnreg` only moves it."""
-    return SM_90A.registers // threads // 8 * 8 * threads
-
-
-def _moving(plans: Sequence[PartPlan]) -> int:
+def _moving(plans: Sequence[PartPlan], target: Target) -> int:
     """Registers of threads that start copies, by the array of most dimensions."""
     moved = (op.array for plan in plans for op in plan.part.walk() if isinstance(op, LoadOp | StoreOp))
     dims = max((len(array_type(array).dimensions) for array in moved), default=0)
-    return _MOVING + _DIMENSION * max(0, dims - 2)
+    return target.registers.moving + target.registers.dimension * max(0, dims - 2)
 
 
-def _with_registers(plans: Sequence[PartPlan], threads: int) -> list[PartPlan]:
-    """Registers by the warpgroup: movers get what they need, the others share the rest of the SM."""
+def _with_registers(plans: Sequence[PartPlan], threads: int, target: Target) -> list[PartPlan]:
+    """Registers by the warpgroup: movers get what they need, the others share the rest of the SM.
+
+    Without `setmaxnreg` all have the same.
+    """
+    launched, most = target.launched_registers(threads), target.arch.most_registers
+    if not most:
+        return [replace(plan, registers=launched // threads) for plan in plans]
     shared = [plan for plan in plans if not plan.computes]
-    own = sum(plan.warps for plan in plans if plan.computes) * SM_90A.warp
-    few = _ADDING if any(_adds(plan.part) for plan in shared) else _moving(shared)
+    own = sum(plan.warps for plan in plans if plan.computes) * target.arch.warp
+    few = target.registers.adding if any(_adds(plan.part) for plan in shared) else _moving(shared, target)
     if any(plan.group == COMMUNICATE for plan in shared):
-        few = _HOLDING
-    rest = (launched_registers(threads) - (threads - own) * few) // own // 8 * 8 if own else 0
-    many = min(rest, SM_90A.most_registers)
+        few = target.registers.holding
+    rest = (launched - (threads - own) * few) // own // 8 * 8 if own else 0
+    many = min(rest, most)
     return [replace(plan, registers=many if plan.computes else few) for plan in plans]

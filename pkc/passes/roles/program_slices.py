@@ -8,9 +8,10 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
+from pkc.dialect.access import GatherOp, LoadOp, ReadOp, ReduceOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.passes.analysis.dependence import ancestors, sources
-from pkc.passes.cells import constant
+from pkc.passes.cells import constant, is_constant
 from pkc.passes.splits import part_of
 
 Known = dict[SSAValue, SSAValue]
@@ -52,16 +53,42 @@ def variables(op: Operation, values: Iterable[SSAValue]) -> list[SSAValue]:
     return found
 
 
-def copy_nest(block: Block, op: Operation, wanted: Sequence[SSAValue], known: Known) -> Block:
+def turns_of(variable: SSAValue) -> SSAValue:
+    """How many values the variable of a loop from 0 in steps of 1, or of tasks, takes; for all parts of its turns."""
+    assert isinstance(variable, BlockArgument)
+    loop = variable.owner.parent_op()
+    if isinstance(loop, TasksOp):
+        return loop.counts[variable.index]
+    assert isinstance(loop, scf.ForOp)
+    part = part_of(loop)
+    return loop.ub if part is None else part.turns
+
+
+def from_zero(variable: SSAValue) -> bool:
+    """Whether the variable of a loop or tasks takes each value from 0 up, all parts of its turns together."""
+    assert isinstance(variable, BlockArgument)
+    loop = variable.owner.parent_op()
+    if not isinstance(loop, scf.ForOp) or part_of(loop) is not None:
+        return True
+    return is_constant(loop.lb, 0) and is_constant(loop.step, 1)
+
+
+def copy_nest(
+    block: Block, op: Operation, wanted: Sequence[SSAValue], known: Known, spread: Sequence[SSAValue] = ()
+) -> Block:
     """Append the loops and tasks around `op` that the `wanted` variables belong to; the innermost body.
 
-    The copied loops have no terminators yet: `close_loops` adds them when the body is complete.
+    Loops in `spread` become indices of the innermost tasks; nothing else may decide how many turns they have. The
+    copied loops have no terminators yet: `close_loops` adds them when the body is complete.
     """
     indices = set(wanted)
-    for parent in reversed(list(ancestors(op))):
+    around = list(reversed(list(ancestors(op))))
+    tasks = [parent for parent in around if isinstance(parent, TasksOp)]
+    holder = [parent for parent in tasks if indices.intersection(parent.body.block.args)] or tasks
+    for parent in around:
         if isinstance(parent, TasksOp):
-            block = _copy_tasks(block, parent, indices, known)
-        elif isinstance(parent, scf.ForOp) and parent.body.block.args[0] in indices:
+            block = _copy_tasks(block, parent, indices, known, spread if parent is holder[-1] else ())
+        elif isinstance(parent, scf.ForOp) and parent.body.block.args[0] in indices.difference(spread):
             block = _copy_for(block, parent, known)
         elif isinstance(parent, scf.IfOp):
             raise CannotCopyError
@@ -69,10 +96,11 @@ def copy_nest(block: Block, op: Operation, wanted: Sequence[SSAValue], known: Kn
 
 
 def close_loops(block: Block) -> None:
-    """Give every loop in `block` that carries nothing its terminator."""
+    """Give every loop and branch in `block` that carries nothing its terminator."""
     for op in block.walk():
-        if isinstance(op, scf.ForOp) and not isinstance(op.body.block.last_op, scf.YieldOp):
-            _add(op.body.block, scf.YieldOp(), op)
+        body = op.body if isinstance(op, scf.ForOp) else op.true_region if isinstance(op, scf.IfOp) else None
+        if body is not None and not isinstance(body.block.last_op, scf.YieldOp):
+            _add(body.block, scf.YieldOp(), op)
 
 
 def needed_by(op: Operation, values: Iterable[SSAValue]) -> set[SSAValue]:
@@ -95,6 +123,11 @@ def needed_by(op: Operation, values: Iterable[SSAValue]) -> set[SSAValue]:
         found |= sources(counts)
 
 
+def from_memory(op: Operation, values: Iterable[SSAValue]) -> bool:
+    """Whether elements of arrays decide what `values` are that `op` uses, or how often it runs."""
+    return any(isinstance(value.owner, ReadOp | LoadOp | GatherOp | ReduceOp) for value in needed_by(op, values))
+
+
 def _sources(op: Operation, values: Iterable[SSAValue]) -> set[SSAValue]:
     parts = {loop: part_of(loop) for loop in ancestors(op) if isinstance(loop, scf.ForOp)}
     bounds = {bound for loop, part in parts.items() if part is not None for bound in (loop.lb, loop.ub)}
@@ -103,15 +136,17 @@ def _sources(op: Operation, values: Iterable[SSAValue]) -> set[SSAValue]:
     return found | sources(turns)
 
 
-def _copy_tasks(block: Block, tasks: TasksOp, indices: set[SSAValue], known: Known) -> Block:
-    chosen = [i for i, argument in enumerate(tasks.body.block.args) if argument in indices]
+def _copy_tasks(
+    block: Block, tasks: TasksOp, indices: set[SSAValue], known: Known, spread: Sequence[SSAValue]
+) -> Block:
+    chosen = [*(argument for argument in tasks.body.block.args if argument in indices), *spread]
     if not chosen:
         return block
-    counts = [copy_value(block, tasks.counts[i], known) for i in chosen]
+    counts = [copy_value(block, turns_of(variable), known) for variable in chosen]
     body = Block(arg_types=[IndexType()] * len(chosen))
     _add(block, TasksOp(counts, Region(body)), tasks)
-    known |= {tasks.body.block.args[i]: argument for i, argument in zip(chosen, body.args, strict=True)}
-    _keep_names(tasks.body.block.args, known)
+    known |= dict(zip(chosen, body.args, strict=True))
+    _keep_names(chosen, known)
     return body
 
 
@@ -131,7 +166,7 @@ def _copy_for(block: Block, loop: scf.ForOp, known: Known) -> Block:
     return body
 
 
-def _keep_names(arguments: Sequence[BlockArgument], known: Known) -> None:
+def _keep_names(arguments: Sequence[SSAValue], known: Known) -> None:
     for argument in arguments:
         if argument in known:
             known[argument].name_hint = argument.name_hint

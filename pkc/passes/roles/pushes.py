@@ -11,12 +11,11 @@ from xdsl.ir import Block, BlockArgument, SSAValue
 
 from pkc.dialect.access import GatherOp
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp, RingPeerOp
-from pkc.dialect.program import TasksOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS
 from pkc.passes.analysis.dependence import differs_by_rank, sources
 from pkc.passes.derive import append
-from pkc.passes.roles.program_slices import Known
+from pkc.passes.roles.program_slices import Known, turns_of
 from pkc.passes.roles.remote_accesses import Read, shard_of
 
 
@@ -36,20 +35,22 @@ class Push:
     part: SSAValue | None
     over: SSAValue
     """The loop variable that goes over the blocks of all ranks, or over the ranks."""
+    ranks: SSAValue | None
+    """The loop variable that goes over the ranks, if any: there is no such loop any more."""
 
     def loops(self, loops: Sequence[SSAValue]) -> list[SSAValue]:
-        """The loops that the owner goes through."""
-        return [variable for variable in loops if self.part is None or variable is not self.over]
+        """The loops that are left."""
+        return [variable for variable in loops if variable is not self.ranks]
 
-    def enter(self, block: Block, rank: SSAValue, known: Known) -> None:
-        """Make the owner's lists those of its part, before its loops are copied."""
-        if self.part is not None:
+    def enter(self, block: Block, rank: SSAValue | None, known: Known) -> None:
+        """Make the owner's lists those of its part, before its loops are copied; those of all parts without a rank."""
+        if self.part is not None and rank is not None:
             known[self.part] = rank
             return
         count = BlockCountOp(block_type(self.block.result), part=rank, sharded=self.block.sharded is not None)
-        known[_count(self.over)] = append(block, count, self.block.location).result
+        known[turns_of(self.over)] = append(block, count, self.block.location).result
 
-    def inside(self, block: Block, rank: SSAValue, known: Known) -> None:
+    def inside(self, block: Block, rank: SSAValue | None, known: Known) -> None:
         """Make the owner's block, inside its loops."""
         if self.part is not None:
             return
@@ -68,24 +69,41 @@ def push_of(read: Read, loops: Sequence[SSAValue]) -> Push:
     if not isinstance(block, BlockOp):
         raise CannotPushError("what is read is not a block of the dimension that is split")
     push = _of_all(block) if block.part is None else _of_parts(block, block.part)
-    counts = [_count(variable) for variable in loops if variable is not push.over]
+    counts = [turns_of(variable) for variable in loops if variable is not push.over]
     others = [value for value in read.indices if value is not split]
     given = () if push.part is None else (push.part,)
     # The owner's block is made inside its loops: their counts cannot depend on it.
     needed = sources(others, given=(*given, block.result)) | sources(counts, given=given)
-    if push.over in needed or (push.part is None and _count(push.over) in counts):
+    if push.over in needed or (push.part is None and turns_of(push.over) in counts):
         raise CannotPushError("what is read beside it depends on whose part it is")
     if any(map(differs_by_rank, needed)):
         raise CannotPushError("ranks read different tiles, and their owner does not know who needs which")
     return push
 
 
+def ring_of(read: Read, loops: Sequence[SSAValue]) -> Push | None:
+    """Of a read in a loop over all ranks and one over the blocks of each one's part: one loop over all blocks."""
+    index = None if isinstance(read, GatherOp) else read.indices[shard_of(read.array)]
+    block = index.owner if index is not None else None
+    if not isinstance(block, BlockOp) or block.part is None or block.sharded is None or block.index not in loops:
+        return None
+    try:
+        ranks = _of_parts(block, block.part).over
+    except CannotPushError:
+        return None
+    listed = turns_of(block.index).owner
+    alike = isinstance(listed, BlockCountOp) and listed.block == block_type(block.result) and listed.part is block.part
+    counts = [turns_of(variable) for variable in loops if variable is not block.index]
+    needed = sources([*read.indices, *counts], given=(block.result,))
+    return Push(block, None, block.index, ranks) if alike and needed.isdisjoint((ranks, block.index)) else None
+
+
 def _of_all(block: BlockOp) -> Push:
     over = block.index
-    made = _count(over).owner if isinstance(over, BlockArgument) else None
+    made = turns_of(over).owner if isinstance(over, BlockArgument) else None
     if not isinstance(made, BlockCountOp) or made.block != block_type(block.result) or made.operands:
         raise CannotPushError("not all of the dimension that is split is read")
-    return Push(block, None, over)
+    return Push(block, None, over, None)
 
 
 def _of_parts(block: BlockOp, part: SSAValue) -> Push:
@@ -93,7 +111,7 @@ def _of_parts(block: BlockOp, part: SSAValue) -> Push:
     loop = over.owner.parent_op() if isinstance(over, BlockArgument) else None
     if not isinstance(loop, scf.ForOp) or over is not loop.body.block.args[0] or not _is_all_ranks(loop):
         raise CannotPushError("not the parts of all ranks are read")
-    return Push(block, part, over)
+    return Push(block, part, over, over)
 
 
 def _is_all_ranks(loop: scf.ForOp) -> bool:
@@ -107,13 +125,3 @@ def _is(owner: object, number: int) -> bool:
         and isinstance(owner.value, IntegerAttr)
         and owner.value.value.data == number
     )
-
-
-def _count(variable: SSAValue) -> SSAValue:
-    """How many values a loop variable has."""
-    assert isinstance(variable, BlockArgument)
-    loop = variable.owner.parent_op()
-    if isinstance(loop, TasksOp):
-        return loop.counts[variable.index]
-    assert isinstance(loop, scf.ForOp)
-    return loop.ub

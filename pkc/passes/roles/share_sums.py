@@ -17,11 +17,12 @@ from pkc.dialect.program import AFTER_ALL, DERIVED, KernelOp, RoleOp, TasksOp
 from pkc.passes.cells import constant
 from pkc.passes.derive import append_copy, before, phase_of
 from pkc.passes.roles.stage_sums import SLICES
+from pkc.remarks import missed
 
 
 @dataclass(frozen=True)
 class ShareSums(ModulePass):
-    """Let consumers add up the last rows of a sum over ranks, about a tile for each CTA, once they have no more tasks.
+    """Let consumers add up the last rows of each sum over ranks, about a tile for each CTA, behind their own tasks.
 
     The communicator adds up tiles while others are computed, with the few registers and threads that are left beside
     the consumers, or on a few SMs. The last tiles are complete when nothing is left to compute: then many threads wait
@@ -53,19 +54,33 @@ def _share(kernel: KernelOp) -> None:
     parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
     consumers = [part for part in parts if part.role.data is Role.Consumer]
     adding = [part for part in parts if part.role.data is Role.Communicator and AFTER_ALL in part.attributes]
-    if len(consumers) != 1 or len(adding) != 1:
-        return
-    tasks = adding[0].body.block.last_op
-    prelude = list(adding[0].body.block.ops)[:-1]
-    if not isinstance(tasks, TasksOp) or len(tasks.counts) < 2 or not all(op.has_trait(Pure) for op in prelude):
-        return
+    for part in adding if consumers else ():
+        obstacle = _obstacle(kernel, part)
+        if obstacle:
+            missed(ShareSums.name, part, f"communicators alone add up this sum: {obstacle}")
+        else:
+            _divide(part, consumers[-1])
+
+
+def _obstacle(kernel: KernelOp, part: RoleOp) -> str:
+    """Why consumers cannot take some of the tasks of a part that adds up a sum; empty if they can."""
+    *prelude, tasks = part.body.block.ops
+    if not isinstance(tasks, TasksOp) or not all(op.has_trait(Pure) for op in prelude):
+        return "it does more than that"
     if any((phase_of(op) or 0) > (phase_of(tasks) or 0) for op in kernel.walk()):
-        return  # a later phase may read the sum, and consumers would come to it behind their own tasks of that phase
+        # Consumers would come to it behind their own tasks of that phase.
+        return "a later phase may wait for it"
+    return ""
+
+
+def _divide(part: RoleOp, consumer: RoleOp) -> None:
+    """Let a consumer add up the last rows behind its own tasks, and the part those before."""
+    *prelude, tasks = part.body.block.ops
+    assert isinstance(tasks, TasksOp)
     known: dict[SSAValue, SSAValue] = {}
-    consumer = consumers[0].body.block
     for op in prelude:
-        append_copy(consumer, op, known)
-    last = append_copy(consumer, tasks, known)
+        append_copy(consumer.body.block, op, known)
+    last = append_copy(consumer.body.block, tasks, known)
     early, late = _split_rows(last)
     last.operands = [late, *last.counts[1:]]
     _shift(last, early)
@@ -79,8 +94,8 @@ def _split_rows(tasks: TasksOp) -> tuple[SSAValue, SSAValue]:
     slices = constant(sliced.value.data if isinstance(sliced, IntegerAttr) else 1)
     ctas, one = CtasOp(RoleAttr(Role.Consumer)), constant(1)
     ops: list[Operation] = [ctas, one, slices]
-    columns = tasks.counts[1]
-    for count in tasks.counts[2:]:
+    columns, *more = *tasks.counts[1:], *(() if tasks.counts[1:] else (one.result,))
+    for count in more:
         ops.append(arith.MuliOp(columns, count))
         columns = ops[-1].results[0]
     some = arith.MaxSIOp(columns, one.result)

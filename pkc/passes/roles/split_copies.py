@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -10,11 +10,9 @@ from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from pkc.arch import SM_90A
 from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.counters import WaitOp
-from pkc.dialect.layout import ALIGNMENT
 from pkc.dialect.program import PER_CTA, KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import TileType
 from pkc.passes.derive import DERIVED
@@ -22,6 +20,8 @@ from pkc.passes.roles.assign_roles import ROLE
 from pkc.passes.roles.plan_warps import comm_sms
 from pkc.passes.roles.role_values import Crossing, KeptBeyondStageError, crossings
 from pkc.passes.roles.split_roles import add_channels, add_part
+from pkc.remarks import missed
+from pkc.targets.target import target_of
 
 _STAGES = 12
 """Copies on their way at a time in one SM. What 8 SMs pull at the rate of the link, 40 GB/s each, is under way for 2 to
@@ -69,6 +69,8 @@ class SplitCopies(ModulePass):
                 copying = [part for part in parts if part.role.data is Role.Communicator and _only_copies(part)]
                 crossing = {part: found for part in copying if (found := _crossings(part)) is not None}
                 stages = _stages(kernel, crossing.values())
+                if crossing and stages == 1 and not comm_sms(kernel):
+                    _remark(crossing)
                 for part, found in crossing.items():
                     _split(kernel, part, found, stages)
 
@@ -88,7 +90,9 @@ def _crossings(part: RoleOp) -> list[Crossing] | None:
             op.attributes[ROLE] = RoleAttr(role)
     try:
         return crossings(part)
-    except KeptBeyondStageError:
+    except KeptBeyondStageError as error:
+        reason = "a loop or branch gives a tile to what stands behind it"
+        missed(SplitCopies.name, error.op, f"its communicator fetches a tile when the last one is stored: {reason}")
         return None
 
 
@@ -97,10 +101,20 @@ def _stages(kernel: KernelOp, found: Iterable[list[Crossing]]) -> int:
     kinds = [crossing.type for of_part in found for crossing in of_part]
     if not kinds:
         return 1
-    fitting = _BESIDE // sum(kind.stage_bytes for kind in kinds)
+    target = target_of(kernel)
+    fitting = _BESIDE // sum(target.stage_bytes(kind) for kind in kinds)
     if comm_sms(kernel):
-        fitting = (SM_90A.shared_memory - ALIGNMENT) // sum(kind.footprint for kind in kinds)
+        fitting = target.stage_memory // sum(target.footprint(kind) for kind in kinds)
     return max(1, min(_STAGES, fitting))
+
+
+def _remark(crossing: Mapping[RoleOp, Sequence[Crossing]]) -> None:
+    """Say of communicators beside parts that compute that their tiles are on their way one at a time."""
+    for found in crossing.values():
+        for one in found:
+            size = target_of(one.made[0]).stage_bytes(one.type)
+            reason = f"it has {size} bytes, and {_BESIDE} are for copies beside tasks; `comm_sms` leaves room for more"
+            missed(SplitCopies.name, one.made[0], f"one tile at a time is on its way through each SM: {reason}")
 
 
 def _split(kernel: KernelOp, part: RoleOp, found: list[Crossing], stages: int) -> None:

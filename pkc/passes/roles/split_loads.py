@@ -20,6 +20,7 @@ from pkc.dialect.types import PrivateType
 from pkc.passes.analysis.dependence import maker
 from pkc.passes.derive import before, copy_of
 from pkc.passes.roles.split_roles import channel_label
+from pkc.remarks import missed
 
 
 @dataclass(frozen=True)
@@ -74,11 +75,11 @@ class SplitLoads(ModulePass):
 
 
 def _split(part: RoleOp) -> None:
-    if not any(isinstance(op, WaitOp) for op in part.walk()):
-        return
     commits = [op for op in part.walk() if isinstance(op, CommitOp)]
     ahead = [op for op in commits if any(map(_is_there, op.tiles))]
-    if not ahead or len({op.channel for op in commits}) < len(commits) or not all(map(_is_only_passed_on, part.walk())):
+    obstacle = _obstacle(part, commits, ahead)
+    if obstacle:
+        missed(SplitLoads.name, part, f"`separate_loader=true` changes nothing: {obstacle}")
         return
     for commit in ahead:
         if not all(map(_is_there, commit.tiles)):
@@ -88,6 +89,17 @@ def _split(part: RoleOp) -> None:
     part.parent.insert_op_after(second, part)
     _drop(part, there=True)
     _drop(second, there=False)
+
+
+def _obstacle(part: RoleOp, commits: Sequence[CommitOp], ahead: Sequence[CommitOp]) -> str:
+    """Why a loader cannot be two; empty if it can."""
+    if not any(isinstance(op, WaitOp) for op in part.walk()):
+        return "no load waits for another rank"
+    if not ahead:
+        return "nothing that is loaded is there from the beginning"
+    if len({op.channel for op in commits}) < len(commits):
+        return "a channel is filled in several places"
+    return "" if all(map(_is_only_passed_on, part.walk())) else "the loader uses what it loads"
 
 
 def _is_only_passed_on(op: Operation) -> bool:

@@ -1,73 +1,50 @@
-"""The pass `pk-stage-remote-reads`: operands of other ranks are fetched ahead, by a communicator."""
+"""The pass `pk-stage-remote-reads`: operands of other ranks that are fetched ahead get receive buffers and counters."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from pkc import remarks
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import LoadOp, array_type
-from pkc.dialect.attributes import Role, RoleAttr
-from pkc.dialect.coordinates import CtasOp, DimOp
-from pkc.dialect.counters import WaitOp
-from pkc.dialect.program import KernelOp, RoleOp, TasksOp
-from pkc.dialect.tile import ClipOp, block_type
-from pkc.dialect.types import RANKS, Layout, PGLType, PrivateType
+from pkc.dialect.access import LoadOp
+from pkc.dialect.fetch import FetchOp
+from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.types import Layout, PGLType
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
-from pkc.passes.analysis.dependence import ancestors, sources
-from pkc.passes.cells import Cells, cells_along, constant, counter_ops, product_ops
-from pkc.passes.derive import add_parameter, before, defined_in, wrap_in_role
-from pkc.passes.roles.bring import Staging, comes_back, copy, fetch, is_task, push
-from pkc.passes.roles.program_slices import CannotCopyError, Known, copy_nest, copy_value, variables
+from pkc.passes.analysis.dependence import ancestors, enclosing_tasks, same_value, same_values
+from pkc.passes.derive import add_parameter
+from pkc.passes.roles.fetches import buffer_of, can_fetch, cells_of
+from pkc.passes.roles.program_slices import from_zero, turns_of, variables
 from pkc.passes.roles.remote_accesses import Read, address, array_name, is_pushed, planned, remote_reads, shard_of
-from pkc.passes.roles.straddling import overlapping
 
 _STAGED = ("inter_sm", "none", "copy_engine")
 
 
 @dataclass(frozen=True)
 class StageRemoteReads(ModulePass):
-    """Give each remote operand that is fetched ahead a landing buffer, a communicator and readiness signals.
+    """Let each remote operand that is fetched ahead go through a receive buffer: it becomes a `pk.fetch`.
 
-    The communicator runs the loops that the operand's address depends on, and no others: it fetches every tile once,
-    stores it in the landing buffer and, when a cell is complete, raises its counter. The reader waits for the counter
-    and reads the landing buffer. Cells: with `inter_sm` the tiles that agree in task indices and in the sharded
-    dimension; with `none` there is one cell, signalled when everything has arrived. With `copy_engine` cells are those
-    of `inter_sm`, but a copy engine brings each of them in one `pk.copy`, the own ones too.
-
-    Operands that are read side by side at the same place, as K and V of attention, are brought together: by one part,
-    with one counter for both.
-
-    An operand with `direction = "push"` in its plan is sent instead: its owner's communicator loads each of its own
-    tiles once and stores it in the landing buffers of all ranks, the next rank's first, and raises their counters.
+    Counters: with `inter_sm` and `copy_engine` there is one for the tiles that agree in task indices and in the sharded
+    dimension, with `none` one for all. Operands that are read side by side at the same place, as K and V of attention,
+    share a counter; the same tiles of one array, read in several loops of a task, share the receive buffer too, and are
+    brought once.
 
     Before:
 
-        pk.tasks (%i, %j) in (%rows, %columns) {
-          ...
-          %a = pk.load %A[%m, %k : ...] {remote = {overlap = "inter_sm", ...}} : !pk.pgl<[M, K], bf16, shard 0> -> ...
+        %a = pk.load %A[%m, %k : ...] {remote = {overlap = "inter_sm", ...}} : !pk.pgl<[M, K], bf16, shard 0> -> ...
 
     After:
 
-        pk.role communicator {
-          pk.tasks (%i) in (%rows) {
-            scf.for %s = %zero to %steps step %one {
-              %a = pk.load %A[%m, %k : ...] : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<128x64xbf16>
-              pk.store %a, %A_landing[%m, %k : ...] : !pk.tile<128x64xbf16>, !pk.private<[M, K], bf16>
-            }
-            pk.raise %A_ready at %rank[%row] to %one : !pk.signal<[M by 128]>
-        pk.role consumer {
-          pk.tasks (%i, %j) in (%rows, %columns) {
-            pk.wait %A_ready[%row] for %one : !pk.signal<[M by 128]>
-            ...
-              %a = pk.load %A_landing[%m, %k : ...] : !pk.private<[M, K], bf16> -> !pk.tile<128x64xbf16>
+        %0 = pk.load %A[%m, %k : ...] {remote = {overlap = "inter_sm", ...}} : !pk.pgl<[M, K], bf16, shard 0> -> ...
+        %a = pk.fetch %0 into %A_landing[%m, %k : ...] ready %A_ready : !pk.private<[M, K], bf16>,
+          !pk.signal<[M by 128]>, !pk.tile<128x64xbf16> -> !pk.tile<128x64xbf16>
     """
 
     name = "pk-stage-remote-reads"
@@ -75,141 +52,90 @@ class StageRemoteReads(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.walk():
             if isinstance(kernel, KernelOp):
-                _stage_kernel(kernel)
+                self._stage(kernel)
+
+    def _stage(self, kernel: KernelOp) -> None:
+        reads = [op for op in remote_reads(kernel) if planned(op) in _STAGED and not _in_role(op)]
+        for read in reads:
+            if not can_fetch(read, whole=planned(read) == "none"):
+                raise PkcError(errors.CannotStage(span_of(read.location), array_name(read.array)))
+        together = _together(reads)
+        for group in together:
+            _fetch(kernel, group)
+        for read in _apart(together):
+            reason = f"`{array_name(read.array)}` is fetched once more: its tiles here are others, or for another phase"
+            remarks.missed(self.name, read, reason)
 
 
-def _stage_kernel(kernel: KernelOp) -> None:
-    reads = [op for op in remote_reads(kernel) if planned(op) in _STAGED and _role_of(op) is None]
-    if not reads:
-        return
-    for together in _alike(reads):
-        try:
-            _stage(kernel, together)
-        except CannotCopyError:
-            read = together[0]
-            raise PkcError(errors.CannotStage(span_of(read.location), array_name(read.array))) from None
-    wrap_in_role(kernel, Role.Consumer)
+def _in_role(op: Operation) -> bool:
+    return any(isinstance(parent, RoleOp) for parent in ancestors(op))
 
 
-def _alike(reads: Sequence[Read]) -> list[list[Read]]:
-    """Reads that one part brings with one counter: of the same tiles of arrays alike, side by side."""
+def _together(reads: Sequence[Read]) -> list[list[Read]]:
+    """Reads that share a counter."""
     groups: list[list[Read]] = []
     for read in reads:
-        for group in groups:
-            if _is_alike(group[0], read):
-                group.append(read)
-                break
-        else:
-            groups.append([read])
+        group = next((group for group in groups if _beside(group[0], read) or _has(group, read)), None)
+        groups.append([read]) if group is None else group.append(read)
     return groups
 
 
-def _is_alike(one: Read, other: Read) -> bool:
+def _beside(one: Read, other: Read) -> bool:
+    """Whether two reads stand side by side, at the same place of arrays alike."""
     if not isinstance(one, LoadOp) or not isinstance(other, LoadOp) or one.array is other.array:
         return False
     same_place = one.parent is other.parent and tuple(one.indices) == tuple(other.indices)
     return same_place and shard_of(one.array) == shard_of(other.array) and planned(one) == planned(other)
 
 
-def can_stage(read: Read) -> bool:
-    """Whether a communicator can know the address of a read, and when a cell is complete."""
-    scratch, known = Block(), Known()
-    try:
-        landing, places = _landing(read)
-        loops = variables(read, address(read))
-        comes_back(_cells(read, landing, places, loops), places, loops)
-        body = copy_nest(scratch, read, loops, known)
-        for value in (*address(read), *places):
-            copy_value(body, value, known)
-    except CannotCopyError:
+def _has(group: Sequence[Read], read: Read) -> bool:
+    """Whether a group brings the tiles of a read already."""
+    return any(one.array is read.array and _same_tiles(one, read) for one in group)
+
+
+def _same_tiles(one: Read, other: Read) -> bool:
+    """Whether two reads of an array go through the same tiles, whatever their loops, in the same tasks."""
+    if not isinstance(one, LoadOp) or not isinstance(other, LoadOp) or planned(one) != planned(other):
         return False
-    finally:
-        for op in list(scratch.ops):
-            scratch.erase_op(op, safe_erase=False)
-    return True
+    if enclosing_tasks(one)[-1:] != enclosing_tasks(other)[-1:]:
+        return False  # another phase, before which the array may be written
+    left, right = variables(one, one.indices), variables(other, other.indices)
+    known: dict[SSAValue, SSAValue] = {}
+    for a, b in zip(left, right, strict=False):
+        alike = from_zero(a) and from_zero(b) and same_value(turns_of(a), turns_of(b), known)
+        if a is not b and not alike:
+            return False
+        known[a] = b
+    return len(left) == len(right) and same_values(one.indices, other.indices, known)
 
 
-def _stage(kernel: KernelOp, reads: Sequence[Read]) -> None:
+def _apart(groups: Sequence[Sequence[Read]]) -> Iterator[Read]:
+    """Reads of arrays that an earlier group brings too."""
+    seen: set[SSAValue] = set()
+    for group in groups:
+        yield from (read for read in group if read.array in seen)
+        seen |= {read.array for read in group}
+
+
+def _fetch(kernel: KernelOp, reads: Sequence[Read]) -> None:
+    """A buffer for each array, counters for all, and a `pk.fetch` behind each read."""
     first = reads[0]
-    kind, places = _landing(first)
-    loops = variables(first, address(first))
-    cells = Cells((), ()) if planned(first) == "none" else _cells(first, kind, places, loops)
-    landings: list[BlockArgument] = []
+    buffers: dict[SSAValue, BlockArgument] = {}
     for read in reads:
-        kind, _ = _landing(read)
+        if read.array in buffers:
+            continue
+        kind, _ = buffer_of(read)
         if is_pushed(read):
             kind = PGLType(kind.dimensions, kind.element_type, Layout.Symmetric)
-        landings.append(add_parameter(kernel, f"{array_name(read.array)}.landing", kind, read.location))
-    names = "_".join(array_name(read.array) for read in reads)
-    ready = add_parameter(kernel, f"{names}.ready", cells.type, first.location)
-    staging = Staging(reads, landings, places, loops, cells, ready)
-    bring = push if is_pushed(first) else copy if planned(first) == "copy_engine" else fetch
-    bring(kernel, staging)
-    _await(staging)
-
-
-def _landing(read: Read) -> tuple[PrivateType, tuple[SSAValue, ...]]:
-    """The type of the landing buffer, and the indices at which the tile of `read` lies in it."""
-    kind = array_type(read.array)
-    if isinstance(read, LoadOp):
-        return PrivateType(kind.dimensions, kind.element_type), tuple(read.indices)
-    table = read.rows.owner
-    while isinstance(table, ClipOp):
-        table = table.tile.owner
-    if not isinstance(table, LoadOp):
-        raise CannotCopyError
-    dims = (*array_type(table.array).dimensions, *kind.dimensions[1:])
-    return PrivateType(dims, kind.element_type), (*table.indices, *read.indices)
-
-
-def _cells(read: Read, landing: PrivateType, indices: tuple[SSAValue, ...], loops: list[SSAValue]) -> Cells:
-    """The dimensions along which tiles are awaited one by one."""
-    tasks = set(filter(is_task, loops))
-    sharded = shard_of(read.array) if isinstance(read, LoadOp) else None
-    places: list[int] = []
-    for place, index in enumerate(indices):
-        varies = sources([index]) & set(loops)
-        if varies and (place == sharded or varies <= tasks):
-            places.append(place)
-    return cells_along(landing.dimensions, indices, places)
-
-
-def _await(staging: Staging) -> None:
-    """The reader's part: wait as early as the cell is known, read the landing buffers."""
-    first = staging.first
-    awaited = [staging.places[place] for place in staging.cells.places]
-    ops, counter = counter_ops(awaited)
-    # With one cell for all, each CTA of the communicator signals when its share is done; or of those of all ranks.
-    made: list[Operation] = [CtasOp(RoleAttr(Role.Communicator)) if staging.whole else constant(1)]
-    count = made[0].results[0]
-    if staging.spanning is not None and not staging.whole:
-        # One signal of each piece that a rank owns, which follow the parts.
-        found, begin, end = overlapping(staging.spanning, block_type(staging.spanning), sharded=True)
-        pieces = arith.SubiOp(end, begin)
-        made, count = [*found, pieces], pieces.result
-    if staging.whole and is_pushed(first):
-        made.append(DimOp(RANKS))
-        product, count = product_ops([count, made[1].results[0]])
-        made += product
-    before(_earliest(first, awaited), [*ops, *made, WaitOp(staging.ready, counter, count)])
-    for read, landing in zip(staging.reads, staging.landings, strict=True):
-        load = LoadOp(landing, staging.places)
-        before(read, [load])
-        load.result.name_hint = read.results[0].name_hint
-        read.results[0].replace_all_uses_with(load.result)
-        read.detach()
-        read.erase()
-
-
-def _earliest(read: Read, awaited: list[SSAValue]) -> Operation:
-    """The outermost operation around `read`, inside its tasks, before which all that is awaited is known."""
-    anchor: Operation = read
-    for parent in ancestors(read):
-        if isinstance(parent, TasksOp) or any(defined_in(value, parent) for value in awaited):
-            return anchor
-        anchor = parent
-    return anchor
-
-
-def _role_of(op: Operation) -> RoleOp | None:
-    return next((parent for parent in ancestors(op) if isinstance(parent, RoleOp)), None)
+        buffers[read.array] = add_parameter(kernel, f"{array_name(read.array)}.landing", kind, read.location)
+    cells = cells_of(first, buffer_of(first)[1], variables(first, address(first)))
+    ready = add_parameter(kernel, f"{'_'.join(map(array_name, buffers))}.ready", cells.type, first.location)
+    for read in reads:
+        tile = read.results[0]
+        fetched = FetchOp(tile, buffers[read.array], buffer_of(read)[1], ready)
+        fetched.location = read.location
+        fetched.result.name_hint = tile.name_hint
+        tile.replace_uses_with_if(fetched.result, lambda use, own=fetched: use.operation is not own)
+        block = read.parent
+        assert block is not None
+        block.insert_op_after(fetched, read)

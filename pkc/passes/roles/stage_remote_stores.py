@@ -22,6 +22,7 @@ from pkc.passes.cells import cells_along, constant, counter_ops
 from pkc.passes.derive import add_parameter, add_role, append, before, wrap_in_role
 from pkc.passes.roles.program_slices import Known, close_loops, copy_nest, copy_value, variables
 from pkc.passes.roles.remote_accesses import REMOTE, array_name, planned
+from pkc.remarks import missed
 
 
 @dataclass(frozen=True)
@@ -132,18 +133,28 @@ def _row(store: StoreOp, announced: RaiseOp | None) -> _Row | None:
     """The row that a tile is of, if all tiles of one are stored and nothing but their place tells them apart."""
     place = len(store.indices) - 1
     block, tasks = store.indices[place].owner, store.parent_op()
-    if not isinstance(block, BlockOp) or not isinstance(tasks, TasksOp) or block.sharded is not None:
-        return None
-    index = block.index
-    if not isinstance(index, BlockArgument) or index.owner is not tasks.body.block or len(tasks.counts) < 2:
-        return None
+    index = block.index if isinstance(block, BlockOp) else None
+    if not isinstance(index, BlockArgument) or not isinstance(tasks, TasksOp):
+        return _tile_by_tile(store, "its last index is no block that a task index numbers")
+    if index.owner is not tasks.body.block or len(tasks.counts) < 2:
+        return _tile_by_tile(store, "its tasks have no other index within which they go through a row")
     count = tasks.counts[index.index]
-    length, bounds = count.owner, (block.part, block.start, block.stop)
+    length = count.owner
+    assert isinstance(block, BlockOp)
+    bounds = (block.part, block.start, block.stop)
     whole = isinstance(length, BlockCountOp) and length.block == block.result.type and not length.operands
-    if not whole or any(bound is not None for bound in bounds):
-        return None
+    if not whole or block.sharded is not None or any(bound is not None for bound in bounds):
+        return _tile_by_tile(store, "its tasks do not go through whole rows")
     others = [*store.indices[:place], *(() if announced is None else (announced.rank, announced.value))]
-    return None if index in sources(others) else _Row(place, index, count)
+    if index in sources(others):
+        return _tile_by_tile(store, "where a tile goes depends on its place in the row")
+    return _Row(place, index, count)
+
+
+def _tile_by_tile(store: StoreOp, reason: str) -> None:
+    missed(
+        StageRemoteStores.name, store, f"a copy for each tile of `{array_name(store.array)}`, not for a row: {reason}"
+    )
 
 
 def _columns(body: Block, store: StoreOp, row: _Row | None, known: Known) -> tuple[Block, Known]:

@@ -26,8 +26,9 @@ from pkc.passes.cells import Cells, cells_along, constant, counter_ops, product_
 from pkc.passes.derive import add_parameter, add_role, append, before, mark_fresh, wrap_in_role
 from pkc.passes.roles.plan_warps import comm_sms
 from pkc.passes.roles.program_slices import Known, close_loops, copy_value
-from pkc.passes.roles.remote_accesses import REMOTE, array_name, idle_tasks, planned, shard_of, sums
+from pkc.passes.roles.remote_accesses import REMOTE, array_name, idle_tasks, in_any_order, planned, shard_of, sums
 from pkc.passes.roles.straddling import across, follow_parts, overlapping, spans
+from pkc.remarks import missed
 
 SLICES = "slices"
 """On tasks that add up tiles: how many of them a tile is divided into."""
@@ -74,16 +75,17 @@ class StageSums(ModulePass):
 
 
 def _stage_kernel(kernel: KernelOp) -> None:
-    staged = [op for op in sums(kernel) if isinstance(op, AccumulateOp) and planned(op) and not _may_reorder(kernel)]
+    planned_sums = [op for op in sums(kernel) if planned(op) and not in_any_order(kernel)]
+    staged = [op for op in planned_sums if isinstance(op, AccumulateOp)]
+    for op in planned_sums:
+        if op not in staged:
+            reason = "a table says where they go, and no owner knows how many to wait for"
+            missed(StageSums.name, op, f"rows are added to `{array_name(op.array)}` one by one, in no order: {reason}")
     if not staged:
         return
     for op in staged:
         _stage(kernel, op)
     wrap_in_role(kernel, Role.Consumer)
-
-
-def _may_reorder(kernel: KernelOp) -> bool:
-    return str(kernel.schedule.get("deterministic", "true")) == "false"
 
 
 def _stage(kernel: KernelOp, op: AccumulateOp) -> None:
@@ -298,14 +300,28 @@ def _expected(
 
 def _slices(op: AccumulateOp, split: int) -> int:
     """How many tasks add up one tile, each some of its rows: they end together, whoever has how many tiles."""
-    index, kind = op.indices[split], tile_type(op.tile)
-    made = index.owner
-    leads = all(not isinstance(before.type, BlockType) for before in op.indices[:split])
-    listed = isinstance(made, BlockOp) and (made.sharded is not None or spans(index))
-    if not listed or not leads or kind.rank != 2:
+    kind = tile_type(op.tile)
+    rows = kind.shape[0] if kind.rank else 1
+    if rows <= ROWS:
         return 1
-    rows = kind.shape[0]
-    return rows // ROWS if rows == block_type(index).extent and rows % ROWS == 0 else 1
+    obstacle = _unsliced(op, split, rows)
+    if obstacle:
+        missed(
+            StageSums.name, op, f"one task adds up all {rows} rows of a tile of `{array_name(op.array)}`: {obstacle}"
+        )
+    return 1 if obstacle else rows // ROWS
+
+
+def _unsliced(op: AccumulateOp, split: int, rows: int) -> str:
+    """Why a tile cannot be added up in slices of its rows; empty if it can."""
+    index, made = op.indices[split], op.indices[split].owner
+    if not isinstance(made, BlockOp) or not (made.sharded is not None or spans(index)):
+        return "its blocks are not those of a list over all shards"
+    if any(isinstance(before.type, BlockType) for before in op.indices[:split]):
+        return "the dimension that is sharded is not that of its rows"
+    if tile_type(op.tile).rank != 2 or rows != block_type(index).extent:
+        return "it is not one block of rows by one of columns"
+    return f"these are not a multiple of {ROWS}" if rows % ROWS else ""
 
 
 def _slice(tasks: TasksOp, block: SSAValue, slices: int) -> SSAValue:

@@ -14,8 +14,6 @@ from pkc.dialect.access import (
     AccumulateOp,
     GatherOp,
     LoadOp,
-    ReadOp,
-    ReduceOp,
     ScatterAccumulateOp,
     ScatterAddOp,
     StoreOp,
@@ -28,9 +26,10 @@ from pkc.dialect.types import Layout
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.derive import before
-from pkc.passes.roles.program_slices import needed_by
+from pkc.passes.roles.program_slices import from_memory
 from pkc.passes.roles.remote_accesses import Edge, Sum, address, array_name, is_pushed, planned, shard_of
 from pkc.passes.roles.straddling import across
+from pkc.remarks import missed
 
 
 @dataclass(frozen=True)
@@ -73,6 +72,11 @@ def _span(kernel: KernelOp) -> None:
     refused = [*_of_one_rank(kernel), *_refused(kernel, blocks)]
     if refused:
         raise PkcError(*refused)
+    if not lists and not any(
+        isinstance(op, AccumulateOp) and is_pgl(op.array, Layout.Replicate) for op in kernel.walk()
+    ):
+        reason = "no tasks go through all blocks of a dimension that an array shards"
+        missed(StraddleShards.name, kernel, f"`straddle=true` changes nothing: {reason}")
     for tasks, place, found in lists:
         # A loop over the same list, which follows the parts as before, may have the same count.
         count = BlockCountOp(block_type(found[0].result))
@@ -90,8 +94,13 @@ def _lists(tasks: TasksOp) -> Iterator[tuple[TasksOp, int, list[BlockOp]]]:
         length = count.owner
         if not isinstance(length, BlockCountOp) or length.sharded is None or length.part is not None:
             continue
-        if found and len(found) == len(blocks) and all(block_type(op.result) == length.block for op in found):
+        if not found:
+            continue
+        if len(found) == len(blocks) and all(block_type(op.result) == length.block for op in found):
             yield tasks, index.index, found
+            continue
+        reason = "their index does not only number these blocks"
+        missed(StraddleShards.name, tasks, f"blocks of `{length.block.of}` end where the ranks' shards do: {reason}")
 
 
 def _of_one_rank(kernel: KernelOp) -> Iterator[errors.CannotSpan]:
@@ -131,9 +140,6 @@ def _reason(op: Edge) -> str:
         return ""
     if planned(op) == "intra_sm":
         return "the SM that computes fetches it, rows of one rank at a time"
-    if any(isinstance(value.owner, _MEMORY) for value in needed_by(op, address(op))):
+    if from_memory(op, address(op)):
         return "what is read is decided by elements of an array, so that launches would have other numbers of pieces"
     return "its owner sends it, and does not know which tiles of others its rows are in" if is_pushed(op) else ""
-
-
-_MEMORY = (ReadOp, LoadOp, GatherOp, ReduceOp)

@@ -27,6 +27,7 @@ from pkc.passes.analysis.dependence import maker
 from pkc.passes.cells import constant, is_constant
 from pkc.passes.derive import add_parameter, append, append_copy, before
 from pkc.passes.splits import part_of, part_ops
+from pkc.remarks import missed
 
 _SPLIT = "split_"
 
@@ -98,7 +99,15 @@ class _Split:
         loops = list(_loops(self.kernel, self.dim))
         if not loops:
             raise self._refused(self.kernel, f"no loop of this kernel goes through blocks of `{self.dim}`")
-        loops = [loop for loop in loops if part_of(loop) is None]
+        whole = [loop for loop in loops if part_of(loop) is None]
+        for loop in loops:
+            if loop not in whole:
+                missed(
+                    SplitLoops.name,
+                    loop,
+                    f"`{_SPLIT}{self.dim}` leaves this loop as it is: tasks share its turns already",
+                )
+        loops = whole
         for loop in loops:
             self._check(loop)
         tasks = [_tasks_of(loop) for loop in loops]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from xdsl.dialects import scf
 from xdsl.ir import Operation, Region, SSAValue
 
-from pkc.dialect.tile import BroadcastOp, RowReduction
+from pkc.dialect.reductions import RowReduction
+from pkc.dialect.tile import BroadcastOp
 from pkc.dialect.types import TileType
 
 
@@ -13,11 +14,14 @@ def infer_axes(region: Region) -> dict[SSAValue, tuple[int, ...]]:
     """For every tile value the axes it has: (0, 1), (0,) along rows, (1,) along columns, () for a scalar.
 
     One-dimensional tiles that are combined lie along the same axis; a row reduction gives rows, a broadcast names the
-    axis. What nothing tells lies along rows.
+    axis. What nothing tells lies along columns if it is reduced, as one row, and else along rows.
     """
     groups = _Groups()
     for op in region.walk():
         _unify(op, groups)
+    for op in region.walk():
+        if isinstance(op, RowReduction) and _rank(op.tile) == 1:
+            groups.axis.setdefault(groups.root(op.tile), 1)
     return {value: _axes(value, groups) for op in region.walk() for value in _tiles_of(op)}
 
 

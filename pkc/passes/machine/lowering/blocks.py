@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, DimOp
 from pkc.dialect.types import RANKS, BlockType, Dim
-from pkc.passes.emit import Emitter
+from pkc.passes.machine.emit import Emitter
 
 
 @dataclass(frozen=True)

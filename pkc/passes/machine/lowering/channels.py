@@ -8,7 +8,6 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.layout import shared_layout
 from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp, ReleaseHeldOp, ReleaseOp
 from pkc.dialect.tile import tile_type
 from pkc.passes.machine.lowering.context import Place, Ring, Staged, Worker
@@ -109,7 +108,7 @@ def consume(worker: Worker, op: ConsumeOp) -> None:
     _wait(worker, ring, barrier, emit.get(worker.places[op.channel].phase, 0), "filled")
     start = stage_address(worker, ring, stage)
     for offset, result in zip(ring.slots, op.tiles, strict=True):
-        layout = shared_layout(tile_type(result))
+        layout = emit.target.shared_layout(tile_type(result))
         worker.tiles[result] = Staged(emit.plus(start, offset), tile_type(result), layout, ring)
 
 

@@ -9,19 +9,19 @@ from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from pkc.dialect import elementwise as ew
+from pkc.dialect.declaration import OPERATIONS
+from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import (
     BroadcastOp,
     CastOp,
     ClipOp,
     FullOp,
     PositionsOp,
-    RowMaxOp,
-    RowReduction,
     SplatOp,
     tile_type,
 )
 from pkc.dialect.types import f32, i1, i32
-from pkc.passes.emit import Emitter
+from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import rounding
 from pkc.passes.machine.lowering.context import Worker
 from pkc.passes.machine.lowering.fragments import PACKED, Shown, allocate, along, element, fill, fragment_of, held
@@ -59,6 +59,8 @@ def _broadcast(worker: Worker, op: BroadcastOp) -> None:
     source, target = held(worker, op.tile), fragment_of(worker, op.result)
     if worker.chunk is not None and source.fragment.axes:
         raise CannotLowerError(op, "combining a tile with rows or columns in a part without a warpgroup")
+    if len(target.axes) == 2 and source.fragment.axes not in ((), op.positions):
+        raise CannotLowerError(op, "a tile along the rows of one tile and along the columns of another")
     if len(target.axes) != 2 or not source.fragment.axes:
         _shown(worker, op.result, lambda emit, i: element(worker, source, i if source.fragment.axes else emit.const(0)))
         return
@@ -92,10 +94,11 @@ def compute(worker: Worker, op: Operation) -> bool:
         _cast(worker, op)
     elif isinstance(op, RowReduction):
         _reduce(worker, op)
-    elif type(op) in _ELEMENTWISE:
+    elif type(op) in OPERATIONS or isinstance(op, ew.CompareOp):
         sources = [held(worker, operand) for operand in op.operands]
-        make = _ELEMENTWISE[type(op)]
-        _compute(worker, op.results[0], lambda i: make(worker.emit, op, [element(worker, s, i) for s in sources]))
+        _compute(
+            worker, op.results[0], lambda i: apply(worker.emit, op, type(op), [element(worker, s, i) for s in sources])
+        )
     else:
         return False
     return True
@@ -144,13 +147,21 @@ def _reduce(worker: Worker, op: RowReduction) -> None:
     emit = worker.emit
     source = held(worker, op.tile)
     fragment = fragment_of(worker, op.result)
-    combine = _combiner(op, tile_type(op.result).element_type)
+
+    shuffle = "shuffle_xor" if tile_type(op.result).element_type == f32 else "shuffle_xor_i32"
+
+    def combine(emit: Emitter, a: SSAValue, b: SSAValue) -> SSAValue:
+        return apply(emit, op, op.COMBINE, [a, b])
+
     target = allocate(worker, fragment, tile_type(op.result).element_type, op.result.name_hint)
+    if not source.fragment.columns:
+        raise CannotLowerError(op, "a reduction of what reductions of rows give, or of what goes with them")
     pairs = source.fragment.columns // 8
+    halves = 2 if 0 in source.fragment.axes else 1
     for repeat in range(fragment.repeats):
-        for half in range(2):
+        for half in range(halves):
             first = repeat * source.fragment.columns // 2 + half * 2
-            at = emit.const(repeat * 2 + half)
+            at = emit.const(repeat * halves + half)
             emit.set(element(worker, source, emit.const(first)), target.registers, at)
             emit.set(
                 combine(emit, emit.get(target.registers, at), element(worker, source, emit.const(first + 1))),
@@ -158,31 +169,29 @@ def _reduce(worker: Worker, op: RowReduction) -> None:
                 at,
             )
             with emit.loop(1, pairs, unroll=True) as j:
-                place = emit.plus(emit.times(j, 4), first)
+                place = emit.plus(emit.times(j, 2 * halves), first)
                 both = combine(emit, element(worker, source, place), element(worker, source, emit.plus(place, 1)))
                 emit.set(combine(emit, emit.get(target.registers, at), both), target.registers, at)
             for distance in (1, 2):
                 mine = emit.get(target.registers, at)
-                other = emit.value("shuffle_xor", mine, emit.const(distance))
+                other = emit.value(shuffle, mine, emit.const(distance))
                 emit.set(combine(emit, mine, other), target.registers, at)
     worker.tiles[op.result] = target
-
-
-_Combine = Callable[[Emitter, SSAValue, SSAValue], SSAValue]
-
-
-def _combiner(op: RowReduction, kind: Attribute) -> _Combine:
-    if kind == i32:
-        return lambda emit, a, b: emit.binary(arith.MaxSIOp if isinstance(op, RowMaxOp) else arith.AddiOp, a, b)
-    if isinstance(op, RowMaxOp):
-        return lambda emit, a, b: emit.value("max_nan", a, b)
-    return lambda emit, a, b: emit.binary(arith.AddfOp, a, b)
 
 
 # Element by element
 
 _Make = Callable[[Emitter, Operation, list[SSAValue]], SSAValue]
-_LOG2_E = 1.4426950408889634
+
+
+def apply(emit: Emitter, op: Operation, kind: type[Operation], values: list[SSAValue]) -> SSAValue:
+    """One element of `op`, or of an operation that it is made of: by an instruction for it, or by arithmetic."""
+    found = emit.target.computing(kind.name, str(values[0].type))
+    if found is not None:
+        return emit.value(found.name, *values)
+    if kind not in _ARITHMETIC:
+        raise CannotLowerError(op, f"`{OPERATIONS[kind].word}` of {values[0].type}")
+    return _ARITHMETIC[kind](emit, op, values)
 
 
 def _constant(emit: Emitter, value: float, kind: Attribute) -> SSAValue:
@@ -198,23 +207,17 @@ def _scalar(emit: Emitter, value: SSAValue) -> SSAValue:
     return emit.i32(value) if isinstance(value.type, IndexType) else value
 
 
-def _by(real: type[Operation] | str | None, integer: type[Operation] | None = None) -> _Make:
-    """An operation on f32, by an instruction of the table or of `arith`, and one on i32."""
+def _by(real: type[Operation] | None, integer: type[Operation]) -> _Make:
+    """An operation of `arith` on f32, and one on i32 and i1."""
 
     def make(emit: Emitter, _: Operation, values: list[SSAValue]) -> SSAValue:
-        if isinstance(real, str) and (values[0].type == f32 or integer is None):
-            return emit.value(real, *values)
         kind = real if values[0].type == f32 else integer
-        assert kind is not None and not isinstance(kind, str)
+        assert kind is not None
         op = kind(*values)
         emit.add(op)
         return op.results[0]
 
     return make
-
-
-def _exp(emit: Emitter, _: Operation, values: list[SSAValue]) -> SSAValue:
-    return emit.value("exp2_f32", emit.binary(arith.MulfOp, values[0], emit.real(_LOG2_E)))
 
 
 def _negate(emit: Emitter, _: Operation, values: list[SSAValue]) -> SSAValue:
@@ -223,8 +226,6 @@ def _negate(emit: Emitter, _: Operation, values: list[SSAValue]) -> SSAValue:
 
 
 def _absolute(emit: Emitter, op: Operation, values: list[SSAValue]) -> SSAValue:
-    if values[0].type == f32:
-        return emit.value("absolute", values[0])
     return emit.binary(arith.MaxSIOp, values[0], _negate(emit, op, values))
 
 
@@ -248,24 +249,20 @@ def _select(emit: Emitter, _: Operation, values: list[SSAValue]) -> SSAValue:
     return emit.select(values[0], values[1], values[2])
 
 
-_ELEMENTWISE: dict[type[Operation], _Make] = {
+_ARITHMETIC: dict[type[Operation], _Make] = {
     ew.NegOp: _negate,
     ew.AbsOp: _absolute,
-    ew.ExpOp: _exp,
-    ew.Exp2Op: _by("exp2_f32"),
-    ew.Log2Op: _by("log2_f32"),
-    ew.SqrtOp: _by("sqrt_f32"),
     ew.NotOp: _not,
     ew.AddOp: _by(arith.AddfOp, arith.AddiOp),
     ew.SubOp: _by(arith.SubfOp, arith.SubiOp),
     ew.MulOp: _by(arith.MulfOp, arith.MuliOp),
-    ew.DivOp: _by("divide"),
     ew.FloorDivOp: lambda emit, _, values: rounding.divide_down(emit, *values),
     ew.ModOp: lambda emit, _, values: rounding.remainder_down(emit, *values),
-    ew.MaxOp: _by("max_nan", arith.MaxSIOp),
-    ew.MinOp: _by("min_nan", arith.MinSIOp),
+    ew.MaxOp: _by(None, arith.MaxSIOp),
+    ew.MinOp: _by(None, arith.MinSIOp),
     ew.AndOp: _by(None, arith.AndIOp),
     ew.OrOp: _by(None, arith.OrIOp),
     ew.CompareOp: _compare,
     ew.SelectOp: _select,
 }
+"""What needs no instruction of the target. An operation that has one is not looked up here."""

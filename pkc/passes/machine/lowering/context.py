@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import SSAValue
 
-from pkc.arch import SM_90A
-from pkc.dialect.counters import RaiseOp, SignalOp
-from pkc.dialect.layout import SharedLayout
+from pkc.dialect.counters import Order
 from pkc.dialect.program import KernelOp
 from pkc.dialect.roles import ChannelOp
 from pkc.dialect.types import TileType
-from pkc.passes.emit import Emitter
+from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering.blocks import Dimensions, Placed
+from pkc.targets.arch import Arch
+from pkc.targets.layout import SharedLayout
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class Ring:
     by_bytes: int
 
     def full(self, stage: SSAValue, emit: Emitter, base: SSAValue) -> SSAValue:
-        return emit.plus(emit.plus(base, self.barriers), emit.times(stage, SM_90A.mbarrier_bytes))
+        return emit.plus(emit.plus(base, self.barriers), emit.times(stage, emit.target.arch.mbarrier_bytes))
 
     def empty(self, stage: SSAValue, emit: Emitter, base: SSAValue) -> SSAValue:
         return emit.plus(
-            emit.plus(base, self.barriers + self.depth * SM_90A.mbarrier_bytes),
-            emit.times(stage, SM_90A.mbarrier_bytes),
+            emit.plus(base, self.barriers + self.depth * emit.target.arch.mbarrier_bytes),
+            emit.times(stage, emit.target.arch.mbarrier_bytes),
         )
 
 
@@ -56,14 +56,16 @@ class Place:
 
 @dataclass(frozen=True)
 class Queue:
-    """The signals that a worker holds, the youngest last: registers of their addresses, their amounts unless these are
-    all one constant, and their number."""
+    """The signals that a worker holds, the youngest last: registers of their addresses, of their amounts unless these
+    are all the constant `amount`, and of their number; what they do to their counters, and the order in which."""
 
     length: int
     addresses: SSAValue
     amounts: SSAValue | None
     count: SSAValue
-    op: SignalOp | RaiseOp
+    verb: str
+    amount: int | None
+    order: Order
 
 
 @dataclass(frozen=True)
@@ -88,17 +90,23 @@ class Threads:
     lane: SSAValue
     warp: SSAValue
     barrier: int
+    arch: Arch
     registers: int = 0
     flat: bool = False
     """Whether they go over tiles in chunks instead of holding their fragments."""
 
     @property
     def count(self) -> int:
-        return 1 if self.one else 32 * self.warps
+        return 1 if self.one else self.arch.warp * self.warps
+
+    @property
+    def start(self) -> int:
+        """The number of their first thread in the CTA."""
+        return self.arch.warp * self.first
 
     @property
     def warpgroups(self) -> int:
-        return self.warps // 4
+        return self.warps // self.arch.warpgroup
 
 
 @dataclass
@@ -128,6 +136,8 @@ class Worker:
     known: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     blocks: dict[SSAValue, Placed] = field(default_factory=dict[SSAValue, Placed])
     tiles: dict[SSAValue, object] = field(default_factory=dict[SSAValue, object])
+    carried: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Tiles that this worker's threads have put into the stage that they are committed to."""
     filling: list[SSAValue] = field(default_factory=list[SSAValue])
     """Channels whose stages this worker fills."""
     places: dict[SSAValue, Place] = field(default_factory=dict[SSAValue, Place])
@@ -148,4 +158,11 @@ class Worker:
 
 def warpgroup(worker: Worker) -> SSAValue:
     """The number of this thread's warpgroup among those of the worker."""
-    return worker.emit.over(worker.emit.minus(worker.threads.warp, worker.threads.first), SM_90A.warpgroup)
+    threads = worker.threads
+    return worker.emit.over(worker.emit.minus(threads.warp, threads.first), threads.arch.warpgroup)
+
+
+def warp_of_group(worker: Worker) -> SSAValue:
+    """The number of this thread's warp in its warpgroup, each of which begins at a multiple of its warps."""
+    warps = worker.threads.arch.warpgroup
+    return worker.emit.bit_and(worker.threads.warp, warps - 1) if warps > 1 else worker.emit.const(0)

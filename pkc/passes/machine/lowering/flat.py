@@ -15,7 +15,7 @@ from pkc.passes.analysis.dependence import sources
 from pkc.passes.analysis.pointwise import WHOLE
 from pkc.passes.machine.lowering.context import Worker
 from pkc.passes.machine.lowering.fragments import FLAT
-from pkc.passes.machine.lowering.missing import CannotLowerError
+from pkc.passes.machine.lowering.missing import CannotLowerError, slow
 
 _AT_ONCE = (8, 4, 2, 1)
 """Chunks that a thread works on at once, if they come out even and have room in its registers."""
@@ -58,7 +58,7 @@ def lower(worker: Worker, ops: Sequence[Operation], lower_ops: Callable[[Worker,
     for vectors, condition in ((True, whole), (False, emit.negated(whole))):
         worker.vectors = vectors
         with emit.when(condition):
-            start = emit.minus(worker.threads.thread, 32 * worker.threads.first)
+            start = emit.minus(worker.threads.thread, worker.threads.start)
             total, threads = prod(shape) // FLAT, worker.threads.count
             room = (worker.threads.registers - _BESIDE) // _registers_of_a_chunk(ops) if vectors else 1
             worker.turns = _TURNS if vectors else 1
@@ -85,12 +85,15 @@ def loads_ahead(body: Block) -> list[Operation]:
     none needs what a turn hands to the next, and nothing is written in between."""
     ops = list(body.ops)
     loads = [op for op in ops if isinstance(op, access.LoadOp)]
-    if any(op.regions or isinstance(op, access.StoreOp) for op in ops):
-        return []
     needed = sources([operand for load in loads for operand in load.operands])
-    if not needed.isdisjoint(body.args[1:]):
-        return []
-    return [op for op in ops if op in loads or not needed.isdisjoint(op.results)]
+    obstacle = ""
+    if any(op.regions or isinstance(op, access.StoreOp) for op in ops):
+        obstacle = "its loop branches or stores"
+    elif not needed.isdisjoint(body.args[1:]):
+        obstacle = "its address is computed in the iteration before"
+    for load in loads if obstacle else ():
+        slow(load, f"each iteration waits for its own load: {obstacle}")
+    return [] if obstacle else [op for op in ops if op in loads or not needed.isdisjoint(op.results)]
 
 
 def _shape(ops: Sequence[Operation]) -> list[int]:
@@ -122,7 +125,10 @@ def _whole_chunks(worker: Worker, ops: Sequence[Operation]) -> SSAValue:
             assert isinstance(kind, ArrayType)
             extents: list[tuple[object, SSAValue]] = [(kind.dimensions[-1], worker.dims.extent(kind.dimensions[-1]))]
             if index in worker.blocks:
-                extents.append((index, worker.dims.valid(worker.blocks[index])))
+                block = worker.blocks[index]
+                extents.append((index, worker.dims.valid(block)))
+                if block.stop is not None:  # else it begins so if it ends so
+                    extents.append(((index, "begin"), block.local))
             for key, extent in extents:
                 if key not in seen:
                     seen.add(key)

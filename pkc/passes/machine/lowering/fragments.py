@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from xdsl.ir import Attribute, SSAValue
 
-from pkc.dialect.layout import COLUMN_STEP, ROW_STEP, WARPGROUP_ROWS, Fragment, SharedLayout
 from pkc.dialect.machine import b32
 from pkc.dialect.tile import (
     tile_type,
 )
 from pkc.dialect.types import TileType, bf16, dtype_bytes, f16, f32, i1, i32
-from pkc.passes.emit import Emitter, constant_of
-from pkc.passes.machine.lowering.context import Staged, Worker, warpgroup
+from pkc.passes.machine.emit import Emitter, constant_of
+from pkc.passes.machine.lowering.context import Staged, Worker, warp_of_group, warpgroup
 from pkc.passes.machine.lowering.missing import CannotLowerError, origin
+from pkc.targets.layout import COLUMN_STEP, ROW_STEP, WARP_ROWS, Fragment, SharedLayout
 
 FLAT = 8
 """Neighbouring elements that a thread without a warpgroup works on at once: 16 bytes of a 16-bit type."""
@@ -56,16 +56,16 @@ def fragment_of(worker: Worker, value: SSAValue) -> Fragment:
     if dtype_bytes(kind.element_type) == 1 and kind.element_type != i1:
         raise CannotLowerError(origin(value), "computing with 8-bit floats", "multiply (`@`) or copy them as they are")
     if worker.chunk is not None:
-        return Fragment(kind.shape, worker.axes[value], 1, FLAT * worker.chunks)
-    fragment = Fragment(kind.shape, worker.axes[value], worker.threads.warpgroups)
+        return Fragment(kind.shape, worker.axes[value], 1, 0, flat=FLAT * worker.chunks)
+    fragment = worker.emit.target.fragment(kind.shape, worker.axes[value], worker.threads.warpgroups)
     if kind.rank > 2:
         raise CannotLowerError(origin(value), f"computing with tiles of {kind.rank} dimensions")
-    rows = WARPGROUP_ROWS * fragment.warpgroups
+    rows = fragment.rows * fragment.warpgroups
     if not rows:
         raise CannotLowerError(origin(value), "tiles in the registers of a part without a warpgroup")
     by_row, by_column = 0 in fragment.axes, 1 in fragment.axes
     length = kind.shape[0] if by_row else 0
-    short = length < rows == WARPGROUP_ROWS and (length < ROW_STEP or length % ROW_STEP == 0)
+    short = length < rows == fragment.rows and (length < ROW_STEP or length % ROW_STEP == 0)
     if (length % rows and not short) or (by_column and kind.shape[-1] % COLUMN_STEP):
         shape = "x".join(map(str, kind.shape))
         what = f"a tile of {shape} in the registers of a part with {worker.threads.warps} warps"
@@ -161,8 +161,8 @@ def row(worker: Worker, fragment: Fragment, index: SSAValue) -> SSAValue:
     half = emit.bit_and(emit.right(index, 1) if fragment.columns else index, 1)
     group = warpgroup(worker)
     block = emit.plus(group, emit.times(repeat, fragment.warpgroups))
-    inside = emit.plus(emit.times(emit.bit_and(threads.warp, 3), 16), emit.right(threads.lane, 2))
-    return emit.plus(emit.plus(emit.times(block, WARPGROUP_ROWS), inside), emit.times(half, 8))
+    inside = emit.plus(emit.times(warp_of_group(worker), WARP_ROWS), emit.right(threads.lane, 2))
+    return emit.plus(emit.plus(emit.times(block, fragment.rows), inside), emit.times(half, 8))
 
 
 def _first_of_chunk(worker: Worker, index: SSAValue) -> SSAValue:

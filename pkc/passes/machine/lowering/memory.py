@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 
 from pkc.dialect.access import LoadOp, StoreOp
-from pkc.dialect.layout import Fragment
 from pkc.dialect.machine import PartOp, b32
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import ArrayType, Layout, PGLType, dtype_bytes, f32, i32
-from pkc.passes.emit import Emitter
+from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import fragments
 from pkc.passes.machine.lowering.context import Worker
 from pkc.passes.machine.lowering.fragments import FLAT, PACKED
-from pkc.passes.machine.lowering.missing import CannotLowerError
+from pkc.passes.machine.lowering.missing import CannotLowerError, slow
 from pkc.passes.machine.lowering.tma import in_one_part, placed
+from pkc.targets.layout import Fragment
 
 
 class Element:
@@ -123,6 +123,7 @@ def load(worker: Worker, op: LoadOp) -> None:
         _by_chunks(op, fragment)
         _vectors(worker, target, _chunks(worker, op.result, elements), "load")
         return
+    _one_by_one(worker, op, op.result)
     fragments.fill(worker, target, lambda i: _element(worker, op.result, elements, i))
 
 
@@ -156,10 +157,25 @@ def _store(worker: Worker, op: StoreOp, rank: SSAValue | None) -> None:
         chunks = _chunks(worker, op.tile, elements)
         _vectors(worker, fragments.materialize(worker, op.tile), chunks, "store")
         return
+    _one_by_one(worker, op, op.tile)
     with emit.loop(0, tile.fragment.count, unroll=True) as i:
         address, exists = elements.at(_offsets(worker, op.tile, i))
         with emit.when(exists):
             store_element(emit, kind, address, fragments.element(worker, tile, i))
+
+
+def _one_by_one(worker: Worker, op: LoadOp | StoreOp, value: SSAValue) -> None:
+    """Remark that threads access single elements of a tile, unless it is the way for ragged edges beside another."""
+    kind = tile_type(value)
+    if kind.rank < 2 or worker.chunk is not None:
+        return
+    assert isinstance(op.array, BlockArgument)
+    name = worker.launch.kernel.argument_name(op.array)
+    what = "loads" if isinstance(op, LoadOp) else "stores"
+    reason = "its tiles are spread over registers as those of an MMA"
+    slow(
+        op, f"each thread {what} single elements of `{name}`, {dtype_bytes(kind.element_type)} bytes, not 16: {reason}"
+    )
 
 
 def store_element(emit: Emitter, kind: Attribute, address: SSAValue, value: SSAValue) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect import access, counters
+from pkc.remarks import missed
 
 UNKNOWN: dict[type[Operation], str] = {
     access.ReadOp: "an index or a count that is read from an array",
@@ -27,6 +28,11 @@ class CannotLowerError(Exception):
         self.op = op
         self.what = what or UNKNOWN.get(type(op)) or f"`{op.name}`"
         self.hint = hint
+
+
+def slow(op: Operation, reason: str) -> None:
+    """Record that an operation is lowered to more, or smaller, instructions than `pk-lower-tiles` has for others."""
+    missed("pk-lower-tiles", op, reason)
 
 
 def origin(value: SSAValue) -> Operation:

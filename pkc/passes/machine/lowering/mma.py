@@ -1,22 +1,23 @@
-"""Products of tiles by wgmma (PTX ISA: Asynchronous Warpgroup Level Matrix Multiply-Accumulate)."""
+"""Products of tiles by MMA instructions that read shared memory (PTX ISA: wgmma); by others, `warp_products.py`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from pkc.arch import SM_90A
 from pkc.diagnostics import PkcError
-from pkc.dialect.layout import WARPGROUP_ROWS
 from pkc.dialect.machine import PartOp
 from pkc.dialect.tile import MmaOp, in_flight, tile_type
 from pkc.dialect.types import dtype_bytes, dtype_name
 from pkc.location import span_of
 from pkc.passes.machine import machine_errors as errors
 from pkc.passes.machine.lowering import fragments
+from pkc.passes.machine.lowering import warp_mma as warp_products
 from pkc.passes.machine.lowering.context import Staged, Worker, warpgroup
-from pkc.passes.machine.lowering.missing import CannotLowerError
+from pkc.passes.machine.lowering.missing import CannotLowerError, slow
+from pkc.targets.target import Operands
 
 _MODES = {128: 1, 64: 2, 32: 3}
 
@@ -51,58 +52,73 @@ class _Operand:
 def multiply(worker: Worker, op: MmaOp) -> None:
     """acc + a @ b, in the registers of acc."""
     emit = worker.emit
+    held = isinstance(worker.tiles[op.acc], fragments.Held)
     acc = fragments.materialize(worker, op.acc)
     if len(list(op.acc.uses)) > 1:
+        if held:
+            slow(op, "what the MMA adds to is copied first: it is used by something else too")
         fresh = fragments.allocate(worker, acc.fragment, acc.element_type, op.result.name_hint)
         fragments.copy(worker, acc, fresh)
         acc = fresh
     worker.tiles[op.result] = acc
+    if emit.target.mma.operands is Operands.REGISTERS:
+        warp_products.multiply(worker, op, acc)
+    else:
+        _from_shared(worker, op, acc)
+
+
+def _from_shared(worker: Worker, op: MmaOp, acc: fragments.Held) -> None:
+    emit, mma = worker.emit, worker.emit.target.mma
     m, k = tile_type(op.a).shape
     n = tile_type(op.b).shape[1]
-    step = 32 // dtype_bytes(tile_type(op.a).element_type)
+    step = mma.depth // dtype_bytes(tile_type(op.a).element_type)
     if k % step:
         raise CannotLowerError(op, f"a product over {k} elements at a time", f"blocks of a multiple of {step}")
     b = _shared(worker, op, op.b, 0, step)
     starts_b = _descriptor(worker, b, b.tile.address)
     left = worker.tiles[op.a]
     a = _shared(worker, op, op.a, 1, step) if isinstance(left, Staged) else None
-    held = None if a is not None else fragments.materialize(worker, op.a)
+    left_registers = None if a is not None else fragments.materialize(worker, op.a).registers
     dtypes = dict.fromkeys(dtype_name(tile_type(operand).element_type) for operand in (op.a, op.b))
     name = f"wgmma_n{{n}}_{'_'.join(dtypes)}_{'s' if a else 'r'}s_"
     name += ("k" if a is None or a.along_k else "m") + ("k" if b.along_k else "n")
     emit.do("wgmma_fence")
     group = warpgroup(worker)
-    if a is not None and m % WARPGROUP_ROWS and not a.along_k:
+    if a is not None and m % mma.rows and not a.along_k:
         what = f"a product of {m} rows whose left operand has them innermost"
-        raise CannotLowerError(op, what, f"blocks of a multiple of {WARPGROUP_ROWS} rows")
+        raise CannotLowerError(op, what, f"blocks of a multiple of {mma.rows} rows")
     for repeat in range(acc.fragment.repeats):
         block = emit.plus(group, repeat * worker.threads.warpgroups)
         starts_a = None
         if a is not None:
-            starts_a = _descriptor(worker, a, emit.plus(a.tile.address, emit.times(block, a.other(WARPGROUP_ROWS))))
-        for column in range(0, n, SM_90A.mma_columns):
-            width = min(SM_90A.mma_columns, n - column)
+            starts_a = _descriptor(worker, a, emit.plus(a.tile.address, emit.times(block, a.other(mma.rows))))
+        for column in range(0, n, mma.columns):
+            width = min(mma.columns, n - column)
             part = PartOp(acc.registers, (repeat * n + column) // 2, width // 2)
             emit.add(part)
             for first in range(0, k, step):
                 if a is not None and starts_a is not None:
                     lefts = [emit.plus(starts_a, a.step(first) >> 4)]
                 else:
-                    assert held is not None
+                    assert left_registers is not None
                     base = repeat * k // 4 + first // 4
-                    lefts = [emit.get(held.registers, base + i) for i in range(4)]
+                    lefts = [emit.get(left_registers, base + i) for i in range(4)]
                 right = emit.plus(starts_b, (b.step(first) + b.other(column)) >> 4)
                 emit.do(name.format(n=width), part.result, *lefts, right, emit.const(1))
     emit.do("wgmma_commit")
     emit.do(f"wgmma_wait_{in_flight(op)}")
 
 
-def finish(worker: Worker, op: MmaOp) -> None:
-    """Behind a loop whose products stay in flight: the last one is complete, and its registers may be read."""
-    acc = worker.tiles[op.result]
-    assert isinstance(acc, fragments.Held)
+def finish(worker: Worker, ops: Sequence[MmaOp]) -> None:
+    """Behind a loop whose products stay in flight: the last ones are complete, and their registers may be read."""
     worker.emit.do("wgmma_wait_0")
-    worker.emit.do(f"wgmma_done_{acc.fragment.count}", acc.registers)
+    done: dict[SSAValue, int] = {}
+    for op in ops:
+        acc = worker.tiles[op.result]
+        assert isinstance(acc, fragments.Held)
+        done[acc.registers] = acc.fragment.count
+    for registers, count in done.items():
+        worker.emit.do(f"wgmma_done_{count}", registers)
 
 
 def _shared(worker: Worker, op: MmaOp, value: SSAValue, contracted: int, step: int) -> _Operand:
@@ -116,8 +132,8 @@ def _shared(worker: Worker, op: MmaOp, value: SSAValue, contracted: int, step: i
         raise CannotLowerError(op, f"a product of tiles with rows of {row} bytes", "rows of a multiple of 32 bytes")
     if not along_k and dtype_bytes(tile.type.element_type) == 1:
         wanted = ("`B[n, k].T` of an array `[N, K]`", "`A[m, k]` of an array `[M, K]`")[contracted]
-        found = errors.NarrowProduct(span_of(op.location), SM_90A.name, ("right", "left")[contracted], wanted)
-        raise PkcError(found)
+        side = ("right", "left")[contracted]
+        raise PkcError(errors.NarrowProduct(span_of(op.location), worker.emit.target.name, side, wanted))
     return _Operand(tile, along_k, step)
 
 

@@ -39,25 +39,26 @@ def _verb(op: SignalOp | RaiseOp) -> tuple[str, SSAValue]:
 def prepare(worker: Worker, ops: Iterable[Operation]) -> None:
     """An empty queue, if signals among the operations of a worker are held."""
     inside = list(ops)
-    held = [op for op in inside if is_held(op)]
+    held = [op for op in inside if is_held(op) and isinstance(op, SignalOp | RaiseOp)]
     if not held:
         return
-    op = held[0]
-    if len(held) > 1 or not isinstance(op, SignalOp | RaiseOp):
-        raise CannotLowerError(held[-1], "holding back signals of several statements in one part")
+    if len({type(op) for op in held}) > 1:
+        raise CannotLowerError(held[-1], "holding back signals that add and signals that raise in one part")
     emit = worker.emit
     length = max(other.most for other in inside if isinstance(other, SendHeldOp))
     addresses, count = emit.registers(length, i64, "held"), emit.registers(1, IndexType(), "holding")
     emit.set(emit.const(0), count, 0)
     with emit.loop(0, length, unroll=True) as place:
         emit.set(emit.wide_const(0), addresses, place)
-    _, amount = _verb(op)
+    verb, _ = _verb(held[0])
+    amount, *others = {_constant(_verb(op)[1]) for op in held}
     amounts = None
-    if not isinstance(amount.owner, arith.ConstantOp):
+    if amount is None or others:
         amounts = emit.registers(length, IndexType(), "held_amounts")
         with emit.loop(0, length, unroll=True) as place:
             emit.set(emit.const(0), amounts, place)
-    worker.queue = Queue(length, addresses, amounts, count, op)
+    order = max(map(_order, held), key=[Order.Relaxed_Sys, Order.Release_Gpu, Order.Release_Sys].index)
+    worker.queue = Queue(length, addresses, amounts, count, verb, amount, order)
 
 
 def _hold(worker: Worker, address: SSAValue, amount: SSAValue) -> None:
@@ -89,19 +90,20 @@ def send_held(worker: Worker, op: SendHeldOp) -> None:
 
 def _send_first(worker: Worker, queue: Queue, end: int, first: SSAValue) -> None:
     """The signals in the places from `first` on, below `end`."""
-    emit, order = worker.emit, _order(queue.op)
-    if order is not Order.Relaxed_Sys:
-        emit.do(f"fence_{order}")
-    verb, known = _verb(queue.op)
+    emit = worker.emit
+    if queue.order is not Order.Relaxed_Sys:
+        emit.do(f"fence_{queue.order}")
     with emit.loop(0, end, unroll=True) as place, emit.when(emit.compare("sge", place, first)):
-        amount = emit.get(queue.amounts, place) if queue.amounts is not None else _constant(worker, known)
-        emit.do(f"{verb}_relaxed_sys", emit.get(queue.addresses, place), amount)
+        amount = emit.get(queue.amounts, place) if queue.amounts is not None else emit.const(queue.amount or 0)
+        emit.do(f"{queue.verb}_relaxed_sys", emit.get(queue.addresses, place), amount)
 
 
-def _constant(worker: Worker, value: SSAValue) -> SSAValue:
-    """A constant, here."""
-    assert isinstance(value.owner, arith.ConstantOp) and isinstance(value.owner.value, IntegerAttr)
-    return worker.emit.const(value.owner.value.value.data)
+def _constant(value: SSAValue) -> int | None:
+    """A number that is known when the kernel is compiled."""
+    made = value.owner
+    if isinstance(made, arith.ConstantOp) and isinstance(made.value, IntegerAttr):
+        return made.value.value.data
+    return None
 
 
 def send_all(worker: Worker, op: SignalAllOp) -> None:
@@ -151,7 +153,7 @@ def _gather(worker: Worker) -> None:
 
 
 def _first(worker: Worker):
-    first = worker.emit.compare("eq", worker.threads.thread, 32 * worker.threads.first)
+    first = worker.emit.compare("eq", worker.threads.thread, worker.threads.start)
     return worker.emit.when(first)
 
 

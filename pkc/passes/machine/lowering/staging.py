@@ -6,15 +6,15 @@ from contextlib import AbstractContextManager, nullcontext
 
 from xdsl.ir import SSAValue
 
-from pkc.dialect.layout import WARP_ROWS, WARPGROUP_ROWS, Fragment, SharedLayout, shared_layout
-from pkc.dialect.roles import CommitOp
+from pkc.dialect.roles import CommitOp, channel_of
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import TileType, f32
-from pkc.passes.emit import Emitter
+from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import channels, fragments
-from pkc.passes.machine.lowering.context import Staged, Worker, warpgroup
+from pkc.passes.machine.lowering.context import Staged, Worker, warp_of_group, warpgroup
 from pkc.passes.machine.lowering.fragments import PACKED, Held, Value
-from pkc.passes.machine.lowering.missing import CannotLowerError, origin
+from pkc.passes.machine.lowering.missing import CannotLowerError, origin, slow
+from pkc.targets.layout import WARP_ROWS, Fragment, SharedLayout
 
 
 def write(worker: Worker, op: CommitOp) -> None:
@@ -25,7 +25,9 @@ def write(worker: Worker, op: CommitOp) -> None:
         return
     start = channels.stage_address(worker, ring, channels.stage_of(worker, op.channel))
     for offset, value in zip(ring.slots, op.tiles, strict=True):
-        layout = shared_layout(tile_type(value))
+        layout = emit.target.shared_layout(tile_type(value))
+        if value in worker.carried:
+            continue
         found = worker.tiles.get(value)
         if found is None:
             raise CannotLowerError(origin(value), "a stage that is filled both by TMA and by ordinary instructions")
@@ -33,26 +35,41 @@ def write(worker: Worker, op: CommitOp) -> None:
         if isinstance(found, Staged):
             found = fragments.held(worker, value)
         assert isinstance(found, fragments.Held | fragments.Shown)
-        if isinstance(found, Held) and found.packed and _in_matrices(found.fragment):
+        if isinstance(found, Held) and found.packed and _in_matrices(worker, found.fragment):
             _matrices(worker, found, layout, address)
         else:
+            _remark(op, value, found)
             _elements(worker, found, tile_type(value), layout, address)
 
 
-def _in_matrices(fragment: Fragment) -> bool:
-    return fragment.columns % 16 == 0 and fragment.shape[0] % WARP_ROWS == 0
+def _in_matrices(worker: Worker, fragment: Fragment) -> bool:
+    whole = fragment.columns % 16 == 0 and fragment.shape[0] % WARP_ROWS == 0
+    return whole and worker.emit.target.instruction("stmatrix_x4") is not None
+
+
+def _remark(op: CommitOp, value: SSAValue, tile: Value) -> None:
+    """Say of a tile of 16-bit elements that it does not go into its stage as matrices; wider ones never do."""
+    if tile.element_type not in PACKED or tile_type(value).rank != 2:
+        return
+    rows, columns = tile_type(value).shape
+    reason = (
+        f"{rows} x {columns} is not a multiple of {WARP_ROWS} x 16"
+        if isinstance(tile, Held)
+        else "it is not in registers"
+    )
+    slow(op, f"{channel_of(op.channel).label.data} goes into its stage 4 bytes at a time, not by stmatrix: {reason}")
 
 
 def _matrices(worker: Worker, tile: Held, layout: SharedLayout, address: SSAValue) -> None:
     """16-bit elements by stmatrix: each warp writes 16 rows and 16 columns at once."""
     emit, threads, fragment = worker.emit, worker.threads, tile.fragment
     group = warpgroup(worker)
-    inside = emit.plus(emit.times(emit.bit_and(threads.warp, 3), 16), emit.bit_and(threads.lane, 15))
+    inside = emit.plus(emit.times(warp_of_group(worker), WARP_ROWS), emit.bit_and(threads.lane, WARP_ROWS - 1))
     chunks = layout.width // 16
     turn = emit.bit_and(emit.over(threads.lane, layout.lines), chunks - 1)
     for repeat in range(fragment.repeats):
         block = emit.plus(group, repeat * fragment.warpgroups)
-        row = emit.plus(emit.times(block, WARPGROUP_ROWS), inside)
+        row = emit.plus(emit.times(block, fragment.rows), inside)
         start = emit.plus(address, emit.times(row, layout.width))
         # Whole warps have rows of the tile, or none.
         with _of_tile(emit, fragment, row), emit.loop(0, fragment.columns // 16, unroll=True) as pair:

@@ -195,9 +195,8 @@ def _for(worker: Worker, op: scf.ForOp) -> None:
         _yield(worker, body, carried)
     for result, target in zip(op.results, carried, strict=True):
         _bind(worker, result, target)
-    for product in body.ops:
-        if isinstance(product, MmaOp) and in_flight(product):
-            mma.finish(worker, product)
+    if issued := [product for product in body.ops if isinstance(product, MmaOp) and in_flight(product)]:
+        mma.finish(worker, issued)
 
 
 def _turns_at_once(
@@ -307,6 +306,8 @@ def _branch(worker: Worker, body: Block, targets: list[Held | SSAValue]) -> None
 def _load(worker: Worker, op: access.LoadOp) -> None:
     if moves_by_tma(op):
         tma.load(worker, op)
+    elif unstaging.is_carried(worker, op):
+        unstaging.load(worker, op)
     else:
         memory.load(worker, op)
 
@@ -315,7 +316,7 @@ def _store(worker: Worker, op: access.StoreOp) -> None:
     tile = worker.tiles[op.tile]
     if moves_by_tma(op):
         tma.store(worker, op)
-    elif isinstance(tile, Staged) and not worker.threads.warpgroups:
+    elif isinstance(tile, Staged) and (not worker.threads.warpgroups or unstaging.fits(op, tile)):
         unstaging.store(worker, op, tile)
     else:
         memory.store(worker, op)

@@ -6,7 +6,6 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.access import LoadOp, StoreOp
-from pkc.dialect.layout import shared_layout
 from pkc.dialect.machine import MAX_BOX, TensorMapOp
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import tile_type
@@ -97,7 +96,7 @@ def _boxes(
     emit = worker.emit
     places, split = in_one_part(worker, op)
     tile = tile_type(op.result if isinstance(op, LoadOp) else op.tile)
-    layout = shared_layout(tile)
+    layout = emit.target.shared_layout(tile)
     kind = op.array.type
     assert isinstance(kind, ArrayType)
     box = [place.extent for place in places]

@@ -1,68 +1,175 @@
-"""Staged tiles to memory by the threads of a warp: for places that no box of a tensor map describes."""
+"""Tiles between memory and their stage by threads: for places that no box of a tensor map describes, and targets
+without TMA."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from xdsl.ir import SSAValue
 
-from pkc.dialect.access import StoreOp
+from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.machine import b32
+from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import tile_type
-from pkc.dialect.types import ArrayType, dtype_bytes
-from pkc.passes.machine.lowering import fragments
+from pkc.dialect.transfers import TMA
+from pkc.dialect.types import RANKS, ArrayType, TileType, dtype_bytes
+from pkc.passes.machine.lowering import channels, fragments
 from pkc.passes.machine.lowering.context import Staged, Worker
-from pkc.passes.machine.lowering.memory import Element, store_element
+from pkc.passes.machine.lowering.memory import Element, OwnOrOther, store_element
 from pkc.passes.machine.lowering.missing import CannotLowerError
+from pkc.passes.machine.lowering.tma import copies
 
 _CHUNK = 16
 """Bytes that a thread moves at once, which a swizzle leaves together."""
 
 
-def store(worker: Worker, op: StoreOp, tile: Staged) -> None:
-    """A tile of two dimensions, row by row: 16 bytes at once where rows and blocks end at multiples of that."""
-    kind, emit = tile_type(op.tile), worker.emit
-    if kind.rank != 2 or tile.transposed:
+def is_carried(worker: Worker, op: LoadOp) -> bool:
+    """Whether a tile that ordinary instructions load goes into one stage as it is.
+
+    On a target with TMA a loader has the warps and registers to start copies, not to carry tiles.
+    """
+    uses = list(op.result.uses)
+    return TMA not in worker.emit.target.transfers and len(uses) == 1 and isinstance(uses[0].operation, CommitOp)
+
+
+def fits(op: StoreOp, tile: Staged) -> bool:
+    """Whether a staged tile can be stored from where it lies."""
+    kind = tile_type(op.tile)
+    return kind.rank == 2 and not tile.transposed and dtype_bytes(kind.element_type) > 1
+
+
+def load(worker: Worker, op: LoadOp) -> None:
+    """A tile of two dimensions into the stage that it is committed to, row by row; zero where it has no elements."""
+    kind, emit = tile_type(op.result), worker.emit
+    if kind.rank != 2:
         raise CannotLowerError(
-            op, "a tile other than of two dimensions, stored from its stage by ordinary instructions"
+            op, "a tile other than of two dimensions, loaded into its stage by ordinary instructions"
         )
-    size = dtype_bytes(kind.element_type)
-    if size < 2:
-        raise CannotLowerError(op, "8-bit elements stored from their stage by ordinary instructions")
-    chunk = _CHUNK // size
-    whole = _whole_chunks(worker, op, chunk) if kind.shape[1] % chunk == 0 else emit.compare("ne", emit.const(0), 0)
-    with emit.when(whole):
-        _by(worker, op, tile, chunk)
-    with emit.when(emit.negated(whole)):
-        _by(worker, op, tile, 1)
+    _check_bytes(op, kind)
+    commit = next(use.operation for use in op.result.uses)
+    assert isinstance(commit, CommitOp)
+    ring = worker.launch.rings[commit.channel]
+    start = channels.stage_address(worker, ring, channels.stage_of(worker, commit.channel))
+    address = emit.plus(start, ring.slots[list(commit.tiles).index(op.result)])
+    layout, size = emit.target.shared_layout(kind), dtype_bytes(kind.element_type)
+    zero = emit.value("bits_f32", emit.real(0.0))
+
+    def places() -> tuple[Element | OwnOrOther, SSAValue]:
+        elements = Element(worker, op) if op.own is None else OwnOrOther(worker, op, op.own)
+        return elements, emit.const(kind.shape[0])
+
+    def move(there: SSAValue, exists: SSAValue, row: SSAValue, column: SSAValue, count: int) -> None:
+        here = fragments.shared_address(emit, address, layout, size, (row, column))
+        words = _CHUNK // 4 if count > 1 else 1
+        bits = emit.registers(words, b32)
+        for i in range(words):
+            emit.set(zero, bits, i)
+        with emit.when(exists):
+            if count > 1:
+                emit.do("load_global_v4", bits, there)
+            else:
+                emit.set(emit.value(f"load_global_b{8 * size}", there), bits, 0)
+        if count > 1:
+            emit.do("store_shared_v4", bits, here)
+        else:
+            emit.do(f"store_shared_b{8 * size}", here, emit.get(bits, 0))
+
+    _by_chunks(worker, op, kind, places, move)
+    worker.carried.add(op.result)
+
+
+def store(worker: Worker, op: StoreOp, tile: Staged) -> None:
+    """A tile row by row, or a single row by elements, to every rank if the array is replicated."""
+    kind, emit = tile_type(op.tile), worker.emit
+    if kind.rank > 2 or tile.transposed:
+        what = "a tile of more than two dimensions, or `.T`, stored from its stage by ordinary instructions"
+        raise CannotLowerError(op, what)
+    _check_bytes(op, kind)
+    if not copies(op):
+        _store(worker, op, tile, None)
+    else:
+        with emit.loop(0, worker.dims.extent(RANKS)) as rank:
+            _store(worker, op, tile, rank)
     emit.do("sync_warp")  # one thread says for all that the stage has been read
 
 
-def _whole_chunks(worker: Worker, op: StoreOp, elements: int) -> SSAValue:
-    """Whether the rows of the array begin, and the block ends, at multiples of a chunk."""
+def _store(worker: Worker, op: StoreOp, tile: Staged, rank: SSAValue | None) -> None:
+    kind, emit = tile_type(op.tile), worker.emit
+    size = dtype_bytes(kind.element_type)
+    if kind.rank < 2:
+        _store_row(worker, op, tile, rank)
+        return
+
+    def places() -> tuple[Element, SSAValue]:
+        elements = Element(worker, op, rank)
+        return elements, emit.least(emit.most(elements.rows, 0), kind.shape[0])
+
+    def move(there: SSAValue, exists: SSAValue, row: SSAValue, column: SSAValue, count: int) -> None:
+        with emit.when(exists):
+            if count > 1:
+                here = fragments.shared_address(emit, tile.address, tile.layout, size, (row, column))
+                bits = emit.registers(_CHUNK // 4, b32)
+                emit.do("load_shared_v4", bits, here)
+                emit.do("store_global_v4", bits, there)
+            else:
+                store_element(emit, kind.element_type, there, fragments.read_shared(emit, tile, row, column))
+
+    _by_chunks(worker, op, kind, places, move)
+
+
+def _store_row(worker: Worker, op: StoreOp, tile: Staged, rank: SSAValue | None) -> None:
+    """A tile of one dimension, or of none, each element by the next thread."""
+    emit, kind, threads = worker.emit, tile_type(op.tile), worker.threads
+    places = Element(worker, op, rank)
+    first = emit.minus(threads.thread, threads.start)
+    with emit.loop(first, kind.shape[0] if kind.rank else 1, threads.count) as column:
+        address, exists = places.at([column] if kind.rank else [])
+        with emit.when(exists):
+            found = fragments.read_shared(emit, tile, emit.const(0), column)
+            store_element(emit, kind.element_type, address, found)
+
+
+def _check_bytes(op: LoadOp | StoreOp, kind: TileType) -> None:
+    if dtype_bytes(kind.element_type) < 2:
+        how = "loaded into" if isinstance(op, LoadOp) else "stored from"
+        raise CannotLowerError(op, f"8-bit elements {how} their stage by ordinary instructions")
+
+
+def _by_chunks(
+    worker: Worker,
+    op: LoadOp | StoreOp,
+    kind: TileType,
+    places: Callable[[], tuple[Element | OwnOrOther, SSAValue]],
+    move: Callable[[SSAValue, SSAValue, SSAValue, SSAValue, int], None],
+) -> None:
+    """So many neighbours at once, those of a row one after the other, each by the next thread: 16 bytes where rows and
+    blocks end at multiples of that, else one element.
+
+    `places` says where elements are, and of how many rows; `move` gets an address, whether something is there, a row, a
+    column, and how many elements.
+    """
+    emit, threads = worker.emit, worker.threads
+    chunk = _CHUNK // dtype_bytes(kind.element_type)
+    whole = _whole_chunks(worker, op, chunk) if kind.shape[1] % chunk == 0 else emit.compare("ne", emit.const(0), 0)
+    for count in (chunk, 1):
+        with emit.when(whole if count > 1 else emit.negated(whole)):
+            (elements, rows), each = places(), kind.shape[1] // count
+            first = emit.minus(threads.thread, threads.start)
+            with emit.loop(first, emit.times(rows, each), threads.count) as number:
+                row, column = emit.over(number, each), emit.times(emit.modulo(number, each), count)
+                move(*elements.at([row, column]), row, column, count)
+
+
+def _whole_chunks(worker: Worker, op: LoadOp | StoreOp, elements: int) -> SSAValue:
+    """Whether the rows of the array begin, and the block begins and ends, at multiples of a chunk."""
     emit, array, last = worker.emit, op.array.type, op.indices[-1]
     assert isinstance(array, ArrayType)
     columns = worker.dims.extent(array.dimensions[-1])
     aligned = emit.compare("eq", emit.bit_and(columns, elements - 1), 0)
     if last not in worker.blocks:
         return aligned
-    valid = worker.dims.valid(worker.blocks[last])
-    return emit.both(aligned, emit.compare("eq", emit.bit_and(valid, elements - 1), 0))
-
-
-def _by(worker: Worker, op: StoreOp, tile: Staged, elements: int) -> None:
-    """So many neighbours at once, those of a row one after the other, each by the next thread."""
-    emit, kind, threads = worker.emit, tile_type(op.tile), worker.threads
-    size, each = dtype_bytes(kind.element_type), kind.shape[1] // elements
-    places = Element(worker, op)
-    rows = emit.least(emit.most(places.rows, 0), kind.shape[0])
-    first = emit.minus(threads.thread, 32 * threads.first)
-    with emit.loop(first, emit.times(rows, each), threads.count) as chunk:
-        row, column = emit.over(chunk, each), emit.times(emit.modulo(chunk, each), elements)
-        address, exists = places.at([row, column])
-        with emit.when(exists):
-            if elements > 1:
-                here = fragments.shared_address(emit, tile.address, tile.layout, size, (row, column))
-                bits = emit.registers(_CHUNK // 4, b32)
-                emit.do("load_shared_v4", bits, here)
-                emit.do("store_global_v4", bits, address)
-            else:
-                store_element(emit, kind.element_type, address, fragments.read_shared(emit, tile, row, column))
+    block = worker.blocks[last]
+    whole = emit.both(aligned, emit.compare("eq", emit.bit_and(worker.dims.valid(block), elements - 1), 0))
+    if block.stop is None:  # then it begins so if it ends so
+        return whole
+    return emit.both(whole, emit.compare("eq", emit.bit_and(block.local, elements - 1), 0))

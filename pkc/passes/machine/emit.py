@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
+from pkc.diagnostics import PkcError
 from pkc.dialect.machine import (
     AWAITS,
     UNTIL,
@@ -30,7 +31,11 @@ from pkc.dialect.machine import (
     LaunchValueOp,
     RegistersOp,
     SetOp,
+    kind_type,
 )
+from pkc.location import span_of
+from pkc.passes.machine.machine_errors import NoInstruction
+from pkc.targets.target import Target
 
 UNROLL = "unroll"
 """On a loop: written out by the compiler of the generated code; bounds are constants."""
@@ -51,11 +56,13 @@ _FOLD: dict[type[Operation], Callable[[int, int], int]] = {
 
 
 class Emitter:
-    """Appends operations to `block`, at `location`. Integers are `index`, which is 32 bits wide on this target."""
+    """Appends operations to `block`, at `location`, in instructions of `target`. Integers are `index`, of 32 bits."""
 
-    def __init__(self, block: Block, location: LocationAttr) -> None:
+    def __init__(self, block: Block, location: LocationAttr, target: Target) -> None:
         self.block = block
         self.location = location
+        self.target = target
+        self._constants: dict[tuple[Block, int], SSAValue] = {}
 
     def add(self, op: Operation) -> None:
         op.location = self.location
@@ -64,9 +71,13 @@ class Emitter:
     # Integers
 
     def const(self, value: int) -> SSAValue:
-        op = arith.ConstantOp(IntegerAttr(value, IndexType()))
-        self.add(op)
-        return op.result
+        """A constant; the one that the block has already, as most are used again and again."""
+        known = self._constants.get((self.block, value))
+        if known is None:
+            op = arith.ConstantOp(IntegerAttr(value, IndexType()))
+            self.add(op)
+            known = self._constants[self.block, value] = op.result
+        return known
 
     def wide_const(self, value: int) -> SSAValue:
         op = arith.ConstantOp(IntegerAttr(value, i64))
@@ -192,21 +203,27 @@ class Emitter:
     def set(self, value: SSAValue, registers: SSAValue, index: SSAValue | int) -> None:
         self.add(SetOp(value, registers, self.const(index) if isinstance(index, int) else index))
 
+    def instruction(self, name: str, *arguments: SSAValue) -> InstructionOp:
+        """An instruction of the target's table. Raises `PkcError` if there is none of that name."""
+        entry = self.target.instruction(name)
+        if entry is None:
+            raise PkcError(NoInstruction(span_of(self.location), self.target.name, name))
+        op = InstructionOp(name, arguments, [] if entry.result is None else [kind_type(entry.result)])
+        self.add(op)
+        return op
+
     def do(self, name: str, *arguments: SSAValue) -> None:
         """An instruction without a result."""
-        self.add(InstructionOp(name, arguments))
+        self.instruction(name, *arguments)
 
     def wait(self, name: str, *arguments: SSAValue, awaits: str, until: str) -> None:
         """An instruction that waits, with what for."""
-        op = InstructionOp(name, arguments)
+        op = self.instruction(name, *arguments)
         op.attributes |= {AWAITS: StringAttr(awaits), UNTIL: StringAttr(until)}
-        self.add(op)
 
     def value(self, name: str, *arguments: SSAValue) -> SSAValue:
         """An instruction with a result."""
-        op = InstructionOp(name, arguments)
-        self.add(op)
-        return op.results[0]
+        return self.instruction(name, *arguments).results[0]
 
     def address(self, array: SSAValue) -> SSAValue:
         op = AddressOp(array)

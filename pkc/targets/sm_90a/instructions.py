@@ -1,8 +1,7 @@
 """The instructions of sm_90a that pkc emits: one entry each, with operands, text, and what it does.
 
-An entry becomes a `__device__` function of the generated CUDA C++, and `pk.instruction` names it. Operands and results
-have the kinds of `KINDS`; `registers<n x kind>` is an array of registers that the instruction reads and writes. Text is
-inline PTX (PTX ISA 9.0) or a CUDA built-in. Where PTX has a family (shapes, numbers of dimensions, counts that must be
+An entry becomes a `__device__` function of the generated CUDA C++, and `pk.instruction` names it. Text is inline
+PTX (PTX ISA 9.0) or a CUDA built-in. Where PTX has a family (shapes, numbers of dimensions, counts that must be
 immediate), `instruction` makes the entry that a name asks for.
 """
 
@@ -10,24 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 
-from pkc.arch import SM_90A
-
-KINDS = {"index": "int", "i32": "int", "i64": "unsigned long long", "f32": "float", "b32": "unsigned", "i1": "bool"}
-"""C++ types by kind: `index` and `i32` integers, `i64` addresses and descriptors, `b32` bits of 32-bit registers."""
-
-
-@dataclass(frozen=True)
-class Instruction:
-    """One entry: `body` is the C++ of a function with parameters a, b, c, ... of the kinds in `operands`."""
-
-    name: str
-    operands: tuple[str, ...]
-    result: str | None
-    body: str
-    meaning: str
+from pkc.targets.instruction import Instruction
+from pkc.targets.sm_90a.arch import ARCH
 
 
 def _asm(ptx: str, outputs: str = "", inputs: str = "", *, memory: bool = True) -> str:
@@ -318,6 +303,13 @@ PLAIN: tuple[Instruction, ...] = (
         "16 bytes of shared memory at b",
     ),
     Instruction(
+        "store_shared_v4",
+        ("registers<4 x b32>", "index"),
+        None,
+        _asm("st.shared.v4.b32 [%4], {%0, %1, %2, %3};", "", ", ".join(f'"r"(a[{i}])' for i in range(4)) + ', "r"(b)'),
+        "16 bytes to shared memory at b",
+    ),
+    Instruction(
         "store_shared_b32",
         ("index", "b32"),
         None,
@@ -331,17 +323,55 @@ PLAIN: tuple[Instruction, ...] = (
         _asm("st.shared.b16 [%0], %1;", "", '"r"(a), "h"((unsigned short)b)'),
         "the low 16 bits to shared memory",
     ),
-    Instruction("exp2_f32", ("f32",), "f32", _pure("ex2.approx.f32 %0, %1;", '"f"(a)'), "2 to the power a, 2 ulp"),
-    Instruction("log2_f32", ("f32",), "f32", _pure("lg2.approx.f32 %0, %1;", '"f"(a)'), "logarithm to base 2"),
-    Instruction("sqrt_f32", ("f32",), "f32", _pure("sqrt.rn.f32 %0, %1;", '"f"(a)'), "square root, to nearest"),
+    # functions; those of CUDA without `-use_fast_math` (CUDA C++ Programming Guide, Mathematical Functions)
+    Instruction("exp_f32", ("f32",), "f32", "return expf(a);", "e to the power a", "pk.exp"),
     Instruction(
-        "divide", ("f32", "f32"), "f32", _pure("div.rn.f32 %0, %1, %2;", '"f"(a), "f"(b)'), "a / b, to nearest"
+        "exp2_f32", ("f32",), "f32", _pure("ex2.approx.f32 %0, %1;", '"f"(a)'), "2 to the power a, 2 ulp", "pk.exp2"
     ),
-    Instruction("absolute", ("f32",), "f32", _pure("abs.f32 %0, %1;", '"f"(a)'), "|a|"),
+    Instruction("log2_f32", ("f32",), "f32", "return log2f(a);", "logarithm to base 2", "pk.log2"),
+    Instruction("tanh_f32", ("f32",), "f32", "return tanhf(a);", "hyperbolic tangent", "pk.tanh"),
+    Instruction("log_f32", ("f32",), "f32", "return logf(a);", "natural logarithm", "pk.log"),
+    Instruction("erf_f32", ("f32",), "f32", "return erff(a);", "error function", "pk.erf"),
+    Instruction("rsqrt_f32", ("f32",), "f32", "return rsqrtf(a);", "1 / sqrt(a)", "pk.rsqrt"),
+    Instruction(
+        "sigmoid_f32",
+        ("f32",),
+        "f32",
+        # Of e to the power -|a|, which does not overflow, and keeps what is below the normal numbers.
+        "float e = expf(-fabsf(a)); return __fdiv_rn(a < 0.0f ? e : 1.0f, 1.0f + e);",
+        "1 / (1 + e to the power -a)",
+        "pk.sigmoid",
+    ),
+    Instruction(
+        "sqrt_f32", ("f32",), "f32", _pure("sqrt.rn.f32 %0, %1;", '"f"(a)'), "square root, to nearest", "pk.sqrt"
+    ),
+    Instruction(
+        "divide",
+        ("f32", "f32"),
+        "f32",
+        _pure("div.rn.f32 %0, %1, %2;", '"f"(a), "f"(b)'),
+        "a / b, to nearest",
+        "pk.div",
+    ),
+    Instruction("absolute", ("f32",), "f32", _pure("abs.f32 %0, %1;", '"f"(a)'), "|a|", "pk.abs"),
     Instruction("int_bits", ("b32",), "i32", "return (int)a;", "the i32 with these bits"),
     Instruction("bits_i32", ("i32",), "b32", "return (unsigned)a;", "the bits of an i32"),
-    Instruction("max_nan", ("f32", "f32"), "f32", _pure("max.NaN.f32 %0, %1, %2;", '"f"(a), "f"(b)'), "maximum or NaN"),
-    Instruction("min_nan", ("f32", "f32"), "f32", _pure("min.NaN.f32 %0, %1, %2;", '"f"(a), "f"(b)'), "minimum or NaN"),
+    Instruction(
+        "max_nan",
+        ("f32", "f32"),
+        "f32",
+        _pure("max.NaN.f32 %0, %1, %2;", '"f"(a), "f"(b)'),
+        "maximum or NaN",
+        "pk.max",
+    ),
+    Instruction(
+        "min_nan",
+        ("f32", "f32"),
+        "f32",
+        _pure("min.NaN.f32 %0, %1, %2;", '"f"(a), "f"(b)'),
+        "minimum or NaN",
+        "pk.min",
+    ),
     Instruction(
         "load_global_b32",
         ("i64",),
@@ -379,6 +409,13 @@ PLAIN: tuple[Instruction, ...] = (
         "f32",
         "return __shfl_xor_sync(0xffffffffu, a, b);",
         "a of the thread whose number in the warp differs from this one's by the bits b",
+    ),
+    Instruction(
+        "shuffle_xor_i32",
+        ("i32", "index"),
+        "i32",
+        "return __shfl_xor_sync(0xffffffffu, a, b);",
+        "the same for an i32",
     ),
 )
 """The instructions that are not of a family."""
@@ -503,7 +540,7 @@ def _setmaxnreg(match: re.Match[str]) -> Instruction | None:
 def _sync(match: re.Match[str]) -> Instruction | None:
     """Barrier 0 is that of `sync_threads`."""
     barrier, threads = int(match[1]), int(match[2])
-    if not 1 <= barrier < SM_90A.named_barriers or threads % SM_90A.warp or not 0 < threads <= SM_90A.threads:
+    if not 1 <= barrier < ARCH.named_barriers or threads % ARCH.warp or not 0 < threads <= ARCH.threads:
         return None
     return Instruction(match[0], (), None, _asm(f"bar.sync {barrier}, {threads};"), "barrier over that many threads")
 
@@ -531,3 +568,9 @@ def instruction(name: str) -> Instruction | None:
         if match:
             return make(match)
     return None
+
+
+@cache
+def computing(operation: str, element: str) -> Instruction | None:
+    """The instruction for an operation on elements of a type, if the target has one."""
+    return next((entry for entry in PLAIN if entry.computes == operation and entry.operands[0] == element), None)

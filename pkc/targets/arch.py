@@ -1,4 +1,4 @@
-"""What each GPU has: one frozen record for each target."""
+"""What a GPU has, and how fast it is: the records of a target."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ def hardware_queues() -> int:
 class Arch:
     """The resources of one GPU, as the CUDA C++ Programming Guide lists them by compute capability."""
 
-    name: str
     sms: int
     threads: int
     """The most that one CTA can have."""
@@ -30,7 +29,8 @@ class Arch:
     thread_registers: int
     """The most that one thread can address."""
     most_registers: int
-    """The most that `setmaxnreg` is asked for: a multiple of 8 that leaves the compiler some."""
+    """The most that `setmaxnreg` is asked for: a multiple of 8 that leaves the compiler some; 0 without `setmaxnreg`,
+    where every thread keeps the registers that its CTA is launched with."""
     named_barriers: int
     """Barriers of one CTA, 0 being that of `__syncthreads`."""
     mbarrier_bytes: int
@@ -38,10 +38,26 @@ class Arch:
     """Threads in a warp."""
     warpgroup: int
     """Warps in a warpgroup, which multiplies and changes its registers together."""
-    mma_rows: int
-    """Rows of an accumulator that one warpgroup instruction has."""
-    mma_columns: int
-    """The most columns that it has."""
+    consumers: int
+    """The most warpgroups of a consumer, unless the schedule says more: others would share the registers too thinly."""
+
+
+@dataclass(frozen=True)
+class Registers:
+    """Registers of a thread, by what it does; all but `reserve` only where `setmaxnreg` hands them around."""
+
+    moving: int
+    """It starts copies: addresses, coordinates, phases."""
+    dimension: int
+    """More for each dimension beyond two of an array whose tiles it moves: a coordinate, an extent, a shard."""
+    adding: int
+    """It also adds up tiles, some elements at a time, with loads on their way."""
+    holding: int
+    """It starts copies on an SM with room for it, where it may hold signals back."""
+    idle: int
+    """It does nothing: the fewest that `setmaxnreg` can leave it."""
+    reserve: int
+    """Of who computes, beside those of tiles: addresses, descriptors, counters of loops."""
 
 
 @dataclass(frozen=True)
@@ -86,45 +102,3 @@ class Rates:
     """Nanoseconds of the host for each call that enqueues something for a copy engine."""
     landing: float
     """How much longer products take while SMs store what they fetch from other GPUs, as a share."""
-
-
-SM_90A = Arch(
-    name="sm_90a",
-    sms=132,
-    threads=1024,
-    shared_memory=232448,
-    register_bytes=4,
-    registers=65536,
-    thread_registers=255,
-    most_registers=240,
-    named_barriers=16,
-    mbarrier_bytes=8,
-    warp=32,
-    warpgroup=4,
-    mma_rows=64,
-    mma_columns=256,
-)
-"""H100 and H200 (SXM)."""
-
-H200 = Rates(
-    clock=1.5,
-    product_flops=4096,
-    shared_bytes=128,
-    load_bytes=85,
-    load_row=1.0,
-    outside_row=4.3,
-    load_latency=1000,
-    memory_bytes=4300,
-    link_bytes=311,
-    turn=15,
-    task=500,
-    add_bytes=60,
-    copy=1700,
-    announce=2000,
-    signal=900,
-    launch=6000,
-    engine_copy=4500,
-    enqueue=3000,
-    landing=0.13,
-)
-"""H200 SXM."""

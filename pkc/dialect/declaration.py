@@ -1,0 +1,97 @@
+"""The declaration of an operation on tiles: its word in the language, its types, what it computes, its error.
+
+    @function("tanh", np.tanh)
+    class TanhOp(Unary):
+        \"\"\"Hyperbolic tangent\"\"\"
+
+        name = "pk.tanh"
+
+is all there is to say about an operation. The frontend reads its word and types, `meaning.py` its value and error rule;
+what a target has for it is in the target's table of instructions, under the operation's name. A type without an error
+rule is refused when the module is imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+from xdsl.ir import Attribute, Operation
+from xdsl.irdl import IRDLOperation, irdl_op_definition
+
+from pkc.dialect.error_bounds import Bound, Growth, at_the_ends, function_bound
+from pkc.dialect.numeric import Values
+from pkc.dialect.types import FLOATS, f32
+
+Value: TypeAlias = Callable[..., Values]
+_Op = TypeVar("_Op", bound=IRDLOperation)
+
+ULPS = 4
+"""Units in the last place that a function may be off, unless its declaration says otherwise."""
+
+
+@dataclass(frozen=True)
+class Semantics:
+    """What is declared of an operation.
+
+    `value` is the operation in numpy, in the type of its operands. `real` gives the error of a result of floats,
+    `other` that of integers and conditions. `ulps` is the operation's own error where it is not rounded to nearest.
+    """
+
+    word: str
+    types: frozenset[Attribute]
+    value: Value
+    real: Bound | None
+    other: Bound | None
+    ulps: int = 0
+
+
+OPERATIONS: dict[type[Operation], Semantics] = {}
+"""Every operation with a word in the language, in the order of declaration."""
+
+
+def operation(
+    word: str, *types: Attribute, value: Value, real: Bound | None = None, other: Bound | None = None, ulps: int = 0
+) -> Callable[[type[_Op]], type[_Op]]:
+    """Declares an operation on elements of these types. Raises `TypeError` if one of them has no error rule."""
+
+    def declare(cls: type[_Op]) -> type[_Op]:
+        for element in types:
+            if (real if element in FLOATS else other) is None:
+                raise TypeError(f"`{cls.name}` has no error rule for {element}")
+        made = irdl_op_definition(cls)
+        OPERATIONS[made] = Semantics(word, frozenset(types), value, real, other, ulps)
+        return made
+
+    return declare
+
+
+def function(
+    word: str, value: Value, grown: Growth | None = None, *, ulps: int = ULPS, falls: bool = False
+) -> Callable[[type[_Op]], type[_Op]]:
+    """Declares a function of one f32, which rises wherever it is defined, or falls from infinity at zero.
+
+    `grown` says what an error of the operand becomes; without it, the function is evaluated at both ends.
+    """
+    real = function_bound(value, grown or at_the_ends(value), ulps, falls=falls)
+    return operation(word, f32, value=value, real=real, ulps=ulps)
+
+
+def in_f64(compute: Callable[[Values], Values]) -> Value:
+    """A function computed in f64 and rounded to the type of its operand."""
+
+    def value(a: Values) -> Values:
+        return compute(a.astype(np.float64)).astype(a.dtype)
+
+    return value
+
+
+def words(kind: type[_Op], element: Attribute | None = None) -> dict[str, type[_Op]]:
+    """The operations of a kind by their words; with `element`, those on elements of that type alone."""
+    return {
+        declared.word: op
+        for op, declared in OPERATIONS.items()
+        if issubclass(op, kind) and (element is None or declared.types == frozenset((element,)))
+    }

@@ -1,0 +1,83 @@
+"""Tiles of other ranks that are brought here ahead of their use: one operation, until it becomes roles and signals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import IndexType, IntegerAttr, UnitAttr, i64
+from xdsl.ir import BlockArgument, SSAValue
+from xdsl.irdl import (
+    AnyOf,
+    BaseAttr,
+    IRDLOperation,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import NoMemoryEffect
+from xdsl.utils.exceptions import VerifyException
+
+from pkc.dialect.access import GatherOp, LoadOp, array_type
+from pkc.dialect.program import index_shape, verify_indices, verify_tile
+from pkc.dialect.types import BlockType, PGLType, PrivateType, SignalType, TileType
+
+_INDEX = AnyOf((BaseAttr(BlockType), BaseAttr(IndexType)))
+
+
+@irdl_op_definition
+class FetchOp(IRDLOperation):
+    """A tile of other ranks, brought into a receive buffer ahead of its use, and read from there.
+
+    The tile is what a load or gather of a sharded array gives. Another role brings the tiles of all iterations, each
+    once, to the same place of `buffer`, and announces them by `ready`. Fetches with one counter are one transfer: of
+    several arrays, if their buffers differ, or of one that is read at several places. They share what is decided of it:
+
+    - `local`: this rank's shard is read where it lies, neither brought nor awaited;
+    - `spread`: so many of the loops that go through the tiles, outermost first, are shared out among CTAs;
+    - `group`: so many tiles of the innermost loop are announced and awaited at once; else all that one counter is for.
+
+    %1 = pk.fetch %0 into %A_landing[%m, %k : ...] ready %A_ready local spread 1 group 8 : <buffer>, <signal>, <tile>
+    """
+
+    name = "pk.fetch"
+    tile = operand_def(TileType)
+    buffer = operand_def(AnyOf((BaseAttr(PrivateType), BaseAttr(PGLType))))
+    ready = operand_def(SignalType)
+    places = var_operand_def(_INDEX)
+    local = opt_prop_def(UnitAttr)
+    spread = opt_prop_def(IntegerAttr.constr(i64))
+    group = opt_prop_def(IntegerAttr.constr(i64))
+    result = result_def(TileType)
+    traits = traits_def(NoMemoryEffect())
+    assembly_format = (
+        "$tile `into` $buffer `[` $places `:` type($places) `]` `ready` $ready (`local` $local^)? (`spread` $spread^)?"
+        " (`group` $group^)? attr-dict `:` type($buffer) `,` type($ready) `,` type($tile) `->` type($result)"
+    )
+
+    def __init__(self, tile: SSAValue, buffer: SSAValue, places: Sequence[SSAValue], ready: SSAValue) -> None:
+        super().__init__(operands=[tile, buffer, ready, places], result_types=[tile.type])
+
+    def decide(self, *, local: bool, spread: int, group: int) -> None:
+        """Write what is decided; 0 for what is not."""
+        self.local = UnitAttr() if local else None
+        self.spread = IntegerAttr(spread, i64) if spread else None
+        self.group = IntegerAttr(group, i64) if group else None
+
+    def verify_(self) -> None:
+        if not isinstance(self.buffer, BlockArgument) or not isinstance(self.ready, BlockArgument):
+            raise VerifyException("a receive buffer and its counters are parameters of the kernel")
+        if not isinstance(self.tile.owner, LoadOp | GatherOp):
+            raise VerifyException("what is fetched is a tile that a load or gather gives")
+        buffer = array_type(self.buffer)
+        verify_indices(buffer, self.places)
+        verify_tile(self.tile.type, index_shape([i.type for i in self.places]), buffer.element_type, "a tile")
+        if self.result.type != self.tile.type:
+            raise VerifyException("what is fetched is the tile as it is")
+        if any(number is not None and number.value.data < 1 for number in (self.spread, self.group)):
+            raise VerifyException("`spread` and `group` are positive, or left out")
+        others = [use.operation for use in self.ready.uses if isinstance(use.operation, FetchOp)]
+        if any((op.local, op.spread, op.group) != (self.local, self.spread, self.group) for op in others):
+            raise VerifyException("fetches with one counter share what is decided of them")

@@ -1,0 +1,95 @@
+"""Reductions of rows: many elements make one. One declaration each (`declaration.py`)."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Mapping
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import IRDLOperation, operand_def, result_def, traits_def
+from xdsl.traits import NoMemoryEffect
+from xdsl.utils.exceptions import VerifyException
+
+from pkc.dialect import uncertain
+from pkc.dialect.declaration import OPERATIONS, operation
+from pkc.dialect.elementwise import AddOp, Binary, MaxOp, MinOp
+from pkc.dialect.numeric import Values
+from pkc.dialect.reduction_bounds import greatest_of_row, sum_of_row
+from pkc.dialect.tile import expect, tile_type
+from pkc.dialect.types import TileType, f32, i32
+
+
+class RowReduction(IRDLOperation, ABC):
+    """Over the last axis, which disappears: `COMBINE` of all elements, beginning with `NEUTRAL`."""
+
+    COMBINE: ClassVar[type[Binary]]
+    NEUTRAL: ClassVar[Mapping[Attribute, float]]
+    tile = operand_def(TileType)
+    result = result_def(TileType)
+    traits = traits_def(NoMemoryEffect())
+    assembly_format = "$tile attr-dict `:` type($tile) `->` type($result)"
+
+    def __init__(self, tile: SSAValue | Operation) -> None:
+        source = tile_type(tile)
+        super().__init__(operands=[tile], result_types=[TileType(source.shape[:-1], source.element_type)])
+
+    def verify_(self) -> None:
+        source = tile_type(self.tile)
+        expect(source, OPERATIONS[type(self)].types)
+        if source.rank == 0 or self.result.type != TileType(source.shape[:-1], source.element_type):
+            raise VerifyException(f"cannot reduce the rows of {source} to {self.result.type}")
+
+
+@operation(
+    "rowmax",
+    f32,
+    i32,
+    value=partial(np.max, axis=-1),
+    real=greatest_of_row(np.max),
+    other=uncertain.GREATEST_OF_ROW,
+)
+class RowMaxOp(RowReduction):
+    """The greatest element of each row; NaN if one is NaN"""
+
+    name = "pk.row_max"
+    COMBINE: ClassVar = MaxOp
+    NEUTRAL: ClassVar = {f32: -np.inf, i32: -(2**31)}
+
+
+@operation(
+    "rowmin",
+    f32,
+    i32,
+    value=partial(np.min, axis=-1),
+    real=greatest_of_row(np.min),
+    other=uncertain.GREATEST_OF_ROW,
+)
+class RowMinOp(RowReduction):
+    """The smallest element of each row; NaN if one is NaN"""
+
+    name = "pk.row_min"
+    COMBINE: ClassVar = MinOp
+    NEUTRAL: ClassVar = {f32: np.inf, i32: 2**31 - 1}
+
+
+def _sum(a: Values) -> Values:
+    return np.asarray(a.sum(axis=-1, dtype=a.dtype))
+
+
+@operation(
+    "rowsum",
+    f32,
+    i32,
+    value=_sum,
+    real=sum_of_row,
+    other=uncertain.SUM_OF_ROW,
+)
+class RowSumOp(RowReduction):
+    """The sum of each row, in no defined order; i32 wraps"""
+
+    name = "pk.row_sum"
+    COMBINE: ClassVar = AddOp
+    NEUTRAL: ClassVar = {f32: 0, i32: 0}

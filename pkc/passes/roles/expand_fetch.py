@@ -1,0 +1,194 @@
+"""The pass `pk-expand-fetch`: who brings what is fetched, what is signalled, and what the readers wait for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from pkc.dialect.access import LoadOp
+from pkc.dialect.attributes import Role, RoleAttr
+from pkc.dialect.coordinates import CtasOp, DimOp, OwnerOp, RankOp
+from pkc.dialect.counters import WaitOp
+from pkc.dialect.fetch import FetchOp
+from pkc.dialect.program import KernelOp
+from pkc.dialect.tile import block_type
+from pkc.dialect.types import RANKS, BlockType, SignalType
+from pkc.passes.cells import constant, counter_ops, product_ops
+from pkc.passes.derive import append, before, wrap_in_role
+from pkc.passes.roles.bring import copy, pull, push
+from pkc.passes.roles.fetches import Fetch, await_before, fetches, grouped_place, loop_of, read_of, split_index
+from pkc.passes.roles.program_slices import copy_value, turns_of
+from pkc.passes.roles.remote_accesses import is_pushed, planned
+from pkc.passes.roles.straddling import overlapping
+from pkc.passes.splits import part_of
+
+
+@dataclass(frozen=True)
+class ExpandFetch(ModulePass):
+    """Make of each transfer the role that brings its tiles, the signals, and the readers' waits and loads.
+
+    The role runs the loops that the tiles depend on, and no others: a communicator loads every tile once, stores it in
+    the receive buffer and raises a counter when all of its tiles have come, or adds to it where CTAs share them; a copy
+    engine brings all of a counter in one `pk.copy`, and an owner that pushes stores in the buffers of all ranks. A
+    reader waits as early as it knows for what; for tiles in groups at the first one of each. A local shard is neither
+    brought nor awaited.
+
+    Before:
+
+        pk.tasks (%i, %j) in (%rows, %columns) {
+          ...
+          scf.for %s = %zero to %turns step %one {
+            %0 = pk.load %A[%m, %k : ...] {remote = {overlap = "inter_sm", ...}} : ...
+            %a = pk.fetch %0 into %A_landing[%m, %k : ...] ready %A_ready local spread 1 group 8 : ...
+
+    After:
+
+        pk.role communicator {
+          pk.tasks (%i, %s) in (%rows, %turns) attributes {in_order = 1, raster = 16} {
+            %foreign = arith.cmpi ne, %owner, %rank : index
+            scf.if %foreign {
+              %a = pk.load %A[%m, %k : ...] : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<128x64xbf16>
+              pk.store %a, %A_landing[%m, %k : ...] : !pk.tile<128x64xbf16>, !pk.private<[M, K], bf16>
+              %group = arith.divsi %s, %eight : index
+              pk.signal %A_ready at %rank[%row, %group] by %one : !pk.signal<[M by 128, K by 512]>
+        pk.role consumer {
+          pk.tasks (%i, %j) in (%rows, %columns) {
+            scf.for %s = %zero to %turns step %one {
+              scf.if %first_of_foreign_group {
+                pk.wait %A_ready[%row, %group] for %needed : !pk.signal<[M by 128, K by 512]>
+              }
+              %a = pk.load %A_landing own %A [%m, %k : ...] : !pk.private<[M, K], bf16> -> !pk.tile<128x64xbf16>
+    """
+
+    name = "pk-expand-fetch"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in op.walk():
+            if not isinstance(kernel, KernelOp):
+                continue
+            found = fetches(kernel)
+            for fetch in found:
+                _expand(kernel, fetch)
+            if found:
+                wrap_in_role(kernel, Role.Consumer)
+
+
+def _expand(kernel: KernelOp, fetch: Fetch) -> None:
+    read = fetch.read
+    bring = push if is_pushed(read) else copy if planned(read) == "copy_engine" else pull
+    bring(kernel, fetch)
+    for site in fetch.sites:
+        _await(fetch, site[0])
+    if fetch.group:
+        _count_groups(kernel, fetch)
+    for op in fetch.ops:
+        _read_buffer(op)
+
+
+def _count_groups(kernel: KernelOp, fetch: Fetch) -> None:
+    """A counter for each group of tiles."""
+    ready, place = fetch.first.ready, grouped_place(fetch)
+    assert isinstance(ready, BlockArgument) and isinstance(ready.type, SignalType) and place is not None
+    tiles = block_type(fetch.first.places[place])
+    kind = SignalType([*ready.type.extents, BlockType(tiles.of, tiles.extent * fetch.group)])
+    Rewriter.replace_value_with_new_type(ready, kind)
+    kernel.function_type = FunctionType.from_lists([arg.type for arg in kernel.body.block.args], [])
+
+
+def _read_buffer(op: FetchOp) -> None:
+    read = read_of(op)
+    load = LoadOp(op.buffer, list(op.places), own=read.array if op.local is not None else None)
+    before(op, [load])
+    load.result.name_hint = op.result.name_hint
+    op.result.replace_all_uses_with(load.result)
+    for done in (op, read):
+        done.detach()
+        done.erase()
+
+
+def _await(fetch: Fetch, op: FetchOp) -> None:
+    """Wait for the tiles that `op` reads, as early as it is known which."""
+    awaited = fetch.counter(op)
+    anchor = await_before(op, awaited)
+    numbers, counter = counter_ops(awaited)
+    signals, count = _signals(fetch)
+    before(anchor, [*numbers, *signals])
+    local: SSAValue | None = None
+    if op.local is not None:
+        index = split_index(op)
+        assert index is not None
+        owner, rank = OwnerOp(index), RankOp()
+        mine = arith.CmpiOp(owner.result, rank.result, "eq")
+        before(anchor, [owner, rank, mine])
+        local = mine.result
+    if fetch.group:
+        _await_groups(fetch, op, counter, count, local)
+        return
+    scratch = Block()
+    shared = [variable for variable in fetch.again if variable in fetch.spread]
+    lengths = [copy_value(scratch, turns_of(variable), {}) for variable in shared]
+    made: list[Operation] = list(scratch.ops)
+    for each in made:
+        each.detach()
+    if lengths:
+        products, count = product_ops([count, *lengths])
+        made += products
+    if local is not None:
+        zero = constant(0)
+        needed = arith.SelectOp(local, zero.result, count)
+        made += (zero, needed)
+        count = needed.result
+    before(anchor, [*made, WaitOp(op.ready, counter, count)])
+
+
+def _signals(fetch: Fetch) -> tuple[list[Operation], SSAValue]:
+    """How many signals a counter gets in a launch, for each tile if CTAs share them."""
+    # With one counter for all, each CTA of the communicator signals when its share is done; or those of all ranks.
+    made: list[Operation] = [CtasOp(RoleAttr(Role.Communicator)) if fetch.whole else constant(1)]
+    if fetch.straddling is not None and not fetch.whole:
+        # One signal of each piece that a rank owns, which follow the shards.
+        found, begin, end = overlapping(fetch.straddling, block_type(fetch.straddling), sharded=True)
+        made = [*found, arith.SubiOp(end, begin)]
+    if fetch.whole and is_pushed(fetch.read):
+        ranks = DimOp(RANKS)
+        made += (ranks, arith.MuliOp(made[0].results[0], ranks.result))
+    return made, made[-1].results[0]
+
+
+def _await_groups(fetch: Fetch, op: FetchOp, counter: list[SSAValue], each: SSAValue, local: SSAValue | None) -> None:
+    """Wait in the loop that reads the tiles, at the first one of each group."""
+    place = grouped_place(fetch)
+    loop = loop_of(op.places[place]) if place is not None else None
+    assert loop is not None
+    body = loop.body.block
+    first_op = body.first_op
+    assert first_op is not None
+    turn, part = body.args[0], part_of(loop)
+    tiles, zero = constant(fetch.group), constant(0)
+    group, inside = arith.DivSIOp(turn, tiles.result), arith.RemSIOp(turn, tiles.result)
+    ops: list[Operation] = [tiles, zero, group, inside, arith.CmpiOp(inside.result, zero.result, "eq")]
+    left: list[Operation] = [arith.SubiOp(loop.ub, turn)]
+    if part is not None:
+        # A part may begin inside a group, whose other tiles are signalled too.
+        enters = arith.CmpiOp(turn, loop.lb, "eq")
+        ops += [enters, arith.OrIOp(ops[-1].results[0], enters.result)]
+        start = arith.MuliOp(group.result, tiles.result)
+        left = [start, arith.SubiOp(part.turns, start.result)]
+    if local is not None:
+        yes = arith.ConstantOp.from_int_and_width(1, 1)
+        foreign = arith.XOrIOp(local, yes.result)
+        ops += [yes, foreign, arith.AndIOp(ops[-1].results[0], foreign.result)]
+    branch = scf.IfOp(ops[-1].results[0], [], Region(Block()), Region())
+    before(first_op, [*ops, branch])
+    needed: list[Operation] = [*left, arith.MinSIOp(left[-1].results[0], tiles.result)]
+    if fetch.straddling is not None:
+        needed.append(arith.MuliOp(each, needed[-1].results[0]))
+    needed += [WaitOp(op.ready, (*counter, group.result), needed[-1].results[0]), scf.YieldOp()]
+    for inner in needed:
+        append(branch.true_region.block, inner, loop.location)

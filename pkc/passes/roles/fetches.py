@@ -1,0 +1,224 @@
+"""What is fetched together: the fetches of one counter, the loops that bring their tiles, what a counter stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from xdsl.dialects import scf
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
+from pkc.dialect.access import GatherOp, LoadOp, array_type
+from pkc.dialect.coordinates import BlockOp
+from pkc.dialect.fetch import FetchOp
+from pkc.dialect.program import KernelOp, TasksOp
+from pkc.dialect.tile import ClipOp
+from pkc.dialect.types import PrivateType
+from pkc.passes.analysis.dependence import ancestors, sources
+from pkc.passes.cells import Cells, cells_along, repeats
+from pkc.passes.derive import defined_in
+from pkc.passes.roles.program_slices import CannotCopyError, Known, copy_nest, copy_value, variables
+from pkc.passes.roles.pushes import Push, ring_of
+from pkc.passes.roles.remote_accesses import Read, address, array_name, planned, shard_of
+from pkc.passes.roles.straddling import spans
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """The fetches of one counter: of arrays that are brought side by side, or of one that is read at several places."""
+
+    ops: Sequence[FetchOp]
+
+    @property
+    def first(self) -> FetchOp:
+        return self.ops[0]
+
+    @property
+    def read(self) -> Read:
+        """The first remote read: in its loops the tiles are brought."""
+        return read_of(self.first)
+
+    @property
+    def brought(self) -> list[FetchOp]:
+        """One fetch for each receive buffer."""
+        found: dict[SSAValue, FetchOp] = {}
+        for op in self.ops:
+            found.setdefault(op.buffer, op)
+        return list(found.values())
+
+    @property
+    def sites(self) -> list[list[FetchOp]]:
+        """The fetches by where they stand: those of one place are awaited together."""
+        found: dict[tuple[object, ...], list[FetchOp]] = {}
+        for op in self.ops:
+            found.setdefault((op.parent, *op.places), []).append(op)
+        return list(found.values())
+
+    @property
+    def names(self) -> str:
+        """The arrays, as a user is told."""
+        return " and ".join(f"`{array_name(read_of(op).array)}`" for op in self.brought)
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is announced before all has arrived."""
+        return planned(self.read) == "none"
+
+    @cached_property
+    def loops(self) -> list[SSAValue]:
+        """The variables of the loops and tasks on which the tiles depend, outermost first."""
+        return variables(self.read, address(self.read))
+
+    @cached_property
+    def cells(self) -> Cells:
+        return cells_of(self.read, self.first.places, self.loops)
+
+    @property
+    def again(self) -> list[SSAValue]:
+        """The innermost loops, by which the tiles of one counter are brought."""
+        return [] if self.whole else comes_back(self.cells, self.first.places, self.loops)
+
+    @property
+    def inner(self) -> list[SSAValue]:
+        """The variables of loops, outermost first."""
+        return [variable for variable in self.loops if not is_task(variable)]
+
+    @property
+    def spread(self) -> list[SSAValue]:
+        """The loops whose iterations are shared out among CTAs."""
+        number = self.first.spread
+        return [] if number is None else self.inner[: number.value.data]
+
+    @property
+    def group(self) -> int:
+        """How many tiles of the innermost loop are announced at once; 0 for all of a counter."""
+        number = self.first.group
+        return 0 if number is None else number.value.data
+
+    @cached_property
+    def ring(self) -> Push | None:
+        """One loop over all blocks, if tiles are read in a loop over ranks and one over each rank's blocks."""
+        return ring_of(self.read, self.loops)
+
+    @property
+    def straddling(self) -> SSAValue | None:
+        """The reader's block along the dimension that is split, if it may lie in several ranks' shards."""
+        index = split_index(self.first)
+        return index if index is not None and spans(index) else None
+
+    def counter(self, op: FetchOp) -> list[SSAValue]:
+        """The indices that say which counter a fetch waits for."""
+        return [op.places[place] for place in self.cells.places]
+
+
+def fetches(kernel: KernelOp) -> list[Fetch]:
+    """All that is fetched in a kernel."""
+    found: dict[SSAValue, list[FetchOp]] = {}
+    for op in kernel.walk():
+        if isinstance(op, FetchOp):
+            found.setdefault(op.ready, []).append(op)
+    return [Fetch(ops) for ops in found.values()]
+
+
+def read_of(op: FetchOp) -> Read:
+    read = op.tile.owner
+    assert isinstance(read, Read)
+    return read
+
+
+def split_index(op: FetchOp) -> SSAValue | None:
+    """The index along the dimension that is split; none of a gather, whose rows a table names."""
+    read = read_of(op)
+    return None if isinstance(read, GatherOp) else read.indices[shard_of(read.array)]
+
+
+def can_fetch(read: Read, *, whole: bool = False) -> bool:
+    """Whether somebody else can know the address of a read, and when a counter's tiles are complete."""
+    scratch, known = Block(), Known()
+    try:
+        _, places = buffer_of(read)
+        loops = variables(read, address(read))
+        if not whole:
+            comes_back(cells_of(read, places, loops), places, loops)
+        body = copy_nest(scratch, read, loops, known)
+        for value in (*address(read), *places):
+            copy_value(body, value, known)
+    except CannotCopyError:
+        return False
+    finally:
+        for op in list(scratch.ops):
+            scratch.erase_op(op, safe_erase=False)
+    return True
+
+
+def buffer_of(read: Read) -> tuple[PrivateType, tuple[SSAValue, ...]]:
+    """The type of the receive buffer, and the indices at which the tile of `read` lies in it."""
+    kind = array_type(read.array)
+    if isinstance(read, LoadOp):
+        return PrivateType(kind.dimensions, kind.element_type), tuple(read.indices)
+    table = read.rows.owner
+    while isinstance(table, ClipOp):
+        table = table.tile.owner
+    if not isinstance(table, LoadOp):
+        raise CannotCopyError
+    dims = (*array_type(table.array).dimensions, *kind.dimensions[1:])
+    return PrivateType(dims, kind.element_type), (*table.indices, *read.indices)
+
+
+def cells_of(read: Read, places: Sequence[SSAValue], loops: Sequence[SSAValue]) -> Cells:
+    """The dimensions along which tiles are awaited one by one: those of tasks, and the one that is split."""
+    if planned(read) == "none":
+        return Cells((), ())
+    tasks = set(filter(is_task, loops))
+    sharded = shard_of(read.array) if isinstance(read, LoadOp) else None
+    chosen: list[int] = []
+    for place, index in enumerate(places):
+        varies = sources([index]) & set(loops)
+        if varies and (place == sharded or varies <= tasks):
+            chosen.append(place)
+    return cells_along(buffer_of(read)[0].dimensions, places, chosen)
+
+
+def comes_back(cells: Cells, places: Sequence[SSAValue], loops: Sequence[SSAValue]) -> list[SSAValue]:
+    """The innermost loops, which all tiles of one counter are brought by: only after them is it announced."""
+    again = repeats(cells, places, loops)
+    if list(loops[len(loops) - len(again) :]) != again or any(map(is_task, again)):
+        raise CannotCopyError
+    return again
+
+
+def is_task(variable: SSAValue) -> bool:
+    owner = variable.owner
+    return isinstance(owner, Block) and isinstance(owner.parent_op(), TasksOp)
+
+
+def number_of(index: SSAValue) -> SSAValue | None:
+    """The number of a block in the list of a whole dimension that follows no shards."""
+    block = index.owner
+    whole = isinstance(block, BlockOp) and block.sharded is None and block.part is block.start is block.stop is None
+    return block.index if isinstance(block, BlockOp) and whole else None
+
+
+def loop_of(index: SSAValue) -> scf.ForOp | None:
+    """The loop whose variable numbers a block."""
+    number = number_of(index)
+    loop = number.owner.parent_op() if isinstance(number, BlockArgument) and number.index == 0 else None
+    return loop if isinstance(loop, scf.ForOp) else None
+
+
+def grouped_place(fetch: Fetch) -> int | None:
+    """The place of the index that the innermost loop numbers, if tiles of that loop can be counted in groups."""
+    again = fetch.again
+    places = [place for place, index in enumerate(fetch.first.places) if again and number_of(index) is again[-1]]
+    return places[0] if len(places) == len(again) == 1 else None
+
+
+def await_before(op: Operation, awaited: Sequence[SSAValue]) -> Operation:
+    """The outermost operation around `op`, inside its tasks, before which all that is awaited is known."""
+    anchor: Operation = op
+    for parent in ancestors(op):
+        if isinstance(parent, TasksOp) or any(defined_in(value, parent) for value in awaited):
+            return anchor
+        anchor = parent
+    return anchor

@@ -1,0 +1,94 @@
+"""How tiles lie in shared memory and in registers (PTX ISA: matrix fragments and shared memory layout)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+CHUNK = 16
+"""Bytes that stay together in a swizzle, and that rows of boxes are multiples of."""
+
+_PATTERN = 8
+"""Rows after which the pattern of a swizzle of 128 bytes repeats, and more often that of a narrower one."""
+
+
+@dataclass(frozen=True)
+class SharedLayout:
+    """Rows of `width` bytes in panels side by side, in chunks of 16 bytes.
+
+    With a swizzle, chunk c of row r lies where chunk c ^ (r / lines mod (width / 16)) would: `lines` rows share 128
+    bytes (PTX ISA: swizzling modes). A panel has all rows and `columns` columns; a tile without a second axis is one
+    row without swizzle.
+    """
+
+    rows: int
+    columns: int
+    panels: int
+    width: int
+    swizzle: int
+
+    @property
+    def lines(self) -> int:
+        return 128 // self.width if self.swizzle else 1
+
+    @property
+    def panel_bytes(self) -> int:
+        """From one panel to the next: the pattern of a swizzle begins anew in each."""
+        rows = -(-self.rows // _PATTERN) * _PATTERN if self.swizzle and self.panels > 1 else self.rows
+        return rows * self.width
+
+    @property
+    def bytes(self) -> int:
+        return self.panels * self.panel_bytes
+
+    @property
+    def moved_bytes(self) -> int:
+        """What a copy of the tile moves."""
+        return self.panels * self.rows * self.width
+
+
+WARP_ROWS = 16
+"""Rows of an accumulator that one warp holds: rows l / 4 and l / 4 + 8 of them are in lane l."""
+
+ROW_STEP = 8
+"""Rows that a warp holds in one register of each thread."""
+
+COLUMN_STEP = 8
+"""Columns that four threads share: two each."""
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """How the elements of a tile are spread over the registers of `warpgroups` warpgroups, each of which holds `rows`.
+
+    With `axes` (0, 1) as the accumulators of MMA: register ((i * C / 8 + j) * 2 + h) * 2 + c of a thread holds row
+    rows * (w + i * warpgroups) + 16 warp + lane / 4 + 8 h and column 8 j + 2 (lane mod 4) + c. With one axis, the
+    registers that differ in the other one are the same; with none there is one register.
+    """
+
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+    warpgroups: int
+    rows: int
+    flat: int = 0
+    """If not 0: that many neighbours of the innermost axis, wherever a thread is in the tile at the time."""
+
+    @property
+    def repeats(self) -> int:
+        """Blocks of `rows` rows that each warpgroup holds."""
+        return -(-self.shape[0] // (self.rows * self.warpgroups)) if 0 in self.axes else 1
+
+    @property
+    def cut(self) -> bool:
+        """Whether the tile has fewer rows than a warpgroup: what the others hold is of no tile, and goes nowhere."""
+        return 0 in self.axes and not self.flat and self.shape[0] % self.rows != 0
+
+    @property
+    def columns(self) -> int:
+        return self.shape[-1] if 1 in self.axes else 0
+
+    @property
+    def count(self) -> int:
+        """Elements that each thread holds."""
+        if self.flat:
+            return self.flat if self.axes else 1
+        return self.repeats * (2 if 0 in self.axes else 1) * (self.columns // 4 if self.columns else 1)

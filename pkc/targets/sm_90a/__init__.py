@@ -1,0 +1,25 @@
+"""NVIDIA GPUs of compute capability 9.0: H100 and H200 (SXM)."""
+
+from __future__ import annotations
+
+from pkc.dialect.transfers import REGISTER, TMA
+from pkc.targets.sm_90a.arch import ARCH, H200, REGISTERS
+from pkc.targets.sm_90a.instructions import computing, instruction
+from pkc.targets.sm_90a.layout import ALIGNMENT, shared_layout
+from pkc.targets.target import Mma, Operands, Target, Tiles
+
+TARGET = Target(
+    name="sm_90a",
+    code="sm_90a",
+    arch=ARCH,
+    rates=H200,
+    registers=REGISTERS,
+    # 26: what ptxas wants beside the 128 registers of 64 x 256 of f32, whatever `setmaxnreg` adds (its error C7602).
+    mma=Mma(Operands.SHARED, rows=64, columns=256, depth=32, spare=26),
+    tiles=Tiles((2, 4, 8, 16, 32, 64, 128, 256), (32, 64, 128, 256), (64, 128, 256), most=128 * 256),
+    transfers=frozenset({TMA, REGISTER}),
+    alignment=ALIGNMENT,
+    shared_layout=shared_layout,
+    instruction=instruction,
+    computing=computing,
+)

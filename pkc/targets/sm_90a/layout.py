@@ -1,0 +1,32 @@
+"""How tiles lie in shared memory: in panels of at most 128 bytes, swizzled (PTX ISA: wgmma, shared memory layout)."""
+
+from __future__ import annotations
+
+from math import prod
+
+from pkc.dialect.machine import MAX_BOX
+from pkc.dialect.types import TileType, dtype_bytes
+from pkc.targets.layout import CHUNK, SharedLayout
+
+ALIGNMENT = 1024
+"""Bytes at which a swizzled tile begins: the pattern of 128 bytes repeats after 8 rows."""
+
+
+def shared_layout(tile: TileType) -> SharedLayout:
+    """The layout of a tile in a stage; one whose rows fill no panel of 32 bytes has no swizzle."""
+    size = dtype_bytes(tile.element_type)
+    if tile.rank == 0:
+        return SharedLayout(1, 1, 1, 16, 0)
+    columns = tile.shape[-1]
+    rows = prod(tile.shape[:-1])
+    width = next((w for w in (128, 64, 32) if columns * size % w == 0), None)
+    if width is None or tile.rank == 1:
+        each = _panel(columns, size)
+        return SharedLayout(rows, each, columns // each, -(-each * size // CHUNK) * CHUNK, 0)
+    return SharedLayout(rows, width // size, columns * size // width, width, width)
+
+
+def _panel(columns: int, size: int) -> int:
+    """Columns of a panel without swizzle: all, or as many as a box can have, in whole chunks."""
+    fitting = (n for n in range(min(columns, MAX_BOX), 0, -1) if columns % n == 0 and n * size % CHUNK == 0)
+    return next(fitting, columns) if columns > MAX_BOX else columns

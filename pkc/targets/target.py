@@ -1,0 +1,148 @@
+"""A target: all that passes, cost model, checks and code generation know of one kind of GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Operation
+
+from pkc import targets
+from pkc.diagnostics import PkcError, near
+from pkc.dialect.program import TARGET, KernelOp
+from pkc.dialect.roles import ChannelOp, ChannelType
+from pkc.dialect.types import TileType
+from pkc.location import NOWHERE, Span, span_of
+from pkc.targets.arch import Arch, Rates, Registers
+from pkc.targets.errors import UnknownTarget
+from pkc.targets.instruction import Instruction
+from pkc.targets.layout import Fragment, SharedLayout
+
+
+class Operands(Enum):
+    """Where an MMA instruction finds its operands."""
+
+    SHARED = auto()
+    """In shared memory, by matrix descriptors, the left one also in registers; through the async proxy, so that
+    several are in flight (wgmma)."""
+    REGISTERS = auto()
+    """In the registers of a warp; it is complete when the next instruction begins (mma.sync)."""
+
+
+@dataclass(frozen=True)
+class Mma:
+    """The shape of MMA instructions: `rows` x `columns` of the accumulator, held by the threads of a warpgroup.
+
+    Each of its warps holds 16 rows, thread l of it rows l / 4 and l / 4 + 8, and of 8 columns 2 (l mod 4) and the next
+    (PTX ISA: matrix fragments of wgmma and of mma.m16n8).
+    """
+
+    operands: Operands
+    rows: int
+    columns: int
+    """The most columns that one instruction has."""
+    depth: int
+    """Bytes of a row of the left operand that one instruction takes: its k, in bytes."""
+    spare: int
+    """Registers of a thread beside those of its accumulator that one instruction needs of what a CTA is launched
+    with."""
+
+
+@dataclass(frozen=True)
+class Tiles:
+    """What autoschedule tries for rows and columns of a matmul, and for what it sums over in an iteration."""
+
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+    inner: tuple[int, ...]
+    most: int
+    """Elements of an accumulator: the consumers of a CTA hold no more."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """One kind of GPU.
+
+    `code` is what NVRTC calls it (`-arch`). `transfers` are the legal values of `by` in the attribute `transfer` of an
+    access (`pkc/dialect/transfers.py`). `shared_layout` says how a tile lies in a stage, each of which begins at a
+    multiple of `alignment` bytes; `instruction` is the instruction table: the entry of a name, or None.
+    """
+
+    name: str
+    code: str
+    arch: Arch
+    rates: Rates
+    registers: Registers
+    mma: Mma
+    tiles: Tiles
+    transfers: frozenset[str]
+    alignment: int
+    shared_layout: Callable[[TileType], SharedLayout]
+    instruction: Callable[[str], Instruction | None]
+    computing: Callable[[str, str], Instruction | None]
+    """The instruction for one element of an operation, by the operation's name and the kind of its operand, or None: it
+    is then made of others."""
+
+    # Registers
+
+    def fragment(self, shape: tuple[int, ...], axes: tuple[int, ...], warpgroups: int) -> Fragment:
+        """How a tile is spread over the registers of so many warpgroups."""
+        return Fragment(shape, axes, warpgroups, self.mma.rows)
+
+    def launched_registers(self, threads: int) -> int:
+        """What a CTA of that many threads is launched with, the same for each."""
+        return min(self.arch.registers // threads // 8 * 8, self.arch.thread_registers // 8 * 8) * threads
+
+    # Shared memory
+
+    @property
+    def stage_memory(self) -> int:
+        """Bytes of a CTA for channels: their start is aligned."""
+        return self.arch.shared_memory - self.alignment
+
+    def stage_layout(self, tiles: Iterable[TileType]) -> tuple[tuple[int, ...], int]:
+        """Where each tile of a stage begins, and how long the stage is, in bytes; every tile is aligned."""
+        offsets: list[int] = []
+        total = 0
+        for tile in tiles:
+            offsets.append(total)
+            total += -(-self.shared_layout(tile).bytes // self.alignment) * self.alignment
+        return tuple(offsets), total
+
+    def stage_bytes(self, channel: ChannelType) -> int:
+        """What the tiles of one stage take of shared memory."""
+        return self.stage_layout(channel.tiles)[1]
+
+    def footprint(self, channel: ChannelType) -> int:
+        """What one stage takes of shared memory: its tiles and two barriers, one for full and one for free."""
+        return self.stage_bytes(channel) + 2 * self.arch.mbarrier_bytes
+
+    def channel_bytes(self, channel: ChannelOp) -> int:
+        """What all stages of a channel take of shared memory, barriers included."""
+        assert isinstance(channel.result.type, ChannelType)
+        return channel.depth * self.footprint(channel.result.type)
+
+
+def lookup(name: str, span: Span = NOWHERE) -> Target:
+    """The target of that name. Raises `PkcError`."""
+    found = targets.find(name)
+    if found is None:
+        hint = near(name, targets.names(), "there is " if len(targets.names()) == 1 else "there are ")
+        raise PkcError(UnknownTarget(span, name, hint))
+    return found
+
+
+def target_of(op: Operation) -> Target:
+    """The target of the kernel that an operation is, or is in: the default one if none is attached.
+
+    Raises `PkcError` if it has another name than any target.
+    """
+    kernel: Operation | None = op
+    while kernel is not None and not isinstance(kernel, KernelOp):
+        kernel = kernel.parent_op()
+    name = None if kernel is None else kernel.attributes.get(TARGET)
+    if kernel is None or not isinstance(name, StringAttr):
+        return lookup(targets.DEFAULT)
+    return lookup(name.data, span_of(kernel.location))

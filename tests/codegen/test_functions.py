@@ -1,0 +1,75 @@
+"""What sm_90a has for the operations of the language, held to the language's accuracy with the worst of instructions.
+
+The CUDA of each instruction is compiled to PTX, which is run on all kinds of numbers; every approximate instruction in
+it is off by as much as PTX ISA allows.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from xdsl.ir import Operation
+
+from pkc.codegen.nvrtc import compile_cuda
+from pkc.dialect.declaration import OPERATIONS
+from pkc.dialect.elementwise import DivOp, ExpOp, Log2Op
+from pkc.dialect.types import f32
+from pkc.targets.sm_90a.instructions import PLAIN
+from tests.codegen import ptx
+from tests.functions import inputs_of, judged
+
+ENTRIES = {entry.computes: entry for entry in PLAIN if entry.computes}
+BY_NAME = {op.name: op for op in OPERATIONS}
+
+
+@cache
+def compiled(body: str, operands: int) -> str:
+    names = "ab"[:operands]
+    text = (
+        f"__device__ __forceinline__ float f({', '.join(f'float {name}' for name in names)}) {{ {body} }}\n"
+        f'extern "C" __global__ void k({", ".join(f"const float* {name}" for name in names)}, float* y)'
+        f" {{ y[0] = f({', '.join(f'{name}[0]' for name in names)}); }}\n"
+    )
+    return compile_cuda(text, "sm_90a", "k").ptx
+
+
+def wrong(kind: type[Operation], body: str) -> int:
+    """For how many inputs a body gives what the language does not allow."""
+    inputs = inputs_of(kind, f32, seed=9, count=1 << 17)
+    text = compiled(body, len(inputs))
+    sides = (np.full(inputs[0].shape, side) for side in (1.0, -1.0))
+    return sum(judged(kind, inputs, ptx.run(text, inputs, side)).wrong.size for side in sides)
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_an_instruction_is_as_accurate_as_the_language_says(name: str) -> None:
+    assert wrong(BY_NAME[name], ENTRIES[name].body) == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (ExpOp, 'float r; asm("ex2.approx.f32 %0, %1;" : "=f"(r) : "f"(a * 1.4426950408889634f)); return r;'),
+        (Log2Op, 'float r; asm("lg2.approx.f32 %0, %1;" : "=f"(r) : "f"(a)); return r;'),
+        (DivOp, 'float r; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(b)); return a * r;'),
+    ],
+    ids=["exp", "log2", "div"],
+)
+def test_what_is_not_accurate_is_found(kind: type[Operation], body: str) -> None:
+    assert wrong(kind, body) > 1000
+
+
+def test_what_the_bounds_leave_open() -> None:
+    zeros = np.float32([0.0, -0.0])
+    found = ptx.run(compiled(ENTRIES["pk.rsqrt"].body, 1), [zeros], np.ones(2))
+    assert found.tolist() == [np.inf, -np.inf]
+
+
+def test_a_body_that_is_rounded_to_nearest_is_exact() -> None:
+    a, b = inputs_of(DivOp, f32, seed=9, count=1 << 17)
+    with np.errstate(all="ignore"):
+        want = a / b
+    found = ptx.run(compiled(ENTRIES["pk.div"].body, 2), [a, b], np.ones(a.shape))
+    np.testing.assert_array_equal(found, want)

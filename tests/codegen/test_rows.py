@@ -1,0 +1,143 @@
+"""Reductions of rows on the registers of a warpgroup: of many rows, of one, of floats and integers."""
+
+from __future__ import annotations
+
+import contextlib
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.ir import Block
+
+from pkc.codegen.build import machine_level
+from pkc.dialect.declaration import words
+from pkc.dialect.program import KernelOp
+from pkc.dialect.reductions import RowReduction
+from pkc.driver.compiler import compile_program
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
+from pkc.sim.run import simulate
+from tests.codegen.threads import Cta, Does, Memory, Thread, _EndedError, warps
+
+_TOGETHER = 4
+"""Threads that share a row, and hand each other what they have of it."""
+
+
+class _Sharing(Thread):
+    """One of the threads that share a row; they run at the same time and meet at each shuffle."""
+
+    def __init__(self, cta: Cta, number: int, barrier: Barrier, slots: list[Any]) -> None:
+        super().__init__(cta, number)
+        self._barrier, self._slots = barrier, slots
+
+    @classmethod
+    def does(cls, name: str) -> Does:
+        return _Sharing.hand_over if name.startswith("shuffle_xor") else super().does(name)
+
+    def hand_over(self, value: Any, distance: int) -> Any:
+        """What the thread at this distance has; all of them meet here."""
+        assert 0 < distance < _TOGETHER
+        self._slots[self.number % _TOGETHER] = value
+        self._barrier.wait(20)
+        other = self._slots[self.number % _TOGETHER ^ distance]
+        self._barrier.wait(20)
+        return other
+
+
+class _Rows(Cta):
+    def run(self, body: Block, threads: range) -> None:
+        for first in range(threads.start, threads.stop, _TOGETHER):
+            barrier, slots = Barrier(_TOGETHER), [None] * _TOGETHER
+            group = [_Sharing(self, first + i, barrier, slots) for i in range(_TOGETHER)]
+            with ThreadPoolExecutor(_TOGETHER) as pool:
+                list(pool.map(_to_its_end, group, [body] * _TOGETHER))
+            assert not any(thread.matrices for thread in group)
+
+
+def _to_its_end(thread: Thread, body: Block) -> None:
+    with contextlib.suppress(_EndedError):
+        thread.block(body)
+
+
+def run(text: str, sizes: dict[str, int], values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Y of a kernel of X and Y on one rank, of one task."""
+    roles: KernelOp = compile_program(parse_text(Source("rows.pk", text)), level="roles").kernel
+    lowered = machine_level(roles)
+    memory = Memory(lowered, 1, sizes)
+    memory.arrays["X"][0][...] = values
+    memory.ctas = [_Rows(memory, 0, 0, 1)]
+    for _, threads in warps(roles, 1):
+        memory.ctas[0].run(lowered.body.block, threads)
+    return memory.arrays["Y"][0]
+
+
+OF_ROWS = """\
+kernel rows(X: {kind}[M, 24], Y: {kind}[M]):
+    for m in tasks(blocks(M, 64)):
+        Y[m] = {word}(X[m, :])
+"""
+OF_ONE = """\
+kernel one(X: {kind}[N], Y: {kind}[N]):
+    for n in tasks(blocks(N, 40)):
+        Y[n] = X[n] - {word}(X[n])
+"""
+OF_A_FEW = """\
+kernel few(X: {kind}[M, 24], Y: {kind}[M]):
+    for m in tasks({tasks}):
+        Y[m] = rowsum(X[m, :])
+"""
+NUMPY = {"rowmax": np.max, "rowmin": np.min, "rowsum": np.sum}
+
+
+def drawn(word: str, kind: str, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """Numbers whose sums are exact, far from zero on one side, so that a fill at the edge would show."""
+    numbers = np.random.default_rng(1).integers(1, 1000, shape).astype(np.int64 if kind == "i32" else np.float64)
+    return numbers if word == "rowmin" else -numbers
+
+
+def test_every_reduction_is_compared() -> None:
+    assert NUMPY.keys() == words(RowReduction).keys()
+
+
+@pytest.mark.parametrize(("word", "kind"), [*((word, "f32") for word in NUMPY), ("rowsum", "i32")])
+def test_of_many_rows(word: str, kind: str) -> None:
+    values = drawn(word, kind, (59, 24))
+    found = run(OF_ROWS.format(word=word, kind=kind), {"M": 59}, values)
+    np.testing.assert_array_equal(found, NUMPY[word](values, axis=1))
+
+
+@pytest.mark.parametrize(("word", "kind"), [*((word, "i32") for word in NUMPY), ("rowmax", "f32")])
+def test_of_a_single_row(word: str, kind: str) -> None:
+    values = drawn(word, kind, (29,))
+    found = run(OF_ONE.format(word=word, kind=kind), {"N": 29}, values)
+    np.testing.assert_array_equal(found, values - NUMPY[word](values))
+
+
+@pytest.mark.parametrize(
+    ("tasks", "rows", "kind"), [("M", 1, "i32"), ("blocks(M, 2)", 2, "f32"), ("blocks(M, 2)", 1, "f32")]
+)
+def test_a_few_are_stored_one_by_one(tasks: str, rows: int, kind: str) -> None:
+    """Too few for a copy of 16 bytes."""
+    values = drawn("rowsum", kind, (rows, 24))
+    found = run(OF_A_FEW.format(tasks=tasks, kind=kind), {"M": rows}, values)
+    np.testing.assert_array_equal(found, values.sum(axis=1))
+
+
+@pytest.mark.parametrize("level", ["tile", "roles"])
+@pytest.mark.parametrize("kind", ["f32", "i32"])
+@pytest.mark.parametrize("word", NUMPY)
+def test_simulated(word: str, kind: str, level: str) -> None:
+    for text, shape in ((OF_ROWS, (75, 24)), (OF_ONE, (53,))):
+        program = parse_text(Source("rows.pk", text.format(word=word, kind=kind)))
+        values = drawn(word, kind, shape).astype(np.int32 if kind == "i32" else np.float32)
+        module = compile_program(program, level=level).module
+        found = simulate(module, ranks=1, dims={"M" if len(shape) == 2 else "N": shape[0]}, inputs={"X": values[None]})[
+            "Y"
+        ][0]
+        if len(shape) == 2:
+            np.testing.assert_array_equal(found, NUMPY[word](values, axis=1))
+            continue
+        parts = (values[:40], values[40:])
+        np.testing.assert_array_equal(found, np.concatenate([part - NUMPY[word](part) for part in parts]))

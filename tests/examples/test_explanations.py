@@ -1,0 +1,299 @@
+"""What `--explain` says of every example happens, and what it says was not optimised is written down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from pkc.codegen.build import machine_level
+from pkc.diagnostics import PkcError
+from pkc.dialect.access import AtomicAddOp, GatherOp, LoadOp, ScatterAddOp, StoreOp
+from pkc.dialect.attributes import Role
+from pkc.dialect.coordinates import InterleaveOp, RotateOp
+from pkc.dialect.copies import CopyOp
+from pkc.dialect.counters import WaitOp
+from pkc.dialect.machine import InstructionOp, TensorMapOp
+from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
+from pkc.dialect.roles import ChannelOp
+from pkc.dialect.tile import MmaOp, in_flight
+from pkc.dialect.transfers import pieces
+from pkc.driver.compiler import EXPLAINED, Why, load
+from pkc.location import describe
+from pkc.passes import ROLES_PIPELINE
+from pkc.passes.machine.lower_tiles import THREADS
+from pkc.passes.roles.budgets import channel_group, read_behind
+from pkc.passes.roles.order_tasks import OrderExplanation
+from pkc.passes.roles.plan_mma import MmaPlan
+from pkc.passes.roles.plan_overlap import Explanation
+from pkc.passes.roles.plan_stages import StagePlan
+from pkc.passes.roles.plan_transfers import TransferPlan
+from pkc.passes.roles.plan_warps import PartPlan
+from pkc.passes.run import run_pipeline
+from pkc.remarks import Remark, collecting
+from pkc.targets.target import target_of
+from tests.examples.test_examples import CASES, EXAMPLES
+
+GOLDEN = Path(__file__).parent / "remarks"
+NAMES = sorted({name.partition(" ")[0] for name in CASES})
+SCHEDULES = (
+    "",
+    *(f"overlap={overlap}" for overlap in ("none", "intra_sm", "inter_sm", "copy_engine")),
+    "overlap=inter_sm,comm_sms=8",
+    "transfer=push",
+    "straddle=true",
+)
+
+
+@dataclass
+class Explained:
+    """An example under one schedule: what was said of it, and what became of it."""
+
+    roles: KernelOp
+    machine: KernelOp | None
+    claims: list[Why]
+    remarks: list[Remark]
+
+
+def explained(name: str, schedule: str) -> Explained | None:
+    """Nothing if the schedule is refused. All but the machine level is there for what has no lowering."""
+    claims: list[Why] = []
+
+    def watch(step: ModulePass, module: ModuleOp) -> None:
+        explain = EXPLAINED.get(type(step))
+        claims.extend(explain(module) if explain is not None else ())
+
+    with collecting() as remarks:
+        try:
+            options = dict(setting.split("=") for setting in schedule.split(",") if setting)
+            compiled = load(EXAMPLES / f"{name}.pk", schedule=options)
+            run_pipeline(compiled.module, ROLES_PIPELINE, verify=False, after=watch)
+        except PkcError:
+            return None
+        try:
+            machine = machine_level(compiled.kernel)
+        except PkcError:
+            machine = None
+    return Explained(compiled.kernel, machine, claims, [*compiled.remarks, *remarks])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_explained_happens(name: str, golden: Callable[[Path, str], None]) -> None:
+    """And what was not optimised is in the example's file: an optimisation that no longer applies is a line more."""
+    wrong: list[str] = []
+    texts: dict[str, list[str]] = {}
+    default = explained(name, "")
+    assert default is not None and default.claims
+    between_ranks = any(isinstance(claim, Explanation) for claim in default.claims)
+    for schedule in SCHEDULES if between_ranks else ("", "overlap=inter_sm"):
+        found = explained(name, schedule) if schedule else default
+        if found is None:
+            continue
+        wrong += [f"{schedule}: {claim}" for claim in found.claims if not _holds(claim, found)]
+        lines = "\n".join(str(remark) for remark in sorted(found.remarks, key=lambda remark: remark.span.start))
+        texts.setdefault(lines.replace(f"{EXAMPLES}/", ""), []).append(schedule or "default")
+    assert not wrong
+    golden(GOLDEN / f"{name}.txt", "\n".join(f"[{'; '.join(of)}]\n{text}\n" for text, of in texts.items()))
+
+
+OTHERS = (
+    "deterministic=False",
+    "order=natural",
+    "order=ring",
+    "order=local_last",
+    "split_K=2,tile_M=64,tile_N=64",
+    "separate_loader=true,tile_N=128",
+    "stages=1",
+)
+
+
+@pytest.mark.parametrize("schedule", OTHERS)
+@pytest.mark.parametrize("name", ["ag_gemm", "gemm_ar"])
+def test_it_happens_under_other_schedules(name: str, schedule: str) -> None:
+    found = explained(name, schedule)
+    assert found is not None
+    assert [str(claim) for claim in found.claims if not _holds(claim, found)] == []
+
+
+def test_a_claim_that_does_not_hold_is_found() -> None:
+    """Each kind of claim, with one word changed."""
+    found = explained("gemm_rs", "")
+    assert found is not None
+    assert {type(claim) for claim in found.claims} == set(get_args(Why))
+    for claim in found.claims:
+        for changed in _changed(claim):
+            assert not _holds(changed, found), str(changed)
+
+
+def _changed(claim: Why) -> Iterator[Why]:
+    match claim:
+        case Explanation():
+            yield replace(claim, overlap="copy_engine")
+            yield replace(claim, overlap="none")
+        case OrderExplanation():
+            yield replace(claim, order="local_first")
+            yield replace(claim, order="natural")
+        case PartPlan():
+            yield replace(claim, warps=claim.warps + 1)
+            yield replace(claim, registers=claim.registers + 8)
+        case StagePlan():
+            yield replace(claim, stages=claim.stages + 1)
+        case TransferPlan():
+            yield replace(claim, by="tma" if claim.by == "register" else "register")
+        case MmaPlan():
+            yield replace(claim, left=claim.left + 1)
+
+
+def _holds(claim: Why, found: Explained) -> bool:
+    match claim:
+        case Explanation():
+            return _overlaps(claim, found.roles)
+        case OrderExplanation():
+            return _is_ordered(claim, found.roles)
+        case PartPlan():
+            return _runs(claim, found.roles, found.machine)
+        case StagePlan():
+            return _has_stages(claim, found.roles, found.machine)
+        case TransferPlan():
+            return _moves(claim, found.roles, found.machine)
+        case MmaPlan():
+            return _is_in_flight(claim, found.roles, found.machine)
+
+
+def _ops_at(claim: Explanation, part: RoleOp) -> list[Operation]:
+    return [op for op in part.walk() if describe(op.location) == claim.place]
+
+
+def _overlaps(claim: Explanation, kernel: KernelOp) -> bool:
+    """Who moves the tiles of an access, by what the parts of the kernel do at its line."""
+    roles: dict[Role, list[Operation]] = {role: [] for role in Role}
+    for part in kernel.body.block.ops:
+        if isinstance(part, RoleOp):
+            roles[part.role.data] += _ops_at(claim, part)
+
+    def of(ops: Sequence[Operation], *kinds: type[Operation]) -> list[Operation]:
+        return [op for op in ops if isinstance(op, kinds) and kernel.argument_name(_array(op, claim)) == claim.array]
+
+    def is_whole(ops: Sequence[Operation]) -> bool:
+        """Whether all is awaited at once; of arrays that come together one alone has a wait."""
+        waits = [op for op in ops if isinstance(op, WaitOp)]
+        whole = [all(extent == 1 for extent in op.signal.type.extents) for op in waits]
+        return all(whole) if whole else claim.overlap == "none"
+
+    communicators, engines = roles[Role.Communicator], roles[Role.CopyEngine]
+    others = [*roles[Role.Loader], *roles[Role.Consumer], *roles[Role.Storer]]
+    match claim.access, claim.overlap:
+        case (("read" | "gather"), "intra_sm"):
+            return bool(of(others, LoadOp, GatherOp)) and not of(communicators, LoadOp, GatherOp)
+        case (("read" | "gather"), "inter_sm" | "none"):
+            fetched = of(communicators, LoadOp, GatherOp) and not of(others, LoadOp, GatherOp)
+            return bool(fetched) and is_whole(others) == (claim.overlap == "none")
+        case "read", "copy_engine":
+            return bool(of(engines, CopyOp)) and not of(others, LoadOp)
+        case "write", "intra_sm":
+            return bool(of(others, StoreOp)) and not engines
+        case "write", "copy_engine":
+            return bool(of(engines, CopyOp)) and not of(others, StoreOp)
+        case "scattered sum", "intra_sm":
+            return bool(of(others, ScatterAddOp))
+        case "sum", "intra_sm" if "added where the array lives" in claim.why:
+            return bool(of(others, AtomicAddOp))
+        case "sum", overlap:
+            sent = engines if overlap == "copy_engine" else [op for op in others if isinstance(op, StoreOp)]
+            added = bool(of(communicators, StoreOp)) or overlap == "copy_engine"
+            whole = is_whole(communicators) == (overlap == "none")
+            return bool(sent) and added and bool(engines) == (overlap == "copy_engine") and whole
+    return False
+
+
+def _array(op: Operation, claim: Explanation) -> BlockArgument:
+    """The array that an access is to, or that a copy engine reads or writes."""
+    array = op.array if not isinstance(op, CopyOp) else op.source if claim.access == "read" else op.target
+    assert isinstance(array, BlockArgument)
+    return array
+
+
+def _is_ordered(claim: OrderExplanation, kernel: KernelOp) -> bool:
+    rotated = any(isinstance(op, RotateOp) for op in kernel.walk())
+    interleaved = any(isinstance(op, InterleaveOp) for op in kernel.walk())
+    return (rotated, interleaved) == (claim.order in ("local_first", "ring"), claim.order == "local_last")
+
+
+def _runs(claim: PartPlan, kernel: KernelOp, machine: KernelOp | None) -> bool:
+    part = claim.part
+    assert part.parent_op() is kernel and part.warps is not None
+    planned = (part.attributes[GROUP].data, part.warps.value.data, part.attributes[REGISTERS].value.data)
+    if planned != (claim.group, claim.warps, claim.registers):
+        return False
+    if "SMs of its own" in claim.why and not claim.why.startswith("no SMs"):
+        return claim.why == f"{kernel.attributes[COMM_SMS].value.data} SMs of its own"
+    if machine is None:
+        return True
+    first = part.attributes[FIRST_WARP]
+    branches = [op for op in machine.walk() if op.attributes.get(FIRST_WARP) == first]
+    threads = machine.attributes[THREADS].value.data
+    changes = {op.instruction_name.data for op in _instructions(machine) if "setmaxnreg" in op.instruction_name.data}
+    wanted = {f"setmaxnreg_{way}_{claim.registers}" for way in ("inc", "dec")}
+    same = threads <= 128 or target_of(kernel).launched_registers(threads) // threads == claim.registers
+    return bool(branches) and (same or bool(changes & wanted))
+
+
+def _has_stages(claim: StagePlan, kernel: KernelOp, machine: KernelOp | None) -> bool:
+    channels = [op for op in kernel.body.block.ops if isinstance(op, ChannelOp)]
+    if claim.channel not in channels or claim.channel.depth != claim.stages:
+        return False
+    if "room" in claim.why:
+        beside = [op for op in channels if channel_group(op) == channel_group(claim.channel)]
+        taken = sum(target_of(op).channel_bytes(op) for op in beside) + read_behind(kernel)
+        target = target_of(claim.channel)
+        if taken + target.footprint(claim.channel.result.type) <= target.stage_memory:
+            return False
+    made = [op for op in _instructions(machine) if op.instruction_name.data == "mbarrier_init"]
+    return machine is None or len(made) == 2 * sum(op.depth for op in channels)
+
+
+def _moves(claim: TransferPlan, kernel: KernelOp, machine: KernelOp | None) -> bool:
+    kind = LoadOp if claim.access == "load" else StoreOp
+    accesses = [op for op in kernel.walk() if isinstance(op, kind) and describe(op.location) == claim.place]
+    accesses = [op for op in accesses if kernel.argument_name(op.array) == claim.array]
+    if not accesses:
+        return False
+    at_once = [op for op in accesses if f"{pieces(op)} rows at a time" in claim.why]
+    if bool(at_once) != ("rows at a time" in claim.why):
+        return False
+    if machine is None:
+        return True
+    name = f"tma_{claim.access}"
+    copies = [op for op in _instructions(machine) if op.instruction_name.data.startswith(name)]
+    copies = [op for op in copies if describe(op.location) == claim.place]
+    arrays = {machine.argument_name(array) for op in copies for value in op.operands for array in _mapped(value)}
+    return (claim.array in arrays) == (claim.by == "tma")
+
+
+def _mapped(value: SSAValue) -> Iterator[BlockArgument]:
+    """The arrays of the tensor maps that a value may be."""
+    made = value.owner
+    if isinstance(made, TensorMapOp):
+        assert isinstance(made.array, BlockArgument)
+        yield made.array
+    elif isinstance(made, Operation) and made.name == "arith.select":
+        for operand in made.operands[1:]:
+            yield from _mapped(operand)
+
+
+def _is_in_flight(claim: MmaPlan, kernel: KernelOp, machine: KernelOp | None) -> bool:
+    issued = [op for op in kernel.walk() if isinstance(op, MmaOp) and describe(op.location) == claim.place]
+    if claim.left not in map(in_flight, issued):
+        return False
+    waits = {op.instruction_name.data for op in _instructions(machine) if describe(op.location) == claim.place}
+    return machine is None or f"wgmma_wait_{claim.left}" in waits
+
+
+def _instructions(machine: KernelOp | None) -> list[InstructionOp]:
+    return [op for op in machine.walk() if isinstance(op, InstructionOp)] if machine is not None else []

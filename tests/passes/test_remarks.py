@@ -1,0 +1,305 @@
+"""What each pass that plans or optimises says when it leaves something as it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from xdsl.dialects import scf
+
+from pkc.cli.opt import parse_ir
+from pkc.driver.compiler import compile_program, load
+from pkc.frontend.parse import parse_text
+from pkc.location import NOWHERE, Source
+from pkc.passes import INSTRUMENTS, PASSES
+from pkc.passes.machine.lowering.flat import loads_ahead
+from pkc.passes.run import run_pipeline
+from pkc.passes.tile.split_loops import SplitLoops
+from pkc.remarks import Remark, collecting, missed
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+SUM = """
+kernel k(A: bf16[M, N], C: bf16[M, N].{layout}):
+    for m, n in tasks(blocks(M, {rows}), blocks(N, 64)):
+        C[m, n] += A[m, n]
+"""
+PRODUCT = """
+kernel k(A: bf16[M, K], B: bf16[K, N], C: f32[M, N]):
+    for m, n in tasks(blocks(M, {rows}), blocks(N, 64)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            {body}
+        C[m, n] = acc
+"""
+
+CASES: dict[str, list[tuple[str, str, int, str]]] = {
+    "pk-plan-overlap": [
+        (
+            """
+kernel k(X: f32[M, N].shard(0), Y: f32[L, N]):
+    for l, n in tasks(L, blocks(N, 16)):
+        acc = zeros(f32, n)
+        i = 0
+        for k in range(3):
+            i = (i + 2) % 3
+            acc = acc + X[i, n]
+        Y[l, n] = acc
+""",
+            "",
+            7,
+            "pk.load: `X` is not fetched ahead, and each task along l fetches it again: its address is known"
+            " only where it is used",
+        ),
+        (
+            SUM.format(layout="shard(0)", rows=64),
+            "overlap=inter_sm",
+            3,
+            "pk.accumulate: `overlap=inter_sm` changes nothing for this sum of `C`: one aligned write for each"
+            " tile: the SM that computed it sends it",
+        ),
+        (
+            SUM.format(layout="shard(0)", rows=64),
+            "overlap=none,deterministic=False",
+            3,
+            "pk.accumulate: `overlap=none` changes nothing for this sum of `C`: `deterministic=False`: each"
+            " contribution is added where the array lives, by the SM that computed it",
+        ),
+        (
+            PRODUCT.format(rows=64, body="acc += A[m, k] @ B[k, n]"),
+            "overlap=inter_sm",
+            1,
+            "pk.kernel: `overlap=inter_sm` changes nothing: nothing goes from rank to rank",
+        ),
+        (
+            SUM.format(layout="shard(0)", rows=64),
+            "transfer=push",
+            1,
+            "pk.kernel: `transfer=push` changes nothing: no operand comes from other ranks",
+        ),
+    ],
+    "pk-straddle-shards": [
+        (
+            PRODUCT.format(rows=64, body="acc += A[m, k] @ B[k, n]"),
+            "straddle=true",
+            1,
+            "pk.kernel: `straddle=true` changes nothing: no tasks go through all blocks of a dimension that an"
+            " array shards",
+        )
+    ],
+    "pk-stage-sums": [
+        (
+            SUM.format(layout="shard(0)", rows=48),
+            "",
+            3,
+            "pk.accumulate: one task adds up all 48 rows of a tile of `C`: these are not a multiple of 32",
+        ),
+        (
+            SUM.format(layout="shard(1)", rows=64),
+            "",
+            3,
+            "pk.accumulate: one task adds up all 64 rows of a tile of `C`: the dimension that is sharded is"
+            " not that of its rows",
+        ),
+    ],
+    "pk-stage-remote-stores": [
+        (
+            """
+kernel k(A: bf16[M, D], C: bf16[M, D].replicate(), D: const = 64):
+    for m in tasks(blocks(M, 64, of=rank)):
+        C[m] = A[m]
+""",
+            "overlap=copy_engine",
+            3,
+            "pk.store: a copy for each tile of `C`, not for a row: its last index is no block that a task"
+            " index numbers",
+        )
+    ],
+    "pk-order-tasks": [
+        (
+            """
+kernel k(A: bf16[H, M, K], B: bf16[H, K, N], C: f32[H, M, N]):
+    for h, m, n in tasks(H, blocks(M, 64), blocks(N, 64)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[h, m, k] @ B[h, k, n]
+        C[h, m, n] = acc
+""",
+            "",
+            2,
+            "pk.tasks: tasks are numbered row by row, and share less in the L2 cache: they have 3 indices, and"
+            " bands are of two",
+        ),
+        (
+            SUM.format(layout="shard(0)", rows=64),
+            "straddle=true",
+            1,
+            "pk.kernel: tasks come in their natural order, not `local_last`: none of their indices goes through"
+            " all shards of a dimension, one after the other",
+        ),
+    ],
+    "pk-assign-roles": [
+        (
+            """
+kernel k(X: f32[M, N], T: i32[L, P], Y: f32[L, P, N]):
+    for l, p, n in tasks(L, blocks(P, 8), blocks(N, 16)):
+        rows = T[l, p] + 1
+        Y[l, p, n] = gather(X, rows, n) * cast(rows, f32)
+""",
+            "",
+            3,
+            "pk.add: consumers compute this table and pass it on: it says where an access goes, and is used"
+            " for something else too",
+        )
+    ],
+    "pk-split-loads": [
+        (
+            PRODUCT.format(rows=64, body="acc += A[m, k] @ B[k, n]"),
+            "separate_loader=true",
+            2,
+            "pk.role: `separate_loader=true` changes nothing: no load waits for another rank",
+        )
+    ],
+    "pk-plan-warps": [
+        (
+            PRODUCT.format(rows=16, body="acc += A[m, k] @ B[k, n]"),
+            "",
+            5,
+            "pk.mma: 48 of 64 rows are computed for nothing: an MMA computes 64; make what has more rows the"
+            " left operand",
+        )
+    ],
+    "pk-plan-stages": [
+        (
+            PRODUCT.format(rows=128, body="acc += A[m, k] @ B[k, n]").replace("(N, 64)", "(N, 256)"),
+            "",
+            4,
+            "pk.channel: what goes to `C` has one stage: the next task waits for this one; shared memory has no room"
+            " for 131088 bytes more",
+        )
+    ],
+    "pk-plan-transfers": [
+        (
+            """
+kernel k(A: f32[M, N], C: f32[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 2)):
+        C[m, n] = A[m, n]
+""",
+            "",
+            3,
+            "pk.load: `A` is not loaded by TMA: rows of 8 bytes: TMA moves multiples of 16",
+        )
+    ],
+    "pk-plan-mma": [
+        (
+            PRODUCT.format(rows=64, body="acc = acc * 0.5 + A[m, k] @ B[k, n]"),
+            "",
+            5,
+            "pk.mma: each MMA is waited for: what `acc` adds to is computed in the same iteration",
+        )
+    ],
+}
+"""By pass: a program, its schedule, the line of the remark, and the remark."""
+
+ELSEWHERE = {
+    "pk-split-loops": "test_a_loop_that_is_split_already",
+    "pk-split-copies": "test_remarks_of_examples",
+    "pk-defer-signals": "defer_signals.mlir",
+    "pk-share-sums": "share_sums.mlir",
+    "pk-lower-tiles": "lower_tiles.mlir",
+}
+"""Where the remarks of other passes are tested."""
+
+NOTHING = {
+    "pk-attach-target": "names the target",
+    "pk-zero-sums": "adds what pk-stage-sums, which says why, has left",
+    "pk-order-phases": "adds the waits that the order of phases needs, and no others",
+    "pk-plan-memory": "places what is planned",
+    "pk-split-roles": "obeys roles",
+    "pk-guard-launches": "adds what launches need",
+    "pk-insert-fences": "adds the fences that the order of memory needs",
+    "pk-restart-counters": "adds what copy engines need",
+    "pk-canonicalize": "applies every pattern that matches",
+    "pk-cse": "merges all that is equal",
+    "pk-dce": "drops all that is unused",
+}
+"""Passes that leave nothing undone that they promise."""
+
+FETCHING: set[str] = {"pk-stage-remote-reads", "pk-plan-fetch", "pk-expand-fetch"}
+CHECKS = {"pk-check-program", "pk-check-roles", "pk-check-machine"}
+
+
+def test_every_pass_has_remarks_or_a_reason() -> None:
+    instruments = {step.name for steps in INSTRUMENTS.values() for step in steps}
+    known = [set(CASES), set(ELSEWHERE), set(NOTHING), FETCHING, CHECKS, instruments]
+    assert set(PASSES) == set().union(*known)
+    assert sum(map(len, known)) == len(PASSES)
+
+
+@pytest.mark.parametrize(
+    ("step", "text", "schedule", "line", "remark"),
+    [(step, *case) for step, cases in CASES.items() for case in cases],
+    ids=lambda value: value if str(value).startswith("pk-") else "",
+)
+def test_remark(step: str, text: str, schedule: str, line: int, remark: str) -> None:
+    program = parse_text(Source("k.pk", f"{text.strip()}\n").remember())
+    options = dict(setting.split("=") for setting in schedule.split(",") if setting)
+    found = [str(one) for one in compile_program(program, schedule=options, level="roles").remarks]
+    assert f"k.pk:{line}: {remark} [{step}]" in found
+
+
+def test_a_loop_that_is_split_already() -> None:
+    compiled = load(EXAMPLES / "gemm.pk", schedule={"split_K": "4"})
+    with collecting() as remarks:
+        run_pipeline(compiled.module, [SplitLoops()])
+    assert [(remark.operation, remark.reason) for remark in remarks] == [
+        ("scf.for", "`split_K` leaves this loop as it is: tasks share its turns already")
+    ]
+
+
+def test_remarks_of_examples() -> None:
+    path = EXAMPLES / "ag_gemm.pk"
+    remarks = [str(one) for one in load(path, level="roles").remarks]
+    reason = "it has 16384 bytes, and 16384 are for copies beside tasks; `comm_sms` leaves room for more"
+    found = f"{path}:6: pk.load: one tile at a time is on its way through each SM: {reason} [pk-split-copies]"
+    assert found in remarks
+    own = load(path, schedule={"overlap": "inter_sm", "comm_sms": "8"}, level="roles").remarks
+    assert "pk-split-copies" not in {remark.step for remark in own}
+
+
+@pytest.mark.parametrize(("at", "reason"), [("%i", ""), ("%last", "its address is computed in the iteration before")])
+def test_loads_that_wait_for_each_other(at: str, reason: str) -> None:
+    module = parse_ir(
+        f"""
+pk.kernel @k(%S: !pk.private<[M], f32> {{pk.name = "S"}}) {{
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %end = scf.for %i = %zero to %one step %one iter_args(%last = %zero) -> (index) {{
+    %m = pk.block[{at}] : !pk.block<M by 16>
+    %s = pk.load %S[%m : !pk.block<M by 16>] : !pk.private<[M], f32> -> !pk.tile<16xf32>
+    %next = arith.addi %last, %one : index
+    scf.yield %next : index
+  }}
+}}
+""",
+        "loop.mlir",
+    )
+    (loop,) = (op for op in module.walk() if isinstance(op, scf.ForOp))
+    with collecting() as remarks:
+        ahead = loads_ahead(loop.body.block)
+    assert [op.name for op in ahead] == ([] if reason else ["pk.block", "pk.load"])
+    expected = [f"each iteration waits for its own load: {reason}"] if reason else []
+    assert [remark.reason for remark in remarks] == expected
+
+
+def test_a_remark_is_recorded_once_and_by_whoever_asks() -> None:
+    kernel = load(EXAMPLES / "gemm.pk").kernel
+    missed("pk-cse", kernel, "nobody asks")
+    with collecting() as outer:
+        missed("pk-cse", kernel, "first")
+        with collecting() as inner:
+            missed("pk-cse", kernel, "second")
+        missed("pk-cse", kernel, "first")
+    assert [remark.reason for remark in outer] == ["first"]
+    assert [remark.reason for remark in inner] == ["second"]
+    assert str(Remark("pk-cse", "pk.load", "a reason", NOWHERE)) == "pk.load: a reason [pk-cse]"

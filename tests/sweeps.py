@@ -1,0 +1,14 @@
+"""Sweeps: the same path at many sizes, ranks and orders. `make test` runs some of the cases, `make test-long` all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+
+def sweep(cases: Iterable[Any], often: Callable[..., bool]) -> list[Any]:
+    """Cases for `parametrize`; those of which `often` does not hold are marked `long`."""
+    split = [(case, case if isinstance(case, tuple) else (case,)) for case in cases]
+    return [case if often(*values) else pytest.param(*values, marks=pytest.mark.long) for case, values in split]

@@ -1,0 +1,67 @@
+"""Writes what follows from the declarations of operations: `python -m tools.operations_page`.
+
+The names in pkc/language.py and the table of functions in docs/language.md; declarations are those of
+pkc/dialect/declaration.py.
+"""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from pkc.dialect.declaration import OPERATIONS, Semantics
+from pkc.dialect.types import dtype_name, i1
+
+ROOT = Path(__file__).parents[1]
+NAMES = ROOT / "pkc" / "language.py"
+PAGE = ROOT / "docs" / "language.md"
+
+
+def names(text: str) -> str:
+    """pkc/language.py with a name for every function."""
+    words = [word for _, word, _ in _functions() if not hasattr(builtins, word)]
+    lines = "".join(f'{word}: Any = Word("{word}")\n' for word in words)
+    text = _between(text, "# Functions: written by `python -m tools.operations_page`\n", lines, "\n# ")
+    found = re.search(r"__all__ = \[\n(.*?)\]", text, re.S)
+    assert found is not None
+    exported = {*re.findall(r'"(\w+)"', found[1]), *words}
+    return text.replace(found[0], "__all__ = [\n" + "".join(f'    "{word}",\n' for word in sorted(exported)) + "]")
+
+
+def page(text: str) -> str:
+    """docs/language.md with a row for every function."""
+    rows = ["| function | elements | gives | accurate to |", "|---|---|---|---|"]
+    rows += [_row(*found) for found in _functions()]
+    begin = "<!-- functions: written by `python -m tools.operations_page` -->\n"
+    return _between(text, begin, "\n".join(rows) + "\n", "<!-- end -->")
+
+
+def _functions() -> Iterator[tuple[str, str, Semantics]]:
+    """What each gives, its word, and its declaration."""
+    for op, declared in OPERATIONS.items():
+        if declared.word.isidentifier() and not keyword.iskeyword(declared.word):
+            yield op.__doc__ or "", declared.word, declared
+
+
+def _row(gives: str, word: str, declared: Semantics) -> str:
+    elements = ", ".join(sorted(map(dtype_name, declared.types - {i1})))
+    accuracy = f"{declared.ulps} ulp" if declared.ulps else ""
+    gives = gives.replace("|", "\\|")
+    return f"| `{word}` | {elements} | {gives} | {accuracy} |"
+
+
+def _between(text: str, begin: str, part: str, end: str) -> str:
+    start = text.index(begin) + len(begin)
+    return text[:start] + part + text[text.index(end, start) :]
+
+
+PARTS: tuple[tuple[Path, Callable[[str], str]], ...] = ((NAMES, names), (PAGE, page))
+"""The files, and what makes them as they should be."""
+
+
+if __name__ == "__main__":
+    for path, make in PARTS:
+        path.write_text(make(path.read_text(encoding="utf-8")), encoding="utf-8")
