@@ -9,7 +9,7 @@ import pytest
 from pkc.diagnostics import PkcError
 from pkc.driver import autoschedule as choice
 from pkc.driver import builder
-from pkc.driver.autoschedule import Choice, choose
+from pkc.driver.autoschedule import Autoschedule, choose
 from pkc.driver.compiler import load, load_program
 from pkc.frontend import tree
 from pkc.frontend.parse import parse_text
@@ -21,7 +21,7 @@ from tests.products import SUMS
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
-def chosen(name: str, ranks: int = 4, schedule: dict[str, str] | None = None, **dims: int) -> Choice:
+def chosen(name: str, ranks: int = 4, schedule: dict[str, str] | None = None, **dims: int) -> Autoschedule:
     return choose(load_program(EXAMPLES / f"{name}.pk"), dims=dims, ranks=ranks, schedule=schedule)
 
 
@@ -137,7 +137,7 @@ def test_what_cannot_be_estimated_stays_as_it_is() -> None:
     assert list(map(str, found.remarks)) == [f"{path}:2: pk.kernel: {reason} [autoschedule]"]
 
 
-def reasons(found: Choice) -> list[str]:
+def reasons(found: Autoschedule) -> list[str]:
     return [remark.reason for remark in found.remarks]
 
 

@@ -11,12 +11,12 @@ from xdsl.traits import is_side_effect_free
 
 from pkc.dialect import access, coordinates, counters, program, roles
 from pkc.dialect.attributes import Role
+from pkc.dialect.deferred import SendDeferredOp
 from pkc.dialect.fences import Drain, DrainAttr, DrainOp, FenceOp
-from pkc.dialect.held import SendHeldOp
 from pkc.dialect.program import KernelOp
 from pkc.passes.analysis.dependence import sources
-from pkc.passes.cells import constant
 from pkc.passes.roles.budgets import shared_memory
+from pkc.passes.tile_groups import constant
 from pkc.targets.target import target_of
 
 RANKS = 3
@@ -229,12 +229,12 @@ def leaves_some(op: Operation) -> bool:
 
 def one_signal_more(op: Operation) -> None:
     """Hold one signal less, and send it before its store is complete."""
-    assert isinstance(op, SendHeldOp)
+    assert isinstance(op, SendDeferredOp)
     op.left = IntegerAttr(op.left.value.data - 1, i64)
 
 
 def keeps_signals(op: Operation) -> bool:
-    assert isinstance(op, SendHeldOp)
+    assert isinstance(op, SendDeferredOp)
     return op.left.value.data > 0
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from xdsl.ir import Operation
 
 from pkc.dialect import coordinates, counters, program, roles
+from pkc.dialect.deferred import SendDeferredOp
 from pkc.dialect.fences import DrainOp, FenceOp
-from pkc.dialect.held import SendHeldOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import MmaOp
 from tools import mutant_changes as changes
@@ -54,11 +54,11 @@ OPERATORS = (
     Operator("fence moved behind", (FenceOp, DrainOp), changes.behind_what_it_orders, changes.stands_before),
     Operator("`read` for `full`", (DrainOp,), changes.as_read, changes.is_full),
     Operator("one store more under way", (DrainOp,), changes.one_store_more, changes.leaves_some),
-    Operator("sent a turn early", (SendHeldOp,), changes.one_signal_more, changes.keeps_signals),
+    Operator("sent a turn early", (SendDeferredOp,), changes.one_signal_more, changes.keeps_signals),
     Operator("released a turn early", (roles.ReleaseOp,), stages.one_stage_less, stages.keeps_stages),
     Operator("product in flight, released at once", (MmaOp,), stages.released_at_once, stages.is_in_flight),
     Operator("product in flight with one stage", (roles.ChannelOp,), stages.one_stage, stages.is_kept),
-    Operator("held for ever", (SendHeldOp, roles.ReleaseHeldOp), changes.drop),
+    Operator("held for ever", (SendDeferredOp, roles.ReleaseDeferredOp), changes.drop),
     Operator(
         "relaxed for release",
         (counters.SignalOp, counters.RaiseOp, counters.SignalAllOp),

@@ -23,7 +23,7 @@ def early(op: Operation) -> None:
 def one_stage_less(op: Operation) -> None:
     """Give each stage back a turn earlier."""
     assert isinstance(op, roles.ReleaseOp)
-    op.held = IntegerAttr(op.kept - 1, i64) if op.kept > 1 else None
+    op.deferred = IntegerAttr(op.kept - 1, i64) if op.kept > 1 else None
 
 
 def keeps_stages(op: Operation) -> bool:
@@ -36,9 +36,9 @@ def released_at_once(op: Operation) -> None:
     block = op.parent
     assert block is not None
     for release in [other for other in block.ops if isinstance(other, roles.ReleaseOp)]:
-        release.held = None
+        release.deferred = None
         for user in [use.operation for use in release.channel.uses]:
-            if isinstance(user, roles.ReleaseHeldOp):
+            if isinstance(user, roles.ReleaseDeferredOp):
                 drop(user)
 
 

@@ -11,7 +11,7 @@ from pkc.driver.compiler import Compiled
 from pkc.sim.draw import draw_inputs
 from pkc.sim.explore import Explored
 from pkc.sim.small import small_dims
-from pkc.sim.story import story
+from pkc.sim.steps import story
 
 CTAS = (1, 2)
 """As many CTAs run each role when all orders are simulated."""

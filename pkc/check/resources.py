@@ -68,7 +68,7 @@ def _memory(kernel: KernelOp, sizes: Mapping[str, int]) -> str:
 def _bytes(kind: PGLType | PrivateType, sizes: Mapping[str, int]) -> int:
     extents = [dim if isinstance(dim, int) else sizes[dim] for dim in kind.dimensions]
     if isinstance(kind, PGLType) and kind.layout is Layout.Shard and kind.shard_dim is not None:
-        extents[kind.shard_dim] = blocks.part_length(extents[kind.shard_dim], sizes[RANKS])
+        extents[kind.shard_dim] = blocks.shard_length(extents[kind.shard_dim], sizes[RANKS])
     return math.prod(extents) * dtype_bytes(kind.element_type)
 
 

@@ -20,16 +20,16 @@ from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
 from pkc.check.trace import ADD, ARRIVE, ARRIVED, FORK, RAISE, RESET, WAIT, Counter, Worker
 from pkc.dialect import access, coordinates, counters, program, roles
-from pkc.dialect.held import SendHeldOp, is_held
+from pkc.dialect.deferred import SendDeferredOp, is_deferred
 from pkc.dialect.tile import block_type
 from pkc.passes.analysis.dependence import sources
 from pkc.semantics.evaluate import Call, Evaluator
 from pkc.sim.array import Array
 from pkc.sim.machine import Machine
 
-_EVENTS = (counters.CounterOp, counters.ResetOp, SendHeldOp, *roles.CHANNEL_OPS)
+_EVENTS = (counters.CounterOp, counters.ResetOp, SendDeferredOp, *roles.CHANNEL_OPS)
 
-PartFunction = Callable[[int, "int | None", int, int, Worker], None]
+RoleFunction = Callable[[int, "int | None", int, int, Worker], None]
 
 
 class DependsOnTilesError(Exception):
@@ -41,7 +41,7 @@ class Skeleton:
     """The parts of a kernel for given sizes, ranks and CTAs."""
 
     machine: Machine
-    parts: Mapping[program.RoleOp, PartFunction]
+    parts: Mapping[program.RoleOp, RoleFunction]
     shared_out: bool
 
     def workers(self, epoch: int) -> list[Worker]:
@@ -128,7 +128,7 @@ class _Part(Evaluator):
         for name, value in scalars.items():
             self.bind(kernel.arguments[name], value)
 
-    def compile(self) -> PartFunction:
+    def compile(self) -> RoleFunction:
         with self.inside("def run(rank, cta, share, epoch, worker):"):
             self.line("out, visits, turn, holding = worker.events, worker.visits, 0, []")
             for number in range(len(self._channels)):
@@ -153,8 +153,8 @@ class _Part(Evaluator):
         match op:
             case _ if isinstance(op, roles.CHANNEL_OPS):
                 self._channel(op)
-            case SendHeldOp():
-                self._send_held(op)
+            case SendDeferredOp():
+                self._send_deferred(op)
             case counters.ResetOp():
                 name = self._kernel.argument_name(cast(BlockArgument, op.signal))
                 self._event(RESET, f"({name!r}, rank, ())", "0", op)
@@ -181,10 +181,10 @@ class _Part(Evaluator):
     # Events
 
     def _event(self, kind: int, counter: str, number: str, op: Operation) -> None:
-        where = "holding" if is_held(op) else "out"
+        where = "holding" if is_deferred(op) else "out"
         self.line(f"{where}.append(({kind}, {counter}, {number}, {self.constant(op)}))")
 
-    def _send_held(self, op: SendHeldOp) -> None:
+    def _send_deferred(self, op: SendDeferredOp) -> None:
         with self.inside(f"if len(holding) >= {op.most}:"), self.inside(f"while len(holding) > {op.left.value.data}:"):
             self.line("out.append(holding.pop(0))")
 
@@ -226,7 +226,7 @@ class _Part(Evaluator):
             case roles.ConsumeOp():
                 self.line(f"consumed{number} += 1")
                 self._event(WAIT, full, f"consumed{number}", op)
-            case roles.ReleaseHeldOp():
+            case roles.ReleaseDeferredOp():
                 with self.inside(f"for _ in range(kept{number}):"):
                     self._event(ADD, free, "1", op)
                 self.line(f"kept{number} = 0")

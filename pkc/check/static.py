@@ -23,9 +23,9 @@ from pkc.sim.array import Array, Placement
 from pkc.sim.draw import draw_inputs
 from pkc.sim.inputs import Data
 from pkc.sim.machine import Machine
+from pkc.sim.memory import MemoryState
 from pkc.sim.program import Program
 from pkc.sim.run import make_machine
-from pkc.sim.world import World
 from pkc.targets.target import target_of
 
 LAUNCHES = 2
@@ -110,7 +110,7 @@ def _arrays(called: Program, data: Data) -> dict[str, Array]:
 
 
 def _machine(called: Program, data: Data, grid: tuple[int, int]) -> Machine:
-    machine = make_machine(called, data, World({}, None), None)
+    machine = make_machine(called, data, MemoryState({}, None), None)
     machine.ctas, machine.comm_ctas = grid
     return machine
 

@@ -9,7 +9,7 @@ from pkc import console
 from pkc.cli.settings import Number, assignments, sort_settings
 from pkc.diagnostics import PkcError
 from pkc.dialect.program import KernelOp
-from pkc.driver.autoschedule import Choice, choose
+from pkc.driver.autoschedule import Autoschedule, choose
 from pkc.driver.compiler import Compiled, compile_program
 from pkc.frontend import tree
 from pkc.passes.machine.lower_tiles import LowerTiles
@@ -36,7 +36,7 @@ def schedule_for(
     schedule: Iterable[str],
     ranks: int,
     target: str = DEFAULT,
-) -> Choice:
+) -> Autoschedule:
     """The schedule with which a kernel would run at these sizes."""
     choices = choices_of(schedule)
     compiled = compile_program(program, kernel=kernel.name, constants=constants, schedule=choices).kernel

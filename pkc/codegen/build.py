@@ -126,7 +126,7 @@ def _lint(kernel: KernelOp, finding: Finding) -> Diagnostic:
     if finding.kind == "setmaxnreg":
         return errors.RegistersNotMoved(span_of(_first(kernel, "setmaxnreg").location), name, finding.text)
     if finding.kind == "serialized":
-        return errors.ProductsSerialized(span_of(_first(kernel, "wgmma_n").location), name, finding.text)
+        return errors.MmasSerialized(span_of(_first(kernel, "wgmma_n").location), name, finding.text)
     if finding.kind == "barriers":
         return errors.AllBarriers(span_of(kernel.location), name)
     return errors.Remark(span_of(kernel.location), name, finding.text)

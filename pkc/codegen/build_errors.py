@@ -34,7 +34,7 @@ class RegistersNotMoved(Diagnostic):
 
 
 @dataclass(frozen=True)
-class ProductsSerialized(Diagnostic):
+class MmasSerialized(Diagnostic):
     """The tensor cores wait for each product before the next one is issued."""
 
     code = "PK805"

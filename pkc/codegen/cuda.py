@@ -26,10 +26,10 @@ from pkc.dialect.machine import (
     InstructionOp,
     LaunchValueOp,
     MapType,
-    PartOp,
     RegistersOp,
     RegistersType,
     SetOp,
+    SubviewOp,
     TensorMapOp,
     c_type,
 )
@@ -132,7 +132,7 @@ class _Printer:
             kind = op.result.type
             assert isinstance(kind, RegistersType)
             self._emit(f"{c_type(kind.element_type)} {self._name(op.result)}[{kind.count}];")
-        elif isinstance(op, PartOp):
+        elif isinstance(op, SubviewOp):
             self._part(op)
         elif isinstance(op, GetOp):
             register = f"{self._use(op.registers)}[{self._use(op.index)}]"
@@ -176,7 +176,7 @@ class _Printer:
         self._depth -= 1
         self._emit("}")
 
-    def _part(self, op: PartOp) -> None:
+    def _part(self, op: SubviewOp) -> None:
         kind, whole = op.result.type, op.registers.type
         assert isinstance(kind, RegistersType)
         assert isinstance(whole, RegistersType)

@@ -13,7 +13,7 @@ from pkc.dialect.program import KernelOp
 from pkc.location import describe, span_of
 from pkc.passes.machine.bound_waits import POINT, WAITS
 from pkc.passes.machine.emit import constant_of
-from pkc.passes.machine.instruments import part_names, parts_of
+from pkc.passes.machine.instruments import parts_of, role_names
 from pkc.passes.machine.lower_tiles import THREADS
 from pkc.passes.machine.trace import KIND, TRACE, WHAT
 from pkc.targets.target import target_of
@@ -48,7 +48,7 @@ def waits_of(kernel: KernelOp) -> Waits | None:
     assert isinstance(threads, IntegerAttr)
     parts = parts_of(kernel)
     found: dict[int, Wait] = {}
-    for part, name in zip(parts, part_names(parts), strict=True):
+    for part, name in zip(parts, role_names(parts), strict=True):
         for op in part.walk():
             number = op.attributes.get(POINT)
             if isinstance(number, IntegerAttr):

@@ -99,7 +99,7 @@ class _Estimator:
 
     def _turn(self, turn: Turn, depth: int) -> float:
         rates = self._rates
-        cycles = sum(map(self._multiply, turn.products)) / rates.product_flops
+        cycles = sum(map(self._multiply, turn.products)) / rates.mma_flops
         shared = sum(load.stage_bytes for load in turn.loads) + sum(map(self._operands, turn.products))
         arrives = max(
             sum(load.bytes for load in turn.loads) / rates.load_bytes,

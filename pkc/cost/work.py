@@ -204,7 +204,7 @@ class _Counter(Evaluator):
             last = extent if op.stop is None else int(self._value(op.stop))
             covered = max(0, min(last, extent) - max(first, 0))
             return blocks.count(0, covered, size), covered, covered
-        length = blocks.part_length(extent, self._ranks)
+        length = blocks.shard_length(extent, self._ranks)
         if op.part is not None:
             return blocks.count(0, length, size), length, length
         if op.sharded is not None:

@@ -13,9 +13,9 @@ from pkc.dialect import (
     coordinates,
     copies,
     counters,
+    deferred,
     fences,
     fetch,
-    held,
     machine,
     program,
     roles,
@@ -80,13 +80,13 @@ ACCESS = (
 )
 
 ROLES = (roles.ChannelOp, *roles.CHANNEL_OPS)
-FENCES = (fences.FenceOp, fences.DrainOp, held.SendHeldOp)
+FENCES = (fences.FenceOp, fences.DrainOp, deferred.SendDeferredOp)
 MACHINE = (
     machine.InstructionOp,
     machine.RegistersOp,
     machine.GetOp,
     machine.SetOp,
-    machine.PartOp,
+    machine.SubviewOp,
     machine.TensorMapOp,
     machine.AddressOp,
     machine.LaunchValueOp,

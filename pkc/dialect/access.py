@@ -54,10 +54,10 @@ def _verify_rank(array: SSAValue, rank: SSAValue | None) -> None:
         raise VerifyException("only a symmetric array is addressed by rank")
 
 
-def _verify_own(array: PrivateType | PGLType, own: PrivateType | PGLType) -> None:
-    alike = own.dimensions == array.dimensions and own.element_type == array.element_type
-    if not alike or not isinstance(own, PGLType) or own.layout is not Layout.Shard:
-        raise VerifyException(f"the own part of {array} is not in {own}")
+def _verify_local(array: PrivateType | PGLType, local: PrivateType | PGLType) -> None:
+    alike = local.dimensions == array.dimensions and local.element_type == array.element_type
+    if not alike or not isinstance(local, PGLType) or local.layout is not Layout.Shard:
+        raise VerifyException(f"the local shard of {array} is not in {local}")
 
 
 def _picked(array: SSAValue, indices: Sequence[SSAValue]) -> TileType:
@@ -94,19 +94,19 @@ class ReadOp(IRDLOperation):
 class LoadOp(IRDLOperation):
     """One tile of an array, from wherever it lives; zero past the end of each block.
 
-    With `own`, a sharded array of the same shape, a tile of this rank's part comes from there instead.
+    With `local`, a sharded array of the same shape, a tile of this rank's shard comes from there instead.
     """
 
     name = "pk.load"
     array = operand_def(_ARRAY)
     rank = opt_operand_def(IndexType())
-    own = opt_operand_def(PGLType)
+    local = opt_operand_def(PGLType)
     indices = var_operand_def(_INDEX)
     result = result_def(TileType)
     traits = traits_def(ReadsArray())
     irdl_options = _SIZED
     assembly_format = (
-        "$array (`at` $rank^)? (`own` $own^ `:` type($own))? `[` $indices `:` type($indices) `]` attr-dict"
+        "$array (`at` $rank^)? (`local` $local^ `:` type($local))? `[` $indices `:` type($indices) `]` attr-dict"
         " `:` type($array) `->` type($result)"
     )
 
@@ -116,16 +116,16 @@ class LoadOp(IRDLOperation):
         indices: Sequence[SSAValue],
         rank: SSAValue | None = None,
         *,
-        own: SSAValue | None = None,
+        local: SSAValue | None = None,
     ) -> None:
-        super().__init__(operands=[array, rank, own, indices], result_types=[_picked(array, indices)])
+        super().__init__(operands=[array, rank, local, indices], result_types=[_picked(array, indices)])
 
     def verify_(self) -> None:
         array = array_type(self.array)
         verify_indices(array, self.indices)
         _verify_rank(self.array, self.rank)
-        if self.own is not None:
-            _verify_own(array, array_type(self.own))
+        if self.local is not None:
+            _verify_local(array, array_type(self.local))
         verify_tile(self.result.type, index_shape([i.type for i in self.indices]), array.element_type, "a tile")
 
 

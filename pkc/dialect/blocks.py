@@ -12,28 +12,28 @@ class Block(NamedTuple):
     length: int
 
 
-def part_length(n: int, ranks: int) -> int:
+def shard_length(n: int, ranks: int) -> int:
     """The length of one rank's part of a dimension of `n` positions; the last parts may be shorter or empty."""
     return -(-n // ranks)
 
 
 def part(n: int, ranks: int, rank: int) -> tuple[int, int]:
     """The first position of a rank's part of a dimension, and the one after its last."""
-    length = part_length(n, ranks)
+    length = shard_length(n, ranks)
     return min(rank * length, n), min((rank + 1) * length, n)
 
 
 def owner(n: int, ranks: int, position: int) -> int:
     """The rank whose part of a dimension has a position; the last rank for one past the end."""
-    return min(position // part_length(n, ranks), ranks - 1)
+    return min(position // shard_length(n, ranks), ranks - 1)
 
 
 def index_of(n: int, ranks: int, size: int, position: int, *, sharded: bool) -> int:
     """The index of the block that has a position, in the list of all blocks of a dimension."""
     if not sharded:
         return position // size
-    of, within = divmod(position, part_length(n, ranks))
-    return of * count(0, part_length(n, ranks), size) + within // size
+    of, within = divmod(position, shard_length(n, ranks))
+    return of * count(0, shard_length(n, ranks), size) + within // size
 
 
 def number(n: int, ranks: int, size: int, position: int) -> int:
@@ -55,7 +55,7 @@ def interleaved(n: int, ranks: int, size: int, index: int, first: int) -> int:
     All parts but the last that has any positions are of one length. In each round the parts follow each other from
     `first` on.
     """
-    length = part_length(n, ranks)
+    length = shard_length(n, ranks)
     each = count(0, length, size)
     whole, rest = divmod(n, length) if length else (0, 0)
     common = count(0, rest, size) * (whole + 1)
@@ -88,14 +88,14 @@ def block(start: int, stop: int, size: int, index: int) -> Block:
 
 def sharded_count(n: int, ranks: int, size: int) -> int:
     """How many blocks cover a dimension when none may lie in two parts."""
-    length = part_length(n, ranks)
+    length = shard_length(n, ranks)
     full, rest = divmod(n, length)
     return full * count(0, length, size) + count(0, rest, size)
 
 
 def sharded_block(n: int, ranks: int, size: int, index: int) -> Block:
     """Block `index` of a dimension, counted part after part."""
-    owner, within = divmod(index, count(0, part_length(n, ranks), size))
+    owner, within = divmod(index, count(0, shard_length(n, ranks), size))
     if not 0 <= owner < ranks:
         return Block(n, 0)
     return block(*part(n, ranks, owner), size, within)

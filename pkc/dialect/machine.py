@@ -233,10 +233,10 @@ class SetOp(IRDLOperation):
 
 
 @irdl_op_definition
-class PartOp(IRDLOperation):
+class SubviewOp(IRDLOperation):
     """Some of the registers of an array, from `start` on; the same registers, not a copy."""
 
-    name = "pk.part"
+    name = "pk.subview"
     registers = operand_def(RegistersType)
     start = prop_def(IntegerAttr.constr(i64))
     result = result_def(RegistersType)

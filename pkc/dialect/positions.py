@@ -32,7 +32,7 @@ class Machine(Protocol):
         """The CTAs of a rank that run a role."""
         ...
 
-    def check_part(self, op: Operation, rank: int) -> None:
+    def check_shard(self, op: Operation, rank: int) -> None:
         """Raise `PkcError` if there is no such rank to have a part of a dimension."""
         ...
 
@@ -53,7 +53,7 @@ class Sizes:
     def workers(self, role: str) -> Sized:
         raise AssertionError(f"nobody runs {role} here")
 
-    def check_part(self, op: Operation, rank: int) -> None:
+    def check_shard(self, op: Operation, rank: int) -> None:
         assert 0 <= rank < self.ranks, f"{op.name} of rank {rank}"
 
 
@@ -134,7 +134,7 @@ def _bounds(
 
         def of_rank(operands: tuple[int, ...]) -> tuple[int, int]:
             (rank,) = operands
-            machine.check_part(op, rank)
+            machine.check_shard(op, rank)
             return blocks.part(n, machine.ranks, rank)
 
         return of_rank

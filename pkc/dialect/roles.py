@@ -153,24 +153,24 @@ class ConsumeOp(_OnChannel):
 class ReleaseOp(_OnChannel):
     """Consumer: the oldest consumed stage is free again.
 
-    With `held n` the last n stages that were so released are kept, for stores or products that still read them: it is
-    the stage of n releases before that becomes free, and the first n free none. `pk.release_held` frees them.
+    With `deferred n` the last n stages that were so released are kept, for stores or MMAs that still read them: the
+    stage of n releases before becomes free, and the first n releases free none. `pk.release_deferred` frees them.
     """
 
     name = "pk.release"
-    held = opt_prop_def(IntegerAttr.constr(i64))
-    assembly_format = "$channel (`held` $held^)? attr-dict `:` type($channel)"
+    deferred = opt_prop_def(IntegerAttr.constr(i64))
+    assembly_format = "$channel (`deferred` $deferred^)? attr-dict `:` type($channel)"
 
-    def __init__(self, channel: SSAValue, held: int = 0) -> None:
-        super().__init__(operands=[channel], properties={"held": IntegerAttr(held, i64) if held else None})
+    def __init__(self, channel: SSAValue, deferred: int = 0) -> None:
+        super().__init__(operands=[channel], properties={"deferred": IntegerAttr(deferred, i64) if deferred else None})
 
     @property
     def kept(self) -> int:
         """How many stages are kept."""
-        return self.held.value.data if self.held is not None else 0
+        return self.deferred.value.data if self.deferred is not None else 0
 
     def verify_(self) -> None:
-        if self.held is None:
+        if self.deferred is None:
             return
         depth = channel_of(self.channel).depth
         if not 0 < self.kept < depth:
@@ -178,14 +178,14 @@ class ReleaseOp(_OnChannel):
 
 
 @irdl_op_definition
-class ReleaseHeldOp(_OnChannel):
+class ReleaseDeferredOp(_OnChannel):
     """Consumer: the stages that releases have kept are free again."""
 
-    name = "pk.release_held"
+    name = "pk.release_deferred"
     assembly_format = "$channel attr-dict `:` type($channel)"
 
     def __init__(self, channel: SSAValue) -> None:
         super().__init__(operands=[channel])
 
 
-CHANNEL_OPS = (AcquireOp, CommitOp, ConsumeOp, ReleaseOp, ReleaseHeldOp)
+CHANNEL_OPS = (AcquireOp, CommitOp, ConsumeOp, ReleaseOp, ReleaseDeferredOp)

@@ -52,7 +52,7 @@ _EQUAL = 1.03
 
 
 @dataclass(frozen=True)
-class Choice:
+class Autoschedule:
     """What a kernel gets, by key of the schedule, and why."""
 
     schedule: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -93,7 +93,7 @@ def choose(
     constants: Mapping[str, Number] | None = None,
     schedule: Mapping[str, str] | None = None,
     target: str = DEFAULT,
-) -> Choice:
+) -> Autoschedule:
     """The schedule for these sizes on so many ranks of a target: tiles, `straddle`, `separate_loader`, copy engines.
 
     One that sets tiles, in the text or here, is left alone, and what else it sets stays. The same on every rank, and
@@ -125,15 +125,15 @@ def _choose(
     ranks: int,
     *,
     engines: bool,
-) -> Choice:
+) -> Autoschedule:
     own, *others = _candidates(program, kernel, constants, schedule, target)
     sizes = dict(dims)
     try:
         instead = _estimate(own, sizes, ranks, target)
     except UnknownWorkError as error:
-        return Choice(reason=f"not estimated: {error}", untried=(f"no schedule was chosen: {error}",))
+        return Autoschedule(reason=f"not estimated: {error}", untried=(f"no schedule was chosen: {error}",))
     if any(key.startswith(TILE) for key in own.kernel.schedule):
-        return Choice(reason="the schedule sets them")
+        return Autoschedule(reason="the schedule sets them")
 
     def compiles(settings: Mapping[str, str]) -> bool:
         return _compiles(program, kernel, constants, schedule, tuple(settings.items()), target)
@@ -151,7 +151,7 @@ def _choose(
         taken = _better(taken, estimated(found), compiles)
         untried += [f"`straddle=true` was not tried: {reason}" for reason in refused]
     if ranks == 1 or not _fetches(own.kernel) or not _OVERLAP.isdisjoint(said):
-        return Choice(taken[1], taken[0], instead, untried=tuple(untried))
+        return Autoschedule(taken[1], taken[0], instead, untried=tuple(untried))
     if taken[0].rounds == 1 and "separate_loader" not in said:
         # Who has one task would otherwise load nothing until the first copies have come.
         settings = {**taken[1], "separate_loader": "true"}
@@ -162,7 +162,7 @@ def _choose(
             found, refused = [], [f"they would wait behind the kernel on fewer than {QUEUES} hardware queues"]
         taken = _better(taken, estimated(found), compiles, _GAIN_OF_COPIES)
         untried += [f"copy engines were not tried: {reason}" for reason in refused]
-    return Choice(taken[1], taken[0], instead, untried=tuple(untried))
+    return Autoschedule(taken[1], taken[0], instead, untried=tuple(untried))
 
 
 STEP = "autoschedule"
@@ -279,7 +279,7 @@ def _has_short_parts(kernel: KernelOp, dims: Mapping[str, int], ranks: int, targ
     split = [
         kind.dimensions[kind.shard_dim] for kind in kinds if isinstance(kind, PGLType) and kind.shard_dim is not None
     ]
-    lengths = (blocks.part_length(dims[dim] if isinstance(dim, str) else dim, ranks) for dim in split)
+    lengths = (blocks.shard_length(dims[dim] if isinstance(dim, str) else dim, ranks) for dim in split)
     return ranks > 1 and any(length < max(target.tiles.rows) for length in lengths)
 
 

@@ -23,7 +23,7 @@ from pkc.passes.roles.plan_mma import MmaPlan, PlanMma, explain_mma
 from pkc.passes.roles.plan_overlap import Explanation, PlanOverlap, explain
 from pkc.passes.roles.plan_stages import PlanStages, StagePlan, explain_stages
 from pkc.passes.roles.plan_transfers import PlanTransfers, TransferPlan, explain_transfers
-from pkc.passes.roles.plan_warps import PartPlan, PlanWarps, explain_warps
+from pkc.passes.roles.plan_warps import PlanWarps, WarpPlan, explain_warps
 from pkc.passes.run import PassTime, run_pipeline
 from pkc.passes.tile.check_program import check
 from pkc.remarks import Remark, collecting
@@ -31,7 +31,7 @@ from pkc.targets import DEFAULT
 from pkc.targets.target import lookup
 
 Number = int | float | bool
-Why: TypeAlias = Explanation | OrderExplanation | PartPlan | StagePlan | TransferPlan | MmaPlan
+Why: TypeAlias = Explanation | OrderExplanation | WarpPlan | StagePlan | TransferPlan | MmaPlan
 
 EXPLAINED: dict[type[ModulePass], Callable[[ModuleOp], Sequence[Why]]] = {
     PlanOverlap: explain,

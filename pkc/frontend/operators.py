@@ -34,8 +34,8 @@ from pkc.frontend.kinds import (
 from pkc.frontend.tile_errors import (
     AmbiguousAxes,
     AxesDiffer,
+    BadMatmul,
     BadOperand,
-    BadProduct,
     InnerAxesDiffer,
     TypesDiffer,
 )
@@ -152,10 +152,10 @@ def product(frame: Frame, left: Value, right: Value, span: Span) -> Tile:
     for value in (left, right):
         if not isinstance(value, Tile):
             what = "each operand is a tile with two axes"
-            raise PkcError(BadProduct(span, str(left), str(right), what, "index the array with blocks to get a tile"))
+            raise PkcError(BadMatmul(span, str(left), str(right), what, "index the array with blocks to get a tile"))
     assert isinstance(left, Tile) and isinstance(right, Tile)
     if len(left.axes) != 2 or len(right.axes) != 2:
-        raise PkcError(BadProduct(span, str(left), str(right), "each operand has two axes"))
+        raise PkcError(BadMatmul(span, str(left), str(right), "each operand has two axes"))
     _check_product_types(left, right, span)
     inner, other = left.axes[1], right.axes[0]
     if inner != other:
@@ -253,10 +253,10 @@ def _check_product_types(left: Tile, right: Tile, span: Span) -> None:
     for value in (left, right):
         if value.dtype not in NARROW:
             problem = f"operands are bf16, f16, e4m3 or e5m2, not {dtype_name(value.dtype)}"
-            raise PkcError(BadProduct(span, str(left), str(right), problem, "round it first: `cast(x, bf16)`"))
+            raise PkcError(BadMatmul(span, str(left), str(right), problem, "round it first: `cast(x, bf16)`"))
     eight_bit = left.dtype in EIGHT_BIT and right.dtype in EIGHT_BIT
     if left.dtype != right.dtype and not eight_bit:
-        raise PkcError(BadProduct(span, str(left), str(right), "operands are of one type"))
+        raise PkcError(BadMatmul(span, str(left), str(right), "operands are of one type"))
 
 
 def _fold_unary(op: str, value: float) -> float | bool:

@@ -40,7 +40,7 @@ class InnerAxesDiffer(Diagnostic):
 
 
 @dataclass(frozen=True)
-class BadProduct(Diagnostic):
+class BadMatmul(Diagnostic):
     """An operand of a matrix product without two axes, or of a type that the product does not take."""
 
     code = "PK303"

@@ -127,7 +127,7 @@ class CannotSplit(Diagnostic):
 
 
 @dataclass(frozen=True)
-class CannotSpan(Diagnostic):
+class CannotStraddle(Diagnostic):
     """The schedule lets blocks straddle the ranks' shards, and an access cannot."""
 
     code = "PK443"
@@ -172,7 +172,7 @@ class ChannelEnds(Diagnostic):
 
 
 @dataclass(frozen=True)
-class ChannelOutOfTurn(Diagnostic):
+class ChannelOutOfOrder(Diagnostic):
     """In some block a stage is not acquired and then committed, or consumed and then released."""
 
     code = "PK462"
@@ -219,7 +219,7 @@ class AddedAndRaised(Diagnostic):
 
 
 @dataclass(frozen=True)
-class HeldForever(Diagnostic):
+class NeverReleased(Diagnostic):
     """A signal is held back and nothing in its block sends held signals, or a stage is kept and nothing frees it."""
 
     code = "PK474"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.blocks import part, part_length
+from pkc.dialect.blocks import part, shard_length
 from pkc.location import NOWHERE
 from pkc.runtime.element import ELEMENTS
 from pkc.runtime.errors import OtherRank
@@ -95,7 +95,7 @@ def memory_shape(shape: tuple[int, ...], shard: int | None, ranks: int) -> tuple
     """The shape of what each rank has room for."""
     if shard is None:
         return shape
-    return (*shape[:shard], part_length(shape[shard], ranks), *shape[shard + 1 :])
+    return (*shape[:shard], shard_length(shape[shard], ranks), *shape[shard + 1 :])
 
 
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:

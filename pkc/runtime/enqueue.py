@@ -131,7 +131,7 @@ class Placer:
             index = box.indices.get(number, Block(0, extent))
             start = index if isinstance(index, int) else index.start
             if number == array.shard:
-                owner, start = divmod(start, blocks.part_length(extent, self._ranks))
+                owner, start = divmod(start, blocks.shard_length(extent, self._ranks))
                 address += min(owner, self._ranks - 1) * values.heap_stride
             address += start * stride
             if not isinstance(index, int):

@@ -346,7 +346,7 @@ class LoadedKernel:
         }
         for split in splits - {None, parameter.shard}:
             assert split is not None
-            extents[split] = dims[RANKS] * blocks.part_length(extents[split], dims[RANKS])
+            extents[split] = dims[RANKS] * blocks.shard_length(extents[split], dims[RANKS])
         return math.prod(extents) * ELEMENTS[parameter.dtype].bytes
 
 

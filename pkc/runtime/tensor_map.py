@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.blocks import part_length
+from pkc.dialect.blocks import shard_length
 from pkc.location import NOWHERE
 from pkc.runtime.driver import DriverError
 from pkc.runtime.element import ELEMENTS
@@ -129,7 +129,7 @@ def tilings(memory: Memory, box: tuple[int, ...], swizzle: int, split: int | Non
         only = _tiling(memory, memory.extents, ranks, box, swizzle)
         return only, only
     extent = memory.extents[split]
-    part = part_length(extent, memory.ranks)
+    part = shard_length(extent, memory.ranks)
     whole = extent // part
     step = heap if heap is not None and memory.sharded else part * memory.strides[split]
     first = _tiling(memory, _with(memory.extents, split, part), [(whole, step, "the parts"), *ranks], box, swizzle)

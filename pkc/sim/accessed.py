@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 from xdsl.ir import Operation
 
 from pkc.sim.array import Where
-from pkc.sim.workers import Worker
+from pkc.sim.warp_roles import Worker
 
 Box: TypeAlias = tuple[tuple[int, int], ...]
 """The first position in each dimension and the one after the last."""

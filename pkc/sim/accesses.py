@@ -66,8 +66,8 @@ def _load(op: access.ReadOp | access.LoadOp, machine: Machine) -> Call:
         note(frame, where)
         return int(array.value[where]) if shape is None else array.load(where, shape)
 
-    if isinstance(op, access.LoadOp) and op.own is not None:
-        return Call(_own_or(load, op, op.own, machine), op.indices, _at(op))
+    if isinstance(op, access.LoadOp) and op.local is not None:
+        return Call(_own_or(load, op, op.local, machine), op.indices, _at(op))
     return Call(load, op.indices, _at(op))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from xdsl.ir import Attribute, Operation
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.blocks import Block, part, part_length
+from pkc.dialect.blocks import Block, part, shard_length
 from pkc.dialect.numeric import Values, held_dtype, numpy_dtype, round_to
 from pkc.dialect.types import FLOATS, Layout
 from pkc.location import span_of
@@ -83,7 +83,7 @@ class Placement:
         """The shape of the memory: copies first."""
         local = list(self.sizes)
         if self.split is not None:
-            local[self.split] = part_length(local[self.split], self.ranks)
+            local[self.split] = shard_length(local[self.split], self.ranks)
         return (self.copies, *local)
 
 

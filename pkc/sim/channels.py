@@ -20,7 +20,7 @@ from pkc.sim.array import poison
 from pkc.sim.machine import Calls, Frame, Machine
 from pkc.sim.schedule import Counter
 from pkc.sim.terms import Term
-from pkc.sim.workers import RingClocks, Worker
+from pkc.sim.warp_roles import RingClocks, Worker
 
 
 class Ring:
@@ -130,19 +130,19 @@ def _release(op: roles.ReleaseOp, machine: Machine) -> Call:
     return Call(release)
 
 
-def _release_held(op: roles.ReleaseHeldOp, machine: Machine) -> Call:
+def _release_deferred(op: roles.ReleaseDeferredOp, machine: Machine) -> Call:
     find = ring_of(op.channel, machine)
 
-    def release_held(frame: Frame) -> None:
+    def release_deferred(frame: Frame) -> None:
         ring = find(frame)
         while ring.kept:
             ring.kept -= 1
             _free(op, ring, frame.worker, machine)
 
-    return Call(release_held)
+    return Call(release_deferred)
 
 
-def _free(op: roles.ReleaseOp | roles.ReleaseHeldOp, ring: Ring, worker: Worker, machine: Machine) -> None:
+def _free(op: roles.ReleaseOp | roles.ReleaseDeferredOp, ring: Ring, worker: Worker, machine: Machine) -> None:
     """The oldest stage that is not free may be filled again."""
     if ring.clocks is not None:
         _check_read(op, ring.clocks, ring.released + 1, worker)
@@ -167,7 +167,7 @@ def _stage_not_fenced(op: roles.CommitOp, reader: Operation, worker: Worker) -> 
     return order_errors.StageNotFenced(span_of(op.location), label, worker.name, also=also)
 
 
-def _check_read(op: roles.ReleaseOp | roles.ReleaseHeldOp, clocks: RingClocks, number: int, worker: Worker) -> None:
+def _check_read(op: roles.ReleaseOp | roles.ReleaseDeferredOp, clocks: RingClocks, number: int, worker: Worker) -> None:
     """Refuse to release a stage that a store, or a product in flight, may not have read."""
     stage, label = (clocks, number), roles.channel_of(op.channel).label.data
     store, _ = worker.reading.get(stage, (None, 0))
@@ -185,5 +185,5 @@ CHANNELS: Calls = {
     roles.CommitOp: _commit,
     roles.ConsumeOp: _consume,
     roles.ReleaseOp: _release,
-    roles.ReleaseHeldOp: _release_held,
+    roles.ReleaseDeferredOp: _release_deferred,
 }

@@ -281,7 +281,7 @@ class NotSimulated(Diagnostic):
 
 
 @dataclass(frozen=True)
-class NoSuchPart(Diagnostic):
+class NoSuchShard(Diagnostic):
     """Raised when a block list is of the part of a rank that does not exist."""
 
     code = "PK711"

@@ -20,6 +20,7 @@ from pkc.sim.backing import ELEMENTS, Backing
 from pkc.sim.inputs import Data, Inputs, check_data
 from pkc.sim.interpret import compile_kernel
 from pkc.sim.ledger import Ledger
+from pkc.sim.memory import MemoryState
 from pkc.sim.ordering import memory_order
 from pkc.sim.orders import order_of
 from pkc.sim.program import Program, find_kernel
@@ -27,7 +28,6 @@ from pkc.sim.run import make_arrays, make_machine, run_ranks
 from pkc.sim.schedule import Order
 from pkc.sim.trace import Trace
 from pkc.sim.unread import Unread
-from pkc.sim.world import World
 
 Memory = Mapping[str, Values]
 """By array, what all its copies hold."""
@@ -61,7 +61,7 @@ class Launches:
         """Simulate them; what happens is noted in `trace`. Raises `PkcError`."""
         program, data = self.program, self.data
         arrays: dict[str, Array] = make_arrays(program, data[0], backing.make_array, is_global=False, again=True)
-        world = World(arrays, None)
+        world = MemoryState(arrays, None)
         if program.derived:
             world.ledger, world.unread = Ledger(), Unread(arrays.values())
         machine = make_machine(program, data[0], world, order)

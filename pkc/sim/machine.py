@@ -20,9 +20,9 @@ from pkc.semantics.evaluate import Call
 from pkc.sim import errors
 from pkc.sim.array import Array
 from pkc.sim.conflicts import Task
+from pkc.sim.memory import MemoryState
 from pkc.sim.order import MemoryOrder
 from pkc.sim.schedule import Scheduler
-from pkc.sim.world import World
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class Machine:
 
     sizes: dict[str, int]
     ranks: int
-    world: World
+    world: MemoryState
     scheduler: Scheduler
     orders_itself: bool
     interleaved: bool
@@ -118,10 +118,10 @@ class Machine:
                 name = self.names[op.signal]
                 raise PkcError(errors.IndexOutOfRange(span_of(op.location), index, axis, name, own, size - 1))
 
-    def check_part(self, op: Operation, rank: int) -> None:
+    def check_shard(self, op: Operation, rank: int) -> None:
         """Refuse the part of a rank that does not exist."""
         if not 0 <= rank < self.ranks:
-            raise PkcError(errors.NoSuchPart(span_of(op.location), rank, self.ranks - 1))
+            raise PkcError(errors.NoSuchShard(span_of(op.location), rank, self.ranks - 1))
 
     def pause(self) -> None:
         """Let others run, if the ranks are interleaved."""

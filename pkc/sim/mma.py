@@ -20,7 +20,7 @@ def after(op: Operation, machine: Machine) -> Callable[[Frame], None] | None:
     if isinstance(op, MmaOp):
         return _issued(op, machine)
     if isinstance(op, scf.ForOp) and any(isinstance(inner, MmaOp) and in_flight(inner) for inner in op.body.ops):
-        return lambda frame: frame.worker.finish_products()
+        return lambda frame: frame.worker.finish_mmas()
     return None
 
 

@@ -20,7 +20,7 @@ from pkc.sim import order_errors as errors
 from pkc.sim.accessed import Access, Box, Copy, Grid, box_of, each, is_empty, note
 from pkc.sim.array import Array, Where
 from pkc.sim.schedule import Counter
-from pkc.sim.workers import Clock, History, RingClocks, Worker
+from pkc.sim.warp_roles import Clock, History, RingClocks, Worker
 
 _UNDER_WAY = {"read": ("reading", "loaded", "loads"), "stored": ("writing", "stored", "full")}
 """For what is done: what TMA may still be doing, what it was told here, and the drain that waits for it."""

@@ -125,6 +125,6 @@ class StageStillMultiplied(Diagnostic):
     code = "PK738"
     title = "a stage of `{channel}` is released while a product may still read it"
     label = "released here by {worker}"
-    help = "`held 1` on the release, `pk.release_held` behind the loop; or leave out `in_flight`"
+    help = "`held 1` on the release, `pk.release_deferred` behind the loop; or leave out `in_flight`"
     channel: str
     worker: str

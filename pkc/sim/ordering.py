@@ -18,7 +18,7 @@ from pkc.sim.array import Where
 from pkc.sim.channels import ring_of
 from pkc.sim.machine import Calls, Frame, Machine
 from pkc.sim.order import Attempt, MemoryOrder
-from pkc.sim.workers import Worker
+from pkc.sim.warp_roles import Worker
 
 Note: TypeAlias = Callable[[Frame, Where], None]
 """Tells of an access, before it happens, where it goes."""

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument
 
 from pkc.diagnostics import PkcError
-from pkc.dialect import access, copies, counters, held, program, roles
+from pkc.dialect import access, copies, counters, deferred, program, roles
 from pkc.dialect.attributes import number_on
 from pkc.dialect.types import ArrayType, PGLType, PrivateType, SignalType
 from pkc.location import NOWHERE, Span, span_of
@@ -30,7 +30,7 @@ _ORDERS = (
     counters.WaitOp,
     counters.BarrierOp,
     counters.ResetOp,
-    held.SendHeldOp,
+    deferred.SendDeferredOp,
     program.RoleOp,
 )
 

@@ -17,9 +17,9 @@ from pkc.semantics import meaning
 from pkc.sim.array import POISON_INT
 from pkc.sim.bounded import BoundedArray
 from pkc.sim.inputs import Inputs, check_data
+from pkc.sim.memory import MemoryState
 from pkc.sim.program import Program, find_kernel
 from pkc.sim.run import execute, make_arrays, make_machine
-from pkc.sim.world import World
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def reference(
     program = Program(find_kernel(module, kernel))
     data = check_data(program, dims, inputs, ranks)
     arrays: dict[str, BoundedArray] = make_arrays(program, data, BoundedArray, is_global=True)
-    machine = make_machine(program, data, World(arrays, None), None)
+    machine = make_machine(program, data, MemoryState(arrays, None), None)
     execute(program, data, machine, meaning.bounded)
     return {name: _expected(arrays[name]) for name in program.outputs}
 

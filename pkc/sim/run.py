@@ -19,12 +19,12 @@ from pkc.sim.backing import MakeArray, TileFunction
 from pkc.sim.inputs import Data, Inputs, check_data, resolve_dims
 from pkc.sim.interpret import compile_kernel
 from pkc.sim.machine import Machine
+from pkc.sim.memory import MemoryState
 from pkc.sim.ordering import memory_order
 from pkc.sim.orders import order_of
 from pkc.sim.program import Program, find_kernel
 from pkc.sim.schedule import Order, Scheduler
 from pkc.sim.threads import one_thread
-from pkc.sim.world import World
 
 __all__ = ["Run", "resolve_dims", "run", "simulate"]
 
@@ -78,7 +78,9 @@ def run(
     arrays = make_arrays(program, data, Array, is_global=False)
     stored = None if program.has_roles else program.stored
     # A kernel whose parts do not wait for each other means the same in every order.
-    machine = make_machine(program, data, World(arrays, stored), order_of(seed) if program.orders_itself else None)
+    machine = make_machine(
+        program, data, MemoryState(arrays, stored), order_of(seed) if program.orders_itself else None
+    )
     machine.ctas = ctas if program.per_cta else 1
     if program.has_roles:
         machine.order = memory_order(program.kernel, machine, program.written)
@@ -103,7 +105,7 @@ def make_arrays(
     return made
 
 
-def make_machine(program: Program, data: Data, world: World, order: Order | None) -> Machine:
+def make_machine(program: Program, data: Data, world: MemoryState, order: Order | None) -> Machine:
     """All ranks, ready to run: interleaved in an order, or without one after the other as far as that goes."""
     names: dict[SSAValue, str] = {argument: name for name, argument in program.kernel.arguments.items()}
     scheduler = Scheduler(order)

@@ -9,7 +9,7 @@ from typing import Any
 from xdsl.ir import Operation
 
 from pkc.dialect import counters
-from pkc.dialect.held import SendHeldOp, is_held
+from pkc.dialect.deferred import SendDeferredOp, is_deferred
 from pkc.semantics.evaluate import Call
 from pkc.sim.machine import Calls, Frame, Machine
 from pkc.sim.schedule import Counter
@@ -18,7 +18,7 @@ from pkc.sim.trace import Access
 
 def _at_once_or_held(op: Operation, send: Call) -> Call:
     """A signal; if it is held, it will be sent with the operands that it has now."""
-    if not is_held(op):
+    if not is_deferred(op):
         return send
 
     def hold(frame: Frame, *operands: Any) -> None:
@@ -27,16 +27,16 @@ def _at_once_or_held(op: Operation, send: Call) -> Call:
     return Call(hold, *send.arguments)
 
 
-def _send_held(op: SendHeldOp, machine: Machine) -> Call:
+def _send_deferred(op: SendDeferredOp, machine: Machine) -> Call:
     left, most = op.left.value.data, op.most
 
-    def send_held(frame: Frame) -> None:
+    def send_deferred(frame: Frame) -> None:
         if len(frame.holding) < most:
             return
         while len(frame.holding) > left:
             frame.holding.pop(0)()
 
-    return Call(send_held)
+    return Call(send_deferred)
 
 
 def _signal(op: counters.SignalOp, machine: Machine) -> Call:
@@ -159,7 +159,7 @@ SIGNALS: Calls = {
     counters.SignalOp: _signal,
     counters.SignalAllOp: _signal_all,
     counters.RaiseOp: _raise,
-    SendHeldOp: _send_held,
+    SendDeferredOp: _send_deferred,
     counters.WaitOp: _wait,
     counters.BarrierOp: _barrier,
     counters.ResetOp: _reset,

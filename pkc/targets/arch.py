@@ -66,7 +66,7 @@ class Rates:
 
     clock: float
     """Cycles of an SM in a nanosecond, while all of them multiply."""
-    product_flops: float
+    mma_flops: float
     """Floating-point operations of 16-bit products that an SM completes in a cycle; twice as many of 8 bits."""
     shared_bytes: float
     """Bytes that shared memory takes and gives in a cycle: what TMA writes there and wgmma reads."""

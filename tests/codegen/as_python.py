@@ -105,7 +105,7 @@ class Writer:
             return f"{operands[0]} {_COMPARE[op.predicate.value.data]} {operands[1]}"
         if isinstance(op, machine.RegistersOp):
             return f"([None] * {op.result.type.count}, 0)"
-        if isinstance(op, machine.PartOp):
+        if isinstance(op, machine.SubviewOp):
             return f"({operands[0]}[0], {operands[0]}[1] + {op.start.value.data})"
         if type(op) in _FORMS:
             return _FORMS[type(op)].format(*operands)

@@ -19,7 +19,7 @@ from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import fragments, structure
-from pkc.passes.machine.lowering.context import Threads, Worker
+from pkc.passes.machine.lowering.context import Threads, WarpRole
 from pkc.targets.sm_90a import TARGET
 from pkc.targets.sm_90a.layout import shared_layout
 from tests.codegen.as_python import integers
@@ -61,14 +61,14 @@ def held(rows: int, columns: int, count: int) -> dict[tuple[int, int], list[tupl
     emit = Emitter(block, UNKNOWN_LOC, TARGET)
     thread, lane, warp = block.args
     threads = Threads(0, count, False, thread, lane, warp, 1, TARGET.arch)
-    worker = cast(Worker, SimpleNamespace(emit=emit, threads=threads, chunk=None))
+    role = cast(WarpRole, SimpleNamespace(emit=emit, threads=threads, chunk=None))
     fragment = TARGET.fragment((rows, columns), (0, 1), count // 4)
     assert fragment.count * 32 * count == rows * columns
     places = [
         (
             index,
-            fragments.row(worker, fragment, emit.const(index)),
-            fragments.column(worker, fragment, emit.const(index)),
+            fragments.row(role, fragment, emit.const(index)),
+            fragments.column(role, fragment, emit.const(index)),
         )
         for index in range(fragment.count)
     ]
@@ -105,8 +105,8 @@ def test_registers_of_fewer_rows_than_a_warpgroup_has(rows: int) -> None:
     assert (fragment.repeats, fragment.cut, fragment.count) == (1, True, TARGET.fragment((64, 24), (0, 1), 1).count)
     emit = Emitter(block, UNKNOWN_LOC, TARGET)
     threads = Threads(0, 4, False, *block.args, 1, TARGET.arch)
-    worker = cast(Worker, SimpleNamespace(emit=emit, threads=threads, chunk=None))
-    at = [fragments.row(worker, fragment, emit.const(index)) for index in range(fragment.count)]
+    role = cast(WarpRole, SimpleNamespace(emit=emit, threads=threads, chunk=None))
+    at = [fragments.row(role, fragment, emit.const(index)) for index in range(fragment.count)]
     whole = held(64, 24, 4)
     evaluate = integers(block)
     for number in range(128):
@@ -225,8 +225,8 @@ def test_bands(height: int, width: int, rows: int) -> None:
     """Code and simulator number tasks alike: each once, the first index fastest within a band."""
     block = Block(arg_types=[IndexType()])
     emit = Emitter(block, UNKNOWN_LOC, TARGET)
-    worker = cast(Worker, SimpleNamespace(emit=emit))
-    indices = structure._banded(worker, block.args[0], [emit.const(height), emit.const(width)], rows)
+    role = cast(WarpRole, SimpleNamespace(emit=emit))
+    indices = structure._banded(role, block.args[0], [emit.const(height), emit.const(width)], rows)
     found: list[tuple[int, ...]] = []
     evaluate = integers(block)
     for number in range(height * width):
@@ -265,7 +265,7 @@ def parts(x: np.ndarray, ranks: int) -> list[np.ndarray]:
 
 def padded(x: np.ndarray, ranks: int) -> np.ndarray:
     """The parts, filled up to equal lengths with what is never to be read."""
-    made = np.full((ranks, blocks.part_length(len(x), ranks), *x.shape[1:]), np.nan)
+    made = np.full((ranks, blocks.shard_length(len(x), ranks), *x.shape[1:]), np.nan)
     for rank, part in enumerate(parts(x, ranks)):
         made[rank, : len(part)] = part
     return made
@@ -276,7 +276,7 @@ def test_boxes_of_parts(ranks: int, m: int) -> None:
     """TMA from the own part to that part of every rank's copy; neighbours stay as they are."""
     n = 20
     x = numbered(m, n)
-    count = blocks.count(0, blocks.part_length(m, ranks), 16) * blocks.count(0, n, 16)
+    count = blocks.count(0, blocks.shard_length(m, ranks), 16) * blocks.count(0, n, 16)
     memory = run(GATHER, ranks, count, {"M": m, "N": n}, X=padded(x, ranks))
     for rank in range(ranks):
         np.testing.assert_array_equal(memory.arrays["Y"][rank], x)

@@ -56,7 +56,7 @@ class Memory:
         """What a rank has of an array; shards are as long as the longest, the rest of a shorter one is never used."""
         extents = [self.extent(dim) for dim in kind.dimensions]
         if isinstance(kind, PGLType) and kind.shard_dim is not None:
-            extents[kind.shard_dim] = blocks.part_length(extents[kind.shard_dim], self.ranks)
+            extents[kind.shard_dim] = blocks.shard_length(extents[kind.shard_dim], self.ranks)
         return tuple(extents)
 
     def base(self, name: str) -> int:
@@ -164,7 +164,7 @@ class Cta:
         exists = np.full(len(places[0]), True)
         if split is not None:
             whole_extent = extents[split]
-            length = blocks.part_length(whole_extent, self.memory.ranks)
+            length = blocks.shard_length(whole_extent, self.memory.ranks)
             whole = whole_extent // length
             part = rest.pop(0)
             extents[split] = whole_extent - whole * length if box.last else length

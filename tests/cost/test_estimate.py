@@ -78,7 +78,7 @@ def test_faster_parts_make_a_kernel_faster_where_they_hold_it() -> None:
     many = work("gemm", 1, {"M": 8192, "N": 8192, "K": 8192})
     few = work("gemm", 1, {"M": 16, "N": 8192, "K": 8192}, tile_M="16", tile_N="64")
     sums = work("gemm_rs", RANKS, {"M": 8192, "N": 8192, "K": 512})
-    multiplies = replace(H200, product_flops=2 * H200.product_flops, shared_bytes=2 * H200.shared_bytes)
+    multiplies = replace(H200, mma_flops=2 * H200.mma_flops, shared_bytes=2 * H200.shared_bytes)
     loads = replace(H200, load_bytes=2 * H200.load_bytes, memory_bytes=2 * H200.memory_bytes)
     sends = replace(H200, link_bytes=2 * H200.link_bytes)
     for kernel, ranks, faster in ((many, 1, multiplies), (few, 1, loads), (sums, RANKS, sends)):

@@ -26,7 +26,7 @@ builtin.module {
       %rows = pk.load %T[%p : !pk.block<M by 64>] : !pk.private<[M], i32> -> !pk.tile<64xi32>
       %a = pk.load %A[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.private<[M, K], bf16> -> !pk.tile<64x64xbf16>
       %b = pk.load %B[%k, %n : !pk.block<K by 64>, !pk.block<N by 64>] : !pk.pgl<[K, N], bf16, shard 0> -> !pk.tile<64x64xbf16>
-      %near = pk.load %L own %B : !pk.pgl<[K, N], bf16, shard 0>[%k, %n : !pk.block<K by 64>, !pk.block<N by 64>] : !pk.private<[K, N], bf16> -> !pk.tile<64x64xbf16>
+      %near = pk.load %L local %B : !pk.pgl<[K, N], bf16, shard 0>[%k, %n : !pk.block<K by 64>, !pk.block<N by 64>] : !pk.private<[K, N], bf16> -> !pk.tile<64x64xbf16>
       %far = pk.fetch %b into %L[%k, %n : !pk.block<K by 64>, !pk.block<N by 64>] ready %R local spread 1 group 8 : !pk.private<[K, N], bf16>, !pk.signal<[N by 64]>, !pk.tile<64x64xbf16> -> !pk.tile<64x64xbf16>
       %x = pk.load %X at %peer[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.pgl<[M, K], f32, symmetric> -> !pk.tile<64x64xf32>
       %g = pk.gather %A rows %rows[%k : !pk.block<K by 64>] : !pk.private<[M, K], bf16>, !pk.tile<64xi32> -> !pk.tile<64x64xbf16>
@@ -135,9 +135,9 @@ builtin.module {
         pk.drain read
         pk.drain read left 1
         pk.drain full left 3
-        pk.release %0 held 3 : !pk.channel<!pk.tile<128x64xbf16>>
-        pk.release_held %0 : !pk.channel<!pk.tile<128x64xbf16>>
-        pk.send_held left 3 batch 4
+        pk.release %0 deferred 3 : !pk.channel<!pk.tile<128x64xbf16>>
+        pk.release_deferred %0 : !pk.channel<!pk.tile<128x64xbf16>>
+        pk.send_deferred left 3 batch 4
         pk.drain loads
         pk.release %1 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<128xf32>, !pk.tile<f32>>
       }
@@ -164,7 +164,7 @@ builtin.module {
     pk.instruction "tma_load_3d"(%shared, %xs, %shared, %zero, %zero, %one) : (index, !pk.map, index, index, index, index) -> ()
     %acc = pk.registers : !pk.registers<8xf32>
     %bits = pk.registers : !pk.registers<4xui32>
-    %low = pk.part %acc from 4 : !pk.registers<8xf32> -> !pk.registers<4xf32>
+    %low = pk.subview %acc from 4 : !pk.registers<8xf32> -> !pk.registers<4xf32>
     scf.for %i = %zero to %four step %one {
       %x = pk.get %low[%i] : !pk.registers<4xf32> -> f32
       %packed = pk.instruction "pack_bf16"(%x, %x) : (f32, f32) -> ui32

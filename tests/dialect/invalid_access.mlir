@@ -37,15 +37,15 @@
 // -----
 
 // The own part of an array is in a sharded array alike.
-// CHECK: invalid `pk.load`: the own part of !pk.private<[M, N], f32> is not in !pk.pgl<[M, N], f32, replicate>
+// CHECK: invalid `pk.load`: the local shard of !pk.private<[M, N], f32> is not in !pk.pgl<[M, N], f32, replicate>
 %a, %b, %c, %d = "t.v"() : () -> (!pk.private<[M, N], f32>, !pk.block<M by 8>, !pk.block<N by 16>, !pk.pgl<[M, N], f32, replicate>)
-%r = pk.load %a own %d : !pk.pgl<[M, N], f32, replicate>[%b, %c : !pk.block<M by 8>, !pk.block<N by 16>] : !pk.private<[M, N], f32> -> !pk.tile<8x16xf32>
+%r = pk.load %a local %d : !pk.pgl<[M, N], f32, replicate>[%b, %c : !pk.block<M by 8>, !pk.block<N by 16>] : !pk.private<[M, N], f32> -> !pk.tile<8x16xf32>
 
 // -----
 
-// CHECK: invalid `pk.load`: the own part of !pk.private<[M, N], f32> is not in !pk.pgl<[N, M], f32, shard 0>
+// CHECK: invalid `pk.load`: the local shard of !pk.private<[M, N], f32> is not in !pk.pgl<[N, M], f32, shard 0>
 %a, %b, %c, %d = "t.v"() : () -> (!pk.private<[M, N], f32>, !pk.block<M by 8>, !pk.block<N by 16>, !pk.pgl<[N, M], f32, shard 0>)
-%r = pk.load %a own %d : !pk.pgl<[N, M], f32, shard 0>[%b, %c : !pk.block<M by 8>, !pk.block<N by 16>] : !pk.private<[M, N], f32> -> !pk.tile<8x16xf32>
+%r = pk.load %a local %d : !pk.pgl<[N, M], f32, shard 0>[%b, %c : !pk.block<M by 8>, !pk.block<N by 16>] : !pk.private<[M, N], f32> -> !pk.tile<8x16xf32>
 
 // -----
 

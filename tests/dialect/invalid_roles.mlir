@@ -111,22 +111,22 @@ pk.drain full left 0
 pk.kernel @k() {
   %0 = pk.channel "X" stages 2 : !pk.channel<!pk.tile<8xf32>>
   pk.role storer {
-    pk.release %0 held 2 : !pk.channel<!pk.tile<8xf32>>
+    pk.release %0 deferred 2 : !pk.channel<!pk.tile<8xf32>>
   }
 }
 
 // -----
 
 // Something else is kept.
-// CHECK: invalid `pk.release_held`
+// CHECK: invalid `pk.release_deferred`
 %r = arith.constant 0 : index
-"pk.release_held"(%r) : (index) -> ()
+"pk.release_deferred"(%r) : (index) -> ()
 
 // -----
 
 // Nothing is sent.
-// CHECK: invalid `pk.send_held`: sends at least one signal, and leaves no fewer than none
-pk.send_held left 3 batch 0
+// CHECK: invalid `pk.send_deferred`: sends at least one signal, and leaves no fewer than none
+pk.send_deferred left 3 batch 0
 
 // -----
 

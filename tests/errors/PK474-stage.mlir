@@ -15,7 +15,7 @@ pk.kernel @k(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.private<[M], f32
       %m = pk.block[%i] : !pk.block<M by 16>
       %x = pk.consume %c : !pk.channel<!pk.tile<16xf32>> -> !pk.tile<16xf32>
       pk.store %x, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[M], f32>
-      pk.release %c held 1 : !pk.channel<!pk.tile<16xf32>>
+      pk.release %c deferred 1 : !pk.channel<!pk.tile<16xf32>>
     }
   }
 }

@@ -34,7 +34,7 @@ from pkc.passes.roles.plan_mma import MmaPlan
 from pkc.passes.roles.plan_overlap import Explanation
 from pkc.passes.roles.plan_stages import StagePlan
 from pkc.passes.roles.plan_transfers import TransferPlan
-from pkc.passes.roles.plan_warps import PartPlan
+from pkc.passes.roles.plan_warps import WarpPlan
 from pkc.passes.run import run_pipeline
 from pkc.remarks import Remark, collecting
 from pkc.targets.target import target_of
@@ -139,7 +139,7 @@ def _changed(claim: Why) -> Iterator[Why]:
         case OrderExplanation():
             yield replace(claim, order="local_first")
             yield replace(claim, order="natural")
-        case PartPlan():
+        case WarpPlan():
             yield replace(claim, warps=claim.warps + 1)
             yield replace(claim, registers=claim.registers + 8)
         case StagePlan():
@@ -156,7 +156,7 @@ def _holds(claim: Why, found: Explained) -> bool:
             return _overlaps(claim, found.roles)
         case OrderExplanation():
             return _is_ordered(claim, found.roles)
-        case PartPlan():
+        case WarpPlan():
             return _runs(claim, found.roles, found.machine)
         case StagePlan():
             return _has_stages(claim, found.roles, found.machine)
@@ -225,7 +225,7 @@ def _is_ordered(claim: OrderExplanation, kernel: KernelOp) -> bool:
     return (rotated, interleaved) == (claim.order in ("local_first", "ring"), claim.order == "local_last")
 
 
-def _runs(claim: PartPlan, kernel: KernelOp, machine: KernelOp | None) -> bool:
+def _runs(claim: WarpPlan, kernel: KernelOp, machine: KernelOp | None) -> bool:
     part = claim.part
     assert part.parent_op() is kernel and part.warps is not None
     planned = (part.attributes[GROUP].data, part.warps.value.data, part.attributes[REGISTERS].value.data)

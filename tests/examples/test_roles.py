@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.held import is_held
+from pkc.dialect.deferred import is_deferred
 from pkc.driver.compiler import Compiled, load
 from pkc.sim.draw import draw_inputs
 from pkc.sim.run import simulate
@@ -127,7 +127,7 @@ def test_signals_that_lag_behind_stores(name: str) -> None:
     }
     schedule = {"overlap": "inter_sm", "comm_sms": "2"}
     module = load(EXAMPLES / f"{name}.pk", schedule=schedule, level="roles").module
-    assert any(is_held(op) for op in module.walk())
+    assert any(is_deferred(op) for op in module.walk())
     for ctas, seed in ((1, 0), (2, 1)):
         outputs = simulate(module, ranks=3, dims=LONG[name], inputs=inputs, seed=seed, ctas=ctas)
         assert {array: values.tobytes() for array, values in outputs.items()} == expected

@@ -9,18 +9,18 @@
 // CHECK: pk.store {{.*}} %K_landing
 // CHECK-NEXT: pk.store {{.*}} %V_landing
 // CHECK-NEXT: pk.drain read left 5
-// CHECK-NEXT: pk.release %{{.*}} held 2
+// CHECK-NEXT: pk.release %{{.*}} deferred 2
 // CHECK-NEXT: pk.drain read left 4
-// CHECK-NEXT: pk.release %{{.*}} held 2
-// CHECK-NEXT: pk.signal %ready at {{.*}} {held, order = "release_gpu"}
+// CHECK-NEXT: pk.release %{{.*}} deferred 2
+// CHECK-NEXT: pk.signal %ready at {{.*}} {deferred, order = "release_gpu"}
 // CHECK-NEXT: pk.drain full left 6
-// CHECK-NEXT: pk.send_held left 3 batch 8
+// CHECK-NEXT: pk.send_deferred left 3 batch 8
 // CHECK-NEXT: }
 // CHECK-NEXT: pk.drain read
-// CHECK-NEXT: pk.release_held %[[K:.*]] :
-// CHECK-NEXT: pk.release_held
+// CHECK-NEXT: pk.release_deferred %[[K:.*]] :
+// CHECK-NEXT: pk.release_deferred
 // CHECK-NEXT: pk.drain full
-// CHECK-NEXT: pk.send_held left 0 batch 1
+// CHECK-NEXT: pk.send_deferred left 0 batch 1
 // CHECK-NEXT: }
 // CHECK: pk.role loader
 pk.kernel @fetch(%K: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "K"}, %V: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "V"}, %K_landing: !pk.private<[M, 64], bf16> {pk.name = "K.landing", pk.scratch}, %V_landing: !pk.private<[M, 64], bf16> {pk.name = "V.landing", pk.scratch}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}, %entered: !pk.signal<[1]> {pk.name = "entered"}) attributes {derived} {
@@ -66,7 +66,7 @@ pk.kernel @fetch(%K: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "K"}, %V: !pk.pg
 
 // The tiles to pass on are made from what has been passed on before: a signal held back would hold up the next tile.
 // CHECK-LABEL: pk.kernel @forwards
-// CHECK-NOT: held
+// CHECK-NOT: {{[{ ]}}deferred
 // CHECK: // remark: {{.*}}: pk.signal: each signal waits until what it announces is stored: what its worker waits for may wait for these signals [pk-defer-signals]
 pk.kernel @forwards(%X: !pk.private<[M, 64], bf16> {pk.name = "X", pk.scratch}, %Y: !pk.pgl<[M, 64], bf16, symmetric> {pk.name = "Y"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}) attributes {derived} {
   %c = pk.channel "X" stages 4 : !pk.channel<!pk.tile<16x64xbf16>>
@@ -101,7 +101,7 @@ pk.kernel @forwards(%X: !pk.private<[M, 64], bf16> {pk.name = "X", pk.scratch}, 
 
 // The same through another counter and another part: whoever makes the tiles waits for those who got the last ones.
 // CHECK-LABEL: pk.kernel @round
-// CHECK-NOT: held
+// CHECK-NOT: {{[{ ]}}deferred
 // CHECK: // remark: {{.*}}: pk.signal: each signal waits until what it announces is stored: what its worker waits for may wait for these signals [pk-defer-signals]
 pk.kernel @round(%X: !pk.private<[M, 64], bf16> {pk.name = "X", pk.scratch}, %Y: !pk.pgl<[M, 64], bf16, symmetric> {pk.name = "Y"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}, %back: !pk.signal<[M by 16]> {pk.name = "back"}) attributes {derived} {
   %c = pk.channel "X" stages 4 : !pk.channel<!pk.tile<16x64xbf16>>
@@ -145,11 +145,11 @@ pk.kernel @round(%X: !pk.private<[M, 64], bf16> {pk.name = "X", pk.scratch}, %Y:
 // One stage: nothing else could be on its way. Stores by ordinary instructions are over when they are made. Beside parts
 // that compute, signals are not to be late.
 // CHECK-LABEL: pk.kernel @one
-// CHECK-NOT: held
+// CHECK-NOT: {{[{ ]}}deferred
 // CHECK-LABEL: pk.kernel @registers
-// CHECK-NOT: held
+// CHECK-NOT: {{[{ ]}}deferred
 // CHECK-LABEL: pk.kernel @beside
-// CHECK-NOT: held
+// CHECK-NOT: {{[{ ]}}deferred
 // CHECK: // remark: {{.*}}: pk.signal: each signal waits until what it announces is stored: X has one stage, so that no two stores are on their way [pk-defer-signals]
 // CHECK: // remark: {{.*}}: pk.signal: each signal waits until what it announces is stored: the stores are made by ordinary instructions [pk-defer-signals]
 // CHECK-NOT: remark
@@ -213,11 +213,11 @@ pk.kernel @beside(%Y: !pk.private<[M, 64], bf16> {pk.name = "Y"}, %ready: !pk.si
 // Two signals a turn: those of three turns stay behind, whose stores may be under way.
 // CHECK-LABEL: pk.kernel @announced_twice
 // CHECK: pk.store
-// CHECK: pk.signal %first at {{.*}} {held, order = "release_gpu"}
-// CHECK-NEXT: pk.signal %second at {{.*}} {held, order = "release_gpu"}
+// CHECK: pk.signal %first at {{.*}} {deferred, order = "release_gpu"}
+// CHECK-NEXT: pk.signal %second at {{.*}} {deferred, order = "release_gpu"}
 // CHECK-NEXT: pk.drain full left 3
-// CHECK-NEXT: pk.send_held left 6 batch 8
-// CHECK: pk.send_held left 0 batch 1
+// CHECK-NEXT: pk.send_deferred left 6 batch 8
+// CHECK: pk.send_deferred left 0 batch 1
 // CHECK-NOT: remark
 pk.kernel @announced_twice(%Y: !pk.private<[M, 64], bf16> {pk.name = "Y"}, %first: !pk.signal<[M by 16]> {pk.name = "first"}, %second: !pk.signal<[M by 16]> {pk.name = "second"}) attributes {derived} {
   %c = pk.channel "X" stages 4 : !pk.channel<!pk.tile<16x64xbf16>>
@@ -244,12 +244,12 @@ pk.kernel @announced_twice(%Y: !pk.private<[M, 64], bf16> {pk.name = "Y"}, %firs
 
 // A worker that passes tiles on in two loops holds back the signals of both, and sends all of one before the other.
 // CHECK-LABEL: pk.kernel @two_loops
-// CHECK: pk.signal %first {{.*}} {held
-// CHECK: pk.send_held left 3 batch 8
-// CHECK: pk.send_held left 0 batch 1
-// CHECK: pk.signal %second {{.*}} {held
-// CHECK: pk.send_held left 3 batch 8
-// CHECK: pk.send_held left 0 batch 1
+// CHECK: pk.signal %first {{.*}} {deferred
+// CHECK: pk.send_deferred left 3 batch 8
+// CHECK: pk.send_deferred left 0 batch 1
+// CHECK: pk.signal %second {{.*}} {deferred
+// CHECK: pk.send_deferred left 3 batch 8
+// CHECK: pk.send_deferred left 0 batch 1
 // CHECK: // remark: {{.*}}: pk.raise: each signal waits until what it announces is stored: its worker holds back others, which do something else to their counters [pk-defer-signals]
 pk.kernel @two_loops(%Y: !pk.private<[M, 64], bf16> {pk.name = "Y"}, %first: !pk.signal<[M by 16]> {pk.name = "first"}, %second: !pk.signal<[M by 16]> {pk.name = "second"}, %third: !pk.signal<[M by 16]> {pk.name = "third"}) attributes {derived} {
   %c = pk.channel "X" stages 4 : !pk.channel<!pk.tile<16x64xbf16>>

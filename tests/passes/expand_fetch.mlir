@@ -486,7 +486,7 @@ pk.kernel @across(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
 // CHECK-NEXT: %[[LEFT:.*]] = arith.subi %[[END]], %[[TURN]]
 // CHECK-NEXT: %[[NEEDED:.*]] = arith.minsi %[[LEFT]], %[[MANY]]
 // CHECK-NEXT: pk.wait %A_ready[%{{.*}}, %[[GROUP]]] for %[[NEEDED]]
-// CHECK: pk.load %A_landing own %A
+// CHECK: pk.load %A_landing local %A
 pk.kernel @groups(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {}, order = "local_first"} {
   %0 = pk.block_count <M by 16> sharded
   %1 = pk.block_count <N by 32>
@@ -563,7 +563,7 @@ pk.kernel @spread(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
 // CHECK: %[[OWN:.*]] = arith.cmpi eq
 // CHECK: %[[NEEDED:.*]] = arith.select %[[OWN]],
 // CHECK-NEXT: pk.wait %A_ready[%{{.*}}] for %[[NEEDED]]
-// CHECK: pk.load %A_landing own %A
+// CHECK: pk.load %A_landing local %A
 pk.kernel @local(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {}, order = "local_first"} {
   %0 = pk.block_count <M by 16> sharded
   %1 = pk.block_count <N by 32>
@@ -596,7 +596,7 @@ pk.kernel @local(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pri
 // CHECK-NEXT: pk.copy %A[
 // CHECK: pk.raise %A_ready
 // CHECK: pk.role consumer
-// CHECK: pk.load %A_landing own %A
+// CHECK: pk.load %A_landing local %A
 pk.kernel @engine(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {overlap = "copy_engine"}, order = "local_first"} {
   %0 = pk.block_count <M by 16> sharded
   %1 = pk.block_count <N by 32>
@@ -637,9 +637,9 @@ pk.kernel @engine(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
 // CHECK-NOT: pk.role communicator
 // CHECK: pk.role consumer
 // CHECK: pk.wait %K_V_ready
-// CHECK: pk.load %K_landing own %K
+// CHECK: pk.load %K_landing local %K
 // CHECK-NOT: pk.wait
-// CHECK: pk.load %V_landing own %V
+// CHECK: pk.load %V_landing local %V
 pk.kernel @attention(%Q: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "Q"}, %K: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "K"}, %V: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "V"}, %O: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "O"}, %K_landing: !pk.private<[S, 16], bf16> {pk.name = "K.landing", pk.scratch}, %V_landing: !pk.private<[S, 16], bf16> {pk.name = "V.landing", pk.scratch}, %K_V_ready: !pk.signal<[S by 16]> {pk.name = "K_V.ready"}) attributes {schedule = {}, order = "local_first"} {
   %0 = pk.rank
   %1 = pk.block_count <S by 16> of %0 sharded
@@ -684,10 +684,10 @@ pk.kernel @attention(%Q: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "Q"}, %K: !p
 // CHECK: pk.role consumer
 // CHECK: scf.for
 // CHECK: pk.wait %A_ready
-// CHECK: pk.load %A_landing own %A
+// CHECK: pk.load %A_landing local %A
 // CHECK: scf.for
 // CHECK: pk.wait %A_ready
-// CHECK: pk.load %A_landing own %A
+// CHECK: pk.load %A_landing local %A
 pk.kernel @twice(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {}, order = "local_first"} {
   %0 = pk.block_count <M by 16> sharded
   %1 = pk.block_count <N by 32>

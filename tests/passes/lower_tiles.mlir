@@ -142,10 +142,10 @@ pk.kernel @product(%A: !pk.private<[128, K], bf16> {pk.name = "A"}, %B: !pk.priv
       %sum = scf.for %s = %zero to %n step %one iter_args(%t = %acc) -> (!pk.tile<128x64xf32>) {
         %a, %b = pk.consume %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>> -> !pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>
         %u = pk.mma %a, %b, %t {in_flight = 1 : i64} : !pk.tile<128x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<128x64xf32>
-        pk.release %0 held 1 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>>
+        pk.release %0 deferred 1 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>>
         scf.yield %u : !pk.tile<128x64xf32>
       }
-      pk.release_held %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>>
+      pk.release_deferred %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>>
       pk.acquire %1 : !pk.channel<!pk.tile<128x64xbf16>>
       %c = pk.cast %sum : !pk.tile<128x64xf32> -> !pk.tile<128x64xbf16>
       pk.fence async_shared
@@ -222,12 +222,12 @@ pk.kernel @two_channels(%A: !pk.private<[128, K], bf16> {pk.name = "A"}, %B: !pk
         %a = pk.consume %0 : !pk.channel<!pk.tile<128x64xbf16>> -> !pk.tile<128x64xbf16>
         %b = pk.consume %2 : !pk.channel<!pk.tile<64x64xbf16>> -> !pk.tile<64x64xbf16>
         %u = pk.mma %a, %b, %t {in_flight = 1 : i64} : !pk.tile<128x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<128x64xf32>
-        pk.release %0 held 1 : !pk.channel<!pk.tile<128x64xbf16>>
-        pk.release %2 held 1 : !pk.channel<!pk.tile<64x64xbf16>>
+        pk.release %0 deferred 1 : !pk.channel<!pk.tile<128x64xbf16>>
+        pk.release %2 deferred 1 : !pk.channel<!pk.tile<64x64xbf16>>
         scf.yield %u : !pk.tile<128x64xf32>
       }
-      pk.release_held %0 : !pk.channel<!pk.tile<128x64xbf16>>
-      pk.release_held %2 : !pk.channel<!pk.tile<64x64xbf16>>
+      pk.release_deferred %0 : !pk.channel<!pk.tile<128x64xbf16>>
+      pk.release_deferred %2 : !pk.channel<!pk.tile<64x64xbf16>>
       pk.acquire %1 : !pk.channel<!pk.tile<128x64xbf16>>
       %c = pk.cast %sum : !pk.tile<128x64xf32> -> !pk.tile<128x64xbf16>
       pk.fence async_shared
@@ -364,14 +364,14 @@ pk.kernel @near(%A: !pk.pgl<[M, 64], f32, shard 0> {pk.name = "A"}, %L: !pk.priv
     %m = pk.block[%zero] sharded : !pk.block<M by 64>
     %d = pk.block[%zero] : !pk.block<64 by 64>
     pk.acquire %0 : !pk.channel<!pk.tile<64x64xf32>>
-    %x = pk.load %L own %A : !pk.pgl<[M, 64], f32, shard 0>[%m, %d : !pk.block<M by 64>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.private<[M, 64], f32> -> !pk.tile<64x64xf32>
+    %x = pk.load %L local %A : !pk.pgl<[M, 64], f32, shard 0>[%m, %d : !pk.block<M by 64>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.private<[M, 64], f32> -> !pk.tile<64x64xf32>
     pk.commit %0, %x : !pk.channel<!pk.tile<64x64xf32>>, !pk.tile<64x64xf32>
   }
   pk.role consumer warps 4 attributes {group = "compute", first_warp = 0 : i64, registers = 232 : i64} {
     %zero = arith.constant 0 : index
     %m = pk.block[%zero] sharded : !pk.block<M by 64>
     %d = pk.block[%zero] : !pk.block<64 by 64>
-    %far = pk.load %L own %A : !pk.pgl<[M, 64], f32, shard 0>[%m, %d : !pk.block<M by 64>, !pk.block<64 by 64>] {transfer = {by = "register", why = ""}} : !pk.private<[M, 64], f32> -> !pk.tile<64x64xf32>
+    %far = pk.load %L local %A : !pk.pgl<[M, 64], f32, shard 0>[%m, %d : !pk.block<M by 64>, !pk.block<64 by 64>] {transfer = {by = "register", why = ""}} : !pk.private<[M, 64], f32> -> !pk.tile<64x64xf32>
     %x = pk.consume %0 : !pk.channel<!pk.tile<64x64xf32>> -> !pk.tile<64x64xf32>
     %sum = pk.add %x, %far : !pk.tile<64x64xf32>
     pk.store %sum, %Y[%m, %d : !pk.block<M by 64>, !pk.block<64 by 64>] {transfer = {by = "register", why = ""}} : !pk.tile<64x64xf32>, !pk.private<[M, 64], f32>
@@ -399,7 +399,7 @@ pk.kernel @near_row(%A: !pk.pgl<[M, 64], f32, shard 0> {pk.name = "A"}, %L: !pk.
     %row = arith.divsi %m, %two : index
     %d = pk.block[%zero] : !pk.block<64 by 64>
     pk.acquire %0 : !pk.channel<!pk.tile<64xf32>>
-    %x = pk.load %L own %A : !pk.pgl<[M, 64], f32, shard 0>[%row, %d : index, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.private<[M, 64], f32> -> !pk.tile<64xf32>
+    %x = pk.load %L local %A : !pk.pgl<[M, 64], f32, shard 0>[%row, %d : index, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.private<[M, 64], f32> -> !pk.tile<64xf32>
     pk.commit %0, %x : !pk.channel<!pk.tile<64xf32>>, !pk.tile<64xf32>
   }
   pk.role storer warps 1 attributes {group = "compute", first_warp = 1 : i64, registers = 40 : i64} {
@@ -466,7 +466,7 @@ pk.kernel @spread(%Y: !pk.pgl<[64, 64], bf16, replicate> {pk.name = "Y"}) attrib
 // CHECK-LABEL: pk.kernel @behind
 // CHECK: pk.comment "communicator: 2 warps from 2"
 // CHECK: %[[KEPT:.*]] = pk.registers : !pk.registers<1xindex>
-// CHECK: %[[HELD:.*]] = pk.registers : !pk.registers<5xi64>
+// CHECK: %[[DEFERRED:.*]] = pk.registers : !pk.registers<5xi64>
 // CHECK: %[[HOLDING:.*]] = pk.registers : !pk.registers<1xindex>
 // CHECK: pk.instruction "bulk_commit"
 // CHECK-NEXT: pk.instruction "bulk_wait_read_2"
@@ -474,7 +474,7 @@ pk.kernel @spread(%Y: !pk.pgl<[64, 64], bf16, replicate> {pk.name = "Y"}) attrib
 // CHECK-NEXT: scf.if %[[FULL]] {
 // CHECK: pk.instruction "mbarrier_arrive"
 // CHECK: pk.set %{{.*}}, %[[KEPT]]
-// CHECK: pk.set %{{.*}}, %[[HELD]]
+// CHECK: pk.set %{{.*}}, %[[DEFERRED]]
 // CHECK: pk.set %{{.*}}, %[[HOLDING]]
 // CHECK: pk.instruction "bulk_wait_full_2"
 // CHECK: pk.instruction "fence_release_gpu"
@@ -510,15 +510,15 @@ pk.kernel @behind(%X: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "X"}, %Y: !pk.p
       %x = pk.consume %0 : !pk.channel<!pk.tile<64x64xbf16>> -> !pk.tile<64x64xbf16>
       pk.store %x, %Y[%m, %d : !pk.block<M by 64>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.tile<64x64xbf16>, !pk.private<[M, 64], bf16>
       pk.drain read left 2
-      pk.release %0 held 2 : !pk.channel<!pk.tile<64x64xbf16>>
-      pk.signal %ready at %rank[%number] by %one {held, order = "release_gpu"} : !pk.signal<[M by 64]>
+      pk.release %0 deferred 2 : !pk.channel<!pk.tile<64x64xbf16>>
+      pk.signal %ready at %rank[%number] by %one {deferred, order = "release_gpu"} : !pk.signal<[M by 64]>
       pk.drain full left 2
-      pk.send_held left 2 batch 3
+      pk.send_deferred left 2 batch 3
     }
     pk.drain read
-    pk.release_held %0 : !pk.channel<!pk.tile<64x64xbf16>>
+    pk.release_deferred %0 : !pk.channel<!pk.tile<64x64xbf16>>
     pk.drain full
-    pk.send_held left 0 batch 1
+    pk.send_deferred left 0 batch 1
   }
 }
 

@@ -6,11 +6,11 @@
 // CHECK: %[[K:.*]] = pk.channel "A, B" stages 3
 // CHECK: scf.for
 // CHECK: pk.mma {{.*}} {in_flight = 1 : i64}
-// CHECK-NEXT: pk.release %[[K]] held 1 :
+// CHECK-NEXT: pk.release %[[K]] deferred 1 :
 // CHECK-NEXT: scf.yield
 // CHECK-NEXT: }
-// CHECK-NEXT: pk.release_held %[[K]] :
-// CHECK-NOT: pk.release_held
+// CHECK-NEXT: pk.release_deferred %[[K]] :
+// CHECK-NOT: pk.release_deferred
 pk.kernel @gemm(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
@@ -35,12 +35,12 @@ pk.kernel @gemm(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 // CHECK: %[[A:.*]] = pk.channel "A" stages 3
 // CHECK: %[[B:.*]] = pk.channel "B" stages 2
 // CHECK: pk.mma {{.*}} {in_flight = 1 : i64}
-// CHECK-NEXT: pk.release %[[A]] held 1 :
-// CHECK-NEXT: pk.release %[[B]] held 1 :
+// CHECK-NEXT: pk.release %[[A]] deferred 1 :
+// CHECK-NEXT: pk.release %[[B]] deferred 1 :
 // CHECK-NEXT: scf.yield
 // CHECK-NEXT: }
-// CHECK-NEXT: pk.release_held %[[A]] :
-// CHECK-NEXT: pk.release_held %[[B]] :
+// CHECK-NEXT: pk.release_deferred %[[A]] :
+// CHECK-NEXT: pk.release_deferred %[[B]] :
 pk.kernel @two_channels(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
@@ -114,8 +114,8 @@ pk.kernel @scaled(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 // CHECK-LABEL: pk.kernel @attention
 // CHECK: pk.consume %[[Q:.*]] :
 // CHECK: pk.mma %q, %v, %t {in_flight = 1 : i64}
-// CHECK-NEXT: pk.release %[[V:.*]] held 1
-// CHECK: pk.release_held %[[V]]
+// CHECK-NEXT: pk.release %[[V:.*]] deferred 1
+// CHECK: pk.release_deferred %[[V]]
 // CHECK-NEXT: pk.release %[[Q]] :
 // CHECK-NOT: in_flight
 // CHECK: // remark: {{.*}}: pk.mma: each MMA is waited for: `w` lies in registers, which the next one needs [pk-plan-mma]
@@ -152,8 +152,8 @@ pk.kernel @attention(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 // CHECK-LABEL: pk.kernel @two
 // CHECK: pk.mma {{.*}} {in_flight = 2 : i64}
 // CHECK-NEXT: pk.mma {{.*}} {in_flight = 2 : i64}
-// CHECK-NEXT: pk.release %[[K:.*]] held 1 :
-// CHECK: pk.release_held %[[K]]
+// CHECK-NEXT: pk.release %[[K:.*]] deferred 1 :
+// CHECK: pk.release_deferred %[[K]]
 // CHECK-NOT: remark
 pk.kernel @two(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
   %zero = arith.constant 0 : index
@@ -178,12 +178,12 @@ pk.kernel @two(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 // the second MMA is issued, a stage later than it was read.
 // CHECK-LABEL: pk.kernel @chain
 // CHECK: pk.mma {{.*}} {in_flight = 2 : i64}
-// CHECK-NEXT: pk.release %[[A:.*]] held 1 :
+// CHECK-NEXT: pk.release %[[A:.*]] deferred 1 :
 // CHECK: pk.mma {{.*}} {in_flight = 2 : i64}
-// CHECK-NEXT: pk.release %[[B:.*]] held 1 :
+// CHECK-NEXT: pk.release %[[B:.*]] deferred 1 :
 // CHECK: }
-// CHECK-NEXT: pk.release_held %[[A]]
-// CHECK-NEXT: pk.release_held %[[B]]
+// CHECK-NEXT: pk.release_deferred %[[A]]
+// CHECK-NEXT: pk.release_deferred %[[B]]
 pk.kernel @chain(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index

@@ -10,7 +10,7 @@ from pkc.check.static import check_statically
 from pkc.codegen.build import build_kernel
 from pkc.dialect.machine import InstructionOp
 from pkc.dialect.program import KernelOp
-from pkc.dialect.roles import ReleaseHeldOp, ReleaseOp
+from pkc.dialect.roles import ReleaseDeferredOp, ReleaseOp
 from pkc.dialect.tile import IN_FLIGHT, MmaOp, in_flight
 from pkc.driver.compiler import Compiled, compile_program
 from pkc.frontend.parse import parse_text
@@ -41,7 +41,7 @@ def test_all_stay_in_flight(name: str) -> None:
     kernel = compiled(name, "roles").kernel
     assert [in_flight(op) for op in kernel.walk() if isinstance(op, MmaOp)] == [products] * products
     assert sum(isinstance(op, ReleaseOp) and op.kept == 1 for op in kernel.walk()) == channels
-    assert sum(isinstance(op, ReleaseHeldOp) for op in kernel.walk()) == channels
+    assert sum(isinstance(op, ReleaseDeferredOp) for op in kernel.walk()) == channels
 
 
 @pytest.mark.parametrize("name", LOOPS)

@@ -166,7 +166,7 @@ def summing(run: Run, launch: int, rank: int) -> Kernel:
         part(run.held("C.slots.staged", rank, (run.m, run.n)), block, column)[:] = part(own, block, column)
         run.memory.counter(run.counter("C.slots.computed", rank, *numbers))[0] = 1
         yield None
-    length = blocks.part_length(run.m, run.ranks)
+    length = blocks.shard_length(run.m, run.ranks)
     slots = run.held("C.slots", rank, (run.ranks, length, run.n))
     for owner, block, column, numbers in run.tiles():
         for source in range(run.ranks) if owner == rank else ():

@@ -19,7 +19,7 @@ def memory(extents: tuple[int, ...], ranks: int, *, heap: bool, shard: int | Non
     """An i32 array from address 0 on."""
     held = list(extents)
     if shard is not None:
-        held[shard] = blocks.part_length(held[shard], ranks)
+        held[shard] = blocks.shard_length(held[shard], ranks)
     strides = [4 * int(np.prod(held[axis + 1 :])) for axis in range(len(held))]
     dims = tuple("MNK"[: len(extents)])
     return Memory("A", "i32", 0, extents, tuple(strides), dims, ranks, STRIDE if heap else None, shard is not None)
@@ -44,7 +44,7 @@ def test_parts(extents: tuple[int, int], split: int, ranks: int, heap: bool) -> 
     for extent, stride in zip(extents, array.strides, strict=True):
         whole = whole[..., None] + stride * np.arange(extent)
     first, second = map(addresses, tilings(array, (), 0, split))
-    full = extents[split] // blocks.part_length(extents[split], ranks)
+    full = extents[split] // blocks.shard_length(extents[split], ranks)
     assert len(first) == full
     for rank in range(ranks):
         start, stop = blocks.part(extents[split], ranks, rank)
@@ -55,7 +55,7 @@ def test_parts(extents: tuple[int, int], split: int, ranks: int, heap: bool) -> 
             expected = np.take(whole, range(stop - start), axis=split) + rank * STRIDE
         found = first[rank] if rank < full else second[0]
         assert (found == expected).all()
-    if extents[split] % blocks.part_length(extents[split], ranks) == 0:
+    if extents[split] % blocks.shard_length(extents[split], ranks) == 0:
         assert (second == first).all()
 
 

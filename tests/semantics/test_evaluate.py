@@ -18,15 +18,15 @@ from pkc.dialect.types import RANKS
 from pkc.driver.uncaught import PACKAGE
 from pkc.location import span_of
 from pkc.semantics.evaluate import Call, Evaluator
-from pkc.sim.errors import NoSuchPart
+from pkc.sim.errors import NoSuchShard
 from tests.sim.helpers import parse
 
 
 @dataclass(frozen=True)
 class Ranks(Sizes):
-    def check_part(self, op: Operation, rank: int) -> None:
+    def check_shard(self, op: Operation, rank: int) -> None:
         if not 0 <= rank < self.ranks:
-            raise PkcError(NoSuchPart(span_of(op.location), rank, self.ranks - 1))
+            raise PkcError(NoSuchShard(span_of(op.location), rank, self.ranks - 1))
 
 
 class Raised(Evaluator):

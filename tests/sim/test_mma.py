@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from pkc.check.run import Meaning, Trial, check_trial, meaning_of
 from pkc.check.static import check_statically
 from pkc.dialect.program import KernelOp
-from pkc.dialect.roles import ChannelOp, ReleaseHeldOp, ReleaseOp
+from pkc.dialect.roles import ChannelOp, ReleaseDeferredOp, ReleaseOp
 from pkc.dialect.tile import IN_FLIGHT, MmaOp
 from pkc.driver.compiler import load
 from pkc.passes.verify import findings
@@ -23,13 +23,13 @@ def gemm_in_flight() -> tuple[KernelOp, Meaning]:
 
 
 def at_once(kernel: KernelOp) -> None:
-    first(kernel, ReleaseOp).held = None
-    drop(first(kernel, ReleaseHeldOp))
+    first(kernel, ReleaseOp).deferred = None
+    drop(first(kernel, ReleaseDeferredOp))
 
 
 def a_turn_early(kernel: KernelOp) -> None:
     """Everything that is kept is freed in the same turn."""
-    freed, release = first(kernel, ReleaseHeldOp), first(kernel, ReleaseOp)
+    freed, release = first(kernel, ReleaseDeferredOp), first(kernel, ReleaseOp)
     freed.detach()
     release.parent.insert_op_after(freed, release)
 

@@ -65,7 +65,7 @@ TINY = Target(
         warpgroup=1,
         consumers=8,
     ),
-    rates=replace(sm_90a.H200, product_flops=512, load_bytes=20, memory_bytes=200),
+    rates=replace(sm_90a.H200, mma_flops=512, load_bytes=20, memory_bytes=200),
     registers=sm_90a.REGISTERS,
     mma=Mma(Operands.REGISTERS, rows=16, columns=8, depth=32, spare=16),
     tiles=Tiles((16, 32, 64), (16, 32, 64), (16, 32, 64), most=64 * 64),

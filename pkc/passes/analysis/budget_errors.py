@@ -103,7 +103,7 @@ class TooManyBarriers(Diagnostic):
 
 
 @dataclass(frozen=True)
-class TooWideProduct(Diagnostic):
+class TooWideMma(Diagnostic):
     """A CTA of so many threads is launched with too few registers each for one product."""
 
     code = "PK475"

@@ -27,7 +27,7 @@ def parts_of(kernel: KernelOp) -> list[scf.IfOp]:
     return [op for op in kernel.walk() if isinstance(op, scf.IfOp) and PART in op.attributes]
 
 
-def part_names(parts: Sequence[scf.IfOp]) -> list[str]:
+def role_names(parts: Sequence[scf.IfOp]) -> list[str]:
     """The roles of the parts; of several that have one, also what they do."""
     roles = [text_of(part, PART) for part in parts]
     names: list[str] = []

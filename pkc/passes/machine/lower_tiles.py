@@ -28,7 +28,7 @@ from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import channels, signals
 from pkc.passes.machine.lowering.axes import infer_axes
 from pkc.passes.machine.lowering.blocks import Dimensions
-from pkc.passes.machine.lowering.context import Launch, Ring, Threads, Worker
+from pkc.passes.machine.lowering.context import Launch, Ring, Threads, WarpRole
 from pkc.passes.machine.lowering.missing import UNKNOWN, CannotLowerError
 from pkc.passes.machine.lowering.structure import lower_block
 from pkc.passes.machine.plan_memory import BARRIERS, OFFSET, SHARED_BYTES, STAGE_BYTES, PlanMemory
@@ -332,7 +332,7 @@ def _in_group(emit: Emitter, launch: Launch, group: str, condition: SSAValue) ->
 
 
 def _work(emit: Emitter, launch: Launch, rank: SSAValue, part: RoleOp, threads: Threads, group: str) -> None:
-    worker = Worker(launch, emit, Dimensions(emit), threads, rank, group, infer_axes(part.body))
+    worker = WarpRole(launch, emit, Dimensions(emit), threads, rank, group, infer_axes(part.body))
     inside = set(part.walk())
     for channel in launch.rings:
         users = [use.operation for use in channel.uses if use.operation in inside]

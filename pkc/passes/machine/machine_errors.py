@@ -80,7 +80,7 @@ class NotWhole(Diagnostic):
 
 
 @dataclass(frozen=True)
-class NarrowProduct(Diagnostic):
+class NarrowMma(Diagnostic):
     """Tensor cores read 8-bit operands only along the dimension that is summed over."""
 
     code = "PK516"

@@ -18,9 +18,9 @@ from pkc.dialect.engines import RESTARTS, engines, is_engine
 from pkc.dialect.program import KernelOp
 from pkc.location import span_of
 from pkc.passes.analysis.dependence import ancestors, sources
-from pkc.passes.cells import constant, is_constant
 from pkc.passes.derive import DERIVED, before
 from pkc.passes.machine import machine_errors as errors
+from pkc.passes.tile_groups import constant, is_constant
 from pkc.targets.target import target_of
 
 

@@ -22,8 +22,8 @@ from pkc.passes.machine.instruments import (
     insert_after,
     insert_before,
     new_dimension,
-    part_names,
     parts_of,
+    role_names,
     task_of,
     text_of,
     work_of,
@@ -96,7 +96,7 @@ def _trace(kernel: KernelOp) -> None:
             "array": StringAttr(kernel.argument_name(array)),
             "ctas": StringAttr(ctas),
             "records": StringAttr(records),
-            "parts": ArrayAttr(map(StringAttr, part_names(parts))),
+            "parts": ArrayAttr(map(StringAttr, role_names(parts))),
         }
     )
     top = kernel.body.block.first_op

@@ -58,7 +58,7 @@ class AssignRoles(ModulePass):
                 _assign_kernel(kernel)
 
 
-def derived_part(kernel: KernelOp) -> RoleOp | None:
+def derived_role(kernel: KernelOp) -> RoleOp | None:
     """The part of a kernel that pkc made from its tasks."""
     parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp) and DERIVED in op.attributes]
     return parts[0] if parts else None
@@ -73,7 +73,7 @@ def role_of(op: Operation) -> Role | None:
 def _assign_kernel(kernel: KernelOp) -> None:
     if not any(isinstance(op, RoleOp) for op in kernel.body.block.ops):
         wrap_in_role(kernel, Role.Consumer)
-    part = derived_part(kernel)
+    part = derived_role(kernel)
     if part is None:
         return
     _check_order(kernel, part)

@@ -133,7 +133,7 @@ def _products(part: RoleOp, threads: int, target: Target) -> Iterator[Diagnostic
     columns = min(_columns(widest), mma.columns)
     needed = columns * mma.rows // (arch.warpgroup * arch.warp) + mma.spare
     if needed > available:
-        yield errors.TooWideProduct(span_of(widest.location), columns, needed, threads, available)
+        yield errors.TooWideMma(span_of(widest.location), columns, needed, threads, available)
 
 
 def _columns(product: MmaOp) -> int:

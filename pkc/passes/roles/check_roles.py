@@ -16,9 +16,9 @@ from pkc.diagnostics import Diagnostic, Label, PkcError
 from pkc.dialect.attributes import Role
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import RaiseOp, WaitOp
-from pkc.dialect.held import SendHeldOp, is_held
+from pkc.dialect.deferred import SendDeferredOp, is_deferred
 from pkc.dialect.program import PER_CTA, KernelOp, RoleOp, TasksOp
-from pkc.dialect.roles import CHANNEL_OPS, AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseHeldOp, ReleaseOp
+from pkc.dialect.roles import CHANNEL_OPS, AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import ancestors
@@ -90,16 +90,16 @@ def _shared_out(kernel: KernelOp) -> Iterator[Diagnostic]:
 def _held(kernel: KernelOp) -> Iterator[Diagnostic]:
     """What is put off and never made up for: a worker has room for no more than is sent in turn."""
     for op in kernel.walk():
-        if is_held(op):
-            sends = (later for later in op.parent.ops if isinstance(later, SendHeldOp)) if op.parent else ()
+        if is_deferred(op):
+            sends = (later for later in op.parent.ops if isinstance(later, SendDeferredOp)) if op.parent else ()
             if not any(op.is_before_in_block(send) for send in sends):
-                what = (op.name, SendHeldOp.name, "in the same block")
-                yield errors.HeldForever(span_of(op.location), *what)
+                what = (op.name, SendDeferredOp.name, "in the same block")
+                yield errors.NeverReleased(span_of(op.location), *what)
         if isinstance(op, ReleaseOp) and op.kept:
             uses = (use.operation for use in op.channel.uses)
-            if not any(isinstance(other, ReleaseHeldOp) for other in uses):
-                what = (op.name, ReleaseHeldOp.name, "when the tasks are over")
-                yield errors.HeldForever(span_of(op.location), *what)
+            if not any(isinstance(other, ReleaseDeferredOp) for other in uses):
+                what = (op.name, ReleaseDeferredOp.name, "when the tasks are over")
+                yield errors.NeverReleased(span_of(op.location), *what)
 
 
 _COPY_ENGINE = (CopyOp, WaitOp, RaiseOp, TasksOp, scf.ForOp, scf.IfOp, scf.YieldOp)
@@ -114,7 +114,7 @@ def _copied(kernel: KernelOp) -> Iterator[Diagnostic]:
 
 
 def _ends(channel: ChannelOp) -> Iterator[Diagnostic]:
-    for kinds, what in (((AcquireOp, CommitOp), "producing"), ((ConsumeOp, ReleaseOp, ReleaseHeldOp), "consuming")):
+    for kinds, what in (((AcquireOp, CommitOp), "producing"), ((ConsumeOp, ReleaseOp, ReleaseDeferredOp), "consuming")):
         users = [use.operation for use in channel.result.uses if isinstance(use.operation, kinds)]
         parts = {part for op in users for part in ancestors(op) if isinstance(part, RoleOp)}
         if len(parts) != 1:
@@ -123,12 +123,12 @@ def _ends(channel: ChannelOp) -> Iterator[Diagnostic]:
 
 def _in_turn(channel: ChannelOp, block: Block) -> Iterator[Diagnostic]:
     """The operations of one channel in one block: pairs, each complete before the next."""
-    on_it = (op for op in block.ops if isinstance(op, CHANNEL_OPS) and not isinstance(op, ReleaseHeldOp))
+    on_it = (op for op in block.ops if isinstance(op, CHANNEL_OPS) and not isinstance(op, ReleaseDeferredOp))
     ops: list[Operation] = [op for op in on_it if op.channel is channel.result]
     label = channel.label.data
     for first, second in zip(ops[::2], [*ops[1::2], None], strict=False):
         if second is None or type(second) is not _CLOSES.get(type(first)):
-            yield errors.ChannelOutOfTurn(span_of(first.location), label, first.name.removeprefix("pk."))
+            yield errors.ChannelOutOfOrder(span_of(first.location), label, first.name.removeprefix("pk."))
             return
         if isinstance(first, ConsumeOp):
             yield from _kept(first, second, block, label)

@@ -12,13 +12,13 @@ from xdsl.passes import ModulePass
 
 from pkc.dialect.access import StoreOp
 from pkc.dialect.counters import BarrierOp, RaiseOp, SignalAllOp, SignalOp, WaitOp
-from pkc.dialect.held import HELD, SendHeldOp
+from pkc.dialect.deferred import DEFERRED, SendDeferredOp
 from pkc.dialect.program import KernelOp, RoleOp
-from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp, ReleaseHeldOp, ReleaseOp, channel_of
+from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp, channel_of
 from pkc.dialect.transfers import moves_by_tma, pieces
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.derive import DERIVED
-from pkc.passes.roles.plan_warps import is_apart
+from pkc.passes.roles.plan_warps import has_sms_of_its_own
 from pkc.remarks import missed
 
 _LEFT = 3
@@ -39,10 +39,10 @@ class DeferSignals(ModulePass):
     """Let a worker that stores tiles by TMA go on before a store is complete, and announce it later.
 
     A worker with an SM of its own, which gets its tiles through channels of several stages, is there to have many of
-    them on their way. Its signals are held back, those of three turns at least and up to eight more. In front of
-    `pk.send_held`, `pk-insert-fences` waits for all stores but those of the last three turns. Eight signals are sent at
-    once, as one release orders them all. Of the channel's stages a third, at most three, stay with stores that may
-    still read them. What is held when the tasks are over is drained and sent there.
+    them on their way. Its signals are deferred, those of three iterations at least and up to eight more. In front of
+    `pk.send_deferred`, `pk-insert-fences` waits for all stores but those of the last three iterations. Eight signals
+    are sent at once, as one release orders them all. Of the channel's stages a third, at most three, stay with stores
+    that may still read them. What is deferred when the tasks are over is drained and sent there.
 
     Nobody waits in a circle for that. The worker blocks only where it consumes. What it consumes may be late because of
     other signals, or of its own stages: there are more of them than it keeps. But nothing on the way to it, through
@@ -66,12 +66,12 @@ class DeferSignals(ModulePass):
         pk.tasks ... {
           %a = pk.consume %1 : ...
           pk.store %a, %A_landing[%m, %k : ...] : ...
-          pk.release %1 held 3 : ...
-          pk.signal %A_ready at %rank[%row] by %one {held} : ...
-          pk.send_held left 3 batch 8
+          pk.release %1 deferred 3 : ...
+          pk.signal %A_ready at %rank[%row] by %one {deferred} : ...
+          pk.send_deferred left 3 batch 8
         }
-        pk.release_held %1 : ...
-        pk.send_held left 0 batch 1
+        pk.release_deferred %1 : ...
+        pk.send_deferred left 0 batch 1
     """
 
     name = "pk-defer-signals"
@@ -79,7 +79,9 @@ class DeferSignals(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.walk():
             if isinstance(kernel, KernelOp) and DERIVED in kernel.attributes:
-                for part in [part for part in kernel.body.block.ops if isinstance(part, RoleOp) and is_apart(part)]:
+                for part in [
+                    part for part in kernel.body.block.ops if isinstance(part, RoleOp) and has_sms_of_its_own(part)
+                ]:
                     _plan(part)
 
 
@@ -132,18 +134,18 @@ def _hold(top: Operation, sent: Sequence[Operation]) -> None:
     last = sent[-1]
     assert last.parent is not None and top.parent is not None
     for op in sent:
-        op.attributes[HELD] = UnitAttr()
-    send = SendHeldOp(_LEFT * len(sent), _BATCH)
+        op.attributes[DEFERRED] = UnitAttr()
+    send = SendDeferredOp(_LEFT * len(sent), _BATCH)
     send.location = last.location
     last.parent.insert_op_after(send, last)
     rest: list[Operation] = []
     for release in [op for op in last.parent.ops if isinstance(op, ReleaseOp)]:
         kept = min(_KEPT, channel_of(release.channel).depth // 3)
         if kept:
-            release.held = IntegerAttr(kept, i64)
-            rest.append(ReleaseHeldOp(release.channel))
+            release.deferred = IntegerAttr(kept, i64)
+            rest.append(ReleaseDeferredOp(release.channel))
             rest[-1].location = release.location
-    rest.append(SendHeldOp(0, 1))
+    rest.append(SendDeferredOp(0, 1))
     rest[-1].location = last.location
     top.parent.insert_ops_after(rest, top)
 
@@ -173,7 +175,9 @@ def _causes(op: Operation) -> Iterator[Operation]:
     if isinstance(op, ConsumeOp):
         yield from (use.operation for use in op.channel.uses if isinstance(use.operation, CommitOp))
     if isinstance(op, AcquireOp):
-        yield from (use.operation for use in op.channel.uses if isinstance(use.operation, ReleaseOp | ReleaseHeldOp))
+        yield from (
+            use.operation for use in op.channel.uses if isinstance(use.operation, ReleaseOp | ReleaseDeferredOp)
+        )
 
 
 def _earlier(op: Operation) -> Iterator[Operation]:

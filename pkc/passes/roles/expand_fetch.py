@@ -19,14 +19,14 @@ from pkc.dialect.fetch import FetchOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS, BlockType, SignalType
-from pkc.passes.cells import constant, counter_ops, product_ops
 from pkc.passes.derive import append, before, wrap_in_role
-from pkc.passes.roles.bring import copy, pull, push
+from pkc.passes.roles.fetch_roles import copy, pull, push
 from pkc.passes.roles.fetches import Fetch, await_before, fetches, grouped_place, loop_of, read_of, split_index
-from pkc.passes.roles.program_slices import copy_value, turns_of
+from pkc.passes.roles.program_slices import copy_value, iterations_of
 from pkc.passes.roles.remote_accesses import is_pushed, planned
 from pkc.passes.roles.straddling import overlapping
 from pkc.passes.splits import part_of
+from pkc.passes.tile_groups import constant, counter_ops, product_ops
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class ExpandFetch(ModulePass):
               scf.if %first_of_foreign_group {
                 pk.wait %A_ready[%row, %group] for %needed : !pk.signal<[M by 128, K by 512]>
               }
-              %a = pk.load %A_landing own %A [%m, %k : ...] : !pk.private<[M, K], bf16> -> !pk.tile<128x64xbf16>
+              %a = pk.load %A_landing local %A [%m, %k : ...] : !pk.private<[M, K], bf16> -> !pk.tile<128x64xbf16>
     """
 
     name = "pk-expand-fetch"
@@ -103,7 +103,7 @@ def _count_groups(kernel: KernelOp, fetch: Fetch) -> None:
 
 def _read_buffer(op: FetchOp) -> None:
     read = read_of(op)
-    load = LoadOp(op.buffer, list(op.places), own=read.array if op.local is not None else None)
+    load = LoadOp(op.buffer, list(op.places), local=read.array if op.local is not None else None)
     before(op, [load])
     load.result.name_hint = op.result.name_hint
     op.result.replace_all_uses_with(load.result)
@@ -132,7 +132,7 @@ def _await(fetch: Fetch, op: FetchOp) -> None:
         return
     scratch = Block()
     shared = [variable for variable in fetch.again if variable in fetch.spread]
-    lengths = [copy_value(scratch, turns_of(variable), {}) for variable in shared]
+    lengths = [copy_value(scratch, iterations_of(variable), {}) for variable in shared]
     made: list[Operation] = list(scratch.ops)
     for each in made:
         each.detach()

@@ -16,12 +16,12 @@ from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.tile import ClipOp
 from pkc.dialect.types import PrivateType
 from pkc.passes.analysis.dependence import ancestors, sources
-from pkc.passes.cells import Cells, cells_along, repeats
 from pkc.passes.derive import defined_in
 from pkc.passes.roles.program_slices import CannotCopyError, Known, copy_nest, copy_value, variables
 from pkc.passes.roles.pushes import Push, ring_of
 from pkc.passes.roles.remote_accesses import Read, address, array_name, planned, shard_of
 from pkc.passes.roles.straddling import spans
+from pkc.passes.tile_groups import TileGroups, groups_along, repeats
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class Fetch:
         return variables(self.read, address(self.read))
 
     @cached_property
-    def cells(self) -> Cells:
-        return cells_of(self.read, self.first.places, self.loops)
+    def cells(self) -> TileGroups:
+        return groups_of(self.read, self.first.places, self.loops)
 
     @property
     def again(self) -> list[SSAValue]:
@@ -140,7 +140,7 @@ def can_fetch(read: Read, *, whole: bool = False) -> bool:
         _, places = buffer_of(read)
         loops = variables(read, address(read))
         if not whole:
-            comes_back(cells_of(read, places, loops), places, loops)
+            comes_back(groups_of(read, places, loops), places, loops)
         body = copy_nest(scratch, read, loops, known)
         for value in (*address(read), *places):
             copy_value(body, value, known)
@@ -166,10 +166,10 @@ def buffer_of(read: Read) -> tuple[PrivateType, tuple[SSAValue, ...]]:
     return PrivateType(dims, kind.element_type), (*table.indices, *read.indices)
 
 
-def cells_of(read: Read, places: Sequence[SSAValue], loops: Sequence[SSAValue]) -> Cells:
+def groups_of(read: Read, places: Sequence[SSAValue], loops: Sequence[SSAValue]) -> TileGroups:
     """The dimensions along which tiles are awaited one by one: those of tasks, and the one that is split."""
     if planned(read) == "none":
-        return Cells((), ())
+        return TileGroups((), ())
     tasks = set(filter(is_task, loops))
     sharded = shard_of(read.array) if isinstance(read, LoadOp) else None
     chosen: list[int] = []
@@ -177,10 +177,10 @@ def cells_of(read: Read, places: Sequence[SSAValue], loops: Sequence[SSAValue]) 
         varies = sources([index]) & set(loops)
         if varies and (place == sharded or varies <= tasks):
             chosen.append(place)
-    return cells_along(buffer_of(read)[0].dimensions, places, chosen)
+    return groups_along(buffer_of(read)[0].dimensions, places, chosen)
 
 
-def comes_back(cells: Cells, places: Sequence[SSAValue], loops: Sequence[SSAValue]) -> list[SSAValue]:
+def comes_back(cells: TileGroups, places: Sequence[SSAValue], loops: Sequence[SSAValue]) -> list[SSAValue]:
     """The innermost loops, which all tiles of one counter are brought by: only after them is it announced."""
     again = repeats(cells, places, loops)
     if list(loops[len(loops) - len(again) :]) != again or any(map(is_task, again)):

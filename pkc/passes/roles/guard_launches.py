@@ -21,9 +21,9 @@ from pkc.dialect.program import AFTER_ALL, KernelOp, RoleOp
 from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.types import RANKS, SignalType
 from pkc.passes.analysis.dependence import ancestors, sources
-from pkc.passes.cells import constant, product_ops
 from pkc.passes.derive import DERIVED, add_parameter, append, before, phase_of
 from pkc.passes.roles.remote_accesses import reached
+from pkc.passes.tile_groups import constant, product_ops
 
 
 @dataclass(frozen=True)

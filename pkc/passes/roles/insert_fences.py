@@ -17,10 +17,10 @@ from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import RankOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import ORDER, Order, RaiseOp, SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.deferred import SendDeferredOp, is_deferred
 from pkc.dialect.fences import Drain, DrainOp, Fence, FenceOp
-from pkc.dialect.held import SendHeldOp, is_held
 from pkc.dialect.program import KernelOp, RoleOp
-from pkc.dialect.roles import CommitOp, ConsumeOp, ReleaseHeldOp, ReleaseOp
+from pkc.dialect.roles import CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
 from pkc.dialect.transfers import FENCED, crosses_proxies, is_fenced, moves_by_tma, stage_of
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.derive import DERIVED, before
@@ -259,23 +259,23 @@ class _Drains:
 
 
 def _needed(op: Operation, state: _Underway) -> Iterator[DrainOp]:
-    if isinstance(op, _SENT) and not is_held(op):
+    if isinstance(op, _SENT) and not is_deferred(op):
         if state.loading:
             yield DrainOp(Drain.Loads)
         if state.storing:
             yield DrainOp(Drain.Full)
-    if isinstance(op, SendHeldOp) and state.storing:
+    if isinstance(op, SendDeferredOp) and state.storing:
         yield DrainOp(Drain.Full, _stores_since(op, _turns_left(op)))
-    if isinstance(op, ReleaseHeldOp) and op.channel in state.reading:
+    if isinstance(op, ReleaseDeferredOp) and op.channel in state.reading:
         yield DrainOp(Drain.Read)
     if isinstance(op, ReleaseOp) and op.channel in state.reading:
         yield DrainOp(Drain.Read, _stores_since(op, op.kept))
 
 
-def _turns_left(op: SendHeldOp) -> int:
+def _turns_left(op: SendDeferredOp) -> int:
     """Of how many turns signals stay behind: their stores may be under way."""
     assert op.parent is not None
-    return op.left.value.data // max(1, sum(map(is_held, op.parent.ops)))
+    return op.left.value.data // max(1, sum(map(is_deferred, op.parent.ops)))
 
 
 def _stores_since(op: Operation, turns: int) -> int:

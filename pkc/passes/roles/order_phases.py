@@ -16,9 +16,9 @@ from pkc.dialect.coordinates import CtasOp, DimOp, RankOp
 from pkc.dialect.counters import SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import RANKS, PGLType, PrivateType, SignalType
-from pkc.passes.cells import constant, product_ops
 from pkc.passes.derive import DERIVED, add_parameter, phase_of
 from pkc.passes.roles.remote_accesses import reached
+from pkc.passes.tile_groups import constant, product_ops
 
 
 @dataclass(frozen=True)

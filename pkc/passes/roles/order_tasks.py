@@ -15,9 +15,9 @@ from pkc.dialect.coordinates import BlockCountOp, BlockOp, InterleaveOp, RankOp,
 from pkc.dialect.program import IN_ORDER, RASTER, KernelOp, RoleOp, TasksOp
 from pkc.dialect.tile import MmaOp, block_type
 from pkc.location import describe
-from pkc.passes.cells import constant
 from pkc.passes.derive import DERIVED, before
 from pkc.passes.roles.plan_overlap import ORDER
+from pkc.passes.tile_groups import constant
 from pkc.remarks import missed
 
 _BAND = 8

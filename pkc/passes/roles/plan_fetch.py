@@ -17,7 +17,7 @@ from pkc.dialect.tile import tile_type
 from pkc.dialect.types import dtype_bytes
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.roles.fetches import Fetch, await_before, fetches, grouped_place, loop_of, split_index
-from pkc.passes.roles.program_slices import from_memory, from_zero, turns_of
+from pkc.passes.roles.program_slices import from_memory, from_zero, iterations_of
 from pkc.passes.roles.remote_accesses import address, is_pushed, planned
 
 _TILES = 8
@@ -103,7 +103,7 @@ def _spread(fetch: Fetch) -> tuple[int, str]:
         if variable in again and varying:
             return number, "how many come is read from an array, so that launches would have other numbers of signals"
         follows = ring is not None and variable is ring.over and ring.ranks in fetch.inner[:number]
-        if not follows and _depends(turns_of(variable), fetch.loops):
+        if not follows and _depends(iterations_of(variable), fetch.loops):
             return number, "another index says how many iterations a loop over its tiles has"
     return len(fetch.inner), ""
 

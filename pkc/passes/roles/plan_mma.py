@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import BlockArgument, SSAValue, Use
 from xdsl.passes import ModulePass
 
-from pkc.dialect.roles import ConsumeOp, ReleaseHeldOp, ReleaseOp, channel_of
+from pkc.dialect.roles import ConsumeOp, ReleaseDeferredOp, ReleaseOp, channel_of
 from pkc.dialect.tile import IN_FLIGHT, OPERANDS, REGISTERS, MmaOp, in_flight, reads_registers
 from pkc.dialect.transfers import multiplied_from
 from pkc.location import describe
@@ -56,10 +56,10 @@ class PlanMma(ModulePass):
         %acc_1 = scf.for ... iter_args(%acc_2 = %acc) -> (...) {
           %a, %b = pk.consume %0 : ...
           %acc_3 = pk.mma %a, %b, %acc_2 {in_flight = 1 : i64} : ...
-          pk.release %0 held 1 : ...
+          pk.release %0 deferred 1 : ...
           scf.yield %acc_3 : ...
         }
-        pk.release_held %0 : ...
+        pk.release_deferred %0 : ...
     """
 
     name = "pk-plan-mma"
@@ -92,8 +92,8 @@ def _plan(loop: scf.ForOp) -> None:
     channels = {stage.channel for product in products for stage in _stages(product) if stage.parent is body}
     releases = [op for op in body.ops if isinstance(op, ReleaseOp) and op.channel in channels]
     for op in releases:
-        op.held = IntegerAttr(_HELD, i64)
-    rest = [ReleaseHeldOp(op.channel) for op in releases]
+        op.deferred = IntegerAttr(_HELD, i64)
+    rest = [ReleaseDeferredOp(op.channel) for op in releases]
     for op in rest:
         op.location = loop.location
     assert loop.parent is not None

@@ -22,8 +22,8 @@ from pkc.passes.roles.program_slices import from_memory, variables
 from pkc.passes.roles.pushes import CannotPushError, push_of
 from pkc.passes.roles.remote_accesses import (
     REMOTE,
-    Edge,
     Read,
+    RemoteAccess,
     Sum,
     address,
     array_name,
@@ -100,7 +100,7 @@ def explain(module: ModuleOp) -> list[Explanation]:
             continue
         overlap, why = attr.data["overlap"], attr.data["why"]
         assert isinstance(overlap, StringAttr) and isinstance(why, StringAttr)
-        assert isinstance(op, Edge)
+        assert isinstance(op, RemoteAccess)
         place, access = describe(op.location), _ACCESS[type(op)]
         found.append(Explanation(place, access, array_name(op.array), overlap.data, why.data))
     return found
@@ -114,7 +114,7 @@ def _plan_kernel(kernel: KernelOp) -> None:
         tasks.attributes[PHASE] = IntegerAttr(number, i64)
     for op in sums(kernel):
         _check_begin(op)
-    edges: list[Edge] = [*remote_reads(kernel), *remote_stores(kernel), *sums(kernel)]
+    edges: list[RemoteAccess] = [*remote_reads(kernel), *remote_stores(kernel), *sums(kernel)]
     wanted, in_place = _wanted(kernel, "overlap"), in_any_order(kernel)
     for op in edges:
         overlap, why = _default(op, in_place)
@@ -140,7 +140,7 @@ def _plan_kernel(kernel: KernelOp) -> None:
     kernel.attributes[ORDER] = StringAttr(_wanted(kernel, "order") or _order(edges))
 
 
-def _order(edges: list[Edge]) -> str:
+def _order(edges: list[RemoteAccess]) -> str:
     """Own part first if operands of others are fetched ahead; own part last if sums go to owners."""
     if any(isinstance(op, Read) and planned(op) in ("inter_sm", "none", "copy_engine") for op in edges):
         return "local_first"
@@ -153,7 +153,7 @@ def _wanted(kernel: KernelOp, key: str) -> str:
     return value.data if isinstance(value, StringAttr) else ""
 
 
-def _matters(op: Edge, wanted: str, in_place: bool) -> bool:
+def _matters(op: RemoteAccess, wanted: str, in_place: bool) -> bool:
     """Whether the schedule's overlap makes a difference: only operands are fetched by somebody else than who computes
     with them, and what is stored leaves the SM that has it unless a copy engine takes it."""
     if isinstance(op, Sum):
@@ -164,7 +164,7 @@ def _matters(op: Edge, wanted: str, in_place: bool) -> bool:
 _IN_PLACE = "`deterministic=False`: each contribution is added where the array lives, by the SM that computed it"
 
 
-def _default(op: Edge, in_place: bool) -> tuple[str, str]:
+def _default(op: RemoteAccess, in_place: bool) -> tuple[str, str]:
     if isinstance(op, ScatterAccumulateOp):
         return "intra_sm", "rows go where a table says: each is added at its owner by the SM that has it"
     if isinstance(op, Sum):
@@ -192,7 +192,7 @@ def _check_begin(op: Sum) -> None:
         raise PkcError(errors.UsedBeforeSum(span_of(op.location), array_name(op.array)))
 
 
-def _check_legal(op: Edge, overlap: str, *, several: bool) -> None:
+def _check_legal(op: RemoteAccess, overlap: str, *, several: bool) -> None:
     reason = _not_copied(op) if overlap == "copy_engine" else ""
     if isinstance(op, ScatterAccumulateOp) and overlap != "intra_sm":
         reason = "a table says where each row goes, so that no owner knows how many rows to wait for"
@@ -213,7 +213,7 @@ def _check_pushed(op: Read, overlap: str) -> None:
         raise PkcError(errors.CannotPush(span_of(op.location), _ACCESS[type(op)], array_name(op.array), reason))
 
 
-def _not_copied(op: Edge) -> str:
+def _not_copied(op: RemoteAccess) -> str:
     """Why a copy engine cannot move what an access moves; empty if it can. The host enqueues the copies beforehand."""
     if isinstance(op, GatherOp):
         return "a table says where each row lies, and the host does not know it when it enqueues copies"

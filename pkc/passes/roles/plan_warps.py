@@ -68,7 +68,7 @@ class PlanWarps(ModulePass):
 
 
 @dataclass(frozen=True)
-class PartPlan:
+class WarpPlan:
     """The SMs, warps and registers of one part, and why."""
 
     part: RoleOp
@@ -91,12 +91,12 @@ class PartPlan:
         )
 
 
-def explain_warps(module: ModuleOp) -> list[PartPlan]:
+def explain_warps(module: ModuleOp) -> list[WarpPlan]:
     """What the pass decides, for each part of each kernel."""
     return [plan for kernel in module.walk() if isinstance(kernel, KernelOp) for plan in plan_warps(kernel)]
 
 
-def plan_warps(kernel: KernelOp) -> list[PartPlan]:
+def plan_warps(kernel: KernelOp) -> list[WarpPlan]:
     """The plan of each part, in their order. Raises `PkcError` if the schedule asks for what cannot be."""
     parts = _parts(kernel)
     own_sms = comm_sms(kernel)
@@ -122,7 +122,7 @@ def comm_sms(kernel: KernelOp) -> int:
     return wanted if wanted is not None else sum(number.value.data for number in given)
 
 
-def is_apart(part: RoleOp) -> bool:
+def has_sms_of_its_own(part: RoleOp) -> bool:
     """Whether a part, once it is planned, has SMs of its own."""
     return part.attributes.get(GROUP) == StringAttr(COMMUNICATE)
 
@@ -133,7 +133,7 @@ def _parts(kernel: KernelOp) -> list[RoleOp]:
     return [part for part in parts if part.role.data is not Role.CopyEngine]
 
 
-def _write(kernel: KernelOp, plans: Iterable[PartPlan]) -> None:
+def _write(kernel: KernelOp, plans: Iterable[WarpPlan]) -> None:
     kernel.attributes[COMM_SMS] = IntegerAttr(comm_sms(kernel), i64)
     for plan in plans:
         plan.part.warps = IntegerAttr(plan.warps, i64)
@@ -143,7 +143,7 @@ def _write(kernel: KernelOp, plans: Iterable[PartPlan]) -> None:
         _remark(plan)
 
 
-def _remark(plan: PartPlan) -> None:
+def _remark(plan: WarpPlan) -> None:
     """What of a part's threads, or of the tensor cores' rows, is left idle or scarce."""
     for op in plan.part.walk():
         if isinstance(op, MmaOp) and (rows := tile_type(op.result).shape[0]) < (whole := target_of(op).mma.rows):
@@ -161,7 +161,7 @@ def _remark(plan: PartPlan) -> None:
 # Warps
 
 
-def _compute(kernel: KernelOp, parts: Sequence[RoleOp], target: Target) -> list[PartPlan]:
+def _compute(kernel: KernelOp, parts: Sequence[RoleOp], target: Target) -> list[WarpPlan]:
     """The CTAs that compute: consumers first, then a warpgroup for all that moves tiles."""
     consumers = [part for part in parts if part.role.data is Role.Consumer]
     movers = [part for part in parts if part not in consumers]
@@ -173,7 +173,7 @@ def _compute(kernel: KernelOp, parts: Sequence[RoleOp], target: Target) -> list[
     return _in_line(plans)
 
 
-def _consumer(kernel: KernelOp, part: RoleOp, target: Target) -> PartPlan:
+def _consumer(kernel: KernelOp, part: RoleOp, target: Target) -> WarpPlan:
     (rows, op), each = _rows(part), target.mma.rows
     consumers = kernel.scheduled_number("consumers")
     why = "as the schedule's `consumers` says"
@@ -183,7 +183,7 @@ def _consumer(kernel: KernelOp, part: RoleOp, target: Target) -> PartPlan:
     if isinstance(op, MmaOp) and consumers > 1 and rows % (consumers * each):
         found = errors.RowsNotShared(span_of(op.location), rows, consumers, each, consumers * each)
         raise PkcError(found)
-    return PartPlan(part, COMPUTE, consumers * target.arch.warpgroup, why)
+    return WarpPlan(part, COMPUTE, consumers * target.arch.warpgroup, why)
 
 
 def _rows(part: RoleOp) -> tuple[int, Operation | None]:
@@ -194,20 +194,20 @@ def _rows(part: RoleOp) -> tuple[int, Operation | None]:
     return max(rows, key=lambda found: found[0], default=(0, None))
 
 
-def _alone(parts: Sequence[RoleOp], target: Target) -> list[PartPlan]:
+def _alone(parts: Sequence[RoleOp], target: Target) -> list[WarpPlan]:
     """Communicators without anything beside them."""
     warps = target.arch.consumers * target.arch.warpgroup
-    return [PartPlan(part, COMPUTE, warps if _adds(part) else 2, "nothing else runs: it has all SMs") for part in parts]
+    return [WarpPlan(part, COMPUTE, warps if _adds(part) else 2, "nothing else runs: it has all SMs") for part in parts]
 
 
-def _sharing(parts: Sequence[RoleOp], target: Target) -> list[PartPlan]:
+def _sharing(parts: Sequence[RoleOp], target: Target) -> list[WarpPlan]:
     """Parts that share a warpgroup: one thread of a warp starts the copies of a tile, where the target has any."""
     if TMA not in target.transfers:
         why = f"its threads carry tiles: {target.name} has no TMA"
-        return [PartPlan(part, COMPUTE, _CARRYING, why) for part in parts]
+        return [WarpPlan(part, COMPUTE, _CARRYING, why) for part in parts]
     communicators = sum(part.role.data is Role.Communicator for part in parts)
     each = 2 if len(parts) + communicators <= target.arch.warpgroup else 1
-    plans: list[PartPlan] = []
+    plans: list[WarpPlan] = []
     for part in parts:
         apart = part.role.data is Role.Communicator
         why = (
@@ -217,13 +217,13 @@ def _sharing(parts: Sequence[RoleOp], target: Target) -> list[PartPlan]:
         )
         if not apart and any(map(on_several_ranks, part.walk())):
             why = "its threads store rows to several ranks"
-        plans.append(PartPlan(part, COMPUTE, each if apart else 1, why))
+        plans.append(WarpPlan(part, COMPUTE, each if apart else 1, why))
     return plans
 
 
 def _communicate(
     kernel: KernelOp, parts: Sequence[RoleOp], others: Sequence[RoleOp], own_sms: int, target: Target
-) -> list[PartPlan]:
+) -> list[WarpPlan]:
     """The CTAs that communicate: whole warpgroups to add tiles up, two warps to move them."""
     adding = [part for part in parts if _adds(part)]
     moving = [part for part in parts if part not in adding]
@@ -231,8 +231,8 @@ def _communicate(
     spare = _warpgroups(_compute(kernel, others, target), target) - bool(moving)
     each = max(1, spare // len(adding)) if adding else 0
     each = 1 << each.bit_length() >> 1
-    plans = [PartPlan(part, COMMUNICATE, each * target.arch.warpgroup, why) for part in adding]
-    return _in_line([*plans, *(PartPlan(part, COMMUNICATE, 2, why) for part in moving)])
+    plans = [WarpPlan(part, COMMUNICATE, each * target.arch.warpgroup, why) for part in adding]
+    return _in_line([*plans, *(WarpPlan(part, COMMUNICATE, 2, why) for part in moving)])
 
 
 def _adds(part: RoleOp) -> bool:
@@ -243,9 +243,9 @@ def _adds(part: RoleOp) -> bool:
     return len(tables) < len(types) or any(isinstance(op, AllReduceOp) for op in part.walk())
 
 
-def _in_line(plans: Sequence[PartPlan]) -> list[PartPlan]:
+def _in_line(plans: Sequence[WarpPlan]) -> list[WarpPlan]:
     """One after the other; who computes comes first, so that it begins with a warpgroup."""
-    first, placed = 0, list[PartPlan]()
+    first, placed = 0, list[WarpPlan]()
     for plan in sorted(plans, key=lambda plan: not plan.computes):
         placed.append(replace(plan, first=first))
         first += plan.warps
@@ -255,19 +255,19 @@ def _in_line(plans: Sequence[PartPlan]) -> list[PartPlan]:
 # Registers
 
 
-def _warpgroups(plans: Sequence[PartPlan], target: Target) -> int:
+def _warpgroups(plans: Sequence[WarpPlan], target: Target) -> int:
     """How many warpgroups a group of parts occupies."""
     return -(-sum(plan.warps for plan in plans) // target.arch.warpgroup)
 
 
-def _moving(plans: Sequence[PartPlan], target: Target) -> int:
+def _moving(plans: Sequence[WarpPlan], target: Target) -> int:
     """Registers of threads that start copies, by the array of most dimensions."""
     moved = (op.array for plan in plans for op in plan.part.walk() if isinstance(op, LoadOp | StoreOp))
     dims = max((len(array_type(array).dimensions) for array in moved), default=0)
     return target.registers.moving + target.registers.dimension * max(0, dims - 2)
 
 
-def _with_registers(plans: Sequence[PartPlan], threads: int, target: Target) -> list[PartPlan]:
+def _with_registers(plans: Sequence[WarpPlan], threads: int, target: Target) -> list[WarpPlan]:
     """Registers by the warpgroup: movers get what they need, the others share the rest of the SM.
 
     Without `setmaxnreg` all have the same.

@@ -11,8 +11,8 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from pkc.dialect.access import GatherOp, LoadOp, ReadOp, ReduceOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.passes.analysis.dependence import ancestors, sources
-from pkc.passes.cells import constant, is_constant
 from pkc.passes.splits import part_of
+from pkc.passes.tile_groups import constant, is_constant
 
 Known = dict[SSAValue, SSAValue]
 """What stands for each value of the original in the copy."""
@@ -53,7 +53,7 @@ def variables(op: Operation, values: Iterable[SSAValue]) -> list[SSAValue]:
     return found
 
 
-def turns_of(variable: SSAValue) -> SSAValue:
+def iterations_of(variable: SSAValue) -> SSAValue:
     """How many values the variable of a loop from 0 in steps of 1, or of tasks, takes; for all parts of its turns."""
     assert isinstance(variable, BlockArgument)
     loop = variable.owner.parent_op()
@@ -142,7 +142,7 @@ def _copy_tasks(
     chosen = [*(argument for argument in tasks.body.block.args if argument in indices), *spread]
     if not chosen:
         return block
-    counts = [copy_value(block, turns_of(variable), known) for variable in chosen]
+    counts = [copy_value(block, iterations_of(variable), known) for variable in chosen]
     body = Block(arg_types=[IndexType()] * len(chosen))
     _add(block, TasksOp(counts, Region(body)), tasks)
     known |= dict(zip(chosen, body.args, strict=True))

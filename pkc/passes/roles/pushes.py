@@ -15,7 +15,7 @@ from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS
 from pkc.passes.analysis.dependence import differs_by_rank, sources
 from pkc.passes.derive import append
-from pkc.passes.roles.program_slices import Known, turns_of
+from pkc.passes.roles.program_slices import Known, iterations_of
 from pkc.passes.roles.remote_accesses import Read, shard_of
 
 
@@ -48,7 +48,7 @@ class Push:
             known[self.part] = rank
             return
         count = BlockCountOp(block_type(self.block.result), part=rank, sharded=self.block.sharded is not None)
-        known[turns_of(self.over)] = append(block, count, self.block.location).result
+        known[iterations_of(self.over)] = append(block, count, self.block.location).result
 
     def inside(self, block: Block, rank: SSAValue | None, known: Known) -> None:
         """Make the owner's block, inside its loops."""
@@ -69,12 +69,12 @@ def push_of(read: Read, loops: Sequence[SSAValue]) -> Push:
     if not isinstance(block, BlockOp):
         raise CannotPushError("what is read is not a block of the dimension that is split")
     push = _of_all(block) if block.part is None else _of_parts(block, block.part)
-    counts = [turns_of(variable) for variable in loops if variable is not push.over]
+    counts = [iterations_of(variable) for variable in loops if variable is not push.over]
     others = [value for value in read.indices if value is not split]
     given = () if push.part is None else (push.part,)
     # The owner's block is made inside its loops: their counts cannot depend on it.
     needed = sources(others, given=(*given, block.result)) | sources(counts, given=given)
-    if push.over in needed or (push.part is None and turns_of(push.over) in counts):
+    if push.over in needed or (push.part is None and iterations_of(push.over) in counts):
         raise CannotPushError("what is read beside it depends on whose part it is")
     if any(map(differs_by_rank, needed)):
         raise CannotPushError("ranks read different tiles, and their owner does not know who needs which")
@@ -91,16 +91,16 @@ def ring_of(read: Read, loops: Sequence[SSAValue]) -> Push | None:
         ranks = _of_parts(block, block.part).over
     except CannotPushError:
         return None
-    listed = turns_of(block.index).owner
+    listed = iterations_of(block.index).owner
     alike = isinstance(listed, BlockCountOp) and listed.block == block_type(block.result) and listed.part is block.part
-    counts = [turns_of(variable) for variable in loops if variable is not block.index]
+    counts = [iterations_of(variable) for variable in loops if variable is not block.index]
     needed = sources([*read.indices, *counts], given=(block.result,))
     return Push(block, None, block.index, ranks) if alike and needed.isdisjoint((ranks, block.index)) else None
 
 
 def _of_all(block: BlockOp) -> Push:
     over = block.index
-    made = turns_of(over).owner if isinstance(over, BlockArgument) else None
+    made = iterations_of(over).owner if isinstance(over, BlockArgument) else None
     if not isinstance(made, BlockCountOp) or made.block != block_type(block.result) or made.operands:
         raise CannotPushError("not all of the dimension that is split is read")
     return Push(block, None, over, None)

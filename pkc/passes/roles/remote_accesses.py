@@ -47,7 +47,7 @@ _ACCESSES = (
 
 Read = LoadOp | GatherOp
 Sum = AccumulateOp | ScatterAccumulateOp | AtomicAddOp | ScatterAddOp
-Edge = Read | Sum | StoreOp
+RemoteAccess = Read | Sum | StoreOp
 
 
 def remote_reads(part: Operation) -> Iterator[Read]:
@@ -103,13 +103,13 @@ def sums(part: Operation) -> Iterator[Sum]:
             yield op
 
 
-def address(op: Edge) -> tuple[SSAValue, ...]:
+def address(op: RemoteAccess) -> tuple[SSAValue, ...]:
     """The values that say where an access goes."""
     rows = (op.rows,) if isinstance(op, GatherOp | ScatterAccumulateOp | ScatterAddOp) else ()
     return (*rows, *op.indices)
 
 
-def idle_tasks(op: Edge) -> list[SSAValue]:
+def idle_tasks(op: RemoteAccess) -> list[SSAValue]:
     """The task indices around `op` that its address does not depend on: it is repeated along each of them."""
     known = sources(address(op))
     return [index for tasks in enclosing_tasks(op) for index in tasks.body.block.args if index not in known]

@@ -17,7 +17,7 @@ from pkc.passes.roles.assign_roles import role_of
 
 
 @dataclass
-class Crossing:
+class RoleValue:
     """Values made in one block by `producer` and first used together there by `consumer`.
 
     The producer acquires before `made[0]` and commits after `made[-1]`; the consumer consumes before `first` and
@@ -45,9 +45,9 @@ class KeptBeyondStageError(Exception):
         self.op = op
 
 
-def crossings(part: RoleOp) -> list[Crossing]:
+def role_values_of(part: RoleOp) -> list[RoleValue]:
     """What crosses between the roles of a part, in program order."""
-    found: list[Crossing] = []
+    found: list[RoleValue] = []
     for op in part.body.walk():
         producer = role_of(op)
         for value in op.results:
@@ -60,7 +60,7 @@ def crossings(part: RoleOp) -> list[Crossing]:
     return found
 
 
-def _add(found: list[Crossing], op: Operation, value: SSAValue, producer: Role, consumer: Role) -> None:
+def _add(found: list[RoleValue], op: Operation, value: SSAValue, producer: Role, consumer: Role) -> None:
     block = op.parent
     assert block is not None
     uses = [use.operation for name in _names(block, value, consumer) for use in name.uses]
@@ -76,10 +76,10 @@ def _add(found: list[Crossing], op: Operation, value: SSAValue, producer: Role, 
             crossing.made.append(op)
             crossing.last = max(crossing.last, last, key=block.get_operation_index)
             return
-    found.append(Crossing(block, producer, consumer, [value], [op], first, last))
+    found.append(RoleValue(block, producer, consumer, [value], [op], first, last))
 
 
-def _keep_until_passed_on(found: list[Crossing]) -> None:
+def _keep_until_passed_on(found: list[RoleValue]) -> None:
     """Let a stage last until what is seen in it under another name is committed to the next channel."""
     for crossing in found:
         block = crossing.block

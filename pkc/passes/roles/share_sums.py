@@ -14,9 +14,9 @@ from xdsl.traits import Pure
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.coordinates import CtasOp
 from pkc.dialect.program import AFTER_ALL, DERIVED, KernelOp, RoleOp, TasksOp
-from pkc.passes.cells import constant
 from pkc.passes.derive import append_copy, before, phase_of
 from pkc.passes.roles.stage_sums import SLICES
+from pkc.passes.tile_groups import constant
 from pkc.remarks import missed
 
 

@@ -18,8 +18,8 @@ from pkc.dialect.types import TileType
 from pkc.passes.derive import DERIVED
 from pkc.passes.roles.assign_roles import ROLE
 from pkc.passes.roles.plan_warps import comm_sms
-from pkc.passes.roles.role_values import Crossing, KeptBeyondStageError, crossings
-from pkc.passes.roles.split_roles import add_channels, add_part
+from pkc.passes.roles.role_values import KeptBeyondStageError, RoleValue, role_values_of
+from pkc.passes.roles.split_roles import add_channels, add_role_op
 from pkc.remarks import missed
 from pkc.targets.target import target_of
 
@@ -82,21 +82,21 @@ def _only_copies(part: RoleOp) -> bool:
     return bool(makers) and stored and all(isinstance(op, LoadOp) for op in makers)
 
 
-def _crossings(part: RoleOp) -> list[Crossing] | None:
+def _crossings(part: RoleOp) -> list[RoleValue] | None:
     """What goes from the loading to the storing worker; None if a tile is kept beyond its stage."""
     for op in part.body.walk():
         role = _side(op)
         if role is not None:
             op.attributes[ROLE] = RoleAttr(role)
     try:
-        return crossings(part)
+        return role_values_of(part)
     except KeptBeyondStageError as error:
         reason = "a loop or branch gives a tile to what stands behind it"
         missed(SplitCopies.name, error.op, f"its communicator fetches a tile when the last one is stored: {reason}")
         return None
 
 
-def _stages(kernel: KernelOp, found: Iterable[list[Crossing]]) -> int:
+def _stages(kernel: KernelOp, found: Iterable[list[RoleValue]]) -> int:
     """Stages of each channel of all communicators, which share the memory of one CTA."""
     kinds = [crossing.type for of_part in found for crossing in of_part]
     if not kinds:
@@ -108,7 +108,7 @@ def _stages(kernel: KernelOp, found: Iterable[list[Crossing]]) -> int:
     return max(1, min(_STAGES, fitting))
 
 
-def _remark(crossing: Mapping[RoleOp, Sequence[Crossing]]) -> None:
+def _remark(crossing: Mapping[RoleOp, Sequence[RoleValue]]) -> None:
     """Say of communicators beside parts that compute that their tiles are on their way one at a time."""
     for found in crossing.values():
         for one in found:
@@ -117,10 +117,10 @@ def _remark(crossing: Mapping[RoleOp, Sequence[Crossing]]) -> None:
             missed(SplitCopies.name, one.made[0], f"one tile at a time is on its way through each SM: {reason}")
 
 
-def _split(kernel: KernelOp, part: RoleOp, found: list[Crossing], stages: int) -> None:
+def _split(kernel: KernelOp, part: RoleOp, found: list[RoleValue], stages: int) -> None:
     channels = add_channels(kernel, found, stages)
     for role in (Role.Loader, Role.Storer):
-        made = add_part(role, found, channels, kernel, part)
+        made = add_role_op(role, found, channels, kernel, part)
         made.role = RoleAttr(Role.Communicator)
         made.attributes |= part.attributes
         for op in made.walk():

@@ -20,9 +20,9 @@ from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp, ConsumeOp, Release
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.derive import DERIVED
-from pkc.passes.roles.assign_roles import ROLE, derived_part, role_of
+from pkc.passes.roles.assign_roles import ROLE, derived_role, role_of
 from pkc.passes.roles.remote_accesses import array_name
-from pkc.passes.roles.role_values import Crossing, KeptBeyondStageError, crossings
+from pkc.passes.roles.role_values import KeptBeyondStageError, RoleValue, role_values_of
 
 _Op = TypeVar("_Op", bound=Operation)
 
@@ -64,16 +64,16 @@ class SplitRoles(ModulePass):
 
 
 def _split_kernel(kernel: KernelOp) -> None:
-    part = derived_part(kernel)
+    part = derived_role(kernel)
     if part is not None:
         try:
-            found = crossings(part)
+            found = role_values_of(part)
         except KeptBeyondStageError as error:
             raise PkcError(errors.KeptBeyondStage(span_of(error.op.location))) from None
         channels = add_channels(kernel, found)
         for role in _ORDER:
             if any(role_of(op) is role for op in part.body.walk()):
-                add_part(role, found, channels, kernel, part)
+                add_role_op(role, found, channels, kernel, part)
         part.detach()
         part.erase(safe_erase=False)
     # In a part that the author wrote, what follows its tasks follows all of them, on whatever CTA they ran.
@@ -82,12 +82,14 @@ def _split_kernel(kernel: KernelOp) -> None:
             op.attributes[PER_CTA] = UnitAttr()
 
 
-def add_part(role: Role, found: list[Crossing], channels: list[ChannelOp], kernel: KernelOp, part: RoleOp) -> RoleOp:
+def add_role_op(
+    role: Role, found: list[RoleValue], channels: list[ChannelOp], kernel: KernelOp, part: RoleOp
+) -> RoleOp:
     """The part of one role of a part whose operations have roles, in front of it."""
     return _Part(role, found, channels).build(kernel, part)
 
 
-def add_channels(kernel: KernelOp, found: list[Crossing], stages: int = 1) -> list[ChannelOp]:
+def add_channels(kernel: KernelOp, found: list[RoleValue], stages: int = 1) -> list[ChannelOp]:
     """A channel for each crossing, with that many stages."""
     made: list[ChannelOp] = []
     for crossing in found:
@@ -113,7 +115,7 @@ def _first_role(kernel: KernelOp) -> RoleOp:
 class _Part:
     """The copy of a part that one role runs."""
 
-    def __init__(self, role: Role, found: list[Crossing], channels: list[ChannelOp]) -> None:
+    def __init__(self, role: Role, found: list[RoleValue], channels: list[ChannelOp]) -> None:
         self._role = role
         self._channels = list(zip(found, channels, strict=True))
         self._arriving = {value for c in found if c.consumer is role for value in c.values}
@@ -193,7 +195,7 @@ class _Part:
                 if crossing.consumer is self._role and crossing.last is op:
                     self._add(target, ReleaseOp(channel.result), op)
 
-    def _consume(self, target: Block, crossing: Crossing, channel: ChannelOp) -> None:
+    def _consume(self, target: Block, crossing: RoleValue, channel: ChannelOp) -> None:
         op = self._add(target, ConsumeOp(channel.result), crossing.made[0])
         for value, tile in zip(crossing.values, op.results, strict=True):
             tile.name_hint = value.name_hint

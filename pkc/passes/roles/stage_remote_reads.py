@@ -20,8 +20,8 @@ from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import ancestors, enclosing_tasks, same_value, same_values
 from pkc.passes.derive import add_parameter
-from pkc.passes.roles.fetches import buffer_of, can_fetch, cells_of
-from pkc.passes.roles.program_slices import from_zero, turns_of, variables
+from pkc.passes.roles.fetches import buffer_of, can_fetch, groups_of
+from pkc.passes.roles.program_slices import from_zero, iterations_of, variables
 from pkc.passes.roles.remote_accesses import Read, address, array_name, is_pushed, planned, remote_reads, shard_of
 
 _STAGED = ("inter_sm", "none", "copy_engine")
@@ -102,7 +102,7 @@ def _same_tiles(one: Read, other: Read) -> bool:
     left, right = variables(one, one.indices), variables(other, other.indices)
     known: dict[SSAValue, SSAValue] = {}
     for a, b in zip(left, right, strict=False):
-        alike = from_zero(a) and from_zero(b) and same_value(turns_of(a), turns_of(b), known)
+        alike = from_zero(a) and from_zero(b) and same_value(iterations_of(a), iterations_of(b), known)
         if a is not b and not alike:
             return False
         known[a] = b
@@ -128,7 +128,7 @@ def _fetch(kernel: KernelOp, reads: Sequence[Read]) -> None:
         if is_pushed(read):
             kind = PGLType(kind.dimensions, kind.element_type, Layout.Symmetric)
         buffers[read.array] = add_parameter(kernel, f"{array_name(read.array)}.landing", kind, read.location)
-    cells = cells_of(first, buffer_of(first)[1], variables(first, address(first)))
+    cells = groups_of(first, buffer_of(first)[1], variables(first, address(first)))
     ready = add_parameter(kernel, f"{'_'.join(map(array_name, buffers))}.ready", cells.type, first.location)
     for read in reads:
         tile = read.results[0]

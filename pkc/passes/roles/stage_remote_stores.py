@@ -18,10 +18,10 @@ from pkc.dialect.counters import RaiseOp, WaitOp
 from pkc.dialect.program import AFTER_ALL, KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import PrivateType
 from pkc.passes.analysis.dependence import ancestors, sources
-from pkc.passes.cells import cells_along, constant, counter_ops
 from pkc.passes.derive import add_parameter, add_role, append, before, wrap_in_role
 from pkc.passes.roles.program_slices import Known, close_loops, copy_nest, copy_value, variables
 from pkc.passes.roles.remote_accesses import REMOTE, array_name, planned
+from pkc.passes.tile_groups import constant, counter_ops, groups_along
 from pkc.remarks import missed
 
 
@@ -78,7 +78,7 @@ def _stage(kernel: KernelOp, store: StoreOp) -> None:
     kept = [place for place, index in enumerate(store.indices) if not isinstance(index.owner, RankOp)]
     dims = [kind.dimensions[place] for place in kept]
     indices = [store.indices[place] for place in kept]
-    cells = cells_along(dims, indices, range(len(indices)))
+    cells = groups_along(dims, indices, range(len(indices)))
     staged = add_parameter(kernel, f"{name}.staged", PrivateType(dims, kind.element_type), location)
     computed = add_parameter(kernel, f"{name}.computed", cells.type, location)
 

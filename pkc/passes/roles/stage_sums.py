@@ -22,12 +22,12 @@ from pkc.dialect.types import FLOATS, RANKS, BlockType, Dim, Layout, PGLType, Si
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import differs_by_rank, enclosing_tasks, sources
-from pkc.passes.cells import Cells, cells_along, constant, counter_ops, product_ops
 from pkc.passes.derive import add_parameter, add_role, append, before, mark_fresh, wrap_in_role
 from pkc.passes.roles.plan_warps import comm_sms
 from pkc.passes.roles.program_slices import Known, close_loops, copy_value
 from pkc.passes.roles.remote_accesses import REMOTE, array_name, idle_tasks, in_any_order, planned, shard_of, sums
-from pkc.passes.roles.straddling import across, follow_parts, overlapping, spans
+from pkc.passes.roles.straddling import across, follow_shards, overlapping, spans
+from pkc.passes.tile_groups import TileGroups, constant, counter_ops, groups_along, product_ops
 from pkc.remarks import missed
 
 SLICES = "slices"
@@ -97,10 +97,10 @@ def _stage(kernel: KernelOp, op: AccumulateOp) -> None:
     indices = tuple(op.indices)
     whole = planned(op) == "none"
     places = () if whole else tuple(i for i, index in enumerate(indices) if _varies(index))
-    cells = cells_along(kind.dimensions, indices, places)
+    cells = groups_along(kind.dimensions, indices, places)
     copied = planned(op) == "copy_engine"
     if is_pgl(op.array, Layout.Replicate) and not across(kernel):
-        follow_parts(kernel, block_type(_block_of(indices[split])).of)
+        follow_shards(kernel, block_type(_block_of(indices[split])).of)
     slots_type = PGLType((RANKS, *kind.dimensions), kind.element_type, Layout.Shard, split + 1)
     slots = add_parameter(kernel, f"{name}.slots", slots_type, op.location)
     arrived_type = SignalType((RANKS, *cells.type.extents)) if copied else cells.type
@@ -176,7 +176,7 @@ def _varies(index: SSAValue) -> bool:
     return not isinstance(index.type, BlockType) or isinstance(index.type.of, str)
 
 
-def _contribute(op: AccumulateOp, split: int, cells: Cells, slots: BlockArgument, arrived: BlockArgument) -> None:
+def _contribute(op: AccumulateOp, split: int, cells: TileGroups, slots: BlockArgument, arrived: BlockArgument) -> None:
     """In place of the sum: store to the own slot at the owner, signal its counter."""
     indices = tuple(op.indices)
     block = _block_of(indices[split])
@@ -200,7 +200,7 @@ def _contribute(op: AccumulateOp, split: int, cells: Cells, slots: BlockArgument
 
 
 def _add_up(
-    kernel: KernelOp, op: AccumulateOp, split: int, cells: Cells, slots: BlockArgument, arrived: BlockArgument
+    kernel: KernelOp, op: AccumulateOp, split: int, cells: TileGroups, slots: BlockArgument, arrived: BlockArgument
 ) -> None:
     """The communicator's part: wait for all contributions to a tile, add them up, store the sum."""
     part = add_role(kernel, Role.Communicator, op)
@@ -288,7 +288,7 @@ def _own_tasks(
 
 
 def _expected(
-    part: Block, op: AccumulateOp, cells: Cells, ranks: SSAValue, counts: dict[BlockArgument, SSAValue]
+    part: Block, op: AccumulateOp, cells: TileGroups, ranks: SSAValue, counts: dict[BlockArgument, SSAValue]
 ) -> SSAValue:
     """How many signals a counter gets: one from each rank for each tile of its cell that this rank owns."""
     known = sources([op.indices[place] for place in cells.places])

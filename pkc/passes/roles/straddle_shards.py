@@ -27,7 +27,7 @@ from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.derive import before
 from pkc.passes.roles.program_slices import from_memory
-from pkc.passes.roles.remote_accesses import Edge, Sum, address, array_name, is_pushed, planned, shard_of
+from pkc.passes.roles.remote_accesses import RemoteAccess, Sum, address, array_name, is_pushed, planned, shard_of
 from pkc.passes.roles.straddling import across
 from pkc.remarks import missed
 
@@ -103,21 +103,21 @@ def _lists(tasks: TasksOp) -> Iterator[tuple[TasksOp, int, list[BlockOp]]]:
         missed(StraddleShards.name, tasks, f"blocks of `{length.block.of}` end where the ranks' shards do: {reason}")
 
 
-def _of_one_rank(kernel: KernelOp) -> Iterator[errors.CannotSpan]:
+def _of_one_rank(kernel: KernelOp) -> Iterator[errors.CannotStraddle]:
     for op in kernel.walk():
         if isinstance(op, BlockOp) and op.sharded is not None and op.part is not None:
             what = f"this list of blocks of `{block_type(op.result).of}`"
-            yield errors.CannotSpan(span_of(op.location), what, "it is one rank's part")
+            yield errors.CannotStraddle(span_of(op.location), what, "it is one rank's part")
 
 
-def _refused(kernel: KernelOp, blocks: Collection[BlockOp]) -> Iterator[errors.CannotSpan]:
+def _refused(kernel: KernelOp, blocks: Collection[BlockOp]) -> Iterator[errors.CannotStraddle]:
     for op in kernel.walk():
         if isinstance(op, LoadOp | StoreOp | Sum | GatherOp) and _is_split(op, blocks) and (reason := _reason(op)):
             what = f"this access to `{array_name(op.array)}`"
-            yield errors.CannotSpan(span_of(op.location), what, reason)
+            yield errors.CannotStraddle(span_of(op.location), what, reason)
 
 
-def _is_split(op: Edge, blocks: Collection[BlockOp]) -> bool:
+def _is_split(op: RemoteAccess, blocks: Collection[BlockOp]) -> bool:
     """Whether the tile of an access gets rows of several ranks."""
     if is_pgl(op.array, Layout.Replicate):
         return isinstance(op, AccumulateOp)
@@ -128,7 +128,7 @@ def _is_split(op: Edge, blocks: Collection[BlockOp]) -> bool:
     return place >= 0 and op.indices[place].owner in blocks
 
 
-def _reason(op: Edge) -> str:
+def _reason(op: RemoteAccess) -> str:
     """Why an access cannot have rows of several ranks; empty if it can."""
     if isinstance(op, GatherOp | ScatterAccumulateOp | ScatterAddOp):
         return "a table says which rows it has, and they lie on several ranks"

@@ -11,8 +11,8 @@ from pkc.dialect.coordinates import BlockCountOp, BlockIndexOp, BlockOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import BlockType, Layout
-from pkc.passes.cells import constant
 from pkc.passes.roles.remote_accesses import shard_of
+from pkc.passes.tile_groups import constant
 
 
 def across(kernel: KernelOp) -> bool:
@@ -33,7 +33,7 @@ def on_several_ranks(op: Operation) -> bool:
     return spans(op.indices[shard_of(op.array)])
 
 
-def follow_parts(root: Operation, dim: object) -> None:
+def follow_shards(root: Operation, dim: object) -> None:
     """Let all lists of blocks of a dimension follow the boundaries of its parts."""
     for op in root.walk():
         if not isinstance(op, BlockCountOp | BlockOp):

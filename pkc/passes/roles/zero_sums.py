@@ -18,10 +18,10 @@ from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.tile import FullOp, tile_type
 from pkc.dialect.types import RANKS, BlockType, Layout, SignalType, TileType
 from pkc.passes.analysis.dependence import ancestors
-from pkc.passes.cells import constant, product_ops
 from pkc.passes.derive import DERIVED, add_parameter, add_role, append, mark_fresh, wrap_in_role
 from pkc.passes.roles.assign_roles import ROLE
 from pkc.passes.roles.remote_accesses import array_name, shard_of
+from pkc.passes.tile_groups import constant, product_ops
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,9 @@ from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.axes import block_of_axis
 from pkc.passes.analysis.dependence import maker
-from pkc.passes.cells import constant, is_constant
 from pkc.passes.derive import add_parameter, append, append_copy, before
 from pkc.passes.splits import part_of, part_ops
+from pkc.passes.tile_groups import constant, is_constant
 from pkc.remarks import missed
 
 _SPLIT = "split_"

@@ -25,7 +25,7 @@ REGISTERS = Registers(moving=40, dimension=8, adding=80, holding=112, idle=24, r
 
 H200 = Rates(
     clock=1.5,
-    product_flops=4096,
+    mma_flops=4096,
     shared_bytes=128,
     load_bytes=85,
     load_row=1.0,

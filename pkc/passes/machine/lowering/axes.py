@@ -1,4 +1,4 @@
-"""Which axis of an accumulator each one-dimensional tile of a worker lies along."""
+"""Which axis of an accumulator each one-dimensional tile of a role lies along."""
 
 from __future__ import annotations
 

@@ -8,15 +8,15 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp, ReleaseHeldOp, ReleaseOp
+from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
 from pkc.dialect.tile import tile_type
-from pkc.passes.machine.lowering.context import Place, Ring, Staged, Worker
+from pkc.passes.machine.lowering.context import Place, Ring, Staged, WarpRole
 
 
-def prepare(worker: Worker, channel: SSAValue, users: Collection[Operation]) -> None:
-    """The registers that say where the worker, which has these `users` of a channel, is in the ring: before its first
+def prepare(role: WarpRole, channel: SSAValue, users: Collection[Operation]) -> None:
+    """The registers that say where the role, which has these `users` of a channel, is in the ring: before its first
     stage; and how many stages it keeps, if loops do not say that."""
-    emit, ring = worker.emit, worker.launch.rings[channel]
+    emit, ring = role.emit, role.launch.rings[channel]
     hint = ring.channel.label.data.split(",")[0].split(".")[0].lower()
     phase = emit.registers(1, IndexType(), f"{hint}_phase")
     emit.set(emit.const(0), phase, 0)
@@ -28,16 +28,16 @@ def prepare(worker: Worker, channel: SSAValue, users: Collection[Operation]) -> 
     if _needs_counter(users):
         kept = emit.registers(1, IndexType(), f"{hint}_kept")
         emit.set(emit.const(0), kept, 0)
-    worker.places[channel] = Place(stage, phase, kept)
+    role.places[channel] = Place(stage, phase, kept)
 
 
 def _needs_counter(users: Collection[Operation]) -> bool:
     """Whether releases keep stages, and not just from one turn of a loop to the next."""
-    freed = {op for op in users if isinstance(op, ReleaseHeldOp)}
+    freed = {op for op in users if isinstance(op, ReleaseDeferredOp)}
     return freed != {_freed_by(op) for op in users if isinstance(op, ReleaseOp) and op.kept}
 
 
-def _freed_by(op: ReleaseOp) -> ReleaseHeldOp | None:
+def _freed_by(op: ReleaseOp) -> ReleaseDeferredOp | None:
     """What frees, right behind a loop, the one stage that each of its turns keeps for the next."""
     loop = op.parent_op()
     if op.kept != 1 or not isinstance(loop, scf.ForOp):
@@ -45,21 +45,21 @@ def _freed_by(op: ReleaseOp) -> ReleaseHeldOp | None:
     if any(isinstance(other, ReleaseOp) and other.channel is op.channel for other in loop.walk() if other is not op):
         return None
     following = loop.next_op
-    while isinstance(following, ReleaseHeldOp):
+    while isinstance(following, ReleaseDeferredOp):
         if following.channel is op.channel:
             return following
         following = following.next_op
     return None
 
 
-def stage_of(worker: Worker, channel: SSAValue) -> SSAValue:
-    stage = worker.places[channel].stage
-    return worker.emit.const(0) if stage is None else worker.emit.get(stage, 0)
+def stage_of(role: WarpRole, channel: SSAValue) -> SSAValue:
+    stage = role.places[channel].stage
+    return role.emit.const(0) if stage is None else role.emit.get(stage, 0)
 
 
-def previous(worker: Worker, channel: SSAValue, turns: int = 1) -> SSAValue:
-    """The stage so many turns, fewer than there are stages, before the one that the worker is at."""
-    emit, depth, stage = worker.emit, worker.launch.rings[channel].depth, stage_of(worker, channel)
+def previous(role: WarpRole, channel: SSAValue, turns: int = 1) -> SSAValue:
+    """The stage so many turns, fewer than there are stages, before the one that the role is at."""
+    emit, depth, stage = role.emit, role.launch.rings[channel].depth, stage_of(role, channel)
     if depth == 1:
         return stage
     if turns == 1:
@@ -67,9 +67,9 @@ def previous(worker: Worker, channel: SSAValue, turns: int = 1) -> SSAValue:
     return emit.select(emit.compare("slt", stage, turns), emit.plus(stage, depth - turns), emit.minus(stage, turns))
 
 
-def advance(worker: Worker, channel: SSAValue) -> None:
+def advance(role: WarpRole, channel: SSAValue) -> None:
     """To the next stage of the ring."""
-    emit, place, ring = worker.emit, worker.places[channel], worker.launch.rings[channel]
+    emit, place, ring = role.emit, role.places[channel], role.launch.rings[channel]
     phase = emit.get(place.phase, 0)
     if place.stage is None:
         emit.set(emit.bit_xor(phase, 1), place.phase, 0)
@@ -80,103 +80,103 @@ def advance(worker: Worker, channel: SSAValue) -> None:
     emit.set(emit.select(wraps, emit.const(0), following), place.stage, 0)
 
 
-def acquire(worker: Worker, op: AcquireOp) -> None:
+def acquire(role: WarpRole, op: AcquireOp) -> None:
     """Until the stage is free; what TMA will bring is announced."""
-    emit, launch = worker.emit, worker.launch
-    ring, stage = launch.rings[op.channel], stage_of(worker, op.channel)
-    phase = emit.get(worker.places[op.channel].phase, 0)
-    _wait(worker, ring, ring.empty(stage, emit, launch.base), emit.bit_xor(phase, 1), "free")
+    emit, launch = role.emit, role.launch
+    ring, stage = launch.rings[op.channel], stage_of(role, op.channel)
+    phase = emit.get(role.places[op.channel].phase, 0)
+    _wait(role, ring, ring.empty(stage, emit, launch.base), emit.bit_xor(phase, 1), "free")
     if ring.by_bytes:
         emit.do("mbarrier_expect", ring.full(stage, emit, launch.base), emit.const(ring.by_bytes))
 
 
-def commit(worker: Worker, op: CommitOp) -> None:
-    """The stage is filled, as far as this worker does it itself."""
-    emit, launch = worker.emit, worker.launch
+def commit(role: WarpRole, op: CommitOp) -> None:
+    """The stage is filled, as far as this role does it itself."""
+    emit, launch = role.emit, role.launch
     ring = launch.rings[op.channel]
     if not ring.by_bytes:
-        stage = stage_of(worker, op.channel)
+        stage = stage_of(role, op.channel)
         emit.do("mbarrier_arrive", ring.full(stage, emit, launch.base))
-    advance(worker, op.channel)
+    advance(role, op.channel)
 
 
-def consume(worker: Worker, op: ConsumeOp) -> None:
+def consume(role: WarpRole, op: ConsumeOp) -> None:
     """Until the stage is filled; its tiles are where they lie."""
-    emit, launch = worker.emit, worker.launch
-    ring, stage = launch.rings[op.channel], stage_of(worker, op.channel)
+    emit, launch = role.emit, role.launch
+    ring, stage = launch.rings[op.channel], stage_of(role, op.channel)
     barrier = ring.full(stage, emit, launch.base)
-    _wait(worker, ring, barrier, emit.get(worker.places[op.channel].phase, 0), "filled")
-    start = stage_address(worker, ring, stage)
+    _wait(role, ring, barrier, emit.get(role.places[op.channel].phase, 0), "filled")
+    start = stage_address(role, ring, stage)
     for offset, result in zip(ring.slots, op.tiles, strict=True):
         layout = emit.target.shared_layout(tile_type(result))
-        worker.tiles[result] = Staged(emit.plus(start, offset), tile_type(result), layout, ring)
+        role.tiles[result] = Staged(emit.plus(start, offset), tile_type(result), layout, ring)
 
 
-def stage_address(worker: Worker, ring: Ring, stage: SSAValue) -> SSAValue:
-    emit = worker.emit
-    return emit.plus(emit.plus(worker.launch.base, ring.offset), emit.times(stage, ring.stage_bytes))
+def stage_address(role: WarpRole, ring: Ring, stage: SSAValue) -> SSAValue:
+    emit = role.emit
+    return emit.plus(emit.plus(role.launch.base, ring.offset), emit.times(stage, ring.stage_bytes))
 
 
-def release(worker: Worker, op: ReleaseOp) -> None:
+def release(role: WarpRole, op: ReleaseOp) -> None:
     """The stage may be filled again; or that of some turns before."""
-    emit, kept = worker.emit, worker.places[op.channel].kept
+    emit, kept = role.emit, role.places[op.channel].kept
     if not op.kept:
-        arrive_empty(worker, op.channel, stage_of(worker, op.channel))
+        arrive_empty(role, op.channel, stage_of(role, op.channel))
     elif kept is None:
         loop = op.parent_op()
         assert isinstance(loop, scf.ForOp)
-        with emit.when(emit.compare("ne", worker.known[loop.body.block.args[0]], worker.known[loop.lb])):
-            arrive_empty(worker, op.channel, previous(worker, op.channel))
+        with emit.when(emit.compare("ne", role.known[loop.body.block.args[0]], role.known[loop.lb])):
+            arrive_empty(role, op.channel, previous(role, op.channel))
     else:
         before = emit.get(kept, 0)
         with emit.when(emit.compare("eq", before, op.kept)):
-            arrive_empty(worker, op.channel, previous(worker, op.channel, op.kept))
+            arrive_empty(role, op.channel, previous(role, op.channel, op.kept))
         emit.set(emit.least(emit.plus(before, 1), op.kept), kept, 0)
-    advance(worker, op.channel)
+    advance(role, op.channel)
 
 
-def release_held(worker: Worker, op: ReleaseHeldOp) -> None:
+def release_deferred(role: WarpRole, op: ReleaseDeferredOp) -> None:
     """The stages that are kept may be filled again, the oldest first."""
-    emit, kept = worker.emit, worker.places[op.channel].kept
+    emit, kept = role.emit, role.places[op.channel].kept
     if kept is None:
         loop = op.prev_op
-        while isinstance(loop, ReleaseHeldOp):
+        while isinstance(loop, ReleaseDeferredOp):
             loop = loop.prev_op
         assert isinstance(loop, scf.ForOp)
-        with emit.when(emit.compare("slt", worker.known[loop.lb], worker.known[loop.ub])):
-            arrive_empty(worker, op.channel, previous(worker, op.channel))
+        with emit.when(emit.compare("slt", role.known[loop.lb], role.known[loop.ub])):
+            arrive_empty(role, op.channel, previous(role, op.channel))
         return
     most = max(use.operation.kept for use in op.channel.uses if isinstance(use.operation, ReleaseOp))
     for turns in range(most, 0, -1):
         with emit.when(emit.compare("sge", emit.get(kept, 0), turns)):
-            arrive_empty(worker, op.channel, previous(worker, op.channel, turns))
+            arrive_empty(role, op.channel, previous(role, op.channel, turns))
     emit.set(emit.const(0), kept, 0)
 
 
-def arrive_empty(worker: Worker, channel: SSAValue, stage: SSAValue) -> None:
+def arrive_empty(role: WarpRole, channel: SSAValue, stage: SSAValue) -> None:
     """One thread of each warp says that the warp is done with a stage."""
-    emit, launch = worker.emit, worker.launch
+    emit, launch = role.emit, role.launch
     barrier = launch.rings[channel].empty(stage, emit, launch.base)
-    if worker.threads.one:
+    if role.threads.one:
         emit.do("mbarrier_arrive", barrier)
         return
-    with emit.when(emit.compare("eq", worker.threads.lane, 0)):
+    with emit.when(emit.compare("eq", role.threads.lane, 0)):
         emit.do("mbarrier_arrive", barrier)
 
 
-def drain_loads(worker: Worker) -> None:
-    """Until what this worker has loaded into stages has arrived, and been consumed."""
-    emit, launch = worker.emit, worker.launch
-    for channel in worker.filling:
-        ring, place = launch.rings[channel], worker.places[channel]
-        stage, phase = stage_of(worker, channel), emit.get(place.phase, 0)
+def drain_loads(role: WarpRole) -> None:
+    """Until what this role has loaded into stages has arrived, and been consumed."""
+    emit, launch = role.emit, role.launch
+    for channel in role.filling:
+        ring, place = launch.rings[channel], role.places[channel]
+        stage, phase = stage_of(role, channel), emit.get(place.phase, 0)
         for turn in range(ring.depth):
             following = emit.plus(stage, turn)
             wraps = emit.compare("sge", following, ring.depth)
             at = emit.select(wraps, emit.minus(following, ring.depth), following)
             parity = emit.bit_xor(emit.select(wraps, emit.bit_xor(phase, 1), phase), 1)
-            _wait(worker, ring, ring.empty(at, emit, launch.base), parity, "free")
+            _wait(role, ring, ring.empty(at, emit, launch.base), parity, "free")
 
 
-def _wait(worker: Worker, ring: Ring, barrier: SSAValue, parity: SSAValue, until: str) -> None:
-    worker.emit.wait("mbarrier_wait", barrier, parity, awaits=ring.channel.label.data, until=until)
+def _wait(role: WarpRole, ring: Ring, barrier: SSAValue, parity: SSAValue, until: str) -> None:
+    role.emit.wait("mbarrier_wait", barrier, parity, awaits=ring.channel.label.data, until=until)

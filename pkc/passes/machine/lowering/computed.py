@@ -23,99 +23,97 @@ from pkc.dialect.tile import (
 from pkc.dialect.types import f32, i1, i32
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import rounding
-from pkc.passes.machine.lowering.context import Worker
+from pkc.passes.machine.lowering.context import WarpRole
 from pkc.passes.machine.lowering.fragments import PACKED, Shown, allocate, along, element, fill, fragment_of, held
 from pkc.passes.machine.lowering.missing import CannotLowerError
 
 
-def show(worker: Worker, op: Operation) -> bool:
+def show(role: WarpRole, op: Operation) -> bool:
     """Operations whose elements are computed where they are used; whether `op` is one."""
     if isinstance(op, FullOp):
         value = op.constant
         kind = tile_type(op.result).element_type
-        _shown(worker, op.result, lambda emit, _: _constant(emit, value, kind))
+        _shown(role, op.result, lambda emit, _: _constant(emit, value, kind))
     elif isinstance(op, SplatOp):
         scalar = op.scalar
-        _shown(worker, op.result, lambda emit, _: _scalar(emit, worker.known.get(scalar, scalar)))
+        _shown(role, op.result, lambda emit, _: _scalar(emit, role.known.get(scalar, scalar)))
     elif isinstance(op, PositionsOp):
-        block = worker.blocks[op.block]
-        fragment = fragment_of(worker, op.result)
-        start = worker.dims.position(block)
-        _shown(worker, op.result, lambda emit, i: emit.i32(emit.plus(start, along(worker, fragment, 0, i))))
+        block = role.blocks[op.block]
+        fragment = fragment_of(role, op.result)
+        start = role.dims.position(block)
+        _shown(role, op.result, lambda emit, i: emit.i32(emit.plus(start, along(role, fragment, 0, i))))
     elif isinstance(op, BroadcastOp):
-        _broadcast(worker, op)
+        _broadcast(role, op)
     elif isinstance(op, ClipOp):
-        _clip(worker, op)
+        _clip(role, op)
     else:
         return False
     return True
 
 
-def _shown(worker: Worker, value: SSAValue, element_of: Callable[[Emitter, SSAValue], SSAValue]) -> None:
-    worker.tiles[value] = Shown(fragment_of(worker, value), tile_type(value).element_type, element_of)
+def _shown(role: WarpRole, value: SSAValue, element_of: Callable[[Emitter, SSAValue], SSAValue]) -> None:
+    role.tiles[value] = Shown(fragment_of(role, value), tile_type(value).element_type, element_of)
 
 
-def _broadcast(worker: Worker, op: BroadcastOp) -> None:
-    source, target = held(worker, op.tile), fragment_of(worker, op.result)
-    if worker.chunk is not None and source.fragment.axes:
+def _broadcast(role: WarpRole, op: BroadcastOp) -> None:
+    source, target = held(role, op.tile), fragment_of(role, op.result)
+    if role.chunk is not None and source.fragment.axes:
         raise CannotLowerError(op, "combining a tile with rows or columns in a part without a warpgroup")
     if len(target.axes) == 2 and source.fragment.axes not in ((), op.positions):
         raise CannotLowerError(op, "a tile along the rows of one tile and along the columns of another")
     if len(target.axes) != 2 or not source.fragment.axes:
-        _shown(worker, op.result, lambda emit, i: element(worker, source, i if source.fragment.axes else emit.const(0)))
+        _shown(role, op.result, lambda emit, i: element(role, source, i if source.fragment.axes else emit.const(0)))
         return
 
     def at(emit: Emitter, index: SSAValue) -> SSAValue:
         inside = emit.modulo(index, target.columns // 2)
         if source.fragment.axes == (0,):
             repeat = emit.over(index, target.columns // 2)
-            return element(worker, source, emit.plus(emit.times(repeat, 2), emit.bit_and(emit.right(index, 1), 1)))
-        return element(worker, source, emit.plus(emit.times(emit.right(inside, 2), 2), emit.bit_and(index, 1)))
+            return element(role, source, emit.plus(emit.times(repeat, 2), emit.bit_and(emit.right(index, 1), 1)))
+        return element(role, source, emit.plus(emit.times(emit.right(inside, 2), 2), emit.bit_and(index, 1)))
 
-    _shown(worker, op.result, at)
+    _shown(role, op.result, at)
 
 
-def _clip(worker: Worker, op: ClipOp) -> None:
-    source = held(worker, op.tile)
+def _clip(role: WarpRole, op: ClipOp) -> None:
+    source = held(role, op.tile)
     kind = tile_type(op.result).element_type
-    valid = worker.dims.valid(worker.blocks[op.block])
+    valid = role.dims.valid(role.blocks[op.block])
     axis, fill_value = op.axis.value.data, op.constant
 
     def at(emit: Emitter, index: SSAValue) -> SSAValue:
-        inside = emit.compare("slt", along(worker, source.fragment, axis, index), valid)
-        return emit.select(inside, element(worker, source, index), _constant(emit, fill_value, kind))
+        inside = emit.compare("slt", along(role, source.fragment, axis, index), valid)
+        return emit.select(inside, element(role, source, index), _constant(emit, fill_value, kind))
 
-    _shown(worker, op.result, at)
+    _shown(role, op.result, at)
 
 
-def compute(worker: Worker, op: Operation) -> bool:
+def compute(role: WarpRole, op: Operation) -> bool:
     """Element-wise operations, casts and reductions of rows; whether `op` is one."""
     if isinstance(op, CastOp):
-        _cast(worker, op)
+        _cast(role, op)
     elif isinstance(op, RowReduction):
-        _reduce(worker, op)
+        _reduce(role, op)
     elif type(op) in OPERATIONS or isinstance(op, ew.CompareOp):
-        sources = [held(worker, operand) for operand in op.operands]
-        _compute(
-            worker, op.results[0], lambda i: apply(worker.emit, op, type(op), [element(worker, s, i) for s in sources])
-        )
+        sources = [held(role, operand) for operand in op.operands]
+        _compute(role, op.results[0], lambda i: apply(role.emit, op, type(op), [element(role, s, i) for s in sources]))
     else:
         return False
     return True
 
 
-def _compute(worker: Worker, value: SSAValue, make: Callable[[SSAValue], SSAValue]) -> None:
-    target = allocate(worker, fragment_of(worker, value), tile_type(value).element_type, value.name_hint)
-    fill(worker, target, make)
-    worker.tiles[value] = target
+def _compute(role: WarpRole, value: SSAValue, make: Callable[[SSAValue], SSAValue]) -> None:
+    target = allocate(role, fragment_of(role, value), tile_type(value).element_type, value.name_hint)
+    fill(role, target, make)
+    role.tiles[value] = target
 
 
-def _cast(worker: Worker, op: CastOp) -> None:
-    source = held(worker, op.tile)
+def _cast(role: WarpRole, op: CastOp) -> None:
+    source = held(role, op.tile)
     before, after = tile_type(op.tile).element_type, tile_type(op.result).element_type
 
     def convert(emit: Emitter, index: SSAValue) -> SSAValue:
-        value = element(worker, source, index)
+        value = element(role, source, index)
         if before == i32 and after != i32:
             cast = arith.SIToFPOp(value, f32)
             emit.add(cast)
@@ -126,34 +124,34 @@ def _cast(worker: Worker, op: CastOp) -> None:
             return cast.result
         return value
 
-    target = fragment_of(worker, op.result)
+    target = fragment_of(role, op.result)
     if after in PACKED and target.axes == (0, 1):
-        _compute(worker, op.result, lambda i: convert(worker.emit, i))
+        _compute(role, op.result, lambda i: convert(role.emit, i))
         return
     if after in PACKED:
         name = PACKED[after]
-        zero = worker.emit.real(0.0)
+        zero = role.emit.real(0.0)
 
         def rounded(emit: Emitter, index: SSAValue) -> SSAValue:
             return emit.value(f"low_{name}", emit.value(f"pack_{name}", convert(emit, index), zero))
 
-        _shown(worker, op.result, rounded)
+        _shown(role, op.result, rounded)
         return
-    _shown(worker, op.result, convert)
+    _shown(role, op.result, convert)
 
 
-def _reduce(worker: Worker, op: RowReduction) -> None:
+def _reduce(role: WarpRole, op: RowReduction) -> None:
     """Over the registers of a thread, then over the four threads that share a row."""
-    emit = worker.emit
-    source = held(worker, op.tile)
-    fragment = fragment_of(worker, op.result)
+    emit = role.emit
+    source = held(role, op.tile)
+    fragment = fragment_of(role, op.result)
 
     shuffle = "shuffle_xor" if tile_type(op.result).element_type == f32 else "shuffle_xor_i32"
 
     def combine(emit: Emitter, a: SSAValue, b: SSAValue) -> SSAValue:
         return apply(emit, op, op.COMBINE, [a, b])
 
-    target = allocate(worker, fragment, tile_type(op.result).element_type, op.result.name_hint)
+    target = allocate(role, fragment, tile_type(op.result).element_type, op.result.name_hint)
     if not source.fragment.columns:
         raise CannotLowerError(op, "a reduction of what reductions of rows give, or of what goes with them")
     pairs = source.fragment.columns // 8
@@ -162,21 +160,21 @@ def _reduce(worker: Worker, op: RowReduction) -> None:
         for half in range(halves):
             first = repeat * source.fragment.columns // 2 + half * 2
             at = emit.const(repeat * halves + half)
-            emit.set(element(worker, source, emit.const(first)), target.registers, at)
+            emit.set(element(role, source, emit.const(first)), target.registers, at)
             emit.set(
-                combine(emit, emit.get(target.registers, at), element(worker, source, emit.const(first + 1))),
+                combine(emit, emit.get(target.registers, at), element(role, source, emit.const(first + 1))),
                 target.registers,
                 at,
             )
             with emit.loop(1, pairs, unroll=True) as j:
                 place = emit.plus(emit.times(j, 2 * halves), first)
-                both = combine(emit, element(worker, source, place), element(worker, source, emit.plus(place, 1)))
+                both = combine(emit, element(role, source, place), element(role, source, emit.plus(place, 1)))
                 emit.set(combine(emit, emit.get(target.registers, at), both), target.registers, at)
             for distance in (1, 2):
                 mine = emit.get(target.registers, at)
                 other = emit.value(shuffle, mine, emit.const(distance))
                 emit.set(combine(emit, mine, other), target.registers, at)
-    worker.tiles[op.result] = target
+    role.tiles[op.result] = target
 
 
 # Element by element

@@ -1,4 +1,4 @@
-"""What the lowering of one worker knows: its threads, its channels, and what each value has become."""
+"""What the lowering of one role knows: its threads, its channels, and what each value has become."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Ring:
 
 @dataclass
 class Place:
-    """Where a worker is in a ring: the registers of its stage, unless there is only one, of its phase, and of how many
+    """Where a role is in a ring: the registers of its stage, unless there is only one, of its phase, and of how many
     stages it keeps that it has released, if it does."""
 
     stage: SSAValue | None
@@ -56,7 +56,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Queue:
-    """The signals that a worker holds, the youngest last: registers of their addresses, of their amounts unless these
+    """The signals that a role holds, the youngest last: registers of their addresses, of their amounts unless these
     are all the constant `amount`, and of their number; what they do to their counters, and the order in which."""
 
     length: int
@@ -81,7 +81,7 @@ class Staged:
 
 @dataclass
 class Threads:
-    """The threads of a worker: `warps` from `first` on; `one` of them alone, or all. Each has so many `registers`."""
+    """The threads of a role: `warps` from `first` on; `one` of them alone, or all. Each has so many `registers`."""
 
     first: int
     warps: int
@@ -123,8 +123,8 @@ class Launch:
 
 
 @dataclass
-class Worker:
-    """One worker: integers in `known`, blocks in `blocks`, tiles in `tiles`."""
+class WarpRole:
+    """One role: integers in `known`, blocks in `blocks`, tiles in `tiles`."""
 
     launch: Launch
     emit: Emitter
@@ -137,15 +137,15 @@ class Worker:
     blocks: dict[SSAValue, Placed] = field(default_factory=dict[SSAValue, Placed])
     tiles: dict[SSAValue, object] = field(default_factory=dict[SSAValue, object])
     carried: set[SSAValue] = field(default_factory=set[SSAValue])
-    """Tiles that this worker's threads have put into the stage that they are committed to."""
+    """Tiles that this role's threads have put into the stage that they are committed to."""
     filling: list[SSAValue] = field(default_factory=list[SSAValue])
-    """Channels whose stages this worker fills."""
+    """Channels whose stages this role fills."""
     places: dict[SSAValue, Place] = field(default_factory=dict[SSAValue, Place])
     pending_fences: list[str] = field(default_factory=list[str])
     begun: SSAValue | None = None
     """Within tasks that enclose others: the register with the number, modulo the CTAs, of the next one inside."""
     chunk: SSAValue | None = None
-    """Within a loop over the chunks of a tile: which one; in a worker without warpgroups."""
+    """Within a loop over the chunks of a tile: which one; in a role without warpgroups."""
     chunks: int = 1
     """How many chunks a thread works on at once: this one, and those that lie as many threads further each."""
     vectors: bool = False
@@ -156,13 +156,13 @@ class Worker:
     """Where signals wait that are held back."""
 
 
-def warpgroup(worker: Worker) -> SSAValue:
-    """The number of this thread's warpgroup among those of the worker."""
-    threads = worker.threads
-    return worker.emit.over(worker.emit.minus(threads.warp, threads.first), threads.arch.warpgroup)
+def warpgroup(role: WarpRole) -> SSAValue:
+    """The number of this thread's warpgroup among those of the role."""
+    threads = role.threads
+    return role.emit.over(role.emit.minus(threads.warp, threads.first), threads.arch.warpgroup)
 
 
-def warp_of_group(worker: Worker) -> SSAValue:
+def warp_of_group(role: WarpRole) -> SSAValue:
     """The number of this thread's warp in its warpgroup, each of which begins at a multiple of its warps."""
-    warps = worker.threads.arch.warpgroup
-    return worker.emit.bit_and(worker.threads.warp, warps - 1) if warps > 1 else worker.emit.const(0)
+    warps = role.threads.arch.warpgroup
+    return role.emit.bit_and(role.threads.warp, warps - 1) if warps > 1 else role.emit.const(0)

@@ -13,7 +13,7 @@ from pkc.dialect.tile import tile_type
 from pkc.dialect.types import ArrayType, TileType, dtype_bytes
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.analysis.pointwise import WHOLE
-from pkc.passes.machine.lowering.context import Worker
+from pkc.passes.machine.lowering.context import WarpRole
 from pkc.passes.machine.lowering.fragments import FLAT
 from pkc.passes.machine.lowering.missing import CannotLowerError, slow
 
@@ -50,24 +50,24 @@ def _on_tiles(op: Operation) -> bool:
     return isinstance(op, scf.ForOp | scf.IfOp) and any(_on_tiles(inner) for inner in op.walk() if inner is not op)
 
 
-def lower(worker: Worker, ops: Sequence[Operation], lower_ops: Callable[[Worker, Sequence[Operation]], None]) -> None:
+def lower(role: WarpRole, ops: Sequence[Operation], lower_ops: Callable[[WarpRole, Sequence[Operation]], None]) -> None:
     """Loops over the chunks: by 16 bytes at once where each chunk exists wholly or not at all, else by elements."""
-    emit = worker.emit
+    emit = role.emit
     shape = _shape(ops)
-    whole = _whole_chunks(worker, ops)
+    whole = _whole_chunks(role, ops)
     for vectors, condition in ((True, whole), (False, emit.negated(whole))):
-        worker.vectors = vectors
+        role.vectors = vectors
         with emit.when(condition):
-            start = emit.minus(worker.threads.thread, worker.threads.start)
-            total, threads = prod(shape) // FLAT, worker.threads.count
-            room = (worker.threads.registers - _BESIDE) // _registers_of_a_chunk(ops) if vectors else 1
-            worker.turns = _TURNS if vectors else 1
-            worker.chunks = next(n for n in _AT_ONCE if (n <= room and total % (n * threads) == 0) or n == 1)
-            with emit.loop(start, total, worker.chunks * threads) as chunk:
-                worker.chunk = chunk
-                lower_ops(worker, ops)
-        worker.chunk, worker.turns = None, 1
-    worker.vectors = False
+            start = emit.minus(role.threads.thread, role.threads.start)
+            total, threads = prod(shape) // FLAT, role.threads.count
+            room = (role.threads.registers - _BESIDE) // _registers_of_a_chunk(ops) if vectors else 1
+            role.turns = _TURNS if vectors else 1
+            role.chunks = next(n for n in _AT_ONCE if (n <= room and total % (n * threads) == 0) or n == 1)
+            with emit.loop(start, total, role.chunks * threads) as chunk:
+                role.chunk = chunk
+                lower_ops(role, ops)
+        role.chunk, role.turns = None, 1
+    role.vectors = False
 
 
 def _registers_of_a_chunk(ops: Sequence[Operation]) -> int:
@@ -112,9 +112,9 @@ def _shape(ops: Sequence[Operation]) -> list[int]:
     return shapes[0]
 
 
-def _whole_chunks(worker: Worker, ops: Sequence[Operation]) -> SSAValue:
+def _whole_chunks(role: WarpRole, ops: Sequence[Operation]) -> SSAValue:
     """Whether every chunk lies within a row, and arrays and blocks end, and begin, at multiples of chunks."""
-    emit = worker.emit
+    emit = role.emit
     condition = emit.compare("eq", emit.const(0), 0)
     seen: set[object] = set()
     for op in ops:
@@ -123,10 +123,10 @@ def _whole_chunks(worker: Worker, ops: Sequence[Operation]) -> SSAValue:
                 continue
             kind, index = inner.array.type, inner.indices[-1]
             assert isinstance(kind, ArrayType)
-            extents: list[tuple[object, SSAValue]] = [(kind.dimensions[-1], worker.dims.extent(kind.dimensions[-1]))]
-            if index in worker.blocks:
-                block = worker.blocks[index]
-                extents.append((index, worker.dims.valid(block)))
+            extents: list[tuple[object, SSAValue]] = [(kind.dimensions[-1], role.dims.extent(kind.dimensions[-1]))]
+            if index in role.blocks:
+                block = role.blocks[index]
+                extents.append((index, role.dims.valid(block)))
                 if block.stop is not None:  # else it begins so if it ends so
                     extents.append(((index, "begin"), block.local))
             for key, extent in extents:

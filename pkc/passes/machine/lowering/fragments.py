@@ -13,7 +13,7 @@ from pkc.dialect.tile import (
 )
 from pkc.dialect.types import TileType, bf16, dtype_bytes, f16, f32, i1, i32
 from pkc.passes.machine.emit import Emitter, constant_of
-from pkc.passes.machine.lowering.context import Staged, Worker, warp_of_group, warpgroup
+from pkc.passes.machine.lowering.context import Staged, WarpRole, warp_of_group, warpgroup
 from pkc.passes.machine.lowering.missing import CannotLowerError, origin
 from pkc.targets.layout import COLUMN_STEP, ROW_STEP, WARP_ROWS, Fragment, SharedLayout
 
@@ -49,15 +49,15 @@ class Shown:
 Value = Held | Shown
 
 
-def fragment_of(worker: Worker, value: SSAValue) -> Fragment:
-    """How a tile is spread over the threads of the worker."""
+def fragment_of(role: WarpRole, value: SSAValue) -> Fragment:
+    """How a tile is spread over the threads of the role."""
     kind = value.type
     assert isinstance(kind, TileType)
     if dtype_bytes(kind.element_type) == 1 and kind.element_type != i1:
         raise CannotLowerError(origin(value), "computing with 8-bit floats", "multiply (`@`) or copy them as they are")
-    if worker.chunk is not None:
-        return Fragment(kind.shape, worker.axes[value], 1, 0, flat=FLAT * worker.chunks)
-    fragment = worker.emit.target.fragment(kind.shape, worker.axes[value], worker.threads.warpgroups)
+    if role.chunk is not None:
+        return Fragment(kind.shape, role.axes[value], 1, 0, flat=FLAT * role.chunks)
+    fragment = role.emit.target.fragment(kind.shape, role.axes[value], role.threads.warpgroups)
     if kind.rank > 2:
         raise CannotLowerError(origin(value), f"computing with tiles of {kind.rank} dimensions")
     rows = fragment.rows * fragment.warpgroups
@@ -68,24 +68,24 @@ def fragment_of(worker: Worker, value: SSAValue) -> Fragment:
     short = length < rows == fragment.rows and (length < ROW_STEP or length % ROW_STEP == 0)
     if (length % rows and not short) or (by_column and kind.shape[-1] % COLUMN_STEP):
         shape = "x".join(map(str, kind.shape))
-        what = f"a tile of {shape} in the registers of a part with {worker.threads.warps} warps"
+        what = f"a tile of {shape} in the registers of a part with {role.threads.warps} warps"
         hint = f"blocks of a multiple of {rows} rows and {COLUMN_STEP} columns; or other `consumers`"
         raise CannotLowerError(origin(value), what, hint)
     return fragment
 
 
-def held(worker: Worker, value: SSAValue) -> Value:
+def held(role: WarpRole, value: SSAValue) -> Value:
     """A tile as elements; one that lies in a stage is read from there."""
-    found = worker.tiles[value]
+    found = role.tiles[value]
     if isinstance(found, Staged):
-        return _from_stage(worker, found, fragment_of(worker, value))
+        return _from_stage(role, found, fragment_of(role, value))
     assert isinstance(found, Held | Shown)
     return found
 
 
-def element(worker: Worker, value: Value, index: SSAValue) -> SSAValue:
+def element(role: WarpRole, value: Value, index: SSAValue) -> SSAValue:
     """Element `index` of a thread's part of a tile: f32, i32 or i1."""
-    emit = worker.emit
+    emit = role.emit
     if isinstance(value, Shown):
         return value.element(emit, index)
     if not value.packed:
@@ -99,17 +99,17 @@ def element(worker: Worker, value: Value, index: SSAValue) -> SSAValue:
     return emit.select(emit.compare("eq", emit.bit_and(index, 1), 0), low, high)
 
 
-def allocate(worker: Worker, fragment: Fragment, element_type: Attribute, hint: str | None) -> Held:
+def allocate(role: WarpRole, fragment: Fragment, element_type: Attribute, hint: str | None) -> Held:
     """Registers for a tile."""
     packed = element_type in PACKED and fragment.axes == (0, 1)
     kind = b32 if packed else _register_type(element_type)
     count = fragment.count // 2 if packed else fragment.count
-    return Held(worker.emit.registers(count, kind, hint), fragment, element_type)
+    return Held(role.emit.registers(count, kind, hint), fragment, element_type)
 
 
-def fill(worker: Worker, target: Held, make: Callable[[SSAValue], SSAValue]) -> None:
+def fill(role: WarpRole, target: Held, make: Callable[[SSAValue], SSAValue]) -> None:
     """Write every element of a tile: `make` gives the one at an index."""
-    emit = worker.emit
+    emit = role.emit
     if not target.packed:
         with emit.loop(0, target.fragment.count, unroll=True) as i:
             emit.set(make(i), target.registers, i)
@@ -121,26 +121,26 @@ def fill(worker: Worker, target: Held, make: Callable[[SSAValue], SSAValue]) -> 
         emit.set(emit.value(name, low, high), target.registers, pair)
 
 
-def copy(worker: Worker, value: Value, target: Held) -> None:
+def copy(role: WarpRole, value: Value, target: Held) -> None:
     """All elements of one tile into the registers of another."""
     if isinstance(value, Held) and value.registers is target.registers:
         return
     if isinstance(value, Held) and value.packed:
-        emit = worker.emit
+        emit = role.emit
         with emit.loop(0, target.fragment.count // 2, unroll=True) as i:
             emit.set(emit.get(value.registers, i), target.registers, i)
         return
-    fill(worker, target, lambda i: element(worker, value, i))
+    fill(role, target, lambda i: element(role, value, i))
 
 
-def materialize(worker: Worker, value: SSAValue) -> Held:
+def materialize(role: WarpRole, value: SSAValue) -> Held:
     """A tile in registers of its own, if it is not in registers yet."""
-    found = held(worker, value)
+    found = held(role, value)
     if isinstance(found, Held):
         return found
-    target = allocate(worker, found.fragment, tile_type(value).element_type, value.name_hint)
-    copy(worker, found, target)
-    worker.tiles[value] = target
+    target = allocate(role, found.fragment, tile_type(value).element_type, value.name_hint)
+    copy(role, found, target)
+    role.tiles[value] = target
     return target
 
 
@@ -151,52 +151,52 @@ def _register_type(element_type: Attribute) -> Attribute:
 # Where an element is
 
 
-def row(worker: Worker, fragment: Fragment, index: SSAValue) -> SSAValue:
+def row(role: WarpRole, fragment: Fragment, index: SSAValue) -> SSAValue:
     """The row, in the tile, of element `index` of a thread."""
-    emit, threads = worker.emit, worker.threads
-    if worker.chunk is not None:
-        return emit.over(_first_of_chunk(worker, index), fragment.shape[-1])
+    emit, threads = role.emit, role.threads
+    if role.chunk is not None:
+        return emit.over(_first_of_chunk(role, index), fragment.shape[-1])
     each = fragment.columns // 2 if fragment.columns else 2
     repeat = emit.over(index, each)
     half = emit.bit_and(emit.right(index, 1) if fragment.columns else index, 1)
-    group = warpgroup(worker)
+    group = warpgroup(role)
     block = emit.plus(group, emit.times(repeat, fragment.warpgroups))
-    inside = emit.plus(emit.times(warp_of_group(worker), WARP_ROWS), emit.right(threads.lane, 2))
+    inside = emit.plus(emit.times(warp_of_group(role), WARP_ROWS), emit.right(threads.lane, 2))
     return emit.plus(emit.plus(emit.times(block, fragment.rows), inside), emit.times(half, 8))
 
 
-def _first_of_chunk(worker: Worker, index: SSAValue) -> SSAValue:
+def _first_of_chunk(role: WarpRole, index: SSAValue) -> SSAValue:
     """Where the chunk that element `index` is in begins, counted through the tile."""
-    emit = worker.emit
-    assert worker.chunk is not None
-    further = emit.times(emit.over(index, FLAT), worker.threads.count)
-    return emit.times(emit.plus(worker.chunk, further), FLAT)
+    emit = role.emit
+    assert role.chunk is not None
+    further = emit.times(emit.over(index, FLAT), role.threads.count)
+    return emit.times(emit.plus(role.chunk, further), FLAT)
 
 
-def column(worker: Worker, fragment: Fragment, index: SSAValue) -> SSAValue:
+def column(role: WarpRole, fragment: Fragment, index: SSAValue) -> SSAValue:
     """The column, in the tile, of element `index` of a thread."""
-    emit = worker.emit
-    if worker.chunk is not None:
-        return emit.plus(emit.modulo(_first_of_chunk(worker, index), fragment.shape[-1]), emit.modulo(index, FLAT))
+    emit = role.emit
+    if role.chunk is not None:
+        return emit.plus(emit.modulo(_first_of_chunk(role, index), fragment.shape[-1]), emit.modulo(index, FLAT))
     if 0 in fragment.axes:
         inside = emit.modulo(index, fragment.columns // 2)
         j = emit.right(inside, 2)
     else:
         j = emit.right(index, 1)
-    pair = emit.times(emit.bit_and(worker.threads.lane, 3), 2)
+    pair = emit.times(emit.bit_and(role.threads.lane, 3), 2)
     return emit.plus(emit.plus(emit.times(j, 8), pair), emit.bit_and(index, 1))
 
 
-def along(worker: Worker, fragment: Fragment, axis: int, index: SSAValue) -> SSAValue:
+def along(role: WarpRole, fragment: Fragment, axis: int, index: SSAValue) -> SSAValue:
     """The position along one axis of a tile; a tile of one axis may lie along either."""
     place = fragment.axes[axis]
-    return row(worker, fragment, index) if place == 0 else column(worker, fragment, index)
+    return row(role, fragment, index) if place == 0 else column(role, fragment, index)
 
 
-def _from_stage(worker: Worker, tile: Staged, fragment: Fragment) -> Shown:
+def _from_stage(role: WarpRole, tile: Staged, fragment: Fragment) -> Shown:
     def read(emit: Emitter, index: SSAValue) -> SSAValue:
-        rows = row(worker, fragment, index) if 0 in fragment.axes else emit.const(0)
-        columns = column(worker, fragment, index) if 1 in fragment.axes else emit.const(0)
+        rows = row(role, fragment, index) if 0 in fragment.axes else emit.const(0)
+        columns = column(role, fragment, index) if 1 in fragment.axes else emit.const(0)
         if fragment.cut:
             rows = emit.least(rows, fragment.shape[0] - 1)
         if tile.type.rank == 1 and fragment.axes == (0,):

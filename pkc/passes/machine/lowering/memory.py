@@ -5,15 +5,15 @@ from __future__ import annotations
 from xdsl.ir import Attribute, BlockArgument, SSAValue
 
 from pkc.dialect.access import LoadOp, StoreOp
-from pkc.dialect.machine import PartOp, b32
+from pkc.dialect.machine import SubviewOp, b32
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import ArrayType, Layout, PGLType, dtype_bytes, f32, i32
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import fragments
-from pkc.passes.machine.lowering.context import Worker
+from pkc.passes.machine.lowering.context import WarpRole
 from pkc.passes.machine.lowering.fragments import FLAT, PACKED
 from pkc.passes.machine.lowering.missing import CannotLowerError, slow
-from pkc.passes.machine.lowering.tma import in_one_part, placed
+from pkc.passes.machine.lowering.tma import in_one_shard, placed
 from pkc.targets.layout import Fragment
 
 
@@ -24,36 +24,36 @@ class Element:
     """
 
     def __init__(
-        self, worker: Worker, op: LoadOp | StoreOp, rank: SSAValue | None = None, array: SSAValue | None = None
+        self, role: WarpRole, op: LoadOp | StoreOp, rank: SSAValue | None = None, array: SSAValue | None = None
     ) -> None:
-        emit, array = worker.emit, op.array if array is None else array
+        emit, array = role.emit, op.array if array is None else array
         kind = array.type
         assert isinstance(kind, ArrayType)
-        self._worker = worker
-        self._places, _ = placed(worker, op)
+        self._worker = role
+        self._places, _ = placed(role, op)
         self._size = dtype_bytes(tile_type(op.result if isinstance(op, LoadOp) else op.tile).element_type)
         heap = isinstance(kind, PGLType)
         self._shard = kind.shard_dim if isinstance(kind, PGLType) else None
         self._extents = [
-            worker.dims.part(dim) if position == self._shard else worker.dims.extent(dim)
+            role.dims.part(dim) if position == self._shard else role.dims.extent(dim)
             for position, dim in enumerate(kind.dimensions)
         ]
-        self._axes = [position for position, index in enumerate(op.indices) if index in worker.blocks]
-        self._valid = {position: worker.dims.valid(self._places[position]) for position in self._axes}
+        self._axes = [position for position, index in enumerate(op.indices) if index in role.blocks]
+        self._valid = {position: role.dims.valid(self._places[position]) for position in self._axes}
         self._base = emit.address(array)
         self._spanning = self._shard is not None and rank is None and self._places[self._shard].part is None
         if heap and not self._spanning:
             self._base = self._on(self._base, self._owner(op, rank))
 
     def _owner(self, op: LoadOp | StoreOp, rank: SSAValue | None) -> SSAValue:
-        worker = self._worker
+        role = self._worker
         if rank is not None:
             return rank
         if op.rank is not None:
-            return worker.known[op.rank]
+            return role.known[op.rank]
         if self._shard is not None:
-            return worker.dims.owner(self._places[self._shard])
-        return worker.rank
+            return role.dims.owner(self._places[self._shard])
+        return role.rank
 
     def _on(self, address: SSAValue, rank: SSAValue) -> SSAValue:
         """An address in the part of the heap of a rank."""
@@ -95,16 +95,16 @@ class Element:
         return emit.plus(base, emit.times(linear, self._size)), exists
 
 
-class OwnOrOther:
+class LocalOrRemote:
     """The elements of a load that finds this rank's part where it is owned."""
 
-    def __init__(self, worker: Worker, op: LoadOp, own: SSAValue) -> None:
+    def __init__(self, role: WarpRole, op: LoadOp, own: SSAValue) -> None:
         kind = own.type
         assert isinstance(kind, PGLType) and kind.shard_dim is not None
-        places, _ = in_one_part(worker, op)
-        self._emit = worker.emit
-        self._mine = worker.emit.compare("eq", worker.dims.owner(places[kind.shard_dim]), worker.rank)
-        self._own, self._other = Element(worker, op, array=own), Element(worker, op)
+        places, _ = in_one_shard(role, op)
+        self._emit = role.emit
+        self._mine = role.emit.compare("eq", role.dims.owner(places[kind.shard_dim]), role.rank)
+        self._own, self._other = Element(role, op, array=own), Element(role, op)
 
     def at(self, offsets: list[SSAValue]) -> tuple[SSAValue, SSAValue]:
         """As of `Element`."""
@@ -113,24 +113,24 @@ class OwnOrOther:
         return self._emit.select(self._mine, near, far), exists
 
 
-def load(worker: Worker, op: LoadOp) -> None:
+def load(role: WarpRole, op: LoadOp) -> None:
     """A tile into registers; zero where it has no elements."""
-    kind, fragment = tile_type(op.result), fragments.fragment_of(worker, op.result)
-    elements = Element(worker, op) if op.own is None else OwnOrOther(worker, op, op.own)
-    target = fragments.allocate(worker, fragment, kind.element_type, op.result.name_hint)
-    worker.tiles[op.result] = target
-    if worker.vectors:
+    kind, fragment = tile_type(op.result), fragments.fragment_of(role, op.result)
+    elements = Element(role, op) if op.local is None else LocalOrRemote(role, op, op.local)
+    target = fragments.allocate(role, fragment, kind.element_type, op.result.name_hint)
+    role.tiles[op.result] = target
+    if role.vectors:
         _by_chunks(op, fragment)
-        _vectors(worker, target, _chunks(worker, op.result, elements), "load")
+        _vectors(role, target, _chunks(role, op.result, elements), "load")
         return
-    _one_by_one(worker, op, op.result)
-    fragments.fill(worker, target, lambda i: _element(worker, op.result, elements, i))
+    _one_by_one(role, op, op.result)
+    fragments.fill(role, target, lambda i: _element(role, op.result, elements, i))
 
 
-def _element(worker: Worker, value: SSAValue, elements: Element | OwnOrOther, index: SSAValue) -> SSAValue:
+def _element(role: WarpRole, value: SSAValue, elements: Element | LocalOrRemote, index: SSAValue) -> SSAValue:
     """One element: a neighbour in the same register may lie past the edge, or at an odd place."""
-    emit, kind = worker.emit, tile_type(value).element_type
-    address, exists = elements.at(_offsets(worker, value, index))
+    emit, kind = role.emit, tile_type(value).element_type
+    address, exists = elements.at(_offsets(role, value, index))
     found = emit.registers(1, i32 if kind == i32 else f32)
     emit.set(_zero(emit, kind), found, 0)
     with emit.when(exists):
@@ -138,39 +138,39 @@ def _element(worker: Worker, value: SSAValue, elements: Element | OwnOrOther, in
     return emit.get(found, 0)
 
 
-def store(worker: Worker, op: StoreOp) -> None:
+def store(role: WarpRole, op: StoreOp) -> None:
     """A tile from registers, to every rank if the array is replicated."""
     kind = op.array.type
     if not (isinstance(kind, PGLType) and kind.layout is Layout.Replicate):
-        _store(worker, op, None)
+        _store(role, op, None)
         return
-    with worker.emit.loop(0, worker.dims.extent("ranks")) as rank:
-        _store(worker, op, rank)
+    with role.emit.loop(0, role.dims.extent("ranks")) as rank:
+        _store(role, op, rank)
 
 
-def _store(worker: Worker, op: StoreOp, rank: SSAValue | None) -> None:
-    emit, kind = worker.emit, tile_type(op.tile).element_type
-    tile = fragments.held(worker, op.tile)
-    elements = Element(worker, op, rank)
-    if worker.vectors:
+def _store(role: WarpRole, op: StoreOp, rank: SSAValue | None) -> None:
+    emit, kind = role.emit, tile_type(op.tile).element_type
+    tile = fragments.held(role, op.tile)
+    elements = Element(role, op, rank)
+    if role.vectors:
         _by_chunks(op, tile.fragment)
-        chunks = _chunks(worker, op.tile, elements)
-        _vectors(worker, fragments.materialize(worker, op.tile), chunks, "store")
+        chunks = _chunks(role, op.tile, elements)
+        _vectors(role, fragments.materialize(role, op.tile), chunks, "store")
         return
-    _one_by_one(worker, op, op.tile)
+    _one_by_one(role, op, op.tile)
     with emit.loop(0, tile.fragment.count, unroll=True) as i:
-        address, exists = elements.at(_offsets(worker, op.tile, i))
+        address, exists = elements.at(_offsets(role, op.tile, i))
         with emit.when(exists):
-            store_element(emit, kind, address, fragments.element(worker, tile, i))
+            store_element(emit, kind, address, fragments.element(role, tile, i))
 
 
-def _one_by_one(worker: Worker, op: LoadOp | StoreOp, value: SSAValue) -> None:
+def _one_by_one(role: WarpRole, op: LoadOp | StoreOp, value: SSAValue) -> None:
     """Remark that threads access single elements of a tile, unless it is the way for ragged edges beside another."""
     kind = tile_type(value)
-    if kind.rank < 2 or worker.chunk is not None:
+    if kind.rank < 2 or role.chunk is not None:
         return
     assert isinstance(op.array, BlockArgument)
-    name = worker.launch.kernel.argument_name(op.array)
+    name = role.launch.kernel.argument_name(op.array)
     what = "loads" if isinstance(op, LoadOp) else "stores"
     reason = "its tiles are spread over registers as those of an MMA"
     slow(
@@ -191,15 +191,15 @@ def _by_chunks(op: LoadOp | StoreOp, fragment: Fragment) -> None:
         raise CannotLowerError(op, "rows or single elements among tiles, in a part without a warpgroup")
 
 
-def _chunks(worker: Worker, value: SSAValue, elements: Element | OwnOrOther) -> list[tuple[SSAValue, SSAValue]]:
+def _chunks(role: WarpRole, value: SSAValue, elements: Element | LocalOrRemote) -> list[tuple[SSAValue, SSAValue]]:
     """Where each chunk that a thread works on begins, and whether it exists: all of it, or nothing of it."""
-    starts = (worker.emit.const(FLAT * number) for number in range(worker.chunks))
-    return [elements.at(_offsets(worker, value, start)) for start in starts]
+    starts = (role.emit.const(FLAT * number) for number in range(role.chunks))
+    return [elements.at(_offsets(role, value, start)) for start in starts]
 
 
-def _vectors(worker: Worker, tile: fragments.Held, chunks: list[tuple[SSAValue, SSAValue]], what: str) -> None:
+def _vectors(role: WarpRole, tile: fragments.Held, chunks: list[tuple[SSAValue, SSAValue]], what: str) -> None:
     """The neighbours that a thread holds, 16 bytes at a time; zero where there are none."""
-    emit = worker.emit
+    emit = role.emit
     words = tile.fragment.count // 2 if tile.packed else tile.fragment.count
     bits = tile.registers
     if not tile.packed:
@@ -213,7 +213,7 @@ def _vectors(worker: Worker, tile: fragments.Held, chunks: list[tuple[SSAValue, 
         with emit.loop(0, words, unroll=True) as i:
             emit.set(zero, bits, i)
     for first in range(0, words, 4):
-        part = PartOp(bits, first, 4)
+        part = SubviewOp(bits, first, 4)
         emit.add(part)
         chunk, inside = divmod(first, words // len(chunks))
         address, exists = chunks[chunk]
@@ -224,10 +224,10 @@ def _vectors(worker: Worker, tile: fragments.Held, chunks: list[tuple[SSAValue, 
             emit.set(emit.value(name, emit.get(bits, i)), tile.registers, i)
 
 
-def _offsets(worker: Worker, value: SSAValue, index: SSAValue) -> list[SSAValue]:
-    fragment = fragments.fragment_of(worker, value)
+def _offsets(role: WarpRole, value: SSAValue, index: SSAValue) -> list[SSAValue]:
+    fragment = fragments.fragment_of(role, value)
     return [
-        fragments.row(worker, fragment, index) if axis == 0 else fragments.column(worker, fragment, index)
+        fragments.row(role, fragment, index) if axis == 0 else fragments.column(role, fragment, index)
         for axis in fragment.axes
     ]
 

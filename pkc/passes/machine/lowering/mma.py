@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.machine import PartOp
+from pkc.dialect.machine import SubviewOp
 from pkc.dialect.tile import MmaOp, in_flight, tile_type
 from pkc.dialect.types import dtype_bytes, dtype_name
 from pkc.location import span_of
 from pkc.passes.machine import machine_errors as errors
 from pkc.passes.machine.lowering import fragments
 from pkc.passes.machine.lowering import warp_mma as warp_products
-from pkc.passes.machine.lowering.context import Staged, Worker, warpgroup
+from pkc.passes.machine.lowering.context import Staged, WarpRole, warpgroup
 from pkc.passes.machine.lowering.missing import CannotLowerError, slow
 from pkc.targets.target import Operands
 
@@ -49,52 +49,52 @@ class _Operand:
         return leading << 16 | (8 * layout.width >> 4) << 32 | _MODES[layout.width] << 62
 
 
-def multiply(worker: Worker, op: MmaOp) -> None:
+def multiply(role: WarpRole, op: MmaOp) -> None:
     """acc + a @ b, in the registers of acc."""
-    emit = worker.emit
-    held = isinstance(worker.tiles[op.acc], fragments.Held)
-    acc = fragments.materialize(worker, op.acc)
+    emit = role.emit
+    held = isinstance(role.tiles[op.acc], fragments.Held)
+    acc = fragments.materialize(role, op.acc)
     if len(list(op.acc.uses)) > 1:
         if held:
             slow(op, "what the MMA adds to is copied first: it is used by something else too")
-        fresh = fragments.allocate(worker, acc.fragment, acc.element_type, op.result.name_hint)
-        fragments.copy(worker, acc, fresh)
+        fresh = fragments.allocate(role, acc.fragment, acc.element_type, op.result.name_hint)
+        fragments.copy(role, acc, fresh)
         acc = fresh
-    worker.tiles[op.result] = acc
+    role.tiles[op.result] = acc
     if emit.target.mma.operands is Operands.REGISTERS:
-        warp_products.multiply(worker, op, acc)
+        warp_products.multiply(role, op, acc)
     else:
-        _from_shared(worker, op, acc)
+        _from_shared(role, op, acc)
 
 
-def _from_shared(worker: Worker, op: MmaOp, acc: fragments.Held) -> None:
-    emit, mma = worker.emit, worker.emit.target.mma
+def _from_shared(role: WarpRole, op: MmaOp, acc: fragments.Held) -> None:
+    emit, mma = role.emit, role.emit.target.mma
     m, k = tile_type(op.a).shape
     n = tile_type(op.b).shape[1]
     step = mma.depth // dtype_bytes(tile_type(op.a).element_type)
     if k % step:
         raise CannotLowerError(op, f"a product over {k} elements at a time", f"blocks of a multiple of {step}")
-    b = _shared(worker, op, op.b, 0, step)
-    starts_b = _descriptor(worker, b, b.tile.address)
-    left = worker.tiles[op.a]
-    a = _shared(worker, op, op.a, 1, step) if isinstance(left, Staged) else None
-    left_registers = None if a is not None else fragments.materialize(worker, op.a).registers
+    b = _shared(role, op, op.b, 0, step)
+    starts_b = _descriptor(role, b, b.tile.address)
+    left = role.tiles[op.a]
+    a = _shared(role, op, op.a, 1, step) if isinstance(left, Staged) else None
+    left_registers = None if a is not None else fragments.materialize(role, op.a).registers
     dtypes = dict.fromkeys(dtype_name(tile_type(operand).element_type) for operand in (op.a, op.b))
     name = f"wgmma_n{{n}}_{'_'.join(dtypes)}_{'s' if a else 'r'}s_"
     name += ("k" if a is None or a.along_k else "m") + ("k" if b.along_k else "n")
     emit.do("wgmma_fence")
-    group = warpgroup(worker)
+    group = warpgroup(role)
     if a is not None and m % mma.rows and not a.along_k:
         what = f"a product of {m} rows whose left operand has them innermost"
         raise CannotLowerError(op, what, f"blocks of a multiple of {mma.rows} rows")
     for repeat in range(acc.fragment.repeats):
-        block = emit.plus(group, repeat * worker.threads.warpgroups)
+        block = emit.plus(group, repeat * role.threads.warpgroups)
         starts_a = None
         if a is not None:
-            starts_a = _descriptor(worker, a, emit.plus(a.tile.address, emit.times(block, a.other(mma.rows))))
+            starts_a = _descriptor(role, a, emit.plus(a.tile.address, emit.times(block, a.other(mma.rows))))
         for column in range(0, n, mma.columns):
             width = min(mma.columns, n - column)
-            part = PartOp(acc.registers, (repeat * n + column) // 2, width // 2)
+            part = SubviewOp(acc.registers, (repeat * n + column) // 2, width // 2)
             emit.add(part)
             for first in range(0, k, step):
                 if a is not None and starts_a is not None:
@@ -109,21 +109,21 @@ def _from_shared(worker: Worker, op: MmaOp, acc: fragments.Held) -> None:
     emit.do(f"wgmma_wait_{in_flight(op)}")
 
 
-def finish(worker: Worker, ops: Sequence[MmaOp]) -> None:
+def finish(role: WarpRole, ops: Sequence[MmaOp]) -> None:
     """Behind a loop whose products stay in flight: the last ones are complete, and their registers may be read."""
-    worker.emit.do("wgmma_wait_0")
+    role.emit.do("wgmma_wait_0")
     done: dict[SSAValue, int] = {}
     for op in ops:
-        acc = worker.tiles[op.result]
+        acc = role.tiles[op.result]
         assert isinstance(acc, fragments.Held)
         done[acc.registers] = acc.fragment.count
     for registers, count in done.items():
-        worker.emit.do(f"wgmma_done_{count}", registers)
+        role.emit.do(f"wgmma_done_{count}", registers)
 
 
-def _shared(worker: Worker, op: MmaOp, value: SSAValue, contracted: int, step: int) -> _Operand:
+def _shared(role: WarpRole, op: MmaOp, value: SSAValue, contracted: int, step: int) -> _Operand:
     """An operand of which axis `contracted` is summed over."""
-    tile = worker.tiles[value]
+    tile = role.tiles[value]
     if not isinstance(tile, Staged):
         raise CannotLowerError(op, "a product whose right operand is computed", "compute the left one")
     along_k = (0 if tile.transposed else 1) == contracted
@@ -133,11 +133,11 @@ def _shared(worker: Worker, op: MmaOp, value: SSAValue, contracted: int, step: i
     if not along_k and dtype_bytes(tile.type.element_type) == 1:
         wanted = ("`B[n, k].T` of an array `[N, K]`", "`A[m, k]` of an array `[M, K]`")[contracted]
         side = ("right", "left")[contracted]
-        raise PkcError(errors.NarrowProduct(span_of(op.location), worker.emit.target.name, side, wanted))
+        raise PkcError(errors.NarrowMma(span_of(op.location), role.emit.target.name, side, wanted))
     return _Operand(tile, along_k, step)
 
 
-def _descriptor(worker: Worker, operand: _Operand, address: SSAValue) -> SSAValue:
+def _descriptor(role: WarpRole, operand: _Operand, address: SSAValue) -> SSAValue:
     """The matrix descriptor of an operand that begins at `address` (PTX ISA: wgmma, matrix descriptor)."""
-    emit = worker.emit
+    emit = role.emit
     return emit.plus(emit.wide(emit.right(emit.bit_and(address, 0x3FFFF), 4)), operand.high_bits())

@@ -9,23 +9,23 @@ from xdsl.dialects.builtin import IndexType, IntegerAttr, i64
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pkc.dialect.counters import Order, RaiseOp, SignalAllOp, SignalOp, WaitOp, order_of
-from pkc.dialect.held import SendHeldOp, is_held
+from pkc.dialect.deferred import SendDeferredOp, is_deferred
 from pkc.dialect.types import BlockType, SignalType
-from pkc.passes.machine.lowering.context import Queue, Worker
+from pkc.passes.machine.lowering.context import Queue, WarpRole
 from pkc.passes.machine.lowering.missing import CannotLowerError
 
 
-def send(worker: Worker, op: SignalOp | RaiseOp) -> None:
-    """One counter of one rank, by one thread, when all threads of the worker have come here; or held back."""
-    emit = worker.emit
+def send(role: WarpRole, op: SignalOp | RaiseOp) -> None:
+    """One counter of one rank, by one thread, when all threads of the role have come here; or held back."""
+    emit = role.emit
     verb, amount = _verb(op)
-    address = _address(worker, op.signal, list(op.indices), worker.known[op.rank])
-    if is_held(op):
-        _hold(worker, address, worker.known[amount])
+    address = _address(role, op.signal, list(op.indices), role.known[op.rank])
+    if is_deferred(op):
+        _hold(role, address, role.known[amount])
         return
-    _gather(worker)
-    with _first(worker):
-        emit.do(f"{verb}_{_order(op)}", address, worker.known[amount])
+    _gather(role)
+    with _first(role):
+        emit.do(f"{verb}_{_order(op)}", address, role.known[amount])
 
 
 def _verb(op: SignalOp | RaiseOp) -> tuple[str, SSAValue]:
@@ -36,16 +36,16 @@ def _verb(op: SignalOp | RaiseOp) -> tuple[str, SSAValue]:
 # Signals that are held back
 
 
-def prepare(worker: Worker, ops: Iterable[Operation]) -> None:
-    """An empty queue, if signals among the operations of a worker are held."""
+def prepare(role: WarpRole, ops: Iterable[Operation]) -> None:
+    """An empty queue, if signals among the operations of a role are held."""
     inside = list(ops)
-    held = [op for op in inside if is_held(op) and isinstance(op, SignalOp | RaiseOp)]
+    held = [op for op in inside if is_deferred(op) and isinstance(op, SignalOp | RaiseOp)]
     if not held:
         return
     if len({type(op) for op in held}) > 1:
         raise CannotLowerError(held[-1], "holding back signals that add and signals that raise in one part")
-    emit = worker.emit
-    length = max(other.most for other in inside if isinstance(other, SendHeldOp))
+    emit = role.emit
+    length = max(other.most for other in inside if isinstance(other, SendDeferredOp))
     addresses, count = emit.registers(length, i64, "held"), emit.registers(1, IndexType(), "holding")
     emit.set(emit.const(0), count, 0)
     with emit.loop(0, length, unroll=True) as place:
@@ -58,12 +58,12 @@ def prepare(worker: Worker, ops: Iterable[Operation]) -> None:
         with emit.loop(0, length, unroll=True) as place:
             emit.set(emit.const(0), amounts, place)
     order = max(map(_order, held), key=[Order.Relaxed_Sys, Order.Release_Gpu, Order.Release_Sys].index)
-    worker.queue = Queue(length, addresses, amounts, count, verb, amount, order)
+    role.queue = Queue(length, addresses, amounts, count, verb, amount, order)
 
 
-def _hold(worker: Worker, address: SSAValue, amount: SSAValue) -> None:
+def _hold(role: WarpRole, address: SSAValue, amount: SSAValue) -> None:
     """The others move one place forward: registers are not addressed."""
-    emit, queue = worker.emit, worker.queue
+    emit, queue = role.emit, role.queue
     assert queue is not None
     for registers, value in ((queue.addresses, address), (queue.amounts, amount)):
         if registers is None:
@@ -74,23 +74,23 @@ def _hold(worker: Worker, address: SSAValue, amount: SSAValue) -> None:
     emit.set(emit.plus(emit.get(queue.count, 0), 1), queue.count, 0)
 
 
-def send_held(worker: Worker, op: SendHeldOp) -> None:
+def send_deferred(role: WarpRole, op: SendDeferredOp) -> None:
     """One fence releases to all that signals: a release at each would wait for memory as many times."""
-    emit, queue = worker.emit, worker.queue
+    emit, queue = role.emit, role.queue
     if queue is None:
         raise CannotLowerError(op, "sending signals where none are held")
     left = op.left.value.data
     count = emit.get(queue.count, 0)
-    _gather(worker)
+    _gather(role)
     with emit.when(emit.compare("sge", count, op.most)):
-        with _first(worker):
-            _send_first(worker, queue, queue.length - left, emit.minus(emit.const(queue.length), count))
+        with _first(role):
+            _send_first(role, queue, queue.length - left, emit.minus(emit.const(queue.length), count))
         emit.set(emit.const(left), queue.count, 0)
 
 
-def _send_first(worker: Worker, queue: Queue, end: int, first: SSAValue) -> None:
+def _send_first(role: WarpRole, queue: Queue, end: int, first: SSAValue) -> None:
     """The signals in the places from `first` on, below `end`."""
-    emit = worker.emit
+    emit = role.emit
     if queue.order is not Order.Relaxed_Sys:
         emit.do(f"fence_{queue.order}")
     with emit.loop(0, end, unroll=True) as place, emit.when(emit.compare("sge", place, first)):
@@ -106,70 +106,70 @@ def _constant(value: SSAValue) -> int | None:
     return None
 
 
-def send_all(worker: Worker, op: SignalAllOp) -> None:
+def send_all(role: WarpRole, op: SignalAllOp) -> None:
     """The same counter of every rank, or of those from one to another."""
-    emit = worker.emit
-    _gather(worker)
-    with _first(worker):
+    emit = role.emit
+    _gather(role)
+    with _first(role):
         # One fence releases to all; a release at each signal would wait for memory as many times.
         if _order(op) is not Order.Relaxed_Sys:
             emit.do("fence_release_sys")
-        first = 0 if op.first is None else worker.known[op.first]
-        stop = worker.dims.extent("ranks") if op.last is None else emit.plus(worker.known[op.last], 1)
+        first = 0 if op.first is None else role.known[op.first]
+        stop = role.dims.extent("ranks") if op.last is None else emit.plus(role.known[op.last], 1)
         with emit.loop(first, stop) as rank:
-            address = _address(worker, op.signal, list(op.indices), rank)
-            emit.do("signal_relaxed_sys", address, worker.known[op.amount])
+            address = _address(role, op.signal, list(op.indices), rank)
+            emit.do("signal_relaxed_sys", address, role.known[op.amount])
 
 
-def await_(worker: Worker, op: WaitOp) -> None:
+def await_(role: WarpRole, op: WaitOp) -> None:
     """Until this rank's counter is high enough: one thread of each warp looks, the others wait for it."""
-    emit = worker.emit
-    address = _address(worker, op.signal, list(op.indices), worker.rank)
-    if worker.threads.one:
-        _spin(worker, op, address)
+    emit = role.emit
+    address = _address(role, op.signal, list(op.indices), role.rank)
+    if role.threads.one:
+        _spin(role, op, address)
         return
-    with emit.when(emit.compare("eq", worker.threads.lane, 0)):
-        _spin(worker, op, address)
+    with emit.when(emit.compare("eq", role.threads.lane, 0)):
+        _spin(role, op, address)
     emit.do("sync_warp")
 
 
-def _spin(worker: Worker, op: WaitOp, address: SSAValue) -> None:
+def _spin(role: WarpRole, op: WaitOp, address: SSAValue) -> None:
     assert isinstance(op.signal, BlockArgument)
-    name = worker.launch.kernel.argument_name(op.signal)
-    worker.emit.wait("spin", address, worker.known[op.count], awaits=name, until="raised")
+    name = role.launch.kernel.argument_name(op.signal)
+    role.emit.wait("spin", address, role.known[op.count], awaits=name, until="raised")
 
 
 def _order(op: Operation) -> Order:
     return order_of(op) or Order.Release_Sys
 
 
-def _gather(worker: Worker) -> None:
-    if worker.threads.one:
+def _gather(role: WarpRole) -> None:
+    if role.threads.one:
         return
-    if worker.threads.warps == 1:
-        worker.emit.do("sync_warp")
+    if role.threads.warps == 1:
+        role.emit.do("sync_warp")
     else:
-        worker.emit.do(f"sync_{worker.threads.barrier}_of_{worker.threads.count}")
+        role.emit.do(f"sync_{role.threads.barrier}_of_{role.threads.count}")
 
 
-def _first(worker: Worker):
-    first = worker.emit.compare("eq", worker.threads.thread, worker.threads.start)
-    return worker.emit.when(first)
+def _first(role: WarpRole):
+    first = role.emit.compare("eq", role.threads.thread, role.threads.start)
+    return role.emit.when(first)
 
 
-def _address(worker: Worker, signal: SSAValue, indices: list[SSAValue], rank: SSAValue) -> SSAValue:
-    emit, kind = worker.emit, signal.type
+def _address(role: WarpRole, signal: SSAValue, indices: list[SSAValue], rank: SSAValue) -> SSAValue:
+    emit, kind = role.emit, signal.type
     assert isinstance(kind, SignalType)
     linear: SSAValue = emit.const(0)
     for extent, index in zip(kind.extents, indices, strict=True):
-        linear = emit.plus(emit.times(linear, _count(worker, extent)), worker.known[index])
+        linear = emit.plus(emit.times(linear, _count(role, extent)), role.known[index])
     base = emit.plus(emit.address(signal), emit.times(emit.wide(rank), emit.launch_value("heap_stride")))
     return emit.plus(base, emit.times(emit.wide(linear), 4))
 
 
-def _count(worker: Worker, extent: str | int | BlockType) -> SSAValue:
+def _count(role: WarpRole, extent: str | int | BlockType) -> SSAValue:
     """How many counters a dimension has; of a blocked one as many as `numbers` of `pkc/dialect/blocks.py` says."""
     if not isinstance(extent, BlockType):
-        return worker.dims.extent(extent)
-    blocks = worker.emit.round_up_over(worker.dims.extent(extent.of), extent.extent)
-    return worker.emit.plus(blocks, worker.dims.extent("ranks"))
+        return role.dims.extent(extent)
+    blocks = role.emit.round_up_over(role.dims.extent(extent.of), extent.extent)
+    return role.emit.plus(blocks, role.dims.extent("ranks"))

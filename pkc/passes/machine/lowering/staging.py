@@ -11,40 +11,40 @@ from pkc.dialect.tile import tile_type
 from pkc.dialect.types import TileType, f32
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import channels, fragments
-from pkc.passes.machine.lowering.context import Staged, Worker, warp_of_group, warpgroup
+from pkc.passes.machine.lowering.context import Staged, WarpRole, warp_of_group, warpgroup
 from pkc.passes.machine.lowering.fragments import PACKED, Held, Value
 from pkc.passes.machine.lowering.missing import CannotLowerError, origin, slow
 from pkc.targets.layout import WARP_ROWS, Fragment, SharedLayout
 
 
-def write(worker: Worker, op: CommitOp) -> None:
-    """What a worker has computed goes into the stage it has acquired."""
-    emit = worker.emit
-    ring = worker.launch.rings[op.channel]
+def write(role: WarpRole, op: CommitOp) -> None:
+    """What a role has computed goes into the stage it has acquired."""
+    emit = role.emit
+    ring = role.launch.rings[op.channel]
     if ring.by_bytes:
         return
-    start = channels.stage_address(worker, ring, channels.stage_of(worker, op.channel))
+    start = channels.stage_address(role, ring, channels.stage_of(role, op.channel))
     for offset, value in zip(ring.slots, op.tiles, strict=True):
         layout = emit.target.shared_layout(tile_type(value))
-        if value in worker.carried:
+        if value in role.carried:
             continue
-        found = worker.tiles.get(value)
+        found = role.tiles.get(value)
         if found is None:
             raise CannotLowerError(origin(value), "a stage that is filled both by TMA and by ordinary instructions")
         address = emit.plus(start, offset)
         if isinstance(found, Staged):
-            found = fragments.held(worker, value)
+            found = fragments.held(role, value)
         assert isinstance(found, fragments.Held | fragments.Shown)
-        if isinstance(found, Held) and found.packed and _in_matrices(worker, found.fragment):
-            _matrices(worker, found, layout, address)
+        if isinstance(found, Held) and found.packed and _in_matrices(role, found.fragment):
+            _matrices(role, found, layout, address)
         else:
             _remark(op, value, found)
-            _elements(worker, found, tile_type(value), layout, address)
+            _elements(role, found, tile_type(value), layout, address)
 
 
-def _in_matrices(worker: Worker, fragment: Fragment) -> bool:
+def _in_matrices(role: WarpRole, fragment: Fragment) -> bool:
     whole = fragment.columns % 16 == 0 and fragment.shape[0] % WARP_ROWS == 0
-    return whole and worker.emit.target.instruction("stmatrix_x4") is not None
+    return whole and role.emit.target.instruction("stmatrix_x4") is not None
 
 
 def _remark(op: CommitOp, value: SSAValue, tile: Value) -> None:
@@ -60,11 +60,11 @@ def _remark(op: CommitOp, value: SSAValue, tile: Value) -> None:
     slow(op, f"{channel_of(op.channel).label.data} goes into its stage 4 bytes at a time, not by stmatrix: {reason}")
 
 
-def _matrices(worker: Worker, tile: Held, layout: SharedLayout, address: SSAValue) -> None:
+def _matrices(role: WarpRole, tile: Held, layout: SharedLayout, address: SSAValue) -> None:
     """16-bit elements by stmatrix: each warp writes 16 rows and 16 columns at once."""
-    emit, threads, fragment = worker.emit, worker.threads, tile.fragment
-    group = warpgroup(worker)
-    inside = emit.plus(emit.times(warp_of_group(worker), WARP_ROWS), emit.bit_and(threads.lane, WARP_ROWS - 1))
+    emit, threads, fragment = role.emit, role.threads, tile.fragment
+    group = warpgroup(role)
+    inside = emit.plus(emit.times(warp_of_group(role), WARP_ROWS), emit.bit_and(threads.lane, WARP_ROWS - 1))
     chunks = layout.width // 16
     turn = emit.bit_and(emit.over(threads.lane, layout.lines), chunks - 1)
     for repeat in range(fragment.repeats):
@@ -88,22 +88,22 @@ def _of_tile(emit: Emitter, fragment: Fragment, row: SSAValue) -> AbstractContex
     return emit.when(emit.compare("slt", row, fragment.shape[0])) if fragment.cut else nullcontext()
 
 
-def _elements(worker: Worker, tile: Value, kind: TileType, layout: SharedLayout, address: SSAValue) -> None:
+def _elements(role: WarpRole, tile: Value, kind: TileType, layout: SharedLayout, address: SSAValue) -> None:
     """Element by element; threads that hold the same element write the same value."""
-    emit, fragment = worker.emit, tile.fragment
+    emit, fragment = role.emit, tile.fragment
     narrow = kind.element_type in PACKED
     size = 2 if narrow else 4
     count = fragment.count // 2 if narrow and 1 in fragment.axes else fragment.count
     with emit.loop(0, count, unroll=True) as i:
         first = emit.times(i, 2) if narrow and 1 in fragment.axes else i
-        row = fragments.row(worker, fragment, first) if 0 in fragment.axes else emit.const(0)
-        column = fragments.column(worker, fragment, first) if 1 in fragment.axes else emit.const(0)
+        row = fragments.row(role, fragment, first) if 0 in fragment.axes else emit.const(0)
+        column = fragments.column(role, fragment, first) if 1 in fragment.axes else emit.const(0)
         at = (row, column) if kind.rank == 2 else (emit.const(0), row if fragment.axes == (0,) else column)
         place = fragments.shared_address(emit, address, layout, size, at)
-        value = fragments.element(worker, tile, first)
+        value = fragments.element(role, tile, first)
         with _of_tile(emit, fragment, row):
             if narrow and 1 in fragment.axes:
-                following = fragments.element(worker, tile, emit.plus(first, 1))
+                following = fragments.element(role, tile, emit.plus(first, 1))
                 emit.do("store_shared_b32", place, emit.value(f"pack_{PACKED[kind.element_type]}", value, following))
             elif narrow:
                 bits = emit.value(f"pack_{PACKED[kind.element_type]}", value, value)

@@ -10,7 +10,7 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from pkc.dialect import access, coordinates, counters, fences, held, program, roles
+from pkc.dialect import access, coordinates, counters, deferred, fences, program, roles
 from pkc.dialect.machine import TASKS
 from pkc.dialect.tile import MmaOp, TransposeOp, in_flight, tile_type
 from pkc.dialect.transfers import moves_by_tma
@@ -29,12 +29,12 @@ from pkc.passes.machine.lowering import (
     tma,
     unstaging,
 )
-from pkc.passes.machine.lowering.context import Staged, Worker
+from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.fragments import Held
 from pkc.passes.machine.lowering.missing import CannotLowerError
 
 
-def lower_block(worker: Worker, block: Block) -> None:
+def lower_block(worker: WarpRole, block: Block) -> None:
     """Every operation of a block, in order."""
     if not worker.threads.flat or worker.chunk is not None:
         lower_ops(worker, list(block.ops))
@@ -46,13 +46,13 @@ def lower_block(worker: Worker, block: Block) -> None:
     lower_ops(worker, after)
 
 
-def lower_ops(worker: Worker, ops: Sequence[Operation]) -> None:
+def lower_ops(worker: WarpRole, ops: Sequence[Operation]) -> None:
     for op in ops:
         worker.emit.location = op.location
         _lower(worker, op)
 
 
-def _lower(worker: Worker, op: Operation) -> None:
+def _lower(worker: WarpRole, op: Operation) -> None:
     handler = _HANDLERS.get(type(op))
     if handler is not None:
         handler(worker, op)
@@ -64,7 +64,7 @@ def _lower(worker: Worker, op: Operation) -> None:
         raise CannotLowerError(op)
 
 
-def _integer(worker: Worker, op: Operation) -> None:
+def _integer(worker: WarpRole, op: Operation) -> None:
     """Arithmetic on integers and scalars stays as it is, but for divisions that round down."""
     if isinstance(op, arith.FloorDivSIOp):
         a, b = (worker.known[operand] for operand in op.operands)
@@ -98,8 +98,8 @@ _KEPT = (
 """What the machine level has as well."""
 
 
-def _know(make: Callable[[Worker, Any], SSAValue]) -> Callable[[Worker, Any], None]:
-    def handler(worker: Worker, op: Any) -> None:
+def _know(make: Callable[[WarpRole, Any], SSAValue]) -> Callable[[WarpRole, Any], None]:
+    def handler(worker: WarpRole, op: Any) -> None:
         value = make(worker, op)
         if op.results[0].name_hint and value.name_hint is None:
             value.name_hint = op.results[0].name_hint
@@ -108,22 +108,22 @@ def _know(make: Callable[[Worker, Any], SSAValue]) -> Callable[[Worker, Any], No
     return handler
 
 
-def _block(worker: Worker, op: coordinates.BlockOp) -> None:
+def _block(worker: WarpRole, op: coordinates.BlockOp) -> None:
     worker.blocks[op.result] = worker.dims.place(op, worker.known)
 
 
-def _rotate(worker: Worker, op: coordinates.RotateOp) -> SSAValue:
+def _rotate(worker: WarpRole, op: coordinates.RotateOp) -> SSAValue:
     emit = worker.emit
     index, shift, count = (worker.known[x] for x in (op.index, op.shift, op.count))
     return emit.modulo(emit.plus(index, shift), emit.most(count, 1))
 
 
-def _peer(worker: Worker, op: coordinates.RingPeerOp) -> SSAValue:
+def _peer(worker: WarpRole, op: coordinates.RingPeerOp) -> SSAValue:
     emit = worker.emit
     return emit.modulo(emit.plus(worker.rank, worker.known[op.step]), worker.dims.extent("ranks"))
 
 
-def _tasks(worker: Worker, op: program.TasksOp) -> None:
+def _tasks(worker: WarpRole, op: program.TasksOp) -> None:
     """CTA c of n takes tasks c, c + n, ... in the order of their numbers (`pkc/dialect/task_order.py`).
 
     Tasks that enclose others are gone through by every CTA; the numbers of those inside go on from one to the next.
@@ -152,7 +152,7 @@ def _tasks(worker: Worker, op: program.TasksOp) -> None:
         emit.set(emit.modulo(emit.plus(emit.get(outer, 0), total), ctas), outer, 0)
 
 
-def _task(worker: Worker, op: program.TasksOp, task: SSAValue, counts: list[SSAValue]) -> None:
+def _task(worker: WarpRole, op: program.TasksOp, task: SSAValue, counts: list[SSAValue]) -> None:
     task.name_hint = "task"
     indices = _natural(worker, task, counts) if op.raster is None else _banded(worker, task, counts, op.raster)
     worker.known.update(zip(op.body.block.args, indices, strict=True))
@@ -162,7 +162,7 @@ def _task(worker: Worker, op: program.TasksOp, task: SSAValue, counts: list[SSAV
     worker.threads = threads
 
 
-def _natural(worker: Worker, task: SSAValue, counts: list[SSAValue]) -> list[SSAValue]:
+def _natural(worker: WarpRole, task: SSAValue, counts: list[SSAValue]) -> list[SSAValue]:
     emit, rest, indices = worker.emit, task, list[SSAValue]()
     for count in reversed(counts[1:]):
         indices.append(emit.modulo(rest, count))
@@ -170,7 +170,7 @@ def _natural(worker: Worker, task: SSAValue, counts: list[SSAValue]) -> list[SSA
     return [rest, *reversed(indices)]
 
 
-def _banded(worker: Worker, task: SSAValue, counts: list[SSAValue], rows: int) -> list[SSAValue]:
+def _banded(worker: WarpRole, task: SSAValue, counts: list[SSAValue], rows: int) -> list[SSAValue]:
     """As `banded` of `pkc/dialect/task_order.py`."""
     emit, (height, width) = worker.emit, counts
     each = emit.times(width, rows)
@@ -180,7 +180,7 @@ def _banded(worker: Worker, task: SSAValue, counts: list[SSAValue], rows: int) -
     return [emit.plus(first, emit.modulo(inside, here)), emit.over(inside, here)]
 
 
-def _for(worker: Worker, op: scf.ForOp) -> None:
+def _for(worker: WarpRole, op: scf.ForOp) -> None:
     emit, body = worker.emit, op.body.block
     carried = [_carry(worker, start) for start in op.iter_args]
     first, last, step = (worker.known[x] for x in (op.lb, op.ub, op.step))
@@ -200,7 +200,7 @@ def _for(worker: Worker, op: scf.ForOp) -> None:
 
 
 def _turns_at_once(
-    worker: Worker, op: scf.ForOp, carried: list[Held | SSAValue], bounds: tuple[SSAValue, SSAValue, SSAValue]
+    worker: WarpRole, op: scf.ForOp, carried: list[Held | SSAValue], bounds: tuple[SSAValue, SSAValue, SSAValue]
 ) -> SSAValue:
     """Turns in groups of `worker.turns`, the loads of a group before all else; where the turns that are left begin."""
     emit, body = worker.emit, op.body.block
@@ -229,7 +229,7 @@ def _turns_at_once(
     return end
 
 
-def _carry(worker: Worker, start: SSAValue) -> Held | SSAValue:
+def _carry(worker: WarpRole, start: SSAValue) -> Held | SSAValue:
     """Registers for what a loop carries, with its first value."""
     if isinstance(start.type, TileType):
         known = fragments.held(worker, start)
@@ -245,14 +245,14 @@ def _carry(worker: Worker, start: SSAValue) -> Held | SSAValue:
     return register
 
 
-def _bind(worker: Worker, value: SSAValue, target: Held | SSAValue) -> None:
+def _bind(worker: WarpRole, value: SSAValue, target: Held | SSAValue) -> None:
     if isinstance(target, Held):
         worker.tiles[value] = target
     else:
         worker.known[value] = worker.emit.get(target, 0)
 
 
-def _yield(worker: Worker, body: Block, carried: list[Held | SSAValue]) -> None:
+def _yield(worker: WarpRole, body: Block, carried: list[Held | SSAValue]) -> None:
     """The values of the next turn into the registers of this one; all are read before any is written."""
     last = body.last_op
     assert isinstance(last, scf.YieldOp)
@@ -274,7 +274,7 @@ def _yield(worker: Worker, body: Block, carried: list[Held | SSAValue]) -> None:
         fragments.copy(worker, found, target)
 
 
-def _if(worker: Worker, op: scf.IfOp) -> None:
+def _if(worker: WarpRole, op: scf.IfOp) -> None:
     emit = worker.emit
     condition = worker.known[op.cond]
     targets: list[Held | SSAValue] = []
@@ -293,7 +293,7 @@ def _if(worker: Worker, op: scf.IfOp) -> None:
         _bind(worker, result, target)
 
 
-def _branch(worker: Worker, body: Block, targets: list[Held | SSAValue]) -> None:
+def _branch(worker: WarpRole, body: Block, targets: list[Held | SSAValue]) -> None:
     lower_block(worker, body)
     last = body.last_op
     for value, target in zip(last.operands if last is not None else (), targets, strict=False):
@@ -303,7 +303,7 @@ def _branch(worker: Worker, body: Block, targets: list[Held | SSAValue]) -> None
             worker.emit.set(worker.known[value], target, 0)
 
 
-def _load(worker: Worker, op: access.LoadOp) -> None:
+def _load(worker: WarpRole, op: access.LoadOp) -> None:
     if moves_by_tma(op):
         tma.load(worker, op)
     elif unstaging.is_carried(worker, op):
@@ -312,7 +312,7 @@ def _load(worker: Worker, op: access.LoadOp) -> None:
         memory.load(worker, op)
 
 
-def _store(worker: Worker, op: access.StoreOp) -> None:
+def _store(worker: WarpRole, op: access.StoreOp) -> None:
     tile = worker.tiles[op.tile]
     if moves_by_tma(op):
         tma.store(worker, op)
@@ -322,14 +322,14 @@ def _store(worker: Worker, op: access.StoreOp) -> None:
         memory.store(worker, op)
 
 
-def _transpose(worker: Worker, op: TransposeOp) -> None:
+def _transpose(worker: WarpRole, op: TransposeOp) -> None:
     tile = worker.tiles[op.tile]
     if not isinstance(tile, Staged):
         raise CannotLowerError(op, "`.T` of a tile that is computed", "load it the other way round, or store it first")
     worker.tiles[op.result] = Staged(tile.address, tile.type, tile.layout, tile.ring, not tile.transposed)
 
 
-def _commit(worker: Worker, op: roles.CommitOp) -> None:
+def _commit(worker: WarpRole, op: roles.CommitOp) -> None:
     staging.write(worker, op)
     for fence in worker.pending_fences:
         worker.emit.do(fence)
@@ -337,7 +337,7 @@ def _commit(worker: Worker, op: roles.CommitOp) -> None:
     channels.commit(worker, op)
 
 
-def _fence(worker: Worker, op: fences.FenceOp) -> None:
+def _fence(worker: WarpRole, op: fences.FenceOp) -> None:
     """Generic writes to a stage are made at its commit, so the fence that orders them comes after those."""
     name = f"fence_{op.kind.data}"
     if op.kind.data is fences.Fence.AsyncShared:
@@ -346,7 +346,7 @@ def _fence(worker: Worker, op: fences.FenceOp) -> None:
         worker.emit.do(name)
 
 
-def _drain(worker: Worker, op: fences.DrainOp) -> None:
+def _drain(worker: WarpRole, op: fences.DrainOp) -> None:
     if op.kind.data is fences.Drain.Loads:
         channels.drain_loads(worker)
     else:
@@ -354,15 +354,15 @@ def _drain(worker: Worker, op: fences.DrainOp) -> None:
         worker.emit.do(f"bulk_wait_{op.kind.data}{left}")
 
 
-def _index(worker: Worker, op: coordinates.BlockIndexOp) -> SSAValue:
+def _index(worker: WarpRole, op: coordinates.BlockIndexOp) -> SSAValue:
     return worker.dims.index(worker.blocks[op.block], op.of, sharded=op.sharded is not None, last=op.last is not None)
 
 
-def _nothing(_worker: Worker, _op: Operation) -> None:
+def _nothing(_worker: WarpRole, _op: Operation) -> None:
     pass
 
 
-_HANDLERS: dict[type[Operation], Callable[[Worker, Any], None]] = {
+_HANDLERS: dict[type[Operation], Callable[[WarpRole, Any], None]] = {
     scf.ForOp: _for,
     scf.IfOp: _if,
     scf.YieldOp: _nothing,
@@ -384,7 +384,7 @@ _HANDLERS: dict[type[Operation], Callable[[Worker, Any], None]] = {
     roles.CommitOp: _commit,
     roles.ConsumeOp: channels.consume,
     roles.ReleaseOp: channels.release,
-    roles.ReleaseHeldOp: channels.release_held,
+    roles.ReleaseDeferredOp: channels.release_deferred,
     access.LoadOp: _load,
     access.StoreOp: _store,
     counters.SignalOp: signals.send,
@@ -393,7 +393,7 @@ _HANDLERS: dict[type[Operation], Callable[[Worker, Any], None]] = {
     counters.WaitOp: signals.await_,
     fences.FenceOp: _fence,
     fences.DrainOp: _drain,
-    held.SendHeldOp: signals.send_held,
+    deferred.SendDeferredOp: signals.send_deferred,
     MmaOp: mma.multiply,
     TransposeOp: _transpose,
 }

@@ -13,11 +13,11 @@ from pkc.dialect.transfers import pieces
 from pkc.dialect.types import RANKS, ArrayType, Layout, PGLType
 from pkc.passes.machine.lowering import channels
 from pkc.passes.machine.lowering.blocks import Placed
-from pkc.passes.machine.lowering.context import Staged, Worker
+from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.missing import CannotLowerError
 
 
-def placed(worker: Worker, op: LoadOp | StoreOp) -> tuple[list[Placed], int | None]:
+def placed(role: WarpRole, op: LoadOp | StoreOp) -> tuple[list[Placed], int | None]:
     """Where each index of an access is, and the dimension whose parts the tensor map counts.
 
     An own part that is read in its place is a part of the array that is read otherwise, too.
@@ -27,9 +27,9 @@ def placed(worker: Worker, op: LoadOp | StoreOp) -> tuple[list[Placed], int | No
     shard = _sharded(op)
     places: list[Placed] = []
     for position, (dim, index) in enumerate(zip(kind.dimensions, op.indices, strict=True)):
-        found = worker.blocks.get(index)
+        found = role.blocks.get(index)
         if found is None:
-            found = worker.dims.at(dim, worker.known[index], split=position == shard)
+            found = role.dims.at(dim, role.known[index], split=position == shard)
         places.append(found)
     split = shard
     if split is None:
@@ -38,7 +38,7 @@ def placed(worker: Worker, op: LoadOp | StoreOp) -> tuple[list[Placed], int | No
 
 
 def _sharded(op: LoadOp | StoreOp) -> int | None:
-    own = op.own if isinstance(op, LoadOp) else None
+    own = op.local if isinstance(op, LoadOp) else None
     kinds = [value.type for value in (op.array, own) if value is not None]
     dims = {kind.shard_dim for kind in kinds if isinstance(kind, PGLType)} - {None}
     if len(dims) > 1:
@@ -46,55 +46,55 @@ def _sharded(op: LoadOp | StoreOp) -> int | None:
     return next(iter(dims), None)
 
 
-def in_one_part(worker: Worker, op: LoadOp | StoreOp) -> tuple[list[Placed], int | None]:
+def in_one_shard(role: WarpRole, op: LoadOp | StoreOp) -> tuple[list[Placed], int | None]:
     """As `placed`, for an access that knows which rank all of its tile is on."""
-    places, split = placed(worker, op)
+    places, split = placed(role, op)
     if _sharded(op) is not None and split is not None and places[split].part is None:
         raise CannotLowerError(op, "a block that may lie in two parts of an array")
     return places, split
 
 
-def load(worker: Worker, op: LoadOp) -> None:
+def load(role: WarpRole, op: LoadOp) -> None:
     """A tile into the stage that it is committed to."""
     commit = next((use.operation for use in op.result.uses if isinstance(use.operation, CommitOp)), None)
     if commit is None:
         raise CannotLowerError(op, "a copy by a part that also computes")
-    ring = worker.launch.rings[commit.channel]
+    ring = role.launch.rings[commit.channel]
     slot = list(commit.tiles).index(op.result)
-    stage = channels.stage_of(worker, commit.channel)
-    emit = worker.emit
-    address = emit.plus(channels.stage_address(worker, ring, stage), ring.slots[slot])
-    barrier = ring.full(stage, emit, worker.launch.base)
-    _boxes(worker, op, address, "load", barrier)
+    stage = channels.stage_of(role, commit.channel)
+    emit = role.emit
+    address = emit.plus(channels.stage_address(role, ring, stage), ring.slots[slot])
+    barrier = ring.full(stage, emit, role.launch.base)
+    _boxes(role, op, address, "load", barrier)
 
 
-def store(worker: Worker, op: StoreOp) -> None:
+def store(role: WarpRole, op: StoreOp) -> None:
     """A staged tile to where it belongs."""
-    tile = worker.tiles[op.tile]
+    tile = role.tiles[op.tile]
     if not isinstance(tile, Staged) or tile.transposed:
         raise CannotLowerError(op, "a tile stored by TMA that does not lie in its stage as it is stored")
-    emit = worker.emit
+    emit = role.emit
     if copies(op):
-        ranks = worker.dims.extent(RANKS)
+        ranks = role.dims.extent(RANKS)
         with emit.loop(0, ranks) as turn:
-            peer = emit.modulo(emit.plus(emit.plus(worker.rank, 1), turn), ranks)
-            _boxes(worker, op, tile.address, "store", None, peer)
+            peer = emit.modulo(emit.plus(emit.plus(role.rank, 1), turn), ranks)
+            _boxes(role, op, tile.address, "store", None, peer)
     else:
-        _boxes(worker, op, tile.address, "store", None)
+        _boxes(role, op, tile.address, "store", None)
     if pieces(op) is None:
         emit.do("bulk_commit")
 
 
 def _boxes(
-    worker: Worker,
+    role: WarpRole,
     op: LoadOp | StoreOp,
     address: SSAValue,
     what: str,
     barrier: SSAValue | None,
     peer: SSAValue | None = None,
 ) -> None:
-    emit = worker.emit
-    places, split = in_one_part(worker, op)
+    emit = role.emit
+    places, split = in_one_shard(role, op)
     tile = tile_type(op.result if isinstance(op, LoadOp) else op.tile)
     layout = emit.target.shared_layout(tile)
     kind = op.array.type
@@ -109,16 +109,16 @@ def _boxes(
         box[rows] = step = piece or next(n for n in range(min(extent, MAX_BOX), 0, -1) if extent % n == 0)
     if max(box) > MAX_BOX:
         raise CannotLowerError(op, f"a tile of {max(box)} elements along a dimension that is not its first")
-    outer, last = _parts(worker, places, split)
+    outer, last = _parts(role, places, split)
     if isinstance(kind, PGLType) and kind.shard_dim is None:
-        outer.append(peer if peer is not None else worker.known[op.rank] if op.rank is not None else worker.rank)
+        outer.append(peer if peer is not None else role.known[op.rank] if op.rank is not None else role.rank)
     sizes = [*reversed(box), *[1] * len(outer)]
     tensor_map: Operation = TensorMapOp(op.array, last, sizes, layout.swizzle, split)
     emit.add(tensor_map)
-    if isinstance(op, LoadOp) and op.own is not None:
+    if isinstance(op, LoadOp) and op.local is not None:
         assert split is not None
-        own = TensorMapOp(op.own, last, sizes, layout.swizzle, split)
-        mine = emit.compare("eq", worker.dims.owner(places[split]), worker.rank)
+        own = TensorMapOp(op.local, last, sizes, layout.swizzle, split)
+        mine = emit.compare("eq", role.dims.owner(places[split]), role.rank)
         emit.add(own)
         tensor_map = arith.SelectOp(mine, own.result, tensor_map.results[0])
         emit.add(tensor_map)
@@ -151,13 +151,13 @@ def _boxes(
             emit.do("bulk_wait_read")
 
 
-def _parts(worker: Worker, places: list[Placed], split: int | None) -> tuple[list[SSAValue], SSAValue]:
+def _parts(role: WarpRole, places: list[Placed], split: int | None) -> tuple[list[SSAValue], SSAValue]:
     """The coordinate of the part, if a dimension is split, and which of the two maps it is in."""
-    emit = worker.emit
+    emit = role.emit
     if split is None:
         return [], emit.const(0)
-    part = worker.dims.owner(places[split])
-    beyond = emit.compare("sge", part, worker.dims.whole(places[split].dim))
+    part = role.dims.owner(places[split])
+    beyond = emit.compare("sge", part, role.dims.whole(places[split].dim))
     last = emit.select(beyond, emit.const(1), emit.const(0))
     return [emit.select(emit.compare("eq", last, 1), emit.const(0), part)], last
 

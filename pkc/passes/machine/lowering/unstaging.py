@@ -14,8 +14,8 @@ from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import TMA
 from pkc.dialect.types import RANKS, ArrayType, TileType, dtype_bytes
 from pkc.passes.machine.lowering import channels, fragments
-from pkc.passes.machine.lowering.context import Staged, Worker
-from pkc.passes.machine.lowering.memory import Element, OwnOrOther, store_element
+from pkc.passes.machine.lowering.context import Staged, WarpRole
+from pkc.passes.machine.lowering.memory import Element, LocalOrRemote, store_element
 from pkc.passes.machine.lowering.missing import CannotLowerError
 from pkc.passes.machine.lowering.tma import copies
 
@@ -23,13 +23,13 @@ _CHUNK = 16
 """Bytes that a thread moves at once, which a swizzle leaves together."""
 
 
-def is_carried(worker: Worker, op: LoadOp) -> bool:
+def is_carried(role: WarpRole, op: LoadOp) -> bool:
     """Whether a tile that ordinary instructions load goes into one stage as it is.
 
     On a target with TMA a loader has the warps and registers to start copies, not to carry tiles.
     """
     uses = list(op.result.uses)
-    return TMA not in worker.emit.target.transfers and len(uses) == 1 and isinstance(uses[0].operation, CommitOp)
+    return TMA not in role.emit.target.transfers and len(uses) == 1 and isinstance(uses[0].operation, CommitOp)
 
 
 def fits(op: StoreOp, tile: Staged) -> bool:
@@ -38,9 +38,9 @@ def fits(op: StoreOp, tile: Staged) -> bool:
     return kind.rank == 2 and not tile.transposed and dtype_bytes(kind.element_type) > 1
 
 
-def load(worker: Worker, op: LoadOp) -> None:
+def load(role: WarpRole, op: LoadOp) -> None:
     """A tile of two dimensions into the stage that it is committed to, row by row; zero where it has no elements."""
-    kind, emit = tile_type(op.result), worker.emit
+    kind, emit = tile_type(op.result), role.emit
     if kind.rank != 2:
         raise CannotLowerError(
             op, "a tile other than of two dimensions, loaded into its stage by ordinary instructions"
@@ -48,14 +48,14 @@ def load(worker: Worker, op: LoadOp) -> None:
     _check_bytes(op, kind)
     commit = next(use.operation for use in op.result.uses)
     assert isinstance(commit, CommitOp)
-    ring = worker.launch.rings[commit.channel]
-    start = channels.stage_address(worker, ring, channels.stage_of(worker, commit.channel))
+    ring = role.launch.rings[commit.channel]
+    start = channels.stage_address(role, ring, channels.stage_of(role, commit.channel))
     address = emit.plus(start, ring.slots[list(commit.tiles).index(op.result)])
     layout, size = emit.target.shared_layout(kind), dtype_bytes(kind.element_type)
     zero = emit.value("bits_f32", emit.real(0.0))
 
-    def places() -> tuple[Element | OwnOrOther, SSAValue]:
-        elements = Element(worker, op) if op.own is None else OwnOrOther(worker, op, op.own)
+    def places() -> tuple[Element | LocalOrRemote, SSAValue]:
+        elements = Element(role, op) if op.local is None else LocalOrRemote(role, op, op.local)
         return elements, emit.const(kind.shape[0])
 
     def move(there: SSAValue, exists: SSAValue, row: SSAValue, column: SSAValue, count: int) -> None:
@@ -74,34 +74,34 @@ def load(worker: Worker, op: LoadOp) -> None:
         else:
             emit.do(f"store_shared_b{8 * size}", here, emit.get(bits, 0))
 
-    _by_chunks(worker, op, kind, places, move)
-    worker.carried.add(op.result)
+    _by_chunks(role, op, kind, places, move)
+    role.carried.add(op.result)
 
 
-def store(worker: Worker, op: StoreOp, tile: Staged) -> None:
+def store(role: WarpRole, op: StoreOp, tile: Staged) -> None:
     """A tile row by row, or a single row by elements, to every rank if the array is replicated."""
-    kind, emit = tile_type(op.tile), worker.emit
+    kind, emit = tile_type(op.tile), role.emit
     if kind.rank > 2 or tile.transposed:
         what = "a tile of more than two dimensions, or `.T`, stored from its stage by ordinary instructions"
         raise CannotLowerError(op, what)
     _check_bytes(op, kind)
     if not copies(op):
-        _store(worker, op, tile, None)
+        _store(role, op, tile, None)
     else:
-        with emit.loop(0, worker.dims.extent(RANKS)) as rank:
-            _store(worker, op, tile, rank)
+        with emit.loop(0, role.dims.extent(RANKS)) as rank:
+            _store(role, op, tile, rank)
     emit.do("sync_warp")  # one thread says for all that the stage has been read
 
 
-def _store(worker: Worker, op: StoreOp, tile: Staged, rank: SSAValue | None) -> None:
-    kind, emit = tile_type(op.tile), worker.emit
+def _store(role: WarpRole, op: StoreOp, tile: Staged, rank: SSAValue | None) -> None:
+    kind, emit = tile_type(op.tile), role.emit
     size = dtype_bytes(kind.element_type)
     if kind.rank < 2:
-        _store_row(worker, op, tile, rank)
+        _store_row(role, op, tile, rank)
         return
 
     def places() -> tuple[Element, SSAValue]:
-        elements = Element(worker, op, rank)
+        elements = Element(role, op, rank)
         return elements, emit.least(emit.most(elements.rows, 0), kind.shape[0])
 
     def move(there: SSAValue, exists: SSAValue, row: SSAValue, column: SSAValue, count: int) -> None:
@@ -114,13 +114,13 @@ def _store(worker: Worker, op: StoreOp, tile: Staged, rank: SSAValue | None) -> 
             else:
                 store_element(emit, kind.element_type, there, fragments.read_shared(emit, tile, row, column))
 
-    _by_chunks(worker, op, kind, places, move)
+    _by_chunks(role, op, kind, places, move)
 
 
-def _store_row(worker: Worker, op: StoreOp, tile: Staged, rank: SSAValue | None) -> None:
+def _store_row(role: WarpRole, op: StoreOp, tile: Staged, rank: SSAValue | None) -> None:
     """A tile of one dimension, or of none, each element by the next thread."""
-    emit, kind, threads = worker.emit, tile_type(op.tile), worker.threads
-    places = Element(worker, op, rank)
+    emit, kind, threads = role.emit, tile_type(op.tile), role.threads
+    places = Element(role, op, rank)
     first = emit.minus(threads.thread, threads.start)
     with emit.loop(first, kind.shape[0] if kind.rank else 1, threads.count) as column:
         address, exists = places.at([column] if kind.rank else [])
@@ -136,10 +136,10 @@ def _check_bytes(op: LoadOp | StoreOp, kind: TileType) -> None:
 
 
 def _by_chunks(
-    worker: Worker,
+    role: WarpRole,
     op: LoadOp | StoreOp,
     kind: TileType,
-    places: Callable[[], tuple[Element | OwnOrOther, SSAValue]],
+    places: Callable[[], tuple[Element | LocalOrRemote, SSAValue]],
     move: Callable[[SSAValue, SSAValue, SSAValue, SSAValue, int], None],
 ) -> None:
     """So many neighbours at once, those of a row one after the other, each by the next thread: 16 bytes where rows and
@@ -148,9 +148,9 @@ def _by_chunks(
     `places` says where elements are, and of how many rows; `move` gets an address, whether something is there, a row, a
     column, and how many elements.
     """
-    emit, threads = worker.emit, worker.threads
+    emit, threads = role.emit, role.threads
     chunk = _CHUNK // dtype_bytes(kind.element_type)
-    whole = _whole_chunks(worker, op, chunk) if kind.shape[1] % chunk == 0 else emit.compare("ne", emit.const(0), 0)
+    whole = _whole_chunks(role, op, chunk) if kind.shape[1] % chunk == 0 else emit.compare("ne", emit.const(0), 0)
     for count in (chunk, 1):
         with emit.when(whole if count > 1 else emit.negated(whole)):
             (elements, rows), each = places(), kind.shape[1] // count
@@ -160,16 +160,16 @@ def _by_chunks(
                 move(*elements.at([row, column]), row, column, count)
 
 
-def _whole_chunks(worker: Worker, op: LoadOp | StoreOp, elements: int) -> SSAValue:
+def _whole_chunks(role: WarpRole, op: LoadOp | StoreOp, elements: int) -> SSAValue:
     """Whether the rows of the array begin, and the block begins and ends, at multiples of a chunk."""
-    emit, array, last = worker.emit, op.array.type, op.indices[-1]
+    emit, array, last = role.emit, op.array.type, op.indices[-1]
     assert isinstance(array, ArrayType)
-    columns = worker.dims.extent(array.dimensions[-1])
+    columns = role.dims.extent(array.dimensions[-1])
     aligned = emit.compare("eq", emit.bit_and(columns, elements - 1), 0)
-    if last not in worker.blocks:
+    if last not in role.blocks:
         return aligned
-    block = worker.blocks[last]
-    whole = emit.both(aligned, emit.compare("eq", emit.bit_and(worker.dims.valid(block), elements - 1), 0))
+    block = role.blocks[last]
+    whole = emit.both(aligned, emit.compare("eq", emit.bit_and(role.dims.valid(block), elements - 1), 0))
     if block.stop is None:  # then it begins so if it ends so
         return whole
     return emit.both(whole, emit.compare("eq", emit.bit_and(block.local, elements - 1), 0))

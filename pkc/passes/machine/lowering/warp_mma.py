@@ -4,46 +4,46 @@ from __future__ import annotations
 
 from xdsl.ir import SSAValue
 
-from pkc.dialect.machine import PartOp
+from pkc.dialect.machine import SubviewOp
 from pkc.dialect.tile import MmaOp, tile_type
 from pkc.dialect.types import dtype_bytes, dtype_name
 from pkc.passes.machine.lowering import fragments
-from pkc.passes.machine.lowering.context import Staged, Worker
+from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.fragments import PACKED, Held
 from pkc.passes.machine.lowering.missing import CannotLowerError
 
 
-def multiply(worker: Worker, op: MmaOp, acc: Held) -> None:
+def multiply(role: WarpRole, op: MmaOp, acc: Held) -> None:
     """acc + a @ b, in the registers of acc: for each step along k and each column of instructions, the right operand
     is read once, and serves all rows that the warp holds."""
-    emit, mma = worker.emit, worker.emit.target.mma
+    emit, mma = role.emit, role.emit.target.mma
     k, n = tile_type(op.b).shape
     kind = tile_type(op.a).element_type
     step = mma.depth // dtype_bytes(kind)
-    right = worker.tiles[op.b]
+    right = role.tiles[op.b]
     if kind not in PACKED:
         raise CannotLowerError(op, "a product of 8-bit floats")
     if k % step:
         raise CannotLowerError(op, f"a product over {k} elements at a time", f"blocks of a multiple of {step}")
     if not isinstance(right, Staged):
         raise CannotLowerError(op, "a product whose right operand is computed", "compute the left one")
-    left = fragments.materialize(worker, op.a)
+    left = fragments.materialize(role, op.a)
     name = f"mma_n{mma.columns}_{dtype_name(kind)}"
     for first in range(0, k, step):
         for column in range(0, n, mma.columns):
-            b = [_pair(worker, right, first + half, column) for half in (0, step // 2)]
+            b = [_pair(role, right, first + half, column) for half in (0, step // 2)]
             for repeat in range(acc.fragment.repeats):
-                part = PartOp(acc.registers, (repeat * n + column) // 2, mma.columns // 2)
+                part = SubviewOp(acc.registers, (repeat * n + column) // 2, mma.columns // 2)
                 emit.add(part)
                 start = repeat * k // 4 + first // 4
                 a = [emit.get(left.registers, start + i) for i in range(4)]
                 emit.do(name, part.result, *a, *b)
 
 
-def _pair(worker: Worker, tile: Staged, k: int, column: int) -> SSAValue:
+def _pair(role: WarpRole, tile: Staged, k: int, column: int) -> SSAValue:
     """Two elements of the right operand, one below the other: thread l has rows k + 2 (l mod 4) and the next, of column
     `column` + l / 4."""
-    emit, lane = worker.emit, worker.threads.lane
+    emit, lane = role.emit, role.threads.lane
     rows = emit.plus(emit.times(emit.bit_and(lane, 3), 2), k)
     columns = emit.plus(emit.right(lane, 2), column)
     if tile.transposed:  # as it lies, one beside the other

@@ -19,7 +19,7 @@ from pkc.passes.analysis.dependence import sources
 
 
 @dataclass(frozen=True)
-class Cells:
+class TileGroups:
     """Which dimensions of a buffer tell its cells apart: for each, its place among the indices."""
 
     places: tuple[int, ...]
@@ -30,11 +30,11 @@ class Cells:
         return SignalType(self.extents or (1,))
 
 
-def cells_along(dims: Sequence[Dim], indices: Sequence[SSAValue], places: Sequence[int]) -> Cells:
+def groups_along(dims: Sequence[Dim], indices: Sequence[SSAValue], places: Sequence[int]) -> TileGroups:
     """The cells of a buffer of these dimensions, told apart by the indices at `places`."""
     types = {place: indices[place].type for place in places}
     extents = (kind if isinstance(kind, BlockType) else dims[place] for place, kind in types.items())
-    return Cells(tuple(places), tuple(extents))
+    return TileGroups(tuple(places), tuple(extents))
 
 
 def counter_ops(cell: Sequence[SSAValue]) -> tuple[list[Operation], list[SSAValue]]:
@@ -53,7 +53,7 @@ def counter_ops(cell: Sequence[SSAValue]) -> tuple[list[Operation], list[SSAValu
     return ops, values
 
 
-def repeats(cells: Cells, indices: Sequence[SSAValue], loops: Sequence[SSAValue]) -> list[SSAValue]:
+def repeats(cells: TileGroups, indices: Sequence[SSAValue], loops: Sequence[SSAValue]) -> list[SSAValue]:
     """The loop variables along which a writer comes back to one cell."""
     known = sources([indices[place] for place in cells.places])
     return [variable for variable in loops if variable not in known]

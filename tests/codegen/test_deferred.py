@@ -11,15 +11,15 @@ import pytest
 from pkc.check.run import Trial, check_roles, meaning_of
 from pkc.codegen.build import build_kernel, machine_level
 from pkc.dialect.counters import SignalOp, WaitOp
+from pkc.dialect.deferred import SendDeferredOp
 from pkc.dialect.fences import Drain, DrainOp
-from pkc.dialect.held import SendHeldOp
 from pkc.dialect.program import FIRST_WARP, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp
 from pkc.driver.compiler import Compiled, load
 from pkc.passes import ROLES_PIPELINE
 from pkc.passes.derive import add_parameter
 from pkc.passes.roles.defer_signals import DeferSignals
-from pkc.passes.roles.plan_warps import is_apart
+from pkc.passes.roles.plan_warps import has_sms_of_its_own
 from pkc.passes.run import run_pipeline
 from tests.codegen.threads import Cta, Does, Memory, Thread
 
@@ -60,7 +60,7 @@ def twice_announced() -> tuple[Compiled, KernelOp]:
     found = load(EXAMPLES / "ag_gemm.pk", schedule=schedule)
     place = next(number for number, step in enumerate(ROLES_PIPELINE) if isinstance(step, DeferSignals))
     run_pipeline(found.module, ROLES_PIPELINE[:place])
-    apart = [op for op in found.kernel.body.block.ops if isinstance(op, RoleOp) and is_apart(op)]
+    apart = [op for op in found.kernel.body.block.ops if isinstance(op, RoleOp) and has_sms_of_its_own(op)]
     (signal,) = (op for part in apart for op in part.walk() if isinstance(op, SignalOp))
     seen = add_parameter(found.kernel, "A.seen", signal.signal.type, signal.location)
     for op in (signal, *[use.operation for use in signal.signal.uses if isinstance(use.operation, WaitOp)]):
@@ -151,7 +151,7 @@ def test_two_signals_of_a_turn_are_ordered() -> None:
     meaning = meaning_of(load(EXAMPLES / "ag_gemm.pk"), ranks=2, dims={"M": 300, "N": 40, "K": 700})
     trials = [Trial(2, seed) for seed in range(3)]
     assert check_roles(found, meaning, trials) == []
-    drain = next(op.prev_op for op in found.kernel.walk() if isinstance(op, SendHeldOp))
+    drain = next(op.prev_op for op in found.kernel.walk() if isinstance(op, SendDeferredOp))
     assert isinstance(drain, DrainOp) and drain.may_remain == 3
     more = DrainOp(Drain.Full, 4)
     more.location = drain.location

@@ -38,7 +38,7 @@ class Contribution(NamedTuple):
     tile: Any
 
 
-class World:
+class MemoryState:
     """All arrays and signals, with what has to be known about the current phase."""
 
     def __init__(self, arrays: Mapping[str, Array], stored: Iterable[str] | None) -> None:

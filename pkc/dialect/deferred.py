@@ -1,12 +1,12 @@
 """Signals that a worker holds back while the stores that they announce are on their way.
 
 A worker whose stores are asynchronous need not wait for each of them: it goes on, and announces a store once it is
-complete. Signals that are `held` wait in the order in which they were made, and `pk.send_held` sends the oldest.
+complete. Signals that are `deferred` wait in their order, and `pk.send_deferred` sends the oldest.
 
     pk.store %t, %A_landing[%m, %k : ...] : ...
-    pk.signal %A_ready at %rank[%i] by %one {held} : ...
+    pk.signal %A_ready at %rank[%i] by %one {deferred} : ...
     pk.drain full left 3
-    pk.send_held left 3 batch 4
+    pk.send_deferred left 3 batch 4
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from xdsl.utils.exceptions import VerifyException
 
 from pkc.dialect.effects import OrdersMemory
 
-HELD = "held"
-"""On a `pk.signal` or `pk.raise`: it is not sent yet, but by a `pk.send_held` of its worker."""
+DEFERRED = "deferred"
+"""On a `pk.signal` or `pk.raise`: it is not sent yet, but by a `pk.send_deferred` of its worker."""
 
 
-def is_held(op: Operation) -> bool:
+def is_deferred(op: Operation) -> bool:
     """Whether a signal is held back."""
-    return HELD in op.attributes
+    return DEFERRED in op.attributes
 
 
 @irdl_op_definition
-class SendHeldOp(IRDLOperation):
+class SendDeferredOp(IRDLOperation):
     """If the worker holds at least `left + batch` signals: sends all but the youngest `left`, oldest first.
 
     `batch` makes several signals share the release that orders them behind the stores. `left 0 batch 1` sends all.
     """
 
-    name = "pk.send_held"
+    name = "pk.send_deferred"
     left = prop_def(IntegerAttr.constr(i64))
     batch = prop_def(IntegerAttr.constr(i64))
     traits = traits_def(OrdersMemory())

@@ -113,7 +113,7 @@ class Worker:
         self.multiplying.append((op, stages))
         del self.multiplying[: max(0, len(self.multiplying) - left)]
 
-    def finish_products(self) -> None:
+    def finish_mmas(self) -> None:
         """Wait for all products."""
         self.multiplying.clear()
 

@@ -17,13 +17,13 @@ from pkc.dialect.program import IN_ORDER, RASTER, KernelOp, TasksOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS
 from pkc.passes.analysis.dependence import sources
-from pkc.passes.cells import constant, counter_ops
 from pkc.passes.derive import add_role, append
 from pkc.passes.roles.fetches import Fetch, is_task, read_of, split_index
 from pkc.passes.roles.program_slices import Known, close_loops, copy_nest, copy_value
 from pkc.passes.roles.pushes import push_of
 from pkc.passes.roles.remote_accesses import REMOTE, Read, is_pushed
-from pkc.passes.roles.straddling import follow_parts, overlapping
+from pkc.passes.roles.straddling import follow_shards, overlapping
+from pkc.passes.tile_groups import constant, counter_ops
 
 _BAND = 16
 """Rows of which the first group of tiles is brought before the second ones: about as many as are computed at a time."""
@@ -40,7 +40,7 @@ def pull(kernel: KernelOp, fetch: Fetch) -> None:
         around = role.parent_op()
         assert around is not None
         # A copy is of one rank's rows, whoever reads them.
-        follow_parts(around, block_type(fetch.straddling).of)
+        follow_shards(around, block_type(fetch.straddling).of)
     if fetch.whole:
         _announce(role, fetch, [], SignalOp, known)
     elif fetch.straddling is not None:
