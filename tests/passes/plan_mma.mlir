@@ -66,7 +66,7 @@ pk.kernel @two_channels(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 // CHECK-LABEL: pk.kernel @one_stage
 // CHECK: pk.mma
 // CHECK-NOT: in_flight
-// CHECK-NOT: held
+// CHECK-NOT: deferred
 // CHECK: // remark: {{.*}}: pk.mma: each MMA is waited for: A, B has one stage; smaller tiles leave room for two [pk-plan-mma]
 pk.kernel @one_stage(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
   %zero = arith.constant 0 : index
