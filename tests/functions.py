@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.utils.test_value import create_ssa_value
 
 from pkc.dialect.declaration import OPERATIONS
-from pkc.dialect.elementwise import Binary, SelectOp, Unary
+from pkc.dialect.elementwise import Binary, MaxOp, MinOp, SelectOp, Unary
 from pkc.dialect.ranges import Bounded, ends
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.types import TileType, dtype_name, f32, i1, i32
@@ -95,6 +95,8 @@ def judged(op: type[Operation], inputs: Sequence[Array], found: Array) -> Verdic
             return Verdict(np.flatnonzero(found != exact), 0.0, 0)
         low, high = ends(meaning.bounded(made)(*[Bounded(x, None) for x in wide]))
         signed = (found != 0) | (exact != 0) | (np.signbit(found) == np.signbit(exact))
+        if issubclass(op, MaxOp | MinOp):  # of zeros of both signs it is either (IEEE 754-2008, maxNum and minNum)
+            signed |= np.signbit(wide[0]) != np.signbit(wide[1])
         right = (found >= low) & (found <= high) & signed | (np.isnan(found) & np.isnan(exact))
         ulps = np.abs(found - exact) / np.spacing(np.abs(exact).astype(np.float32)).astype(np.float64)
     ulps = np.where(np.isfinite(ulps) & right, ulps, 0.0)
