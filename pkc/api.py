@@ -1,4 +1,4 @@
-"""What a Python program uses: read and compile a kernel, run it on simulated ranks, the mesh of GPUs."""
+"""The Python interface: load and compile a kernel, run it on simulated ranks, find the mesh of GPUs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Number = int | float | bool
 
 
 def load(path: str | Path, *, kernel: str | None = None) -> Kernel:
-    """A kernel of a file (`.pk` or `.py`), for Python to call; the only one, unless it is named. Raises `PkcError`."""
+    """The kernel of a file (`.pk` or `.py`), for Python to call; `kernel` names one of several. Raises `PkcError`."""
     from pkc.driver.compiler import find_kernel, load_program, only_kernel
     from pkc.frontend import tree
 
@@ -50,9 +50,9 @@ def compile(
 ) -> Compiled:
     """The checked IR of a kernel, or of the kernels of a file, at a level: `tile`, `roles` or `machine`.
 
-    `constants` gives values to `const` parameters, `schedule` overrides the kernel's own. Below the tile level the IR
-    is for one target. `explanations` of the result say what passes have planned, `remarks` what they left undone.
-    Raises `PkcError`.
+    `constants` gives values to `const` parameters, `schedule` overrides the schedule of the kernel. Below the tile
+    level the IR is for one target. `explanations` of the result say what passes planned, `remarks` what they left
+    undone. Raises `PkcError`.
     """
     from pkc.driver.compiler import compile_program, load
 
@@ -71,11 +71,11 @@ def simulate(
     dims: Mapping[str, int] | None = None,
     **arrays: Any,
 ) -> dict[str, np.ndarray[Any, Any]]:
-    """Run a kernel on `ranks` simulated ranks; the arrays that it writes, by name.
+    """Run a kernel on `ranks` simulated ranks. Returns the arrays that it writes, by name.
 
-    Arrays and scalars are given by the names of the parameters. Private and symmetric arrays have a leading axis of
-    ranks, sharded and replicated ones are the global array. Run-time dimensions that no array shows go into `dims`.
-    Raises `PkcError`.
+    Arrays and scalars are keyword arguments with the names of the parameters. Private and symmetric arrays have a
+    leading axis of ranks, sharded and replicated ones are the global array. `dims` gives run-time dimensions that no
+    array has. Raises `PkcError`.
     """
     from pkc.sim.run import resolve_dims
     from pkc.sim.run import simulate as run

@@ -2,8 +2,8 @@
 
     from pkc.language import *
 
-A kernel is read, never run, so all of this is inert: it lets annotations evaluate when the function is
-defined, and lets editors and type checkers know the names. What the words mean is in docs/language.md.
+A kernel is read, never run, so these objects do nothing: with them, annotations evaluate when the function is
+defined, and editors and type checkers know the names. docs/language.md says what the words mean.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ rowmax: Any = Word("rowmax")
 rowmin: Any = Word("rowmin")
 rowsum: Any = Word("rowsum")
 
-# The protocol
+# Explicit communication
 store: Any = Word("store")
 store_add: Any = Word("store_add")
 reduce: Any = Word("reduce")

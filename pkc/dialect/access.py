@@ -1,7 +1,7 @@
 """Operations that touch memory: loads, stores, sums over ranks. Signals: `counters.py`.
 
 An array is addressed by one index for each of its dimensions: a block (an axis of the tile) or an `index` (a single
-position). On a symmetric layout `at %r` names the rank; without it the access is to this rank's own copy.
+position). On a symmetric layout `at %r` names the rank; without it the access is to this rank's copy.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _verify_rank(array: SSAValue, rank: SSAValue | None) -> None:
 def _verify_local(array: PrivateType | PGLType, local: PrivateType | PGLType) -> None:
     alike = local.dimensions == array.dimensions and local.element_type == array.element_type
     if not alike or not isinstance(local, PGLType) or local.layout is not Layout.Shard:
-        raise VerifyException(f"the local shard of {array} is not in {local}")
+        raise VerifyException(f"`local` is a sharded array like {array}, not {local}")
 
 
 def _picked(array: SSAValue, indices: Sequence[SSAValue]) -> TileType:
@@ -92,9 +92,9 @@ class ReadOp(IRDLOperation):
 
 @irdl_op_definition
 class LoadOp(IRDLOperation):
-    """One tile of an array, from wherever it lives; zero past the end of each block.
+    """One tile of an array, from whichever rank has it; zero past the end of each block.
 
-    With `local`, a sharded array of the same shape, a tile of this rank's shard comes from there instead.
+    `local` is a sharded array of the same shape: a tile of this rank's shard is read from there instead.
     """
 
     name = "pk.load"
@@ -131,7 +131,7 @@ class LoadOp(IRDLOperation):
 
 @irdl_op_definition
 class GatherOp(IRDLOperation):
-    """Rows of an array picked by a table: zero where the row is negative.
+    """Rows of an array, named by a table; zeros where the row is negative.
 
     `rows` has one axis, positions of the array's first dimension; for a symmetric array two, of (rank, row).
     """
@@ -187,7 +187,7 @@ class ReduceOp(IRDLOperation):
 
 
 class _Write(IRDLOperation, ABC):
-    """A tile of the array's own element type goes to the place that the indices name."""
+    """Writes a tile, of the element type of the array, to the place that the indices name."""
 
     tile = operand_def(TileType)
     array = operand_def(_ARRAY)
@@ -212,7 +212,7 @@ class _Write(IRDLOperation, ABC):
 
 @irdl_op_definition
 class StoreOp(_Write):
-    """Written: to this rank's copy (or `at`), to the owner of a sharded array, to every copy of a replicated one."""
+    """Writes to this rank's copy (or `at`), to the owner in a sharded array, to every copy of a replicated one."""
 
     name = "pk.store"
     traits = traits_def(WritesArray())
@@ -220,7 +220,7 @@ class StoreOp(_Write):
 
 @irdl_op_definition
 class StoreAddOp(_Write):
-    """Added to what is there, atomic for each element, rounded at each addition."""
+    """Adds to what is there: atomic for each element, rounded at each addition."""
 
     name = "pk.store_add"
     traits = traits_def(UpdatesArray())
@@ -247,9 +247,9 @@ class AccumulateOp(_Write):
 
 @irdl_op_definition
 class AtomicAddOp(_Write):
-    """Added to what is there, wherever the array lives: atomic for each element, in any order and with any roundings.
+    """Adds to what is there, on whichever rank: atomic for each element, in any order and with any roundings.
 
-    What `pk.accumulate` becomes where zeros are stored first and no order is kept.
+    `pk.accumulate` becomes this where zeros are stored first and `deterministic=False` allows any order.
     """
 
     name = "pk.atomic_add"

@@ -1,4 +1,4 @@
-"""Attributes of the pk dialect: roles, comparison predicates; numbers that a pass has written on an operation."""
+"""Attributes of the pk dialect: roles, comparison predicates, and numbers that passes write on operations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from xdsl.utils.str_enum import StrEnum
 class Role(StrEnum):
     """What a group of warps, or of SMs, does (ParallelKittens: the LCSC template).
 
-    A copy engine is no SM: the host enqueues what it does, on streams of its own, beside the kernel.
+    A copy engine runs on no SM: the host enqueues its copies, on separate streams, beside the kernel.
     """
 
     Loader = auto()

@@ -1,4 +1,4 @@
-"""The meaning of block lists: which positions of a dimension each block covers. Plain integer functions."""
+"""The semantics of block lists: which positions of a dimension each block covers. Plain integer functions."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ class Block(NamedTuple):
 
 
 def shard_length(n: int, ranks: int) -> int:
-    """The length of one rank's part of a dimension of `n` positions; the last parts may be shorter or empty."""
+    """The length of one rank's shard of a dimension of `n` positions; the last shards may be shorter or empty."""
     return -(-n // ranks)
 
 
 def part(n: int, ranks: int, rank: int) -> tuple[int, int]:
-    """The first position of a rank's part of a dimension, and the one after its last."""
+    """The first position of a rank's shard of a dimension, and the one after its last."""
     length = shard_length(n, ranks)
     return min(rank * length, n), min((rank + 1) * length, n)
 
 
 def owner(n: int, ranks: int, position: int) -> int:
-    """The rank whose part of a dimension has a position; the last rank for one past the end."""
+    """The rank whose shard of a dimension has a position; the last rank for one past the end."""
     return min(position // shard_length(n, ranks), ranks - 1)
 
 
@@ -37,37 +37,37 @@ def index_of(n: int, ranks: int, size: int, position: int, *, sharded: bool) -> 
 
 
 def number(n: int, ranks: int, size: int, position: int) -> int:
-    """A number for the block that starts at `position`, in lists that follow the parts as in those that do not.
+    """A number for the block that starts at `position`, the same whether or not the list follows the shards.
 
-    Within a part the first term counts blocks. Between parts it may stay the same, but the owner grows.
+    Within a shard the first term counts blocks. From one shard to the next it may stay the same, but the owner grows.
     """
     return position // size + owner(n, ranks, position)
 
 
 def numbers(n: int, ranks: int, size: int) -> int:
-    """More than any number of a block: how many counters there are along a dimension that blocks tell apart."""
+    """An upper bound of `number`: how many counters a dimension has if each block has its counter."""
     return count(0, n, size) + ranks
 
 
 def interleaved(n: int, ranks: int, size: int, index: int, first: int) -> int:
-    """The number, in the list that follows the parts, of block `index` when all parts take turns.
+    """The number, in the list that follows the shards, of block `index` of the interleaved order.
 
-    All parts but the last that has any positions are of one length. In each round the parts follow each other from
-    `first` on.
+    The interleaved order has rounds: the first block of every shard, then the second, and so on. In each round the
+    shards follow each other from `first` on. All shards but the last that has any positions are of one length.
     """
     length = shard_length(n, ranks)
     each = count(0, length, size)
     whole, rest = divmod(n, length) if length else (0, 0)
     common = count(0, rest, size) * (whole + 1)
     if index < common:
-        turn, place, parts = index // (whole + 1), index % (whole + 1), whole + 1
+        round_, place, shards = index // (whole + 1), index % (whole + 1), whole + 1
     else:
-        turn, place, parts = count(0, rest, size) + (index - common) // whole, (index - common) % whole, whole
-    return (place + first) % parts * each + turn
+        round_, place, shards = count(0, rest, size) + (index - common) // whole, (index - common) % whole, whole
+    return (place + first) % shards * each + round_
 
 
 def clamp(n: int, start: int | None, stop: int | None) -> tuple[int, int]:
-    """Explicit bounds, brought into the dimension."""
+    """Explicit bounds, clamped to the dimension."""
     first = 0 if start is None else min(max(start, 0), n)
     last = n if stop is None else min(max(stop, 0), n)
     return first, last
@@ -87,14 +87,14 @@ def block(start: int, stop: int, size: int, index: int) -> Block:
 
 
 def sharded_count(n: int, ranks: int, size: int) -> int:
-    """How many blocks cover a dimension when none may lie in two parts."""
+    """How many blocks cover a dimension when none may straddle two shards."""
     length = shard_length(n, ranks)
     full, rest = divmod(n, length)
     return full * count(0, length, size) + count(0, rest, size)
 
 
 def sharded_block(n: int, ranks: int, size: int, index: int) -> Block:
-    """Block `index` of a dimension, counted part after part."""
+    """Block `index` of a dimension, counted shard after shard."""
     owner, within = divmod(index, count(0, shard_length(n, ranks), size))
     if not 0 <= owner < ranks:
         return Block(n, 0)

@@ -37,7 +37,7 @@ class RankOp(IRDLOperation):
 
 @irdl_op_definition
 class CtasOp(IRDLOperation):
-    """How many CTAs of this rank run a role; 1 as long as its tasks are not shared out."""
+    """How many CTAs of this rank run a role; 1 as long as its tasks are not distributed over CTAs."""
 
     name = "pk.ctas"
     role = prop_def(RoleAttr)
@@ -91,9 +91,9 @@ class RingPeerOp(IRDLOperation):
 
 
 class _BlockList(IRDLOperation):
-    """A list of blocks: of a whole dimension, of rank `part`'s part of it, or of positions `start` to `stop`.
+    """A list of blocks: of a whole dimension, of the shard of rank `part`, or of positions `start` to `stop`.
 
-    `sharded` says that the blocks follow the boundaries of the dimension's parts.
+    `sharded` says that no block straddles the boundary of two shards.
     """
 
     part = opt_operand_def(IndexType())
@@ -105,7 +105,7 @@ class _BlockList(IRDLOperation):
 
     def verify_(self) -> None:
         if self.part is not None and (self.start is not None or self.stop is not None):
-            raise VerifyException("a rank's part and explicit bounds exclude each other")
+            raise VerifyException("a rank's shard and explicit bounds exclude each other")
         if self.sharded is not None and (self.start is not None or self.stop is not None):
             raise VerifyException("a sharded dimension takes no explicit bounds")
 
@@ -166,7 +166,7 @@ class BlockOp(_BlockList):
 
 @irdl_op_definition
 class RotateOp(IRDLOperation):
-    """(index + shift) mod count: the same numbers below `count`, begun elsewhere; 0 if there are none."""
+    """(index + shift) mod count: the numbers below `count` in their order, beginning at `shift`; 0 if `count` is 0."""
 
     name = "pk.rotate"
     index = operand_def(IndexType())
@@ -182,9 +182,9 @@ class RotateOp(IRDLOperation):
 
 @irdl_op_definition
 class InterleaveOp(IRDLOperation):
-    """The numbers of a sharded list of blocks in another order: the first block of every part, then the second, ...
+    """The numbers of a sharded list of blocks in another order: the first block of every shard, then the second, ...
 
-    In each round the parts that have such a block follow each other from part `first` on, round about.
+    In each round the shards that have such a block follow each other, beginning with shard `first` and wrapping around.
     """
 
     name = "pk.interleave"
@@ -215,9 +215,9 @@ class BlockPositionOp(IRDLOperation):
 
 @irdl_op_definition
 class BlockNumberOp(IRDLOperation):
-    """A number that no other block of the same size in the dimension has, whatever list it is from; they ascend.
+    """A number that is unique among the blocks of one size of a dimension, whatever list they are from; it ascends.
 
-    It is start // size + owner: blocks of different parts may begin within one size of each other.
+    It is start // size + owner: blocks of different shards may begin less than one size from each other.
     """
 
     name = "pk.block_number"
@@ -232,7 +232,7 @@ class BlockNumberOp(IRDLOperation):
 
 @irdl_op_definition
 class OwnerOp(IRDLOperation):
-    """The rank in whose part of the dimension the first position of a block lies, or with `last` its last one."""
+    """The rank whose shard has the first position of a block, or with `last` its last one."""
 
     name = "pk.owner"
     block = operand_def(BlockType)
@@ -248,9 +248,10 @@ class OwnerOp(IRDLOperation):
 
 @irdl_op_definition
 class BlockIndexOp(IRDLOperation):
-    """The index, in the list of all blocks `of` a dimension, of the one that has a block's first position.
+    """The index, in the list of all blocks `of` a dimension, of the one that has the first position of `block`.
 
-    With `last` its last one: what lies between overlaps the block. With `sharded` the list follows the parts.
+    With `last`, its last position: the blocks from the one to the other overlap `block`. With `sharded` the list
+    follows the shards.
     """
 
     name = "pk.block_index"
@@ -276,4 +277,4 @@ class BlockIndexOp(IRDLOperation):
     def verify_(self) -> None:
         assert isinstance(self.block.type, BlockType)
         if self.block.type.of != self.of.of:
-            raise VerifyException(f"{self.block.type} is no block of dimension {self.of.of}")
+            raise VerifyException(f"{self.block.type} is not a block of dimension {self.of.of}")

@@ -1,4 +1,4 @@
-"""Copies from memory to memory that no tile passes through: what a copy engine can do."""
+"""Copies from memory to memory without a tile in between: what a copy engine can do."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _INDEX = AnyOf((BaseAttr(BlockType), BaseAttr(IndexType)))
 
 @irdl_op_definition
 class CopyOp(IRDLOperation):
-    """A box of one array, as it is, to a box of another: to the owner of a sharded one, to all copies of a replicated.
+    """Copies a box of one array to a box of another: to the owner if that is sharded, to all copies if replicated.
 
-    A box is what the indices pick along the dimensions `along`, and everything along the others.
+    A box is what the indices pick in the dimensions `along`, and all of the others.
 
     pk.copy %A[%m : !pk.block<M by 128>] along [0] to %B[%m : !pk.block<M by 128>] along [0] : <A's type> to <B's>
     """
@@ -54,7 +54,7 @@ class CopyOp(IRDLOperation):
     def __init__(
         self, source: SSAValue, source_box: dict[int, SSAValue], target: SSAValue, target_box: dict[int, SSAValue]
     ) -> None:
-        """Boxes are given by the index of each dimension that has one, in ascending order."""
+        """A box has the index of each dimension that is not taken whole, in ascending order."""
         super().__init__(
             operands=[source, target, list(source_box.values()), list(target_box.values())],
             properties={
@@ -91,7 +91,7 @@ def _box(array: SSAValue, dims: Sequence[int], indices: Sequence[SSAValue]) -> l
     if len(dims) != len(indices) or list(dims) != sorted(set(dims)) or not set(dims) <= set(range(kind.rank)):
         raise VerifyException("each index of a box has its dimension, in ascending order")
     if is_pgl(array, Layout.Shard) and isinstance(kind, PGLType) and kind.shard_dim not in dims:
-        raise VerifyException("a box lies on one rank: it has an index along the dimension that is split")
+        raise VerifyException("a box lies on one rank: it has an index for the sharded dimension")
     picked = dict(zip(dims, indices, strict=True))
     axes: list[Dim | BlockType] = []
     for number, dim in enumerate(kind.dimensions):

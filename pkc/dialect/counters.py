@@ -1,4 +1,4 @@
-"""Operations on the counters by which ranks wait for each other: signals, waits, barriers."""
+"""Operations on counters, by which roles and ranks wait for each other: signals, waits, barriers."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from pkc.dialect.program import verify_indices
 from pkc.dialect.types import SignalType
 
 ORDER = "order"
-"""On a signal of a kernel whose order is written out: one of `Order`."""
+"""On a signal of a kernel whose memory order is explicit (`FENCED`): one of `Order`."""
 
 
 class Order(StrEnum):
-    """What a signal releases: all that its worker did before, to this GPU or to all of them, or nothing (PTX: red)."""
+    """What a signal releases: all earlier writes of its warp role, to this GPU or to all; or nothing (PTX: red)."""
 
     Release_Gpu = auto()
     Release_Sys = auto()
@@ -37,7 +37,7 @@ class Order(StrEnum):
 
 
 def order_of(op: Operation) -> Order | None:
-    """What is written on a signal."""
+    """The `order` of a signal, if it has one."""
     attr = op.attributes.get(ORDER)
     return Order(attr.data) if isinstance(attr, StringAttr) else None
 
@@ -55,7 +55,7 @@ class CounterOp(IRDLOperation, ABC):
 
 
 class _Sent(CounterOp):
-    """Changes a counter, of which others learn."""
+    """Changes a counter that others wait for."""
 
     def verify_(self) -> None:
         super().verify_()
@@ -67,7 +67,7 @@ class _Sent(CounterOp):
 
 @irdl_op_definition
 class SignalOp(_Sent):
-    """Adds to one counter of one rank, after all earlier writes of this worker are visible there."""
+    """Adds to one counter of one rank, after all earlier writes of this warp role are visible there."""
 
     name = "pk.signal"
     rank = operand_def(IndexType())
@@ -107,9 +107,9 @@ class SignalAllOp(_Sent):
 
 @irdl_op_definition
 class RaiseOp(_Sent):
-    """Brings one counter of one rank up to `value` if it is below, after all earlier writes of this worker.
+    """Sets one counter of one rank to `value` if it is less, after all earlier writes of this warp role are visible.
 
-    For a counter with one writer, whose visits may differ from launch to launch: it says which launch it has seen.
+    For a counter with one writer, which may signal more often in one launch than in another: the counter is the epoch.
     """
 
     name = "pk.raise"
@@ -125,7 +125,7 @@ class RaiseOp(_Sent):
 
 @irdl_op_definition
 class WaitOp(CounterOp):
-    """Until this rank's counter is at least `count`; later reads see what was written before the signals."""
+    """Waits until this rank's counter is at least `count`; later reads see what was written before the signals."""
 
     name = "pk.wait"
     count = operand_def(IndexType())
@@ -137,7 +137,7 @@ class WaitOp(CounterOp):
 
 @irdl_op_definition
 class ResetOp(IRDLOperation):
-    """All counters of this rank are zero again. Nobody may signal them or wait for them at that time."""
+    """Sets all counters of this rank to zero. Nothing may signal them or wait for them meanwhile."""
 
     name = "pk.reset"
     signal = operand_def(SignalType)

@@ -6,9 +6,9 @@
 
         name = "pk.tanh"
 
-is all there is to say about an operation. The frontend reads its word and types, `meaning.py` its value and error rule;
-what a target has for it is in the target's table of instructions, under the operation's name. A type without an error
-rule is refused when the module is imported.
+is a whole declaration. The frontend reads its word and types, `semantics/meaning.py` its value and error rule. What a
+target has for it is in the target's table of instructions, under the operation's name. A type without an error rule is
+refused when the module is imported.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Semantics:
     """What is declared of an operation.
 
     `value` is the operation in numpy, in the type of its operands. `real` gives the error of a result of floats,
-    `other` that of integers and conditions. `ulps` is the operation's own error where it is not rounded to nearest.
+    `other` that of integers and conditions. `ulps` is the error of the operation itself, if not rounded to nearest.
     """
 
     word: str
@@ -71,9 +71,10 @@ def operation(
 def function(
     word: str, value: Value, grown: Growth | None = None, *, ulps: int = ULPS, falls: bool = False
 ) -> Callable[[type[_Op]], type[_Op]]:
-    """Declares a function of one f32, which rises wherever it is defined, or falls from infinity at zero.
+    """Declares a function of one f32 that rises wherever it is defined, or (`falls`) falls from infinity at zero.
 
-    `grown` says what an error of the operand becomes; without it, the function is evaluated at both ends.
+    `grown` says what an error of the operand becomes; without it, the function is evaluated at both ends of the
+    interval of the operand.
     """
     real = function_bound(value, grown or at_the_ends(value), ulps, falls=falls)
     return operation(word, f32, value=value, real=real, ulps=ulps)

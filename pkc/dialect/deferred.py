@@ -1,7 +1,7 @@
-"""Signals that a worker holds back while the stores that they announce are on their way.
+"""Deferred signals: they are sent some stores later, when the stores that they announce have completed.
 
-A worker whose stores are asynchronous need not wait for each of them: it goes on, and announces a store once it is
-complete. Signals that are `deferred` wait in their order, and `pk.send_deferred` sends the oldest.
+A warp role whose stores are asynchronous does not wait for each of them. It goes on, and signals once a store has
+completed. Signals that are `deferred` queue up in their order, and `pk.send_deferred` sends the oldest.
 
     pk.store %t, %A_landing[%m, %k : ...] : ...
     pk.signal %A_ready at %rank[%i] by %one {deferred} : ...
@@ -19,19 +19,19 @@ from xdsl.utils.exceptions import VerifyException
 from pkc.dialect.effects import OrdersMemory
 
 DEFERRED = "deferred"
-"""On a `pk.signal` or `pk.raise`: it is not sent yet, but by a `pk.send_deferred` of its worker."""
+"""On a `pk.signal` or `pk.raise`: a later `pk.send_deferred` of the same warp role sends it."""
 
 
 def is_deferred(op: Operation) -> bool:
-    """Whether a signal is held back."""
+    """Whether a signal is deferred."""
     return DEFERRED in op.attributes
 
 
 @irdl_op_definition
 class SendDeferredOp(IRDLOperation):
-    """If the worker holds at least `left + batch` signals: sends all but the youngest `left`, oldest first.
+    """If at least `left + batch` signals are deferred: sends all but the youngest `left`, oldest first.
 
-    `batch` makes several signals share the release that orders them behind the stores. `left 0 batch 1` sends all.
+    With `batch`, several signals share the release that orders them after the stores. `left 0 batch 1` sends all.
     """
 
     name = "pk.send_deferred"
@@ -45,9 +45,9 @@ class SendDeferredOp(IRDLOperation):
 
     @property
     def most(self) -> int:
-        """As many signals are held at most, if one of these follows each."""
+        """How many signals are deferred at most, if one of these follows each."""
         return self.left.value.data + self.batch.value.data
 
     def verify_(self) -> None:
         if self.left.value.data < 0 or self.batch.value.data < 1:
-            raise VerifyException("sends at least one signal, and leaves no fewer than none")
+            raise VerifyException("`batch` is positive and `left` is not negative")

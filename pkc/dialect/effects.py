@@ -1,9 +1,9 @@
 """Memory effects of pk operations, and the resources they act on.
 
-A trait here is a correctness decision, because DCE, CSE and LICM act on it: a tile-producing op is free of effects
-but not speculatable (hoisting it would lengthen the life of its registers), a load may be dropped when unused and
-merged with an equal load when nothing is written between, and what orders memory (signals, waits) both reads and
-writes, so that it stays where it is and stops loads from being merged across it.
+A trait here decides correctness, because DCE, CSE and LICM act on it. An operation that gives a tile is free of effects
+but not speculatable: hoisting it would lengthen the life of its registers. A load is dropped when unused, and merged
+with an equal load when nothing is written between them. Signals and waits both read and write, so they stay where they
+are, and no loads are merged across them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Operations that work element by element: arithmetic, comparisons, choices. One declaration each."""
+"""Operations that work element by element: arithmetic, comparisons, `where`. One declaration each."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from pkc.dialect.types import TileType, f32, i1, i32
 
 
 class Unary(IRDLOperation, ABC):
-    """Each element by itself."""
+    """One tile, element by element."""
 
     T: ClassVar = VarConstraint("T", BaseAttr(TileType))
     tile = operand_def(T)

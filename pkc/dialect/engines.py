@@ -1,4 +1,4 @@
-"""Copy engines: the parts of a kernel that no SM runs. What they do is enqueued by the host."""
+"""Copy engines: the role of a kernel that no SM runs. The host enqueues its copies."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from pkc.dialect.attributes import Role
 from pkc.dialect.program import AFTER_ALL, KernelOp, RoleOp
 
 LANES = 4
-"""Streams on which a copy engine carries out its tasks. A copy of 2 MB to a peer takes 6 us, and with its write and the
-start of the next copy on the same stream 15: three fill a link, four leave something over. With the kernel's stream
-they stay below the 8 hardware queues that a GPU has by default."""
+"""Streams on which a copy engine runs its tasks. A copy of 2 MB to a peer takes 6 us, and 15 us with the write of its
+counter and the start of the next copy on the same stream: three streams fill a link, four leave some margin. With the
+kernel's stream they stay below the 8 hardware queues that a GPU has by default."""
 
 JOINED = 4
-"""Tasks whose copies are made one, where these lie side by side. It saves the host calls: on 2 GPUs `ag_gemm`
-took 0.115 ms with it and 0.139 without (4096 x 2048 x 4096); where the link is the limit, 5 per cent more with it."""
+"""Tasks whose copies are merged into one where they are adjacent. It saves calls on the host: on 2 GPUs `ag_gemm` of
+4096 x 2048 x 4096 took 0.115 ms with it and 0.139 without. Where the link is the limit, it costs 5 per cent."""
 
 RESTARTS = "pk.restarts"
 """Argument attribute of counters: they count from zero in each launch, and are zero when it begins on their rank."""
 
 
 def engines(kernel: KernelOp) -> list[RoleOp]:
-    """The parts of copy engines, those that follow sums last: none waits for what a later one does."""
-    return sorted(filter(is_engine, kernel.body.block.ops), key=lambda part: AFTER_ALL in part.attributes)
+    """The roles of copy engines, those that follow sums last: none waits for what a later one does."""
+    return sorted(filter(is_engine, kernel.body.block.ops), key=lambda role: AFTER_ALL in role.attributes)
 
 
 def is_engine(op: Operation) -> TypeGuard[RoleOp]:
@@ -50,7 +50,7 @@ def restarts(kernel: KernelOp, signal: BlockArgument) -> bool:
 
 
 def engines_text(kernel: KernelOp) -> str:
-    """The parts of copy engines as IR, with what they need of the kernel around them; empty if there are none."""
+    """The roles of copy engines as IR, with what they need of the kernel around them; empty if there are none."""
     if not engines(kernel):
         return ""
     copy = kernel.clone()

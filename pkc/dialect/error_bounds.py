@@ -1,9 +1,9 @@
 """How far a program's f32 value may be from the real one: a running error analysis, one rule for each operation.
 
-A rule gets the real result and the operands, each with its own error, and gives the error of the result: what the
-operands' errors grow to, and the operation's own rounding. It holds for numbers in the range of f32; what may lie
-beyond is worked out by `ranges.py`. Reductions and products are in `reduction_bounds.py`, conditions and integers in
-`uncertain.py`. Which operation has which rule is in its declaration (`declaration.py`).
+A rule gets the real result and the operands, each with its error, and gives the error of the result: what the errors of
+the operands grow to, and the rounding of the operation itself. It holds for numbers in the range of f32; `ranges.py`
+handles what may lie beyond. Reductions and matmuls are in `reduction_bounds.py`, conditions and integers in
+`uncertain.py`. The declaration of an operation says which rule it has (`declaration.py`).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ Bound: TypeAlias = Callable[..., Bounded]
 """From the result and the operands to the result with its error."""
 
 Growth: TypeAlias = Callable[[Values, Bounded], Error]
-"""From the result and the operand of a function to what the operand's error becomes."""
+"""From the result and the operand of a function to the error that the operand's error grows to."""
 
 
 def by_rule(rule: Rule, corners: Corners, limit: float = MOST) -> Bound:
-    """The rule as long as all is in the range of a type, else intervals."""
+    """The rule as long as all values are in the range of a type, and intervals otherwise."""
 
     def bound(value: Values, *operands: Bounded) -> Bounded:
         error = rule(value, *operands)
@@ -69,7 +69,7 @@ def at_most(a: Error, b: Error) -> Error:
 
 
 def _once_rounded(value: Values, error: Error, step: float) -> Error:
-    """The error of a result that is the nearest f32; of exact operands it is known."""
+    """The error of a result rounded to the nearest f32; with exact operands it is known exactly."""
     return rounded(value, error, UNIT, step) if error is not None else _lost(value, value.astype(np.float32))
 
 
@@ -114,7 +114,7 @@ def kept(value: Values, a: Bounded) -> Error:
 
 
 def same_elements(rule: Rule, *, finite: bool = True) -> Bound:
-    """For operations that move elements, change their signs, or put others (`finite`?) in their place."""
+    """For operations that move elements, negate them, or replace some by a constant (`finite`: not an infinity)."""
 
     def bound(value: Values, a: Bounded, *rest: Block) -> Bounded:
         return Bounded(value, rule(value, a, *rest), a.ordinary and finite)
@@ -123,7 +123,7 @@ def same_elements(rule: Rule, *, finite: bool = True) -> Bound:
 
 
 SAME_SIZE = same_elements(kept)
-"""Of what changes nothing but the sign."""
+"""The bound of an operation that changes nothing but the sign."""
 
 
 # Types
@@ -143,14 +143,14 @@ def _of_condition(value: Values, a: Bounded) -> Bounded:
 
 
 def narrowing(source: Attribute, target: Attribute) -> Bound:
-    """Of a rounding to a type."""
+    """The bound of a rounding to a type."""
     form = FORMATS[target]
 
     def rule(value: Values, a: Bounded) -> Error:
         if a.error is not None:
             return rounded(value, a.error, form.unit, form.half_step)
-        held = int_to_float(a.value, target) if source == i32 else round_to(a.value.astype(np.float32), target)
-        return _lost(value, held)
+        cast_value = int_to_float(a.value, target) if source == i32 else round_to(a.value.astype(np.float32), target)
+        return _lost(value, cast_value)
 
     def corners(a: Ends) -> Ends:
         return ranges.nearest(a, target)
@@ -166,26 +166,26 @@ def _sum_rule(value: Values, a: Bounded, b: Bounded) -> Error:
 
 
 def _product_rule(value: Values, a: Bounded, b: Bounded) -> Error:
-    parts: list[Error] = []
+    terms: list[Error] = []
     if a.error is not None:
-        parts.append(a.error * np.abs(b.value))
+        terms.append(a.error * np.abs(b.value))
     if b.error is not None:
-        parts.append(b.error * (np.abs(a.value) if a.error is None else np.abs(a.value) + a.error))
-    return _once_rounded(value, total(*parts), LEAST / 2)
+        terms.append(b.error * (np.abs(a.value) if a.error is None else np.abs(a.value) + a.error))
+    return _once_rounded(value, total(*terms), LEAST / 2)
 
 
 def _greatest_rule(value: Values, a: Bounded, b: Bounded) -> Error:
     return at_most(a.error, b.error)
 
 
-def _own(ulps: int) -> tuple[float, float]:
-    """The error of a function of so many units in the last place, and the same below the normal numbers."""
+def _function_error(ulps: int) -> tuple[float, float]:
+    """The relative error of a function that is accurate to `ulps`, and its absolute error below the normal numbers."""
     return 2 * ulps * UNIT, ulps * LEAST
 
 
 def quotient(ulps: int) -> Bound:
-    """Of a quotient that may be off by so much."""
-    unit, step = _own(ulps)
+    """The bound of a quotient that is accurate to `ulps`."""
+    unit, step = _function_error(ulps)
 
     def rule(value: Values, a: Bounded, b: Bounded) -> Error:
         above = a.error
@@ -210,7 +210,7 @@ PRODUCT = by_rule(_product_rule, ranges.product)
 
 
 def greatest(function: Callable[..., Values]) -> Bound:
-    """Of the greater or smaller of two."""
+    """The bound of the greater or smaller of two."""
     return by_rule(_greatest_rule, ranges.rising(function))
 
 
@@ -218,8 +218,8 @@ def greatest(function: Callable[..., Values]) -> Bound:
 
 
 def function_bound(function: Callable[[Values], Values], grown: Growth, ulps: int, *, falls: bool) -> Bound:
-    """Of a function that rises, or falls from infinity at zero, and may itself be off by so many units."""
-    unit, step = _own(ulps)
+    """The bound of a function that rises, or falls from infinity at zero, and is accurate to `ulps`."""
+    unit, step = _function_error(ulps)
 
     def corners(a: Ends) -> Ends:
         low, high = (a.high, a.low) if falls else a
@@ -235,7 +235,7 @@ def function_bound(function: Callable[[Values], Values], grown: Growth, ulps: in
 
 
 def at_the_ends(function: Callable[[Values], Values]) -> Growth:
-    """What an error becomes in a function that rises or falls: its values at both ends, anything where it has none."""
+    """The growth in a monotonic function: its values at both ends of the operand, unbounded where it has none."""
 
     def grown(value: Values, a: Bounded) -> Error:
         assert a.error is not None
@@ -247,7 +247,7 @@ def at_the_ends(function: Callable[[Values], Values]) -> Growth:
 
 
 def exponential(scale: float) -> Growth:
-    """Of e to the power of `scale` times the operand."""
+    """The growth in e to the power of `scale` times the operand."""
     return lambda value, a: value * np.expm1(scale * _of(a))
 
 

@@ -34,7 +34,7 @@ class Fence(StrEnum):
 
 
 class Drain(StrEnum):
-    """How far asynchronous accesses must have come."""
+    """What a drain waits for."""
 
     Read = auto()
     Full = auto()
@@ -53,12 +53,12 @@ class DrainAttr(EnumAttribute[Drain], SpacedOpaqueSyntaxAttribute):
 
 @irdl_op_definition
 class FenceOp(IRDLOperation):
-    """Orders what this worker did before against what it does after.
+    """Orders the accesses of this warp role before it against those after it.
 
     `async_shared`, `async_global`: accesses through the generic proxy before it, against accesses through the async
-    proxy after it, in shared or global memory (PTX: fence.proxy.async). In front of a commit, `async_shared` stands
-    behind the writes of the committed tiles to their stage. `acquire_gpu`, `acquire_sys`: what was released to a
-    counter that this worker has read (PTX: fence.acquire).
+    proxy after it, in shared or global memory (PTX: fence.proxy.async). For a commit, `async_shared` stands between the
+    writes of the tiles to their stage and the commit. `acquire_gpu`, `acquire_sys`: what was released to a counter that
+    this warp role has read, against its later accesses (PTX: fence.acquire).
     """
 
     name = "pk.fence"
@@ -72,11 +72,11 @@ class FenceOp(IRDLOperation):
 
 @irdl_op_definition
 class DrainOp(IRDLOperation):
-    """Until the asynchronous accesses of this worker have come as far as `kind` says.
+    """Waits for the asynchronous accesses of this warp role.
 
     `read`: its stores have read their stages, which may be used again (PTX: cp.async.bulk.wait_group.read).
     `full`: its stores are complete and visible to it (PTX: cp.async.bulk.wait_group). With `left n` the youngest n
-    stores may still be under way; each `pk.store` is one group, or more if it goes in pieces. `loads`: its loads have
+    stores may still be in flight; each `pk.store` is one group, or one for each of its chunks. `loads`: its loads have
     arrived in the stages it has committed (PTX: mbarrier.test_wait on what their consumers wait for).
     """
 
@@ -91,9 +91,9 @@ class DrainOp(IRDLOperation):
 
     @property
     def may_remain(self) -> int:
-        """How many of the youngest stores may still be under way."""
+        """How many of the youngest stores may still be in flight."""
         return self.left.value.data if self.left is not None else 0
 
     def verify_(self) -> None:
         if self.left is not None and (self.kind.data is Drain.Loads or self.may_remain < 1):
-            raise VerifyException("at least one store may be left under way, and no load")
+            raise VerifyException("`left` is at least one store in flight; a drain of loads leaves none")

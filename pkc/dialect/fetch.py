@@ -1,4 +1,4 @@
-"""Tiles of other ranks that are brought here ahead of their use: one operation, until it becomes roles and signals."""
+"""Tiles of other ranks that are fetched ahead of their use: one operation, until it becomes roles and signals."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _INDEX = AnyOf((BaseAttr(BlockType), BaseAttr(IndexType)))
 
 @irdl_op_definition
 class FetchOp(IRDLOperation):
-    """A tile of other ranks, brought into a receive buffer ahead of its use, and read from there.
+    """A tile of other ranks, fetched into a receive buffer ahead of its use, and read from there.
 
-    The tile is what a load or gather of a sharded array gives. Another role brings the tiles of all iterations, each
-    once, to the same place of `buffer`, and announces them by `ready`. Fetches with one counter are one transfer: of
-    several arrays, if their buffers differ, or of one that is read at several places. They share what is decided of it:
+    The tile is the result of a load or gather of a sharded array. Another role fetches the tiles of all iterations,
+    each once, to `places` of `buffer`, and signals `ready`. Fetches with one counter are one transfer: of several
+    arrays, if their buffers differ, or of one array that is read at several places. They have the same decisions:
 
-    - `local`: this rank's shard is read where it lies, neither brought nor awaited;
-    - `spread`: so many of the loops that go through the tiles, outermost first, are shared out among CTAs;
-    - `group`: so many tiles of the innermost loop are announced and awaited at once; else all that one counter is for.
+    - `local`: this rank's shard is read in place, neither fetched nor waited for;
+    - `spread`: the number of loops over the tiles, outermost first, that are distributed over CTAs;
+    - `group`: the tiles of the innermost loop in one tile group; without it, a group is all that one counter is for.
 
     %1 = pk.fetch %0 into %A_landing[%m, %k : ...] ready %A_ready local spread 1 group 8 : <buffer>, <signal>, <tile>
     """
@@ -61,23 +61,23 @@ class FetchOp(IRDLOperation):
         super().__init__(operands=[tile, buffer, ready, places], result_types=[tile.type])
 
     def decide(self, *, local: bool, spread: int, group: int) -> None:
-        """Write what is decided; 0 for what is not."""
+        """Write the decisions; 0 leaves one out."""
         self.local = UnitAttr() if local else None
         self.spread = IntegerAttr(spread, i64) if spread else None
         self.group = IntegerAttr(group, i64) if group else None
 
     def verify_(self) -> None:
         if not isinstance(self.buffer, BlockArgument) or not isinstance(self.ready, BlockArgument):
-            raise VerifyException("a receive buffer and its counters are parameters of the kernel")
+            raise VerifyException("a receive buffer and its counters are arguments of the kernel")
         if not isinstance(self.tile.owner, LoadOp | GatherOp):
-            raise VerifyException("what is fetched is a tile that a load or gather gives")
+            raise VerifyException("the tile of a fetch is the result of a load or gather")
         buffer = array_type(self.buffer)
         verify_indices(buffer, self.places)
         verify_tile(self.tile.type, index_shape([i.type for i in self.places]), buffer.element_type, "a tile")
         if self.result.type != self.tile.type:
-            raise VerifyException("what is fetched is the tile as it is")
+            raise VerifyException("a fetch does not change the type of its tile")
         if any(number is not None and number.value.data < 1 for number in (self.spread, self.group)):
             raise VerifyException("`spread` and `group` are positive, or left out")
         others = [use.operation for use in self.ready.uses if isinstance(use.operation, FetchOp)]
         if any((op.local, op.spread, op.group) != (self.local, self.spread, self.group) for op in others):
-            raise VerifyException("fetches with one counter share what is decided of them")
+            raise VerifyException("fetches with one counter have the same `local`, `spread` and `group`")

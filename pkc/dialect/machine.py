@@ -54,25 +54,25 @@ MAP_DIMENSIONS = 5
 """Dimensions that a tensor map may have."""
 
 SWIZZLES = (0, 32, 64, 128)
-"""Bytes of a row within which 16-byte chunks change places; 0: they do not."""
+"""Widths of a swizzle: the bytes of a row within which 16-byte units are permuted; 0 is no swizzle."""
 
 b32 = IntegerType(32, Signedness.UNSIGNED)
-"""The type of a register, whatever its bits mean."""
+"""The type of a register of 32 bits, of any meaning."""
 
 LAUNCH_VALUES = ("heap_stride", "epochs", "wait_limit")
-"""What `pk.launch_value` gives."""
+"""The values that `pk.launch_value` can give."""
 
 PART = "part"
-"""On a branch: the role of the part whose threads take it; `first_warp` is beside it."""
+"""On a branch: the role whose threads take it; the attribute `first_warp` tells which warp role."""
 
 ONE = "one"
-"""On the branch of a part: a single thread takes it, instead of all of its warps."""
+"""On the branch of a role: a single thread takes it, instead of all warps of the role."""
 
 TASKS = "tasks"
 """On a loop: its variable is the number of a task."""
 
 AWAITS, UNTIL = "awaits", "until"
-"""On an instruction that waits: the counters or the channel, and what they come to: one of `UNTILS`."""
+"""On an instruction that waits: the counters or the channel, and for what: one of `UNTILS`."""
 
 UNTILS = ("raised", "filled", "free")
 """Counters are raised; a stage of a channel is filled, or free to be filled again."""
@@ -234,7 +234,7 @@ class SetOp(IRDLOperation):
 
 @irdl_op_definition
 class SubviewOp(IRDLOperation):
-    """Some of the registers of an array, from `start` on; the same registers, not a copy."""
+    """A subview: a range of the registers of an array, from `start` on; the same registers, not a copy."""
 
     name = "pk.subview"
     registers = operand_def(RegistersType)
@@ -252,12 +252,12 @@ class SubviewOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        whole, part = self.registers.type, self.result.type
+        whole, subview = self.registers.type, self.result.type
         assert isinstance(whole, RegistersType)
-        assert isinstance(part, RegistersType)
+        assert isinstance(subview, RegistersType)
         first = self.start.value.data
-        if part.element_type != whole.element_type or first < 0 or first + part.count > whole.count:
-            raise VerifyException(f"{part} from {first} is not part of {whole}")
+        if subview.element_type != whole.element_type or first < 0 or first + subview.count > whole.count:
+            raise VerifyException(f"{subview} from {first} is not a subview of {whole}")
 
 
 def _verify_element(registers: SSAValue, index: SSAValue, value: SSAValue) -> None:
@@ -274,9 +274,9 @@ def _verify_element(registers: SSAValue, index: SSAValue, value: SSAValue) -> No
 
 @irdl_op_definition
 class TensorMapOp(IRDLOperation):
-    """The tensor map of an array for boxes of one shape: of its whole parts, or of the last, shorter one.
+    """The tensor map of an array for boxes of one shape: of its full shards, or of the `last`, shorter one.
 
-    `box` is innermost first; `split` is the dimension whose parts are the outermost dimension of the map
+    `box` is innermost first; `split` is the dimension whose shards are the outermost dimension of the map
     (`TensorMaps` in `pkc/codegen/artifact.py`).
     """
 
@@ -305,10 +305,10 @@ class TensorMapOp(IRDLOperation):
         kind, box, swizzle = self.array.type, self.box.get_values(), self.swizzle.value.data
         if not isinstance(kind, PrivateType | PGLType):
             raise VerifyException(f"{kind} has no elements")
-        # One more counts the parts, another one the ranks that have a copy each.
+        # One more for the shards, another one for the ranks that have a copy each.
         by_rank = isinstance(kind, PGLType) and kind.shard_dim is None
-        by_part = self.split is not None or (isinstance(kind, PGLType) and not by_rank)
-        dimensions = len(kind.dimensions) + by_part + by_rank
+        by_shard = self.split is not None or (isinstance(kind, PGLType) and not by_rank)
+        dimensions = len(kind.dimensions) + by_shard + by_rank
         if len(box) != dimensions or len(box) > MAP_DIMENSIONS:
             raise VerifyException(f"expected a box of {dimensions} dimensions, at most {MAP_DIMENSIONS}")
         if any(not 1 <= extent <= MAX_BOX for extent in box):
@@ -323,7 +323,7 @@ class TensorMapOp(IRDLOperation):
 
 @irdl_op_definition
 class AddressOp(IRDLOperation):
-    """The address of an array or of counters in this rank's memory, or in rank 0's part of the symmetric heap."""
+    """The address of an array or of counters in this rank's memory, or in the symmetric heap of rank 0."""
 
     name = "pk.address"
     array = operand_def(ArrayType)
@@ -337,8 +337,8 @@ class AddressOp(IRDLOperation):
 
 @irdl_op_definition
 class LaunchValueOp(IRDLOperation):
-    """A value of the launch: `heap_stride` in bytes, `epochs` the address of one counter for each CTA, `wait_limit` the
-    nanoseconds that a bounded wait may take (i64)."""
+    """A value of the launch (i64): `heap_stride`, the bytes between the heaps of two ranks; `epochs`, the address of
+    one counter for each CTA; `wait_limit`, the nanoseconds that a bounded wait may take."""
 
     name = "pk.launch_value"
     what = prop_def(StringAttr)

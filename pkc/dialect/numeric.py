@@ -1,6 +1,6 @@
-"""Element types as numbers: how they are held in numpy, how values are rounded to them.
+"""Element types as numbers: the numpy arrays that tiles are computed in, and how values are rounded to a type.
 
-Whatever its float type, a tile is held as float32 (or float64), whose values the type can represent.
+A tile of any float type is an array of float32 (or float64), with values that the type can represent.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def overflowed(values: Values, element: Attribute) -> Values:
 
 
 def int_to_float(values: Values, element: Attribute) -> Values:
-    """i32 values as a float type, rounded once, held as float32."""
+    """i32 values as a float type, rounded once; the result is an array of float32."""
     if element == f32:
         return values.astype(np.float32)
     return round_to(_to_odd(values.astype(np.float64)), element)

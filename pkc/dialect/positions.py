@@ -1,6 +1,6 @@
-"""The operations that say where: ranks, dimensions, block lists. Functions of their operands.
+"""The semantics of `coordinates.py`: what ranks, dimensions and block lists are, as functions of the operands.
 
-Of some what runs them is the first argument (`depends_on`): the rank, or the number of the launch.
+Some take a first argument more (`depends_on`): the rank, or the epoch.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class Machine(Protocol):
         ...
 
     def check_shard(self, op: Operation, rank: int) -> None:
-        """Raise `PkcError` if there is no such rank to have a part of a dimension."""
+        """Raise `PkcError` if `op` asks for the shard of a rank that does not exist."""
         ...
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """What positions depend on where there are no CTAs; `dims` has the number of ranks too."""
+    """A machine without CTAs: its sizes alone. `dims` has the number of ranks too."""
 
     dims: Mapping[str, int]
 
@@ -51,14 +51,14 @@ class Sizes:
         return dim if isinstance(dim, int) else self.dims[dim]
 
     def workers(self, role: str) -> Sized:
-        raise AssertionError(f"nobody runs {role} here")
+        raise AssertionError(f"no CTA runs {role} here")
 
     def check_shard(self, op: Operation, rank: int) -> None:
         assert 0 <= rank < self.ranks, f"{op.name} of rank {rank}"
 
 
 def itself(number: int) -> int:
-    """The meaning of what is known, or is what it depends on."""
+    """The function of an operation whose result is known, or is the argument of `depends_on`."""
     return number
 
 
@@ -129,7 +129,7 @@ def _block(op: coordinates.BlockOp, machine: Machine) -> Callable[..., Block]:
 def _bounds(
     op: coordinates.BlockCountOp | coordinates.BlockOp, n: int, machine: Machine
 ) -> Callable[[tuple[int, ...]], tuple[int, int]]:
-    """The first position of a list and the one after its last, from the operands `part`, `start`, `stop` it has."""
+    """The first position of a list and the one after its last, from those of `part`, `start`, `stop` that it has."""
     if op.part is not None:
 
         def of_rank(operands: tuple[int, ...]) -> tuple[int, int]:
@@ -173,7 +173,7 @@ _DEPENDS: dict[type[Operation], str] = {
 
 
 def position_function(op: Operation, machine: Machine) -> Callable[..., Any] | None:
-    """The meaning of an operation of this kind; None for one of another."""
+    """The function of an operation of this kind; None for one of another kind."""
     found = _FUNCTIONS.get(type(op))
     return None if found is None else found(op, machine)
 

@@ -27,13 +27,13 @@ SCRATCH = "pk.scratch"
 
 
 DERIVED = "derived"
-"""On a kernel and a part of it: made by pkc from tasks that stood in no role, so that it may be changed further."""
+"""On a kernel and its roles: pkc derived the roles from tasks that stood in none, so passes may change them."""
 
 FRESH = "pk.fresh"
-"""Argument attribute: what it holds at entry is never seen, although the kernel reads it: its sums begin at zero."""
+"""Argument attribute: the kernel reads it, but never what it had at entry: its sums begin at zero."""
 
 AFTER_ALL = "after_all"
-"""On a part: whatever it does follows signals of the same launch from every rank."""
+"""On a role: all that it does comes after signals of the same launch from every rank."""
 
 PER_CTA = "per_cta"
 """Attribute of `pk.tasks`: each CTA that runs the role takes its share of the tasks, one after the other."""
@@ -42,7 +42,7 @@ TARGET = "target"
 """Attribute of `pk.kernel`: the name of the target that it is compiled for. The tile level has none."""
 
 COMM_SMS = "comm_sms"
-"""Attribute of `pk.kernel`: how many SMs only run parts of the group `communicate`; all others run `compute`."""
+"""Attribute of `pk.kernel`: how many SMs run only the roles of the group `communicate`; all others run `compute`."""
 
 GROUP = "group"
 """Attribute of `pk.role`: the SMs that run it, `compute` or `communicate`."""
@@ -51,14 +51,14 @@ FIRST_WARP = "first_warp"
 """Attribute of `pk.role`: the first of its warps in the CTA."""
 
 REGISTERS = "registers"
-"""Attribute of `pk.role`: registers of each of its threads; the same for all parts in a warpgroup."""
+"""Attribute of `pk.role`: registers of each of its threads; the same for all roles in a warpgroup."""
 
 RASTER = "raster"
 """Attribute of `pk.tasks` with two counts: tasks are numbered by bands of that many first indices
 (`pkc/dialect/task_order.py`). CTAs take them in the order of their numbers."""
 
 IN_ORDER = "in_order"
-"""Attribute of `pk.tasks`: so many of the last indices were loops, and ascend as the reader's loops do."""
+"""Attribute of `pk.tasks`: how many of the last indices were loops; these ascend as in the loops of the reader."""
 
 
 @irdl_op_definition
@@ -203,7 +203,7 @@ class TasksOp(IRDLOperation):
         if [arg.type for arg in self.body.block.args] != [IndexType()] * len(self.counts):
             raise VerifyException(f"expected {len(self.counts)} arguments of type index, one for each count")
         if self.raster is not None and (len(self.counts) != 2 or self.raster < 1):
-            raise VerifyException(f"bands of {self.raster} rows of tasks with {len(self.counts)} indices")
+            raise VerifyException(f"a raster of {self.raster} rows needs two task indices, got {len(self.counts)}")
 
     @property
     def raster(self) -> int | None:
@@ -212,13 +212,13 @@ class TasksOp(IRDLOperation):
 
     @property
     def encloses_tasks(self) -> bool:
-        """Whether further tasks stand directly inside: then those are shared out, and these are gone through by all."""
+        """Whether further tasks stand directly inside: then those are distributed over CTAs, and all CTAs run these."""
         return any(isinstance(op, TasksOp) for op in self.body.block.ops)
 
 
 @irdl_op_definition
 class RoleOp(IRDLOperation):
-    """The part of one role; all parts of a kernel run at the same time."""
+    """What one role does; all roles of a kernel run at the same time."""
 
     name = "pk.role"
     role = prop_def(RoleAttr)

@@ -1,8 +1,8 @@
 """Values with a bound on the program's error, and the range of f32: overflow, underflow, infinities.
 
-As long as every element is a number well inside the range, the rules of `error_bounds.py` say all there is to know.
-Elsewhere an operation is carried out on the ends of the interval in which each operand lies, and what comes out is
-rounded as the program rounds it: beyond the largest number that gives infinity, below the least one zero.
+As long as every element is a number well inside the range, the rules of `error_bounds.py` are enough. Elsewhere an
+operation is computed on the ends of the interval in which each operand lies, and the results are rounded as the program
+rounds them: beyond the largest number to infinity, below the least one to zero.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Bounded(NamedTuple):
     A float or an integer is at most `error` away. Where the value is infinite, an error of 0 says that the program has
     that infinity, and another one that it has that infinity or any number of the same sign that is at least this large.
     An infinite error says that the program may have anything there, NaN included. The error of a condition is boolean:
-    where it may come out otherwise. `ordinary` says that every element is sure to be a number in the range of f32.
+    where it may come out otherwise. `ordinary`: every element is certain to be a number in the range of f32.
     """
 
     value: Values
@@ -55,7 +55,7 @@ Corners: TypeAlias = Callable[..., Ends]
 
 
 def within(value: Values, error: Error, limit: float = MOST) -> bool:
-    """Whether all elements are sure to be numbers of at most this size."""
+    """Whether all elements are certain to be numbers of at most this size."""
     if not value.size:
         return True
     # The greatest of anything with a NaN is NaN, which is not below the limit.
@@ -70,7 +70,7 @@ def beyond(value: Values, error: Error, limit: float = MOST) -> Values:
 
 
 def exact(x: Bounded) -> bool:
-    """Whether every element is known to be the program's."""
+    """Whether every element is known to be exactly that of the program."""
     return x.error is None or not x.error.any()
 
 
@@ -107,7 +107,7 @@ def enclosed(value: Values, found: Ends, sure: Values, unknown: Values) -> Bound
 
 
 def careful(value: Values, error: Error, operands: Sequence[Bounded], corners: Corners, limit: float = MOST) -> Bounded:
-    """The result of an element-wise operation, worked out on intervals where the range of a type matters."""
+    """The result of an element-wise operation, computed on intervals where the range of a type matters."""
     strange = beyond(value, error, limit)
     for operand in operands:
         strange |= beyond(operand.value, operand.error, limit)
@@ -124,11 +124,11 @@ def careful(value: Values, error: Error, operands: Sequence[Bounded], corners: C
     return _replaced(value, error, strange, enclosed(np.asarray(value)[strange], found, sure, unknown))
 
 
-def _replaced(value: Values, error: Error, strange: Values, worked_out: Bounded) -> Bounded:
-    assert worked_out.error is not None
+def _replaced(value: Values, error: Error, strange: Values, computed: Bounded) -> Bounded:
+    assert computed.error is not None
     values = np.array(value)
     errors = np.zeros(values.shape) if error is None else np.array(error)
-    values[strange], errors[strange] = worked_out.value, worked_out.error
+    values[strange], errors[strange] = computed.value, computed.error
     return Bounded(values, errors if errors.any() else None, within(values, errors))
 
 
@@ -159,7 +159,7 @@ def _finite_or_zero(size: Values) -> Values:
 def summed(found: Ends, ups: Values, downs: Values) -> Ends:
     """The ends of a sum whose order is not defined, from the sums of what may be positive and what may be negative.
 
-    What overflows in part of a sum stays infinite, whatever is added.
+    A partial sum that overflows stays infinite, whatever is added.
     """
     low, high = nearest(found)
     return Ends(np.where(downs <= MOST, low, -np.inf), np.where(ups <= MOST, high, np.inf))

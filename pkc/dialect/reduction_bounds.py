@@ -1,4 +1,4 @@
-"""The error of reductions and products, in which many elements make one; as `error_bounds.py` for single elements."""
+"""The error of reductions and matmuls, in which many elements make one. Single elements: `error_bounds.py`."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from pkc.dialect.numeric import UNIT, Values
 from pkc.dialect.ranges import MOST, Bounded, Ends
 from pkc.dialect.types import dtype_bytes
 
-PRODUCT = 2 * UNIT
-"""Of one addition in a product: tensor cores cut off instead of rounding."""
+MMA_UNIT = 2 * UNIT
+"""The relative error of one addition in an MMA: tensor cores truncate instead of rounding."""
 
-NARROW_PRODUCT = 2.0**-13
-"""Of one addition in a product of 8-bit floats: tensor cores keep 13 bits behind the leading one."""
+NARROW_MMA_UNIT = 2.0**-13
+"""The relative error of one addition in an MMA of 8-bit floats: tensor cores keep 13 bits behind the leading one."""
 
 _BIG = 1e150
 """Stands for an infinity, so that zero times it is zero."""
 
 
 def greatest_of_row(reduce: Callable[..., Values]) -> Bound:
-    """Of the greatest, or least, of a row: `reduce` along an axis."""
+    """The bound of the greatest, or least, of a row: `reduce` along an axis."""
 
     def bound(value: Values, a: Bounded) -> Bounded:
         if a.ordinary:
@@ -35,7 +35,7 @@ def greatest_of_row(reduce: Callable[..., Values]) -> Bound:
 
 
 def sum_of_row(value: Values, a: Bounded) -> Bounded:
-    # In any order, each element takes part in fewer additions than there are elements.
+    # In any order, each element goes through fewer additions than there are elements.
     unit = a.value.shape[-1] * UNIT
     sizes = np.abs(a.value).sum(axis=-1)
     errors = None if a.error is None else a.error.sum(axis=-1) * (1 + unit)
@@ -60,10 +60,10 @@ def _of_rows(value: Values, a: Bounded, found: Ends) -> Bounded:
 
 def multiplied(op: tile.MmaOp) -> Bound:
     left = tile.tile_type(op.a)
-    unit = left.shape[1] * (NARROW_PRODUCT if dtype_bytes(left.element_type) == 1 else PRODUCT)
+    unit = left.shape[1] * (NARROW_MMA_UNIT if dtype_bytes(left.element_type) == 1 else MMA_UNIT)
 
     def bound(value: Values, a: Bounded, b: Bounded, acc: Bounded) -> Bounded:
-        # |a| @ |b| is at most the product of the norms of a's row and b's column: no second matrix product.
+        # |a| @ |b| is at most the norm of a's row times that of b's column: no second matmul.
         rows = np.sqrt(np.einsum("ij,ij->i", a.value, a.value))
         columns = np.sqrt(np.einsum("ij,ij->j", b.value, b.value))
         error = np.abs(acc.value)
@@ -75,7 +75,7 @@ def multiplied(op: tile.MmaOp) -> Bound:
             error += _matmul(a.error, np.abs(b.value) + _or_zero(b.error))
         if b.error is not None:
             error += _matmul(np.abs(a.value), b.error)
-        # The error is at least `unit` times what any part of the sum can reach.
+        # The error is at least `unit` times what any partial sum can reach.
         ordinary = a.ordinary and b.ordinary and acc.ordinary
         if ordinary and error.max() <= MOST / 2 * unit:
             return Bounded(value, error, True)
@@ -85,7 +85,7 @@ def multiplied(op: tile.MmaOp) -> Bound:
 
 
 def _careful_mma(value: Values, error: Values, a: Bounded, b: Bounded, acc: Bounded) -> Bounded:
-    """The products that may be positive and those that may be negative are added up apart."""
+    """On intervals: the products that may be positive and those that may be negative are added up separately."""
     left, right, first = _sizes_by_sign(a), _sizes_by_sign(b), ranges.ends(acc)
     # Rounding and what the operands' errors give are in the error.
     spread = np.where(np.isfinite(error), error, 0.0)
@@ -111,7 +111,7 @@ def _sizes_by_sign(x: Bounded) -> Ends:
 
 
 def _matmul(a: Values, b: Values) -> Values:
-    """A product of errors, in f32, a little enlarged to make up for its own rounding."""
+    """A matmul of errors, in f32, a little enlarged to make up for its rounding."""
     return (a.astype(np.float32) @ b.astype(np.float32)) * 1.001
 
 

@@ -39,7 +39,7 @@ from pkc.dialect.types import TileType
 
 @irdl_attr_definition
 class ChannelType(ParametrizedAttribute, TypeAttribute):
-    """What one stage of a channel holds."""
+    """The tiles of one stage of a channel."""
 
     name = "pk.channel"
     tiles: ArrayAttr[TileType]
@@ -66,7 +66,7 @@ class ChannelType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_op_definition
 class ChannelOp(IRDLOperation):
-    """A channel of every CTA that runs the roles which use it. Without effect traits, so that none is merged."""
+    """A channel, in each CTA that runs the roles which use it. Without effect traits, so that CSE merges none."""
 
     name = "pk.channel"
     label = prop_def(StringAttr)
@@ -118,7 +118,7 @@ class AcquireOp(_OnChannel):
 
 @irdl_op_definition
 class CommitOp(_OnChannel):
-    """Producer: the acquired stage holds these tiles, and the consumer may have it."""
+    """Producer: the acquired stage has these tiles, and the consumer may read it."""
 
     name = "pk.commit"
     tiles = var_operand_def(TileType)
@@ -153,8 +153,8 @@ class ConsumeOp(_OnChannel):
 class ReleaseOp(_OnChannel):
     """Consumer: the oldest consumed stage is free again.
 
-    With `deferred n` the last n stages that were so released are kept, for stores or MMAs that still read them: the
-    stage of n releases before becomes free, and the first n releases free none. `pk.release_deferred` frees them.
+    With `deferred n` the last n stages are released later, because stores or MMAs in flight still read them: each
+    release frees the stage of n releases before, the first n free none. `pk.release_deferred` frees the rest.
     """
 
     name = "pk.release"
@@ -166,7 +166,7 @@ class ReleaseOp(_OnChannel):
 
     @property
     def kept(self) -> int:
-        """How many stages are kept."""
+        """How many releases are deferred."""
         return self.deferred.value.data if self.deferred is not None else 0
 
     def verify_(self) -> None:
@@ -179,7 +179,7 @@ class ReleaseOp(_OnChannel):
 
 @irdl_op_definition
 class ReleaseDeferredOp(_OnChannel):
-    """Consumer: the stages that releases have kept are free again."""
+    """Consumer: the stages whose release was deferred are free again."""
 
     name = "pk.release_deferred"
     assembly_format = "$channel attr-dict `:` type($channel)"

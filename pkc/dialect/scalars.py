@@ -76,14 +76,14 @@ _CONVERT = (arith.IndexCastOp, arith.ExtUIOp, arith.ExtSIOp, arith.TruncIOp)
 
 
 def _fit(kind: Attribute) -> Callable[[Any], Any]:
-    """What brings an integer into a type."""
+    """The function that wraps an integer to a type."""
     if isinstance(kind, IndexType):
         return int
     return bool if kind == i1 else wrap_i32
 
 
 def scalar(op: Operation) -> Callable[..., Any] | None:
-    """The meaning of a scalar operation, a function of its operands; None for one that is not known."""
+    """A scalar operation as a function of its operands; None for one that is not known."""
     if isinstance(op, arith.ConstantOp):
         return _constant(op)
     if isinstance(op, arith.CmpiOp):

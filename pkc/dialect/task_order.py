@@ -1,4 +1,4 @@
-"""The order of tasks: which indices the task of a number has. Plain integer functions."""
+"""The order of tasks: from the number of a task to its indices. Plain integer functions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 def banded(number: int, height: int, width: int, rows: int) -> tuple[int, int]:
     """The indices of a task, below `height` and `width`, when tasks are numbered by bands of `rows` first indices.
 
-    In a band, of which the last may have fewer rows, the first index runs fastest.
+    Within a band the first index runs fastest. The last band may have fewer rows.
     """
     band, inside = divmod(number, width * rows)
     column, row = divmod(inside, min(height - band * rows, rows))

@@ -1,4 +1,4 @@
-"""Operations on tile values: making them, their shapes and types, products. Reductions are in `reductions.py`.
+"""Operations on tile values: making them, their shapes and types, MMAs. Reductions are in `reductions.py`.
 
 All but `mma` work in f32, i32 or i1; a tile of a narrower type is widened by `pk.cast` first.
 """
@@ -207,7 +207,7 @@ class CastOp(IRDLOperation):
 
 @irdl_op_definition
 class ClipOp(IRDLOperation):
-    """What lies along `axis` past the last position of `block` becomes `fill`."""
+    """Replaces what lies along `axis` past the last position of `block` by `fill`."""
 
     name = "pk.clip"
     tile = operand_def(TileType)
@@ -243,22 +243,22 @@ class ClipOp(IRDLOperation):
             raise VerifyException(f"axis {axis} of {source} is not along {self.block.type}")
 
 
-# Products
+# MMA
 
 
 IN_FLIGHT = "in_flight"
-"""On a product of a loop: how many may still run, and read their operands, when this one has been issued. Behind the
-loop none does."""
+"""On an MMA in a loop: how many MMAs may be in flight, and read their operands, when this one has been issued. After
+the loop none is."""
 
 
 OPERANDS, REGISTERS = "operands", "registers"
-"""On a product: that its operands are read by ordinary instructions, into registers. Else it reads them where they lie
-in shared memory, through the async proxy."""
+"""On an MMA: ordinary instructions read its operands into registers. Otherwise the MMA reads them in shared memory,
+through the async proxy."""
 
 
 @irdl_op_definition
 class MmaOp(IRDLOperation):
-    """acc + a @ b: operands of 8 or 16 bits, products exact, accumulated in f32 in no defined order."""
+    """acc + a @ b: operands of 8 or 16 bits, multiplied exactly, accumulated in f32 in no defined order."""
 
     T: ClassVar = VarConstraint("T", BaseAttr(TileType))
     name = "pk.mma"
@@ -288,10 +288,10 @@ class MmaOp(IRDLOperation):
 
 
 def reads_registers(op: MmaOp) -> bool:
-    """Whether the operands of a product come from registers."""
+    """Whether the operands of an MMA come from registers."""
     return op.attributes.get(OPERANDS) == StringAttr(REGISTERS)
 
 
 def in_flight(op: MmaOp) -> int:
-    """How many products, this one among them, may still run when it has been issued."""
+    """How many MMAs, including this one, may be in flight when it has been issued."""
     return number_on(op, IN_FLIGHT) or 0

@@ -1,7 +1,7 @@
-"""How tiles move, and what that makes of memory order: the attributes `transfer`, `order` and `fenced`.
+"""How tiles move, and what follows for memory order: the attributes `transfer`, `order` and `fenced`.
 
-Two proxies reach memory (PTX ISA, Memory Consistency Model): ordinary instructions the generic one, TMA and wgmma the
-async one. What one of them did is not ordered against the other without a fence.
+Two proxies reach memory (PTX ISA, Memory Consistency Model): ordinary instructions use the generic proxy, TMA and wgmma
+the async proxy. Accesses through the one are not ordered against accesses through the other without a fence.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.tile import MmaOp, TransposeOp, reads_registers
 
 TRANSFER = "transfer"
-"""On an access: `by`, how it moves its tile, and `why`; `rows`, if it moves so many at a time, each time waiting until
-they are read."""
+"""On an access: `by` says how it moves its tile, `why` why so. `rows` is the size of a chunk, if the tile is moved in
+chunks; each is read before the next is written."""
 
 TMA, REGISTER = "tma", "register"
-"""Between global and shared memory without the registers, through the async proxy; or by ordinary instructions."""
+"""TMA: between global and shared memory, through the async proxy. Register: by ordinary instructions."""
 
 FENCED = "fenced"
-"""On a kernel: order is written out. Signals and waits order only what `order`, fences and drains make them order."""
+"""On a kernel: memory order is explicit. Signals and waits order only what `order`, fences and drains say."""
 
 
 def transfer(by: str, why: str, rows: int | None = None) -> DictionaryAttr:
@@ -36,7 +36,7 @@ def transfer(by: str, why: str, rows: int | None = None) -> DictionaryAttr:
 
 
 def pieces(op: Operation) -> int | None:
-    """How many rows an access moves at a time, if not all of its tile."""
+    """The rows of a chunk, if an access moves its tile in chunks."""
     plan = op.attributes.get(TRANSFER)
     rows = plan.data.get("rows") if isinstance(plan, DictionaryAttr) else None
     return rows.value.data if isinstance(rows, IntegerAttr) else None
@@ -49,18 +49,18 @@ def moves_by_tma(op: Operation) -> bool:
 
 
 def stage_of(tile: SSAValue) -> ConsumeOp | None:
-    """Where a tile lies in a stage as it was committed."""
+    """The `pk.consume` that a tile comes from, if it lies in a stage."""
     return tile.owner if isinstance(tile.owner, ConsumeOp) else None
 
 
 def multiplied_from(operand: SSAValue) -> ConsumeOp | None:
-    """Where an operand of a product lies in a stage, whichever way round."""
+    """The `pk.consume` that an operand of an MMA comes from, transposed or not, if it lies in a stage."""
     owner = operand.owner
     return multiplied_from(owner.tile) if isinstance(owner, TransposeOp) else stage_of(operand)
 
 
 def crosses_proxies(commit: CommitOp) -> Operation | None:
-    """What reads from the stage through the async proxy, by TMA or wgmma, what ordinary instructions put there."""
+    """An operation that reads through the async proxy (TMA, wgmma) what ordinary instructions wrote to the stage."""
     for use in commit.channel.uses:
         if isinstance(use.operation, ConsumeOp):
             for made, tile in zip(commit.tiles, use.operation.tiles, strict=True):
@@ -72,7 +72,7 @@ def crosses_proxies(commit: CommitOp) -> Operation | None:
 
 
 def is_fenced(commit: CommitOp) -> bool:
-    """Whether a fence stands between what ordinary instructions put into the stage and its commit."""
+    """Whether a fence stands between what ordinary instructions write to the stage and its commit."""
     made = {tile.owner for tile in commit.tiles if not _by_tma(tile)}
     op = commit.prev_op
     while op is not None and op not in made:

@@ -3,9 +3,9 @@
     !pk.tile<128x64xbf16>                     a tile value; `!pk.tile<f32>` is a scalar
     !pk.block<M by 128>                       a block of at most 128 positions of dimension M
     !pk.private<[M, K], bf16>                 an array that each rank has for itself
-    !pk.pgl<[M, N], bf16, shard 0>            a parallel global layout, split along dimension 0
+    !pk.pgl<[M, N], bf16, shard 0>            a parallel global layout, sharded along dimension 0
     !pk.pgl<[M, N], bf16, replicate>          the whole array on every rank
-    !pk.pgl<[M, N], bf16, symmetric>          same shape, own content, on every rank
+    !pk.pgl<[M, N], bf16, symmetric>          the same shape on every rank, each with its content
     !pk.signal<[ranks]>                       counters on every rank
 
 A dimension is a name (a run-time value, the same on every rank) or an integer.
@@ -69,7 +69,7 @@ def dtype_bytes(dtype: Attribute) -> int:
 
 
 class Layout(StrEnum):
-    """How a parallel global layout lies on the ranks."""
+    """How an array is spread over the ranks."""
 
     Shard = auto()
     Replicate = auto()
@@ -242,7 +242,7 @@ class PGLType(ArrayType):
 
     @property
     def shard_dim(self) -> int | None:
-        """The position of the dimension that is split over the ranks."""
+        """The number of the sharded dimension."""
         return None if isinstance(self.shard, NoneAttr) else self.shard.data
 
     def verify(self) -> None:
@@ -292,7 +292,7 @@ class SignalType(ArrayType):
 
     @property
     def extents(self) -> tuple[Dim | BlockType, ...]:
-        """As `dimensions`, with blocks where a dimension has a counter for each."""
+        """As `dimensions`, but a block type where the dimension has one counter for each block."""
         return tuple(d if isinstance(d, BlockType) else d.data for d in self.dims)
 
     @property

@@ -1,6 +1,6 @@
-"""What an error leaves uncertain: conditions that may come out otherwise, integers that may be others.
+"""The error of conditions and integers: a condition may come out otherwise, an integer may be another one.
 
-Operands without an error give results without one: integers and exact floats compare as they do in the program.
+Exact operands give exact results: integers and exact floats compare as they do in the program.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ANY_INTEGER = 2.0**32
 
 
 def unless_exact(rule: Rule) -> Bound:
-    """Results without an error, if no operand has one; else by the rule."""
+    """A bound without an error, if no operand has one; otherwise by the rule."""
 
     def bound(value: Values, *operands: Any) -> Bounded:
         if all(not isinstance(operand, Bounded) or operand.error is None for operand in operands):
@@ -39,8 +39,8 @@ def _compare_rule(value: Values, a: Bounded, b: Bounded) -> Error:
     if a.value.dtype == np.bool_:
         return _flags(a) | _flags(b)
     left, right = ranges.ends(a), ranges.ends(b)
-    apart = (left.high < right.low) | (right.high < left.low)
-    return ~(apart | (_sure(a) & _sure(b)))
+    disjoint = (left.high < right.low) | (right.high < left.low)
+    return ~(disjoint | (_sure(a) & _sure(b)))
 
 
 def _sure(x: Bounded) -> Values:
@@ -61,7 +61,7 @@ def _flags(x: Bounded) -> Values:
 
 
 def chosen(value: Values, condition: Bounded, a: Bounded, b: Bounded) -> Bounded:
-    """Of a choice: the error of what is chosen; where the condition is uncertain, all that both may be."""
+    """The bound of `where`: that of the selected operand; where the condition is uncertain, it covers both."""
     error = None
     if a.error is not None or b.error is not None:
         error = np.where(condition.value, _or_zero(a), _or_zero(b))
@@ -94,7 +94,7 @@ def _or_zero(x: Bounded) -> Values | float:
 
 
 def to_integer(op: tile.CastOp) -> Bound:
-    """Of a cast to i32."""
+    """The bound of a cast to i32."""
     return unless_exact(_cast_rule(op))
 
 
@@ -113,7 +113,7 @@ def _cast_rule(op: tile.CastOp) -> Unary:
 
 
 def _wrapping(rule: Callable[[Bounded, Bounded], Error]) -> Binary:
-    """The rule, unless the integer may be beyond the last one and so at the other end."""
+    """The rule, unless the integer may overflow and wrap around."""
 
     def wrapping(value: Values, a: Bounded, b: Bounded) -> Error:
         error = rule(a, b)
@@ -156,7 +156,7 @@ EITHER = unless_exact(_or_rule)
 SUM = unless_exact(_wrapping(_sum_rule))
 PRODUCT = unless_exact(_wrapping(_product_rule))
 ANYTHING = unless_exact(_any_rule)
-"""Of a quotient or remainder: nothing is known of it unless both operands are."""
+"""The bound of a quotient or remainder: unlimited, unless both operands are exact."""
 
 GREATEST = unless_exact(_greatest_rule)
 GREATEST_OF_ROW = unless_exact(_greatest_of_row_rule)

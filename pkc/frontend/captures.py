@@ -1,4 +1,4 @@
-"""What a Python kernel takes from the scope around it: constants, dimensions, the language's words."""
+"""What a Python kernel takes from the scope around it: constants, dimensions, the names of `pkc.language`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MISSING = object()
 
 
 class Captures:
-    """The objects that names outside a function stand for; looks them up and runs nothing."""
+    """The objects that names outside of a function are bound to; looks them up and runs nothing."""
 
     def __init__(self, function: FunctionType) -> None:
         self._closure = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False))
@@ -30,7 +30,7 @@ class Captures:
         self._found: dict[str, object] = {}
 
     def constant(self, span: Span, name: str) -> tree.Number | None:
-        """The constant that a name stands for; None if it means the same to the language as its spelling."""
+        """The constant that a name is bound to; None if the name itself has its meaning in the language."""
         return classify(span, name, self._lookup(name))
 
     def word(self, span: Span, name: str) -> None:
@@ -49,7 +49,7 @@ class Captures:
         return self._defaults.get(param)
 
     def current(self) -> bool:
-        """Whether all names that were looked up still stand for the same objects."""
+        """Whether all names that were looked up are still bound to the same objects."""
         return all(self._value(name) is value for name, value in self._found.items())
 
     def _lookup(self, name: str) -> object:
@@ -86,7 +86,7 @@ def _is_dims(value: object) -> bool:
 
 
 def plain(value: float) -> int | float:
-    """A constant as Python's own type: numpy's float64 and enumerations derive from them."""
+    """A constant as a plain int, float or bool: numpy's float64 and enumerations derive from these."""
     if isinstance(value, bool):
         return value
     return int(value) if isinstance(value, int) else float(value)

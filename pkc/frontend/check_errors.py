@@ -11,7 +11,7 @@ from pkc.diagnostics import Diagnostic
 
 @dataclass(frozen=True)
 class UnknownName(Diagnostic):
-    """A name that nothing defines at this place."""
+    """A name that is not defined at this place."""
 
     code = "PK201"
     title = "unknown name `{name}`"
@@ -23,7 +23,7 @@ class UnknownName(Diagnostic):
 
 @dataclass(frozen=True)
 class DuplicateName(Diagnostic):
-    """Two parameters, or two kernels of a file, of one name."""
+    """Two parameters, or two kernels of a file, with one name."""
 
     code = "PK202"
     title = "`{name}` is defined twice"
@@ -45,7 +45,7 @@ class ReservedName(Diagnostic):
 
 @dataclass(frozen=True)
 class NotAValue(Diagnostic):
-    """Something that has no value by itself stands where a value is needed."""
+    """Something without a value, such as an array or a function, is used as a value."""
 
     code = "PK204"
     title = "{what} is not a value"
@@ -74,7 +74,7 @@ class WrongArguments(Diagnostic):
     code = "PK206"
     title = "wrong arguments for `{name}`"
     label = "{problem}"
-    help = "it is written `{usage}`"
+    help = "write `{usage}`"
     name: str
     problem: str
     usage: str
@@ -82,10 +82,10 @@ class WrongArguments(Diagnostic):
 
 @dataclass(frozen=True)
 class MisplacedCall(Diagnostic):
-    """A statement used as an expression, an expression used as a statement, or a list outside of a loop."""
+    """A call in the wrong place: a statement as an expression or the reverse, a list outside of a loop."""
 
     code = "PK207"
-    title = "`{name}` cannot stand here"
+    title = "`{name}` cannot be used here"
     label = "{problem}"
     help = "{hint}"
     name: str
@@ -109,10 +109,10 @@ class UnknownType(Diagnostic):
 
 @dataclass(frozen=True)
 class BadAnnotation(Diagnostic):
-    """A parameter whose annotation does not fit its kind."""
+    """A parameter with an annotation or default that its kind does not take."""
 
     code = "PK211"
-    title = "`{name}` cannot be declared so"
+    title = "the declaration of `{name}` is not valid"
     label = "{problem}"
     name: str
     problem: str
@@ -125,13 +125,15 @@ class BadModifier(Diagnostic):
     code = "PK212"
     title = "{problem}"
     label = "not possible here"
-    help = "a layout is one of `.shard(d)`, `.replicate()`, `.symmetric()`; `.scratch()` goes with each, or alone"
+    help = (
+        "a layout is one of `.shard(d)`, `.replicate()`, `.symmetric()`; `.scratch()` may follow each, or stand alone"
+    )
     problem: str
 
 
 @dataclass(frozen=True)
 class BadShard(Diagnostic):
-    """`.shard(d)` names a dimension that the array does not have, or that cannot be split."""
+    """`.shard(d)` names a dimension that the array does not have, or that cannot be sharded."""
 
     code = "PK213"
     title = "`{name}` cannot be sharded along dimension {dim}"
@@ -156,7 +158,7 @@ class BadDimension(Diagnostic):
 
 @dataclass(frozen=True)
 class NotConstant(Diagnostic):
-    """Something other than an integer constant where the compiler needs one."""
+    """A value that must be an integer constant is not one."""
 
     code = "PK215"
     title = "{what} must be an integer constant"
@@ -232,16 +234,16 @@ class MisplacedSchedule(Diagnostic):
     """`schedule(...)` is not the first statement of the kernel."""
 
     code = "PK503"
-    title = "`schedule(...)` stands first in a kernel"
+    title = "`schedule(...)` must be the first statement of a kernel"
     label = "too late here"
 
 
 @dataclass(frozen=True)
 class NoTiles(Diagnostic):
-    """The schedule sets the tiles of a dimension of which the kernel has no lists of blocks."""
+    """The schedule sets the tile of a dimension, but the kernel has no `blocks(...)` of this dimension."""
 
     code = "PK504"
-    title = "`{kernel}` has no blocks of `{dim}`, whose tiles the schedule sets"
+    title = "the schedule sets the tile of `{dim}`, but `{kernel}` has no blocks of `{dim}`"
     label = "this kernel"
     help = "{hint}"
     kernel: str

@@ -1,4 +1,4 @@
-"""Checks and node building that the two spellings share, so that they refuse the same things alike."""
+"""Checks and node building that the two spellings share, so that both refuse the same programs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def check_expression_depth(span: Span, depth: int) -> None:
     """Refuse an expression that nests beyond the limit."""
     if depth <= MAX_EXPRESSION_DEPTH:
         return
-    hint = "give a part of it a name: `x = ...`"
+    hint = "assign a subexpression to a variable: `x = ...`"
     raise PkcError(errors.NestedTooDeep(span, "expressions", MAX_EXPRESSION_DEPTH, hint))
 
 
@@ -101,7 +101,7 @@ def transpose(span: Span, operand: tree.Expr, attribute: str, attribute_span: Sp
 
 
 def target(expression: tree.Expr) -> tree.Name | tree.Index:
-    """What stands before `=`."""
+    """The target of an assignment: a name or an indexed array."""
     if not isinstance(expression, tree.Name | tree.Index):
         raise PkcError(errors.NotAssignable(expression.span))
     return expression
@@ -115,14 +115,14 @@ def do(span: Span, expression: tree.Expr) -> tree.Do:
 
 
 def loop_list(expression: tree.Expr) -> tree.Call:
-    """What stands after `for ... in`."""
+    """The list of a loop: a call."""
     if not isinstance(expression, tree.Call):
         raise PkcError(errors.NotALoopList(expression.span))
     return expression
 
 
 def context(expression: tree.Expr) -> tree.Call:
-    """What stands after `with`."""
+    """The context of a `with`: a call."""
     if not isinstance(expression, tree.Call):
         raise PkcError(errors.NotARole(expression.span))
     return expression

@@ -160,7 +160,7 @@ def _carried(frame: Frame, assigned: Iterable[str], where: str, span: Span) -> d
 
 
 def _run_time(frame: Frame, name: str, value: Value, where: str, span: Span) -> Integer | Boolean | Tile:
-    """A value that a block argument or result can hold, for variable `name`."""
+    """The value of variable `name` as a block argument or result."""
     if isinstance(value, Block):
         raise PkcError(NotCarried(span, name, str(value), where))
     if isinstance(value, Integer | Boolean | Tile):
@@ -175,7 +175,7 @@ def _run_time(frame: Frame, name: str, value: Value, where: str, span: Span) -> 
 
 
 def _carry_on(frame: Frame, name: str, before: Integer | Boolean | Tile, where: str, span: Span) -> SSAValue:
-    """The value of a variable at the end of a loop or branch, checked to be of the type it began with."""
+    """The value of a variable at the end of a loop or branch, which must have the type it began with."""
     after = frame.names[name]
     if isinstance(after, Broken):
         raise PkcError()
@@ -212,7 +212,7 @@ Assigned = Callable[[Iterable[tree.Stmt]], list[str]]
 
 
 def branch(frame: Frame, node: tree.If, run: Run, assigned: Assigned) -> None:
-    """`if`: a constant condition chooses now, a run-time one becomes `scf.if`."""
+    """`if`: a constant condition is decided now, a run-time one becomes `scf.if`."""
     condition = evaluate(frame, node.condition)
     if isinstance(condition, Constant):
         run(frame, node.body if condition.value else node.orelse)
@@ -224,7 +224,7 @@ def branch(frame: Frame, node: tree.If, run: Run, assigned: Assigned) -> None:
 
 
 def _condition_problem(value: Value, text: str) -> tuple[str, str]:
-    """What is wrong with a condition that is no scalar truth value of integers, and what to do instead."""
+    """What is wrong with a condition that is not a boolean scalar of integers, and what to do instead."""
     if isinstance(value, Tile) and value.dtype == i1:
         what = "a tile" if value.axes else "a float"
         return f"depends on {what}", "choose element by element with `where(condition, a, b)`"

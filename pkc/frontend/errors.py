@@ -1,4 +1,4 @@
-"""What can be wrong with a source before it means anything, its text or its file: PK101 to PK149."""
+"""What can be wrong with a source file and its syntax: PK101 to PK149."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class UnclosedBracket(Diagnostic):
 
 @dataclass(frozen=True)
 class UnexpectedToken(Diagnostic):
-    """Raised when a word stands where the grammar has no place for it."""
+    """Raised when a word appears where the grammar does not allow it."""
 
     code = "PK107"
     title = "unexpected {found}"
@@ -144,7 +144,7 @@ class ChainedComparison(Diagnostic):
 
 @dataclass(frozen=True)
 class NotAssignable(Diagnostic):
-    """Raised when what stands before `=` or `+=` is neither a name nor an indexed array."""
+    """Raised when the target of `=` or `+=` is neither a name nor an indexed array."""
 
     code = "PK113"
     title = "cannot assign to this"
@@ -236,7 +236,7 @@ class NoKernel(Diagnostic):
 
 @dataclass(frozen=True)
 class FileNotFound(Diagnostic):
-    """Raised when a path leads nowhere."""
+    """Raised when there is no file at a path."""
 
     code = "PK131"
     title = "there is no file {path}"
@@ -245,7 +245,7 @@ class FileNotFound(Diagnostic):
 
 @dataclass(frozen=True)
 class FileIsDirectory(Diagnostic):
-    """Raised when a path leads to a directory."""
+    """Raised when a path is a directory."""
 
     code = "PK132"
     title = "{path} is a directory"
@@ -275,7 +275,7 @@ class WrongExtension(Diagnostic):
 
 @dataclass(frozen=True)
 class BinaryFile(Diagnostic):
-    """Raised when a file holds a NUL byte."""
+    """Raised when a file has a NUL byte."""
 
     code = "PK135"
     title = "{path} is a binary file"

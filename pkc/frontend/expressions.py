@@ -106,7 +106,7 @@ def evaluate(frame: Frame, node: tree.Expr) -> Value:
         case tree.Binary():
             left, right = _operand(frame, node.left), _operand(frame, node.right)
             if node.op == "@":
-                return operators.product(frame, left, right, node.span)
+                return operators.matmul(frame, left, right, node.span)
             return operators.binary(frame, node.op, left, right, node.span)
         case tree.Transpose():
             return operators.transpose(frame, _operand(frame, node.operand), node.span)
@@ -129,7 +129,7 @@ def _name(frame: Frame, node: tree.Name) -> Value:
         return Dimension(RANKS)
     if name in SIGNATURES or name in DTYPES:
         what = "the function" if name in SIGNATURES else "the type"
-        hint = f"it is written `{SIGNATURES[name].usage}`" if name in SIGNATURES else f"convert with `cast(x, {name})`"
+        hint = f"write `{SIGNATURES[name].usage}`" if name in SIGNATURES else f"convert with `cast(x, {name})`"
         raise PkcError(NotAValue(node.span, f"{what} `{name}`", hint))
     hint = frame.expired.get(name) or frame.hint(name, (*frame.names, "rank", RANKS))
     raise PkcError(UnknownName(node.span, name, hint))
@@ -150,17 +150,17 @@ def _call(frame: Frame, node: tree.Call) -> Value:
 
 
 def misplaced(node: tree.Call) -> PkcError | None:
-    """What to say of a list or role outside of its statement."""
+    """The error for a list or role outside of its statement."""
     if node.func in LISTS:
-        hint = "a list stands in `for ... in`, and `blocks(...)` in `len`"
-        return PkcError(MisplacedCall(node.span, node.func, "a list of a loop", hint))
+        hint = "write a list after `for ... in`; `len` takes `blocks(...)` too"
+        return PkcError(MisplacedCall(node.span, node.func, "a list for loops", hint))
     if node.func == "role":
-        return PkcError(MisplacedCall(node.span, node.func, "opens a part of the kernel", "write `with role(...):`"))
+        return PkcError(MisplacedCall(node.span, node.func, "opens a role", "write `with role(...):`"))
     return None
 
 
 def _operand(frame: Frame, node: tree.Expr) -> Value:
-    """The value of an expression that takes part in arithmetic."""
+    """The value of an operand of arithmetic."""
     return frame.arithmetic(evaluate(frame, node), node.span)
 
 
@@ -211,7 +211,9 @@ def _block(frame: Frame, node: tree.Call) -> Block:
     if isinstance(value, Broken):
         raise PkcError()
     if not isinstance(value, Block):
-        hint = "an index of blocks(..., 1) or of a dimension is its own position" if isinstance(value, Integer) else ""
+        hint = (
+            "an index of blocks(..., 1) or of a dimension is a position already" if isinstance(value, Integer) else ""
+        )
         raise PkcError(BadOperand(node.args[0].span, node.func, str(value), "a block", hint))
     return value
 

@@ -42,15 +42,15 @@ OpT = TypeVar("OpT", bound=Operation)
 F32_MAX = (2 - 2**-23) * 2.0**127
 
 MAX_ERRORS = 20
-"""After so many findings in one kernel the rest is not looked at."""
+"""After so many errors in one kernel, building it stops."""
 
 
 @dataclass
 class Frame:
     """What building one kernel keeps track of.
 
-    `names` maps each name in scope to what it is; it is replaced, not changed, when a scope is left. `sharded` holds
-    the dimensions that some parameter shards. `outer` holds names that tasks or roles may read but not assign, with
+    `names` maps each name in scope to what it is; it is replaced, not changed, when a scope is left. `sharded` has the
+    dimensions that some parameter shards. `outer` has the names that tasks or roles may read but not assign, each with
     the word for what forbids it.
     """
 
@@ -61,10 +61,10 @@ class Frame:
     """Names that cannot be assigned, and what each is."""
     outer: dict[str, str] = field(default_factory=dict[str, str])
     expired: dict[str, str] = field(default_factory=dict[str, str])
-    """Names of scopes that have ended, and what to say of them."""
+    """Names of scopes that have ended, each with its hint."""
     findings: list[Diagnostic] = field(default_factory=list[Diagnostic])
     at_top: bool = True
-    """Whether statements stand directly in the kernel."""
+    """Whether the current statement is directly in the kernel, not in a loop, branch or role."""
     blocks: dict[BlockAxis, SSAValue] = field(default_factory=dict[BlockAxis, SSAValue])
     tiles: Mapping[str, int] = field(default_factory=dict[str, int])
     """The sizes that the schedule gives to blocks, by dimension."""
@@ -113,7 +113,7 @@ class Frame:
     # Coercions
 
     def arithmetic(self, value: Value, span: Span) -> Value:
-        """The value itself if it can take part in arithmetic."""
+        """The value itself, if it can be an operand of arithmetic."""
         if isinstance(value, Broken):
             raise PkcError()
         if isinstance(value, Block):
@@ -144,7 +144,7 @@ class Frame:
         return value.ssa
 
     def tile(self, value: Value, dtype: Attribute, axes: tuple[Axis, ...], span: Span) -> SSAValue:
-        """Any value as a tile of type `dtype` (f32, i32 or i1) with `axes`, among which its own are in order."""
+        """Any value as a tile of type `dtype` (f32, i32 or i1) with `axes`, which have those of the value in order."""
         result = TileType(shape(axes), dtype)
         if isinstance(value, Constant):
             _check_fits(value.value, dtype, span)

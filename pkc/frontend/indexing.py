@@ -97,7 +97,7 @@ def load(frame: Frame, where: Place, span: Span) -> Value:
 
 
 def row_table(frame: Frame, rows: Value, array: ArrayRef, span: Span, *, pairs: bool) -> Tile:
-    """Check a table of rows: one axis, or (p, 2) of rank and row for a symmetric array."""
+    """Check a table of rows: it has one axis, or axes (p, 2), of rank and row, for a symmetric array."""
     axes = rows.axes if isinstance(rows, Tile) and rows.dtype == i32 else None
     fits = axes is not None and ((len(axes) == 2 and axes[1] == 2) if pairs else len(axes) == 1)
     if not fits:
@@ -148,11 +148,11 @@ def block_list(frame: Frame, node: tree.Call, evaluate: Evaluate) -> BlockList:
     bounds = {name: _bound(frame, value, evaluate) for name, value in options.items()}
     explicit = "start" in bounds or "stop" in bounds
     if explicit and "of" in bounds:
-        raise PkcError(BadBlocks(node.span, "`of` and `start` or `stop` exclude each other"))
+        raise PkcError(BadBlocks(node.span, "`of` cannot be combined with `start` or `stop`"))
     sharded = isinstance(dim, str) and dim in frame.sharded
     if explicit and sharded:
         hint = f"the blocks of {dim} follow the shards; use `of=` to choose one"
-        raise PkcError(BadBlocks(node.span, f"{dim} is sharded, so its blocks take no bounds", hint))
+        raise PkcError(BadBlocks(node.span, f"{dim} is sharded, so its blocks cannot have bounds", hint))
     return BlockList(dim, size, bounds.get("of"), bounds.get("start"), bounds.get("stop"), sharded)
 
 
@@ -180,7 +180,7 @@ def count(frame: Frame, blocks: BlockList, span: Span) -> SSAValue:
     """How many blocks a list has."""
     op = BlockCountOp(
         BlockType(blocks.dim, blocks.size),
-        part=blocks.part,
+        part=blocks.shard,
         start=blocks.start,
         stop=blocks.stop,
         sharded=blocks.sharded,
@@ -193,7 +193,7 @@ def pick(frame: Frame, blocks: BlockList, index: SSAValue, name: str, span: Span
     op = BlockOp(
         index,
         BlockType(blocks.dim, blocks.size),
-        part=blocks.part,
+        part=blocks.shard,
         start=blocks.start,
         stop=blocks.stop,
         sharded=blocks.sharded,

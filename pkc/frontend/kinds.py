@@ -1,4 +1,4 @@
-"""What an expression can be, with the IR value that holds it where there is one."""
+"""The kinds of values that an expression can have, with their IR values."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class Block:
-    """A block that a loop variable holds."""
+    """The block of a loop variable."""
 
     ssa: SSAValue
     axis: BlockAxis
@@ -125,7 +125,7 @@ class SignalRef:
 
 @dataclass(frozen=True)
 class Broken:
-    """What is left of an expression with an error; silences what would only follow from it."""
+    """The value of an expression with an error; suppresses errors that would only follow from it."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,8 @@ class BlockList:
 
     dim: Dim
     size: int
-    part: SSAValue | None
+    shard: SSAValue | None
+    """The rank whose shard it lists; None for the whole dimension."""
     start: SSAValue | None
     stop: SSAValue | None
     sharded: bool
@@ -167,7 +168,7 @@ def shape(axes: tuple[Axis, ...]) -> tuple[int, ...]:
 
 
 def family(value: Value) -> str:
-    """`float`, `integer` or `boolean`: what arithmetic a value takes part in."""
+    """`float`, `integer` or `boolean`: the arithmetic that a value is for."""
     if isinstance(value, Constant):
         return "boolean" if isinstance(value.value, bool) else "integer" if isinstance(value.value, int) else "float"
     if isinstance(value, Tile):

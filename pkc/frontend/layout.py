@@ -38,7 +38,7 @@ _HINTS = {
 class Layout:
     """Drops meaningless line ends and adds INDENT and DEDENT; refuses words reserved by Python.
 
-    While the parser runs, `open` holds the brackets open at the current token, `indents` the
+    While the parser runs, `open` has the brackets that are open at the current token, `indents` the
     indentation of the open blocks, and `last` the word before the current token.
     """
 

@@ -76,7 +76,7 @@ _INTEGER_ONLY = frozenset(words(elementwise.Binary, i32))
 _LOGIC = frozenset((*words(elementwise.Unary, i1), *words(elementwise.Binary, i1)))
 
 FROM_BOOLEAN = "choose numbers with `where(condition, 1.0, 0.0)`"
-"""The hint for a boolean where a number is needed."""
+"""The hint for a boolean in place of a number."""
 
 
 def unary(frame: Frame, op: str, operand: Value, span: Span) -> Value:
@@ -134,20 +134,20 @@ def select(frame: Frame, condition: Value, left: Value, right: Value, span: Span
         raise PkcError(BadOperand(span, "where", str(condition), "a boolean as the condition"))
     kind = common_family("where", left, right, span)
     if is_scalar_integer(left) and is_scalar_integer(right) and not isinstance(condition, Tile):
-        choice = frame.boolean(condition, span)
+        scalar = frame.boolean(condition, span)
         lhs, rhs = frame.integer(left, span), frame.integer(right, span)
-        return Integer(frame.value(arith.SelectOp(choice, lhs, rhs), span))
+        return Integer(frame.value(arith.SelectOp(scalar, lhs, rhs), span))
     axes = merge_axes("where", merge_axes("where", axes_of(condition), axes_of(left), span), axes_of(right), span)
     dtype = ARITHMETIC[kind]
     if isinstance(condition, Constant):
         chosen = left if condition.value else right
         return Tile(frame.tile(chosen, dtype, axes, span), dtype, axes)
-    choice = frame.tile(condition, i1, axes, span)
+    mask = frame.tile(condition, i1, axes, span)
     lhs, rhs = frame.tile(left, dtype, axes, span), frame.tile(right, dtype, axes, span)
-    return Tile(frame.value(elementwise.SelectOp(choice, lhs, rhs), span), dtype, axes)
+    return Tile(frame.value(elementwise.SelectOp(mask, lhs, rhs), span), dtype, axes)
 
 
-def product(frame: Frame, left: Value, right: Value, span: Span) -> Tile:
+def matmul(frame: Frame, left: Value, right: Value, span: Span) -> Tile:
     """`left @ right`"""
     for value in (left, right):
         if not isinstance(value, Tile):
@@ -156,7 +156,7 @@ def product(frame: Frame, left: Value, right: Value, span: Span) -> Tile:
     assert isinstance(left, Tile) and isinstance(right, Tile)
     if len(left.axes) != 2 or len(right.axes) != 2:
         raise PkcError(BadMatmul(span, str(left), str(right), "each operand has two axes"))
-    _check_product_types(left, right, span)
+    _check_matmul_types(left, right, span)
     inner, other = left.axes[1], right.axes[0]
     if inner != other:
         hint = "transpose the right operand: `.T`" if inner == right.axes[1] else _same_dimension(inner, other)
@@ -249,14 +249,14 @@ def _same_dimension(left: Axis, right: Axis) -> str:
     return ""
 
 
-def _check_product_types(left: Tile, right: Tile, span: Span) -> None:
+def _check_matmul_types(left: Tile, right: Tile, span: Span) -> None:
     for value in (left, right):
         if value.dtype not in NARROW:
             problem = f"operands are bf16, f16, e4m3 or e5m2, not {dtype_name(value.dtype)}"
             raise PkcError(BadMatmul(span, str(left), str(right), problem, "round it first: `cast(x, bf16)`"))
     eight_bit = left.dtype in EIGHT_BIT and right.dtype in EIGHT_BIT
     if left.dtype != right.dtype and not eight_bit:
-        raise PkcError(BadMatmul(span, str(left), str(right), "operands are of one type"))
+        raise PkcError(BadMatmul(span, str(left), str(right), "both operands must have one type"))
 
 
 def _fold_unary(op: str, value: float) -> float | bool:

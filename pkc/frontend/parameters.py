@@ -212,6 +212,6 @@ def _shard(frame: Frame, param: tree.Param, dims: list[Dim], modifier: tree.Modi
     dim = dims[position]
     if isinstance(dim, int) or dim == RANKS:
         problem = "it is the number of ranks" if dim == RANKS else f"it is the constant {dim}"
-        hint = "only a dimension that is known at run time can be split: a name that is no `const`"
+        hint = "only a run-time dimension can be sharded: a name that is not a `const` parameter"
         raise PkcError(BadShard(modifier.span, param.name, position, problem, hint))
     return position

@@ -88,14 +88,14 @@ def parse_text(source: Source) -> tree.Program:
     return program
 
 
-Piece = TypeVar("Piece", covariant=True)
+Kind = TypeVar("Kind", covariant=True)
 
 
 @dataclass(slots=True)
-class _Part(Generic[Piece]):
+class _Node(Generic[Kind]):
     """A node with the extent of its text, parentheses included, and how deep expressions nest in it."""
 
-    node: Piece
+    node: Kind
     start: int
     end: int
     depth: int
@@ -109,7 +109,7 @@ class _Suite:
     depth: int
 
 
-_Expression = _Part[tree.Expr]
+_Expression = _Node[tree.Expr]
 
 
 Class = TypeVar("Class", bound=type)
@@ -135,16 +135,16 @@ class _Builder(Transformer[Token, Any]):
     def _header(self, keyword: Token, colon: Token) -> Span:
         return Span(self.source, keyword.start_pos or 0, (colon.start_pos or 0) + 1)
 
-    def _extent(self, first: Token | _Part[Any], last: Token | _Part[Any]) -> Span:
+    def _extent(self, first: Token | _Node[Any], last: Token | _Node[Any]) -> Span:
         start = first.start_pos or 0 if isinstance(first, Token) else first.start
         end = (last.start_pos or 0) + len(last) if isinstance(last, Token) else last.end
         return Span(self.source, start, end)
 
-    def _part(self, node: tree.Expr, *inner: _Part[Any]) -> _Expression:
-        """A part that is one deeper than the deepest of its inner ones."""
-        depth = 1 + max((part.depth for part in inner), default=0)
+    def _deeper(self, node: tree.Expr, *children: _Node[Any]) -> _Expression:
+        """A node that is one deeper than the deepest of its children."""
+        depth = 1 + max((child.depth for child in children), default=0)
         construct.check_expression_depth(node.span, depth)
-        return _Part(node, node.span.start, node.span.end, depth)
+        return _Node(node, node.span.start, node.span.end, depth)
 
     # Files and kernels
 
@@ -176,22 +176,22 @@ class _Builder(Transformer[Token, Any]):
     ) -> tree.Param:
         return tree.Param(self._token_span(name), str(name), annotation, default.node if default else None)
 
-    def annotation(self, base: Token, dims: _Part[Any] | None, *modifiers: _Part[tree.Modifier]) -> tree.Annotation:
+    def annotation(self, base: Token, dims: _Node[Any] | None, *modifiers: _Node[tree.Modifier]) -> tree.Annotation:
         span = self._extent(base, modifiers[-1] if modifiers else dims or base)
-        return tree.Annotation(span, str(base), dims and dims.node, tuple(part.node for part in modifiers))
+        return tree.Annotation(span, str(base), dims and dims.node, tuple(modifier.node for modifier in modifiers))
 
-    def dims(self, *children: _Expression | Token) -> _Part[tuple[tree.Expr, ...]]:
+    def dims(self, *children: _Expression | Token) -> _Node[tuple[tree.Expr, ...]]:
         span = self._extent(children[0], children[-1])
-        return _Part(self.exprs(*children), span.start, span.end, 0)
+        return _Node(self.exprs(*children), span.start, span.end, 0)
 
     def modifier(
         self, _dot: Token, name: Token, _open: Token, args: tuple[tree.Expr, ...] | None, close: Token
-    ) -> _Part[tree.Modifier]:
+    ) -> _Node[tree.Modifier]:
         span = self._extent(name, close)
-        return _Part(tree.Modifier(span, str(name), args or ()), span.start, span.end, 0)
+        return _Node(tree.Modifier(span, str(name), args or ()), span.start, span.end, 0)
 
     def exprs(self, *children: _Expression | Token) -> tuple[tree.Expr, ...]:
-        return tuple(part.node for part in _nodes(children))
+        return tuple(child.node for child in _nodes(children))
 
     # Statements
 
@@ -236,7 +236,7 @@ class _Builder(Transformer[Token, Any]):
 
     def if_block(self, keyword: Token, condition: _Expression, colon: Token, suite: _Suite, *rest: Any) -> _Suite:
         branches: list[_Branch] = [branch for branch in rest if isinstance(branch, _Branch)]
-        orelse = next((part for part in rest if isinstance(part, _Suite)), _Suite((), 0))
+        orelse = next((branch for branch in rest if isinstance(branch, _Suite)), _Suite((), 0))
         for branch in reversed((_Branch(self._header(keyword, colon), condition, suite), *branches)):
             node = tree.If(branch.span, branch.condition.node, branch.suite.body, orelse.body)
             orelse = self._compound(node, branch.suite, orelse)
@@ -256,7 +256,7 @@ class _Builder(Transformer[Token, Any]):
     # Expressions
 
     def binary(self, left: _Expression, op: Token, right: _Expression) -> _Expression:
-        return self._part(tree.Binary(self._extent(left, right), str(op), left.node, right.node), left, right)
+        return self._deeper(tree.Binary(self._extent(left, right), str(op), left.node, right.node), left, right)
 
     def compare(self, left: _Expression, op: Token, right: _Expression) -> _Expression:
         parenthesized = left.start != left.node.span.start
@@ -265,65 +265,65 @@ class _Builder(Transformer[Token, Any]):
         return self.binary(left, op, right)
 
     def unary(self, op: Token, operand: _Expression) -> _Expression:
-        return self._part(tree.Unary(self._extent(op, operand), str(op), operand.node), operand)
+        return self._deeper(tree.Unary(self._extent(op, operand), str(op), operand.node), operand)
 
     def attribute(self, operand: _Expression, _dot: Token, name: Token) -> _Expression:
         node = construct.transpose(self._extent(operand, name), operand.node, str(name), self._token_span(name))
-        return self._part(node, operand)
+        return self._deeper(node, operand)
 
-    def index(self, base: _Expression, _open: Token, indices: list[_Part[Any]], close: Token) -> _Expression:
+    def index(self, base: _Expression, _open: Token, indices: list[_Node[Any]], close: Token) -> _Expression:
         span = self._extent(base, close)
-        return self._part(construct.index(span, base.node, [part.node for part in indices]), base, *indices)
+        return self._deeper(construct.index(span, base.node, [index.node for index in indices]), base, *indices)
 
     def index_at(
         self, array: _Expression, _dot: Token, name: Token, _open: Token, rank: _Expression, *rest: Any
     ) -> _Expression:
         *_comma, close, _bracket, indices, end = rest
         at = construct.at(self._extent(array, close), array.node, str(name), self._token_span(name), rank.node)
-        node = construct.index(self._extent(array, end), at, [part.node for part in indices])
-        return self._part(node, array, rank, *indices)
+        node = construct.index(self._extent(array, end), at, [index.node for index in indices])
+        return self._deeper(node, array, rank, *indices)
 
     def indices(self, *children: _Expression | Token) -> list[_Expression]:
         return list(_nodes(children))
 
-    def full_slice(self, colon: Token) -> _Part[tree.FullSlice]:
+    def full_slice(self, colon: Token) -> _Node[tree.FullSlice]:
         span = self._token_span(colon)
-        return _Part(tree.FullSlice(span), span.start, span.end, 0)
+        return _Node(tree.FullSlice(span), span.start, span.end, 0)
 
     def name(self, name: Token) -> _Expression:
-        return self._part(tree.Name(self._token_span(name), str(name)))
+        return self._deeper(tree.Name(self._token_span(name), str(name)))
 
     def number(self, number: Token) -> _Expression:
-        return self._part(construct.literal(self._token_span(number), str(number)))
+        return self._deeper(construct.literal(self._token_span(number), str(number)))
 
     def constant(self, word: Token) -> _Expression:
-        return self._part(tree.Number(self._token_span(word), _CONSTANTS[word]))
+        return self._deeper(tree.Number(self._token_span(word), _CONSTANTS[word]))
 
     def parenthesized(self, open_: Token, inner: _Expression, close: Token) -> _Expression:
         span = self._extent(open_, close)
         construct.check_expression_depth(span, inner.depth + 1)
-        return _Part(inner.node, span.start, span.end, inner.depth + 1)
+        return _Node(inner.node, span.start, span.end, inner.depth + 1)
 
-    def call(self, name: Token, _open: Token, arguments: tuple[_Part[Any], ...] | None, close: Token) -> _Expression:
-        parts = arguments or ()
+    def call(self, name: Token, _open: Token, arguments: tuple[_Node[Any], ...] | None, close: Token) -> _Expression:
+        nodes = arguments or ()
         args: list[tree.Expr] = []
         keywords: list[tree.Keyword] = []
-        for part in parts:
-            if isinstance(part.node, tree.Keyword):
-                keywords.append(part.node)
+        for argument in nodes:
+            if isinstance(argument.node, tree.Keyword):
+                keywords.append(argument.node)
                 continue
             if keywords:
-                raise PkcError(errors.PositionalAfterKeyword(part.node.span))
-            args.append(part.node)
+                raise PkcError(errors.PositionalAfterKeyword(argument.node.span))
+            args.append(argument.node)
         node = construct.call(self._extent(name, close), str(name), self._token_span(name), args, keywords)
-        return self._part(node, *parts)
+        return self._deeper(node, *nodes)
 
-    def arguments(self, *children: _Part[Any] | Token) -> tuple[_Part[Any], ...]:
+    def arguments(self, *children: _Node[Any] | Token) -> tuple[_Node[Any], ...]:
         return _nodes(children)
 
-    def keyword(self, name: Token, _equal: Token, value: _Expression) -> _Part[tree.Keyword]:
+    def keyword(self, name: Token, _equal: Token, value: _Expression) -> _Node[tree.Keyword]:
         span = self._extent(name, value)
-        return _Part(tree.Keyword(span, str(name), value.node), span.start, span.end, value.depth)
+        return _Node(tree.Keyword(span, str(name), value.node), span.start, span.end, value.depth)
 
 
 @dataclass(slots=True)

@@ -29,7 +29,7 @@ def read_function(function: FunctionType, schedule: Mapping[str, object] | None 
 
 
 def read_captured(function: FunctionType, schedule: Mapping[str, object] | None = None) -> Reading:
-    """As `read_function`, with what tells whether the names outside the function still mean the same."""
+    """As `read_function`; the result can tell whether the names outside of the function are still bound to the same."""
     if not isinstance(function, FunctionType):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise PkcError(python_errors.NotAFunction(NOWHERE, type(function).__name__))
     name = function.__name__
@@ -111,7 +111,7 @@ def load_python_file(path: str | Path) -> list[Readable]:
 
 
 def _import(source: Source) -> ModuleType:
-    """The module of a Python file, under a name of its own."""
+    """The module of a Python file, under a name that no other module has."""
     name = f"_pkc_file_{Path(source.name).stem}"
     # The loader alone, and not its cache: that takes a file changed within a second for the old one.
     loader = SourceFileLoader(name, source.name)
@@ -140,7 +140,7 @@ def _restore(name: str, module: ModuleType | None) -> None:
 
 
 def _placed(source: Source, found: Diagnostic, error: PkcError) -> Diagnostic:
-    """A finding of a word that Python has called, at the line that called it."""
+    """The error of a word that Python code called, at the line of the call."""
     return replace(found, span=_raised_at(source, error)) if found.span is NOWHERE else found
 
 

@@ -1,4 +1,4 @@
-"""What can be wrong with kernels that are written as Python functions, before they mean anything: PK150 to PK179."""
+"""What can be wrong with reading a kernel that is a Python function: PK150 to PK179."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class NotInLanguage(Diagnostic):
 
 @dataclass(frozen=True)
 class CapturedObject(Diagnostic):
-    """Raised when a kernel uses a Python object that is no constant, dimension or language word."""
+    """Raised when a kernel uses a Python object that is not a constant, a dimension or a word of the language."""
 
     code = "PK152"
     title = "`{name}` is a Python object of type `{type}`"
@@ -46,14 +46,14 @@ class CapturedObject(Diagnostic):
 
 @dataclass(frozen=True)
 class CapturedUnderOtherName(Diagnostic):
-    """Raised when a dimension or a word of pkc.language is bound to another name than its own."""
+    """Raised when a dimension or a word of pkc.language is used under another name."""
 
     code = "PK153"
-    title = "`{name}` is another name for `{own}`"
-    label = "must be called `{own}`"
-    note = "a kernel is read, not run: its words and dimensions count by their names"
+    title = "`{name}` is another name for `{word}`"
+    label = "must be called `{word}`"
+    note = "a kernel is read, not run: words and dimensions are recognised by their names"
     name: str
-    own: str
+    word: str
 
 
 @dataclass(frozen=True)
@@ -79,10 +79,10 @@ class MissingAnnotation(Diagnostic):
 
 @dataclass(frozen=True)
 class OutsideKernel(Diagnostic):
-    """Raised when a word of pkc.language is called by running Python code."""
+    """Raised when Python code calls a word of pkc.language outside of a kernel."""
 
     code = "PK156"
-    title = "`{name}` has a meaning only inside a @pkc.kernel function"
+    title = "`{name}` can only be used inside a @pkc.kernel function"
     label = "called here"
     name: str
 
@@ -100,7 +100,7 @@ class ImportFailed(Diagnostic):
 
 @dataclass(frozen=True)
 class InvalidDimension(Diagnostic):
-    """Raised when `dims(...)` is given something that is no name of a dimension."""
+    """Raised when `dims(...)` is given a text that cannot name a dimension."""
 
     code = "PK158"
     title = "`{text}` cannot name a dimension"
@@ -111,7 +111,7 @@ class InvalidDimension(Diagnostic):
 
 @dataclass(frozen=True)
 class InvalidScheduleValue(Diagnostic):
-    """Raised when a keyword of the kernel decorator is no boolean, integer or word."""
+    """Raised when a keyword of the kernel decorator is not a boolean, an integer or a word."""
 
     code = "PK159"
     title = "the schedule key `{name}` cannot be {value}"
@@ -133,7 +133,7 @@ class PythonSyntax(Diagnostic):
 
 @dataclass(frozen=True)
 class NotAFunction(Diagnostic):
-    """Raised when the kernel decorator stands on something that is not a Python function."""
+    """Raised when the kernel decorator is applied to something that is not a Python function."""
 
     code = "PK161"
     title = "a kernel is a Python function, not an object of type `{type}`"

@@ -1,4 +1,4 @@
-"""Where the pieces of a Python function stand, and what to say of those the language does not have."""
+"""Where the nodes of a Python function are in its source, and the errors for those that the language lacks."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _DEF_NAME = re.compile(r"def[\s\\]+(\w+)")
 
 
 def refuse(span: Span, node: ast.AST) -> PkcError:
-    """The error for a piece of Python that the language does not have."""
+    """The error for a construct of Python that the language does not have."""
     kind = type(node)
     construct = _REFUSED.get(kind, f"Python's `{kind.__name__}`")
     return PkcError(python_errors.NotInLanguage(span, construct, _HINTS.get(kind, "")))

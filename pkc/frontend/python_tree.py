@@ -46,8 +46,8 @@ class FunctionReader:
         self._captures = captures
         self._function = function
         self._params = {arg.arg for arg in function.args.args}
-        # Names in annotations are those around the function; its body has names of its own.
-        self._own = self._params
+        # Names in annotations are those around the function; its body has local names.
+        self._local = self._params
 
     def kernel(self, schedule: tuple[tree.Keyword, ...]) -> tree.Kernel:
         node = self._function
@@ -56,7 +56,7 @@ class FunctionReader:
         if node.returns is not None:
             raise PkcError(python_errors.NotInLanguage(self._span(node.returns), "a return type"))
         assigned = (n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-        self._own = self._params | set(assigned)
+        self._local = self._params | set(assigned)
         statements = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
         if not statements:
             raise PkcError(errors.MissingBlock(span))
@@ -262,7 +262,7 @@ class FunctionReader:
         if node.id == "inf":
             return tree.Number(self._span(node), float("inf"))
         name = self._plain_name(node)
-        return name if name.id in self._own else self._captures.constant(name.span, name.id) or name
+        return name if name.id in self._local else self._captures.constant(name.span, name.id) or name
 
     def _constant(self, node: ast.Constant) -> tree.Number:
         span, value = self._span(node), node.value
@@ -325,7 +325,7 @@ class FunctionReader:
         if not isinstance(node.func, ast.Name):
             raise PkcError(python_errors.NotInLanguage(self._span(node.func), "calling an expression"))
         func = self._plain_name(node.func)
-        if func.id not in self._own:
+        if func.id not in self._local:
             self._captures.word(func.span, func.id)
         args = [self._expression(arg, depth + 1) for arg in node.args]
         keywords = [self._keyword(keyword, depth + 1) for keyword in node.keywords]
@@ -339,9 +339,9 @@ class FunctionReader:
 
 
 def _elements(node: ast.expr) -> Sequence[ast.expr]:
-    """`a, b` as its parts."""
+    """The elements of `a, b`."""
     return node.elts if isinstance(node, ast.Tuple) else [node]
 
 
 def _has_names(node: ast.expr) -> bool:
-    return any(isinstance(part, ast.Name) and part.id != "inf" for part in ast.walk(node))
+    return any(isinstance(inner, ast.Name) and inner.id != "inf" for inner in ast.walk(node))

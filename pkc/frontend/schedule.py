@@ -27,20 +27,20 @@ KEYS: dict[str, tuple[str, ...] | range | type[bool]] = {
 
 _RENAMED = {
     "parts": "the key is `straddle` now: `straddle=true` lets blocks straddle shards",
-    "loads": "the key is `separate_loader` now: `separate_loader=true` loads local operands by one of their own",
+    "loads": "the key is `separate_loader` now: `separate_loader=true` loads local operands in a separate loader",
 }
-"""Keys of before, and what replaces them."""
+"""Former keys, and what replaces them."""
 
 _RENAMED_VALUES = {"own_first": "local_first", "own_last": "local_last"}
 
 TILE = "tile_"
-"""With the name of a dimension behind it: how many positions its blocks have, whatever the program says."""
+"""Followed by the name of a dimension: the size of its blocks, which replaces the sizes in the program."""
 
 _TILES = range(2, 65537)
-"""Not one: a block of one position is an integer, which the program would have to be written for."""
+"""Not one: a block of one position is an integer, so the program would mean something else."""
 
 SPLIT = "split_"
-"""With the name of a dimension behind it: into how many tasks each sum along it is divided."""
+"""Followed by the name of a dimension: the number of splits of each sum along it."""
 
 _SPLITS = range(1, 65)
 
@@ -99,5 +99,5 @@ def _attribute(key: str, value: int | float | bool | str, span: Span) -> Attribu
     if value in allowed:
         return StringAttr(str(value))
     renamed = _RENAMED_VALUES.get(str(value))
-    expected = f"`{renamed}` where it was `{value}`" if renamed in allowed else f"one of {', '.join(allowed)}"
+    expected = f"`{renamed}` now, formerly `{value}`" if renamed in allowed else f"one of {', '.join(allowed)}"
     raise PkcError(BadScheduleValue(span, key, str(value), expected))

@@ -47,13 +47,13 @@ from pkc.location import Span
 
 
 def run(frame: Frame, body: Iterable[tree.Stmt]) -> None:
-    """Build statements in order; a finding in one does not hide findings in the next."""
+    """Build statements in order; an error in one does not hide errors in the next."""
     for statement in body:
         guarded(frame, assigned((statement,)), lambda statement=statement: _statement(frame, statement))
 
 
 def assigned(body: Iterable[tree.Stmt]) -> list[str]:
-    """The names that statements assign, loop variables apart, in order of appearance."""
+    """The names that statements assign, without loop variables, in order of appearance."""
     found: dict[str, None] = {}
     for statement in body:
         match statement:
@@ -104,7 +104,7 @@ def _augmented(frame: Frame, node: tree.AugAssign) -> None:
 
 
 def check_assignable(frame: Frame, name: tree.Name) -> None:
-    """That `name` is a variable, and one of this task or part."""
+    """That `name` is a variable, and one of this task or role."""
     if name.id in ("rank", RANKS) or name.id in DTYPES:
         raise PkcError(ReservedName(name.span, name.id, "a word of the language"))
     if name.id in frame.fixed:
@@ -188,7 +188,9 @@ def _role(frame: Frame, node: tree.With) -> None:
         raise PkcError(MisplacedCall(call.span, call.func, "`with` opens a role", "write `with role(...):`"))
     check_call(frame, call)
     if not frame.at_top:
-        raise PkcError(BadRole(call.span, "a role stands directly in the kernel", "not inside loops or other roles"))
+        raise PkcError(
+            BadRole(call.span, "a role is only allowed directly in a kernel", "move it out of loops and other roles")
+        )
     name = call.args[0]
     known = [str(role) for role in ON_SMS]
     if not isinstance(name, tree.Name) or name.id not in known:

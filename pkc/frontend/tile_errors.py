@@ -11,12 +11,14 @@ from pkc.diagnostics import Diagnostic
 
 @dataclass(frozen=True)
 class AxesDiffer(Diagnostic):
-    """Two tiles whose axes do not go together, element by element."""
+    """Two tiles with axes that do not align, in an operation element by element."""
 
     code = "PK301"
-    title = "the axes of the operands of `{op}` do not go together"
+    title = "the axes of the operands of `{op}` do not align"
     label = "{left} and {right}"
-    note = "axes align by the block they come from: the same ones, one's among the other's, or none in common"
+    note = (
+        "axes align by the block they come from: both have the same, or one has all of the other's, or they share none"
+    )
     help = "{hint}"
     op: str
     left: str
@@ -26,7 +28,7 @@ class AxesDiffer(Diagnostic):
 
 @dataclass(frozen=True)
 class InnerAxesDiffer(Diagnostic):
-    """The inner axes of a matrix product differ."""
+    """The inner axes of a matmul differ."""
 
     code = "PK302"
     title = "the inner axes of `@` differ: {left} and {right}"
@@ -41,7 +43,7 @@ class InnerAxesDiffer(Diagnostic):
 
 @dataclass(frozen=True)
 class BadMatmul(Diagnostic):
-    """An operand of a matrix product without two axes, or of a type that the product does not take."""
+    """An operand of a matmul without two axes, or of a type that a matmul does not take."""
 
     code = "PK303"
     title = "`@` cannot multiply {left} and {right}"
@@ -86,7 +88,7 @@ class AmbiguousAxes(Diagnostic):
     """An axis that could align with two axes of the other operand."""
 
     code = "PK306"
-    title = "it is not clear which axis of {wide} the axis {axis} is"
+    title = "axis {axis} could align with either axis of {wide}"
     label = "{axis} occurs twice"
     wide: str
     axis: str
@@ -94,7 +96,7 @@ class AmbiguousAxes(Diagnostic):
 
 @dataclass(frozen=True)
 class VariableChangesType(Diagnostic):
-    """A variable that a loop or branch carries on has another type at its end."""
+    """A variable that a loop carries, or a branch assigns, has another type at the end."""
 
     code = "PK310"
     title = "`{name}` changes its type in {where}"
@@ -109,10 +111,10 @@ class VariableChangesType(Diagnostic):
 
 @dataclass(frozen=True)
 class AssignedInTasks(Diagnostic):
-    """A variable from outside is assigned inside tasks (or a role), which run in no order."""
+    """A variable from outside is assigned inside tasks or a role, which run in no order."""
 
     code = "PK311"
-    title = "`{name}` is assigned inside {what}, but comes from outside"
+    title = "`{name}` is assigned inside {what}, but defined outside"
     label = "assigned here"
     note = "{what} have no order, so nothing can be carried from one to the next"
     help = "define it inside, or write the result to an array"
@@ -122,12 +124,12 @@ class AssignedInTasks(Diagnostic):
 
 @dataclass(frozen=True)
 class NotCarried(Diagnostic):
-    """A variable that a loop or branch assigns holds a block, which is no value that could change."""
+    """A loop or branch assigns a variable that is a block; only tiles, integers and booleans can be carried."""
 
     code = "PK312"
-    title = "`{name}` is {got}, which {where} cannot carry on"
+    title = "`{name}` is {got}, which {where} cannot carry"
     label = "`{name}` is assigned inside"
-    help = "assign `start(...)` of a block instead: an integer can be carried on"
+    help = "assign `start(...)` of a block instead: an integer can be carried"
     name: str
     got: str
     where: str
@@ -135,11 +137,11 @@ class NotCarried(Diagnostic):
 
 @dataclass(frozen=True)
 class BadCondition(Diagnostic):
-    """The condition of `if` is not a truth value that integers decide."""
+    """The condition of `if` is not a boolean scalar computed from integers."""
 
     code = "PK313"
     title = "the condition of `if` {problem}"
-    label = "expected a comparison of integers, which decides for the whole task"
+    label = "expected a comparison of integers: `if` decides for the whole task"
     help = "{hint}"
     problem: str
     hint: str = ""
@@ -150,7 +152,7 @@ class BadCondition(Diagnostic):
 
 @dataclass(frozen=True)
 class IndexCount(Diagnostic):
-    """An array with another number of dimensions than indices."""
+    """An array is indexed with too many or too few indices."""
 
     code = "PK321"
     title = "`{name}` has {dims}, but {given} given"
@@ -181,7 +183,7 @@ class BlockOfOtherDimension(Diagnostic):
 
 @dataclass(frozen=True)
 class BadIndex(Diagnostic):
-    """Something that cannot index an array."""
+    """An index of a kind that cannot index an array, or out of range."""
 
     code = "PK323"
     title = "{got} cannot index `{name}`"
@@ -219,7 +221,7 @@ class BadRows(Diagnostic):
 
 @dataclass(frozen=True)
 class StoredAxesDiffer(Diagnostic):
-    """A tile is written to a place of other axes."""
+    """A tile is written to a place with other axes."""
 
     code = "PK327"
     title = "a tile with axes {value} does not fit the place with axes {place}"
@@ -259,7 +261,7 @@ class BadIterable(Diagnostic):
 
 @dataclass(frozen=True)
 class TargetCount(Diagnostic):
-    """A loop with another number of variables than lists."""
+    """A loop has more or fewer variables than lists."""
 
     code = "PK332"
     title = "{lists} for {targets}"
@@ -270,10 +272,10 @@ class TargetCount(Diagnostic):
 
 @dataclass(frozen=True)
 class BadBlocks(Diagnostic):
-    """A block list that cannot exist."""
+    """A list of blocks with an impossible size, dimension or bounds."""
 
     code = "PK333"
-    title = "no such blocks: {problem}"
+    title = "`blocks(...)` is not valid: {problem}"
     label = "not possible"
     help = "{hint}"
     problem: str
@@ -291,8 +293,8 @@ class SumIntoPrivate(Diagnostic):
     title = "`{op}` sums over ranks, but `{name}` is private to each rank"
     label = "{name} is {declared}"
     help = (
-        "declare it `{declared}.shard(0)` to leave the sum with the owners, or `.replicate()` to leave it with all;"
-        " to add within a rank, use a tile and `=`"
+        "declare it `{declared}.shard(0)` to give each owner its shard of the sum, or `.replicate()` to give all ranks"
+        " the whole; to add within a rank, use a tile and `=`"
     )
     op: str
     name: str
@@ -314,7 +316,7 @@ class AtOnNonSymmetric(Diagnostic):
 
 @dataclass(frozen=True)
 class BadUpdate(Diagnostic):
-    """An array element is updated by another operator than `+=`."""
+    """An array is updated by an operator other than `+=`."""
 
     code = "PK343"
     title = "`{op}=` cannot update an array"
@@ -326,12 +328,12 @@ class BadUpdate(Diagnostic):
 
 @dataclass(frozen=True)
 class NotAPlace(Diagnostic):
-    """Something else stands where an array, or a place in one, is needed."""
+    """An argument must be an array, or a place in an array, and is not."""
 
     code = "PK344"
     title = "`{name}` needs {expected}"
     label = "this is {got}"
-    help = "it is written `{usage}`"
+    help = "write `{usage}`"
     name: str
     expected: str
     got: str
@@ -340,12 +342,12 @@ class NotAPlace(Diagnostic):
 
 @dataclass(frozen=True)
 class NotSymmetric(Diagnostic):
-    """A primitive that adds up the ranks' copies of an array is used on one that is not symmetric."""
+    """`reduce` or `all_reduce` of an array that is not symmetric."""
 
     code = "PK345"
-    title = "`{func}` takes a symmetric array, and `{name}` is not one"
+    title = "`{func}` takes a symmetric array, and `{name}` is not symmetric"
     label = "{name} is {declared}"
-    help = "declare it `.symmetric()`, so that every rank has its own copy to add"
+    help = "declare it `.symmetric()`, so that every rank has a copy to add"
     func: str
     name: str
     declared: str
@@ -353,7 +355,7 @@ class NotSymmetric(Diagnostic):
 
 @dataclass(frozen=True)
 class BadRole(Diagnostic):
-    """An unknown role, wrong options of one, or a role where none can stand."""
+    """An unknown role, a role with wrong options, or a role in the wrong place."""
 
     code = "PK346"
     title = "{problem}"

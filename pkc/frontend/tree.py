@@ -164,7 +164,7 @@ class Modifier(Node):
 
 @dataclass(frozen=True)
 class Annotation(Node):
-    """What stands after a parameter's colon: `base[dims].modifiers`.
+    """The annotation of a parameter: `base[dims].modifiers`.
 
     `base` is an element type, `const` or `signal`, unchecked; `dims` is None without brackets.
     """

@@ -1,4 +1,4 @@
-"""What a lexer or parser error says: what was found, and what could stand there instead."""
+"""The text of lexer and parser errors: what was found, and what was expected instead."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _FIXED = {
 
 
 def unexpected_character(source: Source, at: int) -> Diagnostic:
-    """What to say of a character that begins no word."""
+    """The error for a character that begins no word."""
     character = source.text[at]
     shown = f"`{character}`" if character.isprintable() and not character.isspace() else f"U+{ord(character):04X}"
     hint = _CHARACTER_HINTS.get(character, "")
@@ -61,7 +61,7 @@ def unexpected_character(source: Source, at: int) -> Diagnostic:
 
 
 def unexpected_token(error: LarkUnexpectedToken, layout: Layout) -> Diagnostic:
-    """What to say of a word that cannot stand where it does."""
+    """The error for a word that the grammar does not allow at its place."""
     token = cast(Token, error.token)
     if token.type == "INDENT":
         return errors.UnexpectedIndent(_next_word(layout.source, token))
@@ -142,7 +142,7 @@ def _list(alternatives: list[str]) -> str:
 
 
 def _visible_span(token: Token, layout: Layout) -> Span:
-    """Where a word stands; ends are shown right after the last word."""
+    """The span of a word; the end of a line, block or file is shown right after the last word."""
     if token.type not in _ENDS or layout.last is None:
         return layout.span(token)
     end = layout.span(layout.last).end

@@ -52,7 +52,7 @@ class ArrayType:
     dims: tuple[object, ...]
 
     def shard(self, _dimension: int, /) -> ArrayType:
-        """One global array, split over the ranks in this dimension."""
+        """One global array; each rank owns a shard of this dimension."""
         return self
 
     def replicate(self) -> ArrayType:
@@ -64,13 +64,13 @@ class ArrayType:
         return self
 
     def scratch(self) -> ArrayType:
-        """Allocated for the length of the kernel."""
+        """Allocated by pkc for the length of the kernel, undefined at entry."""
         return self
 
 
 @dataclass(frozen=True)
 class Word:
-    """A word of the language; calling it outside a kernel is a mistake."""
+    """A word of the language; calling it outside of a kernel is an error."""
 
     name: str
 

@@ -36,14 +36,14 @@
 
 // -----
 
-// The own part of an array is in a sharded array alike.
-// CHECK: invalid `pk.load`: the local shard of !pk.private<[M, N], f32> is not in !pk.pgl<[M, N], f32, replicate>
+// The local shard of an array is in a sharded array like it.
+// CHECK: invalid `pk.load`: `local` is a sharded array like !pk.private<[M, N], f32>, not !pk.pgl<[M, N], f32, replicate>
 %a, %b, %c, %d = "t.v"() : () -> (!pk.private<[M, N], f32>, !pk.block<M by 8>, !pk.block<N by 16>, !pk.pgl<[M, N], f32, replicate>)
 %r = pk.load %a local %d : !pk.pgl<[M, N], f32, replicate>[%b, %c : !pk.block<M by 8>, !pk.block<N by 16>] : !pk.private<[M, N], f32> -> !pk.tile<8x16xf32>
 
 // -----
 
-// CHECK: invalid `pk.load`: the local shard of !pk.private<[M, N], f32> is not in !pk.pgl<[N, M], f32, shard 0>
+// CHECK: invalid `pk.load`: `local` is a sharded array like !pk.private<[M, N], f32>, not !pk.pgl<[N, M], f32, shard 0>
 %a, %b, %c, %d = "t.v"() : () -> (!pk.private<[M, N], f32>, !pk.block<M by 8>, !pk.block<N by 16>, !pk.pgl<[N, M], f32, shard 0>)
 %r = pk.load %a local %d : !pk.pgl<[N, M], f32, shard 0>[%b, %c : !pk.block<M by 8>, !pk.block<N by 16>] : !pk.private<[M, N], f32> -> !pk.tile<8x16xf32>
 
@@ -199,7 +199,7 @@ pk.copy %a[%c : !pk.block<M by 8>] along [0] to %b[%c : !pk.block<M by 8>] along
 // -----
 
 // A copy from several ranks.
-// CHECK: invalid `pk.copy`: a box lies on one rank: it has an index along the dimension that is split
+// CHECK: invalid `pk.copy`: a box lies on one rank: it has an index for the sharded dimension
 %a, %b, %c = "t.v"() : () -> (!pk.pgl<[M, N], f32, shard 1>, !pk.private<[M, N], f32>, !pk.block<M by 8>)
 pk.copy %a[%c : !pk.block<M by 8>] along [0] to %b[%c : !pk.block<M by 8>] along [0] : !pk.pgl<[M, N], f32, shard 1> to !pk.private<[M, N], f32>
 
@@ -252,8 +252,8 @@ pk.kernel @k(%a: !pk.pgl<[M], f32, shard 0> {pk.name = "a"}, %l: !pk.private<[M]
 
 // -----
 
-// Two fetches with one counter of which other things are decided.
-// CHECK: invalid `pk.fetch`: fetches with one counter share what is decided of them
+// Two fetches with one counter and different decisions.
+// CHECK: invalid `pk.fetch`: fetches with one counter have the same `local`, `spread` and `group`
 pk.kernel @k(%a: !pk.pgl<[M], f32, shard 0> {pk.name = "a"}, %l: !pk.private<[M], f32> {pk.name = "l", pk.scratch}, %s: !pk.signal<[1]> {pk.name = "s"}) {
   %i = arith.constant 0 : index
   %m = pk.block[%i] sharded : !pk.block<M by 8>
@@ -265,7 +265,7 @@ pk.kernel @k(%a: !pk.pgl<[M], f32, shard 0> {pk.name = "a"}, %l: !pk.private<[M]
 // -----
 
 // A tile that is computed.
-// CHECK: invalid `pk.fetch`: what is fetched is a tile that a load or gather gives
+// CHECK: invalid `pk.fetch`: the tile of a fetch is the result of a load or gather
 pk.kernel @k(%a: !pk.pgl<[M], f32, shard 0> {pk.name = "a"}, %l: !pk.private<[M], f32> {pk.name = "l", pk.scratch}, %s: !pk.signal<[1]> {pk.name = "s"}) {
   %i = arith.constant 0 : index
   %m = pk.block[%i] sharded : !pk.block<M by 8>
@@ -289,7 +289,7 @@ pk.kernel @k(%a: !pk.pgl<[M], f32, shard 0> {pk.name = "a"}, %l: !pk.private<[M]
 // -----
 
 // A tile of another type.
-// CHECK: invalid `pk.fetch`: what is fetched is the tile as it is
+// CHECK: invalid `pk.fetch`: a fetch does not change the type of its tile
 pk.kernel @k(%a: !pk.pgl<[M], f32, shard 0> {pk.name = "a"}, %l: !pk.private<[M], f32> {pk.name = "l", pk.scratch}, %s: !pk.signal<[1]> {pk.name = "s"}) {
   %i = arith.constant 0 : index
   %m = pk.block[%i] sharded : !pk.block<M by 8>
@@ -299,7 +299,7 @@ pk.kernel @k(%a: !pk.pgl<[M], f32, shard 0> {pk.name = "a"}, %l: !pk.private<[M]
 
 // -----
 
-// A buffer that is no parameter.
-// CHECK: invalid `pk.fetch`: a receive buffer and its counters are parameters of the kernel
+// A buffer that is not an argument of the kernel.
+// CHECK: invalid `pk.fetch`: a receive buffer and its counters are arguments of the kernel
 %l, %s, %m, %t = "t.v"() : () -> (!pk.private<[M], f32>, !pk.signal<[1]>, !pk.block<M by 8>, !pk.tile<8xf32>)
 %f = pk.fetch %t into %l[%m : !pk.block<M by 8>] ready %s : !pk.private<[M], f32>, !pk.signal<[1]>, !pk.tile<8xf32> -> !pk.tile<8xf32>

@@ -128,15 +128,15 @@ pk.set %v, %r[%before] : f32, !pk.registers<4xf32>
 
 // -----
 
-// More than there are behind the first.
-// CHECK: invalid `pk.subview`: !pk.registers<4xf32> from 5 is not part of !pk.registers<8xf32>
+// A subview longer than the registers that follow.
+// CHECK: invalid `pk.subview`: !pk.registers<4xf32> from 5 is not a subview of !pk.registers<8xf32>
 %r = pk.registers : !pk.registers<8xf32>
 %p = pk.subview %r from 5 : !pk.registers<8xf32> -> !pk.registers<4xf32>
 
 // -----
 
 // The same registers under another type.
-// CHECK: invalid `pk.subview`: !pk.registers<4xui32> from 0 is not part of !pk.registers<8xf32>
+// CHECK: invalid `pk.subview`: !pk.registers<4xui32> from 0 is not a subview of !pk.registers<8xf32>
 %r = pk.registers : !pk.registers<8xf32>
 %p = pk.subview %r from 0 : !pk.registers<8xf32> -> !pk.registers<4xui32>
 

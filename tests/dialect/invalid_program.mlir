@@ -56,7 +56,7 @@ pk.tasks () in () {
 // -----
 
 // Bands of tasks with one index.
-// CHECK: invalid `pk.tasks`: bands of 8 rows of tasks with 1 indices
+// CHECK: invalid `pk.tasks`: a raster of 8 rows needs two task indices, got 1
 %n = arith.constant 3 : index
 pk.tasks (%i) in (%n) attributes {raster = 8} {
 }
@@ -81,15 +81,15 @@ pk.kernel @k() {
 
 // -----
 
-// Part and bounds.
-// CHECK: invalid `pk.block_count`: a rank's part and explicit bounds exclude each other
+// A shard and bounds.
+// CHECK: invalid `pk.block_count`: a rank's shard and explicit bounds exclude each other
 %r = pk.rank
 %n = pk.block_count <M by 64> of %r to %r
 
 // -----
 
 // The place of a block in a list of another dimension.
-// CHECK: invalid `pk.block_index`: !pk.block<M by 64> is no block of dimension N
+// CHECK: invalid `pk.block_index`: !pk.block<M by 64> is not a block of dimension N
 %i = pk.rank
 %m = pk.block[%i] : !pk.block<M by 64>
 %n = pk.block_index %m in <N by 64> : !pk.block<M by 64>
@@ -143,7 +143,7 @@ pk.kernel @k() {
 
 // -----
 
-// A list of blocks begins with a part that has a number.
+// The shard to begin with is an index.
 // CHECK: invalid `pk.interleave`
 %a = pk.rank
 %t = pk.full 0.0 : f32 : !pk.tile<f32>
@@ -198,13 +198,13 @@ pk.kernel @k() {
 
 // -----
 
-// A layout that splits nothing.
+// A replicated layout with a sharded dimension.
 // CHECK: a sharded layout, and no other, names the dimension it splits
 "t.v"() : () -> !pk.pgl<[M], f32, replicate 0>
 
 // -----
 
-// Split along a dimension it lacks.
+// Sharded along a dimension it lacks.
 // CHECK: shard 1 of an array with 1 dimensions
 "t.v"() : () -> !pk.pgl<[M], f32, shard 1>
 

@@ -95,18 +95,18 @@ pk.kernel @k(%ready: !pk.signal<[M by 128, 4]> {pk.name = "ready"}) {
 
 // -----
 
-// Loads are drained whole, and a drain that leaves no store under way says nothing of what is left.
-// CHECK: invalid `pk.drain`: at least one store may be left under way, and no load
+// A drain of loads leaves none in flight; `left` is for stores, and positive.
+// CHECK: invalid `pk.drain`: `left` is at least one store in flight; a drain of loads leaves none
 pk.drain loads left 1
 
 // -----
 
-// CHECK: invalid `pk.drain`: at least one store may be left under way, and no load
+// CHECK: invalid `pk.drain`: `left` is at least one store in flight; a drain of loads leaves none
 pk.drain full left 0
 
 // -----
 
-// All stages are kept: the producer would wait for ever.
+// The release of all stages is deferred: the producer would wait for ever.
 // CHECK: invalid `pk.release`: of 2 stages 1 to 1 can be kept, not 2
 pk.kernel @k() {
   %0 = pk.channel "X" stages 2 : !pk.channel<!pk.tile<8xf32>>
@@ -125,7 +125,7 @@ pk.kernel @k() {
 // -----
 
 // Nothing is sent.
-// CHECK: invalid `pk.send_deferred`: sends at least one signal, and leaves no fewer than none
+// CHECK: invalid `pk.send_deferred`: `batch` is positive and `left` is not negative
 pk.send_deferred left 3 batch 0
 
 // -----

@@ -374,7 +374,7 @@ def test_gather(layout: str, rows: str) -> None:
     assert len(op.indices) == 1
 
 
-# The protocol
+# Explicit communication
 
 
 def test_roles_and_signals() -> None:

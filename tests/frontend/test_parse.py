@@ -178,17 +178,17 @@ def test_spans() -> None:
     )
     program = parse(text)
     kernel = program.kernels[0]
-    assign, loop, choice = kernel.body
-    assert isinstance(assign, Assign) and isinstance(loop, For) and isinstance(choice, If)
-    product = assign.value
+    assign, loop, branch = kernel.body
+    assert isinstance(assign, Assign) and isinstance(loop, For) and isinstance(branch, If)
+    multiply = assign.value
     store = loop.body[0]
-    other = choice.orelse[0]
-    assert isinstance(product, Binary) and isinstance(store, AugAssign) and isinstance(other, If)
+    other = branch.orelse[0]
+    assert isinstance(multiply, Binary) and isinstance(store, AugAssign) and isinstance(other, If)
     assert isinstance(store.target, Index) and isinstance(store.value, Call)
     param: Param = kernel.params[0]
     found = [kernel, param, param.annotation, param.annotation.modifiers[0], kernel.params[1].default, assign,
-             product, product.left, product.right, loop, *loop.targets, store, store.target, store.target.base,
-             store.target.indices[1], *store.value.keywords, choice, choice.condition, other,
+             multiply, multiply.left, multiply.right, loop, *loop.targets, store, store.target, store.target.base,
+             store.target.indices[1], *store.value.keywords, branch, branch.condition, other,
              other.body[0]]  # fmt: skip
     assert [node.span.text for node in found if node] == [
         "foo", "Ab", "bf16[M].shard(0)", "shard(0)", "3", "x = (a + b) * -c.T",

@@ -198,13 +198,13 @@ def test_spans(load: Load) -> None:
         params="Ab: bf16[M].shard(0), D: const = 3",
     )
     kernel = load("# ünïcode\n" + text).tree.kernels[0]
-    assign, loop, choice = kernel.body
-    assert isinstance(loop, For) and isinstance(choice, If)
-    store, other = loop.body[0], choice.orelse[0]
+    assign, loop, branch = kernel.body
+    assert isinstance(loop, For) and isinstance(branch, If)
+    store, other = loop.body[0], branch.orelse[0]
     assert isinstance(store, AugAssign) and isinstance(store.target, Index) and isinstance(store.value, Call)
     param = kernel.params[0]
     found = [kernel, param, param.annotation, param.annotation.modifiers[0], kernel.params[1].default, assign, loop,
-             loop.targets[1], store, store.target, *store.value.keywords, choice, other]  # fmt: skip
+             loop.targets[1], store, store.target, *store.value.keywords, branch, other]  # fmt: skip
     assert [node.span.text for node in found if node] == [
         "f", "Ab", "bf16[M].shard(0)", "shard(0)", "3", "x = A.at(r)[m, :]", "for m, n in (tasks(x)) :",
         "n", "C[m] += h(y, k=1)", "C[m]", "k=1", "if (a):", "elif b:",

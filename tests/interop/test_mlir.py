@@ -1,6 +1,6 @@
 """pkc's IR is MLIR: upstream parses it, optimizes around it, and gives it back.
 
-Needs the extra `mlir` (`pip install pkc[mlir]`), which brings upstream MLIR's own Python bindings; without it this
+Needs the extra `mlir` (`pip install pkc[mlir]`), which installs the Python bindings of upstream MLIR; without it this
 file is not collected. The generic form is sent, so upstream needs to know nothing of the dialect.
 """
 
@@ -23,7 +23,7 @@ from pkc.passes.run import print_ir, run_pipeline
 from pkc.passes.verify import verify
 
 ROOT = Path(__file__).parents[2]
-OWN = (Cse(), Canonicalize(), Cse())
+SIMPLIFY = (Cse(), Canonicalize(), Cse())
 UPSTREAM = "builtin.module(canonicalize,cse)"
 
 
@@ -31,9 +31,9 @@ def textual_modules() -> Iterator[tuple[str, ModuleOp]]:
     """The modules of the tests of the dialect and its passes."""
     for name in ("dialect/every_operation", "dialect/effects", "passes/canonicalize", "passes/cse", "passes/dce"):
         yield name, parse_ir((ROOT / f"tests/{name}.mlir").read_text(encoding="utf-8"), f"{name}.mlir")
-    parts = (ROOT / "tests/passes/check_program.mlir").read_text(encoding="utf-8").split("// -----")
-    for number, part in enumerate(parts):
-        yield f"passes/check_program-{number}", parse_ir(part, "check_program.mlir")
+    modules = (ROOT / "tests/passes/check_program.mlir").read_text(encoding="utf-8").split("// -----")
+    for number, module in enumerate(modules):
+        yield f"passes/check_program-{number}", parse_ir(module, "check_program.mlir")
 
 
 def example_modules() -> Iterator[tuple[str, ModuleOp]]:
@@ -53,9 +53,9 @@ def test_upstream_reads_and_prints_it_unchanged(module: ModuleOp) -> None:
 
 @each_module
 def test_upstream_passes_keep_every_operation_of_pk(module: ModuleOp) -> None:
-    """Our own simplification comes first; then upstream finds nothing to change in what is ours."""
+    """After pkc's simplification, upstream finds nothing to change in operations of pk."""
     module = module.clone()
-    run_pipeline(module, OWN)
+    run_pipeline(module, SIMPLIFY)
     after = through_upstream(module, UPSTREAM)
     verify(after)
     assert pk_operations(after) == pk_operations(module)
@@ -63,9 +63,9 @@ def test_upstream_passes_keep_every_operation_of_pk(module: ModuleOp) -> None:
 
 @each_module
 def test_upstream_passes_reach_a_fixpoint(module: ModuleOp) -> None:
-    """Upstream moves constants and folds index arithmetic its own way; after that the round trip changes nothing."""
+    """Upstream moves constants and folds index arithmetic in another way; then the round trip changes nothing."""
     module = module.clone()
-    run_pipeline(module, OWN)
+    run_pipeline(module, SIMPLIFY)
     once = through_upstream(module, UPSTREAM)
     assert through_upstream(once, UPSTREAM).is_structurally_equivalent(once)
 
@@ -74,14 +74,14 @@ def test_upstream_passes_reach_a_fixpoint(module: ModuleOp) -> None:
 def test_own_passes_agree_with_upstream(module: ModuleOp) -> None:
     """What upstream gives back, our passes leave as it is, up to where constants stand."""
     module = module.clone()
-    run_pipeline(module, OWN)
+    run_pipeline(module, SIMPLIFY)
     once = through_upstream(module, UPSTREAM)
-    run_pipeline(once, OWN)
+    run_pipeline(once, SIMPLIFY)
     assert pk_operations(once) == pk_operations(module)
 
 
 def test_the_tile_pipeline_ends_in_such_a_module() -> None:
-    assert [step for step in TILE_PIPELINE if step in OWN] == list(OWN)
+    assert [step for step in TILE_PIPELINE if step in SIMPLIFY] == list(SIMPLIFY)
 
 
 def through_upstream(module: ModuleOp, pipeline: str | None = None) -> ModuleOp:
