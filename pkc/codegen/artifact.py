@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 from pkc.dialect.types import RANKS
 
 Extent: TypeAlias = str | int | tuple[str | int, int]
-"""A dimension by name, a constant, or one of them and a size: the number of numbers that `pk.block_number` gives to
+"""A dimension by name, a constant, or a pair of one of them and a block size: as many as `pk.block_number` numbers
 blocks of that size."""
 
 
@@ -25,9 +25,9 @@ ScalarType: TypeAlias = Literal["f32", "i32"]
 class ArrayParameter:
     """One array of the kernel: `dims` outermost first, by name or constant.
 
-    `layout` is `private`, `shard`, `replicate` or `symmetric`; all but private lie in the symmetric heap. `scratch`
-    is allocated by the runtime, what is not is given by the caller. A dimension in `parts` is split over the ranks in
-    equal parts of ceil(extent / ranks), whether the array itself is sharded along it or blocks only follow the parts.
+    `layout` is `private`, `shard`, `replicate` or `symmetric`; all but private lie in the symmetric heap. A
+    `scratch` array is allocated by the runtime, any other is given by the caller. `shard` is the dimension that is
+    sharded over the ranks, ceil(extent / ranks) positions each.
     """
 
     name: str
@@ -53,16 +53,16 @@ class SignalParameter:
 
 @dataclass(frozen=True)
 class TensorMaps:
-    """Two CUtensorMaps, `field[2]`: of all whole parts, and of the one part that is shorter.
+    """Two CUtensorMaps, `field[2]`: of all whole shards, and of the one shard that is shorter.
 
     Dimensions innermost first are those of the array, except that dimension `split` (a position in `dims`), if there
-    is one, holds only the positions within a part, and a further dimension counts the parts: ranks for a sharded array
-    (stride: the heap's), parts of the memory of one rank otherwise. An array in the heap that is not sharded has the
-    rank as its outermost dimension. `box` is innermost first, one entry for each map dimension.
+    is one, has only the positions within a shard, and a further dimension counts the shards: ranks for a sharded array
+    (stride: the heap's), otherwise the shards of one rank's copy. An array in the heap that is not sharded has the rank
+    as its outermost dimension. `box` is innermost first, one entry for each map dimension.
 
-    With part = ceil(extent / ranks) and whole = extent // part, the first map has min(whole, ranks) parts of `part`
-    positions, the second one part of extent - whole * part positions that begins where the first map ends; if that is
-    nothing, the second map repeats the first.
+    With length = ceil(extent / ranks) and whole = extent // length, the first map has min(whole, ranks) shards of
+    `length` positions, the second map one shard of extent - whole * length positions that begins where the first map
+    ends; if that is empty, the second map repeats the first.
     """
 
     field: str
@@ -74,7 +74,7 @@ class TensorMaps:
 
 @dataclass(frozen=True)
 class Base:
-    """u64: the address of an array or signal in the part of the heap of rank 0, or in this rank's own memory."""
+    """u64: the address of an array or signal in the heap of rank 0, or, if private, in this rank's memory."""
 
     field: str
     array: str
@@ -82,7 +82,7 @@ class Base:
 
 @dataclass(frozen=True)
 class HeapStride:
-    """u64: the distance in bytes between the parts of the heap of one rank and the next."""
+    """u64: the distance in bytes between the heaps of one rank and the next."""
 
     field: str
 
@@ -151,7 +151,8 @@ Field: TypeAlias = TensorMaps | Base | HeapStride | Dimension | RankField | Scal
 
 @dataclass(frozen=True)
 class Probe:
-    """What one `record` instruction tells of: its `kind` (`KINDS` of `machine.trace`), `what`, and `line`."""
+    """What one `record` instruction records: the role `part` (a position in `Trace.parts`), the `kind` (`KINDS` of
+    `pk-trace`), the name of what it tells of, and the line of the program."""
 
     part: int
     kind: str
@@ -164,8 +165,8 @@ class Trace:
     """Where a traced kernel writes its records, and what they mean.
 
     `array` is a scratch array `[ctas, parts, records, 4]` of i32; `ctas` and `records` are the names of its dimensions,
-    `parts` the names of the parts. A record is nanoseconds modulo 2^32, a position in `points`, the number of a task
-    or -1, and a value. Instead of record 0 a part of a CTA leaves in its first word how many it would have written.
+    `parts` the names of the roles. A record is nanoseconds modulo 2^32, a position in `points`, the number of a task
+    or -1, and a value. Instead of record 0, the first word of a role's row says how many records it would have written.
     """
 
     array: str
@@ -177,7 +178,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class Wait:
-    """A bounded wait of a part: for the counters or the channel `awaits`, `until` one of `UNTILS` of the dialect."""
+    """A bounded wait of the role `part` for the counters or the channel `awaits`; `until` is one of `UNTILS`."""
 
     part: str
     awaits: str
@@ -204,7 +205,7 @@ class Waits:
 
 @dataclass(frozen=True)
 class Artifact:
-    """Machine code for one target, independent of sizes and of the number of ranks."""
+    """Machine code for one target; it does not depend on sizes or on the number of ranks."""
 
     name: str
     target: str
@@ -218,23 +219,23 @@ class Artifact:
     comm_sms: int
     """CTAs of the grid that only communicate; they are the last ones. The grid has one CTA for each SM."""
     source: str = ""
-    """The digest of the text that the machine code is of: NVRTC may make other code of the same text, to the same end.
-    Ranks that launch one kernel agree in it."""
+    """The digest of the CUDA C++, which all ranks that launch one kernel share: of the same text, NVRTC may make other
+    machine code on each."""
     trace: Trace | None = None
-    """If the kernel writes down what it does when."""
+    """Set if the kernel is traced."""
     waits: Waits | None = None
-    """If no wait of the kernel is for ever."""
+    """Set if the waits of the kernel are bounded."""
     engines: str = ""
-    """What copy engines do, as IR: a kernel with one `pk.role copy_engine` for each part, without `pk.epoch`.
+    """What copy engines do, as IR: a kernel with one `pk.role copy_engine` for each engine, without `pk.epoch`.
 
-    Streams do the operations of a part, tasks at once and all else one after the other: `pk.copy`, `pk.wait` and
+    Streams run the operations of a role, tasks at once and all else one after the other: `pk.copy`, `pk.wait` and
     `pk.reset` for counters of this rank, `pk.raise` for those of any. The rest is integer arithmetic on dimensions, the
     rank and the number of ranks, which the host carries out when it prepares a launch.
     """
 
     @property
     def interface(self) -> Interface:
-        """What a launch of this machine code needs: of scalars and dimensions those that it uses."""
+        """What a launch of this machine code needs; only the scalars and dimensions that it uses."""
         fields = (field for field in self.fields if isinstance(field, Scalar))
         scalars: tuple[tuple[str, ScalarType], ...] = tuple((field.name, field.dtype) for field in fields)
         dims = named_dims(self.arrays, self.signals)

@@ -83,7 +83,7 @@ def build_kernel(kernel: KernelOp) -> Built:
 
 
 def machine_level(kernel: KernelOp) -> KernelOp:
-    """The kernel itself if it is at the machine level, or a copy that the passes have brought there."""
+    """The kernel itself if it is at the machine level, else a copy lowered to it."""
     if MACHINE in kernel.attributes:
         return kernel
     if not any(isinstance(op, RoleOp) for op in kernel.body.block.ops):
@@ -98,7 +98,7 @@ def machine_level(kernel: KernelOp) -> KernelOp:
 
 
 def resources(built: Built) -> str:
-    """What the kernel takes of its GPU, as a line of text."""
+    """What the kernel needs of its GPU, as a line of text."""
     artifact, facts = built.artifact, built.facts
     spilled = next((warning.found for warning in built.warnings if isinstance(warning, errors.Spills)), "no spills")
     return (
@@ -111,7 +111,7 @@ def resources(built: Built) -> str:
 
 
 def _lints(kernel: KernelOp, compiled: Compiled) -> Iterator[Diagnostic]:
-    """A finding of the compiler as a diagnostic, at the line that has to do with it."""
+    """The findings of the compiler as diagnostics, each at the line that it is about."""
     seen: set[Finding] = set()
     for finding in compiled.findings:
         if finding not in seen:
@@ -139,7 +139,7 @@ def _first(kernel: KernelOp, prefix: str) -> Operation:
 
 
 def _largest(kernel: KernelOp) -> Operation:
-    """What asks for most registers at once."""
+    """The operation that asks for most registers at once."""
     return max((op for op in kernel.walk() if isinstance(op, RegistersOp)), key=_count, default=kernel)
 
 

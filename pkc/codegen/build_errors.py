@@ -1,4 +1,4 @@
-"""What the compiler of CUDA C++ remarks on code that it accepts (PK803 to PK807)."""
+"""Findings of the CUDA C++ compiler about code that it accepts (PK803 to PK807)."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ class Spills(Diagnostic):
     severity = "warning"
     title = "registers of `{kernel}` spill: {found}"
     label = "the largest tile in registers"
-    help = "smaller blocks, or more `consumers`, leave each thread less to hold"
+    help = "smaller blocks, or more `consumers`, leave each thread fewer elements"
     kernel: str
     found: str
 
 
 @dataclass(frozen=True)
 class RegistersNotMoved(Diagnostic):
-    """Warps cannot hand registers to others, so those that multiply have too few."""
+    """Warps cannot hand registers to others, so those that compute have too few."""
 
     code = "PK804"
     title = "warps of `{kernel}` keep the registers they start with"
-    label = "registers change hands here"
+    label = "registers are reassigned here"
     note = "{found}"
     help = "this is a mistake in pkc, not in your program; please report it with the output of `--emit cuda`"
     kernel: str
@@ -35,14 +35,14 @@ class RegistersNotMoved(Diagnostic):
 
 @dataclass(frozen=True)
 class MmasSerialized(Diagnostic):
-    """The tensor cores wait for each product before the next one is issued."""
+    """The tensor cores complete each MMA before the next one is issued."""
 
     code = "PK805"
     severity = "warning"
-    title = "products of `{kernel}` run one after the other"
-    label = "multiplied here"
+    title = "the MMAs of `{kernel}` run one after the other"
+    label = "the first MMA"
     note = "{found}"
-    help = "smaller blocks leave more registers; what is computed between two products may touch their result"
+    help = "smaller blocks leave more registers; what is computed between two MMAs may touch their accumulator"
     kernel: str
     found: str
 

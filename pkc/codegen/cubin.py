@@ -11,7 +11,7 @@ _SYMBOL_AND_VALUE = 4
 """The format of attributes in `.nv.info` that have a size and a payload; all others are four bytes long."""
 _REGISTERS, _FRAME = 0x2F, 0x11
 _RESERVED = 1024
-"""Bytes that the section of shared memory counts for the system, if there is one."""
+"""Bytes of a shared memory section, if there is one, that are reserved for the system."""
 
 
 @dataclass(frozen=True)

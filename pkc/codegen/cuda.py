@@ -1,4 +1,4 @@
-"""The printer of CUDA C++: one statement an operation, nothing decided here.
+"""The printer of CUDA C++: one statement for each operation. It decides nothing.
 
 The text includes no header. Each instruction that the kernel uses is a small function above it; integer expressions
 that are used once are written where they are used.
@@ -60,7 +60,7 @@ _COMPARE_F = {1: "==", 2: ">", 3: ">=", 4: "<", 5: "<=", 13: "!="}
 
 
 def entry_name(kernel: KernelOp) -> str:
-    """The name of the kernel's function: its own, unless C++ or an instruction has it."""
+    """The name of the kernel's function: that of the kernel, unless C++ or an instruction has it."""
     used = (op.instruction_name.data for op in kernel.walk() if isinstance(op, InstructionOp))
     return Names(used).new(kernel.sym_name.data)
 
@@ -133,7 +133,7 @@ class _Printer:
             assert isinstance(kind, RegistersType)
             self._emit(f"{c_type(kind.element_type)} {self._name(op.result)}[{kind.count}];")
         elif isinstance(op, SubviewOp):
-            self._part(op)
+            self._subview(op)
         elif isinstance(op, GetOp):
             register = f"{self._use(op.registers)}[{self._use(op.index)}]"
             self._emit(f"const {c_type(op.result.type)} {self._name(op.result)} = {register};")
@@ -176,7 +176,7 @@ class _Printer:
         self._depth -= 1
         self._emit("}")
 
-    def _part(self, op: SubviewOp) -> None:
+    def _subview(self, op: SubviewOp) -> None:
         kind, whole = op.result.type, op.registers.type
         assert isinstance(kind, RegistersType)
         assert isinstance(whole, RegistersType)
@@ -221,7 +221,7 @@ class _Printer:
         return name
 
     def _expression(self, op: Operation) -> str | None:
-        """The text of an operation without effects; nothing if it is no such operation."""
+        """The text of an operation without effects; None for any other."""
         if isinstance(op, arith.ConstantOp):
             return _constant(op)
         if isinstance(op, DimOp):

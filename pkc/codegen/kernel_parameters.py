@@ -84,9 +84,9 @@ def _extent(extent: str | int | BlockType) -> Extent:
 
 
 def struct_fields(kernel: KernelOp) -> tuple[tuple[Field, ...], dict[SSAValue | str, str]]:
-    """The fields that the body uses, tensor maps first; and how the body finds them.
+    """The fields that the body uses, tensor maps first; and their names in the struct.
 
-    By tensor map operation the name of its field, by `address:NAME`, `dim:NAME`, `rank` and so on those of others.
+    The names are by tensor map operation, and for other fields by `address:NAME`, `dim:NAME`, `rank` and so on.
     """
     names = Names()
     maps: list[TensorMaps] = []
@@ -104,7 +104,7 @@ def struct_fields(kernel: KernelOp) -> tuple[tuple[Field, ...], dict[SSAValue | 
 
 
 def _map(kernel: KernelOp, op: TensorMapOp) -> TensorMaps:
-    """What an operation asks for; without a name."""
+    """The tensor maps that an operation asks for, without a name."""
     split = None if op.split is None else op.split.value.data
     swizzle = op.swizzle.value.data
     assert swizzle in (0, 32, 64, 128)
@@ -117,7 +117,7 @@ def _array_name(kernel: KernelOp, array: SSAValue) -> str:
 
 
 def _others(kernel: KernelOp, names: Names) -> dict[str, Field]:
-    """Eight-byte fields first, then four-byte ones, each once."""
+    """All other fields, each once: those of eight bytes first, then those of four."""
     wide: dict[str, Field] = {}
     narrow: dict[str, Field] = {}
     for op in on_sms(kernel):

@@ -1,4 +1,4 @@
-"""Names of a program as C++ has them: plain letters, no word of the language, none twice."""
+"""Names of a program as C++ names: plain letters, no reserved words, none twice."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RESERVED = frozenset(f"{_CPP} {_USED}".split())
 
 
 class Names:
-    """Gives names, each once. A stem that is taken gets a number, a word that is not to be had an underscore."""
+    """Gives names, each once. A name that is taken gets a number, a reserved word an underscore."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._taken = set(taken)

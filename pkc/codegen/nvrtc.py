@@ -15,7 +15,7 @@ from pkc.codegen.compile_errors import NoNvrtc, RejectedCode
 from pkc.diagnostics import PkcError
 from pkc.location import NOWHERE
 
-# The driver's own cache is left out: it would need a driver. 177: functions that a kernel does not use.
+# --no-cache: the cache of the driver would need a driver. 177: functions that a kernel does not use.
 OPTIONS = ("-std=c++17", "-lineinfo", "--ptxas-options=-v", "--no-cache", "-diag-suppress=177")
 
 _ENTRY = re.compile(r"Compiling entry function '(\w+)'")
@@ -115,18 +115,18 @@ def version() -> str:
 
 
 def _pack(compiled: Compiled) -> bytes:
-    parts = [compiled.cubin, compiled.ptx.encode(), compiled.log.encode()]
-    return b"".join(struct.pack("<Q", len(part)) + part for part in parts)
+    fields = [compiled.cubin, compiled.ptx.encode(), compiled.log.encode()]
+    return b"".join(struct.pack("<Q", len(field)) + field for field in fields)
 
 
 def _unpack(data: bytes) -> Compiled:
-    parts: list[bytes] = []
+    fields: list[bytes] = []
     at = 0
     while at < len(data):
         (length,) = struct.unpack_from("<Q", data, at)
-        parts.append(data[at + 8 : at + 8 + length])
+        fields.append(data[at + 8 : at + 8 + length])
         at += 8 + length
-    cubin, ptx, log = parts
+    cubin, ptx, log = fields
     return Compiled(cubin, ptx.decode(), log.decode())
 
 

@@ -1,4 +1,4 @@
-"""What the records of an instrumented kernel mean: the tables that its machine code is handed out with."""
+"""What the records of an instrumented kernel mean: tables that go with its machine code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pkc.dialect.program import KernelOp
 from pkc.location import describe, span_of
 from pkc.passes.machine.bound_waits import POINT, WAITS
 from pkc.passes.machine.emit import constant_of
-from pkc.passes.machine.instruments import parts_of, role_names
+from pkc.passes.machine.instruments import role_branches, role_names
 from pkc.passes.machine.lower_tiles import THREADS
 from pkc.passes.machine.trace import KIND, TRACE, WHAT
 from pkc.targets.target import target_of
@@ -26,16 +26,16 @@ def trace_of(kernel: KernelOp) -> Trace | None:
     plan = kernel.attributes[TRACE]
     assert isinstance(plan, DictionaryAttr)
     names = cast("ArrayAttr[StringAttr]", plan.data["parts"])
-    points: dict[int, Probe] = {}
-    for number, part in enumerate(parts_of(kernel)):
-        for op in part.walk():
+    probes: dict[int, Probe] = {}
+    for role, branch in enumerate(role_branches(kernel)):
+        for op in branch.walk():
             if isinstance(op, InstructionOp) and KIND in op.attributes:
-                point = constant_of(op.arguments[4])
-                assert point is not None
+                number = constant_of(op.arguments[4])
+                assert number is not None
                 kind, what = _text(op.attributes[KIND]), _text(op.attributes[WHAT])
-                points[point] = Probe(number, kind, what, describe(op.location))
+                probes[number] = Probe(role, kind, what, describe(op.location))
     array, ctas, records = (_text(plan.data[name]) for name in ("array", "ctas", "records"))
-    ordered = tuple(points[number] for number in range(len(points)))
+    ordered = tuple(probes[number] for number in range(len(probes)))
     return Trace(array, ctas, records, tuple(name.data for name in names), ordered)
 
 
@@ -46,10 +46,10 @@ def waits_of(kernel: KernelOp) -> Waits | None:
     plan, threads = kernel.attributes[WAITS], kernel.attributes[THREADS]
     assert isinstance(plan, DictionaryAttr)
     assert isinstance(threads, IntegerAttr)
-    parts = parts_of(kernel)
+    branches = role_branches(kernel)
     found: dict[int, Wait] = {}
-    for part, name in zip(parts, role_names(parts), strict=True):
-        for op in part.walk():
+    for branch, name in zip(branches, role_names(branches), strict=True):
+        for op in branch.walk():
             number = op.attributes.get(POINT)
             if isinstance(number, IntegerAttr):
                 found[number.value.data] = _wait(name, op)
@@ -58,10 +58,10 @@ def waits_of(kernel: KernelOp) -> Waits | None:
     return Waits(reports, ctas, threads.value.data // target_of(kernel).arch.warp, points)
 
 
-def _wait(part: str, op: Operation) -> Wait:
+def _wait(role: str, op: Operation) -> Wait:
     span = span_of(op.location)
     awaits, until = _text(op.attributes[AWAITS]), _text(op.attributes[UNTIL])
-    return Wait(part, awaits, until, span.source.name, span.line, span.column)
+    return Wait(role, awaits, until, span.source.name, span.line, span.column)
 
 
 def _text(value: Attribute) -> str:

@@ -62,7 +62,7 @@ def _waits(header: dict[str, Any]) -> Waits:
 
 
 def _tuples(value: Any) -> Any:
-    """What JSON makes lists of, are tuples."""
+    """Make tuples of the lists that JSON reads."""
     if isinstance(value, list):
         return tuple(map(_tuples, cast(list[Any], value)))
     if isinstance(value, dict):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pkc.targets.target import Target
 
 DEFAULT = "sm_90a"
-"""The target of who names none."""
+"""The target of a kernel that names none."""
 
 BUILT_IN = ("sm_90a",)
 """Packages beside this file, each with its `TARGET`; all others come from `register`."""

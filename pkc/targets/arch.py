@@ -10,7 +10,7 @@ QUEUES = 8
 
 
 def hardware_queues() -> int:
-    """How many streams of a process go on side by side on one GPU."""
+    """How many streams of a process can run at the same time on one GPU."""
     return int(os.environ.get("CUDA_DEVICE_MAX_CONNECTIONS") or QUEUES)
 
 
@@ -25,7 +25,7 @@ class Arch:
     """Bytes that one CTA can have, beside what the system reserves."""
     register_bytes: int
     registers: int
-    """32-bit registers of one SM, which one resident CTA may have for itself."""
+    """32-bit registers of one SM, all of which one resident CTA may have."""
     thread_registers: int
     """The most that one thread can address."""
     most_registers: int
@@ -37,27 +37,27 @@ class Arch:
     warp: int
     """Threads in a warp."""
     warpgroup: int
-    """Warps in a warpgroup, which multiplies and changes its registers together."""
+    """Warps in a warpgroup, which issue MMAs and change their registers together."""
     consumers: int
     """The most warpgroups of a consumer, unless the schedule says more: others would share the registers too thinly."""
 
 
 @dataclass(frozen=True)
 class Registers:
-    """Registers of a thread, by what it does; all but `reserve` only where `setmaxnreg` hands them around."""
+    """Registers of a thread, by what it does; all but `reserve` apply only where there is `setmaxnreg`."""
 
     moving: int
     """It starts copies: addresses, coordinates, phases."""
     dimension: int
     """More for each dimension beyond two of an array whose tiles it moves: a coordinate, an extent, a shard."""
     adding: int
-    """It also adds up tiles, some elements at a time, with loads on their way."""
+    """It also adds up tiles, some elements at a time, with loads in flight."""
     holding: int
-    """It starts copies on an SM with room for it, where it may hold signals back."""
+    """It starts copies on an SM with room for it, where it may defer signals."""
     idle: int
     """It does nothing: the fewest that `setmaxnreg` can leave it."""
     reserve: int
-    """Of who computes, beside those of tiles: addresses, descriptors, counters of loops."""
+    """Of a thread that computes, beside those of tiles: addresses, descriptors, counters of loops."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,9 @@ class Rates:
     """How fast a GPU is, for estimates: what one SM does in a nanosecond, and how long single things take."""
 
     clock: float
-    """Cycles of an SM in a nanosecond, while all of them multiply."""
+    """Cycles of an SM in a nanosecond, while all of them run MMAs."""
     mma_flops: float
-    """Floating-point operations of 16-bit products that an SM completes in a cycle; twice as many of 8 bits."""
+    """Floating-point operations of 16-bit MMAs that an SM completes in a cycle; twice as many of 8 bits."""
     shared_bytes: float
     """Bytes that shared memory takes and gives in a cycle: what TMA writes there and wgmma reads."""
     load_bytes: float
@@ -77,15 +77,15 @@ class Rates:
     outside_row: float
     """Nanoseconds for each row of a TMA box that lies outside of its array, and is filled with zeros."""
     load_latency: float
-    """Nanoseconds until a box is there, with many on their way."""
+    """Nanoseconds until a box is there, with many in flight."""
     memory_bytes: float
     """Bytes that the GPU gets from its memory in a nanosecond."""
     link_bytes: float
     """Bytes that a GPU sends to its peers in a nanosecond."""
     turn: float
-    """Nanoseconds of each turn of a pipelined loop beside what it loads and multiplies: its barriers."""
+    """Nanoseconds of each iteration of a pipelined loop beside its loads and MMAs: its barriers."""
     task: float
-    """Nanoseconds between the last product of a task and the first of the next: the result goes into its stage."""
+    """Nanoseconds between the last MMA of a task and the first of the next: the result goes into its stage."""
     add_bytes: float
     """Bytes of contributions to a sum that an SM adds up in a nanosecond."""
     copy: float
@@ -101,4 +101,4 @@ class Rates:
     enqueue: float
     """Nanoseconds of the host for each call that enqueues something for a copy engine."""
     landing: float
-    """How much longer products take while SMs store what they fetch from other GPUs, as a share."""
+    """How much longer MMAs take, as a fraction, while SMs store what they fetch from other GPUs."""

@@ -47,10 +47,10 @@ class SharedLayout:
 
 
 WARP_ROWS = 16
-"""Rows of an accumulator that one warp holds: rows l / 4 and l / 4 + 8 of them are in lane l."""
+"""Rows of an accumulator in one warp: lane l has rows l / 4 and l / 4 + 8 of them."""
 
 ROW_STEP = 8
-"""Rows that a warp holds in one register of each thread."""
+"""Rows that one register of each thread of a warp covers."""
 
 COLUMN_STEP = 8
 """Columns that four threads share: two each."""
@@ -58,9 +58,9 @@ COLUMN_STEP = 8
 
 @dataclass(frozen=True)
 class Fragment:
-    """How the elements of a tile are spread over the registers of `warpgroups` warpgroups, each of which holds `rows`.
+    """How the elements of a tile are spread over the registers of `warpgroups` warpgroups, each of which has `rows`.
 
-    With `axes` (0, 1) as the accumulators of MMA: register ((i * C / 8 + j) * 2 + h) * 2 + c of a thread holds row
+    With `axes` (0, 1) as the accumulators of MMA: register ((i * C / 8 + j) * 2 + h) * 2 + c of a thread has row
     rows * (w + i * warpgroups) + 16 warp + lane / 4 + 8 h and column 8 j + 2 (lane mod 4) + c. With one axis, the
     registers that differ in the other one are the same; with none there is one register.
     """
@@ -74,12 +74,12 @@ class Fragment:
 
     @property
     def repeats(self) -> int:
-        """Blocks of `rows` rows that each warpgroup holds."""
+        """Blocks of `rows` rows that each warpgroup has."""
         return -(-self.shape[0] // (self.rows * self.warpgroups)) if 0 in self.axes else 1
 
     @property
     def cut(self) -> bool:
-        """Whether the tile has fewer rows than a warpgroup: what the others hold is of no tile, and goes nowhere."""
+        """Whether the tile has fewer rows than a warpgroup: the registers of the other rows are never stored."""
         return 0 in self.axes and not self.flat and self.shape[0] % self.rows != 0
 
     @property
@@ -88,7 +88,7 @@ class Fragment:
 
     @property
     def count(self) -> int:
-        """Elements that each thread holds."""
+        """Elements that each thread has."""
         if self.flat:
             return self.flat if self.axes else 1
         return self.repeats * (2 if 0 in self.axes else 1) * (self.columns // 4 if self.columns else 1)

@@ -1,4 +1,4 @@
-"""A target: all that passes, cost model, checks and code generation know of one kind of GPU."""
+"""A target: all that passes, the cost model, checks and code generation know of one kind of GPU."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Operands(Enum):
 
 @dataclass(frozen=True)
 class Mma:
-    """The shape of MMA instructions: `rows` x `columns` of the accumulator, held by the threads of a warpgroup.
+    """The shape of MMA instructions: `rows` x `columns` of the accumulator, in registers of a warpgroup.
 
-    Each of its warps holds 16 rows, thread l of it rows l / 4 and l / 4 + 8, and of 8 columns 2 (l mod 4) and the next
+    Each of its warps has 16 rows, thread l of it rows l / 4 and l / 4 + 8, and of 8 columns 2 (l mod 4) and the next
     (PTX ISA: matrix fragments of wgmma and of mma.m16n8).
     """
 
@@ -58,7 +58,7 @@ class Tiles:
     columns: tuple[int, ...]
     inner: tuple[int, ...]
     most: int
-    """Elements of an accumulator: the consumers of a CTA hold no more."""
+    """The most elements that the accumulators of a CTA have together."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Target:
         return Fragment(shape, axes, warpgroups, self.mma.rows)
 
     def launched_registers(self, threads: int) -> int:
-        """What a CTA of that many threads is launched with, the same for each."""
+        """Registers that a CTA of that many threads is launched with, the same number for each thread."""
         return min(self.arch.registers // threads // 8 * 8, self.arch.thread_registers // 8 * 8) * threads
 
     # Shared memory
@@ -112,15 +112,15 @@ class Target:
         return tuple(offsets), total
 
     def stage_bytes(self, channel: ChannelType) -> int:
-        """What the tiles of one stage take of shared memory."""
+        """Bytes of shared memory that the tiles of one stage take."""
         return self.stage_layout(channel.tiles)[1]
 
     def footprint(self, channel: ChannelType) -> int:
-        """What one stage takes of shared memory: its tiles and two barriers, one for full and one for free."""
+        """Bytes of shared memory that one stage takes: its tiles and two barriers, one for full and one for free."""
         return self.stage_bytes(channel) + 2 * self.arch.mbarrier_bytes
 
     def channel_bytes(self, channel: ChannelOp) -> int:
-        """What all stages of a channel take of shared memory, barriers included."""
+        """Bytes of shared memory that all stages of a channel take, barriers included."""
         assert isinstance(channel.result.type, ChannelType)
         return channel.depth * self.footprint(channel.result.type)
 

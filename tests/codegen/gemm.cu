@@ -34,7 +34,7 @@ static __device__ __forceinline__ int cta_count() {
 static __device__ __forceinline__ int load_u32(unsigned long long a) {
     return *(const volatile unsigned*)a;
 }
-// the tensor map a, on its way into the cache
+// prefetches the tensor map a into the cache
 static __device__ __forceinline__ void prefetch_map(const TensorMap& a) {
     asm volatile("prefetch.tensormap [%0];" :  : "l"(&a) : "memory");
 }
@@ -86,7 +86,7 @@ static __device__ __forceinline__ void mbarrier_arrive(int a) {
 static __device__ __forceinline__ void wgmma_wait_0() {
     asm volatile("wgmma.wait_group.sync.aligned 0;" :  :  : "memory");
 }
-// products are complete: a may be read
+// MMAs are complete: a may be read
 static __device__ __forceinline__ void wgmma_done_128(float (&a)[128]) {
     asm volatile("" : "+f"(a[0]), "+f"(a[1]), "+f"(a[2]), "+f"(a[3]), "+f"(a[4]), "+f"(a[5]), "+f"(a[6]), "+f"(a[7]), "+f"(a[8]), "+f"(a[9]), "+f"(a[10]), "+f"(a[11]), "+f"(a[12]), "+f"(a[13]), "+f"(a[14]), "+f"(a[15]), "+f"(a[16]), "+f"(a[17]), "+f"(a[18]), "+f"(a[19]), "+f"(a[20]), "+f"(a[21]), "+f"(a[22]), "+f"(a[23]), "+f"(a[24]), "+f"(a[25]), "+f"(a[26]), "+f"(a[27]), "+f"(a[28]), "+f"(a[29]), "+f"(a[30]), "+f"(a[31]), "+f"(a[32]), "+f"(a[33]), "+f"(a[34]), "+f"(a[35]), "+f"(a[36]), "+f"(a[37]), "+f"(a[38]), "+f"(a[39]), "+f"(a[40]), "+f"(a[41]), "+f"(a[42]), "+f"(a[43]), "+f"(a[44]), "+f"(a[45]), "+f"(a[46]), "+f"(a[47]), "+f"(a[48]), "+f"(a[49]), "+f"(a[50]), "+f"(a[51]), "+f"(a[52]), "+f"(a[53]), "+f"(a[54]), "+f"(a[55]), "+f"(a[56]), "+f"(a[57]), "+f"(a[58]), "+f"(a[59]), "+f"(a[60]), "+f"(a[61]), "+f"(a[62]), "+f"(a[63]), "+f"(a[64]), "+f"(a[65]), "+f"(a[66]), "+f"(a[67]), "+f"(a[68]), "+f"(a[69]), "+f"(a[70]), "+f"(a[71]), "+f"(a[72]), "+f"(a[73]), "+f"(a[74]), "+f"(a[75]), "+f"(a[76]), "+f"(a[77]), "+f"(a[78]), "+f"(a[79]), "+f"(a[80]), "+f"(a[81]), "+f"(a[82]), "+f"(a[83]), "+f"(a[84]), "+f"(a[85]), "+f"(a[86]), "+f"(a[87]), "+f"(a[88]), "+f"(a[89]), "+f"(a[90]), "+f"(a[91]), "+f"(a[92]), "+f"(a[93]), "+f"(a[94]), "+f"(a[95]), "+f"(a[96]), "+f"(a[97]), "+f"(a[98]), "+f"(a[99]), "+f"(a[100]), "+f"(a[101]), "+f"(a[102]), "+f"(a[103]), "+f"(a[104]), "+f"(a[105]), "+f"(a[106]), "+f"(a[107]), "+f"(a[108]), "+f"(a[109]), "+f"(a[110]), "+f"(a[111]), "+f"(a[112]), "+f"(a[113]), "+f"(a[114]), "+f"(a[115]), "+f"(a[116]), "+f"(a[117]), "+f"(a[118]), "+f"(a[119]), "+f"(a[120]), "+f"(a[121]), "+f"(a[122]), "+f"(a[123]), "+f"(a[124]), "+f"(a[125]), "+f"(a[126]), "+f"(a[127]) : );
 }

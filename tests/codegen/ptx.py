@@ -101,30 +101,30 @@ class _Run:
         return np.full(self._side.shape, int(operand), np.int64).astype(np.int32)
 
     def _compute(self, name: str, values: list[Array]) -> Array:
-        kind, *parts = name.split(".")
+        kind, *modifiers = name.split(".")
         if kind == "mov":
-            return values[0].view(np.int32) if parts == ["b32"] and values[0].dtype == np.float32 else values[0]
-        if "approx" in parts:
-            return self._approximate(kind, values[0], flush="ftz" in parts)
+            return values[0].view(np.int32) if modifiers == ["b32"] and values[0].dtype == np.float32 else values[0]
+        if "approx" in modifiers:
+            return self._approximate(kind, values[0], flush="ftz" in modifiers)
         if kind == "setp":
-            return self._compare(parts, *values)
+            return self._compare(modifiers, *values)
         if kind == "selp":
             return np.where(values[2], values[0], values[1])
         if kind == "cvt":
-            if parts == ["rn", "f32", "s32"]:
+            if modifiers == ["rn", "f32", "s32"]:
                 return values[0].astype(np.float32)
-            if parts == ["sat", "f32", "f32"]:
+            if modifiers == ["sat", "f32", "f32"]:
                 return np.nan_to_num(np.clip(values[0], 0, 1), nan=0.0)
             raise Unknown(name)
-        if parts[-1] in ("b32", "s32", "u32"):
+        if modifiers[-1] in ("b32", "s32", "u32"):
             return _integer(kind, *values)
-        return _float(kind, parts, *(value.astype(np.float64) for value in values))
+        return _float(kind, modifiers, *(value.astype(np.float64) for value in values))
 
-    def _compare(self, parts: list[str], a: Array, b: Array) -> Array:
-        if parts[1] == "u32":
+    def _compare(self, modifiers: list[str], a: Array, b: Array) -> Array:
+        if modifiers[1] == "u32":
             a, b = a.view(np.uint32), b.view(np.uint32)
-        unordered = parts[0].endswith("u") and parts[0] not in _COMPARE
-        found = _COMPARE[parts[0].removesuffix("u")](a, b)
+        unordered = modifiers[0].endswith("u") and modifiers[0] not in _COMPARE
+        found = _COMPARE[modifiers[0].removesuffix("u")](a, b)
         return found | np.isnan(a) | np.isnan(b) if unordered else found
 
     def _approximate(self, kind: str, a: Array, *, flush: bool) -> Array:
@@ -155,17 +155,17 @@ def _integer(kind: str, a: Array, b: Array) -> Array:
     return made[kind].astype(np.uint64).astype(np.uint32).view(np.int32)
 
 
-def _float(kind: str, parts: list[str], *values: Array) -> Array:
-    """In f64 and rounded to f32, down for `rm`: sums and products of f32 in f64 err too little to matter here."""
+def _float(kind: str, modifiers: list[str], *values: Array) -> Array:
+    """In f64 and rounded to f32, down for `rm`: f32 additions and multiplications in f64 are nearly exact."""
     a, b, c = (*values, values[0], values[0])[:3]
     if kind == "fma":
         found = a * b + c
         nearest = found.astype(np.float32)
-        if "rm" in parts:
+        if "rm" in modifiers:
             return np.where(nearest > found, np.nextafter(nearest, np.float32(-np.inf)), nearest)
         return nearest
     if kind == "max" or kind == "min":
-        assert "NaN" in parts
+        assert "NaN" in modifiers
         return (np.maximum(a, b) if kind == "max" else np.minimum(a, b)).astype(np.float32)
     made = {
         "add": lambda: a + b,
@@ -177,6 +177,6 @@ def _float(kind: str, parts: list[str], *values: Array) -> Array:
         "abs": lambda: np.abs(a),
         "copysign": lambda: np.copysign(b, a),
     }
-    if kind not in made or "ftz" in parts:
-        raise Unknown(".".join((kind, *parts)))
+    if kind not in made or "ftz" in modifiers:
+        raise Unknown(".".join((kind, *modifiers)))
     return made[kind]().astype(np.float32)

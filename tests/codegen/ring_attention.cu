@@ -44,7 +44,7 @@ static __device__ __forceinline__ int cta_count() {
 static __device__ __forceinline__ int load_u32(unsigned long long a) {
     return *(const volatile unsigned*)a;
 }
-// the tensor map a, on its way into the cache
+// prefetches the tensor map a into the cache
 static __device__ __forceinline__ void prefetch_map(const TensorMap& a) {
     asm volatile("prefetch.tensormap [%0];" :  : "l"(&a) : "memory");
 }
@@ -140,7 +140,7 @@ static __device__ __forceinline__ void setmaxnreg_dec_56() {
 static __device__ __forceinline__ void fence_release_sys() {
     asm volatile("fence.release.sys;" :  :  : "memory");
 }
-// adds b to the counter at a, in no order
+// adds b to the counter at a, without memory order
 static __device__ __forceinline__ void signal_relaxed_sys(unsigned long long a, int b) {
     asm volatile("red.relaxed.sys.global.add.u32 [%0], %1;" :  : "l"(a), "r"(b) : "memory");
 }

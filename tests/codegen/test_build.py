@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 ACROSS = ("ag_gemm", "gemm_ar", "gemm_rs")
 """The GEMM families."""
-PRODUCTS = {"gemm", *ACROSS, "attention", "ring_attention", "ulysses_attention"}
+MATMULS = {"gemm", *ACROSS, "attention", "ring_attention", "ulysses_attention"}
 """Examples that multiply tiles of 16-bit floats."""
 NOT_YET = {"ag_gemm_explicit", "all_reduce_explicit", "all_to_all", "moe_combine", "moe_dispatch_gemm"}
 """Examples that have no lowering yet."""
@@ -52,10 +52,10 @@ def built(name: str, **schedule: str) -> Built:
 
 
 def check(made: Built, name: str) -> None:
-    """The instructions of Hopper are there; nothing is spilled, no product waits for another."""
+    """The instructions of Hopper are there; nothing is spilled, no MMA waits for another."""
     found = opcodes(made.artifact.cubin, made.artifact.name)
     assert {UTMALDG, UTMASTG} <= found
-    assert (HGMMA in found) == (name in PRODUCTS)
+    assert (HGMMA in found) == (name in MATMULS)
     assert (QGMMA in found) == (name == "gemm_fp8")
     assert not made.warnings
 
@@ -81,11 +81,11 @@ def test_instrumented(name: str, which: str) -> None:
     assert stored.unpack(stored.pack(artifact)) == artifact
     assert ("trace" in instruments) == (artifact.trace is not None)
     assert ("debug" in instruments) == (artifact.waits is not None)
-    # Bounded waits end threads, which products in flight do not survive; else nothing but a few registers changes.
+    # Bounded waits end threads, which MMAs in flight do not survive; else nothing but a few registers changes.
     assert {warning.code for warning in made.warnings} <= {"PK803", *(["PK805"] if "debug" in instruments else [])}
 
 
-def test_every_wait_of_a_part_has_a_point() -> None:
+def test_every_wait_of_a_role_has_a_probe() -> None:
     machine = load(EXAMPLES / "gemm_rs.pk", level="machine", instruments=["debug"]).kernel
     waits = build_kernel(machine).artifact.waits
     assert waits is not None
@@ -152,24 +152,24 @@ def test_overlaps(name: str, schedule: str) -> None:
     assert made.artifact.comm_sms == int(wanted.get("comm_sms", 0))
 
 
-def built_product(form: str, a: str, b: str) -> tuple[Built, str]:
-    """A product of operands of two element types; its text in CUDA C++."""
+def built_matmul(form: str, a: str, b: str) -> tuple[Built, str]:
+    """A matmul of operands of two element types; its text in CUDA C++."""
     kernel = compile_program(parse_text(Source("product.pk", product(form, a, b))), level="machine").kernel
     return build_kernel(kernel), print_kernel(kernel)
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kind", ["bf16", "f16"])
-def test_products_of_16_bits(form: str, kind: str) -> None:
-    made, text = built_product(form, kind, kind)
+def test_matmuls_of_16_bits(form: str, kind: str) -> None:
+    made, text = built_matmul(form, kind, kind)
     assert HGMMA in opcodes(made.artifact.cubin, "product")
     assert set(re.findall(r"m64n128k16\.f32\.(\w+\.\w+) ", text)) == {f"{kind}.{kind}"}
     assert not made.warnings
 
 
 @pytest.mark.parametrize(("a", "b"), list(itertools.product(["e4m3", "e5m2"], repeat=2)))
-def test_products_of_8_bits(a: str, b: str) -> None:
-    made, text = built_product("nt", a, b)
+def test_matmuls_of_8_bits(a: str, b: str) -> None:
+    made, text = built_matmul("nt", a, b)
     assert QGMMA in opcodes(made.artifact.cubin, "product")
     assert set(re.findall(r"m64n128k32\.f32\.(\w+\.\w+) ", text)) == {f"{a}.{b}"}
     assert not made.warnings
@@ -177,11 +177,11 @@ def test_products_of_8_bits(a: str, b: str) -> None:
 
 @pytest.mark.parametrize("name", sorted({*LOWERED} - {"gemm", "gemm_fp8", "attention"}))
 def test_example_with_copy_engines(name: str) -> None:
-    """SMs have no part in what copy engines do; counters that both touch restart with each launch."""
+    """SMs do nothing of what copy engines do; counters that both touch restart with each launch."""
     made = built(name, overlap="copy_engine")
     check(made, name)
     kernel = parse_engines(made.artifact.engines)
-    copies = [op for part in engines(kernel) for op in part.walk() if isinstance(op, CopyOp)]
+    copies = [op for engine in engines(kernel) for op in engine.walk() if isinstance(op, CopyOp)]
     assert copies
     assert not any(isinstance(op, EpochOp) for op in kernel.walk())
     waiting = {kernel.argument_name(op.signal) for op in kernel.walk() if isinstance(op, WaitOp | RaiseOp)}

@@ -1,4 +1,4 @@
-"""What one thread does that has several stores on their way: which of its waits covers what it says is done."""
+"""Deferred signals: a thread with several stores in flight announces only those that a wait has covered."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def twice_announced() -> tuple[Compiled, KernelOp]:
     found = load(EXAMPLES / "ag_gemm.pk", schedule=schedule)
     place = next(number for number, step in enumerate(ROLES_PIPELINE) if isinstance(step, DeferSignals))
     run_pipeline(found.module, ROLES_PIPELINE[:place])
-    apart = [op for op in found.kernel.body.block.ops if isinstance(op, RoleOp) and has_sms_of_its_own(op)]
-    (signal,) = (op for part in apart for op in part.walk() if isinstance(op, SignalOp))
+    separate = [op for op in found.kernel.body.block.ops if isinstance(op, RoleOp) and has_sms_of_its_own(op)]
+    (signal,) = (op for role in separate for op in role.walk() if isinstance(op, SignalOp))
     seen = add_parameter(found.kernel, "A.seen", signal.signal.type, signal.location)
     for op in (signal, *[use.operation for use in signal.signal.uses if isinstance(use.operation, WaitOp)]):
         more = op.clone()
@@ -77,15 +77,15 @@ def events_of(example: str, sizes: dict[str, int]) -> list[Event]:
 
 
 def events_in(roles: KernelOp, lowered: KernelOp, sizes: dict[str, int]) -> list[Event]:
-    part = [op for op in roles.body.block.ops if isinstance(op, RoleOp) and op.role.data == "communicator"][1]
-    first = part.attributes[FIRST_WARP].value.data
+    role = [op for op in roles.body.block.ops if isinstance(op, RoleOp) and op.role.data == "communicator"][1]
+    first = role.attributes[FIRST_WARP].value.data
     thread = Recorder(Cta(Memory(lowered, RANKS, sizes), 1, 4, 6), 32 * first)
     thread.block(lowered.body.block)
     return thread.events
 
 
 def left(name: str) -> int:
-    """How many groups a wait leaves."""
+    """How many groups of stores a wait leaves in flight."""
     number = re.fullmatch(r"bulk_wait_(?:read|full)_?(\d*)", name)
     assert number is not None
     return int(number[1] or 0)
@@ -100,7 +100,7 @@ CASES = [(example, sizes) for example, several in SIZES.items() for sizes in sev
 
 @pytest.mark.parametrize(("example", "sizes"), CASES, ids=str)
 def test_signals_follow_the_stores_that_they_announce(example: str, sizes: dict[str, int]) -> None:
-    """Each turn's signal comes in its order, behind a wait that covers its stores and a fence behind that wait."""
+    """Signals keep the order of iterations, each behind a wait for its stores and a fence behind that wait."""
     events = events_of(example, sizes)
     each = 2 if example == "ring_attention" else 1
     committed = complete = released = sent = 0
@@ -124,7 +124,7 @@ def test_signals_follow_the_stores_that_they_announce(example: str, sizes: dict[
 
 @pytest.mark.parametrize("sizes", SIZES["ag_gemm"], ids=str)
 def test_two_signals_follow_each_store(sizes: dict[str, int]) -> None:
-    """Those of a turn come in their order, behind a wait that covers its store; three turns' may be under way."""
+    """Signals keep their order, each behind a wait for its store; the stores of three iterations may be in flight."""
     found, lowered = twice_announced()
     committed = complete = released = 0
     sent: list[int] = []
@@ -144,8 +144,8 @@ def test_two_signals_follow_each_store(sizes: dict[str, int]) -> None:
     assert {a - b for a, b in zip(sent[1::2], usual, strict=True)} == {sent[1] - sent[0]} != {0}
 
 
-def test_two_signals_of_a_turn_are_ordered() -> None:
-    """In the memory model; with one turn more under way than signals stay behind, it accuses the kernel."""
+def test_two_signals_of_an_iteration_are_ordered() -> None:
+    """The memory model has no findings, unless one more iteration's stores are in flight than signals are deferred."""
     found, lowered = twice_announced()
     assert not build_kernel(lowered).warnings
     meaning = meaning_of(load(EXAMPLES / "ag_gemm.pk"), ranks=2, dims={"M": 300, "N": 40, "K": 700})
@@ -165,15 +165,15 @@ def test_signals_keep_their_order() -> None:
     events = events_of("ag_gemm", SIZES["ag_gemm"][-1])
     stored = [values[1:] for name, values in events if name.startswith("tma_store")]
     sent = [values[0] for name, values in events if name.startswith("signal")]
-    cells = [(x // 512, y, part) for x, y, part in stored]
-    counters = dict(zip(cells, sent, strict=True))
-    assert [counters[cell] for cell in cells] == sent
+    groups = [(x // 512, y, shard) for x, y, shard in stored]
+    counters = dict(zip(groups, sent, strict=True))
+    assert [counters[group] for group in groups] == sent
     assert len(set(counters.values())) == len(counters) > 2
 
 
 @pytest.mark.parametrize(("example", "sizes"), CASES, ids=str)
 def test_stages_are_free_when_they_are_read(example: str, sizes: dict[str, int]) -> None:
-    """Each stage is given back once for each turn, behind a wait for the store that reads it; all are in the end."""
+    """Each iteration frees one stage, behind a wait for the store that reads it; all are free in the end."""
     committed = read = freed = 0
     for name, _ in events_of(example, sizes):
         if name == "bulk_commit":
@@ -186,8 +186,8 @@ def test_stages_are_free_when_they_are_read(example: str, sizes: dict[str, int])
     assert freed == committed
 
 
-def test_stages_are_freed_in_turn() -> None:
+def test_stages_are_freed_in_order() -> None:
     freed = [values[0] for name, values in events_of("ag_gemm", SIZES["ag_gemm"][-1]) if name == "mbarrier_arrive"]
     depth = next(op.depth for op in kernels("ag_gemm")[0].body.block.ops if isinstance(op, ChannelOp))
     assert len(set(freed[:depth])) == depth < len(freed)
-    assert all(barrier == freed[turn % depth] for turn, barrier in enumerate(freed))
+    assert all(barrier == freed[number % depth] for number, barrier in enumerate(freed))

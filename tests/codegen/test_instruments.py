@@ -40,8 +40,8 @@ def compiled(instrument: str) -> tuple[KernelOp, KernelOp]:
 def run(instrument: str, sizes: dict[str, int], gives_up: str = "") -> tuple[KernelOp, Memory]:
     roles, kernel = compiled(instrument)
     memory = Memory(kernel, RANKS, sizes)
-    for parts in memory.arrays["X"]:
-        parts[...] = 1
+    for array in memory.arrays["X"]:
+        array[...] = 1
     ctas = [[Cta(memory, rank, cta, CTAS, gives_up=gives_up) for cta in range(CTAS)] for rank in range(RANKS)]
     for numbers, threads in warps(roles, CTAS):
         for of_rank in ctas:
@@ -52,7 +52,7 @@ def run(instrument: str, sizes: dict[str, int], gives_up: str = "") -> tuple[Ker
 
 def words(memory: Memory, array: str) -> list[Words]:
     """What each rank has written; where nothing is, zeros."""
-    return [np.nan_to_num(part).astype(np.int64).astype(np.int32) for part in memory.arrays[array]]
+    return [np.nan_to_num(found).astype(np.int64).astype(np.int32) for found in memory.arrays[array]]
 
 
 @cache
@@ -63,7 +63,7 @@ def traced(records: int) -> tuple[Trace, list[Words]]:
     return trace, words(memory, trace.array)
 
 
-def test_every_part_records_all_that_it_does() -> None:
+def test_every_role_records_all_that_it_does() -> None:
     trace, written = traced(64)
     events = decode(trace, written)
     assert events.lost == 0
@@ -73,7 +73,7 @@ def test_every_part_records_all_that_it_does() -> None:
     # Six blocks of rows, two of them for each CTA; three are of this rank.
     rows = RANKS * CTAS
     assert found == {
-        **{(part, kind, ""): rows for part in trace.parts for kind in ("cta", "begin", "end")},
+        **{(role, kind, ""): rows for role in trace.parts for kind in ("cta", "begin", "end")},
         ("loader", "task", "loads"): 2 * rows,
         ("loader", "wait", "room in `X`"): 2 * rows,
         ("loader", "over", "loads"): rows,
@@ -91,12 +91,12 @@ def test_every_part_records_all_that_it_does() -> None:
     waits = events.of_kind("wait", "drain")
     assert events.length[waits].tolist() == [32.0] * int(waits.sum())  # from one look at the clock to the next
     tasks = {"loader": [0, 3], "storer": [0, 3], "communicator": [0]}
-    for number, part in enumerate(trace.parts):
+    for number, role in enumerate(trace.parts):
         mine = (events.part == number) & (events.cta == 0) & (events.rank == 1) & events.of_kind("task")
-        assert events.task[mine].tolist() == tasks[part]
+        assert events.task[mine].tolist() == tasks[role]
 
 
-def test_the_shares_of_a_part_add_up() -> None:
+def test_the_shares_of_a_role_add_up() -> None:
     trace, written = traced(64)
     found = list(table.lines(decode(trace, written)))
     heads = [place for place, line in enumerate(found) if not line.depth]
@@ -119,12 +119,12 @@ def given_up(instruction: str) -> tuple[Waits, list[reports.Report]]:
     waits = waits_of(kernel)
     assert waits is not None
 
-    def cell(rank: int, name: str, low: int) -> tuple[int, ...]:
+    def counter(rank: int, name: str, low: int) -> tuple[int, ...]:
         base = memory.base(name) + rank * (1 << 36)
         assert (low - base) % 2**32 < 1024
         return ((low - base) % 2**32 // 4,)
 
-    return waits, reports.read(waits, dict(enumerate(words(memory, waits.reports))), cell)
+    return waits, reports.read(waits, dict(enumerate(words(memory, waits.reports))), counter)
 
 
 def test_nobody_gives_up_who_does_not_wait_too_long() -> None:
@@ -144,7 +144,7 @@ def test_who_gives_up_says_what_for() -> None:
     assert (storer.seen, storer.wanted, storer.cell) == (5, RANKS * CTAS, (0,))
     assert (communicator.wait.part, communicator.wait.awaits) == ("communicator", "Y.arrived")
     assert (communicator.rank, communicator.task, communicator.wanted) == (1, 0, RANKS)
-    # Blocks 0 to 2 are rank 0's; a number is left out between parts, and rows are three counters apart.
+    # Blocks 0 to 2 are rank 0's; no block has number 3, between the shards, and each row has three counters.
     assert communicator.cell == ((3 + 1) * 3 + 0,)
 
 

@@ -1,4 +1,4 @@
-"""Where the elements of tiles are: in registers, in stages, in arrays. Every one is moved once, to where it belongs."""
+"""Where the elements of tiles are: in registers, in stages, in arrays. Each is moved once, to its place."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def run(
     lowered = machine_level(roles)
     memory = Memory(lowered, ranks, sizes)
     for name, values in inputs.items():
-        for part, value in zip(memory.arrays[name], values, strict=True):
-            part[...] = value
+        for array, value in zip(memory.arrays[name], values, strict=True):
+            array[...] = value
     ctas = [[Cta(memory, rank, number, count) for number in range(count)] for rank in range(ranks)]
     memory.ctas = [cta for of_rank in ctas for cta in of_rank]
     for numbers, threads in warps(roles, count):
@@ -55,8 +55,8 @@ def numbered(*shape: int) -> np.ndarray:
     return np.arange(np.prod(shape), dtype=np.float64).reshape(shape) + 1
 
 
-def held(rows: int, columns: int, count: int) -> dict[tuple[int, int], list[tuple[int, int]]]:
-    """By element, the thread and register that hold it, in a tile spread over `count` warps."""
+def owners(rows: int, columns: int, count: int) -> dict[tuple[int, int], list[tuple[int, int]]]:
+    """By element, the thread and register that have it, in a tile spread over `count` warps."""
     block = Block(arg_types=[IndexType()] * 3)
     emit = Emitter(block, UNKNOWN_LOC, TARGET)
     thread, lane, warp = block.args
@@ -86,20 +86,20 @@ def held(rows: int, columns: int, count: int) -> dict[tuple[int, int], list[tupl
 )
 def test_registers_are_those_of_wgmma(rows: int, columns: int, count: int) -> None:
     """PTX ISA, wgmma, matrix D: thread l of warp w has rows 16 w + l / 4 and 8 more, columns 2 (l mod 4) and 1 more."""
-    found = held(rows, columns, count)
+    found = owners(rows, columns, count)
     assert set(found) == set(np.ndindex(rows, columns))
-    for (row, column), holders in found.items():
+    for (row, column), places in found.items():
         block, inside = divmod(row, 64)
         repeat, group = divmod(block, count // 4)
         warp, upper = inside // 16, inside // 8 % 2
         thread = 128 * group + 32 * warp + 4 * (inside % 8) + column % 8 // 2
         register = repeat * columns // 2 + column // 8 * 4 + 2 * upper + column % 2
-        assert holders == [(thread, register)]
+        assert places == [(thread, register)]
 
 
 @pytest.mark.parametrize("rows", [2, 3, 8, 16, 56])
 def test_registers_of_fewer_rows_than_a_warpgroup_has(rows: int) -> None:
-    """As of 64 rows: who has the others has what is in no tile."""
+    """The layout is that of 64 rows; the registers of the other rows are not part of the tile."""
     block = Block(arg_types=[IndexType()] * 3)
     fragment = TARGET.fragment((rows, 24), (0, 1), 1)
     assert (fragment.repeats, fragment.cut, fragment.count) == (1, True, TARGET.fragment((64, 24), (0, 1), 1).count)
@@ -107,7 +107,7 @@ def test_registers_of_fewer_rows_than_a_warpgroup_has(rows: int) -> None:
     threads = Threads(0, 4, False, *block.args, 1, TARGET.arch)
     role = cast(WarpRole, SimpleNamespace(emit=emit, threads=threads, chunk=None))
     at = [fragments.row(role, fragment, emit.const(index)) for index in range(fragment.count)]
-    whole = held(64, 24, 4)
+    whole = owners(64, 24, 4)
     evaluate = integers(block)
     for number in range(128):
         known = evaluate(number, number % 32, number // 32)
@@ -117,7 +117,7 @@ def test_registers_of_fewer_rows_than_a_warpgroup_has(rows: int) -> None:
 
 @pytest.mark.parametrize(("rows", "columns"), [(64, 16), (64, 32), (64, 64), (64, 128), (16, 8), (8, 3), (64, 72)])
 @pytest.mark.parametrize("kind", [bf16, f32])
-def test_elements_of_a_stage_lie_apart(rows: int, columns: int, kind: Attribute) -> None:
+def test_elements_of_a_stage_do_not_overlap(rows: int, columns: int, kind: Attribute) -> None:
     layout, size = shared_layout(TileType([rows, columns], kind)), dtype_bytes(kind)
     block = Block(arg_types=[IndexType()] * 2)
     emit = Emitter(block, UNKNOWN_LOC, TARGET)
@@ -214,7 +214,7 @@ kernel copy(X: bf16[E, M, N], Y: bf16[E, M, N]):
 
 @pytest.mark.parametrize("count", [18, 20])
 def test_tasks_in_tasks_are_shared_out_as_one_set(count: int) -> None:
-    """Three times six tasks, each by a CTA of its own: the numbers go on from one set to the next."""
+    """Three times six tasks, each on another CTA: the numbers go on from one set to the next."""
     x = numbered(1, 3, 40, 24)
     memory = run(NESTED, 1, count, {"E": 3, "M": 40, "N": 24}, X=x)
     np.testing.assert_array_equal(memory.arrays["Y"], x)
@@ -247,7 +247,7 @@ kernel total(X: {kind}[M, N], Y: {kind}[M, N].{layout}):
     for m, n in tasks(blocks(M, {size}), blocks(N, {size})):
         Y[m, n] += X[m, n]
 """
-SPANNING = """\
+STRADDLING = """\
 kernel total(X: {kind}[M, N], Y: {kind}[M, N].shard(0)):
     schedule(straddle=True)
     for m, n in tasks(blocks(M, 64), blocks(N, {columns})):
@@ -255,25 +255,25 @@ kernel total(X: {kind}[M, N], Y: {kind}[M, N].shard(0)):
         Y[m, n] += {value}
 """
 RAGGED = [(1, 20), (2, 33), (3, 50), (3, 4), (8, 5), (4, 64)]
-"""Ranks, and a dimension that is split over them: parts of one length, a shorter last one, empty ones."""
+"""Ranks, and a dimension that is sharded: shards of one length, a shorter last one, empty ones."""
 
 
-def parts(x: np.ndarray, ranks: int) -> list[np.ndarray]:
+def shards(x: np.ndarray, ranks: int) -> list[np.ndarray]:
     """What each rank has of an array that is sharded along its rows."""
     return [x[slice(*blocks.part(len(x), ranks, rank))] for rank in range(ranks)]
 
 
 def padded(x: np.ndarray, ranks: int) -> np.ndarray:
-    """The parts, filled up to equal lengths with what is never to be read."""
+    """The shards, padded to equal lengths with NaN, which must never be read."""
     made = np.full((ranks, blocks.shard_length(len(x), ranks), *x.shape[1:]), np.nan)
-    for rank, part in enumerate(parts(x, ranks)):
-        made[rank, : len(part)] = part
+    for rank, shard in enumerate(shards(x, ranks)):
+        made[rank, : len(shard)] = shard
     return made
 
 
 @pytest.mark.parametrize(("ranks", "m"), RAGGED)
-def test_boxes_of_parts(ranks: int, m: int) -> None:
-    """TMA from the own part to that part of every rank's copy; neighbours stay as they are."""
+def test_boxes_of_shards(ranks: int, m: int) -> None:
+    """TMA from the local shard to its place in every rank's copy; the shards beside it stay as they are."""
     n = 20
     x = numbered(m, n)
     count = blocks.count(0, blocks.shard_length(m, ranks), 16) * blocks.count(0, n, 16)
@@ -305,19 +305,19 @@ def test_chunks_of_sums(layout: str, ranks: int, m: int, n: int, size: int, kind
     count = blocks.numbers(m, ranks, size) * blocks.count(0, n, size)
     memory = run(SUM.format(layout=layout, size=size, kind=kind), ranks, count, {"M": m, "N": n}, X=x)
     total = x.sum(axis=0)
-    for rank, part in enumerate(parts(total, ranks) if layout == "shard(0)" else [total] * ranks):
-        np.testing.assert_array_equal(memory.arrays["Y"][rank][: len(part)], part)
+    for rank, shard in enumerate(shards(total, ranks) if layout == "shard(0)" else [total] * ranks):
+        np.testing.assert_array_equal(memory.arrays["Y"][rank][: len(shard)], shard)
 
 
 @pytest.mark.parametrize(("ranks", "m", "n"), [(1, 64, 64), (3, 192, 64), (5, 320, 64), (2, 100, 40)])
-def test_sums_on_sms_of_their_own(ranks: int, m: int, n: int) -> None:
-    """Several chunks of several turns at once, and the turns and chunks that are left."""
+def test_sums_on_separate_sms(ranks: int, m: int, n: int) -> None:
+    """Several chunks of several iterations at once, and the iterations and chunks that remain."""
     x = np.stack([numbered(m, n) + 10.0**6 * rank for rank in range(ranks)])
     count = blocks.numbers(m, ranks, 64) * blocks.count(0, n, 64) + 2
     text, schedule = SUM.format(kind="f32", layout="shard(0)", size=64), {"overlap": "inter_sm", "comm_sms": "2"}
     memory = run(text, ranks, count, {"M": m, "N": n}, schedule, X=x)
-    for rank, part in enumerate(parts(x.sum(axis=0), ranks)):
-        np.testing.assert_array_equal(memory.arrays["Y"][rank][: len(part)], part)
+    for rank, shard in enumerate(shards(x.sum(axis=0), ranks)):
+        np.testing.assert_array_equal(memory.arrays["Y"][rank][: len(shard)], shard)
 
 
 @pytest.mark.parametrize(
@@ -332,14 +332,14 @@ def test_sums_on_sms_of_their_own(ranks: int, m: int, n: int) -> None:
     ],
 )
 def test_rows_of_several_ranks(kind: str, columns: int, ranks: int, m: int, n: int) -> None:
-    """Staged tiles go to the owners of their rows, 16 bytes at a time if rows come out even, else by elements."""
+    """Staged tiles go to the owners of their rows, by 16 bytes where rows are multiples of that, else by elements."""
     value = "cast(cast(X[m, n], f32) + at, bf16)" if kind == "bf16" else "X[m, n] + at"
-    text = SPANNING.format(kind=kind, columns=columns, value=value)
+    text = STRADDLING.format(kind=kind, columns=columns, value=value)
     x = np.stack([numbered(m, n) * 10.0**rank for rank in range(ranks)])
     count = blocks.count(0, m, 64) * blocks.count(0, n, columns)
     memory = run(text, ranks, count, {"M": m, "N": n}, X=x)
     at = np.arange(m)[:, None] * 1000.0 + np.arange(n)
     for owner in range(ranks):
-        for rank, part in enumerate(x):
-            mine = parts(part + at, ranks)[owner]
+        for rank, value in enumerate(x):
+            mine = shards(value + at, ranks)[owner]
             np.testing.assert_array_equal(memory.arrays["Y.slots"][owner][rank, : len(mine)], mine)

@@ -90,7 +90,7 @@ def test_spills() -> None:
     assert findings(body) == ()
 
 
-def product(width: int, between: str = "", results: int = 1) -> str:
+def mma_body(width: int, between: str = "", results: int = 1) -> str:
     """A kernel's body: wgmma to `results` results of `width` / 2 registers each; `between` comes before the wait."""
     count = width // 2
     registers = ", ".join(f"%{i}" for i in range(count))
@@ -112,14 +112,14 @@ def product(width: int, between: str = "", results: int = 1) -> str:
 
 
 def test_wgmma_whose_result_is_touched_too_early() -> None:
-    (found,) = findings(product(16, "d[0][0] += 1;"))
+    (found,) = findings(mma_body(16, "d[0][0] += 1;"))
     assert (found.kind, found.kernel) == ("serialized", "k")
     assert "warpgroup.wait is injected" in found.text
-    assert findings(product(16)) == ()
+    assert findings(mma_body(16)) == ()
 
 
 def test_wgmma_without_enough_registers() -> None:
-    found = findings(product(256, results=2), "__launch_bounds__(384, 1)")
+    found = findings(mma_body(256, results=2), "__launch_bounds__(384, 1)")
     told = [finding for finding in found if "insufficient register resources" in finding.text]
     assert {(finding.kind, finding.kernel) for finding in told} == {("serialized", "k")}
 

@@ -139,5 +139,5 @@ def test_simulated(word: str, kind: str, level: str) -> None:
         if len(shape) == 2:
             np.testing.assert_array_equal(found, NUMPY[word](values, axis=1))
             continue
-        parts = (values[:40], values[40:])
-        np.testing.assert_array_equal(found, np.concatenate([part - NUMPY[word](part) for part in parts]))
+        halves = (values[:40], values[40:])
+        np.testing.assert_array_equal(found, np.concatenate([half - NUMPY[word](half) for half in halves]))

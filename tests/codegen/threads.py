@@ -1,6 +1,6 @@
 """Runs machine-level IR thread by thread, for what needs no tensor cores: addresses, layouts, boxes, masks.
 
-Threads run one after the other, each to its end, and nothing waits: parts are run in the order of their data, with one
+Threads run one after the other, each to its end, and nothing waits: roles run in the order of their data, with one
 task for each CTA. So it says where data goes, not when. Two 16-bit elements in one register are a tuple.
 """
 
@@ -31,7 +31,7 @@ _WARP = 32
 
 @dataclass
 class Memory:
-    """Arrays by name: of every rank its own part or copy, poisoned with NaN where nothing was written."""
+    """Arrays by name: the shard or copy of every rank, poisoned with NaN where nothing was written."""
 
     kernel: KernelOp
     ranks: int
@@ -46,8 +46,8 @@ class Memory:
             name = self.kernel.argument_name(argument)
             self.names.append(name)
             if isinstance(argument.type, PrivateType | PGLType):
-                parts = [np.full(self.shape(argument.type, rank), np.nan) for rank in range(self.ranks)]
-                self.arrays[name] = parts
+                shards = [np.full(self.shape(argument.type, rank), np.nan) for rank in range(self.ranks)]
+                self.arrays[name] = shards
 
     def extent(self, dim: str | int) -> int:
         return dim if isinstance(dim, int) else self.ranks if dim == "ranks" else self.sizes[dim]
@@ -82,7 +82,7 @@ class Memory:
             flat[at] = element
 
     def _find(self, address: int) -> tuple[np.ndarray[Any, Any], int, int]:
-        """The elements of an array's part, the number of that at an address, and how many bytes each has."""
+        """The elements of one rank's shard or copy, the number of the one at an address, and the bytes of each."""
         number, rest = divmod(address, _BASE)
         rank, offset = divmod(rest, _STRIDE)
         size = dtype_bytes(self.kernel.body.block.args[number - 1].type.element_type)
@@ -109,7 +109,7 @@ class Cta:
     now: int = 1_000_000
     """Nanoseconds, half a cycle each; looking at a clock takes one of its steps of 32."""
     gives_up: str = ""
-    """The instruction of which every bounded wait is in vain: it has seen 5."""
+    """The bounded wait that always gives up, having seen 5."""
 
     def tick(self) -> int:
         self.now += 32
@@ -166,19 +166,19 @@ class Cta:
             whole_extent = extents[split]
             length = blocks.shard_length(whole_extent, self.memory.ranks)
             whole = whole_extent // length
-            part = rest.pop(0)
+            number = rest.pop(0)
             extents[split] = whole_extent - whole * length if box.last else length
-            exists &= 0 <= part < (1 if box.last else min(whole, self.memory.ranks))
-            part += whole if box.last else 0
+            exists &= 0 <= number < (1 if box.last else min(whole, self.memory.ranks))
+            number += whole if box.last else 0
             if shard == split and exists.all():
-                rank = part
+                rank = number
         if isinstance(kind, PGLType) and shard is None:
             rank = rest.pop(0)
         assert not rest
         for at, extent in zip(dims, extents, strict=True):
             exists &= (at >= 0) & (at < extent)
         if split is not None and shard != split:
-            dims[split] = dims[split] + part * length
+            dims[split] = dims[split] + number * length
         return self.memory.arrays[box.spec.array][rank], dims, exists
 
 
@@ -370,17 +370,17 @@ ORDER = ("loader", "consumer", "storer", "communicator")
 """The order in which data goes through roles."""
 
 
-def warps(roles: KernelOp, count: int) -> Iterator[tuple[range, range]]:
-    """The CTAs of `count`, and their threads, of each part of a kernel at the roles level, in the order of its data."""
-    apart = roles.attributes[COMM_SMS]
-    assert isinstance(apart, IntegerAttr)
-    computing = count - apart.value.data
-    parts = [op for op in roles.body.block.ops if isinstance(op, RoleOp)]
-    for part in sorted(parts, key=lambda part: ORDER.index(str(part.role.data))):
-        first = part.attributes[FIRST_WARP]
+def warps(kernel: KernelOp, count: int) -> Iterator[tuple[range, range]]:
+    """By role of a kernel at the roles level, in the order of data: the CTAs of `count` that run it, and threads."""
+    comm_sms = kernel.attributes[COMM_SMS]
+    assert isinstance(comm_sms, IntegerAttr)
+    computing = count - comm_sms.value.data
+    roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+    for role in sorted(roles, key=lambda role: ORDER.index(str(role.role.data))):
+        first = role.attributes[FIRST_WARP]
         assert isinstance(first, IntegerAttr)
-        assert part.warps is not None
+        assert role.warps is not None
         start = first.value.data * _WARP
-        alone = part.attributes[GROUP] == StringAttr(COMMUNICATE)
+        alone = role.attributes[GROUP] == StringAttr(COMMUNICATE)
         ctas = range(computing, count) if alone else range(computing)
-        yield ctas, range(start, start + part.warps.value.data * _WARP)
+        yield ctas, range(start, start + role.warps.value.data * _WARP)

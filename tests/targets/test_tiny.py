@@ -63,7 +63,7 @@ def test_all_passes_down_to_machine_code(name: str) -> None:
 
 
 def test_the_same_program_for_both_targets() -> None:
-    """The tile level has no target; below it each has its own instructions."""
+    """The tile level has no target; below it each target has other instructions."""
     tile = print_ir(at("tile", "gemm").module)
     assert tile == print_ir(load(EXAMPLES / "gemm.pk", schedule=TILES).module)
     assert "target" not in tile
@@ -106,8 +106,8 @@ def run(kernel: KernelOp, roles: KernelOp, ranks: int, count: int, sizes: dict[s
     """All CTAs of all ranks, `count` each, on inputs with a leading axis of ranks."""
     memory = Memory(kernel, ranks, sizes)
     for name, values in inputs.items():
-        for part, value in zip(memory.arrays[name], values, strict=True):
-            part[...] = value
+        for array, value in zip(memory.arrays[name], values, strict=True):
+            array[...] = value
     ctas = [[Warps(memory, rank, number, count) for number in range(count)] for rank in range(ranks)]
     for numbers, threads in warps(roles, count):
         for of_rank in ctas:
@@ -135,7 +135,7 @@ BY_ROWS, BY_COLUMNS = ("K, N", "B[k, n]"), ("N, K", "B[n, k].T")
     ids=["one tile", "two warps", "columns"],
 )
 def test_machine_code_multiplies(sizes: tuple[int, int, int], rows: int, order: tuple[str, str]) -> None:
-    """Integers, so that every order of additions gives the same: each thread finds its operands, and stores its own."""
+    """Threads find their operands and store their results; of integers, so that any order of additions is exact."""
     (m, n, k), (b, right) = sizes, order
     rng = np.random.default_rng(m)
     left, other = rng.integers(-8, 8, (1, m, k)), rng.integers(-8, 8, (1, k, n))
@@ -185,7 +185,7 @@ kernel copy(X: bf16[M, N], Y: bf16[M, N]):
 
 
 def test_tiles_are_chosen_that_fit() -> None:
-    """The program's own do not, on this target; for the other one they are as good as any."""
+    """The default tiles of the program do not fit this target; autoschedule finds some that do."""
     program = load_program(EXAMPLES / "gemm.pk")
     found = choose(program, dims={"M": 512, "N": 512, "K": 512}, ranks=1, target="tiny")
     chosen = {key: int(value) for key, value in found.schedule.items()}

@@ -21,7 +21,7 @@ class Warps(Cta):
             lanes = [greenlet(Lane(self, number).block) for number in range(first, first + _WARP)]
             found = [lane.switch(body) for lane in lanes]
             while not all(lane.dead for lane in lanes):
-                assert not any(lane.dead for lane in lanes), "a part of the warp multiplies"
+                assert not any(lane.dead for lane in lanes), "only some threads of the warp run the MMA"
                 multiply(found)
                 found = [lane.switch() for lane in lanes]
 

@@ -1,4 +1,4 @@
-"""The pass `pk-bound-waits`: no wait is for ever, and who gives up says what for."""
+"""The pass `pk-bound-waits`: every wait ends, and a thread that gives up reports what it waited for."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from pkc.dialect.types import RANKS, PrivateType, SignalType
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.derive import add_parameter
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.instruments import insert_after, insert_before, new_dimension, parts_of, task_of
+from pkc.passes.machine.instruments import insert_after, insert_before, new_dimension, role_branches, task_of
 from pkc.passes.machine.lower_tiles import THREADS
 from pkc.targets.target import target_of
 
 WAITS = "bounded"
-"""On a kernel: that its waits are bounded. The array of the reports, its first dimension, the counter that stops."""
+"""On a kernel whose waits are bounded: the array of reports, its first dimension, and the counter `stopped`."""
 
 POINT = "point"
 """On a bounded wait: its number, by which reports name it."""
@@ -34,10 +34,10 @@ the low half of the address it looks at, and twice 0."""
 
 @dataclass(frozen=True)
 class BoundWaits(ModulePass):
-    """Let every wait give up after `wait_limit` nanoseconds of the launch, and all waits when one has.
+    """Let every wait give up after `wait_limit` nanoseconds, and all waits once one has given up.
 
-    Who gives up writes a report of 32 bytes, one for each warp, raises the new counter `stopped` on all ranks, and
-    ends its thread: so the kernel ends, and the runtime can read what everybody waited for.
+    A thread that gives up writes a report of 32 bytes, one for each warp, raises the new counter `stopped` on all
+    ranks, and ends: so the kernel ends, and the runtime can read what everyone waited for.
 
     Before:
 
@@ -76,10 +76,10 @@ def _bound(kernel: KernelOp) -> None:
     names = {"reports": kernel.argument_name(reports), "ctas": ctas, "stopped": kernel.argument_name(stopped)}
     kernel.attributes[WAITS] = DictionaryAttr({name: StringAttr(value) for name, value in names.items()})
     number = 0
-    for part in parts_of(kernel):
-        for op in list(part.walk()):
+    for branch in role_branches(kernel):
+        for op in list(branch.walk()):
             if isinstance(op, InstructionOp) and AWAITS in op.attributes:
-                _Wait(op, number, ONE in part.attributes, warps, reports, stopped).bound()
+                _Wait(op, number, ONE in branch.attributes, warps, reports, stopped).bound()
                 number += 1
 
 
@@ -118,7 +118,7 @@ class _Wait:
             emit.do("end_thread")
 
     def _for_counters(self, emit: Emitter, given_up: SSAValue | None) -> None:
-        """One thread waits; it ends, or says in a register that all of its warp are to."""
+        """One thread waits; if it gives up it ends, or sets a register that tells its whole warp to end."""
         counter, count = self.op.arguments
         seen = emit.registers(1, IndexType(), "seen")
         why = self._look(emit, "spin_bounded", seen, counter, count)
@@ -148,19 +148,19 @@ class _Wait:
         insert_after(branch, after)
 
     def _look(self, emit: Emitter, name: str, *operands: SSAValue) -> SSAValue:
-        own = RankOp()
-        emit.add(own)
-        stopped = self._stopped(emit, own.result)
+        rank = RankOp()
+        emit.add(rank)
+        stopped = self._stopped(emit, rank.result)
         op = emit.instruction(name, *operands, stopped, emit.launch_value("wait_limit"))
         op.attributes |= {**self.op.attributes, POINT: IntegerAttr(self.number, i64)}
         return op.results[0]
 
     def _stopped(self, emit: Emitter, rank: SSAValue) -> SSAValue:
-        """Where a rank has the counter that says that waiting has no sense."""
+        """The address of a rank's counter `stopped`."""
         return emit.plus(emit.address(self.stopped), emit.times(emit.wide(rank), emit.launch_value("heap_stride")))
 
     def _report(self, emit: Emitter, why: SSAValue, seen: SSAValue, wanted: SSAValue, address: SSAValue) -> None:
-        """Into the place of this warp of this CTA, in two halves; then all ranks are told."""
+        """Write the report of this warp of this CTA, in two halves; then tell all ranks."""
         warp = emit.over(emit.value("thread_number"), emit.target.arch.warp)
         place = emit.plus(emit.times(emit.value("cta_number"), self.warps), warp)
         start = emit.plus(emit.address(self.reports), emit.times(emit.wide(place), 4 * REPORT_WORDS))

@@ -1,4 +1,4 @@
-"""The pass `pk-check-machine`: what the machine level leaves to nobody after it."""
+"""The pass `pk-check-machine`: the last check before the printer."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ _ARITHMETIC = (
 
 @dataclass(frozen=True)
 class CheckMachine(ModulePass):
-    """Refuse what the printer could not write as it stands, or the target could not run.
+    """Refuse what the printer cannot write as it stands, or the target cannot run.
 
     - Every operation is of the machine level. That each instruction exists on the target, the verifier has checked.
-    - Loops and branches give nothing back, and branches have no other side: what they change is in registers.
-    - Registers have no addresses: which one is meant follows from constants and from loops that are written out.
-    - Threads are whole warpgroups, as many as a CTA may have, and ask for no more registers than there are.
+    - Loops and branches have no results, and branches no `else`: what they change is in registers.
+    - Registers have no addresses: an index follows from constants and from loops that are unrolled.
+    - A CTA has whole warpgroups, no more threads than the target allows, and asks for no more registers than it has.
     - Each named barrier is awaited by one number of threads. Shared memory fits into that of a CTA.
 
     Refused, because `%i` runs when the kernel does:
@@ -113,16 +113,16 @@ def _is_of_the_machine(op: Operation) -> bool:
 
 
 def _is_known(index: SSAValue) -> bool:
-    """Whether an index follows from constants and loops that are written out."""
+    """Whether an index follows from constants and unrolled loops."""
     if isinstance(index, BlockArgument):
-        return _is_written_out(index.owner)
+        return _is_unrolled(index.owner)
     owner = index.owner
     if isinstance(owner, Block) or not isinstance(owner, _ARITHMETIC):
         return False
     return all(map(_is_known, owner.operands))
 
 
-def _is_written_out(body: Block) -> bool:
+def _is_unrolled(body: Block) -> bool:
     loop = body.parent_op()
     if not isinstance(loop, scf.ForOp) or UNROLL not in loop.attributes:
         return False

@@ -1,4 +1,4 @@
-"""A builder of machine-level code: one method an operation, at the end of a block, folding what is constant."""
+"""A builder of machine-level code: one method for each operation, appended to a block; constants are folded."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from pkc.passes.machine.machine_errors import NoInstruction
 from pkc.targets.target import Target
 
 UNROLL = "unroll"
-"""On a loop: written out by the compiler of the generated code; bounds are constants."""
+"""On a loop: the compiler of the generated code unrolls it; its bounds are constants."""
 
 _FOLD: dict[type[Operation], Callable[[int, int], int]] = {
     arith.AddiOp: lambda a, b: a + b,
@@ -71,7 +71,7 @@ class Emitter:
     # Integers
 
     def const(self, value: int) -> SSAValue:
-        """A constant; the one that the block has already, as most are used again and again."""
+        """A constant; one that the block has already is used again."""
         known = self._constants.get((self.block, value))
         if known is None:
             op = arith.ConstantOp(IntegerAttr(value, IndexType()))
@@ -143,7 +143,7 @@ class Emitter:
         return op.result
 
     def negated(self, condition: SSAValue) -> SSAValue:
-        """Where a condition does not hold."""
+        """True where a condition does not hold."""
         true = arith.ConstantOp(IntegerAttr(1, i1))
         self.add(true)
         op = arith.XOrIOp(condition, true.result)
@@ -217,7 +217,7 @@ class Emitter:
         self.instruction(name, *arguments)
 
     def wait(self, name: str, *arguments: SSAValue, awaits: str, until: str) -> None:
-        """An instruction that waits, with what for."""
+        """An instruction that waits, marked with what it waits for."""
         op = self.instruction(name, *arguments)
         op.attributes |= {AWAITS: StringAttr(awaits), UNTIL: StringAttr(until)}
 

@@ -1,4 +1,4 @@
-"""What the passes share that add to a kernel at the machine level, to see inside of it while it runs."""
+"""What the passes share that add probes to a kernel at the machine level."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from pkc.passes.machine.emit import Emitter
 from pkc.targets.target import target_of
 
 _WORK = (("wgmma_n", "products"), ("mma_n", "products"), ("tma_load", "loads"), ("tma_", "stores"))
-"""What tasks are called, by the first of these instructions that they have."""
+"""Names of tasks in traces, by the first of these instructions that they have."""
 
 _T = TypeVar("_T")
 
 
-def parts_of(kernel: KernelOp) -> list[scf.IfOp]:
-    """The branches that the parts of a kernel at the machine level have become."""
+def role_branches(kernel: KernelOp) -> list[scf.IfOp]:
+    """The branches that the roles of a kernel at the machine level have become."""
     return [op for op in kernel.walk() if isinstance(op, scf.IfOp) and PART in op.attributes]
 
 
-def role_names(parts: Sequence[scf.IfOp]) -> list[str]:
-    """The roles of the parts; of several that have one, also what they do."""
-    roles = [text_of(part, PART) for part in parts]
+def role_names(branches: Sequence[scf.IfOp]) -> list[str]:
+    """The name of each branch's role; where several branches have one, with what they do."""
+    roles = [text_of(branch, PART) for branch in branches]
     names: list[str] = []
-    for role, part in zip(roles, parts, strict=True):
-        name = role if roles.count(role) == 1 else f"{role}, {work_of(part)}"
+    for role, branch in zip(roles, branches, strict=True):
+        name = role if roles.count(role) == 1 else f"{role}, {work_of(branch)}"
         names.append(name if name not in names else f"{name} {len(names)}")
     return names
 

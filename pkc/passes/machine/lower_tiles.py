@@ -1,4 +1,4 @@
-"""The pass `pk-lower-tiles`: from parts and tiles to what each thread of a CTA does."""
+"""The pass `pk-lower-tiles`: from roles and tiles to what each thread of a CTA does."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ MACHINE = "machine"
 @dataclass(frozen=True)
 class LowerTiles(ModulePass):
     """Write what every thread does, in instructions of the target: barriers and phases for channels, TMA or loads and
-    stores for copies, MMA for products.
+    stores for copies, MMA for matmuls.
 
-    Parts become branches on the number of the warp. A part that only starts copies is one thread. The parts of copy
-    engines stay as they are: the host enqueues what they do. A tile is where the layouts of the target say
-    (`pkc/targets/layout.py`): in a stage, or spread over the registers of the warpgroups of its part.
+    Roles become branches on the number of the warp. A role that only starts copies is one thread. The roles of copy
+    engines stay as they are: the host enqueues their operations. The layouts of the target (`pkc/targets/layout.py`)
+    say where a tile is: in a stage, or spread over the registers of the role's warpgroups.
 
     Before:
 
@@ -77,7 +77,7 @@ class LowerTiles(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.walk():
-            if isinstance(kernel, KernelOp) and any(isinstance(part, RoleOp) for part in kernel.body.block.ops):
+            if isinstance(kernel, KernelOp) and any(isinstance(role, RoleOp) for role in kernel.body.block.ops):
                 _lower_kernel(kernel)
 
 
@@ -90,30 +90,30 @@ _PLANS: dict[type[Operation], tuple[tuple[str, str], ...]] = {
 
 
 def _lower_kernel(kernel: KernelOp) -> None:
-    parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp) and not is_engine(op)]
+    roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp) and not is_engine(op)]
     try:
-        _refuse(kernel, parts)
+        _refuse(kernel, roles)
         for op in (kernel, *(op for op in kernel.body.block.ops if not is_engine(op))):
             for name, writer in _PLANS.get(type(op), ()):
                 if name not in op.attributes:
                     raise PkcError(errors.NotPlanned(span_of(op.location), op.name, name, writer))
-        _lower(kernel, parts)
+        _lower(kernel, roles)
     except CannotLowerError as error:
         hint = error.hint or "the simulator runs it: `pkc run`"
         name = target_of(kernel).name
         raise PkcError(errors.NotLowered(span_of(error.op.location), name, error.what, hint)) from None
 
 
-def _refuse(kernel: KernelOp, parts: Sequence[RoleOp]) -> None:
+def _refuse(kernel: KernelOp, roles: Sequence[RoleOp]) -> None:
     if DERIVED not in kernel.attributes:
         hint = "leave them out, and pkc derives the roles; the simulator runs both: `pkc run`"
-        raise CannotLowerError(parts[0], "roles that a kernel writes itself", hint)
+        raise CannotLowerError(roles[0], "roles that a kernel writes itself", hint)
     for op in kernel.walk():
         if type(op) in UNKNOWN:
             raise CannotLowerError(op)
 
 
-def _lower(kernel: KernelOp, parts: Sequence[RoleOp]) -> None:
+def _lower(kernel: KernelOp, roles: Sequence[RoleOp]) -> None:
     old = [op for op in kernel.body.block.ops if not is_engine(op)]
     body = Block()
     target = target_of(kernel)
@@ -124,22 +124,22 @@ def _lower(kernel: KernelOp, parts: Sequence[RoleOp]) -> None:
     for value, hint in ((thread, "thread"), (warp, "warp"), (lane, "lane"), (base, "shared")):
         value.name_hint = hint
     rings: dict[SSAValue, Ring] = {op.result: _ring(op, target) for op in old if isinstance(op, ChannelOp)}
-    launch, rank = _launch(kernel, emit, base, rings, parts)
+    launch, rank = _launch(kernel, emit, base, rings, roles)
     with emit.when(emit.compare("eq", thread, 0)):
         first = emit.block
         _barriers(emit, base, rings)
     emit.do("sync_threads")
     _next_epoch(emit, launch, thread)
-    threads = max(planned(part, FIRST_WARP) + _warps(part) for part in parts)
+    threads = max(planned(role, FIRST_WARP) + _warps(role) for role in roles)
     threads = -(-threads // arch.warpgroup) * arch.warpgroup * arch.warp
-    teams = _teams(parts, arch)
+    teams = _teams(roles, arch)
     for team in (*teams, *_idle(teams, threads, target)):
         _team(emit, launch, rank, team, Threads(0, 0, False, thread, lane, warp, 0, arch), threads)
     _prefetch_maps(kernel, body, first)
     for op in reversed(old):
         op.detach()
         op.drop_all_references()
-    for op in (*body.ops, *kernel.body.block.ops):  # behind what SMs do, what the host enqueues
+    for op in (*body.ops, *kernel.body.block.ops):  # what the host enqueues comes behind the code of SMs
         op.detach()
         kernel.body.block.add_op(op)
     kernel.attributes[THREADS] = IntegerAttr(threads, i64)
@@ -171,14 +171,14 @@ def _by_tma(commit: CommitOp) -> bool:
 
 
 def _end(channel: ChannelOp, kind: type[Operation]) -> RoleOp:
-    """The part at one end of a channel."""
+    """The role at one end of a channel: the one with operations `kind`."""
     op = next(use.operation for use in channel.result.uses if isinstance(use.operation, kind))
-    return next(part for part in ancestors(op) if isinstance(part, RoleOp))
+    return next(role for role in ancestors(op) if isinstance(role, RoleOp))
 
 
-def _moves(part: RoleOp) -> bool:
-    """Whether a part only starts copies and signals, which one thread does."""
-    for op in part.walk():
+def _moves(role: RoleOp) -> bool:
+    """Whether a role only starts copies and signals, so that one thread is enough."""
+    for op in role.walk():
         if isinstance(op, LoadOp | StoreOp):
             if not moves_by_tma(op):
                 return False
@@ -187,13 +187,13 @@ def _moves(part: RoleOp) -> bool:
     return True
 
 
-def _warps(part: RoleOp) -> int:
-    assert part.warps is not None
-    return part.warps.value.data
+def _warps(role: RoleOp) -> int:
+    assert role.warps is not None
+    return role.warps.value.data
 
 
 def _barriers(emit: Emitter, base: SSAValue, rings: Mapping[SSAValue, Ring]) -> None:
-    """The barriers of all channels, made by one thread before any other touches them."""
+    """Initialise the barriers of all channels, which one thread does before any other touches them."""
     for ring in rings.values():
         for stage in range(ring.depth):
             number = emit.const(stage)
@@ -204,10 +204,10 @@ def _barriers(emit: Emitter, base: SSAValue, rings: Mapping[SSAValue, Ring]) -> 
 
 
 def _prefetch_maps(kernel: KernelOp, body: Block, first: Block) -> None:
-    """Begin with fetching the tensor maps: else the first copy by each waits for memory twice."""
+    """Prefetch the tensor maps first: else the first copy by each waits for memory twice."""
     block = Block()
     emit, seen = Emitter(block, kernel.location, target_of(kernel)), set[tuple[object, ...]]()
-    for op in [op for part in body.ops for op in part.walk() if isinstance(op, TensorMapOp)]:
+    for op in [op for outer in body.ops for op in outer.walk() if isinstance(op, TensorMapOp)]:
         key = (op.array, op.box, op.swizzle, op.split)
         if key not in seen:
             seen.add(key)
@@ -223,60 +223,60 @@ def _prefetch_maps(kernel: KernelOp, body: Block, first: Block) -> None:
 
 
 def _launch(
-    kernel: KernelOp, emit: Emitter, base: SSAValue, rings: Mapping[SSAValue, Ring], parts: Sequence[RoleOp]
+    kernel: KernelOp, emit: Emitter, base: SSAValue, rings: Mapping[SSAValue, Ring], roles: Sequence[RoleOp]
 ) -> tuple[Launch, SSAValue]:
     cta, ctas = emit.value("cta_number"), emit.value("cta_count")
-    apart = planned(kernel, COMM_SMS)
-    computing = emit.minus(ctas, apart)
+    comm_sms = planned(kernel, COMM_SMS)
+    computing = emit.minus(ctas, comm_sms)
     counter = emit.plus(emit.launch_value("epochs"), emit.times(emit.wide(cta), 4))
     epoch = emit.plus(emit.value("load_u32", counter), 1)
-    own = RankOp()
-    emit.add(own)
-    named = ((cta, "cta"), (computing, "computing"), (epoch, "epoch"), (own.result, "rank"))
+    rank = RankOp()
+    emit.add(rank)
+    named = ((cta, "cta"), (computing, "computing"), (epoch, "epoch"), (rank.result, "rank"))
     for value, hint in named:
         value.name_hint = hint
     cta_of, counts = {"compute": cta}, {"compute": computing}
-    if apart:
+    if comm_sms:
         cta_of["communicate"] = emit.minus(cta, computing)
-        counts["communicate"] = emit.const(apart)
-    groups = {str(part.role.data): _group(part) for part in parts}
-    return Launch(kernel, rings, base, epoch, cta_of, counts, groups), own.result
+        counts["communicate"] = emit.const(comm_sms)
+    groups = {str(role.role.data): _group(role) for role in roles}
+    return Launch(kernel, rings, base, epoch, cta_of, counts, groups), rank.result
 
 
-def _group(part: RoleOp) -> str:
-    group = part.attributes[GROUP]
+def _group(role: RoleOp) -> str:
+    group = role.attributes[GROUP]
     assert isinstance(group, StringAttr)
     return group.data
 
 
 @dataclass
 class _Team:
-    """Warpgroups that change their registers together: those of one part, or one that several parts share."""
+    """Warpgroups that change their registers together: those of one role, or one that several roles share."""
 
     group: str
     first: int
     end: int
     registers: int
-    parts: list[RoleOp]
+    roles: list[RoleOp]
 
 
-def _teams(parts: Sequence[RoleOp], arch: Arch) -> list[_Team]:
+def _teams(roles: Sequence[RoleOp], arch: Arch) -> list[_Team]:
     teams: list[_Team] = []
-    for part in sorted(parts, key=lambda part: (_group(part), planned(part, FIRST_WARP))):
-        first, end = planned(part, FIRST_WARP), planned(part, FIRST_WARP) + _warps(part)
+    for role in sorted(roles, key=lambda role: (_group(role), planned(role, FIRST_WARP))):
+        first, end = planned(role, FIRST_WARP), planned(role, FIRST_WARP) + _warps(role)
         end = -(-end // arch.warpgroup) * arch.warpgroup
         last = teams[-1] if teams else None
-        if last is not None and last.group == _group(part) and first < last.end:
-            last.parts.append(part)
+        if last is not None and last.group == _group(role) and first < last.end:
+            last.roles.append(role)
             last.end = max(last.end, end)
-            last.registers = max(last.registers, planned(part, REGISTERS))
+            last.registers = max(last.registers, planned(role, REGISTERS))
         else:
-            teams.append(_Team(_group(part), first, end, planned(part, REGISTERS), [part]))
+            teams.append(_Team(_group(role), first, end, planned(role, REGISTERS), [role]))
     return teams
 
 
 def _idle(teams: Sequence[_Team], threads: int, target: Target) -> Iterator[_Team]:
-    """The warpgroups of a CTA that run no part, where others wait for more registers than all were launched with."""
+    """The warpgroups of a CTA without a role, if others wait for more registers than all were launched with."""
     end, launched = threads // target.arch.warp, target.launched_registers(threads) // threads
     for group in dict.fromkeys(team.group for team in teams):
         here = [team for team in teams if team.group == group]
@@ -286,33 +286,33 @@ def _idle(teams: Sequence[_Team], threads: int, target: Target) -> Iterator[_Tea
 
 
 def _team(emit: Emitter, launch: Launch, rank: SSAValue, team: _Team, threads: Threads, total: int) -> None:
-    """The parts of a team, each by its warps, on the CTAs of its group."""
-    mine = _in_group(emit, launch, team.group, _between(emit, threads.warp, team.first, team.end))
-    with emit.when(mine):
+    """Emit the roles of a team, each for its warps, on the CTAs of its group."""
+    in_team = _in_group(emit, launch, team.group, _between(emit, threads.warp, team.first, team.end))
+    with emit.when(in_team):
         start, arch = emit.target.launched_registers(total) // total, emit.target.arch
         if total > arch.warpgroup * arch.warp and team.registers != start:
             emit.do(f"setmaxnreg_{'inc' if team.registers > start else 'dec'}_{team.registers}")
-        for part in team.parts:
-            first, warps = planned(part, FIRST_WARP), _warps(part)
-            number = 1 + [op for op in launch.kernel.body.block.ops if isinstance(op, RoleOp)].index(part)
-            workers = replace(
-                threads, first=first, warps=warps, one=_moves(part), barrier=number, registers=planned(part, REGISTERS)
+        for role in team.roles:
+            first, warps = planned(role, FIRST_WARP), _warps(role)
+            number = 1 + [op for op in launch.kernel.body.block.ops if isinstance(op, RoleOp)].index(role)
+            role_threads = replace(
+                threads, first=first, warps=warps, one=_moves(role), barrier=number, registers=planned(role, REGISTERS)
             )
-            emit.location = part.location
-            emit.comment(f"{part.role.data}: {'warp' if warps == 1 else f'{warps} warps'} from {first}")
-            mine = _between(emit, threads.warp, first, first + warps)
-            if workers.one:
-                mine = emit.both(emit.compare("eq", threads.warp, first), emit.compare("eq", threads.lane, 0))
-            with emit.when(mine):
-                _label(emit.block, part, workers)
-                _work(emit, launch, rank, part, workers, team.group)
+            emit.location = role.location
+            emit.comment(f"{role.role.data}: {'warp' if warps == 1 else f'{warps} warps'} from {first}")
+            in_role = _between(emit, threads.warp, first, first + warps)
+            if role_threads.one:
+                in_role = emit.both(emit.compare("eq", threads.warp, first), emit.compare("eq", threads.lane, 0))
+            with emit.when(in_role):
+                _label(emit.block, role, role_threads)
+                _work(emit, launch, rank, role, role_threads, team.group)
 
 
-def _label(body: Block, part: RoleOp, threads: Threads) -> None:
-    """Say of the branch that a part becomes whose it is."""
+def _label(body: Block, role: RoleOp, threads: Threads) -> None:
+    """Mark the branch that a role becomes with the role's name and first warp."""
     branch = body.parent_op()
     assert branch is not None
-    branch.attributes |= {PART: StringAttr(str(part.role.data)), FIRST_WARP: part.attributes[FIRST_WARP]}
+    branch.attributes |= {PART: StringAttr(str(role.role.data)), FIRST_WARP: role.attributes[FIRST_WARP]}
     if threads.one:
         branch.attributes[ONE] = UnitAttr()
 
@@ -324,30 +324,30 @@ def _between(emit: Emitter, value: SSAValue, first: int, end: int) -> SSAValue:
 
 
 def _in_group(emit: Emitter, launch: Launch, group: str, condition: SSAValue) -> SSAValue:
-    """A condition, on the CTAs of a group only."""
+    """A condition, restricted to the CTAs of a group."""
     if "communicate" not in launch.ctas:
         return condition
     side = "slt" if group == "compute" else "sge"
     return emit.both(condition, emit.compare(side, launch.cta_of["compute"], launch.ctas["compute"]))
 
 
-def _work(emit: Emitter, launch: Launch, rank: SSAValue, part: RoleOp, threads: Threads, group: str) -> None:
-    worker = WarpRole(launch, emit, Dimensions(emit), threads, rank, group, infer_axes(part.body))
-    inside = set(part.walk())
+def _work(emit: Emitter, launch: Launch, rank: SSAValue, role: RoleOp, threads: Threads, group: str) -> None:
+    warp_role = WarpRole(launch, emit, Dimensions(emit), threads, rank, group, infer_axes(role.body))
+    inside = set(role.walk())
     for channel in launch.rings:
         users = [use.operation for use in channel.uses if use.operation in inside]
         if users:
-            channels.prepare(worker, channel, users)
+            channels.prepare(warp_role, channel, users)
         if any(isinstance(op, AcquireOp) for op in users):
-            worker.filling.append(channel)
-    signals.prepare(worker, inside)
+            warp_role.filling.append(channel)
+    signals.prepare(warp_role, inside)
     for argument in launch.kernel.body.block.args:
-        worker.known[argument] = argument
-    lower_block(worker, part.body.block)
+        warp_role.known[argument] = argument
+    lower_block(warp_role, role.body.block)
 
 
 def _next_epoch(emit: Emitter, launch: Launch, thread: SSAValue) -> None:
-    """The next launch of this CTA has the next number; all threads have read this one's by now."""
+    """Count the launch of this CTA; all threads have read its number by now."""
     with emit.when(emit.compare("eq", thread, 0)):
         counter = emit.plus(emit.launch_value("epochs"), emit.times(emit.wide(launch.cta_of["compute"]), 4))
         emit.do("store_u32", counter, launch.epoch)

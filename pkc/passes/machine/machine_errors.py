@@ -1,4 +1,4 @@
-"""Findings on the way to the machine level and about it: PK510 to PK517."""
+"""Findings of the lowering to the machine level, and of its checks: PK510 to PK517."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pkc.diagnostics import Diagnostic
 
 @dataclass(frozen=True)
 class NotLowered(Diagnostic):
-    """The program is right, and pkc has no instructions for part of it yet."""
+    """The program is right, but pkc cannot lower something in it yet."""
 
     code = "PK510"
     title = "cannot be compiled for {target} yet: {what}"
@@ -40,24 +40,24 @@ class NotOfTheMachine(Diagnostic):
     code = "PK512"
     title = "`{op}` is not an operation of the machine level"
     label = "left over here"
-    help = "`pk-lower-tiles` replaces it; a pass after it must not bring it back"
+    help = "`pk-lower-tiles` replaces it; a pass after it must not make it again"
     op: str
 
 
 @dataclass(frozen=True)
 class RegisterByValue(Diagnostic):
-    """Which register is meant is known only when the kernel runs, so the registers would be memory."""
+    """The index of a register is known only when the kernel runs, so the registers would have to be in memory."""
 
     code = "PK513"
     title = "a register of {registers} is chosen when the kernel runs"
     label = "chosen here"
-    help = "registers have no addresses: their numbers follow from constants and from loops that are written out"
+    help = "registers have no addresses: an index must follow from constants and from loops that are unrolled"
     registers: str
 
 
 @dataclass(frozen=True)
 class BarrierOfOthers(Diagnostic):
-    """A named barrier is awaited by another number of threads than it counts."""
+    """A named barrier is used with two numbers of threads."""
 
     code = "PK514"
     title = "barrier {barrier} counts {counted} threads here and {other} elsewhere"
@@ -84,8 +84,8 @@ class NarrowMma(Diagnostic):
     """Tensor cores read 8-bit operands only along the dimension that is summed over."""
 
     code = "PK516"
-    title = "{target} multiplies 8-bit floats only if the summed dimension is the innermost one of both arrays"
-    label = "the {side} operand is the other way round"
+    title = "{target} multiplies 8-bit floats only if the summed dimension is innermost in both arrays"
+    label = "it is not innermost in the {side} operand"
     help = "write the {side} operand as {wanted}"
     target: str
     side: str

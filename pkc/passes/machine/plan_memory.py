@@ -24,9 +24,9 @@ SHARED_BYTES = "shared_bytes"
 class PlanMemory(ModulePass):
     """Give every channel its place in shared memory.
 
-    CTAs that compute and CTAs that communicate have shared memory of their own. Tiles begin at
-    multiples of what the target aligns them to. Behind all stages come the barriers: for each stage of a
-    channel one that it is full, then one for each that it is empty.
+    CTAs that compute and CTAs that communicate are planned separately. Tiles begin at multiples of the target's
+    alignment. Behind all stages come the barriers: those of a channel that say a stage is full, one for each stage,
+    then those that say it is empty.
 
     Before:
 

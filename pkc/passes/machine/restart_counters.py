@@ -32,11 +32,11 @@ class RestartCounters(ModulePass):
     replay to replay, and the host does not know how many launches there were. So no number may depend on the launch:
 
     - Counters that only SMs of the same rank, or copy engines, raise are zero when a launch begins on their rank
-      (`pk.restarts`): the runtime clears them in front of the kernel. No copy engine of another rank raises one before
-      its rank has told that it has begun, and that comes behind the clearing.
-    - Counters by which copy engines of all ranks meet are cleared by the copy engine that has waited for them. It may,
-      because a rank that has met the others at its end can raise them again only in the next launch, when it is told
-      that this rank has begun it.
+      (`pk.restarts`): the runtime clears them in front of the kernel. A copy engine of another rank raises one only
+      after this rank has signalled that it has begun, which it does after clearing.
+    - Counters by which copy engines of all ranks meet are cleared by the copy engine that has waited for them. That is
+      safe: after the ranks have met at their ends, another rank raises them again only in the next launch, when this
+      rank has signalled that it has begun it.
 
     Before:
 
@@ -65,7 +65,7 @@ class RestartCounters(ModulePass):
 
 
 def _restart(kernel: KernelOp) -> None:
-    inside = [op for part in engines(kernel) for op in part.body.walk()]
+    inside = [op for engine in engines(kernel) for op in engine.body.walk()]
     touched = {op.signal: None for op in inside if isinstance(op, WaitOp | RaiseOp)}
     for signal in touched:
         assert isinstance(signal, BlockArgument)
@@ -73,7 +73,7 @@ def _restart(kernel: KernelOp) -> None:
         _check(kernel, signal, users)
         for op in users:
             _from_zero(op)
-        if all(map(_on_engine, users)) and not all(map(_is_own, users)):
+        if all(map(_on_engine, users)) and not all(map(_is_local, users)):
             _clear(users)
         else:
             _mark(kernel, signal)
@@ -88,7 +88,7 @@ def _restart(kernel: KernelOp) -> None:
 def _check(kernel: KernelOp, signal: BlockArgument, users: list[Operation]) -> None:
     """Refuse a counter that SMs of other ranks may signal before this rank has cleared it."""
     for op in users:
-        if not _is_own(op) and not _on_engine(op):
+        if not _is_local(op) and not _on_engine(op):
             name = kernel.argument_name(signal)
             raise _refused(op, f"a signal of SMs to other ranks by `{name}`, which copy engines touch")
 
@@ -102,7 +102,7 @@ def _on_engine(op: Operation) -> bool:
     return any(map(is_engine, ancestors(op)))
 
 
-def _is_own(op: Operation) -> bool:
+def _is_local(op: Operation) -> bool:
     """Whether an operation touches counters of this rank alone."""
     if isinstance(op, SignalOp | RaiseOp):
         return isinstance(op.rank.owner, RankOp)
@@ -110,7 +110,7 @@ def _is_own(op: Operation) -> bool:
 
 
 def _from_zero(op: Operation) -> None:
-    """The number that a wait is for, or a counter is raised to, in a first launch."""
+    """Replace the number that a wait is for, or a counter is raised to, by that of a first launch."""
     if not isinstance(op, WaitOp | RaiseOp):
         return
     number = op.count if isinstance(op, WaitOp) else op.value

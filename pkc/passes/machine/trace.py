@@ -1,4 +1,4 @@
-"""The pass `pk-trace`: what each part of each CTA does at which time, written down while the kernel runs."""
+"""The pass `pk-trace`: records of what each role of each CTA does and when, written while the kernel runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pkc.passes.machine.instruments import (
     insert_after,
     insert_before,
     new_dimension,
-    parts_of,
+    role_branches,
     role_names,
     task_of,
     text_of,
@@ -36,7 +36,7 @@ KINDS = ("cta", "begin", "task", "wait", "waits", "drain", "over", "end")
 """What a record tells of. The value beside its time is
 
 - for `cta`, the begin of the CTA, the number of its SM;
-- for the `begin` and `end` of a part, of each `task`, and for tasks that are `over`: the cycle of the SM;
+- for the `begin` and `end` of a role, of each `task`, and for tasks that are `over`: the cycle of the SM;
 - for a `wait` or a `drain`, which begins at its time: how many cycles it takes;
 - for the `waits` of a loop, which ends at its time: how many cycles they take together.
 """
@@ -45,18 +45,18 @@ RECORD_BYTES = 16
 WORDS = RECORD_BYTES // 4
 
 TRACE = "trace"
-"""On a kernel: that it is traced. The array of the records, its dimensions, and the name of each part."""
+"""On a kernel: that it is traced. The array of the records, its dimensions, and the name of each role."""
 
 _DRAINS = {"bulk_wait_read": "read", "bulk_wait_full": "complete"}
-"""What drains wait for, by the beginning of their names: behind it is how many stores they leave under way."""
+"""What drains wait for, by the beginning of their names: the rest of the name is how many stores stay in flight."""
 
 
 @dataclass(frozen=True)
 class Trace(ModulePass):
-    """Let one thread of each part write records: when the part, each task, each wait and each drain begins or ends.
+    """Let one thread of each role write records: when the role, each task, each wait and each drain begins or ends.
 
     A record has 16 bytes: nanoseconds, the number of the `record` instruction, the task, and a value (`KINDS`). Each
-    part of each CTA has a row of a new array; record 0 of a row says how many others there would be if it were long
+    role of each CTA has a row of a new array; record 0 of a row says how many others there would be if it were long
     enough. Waits for stages within a loop are added up and recorded once behind the loop.
 
     Before:
@@ -88,27 +88,27 @@ class Trace(ModulePass):
 
 
 def _trace(kernel: KernelOp) -> None:
-    parts = parts_of(kernel)
+    branches = role_branches(kernel)
     ctas, records = new_dimension(kernel, "trace_ctas"), new_dimension(kernel, "trace_records")
-    array = add_parameter(kernel, "trace", PrivateType([ctas, len(parts), records, WORDS], i32), kernel.location)
+    array = add_parameter(kernel, "trace", PrivateType([ctas, len(branches), records, WORDS], i32), kernel.location)
     kernel.attributes[TRACE] = DictionaryAttr(
         {
             "array": StringAttr(kernel.argument_name(array)),
             "ctas": StringAttr(ctas),
             "records": StringAttr(records),
-            "parts": ArrayAttr(map(StringAttr, role_names(parts))),
+            "parts": ArrayAttr(map(StringAttr, role_names(branches))),
         }
     )
     top = kernel.body.block.first_op
     assert top is not None
     began = insert_before(top, lambda emit: emit.value("timer"))
-    points = _Points()
-    for number, part in enumerate(parts):
-        _Part(part, number, len(parts), array, records, began, points).trace()
+    numbers = _Numbers()
+    for number, branch in enumerate(branches):
+        _Role(branch, number, len(branches), array, records, began, numbers).trace()
 
 
 @dataclass
-class _Points:
+class _Numbers:
     """The numbers of `record` instructions."""
 
     count: int = 0
@@ -119,14 +119,14 @@ class _Points:
 
 
 @dataclass
-class _Part:
+class _Role:
     branch: scf.IfOp
     number: int
-    parts: int
+    roles: int
     array: SSAValue
     records: str
     began: SSAValue
-    points: _Points
+    numbers: _Numbers
 
     def trace(self) -> None:
         body = self.branch.true_region.block
@@ -151,10 +151,10 @@ class _Part:
     # What is recorded
 
     def _begin(self, emit: Emitter) -> None:
-        """The row of this part in this CTA, and that they have begun."""
+        """Compute the row of this role in this CTA, and record that both have begun."""
         dim = DimOp(self.records)
         emit.add(dim)
-        row = emit.plus(emit.times(emit.value("cta_number"), self.parts), self.number)
+        row = emit.plus(emit.times(emit.value("cta_number"), self.roles), self.number)
         start = emit.times(emit.times(emit.wide(row), emit.wide(dim.result)), RECORD_BYTES)
         self._length, self._row = dim.result, emit.plus(emit.address(self.array), start)
         self._row.name_hint = "row"
@@ -175,7 +175,7 @@ class _Part:
             emit.do("store_u32", self._row, emit.get(self._count, 0))
 
     def _single(self, op: InstructionOp) -> None:
-        """A wait with a record of its own."""
+        """A wait with one record."""
         begin, first = insert_before(op, lambda emit: (emit.value("timer"), emit.value("cycle")))
 
         def after(emit: Emitter) -> None:
@@ -228,18 +228,18 @@ class _Part:
     def _write(
         self, emit: Emitter, kind: str, what: str, time: SSAValue, value: SSAValue, at: Operation | None
     ) -> None:
-        number = emit.const(self.points.next())
+        number = emit.const(self.numbers.next())
         task = emit.const(-1) if at is None else task_of(at) or emit.const(-1)
         op = emit.instruction("record", self._count, self._row, self._length, time, number, task, value)
         op.attributes |= {KIND: StringAttr(kind), WHAT: StringAttr(what)}
 
     def _once(self, emit: Emitter) -> AbstractContextManager[None]:
-        """What is written is written by one thread."""
+        """A branch of the one thread that writes."""
         return nullcontext() if self._elected is None else emit.when(self._elected)
 
 
 def _stops(op: Operation) -> bool:
-    """Whether an instruction may take long because of what others do."""
+    """Whether an instruction waits for other threads or for stores."""
     return isinstance(op, InstructionOp) and (AWAITS in op.attributes or bool(_drained(op)))
 
 

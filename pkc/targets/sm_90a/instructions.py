@@ -25,9 +25,9 @@ def _pure(ptx: str, inputs: str, kind: str = "float", constraint: str = "f") -> 
 
 
 def _bounded(setup: str, look: str, give_up: str, stop: str, limit: str, *, every: int = 1) -> str:
-    """Looks until something is there, or until it is time to give up: 0, or why.
+    """Look until something is there, which gives 0, or give up, which gives why.
 
-    After `limit` nanoseconds it is, or a millisecond after others have: by then what was under way is done.
+    It gives up after `limit` nanoseconds, or a millisecond after another did: by then what was in flight is complete.
     """
     return (
         f"{setup} unsigned long long first = 0, end = 0; int why = 0; for (unsigned n = 0;; ++n) {{ {look}"
@@ -64,7 +64,7 @@ PLAIN: tuple[Instruction, ...] = (
         ("map",),
         None,
         _asm("prefetch.tensormap [%0];", "", '"l"(&a)'),
-        "the tensor map a, on its way into the cache",
+        "prefetches the tensor map a into the cache",
     ),
     # mbarrier (PTX ISA: Parallel Synchronization and Communication Instructions, mbarrier)
     Instruction(
@@ -160,14 +160,14 @@ PLAIN: tuple[Instruction, ...] = (
         ("i64", "index"),
         None,
         _asm("red.relaxed.sys.global.add.u32 [%0], %1;", "", '"l"(a), "r"(b)'),
-        "adds b to the counter at a, in no order",
+        "adds b to the counter at a, without memory order",
     ),
     Instruction(
         "raise_release_sys",
         ("i64", "index"),
         None,
         _asm("red.release.sys.global.max.u32 [%0], %1;", "", '"l"(a), "r"(b)'),
-        "brings the counter at a up to b, after all earlier writes of this thread, on any GPU",
+        "raises the counter at a to b, after all earlier writes of this thread, on any GPU",
     ),
     Instruction(
         "raise_release_gpu",
@@ -181,7 +181,7 @@ PLAIN: tuple[Instruction, ...] = (
         ("i64", "index"),
         None,
         _asm("red.relaxed.sys.global.max.u32 [%0], %1;", "", '"l"(a), "r"(b)'),
-        "brings the counter at a up to b, in no order",
+        "raises the counter at a to b, without memory order",
     ),
     Instruction(
         "spin",
@@ -237,7 +237,7 @@ PLAIN: tuple[Instruction, ...] = (
             '"l"(b + 16ull * (unsigned)a[0]), "r"(d), "r"(e), "r"(f), "r"(g)',
         )
         + " } ++a[0];",
-        "d, e, f and g into record a of the c records at b, if there are so many; a counts on",
+        "writes d, e, f and g to record a of the c records at b, if a < c; increments a",
     ),
     Instruction("load_u32", ("i64",), "index", "return *(const volatile unsigned*)a;", "the counter at a"),
     Instruction("store_u32", ("i64", "index"), None, "*(volatile unsigned*)a = b;", "a counter of this CTA"),
@@ -513,12 +513,12 @@ def _wgmma_wait(match: re.Match[str]) -> Instruction | None:
 
 
 def _wgmma_done(match: re.Match[str]) -> Instruction | None:
-    """Without it the compiler may copy the registers before the wait, and then runs products one after the other."""
+    """Without it the compiler may copy the registers before the wait, and then runs MMAs one after the other."""
     count = int(match[1])
     if count % 4 or not 4 <= count <= 256:
         return None
     body = _asm("", ", ".join(f'"+f"(a[{i}])' for i in range(count)), memory=False)
-    return Instruction(match[0], (f"registers<{count} x f32>",), None, body, "products are complete: a may be read")
+    return Instruction(match[0], (f"registers<{count} x f32>",), None, body, "MMAs are complete: a may be read")
 
 
 def _bulk_wait(match: re.Match[str]) -> Instruction:

@@ -1,1 +1,1 @@
-"""What `pk-lower-tiles` is made of: one file for each kind of roles-level value or operation."""
+"""The modules of `pk-lower-tiles`: one for each kind of value or operation of the roles level."""

@@ -11,10 +11,10 @@ from pkc.dialect.types import TileType
 
 
 def infer_axes(region: Region) -> dict[SSAValue, tuple[int, ...]]:
-    """For every tile value the axes it has: (0, 1), (0,) along rows, (1,) along columns, () for a scalar.
+    """The axes of every tile value: (0, 1), (0,) along rows, (1,) along columns, () for a scalar.
 
     One-dimensional tiles that are combined lie along the same axis; a row reduction gives rows, a broadcast names the
-    axis. What nothing tells lies along columns if it is reduced, as one row, and else along rows.
+    axis. A tile of which nothing tells the axis lies along columns if it is reduced, as one row, and else along rows.
     """
     groups = _Groups()
     for op in region.walk():

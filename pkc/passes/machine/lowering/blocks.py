@@ -1,4 +1,4 @@
-"""Blocks at the machine level: where they begin within a part of their dimension, and which part that is."""
+"""Blocks at the machine level: which shard of their dimension they lie in, and where they begin in it."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from pkc.passes.machine.emit import Emitter
 
 @dataclass(frozen=True)
 class Placed:
-    """A block, or a single position: it begins at `local` within part `part`; without parts `part` is None.
+    """A block, or a single position: it begins at `local` within shard `shard`, or, where `shard` is None,
+    within the whole dimension.
 
-    `stop` is where the list of the block ends, if that is not the end of the dimension.
+    `stop` is where the list of blocks ends, if that is not the end of the dimension.
     """
 
     dim: Dim
     extent: int
     local: SSAValue
-    part: SSAValue | None = None
+    shard: SSAValue | None = None
     stop: SSAValue | None = None
 
 
 class Dimensions:
-    """Extents of dimensions, and the parts they are split into: each of ceil(extent / ranks) positions.
+    """Extents of dimensions and of their shards, each of ceil(extent / ranks) positions.
 
-    The last parts may be shorter or empty: `whole` parts have the full length.
+    The last shards may be shorter or empty: `whole_shards` of them have the full length.
     """
 
     def __init__(self, emit: Emitter) -> None:
@@ -41,18 +42,18 @@ class Dimensions:
         self._emit.add(op)
         return op.result
 
-    def part(self, dim: Dim) -> SSAValue:
-        """The length of a whole part, at least 1."""
+    def shard_length(self, dim: Dim) -> SSAValue:
+        """The length of a whole shard, at least 1."""
         return self._emit.most(self._emit.round_up_over(self.extent(dim), self.extent(RANKS)), 1)
 
-    def whole(self, dim: Dim) -> SSAValue:
-        """How many parts have the full length."""
-        return self._emit.over(self.extent(dim), self.part(dim))
+    def whole_shards(self, dim: Dim) -> SSAValue:
+        """How many shards have the full length."""
+        return self._emit.over(self.extent(dim), self.shard_length(dim))
 
-    def length(self, dim: Dim, part: SSAValue) -> SSAValue:
-        """The length of one part."""
-        emit, size = self._emit, self.part(dim)
-        left = emit.minus(self.extent(dim), emit.times(part, size))
+    def length(self, dim: Dim, shard: SSAValue) -> SSAValue:
+        """The length of one shard, which may be short or empty."""
+        emit, size = self._emit, self.shard_length(dim)
+        left = emit.minus(self.extent(dim), emit.times(shard, size))
         return emit.most(emit.least(left, size), 0)
 
     def count(self, block: BlockType, op: BlockCountOp, known: dict[SSAValue, SSAValue]) -> SSAValue:
@@ -61,7 +62,7 @@ class Dimensions:
         if op.part is not None:
             return emit.round_up_over(self.length(block.of, known[op.part]), block.extent)
         if op.sharded is not None:
-            whole, size = self.whole(block.of), self.part(block.of)
+            whole, size = self.whole_shards(block.of), self.shard_length(block.of)
             rest = emit.minus(self.extent(block.of), emit.times(whole, size))
             full = emit.times(whole, emit.round_up_over(size, block.extent))
             return emit.plus(full, emit.round_up_over(rest, block.extent))
@@ -76,7 +77,7 @@ class Dimensions:
         if op.part is not None:
             return Placed(block.of, block.extent, emit.times(index, block.extent), known[op.part])
         if op.sharded is not None:
-            each = emit.round_up_over(self.part(block.of), block.extent)
+            each = emit.round_up_over(self.shard_length(block.of), block.extent)
             local = emit.times(emit.modulo(index, each), block.extent)
             return Placed(block.of, block.extent, local, emit.over(index, each))
         start = emit.const(0) if op.start is None else known[op.start]
@@ -85,30 +86,30 @@ class Dimensions:
 
     def interleave(self, block: BlockType, index: SSAValue, first: SSAValue) -> SSAValue:
         """What `pk.interleave` gives (`pkc/dialect/blocks.py`: interleaved)."""
-        emit, size, whole = self._emit, self.part(block.of), self.whole(block.of)
+        emit, size, whole = self._emit, self.shard_length(block.of), self.whole_shards(block.of)
         each = emit.round_up_over(size, block.extent)
         rest = emit.minus(self.extent(block.of), emit.times(whole, size))
-        turns = emit.round_up_over(rest, block.extent)
-        common = emit.times(turns, emit.plus(whole, 1))
+        extra = emit.round_up_over(rest, block.extent)
+        common = emit.times(extra, emit.plus(whole, 1))
         early = emit.compare("slt", index, common)
-        parts = emit.select(early, emit.plus(whole, 1), emit.most(whole, 1))
+        shards = emit.select(early, emit.plus(whole, 1), emit.most(whole, 1))
         begun = emit.select(early, index, emit.minus(index, common))
-        turn = emit.plus(emit.over(begun, parts), emit.select(early, emit.const(0), turns))
-        part = emit.modulo(emit.plus(emit.modulo(begun, parts), first), parts)
-        return emit.plus(emit.times(part, each), turn)
+        place = emit.plus(emit.over(begun, shards), emit.select(early, emit.const(0), extra))
+        shard = emit.modulo(emit.plus(emit.modulo(begun, shards), first), shards)
+        return emit.plus(emit.times(shard, each), place)
 
     def at(self, dim: Dim, position: SSAValue, *, split: bool) -> Placed:
-        """A single position, within its part if the array is split there."""
+        """A single position, within its shard if the array is split there."""
         if not split:
             return Placed(dim, 1, position)
-        size = self.part(dim)
+        size = self.shard_length(dim)
         return Placed(dim, 1, self._emit.modulo(position, size), self._emit.over(position, size))
 
     def position(self, block: Placed) -> SSAValue:
         """The first position along the whole dimension."""
-        if block.part is None:
+        if block.shard is None:
             return block.local
-        return self._emit.plus(self._emit.times(block.part, self.part(block.dim)), block.local)
+        return self._emit.plus(self._emit.times(block.shard, self.shard_length(block.dim)), block.local)
 
     def number(self, block: Placed) -> SSAValue:
         """What `pk.block_number` gives."""
@@ -116,20 +117,20 @@ class Dimensions:
         return self._emit.plus(self._emit.over(self.position(block), block.extent), owner)
 
     def owner(self, block: Placed, *, last: bool = False) -> SSAValue:
-        """The rank in whose part the first position of a block lies, or its last one."""
-        if block.part is not None:
-            return block.part
-        return self._emit.over(self._last(block) if last else block.local, self.part(block.dim))
+        """The rank whose shard has the first position of a block, or its last one."""
+        if block.shard is not None:
+            return block.shard
+        return self._emit.over(self._last(block) if last else block.local, self.shard_length(block.dim))
 
     def index(self, block: Placed, of: BlockType, *, sharded: bool, last: bool) -> SSAValue:
         """What `pk.block_index` gives (`pkc/dialect/blocks.py`: index_of)."""
         emit, position = self._emit, self._last(block) if last else self.position(block)
         if not sharded:
             return emit.over(position, of.extent)
-        part = self.part(of.of)
-        each = emit.round_up_over(part, of.extent)
-        within = emit.over(emit.modulo(position, part), of.extent)
-        return emit.plus(emit.times(emit.over(position, part), each), within)
+        length = self.shard_length(of.of)
+        each = emit.round_up_over(length, of.extent)
+        within = emit.over(emit.modulo(position, length), of.extent)
+        return emit.plus(emit.times(emit.over(position, length), each), within)
 
     def _last(self, block: Placed) -> SSAValue:
         """The last position of a block that is not empty, along the whole dimension."""
@@ -141,5 +142,5 @@ class Dimensions:
         """How many positions of the block exist; may be more than its extent."""
         if block.stop is not None:
             return self._emit.minus(block.stop, block.local)
-        end = self.extent(block.dim) if block.part is None else self.length(block.dim, block.part)
+        end = self.extent(block.dim) if block.shard is None else self.length(block.dim, block.shard)
         return self._emit.minus(end, block.local)

@@ -14,8 +14,8 @@ from pkc.passes.machine.lowering.context import Place, Ring, Staged, WarpRole
 
 
 def prepare(role: WarpRole, channel: SSAValue, users: Collection[Operation]) -> None:
-    """The registers that say where the role, which has these `users` of a channel, is in the ring: before its first
-    stage; and how many stages it keeps, if loops do not say that."""
+    """Allocate the registers for the role's place in the ring, at first before the first stage, and for the number of
+    stages that it keeps, unless loops tell that. `users` are the role's operations on the channel."""
     emit, ring = role.emit, role.launch.rings[channel]
     hint = ring.channel.label.data.split(",")[0].split(".")[0].lower()
     phase = emit.registers(1, IndexType(), f"{hint}_phase")
@@ -32,13 +32,13 @@ def prepare(role: WarpRole, channel: SSAValue, users: Collection[Operation]) -> 
 
 
 def _needs_counter(users: Collection[Operation]) -> bool:
-    """Whether releases keep stages, and not just from one turn of a loop to the next."""
+    """Whether releases keep stages for longer than from one iteration of a loop to the next."""
     freed = {op for op in users if isinstance(op, ReleaseDeferredOp)}
     return freed != {_freed_by(op) for op in users if isinstance(op, ReleaseOp) and op.kept}
 
 
 def _freed_by(op: ReleaseOp) -> ReleaseDeferredOp | None:
-    """What frees, right behind a loop, the one stage that each of its turns keeps for the next."""
+    """The operation right behind a loop that frees the one stage which each iteration keeps for the next."""
     loop = op.parent_op()
     if op.kept != 1 or not isinstance(loop, scf.ForOp):
         return None
@@ -57,14 +57,14 @@ def stage_of(role: WarpRole, channel: SSAValue) -> SSAValue:
     return role.emit.const(0) if stage is None else role.emit.get(stage, 0)
 
 
-def previous(role: WarpRole, channel: SSAValue, turns: int = 1) -> SSAValue:
-    """The stage so many turns, fewer than there are stages, before the one that the role is at."""
+def previous(role: WarpRole, channel: SSAValue, back: int = 1) -> SSAValue:
+    """The stage `back` places, fewer than there are stages, before the one that the role is at."""
     emit, depth, stage = role.emit, role.launch.rings[channel].depth, stage_of(role, channel)
     if depth == 1:
         return stage
-    if turns == 1:
+    if back == 1:
         return emit.select(emit.compare("eq", stage, 0), emit.const(depth - 1), emit.minus(stage, 1))
-    return emit.select(emit.compare("slt", stage, turns), emit.plus(stage, depth - turns), emit.minus(stage, turns))
+    return emit.select(emit.compare("slt", stage, back), emit.plus(stage, depth - back), emit.minus(stage, back))
 
 
 def advance(role: WarpRole, channel: SSAValue) -> None:
@@ -81,7 +81,7 @@ def advance(role: WarpRole, channel: SSAValue) -> None:
 
 
 def acquire(role: WarpRole, op: AcquireOp) -> None:
-    """Until the stage is free; what TMA will bring is announced."""
+    """Wait until the stage is free, and announce the bytes that TMA will write to it."""
     emit, launch = role.emit, role.launch
     ring, stage = launch.rings[op.channel], stage_of(role, op.channel)
     phase = emit.get(role.places[op.channel].phase, 0)
@@ -91,7 +91,7 @@ def acquire(role: WarpRole, op: AcquireOp) -> None:
 
 
 def commit(role: WarpRole, op: CommitOp) -> None:
-    """The stage is filled, as far as this role does it itself."""
+    """Announce that the stage is filled, unless TMA does."""
     emit, launch = role.emit, role.launch
     ring = launch.rings[op.channel]
     if not ring.by_bytes:
@@ -101,7 +101,7 @@ def commit(role: WarpRole, op: CommitOp) -> None:
 
 
 def consume(role: WarpRole, op: ConsumeOp) -> None:
-    """Until the stage is filled; its tiles are where they lie."""
+    """Wait until the stage is filled; its tiles are used where they lie."""
     emit, launch = role.emit, role.launch
     ring, stage = launch.rings[op.channel], stage_of(role, op.channel)
     barrier = ring.full(stage, emit, launch.base)
@@ -118,7 +118,7 @@ def stage_address(role: WarpRole, ring: Ring, stage: SSAValue) -> SSAValue:
 
 
 def release(role: WarpRole, op: ReleaseOp) -> None:
-    """The stage may be filled again; or that of some turns before."""
+    """Free the stage, or, with `kept`, the one that was released so many stages before."""
     emit, kept = role.emit, role.places[op.channel].kept
     if not op.kept:
         arrive_empty(role, op.channel, stage_of(role, op.channel))
@@ -136,7 +136,7 @@ def release(role: WarpRole, op: ReleaseOp) -> None:
 
 
 def release_deferred(role: WarpRole, op: ReleaseDeferredOp) -> None:
-    """The stages that are kept may be filled again, the oldest first."""
+    """Free the stages that are kept, the oldest first."""
     emit, kept = role.emit, role.places[op.channel].kept
     if kept is None:
         loop = op.prev_op
@@ -147,9 +147,9 @@ def release_deferred(role: WarpRole, op: ReleaseDeferredOp) -> None:
             arrive_empty(role, op.channel, previous(role, op.channel))
         return
     most = max(use.operation.kept for use in op.channel.uses if isinstance(use.operation, ReleaseOp))
-    for turns in range(most, 0, -1):
-        with emit.when(emit.compare("sge", emit.get(kept, 0), turns)):
-            arrive_empty(role, op.channel, previous(role, op.channel, turns))
+    for back in range(most, 0, -1):
+        with emit.when(emit.compare("sge", emit.get(kept, 0), back)):
+            arrive_empty(role, op.channel, previous(role, op.channel, back))
     emit.set(emit.const(0), kept, 0)
 
 
@@ -165,13 +165,13 @@ def arrive_empty(role: WarpRole, channel: SSAValue, stage: SSAValue) -> None:
 
 
 def drain_loads(role: WarpRole) -> None:
-    """Until what this role has loaded into stages has arrived, and been consumed."""
+    """Wait until all that this role has loaded into stages has arrived and has been consumed."""
     emit, launch = role.emit, role.launch
     for channel in role.filling:
         ring, place = launch.rings[channel], role.places[channel]
         stage, phase = stage_of(role, channel), emit.get(place.phase, 0)
-        for turn in range(ring.depth):
-            following = emit.plus(stage, turn)
+        for offset in range(ring.depth):
+            following = emit.plus(stage, offset)
             wraps = emit.compare("sge", following, ring.depth)
             at = emit.select(wraps, emit.minus(following, ring.depth), following)
             parity = emit.bit_xor(emit.select(wraps, emit.bit_xor(phase, 1), phase), 1)

@@ -1,4 +1,4 @@
-"""Operations on tiles in registers: what only shows other values, element-wise operations, reductions of rows."""
+"""Operations on tiles in registers: views of other values, element-wise operations, reductions of rows."""
 
 from __future__ import annotations
 
@@ -24,24 +24,33 @@ from pkc.dialect.types import f32, i1, i32
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import rounding
 from pkc.passes.machine.lowering.context import WarpRole
-from pkc.passes.machine.lowering.fragments import PACKED, Shown, allocate, along, element, fill, fragment_of, held
+from pkc.passes.machine.lowering.fragments import (
+    PACKED,
+    LazyTile,
+    allocate,
+    along,
+    as_elements,
+    element,
+    fill,
+    fragment_of,
+)
 from pkc.passes.machine.lowering.missing import CannotLowerError
 
 
-def show(role: WarpRole, op: Operation) -> bool:
-    """Operations whose elements are computed where they are used; whether `op` is one."""
+def make_lazy(role: WarpRole, op: Operation) -> bool:
+    """Lower an operation whose elements are computed where they are used; False if `op` is none."""
     if isinstance(op, FullOp):
         value = op.constant
         kind = tile_type(op.result).element_type
-        _shown(role, op.result, lambda emit, _: _constant(emit, value, kind))
+        _lazy(role, op.result, lambda emit, _: _constant(emit, value, kind))
     elif isinstance(op, SplatOp):
         scalar = op.scalar
-        _shown(role, op.result, lambda emit, _: _scalar(emit, role.known.get(scalar, scalar)))
+        _lazy(role, op.result, lambda emit, _: _scalar(emit, role.known.get(scalar, scalar)))
     elif isinstance(op, PositionsOp):
         block = role.blocks[op.block]
         fragment = fragment_of(role, op.result)
         start = role.dims.position(block)
-        _shown(role, op.result, lambda emit, i: emit.i32(emit.plus(start, along(role, fragment, 0, i))))
+        _lazy(role, op.result, lambda emit, i: emit.i32(emit.plus(start, along(role, fragment, 0, i))))
     elif isinstance(op, BroadcastOp):
         _broadcast(role, op)
     elif isinstance(op, ClipOp):
@@ -51,18 +60,18 @@ def show(role: WarpRole, op: Operation) -> bool:
     return True
 
 
-def _shown(role: WarpRole, value: SSAValue, element_of: Callable[[Emitter, SSAValue], SSAValue]) -> None:
-    role.tiles[value] = Shown(fragment_of(role, value), tile_type(value).element_type, element_of)
+def _lazy(role: WarpRole, value: SSAValue, element_of: Callable[[Emitter, SSAValue], SSAValue]) -> None:
+    role.tiles[value] = LazyTile(fragment_of(role, value), tile_type(value).element_type, element_of)
 
 
 def _broadcast(role: WarpRole, op: BroadcastOp) -> None:
-    source, target = held(role, op.tile), fragment_of(role, op.result)
+    source, target = as_elements(role, op.tile), fragment_of(role, op.result)
     if role.chunk is not None and source.fragment.axes:
-        raise CannotLowerError(op, "combining a tile with rows or columns in a part without a warpgroup")
+        raise CannotLowerError(op, "combining a tile with rows or columns in a role without a warpgroup")
     if len(target.axes) == 2 and source.fragment.axes not in ((), op.positions):
         raise CannotLowerError(op, "a tile along the rows of one tile and along the columns of another")
     if len(target.axes) != 2 or not source.fragment.axes:
-        _shown(role, op.result, lambda emit, i: element(role, source, i if source.fragment.axes else emit.const(0)))
+        _lazy(role, op.result, lambda emit, i: element(role, source, i if source.fragment.axes else emit.const(0)))
         return
 
     def at(emit: Emitter, index: SSAValue) -> SSAValue:
@@ -72,11 +81,11 @@ def _broadcast(role: WarpRole, op: BroadcastOp) -> None:
             return element(role, source, emit.plus(emit.times(repeat, 2), emit.bit_and(emit.right(index, 1), 1)))
         return element(role, source, emit.plus(emit.times(emit.right(inside, 2), 2), emit.bit_and(index, 1)))
 
-    _shown(role, op.result, at)
+    _lazy(role, op.result, at)
 
 
 def _clip(role: WarpRole, op: ClipOp) -> None:
-    source = held(role, op.tile)
+    source = as_elements(role, op.tile)
     kind = tile_type(op.result).element_type
     valid = role.dims.valid(role.blocks[op.block])
     axis, fill_value = op.axis.value.data, op.constant
@@ -85,17 +94,17 @@ def _clip(role: WarpRole, op: ClipOp) -> None:
         inside = emit.compare("slt", along(role, source.fragment, axis, index), valid)
         return emit.select(inside, element(role, source, index), _constant(emit, fill_value, kind))
 
-    _shown(role, op.result, at)
+    _lazy(role, op.result, at)
 
 
 def compute(role: WarpRole, op: Operation) -> bool:
-    """Element-wise operations, casts and reductions of rows; whether `op` is one."""
+    """Lower an element-wise operation, a cast or a reduction of rows; False if `op` is none."""
     if isinstance(op, CastOp):
         _cast(role, op)
     elif isinstance(op, RowReduction):
         _reduce(role, op)
     elif type(op) in OPERATIONS or isinstance(op, ew.CompareOp):
-        sources = [held(role, operand) for operand in op.operands]
+        sources = [as_elements(role, operand) for operand in op.operands]
         _compute(role, op.results[0], lambda i: apply(role.emit, op, type(op), [element(role, s, i) for s in sources]))
     else:
         return False
@@ -109,7 +118,7 @@ def _compute(role: WarpRole, value: SSAValue, make: Callable[[SSAValue], SSAValu
 
 
 def _cast(role: WarpRole, op: CastOp) -> None:
-    source = held(role, op.tile)
+    source = as_elements(role, op.tile)
     before, after = tile_type(op.tile).element_type, tile_type(op.result).element_type
 
     def convert(emit: Emitter, index: SSAValue) -> SSAValue:
@@ -135,15 +144,15 @@ def _cast(role: WarpRole, op: CastOp) -> None:
         def rounded(emit: Emitter, index: SSAValue) -> SSAValue:
             return emit.value(f"low_{name}", emit.value(f"pack_{name}", convert(emit, index), zero))
 
-        _shown(role, op.result, rounded)
+        _lazy(role, op.result, rounded)
         return
-    _shown(role, op.result, convert)
+    _lazy(role, op.result, convert)
 
 
 def _reduce(role: WarpRole, op: RowReduction) -> None:
     """Over the registers of a thread, then over the four threads that share a row."""
     emit = role.emit
-    source = held(role, op.tile)
+    source = as_elements(role, op.tile)
     fragment = fragment_of(role, op.result)
 
     shuffle = "shuffle_xor" if tile_type(op.result).element_type == f32 else "shuffle_xor_i32"
@@ -153,7 +162,7 @@ def _reduce(role: WarpRole, op: RowReduction) -> None:
 
     target = allocate(role, fragment, tile_type(op.result).element_type, op.result.name_hint)
     if not source.fragment.columns:
-        raise CannotLowerError(op, "a reduction of what reductions of rows give, or of what goes with them")
+        raise CannotLowerError(op, "a reduction of the result of a row reduction, or of a tile combined with one")
     pairs = source.fragment.columns // 8
     halves = 2 if 0 in source.fragment.axes else 1
     for repeat in range(fragment.repeats):
@@ -263,4 +272,4 @@ _ARITHMETIC: dict[type[Operation], _Make] = {
     ew.CompareOp: _compare,
     ew.SelectOp: _select,
 }
-"""What needs no instruction of the target. An operation that has one is not looked up here."""
+"""Operations by arithmetic, where the target has no instruction for them."""

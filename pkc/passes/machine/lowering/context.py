@@ -46,8 +46,8 @@ class Ring:
 
 @dataclass
 class Place:
-    """Where a role is in a ring: the registers of its stage, unless there is only one, of its phase, and of how many
-    stages it keeps that it has released, if it does."""
+    """Where a role is in a ring: registers with its stage, unless there is only one, with its phase, and, if its
+    releases are deferred, with the number of stages it keeps."""
 
     stage: SSAValue | None
     phase: SSAValue
@@ -56,8 +56,9 @@ class Place:
 
 @dataclass(frozen=True)
 class Queue:
-    """The signals that a role holds, the youngest last: registers of their addresses, of their amounts unless these
-    are all the constant `amount`, and of their number; what they do to their counters, and the order in which."""
+    """The deferred signals of a role, the youngest last: registers with their addresses, with their amounts unless all
+    are the constant `amount`, and with their number; `verb` is what they do to their counters, `order` their memory
+    order."""
 
     length: int
     addresses: SSAValue
@@ -70,7 +71,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class Staged:
-    """A tile in a stage: its address; `transposed` if it is read the other way round."""
+    """A tile in a stage: its address; `transposed` if it is used as its transpose."""
 
     address: SSAValue
     type: TileType
@@ -93,7 +94,7 @@ class Threads:
     arch: Arch
     registers: int = 0
     flat: bool = False
-    """Whether they go over tiles in chunks instead of holding their fragments."""
+    """Whether they go over tiles in chunks, instead of having fragments of whole tiles."""
 
     @property
     def count(self) -> int:
@@ -111,7 +112,7 @@ class Threads:
 
 @dataclass
 class Launch:
-    """What all workers of a kernel share: by group the number of a CTA in it, and how many it has."""
+    """What all roles of a kernel share: by group of CTAs, this CTA's number in it and how many it has."""
 
     kernel: KernelOp
     rings: Mapping[SSAValue, Ring]
@@ -150,10 +151,10 @@ class WarpRole:
     """How many chunks a thread works on at once: this one, and those that lie as many threads further each."""
     vectors: bool = False
     """Whether each chunk exists wholly or not at all, and is aligned to 16 bytes."""
-    turns: int = 1
-    """Of a loop over what the chunks are computed of: so many turns load before the first of them computes."""
+    unroll: int = 1
+    """Of a loop inside that one: how many iterations load before the first of them computes."""
     queue: Queue | None = None
-    """Where signals wait that are held back."""
+    """The deferred signals."""
 
 
 def warpgroup(role: WarpRole) -> SSAValue:

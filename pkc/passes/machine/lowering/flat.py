@@ -1,4 +1,4 @@
-"""Workers without a warpgroup: they go over a tile in chunks of neighbouring elements, each through all operations."""
+"""Roles without a warpgroup: they go over a tile in chunks of neighbouring elements, each through all operations."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from pkc.passes.machine.lowering.fragments import FLAT
 from pkc.passes.machine.lowering.missing import CannotLowerError, slow
 
 _AT_ONCE = (8, 4, 2, 1)
-"""Chunks that a thread works on at once, if they come out even and have room in its registers."""
+"""Numbers of chunks that a thread may work on at once: the first that divides the tile evenly and fits into its
+registers."""
 
-_TURNS = 4
-"""Turns of a loop whose loads are on their way at once."""
+_UNROLL = 4
+"""Iterations of a loop whose loads are in flight at once."""
 
-_BESIDE = 32
-"""Registers of a thread that hold no elements: addresses, counters, conditions."""
+_OVERHEAD = 32
+"""Registers of a thread that have no elements: addresses, counters, conditions."""
 
 _ORDERING = (counters.SignalOp, counters.SignalAllOp, counters.RaiseOp, counters.WaitOp)
 
@@ -37,7 +38,7 @@ def chunked(block: Block) -> tuple[list[Operation], list[Operation], list[Operat
         return ops, [], []
     first, last = on_tiles[0], on_tiles[-1] + 1
     inside = ops[first:last]
-    # A loop or branch around such operations that also orders memory is gone through turn by turn.
+    # A loop or branch around such operations that also orders memory runs iteration by iteration.
     if any(isinstance(inner, _ORDERING) for op in inside for inner in op.walk()):
         return ops, [], []
     return ops[:first], inside, ops[last:]
@@ -60,29 +61,29 @@ def lower(role: WarpRole, ops: Sequence[Operation], lower_ops: Callable[[WarpRol
         with emit.when(condition):
             start = emit.minus(role.threads.thread, role.threads.start)
             total, threads = prod(shape) // FLAT, role.threads.count
-            room = (role.threads.registers - _BESIDE) // _registers_of_a_chunk(ops) if vectors else 1
-            role.turns = _TURNS if vectors else 1
+            room = (role.threads.registers - _OVERHEAD) // _registers_of_a_chunk(ops) if vectors else 1
+            role.unroll = _UNROLL if vectors else 1
             role.chunks = next(n for n in _AT_ONCE if (n <= room and total % (n * threads) == 0) or n == 1)
             with emit.loop(start, total, role.chunks * threads) as chunk:
                 role.chunk = chunk
                 lower_ops(role, ops)
-        role.chunk, role.turns = None, 1
+        role.chunk, role.unroll = None, 1
     role.vectors = False
 
 
 def _registers_of_a_chunk(ops: Sequence[Operation]) -> int:
-    """Registers that a chunk takes: one for each element computed with, and what is loaded of it at once."""
+    """Registers that a chunk takes: one for each element that is computed, and those of all loads in flight."""
     most = 0
     for op in ops:
-        turns = _TURNS if isinstance(op, scf.ForOp) else 1
+        unroll = _UNROLL if isinstance(op, scf.ForOp) else 1
         loads = (inner for inner in op.walk() if isinstance(inner, access.LoadOp))
-        most = max(most, turns * sum(FLAT * dtype_bytes(tile_type(load.result).element_type) // 4 for load in loads))
+        most = max(most, unroll * sum(FLAT * dtype_bytes(tile_type(load.result).element_type) // 4 for load in loads))
     return FLAT + most
 
 
 def loads_ahead(body: Block) -> list[Operation]:
-    """The loads of a loop's body, with what their addresses are computed of, if those of several turns can come first:
-    none needs what a turn hands to the next, and nothing is written in between."""
+    """The loads of a loop's body and what their addresses are computed of, if several iterations can load first; else
+    nothing. No load may need a value that the loop carries, and nothing may be written in between."""
     ops = list(body.ops)
     loads = [op for op in ops if isinstance(op, access.LoadOp)]
     needed = sources([operand for load in loads for operand in load.operands])
@@ -97,17 +98,17 @@ def loads_ahead(body: Block) -> list[Operation]:
 
 
 def _shape(ops: Sequence[Operation]) -> list[int]:
-    """The shape of all tiles; scalars aside."""
+    """The shape that all tiles have; scalars do not count."""
     shapes: list[list[int]] = []
     for op in ops:
         for inner in op.walk():
             if isinstance(inner, WHOLE):
-                raise CannotLowerError(inner, "a product, a reduction of rows or `.T` in a part without a warpgroup")
+                raise CannotLowerError(inner, "a matmul, a reduction of rows or `.T` in a role without a warpgroup")
             for result in inner.results:
                 if isinstance(result.type, TileType) and result.type.rank:
                     shapes.append(list(result.type.shape))
     if not shapes or any(shape != shapes[0] or len(shape) != 2 or shape[-1] % FLAT for shape in shapes):
-        what = "computing with tiles other than of one shape of two dimensions in a part without a warpgroup"
+        what = "computing with tiles that are not all of one two-dimensional shape in a role without a warpgroup"
         raise CannotLowerError(ops[0], what, f"rows of a multiple of {FLAT} elements, without reductions of rows")
     return shapes[0]
 
@@ -127,7 +128,7 @@ def _whole_chunks(role: WarpRole, ops: Sequence[Operation]) -> SSAValue:
             if index in role.blocks:
                 block = role.blocks[index]
                 extents.append((index, role.dims.valid(block)))
-                if block.stop is not None:  # else it begins so if it ends so
+                if block.stop is not None:  # else an aligned end implies an aligned begin
                     extents.append(((index, "begin"), block.local))
             for key, extent in extents:
                 if key not in seen:

@@ -21,12 +21,12 @@ FLAT = 8
 """Neighbouring elements that a thread without a warpgroup works on at once: 16 bytes of a 16-bit type."""
 
 PACKED: dict[Attribute, str] = {bf16: "bf16", f16: "f16"}
-"""Element types of which one register holds two."""
+"""Element types of which one register has two."""
 
 
 @dataclass(frozen=True)
-class Held:
-    """A tile in registers; those of a two-dimensional tile of 16-bit elements hold two neighbours each."""
+class RegisterTile:
+    """A tile in registers; each register of a two-dimensional tile of 16-bit elements has two neighbours."""
 
     registers: SSAValue
     fragment: Fragment
@@ -38,15 +38,15 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A tile that is computed where it is used: element i of its fragment."""
+class LazyTile:
+    """A tile that is computed where it is used: `element` gives element i of its fragment."""
 
     fragment: Fragment
     element_type: Attribute
     element: Callable[[Emitter, SSAValue], SSAValue]
 
 
-Value = Held | Shown
+Value = RegisterTile | LazyTile
 
 
 def fragment_of(role: WarpRole, value: SSAValue) -> Fragment:
@@ -62,31 +62,31 @@ def fragment_of(role: WarpRole, value: SSAValue) -> Fragment:
         raise CannotLowerError(origin(value), f"computing with tiles of {kind.rank} dimensions")
     rows = fragment.rows * fragment.warpgroups
     if not rows:
-        raise CannotLowerError(origin(value), "tiles in the registers of a part without a warpgroup")
+        raise CannotLowerError(origin(value), "tiles in the registers of a role without a warpgroup")
     by_row, by_column = 0 in fragment.axes, 1 in fragment.axes
     length = kind.shape[0] if by_row else 0
     short = length < rows == fragment.rows and (length < ROW_STEP or length % ROW_STEP == 0)
     if (length % rows and not short) or (by_column and kind.shape[-1] % COLUMN_STEP):
         shape = "x".join(map(str, kind.shape))
-        what = f"a tile of {shape} in the registers of a part with {role.threads.warps} warps"
+        what = f"a tile of {shape} in the registers of a role with {role.threads.warps} warps"
         hint = f"blocks of a multiple of {rows} rows and {COLUMN_STEP} columns; or other `consumers`"
         raise CannotLowerError(origin(value), what, hint)
     return fragment
 
 
-def held(role: WarpRole, value: SSAValue) -> Value:
-    """A tile as elements; one that lies in a stage is read from there."""
+def as_elements(role: WarpRole, value: SSAValue) -> Value:
+    """A tile as one whose elements can be read; those of a tile in a stage are loaded from there."""
     found = role.tiles[value]
     if isinstance(found, Staged):
         return _from_stage(role, found, fragment_of(role, value))
-    assert isinstance(found, Held | Shown)
+    assert isinstance(found, RegisterTile | LazyTile)
     return found
 
 
 def element(role: WarpRole, value: Value, index: SSAValue) -> SSAValue:
-    """Element `index` of a thread's part of a tile: f32, i32 or i1."""
+    """Element `index` of a thread's fragment of a tile: f32, i32 or i1."""
     emit = role.emit
-    if isinstance(value, Shown):
+    if isinstance(value, LazyTile):
         return value.element(emit, index)
     if not value.packed:
         return emit.get(value.registers, index)
@@ -99,15 +99,15 @@ def element(role: WarpRole, value: Value, index: SSAValue) -> SSAValue:
     return emit.select(emit.compare("eq", emit.bit_and(index, 1), 0), low, high)
 
 
-def allocate(role: WarpRole, fragment: Fragment, element_type: Attribute, hint: str | None) -> Held:
+def allocate(role: WarpRole, fragment: Fragment, element_type: Attribute, hint: str | None) -> RegisterTile:
     """Registers for a tile."""
     packed = element_type in PACKED and fragment.axes == (0, 1)
     kind = b32 if packed else _register_type(element_type)
     count = fragment.count // 2 if packed else fragment.count
-    return Held(role.emit.registers(count, kind, hint), fragment, element_type)
+    return RegisterTile(role.emit.registers(count, kind, hint), fragment, element_type)
 
 
-def fill(role: WarpRole, target: Held, make: Callable[[SSAValue], SSAValue]) -> None:
+def fill(role: WarpRole, target: RegisterTile, make: Callable[[SSAValue], SSAValue]) -> None:
     """Write every element of a tile: `make` gives the one at an index."""
     emit = role.emit
     if not target.packed:
@@ -121,11 +121,11 @@ def fill(role: WarpRole, target: Held, make: Callable[[SSAValue], SSAValue]) -> 
         emit.set(emit.value(name, low, high), target.registers, pair)
 
 
-def copy(role: WarpRole, value: Value, target: Held) -> None:
+def copy(role: WarpRole, value: Value, target: RegisterTile) -> None:
     """All elements of one tile into the registers of another."""
-    if isinstance(value, Held) and value.registers is target.registers:
+    if isinstance(value, RegisterTile) and value.registers is target.registers:
         return
-    if isinstance(value, Held) and value.packed:
+    if isinstance(value, RegisterTile) and value.packed:
         emit = role.emit
         with emit.loop(0, target.fragment.count // 2, unroll=True) as i:
             emit.set(emit.get(value.registers, i), target.registers, i)
@@ -133,10 +133,10 @@ def copy(role: WarpRole, value: Value, target: Held) -> None:
     fill(role, target, lambda i: element(role, value, i))
 
 
-def materialize(role: WarpRole, value: SSAValue) -> Held:
-    """A tile in registers of its own, if it is not in registers yet."""
-    found = held(role, value)
-    if isinstance(found, Held):
+def materialize(role: WarpRole, value: SSAValue) -> RegisterTile:
+    """A tile in registers: it gets new ones if it has none yet."""
+    found = as_elements(role, value)
+    if isinstance(found, RegisterTile):
         return found
     target = allocate(role, found.fragment, tile_type(value).element_type, value.name_hint)
     copy(role, found, target)
@@ -193,7 +193,7 @@ def along(role: WarpRole, fragment: Fragment, axis: int, index: SSAValue) -> SSA
     return row(role, fragment, index) if place == 0 else column(role, fragment, index)
 
 
-def _from_stage(role: WarpRole, tile: Staged, fragment: Fragment) -> Shown:
+def _from_stage(role: WarpRole, tile: Staged, fragment: Fragment) -> LazyTile:
     def read(emit: Emitter, index: SSAValue) -> SSAValue:
         rows = row(role, fragment, index) if 0 in fragment.axes else emit.const(0)
         columns = column(role, fragment, index) if 1 in fragment.axes else emit.const(0)
@@ -205,7 +205,7 @@ def _from_stage(role: WarpRole, tile: Staged, fragment: Fragment) -> Shown:
             rows, columns = columns, rows
         return read_shared(emit, tile, rows, columns)
 
-    return Shown(fragment, tile.type.element_type, read)
+    return LazyTile(fragment, tile.type.element_type, read)
 
 
 def shared_address(
@@ -216,8 +216,8 @@ def shared_address(
     panel = emit.over(columns, layout.columns)
     inside = emit.times(emit.modulo(columns, layout.columns), size)
     if layout.swizzle:
-        turn = emit.bit_and(emit.over(rows, layout.lines), layout.width // 16 - 1)
-        chunk = emit.bit_xor(emit.right(inside, 4), turn)
+        swizzle = emit.bit_and(emit.over(rows, layout.lines), layout.width // 16 - 1)
+        chunk = emit.bit_xor(emit.right(inside, 4), swizzle)
         inside = emit.plus(emit.left(chunk, 4), emit.bit_and(inside, 15))
     start = emit.plus(emit.times(panel, layout.panel_bytes), emit.times(rows, layout.width))
     return emit.plus(base, emit.plus(start, inside))

@@ -1,4 +1,4 @@
-"""Loads and stores of registers: element by element, with what does not exist left out."""
+"""Loads and stores of registers, element by element or by 16 bytes; elements that do not exist are left out."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ class Element:
         emit, array = role.emit, op.array if array is None else array
         kind = array.type
         assert isinstance(kind, ArrayType)
-        self._worker = role
+        self._role = role
         self._places, _ = placed(role, op)
         self._size = dtype_bytes(tile_type(op.result if isinstance(op, LoadOp) else op.tile).element_type)
         heap = isinstance(kind, PGLType)
         self._shard = kind.shard_dim if isinstance(kind, PGLType) else None
         self._extents = [
-            role.dims.part(dim) if position == self._shard else role.dims.extent(dim)
+            role.dims.shard_length(dim) if position == self._shard else role.dims.extent(dim)
             for position, dim in enumerate(kind.dimensions)
         ]
         self._axes = [position for position, index in enumerate(op.indices) if index in role.blocks]
         self._valid = {position: role.dims.valid(self._places[position]) for position in self._axes}
         self._base = emit.address(array)
-        self._spanning = self._shard is not None and rank is None and self._places[self._shard].part is None
-        if heap and not self._spanning:
+        self._straddles = self._shard is not None and rank is None and self._places[self._shard].shard is None
+        if heap and not self._straddles:
             self._base = self._on(self._base, self._owner(op, rank))
 
     def _owner(self, op: LoadOp | StoreOp, rank: SSAValue | None) -> SSAValue:
-        role = self._worker
+        role = self._role
         if rank is not None:
             return rank
         if op.rank is not None:
@@ -56,8 +56,8 @@ class Element:
         return role.rank
 
     def _on(self, address: SSAValue, rank: SSAValue) -> SSAValue:
-        """An address in the part of the heap of a rank."""
-        emit = self._worker.emit
+        """An address in the heap of a rank."""
+        emit = self._role.emit
         return emit.plus(address, emit.times(emit.wide(rank), emit.launch_value("heap_stride")))
 
     @property
@@ -68,11 +68,11 @@ class Element:
     def _start(self, position: int) -> SSAValue:
         """Where a block begins in memory along its dimension."""
         place = self._places[position]
-        return place.local if position == self._shard else self._worker.dims.position(place)
+        return place.local if position == self._shard else self._role.dims.position(place)
 
     def at(self, offsets: list[SSAValue]) -> tuple[SSAValue, SSAValue]:
         """The address of the element at these offsets within the tile, and whether it exists."""
-        emit = self._worker.emit
+        emit = self._role.emit
         inside = dict(zip(self._axes, offsets, strict=True))
         linear: SSAValue | None = None
         exists: SSAValue | None = None
@@ -83,7 +83,7 @@ class Element:
                 coordinate = emit.plus(coordinate, inside[position])
                 fits = emit.compare("slt", inside[position], self._valid[position])
                 exists = fits if exists is None else emit.both(exists, fits)
-            if self._spanning and position == self._shard:
+            if self._straddles and position == self._shard:
                 length = self._extents[position]
                 base = self._on(base, emit.over(coordinate, length))
                 coordinate = emit.modulo(coordinate, length)
@@ -96,21 +96,21 @@ class Element:
 
 
 class LocalOrRemote:
-    """The elements of a load that finds this rank's part where it is owned."""
+    """The elements of a load that reads this rank's shard from another array than the shards of other ranks."""
 
-    def __init__(self, role: WarpRole, op: LoadOp, own: SSAValue) -> None:
-        kind = own.type
+    def __init__(self, role: WarpRole, op: LoadOp, local: SSAValue) -> None:
+        kind = local.type
         assert isinstance(kind, PGLType) and kind.shard_dim is not None
         places, _ = in_one_shard(role, op)
         self._emit = role.emit
-        self._mine = role.emit.compare("eq", role.dims.owner(places[kind.shard_dim]), role.rank)
-        self._own, self._other = Element(role, op, array=own), Element(role, op)
+        self._is_local = role.emit.compare("eq", role.dims.owner(places[kind.shard_dim]), role.rank)
+        self._local, self._remote = Element(role, op, array=local), Element(role, op)
 
     def at(self, offsets: list[SSAValue]) -> tuple[SSAValue, SSAValue]:
         """As of `Element`."""
-        near, _ = self._own.at(offsets)
-        far, exists = self._other.at(offsets)
-        return self._emit.select(self._mine, near, far), exists
+        near, _ = self._local.at(offsets)
+        far, exists = self._remote.at(offsets)
+        return self._emit.select(self._is_local, near, far), exists
 
 
 def load(role: WarpRole, op: LoadOp) -> None:
@@ -150,7 +150,7 @@ def store(role: WarpRole, op: StoreOp) -> None:
 
 def _store(role: WarpRole, op: StoreOp, rank: SSAValue | None) -> None:
     emit, kind = role.emit, tile_type(op.tile).element_type
-    tile = fragments.held(role, op.tile)
+    tile = fragments.as_elements(role, op.tile)
     elements = Element(role, op, rank)
     if role.vectors:
         _by_chunks(op, tile.fragment)
@@ -188,17 +188,17 @@ def store_element(emit: Emitter, kind: Attribute, address: SSAValue, value: SSAV
 
 def _by_chunks(op: LoadOp | StoreOp, fragment: Fragment) -> None:
     if len(fragment.axes) != 2:
-        raise CannotLowerError(op, "rows or single elements among tiles, in a part without a warpgroup")
+        raise CannotLowerError(op, "rows or single elements among tiles, in a role without a warpgroup")
 
 
 def _chunks(role: WarpRole, value: SSAValue, elements: Element | LocalOrRemote) -> list[tuple[SSAValue, SSAValue]]:
-    """Where each chunk that a thread works on begins, and whether it exists: all of it, or nothing of it."""
+    """Where each chunk that a thread works on begins, and whether it exists, wholly or not at all."""
     starts = (role.emit.const(FLAT * number) for number in range(role.chunks))
     return [elements.at(_offsets(role, value, start)) for start in starts]
 
 
-def _vectors(role: WarpRole, tile: fragments.Held, chunks: list[tuple[SSAValue, SSAValue]], what: str) -> None:
-    """The neighbours that a thread holds, 16 bytes at a time; zero where there are none."""
+def _vectors(role: WarpRole, tile: fragments.RegisterTile, chunks: list[tuple[SSAValue, SSAValue]], what: str) -> None:
+    """Load or store the neighbours that a thread has, 16 bytes at a time; loads give zero where nothing exists."""
     emit = role.emit
     words = tile.fragment.count // 2 if tile.packed else tile.fragment.count
     bits = tile.registers
@@ -213,11 +213,11 @@ def _vectors(role: WarpRole, tile: fragments.Held, chunks: list[tuple[SSAValue, 
         with emit.loop(0, words, unroll=True) as i:
             emit.set(zero, bits, i)
     for first in range(0, words, 4):
-        part = SubviewOp(bits, first, 4)
-        emit.add(part)
+        subview = SubviewOp(bits, first, 4)
+        emit.add(subview)
         chunk, inside = divmod(first, words // len(chunks))
         address, exists = chunks[chunk]
-        emit.do(f"{what}_global_v4_where", part.result, emit.plus(address, 4 * inside), exists)
+        emit.do(f"{what}_global_v4_where", subview.result, emit.plus(address, 4 * inside), exists)
     if not tile.packed and what == "load":
         name = "float_bits" if tile.element_type == f32 else "int_bits"
         with emit.loop(0, words, unroll=True) as i:

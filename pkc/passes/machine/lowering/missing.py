@@ -31,12 +31,12 @@ class CannotLowerError(Exception):
 
 
 def slow(op: Operation, reason: str) -> None:
-    """Record that an operation is lowered to more, or smaller, instructions than `pk-lower-tiles` has for others."""
+    """Remark that an operation is lowered to more or smaller instructions than it could be."""
     missed("pk-lower-tiles", op, reason)
 
 
 def origin(value: SSAValue) -> Operation:
-    """The operation that a value is known by: the one that makes it, or around the block that it enters."""
+    """The operation to blame for a value: the one that makes it, or, of a block argument, the one around the block."""
     owner = value.owner
     if isinstance(owner, Block):
         around = owner.parent_op()

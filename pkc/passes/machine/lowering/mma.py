@@ -1,4 +1,4 @@
-"""Products of tiles by MMA instructions that read shared memory (PTX ISA: wgmma); by others, `warp_products.py`."""
+"""MMA instructions that read shared memory (PTX ISA: wgmma); those that read registers are in `warp_mma.py`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from pkc.dialect.tile import MmaOp, in_flight, tile_type
 from pkc.dialect.types import dtype_bytes, dtype_name
 from pkc.location import span_of
 from pkc.passes.machine import machine_errors as errors
-from pkc.passes.machine.lowering import fragments
-from pkc.passes.machine.lowering import warp_mma as warp_products
+from pkc.passes.machine.lowering import fragments, warp_mma
 from pkc.passes.machine.lowering.context import Staged, WarpRole, warpgroup
 from pkc.passes.machine.lowering.missing import CannotLowerError, slow
 from pkc.targets.target import Operands
@@ -38,7 +37,7 @@ class _Operand:
         return k // layout.columns * layout.panel_bytes + k % layout.columns * size
 
     def other(self, position: int) -> int:
-        """Bytes to a position of the dimension that stays."""
+        """Bytes to a position of the dimension that is not contracted."""
         layout = self.tile.layout
         return position * layout.width if self.along_k else position // layout.columns * layout.panel_bytes
 
@@ -52,28 +51,28 @@ class _Operand:
 def multiply(role: WarpRole, op: MmaOp) -> None:
     """acc + a @ b, in the registers of acc."""
     emit = role.emit
-    held = isinstance(role.tiles[op.acc], fragments.Held)
+    in_registers = isinstance(role.tiles[op.acc], fragments.RegisterTile)
     acc = fragments.materialize(role, op.acc)
     if len(list(op.acc.uses)) > 1:
-        if held:
+        if in_registers:
             slow(op, "what the MMA adds to is copied first: it is used by something else too")
         fresh = fragments.allocate(role, acc.fragment, acc.element_type, op.result.name_hint)
         fragments.copy(role, acc, fresh)
         acc = fresh
     role.tiles[op.result] = acc
     if emit.target.mma.operands is Operands.REGISTERS:
-        warp_products.multiply(role, op, acc)
+        warp_mma.multiply(role, op, acc)
     else:
         _from_shared(role, op, acc)
 
 
-def _from_shared(role: WarpRole, op: MmaOp, acc: fragments.Held) -> None:
+def _from_shared(role: WarpRole, op: MmaOp, acc: fragments.RegisterTile) -> None:
     emit, mma = role.emit, role.emit.target.mma
     m, k = tile_type(op.a).shape
     n = tile_type(op.b).shape[1]
     step = mma.depth // dtype_bytes(tile_type(op.a).element_type)
     if k % step:
-        raise CannotLowerError(op, f"a product over {k} elements at a time", f"blocks of a multiple of {step}")
+        raise CannotLowerError(op, f"an MMA over {k} elements", f"blocks of a multiple of {step}")
     b = _shared(role, op, op.b, 0, step)
     starts_b = _descriptor(role, b, b.tile.address)
     left = role.tiles[op.a]
@@ -85,7 +84,7 @@ def _from_shared(role: WarpRole, op: MmaOp, acc: fragments.Held) -> None:
     emit.do("wgmma_fence")
     group = warpgroup(role)
     if a is not None and m % mma.rows and not a.along_k:
-        what = f"a product of {m} rows whose left operand has them innermost"
+        what = f"an MMA of {m} rows whose left operand has the rows innermost"
         raise CannotLowerError(op, what, f"blocks of a multiple of {mma.rows} rows")
     for repeat in range(acc.fragment.repeats):
         block = emit.plus(group, repeat * role.threads.warpgroups)
@@ -94,8 +93,8 @@ def _from_shared(role: WarpRole, op: MmaOp, acc: fragments.Held) -> None:
             starts_a = _descriptor(role, a, emit.plus(a.tile.address, emit.times(block, a.other(mma.rows))))
         for column in range(0, n, mma.columns):
             width = min(mma.columns, n - column)
-            part = SubviewOp(acc.registers, (repeat * n + column) // 2, width // 2)
-            emit.add(part)
+            subview = SubviewOp(acc.registers, (repeat * n + column) // 2, width // 2)
+            emit.add(subview)
             for first in range(0, k, step):
                 if a is not None and starts_a is not None:
                     lefts = [emit.plus(starts_a, a.step(first) >> 4)]
@@ -104,18 +103,18 @@ def _from_shared(role: WarpRole, op: MmaOp, acc: fragments.Held) -> None:
                     base = repeat * k // 4 + first // 4
                     lefts = [emit.get(left_registers, base + i) for i in range(4)]
                 right = emit.plus(starts_b, (b.step(first) + b.other(column)) >> 4)
-                emit.do(name.format(n=width), part.result, *lefts, right, emit.const(1))
+                emit.do(name.format(n=width), subview.result, *lefts, right, emit.const(1))
     emit.do("wgmma_commit")
     emit.do(f"wgmma_wait_{in_flight(op)}")
 
 
 def finish(role: WarpRole, ops: Sequence[MmaOp]) -> None:
-    """Behind a loop whose products stay in flight: the last ones are complete, and their registers may be read."""
+    """Behind a loop whose MMAs stay in flight: wait for the last ones, after which their registers may be read."""
     role.emit.do("wgmma_wait_0")
     done: dict[SSAValue, int] = {}
     for op in ops:
         acc = role.tiles[op.result]
-        assert isinstance(acc, fragments.Held)
+        assert isinstance(acc, fragments.RegisterTile)
         done[acc.registers] = acc.fragment.count
     for registers, count in done.items():
         role.emit.do(f"wgmma_done_{count}", registers)
@@ -125,11 +124,11 @@ def _shared(role: WarpRole, op: MmaOp, value: SSAValue, contracted: int, step: i
     """An operand of which axis `contracted` is summed over."""
     tile = role.tiles[value]
     if not isinstance(tile, Staged):
-        raise CannotLowerError(op, "a product whose right operand is computed", "compute the left one")
+        raise CannotLowerError(op, "an MMA whose right operand is computed", "compute the left one")
     along_k = (0 if tile.transposed else 1) == contracted
     row = tile.layout.columns * tile.layout.panels * dtype_bytes(tile.type.element_type)
     if not tile.layout.swizzle:
-        raise CannotLowerError(op, f"a product of tiles with rows of {row} bytes", "rows of a multiple of 32 bytes")
+        raise CannotLowerError(op, f"an MMA of tiles with rows of {row} bytes", "rows of a multiple of 32 bytes")
     if not along_k and dtype_bytes(tile.type.element_type) == 1:
         wanted = ("`B[n, k].T` of an array `[N, K]`", "`A[m, k]` of an array `[M, K]`")[contracted]
         side = ("right", "left")[contracted]

@@ -1,4 +1,4 @@
-"""Counters: their addresses, sending, awaiting."""
+"""Counters: their addresses, signals and waits."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pkc.passes.machine.lowering.missing import CannotLowerError
 
 
 def send(role: WarpRole, op: SignalOp | RaiseOp) -> None:
-    """One counter of one rank, by one thread, when all threads of the role have come here; or held back."""
+    """Signal one counter of one rank: one thread does, when all threads of the role have come here; or defer it."""
     emit = role.emit
     verb, amount = _verb(op)
     address = _address(role, op.signal, list(op.indices), role.known[op.rank])
     if is_deferred(op):
-        _hold(role, address, role.known[amount])
+        _defer(role, address, role.known[amount])
         return
     _gather(role)
     with _first(role):
@@ -33,36 +33,36 @@ def _verb(op: SignalOp | RaiseOp) -> tuple[str, SSAValue]:
     return ("signal", op.amount) if isinstance(op, SignalOp) else ("raise", op.value)
 
 
-# Signals that are held back
+# Deferred signals
 
 
 def prepare(role: WarpRole, ops: Iterable[Operation]) -> None:
-    """An empty queue, if signals among the operations of a role are held."""
+    """Make an empty queue, if any signal of a role is deferred."""
     inside = list(ops)
-    held = [op for op in inside if is_deferred(op) and isinstance(op, SignalOp | RaiseOp)]
-    if not held:
+    deferred = [op for op in inside if is_deferred(op) and isinstance(op, SignalOp | RaiseOp)]
+    if not deferred:
         return
-    if len({type(op) for op in held}) > 1:
-        raise CannotLowerError(held[-1], "holding back signals that add and signals that raise in one part")
+    if len({type(op) for op in deferred}) > 1:
+        raise CannotLowerError(deferred[-1], "deferring both signals that add and signals that raise in one role")
     emit = role.emit
     length = max(other.most for other in inside if isinstance(other, SendDeferredOp))
     addresses, count = emit.registers(length, i64, "held"), emit.registers(1, IndexType(), "holding")
     emit.set(emit.const(0), count, 0)
     with emit.loop(0, length, unroll=True) as place:
         emit.set(emit.wide_const(0), addresses, place)
-    verb, _ = _verb(held[0])
-    amount, *others = {_constant(_verb(op)[1]) for op in held}
+    verb, _ = _verb(deferred[0])
+    amount, *others = {_constant(_verb(op)[1]) for op in deferred}
     amounts = None
     if amount is None or others:
         amounts = emit.registers(length, IndexType(), "held_amounts")
         with emit.loop(0, length, unroll=True) as place:
             emit.set(emit.const(0), amounts, place)
-    order = max(map(_order, held), key=[Order.Relaxed_Sys, Order.Release_Gpu, Order.Release_Sys].index)
+    order = max(map(_order, deferred), key=[Order.Relaxed_Sys, Order.Release_Gpu, Order.Release_Sys].index)
     role.queue = Queue(length, addresses, amounts, count, verb, amount, order)
 
 
-def _hold(role: WarpRole, address: SSAValue, amount: SSAValue) -> None:
-    """The others move one place forward: registers are not addressed."""
+def _defer(role: WarpRole, address: SSAValue, amount: SSAValue) -> None:
+    """Append a signal: the others move one place forward, as registers have no addresses."""
     emit, queue = role.emit, role.queue
     assert queue is not None
     for registers, value in ((queue.addresses, address), (queue.amounts, amount)):
@@ -75,10 +75,10 @@ def _hold(role: WarpRole, address: SSAValue, amount: SSAValue) -> None:
 
 
 def send_deferred(role: WarpRole, op: SendDeferredOp) -> None:
-    """One fence releases to all that signals: a release at each would wait for memory as many times."""
+    """Send the signals behind one fence: a release at each would wait for memory as many times."""
     emit, queue = role.emit, role.queue
     if queue is None:
-        raise CannotLowerError(op, "sending signals where none are held")
+        raise CannotLowerError(op, "sending deferred signals where there are none")
     left = op.left.value.data
     count = emit.get(queue.count, 0)
     _gather(role)
@@ -89,7 +89,7 @@ def send_deferred(role: WarpRole, op: SendDeferredOp) -> None:
 
 
 def _send_first(role: WarpRole, queue: Queue, end: int, first: SSAValue) -> None:
-    """The signals in the places from `first` on, below `end`."""
+    """Send the signals in the places from `first` on, below `end`."""
     emit = role.emit
     if queue.order is not Order.Relaxed_Sys:
         emit.do(f"fence_{queue.order}")
@@ -99,7 +99,7 @@ def _send_first(role: WarpRole, queue: Queue, end: int, first: SSAValue) -> None
 
 
 def _constant(value: SSAValue) -> int | None:
-    """A number that is known when the kernel is compiled."""
+    """The value of a constant, else None."""
     made = value.owner
     if isinstance(made, arith.ConstantOp) and isinstance(made.value, IntegerAttr):
         return made.value.value.data
@@ -107,7 +107,7 @@ def _constant(value: SSAValue) -> int | None:
 
 
 def send_all(role: WarpRole, op: SignalAllOp) -> None:
-    """The same counter of every rank, or of those from one to another."""
+    """Signal the same counter of every rank, or of a range of ranks."""
     emit = role.emit
     _gather(role)
     with _first(role):
@@ -122,7 +122,7 @@ def send_all(role: WarpRole, op: SignalAllOp) -> None:
 
 
 def await_(role: WarpRole, op: WaitOp) -> None:
-    """Until this rank's counter is high enough: one thread of each warp looks, the others wait for it."""
+    """Wait until this rank's counter is high enough: one thread of each warp looks, the others wait for it."""
     emit = role.emit
     address = _address(role, op.signal, list(op.indices), role.rank)
     if role.threads.one:

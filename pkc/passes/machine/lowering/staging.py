@@ -1,4 +1,4 @@
-"""Tiles from registers into a stage, for those who read it there."""
+"""Tiles from registers into a stage of a channel."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pkc.dialect.types import TileType, f32
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import channels, fragments
 from pkc.passes.machine.lowering.context import Staged, WarpRole, warp_of_group, warpgroup
-from pkc.passes.machine.lowering.fragments import PACKED, Held, Value
+from pkc.passes.machine.lowering.fragments import PACKED, RegisterTile, Value
 from pkc.passes.machine.lowering.missing import CannotLowerError, origin, slow
 from pkc.targets.layout import WARP_ROWS, Fragment, SharedLayout
 
 
 def write(role: WarpRole, op: CommitOp) -> None:
-    """What a role has computed goes into the stage it has acquired."""
+    """Write what a role has computed into the stage that it has acquired."""
     emit = role.emit
     ring = role.launch.rings[op.channel]
     if ring.by_bytes:
@@ -33,9 +33,9 @@ def write(role: WarpRole, op: CommitOp) -> None:
             raise CannotLowerError(origin(value), "a stage that is filled both by TMA and by ordinary instructions")
         address = emit.plus(start, offset)
         if isinstance(found, Staged):
-            found = fragments.held(role, value)
-        assert isinstance(found, fragments.Held | fragments.Shown)
-        if isinstance(found, Held) and found.packed and _in_matrices(role, found.fragment):
+            found = fragments.as_elements(role, value)
+        assert isinstance(found, fragments.RegisterTile | fragments.LazyTile)
+        if isinstance(found, RegisterTile) and found.packed and _in_matrices(role, found.fragment):
             _matrices(role, found, layout, address)
         else:
             _remark(op, value, found)
@@ -54,19 +54,19 @@ def _remark(op: CommitOp, value: SSAValue, tile: Value) -> None:
     rows, columns = tile_type(value).shape
     reason = (
         f"{rows} x {columns} is not a multiple of {WARP_ROWS} x 16"
-        if isinstance(tile, Held)
+        if isinstance(tile, RegisterTile)
         else "it is not in registers"
     )
     slow(op, f"{channel_of(op.channel).label.data} goes into its stage 4 bytes at a time, not by stmatrix: {reason}")
 
 
-def _matrices(role: WarpRole, tile: Held, layout: SharedLayout, address: SSAValue) -> None:
+def _matrices(role: WarpRole, tile: RegisterTile, layout: SharedLayout, address: SSAValue) -> None:
     """16-bit elements by stmatrix: each warp writes 16 rows and 16 columns at once."""
     emit, threads, fragment = role.emit, role.threads, tile.fragment
     group = warpgroup(role)
     inside = emit.plus(emit.times(warp_of_group(role), WARP_ROWS), emit.bit_and(threads.lane, WARP_ROWS - 1))
     chunks = layout.width // 16
-    turn = emit.bit_and(emit.over(threads.lane, layout.lines), chunks - 1)
+    swizzle = emit.bit_and(emit.over(threads.lane, layout.lines), chunks - 1)
     for repeat in range(fragment.repeats):
         block = emit.plus(group, repeat * fragment.warpgroups)
         row = emit.plus(emit.times(block, fragment.rows), inside)
@@ -76,20 +76,20 @@ def _matrices(role: WarpRole, tile: Held, layout: SharedLayout, address: SSAValu
             chunk = emit.times(pair, 2)
             mine = emit.plus(emit.modulo(chunk, chunks), emit.right(threads.lane, 4))
             offset = emit.plus(
-                emit.times(emit.over(chunk, chunks), layout.panel_bytes), emit.left(emit.bit_xor(mine, turn), 4)
+                emit.times(emit.over(chunk, chunks), layout.panel_bytes), emit.left(emit.bit_xor(mine, swizzle), 4)
             )
             base = emit.plus(emit.times(pair, 4), repeat * fragment.columns // 4)
-            parts = [emit.get(tile.registers, emit.plus(base, i)) for i in range(4)]
-            emit.do("stmatrix_x4", emit.plus(start, offset), *parts)
+            words = [emit.get(tile.registers, emit.plus(base, i)) for i in range(4)]
+            emit.do("stmatrix_x4", emit.plus(start, offset), *words)
 
 
 def _of_tile(emit: Emitter, fragment: Fragment, row: SSAValue) -> AbstractContextManager[object]:
-    """What is done for a row only if the tile has it."""
+    """A branch for what is done to a row only if the tile has it."""
     return emit.when(emit.compare("slt", row, fragment.shape[0])) if fragment.cut else nullcontext()
 
 
 def _elements(role: WarpRole, tile: Value, kind: TileType, layout: SharedLayout, address: SSAValue) -> None:
-    """Element by element; threads that hold the same element write the same value."""
+    """Write element by element; threads that have the same element write the same value."""
     emit, fragment = role.emit, tile.fragment
     narrow = kind.element_type in PACKED
     size = 2 if narrow else 4

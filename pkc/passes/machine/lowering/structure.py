@@ -1,4 +1,4 @@
-"""The body of a worker, operation by operation: loops, branches, tasks, integers; the rest goes to who knows it."""
+"""The body of a role, operation by operation: loops, branches, tasks and integers; other modules lower the rest."""
 
 from __future__ import annotations
 
@@ -30,53 +30,53 @@ from pkc.passes.machine.lowering import (
     unstaging,
 )
 from pkc.passes.machine.lowering.context import Staged, WarpRole
-from pkc.passes.machine.lowering.fragments import Held
+from pkc.passes.machine.lowering.fragments import RegisterTile
 from pkc.passes.machine.lowering.missing import CannotLowerError
 
 
-def lower_block(worker: WarpRole, block: Block) -> None:
+def lower_block(role: WarpRole, block: Block) -> None:
     """Every operation of a block, in order."""
-    if not worker.threads.flat or worker.chunk is not None:
-        lower_ops(worker, list(block.ops))
+    if not role.threads.flat or role.chunk is not None:
+        lower_ops(role, list(block.ops))
         return
     before, inside, after = flat.chunked(block)
-    lower_ops(worker, before)
+    lower_ops(role, before)
     if inside:
-        flat.lower(worker, inside, lower_ops)
-    lower_ops(worker, after)
+        flat.lower(role, inside, lower_ops)
+    lower_ops(role, after)
 
 
-def lower_ops(worker: WarpRole, ops: Sequence[Operation]) -> None:
+def lower_ops(role: WarpRole, ops: Sequence[Operation]) -> None:
     for op in ops:
-        worker.emit.location = op.location
-        _lower(worker, op)
+        role.emit.location = op.location
+        _lower(role, op)
 
 
-def _lower(worker: WarpRole, op: Operation) -> None:
+def _lower(role: WarpRole, op: Operation) -> None:
     handler = _HANDLERS.get(type(op))
     if handler is not None:
-        handler(worker, op)
+        handler(role, op)
         return
     if op.regions or not (op.results and all(isinstance(r.type, TileType) for r in op.results)):
-        _integer(worker, op)
+        _integer(role, op)
         return
-    if not (computed.show(worker, op) or computed.compute(worker, op)):
+    if not (computed.make_lazy(role, op) or computed.compute(role, op)):
         raise CannotLowerError(op)
 
 
-def _integer(worker: WarpRole, op: Operation) -> None:
-    """Arithmetic on integers and scalars stays as it is, but for divisions that round down."""
+def _integer(role: WarpRole, op: Operation) -> None:
+    """Arithmetic on integers and scalars is copied as it is, except for divisions that round down."""
     if isinstance(op, arith.FloorDivSIOp):
-        a, b = (worker.known[operand] for operand in op.operands)
-        worker.known[op.result] = rounding.divide_down(worker.emit, a, b)
+        a, b = (role.known[operand] for operand in op.operands)
+        role.known[op.result] = rounding.divide_down(role.emit, a, b)
         return
     if not isinstance(op, _KEPT):
         raise CannotLowerError(op)
-    copy = op.clone(value_mapper=dict(worker.known))
-    worker.emit.add(copy)
+    copy = op.clone(value_mapper=dict(role.known))
+    role.emit.add(copy)
     for old, new in zip(op.results, copy.results, strict=True):
         new.name_hint = old.name_hint
-        worker.known[old] = new
+        role.known[old] = new
 
 
 _KEPT = (
@@ -95,84 +95,84 @@ _KEPT = (
     arith.SelectOp,
     arith.IndexCastOp,
 )
-"""What the machine level has as well."""
+"""Operations that the machine level has too."""
 
 
 def _know(make: Callable[[WarpRole, Any], SSAValue]) -> Callable[[WarpRole, Any], None]:
-    def handler(worker: WarpRole, op: Any) -> None:
-        value = make(worker, op)
+    def handler(role: WarpRole, op: Any) -> None:
+        value = make(role, op)
         if op.results[0].name_hint and value.name_hint is None:
             value.name_hint = op.results[0].name_hint
-        worker.known[op.results[0]] = value
+        role.known[op.results[0]] = value
 
     return handler
 
 
-def _block(worker: WarpRole, op: coordinates.BlockOp) -> None:
-    worker.blocks[op.result] = worker.dims.place(op, worker.known)
+def _block(role: WarpRole, op: coordinates.BlockOp) -> None:
+    role.blocks[op.result] = role.dims.place(op, role.known)
 
 
-def _rotate(worker: WarpRole, op: coordinates.RotateOp) -> SSAValue:
-    emit = worker.emit
-    index, shift, count = (worker.known[x] for x in (op.index, op.shift, op.count))
+def _rotate(role: WarpRole, op: coordinates.RotateOp) -> SSAValue:
+    emit = role.emit
+    index, shift, count = (role.known[x] for x in (op.index, op.shift, op.count))
     return emit.modulo(emit.plus(index, shift), emit.most(count, 1))
 
 
-def _peer(worker: WarpRole, op: coordinates.RingPeerOp) -> SSAValue:
-    emit = worker.emit
-    return emit.modulo(emit.plus(worker.rank, worker.known[op.step]), worker.dims.extent("ranks"))
+def _peer(role: WarpRole, op: coordinates.RingPeerOp) -> SSAValue:
+    emit = role.emit
+    return emit.modulo(emit.plus(role.rank, role.known[op.step]), role.dims.extent("ranks"))
 
 
-def _tasks(worker: WarpRole, op: program.TasksOp) -> None:
+def _tasks(role: WarpRole, op: program.TasksOp) -> None:
     """CTA c of n takes tasks c, c + n, ... in the order of their numbers (`pkc/dialect/task_order.py`).
 
-    Tasks that enclose others are gone through by every CTA; the numbers of those inside go on from one to the next.
+    Every CTA runs all tasks that enclose others; the numbers of the tasks inside go on from one to the next.
     """
-    emit, outer = worker.emit, worker.begun
-    counts = [worker.known[count] for count in op.counts]
+    emit, outer = role.emit, role.begun
+    counts = [role.known[count] for count in op.counts]
     total = counts[0]
     for count in counts[1:]:
         total = emit.times(total, count)
-    cta, ctas = worker.launch.cta_of[worker.group], worker.launch.ctas[worker.group]
+    cta, ctas = role.launch.cta_of[role.group], role.launch.ctas[role.group]
     if op.encloses_tasks:
         if outer is None:
-            worker.begun = emit.registers(1, IndexType(), "begun")
-            emit.set(emit.const(0), worker.begun, 0)
+            role.begun = emit.registers(1, IndexType(), "begun")
+            emit.set(emit.const(0), role.begun, 0)
         with emit.loop(0, total) as task:
-            _task(worker, op, task, counts)
-        worker.begun = outer
+            _task(role, op, task, counts)
+        role.begun = outer
         return
     first = cta if outer is None else emit.modulo(emit.plus(cta, emit.minus(ctas, emit.get(outer, 0))), ctas)
     with emit.loop(first, total, ctas) as task:
         loop = task.owner.parent_op() if isinstance(task.owner, Block) else None
         assert loop is not None
         loop.attributes[TASKS] = UnitAttr()
-        _task(worker, op, task, counts)
+        _task(role, op, task, counts)
     if outer is not None:
         emit.set(emit.modulo(emit.plus(emit.get(outer, 0), total), ctas), outer, 0)
 
 
-def _task(worker: WarpRole, op: program.TasksOp, task: SSAValue, counts: list[SSAValue]) -> None:
+def _task(role: WarpRole, op: program.TasksOp, task: SSAValue, counts: list[SSAValue]) -> None:
     task.name_hint = "task"
-    indices = _natural(worker, task, counts) if op.raster is None else _banded(worker, task, counts, op.raster)
-    worker.known.update(zip(op.body.block.args, indices, strict=True))
-    threads = worker.threads
-    worker.threads = replace(threads, flat=not threads.one and is_pointwise(op))
-    lower_block(worker, op.body.block)
-    worker.threads = threads
+    indices = _natural(role, task, counts) if op.raster is None else _banded(role, task, counts, op.raster)
+    role.known.update(zip(op.body.block.args, indices, strict=True))
+    threads = role.threads
+    role.threads = replace(threads, flat=not threads.one and is_pointwise(op))
+    lower_block(role, op.body.block)
+    role.threads = threads
 
 
-def _natural(worker: WarpRole, task: SSAValue, counts: list[SSAValue]) -> list[SSAValue]:
-    emit, rest, indices = worker.emit, task, list[SSAValue]()
+def _natural(role: WarpRole, task: SSAValue, counts: list[SSAValue]) -> list[SSAValue]:
+    emit, rest, indices = role.emit, task, list[SSAValue]()
     for count in reversed(counts[1:]):
         indices.append(emit.modulo(rest, count))
         rest = emit.over(rest, count)
     return [rest, *reversed(indices)]
 
 
-def _banded(worker: WarpRole, task: SSAValue, counts: list[SSAValue], rows: int) -> list[SSAValue]:
+def _banded(role: WarpRole, task: SSAValue, counts: list[SSAValue], rows: int) -> list[SSAValue]:
     """As `banded` of `pkc/dialect/task_order.py`."""
-    emit, (height, width) = worker.emit, counts
+    emit, (height, width) = role.emit, counts
     each = emit.times(width, rows)
     band, inside = emit.over(task, each), emit.modulo(task, each)
     first = emit.times(band, rows)
@@ -180,185 +180,185 @@ def _banded(worker: WarpRole, task: SSAValue, counts: list[SSAValue], rows: int)
     return [emit.plus(first, emit.modulo(inside, here)), emit.over(inside, here)]
 
 
-def _for(worker: WarpRole, op: scf.ForOp) -> None:
-    emit, body = worker.emit, op.body.block
-    carried = [_carry(worker, start) for start in op.iter_args]
-    first, last, step = (worker.known[x] for x in (op.lb, op.ub, op.step))
-    if worker.turns > 1:
-        first = _turns_at_once(worker, op, carried, (first, last, step))
+def _for(role: WarpRole, op: scf.ForOp) -> None:
+    emit, body = role.emit, op.body.block
+    carried = [_carry(role, start) for start in op.iter_args]
+    first, last, step = (role.known[x] for x in (op.lb, op.ub, op.step))
+    if role.unroll > 1:
+        first = _unrolled(role, op, carried, (first, last, step))
     with emit.loop(first, last, step) as index:
         index.name_hint = body.args[0].name_hint
-        worker.known[body.args[0]] = index
+        role.known[body.args[0]] = index
         for argument, target in zip(body.args[1:], carried, strict=True):
-            _bind(worker, argument, target)
-        lower_block(worker, body)
-        _yield(worker, body, carried)
+            _bind(role, argument, target)
+        lower_block(role, body)
+        _yield(role, body, carried)
     for result, target in zip(op.results, carried, strict=True):
-        _bind(worker, result, target)
-    if issued := [product for product in body.ops if isinstance(product, MmaOp) and in_flight(product)]:
-        mma.finish(worker, issued)
+        _bind(role, result, target)
+    if issued := [inner for inner in body.ops if isinstance(inner, MmaOp) and in_flight(inner)]:
+        mma.finish(role, issued)
 
 
-def _turns_at_once(
-    worker: WarpRole, op: scf.ForOp, carried: list[Held | SSAValue], bounds: tuple[SSAValue, SSAValue, SSAValue]
+def _unrolled(
+    role: WarpRole, op: scf.ForOp, carried: list[RegisterTile | SSAValue], bounds: tuple[SSAValue, SSAValue, SSAValue]
 ) -> SSAValue:
-    """Turns in groups of `worker.turns`, the loads of a group before all else; where the turns that are left begin."""
-    emit, body = worker.emit, op.body.block
+    """Emit iterations in groups of `role.unroll`, each with its loads first; gives where the remaining ones begin."""
+    emit, body = role.emit, op.body.block
     first, last, step = bounds
     ahead = flat.loads_ahead(body)
     if not ahead:
         return first
-    stride = emit.times(step, worker.turns)
+    stride = emit.times(step, role.unroll)
     groups = emit.over(emit.most(emit.minus(last, first), 0), stride)
     end = emit.plus(first, emit.times(groups, stride))
     results = [result for op in ahead for result in op.results]
-    tables: tuple[dict[SSAValue, Any], ...] = (worker.known, worker.blocks, worker.tiles)
+    tables: tuple[dict[SSAValue, Any], ...] = (role.known, role.blocks, role.tiles)
     with emit.loop(first, end, stride) as index:
         made: list[list[tuple[dict[SSAValue, Any], SSAValue, Any]]] = []
-        for turn in range(worker.turns):
-            worker.known[body.args[0]] = emit.plus(index, emit.times(step, turn))
-            lower_ops(worker, ahead)
+        for iteration in range(role.unroll):
+            role.known[body.args[0]] = emit.plus(index, emit.times(step, iteration))
+            lower_ops(role, ahead)
             made.append([(table, result, table[result]) for result in results for table in tables if result in table])
         for found in made:
             for table, result, value in found:
                 table[result] = value
             for argument, target in zip(body.args[1:], carried, strict=True):
-                _bind(worker, argument, target)
-            lower_ops(worker, [op for op in body.ops if op not in ahead])
-            _yield(worker, body, carried)
+                _bind(role, argument, target)
+            lower_ops(role, [op for op in body.ops if op not in ahead])
+            _yield(role, body, carried)
     return end
 
 
-def _carry(worker: WarpRole, start: SSAValue) -> Held | SSAValue:
-    """Registers for what a loop carries, with its first value."""
+def _carry(role: WarpRole, start: SSAValue) -> RegisterTile | SSAValue:
+    """Registers for a value that a loop carries, holding its first value."""
     if isinstance(start.type, TileType):
-        known = fragments.held(worker, start)
-        if isinstance(known, Held) and len(list(start.uses)) == 1:
+        known = fragments.as_elements(role, start)
+        if isinstance(known, RegisterTile) and len(list(start.uses)) == 1:
             return known
-        fragment = fragments.fragment_of(worker, start)
-        target = fragments.allocate(worker, fragment, tile_type(start).element_type, start.name_hint)
-        fragments.copy(worker, known, target)
+        fragment = fragments.fragment_of(role, start)
+        target = fragments.allocate(role, fragment, tile_type(start).element_type, start.name_hint)
+        fragments.copy(role, known, target)
         return target
-    value = worker.known[start]
-    register = worker.emit.registers(1, value.type, start.name_hint)
-    worker.emit.set(value, register, 0)
+    value = role.known[start]
+    register = role.emit.registers(1, value.type, start.name_hint)
+    role.emit.set(value, register, 0)
     return register
 
 
-def _bind(worker: WarpRole, value: SSAValue, target: Held | SSAValue) -> None:
-    if isinstance(target, Held):
-        worker.tiles[value] = target
+def _bind(role: WarpRole, value: SSAValue, target: RegisterTile | SSAValue) -> None:
+    if isinstance(target, RegisterTile):
+        role.tiles[value] = target
     else:
-        worker.known[value] = worker.emit.get(target, 0)
+        role.known[value] = role.emit.get(target, 0)
 
 
-def _yield(worker: WarpRole, body: Block, carried: list[Held | SSAValue]) -> None:
-    """The values of the next turn into the registers of this one; all are read before any is written."""
+def _yield(role: WarpRole, body: Block, carried: list[RegisterTile | SSAValue]) -> None:
+    """Write the values of the next iteration to the registers of this one; all are read before any is written."""
     last = body.last_op
     assert isinstance(last, scf.YieldOp)
-    targets = [target.registers for target in carried if isinstance(target, Held)]
-    pending: list[tuple[fragments.Value, Held]] = []
+    targets = [target.registers for target in carried if isinstance(target, RegisterTile)]
+    pending: list[tuple[fragments.Value, RegisterTile]] = []
     for value, target in zip(last.operands, carried, strict=True):
-        if not isinstance(target, Held):
-            worker.emit.set(worker.known[value], target, 0)
+        if not isinstance(target, RegisterTile):
+            role.emit.set(role.known[value], target, 0)
             continue
-        found = fragments.held(worker, value)
-        if isinstance(found, Held) and found.registers is target.registers:
+        found = fragments.as_elements(role, value)
+        if isinstance(found, RegisterTile) and found.registers is target.registers:
             continue
-        if not isinstance(found, Held) or found.registers in targets:
-            fresh = fragments.allocate(worker, target.fragment, target.element_type, None)
-            fragments.copy(worker, found, fresh)
+        if not isinstance(found, RegisterTile) or found.registers in targets:
+            fresh = fragments.allocate(role, target.fragment, target.element_type, None)
+            fragments.copy(role, found, fresh)
             found = fresh
         pending.append((found, target))
     for found, target in pending:
-        fragments.copy(worker, found, target)
+        fragments.copy(role, found, target)
 
 
-def _if(worker: WarpRole, op: scf.IfOp) -> None:
-    emit = worker.emit
-    condition = worker.known[op.cond]
-    targets: list[Held | SSAValue] = []
+def _if(role: WarpRole, op: scf.IfOp) -> None:
+    emit = role.emit
+    condition = role.known[op.cond]
+    targets: list[RegisterTile | SSAValue] = []
     for result in op.results:
         if isinstance(result.type, TileType):
-            fragment = fragments.fragment_of(worker, result)
-            targets.append(fragments.allocate(worker, fragment, result.type.element_type, result.name_hint))
+            fragment = fragments.fragment_of(role, result)
+            targets.append(fragments.allocate(role, fragment, result.type.element_type, result.name_hint))
         else:
             targets.append(emit.registers(1, result.type, result.name_hint))
     with emit.when(condition):
-        _branch(worker, op.true_region.block, targets)
+        _branch(role, op.true_region.block, targets)
     if op.false_region.blocks:
         with emit.when(emit.negated(condition)):
-            _branch(worker, op.false_region.block, targets)
+            _branch(role, op.false_region.block, targets)
     for result, target in zip(op.results, targets, strict=True):
-        _bind(worker, result, target)
+        _bind(role, result, target)
 
 
-def _branch(worker: WarpRole, body: Block, targets: list[Held | SSAValue]) -> None:
-    lower_block(worker, body)
+def _branch(role: WarpRole, body: Block, targets: list[RegisterTile | SSAValue]) -> None:
+    lower_block(role, body)
     last = body.last_op
     for value, target in zip(last.operands if last is not None else (), targets, strict=False):
-        if isinstance(target, Held):
-            fragments.copy(worker, fragments.held(worker, value), target)
+        if isinstance(target, RegisterTile):
+            fragments.copy(role, fragments.as_elements(role, value), target)
         else:
-            worker.emit.set(worker.known[value], target, 0)
+            role.emit.set(role.known[value], target, 0)
 
 
-def _load(worker: WarpRole, op: access.LoadOp) -> None:
+def _load(role: WarpRole, op: access.LoadOp) -> None:
     if moves_by_tma(op):
-        tma.load(worker, op)
-    elif unstaging.is_carried(worker, op):
-        unstaging.load(worker, op)
+        tma.load(role, op)
+    elif unstaging.is_carried(role, op):
+        unstaging.load(role, op)
     else:
-        memory.load(worker, op)
+        memory.load(role, op)
 
 
-def _store(worker: WarpRole, op: access.StoreOp) -> None:
-    tile = worker.tiles[op.tile]
+def _store(role: WarpRole, op: access.StoreOp) -> None:
+    tile = role.tiles[op.tile]
     if moves_by_tma(op):
-        tma.store(worker, op)
-    elif isinstance(tile, Staged) and (not worker.threads.warpgroups or unstaging.fits(op, tile)):
-        unstaging.store(worker, op, tile)
+        tma.store(role, op)
+    elif isinstance(tile, Staged) and (not role.threads.warpgroups or unstaging.fits(op, tile)):
+        unstaging.store(role, op, tile)
     else:
-        memory.store(worker, op)
+        memory.store(role, op)
 
 
-def _transpose(worker: WarpRole, op: TransposeOp) -> None:
-    tile = worker.tiles[op.tile]
+def _transpose(role: WarpRole, op: TransposeOp) -> None:
+    tile = role.tiles[op.tile]
     if not isinstance(tile, Staged):
-        raise CannotLowerError(op, "`.T` of a tile that is computed", "load it the other way round, or store it first")
-    worker.tiles[op.result] = Staged(tile.address, tile.type, tile.layout, tile.ring, not tile.transposed)
+        raise CannotLowerError(op, "`.T` of a tile that is computed", "load its transpose, or store it first")
+    role.tiles[op.result] = Staged(tile.address, tile.type, tile.layout, tile.ring, not tile.transposed)
 
 
-def _commit(worker: WarpRole, op: roles.CommitOp) -> None:
-    staging.write(worker, op)
-    for fence in worker.pending_fences:
-        worker.emit.do(fence)
-    worker.pending_fences.clear()
-    channels.commit(worker, op)
+def _commit(role: WarpRole, op: roles.CommitOp) -> None:
+    staging.write(role, op)
+    for fence in role.pending_fences:
+        role.emit.do(fence)
+    role.pending_fences.clear()
+    channels.commit(role, op)
 
 
-def _fence(worker: WarpRole, op: fences.FenceOp) -> None:
-    """Generic writes to a stage are made at its commit, so the fence that orders them comes after those."""
+def _fence(role: WarpRole, op: fences.FenceOp) -> None:
+    """Generic writes to a stage are emitted at its commit, so the fence that orders them comes behind those."""
     name = f"fence_{op.kind.data}"
     if op.kind.data is fences.Fence.AsyncShared:
-        worker.pending_fences.append(name)
+        role.pending_fences.append(name)
     else:
-        worker.emit.do(name)
+        role.emit.do(name)
 
 
-def _drain(worker: WarpRole, op: fences.DrainOp) -> None:
+def _drain(role: WarpRole, op: fences.DrainOp) -> None:
     if op.kind.data is fences.Drain.Loads:
-        channels.drain_loads(worker)
+        channels.drain_loads(role)
     else:
         left = f"_{op.may_remain}" if op.may_remain else ""
-        worker.emit.do(f"bulk_wait_{op.kind.data}{left}")
+        role.emit.do(f"bulk_wait_{op.kind.data}{left}")
 
 
-def _index(worker: WarpRole, op: coordinates.BlockIndexOp) -> SSAValue:
-    return worker.dims.index(worker.blocks[op.block], op.of, sharded=op.sharded is not None, last=op.last is not None)
+def _index(role: WarpRole, op: coordinates.BlockIndexOp) -> SSAValue:
+    return role.dims.index(role.blocks[op.block], op.of, sharded=op.sharded is not None, last=op.last is not None)
 
 
-def _nothing(_worker: WarpRole, _op: Operation) -> None:
+def _nothing(_role: WarpRole, _op: Operation) -> None:
     pass
 
 

@@ -18,9 +18,9 @@ from pkc.passes.machine.lowering.missing import CannotLowerError
 
 
 def placed(role: WarpRole, op: LoadOp | StoreOp) -> tuple[list[Placed], int | None]:
-    """Where each index of an access is, and the dimension whose parts the tensor map counts.
+    """Where each index of an access is, and the dimension that is sharded in the tensor map.
 
-    An own part that is read in its place is a part of the array that is read otherwise, too.
+    Where a local array is read in place of the shard of another, both are sharded along that dimension.
     """
     kind = op.array.type
     assert isinstance(kind, ArrayType)
@@ -33,24 +33,24 @@ def placed(role: WarpRole, op: LoadOp | StoreOp) -> tuple[list[Placed], int | No
         places.append(found)
     split = shard
     if split is None:
-        split = next((position for position, place in enumerate(places) if place.part is not None), None)
+        split = next((position for position, place in enumerate(places) if place.shard is not None), None)
     return places, split
 
 
 def _sharded(op: LoadOp | StoreOp) -> int | None:
-    own = op.local if isinstance(op, LoadOp) else None
-    kinds = [value.type for value in (op.array, own) if value is not None]
+    local = op.local if isinstance(op, LoadOp) else None
+    kinds = [value.type for value in (op.array, local) if value is not None]
     dims = {kind.shard_dim for kind in kinds if isinstance(kind, PGLType)} - {None}
     if len(dims) > 1:
-        raise CannotLowerError(op, "arrays that are split along different dimensions, read in each other's place")
+        raise CannotLowerError(op, "a load of two arrays that are sharded along different dimensions")
     return next(iter(dims), None)
 
 
 def in_one_shard(role: WarpRole, op: LoadOp | StoreOp) -> tuple[list[Placed], int | None]:
-    """As `placed`, for an access that knows which rank all of its tile is on."""
+    """As `placed`, of a tile that lies on one rank; a block that may straddle is refused."""
     places, split = placed(role, op)
-    if _sharded(op) is not None and split is not None and places[split].part is None:
-        raise CannotLowerError(op, "a block that may lie in two parts of an array")
+    if _sharded(op) is not None and split is not None and places[split].shard is None:
+        raise CannotLowerError(op, "a block that may straddle two shards of an array")
     return places, split
 
 
@@ -58,7 +58,7 @@ def load(role: WarpRole, op: LoadOp) -> None:
     """A tile into the stage that it is committed to."""
     commit = next((use.operation for use in op.result.uses if isinstance(use.operation, CommitOp)), None)
     if commit is None:
-        raise CannotLowerError(op, "a copy by a part that also computes")
+        raise CannotLowerError(op, "a copy by a role that also computes")
     ring = role.launch.rings[commit.channel]
     slot = list(commit.tiles).index(op.result)
     stage = channels.stage_of(role, commit.channel)
@@ -76,8 +76,8 @@ def store(role: WarpRole, op: StoreOp) -> None:
     emit = role.emit
     if copies(op):
         ranks = role.dims.extent(RANKS)
-        with emit.loop(0, ranks) as turn:
-            peer = emit.modulo(emit.plus(emit.plus(role.rank, 1), turn), ranks)
+        with emit.loop(0, ranks) as step:
+            peer = emit.modulo(emit.plus(emit.plus(role.rank, 1), step), ranks)
             _boxes(role, op, tile.address, "store", None, peer)
     else:
         _boxes(role, op, tile.address, "store", None)
@@ -109,7 +109,7 @@ def _boxes(
         box[rows] = step = piece or next(n for n in range(min(extent, MAX_BOX), 0, -1) if extent % n == 0)
     if max(box) > MAX_BOX:
         raise CannotLowerError(op, f"a tile of {max(box)} elements along a dimension that is not its first")
-    outer, last = _parts(role, places, split)
+    outer, last = _shard(role, places, split)
     if isinstance(kind, PGLType) and kind.shard_dim is None:
         outer.append(peer if peer is not None else role.known[op.rank] if op.rank is not None else role.rank)
     sizes = [*reversed(box), *[1] * len(outer)]
@@ -117,10 +117,10 @@ def _boxes(
     emit.add(tensor_map)
     if isinstance(op, LoadOp) and op.local is not None:
         assert split is not None
-        own = TensorMapOp(op.local, last, sizes, layout.swizzle, split)
-        mine = emit.compare("eq", role.dims.owner(places[split]), role.rank)
-        emit.add(own)
-        tensor_map = arith.SelectOp(mine, own.result, tensor_map.results[0])
+        local = TensorMapOp(op.local, last, sizes, layout.swizzle, split)
+        is_local = emit.compare("eq", role.dims.owner(places[split]), role.rank)
+        emit.add(local)
+        tensor_map = arith.SelectOp(is_local, local.result, tensor_map.results[0])
         emit.add(tensor_map)
 
     def move(panel: int, first: SSAValue | int) -> None:
@@ -151,15 +151,15 @@ def _boxes(
             emit.do("bulk_wait_read")
 
 
-def _parts(role: WarpRole, places: list[Placed], split: int | None) -> tuple[list[SSAValue], SSAValue]:
-    """The coordinate of the part, if a dimension is split, and which of the two maps it is in."""
+def _shard(role: WarpRole, places: list[Placed], split: int | None) -> tuple[list[SSAValue], SSAValue]:
+    """The coordinate of the shard, if a dimension is sharded, and which of the two maps it is in."""
     emit = role.emit
     if split is None:
         return [], emit.const(0)
-    part = role.dims.owner(places[split])
-    beyond = emit.compare("sge", part, role.dims.whole(places[split].dim))
+    shard = role.dims.owner(places[split])
+    beyond = emit.compare("sge", shard, role.dims.whole_shards(places[split].dim))
     last = emit.select(beyond, emit.const(1), emit.const(0))
-    return [emit.select(emit.compare("eq", last, 1), emit.const(0), part)], last
+    return [emit.select(emit.compare("eq", last, 1), emit.const(0), shard)], last
 
 
 def copies(op: StoreOp) -> bool:

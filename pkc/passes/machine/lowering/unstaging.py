@@ -1,5 +1,5 @@
-"""Tiles between memory and their stage by threads: for places that no box of a tensor map describes, and targets
-without TMA."""
+"""Tiles between memory and their stage by ordinary instructions: for places that no box of a tensor map describes, and
+for targets without TMA."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pkc.passes.machine.lowering.missing import CannotLowerError
 from pkc.passes.machine.lowering.tma import copies
 
 _CHUNK = 16
-"""Bytes that a thread moves at once, which a swizzle leaves together."""
+"""Bytes that a thread moves at once; a swizzle leaves them together."""
 
 
 def is_carried(role: WarpRole, op: LoadOp) -> bool:
@@ -42,9 +42,7 @@ def load(role: WarpRole, op: LoadOp) -> None:
     """A tile of two dimensions into the stage that it is committed to, row by row; zero where it has no elements."""
     kind, emit = tile_type(op.result), role.emit
     if kind.rank != 2:
-        raise CannotLowerError(
-            op, "a tile other than of two dimensions, loaded into its stage by ordinary instructions"
-        )
+        raise CannotLowerError(op, "a tile that is not two-dimensional, loaded into its stage by ordinary instructions")
     _check_bytes(op, kind)
     commit = next(use.operation for use in op.result.uses)
     assert isinstance(commit, CommitOp)
@@ -142,11 +140,11 @@ def _by_chunks(
     places: Callable[[], tuple[Element | LocalOrRemote, SSAValue]],
     move: Callable[[SSAValue, SSAValue, SSAValue, SSAValue, int], None],
 ) -> None:
-    """So many neighbours at once, those of a row one after the other, each by the next thread: 16 bytes where rows and
-    blocks end at multiples of that, else one element.
+    """Move a tile in chunks of a row, each by the next thread: of 16 bytes where rows and blocks end at multiples of
+    that, else of one element.
 
-    `places` says where elements are, and of how many rows; `move` gets an address, whether something is there, a row, a
-    column, and how many elements.
+    `places` gives where the elements are, and how many rows there are; `move` gets an address, whether something is
+    there, a row, a column, and how many elements.
     """
     emit, threads = role.emit, role.threads
     chunk = _CHUNK // dtype_bytes(kind.element_type)
@@ -170,6 +168,6 @@ def _whole_chunks(role: WarpRole, op: LoadOp | StoreOp, elements: int) -> SSAVal
         return aligned
     block = role.blocks[last]
     whole = emit.both(aligned, emit.compare("eq", emit.bit_and(role.dims.valid(block), elements - 1), 0))
-    if block.stop is None:  # then it begins so if it ends so
+    if block.stop is None:  # then an aligned end implies an aligned begin
         return whole
     return emit.both(whole, emit.compare("eq", emit.bit_and(block.local, elements - 1), 0))

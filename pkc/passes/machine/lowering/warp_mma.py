@@ -1,4 +1,4 @@
-"""Products of tiles by the MMA instructions of a warp, from registers (PTX ISA: mma.sync.m16n8)."""
+"""MMA instructions of a warp, which read registers (PTX ISA: mma.sync.m16n8)."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from pkc.dialect.tile import MmaOp, tile_type
 from pkc.dialect.types import dtype_bytes, dtype_name
 from pkc.passes.machine.lowering import fragments
 from pkc.passes.machine.lowering.context import Staged, WarpRole
-from pkc.passes.machine.lowering.fragments import PACKED, Held
+from pkc.passes.machine.lowering.fragments import PACKED, RegisterTile
 from pkc.passes.machine.lowering.missing import CannotLowerError
 
 
-def multiply(role: WarpRole, op: MmaOp, acc: Held) -> None:
-    """acc + a @ b, in the registers of acc: for each step along k and each column of instructions, the right operand
-    is read once, and serves all rows that the warp holds."""
+def multiply(role: WarpRole, op: MmaOp, acc: RegisterTile) -> None:
+    """acc + a @ b, in the registers of acc. For each step along k and each column of instructions, the right operand is
+    read once for all rows of the warp."""
     emit, mma = role.emit, role.emit.target.mma
     k, n = tile_type(op.b).shape
     kind = tile_type(op.a).element_type
     step = mma.depth // dtype_bytes(kind)
     right = role.tiles[op.b]
     if kind not in PACKED:
-        raise CannotLowerError(op, "a product of 8-bit floats")
+        raise CannotLowerError(op, "an MMA of 8-bit floats")
     if k % step:
-        raise CannotLowerError(op, f"a product over {k} elements at a time", f"blocks of a multiple of {step}")
+        raise CannotLowerError(op, f"an MMA over {k} elements", f"blocks of a multiple of {step}")
     if not isinstance(right, Staged):
-        raise CannotLowerError(op, "a product whose right operand is computed", "compute the left one")
+        raise CannotLowerError(op, "an MMA whose right operand is computed", "compute the left one")
     left = fragments.materialize(role, op.a)
     name = f"mma_n{mma.columns}_{dtype_name(kind)}"
     for first in range(0, k, step):
         for column in range(0, n, mma.columns):
             b = [_pair(role, right, first + half, column) for half in (0, step // 2)]
             for repeat in range(acc.fragment.repeats):
-                part = SubviewOp(acc.registers, (repeat * n + column) // 2, mma.columns // 2)
-                emit.add(part)
+                subview = SubviewOp(acc.registers, (repeat * n + column) // 2, mma.columns // 2)
+                emit.add(subview)
                 start = repeat * k // 4 + first // 4
                 a = [emit.get(left.registers, start + i) for i in range(4)]
-                emit.do(name, part.result, *a, *b)
+                emit.do(name, subview.result, *a, *b)
 
 
 def _pair(role: WarpRole, tile: Staged, k: int, column: int) -> SSAValue:
