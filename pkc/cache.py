@@ -27,17 +27,17 @@ def folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "pkc"
 
 
-def key(*parts: bytes | str) -> str:
-    """A name for what follows from `parts` alone; the bounds between them count."""
+def key(*inputs: bytes | str) -> str:
+    """A name for what depends on `inputs` alone; equal bytes divided in another way give another name."""
     digest = hashlib.sha256()
-    for part in parts:
-        data = part.encode() if isinstance(part, str) else part
+    for given in inputs:
+        data = given.encode() if isinstance(given, str) else given
         digest.update(len(data).to_bytes(8, "little") + data)
     return digest.hexdigest()
 
 
 def get(name: str) -> bytes | None:
-    """What was kept under this key; marks it as used."""
+    """The content kept under this key, or `None`; marks it as used."""
     path = folder() / name
     try:
         data = path.read_bytes()

@@ -18,7 +18,7 @@ from pkc.version import VERSION
 
 @dataclass(frozen=True)
 class InternalError(Diagnostic):
-    """Shown instead of a traceback when pkc fails in a way it should not."""
+    """Shown instead of a traceback when pkc fails because of a mistake in pkc."""
 
     code = "PK999"
     title = "internal error: {what}"

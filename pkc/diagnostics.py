@@ -51,7 +51,7 @@ class Diagnostic:
     span: Span
     also: tuple[Label, ...] = field(default=(), kw_only=True)
     context: str = field(default="", kw_only=True)
-    """A further help: what is not in the text of the program, and may be the cause."""
+    """A further help: a possible cause that is not in the text of the program, such as an option."""
 
     def __init_subclass__(cls) -> None:
         if not cls.code:
@@ -79,7 +79,7 @@ class Diagnostic:
 
 
 class PkcError(Exception):
-    """What pkc raises for a mistake in a program or its use; holds one or more diagnostics."""
+    """Raised for a mistake in a program or its use; has one or more diagnostics."""
 
     def __init__(self, *diagnostics: Diagnostic) -> None:
         super().__init__(*diagnostics)
@@ -155,5 +155,5 @@ def near(name: str, known: Collection[str], introduction: str) -> str:
 
 
 def listing(names: Iterable[str]) -> str:
-    """Names as texts have them."""
+    """Names in backquotes, between commas."""
     return ", ".join(f"`{name}`" for name in names)

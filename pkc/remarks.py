@@ -37,8 +37,8 @@ _COLLECTED: ContextVar[list[Remark] | None] = ContextVar("remarks", default=None
 
 
 def missed(step: str, op: Operation, reason: str) -> None:
-    """Record that the pass `step` left `op` as it was, though its docstring promises more. What is none of a pass's
-    business gets no remark.
+    """Record that the pass `step` left `op` as it was, though its docstring promises more. Operations that the
+    pass is not made for get no remark.
 
     `reason` says in the words of the program what was not done, what prevents it, and what would help: a short clause
     or two, without a full stop. Nothing happens unless somebody is `collecting`.

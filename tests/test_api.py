@@ -41,10 +41,10 @@ def test_simulate_a_function(twice: bool) -> None:
 def test_simulate_a_file() -> None:
     a, b = bfloat16((2, 130, 40), seed=2), bfloat16((2, 40, 300), seed=3)
     c = pkc.simulate(EXAMPLES / "gemm_rs.pk", ranks=2, A=a, B=b)["C"]
-    parts = np.matmul(a.astype(np.float64), b.astype(np.float64))
-    want = parts.sum(axis=0)
+    addends = np.matmul(a.astype(np.float64), b.astype(np.float64))
+    want = addends.sum(axis=0)
     # bf16 rounds to 2^-8 relative: each contribution once, the sum once; f32 accumulation is far below that
-    bound = 1.01 * 2.0**-8 * (np.abs(parts).sum(axis=0) + np.abs(want)) + 1e-4
+    bound = 1.01 * 2.0**-8 * (np.abs(addends).sum(axis=0) + np.abs(want)) + 1e-4
     assert (np.abs(c.astype(np.float64) - want) <= bound).all()
 
 

@@ -71,11 +71,11 @@ def test_the_longest_unused_go_first(monkeypatch: pytest.MonkeyPatch, place: Pat
     assert {path.name for path in place.iterdir()} == {"a", "c", "d"}
 
 
-def _use(worker: int) -> int:
-    """Put and get the same few names over and over; how often something else than a whole content came back."""
+def _use(process: int) -> int:
+    """Put and get the same few names over and over. How often `get` gave neither all of the content nor `None`."""
     wrong = 0
-    for turn in range(60):
-        name = f"name{(turn + worker) % 3}"
+    for number in range(60):
+        name = f"name{(number + process) % 3}"
         content = name.encode() * 20000
         cache.put(name, content)
         wrong += cache.get(name) not in (content, None)

@@ -17,7 +17,7 @@ from pkc.check.static import check_statically
 from pkc.cost.estimate import estimate
 from pkc.cost.work import count_work
 from pkc.dialect.engines import engines_text
-from pkc.driver import autoschedule as choice
+from pkc.driver.autoschedule import autoschedule
 from pkc.driver.compiler import load
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
@@ -70,8 +70,8 @@ def chosen() -> Work:
     """Schedules for ten sizes that are new each time."""
     path = EXAMPLES / "ag_gemm.pk"
     program, sizes = parse_text(Source(str(path), path.read_text(encoding="utf-8"))), iter(range(8192, 100000, 8))
-    choice.choose(program, dims=LARGE, ranks=4)
-    return lambda: [choice.choose(program, dims={**LARGE, "M": next(sizes)}, ranks=4) for _ in range(10)]
+    autoschedule(program, dims=LARGE, ranks=4)
+    return lambda: [autoschedule(program, dims={**LARGE, "M": next(sizes)}, ranks=4) for _ in range(10)]
 
 
 def engines(*, parse: bool) -> Work:

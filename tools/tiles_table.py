@@ -16,7 +16,7 @@ from typing import Any
 
 from pkc.cost.estimate import estimate
 from pkc.cost.work import count_work
-from pkc.driver.autoschedule import choose
+from pkc.driver.autoschedule import autoschedule
 from pkc.driver.compiler import load, load_program
 from pkc.passes import ROLES_PIPELINE
 from pkc.passes.roles.plan_overlap import PlanOverlap
@@ -60,7 +60,7 @@ def lines(result: dict[str, Any]) -> Iterator[str]:
     shown = ", ".join(f"{name} {ms * 1000:.1f}" for name, ms in peers.items() if ms)
     yield f"{result['kernel']} {size} on {result['ranks']}: {shown} us"
     program = load_program(EXAMPLES / f"{result['kernel']}.pk")
-    yield f"  {choose(program, dims=dims_of(result), ranks=result['ranks'])}".replace(f"{EXAMPLES}/", "")
+    yield f"  {autoschedule(program, dims=dims_of(result), ranks=result['ranks'])}".replace(f"{EXAMPLES}/", "")
     for tiles, ms in sorted(measured.items(), key=lambda item: item[1]):
         guess = estimated(result, tiles)
         yield f"  {'x'.join(map(str, tiles)):>12} {ms * 1000:8.1f} us, estimated {guess * 1000:8.1f} ({guess / ms:.2f})"

@@ -1,4 +1,4 @@
-"""What can be wrong with a measurement: PK940 to PK948."""
+"""Errors of a measurement: PK940 to PK948."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class NoTorch(Diagnostic):
 
 @dataclass(frozen=True)
 class NotInSuite(Diagnostic):
-    """Nothing is known to measure a kernel beside."""
+    """The suite has no entry for a kernel."""
 
     code = "PK941"
     title = "`pkc bench` does not know what to measure of kernel `{name}`"
@@ -31,21 +31,21 @@ class NotInSuite(Diagnostic):
 
 @dataclass(frozen=True)
 class MalformedSize(Diagnostic):
-    """A size is neither a number nor three."""
+    """A size is neither one number nor three."""
 
     code = "PK942"
-    title = "`--sizes`: `{text}` is no size"
+    title = "`--sizes`: `{text}` is not a size"
     help = "a size is M = N = K, such as 8192, or MxNxK, such as 16x8192x8192; of all ranks together, each at least 1"
     text: str
 
 
 @dataclass(frozen=True)
 class UnevenSize(Diagnostic):
-    """A dimension that the ranks split evenly does not divide by their number."""
+    """A dimension that must be divided evenly among the ranks is not a multiple of their number."""
 
     code = "PK943"
-    title = "{dim} = {value} does not divide by {ranks} ranks"
-    help = "`{kernel}` gives each rank an equal part of {dim}"
+    title = "{dim} = {value} is not a multiple of {ranks}, the number of ranks"
+    help = "`{kernel}` divides {dim} into equal shards"
     kernel: str
     dim: str
     value: int
@@ -54,7 +54,7 @@ class UnevenSize(Diagnostic):
 
 @dataclass(frozen=True)
 class NotFinished(Diagnostic):
-    """The GPUs hang in a measurement; the process ends at once, for nothing else can be done with them."""
+    """The GPUs hang in a measurement; the process ends at once, as these GPUs cannot be used again."""
 
     code = "PK944"
     title = "a measurement does not end: {reason}"
@@ -64,7 +64,7 @@ class NotFinished(Diagnostic):
 
 @dataclass(frozen=True)
 class Failed(Diagnostic):
-    """Some contestants have no time, because they failed or computed something else than the reference."""
+    """Some contestants have no time, because they failed or their results are wrong."""
 
     code = "PK945"
     title = "pkc has no time for {names}"
@@ -74,10 +74,10 @@ class Failed(Diagnostic):
 
 @dataclass(frozen=True)
 class NoResults(Diagnostic):
-    """A file is not what `pkc bench --json` writes."""
+    """A file was not written by `pkc bench --json`."""
 
     code = "PK946"
-    title = "`{path}` holds no results of `pkc bench`"
+    title = "`{path}` has no results of `pkc bench`"
     note = "{reason}"
     path: str
     reason: str

@@ -46,7 +46,7 @@ def make_mesh(job: Job) -> Mesh:
 
 @dataclass(frozen=True)
 class Operands:
-    """The arguments of a kernel, and the part of its result that this rank has."""
+    """The arguments of a kernel, and the local shard of its result."""
 
     arguments: Mapping[str, Any]
     result: Any
@@ -72,10 +72,10 @@ def operands(artifact: Artifact, entry: Entry, case: Case, job: Job, mesh: Mesh)
 
 
 def _array(parameter: ArrayParameter, shape: tuple[int, ...], mesh: Mesh, job: Job) -> tuple[Any, Any]:
-    """What is passed to the kernel, and a tensor of what this rank has of it; None if it has nothing."""
+    """The argument for a parameter, and its elements on this rank as a tensor; `None` if there are none."""
     if parameter.layout == "private":
-        own = torch().empty(shape, dtype=torch().bfloat16, device="cuda")
-        return own, own
+        made = torch().empty(shape, dtype=torch().bfloat16, device="cuda")
+        return made, made
     array = mesh.empty(shape, "bf16", parameter.layout, parameter.shard)
     view = array.local(job.rank)
     return array, tensor(view) if min(view.shape) else None

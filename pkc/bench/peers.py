@@ -1,10 +1,10 @@
-"""What would be run instead of pkc, and how times are taken. Needs torch and nothing else of pkc, so it runs alone:
+"""What one would run instead of pkc, and how times are taken. Needs torch and no other module of pkc, so it runs alone:
 
     torchrun --nproc-per-node 8 pkc/bench/peers.py --collective reduce_scatter --sizes 4096,8192 --json peers.json
 
-A repetition of a contestant is: hold the stream until the host has enqueued everything, write over the L2 cache, let
-the ranks meet in an all-reduce of one number, then the measured calls between two CUDA events. Contestants take turns
-within a repetition, so that all see the same clocks. The time of a repetition is that of its slowest rank.
+A repetition of a contestant is: block the stream until the host has enqueued everything, overwrite the L2 cache, let
+the ranks meet in an all-reduce of one number, then the measured calls between two CUDA events. Contestants run
+round-robin within a repetition, so that all see the same clocks. The time of a repetition is that of its slowest rank.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ HOLD_CYCLES = 4_000_000
 TIMEOUT = 120.0
 """Seconds after which GPUs that have not finished count as hung."""
 LONGEST = 300
-"""Characters that are kept of the message of a contestant that fails."""
+"""Characters kept of the message of a contestant that fails."""
 SAMPLED_ROWS = 8
 UNIT = 2.0**-8
 """The largest relative error of rounding to bf16."""
 
 
 class Wrong(Exception):
-    """A contestant has computed something else than the reference."""
+    """The result of a contestant differs from the reference by more than the bound."""
 
 
 class Hung(Exception):
-    """The GPUs do not finish; nothing can be done in this process any more but to end it."""
+    """The GPUs do not finish; this process can only end."""
 
 
 class Refused(Exception):
@@ -95,7 +95,7 @@ class Job:
         return bool(self.largest(torch().tensor([float(problem)], device="cuda")).item())
 
     def leave(self) -> None:
-        """End the process group, once all ranks have come here."""
+        """End the process group, once all ranks have called this."""
         if self.ranks > 1:
             dist().destroy_process_group()
 
@@ -118,10 +118,10 @@ _TORCHRUN = (("RANK", "0"), ("WORLD_SIZE", "1"), ("LOCAL_RANK", "0"))
 
 @dataclass(frozen=True)
 class Problem:
-    """C[m, n] = A[m, k] @ B[k, n] by all ranks together; without a collective, by each for itself.
+    """C[m, n] = A[m, k] @ B[k, n] by all ranks together; without a collective, by each rank alone.
 
     reduce_scatter: a rank has columns of A and rows of B, and ends with rows of C. all_gather: a rank has rows of A
-    and columns of B, and ends with columns of C. Rows are split in parts of ceil(m / ranks), k and n evenly.
+    and columns of B, and ends with columns of C. Shards of rows have ceil(m / ranks) rows; k and n are divided evenly.
     """
 
     collective: Collective
@@ -139,37 +139,37 @@ class Problem:
         return self.k // self.ranks if self.collective == "reduce_scatter" else self.k
 
     @property
-    def part(self) -> int:
-        """The most rows that a rank owns."""
+    def shard(self) -> int:
+        """The number of rows of the longest shard."""
         return -(-self.m // self.ranks)
 
     def owned(self, rank: int) -> int:
         """How many rows a rank owns: of C if it is scattered, of A if it is gathered."""
-        return max(0, min(self.m - rank * self.part, self.part))
+        return max(0, min(self.m - rank * self.shard, self.shard))
 
     @property
     def flops(self) -> float:
-        """Of each rank: additions and multiplications."""
+        """Floating-point operations of each rank: additions and multiplications."""
         return 2.0 * self.m * self.local_n * self.local_k
 
     @property
     def link_bytes(self) -> int:
-        """What each rank must send or receive, in bf16: a part of C from, or of A to, each of the others."""
+        """Bytes that each rank must send or receive, in bf16: a shard of C from, or of A to, each other rank."""
         widths = {"none": 0, "reduce_scatter": self.n, "all_gather": self.k}
-        return 2 * (self.ranks - 1) * self.part * widths[self.collective]
+        return 2 * (self.ranks - 1) * self.shard * widths[self.collective]
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """bf16 matrices on this rank. `a` has `part` rows if A is gathered, those that are not owned being zero."""
+    """bf16 matrices on this rank. `a` has `shard` rows if A is gathered; those beyond the rank's shard are zero."""
 
     a: Any
     b: Any
 
 
 def draw(problem: Problem, job: Job) -> Inputs:
-    """Normal numbers: what a multiplier gets decides how much power it takes, hence its clock."""
-    rows = problem.part if problem.collective == "all_gather" else problem.m
+    """Normally distributed inputs: the values decide how much power the MMAs take, hence the clock."""
+    rows = problem.shard if problem.collective == "all_gather" else problem.m
     generator = torch().Generator(device=f"cuda:{job.device}").manual_seed(job.rank)
     options = {"device": "cuda", "dtype": torch().bfloat16}
     a = torch().randn((rows, problem.local_k), generator=generator, **options)
@@ -183,14 +183,14 @@ def draw(problem: Problem, job: Job) -> Inputs:
 
 @dataclass(frozen=True)
 class Contestant:
-    """`run` enqueues on the current stream and returns this rank's part of C."""
+    """`run` enqueues on the current stream and returns the local shard of C."""
 
     name: str
     run: Callable[[], Any]
 
 
 def peers(problem: Problem, inputs: Inputs, job: Job) -> Iterator[Contestant]:
-    """What else computes this problem."""
+    """The alternatives to pkc for this problem."""
     if problem.collective == "none" or job.ranks == 1:
         yield Contestant("cublas", _matmul(inputs.a, inputs.b, problem.m))
     elif problem.collective == "reduce_scatter":
@@ -202,7 +202,7 @@ def peers(problem: Problem, inputs: Inputs, job: Job) -> Iterator[Contestant]:
 
 
 def gemm_alone(problem: Problem) -> Problem:
-    """The multiplication that each rank does, without communication."""
+    """The matmul that each rank does, without communication."""
     return Problem("none", problem.m, problem.local_n, problem.local_k, problem.ranks)
 
 
@@ -221,20 +221,20 @@ def _matmul(a: Any, b: Any, rows: int) -> Callable[[], Any]:
 
 
 def _matmul_then_scatter(problem: Problem, inputs: Inputs, job: Job) -> Callable[[], Any]:
-    # NCCL scatters equal parts: rows beyond m are padding.
-    padded, own = _empty(job.ranks * problem.part, problem.n), _empty(problem.part, problem.n)
-    partial, result = padded[: problem.m], own[: problem.owned(job.rank)]
+    # NCCL scatters equal shards: rows beyond m are padding.
+    padded, local = _empty(job.ranks * problem.shard, problem.n), _empty(problem.shard, problem.n)
+    partial, result = padded[: problem.m], local[: problem.owned(job.rank)]
 
     def run() -> Any:
         torch().matmul(inputs.a, inputs.b, out=partial)
-        dist().reduce_scatter_tensor(own, padded)
+        dist().reduce_scatter_tensor(local, padded)
         return result
 
     return run
 
 
 def _gather_then_matmul(problem: Problem, inputs: Inputs) -> Callable[[], Any]:
-    gathered = _empty(problem.ranks * problem.part, problem.k)
+    gathered = _empty(problem.ranks * problem.shard, problem.k)
     multiply = _matmul(gathered, inputs.b, problem.m)
 
     def run() -> Any:
@@ -259,7 +259,7 @@ def _fused_gather(problem: Problem, inputs: Inputs) -> Callable[[], Any]:
 
     def run() -> Any:
         name = group()
-        # It is asked for A too, as is its default: without A it may choose multicast where there is some.
+        # A is returned too, which is the default: without it torch may use multicast where there is some.
         _, (out,) = torch().ops.symm_mem.fused_all_gather_matmul(inputs.a, [inputs.b], 0, name)
         return out
 
@@ -289,7 +289,7 @@ def _symmetric_group(problem: Problem) -> str:
 
 
 class Reference:
-    """Rows of this rank's part of C in float64, and how far a result may be from them.
+    """Some rows of the local shard of C in float64, and how far a result may be from them.
 
     A result rounds to bf16 at most once for each rank's addend and once at the end, and accumulates in float32, for
     which 2^-10 of the root mean square of C is allowed. As a whole, the relative error must be below
@@ -300,7 +300,7 @@ class Reference:
         self._job = job
         scattered = problem.collective == "reduce_scatter"
         self.shape = (problem.owned(job.rank) if scattered else problem.m, problem.local_n)
-        self.rows = [row for row in _sample(problem.part if scattered else problem.m) if row < self.shape[0]]
+        self.rows = [row for row in _sample(problem.shard if scattered else problem.m) if row < self.shape[0]]
         self._roundings = problem.ranks + 1 if scattered else 2
         left = _gathered(problem, inputs, job)
         right = inputs.b.double()
@@ -312,12 +312,12 @@ class Reference:
 
     def _scattered(self, problem: Problem, left: Any, right: Any) -> tuple[Any, Any]:
         """The sums of all ranks for the sampled rows that this rank owns, and the sums of their sizes."""
-        sampled = _sample(problem.part)
+        sampled = _sample(problem.shard)
         # All ranks multiply the rows of all owners; one that nobody owns repeats the last.
-        every = [min(rank * problem.part + row, problem.m - 1) for rank in range(problem.ranks) for row in sampled]
+        every = [min(rank * problem.shard + row, problem.m - 1) for rank in range(problem.ranks) for row in sampled]
         addends = left[every].double() @ right
-        own = slice(self._job.rank * len(sampled), self._job.rank * len(sampled) + len(self.rows))
-        return self._job.total(addends.clone())[own], self._job.total(addends.abs())[own]
+        local = slice(self._job.rank * len(sampled), self._job.rank * len(sampled) + len(self.rows))
+        return self._job.total(addends.clone())[local], self._job.total(addends.abs())[local]
 
     def check(self, result: Any) -> float:
         """The largest error over its bound, over all ranks. Raises `Wrong` on all ranks if it is above 1 on any."""
@@ -344,7 +344,7 @@ def _gathered(problem: Problem, inputs: Inputs, job: Job) -> Any:
     """This rank's A, or all of it if it is gathered."""
     if problem.collective != "all_gather" or job.ranks == 1:
         return inputs.a
-    everything = _empty(job.ranks * problem.part, problem.k)
+    everything = _empty(job.ranks * problem.shard, problem.k)
     dist().all_gather_into_tensor(everything, inputs.a)
     return everything[: problem.m]
 
@@ -359,7 +359,7 @@ def _sample(rows: int) -> list[int]:
 
 
 def finish(timeout: float = TIMEOUT) -> None:
-    """Wait for what the current stream holds, without waiting inside the driver. Raises `Hung`."""
+    """Wait for all that is enqueued on the current stream, without waiting inside the driver. Raises `Hung`."""
     event = torch().cuda.Event()
     event.record()
     deadline = time.monotonic() + timeout
@@ -378,7 +378,7 @@ def measure(contestants: Sequence[Contestant], job: Job, *, repetitions: int, wa
     gc.disable()
     try:
         for repetition in range(-warmup, repetitions):
-            for number in _turns(len(contestants), repetition):
+            for number in _order(len(contestants), repetition):
                 before, after = events[number][repetition] if repetition >= 0 else _pair()
                 torch().cuda._sleep(HOLD_CYCLES)
                 flushed.zero_()
@@ -397,8 +397,8 @@ def _pair() -> tuple[Any, Any]:
     return torch().cuda.Event(enable_timing=True), torch().cuda.Event(enable_timing=True)
 
 
-def _turns(count: int, repetition: int) -> Iterable[int]:
-    """Each contestant once; who follows whom does not change, who is first does."""
+def _order(count: int, repetition: int) -> Iterable[int]:
+    """The contestants in round-robin order: each repetition begins with the next one."""
     return ((repetition + number) % count for number in range(count))
 
 
@@ -420,7 +420,7 @@ def summary(samples: Sequence[float]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Entrant:
-    """A contestant, and what its result is held against."""
+    """A contestant, and the reference that its result is compared with."""
 
     contestant: Contestant
     reference: Reference
@@ -431,7 +431,7 @@ class Entrant:
 
 
 def compete(entrants: Sequence[Entrant], job: Job, *, repetitions: int, warmup: int = 5) -> dict[str, Any]:
-    """Check all, then measure those that are right; by name, what `summary` gives, or an `error`. Raises `Hung`."""
+    """Check all, then measure those that are right; by name the `summary`, or an `error`. Raises `Hung`."""
     found: dict[str, dict[str, Any]] = {}
     ready: list[Entrant] = []
     for entrant in entrants:
@@ -449,7 +449,7 @@ def _try_out(entrant: Entrant, job: Job) -> dict[str, Any]:
     problem = ""
     result = None
     try:
-        # What is freshly allocated most often lies where the poisoned result has been.
+        # A new allocation most often gets the memory of the poisoned result.
         entrant.contestant.run().fill_(math.nan)
         result = entrant.contestant.run()
         finish()
@@ -479,7 +479,7 @@ class Case:
         return cls(problem, inputs, Reference(problem, inputs, job))
 
     def alone(self, job: Job) -> Case | None:
-        """The multiplication alone; None if this is it."""
+        """The matmul alone; `None` if this is it."""
         if self.problem.collective == "none" or job.ranks == 1:
             return None
         return Case.draw(gemm_alone(self.problem), job)
@@ -491,7 +491,7 @@ class Case:
 
 
 def field(case: Case, alone: Case | None, job: Job) -> list[Entrant]:
-    """The peers, and the multiplication alone as `cublas_alone`."""
+    """The peers, and the matmul alone as `cublas_alone`."""
     return [*case.entrants(job), *(alone.entrants(job, "_alone") if alone else [])]
 
 

@@ -1,4 +1,4 @@
-"""A picture of what was measured: for each kernel the share of the machine's limit, by size and contestant."""
+"""A plot of measurements: for each kernel the share of the machine's limit, by size and contestant."""
 
 from __future__ import annotations
 

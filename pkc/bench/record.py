@@ -1,4 +1,4 @@
-"""What makes a figure reproducible: machine, versions, commit, command; and the file that holds it all."""
+"""What makes a figure reproducible: machine, versions, commit, command; and the file of a measurement."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SMI = "nvidia-smi"
 
 
 def header(job: peers.Job, repetitions: int, warmup: int) -> dict[str, Any]:
-    """Everything but the results."""
+    """A record without results."""
     torch = peers.torch()
     properties = torch.cuda.get_device_properties(job.device)
     limits = _query("driver_version,clocks.max.sm,clocks.max.mem,power.limit")
@@ -57,7 +57,7 @@ def header(job: peers.Job, repetitions: int, warmup: int) -> dict[str, Any]:
 
 
 def commit() -> str:
-    """The commit of this copy of pkc, `+` if it has changes; `PKC_COMMIT` says it for a copy without its history."""
+    """The commit of this copy of pkc, `+` if it has changes; `PKC_COMMIT` sets it for a copy without git history."""
     told = os.environ.get("PKC_COMMIT")
     if told:
         return told
@@ -70,7 +70,7 @@ def commit() -> str:
 
 
 def write(path: Path, record: dict[str, Any]) -> None:
-    """Write a file so that it is whole at every moment. Raises `OSError`."""
+    """Write a file atomically. Raises `OSError`."""
     temporary = path.with_name(f".{path.name}.part")
     temporary.write_text(f"{json.dumps(record, indent=1)}\n", encoding="utf-8")
     temporary.replace(path)
@@ -87,7 +87,7 @@ class Clocks:
             self._process = None
 
     def stop(self) -> dict[str, int]:
-        """The least, the median and the highest of the samples; nothing if there are none."""
+        """The least, the median and the highest of the samples; empty if there are none."""
         if self._process is None:
             return {}
         self._process.terminate()

@@ -44,7 +44,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def section(records: Sequence[dict[str, Any]]) -> str:
-    """What stands between the two marks of a page."""
+    """The text between the two marks of a page."""
     return f"{LEGEND}\n\n{table(records)}" if records else NOTHING
 
 

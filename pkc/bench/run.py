@@ -53,14 +53,14 @@ def _size(text: str) -> tuple[int, int, int]:
 
 
 def entry_of(kernel: str) -> Entry:
-    """What is measured of a kernel. Raises `PkcError`."""
+    """The entry of a kernel in the suite. Raises `PkcError`."""
     if kernel not in suite():
         raise PkcError(errors.NotInSuite(NOWHERE, kernel, ", ".join(f"`{name}`" for name in suite())))
     return suite()[kernel]
 
 
 def execute(program: tree.Program, request: Request) -> bool:
-    """Measure, print and write; whether every kernel of pkc has a time. Raises `PkcError`."""
+    """Measure, print and write; True if every kernel of pkc has a time. Raises `PkcError`."""
     entry = entry_of(request.kernel)
     # Without a GPU the answer must come at once, and be the same with and without torch.
     driver.load().devices()
@@ -119,7 +119,7 @@ class _Run:
         found = peers.compete(
             self._entrants(problem, mesh, broken), self._job, repetitions=self._request.repetitions, warmup=WARMUP
         )
-        # Not at an error: it would wait for ranks that do not come, or for kernels that do not end.
+        # Not after an error: it would wait for ranks that have left, or for kernels that do not end.
         mesh.close()
         found |= broken
         for name, times in found.items():
@@ -164,26 +164,26 @@ class _Run:
     # Contestants
 
     def _entrants(self, problem: Problem, mesh: Mesh, broken: dict[str, Any]) -> list[Entrant]:
-        """The peers, the kernel by each schedule, the multiplication alone; what cannot be had goes to `broken`."""
+        """The peers, the kernel with each schedule, the matmul alone; the errors of those that fail go to `broken`."""
         case = Case.draw(problem, self._job)
         alone = case.alone(self._job)
         schedules: dict[str, Mapping[str, str]] = {"pkc": {}}
         schedules |= {variant_name(variant): variant for variant in self._request.variants}
-        own = [
-            self._own(_Source(name, self._program, self._entry, {**self._request.schedule, **variant}), case, mesh)
+        built = [
+            self._build(_Source(name, self._program, self._entry, {**self._request.schedule, **variant}), case, mesh)
             for name, variant in schedules.items()
         ]
         beside = Path(self._request.path).parent / (self._entry.alone or "")
         if alone is not None and beside.is_file():
             program = load_program(beside)
             entry = entry_of(program.kernels[0].name)
-            own.append(self._own(_Source("pkc_alone", program, entry, {}), alone, mesh))
-        broken |= {name: {"error": error} for name, error in own if isinstance(error, str)}
-        ready = [entrant for _, entrant in own if isinstance(entrant, Entrant)]
+            built.append(self._build(_Source("pkc_alone", program, entry, {}), alone, mesh))
+        broken |= {name: {"error": error} for name, error in built if isinstance(error, str)}
+        ready = [entrant for _, entrant in built if isinstance(entrant, Entrant)]
         return [*peers.field(case, alone, self._job), *ready]
 
-    def _own(self, source: _Source, case: Case, mesh: Mesh) -> tuple[str, Entrant | str]:
-        """A kernel of pkc, or why there is none; the same on all ranks."""
+    def _build(self, source: _Source, case: Case, mesh: Mesh) -> tuple[str, Entrant | str]:
+        """A kernel of pkc as an entrant, or why it fails; on all ranks if it fails on one."""
         made: Entrant | str
         try:
             artifact = kernels.compile_kernel(source.program, source.entry, case.problem, source.schedule)
@@ -192,7 +192,7 @@ class _Run:
         except PkcError as error:
             made = str(error)
         except Exception as error:
-            # A mistake in pkc must not cost the figures of the others.
+            # A bug in pkc must not lose the results of the peers.
             made = f"internal error: {type(error).__name__}: {error}"
         if self._job.any(isinstance(made, str)) and not isinstance(made, str):
             made = "it fails on another rank"
@@ -201,7 +201,7 @@ class _Run:
 
 @dataclass(frozen=True)
 class _Source:
-    """What becomes a contestant."""
+    """The source of a contestant."""
 
     name: str
     program: tree.Program
@@ -210,7 +210,7 @@ class _Source:
 
 
 def variant_name(variant: Mapping[str, str]) -> str:
-    """What a variant is called in tables and files."""
+    """The name of a variant in tables and files."""
     return f"pkc {','.join(f'{key}={value}' for key, value in variant.items())}"
 
 

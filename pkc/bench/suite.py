@@ -1,4 +1,4 @@
-"""What is measured of which kernel, and what a machine can do: the data files of this package, read."""
+"""The data files of this package: what is measured of which kernel, and the rates of machines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pkc.bench.peers import Collective, Problem
 FOLDER = Path(__file__).parent
 
 LINKS: Mapping[Collective, str] = {"reduce_scatter": "reduce", "all_gather": "push"}
-"""By which kind of transfer a collective moves its bytes fastest."""
+"""The fastest kind of transfer for each collective."""
 
 PUBLISHED = "ParallelKittens"
 PUBLISHED_RANKS = 8
@@ -53,7 +53,7 @@ class Machine:
     published: Mapping[str, Mapping[int, float]]
 
     def rate(self, collective: Collective, ranks: int) -> float | None:
-        """GB/s at which a GPU can send, or None without communication or without a figure."""
+        """GB/s at which a GPU can send; `None` without communication or without a figure."""
         known = [count for count in sorted(self.links) if count >= ranks]
         if collective not in LINKS or ranks == 1 or not known:
             return None
@@ -67,12 +67,12 @@ class Machine:
 
 
 def machines() -> list[Machine]:
-    """Those that the package has data of."""
+    """The machines that the package has data of."""
     return [_machine(_read(path)) for path in sorted((FOLDER / "machines").glob("*.toml"))]
 
 
 def machine(gpu: str) -> Machine | None:
-    """The one with this kind of GPU, by the name that the driver gives it."""
+    """The machine with this GPU, by the name that the driver gives it."""
     return next((found for found in machines() if found.gpu == gpu), None)
 
 
@@ -86,7 +86,7 @@ def _machine(values: Mapping[str, Any]) -> Machine:
 
 
 def link_ms(problem: Problem, rate: float | None) -> float | None:
-    """Milliseconds that the bytes which a rank must send take at `rate` GB/s."""
+    """Milliseconds that a rank needs to send its bytes at `rate` GB/s."""
     return None if rate is None else problem.link_bytes / rate / 1e6
 
 

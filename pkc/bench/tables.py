@@ -8,7 +8,7 @@ from typing import Any
 PEERS = {"cublas": "cuBLAS", "cublas_nccl": "cuBLAS + NCCL", "torch_fused": "torch fused"}
 PUBLISHED = "ParallelKittens"
 VARIANT = "pkc "
-"""How the names of other schedules than the default one begin."""
+"""The prefix of the names of other schedules than the default one."""
 
 LEGEND = """\
 A size is M x N x K of all GPUs together, or one number if they are the same. Times are in ms: medians of the slowest
@@ -22,7 +22,7 @@ def table(records: Sequence[Mapping[str, Any]]) -> str:
 
     Of two results for the same sizes the one with the later time counts.
     """
-    return "\n\n".join(part for group in groups(records) for part in _group(*group))
+    return "\n\n".join(text for group in groups(records) for text in _group(*group))
 
 
 def groups(records: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], list[Mapping[str, Any]]]]:
@@ -39,7 +39,7 @@ def groups(records: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any]
 
 def _group(record: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield f"**{results[0]['title']}** ({heading(record, results[0]['ranks'])})"
-    yield _grid([_columns(results), *(_cells(result, results) for result in results)])
+    yield _grid([_columns(results), *(_row(result, results) for result in results)])
     variants = _names(results, _is_variant)
     if variants:
         rows = [[size(result), *(_time(result, name) for name in ("pkc", *variants))] for result in results]
@@ -71,22 +71,22 @@ def _columns(results: Sequence[Mapping[str, Any]]) -> list[str]:
     return ["M x N x K", "pkc", "TFLOP/s", "limit (share)", *(f"{name} (x)" for name in (*peers, *published)), *alone]
 
 
-def _cells(result: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> list[str]:
-    own = milliseconds(result, "pkc")
+def _row(result: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> list[str]:
+    ours = milliseconds(result, "pkc")
     limit = result["limit_ms"]
-    cells = [size(result), _time(result, "pkc"), "-" if own is None else f"{result['flops'] / own / 1e9:.0f}"]
-    cells.append(_ratio(limit, limit and own and limit / own))
+    row = [size(result), _time(result, "pkc"), "-" if ours is None else f"{result['flops'] / ours / 1e9:.0f}"]
+    row.append(_ratio(limit, limit and ours and limit / ours))
     for name in _names(results, _is_peer):
-        cells.append(_versus(milliseconds(result, name), own, _time(result, name)))
+        row.append(_versus(milliseconds(result, name), ours, _time(result, name)))
     if _published(results):
-        cells.append(_versus(result["published_ms"], own, "-"))
+        row.append(_versus(result["published_ms"], ours, "-"))
     if _alone(results):
-        cells += [_time(result, "cublas_alone"), _time(result, "pkc_alone")]
-    return cells
+        row += [_time(result, "cublas_alone"), _time(result, "pkc_alone")]
+    return row
 
 
-def _versus(other: float | None, own: float | None, otherwise: str) -> str:
-    return otherwise if other is None else _ratio(other, own and other / own)
+def _versus(other: float | None, ours: float | None, otherwise: str) -> str:
+    return otherwise if other is None else _ratio(other, ours and other / ours)
 
 
 def _ratio(value: float | None, ratio: float | None) -> str:

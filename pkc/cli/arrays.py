@@ -38,7 +38,7 @@ def passed_arrays(kernel: KernelOp) -> dict[str, Attribute]:
 
 
 def check_names(kernel: KernelOp, option: str, files: Mapping[str, str]) -> None:
-    """Refuse names that are no arrays of the kernel, before anything takes time."""
+    """Refuse names that are not arrays of the kernel, before anything slow begins."""
     known = passed_arrays(kernel)
     for name in files:
         if name not in known:
@@ -47,7 +47,7 @@ def check_names(kernel: KernelOp, option: str, files: Mapping[str, str]) -> None
 
 
 def check_written(kernel: KernelOp, files: Mapping[str, str], written: Collection[str]) -> None:
-    """Refuse an `--out` of an array that the kernel does not write, before anything takes time."""
+    """Refuse an `--out` of an array that the kernel does not write, before anything slow begins."""
     for name in files:
         if name not in written:
             raise PkcError(errors.NotWritten(NOWHERE, kernel.sym_name.data, name, listing(written) or "nothing"))

@@ -1,4 +1,4 @@
-"""Prints a kernel below the levels of IR: CUDA C++, PTX, machine code."""
+"""Generates what is below the levels of IR: CUDA C++, PTX, machine code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BELOW_IR = ("cuda", "ptx", "cubin")
 
 
 def emit(kernel: KernelOp, what: str, *, explain: bool) -> str | bytes:
-    """The text or machine code of a kernel at the machine level; what the compiler remarks on goes to stderr."""
+    """The text or machine code of a kernel at the machine level; the compiler's remarks go to stderr."""
     if what == "cuda":
         return print_kernel(machine_level(kernel))
     built = build_kernel(kernel)

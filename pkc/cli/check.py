@@ -1,4 +1,4 @@
-"""`pkc check`: the derived protocol against the meaning of the program."""
+"""`pkc check`: the derived protocol against the semantics of the program."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pkc.sim.small import small_dims
 @dataclass(frozen=True)
 class Request:
     """What is to be checked: on how many ranks, with which dimensions and scalars (`constants` are the other names
-    that a kernel knows), in how many seeded and at most how many explored orders, with which parts delayed."""
+    that a kernel knows), in how many seeded and at most how many explored orders, with which roles delayed."""
 
     ranks: int
     values: Mapping[str, Number]
@@ -44,7 +44,7 @@ def delays_of(texts: Sequence[str], ranks: int) -> tuple[Delay, ...]:
 
 
 def execute(tile: Compiled, roles: Compiled, request: Request) -> bool:
-    """Check statically, then simulate both levels; print what was checked and found; whether nothing was found."""
+    """Check statically, then simulate both levels; print what was checked and found. True if nothing was found."""
     ranks = request.ranks
     settings = sort_settings(tile.kernel, request.values, request.constants)
     dims = resolve_dims(tile.kernel, small_dims(tile.kernel, ranks) | settings.dims, settings.scalars, ranks)
@@ -90,7 +90,7 @@ def _show(
     *,
     known: bool = False,
 ) -> None:
-    """Print the smallest run that fails and what it finds, in short if that is `known` from elsewhere."""
+    """Print the counterexample and its findings; in short if these are `known` from the static check."""
     with console.progress("looking for a small run that fails"):
         meaning = instance(tile, request.ranks, dims)
         example = counterexample(tile, roles, request.exhaustive, meaning, failed)

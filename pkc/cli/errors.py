@@ -1,4 +1,4 @@
-"""What can be wrong with a command: PK901 to PK949; PK999 is a mistake in pkc itself."""
+"""Errors of a command: PK901 to PK949; PK999 is a mistake in pkc itself."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RepeatedAssignment(Diagnostic):
 
 @dataclass(frozen=True)
 class NotANumber(Diagnostic):
-    """Raised when the value of a dimension, constant or scalar is no number."""
+    """Raised when the value of a dimension, constant or scalar is not a number."""
 
     code = "PK903"
     title = "`{option}` gives `{name}` the value `{text}`, which is not a number"
@@ -45,7 +45,7 @@ class NotANumber(Diagnostic):
 
 @dataclass(frozen=True)
 class UnknownSetting(Diagnostic):
-    """Raised when `--set` names nothing that the kernel has."""
+    """Raised when `--set` names no dimension, constant or scalar of the kernel."""
 
     code = "PK904"
     title = "kernel `{kernel}` has no dimension, constant or scalar `{name}`"
@@ -67,7 +67,7 @@ class ArraySetting(Diagnostic):
 
 @dataclass(frozen=True)
 class BadDelay(Diagnostic):
-    """Raised when `--delay` names neither a rank nor a role that there is."""
+    """Raised when `--delay` names no known rank or role."""
 
     code = "PK906"
     title = "`--delay {text}` delays nothing"
@@ -112,7 +112,7 @@ class InputWrongType(Diagnostic):
     """Raised when the elements of an input file cannot become those of the array."""
 
     code = "PK922"
-    title = "`{path}` holds elements of type {found}; `{name}` is of type {expected}"
+    title = "`{path}` has elements of type {found}; `{name}` is of type {expected}"
     help = "{rule}"
     name: str
     path: str
@@ -135,10 +135,10 @@ class NotWritten(Diagnostic):
 
 @dataclass(frozen=True)
 class InputBeyondRange(Diagnostic):
-    """Raised when the file of an input holds a number that is too large for the array."""
+    """Raised when the file of an input has a number that is too large for the array."""
 
     code = "PK925"
-    title = "`{path}` holds {value}, which `{name}` of type {element} cannot"
+    title = "`{path}` has {value}, which does not fit into `{name}` of type {element}"
     help = "the largest number of {element} is {largest}"
     name: str
     path: str
@@ -157,5 +157,5 @@ class OutOfMemory(Diagnostic):
     code = "PK930"
     title = "not enough memory to run the kernel with these sizes"
     note = "{reason}"
-    help = "the simulator holds the arrays of all ranks; set smaller dimensions"
+    help = "the simulator needs memory for the arrays of all ranks; set smaller dimensions"
     reason: str

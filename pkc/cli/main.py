@@ -1,4 +1,4 @@
-"""The `pkc` command. What a command needs is imported when it runs, so that help comes at once."""
+"""The `pkc` command. A command imports what it needs when it runs, so that help is fast."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Exit status:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status; no exception leaves."""
+    """Run one command and return its exit status; raises nothing."""
     try:
         status = _main(argv)
         sys.stdout.flush()
@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         click.echo("interrupted", err=True)
         return 130
     except BrokenPipeError:
-        # Whoever read the output has left; give the final flush of the interpreter somewhere to go.
+        # The reader of the output has left; redirect the final flush of the interpreter.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:
@@ -69,7 +69,7 @@ def cli() -> None:
     "--emit",
     type=click.Choice(["tile", "roles", "machine", "cuda", "ptx", "cubin"]),
     default="tile",
-    help="The level of IR to print, or what comes of it.",
+    help="The level of IR to print, or what is generated from it.",
 )
 @click.option("-o", "--output", metavar="FILE", help="Write there instead of to the terminal.")
 @click.option("--kernel", metavar="NAME", help="Compile this kernel alone.")
@@ -123,18 +123,18 @@ def compile_command(
         find_kernel(program, file, kernel)
     elif emit in BELOW_IR or sizes:
         only_kernel(program, file)
-    choice = None
+    found = None
     if sizes:
         chosen = find_kernel(program, file, kernel) if kernel else only_kernel(program, file)
         values |= {name: sizes.pop(name) for name in constants_of(chosen) if name in sizes}
-        choice = schedule_for(program, chosen, values, sizes, schedule, ranks, target)
-        schedule = (*schedule, *(f"{key}={value}" for key, value in choice.schedule.items()))
+        found = schedule_for(program, chosen, values, sizes, schedule, ranks, target)
+        schedule = (*schedule, *(f"{key}={value}" for key, value in found.schedule.items()))
     level = "machine" if emit in BELOW_IR else emit
     compiled = compile_for(program, kernel, values, schedule, level=level, target=target, dump=dump)
     if explain:
         planned = compiled if level == "machine" else compile_far(program, kernel, values, schedule, target)
-        console.explanations([*([] if choice is None else [choice]), *planned.explanations])
-        console.remarks([*([] if choice is None else choice.remarks), *planned.remarks])
+        console.explanations([*([] if found is None else [found]), *planned.explanations])
+        console.remarks([*([] if found is None else found.remarks), *planned.remarks])
     if emit in BELOW_IR:
         content = emit_below(compiled.kernel, emit, explain=explain)
     else:
@@ -161,7 +161,7 @@ def compile_command(
 @click.option("--target", default="sim", show_default=True, help=f"Simulated ranks, or GPUs ({', '.join(names())}).")
 @click.option("--kernel", metavar="NAME", help="The kernel to run, if FILE has several.")
 @click.option("--schedule", metavar="K=V,...", multiple=True, help="How to run it; wins over the text.")
-@click.option("--debug", is_flag=True, help="On GPUs: bound every wait, and say who waits for what if one is in vain.")
+@click.option("--debug", is_flag=True, help="On GPUs: bound every wait, and report who waits for what if one fails.")
 def run(
     file: str,
     ranks: int,
@@ -187,7 +187,7 @@ def run(
     Example:
       pkc run examples/gemm_rs.pk --ranks 8 --set M=1024,N=512,K=512 --out C=c.npy
     """
-    from pkc.cli.program import choices_of, compile_for, constants_of
+    from pkc.cli.program import compile_for, constants_of, schedule_options
     from pkc.cli.settings import assignments, numbers
     from pkc.driver.compiler import find_kernel, load_program, only_kernel
 
@@ -210,13 +210,13 @@ def run(
         from pkc.targets.target import lookup
 
         lookup(target)
-        choices = choices_of(schedule)
+        options = schedule_options(schedule)
         on_gpus = partial(
             artifact_for,
             program,
             kernel=chosen.name,
             constants=given,
-            schedule=choices,
+            schedule=options,
             target=target,
             instruments=["debug"] if debug else [],
         )
@@ -251,7 +251,7 @@ def check(
     kernel: str | None,
     schedule: tuple[str, ...],
 ) -> None:
-    """Check the protocol that pkc derives for FILE: statically, and against the meaning of the program.
+    """Check the protocol that pkc derives for FILE: statically, and against the semantics of the program.
 
     The roles level is simulated in every order that makes a difference on a small instance, and in many orders on the
     given one, with stragglers; launched several times in a row without synchronisation and with other inputs each time.
@@ -303,16 +303,16 @@ def trace(
     kernel: str | None,
     schedule: tuple[str, ...],
 ) -> None:
-    """Run a kernel of FILE (.pk or .py) on GPUs and show what each of its parts spends its time on.
+    """Run a kernel of FILE (.pk or .py) on GPUs and show what each of its roles spends its time on.
 
-    One thread of each part of each CTA writes down when the part, each task, each wait and each drain begins or ends.
+    One thread of each warp role records when the role, each task, each wait and each drain begins or ends.
     The table is over all CTAs of all ranks; --output has some of them with every event. Results are not checked.
 
     \b
     Example:
       pkc trace examples/gemm_rs.pk --ranks 4 --set M=8192,N=8192,K=2048 -o gemm_rs.json
     """
-    from pkc.cli.program import choices_of, compile_for, constants_of
+    from pkc.cli.program import compile_for, constants_of, schedule_options
     from pkc.cli.settings import numbers
     from pkc.cli.trace import Request, execute
     from pkc.driver.builder import artifact_for
@@ -330,7 +330,7 @@ def trace(
         program,
         kernel=chosen.name,
         constants=given,
-        schedule=choices_of(schedule),
+        schedule=schedule_options(schedule),
         target=target,
         instruments=["trace"],
     )

@@ -1,6 +1,6 @@
-"""`pkc opt`: textual IR in, passes, textual IR out; what is wrong is a diagnostic, never a traceback.
+"""`pkc opt`: runs passes over textual IR; errors are diagnostics, never a traceback.
 
-xDSL's own driver is not used: it answers an unknown pass with a traceback, verifies without places, and changes
+xDSL's driver is not used: it answers an unknown pass with a traceback, verifies without locations, and changes
 global state, which tests that run in one process would see.
 """
 
@@ -54,7 +54,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def parse_ir(text: str, name: str, *, ctx: Context | None = None) -> ModuleOp:
-    """The module in a text; operations without a location get their place in the text."""
+    """The module in a text; operations without a location get their line and column in the text."""
     source = Source(name, text).remember()
     _check_quotes(source)
     parser = _LocatingParser(ctx or _context(), text, name)
@@ -63,13 +63,13 @@ def parse_ir(text: str, name: str, *, ctx: Context | None = None) -> ModuleOp:
     except ParseError:
         raise
     except Exception as error:
-        # xDSL's parser meets some malformed texts with another exception, deep nesting with a RecursionError.
+        # xDSL's parser raises other exceptions for some malformed texts, such as RecursionError for deep nesting.
         span = Span(source, min(parser.pos, len(text)), min(parser.pos + 1, len(text)))
         raise PkcError(errors.UnreadableIR(span, str(error) or type(error).__name__)) from error
 
 
 def _check_quotes(source: Source) -> None:
-    """Refuse a malformed string, on which xDSL's lexer takes time exponential in its length."""
+    """Refuse a malformed string: xDSL's lexer takes time exponential in its length."""
     for found in _STRING_OR_COMMENT.finditer(source.text):
         if found["end"] == "":
             quote = Span(source, found.start(), found.start() + 1)
@@ -87,7 +87,7 @@ def parse_passes(text: str) -> tuple[ModulePass, ...]:
 
 
 class _LocatingParser(Parser):
-    """As MLIR's own tools, takes the place in the file for the location of an operation that has none."""
+    """Gives an operation without a location its place in the file, as MLIR's tools do."""
 
     def parse_operation(self) -> Operation:
         token = self._current_token.span
@@ -97,7 +97,7 @@ class _LocatingParser(Parser):
         try:
             op = super().parse_operation()
         except VerifyException as error:
-            # Types and attributes verify as they are made, without a place.
+            # Types and attributes are verified when they are made, without a location.
             self.raise_error(str(error))
         if op.location is UNKNOWN_LOC:
             op.location = FileLineColLoc(StringAttr(place.file), IntAttr(place.line), IntAttr(place.col))
@@ -113,14 +113,14 @@ def _arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument("file", nargs="?", default="-", help="textual IR; standard input if left out or -")
     parser.add_argument("-p", "--passes", default="", metavar="PASSES", help='such as "pk-cse,pk-dce"')
-    parser.add_argument("-o", "--output", metavar="FILE", help="where to write; standard output if left out")
+    parser.add_argument("-o", "--output", metavar="FILE", help="output file; standard output if left out")
     parser.add_argument("--print-generic", "--print-op-generic", action="store_true", help="the generic form")
     parser.add_argument("--print-debuginfo", action="store_true", help="print locations")
     parser.add_argument(
-        "--split-input-file", action="store_true", help=f"treat the parts between {_SPLIT} by themselves"
+        "--split-input-file", action="store_true", help=f"treat the sections between {_SPLIT} lines one by one"
     )
     parser.add_argument(
-        "--verify-diagnostics", action="store_true", help="print what is wrong in place of the output, and succeed"
+        "--verify-diagnostics", action="store_true", help="print errors in place of the output, and succeed"
     )
     parser.add_argument("--allow-unregistered-dialect", action="store_true", help="accept unknown operations and types")
     parser.add_argument("--disable-verify", action="store_true", help="do not verify before and after each pass")
@@ -133,11 +133,11 @@ def _arguments() -> argparse.ArgumentParser:
 def _run(args: argparse.Namespace) -> int:
     passes = parse_passes(args.passes)
     name = "<stdin>" if args.file == "-" else args.file
-    parts = _split(_read(args.file)) if args.split_input_file else (_read(args.file),)
+    sections = _split(_read(args.file)) if args.split_input_file else (_read(args.file),)
     outputs: list[str] = []
     failed = False
-    for part in parts:
-        text, mistake = _one(part, name, passes, args)
+    for section in sections:
+        text, mistake = _one(section, name, passes, args)
         failed |= bool(mistake)
         if mistake and not args.verify_diagnostics:
             sys.stderr.write(f"{mistake.rstrip()}\n")
@@ -148,7 +148,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _one(text: str, name: str, passes: Sequence[ModulePass], args: argparse.Namespace) -> tuple[str, str]:
-    """What comes out of one part: IR, or what is wrong with it."""
+    """The output for one section: IR, or an error."""
     ctx = _context()
     ctx.allow_unregistered = args.allow_unregistered_dialect
     try:
@@ -192,11 +192,11 @@ def _make_pass(spec: ArgSpec) -> ModulePass:
 
 
 def _split(text: str) -> Iterator[str]:
-    """The parts of a text, each preceded by as many empty lines as stood before it, so that lines keep their number."""
+    """The sections of a text, each behind as many empty lines as it has lines before it, so that line numbers stay."""
     lines = 0
-    for part in text.split(_SPLIT):
-        yield "\n" * lines + part
-        lines += part.count("\n")
+    for section in text.split(_SPLIT):
+        yield "\n" * lines + section
+        lines += section.count("\n")
 
 
 def _read(path: str) -> str:

@@ -1,4 +1,4 @@
-"""Compiles what a command names: which kernel of a file, with which constants and schedule."""
+"""Compiles the kernel that a command names, with its constants and schedule."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pkc import console
 from pkc.cli.settings import Number, assignments, sort_settings
 from pkc.diagnostics import PkcError
 from pkc.dialect.program import KernelOp
-from pkc.driver.autoschedule import Autoschedule, choose
+from pkc.driver.autoschedule import Autoschedule, autoschedule
 from pkc.driver.compiler import Compiled, compile_program
 from pkc.frontend import tree
 from pkc.passes.machine.lower_tiles import LowerTiles
@@ -23,8 +23,8 @@ def constants_of(kernel: tree.Kernel) -> list[str]:
     return [param.name for param in kernel.params if param.annotation.base == "const"]
 
 
-def choices_of(schedule: Iterable[str]) -> dict[str, str]:
-    """What `--schedule` says, by key."""
+def schedule_options(schedule: Iterable[str]) -> dict[str, str]:
+    """The values of `--schedule`, by key."""
     return assignments("--schedule", schedule, example="overlap=intra_sm,stages=4", split=True)
 
 
@@ -38,12 +38,12 @@ def schedule_for(
     target: str = DEFAULT,
 ) -> Autoschedule:
     """The schedule with which a kernel would run at these sizes."""
-    choices = choices_of(schedule)
-    compiled = compile_program(program, kernel=kernel.name, constants=constants, schedule=choices).kernel
+    options = schedule_options(schedule)
+    compiled = compile_program(program, kernel=kernel.name, constants=constants, schedule=options).kernel
     settings = sort_settings(compiled, sizes, constants_of(kernel))
     dims = resolve_dims(compiled, settings.dims, settings.scalars, ranks)
-    return choose(
-        program, dims=dims, ranks=ranks, kernel=kernel.name, constants=constants, schedule=choices, target=target
+    return autoschedule(
+        program, dims=dims, ranks=ranks, kernel=kernel.name, constants=constants, schedule=options, target=target
     )
 
 
@@ -54,8 +54,8 @@ def compile_far(
     schedule: Sequence[str],
     target: str = DEFAULT,
 ) -> Compiled:
-    """As `compile_for`, as far as there is a lowering: what can be said of a kernel needs its machine level, or, where
-    the target has none of it, the roles level and a remark."""
+    """As `compile_for`, to the lowest level that the target supports: the machine level, or else the roles level with
+    a remark that says why."""
     try:
         return compile_for(program, kernel, constants, schedule, level="machine", target=target, warn=False)
     except PkcError as error:
@@ -77,13 +77,13 @@ def compile_for(
     warn: bool = True,
 ) -> Compiled:
     """Compile one kernel, or all, to a level of IR; `schedule` as on the command line. Prints warnings, if asked."""
-    choices = choices_of(schedule)
+    options = schedule_options(schedule)
     with console.progress(f"compiling {kernel or 'all kernels'}"):
         compiled = compile_program(
             program,
             kernel=kernel,
             constants=constants,
-            schedule=choices,
+            schedule=options,
             level=level,
             dump=None if dump is None else Path(dump),
             target=target,

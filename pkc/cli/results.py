@@ -10,7 +10,7 @@ from pkc.sim.reference import Comparison, Expected
 
 
 def comparison_table(expected: Mapping[str, Expected], compared: Sequence[Comparison]) -> str:
-    """One line for each array that was checked: shape, part written, largest error, what is allowed there, verdict."""
+    """One line for each array that was checked: shape, elements written, largest error, bound there, verdict."""
     rows = [("array", "shape", "written", "max error", "bound there", "error/bound", "")]
     for item in compared:
         written = expected[item.array].written

@@ -43,8 +43,8 @@ class CompileForGpus(Protocol):
 
 
 def execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | None = None) -> bool:
-    """Run a kernel on simulated ranks, or on GPUs if there is what compiles it for them, print how it compares with the
-    reference; whether all is right."""
+    """Run a kernel on simulated ranks, or on GPUs if `on_gpus` compiles it for them, and print how the results compare
+    with the reference. True if all are right."""
     try:
         return _execute(compiled, request, on_gpus)
     except MemoryError as error:
@@ -100,5 +100,5 @@ def _on_gpus(
 
 
 def _shown(value: Any, kind: str) -> str:
-    """A scalar in as few digits as give it again."""
+    """A scalar with the fewest digits that give it exactly."""
     return str(np.float32(value)) if kind == "f32" else str(value)

@@ -18,11 +18,11 @@ _WORDS: dict[str, Number] = {"True": True, "False": False, "inf": float("inf"), 
 
 
 def assignments(option: str, texts: Iterable[str], *, example: str, split: bool = False) -> dict[str, str]:
-    """The values by name; with `split`, one text holds several, between commas."""
+    """The values by name; with `split`, one text has several, between commas."""
     found: dict[str, str] = {}
     pieces = [piece for text in texts for piece in (text.split(",") if split else [text])]
     for piece in pieces:
-        name, equal, value = (part.strip() for part in piece.partition("="))
+        name, equal, value = (text.strip() for text in piece.partition("="))
         if not (name and equal and value):
             raise PkcError(errors.MalformedAssignment(NOWHERE, option, piece, example))
         if name in found:
@@ -55,14 +55,14 @@ def _number(option: str, name: str, text: str) -> Number:
 
 @dataclass(frozen=True)
 class Settings:
-    """What `--set` gives, apart from constants; whether a number is one that fits is for the simulator to say."""
+    """The values of `--set`, without constants. The simulator checks whether they fit."""
 
     dims: dict[str, Any] = field(default_factory=dict[str, Any])
     scalars: dict[str, Any] = field(default_factory=dict[str, Any])
 
 
 def sort_settings(kernel: KernelOp, values: Mapping[str, Number], constants: Iterable[str]) -> Settings:
-    """Tell dimensions and scalars of a kernel apart; `constants` are the names it knows besides."""
+    """Sort the values into dimensions and scalars of a kernel; `constants` are further names that it knows."""
     settings = Settings()
     dims = dimensions(kernel)
     arguments = kernel.arguments

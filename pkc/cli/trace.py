@@ -1,4 +1,4 @@
-"""`pkc trace`: a kernel on GPUs with a thread of each part writing down what it does when."""
+"""`pkc trace`: a kernel on GPUs in which a thread of each warp role records what it does when."""
 
 from __future__ import annotations
 
@@ -69,20 +69,20 @@ def execute(compiled: Compiled, request: Request, traced: CompileForGpus) -> Non
 
 
 def run(call: Call, mesh: Mesh, trace: Trace, launches: int) -> list[Words]:
-    """What each rank has written in the last of so many launches. Two more, before, say how much that will be."""
+    """The records of each rank in the last of `launches` launches. A first run tells how many records there will be."""
     few = _launch(call, mesh, trace, 2, 1)
     return _launch(call, mesh, trace, max(map(longest, few)), launches)
 
 
 def _launch(call: Call, mesh: Mesh, trace: Trace, records: int, launches: int) -> list[Words]:
-    """Launch with room for so many records in each row; what each rank has written."""
+    """Launch with room for `records` records in each row; what each rank has written."""
     ctas = call.kernel.grid
     dims = {trace.ctas: ctas, trace.records: records}
     shape = (ctas, len(trace.parts), records, 4)
     call.launch(dims=dims)  # allocates
     mesh.synchronize(PATIENCE)
     offset, count = call.kernel.scratch(trace.array, call.dims | dims), 4 * int(np.prod(shape))
-    mesh.zero(offset, count)  # rows of parts that a CTA does not run stay empty
+    mesh.zero(offset, count)  # rows of roles that a CTA does not run stay empty
     for _ in range(launches):
         call.launch(dims=dims)
     mesh.synchronize(PATIENCE)

@@ -1,4 +1,4 @@
-"""A schedule for the sizes that a kernel is launched with: the cheapest by `pkc.cost`, where the program's is not."""
+"""The autoschedule: the schedule that `pkc.cost` estimates to be the fastest for the sizes of a launch."""
 
 from __future__ import annotations
 
@@ -34,18 +34,19 @@ from pkc.targets.arch import QUEUES, hardware_queues
 from pkc.targets.target import Target, lookup
 
 _SMALL = 64 * 64
-"""Of an accumulator: a turn of so few products takes hardly longer than its barriers, so it may sum over 256."""
+"""Elements of an accumulator up to which an iteration may sum over 256: the MMAs of a smaller sum take hardly longer
+than its barriers."""
 
 _GAIN = 0.93
-"""Other tiles than the program's, and then blocks across parts, are taken if they need at most this share of the time:
+"""Other tiles than the program's, and then straddling blocks, are taken if they need at most this share of the time:
 estimates are no better."""
 
 _GAIN_OF_COPIES = 0.97
-"""The same for copy engines, with the same tiles: what estimates get wrong is the same for both."""
+"""The same for copy engines with the same tiles; the error of both estimates is alike, so less gain is enough."""
 
 _LONG = 1e6
-"""Nanoseconds of a kernel from which on copy engines are looked at. What SMs fetch slows products by a tenth where they
-are at the limit of power, as after a millisecond; at 0.37 ms copy engines lose 2 per cent, at 2.9 ms they gain 5."""
+"""Nanoseconds of a kernel from which on copy engines are tried. Fetching by SMs slows MMAs by a tenth where these are
+at the limit of power, as after a millisecond; at 0.37 ms copy engines lose 2 per cent, at 2.9 ms they gain 5."""
 
 _EQUAL = 1.03
 """Times that differ by less are as good as equal."""
@@ -53,7 +54,7 @@ _EQUAL = 1.03
 
 @dataclass(frozen=True)
 class Autoschedule:
-    """What a kernel gets, by key of the schedule, and why."""
+    """The schedule that is chosen for a kernel, by key, and why."""
 
     schedule: Mapping[str, str] = field(default_factory=dict[str, str])
     taken: Estimate | None = None
@@ -61,9 +62,9 @@ class Autoschedule:
     reason: str = ""
     place: str = ""
     untried: tuple[str, ...] = ()
-    """What was not looked at, and why, though it might have been better."""
+    """What was not tried, and why, though it might have been better."""
     remarks: tuple[Remark, ...] = ()
-    """The same, at the kernel."""
+    """`untried` as remarks at the kernel."""
 
     def __str__(self) -> str:
         if self.taken is None or self.instead is None:
@@ -84,7 +85,7 @@ def _time(found: Estimate) -> str:
     return f"{found.total / 1000:.3g} us"
 
 
-def choose(
+def autoschedule(
     program: tree.Program,
     *,
     dims: Mapping[str, int],
@@ -94,17 +95,18 @@ def choose(
     schedule: Mapping[str, str] | None = None,
     target: str = DEFAULT,
 ) -> Autoschedule:
-    """The schedule for these sizes on so many ranks of a target: tiles, `straddle`, `separate_loader`, copy engines.
+    """The schedule for these sizes on `ranks` ranks of a target: tiles, `straddle`, `separate_loader`, copy engines.
 
-    One that sets tiles, in the text or here, is left alone, and what else it sets stays. The same on every rank, and
-    for every call with the same arguments. Raises `PkcError` if the program is wrong.
+    Nothing is chosen if the schedule, of the program or `schedule`, sets tiles; other keys that it sets stay as they
+    are. The result is the same on every rank, and for every call with the same arguments. Raises `PkcError` if the
+    program is wrong.
     """
     given = tuple(sorted((constants or {}).items())), tuple(sorted((schedule or {}).items()))
     name = kernel or program.kernels[0].name
-    # What copy engines do must not wait behind the kernel in one queue.
+    # Copies must not wait behind the kernel in one hardware queue.
     engines = hardware_queues() >= QUEUES
-    found = _choose(program, name, *given, lookup(target), tuple(sorted(dims.items())), ranks, engines=engines)
-    # Programs that differ only in where they stand are equal, and share what was chosen for one of them.
+    found = _autoschedule(program, name, *given, lookup(target), tuple(sorted(dims.items())), ranks, engines=engines)
+    # Programs that differ only in source locations are equal, and share a result.
     span = next(node.span for node in program.kernels if node.name == name)
     remarks = tuple(Remark(STEP, KernelOp.name, reason, span) for reason in found.untried)
     return replace(found, place=describe(span.location()), remarks=remarks)
@@ -115,7 +117,7 @@ _Options = tuple[tuple[str, str], ...]
 
 
 @functools.lru_cache(maxsize=1024)
-def _choose(
+def _autoschedule(
     program: tree.Program,
     kernel: str,
     constants: _Items,
@@ -126,14 +128,14 @@ def _choose(
     *,
     engines: bool,
 ) -> Autoschedule:
-    own, *others = _candidates(program, kernel, constants, schedule, target)
+    base, *others = _candidates(program, kernel, constants, schedule, target)
     sizes = dict(dims)
     try:
-        instead = _estimate(own, sizes, ranks, target)
+        instead = _estimate(base, sizes, ranks, target)
     except UnknownWorkError as error:
         return Autoschedule(reason=f"not estimated: {error}", untried=(f"no schedule was chosen: {error}",))
-    if any(key.startswith(TILE) for key in own.kernel.schedule):
-        return Autoschedule(reason="the schedule sets them")
+    if any(key.startswith(TILE) for key in base.kernel.schedule):
+        return Autoschedule(reason="the schedule sets tiles")
 
     def compiles(settings: Mapping[str, str]) -> bool:
         return _compiles(program, kernel, constants, schedule, tuple(settings.items()), target)
@@ -141,23 +143,23 @@ def _choose(
     def estimated(candidates: Iterable[_Candidate]) -> list[_Found]:
         return [(_estimate(one, sizes, ranks, target), one.settings) for one in candidates]
 
-    said = own.kernel.schedule
-    untried = [] if others else [f"no other tiles were tried: {_without_dims(own.kernel)}"]
-    # Tiles of which no stage fits into shared memory are no choice, however fast they would be.
+    fixed = base.kernel.schedule
+    untried = [] if others else [f"no other tiles were tried: {_without_dims(base.kernel)}"]
+    # If no stage of the program's tiles fits into shared memory, any others are better.
     gain = _GAIN if instead.stages else math.inf
-    taken = _better((instead, own.settings), estimated(others), compiles, gain)
-    if _has_short_parts(own.kernel, sizes, ranks, target) and "straddle" not in said:
-        found, refused = _across(program, kernel, constants, schedule, target)
+    taken = _better((instead, base.settings), estimated(others), compiles, gain)
+    if _has_short_shards(base.kernel, sizes, ranks, target) and "straddle" not in fixed:
+        found, refused = _straddling(program, kernel, constants, schedule, target)
         taken = _better(taken, estimated(found), compiles)
         untried += [f"`straddle=true` was not tried: {reason}" for reason in refused]
-    if ranks == 1 or not _fetches(own.kernel) or not _OVERLAP.isdisjoint(said):
+    if ranks == 1 or not _fetches(base.kernel) or not _OVERLAP.isdisjoint(fixed):
         return Autoschedule(taken[1], taken[0], instead, untried=tuple(untried))
-    if taken[0].rounds == 1 and "separate_loader" not in said:
-        # Who has one task would otherwise load nothing until the first copies have come.
+    if taken[0].rounds == 1 and "separate_loader" not in fixed:
+        # With one task for each SM, a single loader would load nothing until the first tiles are fetched.
         settings = {**taken[1], "separate_loader": "true"}
         taken = (taken[0], settings) if compiles(settings) else taken
-    elif taken[0].total >= _LONG and "straddle" not in (*said, *taken[1]):
-        found, refused = _copied(program, kernel, constants, schedule, taken[1])
+    elif taken[0].total >= _LONG and "straddle" not in (*fixed, *taken[1]):
+        found, refused = _by_copy_engines(program, kernel, constants, schedule, taken[1])
         if not engines:
             found, refused = [], [f"they would wait behind the kernel on fewer than {QUEUES} hardware queues"]
         taken = _better(taken, estimated(found), compiles, _GAIN_OF_COPIES)
@@ -166,10 +168,10 @@ def _choose(
 
 
 STEP = "autoschedule"
-"""The step by which remarks name this choice."""
+"""The step that remarks name."""
 
 _OVERLAP = {"overlap", "comm_sms", "transfer"}
-"""Keys of the schedule that say who fetches: then copy engines are not chosen, nor loads ahead of what is fetched."""
+"""Keys of the schedule that say who fetches: then neither copy engines nor a separate loader is chosen."""
 
 
 _Found = tuple[Estimate, Mapping[str, str]]
@@ -178,13 +180,13 @@ _Found = tuple[Estimate, Mapping[str, str]]
 def _better(
     now: _Found, others: Sequence[_Found], compiles: Callable[[Mapping[str, str]], bool], gain: float = _GAIN
 ) -> _Found:
-    """The cheapest of the others that compiles, if it is worth it."""
+    """The best of `others` that compiles, if it takes at most `gain` of the time of `now`; else `now`."""
     worth = [found for found in others if found[0].stages > 1 and found[0].total <= gain * now[0].total]
     return next((found for found in sorted(worth, key=_cheapest(worth)) if compiles(found[1])), now)
 
 
 def _cheapest(worth: Sequence[_Found]) -> Callable[[_Found], tuple[float, float, int]]:
-    """The order of preference: where estimates are as good as equal, least work for the SMs, then largest tiles."""
+    """The order of preference: among times as good as equal the least work for SMs, then the largest tiles."""
     best = min((found.total for found, _ in worth), default=0.0)
     return lambda found: (
         max(found[0].total, _EQUAL * best),
@@ -202,7 +204,7 @@ def _estimate(of: _Candidate, dims: Mapping[str, int], ranks: int, target: Targe
 def _compiles(
     program: tree.Program, kernel: str, constants: _Items, schedule: _Options, more: _Options, target: Target
 ) -> bool:
-    """Whether a kernel with more in its schedule stays within the budgets of a CTA."""
+    """Whether a kernel with `more` in its schedule stays within the budgets of a CTA."""
     try:
         compile_program(
             program,
@@ -217,7 +219,7 @@ def _compiles(
     return True
 
 
-# What there is to choose from
+# Candidates
 
 
 @dataclass(frozen=True)
@@ -230,13 +232,13 @@ class _Candidate:
 def _candidates(
     program: tree.Program, kernel: str, constants: _Items, schedule: _Options, target: Target
 ) -> list[_Candidate]:
-    """The kernel as it is, then with each combination of tiles that it could have."""
-    own = _Candidate({}, _planned(program, kernel, constants, dict(schedule)))
-    fixed = any(key.startswith(TILE) for key in own.kernel.schedule)
-    dims = None if fixed else _dims_of_products(own.kernel)
+    """The kernel as the program has it, then with each combination of tiles that it could have."""
+    base = _Candidate({}, _planned(program, kernel, constants, dict(schedule)))
+    fixed = any(key.startswith(TILE) for key in base.kernel.schedule)
+    dims = None if fixed else _matmul_dims(base.kernel)
     if dims is None:
-        return [own]
-    made = [own]
+        return [base]
+    made = [base]
     for sizes in _sizes(target):
         tiles = {f"{TILE}{dim}": str(size) for dim, size in zip(dims.names, sizes, strict=True)}
         if sizes != dims.sizes:
@@ -245,8 +247,10 @@ def _candidates(
 
 
 @functools.lru_cache(maxsize=32)
-def _across(program: tree.Program, kernel: str, constants: _Items, schedule: _Options, target: Target) -> _Refusable:
-    """The same with blocks that reach across parts, if it can have them; else why not."""
+def _straddling(
+    program: tree.Program, kernel: str, constants: _Items, schedule: _Options, target: Target
+) -> _Refusable:
+    """The candidates with `straddle=true`; none, and why, if it is refused."""
     more = {"straddle": "true"}
     try:
         found = _candidates(program, kernel, constants, (*schedule, *more.items()), target)
@@ -255,10 +259,10 @@ def _across(program: tree.Program, kernel: str, constants: _Items, schedule: _Op
     return [_Candidate({**one.settings, **more}, one.kernel) for one in found], []
 
 
-def _copied(
+def _by_copy_engines(
     program: tree.Program, kernel: str, constants: _Items, schedule: _Options, settings: Mapping[str, str]
 ) -> _Refusable:
-    """The same with operands that copy engines bring, if they can; else why not."""
+    """The candidate with operands that copy engines fetch; none, and why, if it is refused."""
     more = {**settings, "overlap": "copy_engine"}
     try:
         return [_Candidate(more, _planned(program, kernel, constants, {**dict(schedule), **more}))], []
@@ -273,8 +277,8 @@ def _reasons(error: PkcError) -> list[str]:
 _Refusable = tuple[list["_Candidate"], list[str]]
 
 
-def _has_short_parts(kernel: KernelOp, dims: Mapping[str, int], ranks: int, target: Target) -> bool:
-    """Whether parts of a sharded dimension are shorter than blocks may be, so that tiles have rows of one rank only."""
+def _has_short_shards(kernel: KernelOp, dims: Mapping[str, int], ranks: int, target: Target) -> bool:
+    """Whether shards are shorter than the longest blocks, which then could straddle."""
     kinds = (argument.type for argument in kernel.body.block.args)
     split = [
         kind.dimensions[kind.shard_dim] for kind in kinds if isinstance(kind, PGLType) and kind.shard_dim is not None
@@ -284,9 +288,9 @@ def _has_short_parts(kernel: KernelOp, dims: Mapping[str, int], ranks: int, targ
 
 
 def _fetches(kernel: KernelOp) -> bool:
-    """Whether all that goes between ranks is operands that are fetched ahead of their use."""
-    edges = [op for op in kernel.walk() if planned(op)]
-    return bool(edges) and all(isinstance(op, LoadOp) and planned(op) == "inter_sm" for op in edges)
+    """Whether all remote accesses are loads of operands that are fetched before their use."""
+    remote = [op for op in kernel.walk() if planned(op)]
+    return bool(remote) and all(isinstance(op, LoadOp) and planned(op) == "inter_sm" for op in remote)
 
 
 def _sizes(target: Target) -> Iterator[tuple[int, int, int]]:
@@ -297,7 +301,7 @@ def _sizes(target: Target) -> Iterator[tuple[int, int, int]]:
 
 
 def _planned(program: tree.Program, kernel: str, constants: _Items, schedule: Mapping[str, str]) -> KernelOp:
-    """The tile level of a kernel, with what is planned for its edges between ranks."""
+    """The tile level of a kernel, with the plans of its remote accesses."""
     module = build_module(program, kernel=kernel, constants=dict(constants), options=schedule)
     run_pipeline(module, (PlanOverlap(), StraddleShards()), verify=False)
     (found,) = (op for op in module.ops if isinstance(op, KernelOp))
@@ -306,14 +310,14 @@ def _planned(program: tree.Program, kernel: str, constants: _Items, schedule: Ma
 
 @dataclass(frozen=True)
 class _Dims:
-    """The dimensions of products: of the rows, the columns, and of what is summed over; their blocks in the program."""
+    """The dimensions of a matmul: of the rows, the columns, and of the sum; `sizes` are those of their blocks."""
 
     names: tuple[str, str, str]
     sizes: tuple[int, int, int]
 
 
-def _dims_of_products(kernel: KernelOp) -> _Dims | None:
-    """The dimensions, if all products of a kernel have the same three, and none is a constant."""
+def _matmul_dims(kernel: KernelOp) -> _Dims | None:
+    """The dimensions, if all matmuls of a kernel have the same three, and none is a constant."""
     if any(isinstance(op, RoleOp) for op in kernel.body.block.ops):
         return None
     found: set[_Dims] = set()
@@ -332,7 +336,7 @@ def _dims_of_products(kernel: KernelOp) -> _Dims | None:
 
 
 def _without_dims(kernel: KernelOp) -> str:
-    """Why a kernel's tiles are not chosen: `_dims_of_products` finds no dimensions."""
+    """Why a kernel's tiles are not chosen: `_matmul_dims` finds no dimensions."""
     if not any(isinstance(op, MmaOp) for op in kernel.walk()):
         return "tiles are chosen for MMAs, and the kernel has none"
     return "its MMAs do not all go through blocks of the same three dimensions, each of run-time length"

@@ -1,4 +1,4 @@
-"""From a program to machine code, at once if this program was compiled before."""
+"""From a program to machine code, from the cache if the program was compiled before."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pkc.codegen import stored
 from pkc.codegen.artifact import Artifact
 from pkc.codegen.build import build
 from pkc.codegen.nvrtc import version
-from pkc.driver.autoschedule import choose
+from pkc.driver.autoschedule import autoschedule
 from pkc.driver.compiler import Number, compile_program
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
@@ -33,14 +33,14 @@ def artifact_for(
 ) -> Artifact:
     """The machine code that runs a kernel with these dimensions on so many ranks; the first kernel unless it is named.
 
-    Everybody who launches a kernel compiles it here. `dims` has a value for every run-time dimension of the parameters,
-    without `ranks`. Calls that get equal artifacts may share one `LoadedKernel`. Raises `PkcError`.
+    Everything that launches kernels compiles them here. `dims` has a value for every run-time dimension of the
+    parameters, without `ranks`. Calls that get equal artifacts may share one `LoadedKernel`. Raises `PkcError`.
     """
     # Machine code serves all sizes and numbers of ranks, but with the schedule that is best for these.
-    choice = choose(
+    best = autoschedule(
         program, dims=dims, ranks=ranks, kernel=kernel, constants=constants, schedule=schedule, target=target
     )
-    chosen = {**(schedule or {}), **choice.schedule}
+    chosen = {**(schedule or {}), **best.schedule}
     return build_program(
         program, kernel=kernel, constants=constants, schedule=chosen, target=target, instruments=instruments
     )
@@ -55,12 +55,12 @@ def build_program(
     target: str = DEFAULT,
     instruments: Collection[str] = (),
 ) -> Artifact:
-    """The machine code of a kernel, whatever its sizes. What it depends on is the program's IR, its target, and pkc."""
+    """The machine code of a kernel, which serves all sizes. It depends on the program's IR, the target and pkc."""
     kernel = kernel or program.kernels[0].name
     module = build_module(program, kernel=kernel, constants=constants, options=schedule)
     added = ",".join(sorted(instruments))
     key = cache.key("artifact 3", _compiler(), version(), target, kernel, added, print_ir(module, locations=True))
-    # The sources of a target from elsewhere are not in the key.
+    # The key has no sources of targets that are not built in.
     cached = target in BUILT_IN
     kept = cache.get(key) if cached else None
     if kept is not None:
@@ -82,8 +82,8 @@ def build_program(
 
 @functools.cache
 def _compiler() -> str:
-    """What of pkc makes machine code of IR, and what it stands on."""
+    """A key of all sources that turn IR into machine code: those of pkc, and the version of xDSL."""
     root = Path(__file__).parents[1]
-    files = [path for part in ("dialect", "targets", "passes", "codegen") for path in (root / part).rglob("*")]
+    files = [path for package in ("dialect", "targets", "passes", "codegen") for path in (root / package).rglob("*")]
     sources = [path.read_bytes() for path in sorted(files) if path.suffix == ".py"]
     return cache.key(importlib.metadata.version("xdsl"), *sources)

@@ -1,4 +1,4 @@
-"""From a file or a Python kernel to checked IR: the front door of the compiler."""
+"""From a file or a Python kernel to checked IR."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ EXPLAINED: dict[type[ModulePass], Callable[[ModuleOp], Sequence[Why]]] = {
     PlanTransfers: explain_transfers,
     PlanMma: explain_mma,
 }
-"""What there is to say of a module when a pass is done, from what the pass has written."""
+"""How to explain the decisions of a planning pass, from the attributes that it has written."""
 
 LEVELS: dict[str, tuple[ModulePass, ...]] = {
     "tile": TILE_PIPELINE,
@@ -61,7 +61,7 @@ def passes_to(level: str, instruments: Iterable[str] = (), target: str = DEFAULT
 
 @dataclass(frozen=True)
 class Compiled:
-    """A module, and what there is to say about it."""
+    """A module, with warnings, explanations and remarks about it."""
 
     module: ModuleOp
     warnings: list[Diagnostic] = field(default_factory=list[Diagnostic])
@@ -161,7 +161,7 @@ def compile_program(
         explain = EXPLAINED.get(type(done))
         explanations.extend(explain(current) if explain is not None else ())
 
-    # Verifying after each pass takes longer than all passes: it is for those who look at each, and for tests.
+    # Verifying after each pass takes longer than the passes: only with `dump`, and in tests.
     each = dump is not None
     tiles = _scheduled_tiles(module)
     try:
@@ -177,7 +177,7 @@ def compile_program(
 
 
 def _scheduled_tiles(module: ModuleOp) -> str:
-    """The tiles that are not as the program says, for findings of passes: nothing in its text shows them."""
+    """A help for errors of passes: the tiles that the schedule sets, which the program's text may not show."""
     schedules = (op.schedule for op in module.ops if isinstance(op, KernelOp))
     tiles = {dim: size for entries in schedules for dim, size in tiles_of(entries).items()}
     return (

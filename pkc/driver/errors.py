@@ -1,4 +1,4 @@
-"""What can be wrong with the choice of a kernel of a file: PK910, PK911."""
+"""Errors in naming a kernel of a file: PK910, PK911."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class UnknownKernel(Diagnostic):
 
 @dataclass(frozen=True)
 class KernelNotChosen(Diagnostic):
-    """Raised when a file has several kernels and the command says nothing of which."""
+    """Raised when a file has several kernels and the command does not name one."""
 
     code = "PK911"
     title = "`{path}` has {count} kernels"

@@ -1,4 +1,4 @@
-"""Running a compiled kernel on GPUs with arrays in numpy: the counterpart of `pkc.sim.run.simulate`."""
+"""Runs a compiled kernel on GPUs with numpy arrays: the counterpart of `pkc.sim.run.simulate`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pkc.runtime.launch import WAIT_LIMIT, LoadedKernel
 from pkc.runtime.mesh import Mesh
 
 PATIENCE = 20.0
-"""Seconds after which kernels that have not ended are taken to hang."""
+"""Seconds after which kernels that have not ended count as hung."""
 
 
 def run_on_gpus(
@@ -29,7 +29,7 @@ def run_on_gpus(
 ) -> dict[str, Values]:
     """Launch a kernel on all ranks of a mesh, `launches` times without waiting between; every array afterwards.
 
-    Arrays are as for `Call`. Raises `PkcError`.
+    Arrays are as in `Call`. Raises `PkcError`.
     """
     call = Call(artifact, mesh, dims, inputs)
     for _ in range(launches):
@@ -45,7 +45,7 @@ class Call:
     Raises `PkcError`.
 
     As with the simulator, private and symmetric arrays have a leading axis of ranks, sharded and replicated ones are
-    the global array. What is in no input begins as NaN, or as 0x55 in every byte of an integer.
+    the global array. Arrays that no input gives begin as NaN, or as 0x55 in every byte of an integer.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Call:
         """Write all arrays as they are at entry; no kernel may be running."""
         for name, (parameter, array) in self._arrays.items():
             for rank in range(self._mesh.ranks):
-                upload(self._mesh, array, rank, _part(parameter, array, rank, inputs.get(name)))
+                upload(self._mesh, array, rank, _initial(parameter, array, rank, inputs.get(name)))
 
     def launch(self, stream: Any = None, *, dims: Mapping[str, int] | None = None) -> None:
         """Start the kernel on all ranks; `stream` as for `LoadedKernel`, `dims` are further ones."""
@@ -100,8 +100,8 @@ def _argument(parameter: ArrayParameter, array: Array, ranks: int) -> Array | li
     return [array.local(rank) for rank in range(ranks)] if parameter.layout == "private" else array
 
 
-def _part(parameter: ArrayParameter, array: Array, rank: int, whole: Values | None) -> Any:
-    """What a rank has of an array at entry."""
+def _initial(parameter: ArrayParameter, array: Array, rank: int, whole: Values | None) -> Any:
+    """The elements of an array on a rank at entry."""
     shape = array.local(rank).shape
     if whole is None:
         return np.nan if parameter.dtype != "i32" else 0x55555555
@@ -116,11 +116,11 @@ def _part(parameter: ArrayParameter, array: Array, rank: int, whole: Values | No
 
 
 def _whole(mesh: Mesh, parameter: ArrayParameter, array: Array) -> Values:
-    """An array of all ranks, as the simulator gives it; the copies of a replicated one have to agree."""
-    parts = [download(mesh, array, rank) for rank in range(mesh.ranks)]
+    """An array of all ranks, as the simulator gives it; NaN if the copies of a replicated one differ."""
+    local = [download(mesh, array, rank) for rank in range(mesh.ranks)]
     if parameter.layout in ("private", "symmetric"):
-        return np.stack(parts)
+        return np.stack(local)
     if parameter.shard is not None:
-        return np.concatenate(parts, axis=parameter.shard)
-    alike = [part.tobytes() == parts[0].tobytes() for part in parts]
-    return parts[0] if all(alike) else parts[alike.index(False)] * np.float32("nan").astype(parts[0].dtype)
+        return np.concatenate(local, axis=parameter.shard)
+    alike = [values.tobytes() == local[0].tobytes() for values in local]
+    return local[0] if all(alike) else local[alike.index(False)] * np.float32("nan").astype(local[0].dtype)

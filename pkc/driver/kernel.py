@@ -13,7 +13,7 @@ from pkc.frontend.words import Readable, Reading, Word
 from pkc.location import NOWHERE
 
 if TYPE_CHECKING:
-    from pkc.driver.launcher import Calls
+    from pkc.driver.launcher import Launcher
     from pkc.frontend import tree
     from pkc.runtime.arrays import Array
     from pkc.runtime.mesh import Mesh
@@ -29,20 +29,20 @@ class Kernel(Readable):
         self._read = read
         self.name = name
         self.options: dict[str, str] = {key: _word(value) for key, value in (options or {}).items()}
-        """What overrides its own schedule."""
+        """The keys of the schedule that override those of the program."""
         self._variants: dict[tuple[tuple[str, str], ...], Kernel] = {}
 
     @property
     def tree(self) -> tree.Program:
-        """The kernel as a program of one kernel, read anew: captured constants have their present values."""
+        """The kernel as a program of one kernel, read again: captured constants have their present values."""
         return self._read().program
 
     @cached_property
-    def calls(self) -> Calls:
-        """What is compiled for the calls so far."""
-        from pkc.driver.launcher import Calls
+    def launcher(self) -> Launcher:
+        """Launches calls; has what was compiled for them so far."""
+        from pkc.driver.launcher import Launcher
 
-        return Calls(self._read, self.options)
+        return Launcher(self._read, self.options)
 
     def __call__(self, /, *arguments: Any, stream: Any = None, **named: Any) -> None:
         """Launch the kernel on all ranks of this process; returns before it ends. Raises `PkcError`.
@@ -53,19 +53,19 @@ class Kernel(Readable):
 
         `stream` is as for `LoadedKernel`. Without it, it is torch's current stream if the program uses torch.
         """
-        self.calls.launch(arguments, named, stream)
+        self.launcher.launch(arguments, named, stream)
 
     def empty(self, array: str, mesh: Mesh | None = None, /, **dims: Any) -> Array:
         """An array that fits the parameter of this name, content undefined: `gemm_rs.empty("C", M=8192, N=8192)`.
 
-        It is one of `mesh`, or of the program's own, `pkc.mesh()`, and all ranks must make it. Raises `PkcError`.
+        It is an array of `mesh`, by default of `pkc.mesh()`, and all ranks must make it. Raises `PkcError`.
         """
-        return self.calls.empty(array, mesh, dims)
+        return self.launcher.empty(array, mesh, dims)
 
     def with_schedule(self, /, **options: object) -> Kernel:
         """The same kernel with another schedule: `gemm_rs.with_schedule(overlap="inter_sm", comm_sms=16)(a, b, c)`.
 
-        What is not named stays as it is. The same options give the same kernel, which compiles once.
+        Other keys stay as they are. The same options give the same kernel, which compiles once.
         """
         merged = self.options | {key: _word(value) for key, value in options.items()}
         key = tuple(sorted(merged.items()))

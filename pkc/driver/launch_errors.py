@@ -1,4 +1,4 @@
-"""What can be wrong with a call of a kernel from Python, before its arrays are looked at: PK860 to PK869."""
+"""Errors of a call of a kernel from Python, before its arrays are looked at: PK860 to PK869."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class MissingArguments(Diagnostic):
 
 @dataclass(frozen=True)
 class ConstantArgument(Diagnostic):
-    """What is given for a constant is no number."""
+    """The argument for a constant is not a number."""
 
     code = "PK864"
     title = "`{name}` of `{kernel}` is a constant; it cannot be {found}"
@@ -71,7 +71,7 @@ class ConstantArgument(Diagnostic):
 
 @dataclass(frozen=True)
 class NoSuchArray(Diagnostic):
-    """An array is to be made for a parameter that is none that the caller passes."""
+    """An array is to be made for a name that is not an array parameter that the caller passes."""
 
     code = "PK865"
     title = "`{kernel}` has no array `{name}` that is passed to it"

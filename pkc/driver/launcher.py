@@ -1,4 +1,4 @@
-"""Calls of a kernel from Python: arguments to parameters, compiled once, launched."""
+"""Launches calls of a kernel from Python: binds arguments to parameters, compiles once, launches."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from pkc.runtime.mesh import Mesh
 from pkc.runtime.torch import current_streams
 
 
-class Calls:
-    """The calls of one kernel with one schedule. What is compiled and loaded stays so."""
+class Launcher:
+    """Launches one kernel with one schedule. What was compiled and loaded is kept."""
 
     def __init__(self, read: Callable[[], Reading], schedule: Mapping[str, str]) -> None:
         self._read, self._schedule = read, schedule
@@ -41,7 +41,7 @@ class Calls:
         self._plans: dict[object, _Plan] = {}
 
     def launch(self, arguments: Sequence[Any], named: Mapping[str, Any], stream: Any) -> None:
-        """Launch with these arguments, compiled before if they need what is not there yet. Raises `PkcError`."""
+        """Launch with these arguments, and compile first if they need it. Raises `PkcError`."""
         key = tuple(map(fingerprint, arguments)), tuple((name, fingerprint(value)) for name, value in named.items())
         try:
             plan = self._plans.get(key)
@@ -64,11 +64,11 @@ class Calls:
         except PkcError as error:
             raise _at_the_caller(error) from None
 
-    # What is not prepared
+    # Preparing
 
     @property
     def _program(self) -> tree.Program:
-        """The kernel; what was compiled of it goes if it now means something else."""
+        """The kernel, read again if its source or a captured constant changed; what was compiled is then dropped."""
         if self._reading is None or not self._reading.current():
             self._reading = self._read()
             self._variants.clear()
@@ -104,7 +104,7 @@ class Calls:
 
 @dataclass(frozen=True)
 class _Plan:
-    """A call that is ready to be launched, as long as its kernel reads the same."""
+    """A call that is ready to be launched, as long as its kernel stays the same."""
 
     reading: Reading
     mesh: Mesh
@@ -113,7 +113,7 @@ class _Plan:
 
 
 class _Variant:
-    """A kernel with its constants."""
+    """A kernel with given constants, and what was compiled and loaded for it."""
 
     def __init__(
         self, program: tree.Program, constants: Mapping[str, Number], schedule: Mapping[str, str], interface: Interface
@@ -135,7 +135,7 @@ class _Variant:
         return self._loaded[key]
 
     def array(self, name: str) -> ArrayParameter:
-        """The array that is passed for a parameter."""
+        """The array parameter of this name."""
         arrays = {array.name: array for array in self.interface.arrays if not array.scratch}
         if name not in arrays:
             hint = near(name, arrays, "it has ")
@@ -143,7 +143,7 @@ class _Variant:
         return arrays[name]
 
     def shape(self, array: ArrayParameter, dims: Mapping[str, Any], mesh: Mesh) -> list[int]:
-        """The shape of an array for these dimensions, which must have what it needs and may have more."""
+        """The shape of an array for these dimensions, of which `dims` may have more than it needs."""
         known = {*self.interface.dims, *self._constants}
         wrong = next((dim for dim in dims if dim not in known), None)
         if wrong is not None:
@@ -161,7 +161,7 @@ class _Variant:
 def _assign(
     kernel: tree.Kernel, arguments: Sequence[Any], named: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The arguments by parameter, and what remains: settings of dimensions."""
+    """The arguments by parameter, and the rest: settings of dimensions."""
     params = [param for param in kernel.params if _is_passed(param)]
     names = [param.name for param in params]
     call = _spelling(kernel.name, params)
@@ -186,7 +186,7 @@ def _assign(
 
 
 def _is_passed(param: tree.Param) -> bool:
-    """Whether the caller gives it: not memory and counters that the runtime allocates."""
+    """Whether the caller passes it: not scratch arrays and signals, which the runtime allocates."""
     annotation = param.annotation
     return annotation.base != "signal" and not any(modifier.name == "scratch" for modifier in annotation.modifiers)
 
@@ -211,11 +211,11 @@ def _constant(kernel: str, name: str, value: Any) -> Number:
     return plain(value)
 
 
-# Where it runs
+# Mesh and streams
 
 
 def _mesh_of(interface: Interface, values: Mapping[str, Any]) -> Mesh:
-    """The mesh of the arrays; without one that of the program, or the GPUs on which the tensors are."""
+    """The mesh of the arrays; if none has one, that of the program under torchrun, or that of the tensors' GPUs."""
     given = [values[array.name] for array in interface.arrays if not array.scratch]
     mesh = next((value.mesh for value in given if isinstance(value, Array)), None)
     if mesh is not None:
@@ -246,17 +246,17 @@ def _streams(mesh: Mesh, stream: Any) -> tuple[list[int], int | None]:
     return (current_streams(mesh) if stream is None else None) or mesh.streams(stream)
 
 
-# What the caller is told
+# Diagnostics at the line of the caller
 
 
 def _at_the_caller(error: PkcError) -> PkcError:
-    """The same, with the line that calls the kernel for what has no line in it."""
+    """The same error; diagnostics without a line get the line that calls the kernel."""
     span = _calling_line()
     return PkcError(*(replace(found, span=span) if found.span is NOWHERE else found for found in error.diagnostics))
 
 
 def _calling_line() -> Span:
-    """The expression outside of pkc that is being evaluated."""
+    """The expression of the caller that is being evaluated, outside of pkc."""
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame = frame.f_back
@@ -277,7 +277,7 @@ def _calling_line() -> Span:
 
 
 def _warn(found: Iterable[Diagnostic]) -> None:
-    """Pass warnings about a kernel on, as Python's."""
+    """Raise warnings about a kernel as Python's."""
     for warning in found:
         span = warning.span
         warnings.warn_explicit(str(warning), UserWarning, span.source.name, span.line)

@@ -1,4 +1,4 @@
-"""What Python prints of a `PkcError` that nobody catches: the program's own lines, then the diagnostics."""
+"""What Python prints of a `PkcError` that nobody catches: the program's lines, then the diagnostics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import TracebackType
 from pkc.diagnostics import PkcError
 
 PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
-"""How the names of pkc's own files begin."""
+"""How the names of pkc's files begin."""
 
 _others = sys.excepthook
 

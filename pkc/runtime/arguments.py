@@ -1,4 +1,4 @@
-"""What a caller passes to a kernel, checked before anything is launched."""
+"""The arguments of a kernel, checked before anything is launched."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Bound:
 
 
 def fingerprint(value: Any) -> object:
-    """What tells apart arguments that need another launch; as little as possible, for it is made at each."""
+    """A key that differs for arguments that need another plan; as little as possible, as it is made at each call."""
     if isinstance(value, list | tuple):
         return tuple(map(fingerprint, cast("Sequence[Any]", value)))
     if hasattr(value, "data_ptr"):
@@ -49,7 +49,7 @@ def fingerprint(value: Any) -> object:
     if isinstance(value, numbers.Number):
         # 1, True and 1.0 are equal, and so are both zeros.
         return type(value), str(value)
-    # What is nothing of these is refused, and so never asked for again.
+    # Anything else is refused, and so never looked up again.
     return id(value)
 
 
@@ -125,7 +125,7 @@ class _Binder:
         if isinstance(value, Array):
             if value.heap is self._mesh.heap and value.layout != "shard":
                 return [value] * count
-            found = "part of an array" if value.layout == "shard" else "an array of another mesh"
+            found = "a sharded array" if value.layout == "shard" else "an array of another mesh"
             raise PkcError(errors.RankArrays(NOWHERE, self._kernel, parameter.name, found, count))
         items: Sequence[Any] = cast("Sequence[Any]", value) if isinstance(value, list | tuple) else [value]
         if len(items) != count:
@@ -175,7 +175,7 @@ class _Binder:
         wanted = self._interface.dims
         unset = next((dim for dim in wanted if dim not in self._found), None)
         if unset is not None:
-            raise self._bad_dim(unset, "has no value: no array shows it, and no setting")
+            raise self._bad_dim(unset, "has no value: no array and no setting gives it one")
         unknown = next((dim for dim in self._found if dim not in wanted), None)
         if unknown is not None:
             raise self._bad_dim(unknown, f"does not exist; there are {listing(wanted) or 'none'}")

@@ -1,4 +1,4 @@
-"""Arrays in the symmetric heap, and what a rank sees of one."""
+"""Arrays in the symmetric heap, and views of them in the memory of one rank."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class View:
 class Array:
     """An array over all ranks of a mesh; `mesh.empty` makes it.
 
-    `shape` is that of the whole array. With layout `shard`, rank r has part r of dimension `shard`: parts are
+    `shape` is that of the whole array. With layout `shard`, rank r has shard r of dimension `shard`: shards are
     ceil(extent / ranks) long, the last ones may be shorter or empty. With any other layout each rank has all of it.
     """
 
@@ -62,15 +62,15 @@ class Array:
         self.mesh, self.heap = mesh, mesh.heap
         self.shape, self.dtype, self.layout, self.shard = shape, dtype, layout, shard
         self.offset = self.heap.allocate(math.prod(self.memory_shape) * ELEMENTS[dtype].bytes)
-        """Where the array is in the symmetric heap."""
+        """Its offset in the symmetric heap."""
 
     @property
     def memory_shape(self) -> tuple[int, ...]:
-        """What each rank has room for: all parts are as long as the longest."""
+        """The shape that each rank has memory for: that of the longest shard."""
         return memory_shape(self.shape, self.shard, self.heap.ranks)
 
     def local(self, rank: int) -> View:
-        """What a rank that this process drives has of the array, in its own memory. Raises `PkcError`."""
+        """The elements of the array that are on a rank of this process. Raises `PkcError`."""
         if rank not in self.heap.devices:
             raise PkcError(OtherRank(NOWHERE, rank, ", ".join(map(str, self.heap.devices))))
         shape = list(self.shape)
@@ -81,18 +81,18 @@ class Array:
         return View(address, tuple(shape), row_major(self.memory_shape), self.dtype, device)
 
     def tensor(self, rank: int | None = None) -> Any:
-        """The same as a torch tensor, without a copy; of the first rank of this process unless it is named."""
+        """`local(rank)` as a torch tensor, without a copy; by default of the first rank of this process."""
         from pkc.runtime.torch import tensor
 
         return tensor(self.local(self.mesh.local[0].rank if rank is None else rank))
 
     def free(self) -> None:
-        """Give the memory back; every rank must do so, in the same order. No kernel may still use it."""
+        """Free the memory; every rank must do so, in the same order. No kernel may still use it."""
         self.heap.free(self.offset)
 
 
 def memory_shape(shape: tuple[int, ...], shard: int | None, ranks: int) -> tuple[int, ...]:
-    """The shape of what each rank has room for."""
+    """The shape of the memory that each rank has for an array of this shape."""
     if shard is None:
         return shape
     return (*shape[:shard], shard_length(shape[shard], ranks), *shape[shard + 1 :])

@@ -13,21 +13,21 @@ from pkc.runtime.mesh import Mesh
 
 
 def upload(mesh: Mesh, array: Array, rank: int, values: Values) -> None:
-    """Write what a rank of this process has of an array; no kernel may use it. `values` has the shape of its view."""
-    held = np.zeros(array.memory_shape, _dtype(array))
-    held[_inside(array, rank)] = values
+    """Write the elements of an array on a rank of this process; no kernel may use it. `values` has the view's shape."""
+    memory = np.zeros(array.memory_shape, _dtype(array))
+    memory[_inside(array, rank)] = values
     place = next(local for local in mesh.local if local.rank == rank)
     with mesh.current(place):
-        mesh.driver.cuMemcpyHtoD(array.local(rank).address, held.ctypes.data, held.nbytes)
+        mesh.driver.cuMemcpyHtoD(array.local(rank).address, memory.ctypes.data, memory.nbytes)
 
 
 def download(mesh: Mesh, array: Array, rank: int) -> Values:
-    """What a rank of this process has of an array, as a copy in the shape of its view; no kernel may write it."""
-    held = np.empty(array.memory_shape, _dtype(array))
+    """A copy of the elements of an array on a rank of this process, of the view's shape; no kernel may write it."""
+    memory = np.empty(array.memory_shape, _dtype(array))
     place = next(local for local in mesh.local if local.rank == rank)
     with mesh.current(place):
-        mesh.driver.cuMemcpyDtoH(held.ctypes.data, array.local(rank).address, held.nbytes)
-    return held[_inside(array, rank)]
+        mesh.driver.cuMemcpyDtoH(memory.ctypes.data, array.local(rank).address, memory.nbytes)
+    return memory[_inside(array, rank)]
 
 
 def _dtype(array: Array) -> np.dtype[Any]:
@@ -35,5 +35,5 @@ def _dtype(array: Array) -> np.dtype[Any]:
 
 
 def _inside(array: Array, rank: int) -> tuple[slice, ...]:
-    """The part of a rank's memory that has elements."""
+    """The range of a rank's memory that has elements; a short shard does not fill it."""
     return tuple(slice(extent) for extent in array.local(rank).shape)

@@ -1,4 +1,4 @@
-"""The meshes that nobody makes by hand."""
+"""Default meshes, made when a kernel is called without one."""
 
 from __future__ import annotations
 

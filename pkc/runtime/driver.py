@@ -1,4 +1,4 @@
-"""The CUDA driver, each call checked: what fails is a diagnostic that names the call and the reason."""
+"""The CUDA driver with checked calls: a failure is a diagnostic that names the call and the reason."""
 
 from __future__ import annotations
 

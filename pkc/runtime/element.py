@@ -32,6 +32,6 @@ _NAMES = {element.torch: name for name, element in ELEMENTS.items()} | {name: na
 
 
 def element_name(dtype: object) -> str:
-    """The name in the language of `torch.bfloat16`, or of a name itself; as text what it does not have."""
+    """The name in the language of `torch.bfloat16`, or of a name itself; unknown types as their text."""
     text = str(dtype).removeprefix("torch.")
     return _NAMES.get(text, text)

@@ -1,4 +1,4 @@
-"""What copy engines are to do in a launch: the integers of their parts, carried out for given dimensions and a rank."""
+"""What copy engines do in a launch: the integers of their roles, evaluated for given dimensions and a rank."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class Wait:
-    """Until a counter of this rank is at least `value`."""
+    """Wait until a counter of this rank is at least `value`."""
 
     signal: str
     indices: tuple[int, ...]
@@ -64,27 +64,27 @@ class Reset:
 Step: TypeAlias = Copy | Wait | Raise | Reset
 
 Strand: TypeAlias = list[Step]
-"""Steps one behind the other."""
+"""Steps in order."""
 
 Section: TypeAlias = list[Strand]
-"""One strand, or those of tasks, one for each: they do not wait for each other."""
+"""A single strand, or one for each task; strands do not wait for each other."""
 
 
 class Engines:
-    """The parts of copy engines of a kernel, as `Artifact.engines` has them."""
+    """The copy engine roles of a kernel, as `Artifact.engines` has them."""
 
     def __init__(self, text: str) -> None:
         self._kernel = parse_engines(text)
         self.count = len(engines(self._kernel))
-        """How many parts there are."""
+        """How many roles there are."""
 
     def sections(self, rank: int, dims: Mapping[str, int], scalars: Mapping[str, int | float]) -> list[list[Section]]:
-        """What each part does: sections, one behind the other. `dims` has `ranks` too."""
-        return [_Part(self._kernel, dims, scalars).sections(part, rank) for part in engines(self._kernel)]
+        """The sections of each role, in order. `dims` has `ranks` too."""
+        return [_Unroller(self._kernel, dims, scalars).sections(role, rank) for role in engines(self._kernel)]
 
 
-class _Part(Evaluator):
-    """Writes a function that puts what a part does into sections, of which the last one has a single strand."""
+class _Unroller(Evaluator):
+    """Writes a function that appends the steps of a role to sections, the last of which has a single strand."""
 
     def __init__(self, kernel: program.KernelOp, dims: Mapping[str, int], scalars: Mapping[str, int | float]) -> None:
         super().__init__(Sizes(dims))
@@ -93,11 +93,11 @@ class _Part(Evaluator):
         for name, value in scalars.items():
             self.bind(kernel.arguments[name], value)
 
-    def sections(self, part: program.RoleOp, rank: int) -> list[Section]:
+    def sections(self, role: program.RoleOp, rank: int) -> list[Section]:
         with self.inside("def run(rank, sections):"):
             self.line("steps = sections[-1][0]")
             self.operations(op for op in self._kernel.body.block.ops if not is_engine(op))
-            self.block(part.body.block)
+            self.block(role.body.block)
         found: list[Section] = [[[]]]
         self.compiled()(rank, found)
         return [section for section in found if section != [[]]]
@@ -123,7 +123,7 @@ class _Part(Evaluator):
         return True
 
     def tasks(self, op: program.TasksOp) -> None:
-        """A strand for each task; tasks inside of one come one after the other."""
+        """A strand for each task; nested tasks follow each other in the strand of the outer one."""
         if self._in_tasks:
             with self.each_task(op):
                 self.block(op.body.block)
@@ -147,7 +147,7 @@ class _Part(Evaluator):
 
 
 def _with_tasks(sections: list[Section], strands: Section) -> Strand:
-    """Add what tasks do: single steps if no more than one does anything. Where it goes on."""
+    """Add the strands of tasks, or, if at most one does anything, its steps. Returns the strand to go on with."""
     if sum(map(bool, strands)) > 1:
         sections += [strands, [[]]]
     else:

@@ -1,8 +1,8 @@
 """Steps of copy engines as calls of the driver, with the addresses of one rank.
 
-Only what the copy engines and the front end of a GPU do by themselves may be enqueued beside a kernel that fills all
-SMs and waits for it: copies between GPUs, waits for values and writes of values. A copy within one GPU is a kernel of
-the driver's, so a launch with copy engines leaves it a few SMs.
+A kernel may fill all SMs and wait for what is enqueued beside it. So only what the copy engines and the front end of a
+GPU do without SMs may be enqueued: copies between GPUs, waits for values and writes of values. The driver copies within
+one GPU by a kernel, so a launch with copy engines leaves a few SMs free for that.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Await:
 
 @dataclass(frozen=True)
 class Write:
-    """A counter becomes `value`, when all that the stream has done before is there for everybody."""
+    """A counter becomes `value`, after all earlier copies of the stream are visible everywhere."""
 
     address: int
     value: int
@@ -45,7 +45,7 @@ class Write:
 
 @dataclass(frozen=True)
 class Move:
-    """`rows` rows of `width` bytes; from row to row it is `pitch` bytes at the source and at the target."""
+    """A copy of `rows` rows of `width` bytes; pitches are the bytes from one row to the next."""
 
     source: int
     target: int
@@ -69,22 +69,22 @@ class Placer:
 
     def actions(self, steps: Sequence[Step]) -> Iterator[Action]:
         """What a stream does for some steps, in order."""
-        own = self._values.rank
+        rank = self._values.rank
         for step in steps:
             match step:
                 case Wait():
-                    yield Await(self._counter(step.signal, step.indices, own), step.value)
+                    yield Await(self._counter(step.signal, step.indices, rank), step.value)
                 case Raise():
                     yield Write(self._counter(step.signal, step.indices, step.rank), step.value)
                 case Reset():
-                    first = self._counter(step.signal, None, own)
+                    first = self._counter(step.signal, None, rank)
                     for number in range(counters(self._signals[step.signal], self._values.dims)):
                         yield Write(first + 4 * number, 0)
                 case Copy():
                     yield from self._copy(step)
 
     def _counter(self, name: str, indices: Sequence[int] | None, rank: int) -> int:
-        """Where a counter is, or the first one of a signal."""
+        """The address of a counter; of the first one of a signal without `indices`."""
         number = 0
         for extent, index in zip(self._signals[name].dims, indices or (), strict=indices is not None):
             number = number * counters_along(extent, self._values.dims) + index
@@ -110,20 +110,20 @@ class Placer:
                 yield from _moves(source + first, target + second, width, outer)
 
     def _copies(self, box: Box, *, written: bool) -> list[int]:
-        """How far the copies that a box means are from the address that `_box` gives: one, or those of all ranks."""
+        """Offsets in bytes from the address of `_box` to the copies that are meant: one, or one on each rank."""
         array, values = self._arrays[box.array], self._values
         if array.layout == "replicate" and written:
-            # The next rank's first, so that not all send to one.
+            # Begins with the next rank, so that not all send to one at a time.
             ranks = [(values.rank + step) % self._ranks for step in range(1, self._ranks + 1)]
             return [rank * values.heap_stride for rank in ranks]
         return [values.rank * values.heap_stride if array.layout in ("replicate", "symmetric") else 0]
 
     def _box(self, box: Box) -> tuple[list[int], list[int], int]:
-        """The lengths of the axes of a box, their strides in bytes, and where it begins; if sharded, at its owner."""
+        """The lengths of a box's axes, their strides in bytes, and its address; that at the owner if it is sharded."""
         array, values = self._arrays[box.array], self._values
         extents = extents_of(array, values.dims)
-        held = memory_shape(extents, array.shard, self._ranks)
-        strides = [ELEMENTS[array.dtype].bytes * stride for stride in row_major(held)]
+        shape = memory_shape(extents, array.shard, self._ranks)
+        strides = [ELEMENTS[array.dtype].bytes * stride for stride in row_major(shape)]
         address = values.addresses[box.array]
         lengths: list[int] = []
         used: list[int] = []
@@ -141,7 +141,7 @@ class Placer:
 
 
 def _moves(source: int, target: int, width: int, axes: Sequence[tuple[int, int, int]]) -> Iterator[Move]:
-    """The copies of a box: rows and what lies between them at once, any further axis one by one."""
+    """The copies of a box: one call moves rows with a pitch, any further axis takes a call for each position."""
     if not axes:
         yield Move(source, target, width)
         return
@@ -156,9 +156,9 @@ def _moves(source: int, target: int, width: int, axes: Sequence[tuple[int, int, 
 
 
 def side_by_side(strands: Iterable[Sequence[Action]]) -> list[Sequence[Action]]:
-    """What tasks do that do anything, with some copies made one where tasks in a row copy what lies side by side.
+    """The strands that do anything; copies of consecutive tasks are joined where they lie side by side.
 
-    What they announce comes behind all of it. A task that waits for something stays as it is.
+    The counter writes of joined tasks come after all their copies. A task that waits for something stays as it is.
     """
     found: list[Sequence[Action]] = []
     joined = 0
@@ -224,9 +224,9 @@ class Call:
 
 
 def calls(api: Any, actions: Iterable[Action]) -> Iterator[Call]:
-    """The calls for what a stream does; waits and writes that follow each other are made together.
+    """The calls for what a stream does; consecutive waits and writes go into one call.
 
-    A write has a memory barrier before it: current drivers do not leave it out.
+    A write has a memory barrier in front of it: current drivers do not leave it out.
     """
     together: list[Any] = []
     for action in actions:
@@ -250,12 +250,12 @@ def _operation(api: Any, action: Await | Write) -> Any:
     made = api.CUstreamBatchMemOpParams()
     if isinstance(action, Await):
         made.operation = kinds.CU_STREAM_MEM_OP_WAIT_VALUE_32
-        part, flags = made.waitValue, api.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_GEQ
+        value, flags = made.waitValue, api.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_GEQ
     else:
         made.operation = kinds.CU_STREAM_MEM_OP_WRITE_VALUE_32
-        part = made.writeValue
+        value = made.writeValue
         flags = api.CUstreamWriteValue_flags.CU_STREAM_WRITE_VALUE_DEFAULT
-    part.address, part.value, part.flags = action.address, action.value, int(flags)
+    value.address, value.value, value.flags = action.address, action.value, int(flags)
     return made
 
 

@@ -1,4 +1,4 @@
-"""What can be wrong with the machine (PK820...) and with a launch (PK840...)."""
+"""Errors of the machine (PK820...) and of a launch (PK840...)."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ class DriverFailure(Diagnostic):
 
 @dataclass(frozen=True)
 class GpuMemory(Diagnostic):
-    """A GPU has no room for a part of the symmetric heap."""
+    """A GPU has no room for more of the symmetric heap."""
 
     code = "PK823"
     title = "GPU {device} has no room for {needed} MiB"
-    note = "the symmetric heap has {held} MiB on each rank so far; the GPU has {free} of {total} MiB free"
+    note = "the symmetric heap has {mapped} MiB on each rank so far; the GPU has {free} of {total} MiB free"
     help = "free arrays with `free()`, end other programs on this GPU, or use smaller dimensions"
     device: int
     needed: int
-    held: int
+    mapped: int
     free: int
     total: int
 
@@ -85,7 +85,7 @@ class WrongGpu(Diagnostic):
 
 @dataclass(frozen=True)
 class MissingGpu(Diagnostic):
-    """A mesh is to use a GPU that is not there."""
+    """A mesh is to use a GPU that this process does not see."""
 
     code = "PK826"
     title = "rank {rank} is to use GPU {device}, and this process sees {count}"
@@ -97,7 +97,7 @@ class MissingGpu(Diagnostic):
 
 @dataclass(frozen=True)
 class RanksOnOneGpu(Diagnostic):
-    """A mesh of virtual ranks has none, or more than can run side by side."""
+    """A mesh of virtual ranks has no rank, or more than can run at the same time."""
 
     code = "PK827"
     title = "one GPU cannot be {ranks} ranks"
@@ -134,7 +134,7 @@ class SeveralHosts(Diagnostic):
     """The ranks are on more than one host."""
 
     code = "PK831"
-    title = "{ranks} ranks are spread over several hosts, this one having {local}"
+    title = "{ranks} ranks are spread over several hosts; this one has {local}"
     help = "pkc joins the GPUs of one host; start `torchrun` with `--nnodes=1`"
     ranks: int
     local: int
@@ -142,7 +142,7 @@ class SeveralHosts(Diagnostic):
 
 @dataclass(frozen=True)
 class RankMissing(Diagnostic):
-    """Another rank does not come to something that all ranks do together."""
+    """Another rank does not take part in something that all ranks do together."""
 
     code = "PK832"
     title = "rank {rank} waited {seconds} s for {missing}"
@@ -173,17 +173,17 @@ class OtherRankFailed(Diagnostic):
 
     code = "PK834"
     title = "the symmetric heap cannot grow by {needed} MiB: rank {failed} has no room"
-    help = "its own output says more"
+    help = "the output of its process says more"
     needed: int
     failed: int
 
 
 @dataclass(frozen=True)
 class UnequalRanks(Diagnostic):
-    """Ranks differ in what all do together, as in the dimensions of a launch or the places of its arrays."""
+    """Ranks do different things where all must do the same: they differ in the dimensions of a launch, for example."""
 
     code = "PK835"
-    title = "rank 0 and rank {other} do not do the same"
+    title = "rank 0 and rank {other} do different things"
     note = "rank 0 {first}; rank {other} {second}"
     help = "every rank must make the same meshes, arrays and launches, with equal shapes and in the same order"
     other: int
@@ -205,13 +205,13 @@ class Hang(Diagnostic):
 
 @dataclass(frozen=True)
 class Stuck(Diagnostic):
-    """A kernel compiled with `debug` has given up waiting: what each of its parts waited for."""
+    """A kernel compiled with `debug` has given up waiting: what each of its warp roles waited for."""
 
     code = "PK837"
     title = "`{kernel}` has given up: {first}"
     label = "waited for here"
     note = "{waits}"
-    help = "a wait may take {seconds:g} s; what nothing else waits for comes first: look for who was to bring that"
+    help = "a wait may take {seconds:g} s; waits for signals come first: look for who should have sent them"
     kernel: str
     first: str
     waits: str
@@ -223,7 +223,7 @@ class Stuck(Diagnostic):
 
 @dataclass(frozen=True)
 class Arguments(Diagnostic):
-    """What is passed to a kernel is not what it takes."""
+    """A kernel lacks an argument, or gets one that it does not take."""
 
     code = "PK840"
     title = "`{kernel}` takes {expected}; {found}"
@@ -329,7 +329,7 @@ class TensorMapRule(Diagnostic):
 
 @dataclass(frozen=True)
 class LaunchDimension(Diagnostic):
-    """Two arrays, or an array and a setting, give one dimension different values; or nothing gives it one."""
+    """A dimension has no value, or two arrays, or an array and a setting, give it different values."""
 
     code = "PK848"
     title = "dimension `{dim}` of `{kernel}` {problem}"
@@ -373,7 +373,7 @@ class StreamCount(Diagnostic):
 
 @dataclass(frozen=True)
 class ImpossibleArray(Diagnostic):
-    """A mesh is asked for an array that it cannot have."""
+    """The shape, type or layout of an array that is to be made is wrong."""
 
     code = "PK852"
     title = "`mesh.empty` cannot make this array: {problem}"
@@ -382,7 +382,7 @@ class ImpossibleArray(Diagnostic):
 
 @dataclass(frozen=True)
 class NoTorch(Diagnostic):
-    """An array is to become a tensor, and torch cannot be imported."""
+    """An array is asked for as a tensor, and torch cannot be imported."""
 
     code = "PK854"
     title = "an array becomes a tensor only with torch, which cannot be imported"
@@ -393,13 +393,13 @@ class NoTorch(Diagnostic):
 
 @dataclass(frozen=True)
 class OtherRank(Diagnostic):
-    """What a rank has of an array is asked for in another process."""
+    """The elements of an array on a rank are asked for in another process."""
 
     code = "PK855"
-    title = "rank {rank} is not one of this process, which drives {own}"
-    help = "with one process for each GPU, each sees its own part; `pkc.mesh().local[0].rank` is its rank"
+    title = "rank {rank} is not one of this process, which drives {local}"
+    help = "with one process for each GPU, each sees its local shard; `pkc.mesh().local[0].rank` is its rank"
     rank: int
-    own: str
+    local: str
 
 
 @dataclass(frozen=True)
@@ -426,7 +426,7 @@ class ClosedMesh(Diagnostic):
 
 @dataclass(frozen=True)
 class NotATensor(Diagnostic):
-    """What is passed for an array is neither a tensor nor an array of a mesh."""
+    """The argument for an array is neither a tensor nor an array of a mesh."""
 
     code = "PK858"
     title = "`{array}` of `{kernel}` is {found}; expected a tensor on the GPU"
@@ -438,11 +438,11 @@ class NotATensor(Diagnostic):
 
 @dataclass(frozen=True)
 class ArgumentAlignment(Diagnostic):
-    """The memory of an array begins at an address from which 16 bytes cannot be moved at once."""
+    """The memory of an array does not begin at a multiple of 16 bytes."""
 
     code = "PK853"
     title = "`{array}` of `{kernel}` begins at address {address} on rank {rank}, which is no multiple of 16 bytes"
-    help = "pass a tensor that is not a slice of another one, or one that begins at a multiple of 16 bytes"
+    help = "pass a tensor that is not a view into another one, or one that begins at a multiple of 16 bytes"
     kernel: str
     array: str
     rank: int
@@ -451,11 +451,11 @@ class ArgumentAlignment(Diagnostic):
 
 @dataclass(frozen=True)
 class TooFewQueues(Diagnostic):
-    """Copy engines that would wait in one hardware queue behind each other, or behind a kernel that waits for them."""
+    """Copy engines would wait in one hardware queue behind each other, or behind a kernel that waits for them."""
 
     code = "PK859"
     title = "copy engines need {needed} hardware queues on a GPU; there are {queues}"
-    note = "ranks on it: {ranks}, each with {streams} streams that must go on while the others wait"
+    note = "it has {ranks} ranks, each with {streams} streams that must run while the others wait"
     help = "set CUDA_DEVICE_MAX_CONNECTIONS=32 before the program starts, or use fewer virtual ranks"
     ranks: int
     streams: int

@@ -1,8 +1,8 @@
 """The processes of a job on one host, one for each GPU: they agree, and pass file descriptors.
 
 Rank 0 listens on a Unix socket in the abstract namespace, whose name is made from what `torchrun` tells every process
-of the job; it vanishes with the process. The others connect once and stay connected, and everything goes through
-rank 0: all send to it, all receive what all have sent. A program that launches the same again exchanges nothing.
+of the job; it vanishes with the process. The others connect once and stay connected. Everything goes through rank 0:
+all ranks send to it, and it sends what it got to all. A program that repeats a launch exchanges nothing.
 """
 
 from __future__ import annotations
@@ -70,12 +70,12 @@ class Group:
         self._peers = self._listen(name) if self.rank == 0 else {0: self._connect(name)}
 
     def agree(self, what: str, descriptors: Sequence[int] = ()) -> list[list[int]]:
-        """Wait for all ranks, which must do the same; `what` says it: "launches ...", "makes ...".
+        """Wait for all ranks, which must do the same; `what` says what: "launches ...", "makes ...".
 
-        Gives file descriptors from each rank to all: copies that the receiver must close. Raises `PkcError`.
+        Returns the file descriptors of each rank: copies that the receiver must close. Raises `PkcError`.
         """
-        own = what.encode(), list(descriptors)
-        given = self._gather(own) if self.rank == 0 else self._send_and_receive(own)
+        item = what.encode(), list(descriptors)
+        given = self._gather(item) if self.rank == 0 else self._send_and_receive(item)
         texts = [text.decode() for text, _ in given]
         different = next((rank for rank, text in enumerate(texts) if text != texts[0]), None)
         if different is not None:
@@ -85,19 +85,19 @@ class Group:
             raise PkcError(UnequalRanks(NOWHERE, different, texts[0], texts[different]))
         return [found for _, found in given]
 
-    def _gather(self, own: _Item) -> list[_Item]:
-        what = own[0].decode()
-        given = [own, *(self._receive(rank, what) for rank in range(1, self.ranks))]
+    def _gather(self, local: _Item) -> list[_Item]:
+        what = local[0].decode()
+        given = [local, *(self._receive(rank, what) for rank in range(1, self.ranks))]
         for target in range(1, self.ranks):
             for rank, item in enumerate(given):
                 if rank != target:
                     self._send(target, *item, what)
         return given
 
-    def _send_and_receive(self, own: _Item) -> list[_Item]:
-        what = own[0].decode()
-        self._send(0, *own, what)
-        return [own if rank == self.rank else self._receive(0, what) for rank in range(self.ranks)]
+    def _send_and_receive(self, local: _Item) -> list[_Item]:
+        what = local[0].decode()
+        self._send(0, *local, what)
+        return [local if rank == self.rank else self._receive(0, what) for rank in range(self.ranks)]
 
     def close(self) -> None:
         for peer in self._peers.values():
@@ -133,7 +133,7 @@ class Group:
                     raise self._missing([0], "makes a mesh") from None
                 time.sleep(_POLL)
                 continue
-            # Others may come late to rank 0, which waits for them in turn.
+            # Rank 0 waits for the ranks one after the other, and some may be late.
             peer.settimeout(2 * self._timeout)
             peer.sendall(_HEAD.pack(self.rank))
             return peer
@@ -163,7 +163,7 @@ class Group:
             raise PkcError(RankLeft(NOWHERE, self.rank, f"rank {rank}", what)) from None
 
     def _missing(self, ranks: Sequence[int], what: str) -> PkcError:
-        # Rank 0 answers others when all have come, so it need not be the one that is missing.
+        # Rank 0 answers when all ranks have sent, so it need not be the one that is missing.
         names = ", ".join(f"rank {rank}" for rank in ranks) if self.rank == 0 else "the others"
         return PkcError(RankMissing(NOWHERE, self.rank, round(self._timeout), names, what))
 
@@ -175,11 +175,11 @@ def close_all(descriptors: Sequence[int]) -> None:
 
 
 def _exactly(peer: socket.socket, count: int) -> bytes:
-    parts: list[bytes] = []
+    received: list[bytes] = []
     while count:
-        part = peer.recv(count)
-        if not part:
+        some = peer.recv(count)
+        if not some:
             raise ConnectionResetError
-        parts.append(part)
-        count -= len(part)
-    return b"".join(parts)
+        received.append(some)
+        count -= len(some)
+    return b"".join(received)

@@ -1,8 +1,8 @@
 """The symmetric heap: memory that lies at the same offset on every rank, and that every rank reaches.
 
-One span of addresses holds the parts of all ranks, `stride` bytes apart, so that the rank is one more dimension of an
-array: that of a tensor map, or of an address. The span is as large as the GPUs' memories are; what is behind it grows
-when an allocation needs it. With one process for each GPU every process has its own span, and maps the memory of the
+One range of virtual addresses has a segment for each rank, `stride` bytes apart. So the rank is one more dimension of
+an array, in tensor maps and in addresses. A segment has room for a GPU's whole memory; physical memory is mapped as
+allocations need it. With one process for each GPU every process reserves such a range, and maps the memory of the
 others, which it gets as file descriptors. Memory is ordinary device memory; no multicast object is ever made.
 """
 
@@ -23,22 +23,22 @@ _MIB = 1 << 20
 
 
 class Heap:
-    """The heap of `ranks` ranks. `devices` are those of the ranks that this process drives, by rank."""
+    """The heap of `ranks` ranks. `devices` has the GPUs of the ranks that this process drives, by rank."""
 
     def __init__(self, driver: Driver, devices: Mapping[int, int], ranks: int, group: Group | None) -> None:
         self._driver, self.devices, self.ranks, self._group = driver, dict(devices), ranks, group
         api = driver.api
         self._fd = api.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
         flags = api.CUmemAllocationGranularity_flags.CU_MEM_ALLOC_GRANULARITY_RECOMMENDED
-        self._unit: int = max(driver.cuMemGetAllocationGranularity(self._properties(d), flags) for d in self._own())
-        most = max(driver.cuDeviceTotalMem(device) for device in self._own())
+        self._unit: int = max(driver.cuMemGetAllocationGranularity(self._properties(d), flags) for d in self._gpus())
+        most = max(driver.cuDeviceTotalMem(device) for device in self._gpus())
         self.stride: int = 1 << (most - 1).bit_length()
         self.base = int(driver.cuMemAddressReserve(self.stride * ranks, self._unit, 0, 0))
         self._offsets = Offsets()
         self._mapped: list[tuple[int, int]] = []
 
     def allocate(self, count: int) -> int:
-        """The offset of `count` new bytes, whose content is not defined; a multiple of 1024.
+        """The offset of `count` new bytes, a multiple of 1024; their content is undefined.
 
         With several processes all must call this together whenever the heap grows. Raises `PkcError`.
         """
@@ -48,15 +48,15 @@ class Heap:
         return self._offsets.take(count)
 
     def free(self, offset: int) -> None:
-        """Give back what `allocate` gave."""
+        """Free what was allocated at `offset`."""
         self._offsets.give(offset)
 
     def address(self, rank: int, offset: int) -> int:
-        """Where an offset is on a rank, as this process sees it."""
+        """The address of an offset on a rank, as this process sees it."""
         return self.base + rank * self.stride + offset
 
     def rank_at(self, address: int) -> int | None:
-        """The rank whose part an address is in; None if it is in no part."""
+        """The rank whose segment has this address; `None` if it is not in the heap."""
         rank = (address - self.base) // self.stride
         return rank if 0 <= rank < self.ranks else None
 
@@ -67,7 +67,7 @@ class Heap:
         self._driver.cuMemAddressFree(self.base, self.stride * self.ranks)
         self._mapped.clear()
 
-    def _own(self) -> Sequence[int]:
+    def _gpus(self) -> Sequence[int]:
         return sorted(set(self.devices.values()))
 
     def _properties(self, device: int) -> Any:
@@ -81,7 +81,7 @@ class Heap:
 
     def _grow(self, size: int) -> None:
         handles = self._create(size) if self._group is None else self._exchange(self._group, size)
-        access = [self._access(device) for device in self._own()]
+        access = [self._access(device) for device in self._gpus()]
         for rank, handle in sorted(handles.items()):
             address = self.address(rank, self._offsets.size)
             self._driver.cuMemMap(address, size, 0, handle, 0)
@@ -124,11 +124,11 @@ class Heap:
     def _exchange(self, group: Group, size: int) -> dict[int, Any]:
         """New memory of this rank and of all others, one rank for each process."""
         failure: PkcError | None = None
-        own: dict[int, Any] = {}
+        local: dict[int, Any] = {}
         given: list[list[int]] = []
         try:
-            own = self._create(size)
-            given = [[self._driver.cuMemExportToShareableHandle(own[group.rank], self._fd, 0)]]
+            local = self._create(size)
+            given = [[self._driver.cuMemExportToShareableHandle(local[group.rank], self._fd, 0)]]
         except PkcError as error:
             failure = error
         try:
@@ -139,12 +139,12 @@ class Heap:
             if without:
                 raise PkcError(OtherRankFailed(NOWHERE, size // _MIB, without[0]))
             others = {rank: found[0] for rank, found in enumerate(given) if rank != group.rank}
-            return own | {
+            return local | {
                 rank: self._driver.cuMemImportFromShareableHandle(descriptor, self._fd)
                 for rank, descriptor in others.items()
             }
         except PkcError:
-            for handle in own.values():
+            for handle in local.values():
                 self._driver.cuMemRelease(handle)
             raise
         finally:

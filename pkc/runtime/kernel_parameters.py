@@ -1,4 +1,4 @@
-"""The struct that a kernel takes by value: where its fields are, and how they are filled in for one rank."""
+"""Kernel parameters: where the fields of the struct are, and how they are filled in for one rank."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _Plain: TypeAlias = Base | HeapStride | Epochs | Dimension | RankField | Scalar 
 
 @dataclass(frozen=True)
 class Values:
-    """What the fields of one rank are filled from.
+    """What the kernel parameters of one rank are filled from.
 
-    `addresses` has arrays and counters by name: in the part of the heap of rank 0 if they are in `heap`.
+    `addresses` has arrays and counters by name; of those in the symmetric heap, the address on rank 0.
     """
 
     rank: int
@@ -46,7 +46,7 @@ class Values:
 
 
 class KernelParameters:
-    """The struct in host memory, aligned as it must be; `address` is its own. Kernels get a copy at each launch."""
+    """The struct in host memory, aligned, at `address`. Kernels get a copy at each launch."""
 
     def __init__(self, fields: Sequence[Field]) -> None:
         offsets, size = layout(fields)
@@ -56,8 +56,8 @@ class KernelParameters:
         self._pointers = (ctypes.c_void_p * 1)(self.address)
 
     @property
-    def parameters(self) -> int:
-        """The address of the array of pointers to parameters, of which there is one."""
+    def pointers(self) -> int:
+        """The address of the array of pointers to parameters that a launch takes; it has one entry, the struct."""
         return ctypes.addressof(self._pointers)
 
     def fill(self, arrays: Mapping[str, ArrayParameter], values: Values) -> None:
@@ -112,13 +112,13 @@ def _write(field: _Plain, at: int, values: Values) -> None:
 def _memory(parameter: ArrayParameter, values: Values) -> Memory:
     extents = extents_of(parameter, values.dims)
     size = ELEMENTS[parameter.dtype].bytes
-    held = memory_shape(extents, parameter.shard, values.dims[RANKS])
+    shape = memory_shape(extents, parameter.shard, values.dims[RANKS])
     return Memory(
         parameter.name,
         parameter.dtype,
         values.addresses[parameter.name],
         extents,
-        tuple(size * stride for stride in row_major(held)),
+        tuple(size * stride for stride in row_major(shape)),
         tuple(map(str, parameter.dims)),
         values.dims[RANKS],
         None if parameter.layout == "private" else values.heap_stride,

@@ -1,4 +1,4 @@
-"""Kernels on a mesh: loaded once, with memory of their own, launched on all GPUs of this process in one loop."""
+"""Kernels on a mesh: loaded once, with scratch memory and counters, launched on all GPUs of a process in one loop."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ from pkc.runtime.kernel_parameters import KernelParameters, Values, extents_of
 from pkc.runtime.mesh import Mesh, Rank
 
 WAIT_LIMIT = 5.0
-"""Seconds that a bounded wait may take, if nothing else is said."""
+"""Seconds that a bounded wait may take by default."""
 
 _SPARE_SMS = 4
-"""What a kernel with copy engines leaves free: the driver copies within one GPU by a kernel of its own."""
+"""SMs that a kernel with copy engines leaves free: the driver copies within one GPU by a kernel."""
 
 MOST_PLANS = 256
-"""Sets of arguments whose structs are kept; the oldest goes first."""
+"""Sets of arguments whose kernel parameters are kept; the oldest goes first."""
 
 
 @dataclass(frozen=True)
 class _Memory:
-    """What a kernel has for itself for one set of dimensions: offsets in the symmetric heap.
+    """Scratch arrays and counters of a kernel for one set of dimensions: offsets in the symmetric heap.
 
-    Counters keep their values from launch to launch, so these belong together.
+    Counters and epochs keep their values from launch to launch, so these belong together.
     """
 
     offsets: Mapping[str, int]
     epochs: int
     zeroed: tuple[tuple[int, int], ...]
-    """Offsets and sizes of what begins as zeros."""
+    """Offsets and sizes, in bytes, of what begins as zeros."""
     restarting: tuple[int, int]
-    """Where the counters lie that restart with each launch, and how many bytes."""
+    """Offset and size, in bytes, of the counters that restart with each launch."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Start:
     rank: Rank
     config: Any
     function: Any
-    structure: KernelParameters
+    parameters: KernelParameters
     work: Work | None
     """What copy engines do."""
 
@@ -73,8 +73,8 @@ Starts: TypeAlias = tuple[Start, ...]
 class LoadedKernel:
     """A kernel on the GPUs of a mesh. Raises `PkcError` if they are not those it is compiled for.
 
-    `grid` is the number of CTAs on each rank, by default one for each SM that a rank has; with copy engines some are
-    left free (`pkc.runtime.enqueue`). All of them must be able to run at once, because they wait for each other.
+    `grid` is the number of CTAs on each rank, by default one for each SM that a rank has; with copy engines some SMs
+    are left free (`pkc.runtime.enqueue`). All CTAs must be able to run at once, because they wait for each other.
     `wait_limit` is how many seconds a wait of a kernel compiled with `debug` may take, late launches of other ranks
     included; other kernels wait for ever.
     """
@@ -96,9 +96,9 @@ class LoadedKernel:
         self._agreed: set[str] = set()
         self._plans: dict[object, Starts] = {}
         self._wait_limit, self._given_up = wait_limit, False
-        self._own_dims: dict[str, int] = {}
+        self._implied_dims: dict[str, int] = {}
         if artifact.waits is not None:
-            self._own_dims[artifact.waits.ctas] = self.grid
+            self._implied_dims[artifact.waits.ctas] = self.grid
             mesh.when_done(partial(self._check_waits, artifact.waits))
 
     def __call__(
@@ -107,16 +107,16 @@ class LoadedKernel:
         """Launch on all ranks of this process; returns before the kernels end.
 
         `arguments` by parameter: arrays of the mesh; for private arrays a list with one tensor for each rank of this
-        process, or the tensor if there is one rank; numbers for scalars. `dims` are those that no array shows.
+        process, or the tensor if there is one rank; numbers for scalars. `dims` has the dimensions that no array shows.
 
         `stream` is a list with one for each rank of this process: an integer, a torch stream, or anything with
-        `__cuda_stream__`. A single one for several ranks, which must be of the first rank's GPU, is what all of them
-        wait for, and what then waits for all. Without it the mesh's own streams are used, which wait for no other.
+        `__cuda_stream__`. A single one for several ranks must be of the first rank's GPU: all ranks wait for it, and it
+        then waits for all ranks. Without `stream` the mesh's streams are used, which wait for no other.
 
         The first launch for some dimensions allocates memory and so cannot be captured into a graph; with one process
         for each GPU it waits for all ranks. Raises `PkcError`.
         """
-        settings = {**(dims or {}), **self._own_dims}
+        settings = {**(dims or {}), **self._implied_dims}
         streams, shared = self.mesh.streams(stream)
         key = tuple((name, fingerprint(value)) for name, value in arguments.items()), tuple(settings.items())
         starts = self._plans.get(key)
@@ -129,12 +129,12 @@ class LoadedKernel:
         self.launch(starts, streams, shared)
 
     def prepare(self, bound: Bound, stream: int) -> Starts:
-        """All that launches with these arguments need, the first of them on `stream`. Raises `PkcError`."""
+        """All that launches with these arguments need; the first launch will be on `stream`. Raises `PkcError`."""
         what = f"launches {self.artifact.name} ({self._digest}) with {bound.describe()}"
         if self.mesh.group is not None and what not in self._agreed:
             self.mesh.group.agree(what)
             self._agreed.add(what)
-        bound = replace(bound, dims=bound.dims | self._own_dims)
+        bound = replace(bound, dims=bound.dims | self._implied_dims)
         first = tuple(bound.dims.items()) not in self._memory
         memory = self._memory_of(bound.dims, stream)
         starts = tuple(self._start(at, rank, bound, memory) for at, rank in enumerate(self.mesh.local))
@@ -154,14 +154,14 @@ class LoadedKernel:
         self._join(shared)
 
     def scratch(self, name: str, dims: Mapping[str, int]) -> int:
-        """The offset in the heap of an array of the kernel's own; it has been launched with these dimensions."""
-        wanted = {**dims, **self._own_dims, RANKS: self.mesh.ranks}
+        """The offset in the heap of a scratch array or a signal, after a launch with these dimensions."""
+        wanted = {**dims, **self._implied_dims, RANKS: self.mesh.ranks}
         return next(memory for key, memory in self._memory.items() if dict(key) == wanted).offsets[name]
 
     # Launching
 
     def _launch(self, starts: Starts, streams: Sequence[int]) -> None:
-        # Nothing is allocated, loaded or waited for here: a kernel that runs already may be waiting for one that comes.
+        # Nothing is allocated, loaded or waited for here: a kernel that runs may wait for one that is not started yet.
         api = self.mesh.driver.api
         works = [start.work for start in starts if start.work is not None]
         _, before = api.cuCtxGetCurrent()
@@ -171,7 +171,7 @@ class LoadedKernel:
             for start, stream in zip(starts, streams, strict=True):
                 api.cuCtxSetCurrent(start.rank.context)
                 start.config.hStream = stream
-                (status,) = api.cuLaunchKernelEx(start.config, start.function, start.structure.parameters, 0)
+                (status,) = api.cuLaunchKernelEx(start.config, start.function, start.parameters.pointers, 0)
                 if status:
                     self.mesh.driver.fail("cuLaunchKernelEx", status)
             if self._beside is not None:
@@ -180,7 +180,7 @@ class LoadedKernel:
             api.cuCtxSetCurrent(before)
 
     def _fork(self, stream: int) -> None:
-        """Let all ranks' own streams wait for a stream of the first rank's GPU."""
+        """Let the mesh's streams wait for a stream of the first rank's GPU."""
         driver, first = self.mesh.driver, self.mesh.local[0]
         with self.mesh.current(first):
             driver.cuEventRecord(first.event, stream)
@@ -218,15 +218,15 @@ class LoadedKernel:
         addresses = {name: heap.address(0, offset) for name, offset in {**bound.heap, **memory.offsets}.items()}
         for parameter in artifact.arrays:
             if parameter.layout == "private":
-                own = bound.private[parameter.name][at] if not parameter.scratch else None
-                addresses[parameter.name] = own or heap.address(rank.rank, memory.offsets[parameter.name])
+                given = bound.private[parameter.name][at] if not parameter.scratch else None
+                addresses[parameter.name] = given or heap.address(rank.rank, memory.offsets[parameter.name])
         epochs = heap.address(rank.rank, memory.epochs)
-        structure = KernelParameters(artifact.fields)
+        parameters = KernelParameters(artifact.fields)
         limit = int(self._wait_limit * 1e9)
         values = Values(rank.rank, heap.stride, epochs, limit, bound.dims, bound.scalars, addresses)
         with self.mesh.current(rank):  # the driver encodes tensor maps only within a context
-            structure.fill({parameter.name: parameter for parameter in artifact.arrays}, values)
-        return Start(rank, self._config(), self._functions[rank.rank], structure, self._work(values, memory))
+            parameters.fill({parameter.name: parameter for parameter in artifact.arrays}, values)
+        return Start(rank, self._config(), self._functions[rank.rank], parameters, self._work(values, memory))
 
     def _work(self, values: Values, memory: _Memory) -> Work | None:
         if self._engines is None:
@@ -240,9 +240,9 @@ class LoadedKernel:
             return [list(calls(api, some)) for some in strands]
 
         found = self._engines.sections(values.rank, values.dims, values.scalars)
-        parts = [[enqueued(section) for section in part] for part in found]
+        roles = [[enqueued(section) for section in sections] for sections in found]
         offset, count = memory.restarting
-        return Work(heap.address(values.rank, offset), count, parts, tuple(kinds(actions, heap.rank_at)))
+        return Work(heap.address(values.rank, offset), count, roles, tuple(kinds(actions, heap.rank_at)))
 
     def _config(self) -> Any:
         api, artifact = self.mesh.driver.api, self.artifact
@@ -259,7 +259,7 @@ class LoadedKernel:
         return config
 
     def _memory_of(self, dims: Mapping[str, int], stream: int) -> _Memory:
-        """The kernel's own memory for these dimensions, made at their first launch."""
+        """The kernel's scratch memory and counters for these dimensions, made at their first launch."""
         key = tuple(dims.items())
         if key not in self._memory:
             self._check_capture(stream)
@@ -303,7 +303,7 @@ class LoadedKernel:
         return _Memory(offsets, epochs, tuple(zeroed), restarting)
 
     def _check_waits(self, waits: Waits) -> None:
-        """Raise what the kernel says if it has given up."""
+        """Raise what a kernel that gave up waiting has reported."""
         if self._given_up:
             return
         for key, memory in self._memory.items():
@@ -313,21 +313,21 @@ class LoadedKernel:
                 rank.rank: self.mesh.read(rank, offset, 4 * math.prod(shape)).view(np.int32).reshape(shape)
                 for rank in self.mesh.local
             }
-            found = reports.read(waits, written, partial(self._cell, memory, dims))
+            found = reports.read(waits, written, partial(self._counter_at, memory, dims))
             if found:
                 self._given_up = True
                 raise PkcError(reports.diagnose(self.artifact.name, found, self._wait_limit))
 
     def _begin_again(self) -> None:
-        """Kernels that gave up left their counters anywhere."""
+        """Zero all counters: kernels that gave up left them at any value."""
         for memory in self._memory.values():
             for offset, count in memory.zeroed:
                 self.mesh.zero(offset, count)
         self.mesh.synchronize()
         self._given_up = False
 
-    def _cell(self, memory: _Memory, dims: Mapping[str, int], rank: int, name: str, low: int) -> tuple[int, ...]:
-        """The indices of the counter of a signal at an address of which the low half is given."""
+    def _counter_at(self, memory: _Memory, dims: Mapping[str, int], rank: int, name: str, low: int) -> tuple[int, ...]:
+        """The indices of the counter of signal `name` whose address has this low half."""
         signal = next(signal for signal in self.artifact.signals if signal.name == name)
         place = (low - self.mesh.heap.address(rank, memory.offsets[name])) % 2**32 // 4
         indices: list[int] = []
@@ -337,7 +337,7 @@ class LoadedKernel:
         return tuple(reversed(indices))
 
     def _scratch_bytes(self, parameter: ArrayParameter, dims: Mapping[str, int]) -> int:
-        """The size on each rank; a dimension of which blocks follow the parts has room for all parts in full."""
+        """The bytes on each rank; a dimension whose blocks follow shards has room for all shards at full length."""
         extents = list(memory_shape(extents_of(parameter, dims), parameter.shard, dims[RANKS]))
         splits = {
             field.split
@@ -351,8 +351,8 @@ class LoadedKernel:
 
 
 def _check_gpu(driver: Driver, artifact: Artifact, rank: Rank) -> None:
-    """Machine code for `sm_XYa` runs on compute capability X.Y alone, that for `sm_XY` also on later X."""
-    found = tuple(driver.attribute(f"COMPUTE_CAPABILITY_{part}", rank.device) for part in ("MAJOR", "MINOR"))
+    """Machine code for `sm_XYa` runs on compute capability X.Y alone, that for `sm_XY` on X.Y and later X."""
+    found = tuple(driver.attribute(f"COMPUTE_CAPABILITY_{half}", rank.device) for half in ("MAJOR", "MINOR"))
     digits = artifact.target.removeprefix("sm_").rstrip("af")
     wanted = (int(digits[:-1]), int(digits[-1]))
     exact = artifact.target.endswith("a")

@@ -46,12 +46,12 @@ class Rank:
     stream: int
     event: Any
     sms: int
-    """Those that its kernels may fill: all of the GPU, or its share if it is a virtual rank."""
+    """SMs that its kernels may fill: all of the GPU, or its share if it is a virtual rank."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """One more stream of a rank, with an event of its own."""
+    """One more stream of a rank, and its event."""
 
     stream: int
     event: Any
@@ -131,46 +131,47 @@ class Mesh:
 
     def read(self, rank: Rank, offset: int, count: int) -> NDArray[np.uint8]:
         """A copy of `count` bytes at an offset of the heap of a rank of this process; no kernel may write them."""
-        held = np.empty(count, np.uint8)
+        content = np.empty(count, np.uint8)
         with self.current(rank):
-            self.driver.cuMemcpyDtoH(held.ctypes.data, self.heap.address(rank.rank, offset), count)
-        return held
+            self.driver.cuMemcpyDtoH(content.ctypes.data, self.heap.address(rank.rank, offset), count)
+        return content
 
     def streams(self, given: Any) -> tuple[list[int], int | None]:
-        """The stream of each rank of this process, and the one that they are forked from and joined to.
+        """The stream of each rank of this process, and the stream that these are forked from and joined to, if any.
 
-        `given` is a list with one for each rank; a single one, which is that of the only rank, or else one to fork
-        from; or `None` for the mesh's own. A stream is an integer, a torch stream, or anything with `__cuda_stream__`.
+        `given` is a list with a stream for each rank; or a single stream, which is that of the only rank, or the one to
+        fork from; or `None` for the mesh's streams. A stream is an integer, a torch stream, or anything with
+        `__cuda_stream__`.
         """
-        own = [rank.stream for rank in self.local]
+        local = [rank.stream for rank in self.local]
         if given is None:
-            return own, None
+            return local, None
         if not isinstance(given, list | tuple):
             one = _handle(given)
-            return ([one], None) if len(own) == 1 else (own, one)
+            return ([one], None) if len(local) == 1 else (local, one)
         several = [_handle(item) for item in cast("Sequence[Any]", given)]
-        if len(several) != len(own):
-            raise PkcError(StreamCount(NOWHERE, len(several), len(own)))
+        if len(several) != len(local):
+            raise PkcError(StreamCount(NOWHERE, len(several), len(local)))
         return several, None
 
     def when_done(self, check: Callable[[], None]) -> None:
-        """Let `synchronize` call this once all has ended, or has not in time; it raises what it finds wrong."""
+        """Let `synchronize` call `check` when all kernels have ended, or have not in time; it raises what it finds."""
         self._checks.append(check)
 
-    def lanes(self, parts: int) -> int:
-        """How many streams each of so many parts of copy engines may have: as many as have a hardware queue each beside
-        the kernels', or one. The hardware does in order what is in one queue, whatever the streams.
+    def lanes(self, roles: int) -> int:
+        """How many streams each of `roles` copy engine roles may have: as many as get a hardware queue each beside the
+        kernels', at least one. The hardware does in order what is in one queue, whatever the streams.
 
-        Several parts get half of the queues: the driver takes some for itself, and with 7 of 8 in use on 4 GPUs streams
-        of two parts, which wait for each other, shared one.
+        Several roles get half of the queues: the driver takes some for itself, and with 7 of 8 in use on 4 GPUs streams
+        of two roles, which wait for each other, shared one.
         """
         queues = hardware_queues() // self._share
-        return max(1, min(LANES, ((queues if parts == 1 else queues // 2) - 1) // parts))
+        return max(1, min(LANES, ((queues if roles == 1 else queues // 2) - 1) // roles))
 
     def beside(self, count: int) -> list[list[Side]]:
-        """For each rank of this process `count` streams beside its own, for what must run while its kernel does.
+        """`count` more streams for each rank of this process, for what must run while its kernel does.
 
-        Raises `PkcError` if the GPU has too few queues for all to go on at once.
+        Raises `PkcError` if the GPU has too few hardware queues for all of them to run at once.
         """
         share, queues = self._share, hardware_queues()
         if share * (count + 1) > queues:
@@ -197,7 +198,7 @@ class Mesh:
         while waiting := [rank for rank in waiting if not self._done(rank)]:
             passed = time.monotonic() - started
             if passed > timeout:
-                # A copy might wait for kernels on streams that are not the mesh's own.
+                # A copy might wait for kernels on streams that are not the mesh's.
                 self._check(self._checks if stream is None else ())
                 late = waiting if shared is None else self.local
                 names = ", ".join(str(rank.rank) for rank in late)
@@ -210,7 +211,7 @@ class Mesh:
             check()
 
     def close(self) -> None:
-        """Give all memory of the mesh back, once all ranks have come here. No kernel may run."""
+        """Free all memory of the mesh, once all ranks have called this. No kernel may run."""
         if self.group is not None:
             self.group.agree("closes its mesh")
         self.closed = True
@@ -284,11 +285,11 @@ def _check_device(rank: int, device: int, count: int) -> None:
         raise PkcError(MissingGpu(NOWHERE, rank, device, count))
 
 
-def _check_peers(driver: Driver, own: Sequence[int], others: Sequence[int]) -> None:
+def _check_peers(driver: Driver, local: Sequence[int], others: Sequence[int]) -> None:
     kinds = driver.api.CUdevice_P2PAttribute
     access = kinds.CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED
     atomic = kinds.CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED
-    for first in own:
+    for first in local:
         for second in others:
             if first == second:
                 continue

@@ -27,7 +27,7 @@ class Offsets:
         return count - length if start + length == self.size else count
 
     def take(self, count: int) -> int:
-        """Where `count` bytes are from now on; there must be room for them."""
+        """Reserve `count` bytes and return their start; there must be room."""
         count = _rounded(count)
         at, (start, length) = next((at, free) for at, free in enumerate(self._free) if free[1] >= count)
         self._free[at : at + 1] = [(start + count, length - count)] if length > count else []
@@ -35,7 +35,7 @@ class Offsets:
         return start
 
     def give(self, start: int) -> None:
-        """Give back what `take` gave."""
+        """Free the range that `take` returned."""
         self._insert(start, self._used.pop(start))
 
     def _insert(self, start: int, length: int) -> None:

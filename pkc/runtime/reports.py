@@ -1,4 +1,4 @@
-"""What a kernel whose waits are bounded says when it has given up: who waits for what."""
+"""Reports of a kernel whose waits are bounded, when it has given up: who waits for what."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Words = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Report:
-    """One warp of a CTA has given up, `late` if it waited too long itself; `cell` is the counter it watched."""
+    """One warp of a CTA has given up, `late` if it waited too long itself; `cell` has the indices of the counter."""
 
     rank: int
     cta: int
@@ -34,11 +34,11 @@ class Report:
     cell: tuple[int, ...]
 
 
-Cell = Callable[[int, str, int], tuple[int, ...]]
-"""From a rank, counters and the low half of an address: which of the counters lies there."""
+CounterAt = Callable[[int, str, int], tuple[int, ...]]
+"""From a rank, the name of a signal and the low half of an address: the indices of the counter there."""
 
 
-def read(waits: Waits, ranks: Mapping[int, Words], cell: Cell) -> list[Report]:
+def read(waits: Waits, ranks: Mapping[int, Words], counter_at: CounterAt) -> list[Report]:
     """The reports of all ranks of this process; none if nothing was given up."""
     found: list[Report] = []
     for rank, words in ranks.items():
@@ -46,13 +46,13 @@ def read(waits: Waits, ranks: Mapping[int, Words], cell: Cell) -> list[Report]:
             values: list[int] = words[cta, warp].tolist()
             why, point, task, seen, wanted, low, *_ = values
             wait = waits.points[point]
-            place = cell(rank, wait.awaits, low % 2**32) if wait.until == "raised" else ()
-            found.append(Report(rank, cta, warp, why == 1, wait, task, seen % 2**32, wanted % 2**32, place))
+            indices = counter_at(rank, wait.awaits, low % 2**32) if wait.until == "raised" else ()
+            found.append(Report(rank, cta, warp, why == 1, wait, task, seen % 2**32, wanted % 2**32, indices))
     return found
 
 
 def diagnose(kernel: str, reports: Sequence[Report], seconds: float) -> Stuck:
-    """All reports as one finding, at the line of the first: waits that are alike in one line."""
+    """All reports as one diagnostic, at the line of the first; waits at the same place share a line."""
     groups = sorted(_groups(reports), key=_importance)
     texts = [_describe(group) for group in groups[:MOST_LINES]]
     if len(groups) > MOST_LINES:
@@ -63,7 +63,7 @@ def diagnose(kernel: str, reports: Sequence[Report], seconds: float) -> Stuck:
 
 
 def _groups(reports: Sequence[Report]) -> Iterator[list[Report]]:
-    """Waits at the same place of the program on the same rank, by CTA; one of each CTA."""
+    """Groups of reports of the same wait on the same rank, sorted by CTA; one report of each CTA."""
     groups: dict[tuple[int, Wait], dict[int, Report]] = {}
     for report in sorted(reports, key=lambda report: (report.cta, report.warp)):
         groups.setdefault((report.rank, report.wait), {}).setdefault(report.cta, report)
@@ -72,7 +72,7 @@ def _groups(reports: Sequence[Report]) -> Iterator[list[Report]]:
 
 
 def _importance(group: Sequence[Report]) -> tuple[object, ...]:
-    """Counters come from other parts and ranks, channels only pass on what is missing."""
+    """Waits for counters first: these come from other roles and ranks, channels only pass on what is missing."""
     first = group[0]
     return first.wait.until != "raised", not any(report.late for report in group), first.rank, first.wait.line
 
@@ -82,11 +82,11 @@ def _describe(group: Sequence[Report]) -> str:
     others = f" and {len(group) - 1} more" if len(group) > 1 else ""
     task = "" if first.task < 0 else f", task {first.task}"
     values = f" >= {first.wanted}, sees {first.seen}" if first.wait.until == "raised" else ""
-    cell = f"[{', '.join(map(str, first.cell))}]" if first.cell else ""
+    indices = f"[{', '.join(map(str, first.cell))}]" if first.cell else ""
     where = f"{first.wait.file}:{first.wait.line}"
     return (
         f"rank {first.rank}, {first.wait.part} of CTA {first.cta}{others}{task}:"
-        f" waits for {_what(first.wait)}{cell}{values} ({where})"
+        f" waits for {_what(first.wait)}{indices}{values} ({where})"
     )
 
 

@@ -1,7 +1,7 @@
 """Tensor maps: how TMA finds the boxes of an array.
 
-`cuTensorMapEncodeTiled` is called by ctypes: it writes into memory that must be aligned, and cuda.bindings keeps maps
-in memory of its own that is not.
+`cuTensorMapEncodeTiled` is called through ctypes: it writes into memory that must be aligned, and the memory in which
+cuda.bindings keeps maps is not.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _MOST_DIMENSIONS, _MOST_BOX, _MOST_STRIDE = 5, 256, 1 << 40
 
 @dataclass(frozen=True)
 class Tiling:
-    """A map to be: all lists innermost first, strides in bytes and without that of the innermost dimension.
+    """What a map is made of: all tuples innermost first, strides in bytes and without that of the innermost dimension.
 
-    `names` say in messages what each dimension is.
+    `names` are the names of dimensions in messages.
     """
 
     array: str
@@ -118,26 +118,26 @@ class Memory:
     ranks: int
     heap_stride: int | None
     sharded: bool = False
-    """Whether the parts of a dimension are those of the ranks, not next to each other in each rank's memory."""
+    """Whether each rank has one shard of a dimension; otherwise each rank's memory has all of it."""
 
 
 def tilings(memory: Memory, box: tuple[int, ...], swizzle: int, split: int | None) -> tuple[Tiling, Tiling]:
-    """The maps of `TensorMaps`: of all whole parts, and of the shorter one (or the first again)."""
+    """The maps of `TensorMaps`: of all whole shards, and of the shorter one (or the first map again)."""
     heap = memory.heap_stride
     ranks = [(memory.ranks, heap, "the ranks")] if heap is not None and not memory.sharded else []
     if split is None:
         only = _tiling(memory, memory.extents, ranks, box, swizzle)
         return only, only
     extent = memory.extents[split]
-    part = shard_length(extent, memory.ranks)
-    whole = extent // part
-    step = heap if heap is not None and memory.sharded else part * memory.strides[split]
-    first = _tiling(memory, _with(memory.extents, split, part), [(whole, step, "the parts"), *ranks], box, swizzle)
-    rest = extent - whole * part
+    length = shard_length(extent, memory.ranks)
+    whole = extent // length
+    step = heap if heap is not None and memory.sharded else length * memory.strides[split]
+    first = _tiling(memory, _with(memory.extents, split, length), [(whole, step, "the shards"), *ranks], box, swizzle)
+    rest = extent - whole * length
     if not rest:
         return first, first
     last = replace(memory, address=memory.address + whole * step)
-    return first, _tiling(last, _with(memory.extents, split, rest), [(1, step, "the parts"), *ranks], box, swizzle)
+    return first, _tiling(last, _with(memory.extents, split, rest), [(1, step, "the shards"), *ranks], box, swizzle)
 
 
 def _with(extents: tuple[int, ...], position: int, extent: int) -> tuple[int, ...]:
@@ -151,7 +151,7 @@ def _tiling(
     box: tuple[int, ...],
     swizzle: int,
 ) -> Tiling:
-    """A map of `extents`; `outer` are extent, stride and name of further dimensions."""
+    """A map of `extents`; `outer` has extent, stride and name of further dimensions."""
     sizes, steps, names = list(reversed(extents)), list(reversed(memory.strides))[1:], [f"`{d}`" for d in memory.dims]
     names.reverse()
     for extent, stride, name in outer:

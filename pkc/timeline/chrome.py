@@ -12,19 +12,19 @@ from pkc.timeline.records import Events
 
 
 def write(events: Events, file: TextIO, ctas: int) -> None:
-    """A process for each rank, a thread for each part of `ctas` CTAs, chosen evenly; times in microseconds."""
+    """A process for each rank, a thread for each role of `ctas` CTAs, chosen evenly; times in microseconds."""
     _, count = events.sms.shape
     shown = frozenset(number * count // min(ctas, count) for number in range(min(ctas, count)))
     file.write('{"displayTimeUnit": "ns", "traceEvents": [\n')
     separator = ""
-    for event in (*_names(events, shown), *_slices(events, shown)):
+    for event in (*_names(events, shown), *_durations(events, shown)):
         file.write(separator + json.dumps(event))
         separator = ",\n"
     file.write("\n]}\n")
 
 
-def _thread(events: Events, cta: int, part: int) -> int:
-    return cta * len(events.trace.parts) + part
+def _thread(events: Events, cta: int, role: int) -> int:
+    return cta * len(events.trace.parts) + role
 
 
 def _names(events: Events, shown: frozenset[int]) -> Iterator[Mapping[str, Any]]:
@@ -33,16 +33,16 @@ def _names(events: Events, shown: frozenset[int]) -> Iterator[Mapping[str, Any]]
         for cta in sorted(shown):
             if sms[cta] < 0:
                 continue
-            for part, name in enumerate(events.trace.parts):
+            for role, name in enumerate(events.trace.parts):
                 named = {"name": f"CTA {cta} (SM {sms[cta]}) {name}"}
-                thread = _thread(events, cta, part)
+                thread = _thread(events, cta, role)
                 yield {"ph": "M", "pid": rank, "tid": thread, "name": "thread_name", "args": named}
                 order = {"sort_index": thread}
                 yield {"ph": "M", "pid": rank, "tid": thread, "name": "thread_sort_index", "args": order}
 
 
-def _slices(events: Events, shown: frozenset[int]) -> Iterator[Mapping[str, Any]]:
-    """Tasks, and within them waits; what was waited for within a loop is an argument of its task."""
+def _durations(events: Events, shown: frozenset[int]) -> Iterator[Mapping[str, Any]]:
+    """Tasks, and the waits within them; the waits of a loop are an argument of its task."""
     points = events.trace.points
     kinds = events.kinds
     summed: dict[int, dict[str, float]] = {}

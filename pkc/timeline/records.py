@@ -1,4 +1,4 @@
-"""The records of a traced kernel as events: when each part of each CTA did what, in nanoseconds."""
+"""The records of a traced kernel as events: when each role of each CTA did what, in nanoseconds."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from numpy.typing import NDArray
 from pkc.codegen.artifact import Trace
 
 Words = NDArray[np.int32]
-"""What a rank has written: `[ctas, parts, records, 4]`."""
+"""The records of a rank: `[ctas, roles, records, 4]`."""
 
 
 @dataclass(frozen=True)
 class Events:
-    """The events of all ranks, one position each, in every row of one part of one CTA in the order they ended.
+    """The events of all ranks, as columns; those of one role of one CTA follow each other in the order they ended.
 
     Times are in nanoseconds from the begin of the first CTA of the same rank: the clocks of GPUs are not compared.
-    `within` is the position of the event that began the task around an event, or its own if it is in none.
+    `part` numbers the roles. `within` is the position of the event that began the task around an event, or that of the
+    event itself if it is in no task.
     """
 
     trace: Trace
@@ -33,13 +34,13 @@ class Events:
     length: NDArray[np.float64]
     within: NDArray[np.int64]
     sms: NDArray[np.int64]
-    """By rank and CTA the number of its SM, -1 if it wrote nothing."""
+    """The number of the SM by rank and CTA; -1 if the CTA wrote nothing."""
     lost: int
     """Records for which there was no room."""
 
     @property
     def row(self) -> NDArray[np.int64]:
-        """A number for each part of each CTA of each rank."""
+        """A number for each role of each CTA of each rank."""
         _, ctas = self.sms.shape
         return (self.rank * ctas + self.cta) * len(self.trace.parts) + self.part
 
@@ -55,7 +56,7 @@ class Events:
 
 
 def decode(trace: Trace, ranks: Sequence[Words]) -> Events:
-    """The events of all ranks; rows that are empty are of parts that do not run on that CTA."""
+    """The events of all ranks; empty rows are of roles that do not run on that CTA."""
     found = [_of_rank(trace, rank, words) for rank, words in enumerate(ranks)]
     columns = {name: np.concatenate([columns[name] for columns, _, _ in found]) for name in found[0][0]}
     sms = np.stack([sms for _, sms, _ in found])
@@ -64,17 +65,17 @@ def decode(trace: Trace, ranks: Sequence[Words]) -> Events:
 
 
 def longest(words: Words) -> int:
-    """How many records, record 0 among them, the part that has most would have written."""
+    """How many records, record 0 among them, the role with the most would have written."""
     return int(words[:, :, 0, 0].max())
 
 
 def _of_rank(trace: Trace, rank: int, words: Words) -> tuple[dict[str, NDArray[Any]], NDArray[np.int64], int]:
     ctas, _, records, _ = words.shape
     wanted = words[:, :, 0, 0].astype(np.int64)
-    held = np.minimum(wanted, records)
+    kept = np.minimum(wanted, records)
     place = np.array(range(1, records))
-    cta, part, place = np.nonzero(place < held.reshape(*held.shape, 1))
-    raw = words.view(np.uint32)[cta, part, place + 1]
+    cta, role, place = np.nonzero(place < kept.reshape(*kept.shape, 1))
+    raw = words.view(np.uint32)[cta, role, place + 1]
     point, task = raw[:, 1].astype(np.int64), raw[:, 2].view(np.int32).astype(np.int64)
     kinds = np.array([known.kind for known in trace.points])[point]
     began = kinds == "cta"
@@ -89,17 +90,17 @@ def _of_rank(trace: Trace, rank: int, words: Words) -> tuple[dict[str, NDArray[A
     columns = {
         "rank": np.full(len(raw), rank, np.int64),
         "cta": cta.astype(np.int64),
-        "part": part.astype(np.int64),
+        "part": role.astype(np.int64),
         "point": point,
         "task": task,
         "begin": begin,
         "length": length,
     }
-    return columns, sms, int((wanted - held).sum())
+    return columns, sms, int((wanted - kept).sum())
 
 
 def _cycles_in_a_nanosecond(raw: NDArray[np.uint32], kinds: NDArray[Any]) -> float:
-    """The clock rate, from the parts that have left both ends: they follow each other in pairs."""
+    """The clock rate, from the roles with a record at begin and end, which follow each other in pairs."""
     ends = np.flatnonzero((kinds == "begin") | (kinds == "end"))
     first, second = ends[:-1], ends[1:]
     pairs = (kinds[first] == "begin") & (kinds[second] == "end")
@@ -111,7 +112,7 @@ def _cycles_in_a_nanosecond(raw: NDArray[np.uint32], kinds: NDArray[Any]) -> flo
 
 
 def _with_tasks(events: Events) -> Events:
-    """With `within`: the last event of kind `task`, unless the tasks are over since."""
+    """With `within` filled in: the last event of kind `task`, unless the tasks have ended since."""
     count = len(events.point)
     places = np.arange(count)
     starts = events.of_kind("cta", "task", "over")

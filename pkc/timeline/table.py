@@ -1,4 +1,4 @@
-"""A time line as a table: what each part spends its time on, and when that begins and ends."""
+"""A time line as a table: what each role spends its time on, and when that begins and ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 class Line:
     """One line of the table: `each` are the microseconds in each CTA, `first` and `last` when it began and ended there.
 
-    `share` is that of all time of the part. `depth` 0 is the part itself, 1 a set of tasks, 2 a wait within it.
+    `share` is that of all time of the role. `depth` 0 is the role itself, 1 a set of tasks, 2 a wait within it.
     """
 
     depth: int
@@ -31,7 +31,7 @@ class Line:
 
 
 def text(events: Events) -> str:
-    """The table, after a few lines on the kernel as a whole and on each part."""
+    """The table, after a few lines on the kernel as a whole and on each role."""
     found = list(lines(events))
     return "\n".join([*_kernel(events), "", *_sentences(found), "", *_table(found)])
 
@@ -43,13 +43,13 @@ def _kernel(events: Events) -> Iterator[str]:
         here = events.rank == rank
         first, last = events.begin[begins & here] / 1e3, events.begin[ends & here] / 1e3
         yield (
-            f"rank {rank}: CTAs begin within {first.max():.1f} us; their parts end from {last.min():.1f}"
+            f"rank {rank}: CTAs begin within {first.max():.1f} us; their warp roles end from {last.min():.1f}"
             f" to {last.max():.1f} us, half of them by {np.median(last):.1f}"
         )
 
 
 def _sentences(found: Sequence[Line]) -> Iterator[str]:
-    """Each part in words: what it spends at least a hundredth of its time on; times are medians over CTAs."""
+    """Each role in words: what it spends at least a hundredth of its time on; times are medians over CTAs."""
     for place, head in enumerate(found):
         if head.depth:
             continue
@@ -86,23 +86,23 @@ def _median(values: Floats, width: int) -> str:
 
 
 def lines(events: Events) -> Iterator[Line]:
-    """The lines of all parts, in their order."""
-    for part in range(len(events.trace.parts)):
-        mine = np.flatnonzero(events.part == part)
+    """The lines of all roles, in their order."""
+    for role in range(len(events.trace.parts)):
+        mine = np.flatnonzero(events.part == role)
         if len(mine):
-            yield from _Part(events, part, mine).lines()
+            yield from _Role(events, role, mine).lines()
 
 
-class _Part:
-    def __init__(self, events: Events, part: int, mine: NDArray[np.int64]) -> None:
-        self._events, self._part = events, part
+class _Role:
+    def __init__(self, events: Events, role: int, mine: NDArray[np.int64]) -> None:
+        self._events, self._role = events, role
         rows = events.row[mine]
         self._rows, self._row = np.unique(rows, return_inverse=True)
         self._mine = mine
         self._kind = np.array(events.kinds)[mine]
         self._begin, self._end = events.begin[mine], (events.begin + events.length)[mine]
         self._length, self._point = events.length[mine], events.point[mine]
-        # Points of the tasks around them; of what is in none, their own.
+        # The point of the task around each event; of an event in no task, its point.
         self._around = events.point[events.within[mine]]
         starts, ends = self._moments("begin"), self._moments("end")
         self._first, self._last = self._least(starts, self._begin), self._most(ends, self._begin)
@@ -111,7 +111,7 @@ class _Part:
     def lines(self) -> Iterator[Line]:
         points = self._events.trace.points
         length = (self._last - self._first) / 1e3
-        name = self._events.trace.parts[self._part]
+        name = self._events.trace.parts[self._role]
         line = points[int(self._point[self._moments("begin")][0])].line
         yield Line(0, name, line, 1, 1.0, length, self._first / 1e3, self._last / 1e3)
         rest = self._last - self._first
@@ -127,7 +127,7 @@ class _Part:
         yield self._line(1, "else", "", 0, rest, None, None)
 
     def _tasks(self, number: int) -> Iterator[Line]:
-        """A set of tasks without its waits, then these."""
+        """A set of tasks without its waits, then the waits."""
         point = self._events.trace.points[number]
         begins = (self._point == number) & self._moments("task")
         # A task ends where the next one begins, or where the tasks are over.
@@ -136,9 +136,9 @@ class _Part:
         ends[moments[:-1]] = self._begin[moments[1:]]
         spans = np.where(begins, ends - self._begin, 0.0)
         waits = list(self._waits(np.unique(self._point).tolist(), number))
-        own = self._sum(begins, spans) - 1e3 * sum((line.each for line in waits), np.zeros(len(self._rows)))
+        rest = self._sum(begins, spans) - 1e3 * sum((line.each for line in waits), np.zeros(len(self._rows)))
         first, last = self._least(begins, self._begin), self._most(begins, ends)
-        yield self._line(1, point.what, point.line, self._count(begins), own, first, last)
+        yield self._line(1, point.what, point.line, self._count(begins), rest, first, last)
         yield from waits
 
     def _waits(self, numbers: Sequence[int], around: int | None) -> Iterator[Line]:

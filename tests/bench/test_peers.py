@@ -1,4 +1,4 @@
-"""What of the peers needs no torch: turns, samples, statistics."""
+"""The functions of `peers` that need no torch: order, samples, statistics."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def test_sampled_rows(rows: int) -> None:
 
 
 def test_everyone_has_a_turn_and_is_first_at_times() -> None:
-    turns = [list(peers._turns(3, repetition)) for repetition in range(-2, 4)]
-    assert all(sorted(turn) == [0, 1, 2] for turn in turns)
-    assert [turn[0] for turn in turns] == [1, 2, 0, 1, 2, 0]
+    orders = [list(peers._order(3, repetition)) for repetition in range(-2, 4)]
+    assert all(sorted(order) == [0, 1, 2] for order in orders)
+    assert [order[0] for order in orders] == [1, 2, 0, 1, 2, 0]
 
 
 def test_percentiles() -> None:

@@ -1,4 +1,4 @@
-"""What is kept beside the figures."""
+"""What a record has beside the figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables from files, and the README that holds them."""
+"""Tables from files, and the README that they are put into."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pkc bench` without GPUs: what it says, and what it would do with what it measures."""
+"""`pkc bench` without GPUs: what it prints, and what it does with measurements."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HEADER: dict[str, Any] = {
 
 
 class Machine:
-    """Stands for torch and GPUs: `found` is what is measured, and `mesh` remembers whether it was closed."""
+    """In place of torch and GPUs: `found` has the measurements, and `mesh` records whether it was closed."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, ranks: int) -> None:
         self.found: Mapping[str, Any] = {"cublas": {"median_ms": 0.2}, "pkc": {"median_ms": 0.25}}
@@ -131,7 +131,7 @@ def test_uneven_sizes(
     with pytest.raises(SystemExit):
         run_directly(kernel, size)
     found = capsys.readouterr()
-    assert found.err.startswith(f"error[PK943]: {dim} does not divide by 8 ranks\n")
+    assert found.err.startswith(f"error[PK943]: {dim} is not a multiple of 8, the number of ranks\n")
     # Before anything is measured.
     assert found.out == ""
 
@@ -179,7 +179,7 @@ def test_variants_are_contestants(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_a_kernel_is_compiled_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The dimensions of what one rank multiplies."""
+    """The dimensions of the local matmul of a rank."""
     calls: list[dict[str, Any]] = []
     monkeypatch.setattr(kernels, "artifact_for", lambda program, **given: calls.append(given))
     for name, problem in (
@@ -193,7 +193,7 @@ def test_what_a_kernel_is_compiled_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run_directly(kernel: str, size: str) -> None:
-    """As the command, but without what it does with exceptions."""
+    """As the command, but exceptions are not handled."""
     program = run.load_program(EXAMPLES / f"{kernel}.pk")
     run.execute(program, run.Request("x.pk", kernel, run.sizes(size), {}, [], 20, None))
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from pkc.codegen.artifact import Artifact
-from pkc.driver import builder
-from pkc.driver import launcher as calls
+from pkc.driver import builder, launcher
 from tests.calls.helpers import gathered, scaled, use
 from tests.runtime.fake import Api
 
@@ -30,19 +29,19 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Api:
     for name in ("WORLD_SIZE", "RANK"):
         monkeypatch.delenv(name, raising=False)
     for kernel in (scaled, gathered):
-        kernel.__dict__.pop("calls", None)
+        kernel.__dict__.pop("launcher", None)
         kernel._variants.clear()
     return made
 
 
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """What is asked of the compiler."""
+    """The calls of the compiler."""
     asked: list[dict[str, Any]] = []
 
     def artifact_for(program: Any, **given: Any) -> Artifact:
         asked.append(given)
         return builder.artifact_for(program, **given)
 
-    monkeypatch.setattr(calls, "artifact_for", artifact_for)
+    monkeypatch.setattr(launcher, "artifact_for", artifact_for)
     return asked

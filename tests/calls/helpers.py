@@ -1,4 +1,4 @@
-"""Kernels to call, on a driver without GPUs, and what a call that is refused says."""
+"""Kernels to call, on the fake driver, and the text of a call that is refused."""
 
 from __future__ import annotations
 

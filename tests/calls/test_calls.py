@@ -147,9 +147,9 @@ def test_numbers_that_are_equal_are_not_the_same(api: Api) -> None:
     x, y = tensor(128, 256), tensor(128, 256, at=100)
     scaled(x, y, 0.0)
     assert told(lambda: scaled(x, y, False)).startswith("error[PK849]: `factor` of `scaled` is False")
-    starts = [plan.starts for plan in scaled.calls._plans.values()]
+    starts = [plan.starts for plan in scaled.launcher._plans.values()]
     scaled(x, y, -0.0)
-    assert len(scaled.calls._plans) == len(starts) + 1
+    assert len(scaled.launcher._plans) == len(starts) + 1
 
 
 def test_other_schedules(compiled: list[dict[str, Any]]) -> None:
@@ -179,7 +179,7 @@ def test_how_long_it_takes(api: Api) -> None:
     scaled(x, y, 0.5)
 
     def in_a_new_process() -> None:
-        scaled.__dict__.pop("calls")
+        scaled.__dict__.pop("launcher")
         scaled(x, y, 0.5)
 
     def often() -> None:

@@ -1,4 +1,4 @@
-"""The programs of the README, on a driver without GPUs."""
+"""The programs of the README, on the fake driver."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FUNCTION, SINGLE, TORCHRUN = BLOCK.findall((ROOT / "README.md").read_text(encodi
 
 
 class Torch(FakeTorch):
-    """As much of torch as the README uses."""
+    """The functions of torch that the README uses."""
 
     bfloat16, float32 = "torch.bfloat16", "torch.float32"
 
@@ -39,7 +39,7 @@ class Torch(FakeTorch):
 
 
 def run(text: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Run a program from the folder of the README; what it has defined."""
+    """Run a program from the folder of the README; returns what it defines."""
     torch = Torch()
     monkeypatch.setitem(sys.modules, "torch", torch)
     monkeypatch.setattr(

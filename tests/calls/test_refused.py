@@ -201,7 +201,7 @@ def test_a_rank_of_another_process(monkeypatch: pytest.MonkeyPatch) -> None:
     array = gathered.empty("X", M=64, N=64)
     expected = """\
 error[PK855]: rank 4 is not one of this process, which drives 0, 1, 2, 3
-  = help: with one process for each GPU, each sees its own part; `pkc.mesh().local[0].rank` is its rank
+  = help: with one process for each GPU, each sees its local shard; `pkc.mesh().local[0].rank` is its rank
 """
     assert told(lambda: array.local(4)) == expected
 

@@ -16,7 +16,7 @@ from tests.runtime.fake import Api
 
 
 class FakeTorch:
-    """What pkc asks of torch: each GPU has a current stream, 7000 and its number."""
+    """The functions of torch that pkc uses: each GPU has a current stream, 7000 and its number."""
 
     def __init__(self) -> None:
         self.capturing, self.device = False, 0
@@ -58,12 +58,12 @@ def test_torchs_current_streams(api: Api, torch: FakeTorch) -> None:
 def test_a_capture_takes_all_ranks_with_it(api: Api, torch: FakeTorch) -> None:
     x, y = (gathered.empty(name, M=100, N=64) for name in ("X", "Y"))
     gathered(x, y)
-    own, torch.capturing = [rank.stream for rank in pkc.mesh().local], True
+    local, torch.capturing = [rank.stream for rank in pkc.mesh().local], True
     api.calls.clear()
-    assert launch_streams(api, lambda: gathered(x, y)) == own
+    assert launch_streams(api, lambda: gathered(x, y)) == local
     recorded = [call[2] for call in api.calls if call[0] == "cuEventRecord"]
     waiting = [call[1] for call in api.calls if call[0] == "cuStreamWaitEvent"]
-    assert (recorded, waiting) == ([7000, *own], [*own, 7000, 7000, 7000, 7000])
+    assert (recorded, waiting) == ([7000, *local], [*local, 7000, 7000, 7000, 7000])
     torch.device = 3
     expected = f"""\
 error[PK856]: the stream that is being captured is on GPU 3, and rank 0 uses GPU 0

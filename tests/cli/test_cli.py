@@ -40,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run `python -m pkc` as a process of its own."""
+    """Run `python -m pkc` as a separate process."""
     return subprocess.run(
         [sys.executable, "-m", "pkc", *arguments],
         env={**os.environ, **environment},
@@ -288,8 +288,8 @@ def test_explains_on_stderr(example: str, line: str, level: str, capsys: pytest.
     first, order, *rest = decided.splitlines()
     assert first == f"{path}:{line}"
     assert order.split(":")[2] == " order of tasks"
-    parts = [text for text in rest if ": by " not in text and ": MMA of " not in text]
-    assert list(dict.fromkeys(text.split(":")[2] for text in parts)) == [
+    roles = [text for text in rest if ": by " not in text and ": MMA of " not in text]
+    assert list(dict.fromkeys(text.split(":")[2] for text in roles)) == [
         " communicator",
         " loader",
         " consumer",
@@ -321,7 +321,7 @@ def test_explains_warps(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_explains_what_the_target_has_no_instructions_for(capsys: pytest.CaptureFixture[str]) -> None:
-    """The roles level is there all the same, and what is planned on it."""
+    """The roles level and its plans are explained all the same."""
     path = str(EXAMPLES / "moe_combine.pk")
     assert main(["compile", path, "--emit", "roles", "--explain"]) == 0
     _, remarks = capsys.readouterr().err.split("not optimised:\n")
@@ -353,7 +353,7 @@ def test_a_schedule_is_chosen_for_the_sizes_that_are_set(capsys: pytest.CaptureF
     assert "pk.mma" in shown.out and f"!pk.tile<{found[1]}x{found[2]}xf32>" in shown.out
     assert main(["compile", path, "--explain", *sizes, "--schedule", "tile_M=64"]) == 0
     shown = capsys.readouterr()
-    assert shown.err.splitlines()[0] == f"{path}:2: schedule: as the program says (the schedule sets them)"
+    assert shown.err.splitlines()[0] == f"{path}:2: schedule: as the program says (the schedule sets tiles)"
     assert "!pk.tile<64x256xf32>" in shown.out
 
 

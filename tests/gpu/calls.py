@@ -31,12 +31,12 @@ EXAMPLES = ROOT / "examples"
 LIMIT = 150
 CALLS = 200
 SIZES = ((1024, 512, 256), (1000, 520, 200))
-"""M, N and K of each rank: divisible, and ragged where TMA lets it be."""
+"""M, N and K of each rank: divisible, and ragged as far as TMA allows."""
 
 _ROUNDING = 1.01 * 2.0**-8
-"""The relative error of rounding to bf16, which has 8 significant bits, and a little for what was wrong before."""
+"""The relative error of rounding to bf16, which has 8 significant bits, and a little for the error before it."""
 _ADDING = 2.0**-23
-"""The relative error of each addition in the tensor core, which may cut off."""
+"""The relative error of each addition in the tensor core, which may truncate."""
 
 
 class Failure(Exception):
@@ -45,31 +45,31 @@ class Failure(Exception):
 
 @dataclass(frozen=True)
 class Gpus:
-    """The ranks of this process, and what is private to each."""
+    """The ranks of this process, and private arrays on them."""
 
     mesh: Mesh
     torch: Any
 
     def draw(self, seed: int, *shape: int) -> Any:
-        """What a private array is filled with; every rank of every process draws other numbers."""
+        """A private array of random numbers, which differ on every rank of every process."""
         return self.given([self.of_rank(seed, rank.rank, rank.device, *shape) for rank in self.mesh.local])
 
     def of_rank(self, seed: int, rank: int, device: int, *shape: int) -> Any:
-        """The part of any rank, on one's own GPU: the generator runs on the host, and gives the same everywhere."""
+        """The numbers of any rank, on a local GPU: the generator runs on the host, the same in all processes."""
         generator = self.torch.Generator().manual_seed(1000 * seed + rank)
         drawn = self.torch.randn(*shape, generator=generator)
         return drawn.to(self.torch.bfloat16).to(f"cuda:{device}")
 
     def empty(self, *shape: int) -> Any:
-        """A private array of which every element is still to be written."""
-        parts = [self.torch.full(shape, float("nan"), device=f"cuda:{rank.device}") for rank in self.mesh.local]
-        return self.given([part.to(self.torch.bfloat16) for part in parts])
+        """A private array of NaN."""
+        tensors = [self.torch.full(shape, float("nan"), device=f"cuda:{rank.device}") for rank in self.mesh.local]
+        return self.given([tensor.to(self.torch.bfloat16) for tensor in tensors])
 
-    def given(self, parts: list[Any]) -> Any:
-        """As kernels take it: a list only if there are several ranks."""
-        return parts if len(parts) > 1 else parts[0]
+    def given(self, tensors: list[Any]) -> Any:
+        """The argument of a kernel: a list only if there are several ranks."""
+        return tensors if len(tensors) > 1 else tensors[0]
 
-    def parts(self, array: Any) -> list[Any]:
+    def tensors(self, array: Any) -> list[Any]:
         """A tensor for each rank of this process."""
         if isinstance(array, Array):
             return [array.tensor(rank.rank) for rank in self.mesh.local]
@@ -77,16 +77,16 @@ class Gpus:
 
     def fill(self, array: Array, seed: int) -> None:
         """Draw a sharded array."""
-        for rank, part in zip(self.mesh.local, self.parts(array), strict=True):
-            part.copy_(self.of_rank(seed, rank.rank, rank.device, *part.shape))
+        for rank, tensor in zip(self.mesh.local, self.tensors(array), strict=True):
+            tensor.copy_(self.of_rank(seed, rank.rank, rank.device, *tensor.shape))
 
     def poison(self, array: Any) -> None:
-        for part in self.parts(array):
-            part.fill_(float("nan"))
+        for tensor in self.tensors(array):
+            tensor.fill_(float("nan"))
 
 
 class GemmRs:
-    """C = sum over ranks of A @ B, of which each rank has rows."""
+    """C = sum over ranks of A @ B; each rank has a shard of its rows."""
 
     def __init__(self, gpus: Gpus, m: int, n: int, k: int, seed: int = 1) -> None:
         self.gpus, self.shape, self.seed = gpus, (m, n, k), seed
@@ -101,12 +101,12 @@ class GemmRs:
         """The largest error, in units of the bound."""
         m, n, k = self.shape
         gpus, worst = self.gpus, 0.0
-        for rank, found in zip(gpus.mesh.local, gpus.parts(self.c), strict=True):
+        for rank, found in zip(gpus.mesh.local, gpus.tensors(self.c), strict=True):
             first = rank.rank * -(-m // gpus.mesh.ranks)
             total = bound = 0.0
             for other in range(gpus.mesh.ranks):
                 left = gpus.of_rank(self.seed, other, rank.device, m, k)[first : first + found.shape[0]]
-                exact, error = product(left, gpus.of_rank(self.seed + 1, other, rank.device, k, n))
+                exact, error = matmul(left, gpus.of_rank(self.seed + 1, other, rank.device, k, n))
                 # Each contribution is rounded once, and so is each sum of them.
                 bound += (gpus.mesh.ranks + 1) * _ROUNDING * exact.abs() + error
                 total += exact
@@ -114,8 +114,8 @@ class GemmRs:
         return worst
 
 
-def product(left: Any, right: Any) -> tuple[Any, Any]:
-    """The product of matrices in float64, and the error that it may have in a tensor core."""
+def matmul(left: Any, right: Any) -> tuple[Any, Any]:
+    """The matmul in float64, and the error that it may have in a tensor core."""
     left, right = left.double(), right.double()
     return left @ right, left.shape[1] * _ADDING * (left.abs() @ right.abs())
 
@@ -131,17 +131,17 @@ def compared(found: Any, expected: Any, bound: Any) -> float:
 gemm_rs, ag_gemm, gemm = (pkc.load(EXAMPLES / f"{name}.pk") for name in ("gemm_rs", "ag_gemm", "gemm"))
 
 
-# Checks: each gives what is printed
+# Checks: each returns the text to print
 
 
 def private(gpus: Gpus) -> str:
-    """Tensors alone: the ranks are the GPUs that they are on."""
+    """Tensors alone: the ranks are the GPUs of the tensors."""
     worst = 0.0
     for m, n, k in SIZES:
         a, b, c = gpus.draw(1, m, k), gpus.draw(2, k, n), gpus.empty(m, n)
         gemm(a, b, C=c)
-        for left, right, found in zip(*map(gpus.parts, (a, b, c)), strict=True):
-            expected, error = product(left, right)
+        for left, right, found in zip(*map(gpus.tensors, (a, b, c)), strict=True):
+            expected, error = matmul(left, right)
             worst = max(worst, compared(found, expected, _ROUNDING * expected.abs() + error))
     return f"error/bound {worst:.3f}"
 
@@ -166,11 +166,11 @@ def gathered(gpus: Gpus) -> str:
         a, b, c = ag_gemm.empty("A", gpus.mesh, M=m, K=k), gpus.draw(3, k, n), gpus.empty(m, n)
         gpus.fill(a, 4)
         ag_gemm(a, b, c)
-        part = a.memory_shape[0]
-        for rank, right, found in zip(gpus.mesh.local, gpus.parts(b), gpus.parts(c), strict=True):
-            rows = [max(0, min(part, m - other * part)) for other in range(gpus.mesh.ranks)]
+        length = a.memory_shape[0]
+        for rank, right, found in zip(gpus.mesh.local, gpus.tensors(b), gpus.tensors(c), strict=True):
+            rows = [max(0, min(length, m - other * length)) for other in range(gpus.mesh.ranks)]
             left = [gpus.of_rank(4, other, rank.device, count, k) for other, count in enumerate(rows)]
-            expected, error = product(gpus.torch.cat(left), right)
+            expected, error = matmul(gpus.torch.cat(left), right)
             worst = max(worst, compared(found, expected, _ROUNDING * expected.abs() + error))
         a.free()
     return f"error/bound {worst:.3f}"
@@ -180,14 +180,14 @@ def in_order(gpus: Gpus) -> str:
     """Torch writes the operands late, and reads the result at once: all on its current streams."""
     work = GemmRs(gpus, *SIZES[0])
     work.call()
-    right = [[part.clone() for part in gpus.parts(array)] for array in (work.a, work.b)]
+    right = [[tensor.clone() for tensor in gpus.tensors(array)] for array in (work.a, work.b)]
     for _ in range(10):
         for array, kept in zip((work.a, work.b), right, strict=True):
-            for part, content in zip(gpus.parts(array), kept, strict=True):
-                part.fill_(float("nan"))
-                with gpus.torch.cuda.device(part.device):
+            for tensor, content in zip(gpus.tensors(array), kept, strict=True):
+                tensor.fill_(float("nan"))
+                with gpus.torch.cuda.device(tensor.device):
                     gpus.torch.cuda._sleep(2_000_000)
-                part.copy_(content)
+                tensor.copy_(content)
         gpus.poison(work.c)
         work.call()
     return f"error/bound {work.check():.3f}"
@@ -218,7 +218,7 @@ def graph(gpus: Gpus) -> str:
     return f"error/bound {max(worst, work.check()):.3f}, 102 launches"
 
 
-def own_stream(gpus: Gpus) -> str:
+def given_streams(gpus: Gpus) -> str:
     """`stream=`: torch streams, one for each rank."""
     torch = gpus.torch
     work = GemmRs(gpus, *SIZES[0])
@@ -248,7 +248,7 @@ def cost(gpus: Gpus) -> str:
 def refused(gpus: Gpus) -> str:
     """A tensor of the host, with the line of the call."""
     work = GemmRs(gpus, *SIZES[0])
-    on_host = gpus.given([part.cpu() for part in gpus.parts(work.a)])
+    on_host = gpus.given([tensor.cpu() for tensor in gpus.tensors(work.a)])
     try:
         gemm_rs(on_host, work.b, work.c)
     except PkcError as error:
@@ -259,7 +259,7 @@ def refused(gpus: Gpus) -> str:
     raise Failure("it is launched")
 
 
-CHECKS: Sequence[Callable[[Gpus], str]] = (private, reduced, gathered, in_order, own_stream, graph, cost, refused)
+CHECKS: Sequence[Callable[[Gpus], str]] = (private, reduced, gathered, in_order, given_streams, graph, cost, refused)
 
 
 def synchronize(gpus: Gpus) -> None:
@@ -300,7 +300,7 @@ def run_checks(kind: str, ranks: int) -> bool:
     return True
 
 
-# Both kinds, each in processes of its own
+# Both kinds, each in separate processes
 
 
 def run_kind(kind: str, ranks: int) -> bool:
@@ -310,7 +310,7 @@ def run_kind(kind: str, ranks: int) -> bool:
         command += ["torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks), "-m"]
     command += ["tests.gpu.calls", "--here", kind, "--ranks", str(ranks)]
     environment = dict(os.environ)
-    # The GPUs that this one may use, or as many of the first ones as there are to be ranks.
+    # The first of the GPUs that this process may use, one for each rank.
     visible = environment.get("CUDA_VISIBLE_DEVICES", "")
     known = visible.split(",") if visible else [str(device) for device in range(ranks)]
     environment["CUDA_VISIBLE_DEVICES"] = ",".join(known[:ranks])

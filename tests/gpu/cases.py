@@ -22,15 +22,15 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 Dims = dict[str, int]
 Sizes = Callable[[int], Sequence[Dims]]
-"""The sizes to run on so many ranks; the last one is launched many times."""
+"""The sizes to run on a number of ranks; the last one is launched many times."""
 
 
 @dataclass(frozen=True)
 class Case:
     """A kernel under a schedule; `text` is the name of an example or a program.
 
-    `alone` if ranks do not meet; then few numbers of ranks are enough. `refused` are sizes that the hardware cannot
-    have, with the code of the diagnostic.
+    `alone` if ranks do not wait for each other; then few numbers of ranks are enough. `refused` has sizes that the
+    hardware does not support, with the code of the diagnostic.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Case:
             return parse_text(Source(f"{self.name}.pk", self.text))
         return load_program(EXAMPLES / f"{self.text}.pk")
 
-    def meaning(self) -> Compiled:
+    def tile_level(self) -> Compiled:
         """The kernel at the tile level."""
         return compile_program(self.program(), constants=self.constants, schedule=self.schedule)
 
@@ -56,7 +56,7 @@ class Case:
         return artifact_for(self.program(), dims=dims, ranks=ranks, **given)
 
 
-# Sizes. M is any number from 1 up; N and K are what rows of arrays have, multiples of 16 bytes.
+# Sizes. M is any number from 1 up; N and K are lengths of rows of arrays, multiples of 16 bytes.
 
 
 def _matrices(step: int = 8) -> Sizes:
@@ -84,8 +84,8 @@ def _up(size: int, step: int) -> int:
     return -(-size // step) * step
 
 
-def _turned(of: Sizes) -> Sizes:
-    """M is what rows of A have."""
+def _transposed(of: Sizes) -> Sizes:
+    """M is the length of rows of A."""
     return lambda ranks: [dims | {"M": _up(dims["M"], 8)} for dims in of(ranks)]
 
 
@@ -109,7 +109,7 @@ def _nested(ranks: int) -> Sequence[Dims]:
 
 
 def _more_than_ctas(dims: Dims) -> Sizes:
-    """More tasks than a GPU has SMs; not on every number of ranks, for it takes its time."""
+    """More tasks than a GPU has SMs; not on every number of ranks, as it takes long."""
     return lambda ranks: [dims] if ranks in (1, 4) else []
 
 
@@ -123,20 +123,20 @@ kernel nested(X: bf16[E, M, N], Y: bf16[E, M, N]):
 """
 
 _OPERANDS = {"16 bits": ("B: {t}[K, N]", "B[k, n]"), "8 bits": ("B: {t}[N, K]", "B[n, k].T")}
-_ACROSS = {
+_COLLECTIVES = {
     "rs": ("A: {t}[M, K]", "C: {c}[M, N].shard(0)", "+="),
     "ar": ("A: {t}[M, K]", "C: {c}[M, N].replicate()", "+="),
     "ag": ("A: {t}[M, K].shard(0)", "C: {c}[M, N]", "="),
 }
 
 
-def across(family: str, kind: str, result: str) -> str:
-    """A product over ranks, of other element types than the example has."""
-    left, target, write = _ACROSS[family]
+def with_collective(family: str, kind: str, result: str) -> str:
+    """A matmul with a collective, of other element types than those of the examples."""
+    left, target, write = _COLLECTIVES[family]
     right, operand = _OPERANDS["8 bits" if kind in ("e4m3", "e5m2") else "16 bits"]
     arrays = ", ".join((left, right, target)).format(t=kind, c=result)
     return (
-        f"kernel product_{family}({arrays}):\n"
+        f"kernel matmul_{family}({arrays}):\n"
         "    for m, n in tasks(blocks(M, 128), blocks(N, 128)):\n"
         "        acc = zeros(f32, m, n)\n"
         "        for k in blocks(K, 64):\n"
@@ -149,7 +149,7 @@ def across(family: str, kind: str, result: str) -> str:
 
 
 def _scheduled(text: str, sizes: Sizes, *schedules: str, **more: bool) -> Iterator[Case]:
-    """A kernel as it is at all sizes, and under schedules at few."""
+    """A kernel with the default schedule at all sizes, and with others at few."""
     yield Case(text, text, sizes, **more)
     for schedule in schedules:
         settings = dict(setting.split("=") for setting in schedule.split(","))
@@ -166,22 +166,22 @@ def _table() -> Iterator[Case]:
         "overlap=copy_engine",
         "straddle=true,tile_M=32,tile_N=64",
     )
-    parts = ("split_K=2,tile_M=64,tile_N=64", "split_K=5,tile_M=16,tile_N=64,tile_K=32")
+    splits = ("split_K=2,tile_M=64,tile_N=64", "split_K=5,tile_M=16,tile_N=64,tile_K=32")
     little = ("tile_M=2,tile_N=64,tile_K=128", "tile_M=4,tile_N=16,tile_K=256", "tile_M=3,tile_N=128,split_K=2")
     orders = ("order=natural", "order=local_first", "order=local_last", "order=ring")
     yield from _scheduled(
-        "gemm", matrices, "stages=1", "stages=2", "consumers=2", "order=natural", *parts, *little, alone=True
+        "gemm", matrices, "stages=1", "stages=2", "consumers=2", "order=natural", *splits, *little, alone=True
     )
     row = ({"M": 128, "N": 260, "K": 64}, "PK847"), ({"M": 128, "N": 256, "K": 68}, "PK847")
     yield Case("gemm refused", "gemm", lambda _: [], alone=True, refused=row)
     yield Case("gemm_fp8", "gemm_fp8", _matrices(16), alone=True)
     for kind in ("bf16", "f16"):
         for form in FORMS:
-            sizes = _turned(matrices) if form.startswith("t") else matrices
-            yield Case(f"product {kind} {form}", product(form, kind, kind), _few(sizes), alone=True)
-        yield Case(f"product {kind} into {kind}", product("nn", kind, kind, c=kind), _few(matrices), alone=True)
+            sizes = _transposed(matrices) if form.startswith("t") else matrices
+            yield Case(f"matmul {kind} {form}", product(form, kind, kind), _few(sizes), alone=True)
+        yield Case(f"matmul {kind} into {kind}", product("nn", kind, kind, c=kind), _few(matrices), alone=True)
     for a, b in (("e4m3", "e4m3"), ("e4m3", "e5m2"), ("e5m2", "e4m3"), ("e5m2", "e5m2")):
-        yield Case(f"product {a} {b}", product("nt", a, b), _few(_matrices(16)), alone=True)
+        yield Case(f"matmul {a} {b}", product("nt", a, b), _few(_matrices(16)), alone=True)
     for name, text in LOOPS.items():
         sizes = _few(matrices) if name != "outer" else lambda _: [{"M": 300, "N": 200, "L": count} for count in (1, 9)]
         yield Case(f"loop {name}", text, sizes, alone="shard" not in text)
@@ -189,18 +189,20 @@ def _table() -> Iterator[Case]:
     yield Case("sums rows", SUMS["rows"], lambda ranks: [{"M": 61 * ranks + 5, "K": 200}, {"M": 3000, "K": 72}])
     for consumers, rows in ((1, 64), (2, 256), (3, 192)):
         text, schedule = product("nn", "bf16", "bf16", rows=rows, columns=64), {"consumers": str(consumers)}
-        yield Case(f"product consumers={consumers}", text, _few(matrices), schedule, alone=True)
+        yield Case(f"matmul consumers={consumers}", text, _few(matrices), schedule, alone=True)
     yield Case("tasks in tasks", NESTED, _nested, alone=True)
-    yield from _scheduled("gemm_rs", matrices, *sums, *orders, *parts, *little, "stages=1", "transfer=push")
-    yield from _scheduled("gemm_ar", matrices, *sums, *parts, "order=natural", "stages=1")
+    yield from _scheduled("gemm_rs", matrices, *sums, *orders, *splits, *little, "stages=1", "transfer=push")
+    yield from _scheduled("gemm_ar", matrices, *sums, *splits, "order=natural", "stages=1")
     pushed = "overlap=inter_sm,transfer=push"
-    apart = [f"separate_loader=true,{sizes}" for sizes in ("tile_N=128", "tile_M=16,tile_N=32,straddle=true", parts[0])]
-    more = (*apart, "stages=1", pushed, f"{pushed},{parts[0]}")
-    yield from _scheduled("ag_gemm", matrices, *sums, *orders, *parts, *little, *more)
-    for family in _ACROSS:
-        yield Case(f"product_{family} f16", across(family, "f16", "f16"), _few(matrices))
-        yield Case(f"product_{family} f16 f32", across(family, "f16", "f32"), _few(matrices))
-        yield Case(f"product_{family} e4m3", across(family, "e4m3", "bf16"), _few(_matrices(16)))
+    separate = [
+        f"separate_loader=true,{sizes}" for sizes in ("tile_N=128", "tile_M=16,tile_N=32,straddle=true", splits[0])
+    ]
+    more = (*separate, "stages=1", pushed, f"{pushed},{splits[0]}")
+    yield from _scheduled("ag_gemm", matrices, *sums, *orders, *splits, *little, *more)
+    for family in _COLLECTIVES:
+        yield Case(f"matmul_{family} f16", with_collective(family, "f16", "f16"), _few(matrices))
+        yield Case(f"matmul_{family} f16 f32", with_collective(family, "f16", "f32"), _few(matrices))
+        yield Case(f"matmul_{family} e4m3", with_collective(family, "e4m3", "bf16"), _few(_matrices(16)))
     for name in ("gemm", "gemm_rs", "gemm_ar", "ag_gemm"):
         sizes = _more_than_ctas({"M": 2500, "N": 2056, "K": 72})
         yield Case(f"{name} many tasks", name, sizes, alone=name == "gemm")

@@ -1,17 +1,17 @@
 """Runs the table of cases on GPUs and compares each result with the float64 reference.
 
     python -m tests.gpu.check --virtual --ranks 1,2,3,4,5,8      # on one GPU
-    python -m tests.gpu.check --ranks 1,2,3,4                    # on so many GPUs each
+    python -m tests.gpu.check --ranks 1,2,3,4                    # on as many GPUs
     python -m tests.gpu.check --virtual --ranks 3 --only gemm_rs
     python -m tests.gpu.check --ranks 4 --only overlap=copy_engine
 
 Each case runs at all its sizes: one launch, then five without waiting between them, all outputs poisoned before. Where
-ranks meet, its last size is then launched with two sets of arrays in turn, so that what is left over from the launch
-before shows: a graph of both, replayed, and launches for which each rank is held up by a random time.
+ranks wait for each other, its last size is then launched with two sets of arrays alternately, so that data left over
+from the launch before is wrong: a graph of both, replayed, and launches for which each rank is delayed at random.
 
-Ranks run in a process of their own, which is ended when it hangs or dies; the case is then wrong, and the next ones run
-in another. Kernels are compiled, and references computed, on all cores of the host. The exit status is 1 if a case is
-wrong, 2 if there are not enough GPUs.
+Ranks run in a separate process, which is ended when it hangs or dies; the case is then wrong, and the next ones run
+in another process. Kernels are compiled, and references computed, on all cores of the host. The exit status is 1 if a
+case is wrong, 2 if there are not enough GPUs.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from tests.gpu.cases import CASES, Dims
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60
-"""Seconds after which a case that has said nothing is taken to hang."""
+"""Seconds after which a case without any output counts as hung."""
 
 ROW = 5
 """Launches in a row."""
@@ -59,14 +59,14 @@ LATE = 60
 """Launches with ranks that are late."""
 
 CHILD = [sys.executable, "-m", "tests.gpu.check"]
-"""What runs the cases on one number of ranks."""
+"""The command that runs cases on one number of ranks."""
 
 _FEW_RANKS = 2
-"""Kernels whose ranks do not meet are the same on more."""
+"""Kernels whose ranks do not wait for each other run on at most so many."""
 
 
 class Wrong(Exception):
-    """A result that is not what it should be."""
+    """A wrong result."""
 
 
 # What is expected: in processes without a GPU
@@ -74,7 +74,7 @@ class Wrong(Exception):
 
 @cache
 def _program(number: int) -> Compiled:
-    return CASES[number].meaning()
+    return CASES[number].tile_level()
 
 
 Wanted = tuple[dict[str, Any], dict[str, Expected]]
@@ -97,7 +97,7 @@ def _built(number: int, ranks: int, dims: Dims) -> Artifact | str:
 
 
 class Runner:
-    """Cases on one mesh; what is expected is computed ahead by `pool`."""
+    """Cases on one mesh; `pool` compiles kernels and computes references ahead."""
 
     def __init__(self, mesh: Mesh, pool: ProcessPoolExecutor) -> None:
         self._mesh, self._pool = mesh, pool
@@ -105,7 +105,7 @@ class Runner:
         self._lots = mesh.empty((1 << 26,), "i32", "symmetric")
 
     def run(self, number: int) -> str:
-        """One case; what there is to say about it. Raises `Wrong` and `PkcError`."""
+        """Run one case; returns the text to print. Raises `Wrong` and `PkcError`."""
         case, worst = CASES[number], 0.0
         for dims in case.sizes(self._mesh.ranks):
             worst = max(worst, self._size(number, dims))
@@ -119,7 +119,7 @@ class Runner:
         return told
 
     def ahead(self, number: int) -> None:
-        """Begin to compute what a case is compared with."""
+        """Begin to compile a case and to compute its reference."""
         case, ranks = CASES[number], self._mesh.ranks
         sizes = case.sizes(ranks)
         for dims in sizes:
@@ -200,7 +200,7 @@ class Runner:
         mesh.synchronize(PATIENCE / 2, stream)
 
     def _late(self, calls: Sequence[Call]) -> None:
-        """Each rank is held up by copies of random length, so that ranks are several launches apart in time."""
+        """Delay each rank by memory writes of random length, so that ranks are several launches ahead of each other."""
         chance = random.Random(11)
         for number in range(LATE):
             for rank in self._mesh.local:
@@ -224,9 +224,9 @@ def _compared(number: int, call: Call, expected: Mapping[str, Expected], where: 
 
 
 def run_here(ranks: int, virtual: bool, numbers: Sequence[int]) -> None:
-    """Run cases, and say of each when it begins and how it ended. Ends the process."""
+    """Run cases, and print for each when it begins and how it ended. Ends the process."""
     pool = ProcessPoolExecutor(mp_context=multiprocessing.get_context("fork"))
-    pool.submit(os.getpid).result()  # its processes are made before there is a GPU in this one
+    pool.submit(os.getpid).result()  # fork before this process uses a GPU
     mesh = Mesh.virtual(ranks) if virtual else Mesh.single_process(range(ranks))
     runner = Runner(mesh, pool)
     for number in numbers:
@@ -253,11 +253,11 @@ def _say(what: str, number: int, text: str = "") -> None:
     sys.stdout.flush()
 
 
-# All of it, each number of ranks in processes of its own
+# All of it, each number of ranks in a separate process
 
 
 def run_ranks(ranks: int, virtual: bool, numbers: Sequence[int]) -> int:
-    """Run cases on so many ranks; how many were wrong. Prints those, and how long it took."""
+    """Run cases on `ranks` ranks; how many were wrong. Prints those, and how long it took."""
     started, wrong, left = time.perf_counter(), 0, list(numbers)
     kind = f"{ranks} virtual ranks" if virtual else f"{ranks} GPUs"
     while left:
@@ -272,7 +272,7 @@ def run_ranks(ranks: int, virtual: bool, numbers: Sequence[int]) -> int:
 
 
 def _verdicts(ranks: int, virtual: bool, numbers: Sequence[int]) -> Iterator[tuple[int, bool, str]]:
-    """What one process finds out, at least about one case: that at which it hung or died, or the first one."""
+    """The verdicts of one process, at least one: on the case at which it hung or died, or on the first one."""
     command = [*CHILD, "--ranks", str(ranks), *["--virtual"] * virtual, "--here", ",".join(map(str, numbers))]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     if virtual:  # copy engines have more streams than a GPU has queues by default

@@ -1,6 +1,6 @@
-"""Tests on GPUs: each in a process of its own, for a kernel that traps or hangs takes its process with it.
+"""Tests on GPUs: each in a separate process, as a kernel that traps or hangs takes its process with it.
 
-`@pytest.mark.gpu(limit=300)` gives a test more seconds than the usual ones; one that is not done by then has failed.
+`@pytest.mark.gpu(limit=300)` sets the seconds after which a test fails if it is not done.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CHILD = "PKC_GPU_TEST"
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a test that is marked `gpu` in a process of its own."""
+    """Run a test that is marked `gpu` in a separate process."""
     mark = pyfuncitem.get_closest_marker("gpu")
     if mark is None or _CHILD in os.environ:
         return None

@@ -1,11 +1,11 @@
-"""Copy engines on real GPUs: `python -m tests.gpu.copy_engines --ranks 4`, under a time limit of its own.
+"""Copy engines on real GPUs: `python -m tests.gpu.copy_engines --ranks 4`, under a time limit.
 
-- what goes on beside a kernel that fills all SMs of a GPU;
+- what runs beside a kernel that fills all SMs of a GPU;
 - every example with `overlap=copy_engine` against the float64 reference, on all GPUs and on two ranks of one, replays
   and late ranks among them (`tests/gpu/check.py`);
 - the time of a launch beside that of the default overlap, in one process; under `torchrun` if there is torch.
 
-Each line is a process of its own with a time limit, and all together have `--limit` seconds. The exit status is 1 if
+Each line is a separate process with a time limit, and all together have `--limit` seconds. The exit status is 1 if
 one fails.
 """
 
@@ -47,14 +47,14 @@ ranks, as `pkc bench` does."""
 
 _DIVIDED = {"ag_gemm": "N", "gemm_rs": "K", "gemm_ar": "K"}
 _CTAS = 32
-"""Those of one SM at most, whatever they need."""
+"""The most CTAs that an SM can have."""
 
 _REPEATED = 20
 
 say = partial(print, flush=True)
 
 
-# What goes on beside a full GPU
+# What runs beside a kernel that fills the GPU
 
 
 def beside() -> int:
@@ -112,8 +112,8 @@ def _try(mesh: Mesh, side: Side, what: str, enqueue: Callable[[], None], stall: 
                 alone = passed / 10
     mesh.synchronize(30)
     how = "beside the kernel" if passed < 0.5 else "AFTER the kernel"
-    held = "" if enqueued < 0.5 else ", and the HOST waits"
-    say(f"  {what:44} alone {alone * 1e6:8.1f} us; {how}{held}")
+    blocked = "" if enqueued < 0.5 else ", and the HOST waits"
+    say(f"  {what:44} alone {alone * 1e6:8.1f} us; {how}{blocked}")
 
 
 # Times
@@ -161,7 +161,7 @@ def _time(mesh: Mesh, name: str, dims: dict[str, int], schedule: dict[str, str])
 
 
 def _commands(ranks: int) -> Iterator[tuple[str, list[str], int]]:
-    """What is run: its name, the command, and its limit in seconds."""
+    """The name of each run, its command, and its limit in seconds."""
     python = [sys.executable, "-m"]
     yield "beside a full GPU", [*python, "tests.gpu.copy_engines", "--here", "beside"], 90
     check = [*python, "tests.gpu.check", "--only", "overlap=copy_engine"]
@@ -176,7 +176,7 @@ def _commands(ranks: int) -> Iterator[tuple[str, list[str], int]]:
 
 
 def _run(name: str, command: Sequence[str], limit: int) -> bool:
-    """Run a command in a process group of its own; what hangs is ended with all that it has started."""
+    """Run a command in a new process group; if it hangs, the whole group is ended."""
     say(f"--- {name}")
     process = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
     try:
@@ -195,8 +195,8 @@ def _run(name: str, command: Sequence[str], limit: int) -> bool:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", type=int, help="all GPUs, if it is not given")
-    parser.add_argument("--only", default="", help="of these lines only what has this in its name")
-    parser.add_argument("--limit", type=int, default=540, help="seconds for all of it; what is left then is not run")
+    parser.add_argument("--only", default="", help="run only lines with this in the name")
+    parser.add_argument("--limit", type=int, default=540, help="seconds for all of it; the rest is not run")
     parser.add_argument("--here", choices=("beside", "times"), help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     if given.here == "beside":

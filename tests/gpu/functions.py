@@ -34,7 +34,7 @@ PATIENCE = 20.0
 
 
 def check(mesh: Mesh, op: type[Operation], element: Attribute, rounds: Iterator[list[Array]]) -> bool:
-    """One operation on sets of inputs; whether all results are right. Prints what is found."""
+    """Run one operation on sets of inputs and print the errors. True if all results are right."""
     artifact = artifact_for(parse_text(Source("function.pk", program(op, element))), dims=DIMS, ranks=1)
     ulps, at, bad, call = 0.0, "", list[str](), None
     for inputs in rounds:

@@ -1,4 +1,4 @@
-"""The GPUs that a script needs, or the end of it."""
+"""Checks that the GPUs that a script needs are there."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pkc.diagnostics import PkcError
 from pkc.runtime.driver import load
 
 MISSING = 2
-"""The exit status of a script that has not enough GPUs; 1 says that something is wrong."""
+"""The exit status of a script without enough GPUs; 1 means that a check failed."""
 
 
 def gpus(wanted: int | None = None) -> int:
-    """How many GPUs to use: as many as are wanted, or all. If they are not there, say so and end with `MISSING`."""
+    """How many GPUs to use: `wanted`, or all. If there are fewer, print that and exit with `MISSING`."""
     try:
         found = load().devices()
     except PkcError as error:

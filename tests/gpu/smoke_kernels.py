@@ -1,4 +1,4 @@
-"""Hand-written kernels that use what the runtime gives to every kernel, and nothing that pkc generates."""
+"""Hand-written kernels for tests of the runtime; pkc generates nothing of them."""
 
 from __future__ import annotations
 
@@ -118,24 +118,24 @@ _COLLECT = (
     _HEAD
     + """
 struct alignas(128) Args { TensorMap A_map[2]; u64 Z_base; int rank; int ranks; int M; };
-// All parts of A, of which each rank has one or this rank has all, one after the other into Z.
+// All shards of A, of which each rank has one or this rank has all, one after the other into Z.
 extern "C" __global__ void __launch_bounds__(128, 1) collect(const __grid_constant__ Args args) {
     extern __shared__ __align__(1024) unsigned short tile[];
     const u32 full = shared_address(tile + 64 * 64);
     if (threadIdx.x == 0) barrier_init(full);
     __syncthreads();
-    const int part = (args.M + args.ranks - 1) / args.ranks, whole = args.M / part;
+    const int shard = (args.M + args.ranks - 1) / args.ranks, whole = args.M / shard;
     u32 parity = 0;
-    for (int p = blockIdx.x; p * part < args.M; p += gridDim.x) {
-        const int length = min(part, args.M - p * part), last = p >= whole;
+    for (int p = blockIdx.x; p * shard < args.M; p += gridDim.x) {
+        const int length = min(shard, args.M - p * shard), last = p >= whole;
         for (int row = 0; row < length; row += 64, parity ^= 1) {
             if (threadIdx.x == 0)
                 load_box(args.A_map[last], shared_address(tile), full, 0, row, last ? 0 : p, 64 * 64 * 2);
             barrier_wait(full, parity);
             const int rows = min(64, length - row);
             for (int i = threadIdx.x; i < 64 * 64; i += 128) {
-                if (i < rows * 64) ((float*)args.Z_base)[(p * part + row) * 64 + i] = widen(tile[i]);
-                else if (widen(tile[i]) != 0) __trap();  // beyond a part TMA gives zeros
+                if (i < rows * 64) ((float*)args.Z_base)[(p * shard + row) * 64 + i] = widen(tile[i]);
+                else if (widen(tile[i]) != 0) __trap();  // beyond a shard TMA gives zeros
             }
             __syncthreads();
         }
@@ -189,7 +189,7 @@ def pass_on() -> Artifact:
 
 
 def collect(*, private: bool) -> Artifact:
-    """Z is all of A, whose parts are read through the two maps of a split dimension."""
+    """Z is all of A, whose shards are read through the two maps of a split dimension."""
     kind = ("private", None) if private else ("shard", 0)
     return _artifact(
         "collect",

@@ -2,7 +2,7 @@
 
 Prints a line for each check; the exit status is 1 if one fails. Needs one GPU of compute capability 9.0, and uses all
 there are: virtual ranks on the first one, one process for all GPUs, one process for each GPU. Every kind of mesh runs
-in processes of its own, with a time limit. torch is used if it is installed.
+in separate processes, with a time limit. torch is used if it is installed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def content(rank: int, rows: int) -> np.ndarray[Any, Any]:
 
 
 class Exchange:
-    """The arrays of `pass_on` on a mesh, and what must come out."""
+    """The arrays of `pass_on` on a mesh, and the expected result."""
 
     def __init__(self, mesh: Mesh, rows: int = ROWS) -> None:
         self.mesh, self.rows = mesh, rows
@@ -88,7 +88,7 @@ def compare(mesh: Mesh, array: Array, rank: int, expected: np.ndarray[Any, Any])
 
 
 def exchange(mesh: Mesh) -> None:
-    """Peer loads and stores by tensor maps with the rank as outermost dimension; signals; edges."""
+    """Peer loads and stores by tensor maps with the rank as outermost dimension; signals; ragged tiles."""
     for rows in (ROWS, 1, TILE, 1000):
         work = Exchange(mesh, rows)
         work.launch(2)
@@ -105,7 +105,7 @@ def repeated(mesh: Mesh) -> None:
     work.check(1)
 
 
-def parts(mesh: Mesh) -> None:
+def shards(mesh: Mesh) -> None:
     """The two maps of a split dimension: of a sharded array, and of a private one."""
     for rows in (4096, 1000, 67, 1):
         z = mesh.empty((rows, TILE), "f32", "private")
@@ -113,17 +113,17 @@ def parts(mesh: Mesh) -> None:
             kernel = LoadedKernel(smoke_kernels.collect(private=private), mesh)
             layout = ("private", None) if private else ("shard", 0)
             a = mesh.empty((rows, TILE), "bf16", *layout)
-            part = a.memory_shape[0]
+            length = a.memory_shape[0]
             for rank in mesh.local:
-                own = content(0, rows)[0 if private else rank.rank * part :][: a.local(rank.rank).shape[0]]
-                upload(mesh, a, rank.rank, own)
+                values = content(0, rows)[0 if private else rank.rank * length :][: a.local(rank.rank).shape[0]]
+                upload(mesh, a, rank.rank, values)
                 upload(mesh, z, rank.rank, np.full((rows, TILE), np.nan, np.float32))
-            together(mesh, "has written its part")
+            together(mesh, "has written its shard")
             kernel({"A": a, "Z": z})
             mesh.synchronize()
             for rank in mesh.local:
                 compare(mesh, z, rank.rank, content(0, rows))
-            together(mesh, "has read all parts")
+            together(mesh, "has read all shards")
 
 
 def graph(mesh: Mesh) -> None:
@@ -144,7 +144,7 @@ def graph(mesh: Mesh) -> None:
             driver.cuGraphLaunch(captured, stream)
     mesh.synchronize(stream=stream)
     work.check(2)
-    # Launches and replays count on.
+    # Counters go on from launches and replays.
     work.launch(1)
     mesh.synchronize()
     work.check(1)
@@ -153,16 +153,16 @@ def graph(mesh: Mesh) -> None:
 def streams(mesh: Mesh) -> None:
     """The caller's streams: one for each rank, and one for all."""
     work = Exchange(mesh)
-    own: list[int] = []
+    given: list[int] = []
     for rank in mesh.local:
         with mesh.current(rank):
-            own.append(int(mesh.driver.cuStreamCreate(int(mesh.driver.api.CUstream_flags.CU_STREAM_NON_BLOCKING))))
-    work.launch(2, own)
-    mesh.synchronize(stream=own)
+            given.append(int(mesh.driver.cuStreamCreate(int(mesh.driver.api.CUstream_flags.CU_STREAM_NON_BLOCKING))))
+    work.launch(2, given)
+    mesh.synchronize(stream=given)
     work.check(2)
     work.poison()
-    work.launch(1, own[0])
-    mesh.synchronize(stream=own[0])
+    work.launch(1, given[0])
+    mesh.synchronize(stream=given[0])
     work.check(1)
 
 
@@ -194,11 +194,11 @@ def torch_views(mesh: Mesh) -> None:
     for rank, found in zip(mesh.local, tensors, strict=True):
         expected = torch.from_numpy(2 * content((rank.rank - 1) % mesh.ranks, ROWS))
         if not torch.equal(found.cpu(), expected):
-            raise Failure(f"rank {rank.rank}: a tensor of torch has not what the kernel wrote")
+            raise Failure(f"rank {rank.rank}: a torch tensor differs from what the kernel wrote")
 
 
 def launch_cost(mesh: Mesh) -> str:
-    """How long one call of a prepared launch takes on the host."""
+    """How long a prepared launch takes on the host."""
     work = Exchange(mesh, 1)
     work.launch(1)
     mesh.synchronize()
@@ -212,7 +212,7 @@ def launch_cost(mesh: Mesh) -> str:
 
 
 def heap_grows(mesh: Mesh) -> None:
-    """Arrays beyond the first piece of the heap, while older ones stay where they are."""
+    """The heap grows while older arrays stay in place."""
     work = Exchange(mesh)
     arrays = [mesh.empty((100 << 20,), "bf16") for _ in range(3)]
     for array in arrays:
@@ -240,7 +240,7 @@ def hang(mesh: Mesh) -> str:
 
 
 CHECKS: Sequence[Callable[[Mesh], str | None]] = (
-    exchange, repeated, parts, streams, graph, heap_grows, torch_views, launch_cost, hang,
+    exchange, repeated, shards, streams, graph, heap_grows, torch_views, launch_cost, hang,
 )  # fmt: skip
 
 
@@ -256,7 +256,7 @@ def make_mesh(kind: str) -> Mesh:
 
 
 def run_checks(kind: str, only: str | None) -> bool:
-    """Run the checks on one kind of mesh; the process must then end, for a hanging kernel leaves it unusable."""
+    """Run the checks on one kind of mesh; the process must then end, as a kernel that hangs leaves it unusable."""
     mesh = make_mesh(kind)
     leading = mesh.group is None or mesh.group.rank == 0
     for check in CHECKS:
@@ -278,12 +278,12 @@ def run_checks(kind: str, only: str | None) -> bool:
 
 def _print(shown: bool, kind: str, mesh: Mesh, check: Callable[..., Any], text: str, seconds: float) -> None:
     if shown:
-        # Several processes write to one place: a line at once.
+        # Several processes write here: one write for each line.
         sys.stdout.write(f"{kind:12} {mesh.ranks:2} ranks  {check.__name__:12} {seconds:7.2f} s  {text}\n")
         sys.stdout.flush()
 
 
-# All kinds, each in processes of its own
+# All kinds, each in separate processes
 
 
 def run_kind(kind: str, arguments: Sequence[str], processes: int) -> bool:
@@ -297,7 +297,7 @@ def run_kind(kind: str, arguments: Sequence[str], processes: int) -> bool:
     ]
     deadline = time.monotonic() + LIMIT
     try:
-        # All are waited for, also if one has failed.
+        # Wait for all, also if one has failed.
         statuses = [process.wait(max(deadline - time.monotonic(), 1)) for process in running]
         return not any(statuses)
     except subprocess.TimeoutExpired:

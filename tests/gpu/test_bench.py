@@ -1,4 +1,4 @@
-"""`pkc bench` on GPUs: what is right is measured, what is wrong is noticed."""
+"""`pkc bench` on GPUs: right results are measured, wrong ones are refused."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_all_gpus(tmp_path: Path, kernel: str) -> None:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("collective", ["none", "reduce_scatter", "all_gather"])
-def test_a_product_without_one_column_is_wrong(collective: Collective) -> None:
+def test_a_matmul_without_one_column_is_wrong(collective: Collective) -> None:
     job = Job(0, 1, 0)
     problem = Problem(collective, 300, 256, 512, 1)
     inputs = peers.draw(problem, job)

@@ -1,4 +1,4 @@
-"""What the checks on GPUs make of processes that hang or die; without a GPU."""
+"""How the checks on GPUs treat processes that hang or die; without a GPU."""
 
 from __future__ import annotations
 

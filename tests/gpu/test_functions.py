@@ -1,4 +1,4 @@
-"""Every operation of the language on a GPU, on all kinds of numbers; and what the check makes of wrong results."""
+"""Every operation of the language on a GPU, on all kinds of numbers; and that the check finds wrong results."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def test_time_line(name: str, tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert "consumer: products" in result.output
     events = json.loads(output.read_text(encoding="utf-8"))["traceEvents"]
-    # Nothing is outside of the kernel, and no task takes longer than it.
+    # No event is outside of the kernel, and no task takes longer than the kernel.
     times = [(event["ts"], event["dur"]) for event in events if event["ph"] == "X"]
     assert times
     assert min(start for start, _ in times) >= 0

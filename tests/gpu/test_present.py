@@ -1,4 +1,4 @@
-"""What scripts for GPUs do without one, or with too few: they say so at once, and start nothing."""
+"""Scripts for GPUs without enough of these: they say so at once, and start nothing."""
 
 from __future__ import annotations
 

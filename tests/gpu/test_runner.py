@@ -36,7 +36,7 @@ def run(folder: Path, marks: str) -> list[str]:
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
-    # What the tests themselves print comes before.
+    # The output of the tests comes before.
     summary = done.stdout.rpartition("short test summary info")[2].splitlines()
     kept = (line for line in summary if line.startswith(("PASSED ", "FAILED ")))
     return sorted(line.replace("test_them.py::", "") for line in kept)

@@ -1,4 +1,4 @@
-"""A driver without GPUs: it answers as the CUDA driver would, and writes down what it is asked for."""
+"""A fake driver: it answers as the CUDA driver would, and records its calls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SMS = 132
 MEMORY = 140 << 30
 UNIT = 2 << 20
 SPAN = 1 << 44
-"""Where the first span of addresses is reserved."""
+"""The first reserved range of addresses."""
 
 FIRST_POINTER = 1 << 32
 OK = bindings.CUresult.CUDA_SUCCESS
@@ -38,7 +38,7 @@ class Launch:
 
 @dataclass
 class Api:
-    """Stands for `cuda.bindings.driver`: calls that are not here fail, structures and enumerations are the real ones.
+    """In place of `cuda.bindings.driver`: calls that are not here fail, structures and enumerations are the real ones.
 
     `enqueued` has what streams are to do, in the order of the calls: the stream, the call, and what it is given.
     `failing` gives the status of a call by name; `unready` events are never done.
@@ -184,7 +184,7 @@ class Api:
         return handle
 
     def _cuMemExportToShareableHandle(self, handle: int, kind: Any, flags: int) -> int:
-        """A file in which the device of the memory is written: descriptors refer to it wherever they go."""
+        """A file with the device of the memory: descriptors refer to it in any process."""
         descriptor = os.memfd_create("memory")
         os.write(descriptor, bytes([self.handles[handle][0]]))
         return descriptor
@@ -219,12 +219,12 @@ class Api:
         kinds = bindings.CUstreamBatchMemOpType
         for operation in operations:
             if operation.operation == kinds.CU_STREAM_MEM_OP_WAIT_VALUE_32:
-                part, what = operation.waitValue, "wait"
+                value, what = operation.waitValue, "wait"
             else:
                 assert operation.operation == kinds.CU_STREAM_MEM_OP_WRITE_VALUE_32
-                part, what = operation.writeValue, "write"
-            assert part.flags == 0
-            self.enqueued.append((stream, what, int(part.address), int(part.value)))
+                value, what = operation.writeValue, "write"
+            assert value.flags == 0
+            self.enqueued.append((stream, what, int(value.address), int(value.value)))
 
     def _cuMemcpyAsync(self, target: int, source: int, count: int, stream: int) -> None:
         self.enqueued.append((stream, "copy", source, target, count, 1, 0, 0))
@@ -307,7 +307,7 @@ class Device:
 
 @dataclass
 class Tensor:
-    """What pkc looks at in a torch tensor."""
+    """The members of a torch tensor that pkc uses."""
 
     shape: tuple[int, ...]
     dtype: str = "torch.bfloat16"

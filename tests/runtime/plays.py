@@ -1,4 +1,4 @@
-"""Examples with copy engines, launched on a driver that takes notes; what was enqueued is then done in some order."""
+"""Examples with copy engines, launched on a fake driver; what was enqueued is then executed in some order."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROWS, COLUMNS = 128, 256
 """The tiles of the examples."""
 
 SUMMED = 32
-"""Rows of a tile of `gemm_ar` that its owner adds up."""
+"""Rows of a chunk of `gemm_ar` that the owner adds up at once."""
 
 SIZES = {"divisible": (1024, 512), "ragged": (700, 328), "short": (130, 264)}
 """M, and the length of rows. With 130 rows the last of 4 ranks have few or none."""
@@ -45,13 +45,13 @@ def artifact(name: str) -> Artifact:
 
 
 class Run:
-    """An example on `ranks` GPUs of a driver that takes notes, and the memory that these would have."""
+    """An example on `ranks` GPUs of a fake driver, and the memory of these GPUs."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, made: Artifact, ranks: int, m: int, n: int) -> None:
         opened, self.api = driver(monkeypatch, gpus=ranks)
         self.mesh, self.ranks, self.m, self.n, self.artifact = Mesh.single_process(driver=opened), ranks, m, n, made
         self.kernel = LoadedKernel(made, self.mesh)
-        self.parts = Engines(made.engines).count
+        self.roles = Engines(made.engines).count
         shapes = {"A": (m, n), "B": (n, 64), "C": (m, 64), "X": (m, n), "Y": (m, n)}
         if made.name in ("gemm_rs", "gemm_ar"):
             shapes |= {"A": (m, 64), "B": (64, n), "C": (m, n)}
@@ -68,7 +68,7 @@ class Run:
         (memory,) = self.kernel._memory.values()
         return self.mesh.heap.address(rank, memory.offsets[name])
 
-    def held(self, name: str, rank: int, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    def array(self, name: str, rank: int, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
         return self.memory.array(self.address(name, rank), shape, np.uint16)
 
     def counter(self, name: str, rank: int, *indices: int) -> int:
@@ -89,24 +89,24 @@ class Run:
         self.kernel(self.arrays)
 
     def lanes(self, rank: int) -> list[list[Side]]:
-        """The streams of each part of copy engines."""
-        count = self.mesh.lanes(self.parts)
-        sides = self.mesh.beside(self.parts * count)[rank]
+        """The streams of each copy engine role."""
+        count = self.mesh.lanes(self.roles)
+        sides = self.mesh.beside(self.roles * count)[rank]
         return [sides[first : first + count] for first in range(0, len(sides), count)]
 
     def call(self, rank: int, function: Any) -> None:
-        """Something the caller does between launches, on the stream of a rank."""
+        """Enqueue `function` of the caller between launches, on the stream of a rank."""
         self.api.enqueued.append((self.mesh.local[rank].stream, "call", function))
 
     def rows(self, height: int = ROWS) -> Iterator[tuple[int, Block, int]]:
-        """All blocks of rows: the owner, the positions, the number."""
+        """All blocks of rows: owner, block, number."""
         for index in range(blocks.sharded_count(self.m, self.ranks, height)):
             block = blocks.sharded_block(self.m, self.ranks, height, index)
             owner = blocks.owner(self.m, self.ranks, block.start)
             yield owner, block, block.start // height + owner
 
     def tiles(self, height: int = ROWS) -> Iterator[tuple[int, Block, Block, tuple[int, int]]]:
-        """All tiles: the owner, rows, columns, and their numbers."""
+        """All tiles: owner, rows, columns, their numbers."""
         columns = [blocks.block(0, self.n, COLUMNS, index) for index in range(blocks.count(0, self.n, COLUMNS))]
         for (owner, block, number), column in product(self.rows(height), columns):
             last = blocks.owner(self.n, self.ranks, column.start)
@@ -115,31 +115,31 @@ class Run:
 
 @cache
 def content(launch: int, rank: int, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """What a rank has in a launch: other numbers in each."""
+    """What a rank computes in a launch: other numbers in each."""
     values = np.random.default_rng((launch, rank)).integers(1, 60_000, shape, np.uint16)
     values.flags.writeable = False
     return values
 
 
-def part(values: np.ndarray[Any, Any], block: Block, column: Block | None = None) -> np.ndarray[Any, Any]:
+def box(values: np.ndarray[Any, Any], block: Block, column: Block | None = None) -> np.ndarray[Any, Any]:
     columns = slice(None) if column is None else slice(column.start, column.start + column.length)
     return values[block.start : block.start + block.length, columns]
 
 
 def fetching(run: Run, launch: int, rank: int) -> Kernel:
-    """`ag_gemm`: reads what the copy engine brings."""
+    """`ag_gemm`: reads what the copy engine fetches."""
     whole = content(launch, 0, (run.m, run.n))
     for owner, block, number in run.rows():
         if owner != rank:
             yield run.counter("A.ready", rank, number), 1
-            found = part(run.held("A.landing", rank, (run.m, run.n)), block)
-            assert (found == part(whole, block)).all(), f"launch {launch}, rank {rank}, rows {block}"
+            found = box(run.array("A.landing", rank, (run.m, run.n)), block)
+            assert (found == box(whole, block)).all(), f"launch {launch}, rank {rank}, rows {block}"
 
 
 def fill(run: Run, launch: int, rank: int) -> None:
     """The caller of `ag_gemm` writes the rows of a rank."""
     whole, (first, last) = content(launch, 0, (run.m, run.n)), blocks.part(run.m, run.ranks, rank)
-    run.held("A", rank, (last - first, run.n))[:] = whole[first:last]
+    run.array("A", rank, (last - first, run.n))[:] = whole[first:last]
 
 
 def spreading(run: Run, launch: int, rank: int) -> Kernel:
@@ -147,42 +147,42 @@ def spreading(run: Run, launch: int, rank: int) -> Kernel:
     whole = content(launch, 0, (run.m, run.n))
     for owner, block, column, numbers in run.tiles():
         if owner == rank:
-            part(run.held("Y.staged", rank, (run.m, run.n)), block, column)[:] = part(whole, block, column)
+            box(run.array("Y.staged", rank, (run.m, run.n)), block, column)[:] = box(whole, block, column)
             run.memory.counter(run.counter("Y.computed", rank, *numbers))[0] = 1
             yield None
 
 
 def look(run: Run, launch: int, rank: int) -> None:
-    """The caller of `all_gather` or `gemm_ar` finds everything on its rank, and overwrites it."""
-    found = run.held("Y" if "Y" in run.arrays else "C", rank, (run.m, run.n))
+    """The caller of `all_gather` or `gemm_ar` checks the whole result on its rank, and overwrites it."""
+    found = run.array("Y" if "Y" in run.arrays else "C", rank, (run.m, run.n))
     assert (found == content(launch, 0, (run.m, run.n))).all(), f"launch {launch}, rank {rank}"
     found[:] = 0
 
 
 def summing(run: Run, launch: int, rank: int) -> Kernel:
     """`gemm_rs`: stores all tiles, then waits for what all ranks have sent."""
-    own = content(launch, rank, (run.m, run.n))
+    contribution = content(launch, rank, (run.m, run.n))
     for _, block, column, numbers in run.tiles():
-        part(run.held("C.slots.staged", rank, (run.m, run.n)), block, column)[:] = part(own, block, column)
+        box(run.array("C.slots.staged", rank, (run.m, run.n)), block, column)[:] = box(contribution, block, column)
         run.memory.counter(run.counter("C.slots.computed", rank, *numbers))[0] = 1
         yield None
     length = blocks.shard_length(run.m, run.ranks)
-    slots = run.held("C.slots", rank, (run.ranks, length, run.n))
+    slots = run.array("C.slots", rank, (run.ranks, length, run.n))
     for owner, block, column, numbers in run.tiles():
         for source in range(run.ranks) if owner == rank else ():
             yield run.counter("C.arrived", rank, source, *numbers), 1
             local = Block(block.start - rank * length, block.length)
-            wanted = part(content(launch, source, (run.m, run.n)), block, column)
-            assert (part(slots[source], local, column) == wanted).all(), f"launch {launch}, {source} to {rank}"
+            wanted = box(content(launch, source, (run.m, run.n)), block, column)
+            assert (box(slots[source], local, column) == wanted).all(), f"launch {launch}, {source} to {rank}"
 
 
 def summing_for_all(run: Run, launch: int, rank: int) -> Kernel:
-    """`gemm_ar`: then stores the rows of its own for the copy engine to send to all."""
+    """`gemm_ar`: then stores its local rows for the copy engine to send to all."""
     yield from summing(run, launch, rank)
     whole = content(launch, 0, (run.m, run.n))
     for owner, block, column, numbers in run.tiles(SUMMED):
         if owner == rank:
-            part(run.held("C.staged", rank, (run.m, run.n)), block, column)[:] = part(whole, block, column)
+            box(run.array("C.staged", rank, (run.m, run.n)), block, column)[:] = box(whole, block, column)
             run.memory.counter(run.counter("C.computed", rank, *numbers))[0] = 1
             yield None
 
@@ -193,11 +193,11 @@ KERNELS: dict[str, tuple[Any, Any, Any]] = {
     "gemm_rs": (summing, None, None),
     "gemm_ar": (summing_for_all, None, look),
 }
-"""What the kernel does, and its caller before and after each launch."""
+"""What the kernel does, and what its caller does before and after each launch."""
 
 
 Entry = tuple[Any, ...]
-"""What a stream is to do, as `Api.enqueued` has it."""
+"""An operation of a stream, as `Api.enqueued` has it."""
 
 
 def play(
@@ -210,8 +210,8 @@ def play(
 ) -> None:
     """Launch several times without waiting, then do everything in some order.
 
-    What `leave_out` is true of is not done; with `one_queue` all streams beside the kernels of a rank are in one
-    hardware queue.
+    Entries for which `leave_out` is true are not done; with `one_queue` all streams beside the kernels of a rank
+    are in one hardware queue.
     """
     kernel, before, after = KERNELS[run.artifact.name]
     for launch in range(launches):

@@ -1,4 +1,4 @@
-"""Streams that run: what a driver without GPUs was asked to enqueue, done in some order on memory of numpy."""
+"""Streams that run: executes what was enqueued on the fake driver, in some order, on numpy memory."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from tests.runtime.fake import SPAN
 STRIDE = 1 << 38
 
 Kernel: TypeAlias = Generator[tuple[int, int] | None]
-"""What a kernel does, in steps: it yields the address of a counter and the value that it waits for, or nothing."""
+"""A kernel, in steps: it yields the address of a counter and the value that it waits for, or nothing."""
 
 
 class Memory:
     """The memory of each rank, at the addresses of the heap."""
 
     def __init__(self, ranks: int, size: int) -> None:
-        self._parts = [np.zeros(size, np.uint8) for _ in range(ranks)]
+        self._memories = [np.zeros(size, np.uint8) for _ in range(ranks)]
 
     def view(self, address: int, count: int) -> np.ndarray[Any, Any]:
         rank, offset = divmod(address - SPAN, STRIDE)
-        assert offset + count <= len(self._parts[rank]), f"no memory at {address:#x}"
-        return self._parts[rank][offset : offset + count]
+        assert offset + count <= len(self._memories[rank]), f"no memory at {address:#x}"
+        return self._memories[rank][offset : offset + count]
 
     def counter(self, address: int) -> np.ndarray[Any, Any]:
         return self.view(address, 4).view(np.int32)
@@ -36,13 +36,13 @@ class Memory:
 
 
 class Deadlock(Exception):
-    """Nothing can go on."""
+    """No stream can go on."""
 
 
 class Streams:
-    """Runs the streams of all ranks; `kernel` makes what the kernel with a number does.
+    """Runs the streams of all ranks; `kernel` makes the kernel of a number.
 
-    Whose turn it is, is drawn from `seed`: now and then one goes on for long while the others stand still. Streams for
+    `seed` decides which stream goes on; now and then one goes on for long while the others stand still. Streams for
     which `queues` has the same number are in one hardware queue: their calls are done one after the other.
     """
 
@@ -58,7 +58,7 @@ class Streams:
         self._awaited: dict[int, tuple[int, int] | None] = {}
 
     def run(self, enqueued: Sequence[tuple[Any, ...]]) -> None:
-        """Do everything, or raise `Deadlock`. An event stands for its latest record before the call that follows it."""
+        """Execute everything, or raise `Deadlock`. Waiting for an event means its latest record before that call."""
         for stream, what, *rest in enqueued:
             if what == "sync":
                 self._drain()
@@ -123,5 +123,5 @@ class Streams:
 
     def _copy(self, source: int, target: int, width: int, rows: int, from_pitch: int, to_pitch: int) -> None:
         for row in range(rows):
-            held = self._memory.view(source + row * from_pitch, width)
-            self._memory.view(target + row * to_pitch, width)[:] = held
+            row_bytes = self._memory.view(source + row * from_pitch, width)
+            self._memory.view(target + row * to_pitch, width)[:] = row_bytes

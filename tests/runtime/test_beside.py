@@ -1,4 +1,4 @@
-"""What is enqueued beside kernels for copy engines, and that it is right in any order."""
+"""What is enqueued beside kernels for copy engines gives right results in any order."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def broken(monkeypatch: pytest.MonkeyPatch, made: Artifact, *, m: int = 512, n: 
 
 
 def without(text: str, start: str) -> str:
-    """The loop that begins with this operation runs no turn."""
+    """The loop that begins with this operation runs no iteration."""
     lines = text.splitlines()
     (at,) = (number for number, line in enumerate(lines) if line.strip().startswith(start))
     head = lines[at - 1].split()  # scf.for %i = %zero to %n step %one {
@@ -76,13 +76,13 @@ def test_what_was_waited_for_has_to_be_cleared(monkeypatch: pytest.MonkeyPatch) 
 
 
 def is_fork(run: Run, entry: Entry) -> bool:
-    """Whether a lane follows the first one of its part."""
+    """Whether a lane follows the first one of its role."""
     lanes = chain(*map(run.lanes, range(run.ranks)))
     return entry[1] == "follow" and any(entry[0] == side.stream for _, *rest in lanes for side in rest)
 
 
 def is_join(run: Run, entry: Entry) -> bool:
-    """Whether the first lane of a part follows another one."""
+    """Whether the first lane of a role follows another one."""
     lanes = chain(*map(run.lanes, range(run.ranks)))
     return entry[1] == "follow" and any(entry[2] == side.event for _, *rest in lanes for side in rest)
 
@@ -92,7 +92,7 @@ def is_join(run: Run, entry: Entry) -> bool:
 def test_lanes_have_to_fork_and_join(
     monkeypatch: pytest.MonkeyPatch, name: str, m: int, missing: Callable[[Run, Entry], bool]
 ) -> None:
-    monkeypatch.setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32")  # so that two parts have several lanes too
+    monkeypatch.setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32")  # so that two roles have several lanes too
     assert broken(monkeypatch, artifact(name), m=m, leave_out=missing)
 
 
@@ -103,7 +103,7 @@ def test_lanes_are_right_in_one_hardware_queue(monkeypatch: pytest.MonkeyPatch, 
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_calls_come_in_the_order_of_tasks(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """So that streams in one hardware queue do what a single stream would do. Tasks go to the lanes in turn."""
+    """So that streams in one hardware queue do what a single stream would do. Tasks go to the lanes round-robin."""
     run = Run(monkeypatch, artifact(name), 2, 4096, 264)
     run.launch()
     run.api.enqueued.clear()
@@ -111,9 +111,9 @@ def test_calls_come_in_the_order_of_tasks(monkeypatch: pytest.MonkeyPatch, name:
     (starts,) = run.kernel._plans.values()
     for start in starts:
         assert start.work is not None
-        parts = run.lanes(start.rank.rank)
-        assert [len(lanes) for lanes in parts] == ([1, 1] if name == "gemm_ar" else [4])
-        for lanes, sections in zip(parts, start.work.parts, strict=True):
+        roles = run.lanes(start.rank.rank)
+        assert [len(lanes) for lanes in roles] == ([1, 1] if name == "gemm_ar" else [4])
+        for lanes, sections in zip(roles, start.work.roles, strict=True):
             streams, api = [side.stream for side in lanes], Api()
             for section in sections:
                 for strand, stream in zip(section, cycle(streams)):
@@ -237,14 +237,14 @@ def test_virtual_ranks_need_a_queue_for_each_stream(monkeypatch: pytest.MonkeyPa
         str(raised.value)
         == """\
 error[PK859]: copy engines need 10 hardware queues on a GPU; there are 8
-  = note: ranks on it: 5, each with 2 streams that must go on while the others wait
+  = note: it has 5 ranks, each with 2 streams that must run while the others wait
   = help: set CUDA_DEVICE_MAX_CONNECTIONS=32 before the program starts, or use fewer virtual ranks"""
     )
     monkeypatch.setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32")
     LoadedKernel(artifact("ag_gemm"), mesh)
 
 
-def test_one_queue_is_refused_on_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_queue_is_refused_with_one_rank_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """A copy would wait there behind the kernel that waits for it."""
     monkeypatch.setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1")
     opened, _ = driver(monkeypatch, gpus=1)
@@ -253,21 +253,21 @@ def test_one_queue_is_refused_on_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    ("ranks", "parts", "queues", "lanes"),
+    ("ranks", "roles", "queues", "lanes"),
     [
         (1, 1, "", 4), (1, 2, "", 1), (1, 3, "", 1), (1, 4, "", 1), (1, 9, "", 1), (1, 2, "32", 4), (1, 4, "32", 3),
         (1, 1, "1", 1), (2, 1, "", 3), (2, 2, "", 1), (4, 1, "", 1), (4, 1, "32", 4), (8, 1, "32", 3),
     ],
 )  # fmt: skip
-def test_lanes_have_queues_of_their_own(
-    monkeypatch: pytest.MonkeyPatch, ranks: int, parts: int, queues: str, lanes: int
+def test_each_lane_has_a_hardware_queue(
+    monkeypatch: pytest.MonkeyPatch, ranks: int, roles: int, queues: str, lanes: int
 ) -> None:
-    """Beside those of the kernels, if there is more than one. Ranks count that share a GPU."""
+    """Beside the queues of the kernels, if there is more than one lane; all ranks that share a GPU count."""
     monkeypatch.setenv("CUDA_DEVICE_MAX_CONNECTIONS", queues)
     opened, _ = driver(monkeypatch, gpus=1)
     mesh = Mesh.virtual(ranks, driver=opened)
-    assert mesh.lanes(parts) == lanes
-    assert lanes == 1 or ranks * (1 + parts * lanes) <= int(queues or 8)
+    assert mesh.lanes(roles) == lanes
+    assert lanes == 1 or ranks * (1 + roles * lanes) <= int(queues or 8)
 
 
 def test_streams_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from pkc.runtime.kernel_parameters import Values
 from tests.runtime.fake import Api
 from tests.runtime.plays import artifact
 
-# What a part does
+# What a role does
 
 
 def sections(name: str, rank: int, **dims: int) -> list[Any]:
@@ -27,13 +27,13 @@ def sections(name: str, rank: int, **dims: int) -> list[Any]:
 
 
 def meeting(signal: str, rank: int, ranks: int) -> list[Any]:
-    """All tell all, wait for all, and clear what they have waited for."""
+    """Each rank signals all, waits for all, and clears the counters that it has waited for."""
     tell = [Raise(signal, (rank,), other, 1) for other in range(ranks)]
     return [*tell, *(Wait(signal, (other,), 1) for other in range(ranks)), Reset(signal)]
 
 
 def test_what_comes_from_others_is_copied_row_by_row_the_next_ranks_first() -> None:
-    """700 rows on 3 ranks are parts of 234, 234 and 232: two blocks each. The own ones come first, and are no work."""
+    """700 rows on 3 ranks are shards of 234, 234, 232: two blocks each. The local ones come first and need no copy."""
     tasks: list[Any] = [[], []]
     for owner, start, length in ((2, 468, 128), (2, 596, 104), (0, 0, 128), (0, 128, 106)):
         box = {0: Block(start, length)}
@@ -44,7 +44,7 @@ def test_what_comes_from_others_is_copied_row_by_row_the_next_ranks_first() -> N
 
 def test_a_row_is_copied_when_its_tiles_are_computed_and_announced_when_it_is_there() -> None:
     """Two ranks with one block of rows and two of columns each: the other rank's rows first. Column 256 would be in
-    part 1 of 300, which is in the number of its block."""
+    shard 1 of 300, which is in the number of its block."""
     tasks: list[Any] = []
     for owner, number in ((1, 1), (0, 0)):
         rows = Block(100 * owner, 100)
@@ -158,12 +158,12 @@ def test_tiles_are_rows_with_a_pitch_to_every_copy_of_a_replicated_array() -> No
 
 
 def test_what_lies_in_pieces_is_several_copies() -> None:
-    """A single position in front, and columns of a sharded dimension: 2 x 3 x 4 elements at rank 1."""
+    """A single leading position, and columns of a sharded dimension: 2 x 3 x 4 elements at rank 1."""
     arrays = {"S": array("S", ("B", "M", "N")), "T": array("T", (5, "B", "M", "N"), "shard", 3)}
     box = {0: Block(1, 2), 1: Block(4, 3), 2: Block(12, 4)}
     copy = Copy(Box("S", box), Box("T", {0: 2, **{place + 1: index for place, index in box.items()}}))
     found = place(arrays, copy, B=3, M=8, N=30)
-    source, target = 10_000_000, 11_100_000  # parts of 10 columns
+    source, target = 10_000_000, 11_100_000  # shards of 10 columns
     assert found == [
         Move(source + b * 480 + 240 + 24, target + 2 * 480 + b * 160 + 80 + 4, 8, 3, 60, 20) for b in (1, 2)
     ]
@@ -201,7 +201,7 @@ def test_what_tasks_copy_side_by_side_is_one_copy() -> None:
     first, second = side_by_side(rows)
     assert first == [Move(100, 500, 40), *(Write(i, 1) for i in range(4))]
     assert second == [Move(140, 540, 20), Write(4, 1), Write(5, 1)]
-    # The last one of a part may be shorter, and what follows it lies in the memory of another rank.
+    # The last one of a shard may be shorter, and what follows it lies in the memory of another rank.
     short = [[Move(100, 500, 10), Write(0, 1)], [Move(110, 510, 7), Write(1, 1)], [Move(900, 517, 10), Write(2, 1)]]
     assert side_by_side(short) == [[Move(100, 500, 17), Write(0, 1), Write(1, 1)], short[2]]
     pitched = [[Move(100 + 64 * i, 500 + 80 * i, 10, 2, 32, 40), Write(i, 1)] for i in range(2)]
@@ -213,11 +213,11 @@ def test_what_tasks_copy_side_by_side_is_one_copy() -> None:
 
 
 def test_tasks_that_wait_are_not_joined() -> None:
-    """The first would be announced no sooner than the second has what it waits for."""
+    """Joined, the counter of the first would be written only after the wait of the second."""
     waiting = [[Await(7, 1), Move(100 + 10 * i, 500 + 10 * i, 10), Write(i, 1)] for i in range(2)]
     assert side_by_side(waiting) == waiting
-    own = [[], [], [Move(100, 500, 10), Write(0, 1)]]
-    assert side_by_side(own) == own[2:]
+    one = [[], [], [Move(100, 500, 10), Write(0, 1)]]
+    assert side_by_side(one) == one[2:]
 
 
 def test_rows_with_a_pitch_are_enqueued_as_one_copy() -> None:

@@ -1,4 +1,4 @@
-"""One process for each GPU: real processes, on a driver without GPUs."""
+"""One process for each GPU: real processes, on the fake driver."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ENVIRONMENT = {
 
 
 def in_processes(work: Callable[[int], Any], ranks: int) -> list[Any]:
-    """What `work(rank)` gives in a process for each rank; the text of a PkcError."""
+    """The results of `work(rank)` in a process for each rank; the text of a `PkcError`."""
     name = uuid.uuid4().hex
     with multiprocessing.get_context("spawn").Pool(ranks) as pool:
         return pool.starmap(_in_process, [(work, name, rank, ranks) for rank in range(ranks)], chunksize=1)
@@ -78,7 +78,7 @@ def test_several_hosts() -> None:
     with pytest.raises(PkcError) as raised:
         job(ENVIRONMENT | {"WORLD_SIZE": "16", "LOCAL_WORLD_SIZE": "8"})
     expected = """\
-error[PK831]: 16 ranks are spread over several hosts, this one having 8
+error[PK831]: 16 ranks are spread over several hosts; this one has 8
   = help: pkc joins the GPUs of one host; start `torchrun` with `--nnodes=1`"""
     assert str(raised.value) == expected
 
@@ -122,7 +122,7 @@ def test_one_rank_has_no_room() -> None:
     texts = in_processes(_no_room, 3)
     expected = """\
 error[PK834]: the symmetric heap cannot grow by 64 MiB: rank 1 has no room
-  = help: its own output says more"""
+  = help: the output of its process says more"""
     assert texts[0] == texts[2] == (expected, {})
     assert texts[1][0].startswith("error[PK823]: GPU 1 has no room for 64 MiB\n")
 
@@ -134,7 +134,7 @@ def _different(rank: int) -> Any:
 
 def test_ranks_that_differ() -> None:
     expected = """\
-error[PK835]: rank 0 and rank 2 do not do the same
+error[PK835]: rank 0 and rank 2 do different things
   = note: rank 0 enlarges the symmetric heap by 256 MiB; rank 2 enlarges the symmetric heap by 512 MiB
   = help: every rank must make the same meshes, arrays and launches, with equal shapes and in the same order"""
     assert in_processes(_different, 3) == [expected] * 3
@@ -219,7 +219,7 @@ def test_launches_are_agreed_on_when_they_are_new() -> None:
         ]
         assert launches == 4, "the fifth is refused before it begins"
         expected = """\
-error[PK835]: rank 0 and rank 1 do not do the same
+error[PK835]: rank 0 and rank 1 do different things
   = note: rank 0 launches copy (5ace2a28) with M=8, K=8, `C` at 0x1000; \
 rank 1 launches copy (5ace2a28) with M=8, K=16, `C` at 0x1000
   = help: every rank must make the same meshes, arrays and launches, with equal shapes and in the same order"""

@@ -1,4 +1,4 @@
-"""Launches on a driver without GPUs: what a kernel gets, what the driver is asked for, and in which order."""
+"""Launches on the fake driver: what a kernel gets, which calls the driver gets, and in which order."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ REDUCE = Artifact(
     cluster=1,
     comm_sms=16,
 )
-"""As many kinds of parameters as there are; M is 40 below, on 3 ranks parts of 14, 14, 12."""
+"""All kinds of parameters; M is 40 below, on 3 ranks shards of 14, 14, 12."""
 
 SMALL = Artifact(
     name="copy",
@@ -107,7 +107,7 @@ def test_what_each_rank_gets(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [launch.stream for launch in api.launches] == [rank.stream for rank in kernel.mesh.local]
     offset = arguments["C"].offset + 4096  # C has ceil(40 / 3) rows of 256 bytes
     slots, landing = offset, offset + 11264  # 3 * 14 rows of 256 bytes are 10,752
-    arrived = landing + 6144  # three parts of 14 rows of 144 bytes are 6,048
+    arrived = landing + 6144  # three shards of 14 rows of 144 bytes are 6,048
     entered = arrived + 1024
     epochs = entered + 1024
     for rank, launch in enumerate(api.launches):
@@ -126,13 +126,13 @@ def test_what_each_rank_gets(monkeypatch: pytest.MonkeyPatch) -> None:
             -3,
         )
         assert [launch.struct[at] for at in (128, 256, 384, 512)] == [4 * rank + number for number in (1, 2, 3, 4)]
-        parts, rest, heap, heap_rest = api.encoded[4 * rank : 4 * rank + 4]
+        whole, rest, heap, heap_rest = api.encoded[4 * rank : 4 * rank + 4]
         pointer = FIRST_POINTER + rank * MIB
-        assert parts == {
+        assert whole == {
             "dtype": 9, "address": pointer, "extents": [72, 14, 2], "strides": [144, 14 * 144],
             "box": [64, 16, 1], "swizzle": 3,
         }  # fmt: skip
-        assert rest == parts | {"address": pointer + 28 * 144, "extents": [72, 12, 1]}
+        assert rest == whole | {"address": pointer + 28 * 144, "extents": [72, 12, 1]}
         assert heap == {
             "dtype": 7, "address": SPAN + slots, "extents": [64, 14, 3, 2], "strides": [256, 14 * 256, STRIDE],
             "box": [32, 16, 1, 1], "swizzle": 3,
@@ -147,7 +147,7 @@ def test_what_each_rank_gets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_order_of_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All is loaded and zero before the first launch, and nothing but launches comes between them."""
+    """Everything is loaded and zeroed before the first launch, and no other call comes between launches."""
     kernel, arguments, api = reduce_on(monkeypatch)
     kernel(arguments)
     names = api.names()
@@ -403,7 +403,7 @@ def test_one_array_for_each_rank(monkeypatch: pytest.MonkeyPatch) -> None:
     cases = {
         "2 arrays": arguments["A"][:2],
         "1 array": arguments["A"][0],
-        "part of an array": sharded,
+        "a sharded array": sharded,
         "an array of another mesh": other.empty((40, 72), "bf16"),
     }
     for found, value in cases.items():
@@ -450,7 +450,7 @@ error[PK858]: `A` of `copy` is an argument of type {type(value).__name__}; expec
         (
             Tensor((4, 8), address=4098),
             "error[PK853]: `A` of `copy` begins at address 0x1002 on rank 0, which is no multiple of 16 bytes\n"
-            "  = help: pass a tensor that is not a slice of another one, or one that begins at a multiple of 16 bytes",
+            "  = help: pass a tensor that is not a view into another one, or one that begins at a multiple of 16 bytes",
         ),
         (
             Tensor((0, 8)),
@@ -497,7 +497,7 @@ def test_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     artifact = replace(SMALL, signals=(SignalParameter("seen", (("tiles", 4),)),))
     kernel = LoadedKernel(artifact, Mesh.single_process(driver=made))
     arguments = {"A": Tensor((4, 8)), "s": 1, "n": 1}
-    expected = "error[PK848]: dimension `tiles` of `copy` has no value: no array shows it, and no setting"
+    expected = "error[PK848]: dimension `tiles` of `copy` has no value: no array and no setting gives it one"
     assert refused(kernel, arguments) == expected
     expected = "error[PK848]: dimension `L` of `copy` does not exist; there are `M`, `K`, `tiles`"
     assert refused(kernel, arguments, dims={"tiles": 3, "L": 1}) == expected

@@ -1,4 +1,4 @@
-"""Meshes and their heap, on a driver without GPUs."""
+"""Meshes and their heap, on the fake driver."""
 
 from __future__ import annotations
 

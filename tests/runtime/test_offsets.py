@@ -46,18 +46,18 @@ def test_a_gap_at_the_end_is_made_longer() -> None:
 
 @given(st.lists(SIZES | st.none(), max_size=40), st.randoms(use_true_random=False))
 def test_ranges_do_not_overlap_and_all_come_back(steps: list[int | None], random: object) -> None:
-    offsets, held = Offsets(), dict[int, int]()
+    offsets, used = Offsets(), dict[int, int]()
     for size in steps:
-        if size is None and held:
-            start = random.choice(sorted(held))  # pyright: ignore
+        if size is None and used:
+            start = random.choice(sorted(used))  # pyright: ignore
             offsets.give(start)
-            del held[start]
+            del used[start]
         elif size is not None:
             start = take(offsets, size)
             assert start % ALIGNMENT == 0
-            assert all(start + size <= other or other + length <= start for other, length in held.items())
+            assert all(start + size <= other or other + length <= start for other, length in used.items())
             assert start + size <= offsets.size
-            held[start] = max(size, 1)
-    for start in held:
+            used[start] = max(size, 1)
+    for start in used:
         offsets.give(start)
     assert offsets.lacking(offsets.size) == 0 or offsets.size == 0

@@ -1,4 +1,4 @@
-"""Reports made by hand, of kernels that have given up: as a diagnostic, and through a launch."""
+"""Reports made by hand of kernels that have given up: as a diagnostic, and through a launch."""
 
 from __future__ import annotations
 
@@ -40,26 +40,26 @@ def waits(tmp_path: Path) -> Waits:
 
 
 def words(entries: Mapping[tuple[int, int], tuple[int, ...]]) -> reports.Words:
-    held = np.zeros((132, 12, 8), np.uint32)
+    made = np.zeros((132, 12, 8), np.uint32)
     for (cta, warp), entry in entries.items():
-        held[cta, warp, : len(entry)] = [n % 2**32 for n in entry]
-    return held.view(np.int32)
+        made[cta, warp, : len(entry)] = [n % 2**32 for n in entry]
+    return made.view(np.int32)
 
 
-def cell(rank: int, name: str, low: int) -> tuple[int, ...]:
+def counter_at(rank: int, name: str, low: int) -> tuple[int, ...]:
     assert (rank, name, low) in ((1, "entered", 2**32 - 16), (0, "C.arrived", 64))
     return (0,) if name == "entered" else (3, 5)
 
 
 def test_nobody_has_given_up(waits: Waits) -> None:
-    assert reports.read(waits, {0: words({})}, cell) == []
+    assert reports.read(waits, {0: words({})}, counter_at) == []
 
 
 def test_who_waits_for_what(waits: Waits, tmp_path: Path) -> None:
     late = {(17, 11): (1, 0, -1, 527, 528, -16)}
     stuck = {(cta, warp): (2, 1, 170 + cta, 0, 0, 0) for cta in (17, 3, 90) for warp in range(8)}
     other = {(4, 8): (2, 2, 9, 3, 4, 64), (4, 9): (2, 2, 9, 3, 4, 64)}
-    found = reports.read(waits, {0: words(other), 1: words(late | stuck)}, cell)
+    found = reports.read(waits, {0: words(other), 1: words(late | stuck)}, counter_at)
     text = str(PkcError(reports.diagnose("gemm_rs", found, 2.5))).replace(str(tmp_path), "")
     assert (
         text
@@ -72,13 +72,13 @@ error[PK837]: `gemm_rs` has given up: rank 1 waits for `entered` in vain
   = note: rank 1, storer of CTA 17: waits for `entered`[0] >= 528, sees 527 (/k.pk:2)
           rank 0, communicator of CTA 4, task 9: waits for `C.arrived`[3, 5] >= 4, sees 3 (/k.pk:3)
           rank 1, consumer of CTA 3 and 2 more, task 173: waits for room in `cast` (/k.pk:3)
-  = help: a wait may take 2.5 s; what nothing else waits for comes first: look for who was to bring that"""
+  = help: a wait may take 2.5 s; waits for signals come first: look for who should have sent them"""
     )
 
 
 def test_many_waits_are_shortened(waits: Waits) -> None:
     written = {rank: words({(0, 0): (2, 1, rank, 0, 0, 0)}) for rank in range(reports.MOST_LINES + 7)}
-    note = reports.diagnose("k", reports.read(waits, written, cell), 1).waits.splitlines()
+    note = reports.diagnose("k", reports.read(waits, written, counter_at), 1).waits.splitlines()
     assert len(note) == reports.MOST_LINES + 1
     assert note[-1].strip() == "and 7 more"
 

@@ -1,4 +1,4 @@
-"""Tensor maps: the parts of arrays, and what the hardware cannot do."""
+"""Tensor maps: the shards of arrays, and what the hardware does not support."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ GOOD = Tiling("A", "bf16", 4096, (72, 100), (144,), (64, 100), 128, ("`K`", "`M`
 
 def memory(extents: tuple[int, ...], ranks: int, *, heap: bool, shard: int | None = None) -> Memory:
     """An i32 array from address 0 on."""
-    held = list(extents)
+    shape = list(extents)
     if shard is not None:
-        held[shard] = blocks.shard_length(held[shard], ranks)
-    strides = [4 * int(np.prod(held[axis + 1 :])) for axis in range(len(held))]
+        shape[shard] = blocks.shard_length(shape[shard], ranks)
+    strides = [4 * int(np.prod(shape[axis + 1 :])) for axis in range(len(shape))]
     dims = tuple("MNK"[: len(extents)])
     return Memory("A", "i32", 0, extents, tuple(strides), dims, ranks, STRIDE if heap else None, shard is not None)
 
@@ -38,7 +38,7 @@ def addresses(tiling: Tiling) -> np.ndarray:
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 5, 8])
 @pytest.mark.parametrize("heap", [False, True])
 def test_parts(extents: tuple[int, int], split: int, ranks: int, heap: bool) -> None:
-    """Part p of the two maps is where part p of the array is, element for element."""
+    """Shard p of the two maps is where shard p of the array is, element for element."""
     array = memory(extents, ranks, heap=heap, shard=split if heap else None)
     whole = np.full((), 0, np.int64)
     for extent, stride in zip(extents, array.strides, strict=True):
@@ -63,12 +63,12 @@ def test_parts(extents: tuple[int, int], split: int, ranks: int, heap: bool) -> 
 @pytest.mark.parametrize("split", [0, 1])
 @pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8])
 def test_parts_of_copies(extents: tuple[int, int], split: int, ranks: int) -> None:
-    """Every rank holds all parts, next to each other: they are counted first, then the ranks."""
+    """Every rank has all shards, next to each other: they are counted first, then the ranks."""
     array = memory(extents, ranks, heap=True)
     copy = memory(extents, ranks, heap=False)
     first, second = tilings(array, (), 0, split)
-    assert (first.names[-2:], first.strides[-1]) == (("the parts", "the ranks"), STRIDE)
-    assert (second.names[-2:], second.strides[-1]) == (("the parts", "the ranks"), STRIDE)
+    assert (first.names[-2:], first.strides[-1]) == (("the shards", "the ranks"), STRIDE)
+    assert (second.names[-2:], second.strides[-1]) == (("the shards", "the ranks"), STRIDE)
     for whole, one in zip((first, second), tilings(copy, (), 0, split), strict=True):
         found, expected = addresses(whole), addresses(one)
         assert len(found) == ranks

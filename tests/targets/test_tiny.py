@@ -19,7 +19,7 @@ from pkc.diagnostics import PkcError
 from pkc.dialect.machine import InstructionOp
 from pkc.dialect.program import KernelOp
 from pkc.driver import builder
-from pkc.driver.autoschedule import choose
+from pkc.driver.autoschedule import autoschedule
 from pkc.driver.compiler import Compiled, compile_program, load, load_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
@@ -187,7 +187,7 @@ kernel copy(X: bf16[M, N], Y: bf16[M, N]):
 def test_tiles_are_chosen_that_fit() -> None:
     """The default tiles of the program do not fit this target; autoschedule finds some that do."""
     program = load_program(EXAMPLES / "gemm.pk")
-    found = choose(program, dims={"M": 512, "N": 512, "K": 512}, ranks=1, target="tiny")
+    found = autoschedule(program, dims={"M": 512, "N": 512, "K": 512}, ranks=1, target="tiny")
     chosen = {key: int(value) for key, value in found.schedule.items()}
     assert chosen["tile_M"] in TINY.tiles.rows and chosen["tile_N"] in TINY.tiles.columns
     assert chosen["tile_M"] * chosen["tile_N"] <= TINY.tiles.most

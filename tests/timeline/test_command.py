@@ -1,4 +1,4 @@
-"""`pkc trace` up to the GPU: how much room for records it asks for, and what it refuses."""
+"""`pkc trace` without a GPU: how much room for records it allocates, and what it refuses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TRACE = Trace("trace", "trace_ctas", "trace_records", ("consumer", "storer"), ()
 
 @dataclass
 class Gpus:
-    """Stands for mesh, call and kernel. Part 1 of CTA 2 of rank 1 writes most: 41 records."""
+    """In place of mesh, call and kernel. Role 1 of CTA 2 of rank 1 writes most: 41 records."""
 
     grid: int = 3
     dims: dict[str, int] = field(default_factory=lambda: {"M": 8})

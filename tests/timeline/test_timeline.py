@@ -39,8 +39,8 @@ MHZ2000 = 2
 
 
 TABLE = """\
-rank 0: CTAs begin within 0.6 us; their parts end from 9.0 to 10.6 us, half of them by 10.0
-rank 1: CTAs begin within 0.6 us; their parts end from 9.0 to 10.6 us, half of them by 10.0
+rank 0: CTAs begin within 0.6 us; their warp roles end from 9.0 to 10.6 us, half of them by 10.0
+rank 1: CTAs begin within 0.6 us; their warp roles end from 9.0 to 10.6 us, half of them by 10.0
 
 consumer: products 67% from 1.3 to 9.3 us, waits for `A` 22%, waits for `left` 6% from 9.3 to 9.8 us, else 6%
 storer: waits for `cast` 50% from 2.0 to 6.0 us, drains: complete 25% from 6.5 to 8.5 us, stores 12%, else 12%
@@ -95,14 +95,14 @@ def storer(start: int) -> list[tuple[int, int, int, int]]:
 
 
 def words(*rows: list[list[tuple[int, int, int, int]]], records: int = 16) -> Words:
-    """The memory of one rank: by CTA, by part; an empty row is of a part that did not run."""
-    held = np.zeros((len(rows), 2, records, 4), np.uint32)
-    for cta, parts in enumerate(rows):
-        for part, entries in enumerate(parts):
-            held[cta, part, 0, 0] = len(entries) + 1 if entries else 0
+    """The memory of one rank: by CTA, by role; an empty row is of a role that did not run."""
+    memory = np.zeros((len(rows), 2, records, 4), np.uint32)
+    for cta, roles in enumerate(rows):
+        for role, entries in enumerate(roles):
+            memory[cta, role, 0, 0] = len(entries) + 1 if entries else 0
             for place, (time, point, task, value) in enumerate(entries[: records - 1], start=1):
-                held[cta, part, place] = [n % 2**32 for n in (time, point, task, value)]
-    return held.view(np.int32)
+                memory[cta, role, place] = [n % 2**32 for n in (time, point, task, value)]
+    return memory.view(np.int32)
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_waits_of_a_loop_belong_to_their_task(events: Events) -> None:
     assert events.within[left].tolist() == left.tolist()
 
 
-def test_each_part_adds_up(events: Events) -> None:
+def test_each_role_adds_up(events: Events) -> None:
     found = {(line.name, line.depth): line for line in table.lines(events)}
     assert found["products", 1].each.tolist() == pytest.approx([6, 6, 6, 6])
     assert found["waits for `A`", 2].each.tolist() == pytest.approx([2, 2, 2, 2])
@@ -145,8 +145,8 @@ def test_each_part_adds_up(events: Events) -> None:
     for name in ("consumer", "storer"):
         place = [line.name for line in table.lines(events)].index(name)
         rows = list(table.lines(events))[place + 1 :]
-        own = rows[: next((n for n, line in enumerate(rows) if not line.depth), len(rows))]
-        assert sum(line.share for line in own) == pytest.approx(1)
+        inside = rows[: next((n for n, line in enumerate(rows) if not line.depth), len(rows))]
+        assert sum(line.share for line in inside) == pytest.approx(1)
 
 
 def test_table(events: Events) -> None:
@@ -159,10 +159,10 @@ def test_file_for_viewers(events: Events) -> None:
     read = json.loads(file.getvalue())["traceEvents"]
     names = {(event["pid"], event["tid"]): event["args"]["name"] for event in read if event["name"] == "thread_name"}
     assert names == {
-        (rank, part): f"CTA 0 (SM 40) {name}" for rank in range(2) for part, name in enumerate(TRACE.parts)
+        (rank, role): f"CTA 0 (SM 40) {name}" for rank in range(2) for role, name in enumerate(TRACE.parts)
     }
-    slices = [event for event in read if event["ph"] == "X" and event["pid"] == 1]
-    assert [(event["name"], event["ts"], event["dur"]) for event in slices] == [
+    durations = [event for event in read if event["ph"] == "X" and event["pid"] == 1]
+    assert [(event["name"], event["ts"], event["dur"]) for event in durations] == [
         ("products k.pk:2", 1.0, 4.0),
         ("products k.pk:2", 5.0, 4.0),
         ("waits for `left` k.pk:4", 9.0, 0.5),
@@ -170,7 +170,7 @@ def test_file_for_viewers(events: Events) -> None:
         ("waits for `cast` k.pk:5", 2.0, 4.0),
         ("drains: complete k.pk:5", 6.5, 2.0),
     ]
-    assert slices[0]["args"] == {"task": 7, "waits for `A`, us": 1.0}
+    assert durations[0]["args"] == {"task": 7, "waits for `A`, us": 1.0}
 
 
 def test_rows_that_are_too_short_say_how_long_they_should_be() -> None:

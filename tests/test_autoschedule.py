@@ -1,4 +1,4 @@
-"""Which schedule a kernel gets for its sizes."""
+"""Which schedule the autoschedule chooses for sizes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from pkc.diagnostics import PkcError
-from pkc.driver import autoschedule as choice
+from pkc.driver import autoschedule as module
 from pkc.driver import builder
-from pkc.driver.autoschedule import Autoschedule, choose
+from pkc.driver.autoschedule import Autoschedule, autoschedule
 from pkc.driver.compiler import load, load_program
 from pkc.frontend import tree
 from pkc.frontend.parse import parse_text
@@ -22,7 +22,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 def chosen(name: str, ranks: int = 4, schedule: dict[str, str] | None = None, **dims: int) -> Autoschedule:
-    return choose(load_program(EXAMPLES / f"{name}.pk"), dims=dims, ranks=ranks, schedule=schedule)
+    return autoschedule(load_program(EXAMPLES / f"{name}.pk"), dims=dims, ranks=ranks, schedule=schedule)
 
 
 def test_a_few_rows_get_small_tiles_for_all_sms() -> None:
@@ -34,7 +34,7 @@ def test_a_few_rows_get_small_tiles_for_all_sms() -> None:
 
 
 def test_blocks_that_span_parts_are_estimated_as_they_are() -> None:
-    """A tile has rows of two ranks or of all four: B is taken in fewer times."""
+    """A tile has rows of two ranks or of all four: B is loaded fewer times."""
     for name, dims in (("gemm_rs", {"N": 8192, "K": 2048}), ("ag_gemm", {"N": 2048, "K": 8192})):
         along = chosen(name, schedule={"straddle": "false"}, M=16, **dims)
         across = chosen(name, schedule={"straddle": "true"}, M=16, **dims)
@@ -63,9 +63,9 @@ def test_many_rows_keep_the_schedule_of_the_program() -> None:
 
 
 def test_who_has_one_task_loads_what_is_there_ahead_of_what_is_fetched() -> None:
-    for size, apart in ((1, True), (128, True), (1024, True), (8192, False)):
+    for size, separate in ((1, True), (128, True), (1024, True), (8192, False)):
         found = chosen("ag_gemm", M=size, N=2048, K=8192)
-        assert (found.schedule.get("separate_loader") == "true") is apart
+        assert (found.schedule.get("separate_loader") == "true") is separate
     assert "separate_loader" not in chosen("gemm_rs", M=16, N=8192, K=2048).schedule
     assert (
         "separate_loader" not in chosen("ag_gemm", schedule={"separate_loader": "false"}, M=1, N=2048, K=8192).schedule
@@ -80,8 +80,8 @@ def test_copy_engines_bring_what_takes_as_long_to_enqueue_and_less_than_the_prod
         found = chosen("ag_gemm", ranks=ranks, M=size, N=size // 4, K=size)
         assert found.schedule == ({"overlap": "copy_engine"} if engines else {})
     large = {"M": 16384, "N": 4096, "K": 16384}
-    for own in ({"overlap": "inter_sm"}, {"comm_sms": "16"}, {"transfer": "push"}):
-        assert "overlap" not in chosen("ag_gemm", schedule=own, **large).schedule
+    for fixed in ({"overlap": "inter_sm"}, {"comm_sms": "16"}, {"transfer": "push"}):
+        assert "overlap" not in chosen("ag_gemm", schedule=fixed, **large).schedule
     assert chosen("gemm_rs", **large).schedule == {}
     assert chosen("gemm", ranks=1, **large).schedule == {}
 
@@ -97,7 +97,7 @@ def test_copy_engines_are_not_chosen_where_they_cannot_be(monkeypatch: pytest.Mo
     head = "kernel two(A: bf16[M, K].shard(0), B: bf16[K, N], C: bf16[M, N], D: bf16[M, N]):\n"
     again = phase.replace("C[m, n]", "D[m, n]")
     program = parse_text(Source("two.pk", f"{head}    for m, n{phase}    for m, n{again}"))
-    assert choose(program, dims=large, ranks=4).schedule == {}
+    assert autoschedule(program, dims=large, ranks=4).schedule == {}
 
 
 def test_tiles_become_smaller_until_the_sms_are_full() -> None:
@@ -112,8 +112,8 @@ def test_tiles_become_smaller_until_the_sms_are_full() -> None:
 
 def test_equal_estimates_leave_the_program_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     dims = {"M": 16, "N": 64, "K": 64}
-    same = choice.estimate(choice.count_work(load(EXAMPLES / "gemm.pk").kernel, dims, 1, TARGET), 1, TARGET)
-    monkeypatch.setattr(choice, "estimate", lambda *_, **__: same)
+    same = module.estimate(module.count_work(load(EXAMPLES / "gemm.pk").kernel, dims, 1, TARGET), 1, TARGET)
+    monkeypatch.setattr(module, "estimate", lambda *_, **__: same)
     assert chosen("gemm", ranks=1, M=17, N=64, K=64).schedule == {}
 
 
@@ -124,8 +124,8 @@ def test_the_users_tiles_are_left_alone(where: str) -> None:
         text = text.replace("    for m, n", "    schedule(tile_N=128)\n    for m, n")
     program = parse_text(Source("t.pk", text))
     schedule = {"tile_N": "128"} if where == "option" else {"stages": "3"}
-    found = choose(program, dims={"M": 16, "N": 8192, "K": 2048}, ranks=1, schedule=schedule)
-    assert (found.schedule, found.reason) == ({}, "the schedule sets them")
+    found = autoschedule(program, dims={"M": 16, "N": 8192, "K": 2048}, ranks=1, schedule=schedule)
+    assert (found.schedule, found.reason) == ({}, "the schedule sets tiles")
 
 
 def test_what_cannot_be_estimated_stays_as_it_is() -> None:
@@ -172,16 +172,16 @@ def test_what_is_not_tried_has_a_remark(monkeypatch: pytest.MonkeyPatch) -> None
     ],
 )
 def test_why_no_other_tiles_were_tried(text: str, dims: dict[str, int], why: str) -> None:
-    (reason,) = reasons(choose(parse_text(Source("k.pk", text)), dims=dims, ranks=2))
+    (reason,) = reasons(autoschedule(parse_text(Source("k.pk", text)), dims=dims, ranks=2))
     assert reason in (f"no other tiles were tried: {why}", f"no schedule was chosen: {why}")
 
 
 def test_tiles_that_do_not_fit_the_schedule_are_not_taken() -> None:
-    """Of so many stages there is room for none as large as would be taken otherwise."""
+    """With 16 stages there is no room for stages as large as those of the default."""
     dims = {"M": 16, "N": 8192, "K": 2048}
-    free, held = chosen("gemm", ranks=1, **dims), chosen("gemm", ranks=1, schedule={"stages": "16"}, **dims)
-    assert held.schedule and held.schedule != free.schedule
-    load(EXAMPLES / "gemm.pk", schedule={"stages": "16", **held.schedule}, level="roles")
+    free, staged = chosen("gemm", ranks=1, **dims), chosen("gemm", ranks=1, schedule={"stages": "16"}, **dims)
+    assert staged.schedule and staged.schedule != free.schedule
+    load(EXAMPLES / "gemm.pk", schedule={"stages": "16", **staged.schedule}, level="roles")
     with pytest.raises(PkcError, match="PK435"):
         load(EXAMPLES / "gemm.pk", schedule={"stages": "16", **free.schedule}, level="roles")
 
@@ -194,26 +194,26 @@ def test_sms_that_communicate_have_no_tasks() -> None:
 def test_a_repeated_question_costs_nothing() -> None:
     program: tree.Program = load_program(EXAMPLES / "gemm_rs.pk")
     dims = {"M": 48, "N": 4096, "K": 1024}
-    choose(program, dims=dims, ranks=4)
-    within(1.0, lambda: choose(load_program(EXAMPLES / "gemm_rs.pk"), dims=dims, ranks=4))
-    within(0.005, lambda: choose(program, dims=dims, ranks=4))
+    autoschedule(program, dims=dims, ranks=4)
+    within(1.0, lambda: autoschedule(load_program(EXAMPLES / "gemm_rs.pk"), dims=dims, ranks=4))
+    within(0.005, lambda: autoschedule(program, dims=dims, ranks=4))
 
 
 def test_what_is_launched_has_the_chosen_tiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PKC_CACHE_DIR", str(tmp_path / "cache"))
     program, dims = load_program(EXAMPLES / "gemm.pk"), {"M": 16, "N": 2048, "K": 512}
-    tiles = choose(program, dims=dims, ranks=1).schedule
+    tiles = autoschedule(program, dims=dims, ranks=1).schedule
     assert tiles
     made = builder.artifact_for(program, dims=dims, ranks=1)
     assert made == builder.build_program(program, schedule=tiles)
     assert made != builder.build_program(program)
-    own = builder.artifact_for(program, dims=dims, ranks=1, schedule={"tile_M": "128"})
-    assert own == builder.build_program(program, schedule={"tile_M": "128"})
+    found = builder.artifact_for(program, dims=dims, ranks=1, schedule={"tile_M": "128"})
+    assert found == builder.build_program(program, schedule={"tile_M": "128"})
 
 
 def test_the_reason_names_the_program_that_was_asked_for() -> None:
     text = (EXAMPLES / "gemm.pk").read_text(encoding="utf-8")
     for name, head in (("one.pk", ""), ("two.pk", "\n\n")):
         program = parse_text(Source(name, head + text))
-        found = choose(program, dims={"M": 24, "N": 2048, "K": 512}, ranks=1)
+        found = autoschedule(program, dims={"M": 24, "N": 2048, "K": 512}, ranks=1)
         assert str(found).startswith(f"{name}:{2 + len(head)}: schedule: ")
