@@ -87,7 +87,7 @@ def test_another_result_is_found() -> None:
     start.result.replace_all_uses_with(changed.result)
     (finding,) = check_trial(compiled.kernel, meaning(), Trial(1, 0))
     assert str(finding).splitlines() == [
-        "error[PK720]: `C` differs from what the program means, at [0, 0], in launch 1",
+        "error[PK720]: `C` differs from the result of the tile level at [0, 0] in launch 1",
         f" --> {EXAMPLES / 'gemm_rs.pk'}:2:8",
         "  |",
         "2 | kernel gemm_rs(A: bf16[M, K], B: bf16[K, N], C: bf16[M, N].shard(0)):",

@@ -1,4 +1,4 @@
-"""Writes the parts of docs/machine.md that follow from the code: `python -m tools.machine_page`."""
+"""Writes the sections of docs/machine.md that follow from the code: `python -m tools.machine_page`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ GEMM = ROOT / "tests" / "codegen" / "gemm.cu"
 
 
 def page(text: str) -> str:
-    """The page with its parts as they should be."""
-    for name, part in (("loop", _loop()), ("table", _table())):
+    """The page with its sections up to date."""
+    for name, section in (("loop", _loop()), ("table", _table())):
         begin = f"<!-- {name}: written by `python -m tools.machine_page` -->\n"
         text = re.sub(
-            f"{re.escape(begin)}.*?<!-- end -->", lambda _, b=begin, p=part: f"{b}{p}<!-- end -->", text, flags=re.S
+            f"{re.escape(begin)}.*?<!-- end -->", lambda _, b=begin, p=section: f"{b}{p}<!-- end -->", text, flags=re.S
         )
     return text
 

@@ -1,4 +1,4 @@
-"""Changes that break the protocol of a kernel at the roles level, and where each of them is one."""
+"""Changes that break the protocol of a kernel at the roles level, and the operations where each does."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def twice(op: Operation) -> None:
 
 
 def all_tasks(op: Operation) -> None:
-    """Every CTA takes every task: no longer one task to one CTA."""
+    """Every CTA takes every task."""
     assert isinstance(op, program.TasksOp)
     op.attributes.pop(program.PER_CTA)
 
@@ -106,7 +106,7 @@ def _around(op: Operation) -> Iterator[Operation]:
 
 
 def to_one_rank(op: Operation) -> bool:
-    """Whether a signal goes to one rank; if all get it in turn, and no store comes between, the next one does too."""
+    """Whether a signal goes to one rank; in a loop over all ranks without stores, the next rank gets it anyway."""
     assert isinstance(op, counters.SignalOp | counters.RaiseOp)
     loop = op.parent_op()
     in_turn = isinstance(op.rank.owner, Block | coordinates.RingPeerOp) and isinstance(loop, scf.ForOp)
@@ -156,8 +156,8 @@ def all_sms(op: Operation) -> None:
 
 def computes(op: Operation) -> bool:
     assert isinstance(op, KernelOp)
-    parts = [part for part in op.body.block.ops if isinstance(part, program.RoleOp)]
-    return any(part.attributes.get(program.GROUP) == StringAttr("compute") for part in parts)
+    role_ops = [role for role in op.body.block.ops if isinstance(role, program.RoleOp)]
+    return any(role.attributes.get(program.GROUP) == StringAttr("compute") for role in role_ops)
 
 
 def fixed_ranks(op: Operation) -> None:
@@ -181,7 +181,7 @@ def counts_ranks(op: Operation) -> bool:
 
 
 def is_awaited(op: Operation) -> bool:
-    """Whether counters are awaited for a number: a barrier goes on from whatever they are."""
+    """Whether a wait counts the signals of these counters; a barrier does not depend on their value."""
     assert isinstance(op, counters.ResetOp)
     return any(isinstance(use.operation, counters.WaitOp) for use in op.signal.uses)
 
@@ -191,7 +191,7 @@ _ROTATED_BELOW = 2
 
 
 def behind_what_it_orders(op: Operation) -> None:
-    """Move a fence or a drain behind the next operation that it is for."""
+    """Move a fence or a drain behind the next operation that it orders."""
     following = _ordered(op)
     block = op.parent
     assert following is not None and block is not None
@@ -200,7 +200,7 @@ def behind_what_it_orders(op: Operation) -> None:
 
 
 def _ordered(op: Operation) -> Operation | None:
-    """What a fence or a drain stands in front of; nothing is ordered by it that comes earlier."""
+    """The operation before which a fence or a drain stands; None where it orders nothing."""
     following = op.next_op
     while following is not None and (is_side_effect_free(following) or isinstance(following, roles.AcquireOp)):
         following = following.next_op
@@ -217,7 +217,7 @@ def is_full(op: Operation) -> bool:
 
 
 def one_store_more(op: Operation) -> None:
-    """Let one store more be under way."""
+    """Let one store more be in flight."""
     assert isinstance(op, DrainOp)
     op.left = IntegerAttr(op.may_remain + 1, i64)
 
@@ -228,7 +228,7 @@ def leaves_some(op: Operation) -> bool:
 
 
 def one_signal_more(op: Operation) -> None:
-    """Hold one signal less, and send it before its store is complete."""
+    """Defer one signal less, and send it before its store is complete."""
     assert isinstance(op, SendDeferredOp)
     op.left = IntegerAttr(op.left.value.data - 1, i64)
 
@@ -245,34 +245,34 @@ def relaxed(op: Operation) -> None:
 def orders(op: Operation) -> bool:
     """Whether a kernel needs what a signal, a fence or a drain orders.
 
-    A copy engine's signals cannot be relaxed. Nor is it needed that a part's loads have arrived, or are released, when
-    it says that it is done, if a part that its tiles go to says the same.
+    A copy engine's signals cannot be relaxed. Nor need a role's loads be complete, or released, when it signals its
+    exit, if a role that its tiles go to signals the same.
     """
-    part = _part(op)
+    role = _role_of(op)
     if isinstance(op, DrainOp) and op.kind.data is Drain.Loads:
         following = _ordered(op)
         return following is not None and orders(following)
     if isinstance(op, FenceOp | DrainOp):
         return True
-    if counters.order_of(op) is None or part.role.data is Role.CopyEngine:
+    if counters.order_of(op) is None or role.role.data is Role.CopyEngine:
         return False
     if not isinstance(op, counters.SignalAllOp):
         return True
-    others = {_part(use.operation) for use in op.signal.uses if isinstance(use.operation, counters.SignalAllOp)}
-    return not any(part in _fed_by(other) for other in others - {part})
+    others = {_role_of(use.operation) for use in op.signal.uses if isinstance(use.operation, counters.SignalAllOp)}
+    return not any(role in _fed_by(other) for other in others - {role})
 
 
-def _fed_by(part: program.RoleOp) -> set[program.RoleOp]:
-    """The parts of this rank that tiles come from, by channels and by counters, to what a part sends.
+def _fed_by(role: program.RoleOp) -> set[program.RoleOp]:
+    """The roles of this rank from which the tiles come that a role sends, through channels and counters.
 
-    As `made_by` of `pk-guard-launches`, but waits count also where they may be for nothing: then nothing was fetched
-    for the tile.
+    As `made_by` of `pk-guard-launches`, but waits count also where they may be for 0: then nothing was fetched for the
+    tile.
     """
     found: set[program.RoleOp] = set()
-    todo = [part]
+    todo = [role]
     while todo:
         current = todo.pop()
-        makers = {_part(maker) for op in current.walk() for maker in _makers(op, waits=current is not part)} - found
+        makers = {_role_of(maker) for op in current.walk() for maker in _makers(op, waits=current is not role)} - found
         found |= makers
         todo += makers
     return found
@@ -292,12 +292,12 @@ def stands_before(op: Operation) -> bool:
     return orders(op) and _ordered(op) is not None
 
 
-def _part(op: Operation) -> program.RoleOp:
+def _role_of(op: Operation) -> program.RoleOp:
     return next(around for around in _around(op) if isinstance(around, program.RoleOp))
 
 
 def announced_first(op: Operation) -> None:
-    """Signal before the store that the signal is about."""
+    """Signal before the store that the signal announces."""
     store = _announced(op)
     block = op.parent
     assert store is not None and block is not None
@@ -323,7 +323,7 @@ def is_behind_a_store(op: Operation) -> bool:
 
 
 def launch_before(op: Operation) -> None:
-    """Wait for what the launch before has signalled: as if there were one buffer more than there is."""
+    """Wait for the signals of the previous launch, as if there were one buffer more than there is."""
     assert isinstance(op, counters.WaitOp)
     block = op.parent
     assert block is not None
@@ -338,12 +338,13 @@ def launch_before(op: Operation) -> None:
 
 
 def for_several(op: Operation) -> bool:
-    """Whether several CTAs wait here, of which all but the first may miss the number before it is taken off.
+    """Whether several CTAs wait here, of which all but the first may miss the value before the counter is reset.
 
-    A single one does not: nobody signals again before it has passed, as the other ranks wait for it to enter and leave.
+    A single one does not: nobody signals again before its wait has ended, as the other ranks wait for it to enter and
+    leave.
     """
-    part = _part(op)
-    return counts_epochs(op) and any(program.PER_CTA in inner.attributes for inner in part.walk())
+    role = _role_of(op)
+    return counts_epochs(op) and any(program.PER_CTA in inner.attributes for inner in role.walk())
 
 
 def counts_epochs(op: Operation) -> bool:
@@ -354,7 +355,7 @@ def counts_epochs(op: Operation) -> bool:
 
 
 def reset_barrier(op: Operation) -> None:
-    """Wait for the signals of one launch, then take them off, as ParallelKittens' barrier does."""
+    """Wait for the signals of one launch, then reset them, as the barrier of ParallelKittens does."""
     assert isinstance(op, counters.WaitOp) and isinstance(op.count.owner, arith.MuliOp)
     block = op.parent
     assert block is not None
@@ -366,7 +367,7 @@ def reset_barrier(op: Operation) -> None:
 
 
 def no_exit(op: Operation) -> None:
-    """A kernel in which no part says that it has left, and nobody waits for that."""
+    """A kernel in which no role signals its exit, and none waits for it."""
     assert isinstance(op, KernelOp)
     left = op.arguments[_LEFT]
     for use in list(left.uses):
@@ -374,13 +375,13 @@ def no_exit(op: Operation) -> None:
 
 
 def has_exit(op: Operation) -> bool:
-    """Whether a part has to say that it has left; an author's own protocol may end with such a wait already."""
+    """Whether roles must signal their exit; an author's protocol may end with such a wait already."""
     assert isinstance(op, KernelOp)
     return _LEFT in op.arguments and program.DERIVED in op.attributes
 
 
 _LEFT = "left"
-"""The counter of the parts that have left, if a kernel has such an obligation."""
+"""The counter of the roles that have exited, in kernels that need it."""
 
 COUNT = 0
 """The place of the number among the operands of a wait; see `pk.wait`."""

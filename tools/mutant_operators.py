@@ -1,4 +1,4 @@
-"""Ways to break the protocol of a kernel at the roles level, each in one operation and what belongs to it."""
+"""Ways to break the protocol of a kernel at the roles level, each by a change of one operation."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ OPERATORS = (
     Operator("fence dropped", (FenceOp, DrainOp), changes.drop, changes.orders),
     Operator("fence moved behind", (FenceOp, DrainOp), changes.behind_what_it_orders, changes.stands_before),
     Operator("`read` for `full`", (DrainOp,), changes.as_read, changes.is_full),
-    Operator("one store more under way", (DrainOp,), changes.one_store_more, changes.leaves_some),
-    Operator("sent a turn early", (SendDeferredOp,), changes.one_signal_more, changes.keeps_signals),
-    Operator("released a turn early", (roles.ReleaseOp,), stages.one_stage_less, stages.keeps_stages),
-    Operator("product in flight, released at once", (MmaOp,), stages.released_at_once, stages.is_in_flight),
-    Operator("product in flight with one stage", (roles.ChannelOp,), stages.one_stage, stages.is_kept),
-    Operator("held for ever", (SendDeferredOp, roles.ReleaseDeferredOp), changes.drop),
+    Operator("one store more in flight", (DrainOp,), changes.one_store_more, changes.leaves_some),
+    Operator("sent an iteration early", (SendDeferredOp,), changes.one_signal_more, changes.keeps_signals),
+    Operator("released an iteration early", (roles.ReleaseOp,), stages.one_stage_less, stages.keeps_stages),
+    Operator("MMA in flight, released at once", (MmaOp,), stages.released_at_once, stages.is_in_flight),
+    Operator("MMA in flight with one stage", (roles.ChannelOp,), stages.one_stage, stages.is_kept),
+    Operator("deferred for ever", (SendDeferredOp, roles.ReleaseDeferredOp), changes.drop),
     Operator(
         "relaxed for release",
         (counters.SignalOp, counters.RaiseOp, counters.SignalAllOp),

@@ -1,4 +1,4 @@
-"""What the mutants of `mutants.py` do to the stages of channels: given back too early, or too few of them."""
+"""How the mutants of `mutants.py` break the stages of channels: released too early, or too few."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def early(op: Operation) -> None:
 
 
 def one_stage_less(op: Operation) -> None:
-    """Give each stage back a turn earlier."""
+    """Release each stage an iteration earlier."""
     assert isinstance(op, roles.ReleaseOp)
     op.deferred = IntegerAttr(op.kept - 1, i64) if op.kept > 1 else None
 
@@ -32,7 +32,7 @@ def keeps_stages(op: Operation) -> bool:
 
 
 def released_at_once(op: Operation) -> None:
-    """Release what a product in flight reads as if it were complete."""
+    """Release the stages that an MMA in flight reads as if it were complete."""
     block = op.parent
     assert block is not None
     for release in [other for other in block.ops if isinstance(other, roles.ReleaseOp)]:
@@ -48,13 +48,13 @@ def is_in_flight(op: Operation) -> bool:
 
 
 def one_stage(op: Operation) -> None:
-    """Leave a channel one stage, which its consumer keeps."""
+    """Leave a channel one stage, whose release is deferred."""
     op.properties["stages"] = IntegerAttr(1, i64)
 
 
 def is_kept(op: Operation) -> bool:
-    """Whether stages of a channel are kept for a product."""
+    """Whether the release of a channel's stages is deferred for an MMA."""
     assert isinstance(op, roles.ChannelOp)
     users = (use.operation for use in op.result.uses)
-    turns = (user.parent for user in users if isinstance(user, roles.ReleaseOp) and user.kept)
-    return any(isinstance(inner, MmaOp) for turn in turns if turn is not None for inner in turn.ops)
+    bodies = (user.parent for user in users if isinstance(user, roles.ReleaseOp) and user.kept)
+    return any(isinstance(inner, MmaOp) for body in bodies if body is not None for inner in body.ops)

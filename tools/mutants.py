@@ -38,22 +38,22 @@ ROOT = Path(__file__).parents[1]
 SIZES: dict[str, dict[str, int]] = {
     "attention": {"B": 1, "H": 2, "S": 145, "T": 203},
     "ring_attention": {"B": 1, "H": 2, "S": 400},
-    "ulysses_attention": {"B": 1, "H": 4, "S": 250},  # one block a part: a second CTA begins with another rank's
+    "ulysses_attention": {"B": 1, "H": 4, "S": 250},  # one block a shard: a second CTA begins with another rank's
     "moe_dispatch_gemm": {"T": 58, "H": 75, "E": 2, "P": 157, "N": 261},
     "moe_combine": {"T": 58, "E": 2, "P": 157, "N": 261},
 }
-APART = {"ag_gemm": {"M": 200, "N": 269, "K": 600}, "ulysses_attention": {"B": 2, "H": 4, "S": 450}}
-"""For one SM that only communicates: it brings more tiles than it holds signals, so that some are sent on its way."""
+ONE_COMM_SM = {"ag_gemm": {"M": 200, "N": 269, "K": 600}, "ulysses_attention": {"B": 2, "H": 4, "S": 450}}
+"""For one SM that only communicates: it fetches more tiles than it defers signals, so that some are sent on its way."""
 MATRICES = {"M": 400, "N": 269, "K": 75}
-SPANNING = MATRICES | {"M": 690}
-"""With `across`: early and late rows of a rank, those that communicators add up and those of consumers, overlap two
+STRADDLING = MATRICES | {"M": 690}
+"""With `straddle`: early and late rows of a rank, those that communicators add up and those of consumers, overlap two
 tiles."""
-OVERLAPS = ("", "none", "intra_sm", "inter_sm", "copy_engine", "push", "apart", "across")
-"""The values of `overlap`; operands that are sent instead of fetched; one SM that only communicates; blocks that span
-the ranks' parts."""
+OVERLAPS = ("", "none", "intra_sm", "inter_sm", "copy_engine", "push", "one_comm_sm", "straddle")
+"""The values of `overlap`; then operands that are pushed instead of fetched, one SM that only communicates, and blocks
+that straddle shards."""
 
 TRIALS = tuple(Trial(1 + seed % 2, seed) for seed in range(60))
-"""Six times as many orders as `pkc check` tries: a break by one signal of one CTA shows in few of them."""
+"""Six times as many orders as `pkc check` tries: a break of one signal of one CTA shows in few of them."""
 
 RUNS = 50
 """As many runs at most explore the orders of the small instance."""
@@ -84,9 +84,9 @@ class Subject:
 def schedule_of(overlap: str) -> dict[str, str]:
     if overlap == "push":
         return {"transfer": "push"}
-    if overlap == "apart":
+    if overlap == "one_comm_sm":
         return {"overlap": "inter_sm", "comm_sms": "1"}
-    if overlap == "across":
+    if overlap == "straddle":
         return {"straddle": "true"}
     return {"overlap": overlap} if overlap else {}
 
@@ -125,8 +125,8 @@ def _instance(compiled: Compiled, meaning: Meaning) -> Instance:
 def _meanings(path: Path, overlap: str) -> tuple[Meaning, Meaning]:
     tile = load(path)
     used = {dim for arg in tile.kernel.body.block.args for dim in getattr(arg.type, "dimensions", ())}
-    given = (SIZES | APART if overlap == "apart" else SIZES).get(
-        path.stem, SPANNING if overlap == "across" else MATRICES
+    given = (SIZES | ONE_COMM_SM if overlap == "one_comm_sm" else SIZES).get(
+        path.stem, STRADDLING if overlap == "straddle" else MATRICES
     )
     sizes = {dim: size for dim, size in given.items() if dim in used}
     small = meaning_of(tile, ranks=2, dims=small_dims(tile.kernel, 2), launches=3)

@@ -53,9 +53,9 @@ def _row(gives: str, word: str, declared: Semantics) -> str:
     return f"| `{word}` | {elements} | {gives} | {accuracy} |"
 
 
-def _between(text: str, begin: str, part: str, end: str) -> str:
+def _between(text: str, begin: str, section: str, end: str) -> str:
     start = text.index(begin) + len(begin)
-    return text[:start] + part + text[text.index(end, start) :]
+    return text[:start] + section + text[text.index(end, start) :]
 
 
 PARTS: tuple[tuple[Path, Callable[[str], str]], ...] = ((NAMES, names), (PAGE, page))

@@ -72,9 +72,9 @@ def summary(results: list[dict[str, Any]]) -> str:
     errors = [math.log(estimated(result, tiles) / ms) for result in results for tiles, ms in times(result).items()]
     worse: list[float] = []
     for result in results:
-        measured, own = times(result), result["contestants"].get("pkc", {}).get("median_ms")
-        if measured and own:
-            worse.append(own / min(*measured.values(), own))
+        measured, chosen = times(result), result["contestants"].get("pkc", {}).get("median_ms")
+        if measured and chosen:
+            worse.append(chosen / min(*measured.values(), chosen))
     spread = math.sqrt(sum(error * error for error in errors) / max(1, len(errors)))
     return (
         f"{len(errors)} times; estimates off by {math.expm1(spread):.0%} in the geometric mean;"

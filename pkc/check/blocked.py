@@ -1,4 +1,4 @@
-"""Why workers are blocked: a counter that gets too few signals, or workers that wait for each other."""
+"""Why warp roles are blocked: a counter gets too few signals, or they wait for each other."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pkc.diagnostics import Diagnostic, Label
 from pkc.location import span_of
 
 _LISTED = 8
-"""As many workers are listed."""
+"""The most warp roles that are listed."""
 
 
 @dataclass(frozen=True)
 class _Wait:
-    """A blocked worker, and what it waits for."""
+    """A blocked warp role, and what it waits for."""
 
     run: Run
     op: Operation
@@ -28,11 +28,11 @@ class _Wait:
 
     @property
     def text(self) -> str:
-        return f"{self.run.worker.where(self.op)}: waits for {counter_name(self.counter)} to be {self.wanted}"
+        return f"{self.run.warp_role.where(self.op)}: waits for {counter_name(self.counter)} to be {self.wanted}"
 
 
 def blocked(runs: Sequence[Run], progress: Progress, launch: int) -> list[Diagnostic]:
-    """The reasons for which a launch does not come to its end."""
+    """Why a launch does not end."""
     waits = [_wait(run) for run in runs]
     coming = _coming(waits)
     short: dict[Operation, list[_Wait]] = {}
@@ -45,14 +45,14 @@ def blocked(runs: Sequence[Run], progress: Progress, launch: int) -> list[Diagno
 
 
 def _wait(run: Run) -> _Wait:
-    kind, counter, number, op = run.worker.events[run.place]
+    kind, counter, number, op = run.warp_role.events[run.place]
     return _Wait(run, op, counter, run.target if kind == ARRIVED else number)
 
 
 def _never(
     group: list[_Wait], progress: Progress, coming: dict[Counter, list[Event]], launch: int
 ) -> errors.NeverSatisfied:
-    group.sort(key=lambda wait: (wait.counter[1], wait.counter, wait.run.worker.cta or 0))
+    group.sort(key=lambda wait: (wait.counter[1], wait.counter, wait.run.warp_role.cta or 0))
     first = group[0]
     sent = _end(progress, first.counter, coming)
     where = (counter_name(first.counter), first.counter[1], first.wanted, sent, launch)
@@ -60,7 +60,7 @@ def _never(
 
 
 def _coming(waits: Iterable[_Wait]) -> dict[Counter, list[Event]]:
-    """By counter, the signals that blocked workers would still send."""
+    """By counter, the signals that blocked warp roles would still send."""
     found: dict[Counter, list[Event]] = {}
     for run in _all_runs(waits):
         for event in _rest(run):
@@ -69,7 +69,7 @@ def _coming(waits: Iterable[_Wait]) -> dict[Counter, list[Event]]:
 
 
 def _all_runs(waits: Iterable[_Wait]) -> list[Run]:
-    """The blocked workers, and those that wait for the end of tasks among them."""
+    """The blocked warp roles, and those that wait for the end of tasks that are blocked."""
     found: dict[Run, None] = {}
     for wait in waits:
         run: Run | None = wait.run
@@ -80,15 +80,15 @@ def _all_runs(waits: Iterable[_Wait]) -> list[Run]:
 
 
 def _rest(run: Run) -> Iterator[Event]:
-    """The signals that a worker has still to send."""
-    lists = [run.worker.events[run.place :]]
-    lists += [each.events for child in run.worker.children[run.begun :] for each in child.everyone()]
+    """The signals that a warp role has still to send."""
+    lists = [run.warp_role.events[run.place :]]
+    lists += [each.events for child in run.warp_role.children[run.begun :] for each in child.everyone()]
     for events in lists:
         yield from (event for event in events if event[0] in (ADD, RAISE))
 
 
 def _end(progress: Progress, counter: Counter, coming: dict[Counter, list[Event]]) -> int:
-    """The value of a counter if all that is blocked went on."""
+    """The value of a counter if all blocked warp roles went on."""
     value = progress.counters.get(counter, 0)
     for kind, _, number, _ in coming.get(counter, ()):
         value = value + number if kind == ADD else max(value, number)
@@ -96,9 +96,9 @@ def _end(progress: Progress, counter: Counter, coming: dict[Counter, list[Event]
 
 
 def _cycle(waits: Sequence[_Wait], launch: int) -> errors.CyclicWait:
-    """Workers that wait for each other: from any blocked one, go on to one that it waits for until one comes again.
+    """Warp roles that wait for each other: follow the waits from any blocked one until one comes again.
 
-    There is always a next one, since every counter would get enough if all went on.
+    There is always a next one, since every counter would get enough signals if all went on.
     """
     by_run = {wait.run: wait for wait in waits}
     senders: dict[Counter, Run] = {}

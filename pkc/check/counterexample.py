@@ -1,4 +1,4 @@
-"""The smallest run in which a kernel's protocol fails, told in the user's lines."""
+"""The smallest run in which a kernel's protocol fails, in the user's lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pkc.driver.compiler import Compiled
 from pkc.sim.draw import draw_inputs
 from pkc.sim.explore import Explored
 from pkc.sim.small import small_dims
-from pkc.sim.steps import story
+from pkc.sim.steps import steps_to
 
 CTAS = (1, 2)
 """As many CTAs run each role when all orders are simulated."""
@@ -48,7 +48,7 @@ class Counterexample:
 
 
 def instance(tile: Compiled, ranks: int, dims: Mapping[str, int]) -> Meaning:
-    """What a kernel means on some sizes; inputs only where its author's own roles fail already."""
+    """Inputs and right outputs of a kernel for some sizes; inputs only, where an author's roles fail already."""
     try:
         return meaning_of(tile, ranks=ranks, dims=dims)
     except PkcError:
@@ -56,7 +56,7 @@ def instance(tile: Compiled, ranks: int, dims: Mapping[str, int]) -> Meaning:
 
 
 def explore_small(tile: Compiled, roles: Compiled, ranks: int, most: int) -> Exploration:
-    """Simulate every order of a small instance on at most two ranks; each with at most so many runs."""
+    """Simulate every order of a small instance on at most two ranks; at most `most` runs for each number of CTAs."""
     ranks = min(ranks, 2)
     meaning = instance(tile, ranks, small_dims(tile.kernel, ranks))
     explored: list[Explored] = []
@@ -76,13 +76,15 @@ def counterexample(
         for trial in _attempts(trials, most):
             found, trace = trials.replay(trial)
             if found:
-                return Counterexample(_size(smaller, trial), found, story(trace, found[0], roles.kernel, smaller.ranks))
+                return Counterexample(
+                    _size(smaller, trial), found, steps_to(trace, found[0], roles.kernel, smaller.ranks)
+                )
     if failed is None:
         return None
     found, trace = Trials(roles.kernel, meaning).replay(failed)
     if not found:
         return None
-    return Counterexample(_size(meaning, failed), found, story(trace, found[0], roles.kernel, meaning.ranks))
+    return Counterexample(_size(meaning, failed), found, steps_to(trace, found[0], roles.kernel, meaning.ranks))
 
 
 def _smaller(tile: Compiled, meaning: Meaning) -> Iterator[Meaning]:
@@ -91,7 +93,7 @@ def _smaller(tile: Compiled, meaning: Meaning) -> Iterator[Meaning]:
 
 
 def _attempts(trials: Trials, most: int) -> Iterator[Trial | Replay]:
-    """Orders that fail, or may: one of all, then some of the seeds."""
+    """Orders that fail: one found by exploration, then some of seeds."""
     for ctas in CTAS:
         explored = trials.explore(ctas, most)
         if explored.found:

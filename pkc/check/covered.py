@@ -1,4 +1,4 @@
-"""Whether each wait is covered by exactly the signals that its counter gets."""
+"""Whether each wait counts exactly the signals that its counter gets."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ from pkc.location import span_of
 def covered(progress: Progress, launch: int) -> Iterator[Diagnostic]:
     """Findings after a launch that came to its end.
 
-    Every wait is for all the signals that its counter has got by then: whoever goes on, does so when nothing is still
-    to come. Of counters that a launch resets, those of a protocol written by hand, some signals may be awaited first
-    and the rest later.
+    Every wait is for all signals that its counter has got by the end of the launch, so that no wait ends early. Of
+    counters that a launch resets, in protocols written by hand, some signals may be awaited first and the rest later.
     """
-    anybody = {name for name, _, _ in progress.awaited}
+    awaited_names = {name for name, _, _ in progress.awaited}
     for counter, op in progress.sent.items():
         sent, awaited = progress.reached(counter), progress.awaited.get(counter, {})
         if of_channel(counter):
             yield from _channel(progress, counter)
             continue
-        if counter[0] not in anybody:
+        if counter[0] not in awaited_names:
             yield errors.NeverAwaited(span_of(op.location), counter_name(counter), counter[1], sent)
         if not awaited:
             continue  # a rank without tasks waits for nothing
@@ -38,7 +37,7 @@ def covered(progress: Progress, launch: int) -> Iterator[Diagnostic]:
 
 
 def _channel(progress: Progress, counter: Counter) -> Iterator[Diagnostic]:
-    """Stages that are filled and not consumed; what is acquired and released is in turn with these."""
+    """Stages that are committed and not consumed; acquires and releases follow from these."""
     op = progress.sent[counter]
     if not isinstance(op, CommitOp):
         return

@@ -1,4 +1,4 @@
-"""The same question about many things, on two processes where that is worth it."""
+"""One predicate on many items, on two processes where that is worth it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Any, TypeVar
 _T = TypeVar("_T")
 
 _WORTH = 2.0
-"""Seconds that what is left must be expected to take."""
+"""Seconds that the remaining items must be expected to take."""
 
 _asked: list[Any] = []
-"""The question and the things, for the processes that are forked from this one."""
+"""The predicate and the items, for the processes that are forked from this one."""
 
 
 def first_that(holds: Callable[[_T], bool], things: Sequence[_T]) -> _T | None:
-    """The first thing of which something holds; nothing if it holds of none.
+    """The first item for which `holds`; None if there is none.
 
-    Other processes are forked from this one when the first answer shows that it is worth it, so that nothing has to be
-    sent to them; where there is one core or no `fork`, this process does all. What they cache is lost.
+    Other processes are forked from this one if the time of the first item shows that it is worth it, so that nothing
+    has to be sent to them. With one core, or without `fork`, this process does all. What the others cache is lost.
     """
     if not things:
         return None

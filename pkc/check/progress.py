@@ -1,11 +1,10 @@
-"""Runs the events of all workers as far as they go.
+"""Runs the events of all warp roles as far as they go.
 
-Counters only grow, and a wait asks for no more than a least value, so nothing that one worker does takes another's turn
-away. Whatever the order in which workers run, each comes to the same end: one greedy run decides for all orders, and
-what is blocked when it ends is blocked in every one. A copy engine's tasks are run one after the other, as on a single
-stream: on several less has to wait. (A barrier asks for the next multiple of the number of ranks, the same in every
-order if each rank has one worker at it. Counters are reset only when all ranks have left, by waits for counters that
-are not.)
+Counters only grow and a wait is for a least value, so nothing that one warp role does can block another. Each comes to
+the same end in every order: one greedy run decides for all orders, and what is blocked when it ends is blocked in every
+order. The tasks of a copy engine are run one after the other, as on a single stream; on several streams fewer of them
+wait. (A barrier waits for the next multiple of the number of ranks, which is the same in every order if one warp role
+of each rank is at it. Counters are reset only after all ranks have left, by waits for counters that are not reset.)
 """
 
 from __future__ import annotations
@@ -16,14 +15,14 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation
 
-from pkc.check.trace import ADD, ARRIVE, ARRIVED, FORK, RAISE, RESET, WAIT, Counter, Worker, of_channel
+from pkc.check.trace import ADD, ARRIVE, ARRIVED, FORK, RAISE, RESET, WAIT, Counter, WarpRole, of_channel
 
 
 @dataclass(eq=False)
 class Run:
-    """A worker on its way."""
+    """A warp role as it runs."""
 
-    worker: Worker
+    warp_role: WarpRole
     parent: Run | None = None
     place: int = 0
     begun: int = 0
@@ -37,10 +36,10 @@ class Progress:
 
     ranks: int
     counters: dict[Counter, int] = field(default_factory=dict[Counter, int])
-    awaited: dict[Counter, dict[tuple[int, Operation], Worker]] = field(
-        default_factory=dict[Counter, dict[tuple[int, Operation], Worker]]
+    awaited: dict[Counter, dict[tuple[int, Operation], WarpRole]] = field(
+        default_factory=dict[Counter, dict[tuple[int, Operation], WarpRole]]
     )
-    """By counter, the values that workers of the last launch waited for, where, and one that did."""
+    """By counter, the values that warp roles of the last launch waited for, where, and one of those that did."""
     sent: dict[Counter, Operation] = field(default_factory=dict[Counter, Operation])
     """By counter, an operation of the last launch that signals it."""
 
@@ -51,23 +50,23 @@ class Progress:
         """The value of a counter at the end of the last launch, before any reset."""
         return self.reset.get(counter, self.counters.get(counter, 0))
 
-    def launch(self, workers: Iterable[Worker]) -> list[Run]:
-        """Run one more launch; what is blocked at its end, at the events that it waits at."""
+    def launch(self, warp_roles: Iterable[WarpRole]) -> list[Run]:
+        """Run one more launch; the runs that are blocked at its end, each at the event that it waits at."""
         self.counters = {counter: value for counter, value in self.counters.items() if not of_channel(counter)}
         self.awaited, self.sent, self.reset = {}, {}, {}
-        ready = [Run(worker) for worker in workers]
+        ready = [Run(warp_role) for warp_role in warp_roles]
         waiting: dict[Counter, list[tuple[int, Run]]] = {}
         while ready:
             self._run(ready.pop(), ready, waiting)
         return [run for group in waiting.values() for _, run in group]
 
     def _run(self, run: Run, ready: list[Run], waiting: dict[Counter, list[tuple[int, Run]]]) -> None:
-        counters, events = self.counters, run.worker.events
+        counters, events = self.counters, run.warp_role.events
         while run.place < len(events):
             kind, counter, number, op = events[run.place]
             if kind in (WAIT, ARRIVED):
                 wanted = run.target if kind == ARRIVED else number
-                self.awaited.setdefault(counter, {})[wanted, op] = run.worker
+                self.awaited.setdefault(counter, {})[wanted, op] = run.warp_role
                 if counters.get(counter, 0) < wanted:
                     bisect.insort(waiting.setdefault(counter, []), (wanted, run), key=_wanted)
                     return
@@ -82,7 +81,7 @@ class Progress:
             elif kind == ARRIVE:
                 run.target = (counters.get(counter, 0) // self.ranks + 1) * self.ranks
             elif kind == FORK and number and not run.joining:
-                begun = run.worker.children[run.begun : run.begun + number]
+                begun = run.warp_role.children[run.begun : run.begun + number]
                 run.begun, run.joining = run.begun + number, number
                 ready += [Run(child, run) for child in begun]
                 return
@@ -102,7 +101,7 @@ def _wanted(entry: tuple[int, Run]) -> int:
 
 
 def _wake(counter: Counter, value: int, ready: list[Run], waiting: dict[Counter, list[tuple[int, Run]]]) -> None:
-    """Let those run whose wait is over; who waits is in the order of what they wait for."""
+    """Resume the runs whose wait is over. Those that wait are sorted by the value that they wait for."""
     entries = waiting[counter]
     over = bisect.bisect_right(entries, value, key=_wanted)
     ready += [run for _, run in entries[:over]]

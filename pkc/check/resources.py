@@ -19,15 +19,15 @@ _COUNTER_BYTES = 4
 
 
 def resources(kernel: KernelOp, sizes: Mapping[str, int]) -> Iterator[str]:
-    """What there is to say of a kernel at the roles level; `sizes` are those of its dimensions, with `ranks`."""
-    parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+    """The resources of a kernel at the roles level; `sizes` are those of its dimensions, with `ranks`."""
+    roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
     channels = [op for op in kernel.body.block.ops if isinstance(op, ChannelOp)]
     name = kernel.sym_name.data
-    yield f"{name}: {', '.join(map(_part, parts)) or 'no roles'}"
-    if not parts:
+    yield f"{name}: {', '.join(map(_role, roles)) or 'no roles'}"
+    if not roles:
         return
     comm, target = number_on(kernel, COMM_SMS) or 0, target_of(kernel)
-    yield f"SMs: {target.arch.sms - comm} compute, {comm} only communicate; {barriers(parts, target)} named barriers"
+    yield f"SMs: {target.arch.sms - comm} compute, {comm} only communicate; {barriers(roles, target)} named barriers"
     stages = ", ".join(f"{op.depth} of {op.label.data}" for op in channels)
     yield f"shared memory: {shared_memory(kernel)} of {target.stage_memory} bytes" + (stages and f"; stages: {stages}")
     yield _memory(kernel, sizes)
@@ -38,13 +38,13 @@ def resources(kernel: KernelOp, sizes: Mapping[str, int]) -> Iterator[str]:
     yield f"signals: {signals}, waits: {waits}, of which {shown} count right for all sizes"
 
 
-def _part(part: RoleOp) -> str:
-    warps = warps_of(part)
-    return f"{part.role.data} ({warps} warp{'s' if warps > 1 else ''}, {number_on(part, REGISTERS) or 0} registers)"
+def _role(role: RoleOp) -> str:
+    warps = warps_of(role)
+    return f"{role.role.data} ({warps} warp{'s' if warps > 1 else ''}, {number_on(role, REGISTERS) or 0} registers)"
 
 
 def _memory(kernel: KernelOp, sizes: Mapping[str, int]) -> str:
-    """Bytes that a rank has of each kind: the largest part where a dimension is not divisible."""
+    """Bytes that a rank has of each kind: of the largest shard where a dimension is not divisible."""
     arrays = scratch = private = signals = 0
     for argument in kernel.body.block.args:
         match argument.type:

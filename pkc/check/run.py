@@ -1,8 +1,8 @@
-"""Whether the roles level of a kernel does what the tile level means: the program against its derived protocol.
+"""Whether the roles level of a kernel computes what the tile level does: the program against its derived protocol.
 
-The same inputs go through both levels. At the roles level every role of every CTA of every rank is a coroutine, seeds
-choose the order in which they run, and the kernel is launched several times in a row without synchronisation, with
-other inputs each time. Every output must be equal to the bit.
+Both levels get the same inputs. At the roles level every role of every CTA of every rank is a coroutine, seeds choose
+the order in which they run, and the kernel is launched several times in a row without synchronisation, with other
+inputs each time. Every output must be equal to the bit.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ Outputs = Mapping[str, np.ndarray[Any, Any]]
 
 @dataclass(frozen=True)
 class ResultDiffers(Diagnostic):
-    """Raised by `pkc check` when the protocol computes something else than the program means."""
+    """Raised by `pkc check` when the roles level computes something else than the tile level."""
 
     code = "PK720"
-    title = "`{array}` differs from what the program means, at {element}, in launch {launch}"
+    title = "`{array}` differs from the result of the tile level at {element} in launch {launch}"
     label = "with {ranks} ranks, {ctas} CTAs for each role, {order}"
     help = "this is a mistake in a pass, or in IR that was changed by hand"
     array: str
@@ -106,7 +106,7 @@ def check_trial(kernel: KernelOp, meaning: Meaning, trial: Trial) -> list[Diagno
 
 
 def check_roles(roles: Compiled, meaning: Meaning, trials: Iterable[Trial] = TRIALS) -> list[Diagnostic]:
-    """What the first trial finds that finds anything; nothing if all give what the program means."""
+    """The findings of the first trial that has any; none if all give the outputs of the tile level."""
     tried = Trials(roles.kernel, meaning)
     for trial in trials:
         found = tried.check(trial)
@@ -116,7 +116,7 @@ def check_roles(roles: Compiled, meaning: Meaning, trials: Iterable[Trial] = TRI
 
 
 class Trials:
-    """Simulations of one kernel. The first is made with elements, and others with terms where that tells the same."""
+    """Simulations of one kernel: the first with elements, later ones with terms where these are enough."""
 
     def __init__(self, kernel: KernelOp, meaning: Meaning, like: Trials | None = None) -> None:
         """`like` are simulations of a kernel that computes the same, and is known to be right."""
@@ -189,7 +189,7 @@ class Trials:
                 if different.any():
                     element = tuple(int(i) for i in np.argwhere(different)[0])
                     if trace is not None:
-                        trace.differs = found.arrays[array].cell(element)
+                        trace.differs = found.arrays[array].address(element)
                     where = (array, str(list(element)), number, meaning.ranks, trial.ctas, str(trial))
                     raise PkcError(ResultDiffers(span_of(self._kernel.location), *where))
 

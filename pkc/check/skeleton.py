@@ -1,9 +1,9 @@
-"""The integers of each part as a Python function that lists its events.
+"""The integers of each role as a Python function that lists its events.
 
-def run(rank, cta, share, epoch, worker):
-    out = worker.events
+def run(rank, cta, share, epoch, warp_role):
+    out = warp_role.events
     v7 = g3(rank)
-    for v8, in g4((share - turn) % ctas, ctas, (v7,), None):
+    for v8, in g4((share - seen) % ctas, ctas, (v7,), None):
         ...
         out.append((2, g5(rank, rank, (v9, v10)), v12, g6))
 """
@@ -18,7 +18,7 @@ from typing import Any, NoReturn, cast
 from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 
-from pkc.check.trace import ADD, ARRIVE, ARRIVED, FORK, RAISE, RESET, WAIT, Counter, Worker
+from pkc.check.trace import ADD, ARRIVE, ARRIVED, FORK, RAISE, RESET, WAIT, Counter, WarpRole
 from pkc.dialect import access, coordinates, counters, program, roles
 from pkc.dialect.deferred import SendDeferredOp, is_deferred
 from pkc.dialect.tile import block_type
@@ -29,44 +29,46 @@ from pkc.sim.machine import Machine
 
 _EVENTS = (counters.CounterOp, counters.ResetOp, SendDeferredOp, *roles.CHANNEL_OPS)
 
-RoleFunction = Callable[[int, "int | None", int, int, Worker], None]
+RoleFunction = Callable[[int, "int | None", int, int, WarpRole], None]
 
 
 class DependsOnTilesError(Exception):
-    """Whether or how often something is signalled depends on what the kernel computes, so it is not known before."""
+    """Raised when counts or branches around signals depend on what the kernel computes: they are not known ahead."""
 
 
 @dataclass(frozen=True)
 class Skeleton:
-    """The parts of a kernel for given sizes, ranks and CTAs."""
+    """The roles of a kernel for given sizes, ranks and CTAs."""
 
     machine: Machine
-    parts: Mapping[program.RoleOp, RoleFunction]
+    role_ops: Mapping[program.RoleOp, RoleFunction]
     shared_out: bool
 
-    def workers(self, epoch: int) -> list[Worker]:
-        """Every worker of one launch, with its events. Raises `PkcError` for an index or a rank that is not there."""
-        made: list[Worker] = []
+    def warp_roles(self, epoch: int) -> list[WarpRole]:
+        """Every warp role of one launch, with its events. Raises `PkcError` for a wrong index or rank."""
+        made: list[WarpRole] = []
         for rank in range(self.machine.ranks):
-            for part, run in self.parts.items():
-                for share, cta in enumerate(self.machine.workers(str(part.role.data))):
-                    worker = Worker(rank, part, cta if self.shared_out else None)
-                    run(rank, cta, share, epoch, worker)
-                    made.append(worker)
+            for role, run in self.role_ops.items():
+                for share, cta in enumerate(self.machine.workers(str(role.role.data))):
+                    warp_role = WarpRole(rank, role, cta if self.shared_out else None)
+                    run(rank, cta, share, epoch, warp_role)
+                    made.append(warp_role)
         return made
 
 
 def skeleton_of(
     kernel: program.KernelOp, machine: Machine, arrays: Mapping[str, Array], scalars: Mapping[str, int | float]
 ) -> Skeleton:
-    """Compile the parts of a kernel.
+    """Compile the roles of a kernel.
 
     `arrays` are those whose elements decide about counts and branches, `scalars` the values of scalar parameters.
     Raises `DependsOnTilesError`.
     """
-    parts = [op for op in kernel.body.block.ops if isinstance(op, program.RoleOp)]
+    role_ops = [op for op in kernel.body.block.ops if isinstance(op, program.RoleOp)]
     needed, picked = deciding(kernel), reordered(kernel)
-    compiled = {part: _Part(kernel, part, machine, arrays, scalars, needed, picked).compile() for part in parts}
+    compiled = {
+        role: _RoleEvents(kernel, role, machine, arrays, scalars, needed, picked).compile() for role in role_ops
+    }
     return Skeleton(machine, compiled, any(program.PER_CTA in op.attributes for op in kernel.walk()))
 
 
@@ -84,7 +86,8 @@ def deciding(kernel: program.KernelOp) -> set[SSAValue]:
 
 
 def reordered(kernel: program.KernelOp) -> dict[SSAValue, SSAValue]:
-    """The task indices that do not pick blocks as they are, and what picks them instead: of several, the smallest."""
+    """The task indices that are reordered before they pick a block, and the number that does; of several, that of the
+    smallest blocks."""
     found: dict[SSAValue, tuple[int, SSAValue]] = {}
     for tasks in kernel.walk():
         if not isinstance(tasks, program.TasksOp):
@@ -104,15 +107,15 @@ def _is_inside(number: SSAValue, tasks: program.TasksOp) -> bool:
     return number.owner is tasks.body.block or (isinstance(number, OpResult) and number.op.parent is tasks.body.block)
 
 
-class _Part(Evaluator):
-    """Writes the function of one part."""
+class _RoleEvents(Evaluator):
+    """Writes the function of one role."""
 
     machine: Machine
 
     def __init__(
         self,
         kernel: program.KernelOp,
-        part: program.RoleOp,
+        role: program.RoleOp,
         machine: Machine,
         arrays: Mapping[str, Array],
         scalars: Mapping[str, int | float],
@@ -120,22 +123,22 @@ class _Part(Evaluator):
         picked: Mapping[SSAValue, SSAValue],
     ) -> None:
         super().__init__(machine)
-        self._kernel, self._part, self._arrays = kernel, part, arrays
+        self._kernel, self._role, self._arrays = kernel, role, arrays
         self._needed, self._picked = needed, picked
-        self._workers = len(machine.workers(str(part.role.data)))
+        self._ctas = len(machine.workers(str(role.role.data)))
         self._channels = [op for op in kernel.body.block.ops if isinstance(op, roles.ChannelOp)]
         self._path: list[program.TasksOp] = []
         for name, value in scalars.items():
             self.bind(kernel.arguments[name], value)
 
     def compile(self) -> RoleFunction:
-        with self.inside("def run(rank, cta, share, epoch, worker):"):
-            self.line("out, visits, turn, holding = worker.events, worker.visits, 0, []")
+        with self.inside("def run(rank, cta, share, epoch, warp_role):"):
+            self.line("out, visits, seen, deferred = warp_role.events, warp_role.visits, 0, []")
             for number in range(len(self._channels)):
                 self.line(f"acquired{number} = consumed{number} = kept{number} = 0")
             around = self._kernel.body.block
             self.operations(op for op in around.ops if not isinstance(op, program.RoleOp | roles.ChannelOp))
-            self.block(self._part.body.block)
+            self.block(self._role.body.block)
         return self.compiled()
 
     # What is evaluated
@@ -181,12 +184,15 @@ class _Part(Evaluator):
     # Events
 
     def _event(self, kind: int, counter: str, number: str, op: Operation) -> None:
-        where = "holding" if is_deferred(op) else "out"
+        where = "deferred" if is_deferred(op) else "out"
         self.line(f"{where}.append(({kind}, {counter}, {number}, {self.constant(op)}))")
 
     def _send_deferred(self, op: SendDeferredOp) -> None:
-        with self.inside(f"if len(holding) >= {op.most}:"), self.inside(f"while len(holding) > {op.left.value.data}:"):
-            self.line("out.append(holding.pop(0))")
+        with (
+            self.inside(f"if len(deferred) >= {op.most}:"),
+            self.inside(f"while len(deferred) > {op.left.value.data}:"),
+        ):
+            self.line("out.append(deferred.pop(0))")
 
     def _counter(self, op: Any) -> None:
         find = _finder(op, self.machine)
@@ -243,27 +249,27 @@ class _Part(Evaluator):
             self._forked(op)
             return
         if not self._path:
-            self.line("turn = 0")
+            self.line("seen = 0")
         if op.encloses_tasks:
             with self.each_task(op):
                 self._task(op)
             return
-        with self.each_task(op, (f"(share - turn) % {self._workers}", f"{self._workers}")):
+        with self.each_task(op, (f"(share - seen) % {self._ctas}", f"{self._ctas}")):
             self._task(op)
-        self.line(f"turn += {' * '.join(map(self.name, op.counts))}")
+        self.line(f"seen += {' * '.join(map(self.name, op.counts))}")
 
     def _forked(self, op: program.TasksOp) -> None:
-        """Each task is a worker."""
-        held, task = f"held{len(self._path)}", self.constant(partial(Worker, part=self._part, cta=None))
+        """Each task is a warp role."""
+        outer, task = f"outer{len(self._path)}", self.constant(partial(WarpRole, role=self._role, cta=None))
         self.line("begun = []")
         with self.each_task(op):
-            self.line(f"{held}, worker = (worker, begun), {task}(rank)")
-            self.line("out, visits = worker.events, worker.visits")
+            self.line(f"{outer}, warp_role = (warp_role, begun), {task}(rank)")
+            self.line("out, visits = warp_role.events, warp_role.visits")
             self._task(op)
-            self.line(f"child, (worker, begun) = worker, {held}")
-            self.line("out, visits = worker.events, worker.visits")
+            self.line(f"child, (warp_role, begun) = warp_role, {outer}")
+            self.line("out, visits = warp_role.events, warp_role.visits")
             self.line("begun.append(child)")
-        self.line("worker.children += begun")
+        self.line("warp_role.children += begun")
         self._event(FORK, "('tasks', rank, ())", "len(begun)", op)
 
     def _task(self, op: program.TasksOp) -> None:

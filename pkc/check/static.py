@@ -29,7 +29,7 @@ from pkc.sim.run import make_machine
 from pkc.targets.target import target_of
 
 LAUNCHES = 2
-"""The second one shows counts that forget the epoch."""
+"""The second launch shows counts that do not depend on the epoch."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ class Static:
 
 
 def check_statically(kernel: KernelOp, *, ranks: int, dims: Mapping[str, int], seed: int = 0) -> Static:
-    """Check the roles level of a kernel for given sizes: first what holds for all sizes, then each worker's events.
+    """Check the roles level of a kernel for given sizes: first for all sizes, then the events of each warp role.
 
-    The grid is that of the target, one CTA for each SM, and one CTA for each group of SMs, where tasks follow each
-    other as closely as they can. Integers that decide about counts are drawn.
+    Two grids are checked: that of the target, one CTA for each SM; and one CTA for each group of SMs, where every task
+    follows the previous one on the same CTA. Integers that decide about counts are drawn.
     """
     began = time.perf_counter()
     module = kernel.parent_op()
@@ -61,18 +61,18 @@ def check_statically(kernel: KernelOp, *, ranks: int, dims: Mapping[str, int], s
     if names is None:
         return Static([], time.perf_counter() - began, undecided=True)
     data = [_draw(module, called, names, ranks, dims, seed + launch) for launch in range(LAUNCHES)]
-    workers = events = 0
+    warp_roles = events = 0
     try:
         for grid in _grids(called):
             found, counts = _run(called, data, grid)
-            workers, events = workers + counts[0], events + counts[1]
+            warp_roles, events = warp_roles + counts[0], events + counts[1]
             if found:
                 break
     except DependsOnTilesError:
         return Static([], time.perf_counter() - began, undecided=True)
     except PkcError as error:
         found = list(error.diagnostics)
-    return Static(_one_for_each_place(found), time.perf_counter() - began, workers, events)
+    return Static(_one_for_each_place(found), time.perf_counter() - began, warp_roles, events)
 
 
 def _grids(called: Program) -> Sequence[tuple[int, int]]:
@@ -116,23 +116,23 @@ def _machine(called: Program, data: Data, grid: tuple[int, int]) -> Machine:
 
 
 def _run(called: Program, data: Sequence[Data], grid: tuple[int, int]) -> tuple[list[Diagnostic], tuple[int, int]]:
-    """What launches in a row find; how many workers and events there were."""
-    progress, workers, events = Progress(data[0].ranks), 0, 0
+    """What several launches in a row find; how many warp roles and events there were."""
+    progress, warp_roles, events = Progress(data[0].ranks), 0, 0
     for launch, one in enumerate(data, start=1):
         skeleton = skeleton_of(called.kernel, _machine(called, one, grid), _arrays(called, one), one.scalars)
-        running = skeleton.workers(launch)
-        workers += len(running)
-        events += sum(len(each.events) for worker in running for each in worker.everyone())
+        running = skeleton.warp_roles(launch)
+        warp_roles += len(running)
+        events += sum(len(each.events) for warp_role in running for each in warp_role.everyone())
         found: list[Diagnostic] = list(tasks_once(running)) if called.per_cta else []
         stuck = progress.launch(running)
         found += blocked(stuck, progress, launch) if stuck else covered(progress, launch)
         if found:
-            return found, (workers, events)
-    return [], (workers, events)
+            return found, (warp_roles, events)
+    return [], (warp_roles, events)
 
 
 def _one_for_each_place(found: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """The first finding of each kind at each place: what is wrong once is wrong for every rank and counter."""
+    """The first finding of each kind at each place: others are the same mistake for another rank or counter."""
     first: dict[Any, Diagnostic] = {}
     for finding in found:
         first.setdefault((finding.code, finding.span), finding)

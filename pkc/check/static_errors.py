@@ -9,13 +9,13 @@ from pkc.diagnostics import Diagnostic
 
 @dataclass(frozen=True)
 class CyclicWait(Diagnostic):
-    """Workers wait for signals or stages that each would give only after its own wait."""
+    """Roles wait for signals or stages that each would send only after its own wait."""
 
     code = "PK480"
-    title = "cyclic wait in launch {launch}: {count} workers wait for each other"
+    title = "cyclic wait in launch {launch}: {count} roles wait for each other"
     label = "waits here"
     note = "each waits for the next, the last for the first:{lines}"
-    help = "signal before the wait, or let another role signal"
+    help = "signal before the wait, or from another role"
     launch: int
     count: int
     lines: str
@@ -23,7 +23,7 @@ class CyclicWait(Diagnostic):
 
 @dataclass(frozen=True)
 class NeverSatisfied(Diagnostic):
-    """A wait counts more signals than all workers send."""
+    """A wait counts more signals than all roles send."""
 
     code = "PK481"
     title = "{counter} of rank {rank} never reaches {wanted}: it gets {sent} by the end of launch {launch}"
@@ -40,11 +40,11 @@ class NeverSatisfied(Diagnostic):
 
 @dataclass(frozen=True)
 class NotAllAwaited(Diagnostic):
-    """A counter gets more signals than anybody waits for, so that something may go on before all have come."""
+    """A counter gets more signals than any wait counts, so that the wait may end before all have arrived."""
 
     code = "PK482"
-    title = "{counter} of rank {rank} gets {sent} signals by the end of launch {launch}, and {wanted} are awaited"
-    label = "goes on when some are still to come"
+    title = "{counter} of rank {rank} gets {sent} signals by the end of launch {launch}, but the wait counts {wanted}"
+    label = "this wait may end before all have arrived"
     help = "wait for as many signals as are sent"
     counter: str
     rank: int
@@ -55,12 +55,12 @@ class NotAllAwaited(Diagnostic):
 
 @dataclass(frozen=True)
 class NeverAwaited(Diagnostic):
-    """Signals that no worker waits for."""
+    """Signals that no role waits for."""
 
     code = "PK483"
     title = "nobody waits for {counter} of rank {rank}, which gets {sent} signals"
     label = "signalled here"
-    help = "wait for them, or leave them out"
+    help = "wait for them, or remove them"
     counter: str
     rank: int
     sent: int
@@ -68,12 +68,12 @@ class NeverAwaited(Diagnostic):
 
 @dataclass(frozen=True)
 class TilesLeft(Diagnostic):
-    """A channel is not empty when all parts have ended."""
+    """A channel is not empty when all roles have ended."""
 
     code = "PK484"
     title = "the channel of `{channel}` gets {committed} stages on rank {rank}, CTA {cta}, and {consumed} are consumed"
-    label = "a channel is empty at the end"
-    help = "its two parts go through the same tasks and loops"
+    label = "a channel must be empty at the end"
+    help = "the roles at its two ends must run the same tasks and loops"
     channel: str
     committed: int
     rank: int
@@ -83,12 +83,12 @@ class TilesLeft(Diagnostic):
 
 @dataclass(frozen=True)
 class TasksNotOnce(Diagnostic):
-    """The CTAs of a role run a task more than once, and so leave out another."""
+    """The CTAs of a role run a task more than once, and so never run another."""
 
     code = "PK485"
     title = "the {role} of rank {rank} runs task {task} {times} times"
-    label = "a task for each combination of indices"
-    help = "an order of tasks gives each one to exactly one index: rotate by the count of the same dimension"
+    label = "these tasks"
+    help = "a task order must run each task once: rotate by the count of the same dimension"
     role: str
     rank: int
     task: str
@@ -97,12 +97,12 @@ class TasksNotOnce(Diagnostic):
 
 @dataclass(frozen=True)
 class OtherTasks(Diagnostic):
-    """Two roles of one CTA that a channel joins run different tasks, or in another order."""
+    """Two roles of one CTA that a channel joins run different tasks, or the same in different orders."""
 
     code = "PK486"
     title = "{first} and {second} of CTA {cta} of rank {rank} run different tasks: {one} and {other}, after {number}"
     label = "this order of tasks"
-    help = "roles of a CTA go through the same tasks in the same order"
+    help = "roles of a CTA that a channel joins must run the same tasks in the same order"
     first: str
     second: str
     cta: int

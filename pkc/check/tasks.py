@@ -1,4 +1,4 @@
-"""Whether the CTAs of each role run every task exactly once, and the roles of a CTA the same ones in one order."""
+"""Whether the CTAs of each role run every task exactly once, and the roles of a CTA the same tasks in one order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, zip_longest
 
 from pkc.check import static_errors as errors
-from pkc.check.trace import Visit, Worker
+from pkc.check.trace import Visit, WarpRole
 from pkc.diagnostics import Diagnostic
 from pkc.dialect.program import RoleOp, TasksOp
 from pkc.dialect.roles import CHANNEL_OPS, CommitOp, ConsumeOp
@@ -15,63 +15,63 @@ from pkc.location import span_of
 from pkc.passes.derive import phase_of
 
 
-def tasks_once(workers: Sequence[Worker]) -> Iterator[Diagnostic]:
-    """Findings about the tasks of one launch, of parts whose tasks are shared out."""
-    by_part: dict[tuple[int, RoleOp], list[Worker]] = {}
-    by_cta: dict[tuple[int, int | None], list[Worker]] = {}
-    for worker in workers:
-        by_part.setdefault((worker.rank, worker.part), []).append(worker)
-        by_cta.setdefault((worker.rank, worker.cta), []).append(worker)
-    for (rank, part), group in by_part.items():
-        yield from _once(rank, part, [visit for worker in group for visit in worker.visits])
-    joined = _joined(list(dict.fromkeys(worker.part for worker in workers)))
-    found = {visit[0] for worker in workers for visit in worker.visits}
+def tasks_once(warp_roles: Sequence[WarpRole]) -> Iterator[Diagnostic]:
+    """Findings about the tasks of one launch, for roles whose tasks are distributed to CTAs."""
+    by_role: dict[tuple[int, RoleOp], list[WarpRole]] = {}
+    by_cta: dict[tuple[int, int | None], list[WarpRole]] = {}
+    for warp_role in warp_roles:
+        by_role.setdefault((warp_role.rank, warp_role.role), []).append(warp_role)
+        by_cta.setdefault((warp_role.rank, warp_role.cta), []).append(warp_role)
+    for (rank, role), group in by_role.items():
+        yield from _once(rank, role, [visit for warp_role in group for visit in warp_role.visits])
+    joined = _joined(list(dict.fromkeys(warp_role.role for warp_role in warp_roles)))
+    found = {visit[0] for warp_role in warp_roles for visit in warp_role.visits}
     passing = {tasks: phase_of(tasks) for tasks in found if _passes_on(tasks)}
     for (rank, cta), group in by_cta.items():
         for one, other in combinations(group, 2):
-            if (one.part, other.part) in joined:
+            if (one.role, other.role) in joined:
                 yield from _same(rank, cta or 0, one, other, passing)
 
 
-def _once(rank: int, part: RoleOp, visits: Iterable[Visit]) -> Iterator[Diagnostic]:
+def _once(rank: int, role: RoleOp, visits: Iterable[Visit]) -> Iterator[Diagnostic]:
     by_tasks: dict[TasksOp, list[Visit]] = {}
     for visit in visits:
         by_tasks.setdefault(visit[0], []).append(visit)
-    for tasks, own in by_tasks.items():
-        # There are as many as there should be, so that one which is run twice stands for one that is not run.
-        task, times = Counts(map(_meant, own)).most_common(1)[0]
+    for tasks, visited in by_tasks.items():
+        # The number of visits is right by construction, so a task that runs twice stands for another that never runs.
+        task, times = Counts(map(_meant, visited)).most_common(1)[0]
         if times > 1:
-            yield errors.TasksNotOnce(span_of(tasks.location), str(part.role.data), rank, str(list(task)), times)
+            yield errors.TasksNotOnce(span_of(tasks.location), str(role.role.data), rank, str(list(task)), times)
 
 
 def _meant(visit: Visit) -> tuple[int, ...]:
-    """The blocks that a task is about."""
+    """The blocks that a task works on."""
     _, numbers, picked = visit
     return tuple(number if other is None else other for number, other in zip(numbers, picked, strict=True))
 
 
-def _joined(parts: Sequence[RoleOp]) -> set[tuple[RoleOp, RoleOp]]:
-    """Pairs of parts between which tiles go through channels, over other parts too."""
+def _joined(roles: Sequence[RoleOp]) -> set[tuple[RoleOp, RoleOp]]:
+    """Pairs of roles between which tiles go through channels, also through further roles."""
     ends: dict[RoleOp, set[object]] = {
-        part: {op.channel for op in part.walk() if isinstance(op, CommitOp | ConsumeOp)} for part in parts
+        role: {op.channel for op in role.walk() if isinstance(op, CommitOp | ConsumeOp)} for role in roles
     }
-    pairs = {(one, other) for one, other in combinations(parts, 2) if ends[one] & ends[other]}
+    pairs = {(one, other) for one, other in combinations(roles, 2) if ends[one] & ends[other]}
     while True:
         links = pairs | {(other, one) for one, other in pairs}
-        further = {(a, d) for a, b in links for c, d in links if b is c and parts.index(a) < parts.index(d)}
+        further = {(a, d) for a, b in links for c, d in links if b is c and roles.index(a) < roles.index(d)}
         if further <= pairs:
             return pairs
         pairs |= further
 
 
 def _same(
-    rank: int, cta: int, one: Worker, other: Worker, passing: Mapping[TasksOp, int | None]
+    rank: int, cta: int, one: WarpRole, other: WarpRole, passing: Mapping[TasksOp, int | None]
 ) -> Iterator[Diagnostic]:
-    """Compare the tasks of two roles of a CTA, of those that pass tiles on, in the phases in which both do.
+    """Compare the tasks of two roles of a CTA that go through channels, in the phases in which both have some.
 
-    An index that only one of them reorders is its own affair.
+    An index that only one of the two reorders is not compared.
     """
-    both = [[visit for visit in worker.visits if visit[0] in passing] for worker in (one, other)]
+    both = [[visit for visit in warp_role.visits if visit[0] in passing] for warp_role in (one, other)]
     ours, theirs = ({passing[tasks] for tasks in {visit[0] for visit in visits}} for visits in both)
     if ours != theirs and ours & theirs:
         both = [[visit for visit in visits if passing[visit[0]] in ours & theirs] for visits in both]
@@ -81,14 +81,14 @@ def _same(
             continue
         found = first or second
         assert found is not None
-        names = (str(one.part.role.data), str(other.part.role.data))
+        names = (str(one.role.role.data), str(other.role.role.data))
         texts = [str(list(_meant(visit))) if visit else "none" for visit in pair]
         yield errors.OtherTasks(span_of(found[0].location), *names, cta, rank, texts[0], texts[1], number)
         return
 
 
 def _passes_on(tasks: TasksOp) -> bool:
-    """Whether tasks give tiles to another role, or get them from one."""
+    """Whether tasks pass tiles to another role, or get tiles from one."""
     return any(isinstance(op, CHANNEL_OPS) for op in tasks.walk())
 
 

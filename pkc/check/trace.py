@@ -1,7 +1,8 @@
-"""What a worker does to counters and channels, in order, however the others are scheduled.
+"""What a warp role does to counters and channels, in order.
 
-Loops, branches and counts of a part depend on the rank, the CTA, the launch, sizes, and integers that the caller gives:
-never on when others run. So each worker has one sequence of events, found by running its integers alone.
+Loops, branches and counts of a role depend on the rank, the CTA, the launch, sizes, and integers that the caller gives,
+never on when others run. So each warp role has one sequence of events in every order. It is found by evaluating its
+integers alone.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from pkc.location import describe
 
 ADD, RAISE, WAIT, FORK, ARRIVE, ARRIVED, RESET = range(7)
 """Kinds of events: add to a counter, raise it, wait for it; begin tasks and wait for them; the halves of a barrier;
-bring all counters of a name and a rank back to zero."""
+reset all counters of a name and a rank to zero."""
 
 Counter: TypeAlias = tuple[str, int, tuple[int, ...]]
-"""A name, a rank, indices. Of a channel: its number behind `full` or `free`, a rank, a CTA."""
+"""A name, a rank, indices. For a channel: `full` or `free` with its label and number, a rank, a CTA."""
 
 Event: TypeAlias = tuple[int, Counter, int, Operation]
-"""A kind, a counter, a number, and the operation that it is of."""
+"""A kind, a counter, a number, and the operation of the event."""
 
 
 Visit: TypeAlias = tuple[TasksOp, tuple[int, ...], tuple["int | None", ...]]
@@ -31,25 +32,25 @@ Visit: TypeAlias = tuple[TasksOp, tuple[int, ...], tuple["int | None", ...]]
 
 
 @dataclass(eq=False)
-class Worker:
+class WarpRole:
     """One role of one CTA of one rank in one launch, or a task that an author's role runs beside others."""
 
     rank: int
-    part: RoleOp
+    role: RoleOp
     cta: int | None
     events: list[Event] = field(default_factory=list[Event])
-    children: list[Worker] = field(default_factory=list["Worker"])
-    """The workers that its `FORK` events begin, in order; the number of an event says how many."""
+    children: list[WarpRole] = field(default_factory=list["WarpRole"])
+    """The warp roles that its `FORK` events begin, in order; the number of an event says how many."""
     visits: list[Visit] = field(default_factory=list["Visit"])
     """The tasks it runs, in order."""
 
     def where(self, op: Operation) -> str:
-        """The worker at one of its operations."""
+        """The warp role at one of its operations, in words."""
         cta = "" if self.cta is None else f" of CTA {self.cta}"
-        return f"rank {self.rank}, {self.part.role.data}{cta}, {describe(op.location)}"
+        return f"rank {self.rank}, {self.role.role.data}{cta}, {describe(op.location)}"
 
-    def everyone(self) -> Iterator[Worker]:
-        """This worker and those that it begins."""
+    def everyone(self) -> Iterator[WarpRole]:
+        """This warp role and those that it begins."""
         yield self
         for child in self.children:
             yield from child.everyone()

@@ -4,38 +4,38 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pkc.cost.work import Phase, Product, Turn, UnknownWorkError, Work
+from pkc.cost.work import Iteration, Mma, Phase, UnknownWorkError, Work
 from pkc.dialect.engines import JOINED
 from pkc.passes.roles.plan_stages import MOST
 from pkc.targets.target import Target
 
 _LAST = 8
-"""Turns of a loop that remain when the last tiles of a fetched operand have come; of smaller tiles than 128 x 64 more
-are awaited at once, but they come together."""
+"""Iterations of a loop that remain when the last tiles of a fetched operand arrive. Of tiles smaller than 128 x 64 more
+are awaited at once, but these arrive together."""
 
 _ELEMENT = 2
-"""Bytes of an element that is multiplied at the rate of the record."""
+"""Bytes of an element for which `mma_flops` is given."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Nanoseconds of a kernel, and what they are made of."""
+    """Nanoseconds of a kernel, and their composition."""
 
     total: float
     tasks: int
     rounds: int
-    """Tasks of the SM that has most of them."""
+    """Tasks of the SM that has the most."""
     task: float
     memory: float
     link: float
     sms: int
-    """SMs that there are for the tasks."""
+    """SMs that run tasks."""
     stages: int
-    """Stages of the loops, as far as shared memory goes; 0 if there is no room for one."""
+    """Stages of the loops that shared memory has room for; 0 if there is no room for one."""
 
 
 def estimate(work: Work, ranks: int, target: Target, *, sms: int | None = None) -> Estimate:
-    """How long a rank takes for a kernel, launched alone with nothing in the caches; on so many SMs, or all."""
+    """The time that a rank takes for a kernel launched alone, with cold caches, on `sms` SMs or all."""
     return _Estimator(work, ranks, target, sms or target.arch.sms).total()
 
 
@@ -68,16 +68,16 @@ class _Estimator:
         main = rounds * task + rates.load_latency
         link = self._sent(phase) / rates.link_bytes
         if self._announced(phase):
-            # A storer sends the next contribution when the last one has come and is announced.
+            # A storer sends the next contribution after the last one has arrived and is announced.
             link += phase.tasks / self._sms * rates.announce
-        # What the last tasks have made leaves after them, and all of it not before the first ones have ended.
+        # The results of the last tasks are sent after these, and none before the first tasks have ended.
         active = min(phase.tasks, self._sms)
         main = max(main + active / phase.tasks * link, task + link)
         if self._work.fetched:
             begins = 2 * rates.signal + rates.copy
             ready = begins + self._fetching()
-            main += self._landing(main)
-            main = max(main + (begins if rounds == 1 else 0.0), ready + _LAST * self._longest_turn(phase))
+            main += self._fetch_stores(main)
+            main = max(main + (begins if rounds == 1 else 0.0), ready + _LAST * self._longest_iteration(phase))
             link = max(link, ready)
         return replace(whole, total=main + self._adding(phase), link=link)
 
@@ -85,86 +85,86 @@ class _Estimator:
         """Nanoseconds from the end of one task of an SM to the end of the next."""
         depth = self._depth(phase)
         total = self._rates.task
-        for turn in phase.turns:
-            total += turn.times * self._turn(turn, depth)
+        for iteration in phase.iterations:
+            total += iteration.times * self._iteration(iteration, depth)
         return max(total, self._rates.announce) if self._announced(phase) else total
 
     def _announced(self, phase: Phase) -> bool:
-        """Whether tasks make contributions to sums, each of which is announced to its owner."""
-        return any(store.summed for turn in phase.turns for store in turn.stores)
+        """Whether tasks contribute to sums, and announce each contribution to its owner."""
+        return any(store.summed for iteration in phase.iterations for store in iteration.stores)
 
-    def _longest_turn(self, phase: Phase) -> float:
+    def _longest_iteration(self, phase: Phase) -> float:
         depth = self._depth(phase)
-        return max((self._turn(turn, depth) for turn in phase.turns if turn.loop), default=0.0)
+        return max((self._iteration(iteration, depth) for iteration in phase.iterations if iteration.loop), default=0.0)
 
-    def _turn(self, turn: Turn, depth: int) -> float:
+    def _iteration(self, iteration: Iteration, depth: int) -> float:
         rates = self._rates
-        cycles = sum(map(self._multiply, turn.products)) / rates.mma_flops
-        shared = sum(load.stage_bytes for load in turn.loads) + sum(map(self._operands, turn.products))
+        cycles = sum(map(self._flops, iteration.mmas)) / rates.mma_flops
+        shared = sum(load.stage_bytes for load in iteration.loads) + sum(map(self._operands, iteration.mmas))
         arrives = max(
-            sum(load.bytes for load in turn.loads) / rates.load_bytes,
-            sum(load.rows * rates.load_row + load.outside * rates.outside_row for load in turn.loads),
+            sum(load.bytes for load in iteration.loads) / rates.load_bytes,
+            sum(load.rows * rates.load_row + load.outside * rates.outside_row for load in iteration.loads),
         )
-        if not turn.loop:
+        if not iteration.loop:
             return arrives + max(cycles, shared / rates.shared_bytes) / rates.clock
         busy = max(cycles, shared / rates.shared_bytes) / rates.clock
-        waits = (rates.load_latency + arrives) / max(1, depth) if turn.loads else 0.0
+        waits = (rates.load_latency + arrives) / max(1, depth) if iteration.loads else 0.0
         return rates.turn + max(busy, arrives, waits)
 
-    def _groups(self, product: Product) -> int:
-        """Warpgroup instructions that its rows take."""
-        return -(-product.rows // self._target.mma.rows)
+    def _groups(self, mma: Mma) -> int:
+        """Warpgroup instructions that the rows of an MMA take."""
+        return -(-mma.rows // self._target.mma.rows)
 
-    def _multiply(self, product: Product) -> float:
-        rows = self._groups(product) * self._target.mma.rows
-        return 2 * rows * product.columns * product.inner * product.size / _ELEMENT
+    def _flops(self, mma: Mma) -> float:
+        rows = self._groups(mma) * self._target.mma.rows
+        return 2 * rows * mma.columns * mma.inner * mma.size / _ELEMENT
 
-    def _operands(self, product: Product) -> float:
-        """Bytes of shared memory that the instructions read: each its rows, and all of the right operand."""
-        rows = self._target.mma.rows + product.columns
-        return self._groups(product) * rows * product.inner * product.size
+    def _operands(self, mma: Mma) -> float:
+        """Bytes of shared memory that the instructions read: each its own rows, and the whole right operand."""
+        rows = self._target.mma.rows + mma.columns
+        return self._groups(mma) * rows * mma.inner * mma.size
 
     def _depth(self, phase: Phase) -> int:
-        """Stages of the loops, as far as shared memory goes; 0 if there is no room for one."""
-        each = sum(load.stage_bytes for turn in phase.turns if turn.loop for load in turn.loads)
-        once = sum(load.stage_bytes for turn in phase.turns if not turn.loop for load in turn.loads)
-        once += sum(store.tile_bytes for turn in phase.turns for store in turn.stores)
+        """Stages of the loops that shared memory has room for; 0 if there is no room for one."""
+        each = sum(load.stage_bytes for iteration in phase.iterations if iteration.loop for load in iteration.loads)
+        once = sum(load.stage_bytes for iteration in phase.iterations if not iteration.loop for load in iteration.loads)
+        once += sum(store.tile_bytes for iteration in phase.iterations for store in iteration.stores)
         once += sum(fetched.stage_bytes for fetched in self._work.fetched)
         room = self._target.stage_memory - once
         return max(0, min(MOST, room // each)) if each else MOST
 
     def _sent(self, phase: Phase) -> float:
         """Bytes that the tasks of a phase send."""
-        each = sum(turn.times * store.sent for turn in phase.turns for store in turn.stores)
+        each = sum(iteration.times * store.sent for iteration in phase.iterations for store in iteration.stores)
         return phase.tasks * each
 
     def _adding(self, phase: Phase) -> float:
-        """Until the last contributions to sums have come and are added up."""
+        """Nanoseconds until the last contributions to sums have arrived and are added up."""
         rates = self._rates
-        summed = [store for turn in phase.turns for store in turn.stores if store.summed]
+        summed = [store for iteration in phase.iterations for store in iteration.stores if store.summed]
         if not summed:
             return 0.0
-        # All but the last of them are added up while others are computed.
-        slices = max(store.slices for store in summed)
-        rounds = min(2, -(-phase.tasks * slices // (self._ranks * self._sms)))
-        each = max(store.tile_bytes for store in summed) / slices
+        # All but the last of them are added up while other tasks compute.
+        chunks = max(store.chunks for store in summed)
+        rounds = min(2, -(-phase.tasks * chunks // (self._ranks * self._sms)))
+        each = max(store.tile_bytes for store in summed) / chunks
         return rounds * self._ranks * each / rates.add_bytes + 2 * rates.signal
 
     def _fetching(self) -> float:
-        """Nanoseconds in which operands of other ranks come: by the link, and by each SM one tile at a time, or by a
-        copy engine one copy after the other."""
+        """Nanoseconds to fetch remote operands: by the link, and by each SM one tile at a time, or by a copy engine one
+        copy after the other."""
         fetched, rates = self._work.fetched, self._rates
         link = sum(operand.bytes for operand in fetched) / rates.link_bytes
         copied = sum(-(-operand.tiles // self._sms) * rates.copy for operand in fetched if not operand.copies)
         return max(link + sum(operand.copies for operand in fetched) * rates.engine_copy, copied)
 
-    def _landing(self, main: float) -> float:
-        """What tasks of so many nanoseconds lose because SMs store what they fetch."""
+    def _fetch_stores(self, main: float) -> float:
+        """Nanoseconds that tasks of `main` nanoseconds lose because SMs also store what they fetch."""
         if all(operand.copies for operand in self._work.fetched):
             return 0.0
         return self._rates.landing * min(main, self._fetching())
 
     def _enqueueing(self) -> float:
-        """Nanoseconds of the host for what copy engines do on all ranks, which one process may drive."""
+        """Nanoseconds of the host to enqueue the copies of all ranks, which one process may drive."""
         copies = sum(operand.copies for operand in self._work.fetched)
         return 2 * copies / JOINED * self._ranks * self._rates.enqueue

@@ -1,4 +1,4 @@
-"""What the tasks of a kernel do, counted from its tile-level IR for given dimensions: products, bytes, turns."""
+"""What the tasks of a kernel do, counted from its tile-level IR for given dimensions: MMAs, bytes, iterations."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class UnknownWorkError(Exception):
 
 
 @dataclass(frozen=True)
-class Product:
-    """One product of tiles: rows and columns of the result, and what is summed over, in elements of `size` bytes."""
+class Mma:
+    """One MMA of tiles: rows and columns of the result and the extent summed over, with elements of `size` bytes."""
 
     rows: int
     columns: int
@@ -39,7 +39,7 @@ class Product:
 
 @dataclass(frozen=True)
 class Load:
-    """A tile that goes into a stage: rows of at most 128 bytes that its array has, and those outside of it."""
+    """A tile that is loaded into a stage: rows of at most 128 bytes that lie inside of its array, and outside."""
 
     array: str
     stage_bytes: int
@@ -50,22 +50,22 @@ class Load:
 
 @dataclass(frozen=True)
 class Store:
-    """A tile that leaves an SM, and how many bytes of it go to other ranks; `summed` if its owner adds it up, then in
-    that many slices, each by itself."""
+    """A tile that is stored, and how many bytes of it go to other ranks; with `summed` its owner adds it up, in so many
+    chunks."""
 
     tile_bytes: int
     sent: float
     summed: bool
-    slices: int = 1
+    chunks: int = 1
 
 
 @dataclass
-class Turn:
-    """What one pass through a block does that stands in no loop inside of it, and how often a task goes through it."""
+class Iteration:
+    """What one run of a block does, without the loops inside of it, and how often a task runs the block."""
 
     times: float
     loop: bool
-    products: list[Product] = field(default_factory=list[Product])
+    mmas: list[Mma] = field(default_factory=list[Mma])
     loads: list[Load] = field(default_factory=list[Load])
     stores: list[Store] = field(default_factory=list[Store])
 
@@ -75,14 +75,14 @@ class Phase:
     """A `tasks` statement: how many tasks a rank has, and what each of them does."""
 
     tasks: int
-    turns: list[Turn] = field(default_factory=list[Turn])
+    iterations: list[Iteration] = field(default_factory=list[Iteration])
 
 
 @dataclass(frozen=True)
 class Fetched:
-    """An operand that comes from other ranks ahead of its use: bytes, and what is copied for that.
+    """An operand that is fetched from other ranks before its use: bytes, and how these are copied.
 
-    SMs copy `tiles`, through stages of theirs; copy engines everything in so many `copies`.
+    SMs copy `tiles`, through stages in shared memory; copy engines copy everything in so many `copies`.
     """
 
     bytes: float
@@ -93,7 +93,7 @@ class Fetched:
 
 @dataclass
 class Work:
-    """A kernel: its phases, the bytes of each array that this rank reads at all, what is fetched ahead."""
+    """A kernel: its phases, the bytes of each array that this rank reads from memory, and what is fetched."""
 
     phases: list[Phase] = field(default_factory=list[Phase])
     read: dict[str, float] = field(default_factory=dict[str, float])
@@ -101,13 +101,14 @@ class Work:
 
 
 def count_work(kernel: KernelOp, dims: Mapping[str, int], ranks: int, target: Target) -> Work:
-    """The work of an average rank. Edges between ranks must be planned. Raises `UnknownWorkError`."""
+    """The work of an average rank. Remote accesses must be planned. Raises `UnknownWorkError`."""
     return _Counter(kernel, dims, ranks, target).count()
 
 
 @dataclass(frozen=True)
 class _Positions:
-    """A block of an average task: positions that it has, and those that its box has of an array that is not split."""
+    """A block of an average task: its valid positions, and those of its box that lie inside of an array that is not
+    sharded."""
 
     dim: Dim
     extent: int
@@ -117,14 +118,14 @@ class _Positions:
 
 
 class _Counter(Evaluator):
-    """Goes once through each block, with the first index of each loop and task on rank 0. Nothing is left to run."""
+    """Evaluates each block once, with the first index of each loop and task on rank 0. It compiles nothing."""
 
     def __init__(self, kernel: KernelOp, dims: Mapping[str, int], ranks: int, target: Target) -> None:
         super().__init__(Sizes({**dims, RANKS: ranks}))
         self._kernel, self._extent, self._ranks, self._target = kernel, self.machine.size, ranks, target
         self._blocks: dict[SSAValue, _Positions] = {}
         self._work = Work()
-        self._turn = Turn(1.0, loop=False)
+        self._iteration = Iteration(1.0, loop=False)
 
     def count(self) -> Work:
         for op in self._kernel.body.block.ops:
@@ -145,19 +146,19 @@ class _Counter(Evaluator):
         self._once(op.body.block, 1.0, loop=False)
 
     def loop(self, op: scf.ForOp) -> None:
-        turns = max(0, self._value(op.ub) - self._value(op.lb)) / max(1, self._value(op.step))
+        iterations = max(0, self._value(op.ub) - self._value(op.lb)) / max(1, self._value(op.step))
         self.bind(op.body.block.args[0], 0)
-        self._once(op.body.block, self._turn.times * turns, loop=True)
+        self._once(op.body.block, self._iteration.times * iterations, loop=True)
 
     def branch(self, op: scf.IfOp) -> None:
         if not _of_integers(op):
             raise UnknownWorkError(f"no rate is known for `{op.name}`")
 
     def _once(self, block: Block, times: float, *, loop: bool) -> None:
-        around, self._turn = self._turn, Turn(times, loop)
-        self._phase.turns.append(self._turn)
+        around, self._iteration = self._iteration, Iteration(times, loop)
+        self._phase.iterations.append(self._iteration)
         self.block(block)
-        self._turn = around
+        self._iteration = around
 
     @property
     def _phase(self) -> Phase:
@@ -166,7 +167,7 @@ class _Counter(Evaluator):
     # Operations
 
     def leaf(self, op: Operation) -> bool:
-        turn = self._turn
+        iteration = self._iteration
         if type(op) is BlockOp:
             self._blocks[op.result] = self._positions(op)
         elif type(op) is BlockCountOp:
@@ -176,13 +177,13 @@ class _Counter(Evaluator):
         elif _of_integers(op):
             return False
         elif type(op) is LoadOp:
-            turn.loads.append(self._load(op, self._phase.tasks * turn.times))
+            iteration.loads.append(self._load(op, self._phase.tasks * iteration.times))
         elif isinstance(op, StoreOp | AccumulateOp):
-            turn.stores.append(self._store(op))
+            iteration.stores.append(self._store(op))
         elif type(op) is MmaOp:
             left, right = tile_type(op.a), tile_type(op.b)
             rows, inner = left.shape
-            turn.products.append(Product(rows, right.shape[1], inner, dtype_bytes(left.element_type)))
+            iteration.mmas.append(Mma(rows, right.shape[1], inner, dtype_bytes(left.element_type)))
         elif not _free(op):
             raise UnknownWorkError(f"no rate is known for `{op.name}`")
         return True
@@ -197,7 +198,7 @@ class _Counter(Evaluator):
         return known
 
     def _list(self, dim: Dim, size: int, op: BlockOp | BlockCountOp) -> tuple[int, int, int]:
-        """Blocks of a list, the positions that they cover, and how long the pieces are that none crosses the end of."""
+        """Blocks of a list, the positions that they cover, and the length of the ranges that no block straddles."""
         extent = self._extent(dim)
         if op.start is not None or op.stop is not None:
             first = 0 if op.start is None else int(self._value(op.start))
@@ -215,8 +216,8 @@ class _Counter(Evaluator):
         kind = block_type(op.result)
         count, covered, piece = self._list(kind.of, kind.extent, op)
         valid = covered / count if count else 0.0
-        # A box of a shorter part goes on into the next one, in arrays that are not split. The last block has least of
-        # it, and the SMs that have its tasks have no others where there are few.
+        # In arrays that are not sharded, the box of a shorter block reaches into the next range. The last block has the
+        # fewest positions, and where tasks are few, the SMs that run its tasks run no others.
         extent = self._extent(kind.of)
         starts = [*range(0, extent, min(piece, kind.extent) or 1)][:_LOOKED_AT]
         worst = min((min(kind.extent, extent - start) for start in starts), default=0)
@@ -247,9 +248,9 @@ class _Counter(Evaluator):
             tiles = prod(self._tiles(op, position) for position in range(len(op.indices)))
             away = (self._ranks - 1) / self._ranks
             copied = overlap == "copy_engine"
-            cells = prod(self._tiles(op, place) for place, index in enumerate(op.indices) if not _turns(index))
+            groups = prod(self._tiles(op, place) for place, index in enumerate(op.indices) if not _is_looped(index))
             staged = 0 if copied else layout.bytes
-            self._work.fetched.append(Fetched(whole * away, tiles * away, staged, copied * cells * away))
+            self._work.fetched.append(Fetched(whole * away, tiles * away, staged, copied * groups * away))
         return Load(name, layout.bytes, data * exists, rows * exists, rows * (1 - exists))
 
     def _tiles(self, op: LoadOp, position: int) -> float:
@@ -274,10 +275,10 @@ class _Counter(Evaluator):
 
 
 _LOOKED_AT = 64
-"""Blocks that an average of what lies outside of an array is taken over."""
+"""The most blocks of a dimension that are looked at for the shortest one."""
 
 
-def _turns(index: SSAValue) -> bool:
+def _is_looped(index: SSAValue) -> bool:
     """Whether a loop in a task goes through the blocks of an index."""
     block = index.owner
     number = block.index if isinstance(block, BlockOp) else index
@@ -290,7 +291,7 @@ def _of_integers(op: Operation) -> bool:
 
 
 def _free(op: Operation) -> bool:
-    """Whether an operation takes no time of its own: it is part of a product, or done while others load."""
+    """Whether an operation takes no extra time: it belongs to an MMA, or is done while others load."""
     if isinstance(op, AddOp):
         return any(isinstance(value.owner, MmaOp) for value in op.operands)
     return isinstance(op, FullOp | CastOp | ClipOp | scf.YieldOp)

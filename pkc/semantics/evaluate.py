@@ -1,4 +1,4 @@
-"""The integers of a kernel as a Python function: how control goes through loops and branches, and what is computed.
+"""The integers of a kernel as a Python function: control flow and integer arithmetic.
 
     def run(frame):
         for v1, v2 in g0((v0, g1), None):
@@ -6,9 +6,9 @@
             v4 = g2(v3, frame.rank)
             g3(frame, (v3,), v4)
 
-What an operation on integers and blocks computes is in `pkc.dialect` (`scalars`, `positions`). Whoever evaluates
-derives from `Evaluator`, and says what tasks and all other operations do: the simulator, the static layer, the host
-for copy engines.
+What an operation on integers and blocks computes is in `pkc.dialect` (`scalars`, `positions`). The simulator, the
+static layer, the cost model and the host of copy engines derive from `Evaluator`, and define what tasks and all other
+operations do.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _SPELLED: dict[Any, str] = {
     operator.gt: "{} > {}",
     operator.ge: "{} >= {}",
 }
-"""Functions that Python has a sign for, which takes less time than a call."""
+"""Functions that Python has an operator for, which is faster than a call."""
 
 
 class Call:
-    """What an operation becomes: a call of a function with some of its operands, several together as a tuple."""
+    """What an operation becomes: a call of a function with some of its operands; a sequence of them becomes a tuple."""
 
     def __init__(self, function: Callable[..., Any], *arguments: Argument) -> None:
         self.function, self.arguments = function, arguments
@@ -56,7 +56,7 @@ class Evaluator:
     """Writes a Python function, operation by operation. Each value is a variable, named in order of its first use."""
 
     context = {RANK: "rank", EPOCH: "epoch"}
-    """How the function says what the results of some operations depend on beside their operands."""
+    """Expressions for what some operations depend on besides their operands."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -66,18 +66,18 @@ class Evaluator:
         self._names: dict[SSAValue, str] = {}
         self._globals: dict[str, Any] = {}
 
-    # For whoever evaluates
+    # Overridden by derived classes
 
     def leaf(self, op: Operation) -> bool:
-        """Write what an operation does; False if it is for the evaluator to know."""
+        """Write what an operation does; False leaves it to the evaluator."""
         raise NotImplementedError
 
     def tasks(self, op: TasksOp) -> None:
-        """Write who runs which tasks, with the body of each."""
+        """Write the distribution of tasks, with the body of each."""
         raise NotImplementedError
 
     def unknown(self, op: Operation) -> None:
-        """What to do about an operation that nobody knows."""
+        """Called for an operation that neither the evaluator nor `leaf` handles."""
         raise AssertionError(f"{op.name} is no operation on integers")
 
     def needs(self, value: SSAValue) -> bool:
@@ -85,7 +85,7 @@ class Evaluator:
         return True
 
     def enters(self, op: scf.ForOp | scf.IfOp) -> bool:
-        """Whether there is anything to do in a loop or a branch."""
+        """Whether a loop or a branch has anything to evaluate."""
         return True
 
     # Text
@@ -95,7 +95,7 @@ class Evaluator:
 
     @contextmanager
     def inside(self, head: str) -> Generator[None]:
-        """Write what follows inside of a statement."""
+        """Write the following lines inside of a statement."""
         self.line(head)
         self._depth += 1
         before = len(self._lines)
@@ -105,7 +105,7 @@ class Evaluator:
         self._depth -= 1
 
     def constant(self, value: Any) -> str:
-        """The name of any Python object. The text does not depend on it, so that it is compiled once for all."""
+        """The name of any Python object. The text does not depend on the object, so it is compiled once."""
         name = f"g{len(self._globals)}"
         self._globals[name] = value
         return name
@@ -121,20 +121,20 @@ class Evaluator:
         return f"({''.join(f'{self.name(value)}, ' for value in values)})"
 
     def bind(self, value: SSAValue, known: Any) -> None:
-        """A value is known before anything runs."""
+        """Set a value that is known before the run."""
         self._known[value] = known
 
     def known(self, value: SSAValue) -> Any:
-        """What a value is, if that is known before anything runs; else None."""
+        """The value, if it is known before the run; else None."""
         return self._known.get(value)
 
     def assign(self, results: Sequence[SSAValue], text: str) -> None:
-        """An expression gives the results of an operation, as a tuple unless there is one."""
+        """Assign an expression to the results of an operation: a tuple, unless there is one result."""
         target = self.name(results[0]) if len(results) == 1 else self.names(results)
         self.line(f"{target} = {text}" if results else text)
 
     def call(self, call: Call, *context: str) -> str:
-        """A call, with what it takes in front of its operands."""
+        """A call, with arguments before its operands."""
         return f"{self.constant(call.function)}({', '.join((*context, *map(self._argument, call.arguments)))})"
 
     def _argument(self, argument: Argument) -> str:
@@ -173,7 +173,7 @@ class Evaluator:
             return
         (result,), values, on = op.results, op.operands, depends_on(op)
         if on is None and all(value in self._known for value in values):
-            with suppress(PkcError):  # which is for whoever comes there when it runs
+            with suppress(PkcError):  # the error is left for the run that reaches the operation
                 self._known[result] = function(*[self._known[value] for value in values])
                 return
         operands = [*([self.context[on]] if on else []), *map(self.name, values)]
@@ -186,7 +186,7 @@ class Evaluator:
 
     @contextmanager
     def each_task(self, op: TasksOp, share: tuple[str, str] | None = None) -> Generator[None]:
-        """Write the body of a loop through tasks, in the order of their numbers: all, or from one every so many."""
+        """Write the body of a loop through tasks, in the order of their numbers: all, or with `share` (first, step)."""
         order = self.constant(in_order_from if share else in_order)
         indices = "".join(f"{self.name(index)}, " for index in op.body.block.args)
         with self.inside(

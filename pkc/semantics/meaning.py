@@ -48,13 +48,13 @@ class Structure(NamedTuple):
 
 
 def value(op: Operation, real: Real = np.float32) -> Callable[..., Values]:
-    """The meaning of a tile operation: a function of its operands, in their order."""
+    """The semantics of a tile operation: a function of its operands, in their order."""
     declared = OPERATIONS.get(type(op))
     return _STRUCTURE[type(op)].value(op, real) if declared is None else declared.value
 
 
 def bounded(op: Operation) -> Callable[..., Bounded]:
-    """The meaning of a tile operation in float64, with its error: a function of its operands, tiles as `Bounded`."""
+    """The semantics of a tile operation in float64, with its error: a function of its operands, tiles as `Bounded`."""
     compute = value(op, np.float64)
     tiles = tuple(isinstance(operand.type, TileType) for operand in op.operands)
     rule = _rule(op, is_float=tile.tile_type(op.results[0]).element_type in FLOATS)
@@ -74,7 +74,7 @@ def _rule(op: Operation, *, is_float: bool) -> Bound:
 
 
 def is_tile_op(op: Operation) -> bool:
-    """Whether an operation's meaning is here."""
+    """Whether an operation's semantics are defined here."""
     return type(op) in OPERATIONS or type(op) in _STRUCTURE
 
 
@@ -158,7 +158,7 @@ def _clip(op: tile.ClipOp, real: Real) -> Function:
     return clip
 
 
-# Comparisons and products
+# Comparisons and matmuls
 
 
 _COMPARE: dict[Predicate, Function] = {
@@ -202,11 +202,11 @@ def _uncertain(rule: Callable[[Any], Rule]) -> Callable[[Any], Bound]:
 
 def _mma(op: tile.MmaOp, real: Real) -> Function:
     def mma(a: Values, b: Values, acc: Values) -> Values:
-        # In f64, because a product in f32 depends on where a row lies in its tile, by the order in which BLAS adds;
+        # In f64, because a matmul in f32 depends on where a row lies in its tile, by the order in which BLAS adds;
         # an element would then change with the division into blocks.
-        product = a.astype(np.float64, copy=False) @ b.astype(np.float64, copy=False)
-        product += acc
-        return product.astype(real, copy=False)
+        result = a.astype(np.float64, copy=False) @ b.astype(np.float64, copy=False)
+        result += acc
+        return result.astype(real, copy=False)
 
     return mma
 

@@ -1,4 +1,4 @@
-"""Who accessed which part of an array last, for each of its copies."""
+"""The last accesses to each box of an array, for each of its copies."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 from xdsl.ir import Operation
 
 from pkc.sim.array import Where
-from pkc.sim.warp_roles import Worker
+from pkc.sim.warp_roles import WarpRole
 
 Box: TypeAlias = tuple[tuple[int, int], ...]
 """The first position in each dimension and the one after the last."""
@@ -17,9 +17,9 @@ _T = TypeVar("_T")
 
 
 class Access(NamedTuple):
-    """One access: over when its worker's `component` has come to `tick`, and begun before its own came to `begun`."""
+    """One access: complete when `component` reaches `tick`, begun when its role's own component was at `begun`."""
 
-    worker: Worker
+    warp_role: WarpRole
     component: int
     tick: int
     begun: int
@@ -39,22 +39,22 @@ def is_empty(box: Box) -> bool:
 
 
 class Grid:
-    """The boxes by which an array is accessed, as a rule tiles that are equal or apart."""
+    """The boxes by which an array is accessed, as a rule tiles that are equal or disjoint."""
 
     def __init__(self) -> None:
         self._boxes: set[Box] = set()
-        self._apart = True
+        self._disjoint = True
 
     def has(self, box: Box) -> bool:
-        """Whether all boxes so far, with this one, are equal or apart."""
-        if self._apart and box not in self._boxes:
-            self._apart = not any(_meet(box, other) for other in self._boxes)
+        """Whether all boxes so far, with this one, are equal or disjoint."""
+        if self._disjoint and box not in self._boxes:
+            self._disjoint = not any(_meet(box, other) for other in self._boxes)
             self._boxes.add(box)
-        return self._apart
+        return self._disjoint
 
 
 class Boxes(Generic[_T]):
-    """Something for each box."""
+    """An item for each box."""
 
     def __init__(self, grid: Grid) -> None:
         self.items: dict[Box, _T] = {}
@@ -77,23 +77,23 @@ class Boxes(Generic[_T]):
 class Copy:
     """The accesses to one copy of an array since its rank began the launch.
 
-    An access need not be kept once all that must come after it must come after another one that it came before.
+    An access is dropped when a later one is ordered after it: what is ordered after the later one is so after both.
     """
 
     def __init__(self, grid: Grid, entry: Access | None) -> None:
         self.entry = entry
         """What the caller did before the launch; None if everybody knows."""
         self.stores = Boxes[list[Access]](grid)
-        """More than one store of the same values to the same box are alternatives: it suffices to know one of them."""
+        """Several stores of the same values to the same box are alternatives: it suffices to be ordered after one."""
         self.sums = Boxes[dict[int, Access]](grid)
         """The last addition of each component."""
         self.reads = Boxes[dict[int, Access]](grid)
         """The last read of each component."""
         self.constant: dict[int, Access] = {}
-        """The same for an array that is not written: wherever the elements are."""
+        """The same for an array that is not written, for all its elements together."""
 
     def before_store(self, box: Box) -> Iterator[tuple[Box, Access]]:
-        """What a store comes after, reads aside."""
+        """The accesses that a store must come after, except reads."""
         if self.entry is not None:
             yield box, self.entry
         for other, stores in self.stores.meeting(box):

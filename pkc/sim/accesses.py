@@ -21,7 +21,7 @@ from pkc.sim.ordering import Note, note_addition, note_read, note_store
 
 Indices: TypeAlias = Sequence[Block | int]
 Located: TypeAlias = Callable[[Frame, Indices, "int | None"], Where]
-Pieces: TypeAlias = Callable[[Frame, Indices, "int | None", Any], Iterator[tuple[Where, Any]]]
+ByShard: TypeAlias = Callable[[Frame, Indices, "int | None", Any], Iterator[tuple[Where, Any]]]
 
 
 def _locator(op: Any, array: Array, machine: Machine) -> Located:
@@ -36,15 +36,15 @@ def _locator(op: Any, array: Array, machine: Machine) -> Located:
     return locate
 
 
-def _pieces(op: Any, array: Array, machine: Machine) -> Pieces:
-    """What finds where a tile goes, piece by piece if several ranks own its rows, after letting others run."""
+def _by_shard(op: Any, array: Array, machine: Machine) -> ByShard:
+    """What finds where a tile goes, shard by shard if several ranks own its rows, after letting others run."""
     locate = _locator(op, array, machine)
 
-    def pieces(frame: Frame, indices: Indices, rank: int | None, tile: Any) -> Iterator[tuple[Where, Any]]:
-        for own, cut in array.parts(indices):
-            yield locate(frame, own, rank), tile if cut is None else array.cut_of(tile, cut)
+    def by_shard(frame: Frame, indices: Indices, rank: int | None, tile: Any) -> Iterator[tuple[Where, Any]]:
+        for within, cut in array.shards(indices):
+            yield locate(frame, within, rank), tile if cut is None else array.cut_of(tile, cut)
 
-    return pieces
+    return by_shard
 
 
 def _at(op: Any) -> SSAValue | None:
@@ -56,32 +56,32 @@ def _at(op: Any) -> SSAValue | None:
 
 
 def _load(op: access.ReadOp | access.LoadOp, machine: Machine) -> Call:
-    array, world = machine.array(op.array), machine.world
+    array, memory = machine.array(op.array), machine.memory
     locate, note = _locator(op, array, machine), note_read(op, op.array, machine)
     shape = None if isinstance(op, access.ReadOp) else tile_type(op.result).shape
 
     def load(frame: Frame, indices: Indices, rank: int | None) -> Any:
         where = locate(frame, indices, rank)
-        world.check_load(array, where, frame.task, op)
+        memory.check_load(array, where, frame.task, op)
         note(frame, where)
         return int(array.value[where]) if shape is None else array.load(where, shape)
 
     if isinstance(op, access.LoadOp) and op.local is not None:
-        return Call(_own_or(load, op, op.local, machine), op.indices, _at(op))
+        return Call(_local_or(load, op, op.local, machine), op.indices, _at(op))
     return Call(load, op.indices, _at(op))
 
 
-def _own_or(
+def _local_or(
     other: Callable[[Frame, Indices, int | None], Any], op: access.LoadOp, source: SSAValue, machine: Machine
 ) -> Callable[[Frame, Indices, int | None], Any]:
-    """A load of this rank's part from the array that it owns, and of what is in another part by `other`."""
+    """A load of this rank's shard from its own array, and of another rank's shard by `other`."""
     array, shape, note = machine.array(source), tile_type(op.result).shape, note_read(op, source, machine)
 
     def load(frame: Frame, indices: Indices, rank: int | None) -> Any:
         where = array.locate(op, frame.rank, indices)
         if where[0] != frame.rank:
             return other(frame, indices, rank)
-        machine.world.check_load(array, where, frame.task, op)
+        machine.memory.check_load(array, where, frame.task, op)
         note(frame, where)
         return array.load(where, shape)
 
@@ -89,7 +89,7 @@ def _own_or(
 
 
 def _gather(op: access.GatherOp, machine: Machine) -> Call:
-    array, world = machine.array(op.array), machine.world
+    array, memory = machine.array(op.array), machine.memory
     shape, note = tile_type(op.result).shape, note_read(op, op.array, machine)
     pairs = array.place.layout is Layout.Symmetric
 
@@ -101,7 +101,7 @@ def _gather(op: access.GatherOp, machine: Machine) -> Call:
             if row < 0:
                 continue
             where = array.locate(op, frame.rank, (row, *indices), at)
-            world.check_load(array, where, frame.task, op)
+            memory.check_load(array, where, frame.task, op)
             note(frame, where)
             array.put_row(made, position, where)
         return made
@@ -126,7 +126,7 @@ def _check_copies(op: access.ReduceOp | access.AllReduceOp, array: Array, machin
 
     def check(frame: Frame, where: Where) -> None:
         for copy in range(array.place.copies):
-            machine.world.check_load(array, (copy, *where[1:]), frame.task, op)
+            machine.memory.check_load(array, (copy, *where[1:]), frame.task, op)
             note(frame, (copy, *where[1:]))
 
     return check
@@ -136,12 +136,12 @@ def _check_copies(op: access.ReduceOp | access.AllReduceOp, array: Array, machin
 
 
 def _store(op: access.StoreOp, machine: Machine) -> Call:
-    array, world = machine.array(op.array), machine.world
-    pieces, note = _pieces(op, array, machine), note_store(op, op.array, machine)
+    array, memory = machine.array(op.array), machine.memory
+    by_shard, note = _by_shard(op, array, machine), note_store(op, op.array, machine)
 
     def store(frame: Frame, tile: Any, indices: Indices, rank: int | None) -> None:
-        for where, piece in pieces(frame, indices, rank, tile):
-            world.check_store(array, where, frame.task, op)
+        for where, piece in by_shard(frame, indices, rank, tile):
+            memory.check_store(array, where, frame.task, op)
             note(frame, array.everywhere(where), piece)
             array.store(array.everywhere(where), piece)
 
@@ -154,9 +154,9 @@ def _store_add(op: access.StoreAddOp, machine: Machine) -> Call:
 
     def store_add(frame: Frame, tile: Any, indices: Indices, rank: int | None) -> None:
         where = locate(frame, indices, rank)
-        machine.world.check_load(array, where, frame.task, op)
+        machine.memory.check_load(array, where, frame.task, op)
         note(frame, where)
-        machine.world.note_change(array, where, op)
+        machine.memory.note_change(array, where, op)
         array.add_rounded(where, tile)
 
     return Call(store_add, op.tile, op.indices, _at(op))
@@ -164,11 +164,11 @@ def _store_add(op: access.StoreAddOp, machine: Machine) -> Call:
 
 def _accumulate(op: access.AccumulateOp | access.AtomicAddOp, machine: Machine) -> Call:
     array = machine.array(op.array)
-    add = machine.world.add_later if isinstance(op, access.AtomicAddOp) else machine.world.contribute
-    pieces, note = _pieces(op, array, machine), note_addition(op, op.array, machine)
+    add = machine.memory.add_later if isinstance(op, access.AtomicAddOp) else machine.memory.contribute
+    by_shard, note = _by_shard(op, array, machine), note_addition(op, op.array, machine)
 
     def accumulate(frame: Frame, tile: Any, indices: Indices, rank: int | None) -> None:
-        for where, piece in pieces(frame, indices, rank, tile):
+        for where, piece in by_shard(frame, indices, rank, tile):
             note(frame, array.everywhere(where))
             add(array, array.everywhere(where), piece, frame.task, op)
 
@@ -177,7 +177,7 @@ def _accumulate(op: access.AccumulateOp | access.AtomicAddOp, machine: Machine) 
 
 def _scatter(op: access.ScatterAccumulateOp | access.ScatterAddOp, machine: Machine) -> Call:
     array = machine.array(op.array)
-    add = machine.world.add_later if isinstance(op, access.ScatterAddOp) else machine.world.contribute
+    add = machine.memory.add_later if isinstance(op, access.ScatterAddOp) else machine.memory.contribute
     note = note_addition(op, op.array, machine)
 
     def scatter(frame: Frame, tile: Any, rows: Any, indices: Indices) -> None:
@@ -202,7 +202,7 @@ def _all_reduce(op: access.AllReduceOp, machine: Machine) -> Call:
         check(frame, where)
         total = array.reduce(where, shape)
         note(frame, (slice(None), *where[1:]), total)
-        machine.world.note_change(array, (slice(None), *where[1:]), op)
+        machine.memory.note_change(array, (slice(None), *where[1:]), op)
         array.store_everywhere(where, total)
 
     return Call(all_reduce, op.indices, _at(op))
@@ -212,19 +212,19 @@ def _all_reduce(op: access.AllReduceOp, machine: Machine) -> Call:
 
 
 def _copy(op: copies.CopyOp, machine: Machine) -> Call:
-    source, target, world = machine.array(op.source), machine.array(op.target), machine.world
+    source, target, memory = machine.array(op.source), machine.array(op.target), machine.memory
     there, here = _box(op.source_box, source), _box(op.target_box, target)
     read, written = note_read(op, op.source, machine), note_store(op, op.target, machine)
 
     def copy(frame: Frame, source_indices: Indices, target_indices: Indices) -> None:
         machine.pause()
         where = source.locate(op, frame.rank, there(source_indices))
-        world.check_load(source, where, frame.task, op)
+        memory.check_load(source, where, frame.task, op)
         read(frame, where)
         values = source.load(where, source.value[where].shape)
         machine.pause()
         where = target.locate(op, frame.rank, here(target_indices))
-        world.check_store(target, where, frame.task, op)
+        memory.check_store(target, where, frame.task, op)
         written(frame, target.everywhere(where), values)
         target.store(target.everywhere(where), values)
 

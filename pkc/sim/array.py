@@ -35,7 +35,7 @@ _POISON = {4: 0x7FC0DEAD, 8: 0x7FF80000_0000DEAD}
 
 
 def poison(shape: Sequence[int], dtype: np.dtype[Any]) -> Values:
-    """An array of unwritten elements; floats are a NaN that no arithmetic makes."""
+    """An array of unwritten elements; floats are a NaN that no arithmetic gives."""
     if dtype.kind != "f":
         return np.full(shape, POISON_INT, dtype)
     return np.full(shape, _POISON[dtype.itemsize], f"u{dtype.itemsize}").view(dtype)
@@ -52,8 +52,8 @@ def is_poison(values: Values) -> Values:
 class Placement:
     """How an array lies in the simulator's memory: `copies` arrays, of which each rank addresses one.
 
-    With `split`, the dimension of that number lies in parts on the copies. The simulator places arrays as a machine
-    does; the reference has one copy of whatever is global.
+    With `sharded_axis`, each copy has one shard of that dimension. The simulator places arrays as a machine does; the
+    reference has one copy of whatever is global.
     """
 
     name: str
@@ -67,11 +67,11 @@ class Placement:
 
     @property
     def per_rank(self) -> bool:
-        """Whether each rank has content of its own, so that callers see a leading axis of ranks."""
+        """Whether each rank has its own content, so that callers see a leading axis of ranks."""
         return self.layout in (None, Layout.Symmetric)
 
     @property
-    def split(self) -> int | None:
+    def sharded_axis(self) -> int | None:
         return None if self.is_global else self.shard
 
     @property
@@ -82,8 +82,8 @@ class Placement:
     def shape(self) -> tuple[int, ...]:
         """The shape of the memory: copies first."""
         local = list(self.sizes)
-        if self.split is not None:
-            local[self.split] = shard_length(local[self.split], self.ranks)
+        if self.sharded_axis is not None:
+            local[self.sharded_axis] = shard_length(local[self.sharded_axis], self.ranks)
         return (self.copies, *local)
 
 
@@ -98,9 +98,9 @@ class Array:
         self.frozen = frozen
         self.dtype = held_dtype(place.element, self.real)
         self.is_float = place.element in FLOATS
-        self._split = place.split
-        self._part = 0 if place.split is None else place.shape[place.split + 1]
-        self._own_copy = place.copies > 1 and place.split is None
+        self._sharded_axis = place.sharded_axis
+        self._shard_length = 0 if place.sharded_axis is None else place.shape[place.sharded_axis + 1]
+        self._copy_per_rank = place.copies > 1 and place.sharded_axis is None
         self.value = self._initial(content, summed)
 
     def _initial(self, content: Values | None, summed: bool) -> Values:
@@ -109,26 +109,26 @@ class Array:
             return np.zeros(place.shape, self.dtype)
         if content is None:
             return poison(place.shape, self.dtype)
-        held = content.astype(self.dtype)
+        values = content.astype(self.dtype)
         if place.per_rank:
-            return held
-        if place.split is not None:
-            return self._parts(held, place.split)
-        every = np.broadcast_to(held, place.shape)
+            return values
+        if place.sharded_axis is not None:
+            return self._in_shards(values, place.sharded_axis)
+        every = np.broadcast_to(values, place.shape)
         return every if self.frozen else every.copy()
 
-    def _parts(self, held: Values, axis: int) -> Values:
+    def _in_shards(self, values: Values, axis: int) -> Values:
         made = poison(self.place.shape, self.dtype)
         for rank in range(self.place.ranks):
             first, last = part(self.place.sizes[axis], self.place.ranks, rank)
-            piece = held[(*(slice(None),) * axis, slice(first, last))]
+            piece = values[(*(slice(None),) * axis, slice(first, last))]
             made[(rank, *(slice(None),) * axis, slice(0, last - first))] = piece
         return made
 
     # Launches
 
     def begin_launch(self, rank: int, content: Values | None) -> None:
-        """What a rank's memory holds when it launches a kernel again: new content, or nothing."""
+        """Set what a rank's memory holds when it launches a kernel again: new content, or poison."""
         fresh = poison(self.place.shape, self.dtype) if content is None else self._initial(content, summed=False)
         self.value[rank] = fresh[rank]
 
@@ -139,43 +139,43 @@ class Array:
         place = self.place
         if at is not None and not 0 <= at < place.ranks:
             raise PkcError(errors.RankOutOfRange(span_of(op.location), at, rank, place.ranks - 1))
-        copy = (rank if at is None else at) if self._own_copy else 0
+        copy = (rank if at is None else at) if self._copy_per_rank else 0
         where: list[Any] = [copy]
         for axis, index in enumerate(indices):
             if isinstance(index, int):
                 if not 0 <= index < place.sizes[axis]:
                     raise self.out_of_range(op, rank, index, axis)
-                if axis == self._split:
-                    where[0], index = divmod(index, self._part)
+                if axis == self._sharded_axis:
+                    where[0], index = divmod(index, self._shard_length)
                 where.append(index)
                 continue
             start, length = index
-            if axis == self._split and length:
-                where[0], start = divmod(start, self._part)
-                if start + length > self._part:
+            if axis == self._sharded_axis and length:
+                where[0], start = divmod(start, self._shard_length)
+                if start + length > self._shard_length:
                     raise self._on_two_ranks(op, rank, index, axis)
             where.append(slice(start, start + length))
         return tuple(where)
 
-    def parts(self, indices: Sequence[Index]) -> list[tuple[Sequence[Index], Cut | None]]:
-        """What a tile that goes to the owners of its rows is there: for each its indices, and what of the tile it gets.
+    def shards(self, indices: Sequence[Index]) -> list[tuple[Sequence[Index], Cut | None]]:
+        """The shards that a tile reaches into: for each the indices there, and the cut of the tile that goes there.
 
-        All of it, or nothing, if one rank owns what there is.
+        The cut is None, for the whole tile, if a single rank owns it.
         """
-        split = self._split
-        block = None if split is None else indices[split]
-        if split is None or not isinstance(block, Block) or block.length == 0:
+        sharded_axis = self._sharded_axis
+        block = None if sharded_axis is None else indices[sharded_axis]
+        if sharded_axis is None or not isinstance(block, Block) or block.length == 0:
             return [(indices, None)]
         start, stop = block.start, block.start + block.length
-        first, last = start // self._part, (stop - 1) // self._part
+        first, last = start // self._shard_length, (stop - 1) // self._shard_length
         if first == last:
             return [(indices, None)]
-        axis = sum(isinstance(index, Block) for index in indices[:split])
+        axis = sum(isinstance(index, Block) for index in indices[:sharded_axis])
         found: list[tuple[Sequence[Index], Cut | None]] = []
         for rank in range(first, last + 1):
-            begin, end = max(start, rank * self._part), min(stop, (rank + 1) * self._part)
-            own = [*indices[:split], Block(begin, end - begin), *indices[split + 1 :]]
-            found.append((own, Cut(axis, begin - start, end - start)))
+            begin, end = max(start, rank * self._shard_length), min(stop, (rank + 1) * self._shard_length)
+            within = [*indices[:sharded_axis], Block(begin, end - begin), *indices[sharded_axis + 1 :]]
+            found.append((within, Cut(axis, begin - start, end - start)))
         return found
 
     def everywhere(self, where: Where) -> Where:
@@ -187,7 +187,7 @@ class Array:
         coordinates: list[int] = []
         left = list(position)
         for axis, index in enumerate(where[1:]):
-            first = where[0] * self._part if axis == self._split else 0
+            first = where[0] * self._shard_length if axis == self._sharded_axis else 0
             within: int = index.start + left.pop(0) if hasattr(index, "start") else index
             coordinates.append(first + within)
         text = f"[{', '.join(map(str, coordinates))}]"
@@ -200,7 +200,7 @@ class Array:
     def _on_two_ranks(self, op: Operation, rank: int, block: Block, axis: int) -> PkcError:
         last = block.start + block.length - 1
         span = span_of(op.location)
-        return PkcError(errors.TileOnTwoRanks(span, self.name, block.start, last, axis, rank, self._part))
+        return PkcError(errors.TileOnTwoRanks(span, self.name, block.start, last, axis, rank, self._shard_length))
 
     # Tiles
 
@@ -230,7 +230,7 @@ class Array:
         return tile.astype(self.real)
 
     def store(self, where: Where, tile: Any) -> None:
-        """Write the part of a tile that the place has."""
+        """Write the positions of a tile that exist there."""
         self.value[where] = fitted(tile, self.value[where].shape, where)
 
     def add(self, where: Where, tile: Any) -> None:
@@ -238,7 +238,7 @@ class Array:
         self.value[where] += fitted(tile, self.value[where].shape, where)
 
     def add_rounded(self, where: Where, tile: Any) -> None:
-        """Add, rounded to the array's type at once."""
+        """Add, and round to the array's type at once."""
         self.add(where, tile)
         if self.is_float:
             self.value[where] = round_to(self.value[where], self.place.element)
@@ -271,7 +271,7 @@ class Array:
         """The array as callers see it, in its true type."""
         return self.gathered(self.value).astype(numpy_dtype(self.place.element))
 
-    def cell(self, element: tuple[int, ...]) -> tuple[str, int]:
+    def address(self, element: tuple[int, ...]) -> tuple[str, int]:
         """The array's name, and the number in memory of an element, given as callers see it."""
         return self.name, int(self.gathered(np.arange(self.value.size).reshape(self.value.shape))[element])
 
@@ -280,9 +280,9 @@ class Array:
         place = self.place
         if place.per_rank:
             return memory
-        if place.split is None:
+        if place.sharded_axis is None:
             return memory[0]
-        axis = place.split
+        axis = place.sharded_axis
         bounds = [part(place.sizes[axis], place.ranks, rank) for rank in range(place.ranks)]
         before = (slice(None),) * axis
         pieces = [memory[(rank, *before, slice(0, last - first))] for rank, (first, last) in enumerate(bounds)]
@@ -299,6 +299,6 @@ def padded(view: Values, shape: tuple[int, ...], *, copy: bool) -> Values:
 
 
 def fitted(tile: Values, shape: tuple[int, ...], where: Where) -> Values:
-    """The part of a tile that a place of this shape takes; a place on all copies has one axis more."""
+    """The positions of a tile that fit into a place of this shape; a place on all copies has one axis more."""
     wanted = shape[1:] if isinstance(where[0], slice) else shape
     return tile if tile.shape == wanted else tile[tuple(map(slice, wanted))]

@@ -1,4 +1,4 @@
-"""What tiles are in a run: arrays of elements, values with bounds, or terms."""
+"""The representation of tiles in a run: arrays of elements, values with bounds, or terms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pkc.sim.array import Array
 
 TileFunction: TypeAlias = Callable[[Operation], Callable[..., Any]]
 MakeArray: TypeAlias = Callable[..., Array]
-"""Called as `Array` is."""
+"""A constructor with the signature of `Array`."""
 
 
 class Backing(NamedTuple):

@@ -20,11 +20,11 @@ from pkc.sim.array import poison
 from pkc.sim.machine import Calls, Frame, Machine
 from pkc.sim.schedule import Counter
 from pkc.sim.terms import Term
-from pkc.sim.warp_roles import RingClocks, Worker
+from pkc.sim.warp_roles import RingClocks, WarpRole
 
 
 class Ring:
-    """The stages of one channel of one CTA. Tiles live in their stage: what comes later overwrites them."""
+    """The stages of one channel of one CTA. Tiles live in their stage, where later ones overwrite them."""
 
     def __init__(self, rank: int, cta: int, label: str, depth: int, clocks: RingClocks | None) -> None:
         self.depth = depth
@@ -32,7 +32,7 @@ class Ring:
         self.stages: list[list[Any]] = [[] for _ in range(depth)]
         self.acquired = self.committed = self.consumed = self.released = 0
         self.kept = 0
-        """Stages that are released, but not free yet."""
+        """Stages whose release is deferred."""
         self.free = Counter(rank, f"free stages of {label}, CTA", (cta,))
         self.full = Counter(rank, f"full stages of {label}, CTA", (cta,))
 
@@ -63,7 +63,7 @@ def _acquire(op: roles.AcquireOp, machine: Machine) -> Call:
         number = ring.acquired
         machine.scheduler.wait(op, ring.free, number, lambda: ring.depth + ring.released)
         if ring.clocks is not None:
-            ring.clocks.acquire(frame.worker, number)
+            ring.clocks.acquire(frame.warp_role, number)
 
     return Call(acquire)
 
@@ -74,31 +74,31 @@ def _commit(op: roles.CommitOp, machine: Machine) -> Call:
 
     def commit(frame: Frame, tiles: Sequence[Any]) -> None:
         if unfenced is not None:
-            raise PkcError(_stage_not_fenced(op, unfenced, frame.worker))
+            raise PkcError(_stage_not_fenced(op, unfenced, frame.warp_role))
         ring = find(frame)
         stage = ring.stages[ring.committed % ring.depth]
         if stage:
-            for position, (held, tile) in enumerate(zip(stage, tiles, strict=True)):
-                stage[position] = _overwrite(held, tile)
+            for position, (before, tile) in enumerate(zip(stage, tiles, strict=True)):
+                stage[position] = _overwrite(before, tile)
         else:
             stage += [_overwrite(None, tile) for tile in tiles]
         if ring.clocks is not None:
-            ring.clocks.commit(frame.worker)
+            ring.clocks.commit(frame.warp_role)
         ring.committed += 1
         machine.scheduler.wake(ring.full)
 
     return Call(commit, op.tiles)
 
 
-def _overwrite(held: Any, tile: Any) -> Any:
-    """Put a tile into the memory of a stage, where whoever still uses the old one sees the new one."""
+def _overwrite(before: Any, tile: Any) -> Any:
+    """Copy a tile into the memory of a stage: whoever still uses the old tile sees the new one."""
     if isinstance(tile, Bounded | Term):
         return tile
     values: Values = tile
-    if held is None:
+    if before is None:
         return np.array(values)  # of no axes too, for a scalar
-    np.copyto(held, values)
-    return held
+    np.copyto(before, values)
+    return before
 
 
 def _consume(op: roles.ConsumeOp, machine: Machine) -> Call:
@@ -110,7 +110,7 @@ def _consume(op: roles.ConsumeOp, machine: Machine) -> Call:
         number = ring.consumed
         machine.scheduler.wait(op, ring.full, number, lambda: ring.committed)
         if ring.clocks is not None:
-            ring.clocks.consume(frame.worker, number)
+            ring.clocks.consume(frame.warp_role, number)
         stage = ring.stages[(number - 1) % ring.depth]
         return stage[0] if len(stage) == 1 else stage
 
@@ -125,7 +125,7 @@ def _release(op: roles.ReleaseOp, machine: Machine) -> Call:
         if ring.kept < kept:
             ring.kept += 1
         else:
-            _free(op, ring, frame.worker, machine)
+            _free(op, ring, frame.warp_role, machine)
 
     return Call(release)
 
@@ -137,47 +137,49 @@ def _release_deferred(op: roles.ReleaseDeferredOp, machine: Machine) -> Call:
         ring = find(frame)
         while ring.kept:
             ring.kept -= 1
-            _free(op, ring, frame.worker, machine)
+            _free(op, ring, frame.warp_role, machine)
 
     return Call(release_deferred)
 
 
-def _free(op: roles.ReleaseOp | roles.ReleaseDeferredOp, ring: Ring, worker: Worker, machine: Machine) -> None:
+def _free(op: roles.ReleaseOp | roles.ReleaseDeferredOp, ring: Ring, warp_role: WarpRole, machine: Machine) -> None:
     """The oldest stage that is not free may be filled again."""
     if ring.clocks is not None:
-        _check_read(op, ring.clocks, ring.released + 1, worker)
-        ring.clocks.release(worker, ring.released + 1)
+        _check_read(op, ring.clocks, ring.released + 1, warp_role)
+        ring.clocks.release(warp_role, ring.released + 1)
     stage = ring.stages[ring.released % ring.depth]
-    for held in stage:
-        if not isinstance(held, Bounded | Term):
-            values: Values = held
+    for tile in stage:
+        if not isinstance(tile, Bounded | Term):
+            values: Values = tile
             values[...] = poison(values.shape, values.dtype)
     ring.released += 1
     machine.scheduler.wake(ring.free)
 
 
 def _unfenced(op: roles.CommitOp, machine: Machine) -> Operation | None:
-    """What reads through the async proxy what this commit passes on without a fence."""
+    """The operation that reads this stage through the async proxy, if the commit has no fence for it."""
     explicit = machine.order is not None and machine.order.explicit
     return crosses_proxies(op) if explicit and not is_fenced(op) else None
 
 
-def _stage_not_fenced(op: roles.CommitOp, reader: Operation, worker: Worker) -> order_errors.StageNotFenced:
+def _stage_not_fenced(op: roles.CommitOp, reader: Operation, warp_role: WarpRole) -> order_errors.StageNotFenced:
     also, label = (Label(span_of(reader.location), "read from it here"),), roles.channel_of(op.channel).label.data
-    return order_errors.StageNotFenced(span_of(op.location), label, worker.name, also=also)
+    return order_errors.StageNotFenced(span_of(op.location), label, warp_role.name, also=also)
 
 
-def _check_read(op: roles.ReleaseOp | roles.ReleaseDeferredOp, clocks: RingClocks, number: int, worker: Worker) -> None:
-    """Refuse to release a stage that a store, or a product in flight, may not have read."""
+def _check_read(
+    op: roles.ReleaseOp | roles.ReleaseDeferredOp, clocks: RingClocks, number: int, warp_role: WarpRole
+) -> None:
+    """Refuse to release a stage that a store, or an MMA in flight, may still read."""
     stage, label = (clocks, number), roles.channel_of(op.channel).label.data
-    store, _ = worker.reading.get(stage, (None, 0))
+    store, _ = warp_role.reading.get(stage, (None, 0))
     if store is not None:
         also = (Label(span_of(store.location), "stored from it here"),)
-        raise PkcError(order_errors.StageStillRead(span_of(op.location), label, worker.name, also=also))
-    product = next((product for product, stages in worker.multiplying if stage in stages), None)
-    if product is not None:
-        also = (Label(span_of(product.location), "multiplied here"),)
-        raise PkcError(order_errors.StageStillMultiplied(span_of(op.location), label, worker.name, also=also))
+        raise PkcError(order_errors.StageStillRead(span_of(op.location), label, warp_role.name, also=also))
+    mma = next((mma for mma, stages in warp_role.mmas if stage in stages), None)
+    if mma is not None:
+        also = (Label(span_of(mma.location), "MMA issued here"),)
+        raise PkcError(order_errors.StageStillMultiplied(span_of(op.location), label, warp_role.name, also=also))
 
 
 CHANNELS: Calls = {

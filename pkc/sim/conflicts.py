@@ -1,4 +1,4 @@
-"""Who wrote which element in the current phase: finds two writers of one element, and a reader of another's."""
+"""The last writer of each element in the current phase: finds second writers, and reads of other tasks' elements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pkc.sim.array import Array, Where
 
 
 class Task(NamedTuple):
-    """One task of one rank; `number` tells apart equal indices of different statements.
+    """One task of one rank; `number` distinguishes equal indices of different statements.
 
     `names` has, for each index, what the source calls it, such as `i = ` or `m = block `.
     """

@@ -1,4 +1,4 @@
-"""Random inputs that make sense: normal floats, and integers in the range that their use asks for."""
+"""Random inputs: normal floats, and integers in the range that their uses need."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pkc.sim.inputs import check_memory, has_leading_ranks, resolve_dims
 from pkc.sim.program import Program, find_kernel
 
 _ABSENT = 1 / 8
-"""How many of the entries of a table of rows name no row."""
+"""The share of the entries of a table of rows that name no row."""
 
 _INDEXED = (access.ReadOp, access.LoadOp, access.StoreOp, access.StoreAddOp, access.AccumulateOp)
 _BY_TABLE = (access.GatherOp, access.ScatterAccumulateOp)
@@ -29,7 +29,7 @@ _BY_TABLE = (access.GatherOp, access.ScatterAccumulateOp)
 class _Range:
     """The integers from `low` to below `high`; `absent` if -1 may stand for none; `pairs` of (rank, row).
 
-    `moved` is what the program takes off before it uses them; it is in `low` and `high`.
+    `moved` is what the program subtracts before the use; `low` and `high` include it.
     """
 
     low: int
@@ -79,7 +79,7 @@ def _array(called: Program, name: str, sizes: Mapping[str, int], rng: np.random.
 
 def _scalar(called: Program, name: str, sizes: Mapping[str, int], rng: np.random.Generator) -> float | int:
     if called.scalars[name] == "f32":
-        # As the scale of a softmax is: scores stay small.
+        # Like the scale of a softmax, so that scores stay small.
         return float(np.float32(rng.uniform(0.05, 0.25)))
     wanted = _common(list(_uses_of_index(called.kernel.arguments[name], sizes)))
     return int(rng.integers(wanted.low, wanted.high))
@@ -104,7 +104,7 @@ def _integers(wanted: _Range, shape: list[int], sizes: Mapping[str, int], rng: n
 
 
 def _uses_of_array(array: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range]:
-    """What the uses of an array's elements ask of them."""
+    """The ranges that the uses of an array's elements need."""
     for use in array.uses:
         if isinstance(use.operation, access.ReadOp):
             yield from _uses_of_index(use.operation.result, sizes)
@@ -140,7 +140,7 @@ def _uses_of_index(value: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range
 
 
 def _taken_off(op: Operation, use: Use) -> int | None:
-    """The constant that an operation takes off its other operand; None where it is not one."""
+    """The constant that an operation subtracts from its other operand; None where there is none."""
     other = op.operands[1 - use.index].owner
     adds = isinstance(op, elementwise.AddOp | arith.AddiOp)
     if isinstance(other, tile.FullOp):

@@ -74,7 +74,7 @@ class NotAnInput(Diagnostic):
 
 @dataclass(frozen=True)
 class WrongInputShape(Diagnostic):
-    """Raised when an array has not the shape that its parameter asks for."""
+    """Raised when an array does not have the shape of its parameter."""
 
     code = "PK606"
     title = "`{name}` has shape {found}"
@@ -87,7 +87,7 @@ class WrongInputShape(Diagnostic):
 
 @dataclass(frozen=True)
 class WrongInputType(Diagnostic):
-    """Raised when an array has not the element type of its parameter."""
+    """Raised when an array does not have the element type of its parameter."""
 
     code = "PK607"
     title = "`{name}` has elements of {found}"
@@ -161,7 +161,7 @@ class TooLarge(Diagnostic):
 
 @dataclass(frozen=True)
 class Deadlock(Diagnostic):
-    """Raised when every part that has not ended waits, and nothing is left to wake it."""
+    """Raised when every role that has not ended waits, and nothing is left to wake it."""
 
     code = "PK701"
     title = "deadlock: {count} blocked, nothing left to run"
@@ -256,18 +256,18 @@ class RankOutOfRange(Diagnostic):
 
 @dataclass(frozen=True)
 class TileOnTwoRanks(Diagnostic):
-    """Raised when a tile is read that reaches over the boundary between two ranks' parts of a sharded array."""
+    """Raised when a tile is read that straddles two ranks' shards of an array."""
 
     code = "PK708"
     title = "a tile of `{array}` lies on two ranks: {first} to {last} of dimension {axis}"
     label = "rank {rank} addresses it here"
-    help = "a part is {part} long; a block by which a sharded array is read must follow its boundaries"
+    help = "a shard is {shard} long; a block by which a sharded array is read may not straddle two shards"
     array: str
     first: int
     last: int
     axis: int
     rank: int
-    part: int
+    shard: int
 
 
 @dataclass(frozen=True)
@@ -282,7 +282,7 @@ class NotSimulated(Diagnostic):
 
 @dataclass(frozen=True)
 class NoSuchShard(Diagnostic):
-    """Raised when a block list is of the part of a rank that does not exist."""
+    """Raised when a block list is of the shard of a rank that does not exist."""
 
     code = "PK711"
     title = "`blocks(..., of={found})` is of a rank that does not exist"
@@ -305,12 +305,12 @@ class NotRelaunched(Diagnostic):
 
 @dataclass(frozen=True)
 class LeftOver(Diagnostic):
-    """Raised when a wait of a derived protocol is not for all signals of its launch, or when nobody waits for them."""
+    """Raised when a wait of a derived protocol does not count all signals of its launch, or when no wait does."""
 
     code = "PK713"
     title = "{counter} of rank {rank} reaches {total} in launch {launch}, {problem}"
     label = "here"
-    help = "each wait stands for every signal that its launch and those before it send to the counter"
+    help = "each wait must count every signal that its launch and those before it send to the counter"
     counter: str
     rank: int
     launch: int
@@ -320,7 +320,7 @@ class LeftOver(Diagnostic):
 
 @dataclass(frozen=True)
 class Overwritten(Diagnostic):
-    """Raised when an element of a scratch array is stored again before anybody has read it."""
+    """Raised when an element of a scratch array is stored again before it is read."""
 
     code = "PK714"
     title = "`{array}` is stored again before it is read at {element}"

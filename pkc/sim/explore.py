@@ -1,7 +1,7 @@
-"""Every order that a run can come in, but for orders of steps that do not depend on each other.
+"""Every order of a run, up to the order of steps that do not depend on each other.
 
 Runs are repeated from the start, each with a prefix of choices (stateless model checking, Godefroid 1997). From each
-run follow those in which two dependent steps come the other way round (dynamic partial order reduction, Flanagan and
+run follow those in which two dependent steps come in the opposite order (dynamic partial order reduction, Flanagan and
 Godefroid 2005, with the source sets and sleep sets of Abdulla et al. 2014).
 """
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.sim.happens import Happened, Path
-from pkc.sim.schedule import Order, Part
+from pkc.sim.schedule import Coroutine, Order
 from pkc.sim.trace import Access, Step, Trace
 
 Run = Callable[[Order, Trace], None]
@@ -25,7 +25,7 @@ class _Asleep(Exception):
 
 @dataclass
 class _Choice:
-    """One point of a run: which part goes on, which others have to be tried there, which have been or need not be."""
+    """One point of a run: the coroutine that runs, those to be tried there, those tried or known to be redundant."""
 
     chosen: Path
     wanted: set[Path]
@@ -36,25 +36,25 @@ class _Choice:
 
 @dataclass(frozen=True)
 class Explored:
-    """How many runs were carried out, how many steps the first has, whether these were all, what the last one found."""
+    """How many runs were made, the steps of the first, whether they cover all orders, and what the last one found."""
 
     runs: int
     steps: int
     complete: bool
     found: tuple[Diagnostic, ...] = ()
     choices: tuple[Path, ...] = ()
-    """The parts in the order of the last run."""
+    """The coroutine of each step of the last run."""
 
 
 class Chosen:
-    """An order that is given: the part of each step; after the last of them, the same part as long as it can run."""
+    """A given order: the coroutine of each step; after the last, the same coroutine as long as it can run."""
 
     def __init__(self, choices: tuple[Path, ...] = ()) -> None:
         self._choices = iter(choices)
         self._last: Path = ()
 
-    def choose(self, ready: list[Part]) -> int:
-        paths = [part.path for part in ready]
+    def choose(self, ready: list[Coroutine]) -> int:
+        paths = [coroutine.path for coroutine in ready]
         wanted = next(self._choices, self._last)
         self._last = wanted if wanted in paths else min(paths)
         return paths.index(self._last)
@@ -69,12 +69,12 @@ class _Explorer:
         self._place = 0
 
     def begin(self) -> None:
-        """Begin a run with the choices that there are."""
+        """Begin a run with the choices made so far."""
         self.trace = Trace()
         self._place = 0
 
-    def choose(self, ready: list[Part]) -> int:
-        paths = [part.path for part in ready]
+    def choose(self, ready: list[Coroutine]) -> int:
+        paths = [coroutine.path for coroutine in ready]
         if self._place:
             self.choices[self._place - 1].step = self.trace.steps[-1]
         if self._place == len(self.choices):
@@ -100,7 +100,7 @@ class _Explorer:
         }
 
     def end(self) -> None:
-        """Draw the consequences of a run: where another part has to be tried."""
+        """Note where, after this run, another coroutine has to be tried."""
         if self._place and self.trace.steps:
             self.choices[self._place - 1].step = self.trace.steps[-1]
         happened = Happened(self.trace.steps)
@@ -146,8 +146,8 @@ def explore(run: Run, most: int) -> Explored:
 
 
 def _independent(a: Step, b: Step) -> bool:
-    """Whether two steps of different parts do the same in both orders."""
+    """Whether two steps of different coroutines do the same in both orders."""
     if (b.guard is not None and b.guard.counter in a.amounts) or (a.guard is not None and a.guard.counter in b.amounts):
         return False
     common = a.accesses.keys() & b.accesses.keys()
-    return all(a.accesses[cell] == b.accesses[cell] in ({Access.Read}, {Access.Add}) for cell in common)
+    return all(a.accesses[address] == b.accesses[address] in ({Access.Read}, {Access.Add}) for address in common)

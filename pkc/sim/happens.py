@@ -1,8 +1,9 @@
 """Which steps of a run happened before which, and which could have come in another order.
 
-Two steps depend on each other if they touch the same cell, and not both only read it or only add to it. Signals and
-waits are finer: a counter grows, so a wait depends on the signals before it, and signals do not depend on each other.
-Vector clocks (Mattern 1989) give the order that all runs share which have the dependent steps in the same order.
+Two steps depend on each other if they access the same address, unless both only read it or both only add to it.
+Signals and waits are finer: a counter grows, so a wait depends on the signals before it, and signals do not depend on
+each other. Vector clocks (Mattern 1989) give the order that all runs share in which dependent steps come in the same
+order.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pkc.sim.schedule import Counter
-from pkc.sim.trace import Access, Cell, Guard, Step
+from pkc.sim.trace import Access, Address, Guard, Step
 
 Path = tuple[int, ...]
 
 
 @dataclass
 class _Touched:
-    """The steps that have touched a cell since it was last written, and the one that wrote it."""
+    """The steps that have accessed an address since it was last written, and the one that wrote it."""
 
     written: int = -1
     since: dict[Access, list[int]] = field(default_factory=dict[Access, list[int]])
@@ -40,29 +41,29 @@ class _Touched:
 
 
 class Happened:
-    """The order of the steps of a run: `clocks[i][p]` counts the steps of part p that happened before step i or are it.
+    """The order of the steps of a run: `clocks[i][c]` counts the steps of coroutine c up to step i.
 
-    `races` has the pairs of steps that depend on each other directly, and could have come the other way round.
+    `races` has the pairs of steps that depend on each other directly, and could have come in the opposite order.
     """
 
     def __init__(self, steps: Sequence[Step]) -> None:
         self.steps = steps
-        self.paths: list[Path] = [step.part.path for step in steps]
+        self.paths: list[Path] = [step.coroutine.path for step in steps]
         self.clocks: list[dict[Path, int]] = []
         self.places: list[int] = []
-        """Of each step, its number among those of its part, from 1."""
+        """Of each step, its number among those of its coroutine, from 1."""
         self.races: list[tuple[int, int]] = []
         self._last: dict[Path, int] = {}
-        self._cells: dict[Cell, _Touched] = {}
+        self._addresses: dict[Address, _Touched] = {}
         self._senders: dict[Counter, list[int]] = {}
         self._waiters: dict[Counter, list[int]] = {}
         self._enough: dict[int, list[int]] = {}
-        """Of each step that has waited, the first signals that together were enough."""
+        """For each step that has waited, the first signals that together were enough."""
         for number in range(len(steps)):
             self._add(number)
 
     def before(self, first: int, second: int) -> bool:
-        """Whether a step happened before another one, or is it."""
+        """Whether a step happened before another one, or is the same."""
         return self._knows(self.clocks[second], first)
 
     def _knows(self, clock: dict[Path, int], step: int) -> bool:
@@ -71,7 +72,7 @@ class Happened:
     def _add(self, number: int) -> None:
         step, path = self.steps[number], self.paths[number]
         clock: dict[Path, int] = {}
-        previous = self._last.get(path, self._last.get(path[:-1]))  # a part begins after what its parent did last
+        previous = self._last.get(path, self._last.get(path[:-1]))  # begun by the parent's last step
         if previous is not None:
             clock |= self.clocks[previous]
         self.places.append(self.places[self._last[path]] + 1 if path in self._last else 1)
@@ -83,8 +84,8 @@ class Happened:
                 self._follow(number, earlier)
         clock[path] = self.places[number]
         self._last[path] = number
-        for cell, accesses in step.accesses.items():
-            self._cells.setdefault(cell, _Touched()).touch(number, accesses)
+        for address, accesses in step.accesses.items():
+            self._addresses.setdefault(address, _Touched()).touch(number, accesses)
         for counter in step.amounts:
             self._senders.setdefault(counter, []).append(number)
         if step.guard is not None:
@@ -93,9 +94,9 @@ class Happened:
     def _depends_on(self, number: int) -> set[int]:
         step = self.steps[number]
         found: set[int] = set()
-        for cell, accesses in step.accesses.items():
-            if cell in self._cells:
-                found.update(self._cells[cell].conflicts(accesses))
+        for address, accesses in step.accesses.items():
+            if address in self._addresses:
+                found.update(self._addresses[address].conflicts(accesses))
         if step.guard is not None:
             found.update(self._signals_for(number, step.guard))
         return found
@@ -128,7 +129,7 @@ class Happened:
             clock[path] = max(clock.get(path, 0), place)
 
     def _could_come_first(self, number: int, earlier: int) -> bool:
-        """Whether what a step waits for is there without an earlier one and what follows from that."""
+        """Whether the wait of a step is satisfied without an earlier step and those that happened after that."""
         guard = self.steps[number].guard
         if guard is None:
             return True
@@ -137,7 +138,7 @@ class Happened:
         return guard.value - without >= guard.wanted
 
     def instead(self, first: int, second: int) -> list[Path]:
-        """The parts of which one must go on in place of step `first`, for step `second` not to follow from it."""
+        """The coroutines of which one must run in place of step `first`, so that `second` comes before it."""
         others = [step for step in range(first + 1, second) if not self.before(first, step)] + [second]
         begun: set[Path] = set()
         found: list[Path] = []

@@ -27,7 +27,7 @@ _BYTES = 16
 
 @dataclass(frozen=True)
 class Data:
-    """What a run starts from, checked: sizes by dimension (with `ranks`), arrays, scalars."""
+    """The checked inputs of a run: sizes by dimension (with `ranks`), arrays, scalars."""
 
     sizes: dict[str, int]
     arrays: dict[str, Values]
@@ -66,7 +66,7 @@ def resolve_dims(kernel: KernelOp, dims: Mapping[str, int], inputs: Inputs, rank
 
 
 def check_data(program: Program, dims: Mapping[str, int], inputs: Inputs, ranks: int) -> Data:
-    """The data of a run, if it fits the kernel and is complete."""
+    """The data of a run, checked against the kernel's parameters. Raises `PkcError`."""
     sizes = resolve_dims(program.kernel, dims, inputs, ranks) | {RANKS: ranks}
     arrays: dict[str, Values] = {}
     scalars: dict[str, float | int] = {}
@@ -173,7 +173,7 @@ def _array(program: Program, data: Data, name: str, value: Any) -> Values:
 
 
 def check_memory(program: Program, sizes: Mapping[str, int]) -> None:
-    """Refuse a run that a machine would rather be out of memory than finish."""
+    """Refuse a run whose arrays take too much memory."""
     lengths = ([dim if isinstance(dim, int) else sizes[dim] for dim in a.dimensions] for a in program.arrays.values())
     found = sum(map(math.prod, lengths)) * sizes[RANKS] * _BYTES // 2**30
     if found > MOST_GIB:

@@ -1,7 +1,7 @@
 """A kernel as a Python function that every rank calls.
 
-How control goes through it is in `pkc.semantics.evaluate`, what operations compute in `pkc.dialect`, what they touch in
-`accesses.py` and `channels.py`. Here is who runs which tasks.
+Control flow is in `pkc.semantics.evaluate`, what operations compute in `pkc.dialect`, and what they access in
+`accesses.py` and `channels.py`. This module distributes tasks to roles and CTAs.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from pkc.sim.signals import SIGNALS
 _CALLS: Calls = ACCESSES | SIGNALS | CHANNELS | FENCES
 
 Body: TypeAlias = Callable[..., None]
-"""What a task does, with its indices."""
+"""The body of a task, called with its indices."""
 
 
 def compile_kernel(kernel: program.KernelOp, machine: Machine, tile_function: TileFunction) -> Callable[[Frame], None]:
-    """What a rank does in a launch."""
+    """The function that a rank runs in a launch."""
     return _Kernel(kernel, machine, tile_function).compiled()
 
 
@@ -70,7 +70,7 @@ class _Kernel(Evaluator):
 
     def leaf(self, op: Operation) -> bool:
         if isinstance(op, program.RoleOp):
-            self._role_part(op)
+            self._role_body(op)
         elif type(op) in _CALLS:
             self.assign(op.results, self.call(_CALLS[type(op)](op, self.machine), "frame"))
         elif meaning.is_tile_op(op):
@@ -94,13 +94,13 @@ class _Kernel(Evaluator):
         self._in_tasks = nested
         self.line(self.call(Call(_runner(op, self.machine, self._role, nested=nested), op.counts), "frame", body))
 
-    def _role_part(self, op: program.RoleOp) -> None:
+    def _role_body(self, op: program.RoleOp) -> None:
         self._role = str(op.role.data)
         self.line(self.call(Call(_starter(op, self.machine)), "frame", self._function(op.body.block)))
         self._role = ""
 
     def _function(self, block: Block) -> str:
-        """The name of a function that does a block, with its arguments."""
+        """Write a function that runs a block, with the block's arguments; its name."""
         name = f"body{len(self._lines)}"
         with self.inside(f"def {name}({', '.join(('frame', *map(self.name, block.args)))}):"):
             self.block(block)
@@ -110,7 +110,7 @@ class _Kernel(Evaluator):
 def _runner(
     op: program.TasksOp, machine: Machine, role: str, *, nested: bool
 ) -> Callable[[Frame, Body, Sequence[int]], None]:
-    """What runs tasks, of which the body and the counts are given."""
+    """A function that runs tasks, given their body and counts."""
     names = tuple(map(_name_of_index, op.body.block.args))
 
     def each(frame: Frame, counts: Sequence[int]) -> Iterator[Task]:
@@ -136,18 +136,18 @@ def _runner(
             machine.scheduler.spawn(frame.rank, role, partial(enter, replace(frame), body, task))
         machine.scheduler.join()
 
-    workers = machine.workers(role)
+    ctas = machine.workers(role)
     enclosing = op.encloses_tasks
 
-    def own_share(frame: Frame, body: Body, counts: Sequence[int]) -> None:
+    def shared_out(frame: Frame, body: Body, counts: Sequence[int]) -> None:
         outer = frame.task
         if not nested:
-            frame.turn = 0
+            frame.tasks_seen = 0
         for task in each(frame, counts):
             if not enclosing:
-                turn = frame.turn
-                frame.turn = turn + 1
-                if workers[turn % len(workers)] != frame.cta:
+                tasks_seen = frame.tasks_seen
+                frame.tasks_seen = tasks_seen + 1
+                if ctas[tasks_seen % len(ctas)] != frame.cta:
                     continue
             enter(frame, body, task)
         frame.task = outer
@@ -155,19 +155,19 @@ def _runner(
     if program.PER_CTA not in op.attributes:
         return at_once if role else in_turn
     if role != Role.CopyEngine or nested or machine.lanes == 1:
-        return own_share
+        return shared_out
 
     def in_lanes(frame: Frame, body: Body, counts: Sequence[int]) -> None:
-        tasks, workers = list(each(frame, counts)), list[Any]()
+        tasks, lanes = list(each(frame, counts)), list[Any]()
         for number in range(min(machine.lanes, len(tasks))):
-            own, name = replace(frame), f"{role} of lane {number}"
+            lane, name = replace(frame), f"{role} of lane {number}"
             if machine.order is not None:
-                own.worker = machine.order.begin(own.worker, name, (op, number), on_stream=True)
-                workers.append(own.worker)
-            machine.scheduler.spawn(own.rank, name, partial(all_of, own, body, tasks[number :: machine.lanes]))
+                lane.warp_role = machine.order.begin(lane.warp_role, name, (op, number), on_stream=True)
+                lanes.append(lane.warp_role)
+            machine.scheduler.spawn(lane.rank, name, partial(all_of, lane, body, tasks[number :: machine.lanes]))
         machine.scheduler.join()
         if machine.order is not None:
-            machine.order.join(frame.worker, workers)
+            machine.order.join(frame.warp_role, lanes)
 
     def all_of(frame: Frame, body: Body, tasks: Sequence[Task]) -> None:
         for task in tasks:
@@ -177,22 +177,22 @@ def _runner(
 
 
 def _starter(op: program.RoleOp, machine: Machine) -> Callable[[Frame, Callable[[Frame], None]], None]:
-    """What lets all workers of a role begin, each with a frame of its own."""
+    """What starts a role on all of its CTAs, each with its own frame."""
     role, on_stream = str(op.role.data), op.role.data is Role.CopyEngine
-    workers = machine.workers(role)
+    ctas = machine.workers(role)
 
     def start(frame: Frame, body: Callable[[Frame], None]) -> None:
-        for cta in workers:
-            own = replace(frame, cta=cta, holding=[])
-            name = role if len(workers) == 1 else f"{role} of CTA {cta}"
+        for cta in ctas:
+            inner = replace(frame, cta=cta, deferred=[])
+            name = role if len(ctas) == 1 else f"{role} of CTA {cta}"
             if machine.order is not None:
-                own.worker = machine.order.begin(own.worker, name, (op, cta), on_stream=on_stream)
-            machine.scheduler.spawn(own.rank, name, partial(to_its_end, own, body))
+                inner.warp_role = machine.order.begin(inner.warp_role, name, (op, cta), on_stream=on_stream)
+            machine.scheduler.spawn(inner.rank, name, partial(to_its_end, inner, body))
 
-    def to_its_end(own: Frame, body: Callable[[Frame], None]) -> None:
-        body(own)
+    def to_its_end(inner: Frame, body: Callable[[Frame], None]) -> None:
+        body(inner)
         if machine.order is not None:
-            machine.order.end(own.worker)
+            machine.order.end(inner.warp_role)
 
     return start
 

@@ -42,11 +42,11 @@ class Outcome:
 
     def outputs(self) -> list[dict[str, Values]]:
         """Outputs as callers see them, in their true types."""
-        return [{name: self._exported(name, held) for name, held in memory.items()} for memory in self.memories]
+        return [{name: self._exported(name, content) for name, content in memory.items()} for memory in self.memories]
 
-    def _exported(self, name: str, held: Values) -> Values:
+    def _exported(self, name: str, content: Values) -> Values:
         array = self.arrays[name]
-        return array.gathered(held).astype(numpy_dtype(array.place.element))
+        return array.gathered(content).astype(numpy_dtype(array.place.element))
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,12 @@ class Launches:
         """Simulate them; what happens is noted in `trace`. Raises `PkcError`."""
         program, data = self.program, self.data
         arrays: dict[str, Array] = make_arrays(program, data[0], backing.make_array, is_global=False, again=True)
-        world = MemoryState(arrays, None)
+        memory = MemoryState(arrays, None)
         if program.derived:
-            world.ledger, world.unread = Ledger(), Unread(arrays.values())
-        machine = make_machine(program, data[0], world, order)
+            memory.ledger, memory.unread = Ledger(), Unread(arrays.values())
+        machine = make_machine(program, data[0], memory, order)
         machine.ctas = self.ctas if program.per_cta else 1
-        machine.scheduler.trace = world.trace = trace
+        machine.scheduler.trace = memory.trace = trace
         machine.order = memory_order(program.kernel, machine, program.written, again=True)
         body = compile_kernel(program.kernel, machine, backing.tile_function)
         results: list[Memory] = [
@@ -77,17 +77,17 @@ class Launches:
             def launch_all() -> None:
                 for number, one in enumerate(data, start=1):
                     if number > 1:
-                        world.begin_launch(rank, number, one.arrays)
+                        memory.begin_launch(rank, number, one.arrays)
                     body(machine.frame(rank, one.scalars, number))
                     machine.end_launch(rank)
-                    for name, taken in world.end_launch(rank, number, program.outputs).items():
+                    for name, taken in memory.end_launch(rank, number, program.outputs).items():
                         results[number - 1][name][rank] = taken
 
             return launch_all
 
         run_ranks(machine, start)
-        if world.ledger is not None:
-            world.ledger.check()
+        if memory.ledger is not None:
+            memory.ledger.check()
         return Outcome(results, arrays)
 
 

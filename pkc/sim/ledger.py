@@ -1,4 +1,4 @@
-"""What each launch sends to every counter, and what is waited for: at the end of a launch nothing may be left over."""
+"""The signals that each launch sends to every counter, and its waits: no signal may be left over."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class _Sent(NamedTuple):
     launch: int
     amount: int
     raised: bool
-    """Whether the counter was brought up to the amount; else the amount was added."""
+    """Whether the counter was raised to the amount; else the amount was added."""
     op: Operation
 
 
@@ -31,7 +31,7 @@ class _Awaited(NamedTuple):
 class Ledger:
     """The signals of some launches, for a protocol whose waits each stand for all signals of their launch and before.
 
-    A wait for fewer passes while a signal is still on its way, and the signal is left over: it releases nobody.
+    A wait for fewer ends while a signal is still in flight, and that signal is left over: nobody waits for it.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Ledger:
             if _total(sent) != wait.wanted:
                 ops = dict.fromkeys(one.op for one in sent)
                 labels = tuple(Label(span_of(op.location), "signalled here") for op in ops)
-                raise _left_over(wait.op, wait, _total(sent), f"but waited for is {wait.wanted}", labels)
+                raise _left_over(wait.op, wait, _total(sent), f"but the wait is for {wait.wanted}", labels)
         waited = {(wait.counter._replace(rank=0), wait.launch) for wait in self._awaited}
         for counter, sent in sorted(self._sent.items(), key=lambda item: item[0]):
             for one in sent:

@@ -1,4 +1,4 @@
-"""What the steps of a program act on: the memory of all ranks, the scheduler, the sizes of dimensions."""
+"""What operations act on: the memory of all ranks, the scheduler, the sizes of dimensions."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from pkc.sim.schedule import Scheduler
 
 @dataclass(slots=True)
 class Frame:
-    """Who runs an operation: the first argument of every function that an operation becomes."""
+    """Where an operation runs: the first argument of every function that an operation becomes."""
 
     rank: int
     epoch: int
     scalars: Mapping[str, Any]
     """The scalar parameters of the launch."""
-    worker: Any
-    """What `MemoryOrder` knows of the worker, if anything is checked."""
+    warp_role: Any
+    """The clocks of the warp role, if the order of accesses is checked."""
     task: Task
     cta: int = 0
-    turn: int = 0
-    """How many tasks the role has come by."""
-    holding: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
-    """The signals that the worker holds back."""
+    tasks_seen: int = 0
+    """How many tasks of the phase have been numbered so far, those of other CTAs included."""
+    deferred: list[Callable[[], None]] = field(default_factory=list[Callable[[], None]])
+    """The deferred signals that are not yet sent."""
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Machine:
 
     sizes: dict[str, int]
     ranks: int
-    world: MemoryState
+    memory: MemoryState
     scheduler: Scheduler
     orders_itself: bool
     interleaved: bool
@@ -57,23 +57,23 @@ class Machine:
     names: dict[SSAValue, str]
     """The names of the kernel's arguments."""
     ctas: int = 1
-    """How many CTAs run each role that works through its tasks in turn."""
+    """How many CTAs run each role whose tasks are `per_cta`."""
     comm_ctas: int = 0
-    """How many more CTAs run the communicators; with none, these run beside the other roles."""
+    """How many more CTAs run the communicators; with 0, these run in the CTAs of the other roles."""
     rings: dict[Any, Any] = field(default_factory=dict[Any, Any])
     """The channels in use, by rank, CTA and operation."""
     order: MemoryOrder | None = None
-    """What is checked of the order of accesses, if anything."""
+    """The check of the order of accesses; None without one."""
     operations: int = 0
     tasks: int = 0
 
     def frame(self, rank: int, scalars: Mapping[str, Any], epoch: int = 1) -> Frame:
         """What a rank begins a launch with."""
-        worker = None if self.order is None else self.order.caller(rank)
-        return Frame(rank, epoch, scalars, worker, Task(rank, 0, ()))
+        warp_role = None if self.order is None else self.order.caller(rank)
+        return Frame(rank, epoch, scalars, warp_role, Task(rank, 0, ()))
 
     def workers(self, role: str) -> range:
-        """Who runs a role on each rank: CTAs by their numbers, or a copy engine."""
+        """The CTAs that run a role on each rank, by number; a copy engine counts as one."""
         if role == Role.CopyEngine:
             return range(1)
         if role == str(Role.Communicator) and self.comm_ctas:
@@ -82,10 +82,10 @@ class Machine:
 
     @property
     def lanes(self) -> int:
-        """On how many streams a copy engine does its tasks.
+        """On how many streams a copy engine runs its tasks.
 
-        With one CTA for each role one, as where a GPU has no hardware queue for more. Otherwise as many as leave in
-        turn only tasks that are so with every number of lanes that there may be.
+        With one CTA for each role it is 1, as on a GPU without hardware queues for more. Otherwise it is such that two
+        tasks share a lane only if they do with every number of lanes that a GPU may have.
         """
         return 1 if self.ctas == 1 else math.lcm(*range(1, LANES + 1))
 
@@ -104,22 +104,22 @@ class Machine:
 
     def array(self, argument: SSAValue) -> Array:
         """The memory of an array that is an argument of the kernel."""
-        return self.world.arrays[self.names[argument]]
+        return self.memory.arrays[self.names[argument]]
 
-    def check_rank(self, op: Operation, own: int, found: int) -> None:
+    def check_rank(self, op: Operation, rank: int, found: int) -> None:
         """Refuse a rank that does not exist."""
         if not 0 <= found < self.ranks:
-            raise PkcError(errors.RankOutOfRange(span_of(op.location), found, own, self.ranks - 1))
+            raise PkcError(errors.RankOutOfRange(span_of(op.location), found, rank, self.ranks - 1))
 
-    def check_indices(self, op: CounterOp, own: int, indices: Sequence[int], sizes: Sequence[int]) -> None:
+    def check_indices(self, op: CounterOp, rank: int, indices: Sequence[int], sizes: Sequence[int]) -> None:
         """Refuse a counter that does not exist; `sizes` are those of its signal."""
         for axis, (index, size) in enumerate(zip(indices, sizes, strict=True)):
             if not 0 <= index < size:
                 name = self.names[op.signal]
-                raise PkcError(errors.IndexOutOfRange(span_of(op.location), index, axis, name, own, size - 1))
+                raise PkcError(errors.IndexOutOfRange(span_of(op.location), index, axis, name, rank, size - 1))
 
     def check_shard(self, op: Operation, rank: int) -> None:
-        """Refuse the part of a rank that does not exist."""
+        """Refuse the shard of a rank that does not exist."""
         if not 0 <= rank < self.ranks:
             raise PkcError(errors.NoSuchShard(span_of(op.location), rank, self.ranks - 1))
 
@@ -138,7 +138,7 @@ class Machine:
         """The end of a phase, seen from one rank."""
         if not self.orders_itself:
             # Ranks come here in their order; so the sums are in rank order, and need not be kept.
-            self.world.add_contributions()
+            self.memory.add_contributions()
         self.scheduler.end_phase()
 
 

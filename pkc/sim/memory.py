@@ -39,7 +39,7 @@ class Contribution(NamedTuple):
 
 
 class MemoryState:
-    """All arrays and signals, with what has to be known about the current phase."""
+    """The arrays and counters of all ranks, with the open sums and the accesses of the current phase."""
 
     def __init__(self, arrays: Mapping[str, Array], stored: Iterable[str] | None) -> None:
         """`stored` are the arrays written with `=` whose writers are to be tracked; None tracks no accesses."""
@@ -57,7 +57,7 @@ class MemoryState:
     # Accesses
 
     def check_load(self, array: Array, where: Where, task: Task, op: Operation) -> None:
-        """Refuse to read what has no value, or none that the order of tasks leaves certain."""
+        """Refuse to read elements without a value, or with one that depends on the order of tasks."""
         if self.trace is not None:
             self.trace.accessed(op, array, where, Access.Read)
         self._settle(array, where)
@@ -75,7 +75,7 @@ class MemoryState:
             self.unread.loaded(array, where)
 
     def check_store(self, array: Array, where: Where, task: Task, op: Operation) -> None:
-        """Refuse a second writer, and one over what nobody has read."""
+        """Refuse a second writer, and a store over elements that were not read."""
         if self.trace is not None:
             self.trace.accessed(op, array, array.everywhere(where), Access.Write)
         self._settle(array, array.everywhere(where))
@@ -85,7 +85,7 @@ class MemoryState:
             self.unread.stored(array, array.everywhere(where), task, op)
 
     def note_change(self, array: Array, where: Where, op: Operation) -> None:
-        """Note that what has been read there changes."""
+        """Note that elements that were read change."""
         if self.trace is not None:
             self.trace.accessed(op, array, where, Access.Write)
 
@@ -97,7 +97,7 @@ class MemoryState:
         self._sums.append(Contribution(task, array, where, _kept(tile)))
 
     def add_later(self, array: Array, where: Where, tile: Any, task: Task, op: Operation) -> None:
-        """Add to what is there, in any order: it is carried out, by ranks and tasks, when somebody looks or stores."""
+        """Add in any order: additions are carried out, by ranks and tasks, at the next load or store there."""
         if self.trace is not None:
             self.trace.accessed(op, array, where, Access.Add)
         for copy in _copies(array, where):
@@ -109,7 +109,7 @@ class MemoryState:
             self.settle(array, copy)
 
     def settle(self, array: Array, copy: int) -> None:
-        """Carry out what has been added to one copy of an array."""
+        """Carry out the additions to one copy of an array."""
         added = self._added.pop((array.name, copy), [])
         for _, _, where, tile in sorted(added, key=lambda c: (c.task.rank, c.task.indices)):
             array.add(where, tile)
@@ -119,7 +119,7 @@ class MemoryState:
     # Launches
 
     def begin_launch(self, rank: int, number: int, content: Mapping[str, Values]) -> None:
-        """A rank launches the kernel again: its memory holds new content, or nothing."""
+        """A rank launches the kernel again: its memory holds new content, or poison."""
         for name, array in self.arrays.items():
             array.begin_launch(rank, content.get(name))
             if self.unread is not None:
@@ -128,7 +128,7 @@ class MemoryState:
             self.trace.launched(self.arrays.values(), rank, Access.Write, f"begins launch {number}")
 
     def end_launch(self, rank: int, number: int, outputs: Iterable[str]) -> dict[str, Values]:
-        """What a rank has of some arrays at the end of a launch."""
+        """The copies of some arrays that a rank has at the end of a launch."""
         for name in outputs:
             self.settle(self.arrays[name], rank)
         if self.trace is not None:
@@ -139,7 +139,7 @@ class MemoryState:
     # Phases
 
     def add_contributions(self) -> None:
-        """Carry out the sums so far, in the order of ranks and task indices, whatever order they ran in."""
+        """Carry out the sums so far, in the order of ranks and task indices, not that of the run."""
         for _, array, where, tile in sorted(self._sums, key=lambda c: (c.task.rank, c.task.indices)):
             array.add(where, tile)
         self._sums.clear()
@@ -171,12 +171,12 @@ def _read_unwritten(op: Operation, array: str, element: str, reader: str) -> err
 
 
 def _kept(tile: Any) -> Any:
-    """A tile that may live in a stage which others are about to overwrite."""
+    """A copy of a tile, whose memory may be a stage that is overwritten later."""
     return np.array(tile, copy=True) if hasattr(tile, "dtype") else tile
 
 
 def _copies(array: Array, where: Where) -> Iterable[int]:
-    """The copies of an array, or ranks' parts of it, in which a place lies."""
+    """The copies of an array, or its shards, in which a place lies."""
     return range(array.place.copies) if isinstance(where[0], slice) else (where[0],)
 
 

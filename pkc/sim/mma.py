@@ -1,4 +1,4 @@
-"""Products that stay in flight: how long they read the stages that their operands lie in."""
+"""MMAs in flight: how long they read the stages of their operands."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pkc.sim.machine import Frame, Machine
 
 
 def after(op: Operation, machine: Machine) -> Callable[[Frame], None] | None:
-    """What follows an operation after which products may read their stages, or are complete: behind their loop."""
+    """What to run after an MMA, which may still read its stages, and after a loop of MMAs, when they are complete."""
     if machine.order is None:
         return None
     if isinstance(op, MmaOp):
         return _issued(op, machine)
     if isinstance(op, scf.ForOp) and any(isinstance(inner, MmaOp) and in_flight(inner) for inner in op.body.ops):
-        return lambda frame: frame.worker.finish_mmas()
+        return lambda frame: frame.warp_role.finish_mmas()
     return None
 
 
@@ -31,6 +31,6 @@ def _issued(op: MmaOp, machine: Machine) -> Callable[[Frame], None]:
 
     def issue(frame: Frame) -> None:
         used = [find(frame) for find in rings]
-        frame.worker.multiply(op, {(ring.clocks, ring.consumed) for ring in used if ring.clocks is not None}, left)
+        frame.warp_role.issue_mma(op, {(ring.clocks, ring.consumed) for ring in used if ring.clocks is not None}, left)
 
     return issue

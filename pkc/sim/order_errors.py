@@ -9,99 +9,99 @@ from pkc.diagnostics import Diagnostic
 
 @dataclass(frozen=True)
 class Race(Diagnostic):
-    """Raised when two workers access an element, one of them writes it, and nothing says which of them is first."""
+    """Raised when two roles access an element, one of them writes it, and nothing orders the two accesses."""
 
     code = "PK730"
     title = "nothing orders two accesses to `{array}` at {element}"
-    label = "{done} here by {worker}"
-    help = "a signal that releases behind the first, a wait that counts it in front of the second"
+    label = "{done} here by {warp_role}"
+    help = "put a signal that releases after the first access, and a wait for it before the second"
     array: str
     element: str
     done: str
-    worker: str
+    warp_role: str
 
 
 @dataclass(frozen=True)
 class NotAcquired(Diagnostic):
-    """Raised when a worker has waited for what it accesses, but no fence of that scope stands behind the wait."""
+    """Raised when a role has waited for what it accesses, but no fence of that scope follows the wait."""
 
     code = "PK731"
     title = "`{array}` is {done} at {element} without acquire"
-    label = "{done} here by {worker}"
-    help = "`pk.fence acquire_sys` behind the wait; `acquire_gpu` where only this rank signals"
+    label = "{done} here by {warp_role}"
+    help = "put `pk.fence acquire_sys` after the wait; `acquire_gpu` suffices where only this rank signals"
     array: str
     element: str
     done: str
-    worker: str
+    warp_role: str
 
 
 @dataclass(frozen=True)
 class ProxiesNotFenced(Diagnostic):
-    """Raised when TMA accesses what was written through the generic proxy, or by others, without a fence between."""
+    """Raised when TMA accesses what was written through the generic proxy, or by others, without a fence."""
 
     code = "PK732"
     title = "`{array}` is {done} by TMA at {element} without a fence to the async proxy"
-    label = "{done} here by {worker}"
-    help = "`pk.fence async_global` behind the acquire"
+    label = "{done} here by {warp_role}"
+    help = "put `pk.fence async_global` after the acquire"
     array: str
     element: str
     done: str
-    worker: str
+    warp_role: str
 
 
 @dataclass(frozen=True)
 class NotDrained(Diagnostic):
-    """Raised when an asynchronous access was announced as done, or its part ended, and it may still be under way."""
+    """Raised when an asynchronous access may be in flight when a signal announces it, or when its role ends."""
 
     code = "PK733"
     title = "`{array}` is {done} at {element} while TMA may still be {doing} it"
-    label = "{begun} here by {worker}"
-    help = "`pk.drain {kind}` between this and the signal that announces it, or the end of the part"
+    label = "{begun} here by {warp_role}"
+    help = "put `pk.drain {kind}` between this and the signal that announces it, or the end of the role"
     array: str
     element: str
     done: str
     doing: str
     begun: str
-    worker: str
+    warp_role: str
     kind: str
 
 
 @dataclass(frozen=True)
 class StageNotFenced(Diagnostic):
-    """Raised when TMA or wgmma reads from a stage what ordinary instructions have put there without a fence."""
+    """Raised when TMA or wgmma reads a stage that ordinary instructions have filled without a fence."""
 
     code = "PK734"
     title = "a stage of `{channel}` is filled by ordinary instructions and read through the async proxy"
-    label = "committed here by {worker}"
-    help = "`pk.fence async_shared` between the last tile of the stage and its commit"
+    label = "committed here by {warp_role}"
+    help = "put `pk.fence async_shared` between the last tile of the stage and its commit"
     channel: str
-    worker: str
+    warp_role: str
 
 
 @dataclass(frozen=True)
 class StageStillRead(Diagnostic):
-    """Raised when a stage is released that a TMA store may not have read yet."""
+    """Raised when a stage is released that a TMA store may still read."""
 
     code = "PK735"
     title = "a stage of `{channel}` is released while a TMA store may still read it"
-    label = "released here by {worker}"
-    help = "`pk.drain read` in front of the release"
+    label = "released here by {warp_role}"
+    help = "put `pk.drain read` before the release"
     channel: str
-    worker: str
+    warp_role: str
 
 
 @dataclass(frozen=True)
 class BeforeEntry(Diagnostic):
-    """Raised when a rank's memory is accessed by another that does not know whether the launch has begun there."""
+    """Raised when a rank's memory is accessed by another rank before the launch is known to have begun there."""
 
     code = "PK736"
     title = "`{array}` of rank {owner} is {done} before that rank is known to have begun the launch"
-    label = "{done} here by {worker}"
+    label = "{done} here by {warp_role}"
     help = "wait for a signal that rank {owner} sends when it begins"
     array: str
     owner: int
     done: str
-    worker: str
+    warp_role: str
 
 
 @dataclass(frozen=True)
@@ -110,21 +110,21 @@ class AfterExit(Diagnostic):
 
     code = "PK737"
     title = "the launch may end on rank {owner} while its `{array}` is {done}"
-    label = "{done} here by {worker}"
-    help = "let the launch end on rank {owner} when all who reach its arrays have signalled that they are done"
+    label = "{done} here by {warp_role}"
+    help = "let rank {owner} end the launch after all who access its arrays have signalled that they are done"
     array: str
     owner: int
     done: str
-    worker: str
+    warp_role: str
 
 
 @dataclass(frozen=True)
 class StageStillMultiplied(Diagnostic):
-    """Raised when a stage is released that a product still in flight may not have read yet."""
+    """Raised when a stage is released that an MMA in flight may still read."""
 
     code = "PK738"
-    title = "a stage of `{channel}` is released while a product may still read it"
-    label = "released here by {worker}"
-    help = "`held 1` on the release, `pk.release_deferred` behind the loop; or leave out `in_flight`"
+    title = "a stage of `{channel}` is released while an MMA in flight may still read it"
+    label = "released here by {warp_role}"
+    help = "put `deferred 1` on the release and `pk.release_deferred` after the loop, or leave out `in_flight`"
     channel: str
-    worker: str
+    warp_role: str

@@ -1,4 +1,4 @@
-"""What tells the order of a run (`order.py`) of each access; the steps of fences and drains."""
+"""Reports each access of a run to the check of its order (`order.py`); the functions of fences and drains."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from pkc.sim.array import Where
 from pkc.sim.channels import ring_of
 from pkc.sim.machine import Calls, Frame, Machine
 from pkc.sim.order import Attempt, MemoryOrder
-from pkc.sim.warp_roles import Worker
+from pkc.sim.warp_roles import WarpRole
 
 Note: TypeAlias = Callable[[Frame, Where], None]
-"""Tells of an access, before it happens, where it goes."""
+"""Reports an access and its place, before it happens."""
 
 NoteStore: TypeAlias = Callable[[Frame, Where, Any], None]
-"""As well, with the tile that is stored."""
+"""The same, with the tile that is stored."""
 
 
 def memory_order(kernel: KernelOp, machine: Machine, written: Collection[str], *, again: bool = False) -> MemoryOrder:
-    """The order of a run of a kernel with roles, which writes to these arrays, and may be launched again."""
-    parts = sum(isinstance(op, RoleOp) for op in kernel.body.block.ops)
+    """The check of a run of a kernel with roles, which writes to the arrays `written` and may be launched `again`."""
+    roles = sum(isinstance(op, RoleOp) for op in kernel.body.block.ops)
     channels = sum(isinstance(op, ChannelOp) for op in kernel.body.block.ops)
-    lanes = machine.lanes * sum(isinstance(op, TasksOp) for part in engines(kernel) for op in part.walk())
+    lanes = machine.lanes * sum(isinstance(op, TasksOp) for role in engines(kernel) for op in role.walk())
     ctas = machine.ctas + machine.comm_ctas
-    components = machine.ranks * (2 + ctas * (2 * parts + channels) + 2 * lanes)
+    components = machine.ranks * (2 + ctas * (2 * roles + channels) + 2 * lanes)
     explicit = FENCED in kernel.attributes
     return MemoryOrder(
-        machine.world.arrays, written, machine.ranks, components, explicit=explicit, guarded=explicit or again
+        machine.memory.arrays, written, machine.ranks, components, explicit=explicit, guarded=explicit or again
     )
 
 
@@ -52,7 +52,7 @@ def note_read(op: Operation, array: SSAValue, machine: Machine) -> Note:
 
     def note(frame: Frame, where: Where) -> None:
         ring = None if find is None else find(frame).clocks
-        read(Attempt(frame.worker, op, "read", by_tma), memory, where, ring)
+        read(Attempt(frame.warp_role, op, "read", by_tma), memory, where, ring)
 
     return note
 
@@ -66,12 +66,12 @@ def note_store(op: Operation, array: SSAValue, machine: Machine) -> NoteStore:
     find = None if stage is None else ring_of(stage.channel, machine)
 
     def note(frame: Frame, where: Where, tile: Any) -> None:
-        worker: Worker = frame.worker
-        order.store(Attempt(worker, op, "stored", by_tma), memory, where, tile)
+        warp_role: WarpRole = frame.warp_role
+        order.store(Attempt(warp_role, op, "stored", by_tma), memory, where, tile)
         if by_tma:
             ring = None if find is None else find(frame)
             read = None if ring is None or ring.clocks is None else (ring.clocks, ring.consumed)
-            worker.end_group(op, read)
+            warp_role.end_group(op, read)
 
     return note
 
@@ -83,24 +83,24 @@ def note_addition(op: Operation, array: SSAValue, machine: Machine) -> Note:
         return _nothing
 
     def note(frame: Frame, where: Where) -> None:
-        order.add(Attempt(frame.worker, op, "added to"), memory, where)
+        order.add(Attempt(frame.warp_role, op, "added to"), memory, where)
 
     return note
 
 
 def _nothing(frame: Frame, where: Where, tile: Any = None) -> None:
-    """Nobody else reaches the array, or nothing is checked."""
+    """Only one rank reaches the array, or nothing is checked."""
 
 
 def _order(op: FenceOp | DrainOp, machine: Machine) -> Call:
     def order(frame: Frame) -> None:
-        worker: Worker | None = frame.worker
-        if worker is None:
+        warp_role: WarpRole | None = frame.warp_role
+        if warp_role is None:
             return
         if isinstance(op, FenceOp):
-            worker.fence(op.kind.data)
+            warp_role.fence(op.kind.data)
         else:
-            worker.drain(op.kind.data, op.may_remain)
+            warp_role.drain(op.kind.data, op.may_remain)
 
     return Call(order)
 

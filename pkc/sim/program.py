@@ -1,4 +1,4 @@
-"""What a kernel asks for and gives: its parameters, which of them it reads, writes and sums."""
+"""The interface of a kernel: its parameters, and which of them it reads, writes and sums."""
 
 from __future__ import annotations
 
@@ -122,12 +122,12 @@ class Program:
 
     @cached_property
     def orders_itself(self) -> bool:
-        """Whether parts of the kernel wait for each other, so that ranks cannot run one after the other."""
+        """Whether roles or ranks wait for each other, so that ranks cannot run one after the other."""
         return any(isinstance(op, _ORDERS) for op in self.kernel.walk())
 
     @cached_property
     def has_roles(self) -> bool:
-        """Whether the kernel is written as roles, whose accesses are the author's own affair."""
+        """Whether the kernel has roles, whose accesses are not checked for two writers."""
         return any(isinstance(op, program.RoleOp) for op in self.kernel.body.block.ops)
 
     @property
@@ -137,7 +137,7 @@ class Program:
 
     @cached_property
     def per_cta(self) -> bool:
-        """Whether the roles are those of CTAs, which share out their tasks."""
+        """Whether each role runs on several CTAs, which share its tasks."""
         return any(program.PER_CTA in op.attributes for op in self.kernel.walk())
 
     @cached_property
@@ -156,7 +156,7 @@ class Program:
         return frozenset(name for name, arg in arguments if _array_used_by(arg, kinds))
 
     def _copied(self, operand: int) -> frozenset[str]:
-        """The arrays that copies take from, or bring to."""
+        """The arrays that copies read from, or write to."""
         used = ((name, use) for name, arg in self.kernel.arguments.items() for use in arg.uses)
         return frozenset(
             name for name, use in used if isinstance(use.operation, copies.CopyOp) and use.index == operand

@@ -1,7 +1,7 @@
-"""The float64 reference: what a kernel should give, from its meaning on global arrays, and how far off it may be.
+"""The float64 reference: what a kernel should give, by its semantics on global arrays, and how far off it may be.
 
-Nothing is rounded, and no array lies in parts on ranks: so rounding, sums and the arithmetic of owners in the simulator
-are checked against something that has none of them.
+Nothing is rounded, and no array is sharded: so rounding, sums and the arithmetic of owners in the simulator are checked
+against something that has none of them.
 """
 
 from __future__ import annotations

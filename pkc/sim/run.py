@@ -30,12 +30,12 @@ __all__ = ["Run", "resolve_dims", "run", "simulate"]
 
 
 _COMM_CTAS = 2
-"""As many CTAs at most stand for the SMs that only communicate."""
+"""The most CTAs that are simulated for the SMs that only communicate."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a simulation gives: arrays by name, how many operations it carried out and in how many seconds."""
+    """The result of a simulation: arrays by name, the number of operations that were run, and the seconds taken."""
 
     outputs: dict[str, Values]
     operations: int
@@ -56,7 +56,7 @@ def simulate(
 
     Private and symmetric arrays have a leading axis of ranks, sharded and replicated ones are the global array, scalars
     are Python numbers. `seed` decides the order in which roles and tasks run that wait for each other. `ctas`
-    is how many CTAs of a rank run each role, once the kernel is split into workers.
+    is how many CTAs of a rank run each role, once the kernel is split into roles.
     """
     return run(module, ranks=ranks, dims=dims, inputs=inputs, kernel=kernel, seed=seed, ctas=ctas).outputs
 
@@ -77,7 +77,7 @@ def run(
     data = check_data(program, dims, inputs, ranks)
     arrays = make_arrays(program, data, Array, is_global=False)
     stored = None if program.has_roles else program.stored
-    # A kernel whose parts do not wait for each other means the same in every order.
+    # A kernel without waits means the same in every order.
     machine = make_machine(
         program, data, MemoryState(arrays, stored), order_of(seed) if program.orders_itself else None
     )
@@ -105,11 +105,11 @@ def make_arrays(
     return made
 
 
-def make_machine(program: Program, data: Data, world: MemoryState, order: Order | None) -> Machine:
-    """All ranks, ready to run: interleaved in an order, or without one after the other as far as that goes."""
+def make_machine(program: Program, data: Data, memory: MemoryState, order: Order | None) -> Machine:
+    """All ranks, ready to run: interleaved in an order; without one, one after the other as far as waits allow."""
     names: dict[SSAValue, str] = {argument: name for name, argument in program.kernel.arguments.items()}
     scheduler = Scheduler(order)
-    machine = Machine(data.sizes, data.ranks, world, scheduler, program.orders_itself, order is not None, names)
+    machine = Machine(data.sizes, data.ranks, memory, scheduler, program.orders_itself, order is not None, names)
     machine.comm_ctas = min(program.comm_sms, _COMM_CTAS) if program.per_cta else 0
     return machine
 
@@ -133,4 +133,4 @@ def run_ranks(machine: Machine, start: Callable[[int], Callable[[], None]]) -> N
     with np.errstate(all="ignore"), one_thread():
         for rank in range(machine.ranks):
             machine.scheduler.spawn(rank, "", start(rank))
-        machine.scheduler.run(machine.world.end_phase)
+        machine.scheduler.run(machine.memory.end_phase)

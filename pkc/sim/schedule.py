@@ -17,10 +17,10 @@ from pkc.sim import errors
 from pkc.sim.trace import Guard, Trace
 
 _LISTED = 12
-"""As many lines of blocked parts are listed in the report of a deadlock."""
+"""The most lines of blocked waits that a report of a deadlock lists."""
 
 _SHOWN = 2
-"""As many waits are shown beside the first."""
+"""The most waits that are shown beside the first."""
 
 
 class Counter(NamedTuple):
@@ -35,45 +35,45 @@ class Counter(NamedTuple):
 
 
 @dataclass(eq=False)
-class Part:
-    """One coroutine: the part of a rank, of one of its roles, or of a task of a role."""
+class Coroutine:
+    """One coroutine: a rank, one of its roles, or a task of a role."""
 
     rank: int
     role: str
     path: tuple[int, ...]
-    """Its rank, and its number among the parts of its parent, and so on: the same in every order."""
+    """Its rank, and its number among the children of its parent, and so on: the same in every order."""
     body: greenlet = field(repr=False)
-    parent: Part | None = None
+    parent: Coroutine | None = None
     spawned: int = 0
     children: int = 0
     joining: bool = False
     name: tuple[int, str] = field(init=False)
-    """What it is called in every launch."""
+    """The same in every launch."""
 
     def __post_init__(self) -> None:
         self.name = self.rank, self.role
 
 
 class Blocked(NamedTuple):
-    """A part that waits for a counter."""
+    """A coroutine that waits for a counter."""
 
-    part: Part
+    coroutine: Coroutine
     op: Operation
     counter: Counter
     wanted: int
     value: Callable[[], int]
 
     def __str__(self) -> str:
-        role = f", {self.part.role}" if self.part.role else ""
-        place = f"rank {self.part.rank}{role}, {describe(self.op.location)}"
+        role = f", {self.coroutine.role}" if self.coroutine.role else ""
+        place = f"rank {self.coroutine.rank}{role}, {describe(self.op.location)}"
         return f"{place}: {self.counter} is {self.value()}, waits for {self.wanted}"
 
 
 class Order(Protocol):
-    """Which of the parts that can run is the next."""
+    """Which of the coroutines that can run is the next."""
 
-    def choose(self, ready: list[Part]) -> int:
-        """The place of the next one in a list."""
+    def choose(self, ready: list[Coroutine]) -> int:
+        """The position of the next one in a list."""
         ...
 
 
@@ -84,10 +84,10 @@ class Scheduler:
         self.trace: Trace | None = None
         self._order = order
         self._hub = getcurrent()
-        self._current: Part | None = None
-        self._ready: list[Part] = []
+        self._current: Coroutine | None = None
+        self._ready: list[Coroutine] = []
         self._blocked: dict[Counter, list[Blocked]] = {}
-        self._at_phase_end: list[Part] = []
+        self._at_phase_end: list[Coroutine] = []
 
     def spawn(self, rank: int, role: str, body: Callable[[], None]) -> None:
         """Add a coroutine, as a child of the one that runs now."""
@@ -97,13 +97,13 @@ class Scheduler:
             path = (*parent.path, parent.spawned)
             parent.spawned += 1
             parent.children += 1
-        coroutine = greenlet(body, self._hub)
+        made = greenlet(body, self._hub)
         # numpy keeps its error settings in the context, of which a coroutine otherwise gets an empty one.
-        coroutine.gr_context = contextvars.copy_context()
-        self._ready.append(Part(rank, role, path, coroutine, parent))
+        made.gr_context = contextvars.copy_context()
+        self._ready.append(Coroutine(rank, role, path, made, parent))
 
     def run(self, finish_phase: Callable[[], None]) -> None:
-        """Until every coroutine has ended; `finish_phase` is called whenever all ranks have ended a phase."""
+        """Run until every coroutine has ended; `finish_phase` is called when all ranks have ended a phase."""
         while True:
             while self._ready:
                 self._step(self._take())
@@ -120,21 +120,21 @@ class Scheduler:
         self._hub.switch()
 
     def end_phase(self) -> None:
-        """Wait until every rank has come to the end of a phase, or of the kernel."""
+        """Wait until every rank has reached the end of a phase, or of the kernel."""
         self._at_phase_end.append(self._running())
         self._hub.switch()
 
     def join(self) -> None:
         """Wait until the coroutines that this one has spawned have ended."""
-        part = self._running()
-        if part.children:
-            part.joining = True
+        coroutine = self._running()
+        if coroutine.children:
+            coroutine.joining = True
             self._hub.switch()
         if self.trace is not None:
-            self.trace.passed(None, Guard(_ended(part), part.spawned, part.spawned))
+            self.trace.passed(None, Guard(_ended(coroutine), coroutine.spawned, coroutine.spawned))
 
     def wait(self, op: Operation, counter: Counter, wanted: int, value: Callable[[], int]) -> None:
-        """Wait until a counter has reached a value. If it has, others may run all the same."""
+        """Wait until a counter has reached a value. If it has already, others may run first."""
         if value() >= wanted and self._order is not None:
             self.pause()
         # Others may have reset the counter since it was reached.
@@ -152,34 +152,34 @@ class Scheduler:
         self.let_go(counter)
 
     def let_go(self, counter: Counter) -> None:
-        """Let those go on who wait for what a counter has reached now."""
+        """Resume the coroutines whose wait on a counter is over."""
         waiting = self._blocked.pop(counter, None)
         if waiting is None:
             return
-        self._ready += [blocked.part for blocked in waiting if blocked.value() >= blocked.wanted]
+        self._ready += [blocked.coroutine for blocked in waiting if blocked.value() >= blocked.wanted]
         waiting = [blocked for blocked in waiting if blocked.value() < blocked.wanted]
         if waiting:
             self._blocked[counter] = waiting
 
-    def _running(self) -> Part:
+    def _running(self) -> Coroutine:
         assert self._current is not None
         return self._current
 
-    def _take(self) -> Part:
+    def _take(self) -> Coroutine:
         if self._order is None:
             return self._ready.pop(0)
         chosen = self._order.choose(self._ready)
         self._ready[chosen], self._ready[-1] = self._ready[-1], self._ready[chosen]
         return self._ready.pop()
 
-    def _step(self, part: Part) -> None:
-        self._current = part
+    def _step(self, coroutine: Coroutine) -> None:
+        self._current = coroutine
         if self.trace is not None:
-            self.trace.begin(part)
-        part.body.switch()
+            self.trace.begin(coroutine)
+        coroutine.body.switch()
         self._current = None
-        parent = part.parent
-        if not part.body.dead or parent is None:
+        parent = coroutine.parent
+        if not coroutine.body.dead or parent is None:
             return
         parent.children -= 1
         if self.trace is not None:
@@ -191,7 +191,7 @@ class Scheduler:
     def _deadlock(self) -> errors.Deadlock:
         waiting = sorted(
             (blocked for group in self._blocked.values() for blocked in group),
-            key=lambda blocked: (blocked.part.rank, blocked.part.role, blocked.counter),
+            key=lambda blocked: (blocked.coroutine.rank, blocked.coroutine.role, blocked.counter),
         )
         if self.trace is not None:
             self.trace.stuck(waiting)
@@ -200,12 +200,12 @@ class Scheduler:
         lines = [f"\n    {text}{f' ({count} tasks)' if count > 1 else ''}" for text, count in alike.items()]
         rest = len(waiting) - sum(list(alike.values())[:_LISTED])
         more = f"\n    and {rest} more" if rest else ""
-        count = "1 part" if len(waiting) == 1 else f"{len(waiting)} parts"
+        count = "1 wait" if len(waiting) == 1 else f"{len(waiting)} waits"
         first, *others = dict.fromkeys(blocked.op for blocked in waiting)
         also = tuple(Label(span_of(op.location), "and here") for op in others[:_SHOWN])
         return errors.Deadlock(span_of(first.location), count, "".join(lines[:_LISTED]) + more, also=also)
 
 
-def _ended(part: Part) -> Counter:
-    """How many of the parts that a part has spawned have ended."""
-    return Counter(part.rank, "parts ended", part.path)
+def _ended(coroutine: Coroutine) -> Counter:
+    """How many of the coroutines that this one has spawned have ended."""
+    return Counter(coroutine.rank, "coroutines ended", coroutine.path)

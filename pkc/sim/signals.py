@@ -16,13 +16,13 @@ from pkc.sim.schedule import Counter
 from pkc.sim.trace import Access
 
 
-def _at_once_or_held(op: Operation, send: Call) -> Call:
-    """A signal; if it is held, it will be sent with the operands that it has now."""
+def _at_once_or_deferred(op: Operation, send: Call) -> Call:
+    """A signal; a deferred one is sent later, with the operands that it has now."""
     if not is_deferred(op):
         return send
 
     def hold(frame: Frame, *operands: Any) -> None:
-        frame.holding.append(partial(send.function, frame, *operands))
+        frame.deferred.append(partial(send.function, frame, *operands))
 
     return Call(hold, *send.arguments)
 
@@ -31,10 +31,10 @@ def _send_deferred(op: SendDeferredOp, machine: Machine) -> Call:
     left, most = op.left.value.data, op.most
 
     def send_deferred(frame: Frame) -> None:
-        if len(frame.holding) < most:
+        if len(frame.deferred) < most:
             return
-        while len(frame.holding) > left:
-            frame.holding.pop(0)()
+        while len(frame.deferred) > left:
+            frame.deferred.pop(0)()
 
     return Call(send_deferred)
 
@@ -46,7 +46,7 @@ def _signal(op: counters.SignalOp, machine: Machine) -> Call:
         machine.check_rank(op, frame.rank, rank)
         _add(machine, op, frame, counter_of(frame, rank, indices), amount)
 
-    return _at_once_or_held(op, Call(signal, op.indices, op.rank, op.amount))
+    return _at_once_or_deferred(op, Call(signal, op.indices, op.rank, op.amount))
 
 
 def _signal_all(op: counters.SignalAllOp, machine: Machine) -> Call:
@@ -66,15 +66,15 @@ def _raise(op: counters.RaiseOp, machine: Machine) -> Call:
     def raise_to(frame: Frame, indices: tuple[int, ...], rank: int, value: int) -> None:
         machine.check_rank(op, frame.rank, rank)
         counter = counter_of(frame, rank, indices)
-        if machine.world.ledger is not None:
-            machine.world.ledger.sent(counter, value, frame.epoch, op, raised=True)
-        before = machine.world.counters.get(counter, 0)
-        now = machine.world.counters[counter] = max(before, value)
+        if machine.memory.ledger is not None:
+            machine.memory.ledger.sent(counter, value, frame.epoch, op, raised=True)
+        before = machine.memory.counters.get(counter, 0)
+        now = machine.memory.counters[counter] = max(before, value)
         if machine.scheduler.trace is not None:
             machine.scheduler.trace.set(op, counter, now - before, now)
         _announce(machine, op, frame, counter, now)
 
-    return _at_once_or_held(op, Call(raise_to, op.indices, op.rank, op.value))
+    return _at_once_or_deferred(op, Call(raise_to, op.indices, op.rank, op.value))
 
 
 def _wait(op: counters.WaitOp, machine: Machine) -> Call:
@@ -82,8 +82,8 @@ def _wait(op: counters.WaitOp, machine: Machine) -> Call:
 
     def wait(frame: Frame, indices: tuple[int, ...], count: int) -> None:
         counter = counter_of(frame, frame.rank, indices)
-        if machine.world.ledger is not None:
-            machine.world.ledger.awaited(counter, count, frame.epoch, op)
+        if machine.memory.ledger is not None:
+            machine.memory.ledger.awaited(counter, count, frame.epoch, op)
         _until(machine, op, frame, counter, count)
 
     return Call(wait, op.indices, op.count)
@@ -93,14 +93,14 @@ def _barrier(op: counters.BarrierOp, machine: Machine) -> Call:
     counter_of = _locator(op, machine)
 
     def barrier(frame: Frame, indices: tuple[int, ...]) -> None:
-        own = counter_of(frame, frame.rank, indices)
-        arrived = machine.world.counters.get(own, 0)
+        local = counter_of(frame, frame.rank, indices)
+        arrived = machine.memory.counters.get(local, 0)
         if machine.scheduler.trace is not None:
-            machine.scheduler.trace.steps[-1].touch((own,), Access.Write)  # what it waits for depends on who came first
+            machine.scheduler.trace.steps[-1].touch((local,), Access.Write)  # the value waited for depends on the order
         for rank in range(machine.ranks):
-            _add(machine, op, frame, own._replace(rank=rank), 1)
-        # The next multiple above what was there before this rank came: right for every use of the counter in turn.
-        _until(machine, op, frame, own, (arrived // machine.ranks + 1) * machine.ranks)
+            _add(machine, op, frame, local._replace(rank=rank), 1)
+        # The next multiple above the value before this rank arrived, for every use of the counter.
+        _until(machine, op, frame, local, (arrived // machine.ranks + 1) * machine.ranks)
 
     return Call(barrier, op.indices)
 
@@ -110,11 +110,11 @@ def _reset(op: counters.ResetOp, machine: Machine) -> Call:
 
     def reset(frame: Frame) -> None:
         machine.pause()
-        for counter in machine.world.counters:
+        for counter in machine.memory.counters:
             if (counter.rank, counter.signal) == (frame.rank, name):
                 if machine.scheduler.trace is not None:
-                    machine.scheduler.trace.set(op, counter, -machine.world.counters[counter], 0)
-                machine.world.counters[counter] = 0
+                    machine.scheduler.trace.set(op, counter, -machine.memory.counters[counter], 0)
+                machine.memory.counters[counter] = 0
                 if machine.order is not None:
                     machine.order.reset(counter)
 
@@ -135,9 +135,9 @@ def _locator(op: counters.CounterOp, machine: Machine) -> Callable[[Frame, int, 
 
 
 def _add(machine: Machine, op: Operation, frame: Frame, counter: Counter, amount: int) -> None:
-    now = machine.world.counters[counter] = machine.world.counters.get(counter, 0) + amount
-    if machine.world.ledger is not None:
-        machine.world.ledger.sent(counter, amount, frame.epoch, op)
+    now = machine.memory.counters[counter] = machine.memory.counters.get(counter, 0) + amount
+    if machine.memory.ledger is not None:
+        machine.memory.ledger.sent(counter, amount, frame.epoch, op)
     if machine.scheduler.trace is not None:
         machine.scheduler.trace.added(op, counter, amount, now)
     _announce(machine, op, frame, counter, now)
@@ -145,14 +145,14 @@ def _add(machine: Machine, op: Operation, frame: Frame, counter: Counter, amount
 
 def _announce(machine: Machine, op: Operation, frame: Frame, counter: Counter, now: int) -> None:
     if machine.order is not None:
-        machine.order.signal(frame.worker, counter, now, counters.order_of(op) or counters.Order.Release_Sys)
+        machine.order.signal(frame.warp_role, counter, now, counters.order_of(op) or counters.Order.Release_Sys)
     machine.scheduler.let_go(counter)
 
 
 def _until(machine: Machine, op: Operation, frame: Frame, counter: Counter, count: int) -> None:
-    machine.scheduler.wait(op, counter, count, lambda: machine.world.counters.get(counter, 0))
+    machine.scheduler.wait(op, counter, count, lambda: machine.memory.counters.get(counter, 0))
     if machine.order is not None:
-        machine.order.wait(frame.worker, counter, count)
+        machine.order.wait(frame.warp_role, counter, count)
 
 
 SIGNALS: Calls = {

@@ -1,4 +1,4 @@
-"""The smallest instance of a kernel in which something can go wrong between its parts."""
+"""The smallest instance of a kernel in which roles and ranks can go wrong with each other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pkc.sim.program import Program
 
 def small_dims(kernel: KernelOp, ranks: int) -> dict[str, int]:
     """A size for each run-time dimension: two blocks, the second of one position; two for each rank of a sharded
-    dimension, the last one short; 1 for a dimension that has neither blocks nor parts."""
+    dimension, the last one short; 1 for a dimension that has neither blocks nor shards."""
     program = Program(kernel)
     blocks: dict[str, int] = {}
     for op in kernel.walk():
@@ -25,7 +25,7 @@ def small_dims(kernel: KernelOp, ranks: int) -> dict[str, int]:
     return {dim: _size(blocks.get(dim, 0), ranks if dim in sharded else 0) for dim in program.dims}
 
 
-def _size(block: int, parts: int) -> int:
-    if parts:
-        return max(parts, 2 * block * parts - 1)
+def _size(block: int, ranks: int) -> int:
+    if ranks:
+        return max(ranks, 2 * block * ranks - 1)
     return block + 1 if block else 1

@@ -1,6 +1,6 @@
 """Runs without arithmetic: instead of its elements, a tile is a number that stands for how it was computed.
 
-What a kernel computes depends on the order of its parts only through what its loads find. So after one run with
+What a kernel computes depends on the order of its coroutines only through what its loads read. So after one run with
 elements, others need no arithmetic: if each output comes from the same inputs in the same way, it has the same bits.
 Memory is cut where any access of the first run begins or ends; what lies between two cuts is one element here.
 Integer arrays keep their elements, as they decide what is accessed.
@@ -44,7 +44,7 @@ class Term:
 
 
 def tile_term(op: Operation) -> Callable[..., Any]:
-    """The meaning of a tile operation: a term for floats and whatever comes from floats, elements for integers."""
+    """The semantics of a tile operation: a term for floats and what is computed from them, elements for integers."""
     of = tile_type(op.results[0]).element_type
     exact = None if of in FLOATS else meaning.value(op)
     properties = sorted((name, str(attribute)) for name, attribute in op.properties.items())
@@ -95,7 +95,7 @@ class Cuts:
 
 
 class CutArray(Array):
-    """An array that notes where its accesses begin and end."""
+    """An array that records where its accesses begin and end."""
 
     def __init__(self, place: Placement, content: Values | None, *, summed: bool, frozen: bool, cuts: Cuts) -> None:
         super().__init__(place, content, summed=summed, frozen=frozen)
@@ -108,7 +108,7 @@ class CutArray(Array):
 
 
 class TermArray(Array):
-    """The memory of an array of floats: a number for each of its pieces between cuts."""
+    """The memory of an array of floats: a number for each piece between two cuts."""
 
     def __init__(self, place: Placement, content: Values | None, *, summed: bool, frozen: bool, cuts: Cuts) -> None:
         self._cuts = cuts.of(place.name, place.shape[1:])
@@ -175,7 +175,7 @@ class TermArray(Array):
         self.value[where] = self._pieces(where, tile)
 
     def add(self, where: Where, tile: Term) -> None:
-        # Multiplied by an odd number, what is there stays apart from what is added.
+        # The factor is odd, so that what is there stays distinct from what is added.
         self.value[where] = self.value[where] * np.int64(0x5851F42D4C957F2D) ^ self._pieces(where, tile)
 
     def add_rounded(self, where: Where, tile: Term) -> None:
@@ -189,16 +189,16 @@ class TermArray(Array):
             self.store((copy, *where[1:]), tile)
 
     def finish_sums(self) -> None:
-        """What a phase has added is as it is."""
+        """Nothing to do: terms are not rounded."""
 
     def round_copy(self, copy: int) -> None:
-        """What has been added is as it is."""
+        """Nothing to do: terms are not rounded."""
 
     def _pieces(self, where: Where, tile: Any) -> Values:
         key = tile.key if isinstance(tile, Term) else hash(_hashable(tile))
         shape = self.value[where].shape
-        own = shape[1:] if isinstance(where[0], slice) else shape
-        return _places(own) ^ np.int64(key)
+        of_copy = shape[1:] if isinstance(where[0], slice) else shape
+        return _places(of_copy) ^ np.int64(key)
 
 
 def _numbered(cuts: Mapping[int, int], index: Any) -> Any:
@@ -210,7 +210,7 @@ def _numbered(cuts: Mapping[int, int], index: Any) -> Any:
 
 
 def with_terms(cuts: Cuts) -> Backing:
-    """Terms for floats, with memory cut as an earlier run has found."""
+    """Terms for floats, with memory cut as an earlier run has recorded."""
 
     def make(place: Placement, content: Values | None, *, summed: bool, frozen: bool) -> Array:
         if place.element not in FLOATS:
@@ -221,5 +221,5 @@ def with_terms(cuts: Cuts) -> Backing:
 
 
 def with_cuts(cuts: Cuts) -> Backing:
-    """Elements; notes where accesses begin and end."""
+    """Elements; records where accesses begin and end."""
     return Backing(partial(CutArray, cuts=cuts), meaning.value)

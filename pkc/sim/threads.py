@@ -1,4 +1,4 @@
-"""One thread for matrix products: tiles are too small to gain from more, and threads that wait for each other lose a
+"""One thread for numpy's matmuls: tiles are too small to gain from more, and threads that wait for each other lose a
 factor of 20 on a machine that is busy with something else."""
 
 from __future__ import annotations

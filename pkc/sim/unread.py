@@ -1,4 +1,4 @@
-"""What lies in scratch memory and has not been read yet: whoever stores over it may have been too early."""
+"""What scratch memory holds that has not been read yet: a store over it may come too early."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pkc.sim.conflicts import Task
 
 
 class Unread:
-    """For each element of the scratch arrays, the number of the store that nobody has read; 0 if there is none.
+    """For each element of the scratch arrays, the number of the store that was not read yet; 0 if there is none.
 
     The first load of an element counts, whoever it is from.
     """

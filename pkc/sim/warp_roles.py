@@ -1,8 +1,8 @@
-"""What each worker knows to have happened: vector clocks (Mattern 1989), with components for what is asynchronous.
+"""What each warp role knows to have happened: vector clocks (Mattern 1989), with components for what is asynchronous.
 
-A worker has two components: its own accesses, and its asynchronous stores. Each ring has one, for the asynchronous
-loads into it: its n-th commit is their n-th tick. An access happened before another one if the other's worker knows its
-component to have come that far.
+A warp role has two components: its ordinary accesses, and its asynchronous stores. Each ring has one, for the
+asynchronous loads into it: its n-th commit is their n-th tick. An access A happened before an access B if the clock of
+B's warp role has reached A's tick in A's component.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Stage: TypeAlias = "tuple[RingClocks, int]"
 
 
 class RingClocks:
-    """What the clocks were when each stage of a ring was last committed and last released."""
+    """The clocks at the last commit and the last release of each stage of a ring."""
 
     def __init__(self, component: int, depth: int) -> None:
         self.component = component
@@ -33,54 +33,55 @@ class RingClocks:
         self._full: dict[int, tuple[Clock, Clock]] = {}
         self._free: dict[int, tuple[Clock, Clock]] = {}
 
-    def commit(self, worker: Worker) -> None:
-        """The producer passes on the next stage, with what it knows and the loads into it."""
-        known, known_async = worker.release(), worker.known_async.copy()
+    def commit(self, warp_role: WarpRole) -> None:
+        """The producer commits the next stage: with its clock, and the loads into the stage."""
+        known, known_async = warp_role.release(), warp_role.known_async.copy()
         self.commits += 1
         known[self.component] = known_async[self.component] = self.commits
         self._full[self.commits % self._depth] = known, known_async
 
-    def consume(self, worker: Worker, number: int) -> None:
-        """The consumer has got a stage, counted from 1."""
-        worker.acquire(self._full[number % self._depth])
+    def consume(self, warp_role: WarpRole, number: int) -> None:
+        """The consumer has acquired a full stage, counted from 1."""
+        warp_role.acquire(self._full[number % self._depth])
 
-    def release(self, worker: Worker, number: int) -> None:
-        """The consumer gives back a stage."""
-        self._free[number % self._depth] = worker.release(), worker.known_async.copy()
+    def release(self, warp_role: WarpRole, number: int) -> None:
+        """The consumer releases a stage."""
+        self._free[number % self._depth] = warp_role.release(), warp_role.known_async.copy()
 
-    def acquire(self, worker: Worker, number: int) -> None:
-        """The producer has got a stage."""
+    def acquire(self, warp_role: WarpRole, number: int) -> None:
+        """The producer has acquired a free stage."""
         free = self._free.get(number % self._depth)
         if free is not None:
-            worker.acquire(free)
+            warp_role.acquire(free)
 
 
-class Worker:
-    """One role of one CTA in one launch; or what is around the launches of a rank, its caller."""
+class WarpRole:
+    """One role of one CTA in one launch; or the caller of a rank, who launches."""
 
     def __init__(
-        self, rank: int, name: str, own: int, known: Clock, *, explicit: bool, on_stream: bool = False
+        self, rank: int, name: str, component: int, known: Clock, *, explicit: bool, on_stream: bool = False
     ) -> None:
-        """`explicit` tells whether order is written out. Otherwise a wait acquires, and all accesses are alike.
+        """`component` is the first of its two components.
 
-        What is `on_stream` does not belong to the GPU's scope: it is a copy engine.
+        With `explicit`, only fences order accesses. Otherwise each wait acquires, and all accesses are alike.
+        `on_stream` is for a copy engine: it is outside of the scope of its GPU.
         """
         self.rank = rank
         self.name = name
-        self.own = own
+        self.component = component
         self.known = known.copy()
-        self.known[own] += 1
+        self.known[component] += 1
         self.known_async = self.known.copy()
-        """What happened before, for the accesses of the async proxy."""
+        """As `known`, for accesses through the async proxy."""
         self.reading: dict[Stage, tuple[Operation, int]] = {}
-        """The stages that stores may not have read yet: by which, and in which group."""
-        self.multiplying: list[tuple[Operation, Collection[Stage]]] = []
-        """The products that may still run, the oldest first, and the stages that they read."""
+        """The stages that asynchronous stores may still read: the store, and the number of its group."""
+        self.mmas: list[tuple[Operation, Collection[Stage]]] = []
+        """The MMAs in flight, the oldest first, and the stages that they read."""
         self.on_stream = on_stream
         self._explicit = explicit
         self._near: Clock | None = None
         self._far: Clock | None = None
-        self._stores = int(known[own + 1])
+        self._stores = int(known[component + 1])
         self._groups: list[int] = []
         self._filled: dict[RingClocks, None] = {}
 
@@ -94,28 +95,28 @@ class Worker:
         return bool(self.known[component] >= tick)
 
     def has_seen(self, component: int, tick: int) -> bool:
-        """Whether an access was released to a counter that this worker has waited for."""
+        """Whether an access was released to a counter that this role has waited for."""
         return any(seen is not None and seen[component] >= tick for seen in (self._near, self._far))
 
     def store(self) -> tuple[int, int]:
         """Begin an asynchronous store: its component and tick."""
         self._stores += 1
-        return self.own + 1, self._stores
+        return self.component + 1, self._stores
 
     def end_group(self, op: Operation, stage: Stage | None) -> None:
-        """All asynchronous stores since the last group are one, made by `op`, which reads from `stage`."""
+        """End a group of asynchronous stores, made by `op`, which reads from `stage`."""
         self._groups.append(self._stores)
         if stage is not None:
             self.reading[stage] = op, len(self._groups)
 
-    def multiply(self, op: Operation, stages: Collection[Stage], left: int) -> None:
-        """Issue a product that reads from some stages, and wait for all but the last `left` products."""
-        self.multiplying.append((op, stages))
-        del self.multiplying[: max(0, len(self.multiplying) - left)]
+    def issue_mma(self, op: Operation, stages: Collection[Stage], left: int) -> None:
+        """Issue an MMA that reads from some stages, and wait for all but the last `left` MMAs."""
+        self.mmas.append((op, stages))
+        del self.mmas[: max(0, len(self.mmas) - left)]
 
     def finish_mmas(self) -> None:
-        """Wait for all products."""
-        self.multiplying.clear()
+        """Wait for all MMAs."""
+        self.mmas.clear()
 
     def fill(self, stages: RingClocks) -> tuple[int, int]:
         """Begin an asynchronous load into the next stage: its component and tick."""
@@ -125,18 +126,18 @@ class Worker:
     # Order
 
     def release(self) -> Clock:
-        """What happened up to now."""
+        """What has happened so far."""
         now = self.known.copy()
-        self.known[self.own] += 1
+        self.known[self.component] += 1
         return now
 
     def acquire(self, known: tuple[Clock, Clock]) -> None:
-        """Learn what another worker of this CTA knew."""
+        """Learn what another role of this CTA knew."""
         np.maximum(self.known, known[0], out=self.known)
         np.maximum(self.known_async, known[1], out=self.known_async)
 
     def see(self, near: Clock | None, far: Clock | None) -> None:
-        """Read from a counter what workers of this rank, and others, have released to it."""
+        """Read from a counter what roles of this rank (`near`), and of others (`far`), have released to it."""
         self._near, self._far = _joined(self._near, near), _joined(self._far, far)
         if not self._explicit:
             self.fence(Fence.AcquireSys)
@@ -157,7 +158,7 @@ class Worker:
             self._far = None
 
     def drain(self, kind: Drain, left: int = 0) -> None:
-        """Wait for asynchronous accesses, but for the last `left` groups of stores."""
+        """Wait for asynchronous accesses, except the last `left` groups of stores."""
         if kind is Drain.Loads:
             for stages in self._filled:
                 self._complete(stages.component, stages.commits)
@@ -165,27 +166,27 @@ class Worker:
         over = len(self._groups) - left
         self.reading = {stage: (op, group) for stage, (op, group) in self.reading.items() if group > over}
         if kind is Drain.Full and over > 0:
-            self._complete(self.own + 1, self._groups[over - 1])
+            self._complete(self.component + 1, self._groups[over - 1])
 
     def _complete(self, component: int, tick: int) -> None:
         self.known[component] = self.known_async[component] = max(tick, int(self.known[component]))
 
 
 class History:
-    """What has been released to a counter, by the value it had then."""
+    """What has been released to a counter, by the value that it had then."""
 
     def __init__(self, rank: int) -> None:
         self._rank = rank
         self._values: list[int] = []
         self._clocks: list[tuple[Clock | None, Clock | None]] = []
 
-    def send(self, worker: Worker, value: int, order: Order) -> None:
-        """A worker has brought the counter to a value."""
+    def send(self, warp_role: WarpRole, value: int, order: Order) -> None:
+        """A warp role has set the counter to a value."""
         near, far = self._clocks[-1] if self._clocks else (None, None)
-        if order is not Order.Relaxed_Sys and worker.rank == self._rank and not worker.on_stream:
-            near = _joined(near, worker.release())
+        if order is not Order.Relaxed_Sys and warp_role.rank == self._rank and not warp_role.on_stream:
+            near = _joined(near, warp_role.release())
         elif order is Order.Release_Sys:
-            far = _joined(far, worker.release())
+            far = _joined(far, warp_role.release())
         self._values.append(value)
         self._clocks.append((near, far))
 

@@ -25,8 +25,8 @@ MEASURED = [
 """Without the sums of the older file: they were added up tile by tile then."""
 
 RANKS = 4
-OWN = (128, 256, 64)
-"""The tiles that the programs say."""
+WRITTEN = (128, 256, 64)
+"""The tiles that the programs have."""
 
 Tiles = tuple[int, int, int]
 
@@ -63,18 +63,18 @@ def lost(entry: dict) -> tuple[float, float]:
     """How many times as long the tiles that seem best take as the best, and as those of the program."""
     measured = times(entry)
     chosen = min(measured, key=lambda tiles: estimated(entry["kernel"], entry["size"], tiles).total)
-    return measured[chosen] / min(measured.values()), measured[chosen] / measured[OWN]
+    return measured[chosen] / min(measured.values()), measured[chosen] / measured[WRITTEN]
 
 
 def test_the_tiles_that_seem_best_are_nearly_so() -> None:
     found = [lost(entry) for entry in MEASURED]
     assert sum(best for best, _ in found) / len(found) < 1.01
     assert max(best for best, _ in found) < 1.07
-    assert max(own for _, own in found) < 1.02
+    assert max(written for _, written in found) < 1.02
 
 
-def test_faster_parts_make_a_kernel_faster_where_they_hold_it() -> None:
-    """Many rows are held by products, a few by what is loaded, and their sums by the link."""
+def test_a_faster_bottleneck_makes_a_kernel_faster() -> None:
+    """Many rows are bound by MMAs, a few by loads, and sums by the link."""
     many = work("gemm", 1, {"M": 8192, "N": 8192, "K": 8192})
     few = work("gemm", 1, {"M": 16, "N": 8192, "K": 8192}, tile_M="16", tile_N="64")
     sums = work("gemm_rs", RANKS, {"M": 8192, "N": 8192, "K": 512})

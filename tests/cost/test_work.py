@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pkc.cost.work import Load, Product, UnknownWorkError, Work, count_work
+from pkc.cost.work import Load, Mma, UnknownWorkError, Work, count_work
 from pkc.dialect.program import KernelOp
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.parse import parse_text
@@ -26,13 +26,13 @@ def work(name: str, ranks: int, dims: dict[str, int], **tiles: str) -> Work:
     return count_work(kernel, dims, ranks, TARGET)
 
 
-def test_products_and_bytes_of_a_gemm() -> None:
+def test_mmas_and_bytes_of_a_gemm() -> None:
     found = work("gemm", 1, {"M": 512, "N": 1024, "K": 640})
     (phase,) = found.phases
     assert phase.tasks == 4 * 4
-    outer, inner = phase.turns
+    outer, inner = phase.iterations
     assert (outer.times, inner.times, outer.loop, inner.loop) == (1, 10, False, True)
-    assert inner.products == [Product(128, 256, 64, 2)]
+    assert inner.mmas == [Mma(128, 256, 64, 2)]
     # 256 columns of B are four panels of 64 rows; nothing lies outside.
     assert inner.loads == [Load("A", 16384, 16384, 128, 0), Load("B", 32768, 32768, 256, 0)]
     assert [(store.tile_bytes, store.sent, store.summed) for store in outer.stores] == [(65536, 0, False)]
@@ -41,9 +41,9 @@ def test_products_and_bytes_of_a_gemm() -> None:
 
 
 def test_what_lies_outside_of_an_array_is_no_byte() -> None:
-    (load, _) = work("gemm", 1, {"M": 16, "N": 256, "K": 64}).phases[0].turns[1].loads
+    (load, _) = work("gemm", 1, {"M": 16, "N": 256, "K": 64}).phases[0].iterations[1].loads
     assert load == Load("A", 16384, 16 * 64 * 2, 16, 112)
-    (load, _) = work("gemm", 1, {"M": 16, "N": 256, "K": 64}, tile_M="16").phases[0].turns[1].loads
+    (load, _) = work("gemm", 1, {"M": 16, "N": 256, "K": 64}, tile_M="16").phases[0].iterations[1].loads
     assert load == Load("A", 16 * 64 * 2, 16 * 64 * 2, 16, 0)
 
 
@@ -51,9 +51,9 @@ def test_a_sum_goes_to_the_owners_of_its_rows() -> None:
     found = work("gemm_rs", 4, {"M": 512, "N": 512, "K": 64})
     (phase,) = found.phases
     assert phase.tasks == 4 * 2
-    (store,) = phase.turns[0].stores
+    (store,) = phase.iterations[0].stores
     assert (store.tile_bytes, store.sent, store.summed) == (65536, 65536 * 3 / 4, True)
-    (store,) = work("gemm_ar", 4, {"M": 512, "N": 512, "K": 64}).phases[0].turns[0].stores
+    (store,) = work("gemm_ar", 4, {"M": 512, "N": 512, "K": 64}).phases[0].iterations[0].stores
     assert store.sent == 65536 * 2 * 3 / 4
 
 
@@ -61,7 +61,7 @@ def test_rows_of_several_owners_are_several_blocks() -> None:
     found = work("gemm_rs", 4, {"M": 16, "N": 512, "K": 64})
     assert found.phases[0].tasks == 4 * 2
     # The box of the last block, which has the rows 12 to 15, has the least of A.
-    assert found.phases[0].turns[1].loads[0] == Load("A", 16384, 4 * 64 * 2, 4, 124)
+    assert found.phases[0].iterations[1].loads[0] == Load("A", 16384, 4 * 64 * 2, 4, 124)
 
 
 def test_operands_of_other_ranks_are_fetched_once() -> None:

@@ -154,7 +154,7 @@ COUNT = f"""
 
 
 def test_what_is_wrong_is_raised_where_it_is_reached() -> None:
-    """Rank 7 of 3 has no part, whether that is known beforehand or not."""
+    """Rank 7 of 3 has no shard, whether that is known beforehand or not."""
     made = Raised(COUNT, N=6, M=13)
     assert made.run(rank=0) == [((0, 0), 0, 12)]
     with pytest.raises(PkcError):

@@ -96,10 +96,10 @@ pk.kernel @copy(%X: !pk.SOURCE {{pk.name = "X"}}, %Y: !pk.TARGET {{pk.name = "Y"
 """
 
 
-def copy(source: str, target: str, *, own: bool, write: str = "pk.store", element: str = "bf16") -> ModuleOp:
-    """X[m, n] to Y[m, n]: all blocks on every rank, or each rank its own."""
+def copy(source: str, target: str, *, local: bool, write: str = "pk.store", element: str = "bf16") -> ModuleOp:
+    """X[m, n] to Y[m, n]: all blocks on every rank, or each rank the blocks of its shard."""
     by_columns = "shard 1" in (source, target)
-    rows = "of %rank" if own else "" if by_columns else "sharded"
+    rows = "of %rank" if local else "" if by_columns else "sharded"
     text = COPY.format(rows=rows, columns="sharded" if by_columns else "", write=write)
     for name, layout in (("SOURCE", source), ("TARGET", target)):
         array = f"private<[M, N], {element}>" if layout == "private" else f"pgl<[M, N], {element}, {layout}>"

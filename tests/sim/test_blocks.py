@@ -12,7 +12,7 @@ def positions(found):
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8, 16])
-def test_sharded_blocks_cover_the_dimension_and_keep_to_one_part(ranks):
+def test_sharded_blocks_cover_the_dimension_and_keep_to_one_shard(ranks):
     for n, size in itertools.product(range(1, 40), range(1, 9)):
         length = -(-n // ranks)
         found = [blocks.sharded_block(n, ranks, size, i) for i in range(blocks.sharded_count(n, ranks, size))]
@@ -21,10 +21,10 @@ def test_sharded_blocks_cover_the_dimension_and_keep_to_one_part(ranks):
 
 
 @pytest.mark.parametrize("ranks", [1, 3, 8])
-def test_parts_cover_the_dimension(ranks):
+def test_shards_cover_the_dimension(ranks):
     for n in range(1, 40):
-        parts = [blocks.part(n, ranks, rank) for rank in range(ranks)]
-        assert [i for first, last in parts for i in range(first, last)] == list(range(n))
+        shards = [blocks.part(n, ranks, rank) for rank in range(ranks)]
+        assert [i for first, last in shards for i in range(first, last)] == list(range(n))
 
 
 def test_bounded_blocks():
@@ -43,8 +43,8 @@ def test_a_block_that_does_not_exist_is_empty():
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8, 16])
-def test_parts_take_turns(ranks):
-    """Each block once; in rounds of the parts that have a block left, from the first part on, round about."""
+def test_shards_alternate(ranks):
+    """Each block once; in rounds of the shards that have a block left, from the first shard on, round about."""
     for n, size in itertools.product(range(1, 40), range(1, 9)):
         count = blocks.sharded_count(n, ranks, size)
         length = -(-n // ranks)
@@ -53,10 +53,10 @@ def test_parts_take_turns(ranks):
             order = [blocks.interleaved(n, ranks, size, i, first) for i in range(count)]
             assert sorted(order) == list(range(count))
             expected = []
-            for turn in range(max(left)):
-                having = [part for part in range(ranks) if left[part] > turn]
+            for round_ in range(max(left)):
+                having = [shard for shard in range(ranks) if left[shard] > round_]
                 begin = first % len(having)
-                expected += [(part, turn) for part in having[begin:] + having[:begin]]
+                expected += [(shard, round_) for shard in having[begin:] + having[:begin]]
             found = [blocks.sharded_block(n, ranks, size, i).start for i in order]
             assert [(start // length, start % length // size) for start in found] == expected
 

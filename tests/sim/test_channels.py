@@ -85,7 +85,7 @@ def test_the_report_of_a_full_channel() -> None:
     assert (
         str(raised.value)
         == """\
-error[PK701]: deadlock: 2 parts blocked, nothing left to run
+error[PK701]: deadlock: 2 waits blocked, nothing left to run
  --> pipe.pk:1:5
   |
 1 |     load

@@ -94,12 +94,12 @@ error[PK611]: there is no kernel `sub`
 
 
 def test_a_tile_on_two_ranks() -> None:
-    module = copy("shard 0", "private", own=False)
+    module = copy("shard 0", "private", local=False)
     for op in module.walk():
         op.properties.pop("sharded", None)
     expected = """\
 error[PK708]: a tile of `X` lies on two ranks: 0 to 7 of dimension 0
-  = help: a part is 6 long; a block by which a sharded array is read must follow its boundaries
+  = help: a shard is 6 long; a block by which a sharded array is read may not straddle two shards
 """
     assert shown(module, {"X": np.zeros((12, 4), bfloat16)}) == expected
 

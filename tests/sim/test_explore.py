@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
 from pkc.sim.explore import Chosen, Explored, explore
-from pkc.sim.schedule import Counter, Order, Part, Scheduler
+from pkc.sim.schedule import Coroutine, Counter, Order, Scheduler
 from pkc.sim.trace import Access, Trace
 
 SOMEWHERE: Operation = ModuleOp([])
@@ -19,7 +19,7 @@ SOMEWHERE: Operation = ModuleOp([])
 
 
 class Do(NamedTuple):
-    """One operation: `signal` or `await` a counter, `raise` or `reset` it, `read`, `write` or `add` to a cell."""
+    """One operation: `signal` or `await` a counter, `raise` or `reset` it, `read`, `write` or `add` to an address."""
 
     what: str
     name: str
@@ -30,7 +30,7 @@ Program = list[list[Do]]
 
 
 class Toy:
-    """Parts that do one operation after another; `outcomes` are what their reads have found in each run."""
+    """Coroutines that do one operation after another; `outcomes` are what their reads have found in each run."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -40,7 +40,7 @@ class Toy:
         scheduler = Scheduler(order)
         scheduler.trace = trace
         counters: dict[Counter, int] = {}
-        cells: dict[str, list[object]] = {}
+        memory: dict[str, list[object]] = {}
         found: list[list[object]] = [[] for _ in self.program]
 
         def act(number: int, place: int, do: Do) -> None:
@@ -60,20 +60,20 @@ class Toy:
                 scheduler.let_go(counter)
             elif do.what == "read":
                 trace.steps[-1].touch(((do.name, 0),), Access.Read)
-                found[number].append(sorted(map(str, cells.get(do.name, ()))))
+                found[number].append(sorted(map(str, memory.get(do.name, ()))))
             elif do.what == "write":
                 trace.steps[-1].touch(((do.name, 0),), Access.Write)
-                cells[do.name] = [(number, place)]
+                memory[do.name] = [(number, place)]
             else:
                 trace.steps[-1].touch(((do.name, 0),), Access.Add)
-                cells[do.name] = [*cells.get(do.name, ()), (number, place)]
+                memory[do.name] = [*memory.get(do.name, ()), (number, place)]
 
-        def part(number: int) -> None:
+        def coroutine(number: int) -> None:
             for place, do in enumerate(self.program[number]):
                 act(number, place, do)
 
         for number in range(len(self.program)):
-            scheduler.spawn(number, "", lambda number=number: part(number))
+            scheduler.spawn(number, "", lambda number=number: coroutine(number))
         try:
             scheduler.run(lambda: None)
         except PkcError:
@@ -92,7 +92,7 @@ class EveryOrder:
         self._choices: list[list[int]] = []
         self._place = 0
 
-    def choose(self, ready: list[Part]) -> int:
+    def choose(self, ready: list[Coroutine]) -> int:
         if self._place == len(self._choices):
             self._choices.append([0, len(ready)])
         chosen = self._choices[self._place][0]
@@ -121,16 +121,16 @@ KINDS = ("signal", "signal", "raise", "await", "await", "read", "write", "write"
 
 
 def drawn(seed: int, kinds: tuple[str, ...]) -> Program:
-    """Two or three parts of a few operations on two counters and two cells."""
+    """Two or three coroutines of a few operations on two counters and two addresses."""
     source = random.Random(seed)
-    parts = source.choice((2, 2, 3))
+    count = source.choice((2, 2, 3))
 
     def do() -> Do:
         what = source.choice(kinds)
         name = source.choice("xy" if what in ("read", "write", "add") else "st")
         return Do(what, name, source.choice((1, 1, 2)) if what in ("raise", "await") else 1)
 
-    return [[do() for _ in range(source.randint(1, 4 if parts == 2 else 2))] for _ in range(parts)]
+    return [[do() for _ in range(source.randint(1, 4 if count == 2 else 2))] for _ in range(count)]
 
 
 @pytest.mark.parametrize("first", range(0, 200, 20))
@@ -190,8 +190,8 @@ def test_signals_order_what_they_count(program: Program, outcomes: int) -> None:
 
 def test_what_signals_order_takes_one_run() -> None:
     pipe = [[Do("signal", "full") for _ in range(6)], [Do("await", "full", count + 1) for count in range(6)]]
-    apart = [[Do("write", name)] * 6 for name in "abc"]
-    for program in (pipe, apart):
+    disjoint = [[Do("write", name)] * 6 for name in "abc"]
+    for program in (pipe, disjoint):
         explored = Toy(program).explore()
         assert (explored.runs, explored.complete) == (1, True)
 

@@ -61,7 +61,7 @@ def test_data_that_does_not_fit(inputs, options, text):
 
 
 def test_lists_of_arrays_are_taken():
-    module = copy("private", "private", own=False)
+    module = copy("private", "private", local=False)
     x = [np.full((8, 4), rank, BF16) for rank in range(3)]
     np.testing.assert_array_equal(simulate(module, ranks=3, dims={}, inputs={"X": x})["Y"], x)
 

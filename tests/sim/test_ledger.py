@@ -58,7 +58,7 @@ def test_another_number_than_is_sent(wanted: int) -> None:
     with pytest.raises(PkcError) as error:
         ledger((HERE, 1, 1), (HERE, 1, 1), awaited=((HERE, wanted, 1),)).check()
     assert str(error.value).splitlines() == [
-        f"error[PK713]: `ready[0]` of rank 0 reaches 2 in launch 1, but waited for is {wanted}",
+        f"error[PK713]: `ready[0]` of rank 0 reaches 2 in launch 1, but the wait is for {wanted}",
         " --> push.pk:2:1",
         "  |",
         "2 | wait(ready[0], 2)",
@@ -67,7 +67,7 @@ def test_another_number_than_is_sent(wanted: int) -> None:
         "  |",
         "1 | signal(ready.at(r)[0])",
         "  | ------ signalled here",
-        "  = help: each wait stands for every signal that its launch and those before it send to the counter",
+        "  = help: each wait must count every signal that its launch and those before it send to the counter",
     ]
 
 

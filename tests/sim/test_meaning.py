@@ -200,7 +200,7 @@ def test_clip(axis, length):
     assert (found[length:] == -math.inf).all()
 
 
-def test_reductions_and_products():
+def test_reductions_and_matmuls():
     a, b, acc = floats((4, 6)), floats((6, 3)), floats((4, 3))
     want = [
         [sum(float(a[i, k]) * float(b[k, j]) for k in range(6)) + float(acc[i, j]) for j in range(3)] for i in range(4)
@@ -238,21 +238,21 @@ def test_bounds_hold_and_are_not_loose(kind, count, size):
         assert np.max(np.abs(found - expected.value) / (expected.error + slack)) > 0.02
 
 
-def test_a_product_does_not_depend_on_the_place_of_a_row():
+def test_a_matmul_does_not_depend_on_the_place_of_a_row():
     shapes = of(bf16, (128, 64)), of(bf16, (64, 256)), of(f32, (128, 256))
-    product = meaning.value(tile.MmaOp(*shapes))
+    matmul = meaning.value(tile.MmaOp(*shapes))
     rng = np.random.default_rng(5)
     a, b = (
         rng.standard_normal(shape).astype(ml_dtypes.bfloat16).astype(np.float32) for shape in ((128, 64), (64, 256))
     )
     acc = np.zeros((128, 256), np.float32)
-    once = product(a, b, acc)
+    once = matmul(a, b, acc)
     for shift in (1, 35, 91):
-        moved = product(np.roll(a, shift, axis=0), b, acc)
+        moved = matmul(np.roll(a, shift, axis=0), b, acc)
         np.testing.assert_array_equal(np.roll(moved, -shift, axis=0), once)
 
 
-def test_bound_of_a_product_with_errors():
+def test_bound_of_a_matmul_with_errors():
     a, b, acc = (floats(shape).astype(np.float64) for shape in ((30, 40), (40, 20), (30, 20)))
     errors = [0.01 * RNG.random(x.shape) for x in (a, b, acc)]
     op = tile.MmaOp(of(bf16, (30, 40)), of(bf16, (40, 20)), of(f32, (30, 20)))

@@ -1,4 +1,4 @@
-"""Products that stay in flight: what they read is not given back before they are complete."""
+"""MMAs that stay in flight: what they read is not released before they are complete."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.sim.test_order import EXAMPLES, drop, first, kernel_of
 
 
 def gemm_in_flight() -> tuple[KernelOp, Meaning]:
-    """A kernel whose products stay in flight, and sizes with which there are four of them in a loop."""
+    """A kernel whose MMAs stay in flight, and sizes with which there are four of them in a loop."""
     return kernel_of("gemm"), meaning_of(load(EXAMPLES / "gemm.pk"), ranks=1, dims={"M": 130, "N": 70, "K": 200})
 
 
@@ -27,22 +27,22 @@ def at_once(kernel: KernelOp) -> None:
     drop(first(kernel, ReleaseDeferredOp))
 
 
-def a_turn_early(kernel: KernelOp) -> None:
-    """Everything that is kept is freed in the same turn."""
+def an_iteration_early(kernel: KernelOp) -> None:
+    """Every deferred release is freed in the same iteration."""
     freed, release = first(kernel, ReleaseDeferredOp), first(kernel, ReleaseOp)
     freed.detach()
     release.parent.insert_op_after(freed, release)
 
 
-def before_the_product(kernel: KernelOp) -> None:
-    """The stage of the turn before is given back while the product of that turn is the last one that was issued."""
-    release, product = first(kernel, ReleaseOp), first(kernel, MmaOp)
+def before_the_mma(kernel: KernelOp) -> None:
+    """The stage of the previous iteration is released while the MMA of that iteration is the last one issued."""
+    release, mma = first(kernel, ReleaseOp), first(kernel, MmaOp)
     release.detach()
-    product.parent.insert_op_before(release, product)
+    mma.parent.insert_op_before(release, mma)
 
 
 @pytest.mark.parametrize("ctas", [1, 2])
-@pytest.mark.parametrize("change", [at_once, a_turn_early, before_the_product])
+@pytest.mark.parametrize("change", [at_once, an_iteration_early, before_the_mma])
 def test_a_stage_that_a_product_in_flight_reads(change: Callable[[KernelOp], None], ctas: int) -> None:
     kernel, long = gemm_in_flight()
     assert check_trial(kernel, long, Trial(ctas, 0)) == []
@@ -51,15 +51,15 @@ def test_a_stage_that_a_product_in_flight_reads(change: Callable[[KernelOp], Non
     assert (finding.code, finding.channel) == ("PK738", "A, B")
 
 
-def test_a_product_that_is_complete_is_released_at_once() -> None:
+def test_an_mma_that_is_complete_is_released_at_once() -> None:
     kernel, long = gemm_in_flight()
     at_once(kernel)
     del first(kernel, MmaOp).attributes[IN_FLIGHT]
     assert check_trial(kernel, long, Trial(1, 0)) == []
 
 
-def test_a_product_in_flight_needs_two_stages() -> None:
-    """Each layer refuses a kept stage that is the only one: the next product would wait for it for ever."""
+def test_an_mma_in_flight_needs_two_stages() -> None:
+    """Each layer refuses to defer the release of an only stage: the next MMA would wait for it for ever."""
     kernel, long = gemm_in_flight()
     channel = first(kernel, ChannelOp, lambda op: op.label.data == "A, B")
     channel.properties["stages"] = IntegerAttr(1, i64)

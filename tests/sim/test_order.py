@@ -44,10 +44,10 @@ def found(kernel: KernelOp, example: str, seed: int = 0) -> Diagnostic:
     return finding
 
 
-def part(kernel: KernelOp, role: str) -> RoleOp:
-    """The last part of a role."""
-    parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp) and op.role.data == role]
-    return parts[-1]
+def last_role(kernel: KernelOp, role: str) -> RoleOp:
+    """The last role of a kind."""
+    roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp) and op.role.data == role]
+    return roles[-1]
 
 
 def every(
@@ -80,7 +80,7 @@ DROPPED = {
         ("gemm_rs", "", "", FenceOp, is_fence(Fence.AcquireSys)),
         ("PK731", "C.slots"),
     ),
-    "acquire of this rank's landing buffer": (
+    "acquire of this rank's receive buffer": (
         ("ag_gemm", "", "loader", FenceOp, is_fence(Fence.AcquireGpu)),
         ("PK731", "A.landing"),
     ),
@@ -96,7 +96,7 @@ DROPPED = {
         ("gemm_rs", "", "storer", DrainOp, is_drain(Drain.Full)),
         ("PK733", "C.slots"),
     ),
-    "drain at the end of a part": (
+    "drain at the end of a role": (
         ("ag_gemm", "", "storer", DrainOp, is_drain(Drain.Full)),
         ("PK733", "C"),
     ),
@@ -121,7 +121,7 @@ DROPPED = {
 def test_what_is_missing_is_found_in_every_order(name: str, seed: int) -> None:
     (example, overlap, role, kind, which), (code, about) = DROPPED[name]
     kernel = kernel_of(example, overlap)
-    for op in every(part(kernel, role) if role else kernel, kind, which):
+    for op in every(last_role(kernel, role) if role else kernel, kind, which):
         drop(op)
     finding = found(kernel, example, seed)
     assert (finding.code, getattr(finding, "array", getattr(finding, "channel", ""))) == (code, about)
@@ -134,15 +134,15 @@ def test_nothing_is_missing(example: str) -> None:
 
 def test_reading_the_stage_is_not_completion() -> None:
     kernel = kernel_of("gemm_rs")
-    first(part(kernel, "storer"), DrainOp, is_drain(Drain.Full)).properties["kind"] = DrainAttr(Drain.Read)
+    first(last_role(kernel, "storer"), DrainOp, is_drain(Drain.Full)).properties["kind"] = DrainAttr(Drain.Read)
     finding = found(kernel, "gemm_rs")
     assert (finding.code, finding.kind) == ("PK733", "full")
 
 
 def test_a_drain_behind_the_signal_is_too_late() -> None:
     kernel = kernel_of("gemm_rs")
-    drain = first(part(kernel, "storer"), DrainOp, is_drain(Drain.Full))
-    signal = first(part(kernel, "storer"), SignalOp)
+    drain = first(last_role(kernel, "storer"), DrainOp, is_drain(Drain.Full))
+    signal = first(last_role(kernel, "storer"), SignalOp)
     drain.detach()
     signal.parent.insert_op_after(drain, signal)
     assert found(kernel, "gemm_rs").code == "PK733"
@@ -199,17 +199,17 @@ def test_an_exit_without_waiting() -> None:
 def test_another_transfer_needs_other_fences() -> None:
     """A store by ordinary instructions needs neither the drains nor the fences of a TMA store."""
     kernel = kernel_of("gemm_rs")
-    storer = part(kernel, "storer")
+    storer = last_role(kernel, "storer")
     first(storer, StoreOp).attributes[TRANSFER] = transfer("register", "by hand")
     for op in [*every(storer, DrainOp), *every(storer, FenceOp, is_fence(Fence.AsyncGlobal))]:
         drop(op)
-    drop(first(part(kernel, "consumer"), FenceOp, is_fence(Fence.AsyncShared)))
+    drop(first(last_role(kernel, "consumer"), FenceOp, is_fence(Fence.AsyncShared)))
     assert check_trial(kernel, meaning("gemm_rs"), Trial(2, 2)) == []
 
 
 def test_both_ends_are_shown() -> None:
     kernel = kernel_of("gemm_rs")
-    drop(first(part(kernel, "storer"), DrainOp, is_drain(Drain.Full)))
+    drop(first(last_role(kernel, "storer"), DrainOp, is_drain(Drain.Full)))
     text = str(PkcError(found(kernel, "gemm_rs")))
     assert "while TMA may still be writing it" in text
     assert "stored here by rank" in text
@@ -301,9 +301,9 @@ def test_storing_the_same_again_changes_nothing(counter: str, seed: int) -> None
     assert isinstance(finding(module, 2, seed=seed, M=4), order_errors.Race)
 
 
-# Of what a communicator with SMs of its own does on its way: what is changed, and what that is found by.
+# What a communicator with its own SMs does on its way: what is changed, and the finding.
 TOO_SOON = {
-    "a store announced that may be under way": (DrainOp, is_drain(Drain.Full), "PK733"),
+    "a store announced that may be in flight": (DrainOp, is_drain(Drain.Full), "PK733"),
     "a stage given back that a store may read": (DrainOp, is_drain(Drain.Read), "PK735"),
 }
 
@@ -359,7 +359,7 @@ def tasks(inside: str, behind: str, awaited: str) -> ModuleOp:
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("count", [1, 2, 5, 30])
 def test_tasks_of_a_copy_engine_do_not_wait_for_each_other(count: int, seed: int) -> None:
-    """Each tells of itself, or all are told of behind them; but not the last one of those before it."""
+    """Each task announces its own store, or a signal after them all; but the last one does not announce the others."""
     each = tasks(RAISE.replace("PLACE", "%i"), "", SAME_TASK)
     behind = tasks("", RAISE.replace("PLACE", "%zero"), "%w = arith.muli %j, %zero : index")
     for module in (each, behind):

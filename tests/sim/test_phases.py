@@ -39,7 +39,7 @@ def test_read_of_a_sum_in_its_phase():
 
 @pytest.mark.parametrize("target", ["shard 0", "replicate"])
 def test_two_ranks_write_one_element(target):
-    module = copy("private", target, own=False)
+    module = copy("private", target, local=False)
     found = finding(module, 3, M=50, N=20)
     assert isinstance(found, errors.DoubleWrite)
     assert (found.array, found.element, found.second) == ("Y", "[0, 0]", "rank 1, task (m = block 0, n = block 0)")

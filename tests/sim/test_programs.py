@@ -14,8 +14,8 @@ from tests.sim.helpers import GEMM_RS, checked, copy, f64, parse
 )
 def test_gemm_rs(ranks, m, n, k):
     inputs, outputs = checked(parse(GEMM_RS), ranks, M=m, N=n, K=k)
-    products = np.einsum("rmk,rkn->rmn", f64(inputs["A"]), f64(inputs["B"]))
-    want = products.astype(np.float32).astype(ml_dtypes.bfloat16).astype(np.float64).sum(axis=0)
+    matmuls = np.einsum("rmk,rkn->rmn", f64(inputs["A"]), f64(inputs["B"]))
+    want = matmuls.astype(np.float32).astype(ml_dtypes.bfloat16).astype(np.float64).sum(axis=0)
     assert outputs["C"].dtype == ml_dtypes.bfloat16
     np.testing.assert_allclose(f64(outputs["C"]), want, rtol=2**-7, atol=2**-6 * np.sqrt(k))
 
@@ -24,20 +24,20 @@ def test_gemm_rs(ranks, m, n, k):
 @pytest.mark.parametrize("source", ["shard 0", "replicate"])
 @pytest.mark.parametrize("target", ["shard 0", "replicate"])
 def test_every_rank_copies_its_rows(source, target, ranks):
-    inputs, outputs = checked(copy(source, target, own=True), ranks, M=50, N=20)
+    inputs, outputs = checked(copy(source, target, local=True), ranks, M=50, N=20)
     np.testing.assert_array_equal(f64(outputs["Y"]), f64(inputs["X"]))
 
 
 @pytest.mark.parametrize("source", ["private", "symmetric"])
 def test_all_to_own(source):
-    inputs, outputs = checked(copy(source, "private", own=False), 3, M=50, N=20)
+    inputs, outputs = checked(copy(source, "private", local=False), 3, M=50, N=20)
     np.testing.assert_array_equal(f64(outputs["Y"]), f64(inputs["X"]))
 
 
 @pytest.mark.parametrize("target", ["shard 0", "shard 1", "replicate"])
 @pytest.mark.parametrize("ranks", [1, 3, 8])
 def test_sums_are_taken_in_rank_order_and_rounded_once(target, ranks):
-    module = copy("private", target, own=False, write="pk.accumulate")
+    module = copy("private", target, local=False, write="pk.accumulate")
     inputs, outputs = checked(module, ranks, M=21, N=33)
     total = np.zeros((21, 33), np.float32)
     for rank in range(ranks):
@@ -47,7 +47,7 @@ def test_sums_are_taken_in_rank_order_and_rounded_once(target, ranks):
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8])
 def test_rows_of_a_tile_go_to_their_owners(ranks):
-    module = copy("private", "shard 0", own=False, write="pk.accumulate", element="f32")
+    module = copy("private", "shard 0", local=False, write="pk.accumulate", element="f32")
     for op in module.walk():
         op.properties.pop("sharded", None)
     x = np.random.default_rng(ranks).integers(-99, 99, (ranks, 29, 4)).astype(np.float32)
@@ -55,14 +55,14 @@ def test_rows_of_a_tile_go_to_their_owners(ranks):
 
 
 def test_sums_of_integers_wrap():
-    module = copy("private", "replicate", own=False, write="pk.accumulate", element="i32")
+    module = copy("private", "replicate", local=False, write="pk.accumulate", element="i32")
     x = np.full((3, 9, 5), 2**30, np.int32)
     outputs = simulate(module, ranks=3, dims={}, inputs={"X": x})
     assert (outputs["Y"] == 3 * 2**30 - 2**32).all()
 
 
 def test_unwritten_elements_stay_poison():
-    module = copy("private", "private", own=True)
+    module = copy("private", "private", local=True)
     inputs, outputs = checked(module, 2, M=10, N=4)
     assert np.isnan(f64(outputs["Y"])[0, 5:]).all()
     np.testing.assert_array_equal(outputs["Y"][0, :5], inputs["X"][0, :5])

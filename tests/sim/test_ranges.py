@@ -104,7 +104,7 @@ def test_sums_that_overflow_on_the_way():
     assert shown(bounded(reductions.RowSumOp(of(f32, (1, 2))), known([-INF, 3.0]))) == ([-INF], [0.0])
 
 
-def test_products_that_overflow():
+def test_matmuls_that_overflow():
     a, b = known([1e30, 1e30], [1e30, -1e30], [-INF, 0.0], [1.0, 1.0]), known([1e10], [1e10])
     op = tile.MmaOp(of(bf16, (4, 2)), of(bf16, (2, 1)), of(f32, (4, 1)))
     value, error = shown(bounded(op, a, b, known([0.0], [0.0], [0.0], [0.0])))

@@ -34,7 +34,7 @@ def test_the_bound_holds_and_is_near(ranks):
     assert expected["C"].bound.max() < 1000 * item.max_error
 
 
-def test_the_bound_of_an_f32_product_is_near():
+def test_the_bound_of_an_f32_matmul_is_near():
     text = " ".join(GEMM_RS.split()).replace("%c = pk.cast %sum : !pk.tile<32x64xf32> -> !pk.tile<32x64xbf16>", "")
     text = text.replace("%c, %C", "%sum, %C").replace("!pk.tile<32x64xbf16>", "!pk.tile<32x64xf32>")
     text = text.replace("!pk.pgl<[M, N], bf16, shard 0>", "!pk.pgl<[M, N], f32, shard 0>")
@@ -49,7 +49,7 @@ def cut(values, largest):
     return np.trunc(values / step) * step
 
 
-def cut_product(a, b):
+def cut_matmul(a, b):
     """As tensor cores of sm_90 add products of 8-bit floats: 32 and the accumulator at once, aligned to the largest."""
     acc = np.zeros((len(a), b.shape[1]))
     for first in range(0, a.shape[1], 32):
@@ -71,13 +71,13 @@ kernel narrow(A: {kind}[M, K], B: {kind}[N, K], C: f32[M, N]):
 
 
 @pytest.mark.parametrize("kind", ["e4m3", "e5m2"])
-def test_the_bound_of_8_bit_products_allows_what_tensor_cores_do(kind):
+def test_the_bound_of_8_bit_matmuls_allows_what_tensor_cores_do(kind):
     module = compile_program(parse_text(Source("narrow.pk", NARROW.format(kind=kind)))).module
     dims = {"M": 70, "N": 60, "K": 512}
     inputs = draw_inputs(module, ranks=1, dims=dims, seed=4)
     expected = reference(module, ranks=1, dims=dims, inputs=inputs)
     a, b = f64(inputs["A"])[0], f64(inputs["B"])[0].T
-    found = cut_product(a, b)
+    found = cut_matmul(a, b)
     (item,) = compare({"C": found.astype(np.float32)[None]}, expected)
     assert item.ok
     assert item.worst_ratio > 0.001
@@ -108,7 +108,7 @@ def test_a_missing_rank_is_caught():
 
 
 def test_a_write_where_none_is_due_is_caught():
-    module = copy("private", "private", own=True)
+    module = copy("private", "private", local=True)
     inputs = draw_inputs(module, ranks=2, dims={"M": 10, "N": 4}, seed=0)
     outputs = simulate(module, ranks=2, dims={}, inputs=inputs)
     expected = reference(module, ranks=2, dims={}, inputs=inputs)
@@ -119,7 +119,7 @@ def test_a_write_where_none_is_due_is_caught():
 
 
 def test_a_missing_write_is_caught():
-    module = copy("shard 0", "replicate", own=True)
+    module = copy("shard 0", "replicate", local=True)
     inputs = draw_inputs(module, ranks=2, dims={"M": 10, "N": 4}, seed=0)
     expected = reference(module, ranks=2, dims={}, inputs=inputs)
     nothing = {"Y": np.full((10, 4), np.nan, ml_dtypes.bfloat16)}

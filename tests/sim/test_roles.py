@@ -62,7 +62,7 @@ def test_the_report_of_a_deadlock():
     assert (
         found.render()
         == """\
-error[PK701]: deadlock: 3 parts blocked, nothing left to run
+error[PK701]: deadlock: 3 waits blocked, nothing left to run
  --> push.pk:8:9
   |
 8 |         wait(ready[...], 4)

@@ -48,19 +48,19 @@ def schedules(name: str) -> list[tuple[str, Compiled]]:
 @pytest.mark.parametrize("ranks", sweep(RANKS, lambda ranks: ranks <= 3))
 @pytest.mark.parametrize("name", CASES)
 def test_no_false_alarm(name: str, ranks: int) -> None:
-    """Every schedule on every number of ranks, sizes taking turns."""
+    """Every schedule on every number of ranks, with divisible and ragged sizes alternating."""
     accused: list[str] = []
-    workers = 0
-    for turn, (schedule, roles) in enumerate(schedules(name), start=RANKS.index(ranks)):
-        sizes = CASES[name].divisible(ranks) if turn % 2 else CASES[name].ragged(ranks)
+    warp_roles = 0
+    for position, (schedule, roles) in enumerate(schedules(name), start=RANKS.index(ranks)):
+        sizes = CASES[name].divisible(ranks) if position % 2 else CASES[name].ragged(ranks)
         used = {dim for arg in roles.kernel.body.block.args for dim in getattr(arg.type, "dimensions", ())}
         dims = {dim: size for dim, size in sizes.items() if dim in used}
         found = check_statically(roles.kernel, ranks=ranks, dims=dims)
         assert not found.undecided
-        workers += found.workers
+        warp_roles += found.workers
         accused += [f"{schedule}, {ranks} ranks, {dims}: {finding}" for finding in found.findings]
     assert not accused
-    assert workers
+    assert warp_roles
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in WRITTEN])

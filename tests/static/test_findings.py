@@ -27,9 +27,9 @@ def findings(broken: KernelOp, ranks: int = 3) -> list[str]:
 
 
 def only(broken: KernelOp, kind: type[Operation], role: str) -> Operation:
-    """The operation of a kind in the part of a role."""
-    parts = [op for op in broken.body.block.ops if isinstance(op, program.RoleOp) and op.role.data == role]
-    return next(op for part in parts for op in part.walk() if isinstance(op, kind))
+    """The operation of a kind in a role."""
+    roles = [op for op in broken.body.block.ops if isinstance(op, program.RoleOp) and op.role.data == role]
+    return next(op for role_op in roles for op in role_op.walk() if isinstance(op, kind))
 
 
 def insert(before: Operation, *ops: Operation) -> None:
@@ -129,7 +129,7 @@ pk.kernel @k(%turn: !pk.signal<[M by 16]> {pk.name = "turn"}) attributes {derive
 
 
 def test_a_deadlock_for_want_of_ctas() -> None:
-    """A task that waits for the next one goes on if that has a CTA of its own, and not if one CTA runs both."""
+    """A task that waits for the next one goes on if that runs on another CTA, and not if one CTA runs both."""
     written = next(op for op in Parser(context(), IN_TURN).parse_module().ops if isinstance(op, KernelOp))
     (found,) = check_statically(written, ranks=1, dims={"M": 64}).findings
     assert found.code == "PK480"

@@ -94,7 +94,7 @@ def test_tasks_in_tasks_go_on_and_phases_begin_anew() -> None:
     assert isinstance(kernel, KernelOp)
     called, data = Program(kernel), Data({"M": 2, "N": 4, "ranks": 1}, {}, {})
     skeleton = skeleton_of(kernel, _machine(called, data, (3, 0)), {}, {})
-    visits = [[numbers for _, numbers, _ in worker.visits] for worker in skeleton.workers(1)]
+    visits = [[numbers for _, numbers, _ in warp_role.visits] for warp_role in skeleton.warp_roles(1)]
     assert visits == [
         [(0, 0), (0, 3), (1, 2), (0,)],
         [(0, 1), (1, 0), (1, 3), (1,)],
