@@ -46,48 +46,48 @@ from pkc.targets import DEFAULT
 TILE_PIPELINE: tuple[ModulePass, ...] = (
     CheckProgram(),  # first: findings speak of the program as it was written
     Cse(),  # equal blocks become one value, by which the patterns after it know them
-    Canonicalize(),  # products add into their accumulator, clips of zero padding go
-    SplitLoops(),  # products are operations that add; another order of additions is what both levels must mean
-    Cse(),  # constants that folding made twice, and those of parts
-    Dce(),  # what only merged operations used, or a loop in the tasks that add up its parts
+    Canonicalize(),  # matmuls add into their accumulator, clips of zero padding go
+    SplitLoops(),  # matmuls are operations that add; both levels must have the same order of additions
+    Cse(),  # constants that folding made twice, and those of splits
+    Dce(),  # what only merged operations used, or a loop in the tasks that add up its splits
 )
 """From the IR that the frontend builds to the tile IR: what the program means."""
 
 _TO_ROLES: tuple[ModulePass, ...] = (
-    PlanOverlap(),  # first to plan: every later pass obeys what it writes on the edges between ranks
+    PlanOverlap(),  # first to plan: every later pass obeys what it writes on remote accesses
     StraddleShards(),  # tasks are what they stay before anything is derived from them; refuses by what is planned
     StageRemoteReads(),  # operands of other ranks, before sums: a staged operand may feed a sum
-    PlanFetch(),  # transfers are known, and still one operation each: all that is decided of them is written on it
+    PlanFetch(),  # transfers are known, and still one operation each, which takes all decisions about it
     ExpandFetch(),  # obeys that; before sums, which are derived from tasks that load what they add
     StageSums(),  # sums over ranks; now every transfer is a load, a store or a signal
     ZeroSums(),  # the sums that are left are added where they live, in no order
-    StageRemoteStores(),  # what copy engines bring to other ranks, contributions to sums among it
-    Cse(),  # address arithmetic that the derived parts share
+    StageRemoteStores(),  # what copy engines send to other ranks, contributions to sums among it
+    Cse(),  # address arithmetic that the derived roles share
     Canonicalize(),
     Cse(),
     Dce(),  # what only replaced accesses used
-    OrderTasks(),  # of every part alike, before parts are split: roles of a CTA must go through the same tasks
+    OrderTasks(),  # of every role alike, before they are split: roles of a CTA must go through the same tasks
     AssignRoles(),  # needs the final accesses: reads load, writes store, the rest computes
-    SplitCopies(),  # communicators that move tiles; before the others, who share what they leave of shared memory
-    SplitRoles(),  # obeys the roles; values that cross them go through channels
-    SplitLoads(),  # channels are made; before what counts parts, and adds waits to each
-    ShareSums(),  # parts are split: consumers are who has the registers
-    OrderPhases(),  # needs every part of a phase, and where its tasks stand in it
-    PlanWarps(),  # parts are known, and do not change any more
+    SplitCopies(),  # communicators that move tiles; before the others, which share the rest of shared memory
+    SplitRoles(),  # obeys the roles; values across roles go through channels
+    SplitLoads(),  # channels are made; before passes that count roles, and add waits to each
+    ShareSums(),  # tasks are split: consumers are the roles that have the registers
+    OrderPhases(),  # needs every role of a phase, and where its tasks stand in it
+    PlanWarps(),  # roles are known, and do not change any more
     PlanStages(),  # channels are known, and which CTAs they share shared memory in
-    GuardLaunches(),  # last to add signals: it must know every part that reaches another rank
-    Cse(),  # integers that each part now computes for itself
+    GuardLaunches(),  # last to add signals: it must know every role that reaches another rank
+    Cse(),  # integers that each role now computes for itself
     Dce(),
-    PlanTransfers(),  # needs the final parts: what a worker does with a tile decides how it gets it
-    PlanMma(),  # needs the stages, of which a product in flight keeps one; before drains, which obey what is kept
-    DeferSignals(),  # needs the transfers: only what TMA stores is still under way when its worker goes on
+    PlanTransfers(),  # needs the final roles: what a role does with a tile decides how it gets it
+    PlanMma(),  # needs the stages, of which an MMA in flight keeps one; before drains, which obey deferred releases
+    DeferSignals(),  # needs the transfers: only stores by TMA are still in flight when their role goes on
     InsertFences(),  # last to change anything: it obeys the transfers, and nothing may move across what it places
     CheckRoles(),  # last: what every earlier pass must have left
 )
 
 
 def roles_pipeline(target: str = DEFAULT) -> tuple[ModulePass, ...]:
-    """From tile IR to the roles level: who does it, joined by channels and signals."""
+    """From tile IR to the roles level: roles that are joined by channels and signals."""
     return (AttachTarget(target), *_TO_ROLES)  # before all that asks for the target
 
 
@@ -97,8 +97,8 @@ ROLES_PIPELINE: tuple[ModulePass, ...] = roles_pipeline()
 _LOWERING: tuple[ModulePass, ...] = (
     RestartCounters(),  # before lowering: what waits are for; the host has no epochs
     PlanMemory(),  # channels are final
-    LowerTiles(),  # obeys it, and the warps, products, registers and transfers planned before
-    Cse(),  # addresses and extents that operations of one worker share
+    LowerTiles(),  # obeys it, and the warps, MMAs, registers and transfers planned before
+    Cse(),  # addresses and extents that operations of one role share
     Dce(),
 )
 

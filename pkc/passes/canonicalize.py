@@ -84,16 +84,16 @@ def _ends_with(tile: SSAValue, axis: int, block: SSAValue) -> bool:
 
 
 class AccumulateInMma(RewritePattern):
-    """x + mma(a, b, 0) is mma(a, b, x), in either order of the sum: the product's order is not defined anyway.
+    """x + mma(a, b, 0) is mma(a, b, x), in either order of the sum: the order of an MMA's additions is not defined.
 
-    Only inside one block: a product that stands before a loop is not to be repeated in it.
+    Only inside one block: a matmul in front of a loop is not to be repeated in it.
     """
 
     @op_type_rewrite_pattern
     def match_and_rewrite(self, op: AddOp, rewriter: PatternRewriter) -> None:
-        for product, addend in ((op.rhs, op.lhs), (op.lhs, op.rhs)):
-            mma = product.owner
-            if not isinstance(mma, MmaOp) or mma.parent is not op.parent or not product.has_one_use():
+        for matmul, addend in ((op.rhs, op.lhs), (op.lhs, op.rhs)):
+            mma = matmul.owner
+            if not isinstance(mma, MmaOp) or mma.parent is not op.parent or not matmul.has_one_use():
                 continue
             start = mma.acc.owner
             if isinstance(start, FullOp) and start.constant == 0:

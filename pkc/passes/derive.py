@@ -25,7 +25,7 @@ from pkc.dialect.program import DERIVED, FRESH, NAME, SCRATCH, KernelOp, RoleOp,
 from pkc.dialect.types import SignalType
 
 PHASE = "phase"
-"""On task sets, and on parts that serve one: which phase of a kernel of several it is, from 0."""
+"""On task sets, and on roles that serve one: which phase of a kernel of several it is, from 0."""
 
 _Op = TypeVar("_Op", bound=Operation)
 
@@ -55,8 +55,8 @@ def mark_fresh(kernel: KernelOp, array: SSAValue) -> None:
 
 
 def add_role(kernel: KernelOp, role: Role, origin: Operation) -> Block:
-    """A new part, behind those that are there and before what is in none; its body. It belongs to the phase, and has
-    the line, of `origin`."""
+    """A new role, behind those that exist and before what is in none; its body. It has the phase and the line of
+    `origin`."""
     body = Region(Block())
     op = RoleOp(RoleAttr(role), body)
     op.location = origin.location
@@ -90,7 +90,7 @@ def phase_of(op: Operation) -> int | None:
 
 
 def wrap_in_role(kernel: KernelOp, role: Role) -> None:
-    """Move everything that stands directly in the kernel into one part."""
+    """Move everything that stands directly in the kernel into one role."""
     ops = [op for op in kernel.body.block.ops if not isinstance(op, RoleOp)]
     if not ops:
         return
@@ -98,10 +98,10 @@ def wrap_in_role(kernel: KernelOp, role: Role) -> None:
     for op in ops:
         op.detach()
         body.add_op(op)
-    part = RoleOp(RoleAttr(role), Region(body))
-    part.location = ops[-1].location
-    part.attributes[DERIVED] = kernel.attributes[DERIVED] = UnitAttr()
-    kernel.body.block.add_op(part)
+    role_op = RoleOp(RoleAttr(role), Region(body))
+    role_op.location = ops[-1].location
+    role_op.attributes[DERIVED] = kernel.attributes[DERIVED] = UnitAttr()
+    kernel.body.block.add_op(role_op)
 
 
 def append(block: Block, op: _Op, location: LocationAttr) -> _Op:

@@ -27,7 +27,7 @@ class RanksOverlap(Diagnostic):
     title = "every rank writes the same elements of `{array}`"
     label = "what is written here does not depend on the rank"
     note = "every rank runs every task, and `{array}` is one array over all ranks"
-    help = "`+=` sums over ranks; `blocks(..., of=rank)` gives each rank its own blocks"
+    help = "`+=` sums over ranks; `blocks(..., of=rank)` gives each rank the blocks of its shard"
     array: str
 
 
@@ -51,7 +51,7 @@ class ReadAndWritten(Diagnostic):
     title = "`{array}` is read and written by the same `tasks`"
     label = "this may read what another task or rank writes"
     note = "tasks and ranks run in no order; only the very tile that a task writes may be read by it"
-    help = "write to another array, or read in a `tasks` statement of its own"
+    help = "write to another array, or read in another `tasks` statement"
     array: str
 
 

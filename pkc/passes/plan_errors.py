@@ -1,4 +1,4 @@
-"""Findings of the passes that plan and derive a protocol (PK430...)."""
+"""Diagnostics of the passes that plan and derive a protocol (PK430...)."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class OutsideTasks(Diagnostic):
     """A kernel without roles has a `tasks` statement inside a loop, or reads or writes outside of them."""
 
     code = "PK431"
-    title = "no roles can be derived for `{kernel}`: it is not a row of `tasks` statements"
+    title = "no roles can be derived for `{kernel}`: it is not a sequence of `tasks` statements"
     label = "this kernel has `tasks` in a loop, or statements outside of `tasks`"
-    help = "make each phase a kernel of its own, or write `with role(...)`"
+    help = "make each phase a separate kernel, or write `with role(...)`"
     kernel: str
 
 
@@ -57,12 +57,12 @@ class CannotStageSum(Diagnostic):
 
 @dataclass(frozen=True)
 class KeptBeyondStage(Diagnostic):
-    """A tile leaves the loop or branch in which it is loaded as it is, without having been computed with."""
+    """A tile leaves the loop or branch that loads it, and nothing was computed from it."""
 
     code = "PK434"
     title = "this tile outlives the loop or branch that loads it"
-    label = "loaded here into a stage that is needed again after this turn"
-    help = "compute with it in the same turn or branch, or load it again where it is used"
+    label = "loaded here into a stage that the next iteration needs"
+    help = "compute with it in the same iteration or branch, or load it again where it is used"
 
 
 @dataclass(frozen=True)
@@ -115,12 +115,12 @@ class UsedBeforeSum(Diagnostic):
 
 @dataclass(frozen=True)
 class CannotSplit(Diagnostic):
-    """The schedule divides sums along a dimension among tasks, and there is none, or one that cannot be divided."""
+    """The schedule divides the sums over a dimension among tasks, and there is no such sum, or it cannot be divided."""
 
     code = "PK442"
     title = "`{key}` is not possible in `{kernel}`"
     label = "{reason}"
-    help = "it divides loops over blocks of a dimension that do nothing but add up tiles, from zero"
+    help = "only loops over blocks of a dimension that add up tiles, from zero, can be divided"
     key: str
     kernel: str
     reason: str
@@ -140,7 +140,7 @@ class CannotStraddle(Diagnostic):
 
 @dataclass(frozen=True)
 class NotACopy(Diagnostic):
-    """The part of a copy engine has an operation that is no copy, no counter, and not known to the host."""
+    """A copy engine has an operation that is neither a copy nor a counter's, or that the host cannot know."""
 
     code = "PK437"
     title = "a copy engine cannot do `{op}`"
@@ -164,7 +164,7 @@ class ChannelEnds(Diagnostic):
     """A channel does not join exactly two roles."""
 
     code = "PK461"
-    title = "the channel of `{channel}` has {count} {side} parts"
+    title = "the channel of `{channel}` has {count} {side} roles"
     label = "a channel has one at each end"
     channel: str
     count: int
@@ -176,7 +176,7 @@ class ChannelOutOfOrder(Diagnostic):
     """In some block a stage is not acquired and then committed, or consumed and then released."""
 
     code = "PK462"
-    title = "`{op}` out of turn on the channel of `{channel}`"
+    title = "`{op}` out of order on the channel of `{channel}`"
     label = "its other half is missing in this block, or comes first"
     help = "a stage is acquired and then committed, or consumed and then released, in one block"
     channel: str
@@ -185,7 +185,7 @@ class ChannelOutOfOrder(Diagnostic):
 
 @dataclass(frozen=True)
 class WaitNotCovered(Diagnostic):
-    """A wait counts another number of signals than its counter gets, whatever the sizes."""
+    """A wait is for another number of signals than its counter gets, whatever the sizes."""
 
     code = "PK471"
     title = "`{array}` is awaited for {wanted}, and gets {sent}"
@@ -209,7 +209,7 @@ class OrderOfOthers(Diagnostic):
 
 @dataclass(frozen=True)
 class AddedAndRaised(Diagnostic):
-    """Counters that some parts add to and others raise: what they reach depends on the order."""
+    """Counters that some roles add to and others raise: the value that they reach depends on the order."""
 
     code = "PK473"
     title = "counters of `{array}` are both added to and raised"
@@ -220,11 +220,11 @@ class AddedAndRaised(Diagnostic):
 
 @dataclass(frozen=True)
 class NeverReleased(Diagnostic):
-    """A signal is held back and nothing in its block sends held signals, or a stage is kept and nothing frees it."""
+    """A signal is deferred and nothing in its block sends it, or a release is and nothing carries it out."""
 
     code = "PK474"
-    title = "`{op}` is put off, and nothing makes up for it"
-    label = "held here"
+    title = "`{op}` is deferred, and nothing carries it out later"
+    label = "deferred here"
     help = "`{needed}` behind it: {where}"
     op: str
     needed: str
@@ -233,10 +233,10 @@ class NeverReleased(Diagnostic):
 
 @dataclass(frozen=True)
 class UsedAfterRelease(Diagnostic):
-    """A tile is used after its stage was given back, when the producer may overwrite it."""
+    """A tile is used after its stage was released, when the producer may overwrite it."""
 
     code = "PK463"
     title = "a tile of the channel of `{channel}` is used after its stage is released"
-    label = "the stage may hold other tiles by now"
+    label = "the producer may have overwritten the stage by now"
     help = "release the stage after the last use of its tiles"
     channel: str

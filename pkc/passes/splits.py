@@ -1,4 +1,4 @@
-"""Loops that go through one of several parts of their turns, which tasks share: how they are made, and known again."""
+"""Loops that run one split of their iterations, shared out among tasks: how they are made and recognised."""
 
 from __future__ import annotations
 
@@ -13,44 +13,47 @@ from pkc.passes.tile_groups import constant, is_constant
 
 
 @dataclass(frozen=True)
-class Part:
-    """Part number `index` of a loop of `turns` turns; together the tasks of that index run each turn once."""
+class Split:
+    """Split number `index` of a loop of so many iterations; the tasks of that index run each iteration once."""
 
-    turns: SSAValue
+    iterations: SSAValue
     index: BlockArgument
 
 
-def part_ops(turns: SSAValue, index: SSAValue, parts: SSAValue) -> tuple[list[Operation], SSAValue, SSAValue]:
-    """Operations that find a part's first turn and the one after its last, and both; parts differ by a turn at most."""
+def split_ops(iterations: SSAValue, index: SSAValue, splits: SSAValue) -> tuple[list[Operation], SSAValue, SSAValue]:
+    """Operations that find a split's first iteration and the one after its last, and both.
+
+    The lengths of splits differ by one iteration at most.
+    """
     one = constant(1)
     following = arith.AddiOp(index, one.result)
     ops: list[Operation] = [one, following]
     bounds: list[SSAValue] = []
     for number in (index, following.result):
-        before = arith.MuliOp(turns, number)
-        bound = arith.DivSIOp(before.result, parts)
+        before = arith.MuliOp(iterations, number)
+        bound = arith.DivSIOp(before.result, splits)
         ops += [before, bound]
         bounds.append(bound.result)
     return ops, bounds[0], bounds[1]
 
 
-def part_of(loop: scf.ForOp) -> Part | None:
-    """The part of its turns that a loop goes through, if tasks of one index go through all of them."""
+def split_of(loop: scf.ForOp) -> Split | None:
+    """The split of its iterations that a loop runs, if the tasks of one index run all of them."""
     if not is_constant(loop.step, 1):
         return None
-    for turns, index, parts in _scaled(loop.lb):
+    for iterations, index, splits in _scaled(loop.lb):
         count = task_count(index)
-        if count is None or not same_value(count, parts):
+        if count is None or not same_value(count, splits):
             continue
-        for same_turns, following, same_parts in _scaled(loop.ub):
-            alike = same_value(turns, same_turns) and same_value(parts, same_parts)
+        for same_iterations, following, same_splits in _scaled(loop.ub):
+            alike = same_value(iterations, same_iterations) and same_value(splits, same_splits)
             if alike and _follows(following, index) and isinstance(index, BlockArgument):
-                return Part(turns, index)
+                return Split(iterations, index)
     return None
 
 
 def _scaled(bound: SSAValue) -> Iterator[tuple[SSAValue, SSAValue, SSAValue]]:
-    """What may be `turns`, `index` and `parts` in turns * index / parts."""
+    """What may be `iterations`, `index` and `splits` in iterations * index / splits."""
     quotient = bound.owner
     product = quotient.lhs.owner if isinstance(quotient, arith.DivSIOp) else None
     if isinstance(quotient, arith.DivSIOp) and isinstance(product, arith.MuliOp):

@@ -1,7 +1,7 @@
 """Signals between the writer of a buffer and its reader: which counters there are, and how to find them.
 
-A buffer is written in pieces. Its reader waits for a *cell*: the pieces that agree in some of their indices. A cell is
-one counter, found by the numbers of its blocks.
+A buffer is written tile by tile. Its reader waits for a *tile group*: the tiles that agree in some of their indices.
+Each tile group has one counter, found by the numbers of its blocks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pkc.passes.analysis.dependence import sources
 
 @dataclass(frozen=True)
 class TileGroups:
-    """Which dimensions of a buffer tell its cells apart: for each, its place among the indices."""
+    """Which dimensions of a buffer distinguish its tile groups: for each, its place among the indices."""
 
     places: tuple[int, ...]
     extents: tuple[Dim | BlockType, ...]
@@ -31,31 +31,31 @@ class TileGroups:
 
 
 def groups_along(dims: Sequence[Dim], indices: Sequence[SSAValue], places: Sequence[int]) -> TileGroups:
-    """The cells of a buffer of these dimensions, told apart by the indices at `places`."""
+    """The tile groups of a buffer of these dimensions, distinguished by the indices at `places`."""
     types = {place: indices[place].type for place in places}
     extents = (kind if isinstance(kind, BlockType) else dims[place] for place, kind in types.items())
     return TileGroups(tuple(places), tuple(extents))
 
 
-def counter_ops(cell: Sequence[SSAValue]) -> tuple[list[Operation], list[SSAValue]]:
-    """Operations that find the counter of a cell, given the indices that tell it apart; its indices as a signal."""
+def counter_ops(group: Sequence[SSAValue]) -> tuple[list[Operation], list[SSAValue]]:
+    """Operations that find the counter of a tile group, given the indices that distinguish it; its indices."""
     ops: list[Operation] = []
     values: list[SSAValue] = []
-    for index in cell:
+    for index in group:
         if not isinstance(index.type, BlockType):
             values.append(index)
             continue
         ops.append(BlockNumberOp(index))
         values.append(ops[-1].results[0])
-    if not cell:
+    if not group:
         ops.append(constant(0))
         values.append(ops[-1].results[0])
     return ops, values
 
 
-def repeats(cells: TileGroups, indices: Sequence[SSAValue], loops: Sequence[SSAValue]) -> list[SSAValue]:
-    """The loop variables along which a writer comes back to one cell."""
-    known = sources([indices[place] for place in cells.places])
+def repeats(groups: TileGroups, indices: Sequence[SSAValue], loops: Sequence[SSAValue]) -> list[SSAValue]:
+    """The loop variables over which a writer comes back to one tile group."""
+    known = sources([indices[place] for place in groups.places])
     return [variable for variable in loops if variable not in known]
 
 

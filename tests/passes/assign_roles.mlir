@@ -211,9 +211,9 @@ pk.kernel @behind(%X: !pk.private<[M], f32> {pk.name = "X"}, %T: !pk.private<[M]
 
 // -----
 
-// The next turn would read what this one has not yet written.
+// The next iteration would read what this one has not yet written.
 // CHECK: error[PK436]: a task reads and writes `Y` in
-pk.kernel @turns(%Y: !pk.private<[M], f32> {pk.name = "Y"}) attributes {schedule = {}} {
+pk.kernel @steps(%Y: !pk.private<[M], f32> {pk.name = "Y"}) attributes {schedule = {}} {
   %0 = pk.block_count <M by 16>
   pk.tasks (%1) in (%0) {
     %m = pk.block[%1] : !pk.block<M by 16>
@@ -231,7 +231,7 @@ pk.kernel @turns(%Y: !pk.private<[M], f32> {pk.name = "Y"}) attributes {schedule
 
 // -----
 
-// Parts that the author wrote are left alone.
+// Roles that the author wrote are left alone.
 // CHECK-LABEL: pk.kernel @written
 // CHECK-NOT: role =
 pk.kernel @written(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.private<[M], f32> {pk.name = "Y"}) attributes {schedule = {}} {

@@ -1,7 +1,7 @@
 // RUN: pkc-opt %s -p pk-canonicalize | filecheck %s
 // RUN: pkc-opt %s -p pk-canonicalize --print-debuginfo | filecheck %s --check-prefix=LOC
 
-// A product that is added becomes a product that accumulates, in either order of the sum, at the place of the sum.
+// A matmul that is added becomes one that accumulates, in either order of the sum, at the place of the sum.
 // CHECK-LABEL: pk.kernel @accumulate
 // CHECK-NOT:   pk.full
 // CHECK:       %a = pk.load
@@ -24,7 +24,7 @@ pk.kernel @accumulate(%A: !pk.private<[8, 8], bf16> {pk.name = "A"}, %X: !pk.pri
   pk.store %t, %X[%b, %b : !pk.block<8 by 8>, !pk.block<8 by 8>] : !pk.tile<8x8xf32>, !pk.private<[8, 8], f32>
 }
 
-// A product that has another use stays, and so does one that does not begin at zero, or that a loop would repeat.
+// A matmul that has another use stays, and so does one that does not begin at zero, or that a loop would repeat.
 // CHECK-LABEL: pk.kernel @keep
 // CHECK:       pk.mma
 // CHECK:       pk.mma

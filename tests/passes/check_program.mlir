@@ -97,7 +97,7 @@ pk.kernel @copies(%C: !pk.pgl<[M], f32, symmetric> {pk.name = "C"}) {
 
 // Every rank runs every task.
 // CHECK: error[PK402]: every rank writes the same elements of `C`
-// CHECK: = help: `+=` sums over ranks; `blocks(..., of=rank)` gives each rank its own blocks
+// CHECK: = help: `+=` sums over ranks; `blocks(..., of=rank)` gives each rank the blocks of its shard
 pk.kernel @k(%C: !pk.pgl<[M], f32, shard 0> {pk.name = "C"}) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
@@ -127,9 +127,9 @@ pk.kernel @k(%C: !pk.pgl<[M], f32, replicate> {pk.name = "C"}, %I: !pk.pgl<[M], 
 
 // -----
 
-// The rank's own blocks, blocks named by a private table, and one rank only.
-// CHECK: pk.kernel @own
-pk.kernel @own(%C: !pk.pgl<[M], f32, shard 0> {pk.name = "C"}, %D: !pk.pgl<[M], f32, replicate> {pk.name = "D"}, %E: !pk.pgl<[M], f32, replicate> {pk.name = "E"}, %I: !pk.private<[M], i32> {pk.name = "I"}) {
+// The rank's local blocks, blocks named by a private table, and one rank only.
+// CHECK: pk.kernel @local
+pk.kernel @local(%C: !pk.pgl<[M], f32, shard 0> {pk.name = "C"}, %D: !pk.pgl<[M], f32, replicate> {pk.name = "D"}, %E: !pk.pgl<[M], f32, replicate> {pk.name = "E"}, %I: !pk.private<[M], i32> {pk.name = "I"}) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %n = pk.block_count <M by 8>

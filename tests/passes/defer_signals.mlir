@@ -1,7 +1,7 @@
-// Several stores of a worker are on their way: signals and stages lag behind, and drains count what may remain.
+// Several stores of a role are in flight: signals and stages lag behind, and drains count what may remain.
 // RUN: pkc-opt %s -p pk-defer-signals,pk-insert-fences --split-input-file --remarks | filecheck %s
 
-// Two stores a turn: behind the first of this turn's, and behind both of the last turns'.
+// Two stores in each iteration: behind the first of this one's, and behind both of the earlier ones'.
 // CHECK-LABEL: pk.kernel @fetch
 // CHECK: pk.role communicator
 // CHECK: pk.role communicator
@@ -64,10 +64,10 @@ pk.kernel @fetch(%K: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "K"}, %V: !pk.pg
 
 // -----
 
-// The tiles to pass on are made from what has been passed on before: a signal held back would hold up the next tile.
+// The tiles to pass on are made from what has been passed on before: a deferred signal would hold up the next tile.
 // CHECK-LABEL: pk.kernel @forwards
 // CHECK-NOT: {{[{ ]}}deferred
-// CHECK: // remark: {{.*}}: pk.signal: each signal waits until what it announces is stored: what its worker waits for may wait for these signals [pk-defer-signals]
+// CHECK: // remark: {{.*}}: pk.signal: each signal waits until what it announces is stored: what its role waits for may wait for these signals [pk-defer-signals]
 pk.kernel @forwards(%X: !pk.private<[M, 64], bf16> {pk.name = "X", pk.scratch}, %Y: !pk.pgl<[M, 64], bf16, symmetric> {pk.name = "Y"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}) attributes {derived} {
   %c = pk.channel "X" stages 4 : !pk.channel<!pk.tile<16x64xbf16>>
   %zero = arith.constant 0 : index
@@ -99,10 +99,10 @@ pk.kernel @forwards(%X: !pk.private<[M, 64], bf16> {pk.name = "X", pk.scratch}, 
 
 // -----
 
-// The same through another counter and another part: whoever makes the tiles waits for those who got the last ones.
+// The same through another counter and another role: whoever makes the tiles waits for those who got the last ones.
 // CHECK-LABEL: pk.kernel @round
 // CHECK-NOT: {{[{ ]}}deferred
-// CHECK: // remark: {{.*}}: pk.signal: each signal waits until what it announces is stored: what its worker waits for may wait for these signals [pk-defer-signals]
+// CHECK: // remark: {{.*}}: pk.signal: each signal waits until what it announces is stored: what its role waits for may wait for these signals [pk-defer-signals]
 pk.kernel @round(%X: !pk.private<[M, 64], bf16> {pk.name = "X", pk.scratch}, %Y: !pk.pgl<[M, 64], bf16, symmetric> {pk.name = "Y"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}, %back: !pk.signal<[M by 16]> {pk.name = "back"}) attributes {derived} {
   %c = pk.channel "X" stages 4 : !pk.channel<!pk.tile<16x64xbf16>>
   %zero = arith.constant 0 : index
@@ -142,7 +142,7 @@ pk.kernel @round(%X: !pk.private<[M, 64], bf16> {pk.name = "X", pk.scratch}, %Y:
 
 // -----
 
-// One stage: nothing else could be on its way. Stores by ordinary instructions are over when they are made. Beside parts
+// One stage: nothing else could be in flight. Stores by ordinary instructions are over when they are made. Beside roles
 // that compute, signals are not to be late.
 // CHECK-LABEL: pk.kernel @one
 // CHECK-NOT: {{[{ ]}}deferred
@@ -150,7 +150,7 @@ pk.kernel @round(%X: !pk.private<[M, 64], bf16> {pk.name = "X", pk.scratch}, %Y:
 // CHECK-NOT: {{[{ ]}}deferred
 // CHECK-LABEL: pk.kernel @beside
 // CHECK-NOT: {{[{ ]}}deferred
-// CHECK: // remark: {{.*}}: pk.signal: each signal waits until what it announces is stored: X has one stage, so that no two stores are on their way [pk-defer-signals]
+// CHECK: // remark: {{.*}}: pk.signal: each signal waits until what it announces is stored: X has one stage, so that no two stores are in flight [pk-defer-signals]
 // CHECK: // remark: {{.*}}: pk.signal: each signal waits until what it announces is stored: the stores are made by ordinary instructions [pk-defer-signals]
 // CHECK-NOT: remark
 pk.kernel @one(%Y: !pk.private<[M, 64], bf16> {pk.name = "Y"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}) attributes {derived} {
@@ -210,7 +210,7 @@ pk.kernel @beside(%Y: !pk.private<[M, 64], bf16> {pk.name = "Y"}, %ready: !pk.si
 
 // -----
 
-// Two signals a turn: those of three turns stay behind, whose stores may be under way.
+// Two signals in each iteration: those of three iterations stay behind, whose stores may be in flight.
 // CHECK-LABEL: pk.kernel @announced_twice
 // CHECK: pk.store
 // CHECK: pk.signal %first at {{.*}} {deferred, order = "release_gpu"}
@@ -242,7 +242,7 @@ pk.kernel @announced_twice(%Y: !pk.private<[M, 64], bf16> {pk.name = "Y"}, %firs
 
 // -----
 
-// A worker that passes tiles on in two loops holds back the signals of both, and sends all of one before the other.
+// A role that passes tiles on in two loops defers the signals of both, and sends all of one before the other.
 // CHECK-LABEL: pk.kernel @two_loops
 // CHECK: pk.signal %first {{.*}} {deferred
 // CHECK: pk.send_deferred left 3 batch 8
@@ -250,7 +250,7 @@ pk.kernel @announced_twice(%Y: !pk.private<[M, 64], bf16> {pk.name = "Y"}, %firs
 // CHECK: pk.signal %second {{.*}} {deferred
 // CHECK: pk.send_deferred left 3 batch 8
 // CHECK: pk.send_deferred left 0 batch 1
-// CHECK: // remark: {{.*}}: pk.raise: each signal waits until what it announces is stored: its worker holds back others, which do something else to their counters [pk-defer-signals]
+// CHECK: // remark: {{.*}}: pk.raise: each signal waits until what it announces is stored: its role defers signals of another kind [pk-defer-signals]
 pk.kernel @two_loops(%Y: !pk.private<[M, 64], bf16> {pk.name = "Y"}, %first: !pk.signal<[M by 16]> {pk.name = "first"}, %second: !pk.signal<[M by 16]> {pk.name = "second"}, %third: !pk.signal<[M by 16]> {pk.name = "third"}) attributes {derived} {
   %c = pk.channel "X" stages 4 : !pk.channel<!pk.tile<16x64xbf16>>
   %zero = arith.constant 0 : index

@@ -1,4 +1,4 @@
-// What a fetch becomes: who brings tiles, what they signal, and what the reader waits for.
+// What a fetch becomes: roles that fetch tiles, their signals, and the waits of the reader.
 // RUN: pkc-opt %s -p pk-expand-fetch --split-input-file | filecheck %s
 
 // Once for each block of rows; the whole row of tiles is announced at once, and awaited before the loop.
@@ -206,7 +206,7 @@ pk.kernel @shared(%X: !pk.pgl<[K, J], f32, shard 0> {pk.name = "X"}, %Y: !pk.pri
 
 // -----
 
-// A copy engine brings a whole row of tiles at once, and raises its counter.
+// A copy engine fetches a whole row of tiles at once, and raises its counter.
 // CHECK-LABEL: pk.kernel @ag
 // CHECK-SAME: %A_landing: !pk.private<[M, K], bf16>
 // CHECK-SAME: %A_ready: !pk.signal<[M by 16]>
@@ -246,13 +246,13 @@ pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.privat
 
 // -----
 
-// The owner goes through its own rows, and sends each tile to all, the next rank first; it raises the counters of all.
+// The owner goes through its local rows, and sends each tile to all, the next rank first; it raises the counters of all.
 // CHECK-LABEL: pk.kernel @ag
 // CHECK-SAME: %A_landing: !pk.pgl<[M, K], bf16, symmetric> {pk.name = "A.landing", pk.scratch}
 // CHECK: pk.role communicator
 // CHECK: %[[R:.*]] = pk.rank
-// CHECK: %[[OWN:.*]] = pk.block_count <M by 16> of %[[R]] sharded
-// CHECK: pk.tasks (%[[I:.*]]) in (%[[OWN]])
+// CHECK: %[[LOCAL_BLOCKS:.*]] = pk.block_count <M by 16> of %[[R]] sharded
+// CHECK: pk.tasks (%[[I:.*]]) in (%[[LOCAL_BLOCKS]])
 // CHECK: %[[M:.*]] = pk.block[%[[I]]] of %[[R]] sharded
 // CHECK: scf.for
 // CHECK: %[[T:.*]] = pk.load %A[%[[M]],
@@ -327,13 +327,13 @@ pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.privat
 
 // -----
 
-// Of a loop over ranks and the blocks of each one's part, the owner takes its own turn.
+// Of a loop over ranks and the blocks of each one's shard, the owner takes the iteration of its rank.
 // CHECK-LABEL: pk.kernel @ring
 // CHECK: pk.role communicator
 // CHECK: %[[R:.*]] = pk.rank
 // CHECK-NOT: pk.ring_peer
-// CHECK: %[[OWN:.*]] = pk.block_count <S by 16> of %[[R]] sharded
-// CHECK: scf.for %[[I:.*]] = %{{.*}} to %[[OWN]]
+// CHECK: %[[LOCAL_BLOCKS:.*]] = pk.block_count <S by 16> of %[[R]] sharded
+// CHECK: scf.for %[[I:.*]] = %{{.*}} to %[[LOCAL_BLOCKS]]
 // CHECK: %[[KV:.*]] = pk.block[%[[I]]] of %[[R]] sharded
 // CHECK: pk.load %K[%[[KV]],
 // CHECK: pk.ring_peer
@@ -366,14 +366,14 @@ pk.kernel @ring(%K: !pk.pgl<[S, 16], f32, shard 0> {pk.name = "K"}, %O: !pk.priv
 
 // -----
 
-// Tasks that go through parts of the loop: what is done for every part is done once for all turns.
-// CHECK-LABEL: pk.kernel @parts
+// Tasks that run splits of the loop: what is done for every split is done once for all iterations.
+// CHECK-LABEL: pk.kernel @splits
 // CHECK-SAME: %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}
 // CHECK: pk.role communicator
 // CHECK: pk.tasks (%{{[a-z0-9]+}}) in (
 // CHECK-NOT: arith.divsi
-// CHECK: %[[TURNS:.*]] = pk.block_count <K by 16>
-// CHECK: scf.for %{{.*}} = %{{.*}} to %[[TURNS]] step
+// CHECK: %[[STEPS:.*]] = pk.block_count <K by 16>
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[STEPS]] step
 // CHECK: pk.load %A[
 // CHECK: pk.raise %A_ready
 // CHECK: pk.role consumer attributes {derived}
@@ -381,7 +381,7 @@ pk.kernel @ring(%K: !pk.pgl<[S, 16], f32, shard 0> {pk.name = "K"}, %O: !pk.priv
 // CHECK: pk.wait %A_ready[
 // CHECK: scf.for %{{.*}} = %first to %last step
 // CHECK: pk.load %A_landing[
-pk.kernel @parts(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[4, M, N], f32> {pk.name = "C"}, %A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {}, order = "local_first"} {
+pk.kernel @splits(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[4, M, N], f32> {pk.name = "C"}, %A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {}, order = "local_first"} {
   %rows = pk.block_count <M by 16> sharded
   %columns = pk.block_count <N by 32>
   %four = arith.constant 4 : index
@@ -389,12 +389,12 @@ pk.kernel @parts(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pri
     %m = pk.block[%i] sharded : !pk.block<M by 16>
     %n = pk.block[%j] : !pk.block<N by 32>
     %zeros = pk.full 0.000000e+00 : f32 : !pk.tile<16x32xf32>
-    %turns = pk.block_count <K by 16>
+    %steps = pk.block_count <K by 16>
     %one = arith.constant 1 : index
     %following = arith.addi %s, %one : index
-    %before = arith.muli %turns, %s : index
+    %before = arith.muli %steps, %s : index
     %first = arith.divsi %before, %four : index
-    %until = arith.muli %turns, %following : index
+    %until = arith.muli %steps, %following : index
     %last = arith.divsi %until, %four : index
     %acc = scf.for %t = %first to %last step %one iter_args(%sum = %zeros) -> (!pk.tile<16x32xf32>) {
       %k = pk.block[%t] : !pk.block<K by 16>
@@ -410,7 +410,7 @@ pk.kernel @parts(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pri
 
 // -----
 
-// A block that spans parts is fetched piece by piece, each of one rank's rows; it is awaited for as many as overlap it.
+// A block that straddles shards is fetched shard by shard; it is awaited for as many copies as overlap it.
 // CHECK-LABEL: pk.kernel @across
 // CHECK-SAME: %A_ready: !pk.signal<[M by 16]>
 // CHECK: pk.role communicator
@@ -421,8 +421,8 @@ pk.kernel @parts(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pri
 // CHECK: %[[FIRST:.*]] = pk.block_index %m in <M by 16> : !pk.block<M by 16>
 // CHECK-NEXT: %[[LAST:.*]] = pk.block_index last %m in <M by 16> : !pk.block<M by 16>
 // CHECK: %[[STOP:.*]] = arith.addi %[[LAST]],
-// CHECK: scf.for %[[CELL:.*]] = %[[FIRST]] to %[[STOP]]
-// CHECK-NEXT: %[[BLOCK:.*]] = pk.block[%[[CELL]]] : !pk.block<M by 16>
+// CHECK: scf.for %[[OVERLAPPED:.*]] = %[[FIRST]] to %[[STOP]]
+// CHECK-NEXT: %[[BLOCK:.*]] = pk.block[%[[OVERLAPPED]]] : !pk.block<M by 16>
 // CHECK-NEXT: %[[NUMBER:.*]] = pk.block_number %[[BLOCK]]
 // CHECK: pk.signal %A_ready at %{{.*}}[%[[NUMBER]]] by
 // CHECK: pk.role consumer
@@ -464,8 +464,8 @@ pk.kernel @across(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
 // CHECK-LABEL: pk.kernel @groups
 // CHECK-SAME: %A_ready: !pk.signal<[M by 16, K by 4096]>
 // CHECK: pk.role communicator
-// CHECK: %[[TURNS:.*]] = pk.block_count <K by 16>
-// CHECK: pk.tasks (%[[I:.*]], %[[S:.*]]) in (%{{.*}}, %[[TURNS]]) attributes {in_order = 1 : i64, raster = 16 : i64} {
+// CHECK: %[[STEPS:.*]] = pk.block_count <K by 16>
+// CHECK: pk.tasks (%[[I:.*]], %[[S:.*]]) in (%{{.*}}, %[[STEPS]]) attributes {in_order = 1 : i64, raster = 16 : i64} {
 // CHECK: %[[OWNER:.*]] = pk.owner %[[M:.*]] : !pk.block<M by 16>
 // CHECK: %[[FOREIGN:.*]] = arith.cmpi ne, %[[OWNER]], %{{.*}} : index
 // CHECK-NEXT: scf.if %[[FOREIGN]] {
@@ -477,13 +477,13 @@ pk.kernel @across(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
 // CHECK: pk.role consumer
 // CHECK: %[[LOCAL:.*]] = arith.cmpi eq, %{{.*}}, %{{.*}} : index
 // CHECK-NOT: pk.wait
-// CHECK: scf.for %[[TURN:.*]] = %{{.*}} to %[[END:.*]] step
-// CHECK: %[[GROUP:.*]] = arith.divsi %[[TURN]], %[[MANY:.*]] : index
+// CHECK: scf.for %[[STEP:.*]] = %{{.*}} to %[[END:.*]] step
+// CHECK: %[[GROUP:.*]] = arith.divsi %[[STEP]], %[[MANY:.*]] : index
 // CHECK: %[[BEGINS:.*]] = arith.cmpi eq,
 // CHECK: %[[FOREIGN:.*]] = arith.xori %[[LOCAL]],
 // CHECK-NEXT: %[[WAITS:.*]] = arith.andi %[[BEGINS]], %[[FOREIGN]] : i1
 // CHECK-NEXT: scf.if %[[WAITS]] {
-// CHECK-NEXT: %[[LEFT:.*]] = arith.subi %[[END]], %[[TURN]]
+// CHECK-NEXT: %[[LEFT:.*]] = arith.subi %[[END]], %[[STEP]]
 // CHECK-NEXT: %[[NEEDED:.*]] = arith.minsi %[[LEFT]], %[[MANY]]
 // CHECK-NEXT: pk.wait %A_ready[%{{.*}}, %[[GROUP]]] for %[[NEEDED]]
 // CHECK: pk.load %A_landing local %A
@@ -560,8 +560,8 @@ pk.kernel @spread(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
 // CHECK: pk.raise %A_ready
 // CHECK: }
 // CHECK: pk.role consumer
-// CHECK: %[[OWN:.*]] = arith.cmpi eq
-// CHECK: %[[NEEDED:.*]] = arith.select %[[OWN]],
+// CHECK: %[[IS_LOCAL:.*]] = arith.cmpi eq
+// CHECK: %[[NEEDED:.*]] = arith.select %[[IS_LOCAL]],
 // CHECK-NEXT: pk.wait %A_ready[%{{.*}}] for %[[NEEDED]]
 // CHECK: pk.load %A_landing local %A
 pk.kernel @local(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {}, order = "local_first"} {
@@ -721,20 +721,20 @@ pk.kernel @twice(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pri
 
 // -----
 
-// A task that goes through a part of the tiles may begin inside a group: it waits there too, for the whole group.
-// CHECK-LABEL: pk.kernel @parts
+// A task that goes through a split of the tiles may begin inside a group: it waits there too, for the whole group.
+// CHECK-LABEL: pk.kernel @splits
 // CHECK: pk.role consumer
-// CHECK: scf.for %[[TURN:.*]] = %[[FIRST:.*]] to %{{.*}} step
-// CHECK: %[[GROUP:.*]] = arith.divsi %[[TURN]], %[[MANY:.*]] : index
+// CHECK: scf.for %[[STEP:.*]] = %[[FIRST:.*]] to %{{.*}} step
+// CHECK: %[[GROUP:.*]] = arith.divsi %[[STEP]], %[[MANY:.*]] : index
 // CHECK: %[[BEGINS:.*]] = arith.cmpi eq
-// CHECK-NEXT: %[[ENTERS:.*]] = arith.cmpi eq, %[[TURN]], %[[FIRST]] : index
+// CHECK-NEXT: %[[ENTERS:.*]] = arith.cmpi eq, %[[STEP]], %[[FIRST]] : index
 // CHECK-NEXT: %[[EITHER:.*]] = arith.ori %[[BEGINS]], %[[ENTERS]] : i1
 // CHECK: scf.if
 // CHECK-NEXT: %[[START:.*]] = arith.muli %[[GROUP]], %[[MANY]]
 // CHECK-NEXT: %[[LEFT:.*]] = arith.subi %{{.*}}, %[[START]]
 // CHECK-NEXT: %[[NEEDED:.*]] = arith.minsi %[[LEFT]], %[[MANY]]
 // CHECK-NEXT: pk.wait %A_ready[%{{.*}}, %[[GROUP]]] for %[[NEEDED]]
-pk.kernel @parts(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[4, M, N], f32> {pk.name = "C"}, %A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {}, order = "local_first"} {
+pk.kernel @splits(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[4, M, N], f32> {pk.name = "C"}, %A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {}, order = "local_first"} {
   %rows = pk.block_count <M by 16> sharded
   %columns = pk.block_count <N by 32>
   %four = arith.constant 4 : index
@@ -742,12 +742,12 @@ pk.kernel @parts(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pri
     %m = pk.block[%i] sharded : !pk.block<M by 16>
     %n = pk.block[%j] : !pk.block<N by 32>
     %zeros = pk.full 0.000000e+00 : f32 : !pk.tile<16x32xf32>
-    %turns = pk.block_count <K by 16>
+    %steps = pk.block_count <K by 16>
     %one = arith.constant 1 : index
     %following = arith.addi %s, %one : index
-    %before = arith.muli %turns, %s : index
+    %before = arith.muli %steps, %s : index
     %first = arith.divsi %before, %four : index
-    %until = arith.muli %turns, %following : index
+    %until = arith.muli %steps, %following : index
     %last = arith.divsi %until, %four : index
     %acc = scf.for %t = %first to %last step %one iter_args(%sum = %zeros) -> (!pk.tile<16x32xf32>) {
       %k = pk.block[%t] : !pk.block<K by 16>

@@ -2,7 +2,7 @@
 // RUN: pkc-opt %s -p pk-guard-launches --split-input-file | filecheck %s
 
 // The storer reaches the caller's array on other ranks: it waits until all have entered, and the kernel ends when all
-// are done. The loader reads only its own part, and tells the others that this rank has entered.
+// are done. The loader reads only the local shard, and tells the others that this rank has entered.
 // CHECK-LABEL: pk.kernel @push
 // CHECK-SAME: %entered: !pk.signal<[1]> {pk.name = "entered"}, %left: !pk.signal<[1]> {pk.name = "left"}
 // CHECK: pk.role loader {
@@ -75,7 +75,7 @@ pk.kernel @slots(%X: !pk.private<[M], f32> {pk.name = "X"}, %S: !pk.pgl<[M], f32
 
 // -----
 
-// A part that gets its tiles from one that has waited need not wait; nor one that follows signals from every rank.
+// A role that gets its tiles from one that has waited need not wait; nor one that follows signals from every rank.
 // CHECK-LABEL: pk.kernel @led
 // CHECK: pk.role loader {
 // CHECK: pk.wait %entered
@@ -108,7 +108,7 @@ pk.kernel @led(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl<[M], 
 // -----
 
 // A protocol that the author wrote counts from zero in each launch: nobody signals before all have entered, and when all
-// parts of all ranks have left, each rank resets its counters. A part that only waits need not wait for the others.
+// roles of all ranks have left, each rank resets its counters. A role that only waits need not wait for the others.
 // CHECK-LABEL: pk.kernel @written
 // CHECK-NOT: pk.epoch
 // CHECK: pk.role consumer {
@@ -171,7 +171,7 @@ pk.kernel @alone(%X: !pk.pgl<[M], f32, symmetric> {pk.name = "X"}, %Y: !pk.priva
 // -----
 
 // Copy engines cannot add to a counter, and begin when their rank's stream comes to the launch: before their first copy
-// and after their last each raises its own counter on every rank, and waits for those of all. No SM tells of an entry.
+// and after their last each raises a separate counter on every rank, and waits for those of all. No SM tells of an entry.
 // CHECK-LABEL: pk.kernel @copied
 // CHECK-SAME: %began: !pk.signal<[ranks]> {pk.name = "began"}, %copied: !pk.signal<[ranks]> {pk.name = "copied"}
 // CHECK: pk.role copy_engine {
@@ -249,7 +249,7 @@ pk.kernel @lent(%S: !pk.pgl<[M], f32, shard 0> {pk.name = "S", pk.scratch}, %Y: 
 
 // -----
 
-// What a part gets from others in a later phase says nothing of the first: it waits for the ranks' entry itself.
+// What a role gets from others in a later phase says nothing of the first: it waits for the ranks' entry itself.
 // CHECK-LABEL: pk.kernel @later
 // CHECK: pk.role loader {
 // CHECK: pk.wait %entered
@@ -284,7 +284,7 @@ pk.kernel @later(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl<[M]
 // -----
 
 // A wait that is for nothing in some tasks does not stand for the ranks' entry: the storer waits for that itself.
-// CHECK-LABEL: pk.kernel @own
+// CHECK-LABEL: pk.kernel @local
 // CHECK: pk.role communicator {
 // CHECK: pk.wait %entered
 // CHECK: pk.role loader {
@@ -293,7 +293,7 @@ pk.kernel @later(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl<[M]
 // CHECK: pk.role storer {
 // CHECK: pk.wait %entered
 // CHECK: pk.store
-pk.kernel @own(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %L: !pk.private<[M], f32> {pk.name = "L", pk.scratch}, %Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}, %ready: !pk.signal<[1]> {pk.name = "ready"}) attributes {derived} {
+pk.kernel @local(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %L: !pk.private<[M], f32> {pk.name = "L", pk.scratch}, %Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}, %ready: !pk.signal<[1]> {pk.name = "ready"}) attributes {derived} {
   %c = pk.channel "L" stages 1 : !pk.channel<!pk.tile<16xf32>>
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index

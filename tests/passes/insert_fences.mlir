@@ -169,7 +169,7 @@ pk.kernel @through(%X: !pk.pgl<[M, 64], f32, shard 0> {pk.name = "X"}, %Y: !pk.p
 
 // -----
 
-// wgmma reads both operands of a product from shared memory through the async proxy, its accumulator it does not.
+// wgmma reads both operands of an MMA from shared memory through the async proxy, its accumulator it does not.
 // CHECK-LABEL: pk.kernel @operands
 // CHECK: pk.fence async_shared
 // CHECK-NEXT: pk.commit %[[OPERANDS:.*]], %a, %b
@@ -202,7 +202,7 @@ pk.kernel @operands(%X: !pk.private<[64, 64], f32> {pk.name = "X"}) attributes {
 
 // -----
 
-// A store in one branch, or at the end of the turn before, is as good as one for sure.
+// A store in one branch, or at the end of the iteration before, is as good as one for sure.
 // CHECK-LABEL: pk.kernel @perhaps
 // CHECK: scf.for
 // CHECK-NEXT: pk.drain full
@@ -268,7 +268,7 @@ pk.kernel @copied(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %L: !pk.privat
 
 // -----
 
-// One drain serves the signals to all ranks, and the end of the part.
+// One drain serves the signals to all ranks, and the end of the role.
 // CHECK-LABEL: pk.kernel @several
 // CHECK: pk.store
 // CHECK-NEXT: pk.drain full

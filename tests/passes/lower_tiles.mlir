@@ -1,9 +1,9 @@
-// From parts and tiles to what each thread does.
+// From roles and tiles to what each thread does.
 // RUN: pkc-opt %s -p pk-plan-memory,pk-lower-tiles,pk-cse,pk-dce --split-input-file --remarks | filecheck %s
 
-// One thread of each part: TMA into a stage, TMA out of it. Two stages of 8192 bytes, then two barriers that they are
-// full, which the bytes complete, and two that they are empty. A part of the sharded dimension is a coordinate of the
-// tensor map; parts beyond the whole ones are in the second map.
+// One thread of each role: TMA into a stage, TMA out of it. Two stages of 8192 bytes, then two barriers that they are
+// full, which the bytes complete, and two that they are empty. A shard of the sharded dimension is a coordinate of the
+// tensor map; shards beyond the whole ones are in the second map.
 // CHECK-LABEL: pk.kernel @copy
 // CHECK-SAME: shared_bytes = 17440 : i64, threads = 128 : i64, machine = 1 : i64
 // CHECK-DAG: %[[THREAD:.*]] = pk.instruction "thread_number"()
@@ -28,14 +28,14 @@
 // CHECK: scf.for %[[TASK:.*]] = %cta to %n step %computing {
 // CHECK: %[[EACH:.*]] = arith.remsi %[[TASK]], %[[BLOCKS:.*]] : index
 // CHECK-NEXT: %[[ROW:.*]] = arith.muli %[[EACH]]
-// CHECK-NEXT: %[[PART:.*]] = arith.divsi %[[TASK]], %[[BLOCKS]]
+// CHECK-NEXT: %[[SHARD:.*]] = arith.divsi %[[TASK]], %[[BLOCKS]]
 // CHECK: %[[FREE:.*]] = arith.xori %{{.*}}, %[[ONE]]
 // CHECK-NEXT: pk.instruction "mbarrier_wait"(%{{.*}}, %[[FREE]])
 // CHECK: %[[BYTES:.*]] = arith.constant 8192 : index
 // CHECK-NEXT: pk.instruction "mbarrier_expect"(%[[FULL:.*]], %[[BYTES]])
-// CHECK: %[[BEYOND:.*]] = arith.cmpi sge, %[[PART]], %[[WHOLE]]
+// CHECK: %[[BEYOND:.*]] = arith.cmpi sge, %[[SHARD]], %[[WHOLE]]
 // CHECK-NEXT: %[[LAST:.*]] = arith.select %[[BEYOND]]
-// CHECK: %[[INSIDE:.*]] = arith.select %{{.*}}, %{{.*}}, %[[PART]]
+// CHECK: %[[INSIDE:.*]] = arith.select %{{.*}}, %{{.*}}, %[[SHARD]]
 // CHECK-NEXT: %[[MAP:.*]] = pk.tensor_map %X last %[[LAST]] box [64, 64, 1] swizzle 128 split 0
 // CHECK-NEXT: pk.instruction "tma_load_3d"(%{{.*}}, %[[MAP]], %{{.*}}, %{{.*}}, %[[ROW]], %[[INSIDE]])
 // CHECK: pk.set %{{.*}}, %[[PHASE]]
@@ -79,9 +79,9 @@ pk.kernel @copy(%X: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "X"}, %Y: !pk.pri
 
 // -----
 
-// Two warpgroups multiply 128 rows: each the 64 of its own, 16 of the contracted dimension at a time, with one product
-// in flight: the stage of the turn before is given back. The result goes to its stage by stmatrix.
-// CHECK-LABEL: pk.kernel @product
+// Two warpgroups compute 128 rows: each the MMAs of 64, 16 of the contracted dimension at a time, with one MMA in
+// flight: the stage of the iteration before is released. The result goes to its stage by stmatrix.
+// CHECK-LABEL: pk.kernel @matmul
 // CHECK: threads = 384 : i64
 // CHECK: pk.instruction "setmaxnreg_inc_232"
 // CHECK: pk.comment "consumer: 8 warps from 0"
@@ -114,7 +114,7 @@ pk.kernel @copy(%X: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "X"}, %Y: !pk.pri
 // CHECK: pk.instruction "tma_load_2d"
 // CHECK: pk.instruction "tma_load_2d"
 // CHECK-NOT: pk.instruction "tma_load_2d"
-pk.kernel @product(%A: !pk.private<[128, K], bf16> {pk.name = "A"}, %B: !pk.private<[K, 64], bf16> {pk.name = "B"}, %C: !pk.private<[128, 64], bf16> {pk.name = "C"}) attributes {schedule = {}, derived, comm_sms = 0 : i64} {
+pk.kernel @matmul(%A: !pk.private<[128, K], bf16> {pk.name = "A"}, %B: !pk.private<[K, 64], bf16> {pk.name = "B"}, %C: !pk.private<[128, 64], bf16> {pk.name = "C"}) attributes {schedule = {}, derived, comm_sms = 0 : i64} {
   %0 = pk.channel "A, B" stages 3 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>>
   %1 = pk.channel "C" stages 1 : !pk.channel<!pk.tile<128x64xbf16>>
   pk.role loader warps 1 attributes {group = "compute", first_warp = 8 : i64, registers = 40 : i64} {
@@ -169,8 +169,8 @@ pk.kernel @product(%A: !pk.private<[128, K], bf16> {pk.name = "A"}, %B: !pk.priv
 
 // -----
 
-// Operands of channels of their own: one wait for the product of the turn before, then a stage of each is given back.
-// Which turn it is tells whether there is one: nobody counts.
+// Operands of separate channels: one wait for the MMA of the iteration before, then a stage of each is released. The
+// number of the iteration tells whether there is one: no count is kept.
 // CHECK-LABEL: pk.kernel @two_channels
 // CHECK: pk.comment "consumer: 8 warps from 0"
 // CHECK-NOT: _kept
@@ -293,13 +293,13 @@ pk.kernel @scores(%Q: !pk.private<[64, 64], bf16> {pk.name = "Q"}) attributes {s
 
 // -----
 
-// Warps without a warpgroup go over a tile in chunks of 16 bytes, each if it exists; where chunks exist in part or are
+// Warps without a warpgroup go over a tile in chunks of 16 bytes, each if it exists; where chunks exist partly or are
 // not aligned, element by element. A
 // signal is sent by one thread when all have come; one thread of each warp looks at a counter.
 // CHECK-LABEL: pk.kernel @add
-// CHECK: %[[APART:.*]] = arith.subi %cta, %computing
+// CHECK: %[[SECOND:.*]] = arith.subi %cta, %computing
 // CHECK: pk.comment "communicator: 2 warps from 0"
-// CHECK: scf.for %{{.*}} = %[[APART]] to
+// CHECK: scf.for %{{.*}} = %[[SECOND]] to
 // CHECK: scf.if %{{.*}} {
 // CHECK-NEXT: pk.instruction "spin"
 // CHECK: pk.instruction "sync_warp"
@@ -343,9 +343,9 @@ pk.kernel @add(%X: !pk.pgl<[M, 64], f32, symmetric> {pk.name = "X"}, %Y: !pk.pri
 // CHECK: pk.comment "consumer
 // CHECK: %[[MINE:.*]] = arith.cmpi eq, %{{.*}}, %rank : index
 // CHECK: %[[A:.*]] = pk.address %A
-// CHECK: %[[PART:.*]] = arith.addi %[[A]], %{{.*}} : i64
+// CHECK: %[[SHARD:.*]] = arith.addi %[[A]], %{{.*}} : i64
 // CHECK: %[[L:.*]] = pk.address %L
-// CHECK: %[[HERE:.*]] = arith.addi %[[PART]], %{{.*}} : i64
+// CHECK: %[[HERE:.*]] = arith.addi %[[SHARD]], %{{.*}} : i64
 // CHECK: %[[THERE:.*]] = arith.addi %[[L]], %{{.*}} : i64
 // CHECK-NEXT: %[[ADDRESS:.*]] = arith.select %[[MINE]], %[[HERE]], %[[THERE]] : i64
 // CHECK: pk.instruction "load_global_b32"(%[[ADDRESS]])
@@ -381,13 +381,13 @@ pk.kernel @near(%A: !pk.pgl<[M, 64], f32, shard 0> {pk.name = "A"}, %L: !pk.priv
 
 // -----
 
-// So is one position of the dimension that is split: its part is found from it.
+// So is one position of the sharded dimension: its shard is found from it.
 // CHECK-LABEL: pk.kernel @near_row
 // CHECK: pk.comment "loader
 // CHECK: %[[INSIDE:.*]] = arith.remsi %{{.*}}, %[[LENGTH:.*]] : index
-// CHECK: %[[PART:.*]] = arith.divsi %{{.*}}, %[[LENGTH]] : index
+// CHECK: %[[SHARD:.*]] = arith.divsi %{{.*}}, %[[LENGTH]] : index
 // CHECK: pk.tensor_map %L last %{{.*}} box [64, 1, 1] swizzle 0 split 0
-// CHECK: arith.cmpi eq, %[[PART]], %rank : index
+// CHECK: arith.cmpi eq, %[[SHARD]], %rank : index
 // CHECK: pk.tensor_map %A last %{{.*}} box [64, 1, 1] swizzle 0 split 0
 // CHECK: pk.instruction "tma_load_3d"(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[INSIDE]], %{{.*}})
 pk.kernel @near_row(%A: !pk.pgl<[M, 64], f32, shard 0> {pk.name = "A"}, %L: !pk.private<[M, 64], f32> {pk.name = "L", pk.scratch}, %Y: !pk.private<[M, 64], f32> {pk.name = "Y"}) attributes {schedule = {}, derived, comm_sms = 0 : i64} {
@@ -434,9 +434,9 @@ pk.kernel @all(%there: !pk.signal<[1]> {pk.name = "there"}) attributes {schedule
 // CHECK-LABEL: pk.kernel @spread
 // CHECK: pk.comment "storer
 // CHECK: %[[RANKS:.*]] = pk.dim "ranks"
-// CHECK: scf.for %[[TURN:.*]] = %{{.*}} to %[[RANKS]]
+// CHECK: scf.for %[[STEP:.*]] = %{{.*}} to %[[RANKS]]
 // CHECK-NEXT: %[[NEXT:.*]] = arith.addi %rank
-// CHECK-NEXT: %[[LATER:.*]] = arith.addi %[[NEXT]], %[[TURN]]
+// CHECK-NEXT: %[[LATER:.*]] = arith.addi %[[NEXT]], %[[STEP]]
 // CHECK-NEXT: %[[PEER:.*]] = arith.remsi %[[LATER]], %[[RANKS]]
 // CHECK: pk.instruction "tma_store_3d"(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %[[PEER]])
 // CHECK: pk.instruction "bulk_commit"
@@ -461,7 +461,7 @@ pk.kernel @spread(%Y: !pk.pgl<[64, 64], bf16, replicate> {pk.name = "Y"}) attrib
 
 // -----
 
-// A stage is given back two turns late, and signals of five turns wait in registers: the first three of them are sent
+// A stage is released two iterations late, and signals of five iterations wait in registers: the first three of them are sent
 // behind one fence once all stores but the last two are complete. When the tasks are over, the rest.
 // CHECK-LABEL: pk.kernel @behind
 // CHECK: pk.comment "communicator: 2 warps from 2"
@@ -549,11 +549,11 @@ pk.kernel @some(%there: !pk.signal<[1]> {pk.name = "there"}) attributes {schedul
 // CHECK: scf.if
 // CHECK: scf.for %[[CHUNK:.*]] = %{{.*}} to
 // CHECK-NEXT: %[[ROW:.*]] = arith.divsi %[[CHUNK]],
-// CHECK: %[[RANK:.*]] = arith.divsi %[[ROW]], %[[PART:.*]] : index
+// CHECK: %[[RANK:.*]] = arith.divsi %[[ROW]], %[[SHARD:.*]] : index
 // CHECK-NEXT: %[[WIDE:.*]] = arith.index_cast %[[RANK]]
 // CHECK-NEXT: %[[STRIDE:.*]] = pk.launch_value "heap_stride"
 // CHECK-NEXT: arith.muli %[[WIDE]], %[[STRIDE]]
-// CHECK: arith.remsi %[[ROW]], %[[PART]] : index
+// CHECK: arith.remsi %[[ROW]], %[[SHARD]] : index
 // CHECK: pk.instruction "load_shared_v4"
 // CHECK-NEXT: pk.instruction "store_global_v4"
 // CHECK: pk.instruction "store_global_b16"

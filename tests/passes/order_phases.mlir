@@ -51,7 +51,7 @@ pk.kernel @two(%X: !pk.private<[M], f32> {pk.name = "X"}, %T: !pk.private<[M], i
 
 // An array that no other rank reaches is ordered on each rank by itself, whatever else the phases do. What stands before
 // the second set, and reads the array, comes behind the wait; the wait of a later phase is not repeated.
-// CHECK-LABEL: pk.kernel @own
+// CHECK-LABEL: pk.kernel @local
 // CHECK-SAME: %phase0_over: !pk.signal<[1]> {pk.name = "phase0.over"}
 // CHECK-NOT: phase1.over
 // CHECK: pk.role loader {
@@ -67,7 +67,7 @@ pk.kernel @two(%X: !pk.private<[M], f32> {pk.name = "X"}, %T: !pk.private<[M], i
 // CHECK-NEXT: pk.signal %phase0_over at %[[R]]
 // CHECK-NOT: %phase0_over
 // CHECK: pk.store {{.*}}, %Y
-pk.kernel @own(%T: !pk.private<[M], i32> {pk.name = "T"}, %Y: !pk.pgl<[M], i32, replicate> {pk.name = "Y"}) attributes {derived} {
+pk.kernel @local(%T: !pk.private<[M], i32> {pk.name = "T"}, %Y: !pk.pgl<[M], i32, replicate> {pk.name = "Y"}) attributes {derived} {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   pk.role loader {
@@ -95,7 +95,7 @@ pk.kernel @own(%T: !pk.private<[M], i32> {pk.name = "T"}, %Y: !pk.pgl<[M], i32, 
 
 // -----
 
-// A part that uses an array in both phases waits for those that do, itself among them.
+// A role that uses an array in both phases waits for those that do, itself among them.
 // CHECK-LABEL: pk.kernel @alone
 // CHECK: pk.tasks
 // CHECK: %[[R:.*]] = pk.rank

@@ -1,7 +1,7 @@
-// Tasks begin, or end, with the blocks of the rank's own part.
+// Tasks begin, or end, with the blocks of the local shard.
 // RUN: pkc-opt %s -p pk-order-tasks --split-input-file --remarks | filecheck %s
 
-// Only lists that follow the parts are rotated.
+// Only lists that follow the shards are rotated.
 // CHECK-LABEL: pk.kernel @first
 // CHECK: %[[ZERO:.*]] = arith.constant 0 : index
 // CHECK-NEXT: %[[RANK:.*]] = pk.rank
@@ -24,7 +24,7 @@ pk.kernel @first(%X: !pk.pgl<[M, N], f32, shard 0> {pk.name = "X"}, %Y: !pk.priv
 
 // -----
 
-// To end with its own part a rank takes a block of each part in turn, the next rank's first.
+// To end with the local shard a rank takes one block of each shard at a time, the next rank's first.
 // CHECK-LABEL: pk.kernel @last
 // CHECK: %[[RANK:.*]] = pk.rank
 // CHECK: %[[ONE:.*]] = arith.constant 1 : index
@@ -44,10 +44,10 @@ pk.kernel @last(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.pgl<[M], f32,
 
 // -----
 
-// A rank's own list, and a kernel in natural order, stay as they are.
-// CHECK-LABEL: pk.kernel @own
+// A list of one rank's blocks, and a kernel in natural order, stay as they are.
+// CHECK-LABEL: pk.kernel @local
 // CHECK-NOT: pk.rotate
-pk.kernel @own(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}) attributes {order = "local_first"} {
+pk.kernel @local(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}) attributes {order = "local_first"} {
   %rank = pk.rank
   %rows = pk.block_count <M by 16> of %rank sharded
   pk.tasks (%i) in (%rows) {

@@ -209,7 +209,7 @@ pk.kernel @pushed(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
 
 // -----
 
-// A block that straddles shards has rows of others too: all of it is brought.
+// A block that straddles shards has rows of others too: all of it is fetched.
 // CHECK-LABEL: pk.kernel @across
 // CHECK: pk.fetch {{.*}} ready %A_ready spread 1 group 256 :
 pk.kernel @across(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}) attributes {schedule = {straddle = true}} {

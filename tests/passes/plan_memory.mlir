@@ -20,7 +20,7 @@ pk.kernel @gemm(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 
 // -----
 
-// CTAs that communicate have shared memory of their own; as much is asked for as the larger group needs: 2 * 16384
+// CTAs that communicate have separate shared memory; as much is asked for as the larger group needs: 2 * 16384
 // and 2 * 16 here, 2048 and 16 there.
 // CHECK-LABEL: pk.kernel @groups
 // CHECK-SAME: shared_bytes = 33824 : i64
@@ -63,7 +63,7 @@ pk.kernel @none(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 
 // -----
 
-// A product of 16 rows reads 64: 48 * 128 bytes behind the last stage must exist. 2 * (2048 + 8192) + 2 * 16 and 6144.
+// An MMA of 16 rows reads 64: 48 * 128 bytes behind the last stage must exist. 2 * (2048 + 8192) + 2 * 16 and 6144.
 // CHECK-LABEL: pk.kernel @behind
 // CHECK-SAME: shared_bytes = 27680 : i64
 pk.kernel @behind(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {

@@ -1,7 +1,7 @@
-// Products that stay in flight while the next one is issued.
+// MMAs that stay in flight while the next one is issued.
 // RUN: pkc-opt %s -p pk-plan-mma --split-input-file --remarks | filecheck %s
 
-// The accumulator is all that the loop carries, and only the product touches it: a turn keeps its stage for the next.
+// The accumulator is all that the loop carries, and only the MMA touches it: an iteration keeps its stage for the next.
 // CHECK-LABEL: pk.kernel @gemm
 // CHECK: %[[K:.*]] = pk.channel "A, B" stages 3
 // CHECK: scf.for
@@ -14,11 +14,11 @@
 pk.kernel @gemm(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
-  %turns = pk.block_count <K by 64>
+  %steps = pk.block_count <K by 64>
   %0 = pk.channel "A, B" stages 3 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<128x64xbf16>>
   pk.role consumer {
     %acc = pk.full 0.000000e+00 : f32 : !pk.tile<128x128xf32>
-    %sum = scf.for %s = %zero to %turns step %one iter_args(%t = %acc) -> (!pk.tile<128x128xf32>) {
+    %sum = scf.for %s = %zero to %steps step %one iter_args(%t = %acc) -> (!pk.tile<128x128xf32>) {
       %a, %b = pk.consume %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<128x64xbf16>> -> !pk.tile<128x64xbf16>, !pk.tile<128x64xbf16>
       %bt = pk.transpose %b : !pk.tile<128x64xbf16> -> !pk.tile<64x128xbf16>
       %u = pk.mma %a, %bt, %t : !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<128x128xf32>
@@ -30,7 +30,7 @@ pk.kernel @gemm(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 
 // -----
 
-// Operands that come through channels of their own: each has a stage kept, and freed behind the loop.
+// Operands that come through separate channels: each has a stage kept, and freed behind the loop.
 // CHECK-LABEL: pk.kernel @two_channels
 // CHECK: %[[A:.*]] = pk.channel "A" stages 3
 // CHECK: %[[B:.*]] = pk.channel "B" stages 2
@@ -44,12 +44,12 @@ pk.kernel @gemm(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 pk.kernel @two_channels(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
-  %turns = pk.block_count <K by 64>
+  %steps = pk.block_count <K by 64>
   %0 = pk.channel "A" stages 3 : !pk.channel<!pk.tile<128x64xbf16>>
   %1 = pk.channel "B" stages 2 : !pk.channel<!pk.tile<64x128xbf16>>
   pk.role consumer {
     %acc = pk.full 0.000000e+00 : f32 : !pk.tile<128x128xf32>
-    %sum = scf.for %s = %zero to %turns step %one iter_args(%t = %acc) -> (!pk.tile<128x128xf32>) {
+    %sum = scf.for %s = %zero to %steps step %one iter_args(%t = %acc) -> (!pk.tile<128x128xf32>) {
       %a = pk.consume %0 : !pk.channel<!pk.tile<128x64xbf16>> -> !pk.tile<128x64xbf16>
       %b = pk.consume %1 : !pk.channel<!pk.tile<64x128xbf16>> -> !pk.tile<64x128xbf16>
       %u = pk.mma %a, %b, %t : !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<128x128xf32>
@@ -62,7 +62,7 @@ pk.kernel @two_channels(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 
 // -----
 
-// With one stage the next turn would wait for a stage that this one holds: nothing changes.
+// With one stage the next iteration would wait for a stage that this one keeps: nothing changes.
 // CHECK-LABEL: pk.kernel @one_stage
 // CHECK: pk.mma
 // CHECK-NOT: in_flight
@@ -71,11 +71,11 @@ pk.kernel @two_channels(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 pk.kernel @one_stage(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
-  %turns = pk.block_count <K by 64>
+  %steps = pk.block_count <K by 64>
   %0 = pk.channel "A, B" stages 1 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<128x64xbf16>>
   pk.role consumer {
     %acc = pk.full 0.000000e+00 : f32 : !pk.tile<128x128xf32>
-    %sum = scf.for %s = %zero to %turns step %one iter_args(%t = %acc) -> (!pk.tile<128x128xf32>) {
+    %sum = scf.for %s = %zero to %steps step %one iter_args(%t = %acc) -> (!pk.tile<128x128xf32>) {
       %a, %b = pk.consume %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<128x64xbf16>> -> !pk.tile<128x64xbf16>, !pk.tile<128x64xbf16>
       %bt = pk.transpose %b : !pk.tile<128x64xbf16> -> !pk.tile<64x128xbf16>
       %u = pk.mma %a, %bt, %t : !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<128x128xf32>
@@ -87,18 +87,18 @@ pk.kernel @one_stage(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 
 // -----
 
-// Something reads the product in the same turn.
+// Something reads the result in the same iteration.
 // CHECK-LABEL: pk.kernel @scaled
 // CHECK-NOT: in_flight
 // CHECK: // remark: {{.*}}: pk.mma: each MMA is waited for: `u` is used in the iteration that computes it [pk-plan-mma]
 pk.kernel @scaled(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
-  %turns = pk.block_count <K by 64>
+  %steps = pk.block_count <K by 64>
   %0 = pk.channel "A, B" stages 3 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>>
   pk.role consumer {
     %acc = pk.full 0.000000e+00 : f32 : !pk.tile<128x128xf32>
-    %sum = scf.for %s = %zero to %turns step %one iter_args(%t = %acc) -> (!pk.tile<128x128xf32>) {
+    %sum = scf.for %s = %zero to %steps step %one iter_args(%t = %acc) -> (!pk.tile<128x128xf32>) {
       %a, %b = pk.consume %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>> -> !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>
       %u = pk.mma %a, %b, %t : !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<128x128xf32>
       %v = pk.add %u, %u : !pk.tile<128x128xf32>
@@ -123,13 +123,13 @@ pk.kernel @scaled(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 pk.kernel @attention(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
-  %turns = pk.block_count <K by 64>
+  %steps = pk.block_count <K by 64>
   %0 = pk.channel "Q" stages 1 : !pk.channel<!pk.tile<128x64xbf16>>
   %1 = pk.channel "V" stages 3 : !pk.channel<!pk.tile<64x128xbf16>>
   pk.role consumer {
     %acc = pk.full 0.000000e+00 : f32 : !pk.tile<128x128xf32>
     %q = pk.consume %0 : !pk.channel<!pk.tile<128x64xbf16>> -> !pk.tile<128x64xbf16>
-    %sum = scf.for %s = %zero to %turns step %one iter_args(%t = %acc) -> (!pk.tile<128x128xf32>) {
+    %sum = scf.for %s = %zero to %steps step %one iter_args(%t = %acc) -> (!pk.tile<128x128xf32>) {
       %v = pk.consume %1 : !pk.channel<!pk.tile<64x128xbf16>> -> !pk.tile<64x128xbf16>
       %u = pk.mma %q, %v, %t : !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<128x128xf32>
       pk.release %1 : !pk.channel<!pk.tile<64x128xbf16>>
@@ -137,7 +137,7 @@ pk.kernel @attention(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
     }
     pk.release %0 : !pk.channel<!pk.tile<128x64xbf16>>
     %w = pk.full 1.000000e+00 : bf16 : !pk.tile<128x64xbf16>
-    %more = scf.for %s = %zero to %turns step %one iter_args(%t = %acc) -> (!pk.tile<128x128xf32>) {
+    %more = scf.for %s = %zero to %steps step %one iter_args(%t = %acc) -> (!pk.tile<128x128xf32>) {
       %v = pk.consume %1 : !pk.channel<!pk.tile<64x128xbf16>> -> !pk.tile<64x128xbf16>
       %u = pk.mma %w, %v, %t : !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<128x128xf32>
       pk.release %1 : !pk.channel<!pk.tile<64x128xbf16>>
@@ -148,7 +148,7 @@ pk.kernel @attention(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 
 // -----
 
-// Two MMAs with accumulators of their own: both stay in flight, and the stage that both read is kept once.
+// Two MMAs with separate accumulators: both stay in flight, and the stage that both read is kept once.
 // CHECK-LABEL: pk.kernel @two
 // CHECK: pk.mma {{.*}} {in_flight = 2 : i64}
 // CHECK-NEXT: pk.mma {{.*}} {in_flight = 2 : i64}
@@ -158,11 +158,11 @@ pk.kernel @attention(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 pk.kernel @two(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
-  %turns = pk.block_count <K by 64>
+  %steps = pk.block_count <K by 64>
   %0 = pk.channel "A, B" stages 3 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>>
   pk.role consumer {
     %acc = pk.full 0.000000e+00 : f32 : !pk.tile<128x128xf32>
-    %x, %y = scf.for %s = %zero to %turns step %one iter_args(%t = %acc, %u = %acc) -> (!pk.tile<128x128xf32>, !pk.tile<128x128xf32>) {
+    %x, %y = scf.for %s = %zero to %steps step %one iter_args(%t = %acc, %u = %acc) -> (!pk.tile<128x128xf32>, !pk.tile<128x128xf32>) {
       %a, %b = pk.consume %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>> -> !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>
       %v = pk.mma %a, %b, %t : !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<128x128xf32>
       %w = pk.mma %a, %b, %u : !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<128x128xf32>
@@ -187,12 +187,12 @@ pk.kernel @two(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 pk.kernel @chain(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
-  %turns = pk.block_count <K by 64>
+  %steps = pk.block_count <K by 64>
   %0 = pk.channel "A, B" stages 3 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>>
   %1 = pk.channel "D, E" stages 2 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>>
   pk.role consumer {
     %acc = pk.full 0.000000e+00 : f32 : !pk.tile<128x128xf32>
-    %sum = scf.for %s = %zero to %turns step %one iter_args(%t = %acc) -> (!pk.tile<128x128xf32>) {
+    %sum = scf.for %s = %zero to %steps step %one iter_args(%t = %acc) -> (!pk.tile<128x128xf32>) {
       %a, %b = pk.consume %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>> -> !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>
       %v = pk.mma %a, %b, %t : !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<128x128xf32>
       pk.release %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>>
@@ -206,7 +206,7 @@ pk.kernel @chain(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 
 // -----
 
-// Accumulators that trade places each turn would have to be copied, and so to be complete.
+// Accumulators that trade places in each iteration would have to be copied, and so to be complete.
 // CHECK-LABEL: pk.kernel @swapped
 // CHECK-NOT: in_flight
 // CHECK: // remark: {{.*}}: pk.mma: each MMA is waited for: `t` is used beside it [pk-plan-mma]
@@ -214,11 +214,11 @@ pk.kernel @chain(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 pk.kernel @swapped(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
-  %turns = pk.block_count <K by 64>
+  %steps = pk.block_count <K by 64>
   %0 = pk.channel "A, B" stages 3 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>>
   pk.role consumer {
     %acc = pk.full 0.000000e+00 : f32 : !pk.tile<128x128xf32>
-    %x, %y = scf.for %s = %zero to %turns step %one iter_args(%t = %acc, %u = %acc) -> (!pk.tile<128x128xf32>, !pk.tile<128x128xf32>) {
+    %x, %y = scf.for %s = %zero to %steps step %one iter_args(%t = %acc, %u = %acc) -> (!pk.tile<128x128xf32>, !pk.tile<128x128xf32>) {
       %a, %b = pk.consume %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>> -> !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>
       %v = pk.mma %a, %b, %t : !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<128x128xf32>
       %w = pk.mma %a, %b, %u : !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<128x128xf32>
@@ -230,7 +230,7 @@ pk.kernel @swapped(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
 
 // -----
 
-// One MMA of two whose result is used in the same turn: waiting for it is waiting for both. One in a branch as well.
+// One MMA of two whose result is used in the same iteration: waiting for it is waiting for both. One in a branch as well.
 // CHECK-LABEL: pk.kernel @mixed
 // CHECK-NOT: in_flight
 // CHECK: // remark: {{.*}}: pk.mma: the MMA stands in a branch of its loop, and is waited for there [pk-plan-mma]
@@ -239,11 +239,11 @@ pk.kernel @mixed(%C: !pk.private<[M, N], f32> {pk.name = "C"}) {
   %often = arith.constant true
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
-  %turns = pk.block_count <K by 64>
+  %steps = pk.block_count <K by 64>
   %0 = pk.channel "A, B" stages 3 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>>
   pk.role consumer {
     %acc = pk.full 0.000000e+00 : f32 : !pk.tile<128x128xf32>
-    %x, %y = scf.for %s = %zero to %turns step %one iter_args(%t = %acc, %u = %acc) -> (!pk.tile<128x128xf32>, !pk.tile<128x128xf32>) {
+    %x, %y = scf.for %s = %zero to %steps step %one iter_args(%t = %acc, %u = %acc) -> (!pk.tile<128x128xf32>, !pk.tile<128x128xf32>) {
       %a, %b = pk.consume %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>> -> !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>
       %v = pk.mma %a, %b, %t : !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<128x128xf32>
       %w = scf.if %often -> (!pk.tile<128x128xf32>) {

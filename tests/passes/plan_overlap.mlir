@@ -29,7 +29,7 @@ pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.privat
 
 // -----
 
-// The schedule wins, with its own reason.
+// The schedule wins, with a reason that says so.
 // CHECK-LABEL: pk.kernel @ag
 // CHECK: pk.load %A{{.*}}remote = {overlap = "intra_sm", why = "the schedule says so"}
 pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}) attributes {schedule = {overlap = "intra_sm"}} {
@@ -99,7 +99,7 @@ pk.kernel @rs(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N],
 
 // -----
 
-// A sum that every rank gets comes back from SMs of their own.
+// A sum that every rank gets comes back from separate SMs.
 // CHECK-LABEL: pk.kernel @ar
 // CHECK: pk.accumulate {{.*}}remote = {overlap = "inter_sm", why = "every rank gets the sum
 pk.kernel @ar(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N], bf16, replicate> {pk.name = "C"}) attributes {schedule = {}} {
@@ -115,7 +115,7 @@ pk.kernel @ar(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N],
 
 // -----
 
-// Own rows are read here, columns of others written.
+// Local rows are read here, columns of others written.
 // CHECK-LABEL: pk.kernel @push
 // CHECK: pk.load %X{{.*}}] : !pk.pgl
 // CHECK: pk.store {{.*}}remote = {overlap = "intra_sm", why = "one aligned write
@@ -344,7 +344,7 @@ pk.kernel @attention(%Q: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "Q"}, %K: !p
 // -----
 
 // Between phases nothing is read: who would know when?
-// CHECK: error[PK431]: no roles can be derived for `between`: it is not a row of `tasks` statements
+// CHECK: error[PK431]: no roles can be derived for `between`: it is not a sequence of `tasks` statements
 pk.kernel @between(%X: !pk.private<[M], f32> {pk.name = "X"}, %T: !pk.private<[M], f32> {pk.name = "T", pk.scratch}, %Y: !pk.private<[M], f32> {pk.name = "Y"}) attributes {schedule = {}} {
   %0 = pk.block_count <M by 16>
   pk.tasks (%1) in (%0) {

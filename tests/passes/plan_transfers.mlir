@@ -68,10 +68,10 @@ pk.kernel @pieces(%A: !pk.private<[M, 64], bf16> {pk.name = "A"}, %B: !pk.pgl<[M
 // CHECK: pk.load %A{{.*}} {transfer = {by = "register", why = "the last block may end inside of the array, where TMA does not stop"}}
 // CHECK: pk.store {{.*}} {transfer = {by = "register", why = "takes the way of the load"}}
 // CHECK: pk.load %A{{.*}} {transfer = {by = "register", why = "rows of 4 bytes: TMA moves multiples of 16"}}
-// CHECK: pk.load %A{{.*}} {transfer = {by = "register", why = "follows the parts of two dimensions, a tensor map those of one"}}
+// CHECK: pk.load %A{{.*}} {transfer = {by = "register", why = "follows the shards of two dimensions, a tensor map those of one"}}
 // CHECK: pk.load %W{{.*}} {transfer = {by = "register", why = "7 dimensions: a tensor map has 5"}}
 // CHECK: // remark: {{.*}}: pk.load: `A` is not loaded by TMA: the last block may end inside of the array, where TMA does not stop [pk-plan-transfers]
-// CHECK: // remark: {{.*}}: pk.load: `A` is not loaded by TMA: follows the parts of two dimensions, a tensor map those of one [pk-plan-transfers]
+// CHECK: // remark: {{.*}}: pk.load: `A` is not loaded by TMA: follows the shards of two dimensions, a tensor map those of one [pk-plan-transfers]
 // CHECK: // remark: {{.*}}: pk.load: `W` is not loaded by TMA: 7 dimensions: a tensor map has 5 [pk-plan-transfers]
 pk.kernel @copies(%A: !pk.pgl<[M, N], f32, shard 0> {pk.name = "A"}, %B: !pk.private<[M, N], f32> {pk.name = "B"}, %W: !pk.pgl<[2, 2, 2, M, N], f32, symmetric> {pk.name = "W"}, %V: !pk.private<[M, N], f32> {pk.name = "V"}) attributes {derived} {
   %zero = arith.constant 0 : index

@@ -1,4 +1,4 @@
-// Each part gets its warps and registers, communicators possibly SMs of their own.
+// Each role gets its warps and registers, communicators possibly separate SMs.
 // RUN: pkc-opt %s -p pk-plan-warps --split-input-file | filecheck %s
 
 // Two warpgroups of 64 rows each; who moves tiles shares a third one, the communicator too.
@@ -30,14 +30,14 @@ pk.kernel @beside(%X: !pk.private<[M], f32> {pk.name = "X"}) attributes {schedul
 
 // -----
 
-// SMs of its own; there it has as many warpgroups as compute elsewhere, as a CTA is as large on every SM; of three it
+// separate SMs; there it has as many warpgroups as compute elsewhere, as a CTA is as large on every SM; of three it
 // takes two, which share the chunks of a tile evenly.
-// CHECK-LABEL: pk.kernel @apart
+// CHECK-LABEL: pk.kernel @separate
 // CHECK-SAME: comm_sms = 20 : i64
 // CHECK: pk.role communicator warps 8 attributes {group = "communicate", first_warp = 0 : i64, registers = 232 : i64}
 // CHECK: pk.role consumer warps 8 attributes {group = "compute", first_warp = 0 : i64, registers = 232 : i64}
 // CHECK: pk.role storer warps 1 attributes {group = "compute", first_warp = 8 : i64, registers = 40 : i64}
-pk.kernel @apart(%X: !pk.private<[M, N], f32> {pk.name = "X"}) attributes {schedule = {comm_sms = 20 : i64, consumers = 2 : i64}} {
+pk.kernel @separate(%X: !pk.private<[M, N], f32> {pk.name = "X"}) attributes {schedule = {comm_sms = 20 : i64, consumers = 2 : i64}} {
   %zero = arith.constant 0 : index
   %m = pk.block[%zero] : !pk.block<M by 64>
   %n = pk.block[%zero] : !pk.block<N by 64>

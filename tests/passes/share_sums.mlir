@@ -9,11 +9,11 @@
 // CHECK: %columns = pk.block_count <N by 16>
 // CHECK-NEXT: %[[CTAS:.*]] = pk.ctas consumer
 // CHECK-NEXT: %[[ONE:.*]] = arith.constant 1
-// CHECK-NEXT: %[[SLICES:.*]] = arith.constant 1
+// CHECK-NEXT: %[[CHUNKS:.*]] = arith.constant 1
 // CHECK-NEXT: %[[SOME:.*]] = arith.maxsi %columns, %[[ONE]]
 // CHECK-NEXT: %[[EACH:.*]] = arith.divsi %[[CTAS]], %[[SOME]]
 // CHECK-NEXT: %[[LEAST:.*]] = arith.maxsi %[[EACH]], %[[ONE]]
-// CHECK-NEXT: %[[WANTED:.*]] = arith.muli %[[LEAST]], %[[SLICES]]
+// CHECK-NEXT: %[[WANTED:.*]] = arith.muli %[[LEAST]], %[[CHUNKS]]
 // CHECK-NEXT: %[[LATE:.*]] = arith.minsi %[[WANTED]], %rows
 // CHECK-NEXT: %[[EARLY:.*]] = arith.subi %rows, %[[LATE]]
 // CHECK-NEXT: pk.tasks (%[[I:.*]], %{{.*}}) in (%[[EARLY]], %columns)
@@ -53,15 +53,15 @@ pk.kernel @sum(%S: !pk.private<[2, M, N], f32> {pk.name = "S", pk.scratch}, %C: 
 
 // -----
 
-// Of tiles that are added up in slices, as many slices as make a tile for each CTA.
-// CHECK-LABEL: pk.kernel @slices
+// Of tiles that are added up in chunks, as many chunks as make a tile for each CTA.
+// CHECK-LABEL: pk.kernel @chunks
 // CHECK: pk.ctas consumer
-// CHECK: %[[SLICES:.*]] = arith.constant 4
+// CHECK: %[[CHUNKS:.*]] = arith.constant 4
 // CHECK: %[[EACH:.*]] = arith.divsi
 // CHECK-NEXT: %[[LEAST:.*]] = arith.maxsi %[[EACH]],
-// CHECK-NEXT: %[[WANTED:.*]] = arith.muli %[[LEAST]], %[[SLICES]]
+// CHECK-NEXT: %[[WANTED:.*]] = arith.muli %[[LEAST]], %[[CHUNKS]]
 // CHECK-NEXT: arith.minsi %[[WANTED]], %rows
-pk.kernel @slices(%S: !pk.private<[M, N], f32> {pk.name = "S", pk.scratch}, %C: !pk.private<[M, N], f32> {pk.name = "C"}) attributes {schedule = {}, derived} {
+pk.kernel @chunks(%S: !pk.private<[M, N], f32> {pk.name = "S", pk.scratch}, %C: !pk.private<[M, N], f32> {pk.name = "C"}) attributes {schedule = {}, derived} {
   pk.role communicator attributes {after_all} {
     %rank = pk.rank
     %rows = pk.block_count <M by 16> of %rank sharded
@@ -82,7 +82,7 @@ pk.kernel @slices(%S: !pk.private<[M, N], f32> {pk.name = "S", pk.scratch}, %C: 
 
 // -----
 
-// A communicator with SMs of its own has few of them: the others help it in the end.
+// A communicator with separate SMs has few of them: the others help it in the end.
 // CHECK-LABEL: pk.kernel @own_sms
 // CHECK: pk.role communicator
 // CHECK: pk.ctas consumer

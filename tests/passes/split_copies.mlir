@@ -1,7 +1,7 @@
-// A communicator that copies tiles becomes one worker that loads and one that stores.
+// A communicator that copies tiles becomes one role that loads and one that stores.
 // RUN: pkc-opt %s -p pk-split-copies --split-input-file | filecheck %s
 
-// Beside parts that compute: as many stages as 16 KB hold, and at most twelve. Both go through the same tasks; who waits loads, who signals stores.
+// Beside roles that compute: as many stages as 16 KB hold, and at most twelve. Both go through the same tasks; who waits loads, who signals stores.
 // CHECK-LABEL: pk.kernel @fetch
 // CHECK: %[[C:.*]] = pk.channel "A" stages 12 : !pk.channel<!pk.tile<16x16xbf16>>
 // CHECK: pk.role communicator {
@@ -40,11 +40,11 @@ pk.kernel @fetch(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %L: !pk.pri
 
 // -----
 
-// On SMs of their own: as many stages as fit, of 16400 bytes for each of the two that share those SMs.
-// CHECK-LABEL: pk.kernel @apart
+// On separate SMs: as many stages as fit, of 16400 bytes for each of the two that share those SMs.
+// CHECK-LABEL: pk.kernel @separate
 // CHECK-DAG: pk.channel "A" stages 7
 // CHECK-DAG: pk.channel "B" stages 7
-pk.kernel @apart(%A: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "A"}, %B: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "B"}, %L: !pk.private<[M, 64], bf16> {pk.name = "L", pk.scratch}) attributes {schedule = {comm_sms = 4 : i64}, derived} {
+pk.kernel @separate(%A: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "A"}, %B: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "B"}, %L: !pk.private<[M, 64], bf16> {pk.name = "L", pk.scratch}) attributes {schedule = {comm_sms = 4 : i64}, derived} {
   %zero = arith.constant 0 : index
   pk.role communicator {
     %rows = pk.block_count <M by 128> sharded
@@ -86,7 +86,7 @@ pk.kernel @large(%A: !pk.pgl<[M, 256], bf16, shard 0> {pk.name = "A"}, %L: !pk.p
 
 // -----
 
-// What is computed with, needs registers anyway: one worker does it all. So does the part of an author.
+// What is computed with needs registers anyway: one role does it all. So does a role that the author wrote.
 // CHECK-LABEL: pk.kernel @adds
 // CHECK-NOT: pk.channel
 // CHECK-LABEL: pk.kernel @written

@@ -1,8 +1,8 @@
 // What is there when a kernel begins is loaded ahead of what comes from other ranks.
 // RUN: pkc-opt %s -p pk-split-loads --split-input-file | filecheck %s
 
-// B has a channel and a loader of its own, without the wait; the integers that only the other one needs may stay.
-// CHECK-LABEL: pk.kernel @product
+// B has a separate channel and loader, without the wait; the integers that only the other one needs may stay.
+// CHECK-LABEL: pk.kernel @matmul
 // CHECK: %[[A:.*]] = pk.channel "A.landing" stages 1 : !pk.channel<!pk.tile<16x32xbf16>>
 // CHECK: %[[B:.*]] = pk.channel "B" stages 1 : !pk.channel<!pk.tile<32x16xbf16>>
 // CHECK: pk.role loader {
@@ -29,15 +29,15 @@
 // CHECK-NEXT: pk.mma %[[LEFT]], %[[RIGHT]], %
 // CHECK-NEXT: pk.release %[[A]]
 // CHECK-NEXT: pk.release %[[B]]
-pk.kernel @product(%A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}) attributes {schedule = {separate_loader = true}, derived} {
+pk.kernel @matmul(%A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}) attributes {schedule = {separate_loader = true}, derived} {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %0 = pk.channel "A.landing, B" stages 1 : !pk.channel<!pk.tile<16x32xbf16>, !pk.tile<32x16xbf16>>
   pk.role communicator {
     %rows = pk.block_count <M by 16>
-    %turns = pk.block_count <K by 32>
+    %steps = pk.block_count <K by 32>
     %rank = pk.rank
-    pk.tasks (%i, %s) in (%rows, %turns) {
+    pk.tasks (%i, %s) in (%rows, %steps) {
       %m = pk.block[%i] : !pk.block<M by 16>
       %k = pk.block[%s] : !pk.block<K by 32>
       %t = pk.full 0.0 : bf16 : !pk.tile<16x32xbf16>
@@ -48,12 +48,12 @@ pk.kernel @product(%A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing",
   pk.role loader {
     %rows = pk.block_count <M by 16>
     %columns = pk.block_count <N by 16>
-    %turns = pk.block_count <K by 32>
+    %steps = pk.block_count <K by 32>
     pk.tasks (%i, %j) in (%rows, %columns) attributes {per_cta} {
       %m = pk.block[%i] : !pk.block<M by 16>
       %n = pk.block[%j] : !pk.block<N by 16>
-      pk.wait %ready[%i] for %turns : !pk.signal<[M by 16]>
-      scf.for %s = %zero to %turns step %one {
+      pk.wait %ready[%i] for %steps : !pk.signal<[M by 16]>
+      scf.for %s = %zero to %steps step %one {
         %k = pk.block[%s] : !pk.block<K by 32>
         pk.acquire %0 : !pk.channel<!pk.tile<16x32xbf16>, !pk.tile<32x16xbf16>>
         %a = pk.load %A_landing[%m, %k : !pk.block<M by 16>, !pk.block<K by 32>] : !pk.private<[M, K], bf16> -> !pk.tile<16x32xbf16>
@@ -65,10 +65,10 @@ pk.kernel @product(%A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing",
   pk.role consumer {
     %rows = pk.block_count <M by 16>
     %columns = pk.block_count <N by 16>
-    %turns = pk.block_count <K by 32>
+    %steps = pk.block_count <K by 32>
     pk.tasks (%i, %j) in (%rows, %columns) attributes {per_cta} {
       %start = pk.full 0.0 : f32 : !pk.tile<16x16xf32>
-      %acc = scf.for %s = %zero to %turns step %one iter_args(%sum = %start) -> (!pk.tile<16x16xf32>) {
+      %acc = scf.for %s = %zero to %steps step %one iter_args(%sum = %start) -> (!pk.tile<16x16xf32>) {
         %a, %b = pk.consume %0 : !pk.channel<!pk.tile<16x32xbf16>, !pk.tile<32x16xbf16>> -> !pk.tile<16x32xbf16>, !pk.tile<32x16xbf16>
         %next = pk.mma %a, %b, %sum : !pk.tile<16x32xbf16>, !pk.tile<32x16xbf16> -> !pk.tile<16x16xf32>
         pk.release %0 : !pk.channel<!pk.tile<16x32xbf16>, !pk.tile<32x16xbf16>>

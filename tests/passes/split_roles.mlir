@@ -1,7 +1,7 @@
-// One part for each role, joined by channels.
+// Tasks become roles, joined by channels.
 // RUN: pkc-opt %s -p pk-assign-roles,pk-split-roles --split-input-file --verify-diagnostics | filecheck %s
 
-// Two operands share the stages of a loop; the result has a stage of its own.
+// Two operands share the stages of a loop; the result has a separate stage.
 // CHECK-LABEL: pk.kernel @ag
 // CHECK: %[[IN:.*]] = pk.channel "A, B" stages 1 : !pk.channel<!pk.tile<16x16xbf16>, !pk.tile<16x32xbf16>>
 // CHECK-NEXT: %[[OUT:.*]] = pk.channel "cast" stages 1 : !pk.channel<!pk.tile<16x32xbf16>>
@@ -68,7 +68,7 @@ pk.kernel @spread(%X: !pk.pgl<[M, N], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl
 
 // -----
 
-// Nested tasks; the inner count is read by both parts. Rows are fetched in a loop, so their stages turn.
+// Nested tasks; the inner count is read by both roles. Rows are fetched in a loop, so their stages go round.
 // CHECK-LABEL: pk.kernel @gathered
 // CHECK: pk.channel "X" stages 1
 // CHECK: pk.role loader
@@ -106,7 +106,7 @@ pk.kernel @gathered(%X: !pk.pgl<[T, H], f32, shard 0> {pk.name = "X"}, %rows: !p
 
 // -----
 
-// Tiles that are first used apart have channels of their own.
+// Tiles that are first used separately have separate channels.
 // CHECK-LABEL: pk.kernel @attention
 // CHECK: pk.channel "Q" stages 1
 // CHECK: pk.channel "K" stages 1
@@ -259,7 +259,7 @@ pk.kernel @views(%X: !pk.private<[M, N], f32> {pk.name = "X"}, %c: !pk.private<[
 
 // -----
 
-// A loop without turns gives back the tile that it began with: its stage is held until the last use of that.
+// A loop without iterations gives back the tile that it began with: its stage is kept until the last use of that.
 // CHECK-LABEL: pk.kernel @begun
 // CHECK: pk.role consumer
 // CHECK: pk.consume %[[IN:[0-9]+]]
@@ -310,7 +310,7 @@ pk.kernel @last(%Z: !pk.private<[M, 16], f32> {pk.name = "Z"}, %Y: !pk.private<[
 
 // -----
 
-// Parts that the author wrote stay as they are, and share out no tasks.
+// Roles that the author wrote stay as they are, and share out no tasks.
 // CHECK-LABEL: pk.kernel @written
 // CHECK-NOT: per_cta
 // CHECK-NOT: pk.channel

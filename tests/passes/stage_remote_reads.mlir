@@ -164,7 +164,7 @@ pk.kernel @attention(%Q: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "Q"}, %K: !p
 
 // -----
 
-// Two loops read the same tiles: they are brought once.
+// Two loops read the same tiles: they are fetched once.
 // CHECK-LABEL: pk.kernel @twice
 // CHECK-SAME: %A_landing: {{.*}}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"})
 // CHECK: pk.fetch %{{.*}} into %A_landing[%m, %k : {{.*}}] ready %A_ready
@@ -200,7 +200,7 @@ pk.kernel @twice(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pri
 
 // -----
 
-// The second loop reads fewer tiles: they are brought by themselves.
+// The second loop reads fewer tiles: they are fetched separately.
 // CHECK-LABEL: pk.kernel @others
 // CHECK-SAME: %A_landing2: {{.*}}, %A_ready2:
 // CHECK: pk.fetch %{{.*}} into %A_landing[%m, %k : {{.*}}] ready %A_ready :

@@ -1,4 +1,4 @@
-// What copy engines bring to other ranks: buffered, awaited, copied, announced.
+// What copy engines send to other ranks: buffered, awaited, copied, announced.
 // RUN: pkc-opt %s -p pk-stage-remote-stores --split-input-file --remarks | filecheck %s
 
 // One counter for each tile; the copy engine goes through rows of them, and sends each at once.
@@ -35,7 +35,7 @@ pk.kernel @spread(%X: !pk.pgl<[M, N], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl
 
 // -----
 
-// Tasks of a part of the columns store no row: each tile is sent by itself.
+// Tasks of some of the columns store no row: each tile is sent separately.
 // CHECK-LABEL: pk.kernel @some
 // CHECK: pk.role copy_engine
 // CHECK: pk.tasks (%{{.*}}, %{{.*}}) in (

@@ -8,9 +8,9 @@
 // CHECK: pk.role communicator
 // CHECK: %[[RANK:.*]] = pk.rank
 // CHECK: %[[RANKS:.*]] = pk.dim "ranks"
-// CHECK: %[[OWN:.*]] = pk.block_count <M by 16> of %[[RANK]] sharded
+// CHECK: %[[LOCAL:.*]] = pk.block_count <M by 16> of %[[RANK]] sharded
 // CHECK: %[[ALL:.*]] = pk.block_count <N by 32>
-// CHECK: pk.tasks (%{{[0-9]+}}, %{{[0-9]+}}) in (%[[OWN]], %[[ALL]])
+// CHECK: pk.tasks (%{{[0-9]+}}, %{{[0-9]+}}) in (%[[LOCAL]], %[[ALL]])
 // CHECK: pk.wait %C_arrived[%{{.*}}, %{{.*}}] for %[[RANKS]]
 // CHECK: scf.for %[[R:.*]] = %{{.*}} to %[[RANKS]]
 // CHECK: pk.load %C_slots[%[[R]],
@@ -39,16 +39,16 @@ pk.kernel @rs(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N],
 // A tile of 128 rows is added up by four tasks, each of which waits for the whole tile.
 // CHECK-LABEL: pk.kernel @tall
 // CHECK-SAME: %C_arrived: !pk.signal<[M by 128, N by 32]>
-// CHECK: %[[OWN:.*]] = pk.block_count <M by 32> of %[[RANK:.*]] sharded
-// CHECK: pk.tasks (%[[I:.*]], %[[J:.*]]) in (%[[OWN]], %{{.*}}) attributes {slices = 4 : i64}
+// CHECK: %[[LOCAL:.*]] = pk.block_count <M by 32> of %[[RANK:.*]] sharded
+// CHECK: pk.tasks (%[[I:.*]], %[[J:.*]]) in (%[[LOCAL]], %{{.*}}) attributes {slices = 4 : i64}
 // CHECK: %[[FOUR:.*]] = arith.constant 4
 // CHECK-NEXT: %[[WHOLE:.*]] = arith.divsi %[[I]], %[[FOUR]]
 // CHECK-NEXT: %[[TILE:.*]] = pk.block[%[[WHOLE]]] of %[[RANK]] sharded : !pk.block<M by 128>
 // CHECK: %[[NUMBER:.*]] = pk.block_number %[[TILE]]
-// CHECK: %[[SLICE:.*]] = pk.block[%[[I]]] of %[[RANK]] sharded : !pk.block<M by 32>
+// CHECK: %[[CHUNK:.*]] = pk.block[%[[I]]] of %[[RANK]] sharded : !pk.block<M by 32>
 // CHECK: pk.wait %C_arrived[%[[NUMBER]],
-// CHECK: pk.load %C_slots[%{{.*}}, %[[SLICE]], {{.*}} -> !pk.tile<32x32xbf16>
-// CHECK: pk.store {{.*}} %C[%[[SLICE]],
+// CHECK: pk.load %C_slots[%{{.*}}, %[[CHUNK]], {{.*}} -> !pk.tile<32x32xbf16>
+// CHECK: pk.store {{.*}} %C[%[[CHUNK]],
 // CHECK: pk.role consumer
 // CHECK: pk.store {{.*}} !pk.tile<128x32xbf16>
 pk.kernel @tall(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N], bf16, shard 0> {pk.name = "C"}) attributes {schedule = {}} {
@@ -67,9 +67,9 @@ pk.kernel @tall(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N
 // A rank's whole contribution has one counter, which gets a signal for each tile.
 // CHECK-LABEL: pk.kernel @rs
 // CHECK-SAME: %C_arrived: !pk.signal<[1]>
-// CHECK: %[[OWN:.*]] = pk.block_count <M by 16> of
+// CHECK: %[[LOCAL:.*]] = pk.block_count <M by 16> of
 // CHECK: %[[ALL:.*]] = pk.block_count <N by 32>
-// CHECK: %[[A:.*]] = arith.muli %{{.*}}, %[[OWN]]
+// CHECK: %[[A:.*]] = arith.muli %{{.*}}, %[[LOCAL]]
 // CHECK-NEXT: %[[B:.*]] = arith.muli %[[A]], %[[ALL]]
 // CHECK: pk.wait %C_arrived[%{{.*}}] for %[[B]]
 pk.kernel @rs(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N], bf16, shard 0> {pk.name = "C"}) attributes {schedule = {overlap = "none"}} {
@@ -101,7 +101,7 @@ pk.kernel @rs(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N],
 
 // -----
 
-// A replicated array is divided among the owners; they store to every rank. Its blocks follow the parts.
+// A replicated array is divided among the owners; they store to every rank. Its blocks follow the shards.
 // CHECK-LABEL: pk.kernel @ar
 // CHECK-SAME: %C_slots: !pk.pgl<[ranks, M, N], bf16, shard 1>
 // CHECK: pk.block_count <M by 16> of %{{.*}} sharded
@@ -126,9 +126,9 @@ pk.kernel @ar(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N],
 // CHECK-LABEL: pk.kernel @other
 // CHECK-SAME: %C_arrived: !pk.signal<[H, M by 16, N by 32]>
 // CHECK: %[[H:.*]] = pk.dim "H"
-// CHECK: %[[OWN:.*]] = pk.block_count <M by 16> of %{{.*}} sharded
+// CHECK: %[[LOCAL:.*]] = pk.block_count <M by 16> of %{{.*}} sharded
 // CHECK: %[[ALL:.*]] = pk.block_count <N by 32> sharded
-// CHECK: pk.tasks (%{{.*}}, %[[I:.*]], %[[J:.*]]) in (%[[H]], %[[OWN]], %[[ALL]])
+// CHECK: pk.tasks (%{{.*}}, %[[I:.*]], %[[J:.*]]) in (%[[H]], %[[LOCAL]], %[[ALL]])
 // CHECK: pk.block[%[[I]]] of %{{.*}} sharded : !pk.block<M by 16>
 // CHECK: pk.block[%[[J]]] sharded : !pk.block<N by 32>
 pk.kernel @other(%A: !pk.private<[H, M, N], f32> {pk.name = "A"}, %B: !pk.pgl<[N], f32, shard 0> {pk.name = "B"}, %C: !pk.pgl<[H, M, N], f32, shard 1> {pk.name = "C"}) attributes {schedule = {}} {
@@ -259,7 +259,7 @@ pk.kernel @rs(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N],
 
 // Positions instead of blocks.
 // CHECK: error[PK433]: the contributions to `C` cannot be counted
-// CHECK: the dimension to divide among its owners is not divided into blocks
+// CHECK: the dimension to divide among its owners has no blocks
 pk.kernel @rs(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N], bf16, shard 0> {pk.name = "C"}) attributes {schedule = {}} {
   %0 = pk.dim "M"
   %1 = pk.block_count <N by 32>
@@ -272,7 +272,7 @@ pk.kernel @rs(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N],
 
 // -----
 
-// A copy engine adds to no counter: each rank has its own at the owner, which awaits them one by one.
+// A copy engine adds to no counter: each rank has a separate one at the owner, which awaits them one by one.
 // CHECK-LABEL: pk.kernel @rs
 // CHECK-SAME: %C_arrived: !pk.signal<[ranks, M by 16, N by 32]>
 // CHECK: pk.role communicator

@@ -1,4 +1,4 @@
-// Blocks of tasks that do not end where the ranks' parts do, if the schedule says so.
+// Blocks of tasks that straddle the ranks' shards, if the schedule says so.
 // RUN: pkc-opt %s -p pk-plan-overlap,pk-straddle-shards --split-input-file --verify-diagnostics | filecheck %s
 
 // What tasks go through.

@@ -49,7 +49,7 @@ class Case:
 
 
 CASES = {
-    "both operands of a product": Case(
+    "both operands of a matmul": Case(
         """
 kernel k(A: bf16[M, K].shard(0), B: bf16[K, N].shard(1), C: bf16[M, N]):
     for m, n in tasks(blocks(M, 16), blocks(N, 16)):
@@ -100,7 +100,7 @@ kernel k(A: bf16[M, K].shard(0), B: bf16[K, N], D: bf16[K, N], C: bf16[M, N]):
         [("A", "local spread 1 group 256"), ("A", "local spread 1 group 128")],
         ["`A` is fetched once more: its tiles here are others, or for another phase"],
     ),
-    "a product of a product": Case(
+    "a matmul of a matmul": Case(
         """
 kernel k(A: bf16[M, K].shard(0), B: bf16[M, N], C: bf16[M, N]):
     for m, n in tasks(blocks(M, 16), blocks(N, 16)):
@@ -181,7 +181,7 @@ kernel k(A: f32[M, K, H].shard(0), C: f32[M, N]):
         [("A", "local spread 1")],
         [
             "copies of `A` are not spread over CTAs: another index says how many iterations a loop over its tiles has",
-            "tiles of `A` are awaited all at once: one CTA brings them",
+            "tiles of `A` are awaited all at once: one CTA fetches them",
         ],
     ),
     "columns that no block picks": Case(
@@ -252,12 +252,12 @@ def test_what_is_decided_and_why_not_more(name: str) -> None:
 def test_the_bits_are_those_of_the_tile_level(name: str) -> None:
     dims = sizes(CASES[name])
     wrong: list[str] = []
-    for turn, ranks in enumerate((1, 2, 3, 5)):
+    for round_, ranks in enumerate((1, 2, 3, 5)):
         inputs = draw_inputs(loaded(CASES[name], {}, "tile").module, ranks=ranks, dims=dims, seed=ranks)
         expected: dict[bool, dict[str, bytes]] = {}
         for number, (schedule, compiled) in enumerate(legal(name)):
-            if number and (number + turn) % 2:
-                continue  # schedules take turns
+            if number and (number + round_) % 2:
+                continue  # schedules alternate
             added = "split_K" in schedule  # another order of additions, at both levels
             if added not in expected:
                 tile = loaded(CASES[name], {"split_K": "2"} if added else {}, "tile").module

@@ -37,9 +37,9 @@ def dims_of(kernel: KernelOp) -> dict[str, int]:
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_all_stay_in_flight(name: str) -> None:
-    products, channels = EXPECTED[name]
+    mmas, channels = EXPECTED[name]
     kernel = compiled(name, "roles").kernel
-    assert [in_flight(op) for op in kernel.walk() if isinstance(op, MmaOp)] == [products] * products
+    assert [in_flight(op) for op in kernel.walk() if isinstance(op, MmaOp)] == [mmas] * mmas
     assert sum(isinstance(op, ReleaseOp) and op.kept == 1 for op in kernel.walk()) == channels
     assert sum(isinstance(op, ReleaseDeferredOp) for op in kernel.walk()) == channels
 
@@ -75,10 +75,10 @@ def test_no_stage_is_released_under_an_mma(name: str) -> None:
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_machine_code(name: str) -> None:
-    products, _ = EXPECTED[name]
+    mmas, _ = EXPECTED[name]
     kernel = compiled(name, "machine").kernel
     calls = [op.instruction_name.data for op in kernel.walk() if isinstance(op, InstructionOp)]
-    assert calls.count("wgmma_commit") == calls.count(f"wgmma_wait_{products}") == products
+    assert calls.count("wgmma_commit") == calls.count(f"wgmma_wait_{mmas}") == mmas
     assert calls.count("wgmma_wait_0") == 1
     made = build_kernel(kernel)
     assert not made.warnings

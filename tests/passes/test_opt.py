@@ -110,8 +110,8 @@ def test_a_missing_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err == "error[PK453]: cannot read `missing.mlir`: No such file or directory\n"
 
 
-def test_parts_fail_by_themselves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "parts.mlir"
+def test_modules_fail_separately(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "modules.mlir"
     path.write_text(f"{VALID}// -----\n%a = pk.ring_peer 3\n// -----\n{VALID}", encoding="utf-8")
     assert main([str(path), "--split-input-file"]) == 1
     printed = capsys.readouterr()

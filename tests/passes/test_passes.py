@@ -119,7 +119,7 @@ def test_warnings_are_returned_not_raised() -> None:
 
 def test_findings_come_in_the_order_of_the_source() -> None:
     text = (HERE / "check_program.mlir").read_text(encoding="utf-8")
-    case = next(part for part in text.split("// -----") if "PK407" in part)
+    case = next(module for module in text.split("// -----") if "PK407" in module)
     lines = [finding.span.line for finding in check(parse_ir(case, "case.mlir"))]
     assert len(lines) > 1
     assert lines == sorted(lines)

@@ -1,4 +1,4 @@
-"""When two counts are equal, differ for some sizes, or cannot be told apart."""
+"""When two counts are equal, differ for some sizes, or cannot be compared."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import pytest
 
 from pkc.passes.analysis.polynomials import Polynomial
 
-RANKS, EPOCH, ROWS, OWN = (Polynomial.of(name) for name in ("ranks", "epoch", "blocks(M by 128)", "blocks(N by 64)"))
+RANKS, EPOCH, ROWS, COLUMNS = (
+    Polynomial.of(name) for name in ("ranks", "epoch", "blocks(M by 128)", "blocks(N by 64)")
+)
 ONE = Polynomial.constant(1)
 
 
@@ -26,7 +28,7 @@ def test_products_of_sums_are_multiplied_out() -> None:
         (RANKS * EPOCH - RANKS, True),  # right in the first launch alone
         (RANKS - Polynomial.constant(3), True),  # right on three ranks
         ((RANKS - Polynomial.constant(3)) * ROWS * EPOCH, True),
-        (ROWS - OWN, False),  # the numbers of blocks may be related
+        (ROWS - COLUMNS, False),  # the numbers of blocks may be related
         (ROWS - ONE, False),
     ],
 )

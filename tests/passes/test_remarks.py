@@ -24,7 +24,7 @@ kernel k(A: bf16[M, N], C: bf16[M, N].{layout}):
     for m, n in tasks(blocks(M, {rows}), blocks(N, 64)):
         C[m, n] += A[m, n]
 """
-PRODUCT = """
+MATMUL = """
 kernel k(A: bf16[M, K], B: bf16[K, N], C: f32[M, N]):
     for m, n in tasks(blocks(M, {rows}), blocks(N, 64)):
         acc = zeros(f32, m, n)
@@ -66,7 +66,7 @@ kernel k(X: f32[M, N].shard(0), Y: f32[L, N]):
             " contribution is added where the array lives, by the SM that computed it",
         ),
         (
-            PRODUCT.format(rows=64, body="acc += A[m, k] @ B[k, n]"),
+            MATMUL.format(rows=64, body="acc += A[m, k] @ B[k, n]"),
             "overlap=inter_sm",
             1,
             "pk.kernel: `overlap=inter_sm` changes nothing: nothing goes from rank to rank",
@@ -80,7 +80,7 @@ kernel k(X: f32[M, N].shard(0), Y: f32[L, N]):
     ],
     "pk-straddle-shards": [
         (
-            PRODUCT.format(rows=64, body="acc += A[m, k] @ B[k, n]"),
+            MATMUL.format(rows=64, body="acc += A[m, k] @ B[k, n]"),
             "straddle=true",
             1,
             "pk.kernel: `straddle=true` changes nothing: no tasks go through all blocks of a dimension that an"
@@ -98,7 +98,7 @@ kernel k(X: f32[M, N].shard(0), Y: f32[L, N]):
             SUM.format(layout="shard(1)", rows=64),
             "",
             3,
-            "pk.accumulate: one task adds up all 64 rows of a tile of `C`: the dimension that is sharded is"
+            "pk.accumulate: one task adds up all 64 rows of a tile of `C`: the sharded dimension is"
             " not that of its rows",
         ),
     ],
@@ -154,7 +154,7 @@ kernel k(X: f32[M, N], T: i32[L, P], Y: f32[L, P, N]):
     ],
     "pk-split-loads": [
         (
-            PRODUCT.format(rows=64, body="acc += A[m, k] @ B[k, n]"),
+            MATMUL.format(rows=64, body="acc += A[m, k] @ B[k, n]"),
             "separate_loader=true",
             2,
             "pk.role: `separate_loader=true` changes nothing: no load waits for another rank",
@@ -162,16 +162,16 @@ kernel k(X: f32[M, N], T: i32[L, P], Y: f32[L, P, N]):
     ],
     "pk-plan-warps": [
         (
-            PRODUCT.format(rows=16, body="acc += A[m, k] @ B[k, n]"),
+            MATMUL.format(rows=16, body="acc += A[m, k] @ B[k, n]"),
             "",
             5,
-            "pk.mma: 48 of 64 rows are computed for nothing: an MMA computes 64; make what has more rows the"
-            " left operand",
+            "pk.mma: 48 of 64 rows are computed for nothing: an MMA computes 64; make the operand with more rows the"
+            " left one",
         )
     ],
     "pk-plan-stages": [
         (
-            PRODUCT.format(rows=128, body="acc += A[m, k] @ B[k, n]").replace("(N, 64)", "(N, 256)"),
+            MATMUL.format(rows=128, body="acc += A[m, k] @ B[k, n]").replace("(N, 64)", "(N, 256)"),
             "",
             4,
             "pk.channel: what goes to `C` has one stage: the next task waits for this one; shared memory has no room"
@@ -192,7 +192,7 @@ kernel k(A: f32[M, N], C: f32[M, N]):
     ],
     "pk-plan-mma": [
         (
-            PRODUCT.format(rows=64, body="acc = acc * 0.5 + A[m, k] @ B[k, n]"),
+            MATMUL.format(rows=64, body="acc = acc * 0.5 + A[m, k] @ B[k, n]"),
             "",
             5,
             "pk.mma: each MMA is waited for: what `acc` adds to is computed in the same iteration",
@@ -253,18 +253,18 @@ def test_a_loop_that_is_split_already() -> None:
     with collecting() as remarks:
         run_pipeline(compiled.module, [SplitLoops()])
     assert [(remark.operation, remark.reason) for remark in remarks] == [
-        ("scf.for", "`split_K` leaves this loop as it is: tasks share its turns already")
+        ("scf.for", "`split_K` leaves this loop as it is: tasks share its iterations already")
     ]
 
 
 def test_remarks_of_examples() -> None:
     path = EXAMPLES / "ag_gemm.pk"
     remarks = [str(one) for one in load(path, level="roles").remarks]
-    reason = "it has 16384 bytes, and 16384 are for copies beside tasks; `comm_sms` leaves room for more"
-    found = f"{path}:6: pk.load: one tile at a time is on its way through each SM: {reason} [pk-split-copies]"
+    reason = "it has 16384 bytes, and copies beside tasks have 16384; `comm_sms` leaves room for more"
+    found = f"{path}:6: pk.load: one tile at a time is in flight in each SM: {reason} [pk-split-copies]"
     assert found in remarks
-    own = load(path, schedule={"overlap": "inter_sm", "comm_sms": "8"}, level="roles").remarks
-    assert "pk-split-copies" not in {remark.step for remark in own}
+    separate = load(path, schedule={"overlap": "inter_sm", "comm_sms": "8"}, level="roles").remarks
+    assert "pk-split-copies" not in {remark.step for remark in separate}
 
 
 @pytest.mark.parametrize(("at", "reason"), [("%i", ""), ("%last", "its address is computed in the iteration before")])

@@ -182,7 +182,7 @@ kernel k(X: f32[M, N].shard(0), T: i32[L, P], Y: f32[L, N]):
 """,
         ("", "intra_sm"),
     ),
-    "a loaded tile that a loop without turns gives back": (
+    "a loaded tile that a loop without iterations gives back": (
         """
 kernel k(X: f32[M, N], V: f32[K, N], T: i32[L, P], Y: f32[M, N]):
     for m, n in tasks(blocks(M, 16), blocks(N, 16)):
@@ -257,7 +257,7 @@ kernel k(A: bf16[M, N], C: bf16[M, N].shard(0), Y: bf16[M, N]):
 """,
         ON_SMS,
     ),
-    "a sum of products that the next phase reads": (
+    "a sum of matmuls that the next phase reads": (
         """
 kernel k(A: bf16[M, K], B: bf16[K, N], C: bf16[M, N].shard(0), Y: bf16[M, N]):
     for m, n in tasks(blocks(M, 16), blocks(N, 16)):
@@ -270,7 +270,7 @@ kernel k(A: bf16[M, K], B: bf16[K, N], C: bf16[M, N].shard(0), Y: bf16[M, N]):
 """,
         ON_SMS,
     ),
-    "four phases that write and read in turn": (
+    "four phases that write and read alternately": (
         """
 kernel k(X: f32[M].shard(0), S: f32[M].shard(0).scratch(), Y: f32[M], Z: f32[M]):
     for m in tasks(blocks(M, 16, of=rank)):
@@ -301,20 +301,20 @@ NOT_COPIED = {
     "a table that is computed",
     "a phase that spreads what the next one reads",
     "a sum that the next phase reads",
-    "a sum of products that the next phase reads",
-    "four phases that write and read in turn",
+    "a sum of matmuls that the next phase reads",
+    "four phases that write and read alternately",
 }
 """Where data say what is read, or several phases: a copy engine is refused for that reason (PK430)."""
 
 
-NOT_ACROSS = {
+NOT_STRADDLING = {
     "scalars and a count that depends on the task",
     "a phase that spreads what the next one reads",
     "a sum that the next phase reads",
-    "a sum of products that the next phase reads",
-    "four phases that write and read in turn",
+    "a sum of matmuls that the next phase reads",
+    "four phases that write and read alternately",
 }
-"""Where a block cannot span the ranks' parts: it is one rank's, or the SM that computes fetches it (PK443)."""
+"""Where a block cannot straddle shards: it is one rank's, or the SM that computes fetches it (PK443)."""
 
 
 def compiled(text: str, overlap: str, level: str) -> ModuleOp:
@@ -329,7 +329,7 @@ def at_roles_level(name: str) -> tuple[dict[str, ModuleOp], dict[str, ModuleOp]]
     text, overlaps = PROGRAMS[name]
     first: dict[str, str] = {}
     modules: dict[str, ModuleOp] = {}
-    for overlap in (*overlaps, *(() if name in NOT_ACROSS else ("across",))):
+    for overlap in (*overlaps, *(() if name in NOT_STRADDLING else ("across",))):
         modules[overlap] = compiled(text, overlap, "roles")
         first.setdefault(re.sub(r"schedule = \{[^}]*\}", "", str(modules[overlap])), overlap)
     distinct = {overlap: modules[overlap] for overlap in first.values()}
@@ -365,8 +365,8 @@ def test_each_pass_leaves_valid_ir(name: str) -> None:
         run_pipeline(compiled(PROGRAMS[name][0], overlap, "tile"), ROLES_PIPELINE)
 
 
-@pytest.mark.parametrize("name", sorted(NOT_ACROSS))
-def test_blocks_that_cannot_span_parts_are_refused(name: str) -> None:
+@pytest.mark.parametrize("name", sorted(NOT_STRADDLING))
+def test_blocks_that_cannot_straddle_shards_are_refused(name: str) -> None:
     with pytest.raises(PkcError) as raised:
         compiled(PROGRAMS[name][0], "across", "roles")
     assert {finding.code for finding in raised.value.diagnostics} == {"PK443"}

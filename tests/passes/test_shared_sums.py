@@ -25,8 +25,8 @@ def compiled(name: str, level: str) -> Compiled:
 
 def awaited(kernel: KernelOp) -> set[str]:
     """The counters that consumers wait for."""
-    parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp) and op.role.data is Role.Consumer]
-    waits = [op for part in parts for op in part.walk() if isinstance(op, WaitOp)]
+    roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp) and op.role.data is Role.Consumer]
+    waits = [op for role in roles for op in role.walk() if isinstance(op, WaitOp)]
     return {kernel.argument_name(op.signal) for op in waits}
 
 

@@ -1,7 +1,7 @@
-// One thread of each part writes records of 16 bytes into a row of its own.
+// One thread of each role writes records of 16 bytes into its row.
 // RUN: pkc-opt %s -p pk-trace --split-input-file | filecheck %s
 
-// A part of one thread: it writes itself. A wait outside of loops has a record of its own, with the cycles it took; the
+// A role of one thread: it writes itself. A wait outside of loops has a separate record, with the cycles it took; the
 // stages waited for in a loop share one, behind the loop. Counters have one each wherever they are. The number of the
 // records that a row would have had comes last, into its first word.
 // CHECK-LABEL: pk.kernel @one
@@ -68,7 +68,7 @@ pk.kernel @one(%ready: !pk.signal<[1]> {pk.name = "ready"}) attributes {threads 
 
 // -----
 
-// A part of several warps: the first thread of the first one writes.
+// A role of several warps: the first thread of the first one writes.
 // CHECK-LABEL: pk.kernel @warps
 // CHECK-SAME: parts = ["consumer, products", "consumer, sums"]
 // CHECK: %[[ELECTED:.*]] = arith.cmpi eq, %{{.*}}, %{{.*}} : index

@@ -1,7 +1,7 @@
 // Sums in no order: zeros first, on every rank, then additions where the array lives.
 // RUN: pkc-opt %s -p pk-zero-sums --split-input-file | filecheck %s
 
-// Each rank sets its own rows to zero and tells all; who adds waits for all of them.
+// Each rank sets its local rows to zero and tells all; roles that add wait for all of them.
 // CHECK-LABEL: pk.kernel @scattered
 // CHECK-SAME: %O_zeroed: !pk.signal<[1]> {pk.name = "O.zeroed"}
 // CHECK: pk.role consumer attributes {derived}
@@ -12,8 +12,8 @@
 // CHECK: pk.tasks
 // CHECK: pk.scatter_add %{{.*}}, %O rows
 // CHECK: pk.role communicator
-// CHECK: %[[OWN:.*]] = pk.rank
-// CHECK: %[[ROWS:.*]] = pk.block_count <T by 8> of %[[OWN]] sharded
+// CHECK: %[[LOCAL:.*]] = pk.rank
+// CHECK: %[[ROWS:.*]] = pk.block_count <T by 8> of %[[LOCAL]] sharded
 // CHECK: %[[COLUMNS:.*]] = pk.block_count <N by 16>
 // CHECK: pk.tasks (%{{.*}}, %{{.*}}) in (%[[ROWS]], %[[COLUMNS]])
 // CHECK: %[[Z:.*]] = pk.full 0.000000e+00 : f32 : !pk.tile<8x16xf32>

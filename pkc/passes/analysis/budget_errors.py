@@ -1,4 +1,4 @@
-"""Findings about what a kernel asks of its GPU: SMs, warps, registers, barriers (PK464...)."""
+"""Diagnostics of what a kernel asks of its GPU: SMs, warps, registers, barriers (PK464...)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pkc.diagnostics import Diagnostic
 
 @dataclass(frozen=True)
 class NobodyCommunicates(Diagnostic):
-    """The schedule gives SMs to communication, and no part of the kernel communicates by itself."""
+    """The schedule gives SMs to communication, and the kernel has no communicator."""
 
     code = "PK464"
-    title = "`comm_sms={sms}` is not possible: `{kernel}` has no part that only communicates"
+    title = "`comm_sms={sms}` is not possible: `{kernel}` has no communicator"
     label = "its loader and storer reach other ranks themselves"
-    help = "leave `comm_sms` out, or let SMs of their own communicate: `overlap=inter_sm`"
+    help = "leave `comm_sms` out, or use a communicator: `overlap=inter_sm`"
     kernel: str
     sms: int
 
@@ -35,12 +35,12 @@ class RowsNotShared(Diagnostic):
 
 @dataclass(frozen=True)
 class TooManyWarps(Diagnostic):
-    """The parts that run in one CTA need more threads than a CTA can have."""
+    """The roles that run in one CTA need more threads than a CTA can have."""
 
     code = "PK466"
-    title = "the parts of `{kernel}` need {threads} threads, and a CTA has {available}"
-    label = "each part is some warps of every CTA"
-    help = "use fewer `consumers`, or fewer parts"
+    title = "the roles of `{kernel}` need {threads} threads, and a CTA has {available}"
+    label = "each role takes some warps of every CTA"
+    help = "use fewer `consumers`, or fewer roles"
     kernel: str
     threads: int
     available: int
@@ -51,7 +51,7 @@ class NoSmsLeft(Diagnostic):
     """More SMs communicate than the GPU can spare: a CTA that waits needs an SM on which it stays."""
 
     code = "PK467"
-    title = "`comm_sms={sms}` leaves none of the {available} SMs for the parts that compute"
+    title = "`comm_sms={sms}` leaves none of the {available} SMs for the roles that compute"
     label = "all CTAs are on the GPU at the same time, one on each SM"
     help = "give communication at most {most} SMs"
     sms: int
@@ -61,7 +61,7 @@ class NoSmsLeft(Diagnostic):
 
 @dataclass(frozen=True)
 class TooManyRegisters(Diagnostic):
-    """The tiles that a part computes with at the same time do not fit into the registers of its threads."""
+    """The tiles that a role computes with at the same time do not fit into the registers of its threads."""
 
     code = "PK468"
     title = "tiles of {registers} registers live here, {each} for each of {threads} threads, which have {available}"
@@ -81,7 +81,7 @@ class RegisterFile(Diagnostic):
     """The threads of a CTA have more registers than it is launched with."""
 
     code = "PK469"
-    title = "the parts that {group} have {needed} registers, and their CTA has {available}"
+    title = "the roles that {group} have {needed} registers, and their CTA has {available}"
     label = "warpgroups of one CTA"
     help = "`registers` of all warpgroups, times the threads of each, fit into what a CTA is launched with"
     group: str
@@ -91,12 +91,12 @@ class RegisterFile(Diagnostic):
 
 @dataclass(frozen=True)
 class TooManyBarriers(Diagnostic):
-    """The parts of a CTA need more named barriers than there are."""
+    """The roles of a CTA need more named barriers than there are."""
 
     code = "PK470"
-    title = "the parts of `{kernel}` need {needed} named barriers, and a CTA has {available}"
-    label = "one for the CTA, one for each part of several warps, one for each of several warpgroups of a part"
-    help = "use fewer parts, or fewer `consumers`"
+    title = "the roles of `{kernel}` need {needed} named barriers, and a CTA has {available}"
+    label = "one for the CTA, one for each role of several warps, one for each of several warpgroups of a role"
+    help = "use fewer roles, or fewer `consumers`"
     kernel: str
     needed: int
     available: int
@@ -104,12 +104,12 @@ class TooManyBarriers(Diagnostic):
 
 @dataclass(frozen=True)
 class TooWideMma(Diagnostic):
-    """A CTA of so many threads is launched with too few registers each for one product."""
+    """A CTA of so many threads is launched with too few registers per thread for one MMA."""
 
     code = "PK475"
-    title = "a product of {columns} columns needs {needed} registers of a thread, and each of {threads} has {available}"
+    title = "an MMA of {columns} columns needs {needed} registers per thread, and each of {threads} has {available}"
     label = "`setmaxnreg` does not help: ptxas counts those that a CTA is launched with"
-    help = "use narrower blocks, fewer `consumers`, or fewer parts: `separate_loader=false`"
+    help = "use narrower blocks, fewer `consumers`, or fewer roles: `separate_loader=false`"
     columns: int
     needed: int
     threads: int

@@ -1,4 +1,4 @@
-"""How many elements of tiles a part has in registers at once."""
+"""How many elements of tiles a role has in registers at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pkc.passes.analysis.pointwise import is_pointwise
 from pkc.targets.target import Target, target_of
 
 _IN_MEMORY = (ConsumeOp, LoadOp, GatherOp)
-"""What they give lives in shared memory, and comes to registers piece by piece."""
+"""Their results live in shared memory, and come to registers chunk by chunk."""
 
 _MADE_WHERE_USED = (FullOp, SplatOp, PositionsOp, CompareOp)
 _SEEN_OTHERWISE = (BroadcastOp, TransposeOp, ClipOp)
@@ -29,19 +29,19 @@ _QUAD = 4
 
 @dataclass(frozen=True)
 class Peak:
-    """The most registers of 32 bits that tiles need at once, over all threads of a part, and where."""
+    """The most registers of 32 bits that tiles need at once, over all threads of a role, and where."""
 
     registers: int
     op: Operation | None
 
 
-def peak(part: RoleOp) -> Peak:
-    """The peak of a part. A result may take the place of an operand that is not used again."""
-    return _peak(part.body.block, frozenset(), target_of(part))
+def peak(role: RoleOp) -> Peak:
+    """The peak of a role. A result may take the place of an operand that is not used again."""
+    return _peak(role.body.block, frozenset(), target_of(role))
 
 
 def _peak(block: Block, after: frozenset[SSAValue], target: Target) -> Peak:
-    """Going backwards, with what lives on behind the block; tasks that go piece by piece hold next to nothing."""
+    """Going backwards, with what lives on behind the block; tasks that go chunk by chunk have next to nothing live."""
     live, most = set(after), Peak(_registers(after, target), block.last_op)
     for op in reversed(list(block.ops)):
         if isinstance(op, TasksOp) and is_pointwise(op):
@@ -50,7 +50,7 @@ def _peak(block: Block, after: frozenset[SSAValue], target: Target) -> Peak:
         inside = _tiles(_from_outside(op))
         for region in op.regions:
             for inner in region.blocks:
-                # What a loop uses lives through all its turns; what it carries, as its own values.
+                # What a loop uses lives through all its iterations; what it carries lives as the values inside.
                 most = max(most, _peak(inner, frozenset(live | inside), target), key=_needed)
         live |= inside | _tiles(op.operands)
         most = max(most, Peak(_registers(live, target), op), key=_needed)

@@ -1,4 +1,4 @@
-"""Tiles that nobody has to hold as a whole: computed element by element from memory to memory."""
+"""Tiles that never have to be in registers as a whole: computed element by element from memory to memory."""
 
 from __future__ import annotations
 

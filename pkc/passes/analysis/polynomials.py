@@ -118,7 +118,7 @@ def _unless_none(op: arith.SelectOp) -> Polynomial | None:
 
 
 def blocks_of_this_rank(block: BlockType) -> Polynomial:
-    """How many blocks a rank's part of a dimension has."""
+    """How many blocks a rank's shard of a dimension has."""
     return Polynomial.of(f"blocks({block.of} by {block.extent}){OF_THIS_RANK}")
 
 

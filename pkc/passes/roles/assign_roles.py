@@ -36,8 +36,8 @@ class AssignRoles(ModulePass):
 
     Reads, and the waits that guard them, go to the loader, writes and the signals that announce them to the storer,
     arithmetic on tiles to the consumer; a row table that only addresses an access goes with the access. Integers
-    belong to nobody: every role computes those it needs. A role that an earlier pass has written stays. Parts that the
-    author wrote as roles are left alone.
+    belong to nobody: every role computes those it needs. A role that an earlier pass has written stays. Roles that the
+    author wrote are left alone.
 
     Before:
 
@@ -59,9 +59,9 @@ class AssignRoles(ModulePass):
 
 
 def derived_role(kernel: KernelOp) -> RoleOp | None:
-    """The part of a kernel that pkc made from its tasks."""
-    parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp) and DERIVED in op.attributes]
-    return parts[0] if parts else None
+    """The role that pkc made from the tasks of a kernel."""
+    roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp) and DERIVED in op.attributes]
+    return roles[0] if roles else None
 
 
 def role_of(op: Operation) -> Role | None:
@@ -73,24 +73,24 @@ def role_of(op: Operation) -> Role | None:
 def _assign_kernel(kernel: KernelOp) -> None:
     if not any(isinstance(op, RoleOp) for op in kernel.body.block.ops):
         wrap_in_role(kernel, Role.Consumer)
-    part = derived_role(kernel)
-    if part is None:
+    role_op = derived_role(kernel)
+    if role_op is None:
         return
-    _check_order(kernel, part)
-    for op in reversed(list(part.body.walk())):
+    _check_order(kernel, role_op)
+    for op in reversed(list(role_op.body.walk())):
         role = role_of(op) or _role(op)
         if role is not None:
             op.attributes[ROLE] = RoleAttr(role)
 
 
-def _check_order(kernel: KernelOp, part: RoleOp) -> None:
+def _check_order(kernel: KernelOp, role_op: RoleOp) -> None:
     """Refuse reads that must stay before or behind a write of their phase which only the storer makes."""
-    for read in part.body.walk():
+    for read in role_op.body.walk():
         if not isinstance(read, LoadOp | GatherOp):
             continue
         for use in read.array.uses:
             store = use.operation
-            if not isinstance(store, StoreOp) or not part.is_ancestor(store) or _follows(store, read):
+            if not isinstance(store, StoreOp) or not role_op.is_ancestor(store) or _follows(store, read):
                 continue
             if phase_of(store) != phase_of(read):
                 continue
@@ -100,7 +100,7 @@ def _check_order(kernel: KernelOp, part: RoleOp) -> None:
 
 
 def _follows(store: StoreOp, read: LoadOp | GatherOp) -> bool:
-    """Whether a store comes after a read because it stores what is computed from it, and before no other turn's."""
+    """Whether a store comes after a read: it stores what is computed from it, and no loop has both."""
     loops = {parent for parent in ancestors(store) if isinstance(parent, scf.ForOp)}
     return read.results[0] in sources([store.tile]) and loops.isdisjoint(ancestors(read))
 

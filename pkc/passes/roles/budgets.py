@@ -21,27 +21,27 @@ from pkc.targets.target import Operands, Target, target_of
 
 
 def budgets(kernel: KernelOp) -> Iterator[Diagnostic]:
-    """What exceeds a budget. Parts without planned warps are looked at no further."""
+    """What exceeds a budget. Of roles without planned warps nothing else is checked."""
     target, name, span = target_of(kernel), kernel.sym_name.data, span_of(kernel.location)
     arch, shared = target.arch, shared_memory(kernel)
     if shared > target.stage_memory:
         yield plan_errors.SharedMemory(span, name, shared, target.stage_memory)
-    parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp) and GROUP in op.attributes]
-    yield from _sms(kernel, parts, target)
-    needed = barriers(parts, target)
+    roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp) and GROUP in op.attributes]
+    yield from _sms(kernel, roles, target)
+    needed = barriers(roles, target)
     if needed > arch.named_barriers:
         yield errors.TooManyBarriers(span, name, needed, arch.named_barriers)
     threads = 0
-    for group in dict.fromkeys(map(group_of, parts)):
-        total, launched = _register_file([part for part in parts if group_of(part) == group], target)
+    for group in dict.fromkeys(map(group_of, roles)):
+        total, launched = _register_file([role for role in roles if group_of(role) == group], target)
         available = target.launched_registers(launched)
         threads = max(threads, launched)
         if total > available:
             yield errors.RegisterFile(span, group, total, available)
-    for part in parts:
-        if part.role.data is Role.Consumer:
-            yield from _tiles(part, target)
-            yield from _products(part, threads, target)
+    for role in roles:
+        if role.role.data is Role.Consumer:
+            yield from _tiles(role, target)
+            yield from _mmas(role, threads, target)
 
 
 def shared_memory(kernel: KernelOp) -> int:
@@ -56,8 +56,8 @@ def shared_memory(kernel: KernelOp) -> int:
 
 
 def read_behind(kernel: KernelOp) -> int:
-    """Bytes of shared memory behind all stages that products may read: of fewer rows than a warpgroup multiplies, the
-    left operand is read on into whatever lies behind it; what comes of that is in no tile."""
+    """Bytes of shared memory behind all stages that MMAs may read: if a left operand has fewer rows than an MMA
+    reads, the MMA reads on behind it; the rows that it computes from that are in no tile."""
     target = target_of(kernel)
     if target.mma.operands is Operands.REGISTERS:
         return 0
@@ -66,67 +66,67 @@ def read_behind(kernel: KernelOp) -> int:
     return max(missing, default=0)
 
 
-def barriers(parts: list[RoleOp], target: Target) -> int:
-    """Named barriers of a CTA: its own, one to gather the warps of a part, one for each of several warpgroups, unless
-    these are single warps."""
+def barriers(roles: list[RoleOp], target: Target) -> int:
+    """Named barriers of a CTA: one for itself, one for the warps of each role, one for each of several warpgroups of a
+    role, unless these are single warps."""
     size = target.arch.warpgroup
-    several = [warps for warps in map(warps_of, parts) if warps > 1]
+    several = [warps for warps in map(warps_of, roles) if warps > 1]
     groups = [warps // size for warps in several if warps > size > 1]
     return 1 + len(several) + sum(groups)
 
 
-def warps_of(part: RoleOp) -> int:
-    """The planned warps of a part."""
-    return part.warps.value.data if part.warps is not None else 1
+def warps_of(role: RoleOp) -> int:
+    """The planned warps of a role."""
+    return role.warps.value.data if role.warps is not None else 1
 
 
-def group_of(part: RoleOp) -> str:
-    """The SMs that run a part."""
-    group = part.attributes.get(GROUP)
+def group_of(role: RoleOp) -> str:
+    """The SMs that run a role."""
+    group = role.attributes.get(GROUP)
     return group.data if isinstance(group, StringAttr) else COMPUTE
 
 
 def channel_group(channel: ChannelOp) -> str:
-    """The SMs that a channel is in: those of the parts that it joins."""
+    """The SMs that a channel is in: those of the roles that it joins."""
     users = (use.operation for use in channel.result.uses)
-    parts = (around for user in users for around in ancestors(user) if isinstance(around, RoleOp))
-    return next(map(group_of, parts), COMPUTE)
+    roles = (around for user in users for around in ancestors(user) if isinstance(around, RoleOp))
+    return next(map(group_of, roles), COMPUTE)
 
 
-def _sms(kernel: KernelOp, parts: list[RoleOp], target: Target) -> Iterator[Diagnostic]:
+def _sms(kernel: KernelOp, roles: list[RoleOp], target: Target) -> Iterator[Diagnostic]:
     sms = number_on(kernel, COMM_SMS) or 0
-    most = target.arch.sms - any(group_of(part) == COMPUTE for part in parts)
+    most = target.arch.sms - any(group_of(role) == COMPUTE for role in roles)
     if sms > most:
         yield errors.NoSmsLeft(span_of(kernel.location), sms, target.arch.sms, most)
 
 
-def _register_file(parts: list[RoleOp], target: Target) -> tuple[int, int]:
-    """Registers of all warpgroups of a CTA, each with those of the parts that share it; how many threads these are."""
+def _register_file(roles: list[RoleOp], target: Target) -> tuple[int, int]:
+    """Registers of all warpgroups of a CTA, each with the most of its roles; how many threads these are."""
     threads = target.arch.warpgroup * target.arch.warp
     each: dict[int, int] = {}
-    for part in parts:
-        first = number_on(part, FIRST_WARP) or 0
-        for warp in range(first, first + warps_of(part)):
+    for role in roles:
+        first = number_on(role, FIRST_WARP) or 0
+        for warp in range(first, first + warps_of(role)):
             group = warp // target.arch.warpgroup
-            each[group] = max(each.get(group, 0), (number_on(part, REGISTERS) or 0))
+            each[group] = max(each.get(group, 0), (number_on(role, REGISTERS) or 0))
     return sum(each.values()) * threads, len(each) * threads
 
 
-def _tiles(part: RoleOp, target: Target) -> Iterator[Diagnostic]:
-    """Piece by piece goes only what is not multiplied: a consumer has its accumulators and what it computes with."""
-    found = peak(part)
-    threads, registers = warps_of(part) * target.arch.warp, (number_on(part, REGISTERS) or 0)
+def _tiles(role: RoleOp, target: Target) -> Iterator[Diagnostic]:
+    """Only a consumer has whole tiles in registers, accumulators and operands; other roles go chunk by chunk."""
+    found = peak(role)
+    threads, registers = warps_of(role) * target.arch.warp, (number_on(role, REGISTERS) or 0)
     each, reserve = -(-found.registers // threads), target.registers.reserve
     if found.op is not None and each > min(registers, target.arch.thread_registers) - reserve:
-        where = (str(part.role.data), found.registers, each, threads, registers, reserve)
+        where = (str(role.role.data), found.registers, each, threads, registers, reserve)
         yield errors.TooManyRegisters(span_of(found.op.location), *where)
 
 
-def _products(part: RoleOp, threads: int, target: Target) -> Iterator[Diagnostic]:
-    """A product that no warpgroup of a CTA of so many threads can carry out."""
+def _mmas(role: RoleOp, threads: int, target: Target) -> Iterator[Diagnostic]:
+    """An MMA that no warpgroup of a CTA of so many threads can carry out."""
     available = target.launched_registers(threads) // threads
-    products = [op for op in part.walk() if isinstance(op, MmaOp)]
-    widest = max(products, key=_columns, default=None)
+    mmas = [op for op in role.walk() if isinstance(op, MmaOp)]
+    widest = max(mmas, key=_columns, default=None)
     if widest is None:
         return
     mma, arch = target.mma, target.arch
@@ -136,5 +136,5 @@ def _products(part: RoleOp, threads: int, target: Target) -> Iterator[Diagnostic
         yield errors.TooWideMma(span_of(widest.location), columns, needed, threads, available)
 
 
-def _columns(product: MmaOp) -> int:
-    return tile_type(product.result).shape[-1]
+def _columns(op: MmaOp) -> int:
+    return tile_type(op.result).shape[-1]

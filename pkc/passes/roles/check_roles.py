@@ -31,18 +31,18 @@ _CLOSES: dict[type[Operation], type[Operation]] = {AcquireOp: CommitOp, ConsumeO
 
 @dataclass(frozen=True)
 class CheckRoles(ModulePass):
-    """Refuse roles that do not fit together, in every world size and for all sizes.
+    """Refuse roles that do not fit together, for any number of ranks and all sizes.
 
-    - Tasks are shared out among CTAs in all parts, or in none: otherwise parts of one CTA go through different tasks.
-    - A channel has one producing and one consuming part. In every block it is acquired and committed in turn, or
-      consumed and released; no tile is used once its stage is released.
-    - Signals that are held back are sent, stages that are kept are freed.
+    - Tasks are shared out among CTAs in all roles, or in none: otherwise roles of one CTA go through different tasks.
+    - A channel has one producing and one consuming role. In every block it is acquired and then committed, or consumed
+      and then released; no tile is used once its stage is released.
+    - Deferred signals are sent, and deferred releases carried out.
     - An order of tasks is a bijection; each wait counts the signals that its counter gets, where that can be said
       for all sizes (`signal_counts.py`).
     - SMs, shared memory, registers and named barriers suffice (`budgets.py`).
     - A copy engine copies, waits for counters and raises them; the host knows everything else beforehand.
 
-    Refused, because %a may be overwritten while it is multiplied:
+    Refused, because %a may be overwritten while the MMA reads it:
 
         %a = pk.consume %0 : ...
         pk.release %0 : ...
@@ -71,8 +71,8 @@ def _findings(kernel: KernelOp) -> Iterator[Diagnostic]:
         yield from _ends(channel)
         for block in {use.operation.parent: None for use in channel.result.uses}:
             assert block is not None
-            yield from _in_turn(channel, block)
-    yield from _held(kernel)
+            yield from _in_order(channel, block)
+    yield from _deferred(kernel)
     yield from budgets(kernel)
     yield from orders(kernel)
     yield from count_findings(kernel)
@@ -87,8 +87,8 @@ def _shared_out(kernel: KernelOp) -> Iterator[Diagnostic]:
             yield errors.NotSharedOut(span_of(op.location), also=also)
 
 
-def _held(kernel: KernelOp) -> Iterator[Diagnostic]:
-    """What is put off and never made up for: a worker has room for no more than is sent in turn."""
+def _deferred(kernel: KernelOp) -> Iterator[Diagnostic]:
+    """Signals and releases that are deferred and never carried out."""
     for op in kernel.walk():
         if is_deferred(op):
             sends = (later for later in op.parent.ops if isinstance(later, SendDeferredOp)) if op.parent else ()
@@ -107,21 +107,21 @@ _COPY_ENGINE = (CopyOp, WaitOp, RaiseOp, TasksOp, scf.ForOp, scf.IfOp, scf.Yield
 
 
 def _copied(kernel: KernelOp) -> Iterator[Diagnostic]:
-    for part in kernel.body.block.ops:
-        if isinstance(part, RoleOp) and part.role.data is Role.CopyEngine:
-            ops = (op for op in part.body.walk() if not isinstance(op, _COPY_ENGINE))
+    for role in kernel.body.block.ops:
+        if isinstance(role, RoleOp) and role.role.data is Role.CopyEngine:
+            ops = (op for op in role.body.walk() if not isinstance(op, _COPY_ENGINE))
             yield from (errors.NotACopy(span_of(op.location), op.name) for op in ops if not op.has_trait(Pure))
 
 
 def _ends(channel: ChannelOp) -> Iterator[Diagnostic]:
     for kinds, what in (((AcquireOp, CommitOp), "producing"), ((ConsumeOp, ReleaseOp, ReleaseDeferredOp), "consuming")):
         users = [use.operation for use in channel.result.uses if isinstance(use.operation, kinds)]
-        parts = {part for op in users for part in ancestors(op) if isinstance(part, RoleOp)}
-        if len(parts) != 1:
-            yield errors.ChannelEnds(span_of(channel.location), channel.label.data, len(parts), what)
+        roles = {role for op in users for role in ancestors(op) if isinstance(role, RoleOp)}
+        if len(roles) != 1:
+            yield errors.ChannelEnds(span_of(channel.location), channel.label.data, len(roles), what)
 
 
-def _in_turn(channel: ChannelOp, block: Block) -> Iterator[Diagnostic]:
+def _in_order(channel: ChannelOp, block: Block) -> Iterator[Diagnostic]:
     """The operations of one channel in one block: pairs, each complete before the next."""
     on_it = (op for op in block.ops if isinstance(op, CHANNEL_OPS) and not isinstance(op, ReleaseDeferredOp))
     ops: list[Operation] = [op for op in on_it if op.channel is channel.result]

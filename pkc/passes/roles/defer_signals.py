@@ -1,4 +1,4 @@
-"""The pass `pk-defer-signals`: signals lag behind stores, so that several stores of a worker are on their way."""
+"""The pass `pk-defer-signals`: signals lag behind stores, so that several stores of a warp role are in flight."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pkc.passes.roles.plan_warps import has_sms_of_its_own
 from pkc.remarks import missed
 
 _LEFT = 3
-"""Turns whose stores may be under way: at 40 GB/s for each SM tiles of 16 KB come every 0.4 us, a store takes 1 us."""
+"""Iterations whose stores may be in flight: at 40 GB/s for each SM a tile of 16 KB takes 0.4 us, a store 1 us."""
 
 _BATCH = 8
 """Signals that share a release, which waits for memory and takes longer than several tiles; readers await as many."""
@@ -36,20 +36,21 @@ _BLOCKING = (WaitOp, BarrierOp, AcquireOp, ConsumeOp)
 
 @dataclass(frozen=True)
 class DeferSignals(ModulePass):
-    """Let a worker that stores tiles by TMA go on before a store is complete, and announce it later.
+    """Let a warp role that stores tiles by TMA go on before a store is complete, and announce it later.
 
-    A worker with an SM of its own, which gets its tiles through channels of several stages, is there to have many of
-    them on their way. Its signals are deferred, those of three iterations at least and up to eight more. In front of
+    A communicator with separate SMs, which gets its tiles through channels of several stages, should have many stores
+    in flight. Its signals are deferred, those of three iterations at least and up to eight more. In front of
     `pk.send_deferred`, `pk-insert-fences` waits for all stores but those of the last three iterations. Eight signals
-    are sent at once, as one release orders them all. Of the channel's stages a third, at most three, stay with stores
-    that may still read them. What is deferred when the tasks are over is drained and sent there.
+    are sent at once, as one release orders them all. The releases of a third of the channel's stages,
+    at most three, are deferred: stores may still read them. Behind the tasks all stores are drained and all deferred
+    signals sent.
 
-    Nobody waits in a circle for that. The worker blocks only where it consumes. What it consumes may be late because of
-    other signals, or of its own stages: there are more of them than it keeps. But nothing on the way to it, through
-    channels and counters of all ranks, waits for what the worker itself holds back: where something might, signals stay
-    as they are. So the next tile comes, and the last one is followed by all signals.
+    That causes no deadlock. The warp role blocks only where it consumes. It never defers all stages of its channel, so
+    the producer can go on. And nothing that the producer needs, through channels and counters of all ranks, waits for
+    the deferred signals: where something might, signals stay as they are. So the next tile comes, and behind the last
+    one all signals are sent.
 
-    Beside parts that compute every SM copies a little: there a signal that waited for the next tile would be late, and
+    Beside roles that compute every SM copies a little: there a signal that waited for the next tile would be late, and
     little would be gained.
 
     Before:
@@ -79,58 +80,58 @@ class DeferSignals(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.walk():
             if isinstance(kernel, KernelOp) and DERIVED in kernel.attributes:
-                for part in [
-                    part for part in kernel.body.block.ops if isinstance(part, RoleOp) and has_sms_of_its_own(part)
+                for role in [
+                    role for role in kernel.body.block.ops if isinstance(role, RoleOp) and has_sms_of_its_own(role)
                 ]:
-                    _plan(part)
+                    _plan(role)
 
 
-def _plan(part: RoleOp) -> None:
-    """Hold back the signals of each loop and task set of a part that may lag."""
+def _plan(role: RoleOp) -> None:
+    """Defer the signals of each loop and task set of a role, where they may lag."""
     verb: type[Operation] | None = None
-    for top in list(part.body.block.ops):
+    for top in list(role.body.block.ops):
         sent = [op for op in top.walk() if isinstance(op, _SENT)]
         if not sent or not any(isinstance(op, StoreOp) for op in top.walk()):
             continue
-        obstacle = _obstacle(part, top, sent)
+        obstacle = _obstacle(role, top, sent)
         if not obstacle and verb not in (None, type(sent[0])):
-            obstacle = "its worker holds back others, which do something else to their counters"
+            obstacle = "its role defers signals of another kind"
         if obstacle:
             missed(DeferSignals.name, sent[0], f"each signal waits until what it announces is stored: {obstacle}")
             continue
         verb = type(sent[0])
-        _hold(top, sent)
+        _defer(top, sent)
 
 
-def _obstacle(part: RoleOp, top: Operation, sent: Sequence[Operation]) -> str:
+def _obstacle(role: RoleOp, top: Operation, sent: Sequence[Operation]) -> str:
     """Why the signals that `top` sends cannot lag behind the stores that they announce; empty if they can."""
     ops = list(top.walk())
     stores = [op for op in ops if isinstance(op, StoreOp)]
     releases = [op for op in ops if isinstance(op, ReleaseOp)]
     if any(isinstance(op, SignalAllOp) for op in sent) or len({type(op) for op in sent}) > 1:
-        return "only signals of one kind, each to one rank, are held back"
+        return "only signals of one kind, each to one rank, are deferred"
     if any(isinstance(op, WaitOp | BarrierOp | AcquireOp) for op in ops):
-        return "its worker waits for others in the same iteration"
+        return "its role waits for others in the same iteration"
     if not releases:
         return "what is stored does not come through a channel"
     if shallow := [channel_of(op.channel) for op in releases if channel_of(op.channel).depth < 2]:
-        return f"{shallow[0].label.data} has one stage, so that no two stores are on their way"
-    # As many stores and signals each turn, all stores before the last signal: so what is left is of the last turns.
+        return f"{shallow[0].label.data} has one stage, so that no two stores are in flight"
+    # Iterations store and signal alike, all stores before the last signal: so what is left is of the last iterations.
     if len({op.parent for op in (*stores, *releases, *sent)}) > 1:
         return "not every iteration stores and signals as often"
     if any(not moves_by_tma(op) for op in stores):
         return "the stores are made by ordinary instructions"
     if any(pieces(op) is not None for op in stores):
-        return "the stores go to another rank some rows at a time, and are waited for"
+        return "the stores go to another rank some rows at a time, and each is waited for"
     if any(sent[-1].is_before_in_block(op) for op in stores):
         return "something is stored behind the last signal of an iteration"
-    if any(_is_awaited(part, op.signal) for op in sent if isinstance(op, SignalOp | RaiseOp)):
-        return "what its worker waits for may wait for these signals"
+    if any(_is_awaited(role, op.signal) for op in sent if isinstance(op, SignalOp | RaiseOp)):
+        return "what its role waits for may wait for these signals"
     return ""
 
 
-def _hold(top: Operation, sent: Sequence[Operation]) -> None:
-    """Hold back the signals of each turn of `top`, and the release of stages that stores may still read."""
+def _defer(top: Operation, sent: Sequence[Operation]) -> None:
+    """Defer the signals of each iteration of `top`, and the release of stages that stores may still read."""
     last = sent[-1]
     assert last.parent is not None and top.parent is not None
     for op in sent:
@@ -153,9 +154,9 @@ def _hold(top: Operation, sent: Sequence[Operation]) -> None:
 # Who waits for whom
 
 
-def _is_awaited(part: RoleOp, signal: SSAValue) -> bool:
-    """Whether a part may wait, by whatever it takes for its tiles to come, for a counter."""
-    todo: list[Operation] = [op for op in part.walk() if isinstance(op, _BLOCKING)]
+def _is_awaited(role: RoleOp, signal: SSAValue) -> bool:
+    """Whether a role may wait for a counter, itself or through any role that its tiles need."""
+    todo: list[Operation] = [op for op in role.walk() if isinstance(op, _BLOCKING)]
     seen: set[Operation] = set()
     while todo:
         op = todo.pop()
@@ -181,7 +182,7 @@ def _causes(op: Operation) -> Iterator[Operation]:
 
 
 def _earlier(op: Operation) -> Iterator[Operation]:
-    """What may run before an operation in its part: of a loop around it, everything."""
+    """What may run before an operation in its role: of a loop around it, everything."""
     top = op
     for around in ancestors(op):
         if isinstance(around, RoleOp):

@@ -1,4 +1,4 @@
-"""The pass `pk-expand-fetch`: who brings what is fetched, what is signalled, and what the readers wait for."""
+"""The pass `pk-expand-fetch`: the roles that fetch, their signals, and what the readers wait for."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ from pkc.passes.roles.fetches import Fetch, await_before, fetches, grouped_place
 from pkc.passes.roles.program_slices import copy_value, iterations_of
 from pkc.passes.roles.remote_accesses import is_pushed, planned
 from pkc.passes.roles.straddling import overlapping
-from pkc.passes.splits import part_of
+from pkc.passes.splits import split_of
 from pkc.passes.tile_groups import constant, counter_ops, product_ops
 
 
 @dataclass(frozen=True)
 class ExpandFetch(ModulePass):
-    """Make of each transfer the role that brings its tiles, the signals, and the readers' waits and loads.
+    """Make of each transfer the role that fetches its tiles, the signals, and the readers' waits and loads.
 
-    The role runs the loops that the tiles depend on, and no others: a communicator loads every tile once, stores it in
-    the receive buffer and raises a counter when all of its tiles have come, or adds to it where CTAs share them; a copy
-    engine brings all of a counter in one `pk.copy`, and an owner that pushes stores in the buffers of all ranks. A
-    reader waits as early as it knows for what; for tiles in groups at the first one of each. A local shard is neither
-    brought nor awaited.
+    The role runs the loops that the tiles depend on, and no others. A communicator loads every tile once and stores it
+    in the receive buffer. It raises a counter when all of its tiles have arrived, or adds to it where CTAs share them.
+    A copy engine fetches all tiles of a counter in one `pk.copy`. An owner that pushes stores in the buffers of all
+    ranks. A reader waits as early as its tiles are known; for tiles in groups at the first one of each. A local shard
+    is neither fetched nor awaited.
 
     Before:
 
         pk.tasks (%i, %j) in (%rows, %columns) {
           ...
-          scf.for %s = %zero to %turns step %one {
+          scf.for %s = %zero to %steps step %one {
             %0 = pk.load %A[%m, %k : ...] {remote = {overlap = "inter_sm", ...}} : ...
             %a = pk.fetch %0 into %A_landing[%m, %k : ...] ready %A_ready local spread 1 group 8 : ...
 
     After:
 
         pk.role communicator {
-          pk.tasks (%i, %s) in (%rows, %turns) attributes {in_order = 1, raster = 16} {
+          pk.tasks (%i, %s) in (%rows, %steps) attributes {in_order = 1, raster = 16} {
             %foreign = arith.cmpi ne, %owner, %rank : index
             scf.if %foreign {
               %a = pk.load %A[%m, %k : ...] : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<128x64xbf16>
@@ -59,7 +59,7 @@ class ExpandFetch(ModulePass):
               pk.signal %A_ready at %rank[%row, %group] by %one : !pk.signal<[M by 128, K by 512]>
         pk.role consumer {
           pk.tasks (%i, %j) in (%rows, %columns) {
-            scf.for %s = %zero to %turns step %one {
+            scf.for %s = %zero to %steps step %one {
               scf.if %first_of_foreign_group {
                 pk.wait %A_ready[%row, %group] for %needed : !pk.signal<[M by 128, K by 512]>
               }
@@ -81,8 +81,8 @@ class ExpandFetch(ModulePass):
 
 def _expand(kernel: KernelOp, fetch: Fetch) -> None:
     read = fetch.read
-    bring = push if is_pushed(read) else copy if planned(read) == "copy_engine" else pull
-    bring(kernel, fetch)
+    expand = push if is_pushed(read) else copy if planned(read) == "copy_engine" else pull
+    expand(kernel, fetch)
     for site in fetch.sites:
         _await(fetch, site[0])
     if fetch.group:
@@ -137,8 +137,8 @@ def _await(fetch: Fetch, op: FetchOp) -> None:
     for each in made:
         each.detach()
     if lengths:
-        products, count = product_ops([count, *lengths])
-        made += products
+        multiply, count = product_ops([count, *lengths])
+        made += multiply
     if local is not None:
         zero = constant(0)
         needed = arith.SelectOp(local, zero.result, count)
@@ -148,11 +148,11 @@ def _await(fetch: Fetch, op: FetchOp) -> None:
 
 
 def _signals(fetch: Fetch) -> tuple[list[Operation], SSAValue]:
-    """How many signals a counter gets in a launch, for each tile if CTAs share them."""
+    """How many signals a counter gets in a launch; for each tile, if CTAs share them."""
     # With one counter for all, each CTA of the communicator signals when its share is done; or those of all ranks.
     made: list[Operation] = [CtasOp(RoleAttr(Role.Communicator)) if fetch.whole else constant(1)]
     if fetch.straddling is not None and not fetch.whole:
-        # One signal of each piece that a rank owns, which follow the shards.
+        # One signal for each block of a shard that overlaps the reader's block.
         found, begin, end = overlapping(fetch.straddling, block_type(fetch.straddling), sharded=True)
         made = [*found, arith.SubiOp(end, begin)]
     if fetch.whole and is_pushed(fetch.read):
@@ -169,17 +169,17 @@ def _await_groups(fetch: Fetch, op: FetchOp, counter: list[SSAValue], each: SSAV
     body = loop.body.block
     first_op = body.first_op
     assert first_op is not None
-    turn, part = body.args[0], part_of(loop)
+    iteration, split = body.args[0], split_of(loop)
     tiles, zero = constant(fetch.group), constant(0)
-    group, inside = arith.DivSIOp(turn, tiles.result), arith.RemSIOp(turn, tiles.result)
+    group, inside = arith.DivSIOp(iteration, tiles.result), arith.RemSIOp(iteration, tiles.result)
     ops: list[Operation] = [tiles, zero, group, inside, arith.CmpiOp(inside.result, zero.result, "eq")]
-    left: list[Operation] = [arith.SubiOp(loop.ub, turn)]
-    if part is not None:
-        # A part may begin inside a group, whose other tiles are signalled too.
-        enters = arith.CmpiOp(turn, loop.lb, "eq")
+    left: list[Operation] = [arith.SubiOp(loop.ub, iteration)]
+    if split is not None:
+        # A split may begin inside a group, whose other tiles are signalled too.
+        enters = arith.CmpiOp(iteration, loop.lb, "eq")
         ops += [enters, arith.OrIOp(ops[-1].results[0], enters.result)]
         start = arith.MuliOp(group.result, tiles.result)
-        left = [start, arith.SubiOp(part.turns, start.result)]
+        left = [start, arith.SubiOp(split.iterations, start.result)]
     if local is not None:
         yes = arith.ConstantOp.from_int_and_width(1, 1)
         foreign = arith.XOrIOp(local, yes.result)

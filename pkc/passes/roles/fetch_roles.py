@@ -1,4 +1,4 @@
-"""The roles that bring what is fetched to receive buffers: communicators that pull or push, copy engines that copy."""
+"""The roles that fill receive buffers: communicators that pull or push, copy engines that copy."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from pkc.passes.roles.straddling import follow_shards, overlapping
 from pkc.passes.tile_groups import constant, counter_ops
 
 _BAND = 16
-"""Rows of which the first group of tiles is brought before the second ones: about as many as are computed at a time."""
+"""Rows whose first groups of tiles are fetched before their second ones: about as many as are computed at a time."""
 
 
 def pull(kernel: KernelOp, fetch: Fetch) -> None:
@@ -58,7 +58,7 @@ def copy(kernel: KernelOp, fetch: Fetch) -> None:
     again = set(fetch.again)
     outer = {place: index for place, index in enumerate(fetch.first.places) if again.isdisjoint(sources([index]))}
     box = {place: copy_value(body, index, known) for place, index in outer.items()}
-    for op in fetch.brought:
+    for op in fetch.by_buffer:
         append(body, CopyOp(read_of(op).array, box, op.buffer, box), read_of(op).location)
     _announce(body, fetch, counter, RaiseOp, known)
     close_loops(role)
@@ -103,7 +103,7 @@ def _loops(kernel: KernelOp, fetch: Fetch, kind: Role) -> tuple[Block, Block, li
         listed.inside(body, rank, known)
     tasks = body.parent_op()
     if spread and isinstance(tasks, TasksOp):
-        # A ring begins at the own rank, as other orders of tasks do.
+        # A ring begins at this rank, as other orders of tasks do.
         in_order = len(spread) - (ring is not None)
         tasks.attributes |= {IN_ORDER: IntegerAttr(in_order, i64)} if in_order else {}
         tasks.attributes |= {RASTER: IntegerAttr(_BAND, i64)} if fetch.group and len(tasks.counts) == 2 else {}
@@ -142,7 +142,7 @@ def _one_task(block: Block, read: Read) -> Block:
 def _tiles(body: Block, fetch: Fetch, known: Known) -> list[tuple[SSAValue, SSAValue]]:
     """The tiles of the reads, read anew, each with its receive buffer."""
     found: list[tuple[SSAValue, SSAValue]] = []
-    for op in fetch.brought:
+    for op in fetch.by_buffer:
         tile = copy_value(body, op.tile, known)
         assert isinstance(tile.owner, Operation)
         tile.owner.attributes.pop(REMOTE, None)
@@ -162,7 +162,7 @@ def _peers(block: Block, read: Read) -> tuple[Block, SSAValue]:
 
 
 def _announce_overlapping(block: Block, fetch: Fetch, counter: list[SSAValue], known: Known) -> None:
-    """Signal all blocks of the reader that a piece overlaps: they straddle shards, and a piece does not."""
+    """Signal all blocks of the reader that a copy overlaps: they may straddle shards, and a copy does not."""
     straddling = fetch.straddling
     assert straddling is not None
     place = fetch.counter(fetch.first).index(straddling)

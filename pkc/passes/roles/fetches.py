@@ -1,4 +1,4 @@
-"""What is fetched together: the fetches of one counter, the loops that bring their tiles, what a counter stands for."""
+"""What is fetched together: the fetches of one counter, the loops that fetch their tiles, what a counter stands for."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from pkc.passes.derive import defined_in
 from pkc.passes.roles.program_slices import CannotCopyError, Known, copy_nest, copy_value, variables
 from pkc.passes.roles.pushes import Push, ring_of
 from pkc.passes.roles.remote_accesses import Read, address, array_name, planned, shard_of
-from pkc.passes.roles.straddling import spans
+from pkc.passes.roles.straddling import straddles
 from pkc.passes.tile_groups import TileGroups, groups_along, repeats
 
 
 @dataclass(frozen=True)
 class Fetch:
-    """The fetches of one counter: of arrays that are brought side by side, or of one that is read at several places."""
+    """The fetches of one counter: of arrays that are fetched side by side, or of one that is read at several places."""
 
     ops: Sequence[FetchOp]
 
@@ -36,11 +36,11 @@ class Fetch:
 
     @property
     def read(self) -> Read:
-        """The first remote read: in its loops the tiles are brought."""
+        """The first remote read: its loops are those that fetch the tiles."""
         return read_of(self.first)
 
     @property
-    def brought(self) -> list[FetchOp]:
+    def by_buffer(self) -> list[FetchOp]:
         """One fetch for each receive buffer."""
         found: dict[SSAValue, FetchOp] = {}
         for op in self.ops:
@@ -58,7 +58,7 @@ class Fetch:
     @property
     def names(self) -> str:
         """The arrays, as a user is told."""
-        return " and ".join(f"`{array_name(read_of(op).array)}`" for op in self.brought)
+        return " and ".join(f"`{array_name(read_of(op).array)}`" for op in self.by_buffer)
 
     @property
     def whole(self) -> bool:
@@ -71,13 +71,13 @@ class Fetch:
         return variables(self.read, address(self.read))
 
     @cached_property
-    def cells(self) -> TileGroups:
+    def groups(self) -> TileGroups:
         return groups_of(self.read, self.first.places, self.loops)
 
     @property
     def again(self) -> list[SSAValue]:
-        """The innermost loops, by which the tiles of one counter are brought."""
-        return [] if self.whole else comes_back(self.cells, self.first.places, self.loops)
+        """The innermost loops, which fetch the tiles of one counter."""
+        return [] if self.whole else comes_back(self.groups, self.first.places, self.loops)
 
     @property
     def inner(self) -> list[SSAValue]:
@@ -103,13 +103,13 @@ class Fetch:
 
     @property
     def straddling(self) -> SSAValue | None:
-        """The reader's block along the dimension that is split, if it may lie in several ranks' shards."""
+        """The reader's block of the sharded dimension, if it may straddle shards."""
         index = split_index(self.first)
-        return index if index is not None and spans(index) else None
+        return index if index is not None and straddles(index) else None
 
     def counter(self, op: FetchOp) -> list[SSAValue]:
         """The indices that say which counter a fetch waits for."""
-        return [op.places[place] for place in self.cells.places]
+        return [op.places[place] for place in self.groups.places]
 
 
 def fetches(kernel: KernelOp) -> list[Fetch]:
@@ -128,7 +128,7 @@ def read_of(op: FetchOp) -> Read:
 
 
 def split_index(op: FetchOp) -> SSAValue | None:
-    """The index along the dimension that is split; none of a gather, whose rows a table names."""
+    """The index of the sharded dimension; none for a gather, whose rows a table names."""
     read = read_of(op)
     return None if isinstance(read, GatherOp) else read.indices[shard_of(read.array)]
 
@@ -167,7 +167,7 @@ def buffer_of(read: Read) -> tuple[PrivateType, tuple[SSAValue, ...]]:
 
 
 def groups_of(read: Read, places: Sequence[SSAValue], loops: Sequence[SSAValue]) -> TileGroups:
-    """The dimensions along which tiles are awaited one by one: those of tasks, and the one that is split."""
+    """The tile groups that are awaited one by one: of the dimensions of tasks, and of the sharded one."""
     if planned(read) == "none":
         return TileGroups((), ())
     tasks = set(filter(is_task, loops))
@@ -180,9 +180,9 @@ def groups_of(read: Read, places: Sequence[SSAValue], loops: Sequence[SSAValue])
     return groups_along(buffer_of(read)[0].dimensions, places, chosen)
 
 
-def comes_back(cells: TileGroups, places: Sequence[SSAValue], loops: Sequence[SSAValue]) -> list[SSAValue]:
-    """The innermost loops, which all tiles of one counter are brought by: only after them is it announced."""
-    again = repeats(cells, places, loops)
+def comes_back(groups: TileGroups, places: Sequence[SSAValue], loops: Sequence[SSAValue]) -> list[SSAValue]:
+    """The innermost loops, which fetch all tiles of one counter: it is announced only after them."""
+    again = repeats(groups, places, loops)
     if list(loops[len(loops) - len(again) :]) != again or any(map(is_task, again)):
         raise CannotCopyError
     return again

@@ -31,23 +31,23 @@ class GuardLaunches(ModulePass):
     """Count in epochs, and let no rank touch another's memory before that rank has entered or after it has left.
 
     Counters only grow: in launch number e a wait for n signals waits for n * e, since every launch sends a counter the
-    same number, or raises it to n * e. Two obligations remain, and become signals of their own:
+    same number, or raises it to n * e. Two obligations remain, and become separate signals:
 
     - entry: a rank's inputs are valid, and its scratch memory no longer in use, once it has entered this launch; so
-      each part that reaches other ranks first waits until all have entered, unless what it sends depends on a part
+      each role that reaches other ranks first waits until all have entered, unless what it sends depends on a role
       that does, or on signals of this launch from every rank;
-    - exit: a rank's arrays may be used again once it has left; so the kernel ends on a rank only when every part of
-      every rank that reaches the caller's arrays of others is done, or reads scratch memory of others. What is written
-      to scratch memory needs no such wait: its owner awaits it.
+    - exit: a rank's arrays may be used again once it has left; so the kernel ends on a rank only when, on every
+      rank, each role that reaches the caller's arrays of other ranks, or reads their scratch memory, is done. Writes to
+      scratch memory need no such wait: its owner awaits them.
 
     A protocol that the author wrote counts from zero: a wait may be for some of the signals of a launch, and how many
     there are in all is not known. So its counters are reset: nobody signals before all ranks have entered, and a rank
-    resets its counters when all parts of all ranks have left.
+    resets its counters when all roles of all ranks have left.
 
-    A launch has ended on a rank when all its parts have, copy engines included. These cannot add to counters, and run
-    beside the kernel, from when all that was launched before on their rank has ended. So they meet among themselves,
-    before their first copy and after their last: each raises a counter that it has for itself on every rank, `began`
-    and `copied`, and waits for those of all ranks.
+    A launch has ended on a rank when all its roles have, copy engines included. Copy engines cannot add to counters.
+    They run beside the kernel, and begin when all earlier launches on their rank have ended. So they wait for each
+    other, before their first copy and after their last: each raises its counter on every rank, `began` and `copied`,
+    and waits for those of all ranks.
 
     Before:
 
@@ -84,59 +84,59 @@ def _guard_kernel(kernel: KernelOp) -> None:
             _count_in_epochs(op, op.count)
         if isinstance(op, RaiseOp):
             _count_in_epochs(op, op.value)
-    parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
-    reaching = [part for part in parts if any(reached(part))]
-    engines = [part for part in reaching if is_engine(part)]
-    for part in engines:
-        _meet(kernel, part)
-    moving = [part for part in reaching if part not in engines]
+    roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+    reaching = [role for role in roles if any(reached(role))]
+    engines = [role for role in reaching if is_engine(role)]
+    for role in engines:
+        _meet(kernel, role)
+    moving = [role for role in reaching if role not in engines]
     if not moving:
         return
-    lasting = [part for part in moving if any(_lasts(kernel, op, array) for op, array in reached(part))]
-    first = next(part for part in parts if not is_engine(part))
-    early = [part for part in moving if not _follows_all(part)]
-    if not any(phase_of(op) for op in kernel.walk()):  # else only a later phase may come through another part
-        early = [part for part in early if made_by(part).isdisjoint(reaching)]
+    lasting = [role for role in moving if any(_lasts(kernel, op, array) for op, array in reached(role))]
+    first = next(role for role in roles if not is_engine(role))
+    early = [role for role in moving if not _follows_all(role)]
+    if not any(phase_of(op) for op in kernel.walk()):  # else only a later phase may come through another role
+        early = [role for role in early if made_by(role).isdisjoint(reaching)]
     if early:
         entered = add_parameter(kernel, "entered", SignalType((1,)), kernel.location)
-        for part in early:
-            _at_start(part, _wait(entered, [first]))
+        for role in early:
+            _at_start(role, _wait(entered, [first]))
         _at_start(first, _signal(entered))
     if not lasting:
         return
     left = add_parameter(kernel, "left", SignalType((1,)), kernel.location)
-    for part in lasting:
-        _at_end(part, _signal(left))
+    for role in lasting:
+        _at_end(role, _signal(left))
     _at_end(lasting[0], _wait(left, lasting))
 
 
 def _guard_written(kernel: KernelOp) -> None:
     """Make a protocol that the author wrote begin at zero in each launch: nobody signals before all have entered, and
-    when all parts of all ranks have left, the counters are reset."""
-    parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+    when all roles of all ranks have left, the counters are reset."""
+    roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
     signals = [arg for arg in kernel.body.block.args if isinstance(arg.type, SignalType) and arg.uses.get_length()]
-    reaching = [part for part in parts if any(reached(part)) or any(map(_signals, part.walk()))]
+    reaching = [role for role in roles if any(reached(role)) or any(map(_signals, role.walk()))]
     if not reaching:
         return
     entered = add_parameter(kernel, "entered", SignalType((1,)), kernel.location)
     left = add_parameter(kernel, "left", SignalType((1,)), kernel.location)
-    for part in reaching:
-        _at_start(part, _wait(entered, parts[:1]))
-    _at_start(parts[0], _signal(entered))
-    for part in parts:
-        _at_end(part, _signal(left))
-    _at_end(parts[0], [*_wait(left, parts), *map(ResetOp, signals)])
+    for role in reaching:
+        _at_start(role, _wait(entered, roles[:1]))
+    _at_start(roles[0], _signal(entered))
+    for role in roles:
+        _at_end(role, _signal(left))
+    _at_end(roles[0], [*_wait(left, roles), *map(ResetOp, signals)])
 
 
 def _signals(op: Operation) -> bool:
     return isinstance(op, SignalOp | SignalAllOp | RaiseOp | BarrierOp)
 
 
-def _follows_all(part: RoleOp) -> bool:
-    """Whether all that a part does follows signals of this launch from every rank."""
-    if AFTER_ALL in part.attributes:
+def _follows_all(role: RoleOp) -> bool:
+    """Whether all that a role does follows signals of this launch from every rank."""
+    if AFTER_ALL in role.attributes:
         return True
-    for op in part.body.block.ops:
+    for op in role.body.block.ops:
         if isinstance(op, WaitOp) and any(isinstance(use.operation, SignalAllOp) for use in op.signal.uses):
             return True
         if not op.has_trait(Pure):
@@ -150,30 +150,30 @@ def _lasts(kernel: KernelOp, op: Operation, array: BlockArgument) -> bool:
     return reads or not kernel.is_scratch(array)
 
 
-def _meet(kernel: KernelOp, part: RoleOp) -> None:
-    """Let the copy engines of all ranks wait for each other before the first copy of a part and after its last."""
-    _at_start(part, _meeting(add_parameter(kernel, "began", SignalType((RANKS,)), part.location), part))
-    _at_end(part, _meeting(add_parameter(kernel, "copied", SignalType((RANKS,)), part.location), part))
+def _meet(kernel: KernelOp, role: RoleOp) -> None:
+    """Let the copy engines of all ranks wait for each other before the first copy of a role and after its last."""
+    _at_start(role, _meeting(add_parameter(kernel, "began", SignalType((RANKS,)), role.location), role))
+    _at_end(role, _meeting(add_parameter(kernel, "copied", SignalType((RANKS,)), role.location), role))
 
 
-def _meeting(signal: BlockArgument, part: RoleOp) -> list[Operation]:
-    """Each raises a counter of its own on every rank, because a stream writes values and does not add."""
+def _meeting(signal: BlockArgument, role: RoleOp) -> list[Operation]:
+    """Each raises its separate counter on every rank, because a stream writes values and does not add."""
     rank, zero, one, ranks, epoch = RankOp(), constant(0), constant(1), DimOp(RANKS), EpochOp()
     tell, wait = Block(arg_types=[IndexType()]), Block(arg_types=[IndexType()])
     bounds = (zero.result, ranks.result, one.result)
     for op in (RaiseOp(signal, (rank.result,), tell.args[0], epoch.result), scf.YieldOp()):
-        append(tell, op, part.location)
+        append(tell, op, role.location)
     for op in (WaitOp(signal, (wait.args[0],), epoch.result), scf.YieldOp()):
-        append(wait, op, part.location)
+        append(wait, op, role.location)
     return [rank, zero, one, ranks, epoch, scf.ForOp(*bounds, [], tell), scf.ForOp(*bounds, [], wait)]
 
 
-def made_by(part: RoleOp) -> set[RoleOp]:
-    """The parts of this rank that what a part sends has come through, by channels and by counters.
+def made_by(role: RoleOp) -> set[RoleOp]:
+    """The roles of this rank that made what a role sends, passed on through channels and counters.
 
-    The counters that a part awaits itself do not count: it may reach another rank before.
+    The counters that the role itself awaits do not count: it may reach another rank before.
     """
-    found = _makers(part, (ConsumeOp,))
+    found = _makers(role, (ConsumeOp,))
     todo = list(found)
     while todo:
         made = _makers(todo.pop(), (ConsumeOp, WaitOp)) - found
@@ -182,9 +182,9 @@ def made_by(part: RoleOp) -> set[RoleOp]:
     return found
 
 
-def _makers(part: RoleOp, waits: tuple[type[Operation], ...]) -> set[RoleOp]:
-    """The parts whose commits or signals to this rank the waiting operations of a part wait for."""
-    made = (user for op in part.walk() if isinstance(op, waits) for user in _awaited(op))
+def _makers(role: RoleOp, waits: tuple[type[Operation], ...]) -> set[RoleOp]:
+    """The roles whose commits or signals to this rank the waiting operations of a role wait for."""
+    made = (user for op in role.walk() if isinstance(op, waits) for user in _awaited(op))
     return {around for user in made for around in ancestors(user) if isinstance(around, RoleOp)}
 
 
@@ -197,7 +197,7 @@ def _awaited(op: Operation) -> Iterator[Operation]:
 
 
 def _is_certain(op: WaitOp) -> bool:
-    """Whether a wait stands in no branch, and is for no number that a condition chooses, which may be zero."""
+    """Whether a wait stands in no branch, and for a number that no condition chooses, which may be zero."""
     chosen = any(isinstance(value.owner, arith.SelectOp) for value in sources([op.count]))
     return not chosen and not any(isinstance(around, scf.IfOp) for around in ancestors(op))
 
@@ -216,8 +216,8 @@ def _signal(signal: BlockArgument) -> list[Operation]:
 
 
 def _wait(signal: BlockArgument, signalling: list[RoleOp]) -> list[Operation]:
-    """Until every CTA of these parts has signalled, on every rank, in this launch."""
-    ctas: list[Operation] = [CtasOp(part.role) for part in signalling]
+    """Wait until every CTA of these roles has signalled, on every rank, in this launch."""
+    ctas: list[Operation] = [CtasOp(role.role) for role in signalling]
     ops: list[Operation] = list(ctas)
     total: SSAValue = ctas[0].results[0]
     for more in ctas[1:]:
@@ -229,17 +229,17 @@ def _wait(signal: BlockArgument, signalling: list[RoleOp]) -> list[Operation]:
     return [*ops, ranks, epoch, *multiply, zero, WaitOp(signal, (zero.result,), wanted)]
 
 
-def _at_start(part: RoleOp, ops: Sequence[Operation]) -> None:
-    block, first = part.body.block, part.body.block.first_op
+def _at_start(role: RoleOp, ops: Sequence[Operation]) -> None:
+    block, first = role.body.block, role.body.block.first_op
     for op in ops:
-        op.location = part.location
+        op.location = role.location
         if first is None:
             block.add_op(op)
         else:
             block.insert_op_before(op, first)
 
 
-def _at_end(part: RoleOp, ops: Sequence[Operation]) -> None:
+def _at_end(role: RoleOp, ops: Sequence[Operation]) -> None:
     for op in ops:
-        op.location = part.location
-        part.body.block.add_op(op)
+        op.location = role.location
+        role.body.block.add_op(op)

@@ -34,22 +34,21 @@ _WRITES = (StoreOp, StoreAddOp, AtomicAddOp, ScatterAddOp, AllReduceOp)
 class InsertFences(ModulePass):
     """Write out what each signal, wait and channel needs so that what follows sees what came before.
 
-    An order has three parts: how the producer accessed memory, how the consumer will, and which threads have to agree.
+    An order depends on three things: how the producer accessed memory, how the consumer will, and which threads agree.
 
-    - A signal releases what its worker did before: to all GPUs, or to this one if the counter is its own. Asynchronous
-      accesses are not among that until they are drained: stores to their end (`full`), loads of what others write
-      until they have arrived (`loads`). Signals that are held back (`pk-defer-signals`) need that when they are sent:
-      then the stores of as many turns may be under way as signals stay behind.
-      A worker's first signal is a release too: earlier kernels on this rank come before it.
-    - A wait is followed by an acquire of the same scope; and by a fence to the async proxy if this worker, or one that
-      it feeds through channels, goes on by TMA to other ranks' memory or to what this kernel has written.
+    - A signal releases what its warp role did before: to all GPUs, or to this one if only this rank uses the counter.
+      That includes asynchronous accesses only once they are drained: stores when they are complete (`full`), loads of
+      what others write when they have arrived (`loads`). Deferred signals (`pk-defer-signals`) need that when they are
+      sent: then the stores of as many iterations may be in flight as signals stay behind.
+      A role's first signal is a release too: earlier kernels on this rank come before it.
+    - A wait is followed by an acquire of the same scope. A fence to the async proxy follows if this warp role, or one
+      that it feeds through channels, then accesses by TMA other ranks' memory or what this kernel has written.
     - A stage that ordinary instructions filled and that TMA or wgmma will read is fenced before it is committed.
-    - A stage that a TMA store reads is not released before it has been read; where stages are kept, that is the oldest
-      of them. A stage that ordinary instructions have read is: their values have arrived, and the mbarrier comes before
-      the next load into it.
-    - A part ends when its stores are complete.
-    - What a copy engine does is ordered by its streams. It is another agent than the SMs: signals from it and to it
-      are releases to all.
+    - A stage that a TMA store reads is released only when it has been read; where releases are deferred, that is the
+      oldest stage. A stage that ordinary instructions read needs no drain: their values have arrived, and the mbarrier
+      comes before the next load into it.
+    - A role ends when its stores are complete.
+    - Streams order what a copy engine does. It is no SM, so signals from it and to it are releases to all.
 
     Before:
 
@@ -80,20 +79,20 @@ def _fence_kernel(kernel: KernelOp) -> None:
     kernel.attributes[FENCED] = UnitAttr()
     for op in list(kernel.walk()):
         if isinstance(op, _SENT):
-            op.attributes[ORDER] = StringAttr(Order.Release_Gpu if _is_own(op) else Order.Release_Sys)
+            op.attributes[ORDER] = StringAttr(Order.Release_Gpu if _is_local(op) else Order.Release_Sys)
         if isinstance(op, CommitOp) and crosses_proxies(op) is not None and not is_fenced(op):
             before(op, [FenceOp(Fence.AsyncShared)])
     shared = set(_shared_by_tma(kernel))
     _acquire(kernel, shared)
-    for part in kernel.body.block.ops:
-        if isinstance(part, RoleOp) and part.role.data is not Role.CopyEngine:
-            _Drains(shared).part(part)
+    for role in kernel.body.block.ops:
+        if isinstance(role, RoleOp) and role.role.data is not Role.CopyEngine:
+            _Drains(shared).role(role)
 
 
 # Signals and waits
 
 
-def _is_own(op: Operation) -> bool:
+def _is_local(op: Operation) -> bool:
     """Whether a signal surely goes from an SM of this rank to SMs of this rank."""
     if not isinstance(op, SignalOp | RaiseOp) or not isinstance(op.rank.owner, RankOp) or _on_copy_engine(op):
         return False
@@ -105,9 +104,9 @@ def _on_copy_engine(op: Operation) -> bool:
 
 
 def _scope(op: WaitOp) -> Fence:
-    """The scope that takes in everybody who signals what is awaited."""
+    """The scope that includes all who signal the awaited counter."""
     sent = (use.operation for use in op.signal.uses if isinstance(use.operation, _SENT))
-    return Fence.AcquireGpu if all(map(_is_own, sent)) else Fence.AcquireSys
+    return Fence.AcquireGpu if all(map(_is_local, sent)) else Fence.AcquireSys
 
 
 def _acquire(kernel: KernelOp, shared: set[Operation]) -> None:
@@ -149,22 +148,22 @@ def _shared_by_tma(kernel: KernelOp) -> Iterator[Operation]:
 
 
 def _affected(op: Operation) -> Iterator[Operation]:
-    """What runs behind `op` in its part, and in the parts of its CTA that get tiles from there."""
+    """What runs behind `op` in its role, and in the roles of its CTA that get tiles from there."""
     later = list(_later(op))
     for inner in later:
         yield inner
         if not isinstance(inner, CommitOp):
             continue
         consumes = (use.operation for use in inner.channel.uses if isinstance(use.operation, ConsumeOp))
-        for part in {around for consume in consumes for around in ancestors(consume) if isinstance(around, RoleOp)}:
-            first = part.body.block.first_op
+        for role in {around for consume in consumes for around in ancestors(consume) if isinstance(around, RoleOp)}:
+            first = role.body.block.first_op
             assert first is not None
             yield from first.walk()
             yield from _affected(first)
 
 
 def _later(op: Operation) -> Iterator[Operation]:
-    """What may run behind `op` in its part: of a loop around it, everything."""
+    """What may run behind `op` in its role: of a loop around it, everything."""
     inner = op
     for around in ancestors(op):
         if isinstance(around, RoleOp):
@@ -185,33 +184,33 @@ def _is_asynchronous(op: Operation) -> bool:
 
 
 @dataclass(frozen=True)
-class _Underway:
-    """What a worker's TMA may still be doing."""
+class _InFlight:
+    """The asynchronous accesses of a warp role that may be in flight."""
 
     storing: bool = False
     reading: frozenset[SSAValue] = frozenset()
     """The channels whose stages stores read from."""
     loading: bool = False
 
-    def __or__(self, other: _Underway) -> _Underway:
-        return _Underway(self.storing or other.storing, self.reading | other.reading, self.loading or other.loading)
+    def __or__(self, other: _InFlight) -> _InFlight:
+        return _InFlight(self.storing or other.storing, self.reading | other.reading, self.loading or other.loading)
 
 
 class _Drains:
-    """Puts drains into parts; `shared` are the asynchronous accesses to what others access too."""
+    """Puts drains into roles; `shared` are the asynchronous accesses to what others access too."""
 
     def __init__(self, shared: set[Operation]) -> None:
         self._shared = shared
 
-    def part(self, part: RoleOp) -> None:
-        left = self._block(part.body.block, _Underway(), insert=True)
-        last = part.body.block.last_op
+    def role(self, role: RoleOp) -> None:
+        left = self._block(role.body.block, _InFlight(), insert=True)
+        last = role.body.block.last_op
         if left.storing and last is not None:
             drain = DrainOp(Drain.Full)
             drain.location = last.location
-            part.body.block.add_op(drain)
+            role.body.block.add_op(drain)
 
-    def _block(self, block: Block, state: _Underway, *, insert: bool) -> _Underway:
+    def _block(self, block: Block, state: _InFlight, *, insert: bool) -> _InFlight:
         for op in list(block.ops):
             if op.regions:
                 state = self._inside(op, state, insert=insert)
@@ -224,21 +223,21 @@ class _Drains:
             state |= self._begun(op)
         return state
 
-    def _inside(self, op: Operation, state: _Underway, *, insert: bool) -> _Underway:
+    def _inside(self, op: Operation, state: _InFlight, *, insert: bool) -> _InFlight:
         blocks = [region.block for region in op.regions if region.blocks]
         if isinstance(op, scf.IfOp):
             branches = [self._block(block, state, insert=insert) for block in blocks]
             return branches[0] | (branches[1] if len(branches) > 1 else state)
         (body,) = blocks
-        for drain in self._once(op, state):  # not in each turn
+        for drain in self._once(op, state):  # not in each iteration
             if insert:
                 before(op, [drain])
             state = _drained(state, drain)
-        state |= self._block(body, state, insert=False)  # what a turn leaves, the next one finds
+        state |= self._block(body, state, insert=False)  # what an iteration leaves in flight, the next one finds
         return state | self._block(body, state, insert=insert)
 
-    def _once(self, loop: Operation, state: _Underway) -> Iterator[DrainOp]:
-        """What signals in a loop need and its turns do not undo."""
+    def _once(self, loop: Operation, state: _InFlight) -> Iterator[DrainOp]:
+        """The drains that signals in a loop need only once: no iteration starts such accesses again."""
         inside = list(loop.walk())
         begun = [self._begun(op) for op in inside]
         if any(isinstance(op, _SENT) for op in inside):
@@ -247,40 +246,40 @@ class _Drains:
             if state.storing and not any(one.storing for one in begun):
                 yield DrainOp(Drain.Full)
 
-    def _begun(self, op: Operation) -> _Underway:
+    def _begun(self, op: Operation) -> _InFlight:
         if not _is_asynchronous(op):
-            return _Underway()
+            return _InFlight()
         if isinstance(op, StoreOp):
             stage = stage_of(op.tile)
-            return _Underway(storing=True, reading=frozenset() if stage is None else frozenset((stage.channel,)))
+            return _InFlight(storing=True, reading=frozenset() if stage is None else frozenset((stage.channel,)))
         # A copy waits for what it loads.
         filling = any(isinstance(use.operation, CommitOp) for use in op.results[0].uses)
-        return _Underway(loading=filling and op in self._shared)
+        return _InFlight(loading=filling and op in self._shared)
 
 
-def _needed(op: Operation, state: _Underway) -> Iterator[DrainOp]:
+def _needed(op: Operation, state: _InFlight) -> Iterator[DrainOp]:
     if isinstance(op, _SENT) and not is_deferred(op):
         if state.loading:
             yield DrainOp(Drain.Loads)
         if state.storing:
             yield DrainOp(Drain.Full)
     if isinstance(op, SendDeferredOp) and state.storing:
-        yield DrainOp(Drain.Full, _stores_since(op, _turns_left(op)))
+        yield DrainOp(Drain.Full, _stores_since(op, _iterations_left(op)))
     if isinstance(op, ReleaseDeferredOp) and op.channel in state.reading:
         yield DrainOp(Drain.Read)
     if isinstance(op, ReleaseOp) and op.channel in state.reading:
         yield DrainOp(Drain.Read, _stores_since(op, op.kept))
 
 
-def _turns_left(op: SendDeferredOp) -> int:
-    """Of how many turns signals stay behind: their stores may be under way."""
+def _iterations_left(op: SendDeferredOp) -> int:
+    """By how many iterations signals stay behind: the stores of these may be in flight."""
     assert op.parent is not None
     return op.left.value.data // max(1, sum(map(is_deferred, op.parent.ops)))
 
 
-def _stores_since(op: Operation, turns: int) -> int:
-    """How many asynchronous stores are younger, at `op`, than those that it is about: of so many turns before."""
-    if not turns:
+def _stores_since(op: Operation, iterations: int) -> int:
+    """How many asynchronous stores follow, up to `op`, those of so many iterations before that it has to wait for."""
+    if not iterations:
         return 0
     assert op.parent is not None
     stores = [other for other in op.parent.ops if isinstance(other, StoreOp) and moves_by_tma(other)]
@@ -290,10 +289,10 @@ def _stores_since(op: Operation, turns: int) -> int:
         mine = [stage_of(other.tile) for other in before_op]
         last = max(place for place, stage in enumerate(mine) if stage is not None and stage.channel is op.channel)
         behind = len(before_op) - 1 - last
-    return turns * len(stores) + behind
+    return iterations * len(stores) + behind
 
 
-def _drained(state: _Underway, drain: DrainOp) -> _Underway:
+def _drained(state: _InFlight, drain: DrainOp) -> _InFlight:
     if drain.kind.data is Drain.Loads:
         return replace(state, loading=False)
     if drain.may_remain:

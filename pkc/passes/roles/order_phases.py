@@ -25,9 +25,9 @@ from pkc.passes.tile_groups import constant, product_ops
 class OrderPhases(ModulePass):
     """Let what one phase does to an array come before what a later one does to it.
 
-    Parts that use such an array signal at the end of their share of the earlier phase; those that use it later wait for
-    all of them, on all ranks if the array is one that others reach, else on their own. An array that is only read, or
-    that one phase alone uses, orders nothing. A part serves one phase, or goes through several one after the other.
+    Roles that use such an array signal at the end of their tasks of the earlier phase. Those that use it later wait for
+    all of them, on all ranks if other ranks reach the array, else on this rank. An array that is only read, or that one
+    phase alone uses, orders nothing. A role serves one phase, or goes through several one after the other.
 
     Before:
 
@@ -60,9 +60,9 @@ class OrderPhases(ModulePass):
 
 @dataclass(frozen=True)
 class _Stretch:
-    """What a part does in one phase, in one piece."""
+    """The consecutive operations of a role that belong to one phase."""
 
-    part: RoleOp
+    role: RoleOp
     phase: int
     ops: list[Operation]
 
@@ -79,8 +79,8 @@ class _Stretch:
 
 
 def _order_kernel(kernel: KernelOp) -> None:
-    parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
-    stretches = [stretch for part in parts for stretch in _stretches(part)]
+    roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+    stretches = [stretch for role in roles for stretch in _stretches(role)]
     # All is looked at before anything is added; what follows the same stretch is added in the order of the phases.
     ends = [end for phase in sorted({s.phase for s in stretches})[:-1] if (end := _end(kernel, stretches, phase))]
     for end in ends:
@@ -90,12 +90,12 @@ def _order_kernel(kernel: KernelOp) -> None:
             _insert(stretch, stretch.ops[0], end.wait())
 
 
-def _stretches(part: RoleOp) -> list[_Stretch]:
-    """What a part does, phase by phase: all of it is of one, or what stands up to each of its task sets."""
-    ops = list(part.body.block.ops)
-    phase = phase_of(part)
+def _stretches(role: RoleOp) -> list[_Stretch]:
+    """What a role does, phase by phase: all of it belongs to one, or what stands up to each of its task sets."""
+    ops = list(role.body.block.ops)
+    phase = phase_of(role)
     if phase is not None:
-        return [_Stretch(part, phase, ops)] if ops else []
+        return [_Stretch(role, phase, ops)] if ops else []
     found: list[_Stretch] = []
     pending: list[Operation] = []
     for op in ops:
@@ -106,13 +106,13 @@ def _stretches(part: RoleOp) -> list[_Stretch]:
         if found and found[-1].phase == phase:
             found[-1].ops.extend(pending)
         else:
-            found.append(_Stretch(part, phase, pending))
+            found.append(_Stretch(role, phase, pending))
         pending = []
     return found
 
 
 def _end(kernel: KernelOp, stretches: Sequence[_Stretch], phase: int) -> _End | None:
-    """What has to be known of the end of a phase, if anything."""
+    """The signal at the end of a phase, if a later one needs it."""
     ending = [stretch for stretch in stretches if stretch.phase == phase]
     used = {array for stretch in ending for array in stretch.used}
     written = {array for stretch in ending for array in stretch.written}
@@ -120,13 +120,13 @@ def _end(kernel: KernelOp, stretches: Sequence[_Stretch], phase: int) -> _End | 
     shared = {array for _, arrays in later for array in arrays}
     if not shared:
         return None
-    alone = not any(array in shared for part in {s.part for s in stretches} for _, array in reached(part))
+    alone = not any(array in shared for role in {s.role for s in stretches} for _, array in reached(role))
     signal = add_parameter(kernel, f"phase{phase}.over", SignalType((1,)), kernel.location)
     signalling = [stretch for stretch in ending if stretch.used & shared]
     waiting: dict[RoleOp, _Stretch] = {}
     for stretch, arrays in later:
         if arrays:
-            waiting.setdefault(stretch.part, stretch)
+            waiting.setdefault(stretch.role, stretch)
     return _End(signal, signalling, list(waiting.values()), alone)
 
 
@@ -138,10 +138,10 @@ def _arrays(op: Operation) -> Iterator[BlockArgument]:
 
 
 def _insert(stretch: _Stretch, place: Operation | None, ops: Sequence[Operation]) -> None:
-    """Add operations before another one, or at the end of a part."""
-    block = stretch.part.body.block
+    """Add operations before another one, or at the end of a role."""
+    block = stretch.role.body.block
     for op in ops:
-        op.location = stretch.part.location
+        op.location = stretch.role.location
         if place is None:
             block.add_op(op)
         else:
@@ -150,7 +150,7 @@ def _insert(stretch: _Stretch, place: Operation | None, ops: Sequence[Operation]
 
 @dataclass(frozen=True)
 class _End:
-    """The end of one phase: its counter, who signals it and who waits, and whether each rank is by itself."""
+    """The end of one phase: its counter, who signals it and who waits, and whether each rank waits only for itself."""
 
     signal: BlockArgument
     signalling: Sequence[_Stretch]
@@ -166,9 +166,9 @@ class _End:
         return [zero, one, rank, SignalOp(self.signal, (zero.result,), rank, one)]
 
     def wait(self) -> list[Operation]:
-        """Until every CTA of the parts has signalled."""
+        """Wait until every CTA of the roles has signalled."""
         zero = constant(0)
-        ctas = [CtasOp(stretch.part.role) for stretch in self.signalling]
+        ctas = [CtasOp(stretch.role.role) for stretch in self.signalling]
         ops: list[Operation] = [zero, *ctas]
         total: SSAValue = ctas[0].result
         for more in ctas[1:]:
@@ -176,6 +176,6 @@ class _End:
             total = ops[-1].results[0]
         if not self.alone:
             ranks = DimOp(RANKS)
-            product, total = product_ops([total, ranks.result])
-            ops += [ranks, *product]
+            multiply, total = product_ops([total, ranks.result])
+            ops += [ranks, *multiply]
         return [*ops, WaitOp(self.signal, (zero.result,), total)]

@@ -28,10 +28,10 @@ _BAND = 8
 class OrderTasks(ModulePass):
     """Rotate the blocks of sharded dimensions by the rank, as the kernel's `order` says.
 
-    With `local_first` a rank begins with its own part of the dimension and goes on with the next rank's, so that what
-    comes from others has time to arrive. With `local_last` it takes a block of each part in turn, the next rank's first
-    and its own last: no two ranks send to the same owner at once, and an owner has all contributions to its first
-    blocks early, so that it can add them while the rest is computed. Both give every task to exactly one index,
+    With `local_first` a rank begins with the local shard of the dimension and goes on with the next rank's, so that
+    what comes from others has time to arrive. With `local_last` it goes round the shards, one block of each at a time,
+    the next rank's first and the local one last. So no two ranks send to the same owner at once, and an owner has all
+    contributions to its first blocks early and adds them while the rest is computed. Both are bijections of the tasks,
     whatever the sizes. The last indices of tasks that are `in_order` stay as they are.
 
     Tasks with two indices are numbered by bands of rows (`raster`), so that CTAs that work at the same time share what
@@ -82,8 +82,8 @@ class OrderExplanation:
 
 
 _ORDERS = {
-    "local_first": "the own part is there, what comes from other ranks has time to arrive",
-    "local_last": "blocks of all owners in turn: each has its first contributions early",
+    "local_first": "the local shard is there, what comes from other ranks has time to arrive",
+    "local_last": "one block of each owner at a time: each has its first contributions early",
     "natural": "in no other order would anything come earlier",
 }
 
@@ -123,11 +123,13 @@ def _rotate(tasks: TasksOp, *, local_last: bool) -> bool:
     rotated = False
     kept = len(tasks.counts) - (number_on(tasks, IN_ORDER) or 0)
     for index, count in list(zip(tasks.body.block.args, tasks.counts, strict=True))[:kept]:
-        blocks = [use.operation for use in index.uses if _follows_parts(use.operation, index)]
+        blocks = [use.operation for use in index.uses if _follows_shards(use.operation, index)]
         if not blocks:
             continue
         rotated = True
-        ordered = _by_turns(tasks, index, blocks[0]) if local_last else RotateOp(index, _shift(tasks, blocks[0]), count)
+        ordered = (
+            _interleaved(tasks, index, blocks[0]) if local_last else RotateOp(index, _shift(tasks, blocks[0]), count)
+        )
         first = tasks.body.block.first_op
         assert first is not None
         before(first, [ordered])
@@ -136,13 +138,13 @@ def _rotate(tasks: TasksOp, *, local_last: bool) -> bool:
     return rotated
 
 
-def _follows_parts(op: Operation, index: BlockArgument) -> bool:
-    """Whether an operation picks a block by `index` from all of a dimension, part after part."""
+def _follows_shards(op: Operation, index: BlockArgument) -> bool:
+    """Whether an operation picks a block by `index` from all of a dimension, shard after shard."""
     return isinstance(op, BlockOp) and op.index is index and op.sharded is not None and op.part is None
 
 
 def _shift(tasks: TasksOp, block: Operation) -> SSAValue:
-    """How many blocks lie before the part of this rank: all parts before the last are of one length."""
+    """How many blocks lie before the local shard: all shards but the last have one length."""
     assert isinstance(block, BlockOp)
     zero, rank = constant(0), RankOp()
     each = BlockCountOp(block_type(block.result), part=zero.result, sharded=True)
@@ -151,8 +153,8 @@ def _shift(tasks: TasksOp, block: Operation) -> SSAValue:
     return shift.result
 
 
-def _by_turns(tasks: TasksOp, index: BlockArgument, block: Operation) -> InterleaveOp:
-    """All parts in turn, the next rank's first."""
+def _interleaved(tasks: TasksOp, index: BlockArgument, block: Operation) -> InterleaveOp:
+    """One block of each shard at a time, the next rank's first."""
     assert isinstance(block, BlockOp)
     rank, one = RankOp(), constant(1)
     following = arith.AddiOp(rank.result, one.result)

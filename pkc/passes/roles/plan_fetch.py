@@ -21,7 +21,7 @@ from pkc.passes.roles.program_slices import from_memory, from_zero, iterations_o
 from pkc.passes.roles.remote_accesses import address, is_pushed, planned
 
 _TILES = 8
-"""The fewest tiles that are awaited at once: looking at a counter takes as long as multiplying two of 128 x 64."""
+"""The fewest tiles that are awaited at once: looking at a counter takes as long as the MMAs of two of 128 x 64."""
 
 _BYTES = _TILES * 128 * 64 * 2
 """What is awaited at once, of smaller tiles: they come as fast as larger ones, and looking takes as long."""
@@ -33,10 +33,10 @@ class PlanFetch(ModulePass):
 
     - `local`: the local shard is read from the array itself. So the first tasks, which are those of the local shard,
       need not wait for copies;
-    - `spread`: iterations of the loops that bring tiles are shared out among CTAs. So the first tiles are not held up
-      by what one CTA can copy, and no CTA has more to copy than another;
-    - `group`: of a row of tiles 128 KB are awaited at once, at least eight tiles, in the loop that uses them. With a
-      row in one piece its first product would stand still until all of it has come.
+    - `spread`: iterations of the loops that fetch tiles are shared out among CTAs. So the first tiles do not wait
+      for one CTA that copies them all, and all CTAs have as much to copy;
+    - `group`: of a row of tiles 128 KB are awaited at once, at least eight tiles, in the loop that uses them. If a
+      row were awaited as a whole, its first MMA would be idle until all of it has arrived.
 
     Before:
 
@@ -118,7 +118,7 @@ def _group(fetch: Fetch, spread: int) -> tuple[int, str]:
     if not again:
         return 0, ""  # a counter is for one tile
     if spread < len(fetch.inner):
-        return 0, "one CTA brings them"
+        return 0, "one CTA fetches them"
     place = grouped_place(fetch)
     if place is None:
         return 0, "they are no list of blocks that one loop goes through"
@@ -128,5 +128,5 @@ def _group(fetch: Fetch, spread: int) -> tuple[int, str]:
             return 0, "they are read in a loop inside of another one"
         if not from_zero(loop.body.block.args[0]):
             return 0, "they are read in a loop that does not go up from 0 in steps of 1"
-    kinds = [tile_type(op.tile) for op in fetch.brought]
+    kinds = [tile_type(op.tile) for op in fetch.by_buffer]
     return max(_TILES, _BYTES // sum(prod(kind.shape) * dtype_bytes(kind.element_type) for kind in kinds)), ""

@@ -1,4 +1,4 @@
-"""The pass `pk-plan-mma`: which products stay in flight while the next one is issued."""
+"""The pass `pk-plan-mma`: which MMAs stay in flight while the next one is issued."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from pkc.passes.analysis.dependence import ancestors
 from pkc.remarks import missed
 from pkc.targets.target import Operands, target_of
 
-_HELD = 1
-"""Stages that an MMA in flight keeps: its own, until that of the next iteration has come."""
+_DEFERRED = 1
+"""Stages that an MMA in flight keeps: the one it reads, until that of the next iteration has come."""
 
 _MOST = 7
 """MMAs that a wait can leave in flight (PTX ISA: wgmma.wait_group; the instruction table has as many)."""
@@ -34,13 +34,13 @@ class PlanMma(ModulePass):
     be complete only when those of the next one have been issued; then the stages that they read are released, and those
     of the last iteration behind the loop. With one stage the next iteration could not begin before.
 
-    A loop may have several MMAs, with accumulators of their own or one after the other into the same, and carry other
+    A loop may have several MMAs, with separate accumulators or one after the other into the same, and carry other
     values beside. As many MMAs stay in flight as an iteration has: when the last reader of a stage has been issued, the
     readers of the same channel's stage of the iteration before are complete. All MMAs of a loop stay in flight, or
     none: one that is waited for at once waits for all before it.
 
-    Where the target multiplies from registers (mma.sync), each product is marked so, `operands = "registers"`: it is
-    complete when the next instruction begins.
+    Where the target's MMA reads registers (mma.sync), each MMA is marked so, `operands = "registers"`: it is complete
+    when the next instruction begins.
 
     Before:
 
@@ -65,9 +65,9 @@ class PlanMma(ModulePass):
     name = "pk-plan-mma"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for product in op.walk():
-            if isinstance(product, MmaOp) and target_of(product).mma.operands is Operands.REGISTERS:
-                product.attributes[OPERANDS] = StringAttr(REGISTERS)
+        for mma in op.walk():
+            if isinstance(mma, MmaOp) and target_of(mma).mma.operands is Operands.REGISTERS:
+                mma.attributes[OPERANDS] = StringAttr(REGISTERS)
         for loop in list(op.walk()):
             if isinstance(loop, scf.ForOp):
                 _plan(loop)
@@ -76,23 +76,23 @@ class PlanMma(ModulePass):
 def _plan(loop: scf.ForOp) -> None:
     body = loop.body.block
     all_mmas = [op for op in loop.walk() if isinstance(op, MmaOp) and not reads_registers(op)]
-    products = [op for op in all_mmas if op.parent is body]
+    mmas = [op for op in all_mmas if op.parent is body]
     inner = [op for op in all_mmas if op.parent is not body]
-    for product in inner:
-        if next(around for around in ancestors(product) if isinstance(around, scf.ForOp)) is loop:
-            missed(PlanMma.name, product, "the MMA stands in a branch of its loop, and is waited for there")
-    found = {product: _of_accumulator(loop, product) or _of_operands(loop, product) for product in products}
+    for mma in inner:
+        if next(around for around in ancestors(mma) if isinstance(around, scf.ForOp)) is loop:
+            missed(PlanMma.name, mma, "the MMA stands in a branch of its loop, and is waited for there")
+    found = {mma: _of_accumulator(loop, mma) or _of_operands(loop, mma) for mma in mmas}
     if inner or any(found.values()):
-        for product, obstacle in found.items():
+        for mma, obstacle in found.items():
             other = "another MMA of the loop is waited for in each iteration, and this one with it"
-            missed(PlanMma.name, product, obstacle or other)
+            missed(PlanMma.name, mma, obstacle or other)
         return
-    for product in products:
-        product.attributes[IN_FLIGHT] = IntegerAttr(min(len(products), _MOST), i64)
-    channels = {stage.channel for product in products for stage in _stages(product) if stage.parent is body}
+    for mma in mmas:
+        mma.attributes[IN_FLIGHT] = IntegerAttr(min(len(mmas), _MOST), i64)
+    channels = {stage.channel for mma in mmas for stage in _stages(mma) if stage.parent is body}
     releases = [op for op in body.ops if isinstance(op, ReleaseOp) and op.channel in channels]
     for op in releases:
-        op.deferred = IntegerAttr(_HELD, i64)
+        op.deferred = IntegerAttr(_DEFERRED, i64)
     rest = [ReleaseDeferredOp(op.channel) for op in releases]
     for op in rest:
         op.location = loop.location
@@ -119,10 +119,10 @@ def explain_mma(module: ModuleOp) -> list[MmaPlan]:
     return [MmaPlan(describe(op.location), _quoted(op.result), in_flight(op)) for op in found]
 
 
-def _of_accumulator(loop: scf.ForOp, product: MmaOp) -> str:
-    """What about the accumulator keeps an MMA from staying in flight: nothing if MMAs alone touch what is carried."""
+def _of_accumulator(loop: scf.ForOp, mma: MmaOp) -> str:
+    """Why the accumulator keeps an MMA from staying in flight; empty if only MMAs touch what is carried."""
     body = loop.body.block
-    first, last = product.acc, product.result
+    first, last = mma.acc, mma.result
     while isinstance(first.owner, MmaOp) and first.owner.parent is body and _only_use(first) is not None:
         first = first.owner.acc
     while (use := _only_use(last)) is not None and isinstance(use.operation, MmaOp) and use.operation.acc is last:
@@ -136,11 +136,11 @@ def _of_accumulator(loop: scf.ForOp, product: MmaOp) -> str:
     return ""
 
 
-def _of_operands(loop: scf.ForOp, product: MmaOp) -> str:
-    """What about the operands keeps an MMA from staying in flight: their stages have to be released an iteration later,
-    or, if they come from outside of the loop, behind it."""
+def _of_operands(loop: scf.ForOp, mma: MmaOp) -> str:
+    """Why the operands keep an MMA from staying in flight; empty if their stages can be released an iteration later,
+    or behind the loop if they come from outside of it."""
     body = loop.body.block
-    for value, stage in zip((product.a, product.b), _operand_stages(product), strict=True):
+    for value, stage in zip((mma.a, mma.b), _operand_stages(mma), strict=True):
         if stage is None:
             return f"each MMA is waited for: {_quoted(value, 'an operand')} lies in registers, which the next one needs"
         on_it = [op for op in loop.walk() if isinstance(op, ConsumeOp | ReleaseOp) and op.channel is stage.channel]
@@ -148,20 +148,20 @@ def _of_operands(loop: scf.ForOp, product: MmaOp) -> str:
             continue  # released behind the loop
         channel = channel_of(stage.channel)
         released = [op for op in on_it if isinstance(op, ReleaseOp) and op.parent is body and not op.kept]
-        if len(on_it) != 2 or stage not in on_it or not released or not product.is_before_in_block(released[0]):
+        if len(on_it) != 2 or stage not in on_it or not released or not mma.is_before_in_block(released[0]):
             return f"each MMA is waited for: an iteration goes through several stages of {channel.label.data}"
-        if channel.depth <= _HELD:
+        if channel.depth <= _DEFERRED:
             return f"each MMA is waited for: {channel.label.data} has one stage; smaller tiles leave room for two"
     return ""
 
 
-def _operand_stages(product: MmaOp) -> tuple[ConsumeOp | None, ConsumeOp | None]:
-    return multiplied_from(product.a), multiplied_from(product.b)
+def _operand_stages(mma: MmaOp) -> tuple[ConsumeOp | None, ConsumeOp | None]:
+    return multiplied_from(mma.a), multiplied_from(mma.b)
 
 
-def _stages(product: MmaOp) -> Iterator[ConsumeOp]:
+def _stages(mma: MmaOp) -> Iterator[ConsumeOp]:
     """The stages that an MMA reads."""
-    return (stage for stage in _operand_stages(product) if stage is not None)
+    return (stage for stage in _operand_stages(mma) if stage is not None)
 
 
 def _only_use(value: SSAValue) -> Use | None:

@@ -1,4 +1,4 @@
-"""The pass `pk-plan-overlap`: how each edge between ranks overlaps with compute."""
+"""The pass `pk-plan-overlap`: how each remote access overlaps with compute."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class PlanOverlap(ModulePass):
 
     The schedule's `overlap` decides if it names one that makes a difference, else ParallelKittens' rule (arXiv
     2511.13940, section 3.1.3): a write, or an operand used once, is moved by the SM that computes (`intra_sm`); an
-    operand that several tasks use, and a sum that every rank gets, by workers of their own (`inter_sm`). Written as an
+    operand that several tasks use, and a sum that every rank gets, by a communicator (`inter_sm`). Written as an
     attribute, with the reason:
 
     Before:
@@ -114,9 +114,9 @@ def _plan_kernel(kernel: KernelOp) -> None:
         tasks.attributes[PHASE] = IntegerAttr(number, i64)
     for op in sums(kernel):
         _check_begin(op)
-    edges: list[RemoteAccess] = [*remote_reads(kernel), *remote_stores(kernel), *sums(kernel)]
+    accesses: list[RemoteAccess] = [*remote_reads(kernel), *remote_stores(kernel), *sums(kernel)]
     wanted, in_place = _wanted(kernel, "overlap"), in_any_order(kernel)
-    for op in edges:
+    for op in accesses:
         overlap, why = _default(op, in_place)
         if wanted:
             _check_legal(op, wanted, several=len(found) > 1)
@@ -132,19 +132,19 @@ def _plan_kernel(kernel: KernelOp) -> None:
             overlap, why = "inter_sm", "the schedule lets its owner send it"
         _check_pushed(op, overlap)
         plan(op, overlap, why, push=True)
-    pushed = _wanted(kernel, "transfer") == "push" and not any(isinstance(op, Read) for op in edges)
-    if pushed or (wanted and not edges):
+    pushed = _wanted(kernel, "transfer") == "push" and not any(isinstance(op, Read) for op in accesses)
+    if pushed or (wanted and not accesses):
         key = "transfer=push" if pushed else f"overlap={wanted}"
-        what = "no operand comes from other ranks" if edges else "nothing goes from rank to rank"
+        what = "no operand comes from other ranks" if accesses else "nothing goes from rank to rank"
         missed(PlanOverlap.name, kernel, f"`{key}` changes nothing: {what}")
-    kernel.attributes[ORDER] = StringAttr(_wanted(kernel, "order") or _order(edges))
+    kernel.attributes[ORDER] = StringAttr(_wanted(kernel, "order") or _order(accesses))
 
 
-def _order(edges: list[RemoteAccess]) -> str:
-    """Own part first if operands of others are fetched ahead; own part last if sums go to owners."""
-    if any(isinstance(op, Read) and planned(op) in ("inter_sm", "none", "copy_engine") for op in edges):
+def _order(accesses: list[RemoteAccess]) -> str:
+    """Local shard first if remote operands are fetched ahead; local shard last if sums go to owners."""
+    if any(isinstance(op, Read) and planned(op) in ("inter_sm", "none", "copy_engine") for op in accesses):
         return "local_first"
-    return "local_last" if any(isinstance(op, Sum) for op in edges) else "natural"
+    return "local_last" if any(isinstance(op, Sum) for op in accesses) else "natural"
 
 
 def _wanted(kernel: KernelOp, key: str) -> str:
@@ -204,7 +204,7 @@ def _check_legal(op: RemoteAccess, overlap: str, *, several: bool) -> None:
 
 
 def _check_pushed(op: Read, overlap: str) -> None:
-    reason = "" if overlap in ("inter_sm", "none") else f"with `overlap={overlap}` no communicator brings it"
+    reason = "" if overlap in ("inter_sm", "none") else f"with `overlap={overlap}` no communicator moves it"
     try:
         push_of(op, variables(op, address(op)))
     except CannotPushError as error:

@@ -24,7 +24,7 @@ from pkc.remarks import missed
 from pkc.targets.target import target_of
 
 _FEW = 4
-"""Stages that loops have before a tile of each task gets a second one: with fewer, loads and products take turns."""
+"""Stages that loops have before a tile of each task gets a second one: with fewer, loads and MMAs do not overlap."""
 
 _TWO = 2
 
@@ -34,12 +34,12 @@ MOST = 32
 
 @dataclass(frozen=True)
 class PlanStages(ModulePass):
-    """Fill shared memory with stages: what is on its way to an SM decides how fast memory is for it.
+    """Fill shared memory with stages: the more loads an SM has in flight, the faster memory is for it.
 
-    Channels that loops go through get one stage more each in turn, up to four. Then each tile that is passed once in a
-    task gets a second stage if there is room for it, so that the next task begins while it is still in use; up to four
-    where no loop needs any. The rest goes to loops, up to 32 stages each. `stages` of the schedule says how many those
-    of loops have. The channels of communicators stay as they are.
+    Channels that loops go through get one stage more each, round after round, up to four. Then each tile that is passed
+    once in a task gets a second stage if there is room for it, so that the next task begins while it is still in use;
+    up to four where no loop needs any. The rest goes to loops, up to 32 stages each. `stages` of the schedule says how
+    many those of loops have. The channels of communicators stay as they are.
 
     Before:
 
@@ -86,7 +86,7 @@ def explain_stages(module: ModuleOp) -> list[StagePlan]:
 
 
 def plan_stages(kernel: KernelOp) -> list[StagePlan]:
-    """The plan of each channel between parts that compute. Raises `PkcError` if shared memory does not suffice."""
+    """The plan of each channel between roles that compute. Raises `PkcError` if shared memory does not suffice."""
     channels = [op for op in kernel.body.block.ops if isinstance(op, ChannelOp)]
     planned = [channel for channel in channels if not _communicates(channel)]
     if not planned:
@@ -139,7 +139,7 @@ _AS_SAID = "as the schedule's `stages` says"
 
 
 def _grow(stages: dict[ChannelOp, int], channels: Sequence[ChannelOp], most: int, available: int) -> None:
-    """Give channels a stage more in turn, as long as there is room."""
+    """Give each channel a stage more, round after round, as long as there is room."""
     left = available - sum(count * _footprint(channel) for channel, count in stages.items())
     for count in range(1, most):
         for channel in channels:
@@ -162,12 +162,12 @@ def _footprint(channel: ChannelOp) -> int:
 
 
 def _in_loop(channel: ChannelOp) -> bool:
-    """Whether a stage is passed on each turn of a loop."""
+    """Whether a stage is passed on in each iteration of a loop."""
     acquired = [use.operation for use in channel.result.uses if isinstance(use.operation, AcquireOp)]
     return any(isinstance(op.parent_op(), scf.ForOp) for op in acquired)
 
 
 def _communicates(channel: ChannelOp) -> bool:
     users = (use.operation for use in channel.result.uses)
-    parts = [around for user in users for around in ancestors(user) if isinstance(around, RoleOp)]
-    return any(part.role.data is Role.Communicator for part in parts)
+    roles = [around for user in users for around in ancestors(user) if isinstance(around, RoleOp)]
+    return any(role.role.data is Role.Communicator for role in roles)

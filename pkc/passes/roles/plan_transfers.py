@@ -1,4 +1,4 @@
-"""The pass `pk-plan-transfers`: which way each tile takes between memory and the worker that moves it."""
+"""The pass `pk-plan-transfers`: how each tile moves between memory and the role that accesses it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _OTHERS: dict[type[Operation], str] = {
 _GRANULE = 16
 """Bytes that a row of a TMA box must be a multiple of (CUDA driver API: cuTensorMapEncodeTiled)."""
 
-_PIECE = 2048
+_CHUNK = 2048
 """Bytes of the boxes of a store to another rank: as long as these wait for the link, so do loads behind them."""
 
 _MOST_DIMS = 5
@@ -130,11 +130,11 @@ def _of_store(op: StoreOp) -> tuple[str, str]:
 
 
 def _rows_at_a_time(op: StoreOp) -> int | None:
-    """How many rows of a staged tile make a piece; nothing if it is one piece."""
+    """How many rows of a staged tile make a chunk; nothing if it moves as a whole."""
     kind = tile_type(op.tile)
     if stage_of(op.tile) is None or kind.rank != 2:
         return None
-    rows = _PIECE // target_of(op).shared_layout(kind).width
+    rows = _CHUNK // target_of(op).shared_layout(kind).width
     return rows if kind.shape[0] > rows and kind.shape[0] % rows == 0 else None
 
 
@@ -159,11 +159,11 @@ def _too_much(op: LoadOp | StoreOp) -> str:
         return "the last block may end inside of the array, where TMA does not stop"
     if on_several_ranks(op):
         return "its rows go to several ranks, and no TMA store begins before an array"
-    parts = {axis for axis, block in blocks if _in_part(block)} | _shards(op.array)
-    if len(parts) > 1:
-        return "follows the parts of two dimensions, a tensor map those of one"
+    sharded = {axis for axis, block in blocks if _in_shard(block)} | _shards(op.array)
+    if len(sharded) > 1:
+        return "follows the shards of two dimensions, a tensor map those of one"
     copies = isinstance(array, PGLType) and array.shard_dim is None
-    dims = len(array.dimensions) + copies + bool(parts)
+    dims = len(array.dimensions) + copies + bool(sharded)
     return f"{dims} dimensions: a tensor map has {_MOST_DIMS}" if dims > _MOST_DIMS else ""
 
 
@@ -171,7 +171,7 @@ def _bounded(block: Operation) -> bool:
     return isinstance(block, BlockOp) and (block.start is not None or block.stop is not None)
 
 
-def _in_part(block: Operation) -> bool:
+def _in_shard(block: Operation) -> bool:
     return isinstance(block, BlockOp) and (block.sharded is not None or block.part is not None)
 
 

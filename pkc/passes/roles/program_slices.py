@@ -1,4 +1,4 @@
-"""Copies of parts of a program: what a value is computed from, and the loops that make an address vary."""
+"""Program slices: copies of what a value is computed from, and of the loops that make an address vary."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from pkc.dialect.access import GatherOp, LoadOp, ReadOp, ReduceOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.passes.analysis.dependence import ancestors, sources
-from pkc.passes.splits import part_of
+from pkc.passes.splits import split_of
 from pkc.passes.tile_groups import constant, is_constant
 
 Known = dict[SSAValue, SSAValue]
@@ -54,21 +54,21 @@ def variables(op: Operation, values: Iterable[SSAValue]) -> list[SSAValue]:
 
 
 def iterations_of(variable: SSAValue) -> SSAValue:
-    """How many values the variable of a loop from 0 in steps of 1, or of tasks, takes; for all parts of its turns."""
+    """How many values the variable of a loop from 0 in steps of 1, or of tasks, takes; in all splits of a loop."""
     assert isinstance(variable, BlockArgument)
     loop = variable.owner.parent_op()
     if isinstance(loop, TasksOp):
         return loop.counts[variable.index]
     assert isinstance(loop, scf.ForOp)
-    part = part_of(loop)
-    return loop.ub if part is None else part.turns
+    split = split_of(loop)
+    return loop.ub if split is None else split.iterations
 
 
 def from_zero(variable: SSAValue) -> bool:
-    """Whether the variable of a loop or tasks takes each value from 0 up, all parts of its turns together."""
+    """Whether the variable of a loop or tasks takes each value from 0 up, all splits of its iterations together."""
     assert isinstance(variable, BlockArgument)
     loop = variable.owner.parent_op()
-    if not isinstance(loop, scf.ForOp) or part_of(loop) is not None:
+    if not isinstance(loop, scf.ForOp) or split_of(loop) is not None:
         return True
     return is_constant(loop.lb, 0) and is_constant(loop.step, 1)
 
@@ -78,7 +78,7 @@ def copy_nest(
 ) -> Block:
     """Append the loops and tasks around `op` that the `wanted` variables belong to; the innermost body.
 
-    Loops in `spread` become indices of the innermost tasks; nothing else may decide how many turns they have. The
+    Loops in `spread` become indices of the innermost tasks; nothing else may decide how many iterations they have. The
     copied loops have no terminators yet: `close_loops` adds them when the body is complete.
     """
     indices = set(wanted)
@@ -106,8 +106,8 @@ def close_loops(block: Block) -> None:
 def needed_by(op: Operation, values: Iterable[SSAValue]) -> set[SSAValue]:
     """All that `values`, which `op` uses, depend on, through the counts of tasks too.
 
-    Of a loop that goes through one part of its turns the number of that part does not count: what is done for all parts
-    alike is done for all turns.
+    Of a loop that runs one split of its iterations, the number of that split does not count: what is done for all
+    splits alike is done for all iterations.
     """
     found = _sources(op, values)
     tasks = [parent for parent in ancestors(op) if isinstance(parent, TasksOp)]
@@ -129,11 +129,13 @@ def from_memory(op: Operation, values: Iterable[SSAValue]) -> bool:
 
 
 def _sources(op: Operation, values: Iterable[SSAValue]) -> set[SSAValue]:
-    parts = {loop: part_of(loop) for loop in ancestors(op) if isinstance(loop, scf.ForOp)}
-    bounds = {bound for loop, part in parts.items() if part is not None for bound in (loop.lb, loop.ub)}
+    splits = {loop: split_of(loop) for loop in ancestors(op) if isinstance(loop, scf.ForOp)}
+    bounds = {bound for loop, split in splits.items() if split is not None for bound in (loop.lb, loop.ub)}
     found = sources(values, given=bounds)
-    turns = [part.turns for loop, part in parts.items() if part is not None and loop.body.block.args[0] in found]
-    return found | sources(turns)
+    iterations = [
+        split.iterations for loop, split in splits.items() if split is not None and loop.body.block.args[0] in found
+    ]
+    return found | sources(iterations)
 
 
 def _copy_tasks(
@@ -151,13 +153,13 @@ def _copy_tasks(
 
 
 def _copy_for(block: Block, loop: scf.ForOp, known: Known) -> Block:
-    part = part_of(loop)
-    if part is None or part.index in known:
+    split = split_of(loop)
+    if split is None or split.index in known:
         first, last = copy_value(block, loop.lb, known), copy_value(block, loop.ub, known)
     else:
         start = constant(0)
         _add(block, start, loop)
-        first, last = start.result, copy_value(block, part.turns, known)
+        first, last = start.result, copy_value(block, split.iterations, known)
     step = copy_value(block, loop.step, known)
     body = Block(arg_types=[IndexType()])
     known[loop.body.block.args[0]] = body.args[0]

@@ -1,4 +1,4 @@
-"""Operands that their owners send to every rank: when that is possible, and the loops that the owner goes through."""
+"""Operands that their owners push to every rank: when that is possible, and the loops that the owner runs."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class CannotPushError(Exception):
 
 @dataclass(frozen=True)
 class Push:
-    """How the loops of a read of all parts become those of an owner, which goes through its own.
+    """How the loops of a read of all shards become those of an owner, which goes through its local shard.
 
-    Of a list of all blocks (`part` is nothing) the owner takes those of its part: another `count` of `block`'s index.
-    Of a loop over ranks, `ranks`, and over the blocks of each one's part, `part`, it takes its own turn.
+    Of a list of all blocks (`shard` is nothing) the owner takes those of its shard: another count of `block`'s index.
+    Of a loop over `ranks`, and over the blocks of each rank's `shard`, it takes the iteration of its rank.
     """
 
     block: BlockOp
-    part: SSAValue | None
+    shard: SSAValue | None
     over: SSAValue
     """The loop variable that goes over the blocks of all ranks, or over the ranks."""
     ranks: SSAValue | None
@@ -43,16 +43,16 @@ class Push:
         return [variable for variable in loops if variable is not self.ranks]
 
     def enter(self, block: Block, rank: SSAValue | None, known: Known) -> None:
-        """Make the owner's lists those of its part, before its loops are copied; those of all parts without a rank."""
-        if self.part is not None and rank is not None:
-            known[self.part] = rank
+        """Before loops are copied: make the owner's lists those of its shard, or without a rank those of all shards."""
+        if self.shard is not None and rank is not None:
+            known[self.shard] = rank
             return
         count = BlockCountOp(block_type(self.block.result), part=rank, sharded=self.block.sharded is not None)
         known[iterations_of(self.over)] = append(block, count, self.block.location).result
 
     def inside(self, block: Block, rank: SSAValue | None, known: Known) -> None:
         """Make the owner's block, inside its loops."""
-        if self.part is not None:
+        if self.shard is not None:
             return
         kind, sharded = block_type(self.block.result), self.block.sharded is not None
         made = append(block, BlockOp(known[self.over], kind, part=rank, sharded=sharded), self.block.location)
@@ -67,28 +67,28 @@ def push_of(read: Read, loops: Sequence[SSAValue]) -> Push:
     split = read.indices[shard_of(read.array)]
     block = split.owner.block.owner if isinstance(split.owner, BlockPositionOp) else split.owner
     if not isinstance(block, BlockOp):
-        raise CannotPushError("what is read is not a block of the dimension that is split")
-    push = _of_all(block) if block.part is None else _of_parts(block, block.part)
+        raise CannotPushError("what is read is not a block of the sharded dimension")
+    push = _of_all(block) if block.part is None else _of_shards(block, block.part)
     counts = [iterations_of(variable) for variable in loops if variable is not push.over]
     others = [value for value in read.indices if value is not split]
-    given = () if push.part is None else (push.part,)
+    given = () if push.shard is None else (push.shard,)
     # The owner's block is made inside its loops: their counts cannot depend on it.
     needed = sources(others, given=(*given, block.result)) | sources(counts, given=given)
-    if push.over in needed or (push.part is None and iterations_of(push.over) in counts):
-        raise CannotPushError("what is read beside it depends on whose part it is")
+    if push.over in needed or (push.shard is None and iterations_of(push.over) in counts):
+        raise CannotPushError("what is read beside it depends on whose shard it is")
     if any(map(differs_by_rank, needed)):
         raise CannotPushError("ranks read different tiles, and their owner does not know who needs which")
     return push
 
 
 def ring_of(read: Read, loops: Sequence[SSAValue]) -> Push | None:
-    """Of a read in a loop over all ranks and one over the blocks of each one's part: one loop over all blocks."""
+    """Of a read in a loop over all ranks and one over the blocks of each rank's shard: one loop over all blocks."""
     index = None if isinstance(read, GatherOp) else read.indices[shard_of(read.array)]
     block = index.owner if index is not None else None
     if not isinstance(block, BlockOp) or block.part is None or block.sharded is None or block.index not in loops:
         return None
     try:
-        ranks = _of_parts(block, block.part).over
+        ranks = _of_shards(block, block.part).over
     except CannotPushError:
         return None
     listed = iterations_of(block.index).owner
@@ -102,16 +102,16 @@ def _of_all(block: BlockOp) -> Push:
     over = block.index
     made = iterations_of(over).owner if isinstance(over, BlockArgument) else None
     if not isinstance(made, BlockCountOp) or made.block != block_type(block.result) or made.operands:
-        raise CannotPushError("not all of the dimension that is split is read")
+        raise CannotPushError("not all of the sharded dimension is read")
     return Push(block, None, over, None)
 
 
-def _of_parts(block: BlockOp, part: SSAValue) -> Push:
-    over = part.owner.step if isinstance(part.owner, RingPeerOp) else part
+def _of_shards(block: BlockOp, shard: SSAValue) -> Push:
+    over = shard.owner.step if isinstance(shard.owner, RingPeerOp) else shard
     loop = over.owner.parent_op() if isinstance(over, BlockArgument) else None
     if not isinstance(loop, scf.ForOp) or over is not loop.body.block.args[0] or not _is_all_ranks(loop):
-        raise CannotPushError("not the parts of all ranks are read")
-    return Push(block, part, over, over)
+        raise CannotPushError("not the shards of all ranks are read")
+    return Push(block, shard, over, over)
 
 
 def _is_all_ranks(loop: scf.ForOp) -> bool:

@@ -1,4 +1,4 @@
-"""The edges of a program: accesses that may reach another rank, and what the planning passes say of each."""
+"""Remote accesses, which may reach another rank, and what the planning passes say of each."""
 
 from __future__ import annotations
 
@@ -50,28 +50,28 @@ Sum = AccumulateOp | ScatterAccumulateOp | AtomicAddOp | ScatterAddOp
 RemoteAccess = Read | Sum | StoreOp
 
 
-def remote_reads(part: Operation) -> Iterator[Read]:
+def remote_reads(root: Operation) -> Iterator[Read]:
     """Loads and gathers of sharded arrays, unless they surely stay on this rank."""
-    for op in part.walk():
+    for op in root.walk():
         if isinstance(op, GatherOp) and is_pgl(op.array, Layout.Shard):
             yield op
-        if isinstance(op, LoadOp) and is_pgl(op.array, Layout.Shard) and not _is_own(op.array, tuple(op.indices)):
+        if isinstance(op, LoadOp) and is_pgl(op.array, Layout.Shard) and not _is_local(op.array, tuple(op.indices)):
             yield op
 
 
-def remote_stores(part: Operation) -> Iterator[StoreOp]:
+def remote_stores(root: Operation) -> Iterator[StoreOp]:
     """Stores to replicated arrays, and to sharded ones unless they surely stay on this rank."""
-    for op in part.walk():
+    for op in root.walk():
         if not isinstance(op, StoreOp):
             continue
-        sharded = is_pgl(op.array, Layout.Shard) and not _is_own(op.array, tuple(op.indices))
+        sharded = is_pgl(op.array, Layout.Shard) and not _is_local(op.array, tuple(op.indices))
         if sharded or is_pgl(op.array, Layout.Replicate):
             yield op
 
 
-def reached(part: Operation) -> Iterator[tuple[Operation, BlockArgument]]:
-    """The operations by which a part may reach arrays on other ranks, and those arrays."""
-    for op in part.walk():
+def reached(root: Operation) -> Iterator[tuple[Operation, BlockArgument]]:
+    """The operations in `root` that may reach arrays on other ranks, and those arrays."""
+    for op in root.walk():
         arrays = (op.source, op.target) if isinstance(op, CopyOp) else (op.array,) if isinstance(op, _ACCESSES) else ()
         for array in arrays:
             if _reaches(op, array):
@@ -91,14 +91,14 @@ def _reaches(op: Operation, array: SSAValue) -> bool:
         return is_pgl(array, Layout.Shard)
     if isinstance(op, CopyOp):
         box = op.source_box if array is op.source else op.target_box
-        return not _is_part_of_own(box[shard_of(array)])
+        return not _is_in_local_shard(box[shard_of(array)])
     assert isinstance(op, LoadOp | ReadOp | StoreOp | StoreAddOp)
-    return not _is_own(array, tuple(op.indices))
+    return not _is_local(array, tuple(op.indices))
 
 
-def sums(part: Operation) -> Iterator[Sum]:
+def sums(root: Operation) -> Iterator[Sum]:
     """Contributions to sums over ranks."""
-    for op in part.walk():
+    for op in root.walk():
         if isinstance(op, Sum):
             yield op
 
@@ -124,7 +124,7 @@ def array_name(array: SSAValue) -> str:
 
 
 def plan(op: Operation, overlap: str, why: str, *, push: bool = False) -> None:
-    """Write the plan for one edge; `push` if the owner of an operand sends it to all ranks."""
+    """Write the plan of a remote access; `push` if the owner of an operand sends it to all ranks."""
     entries: dict[str, Attribute] = {"overlap": StringAttr(overlap), "why": StringAttr(why)}
     if push:
         entries["direction"] = StringAttr("push")
@@ -138,7 +138,7 @@ def is_pushed(op: Operation) -> bool:
 
 
 def planned(op: Operation) -> str:
-    """The overlap planned for an edge; empty if there is none."""
+    """The overlap planned for a remote access; empty if there is none."""
     attr = op.attributes.get(REMOTE)
     if not isinstance(attr, DictionaryAttr):
         return ""
@@ -153,18 +153,18 @@ def in_any_order(kernel: KernelOp) -> bool:
 
 
 def shard_of(array: SSAValue) -> int:
-    """The dimension along which an array that is known to be sharded is split."""
+    """The sharded dimension of an array that is known to have one."""
     kind = array_type(array)
     assert isinstance(kind, PGLType) and kind.shard_dim is not None
     return kind.shard_dim
 
 
-def _is_own(array: SSAValue, indices: tuple[SSAValue, ...]) -> bool:
-    return _is_part_of_own(indices[shard_of(array)])
+def _is_local(array: SSAValue, indices: tuple[SSAValue, ...]) -> bool:
+    return _is_in_local_shard(indices[shard_of(array)])
 
 
-def _is_part_of_own(position: SSAValue) -> bool:
-    """Whether a block or position comes from this rank's part of its dimension."""
+def _is_in_local_shard(position: SSAValue) -> bool:
+    """Whether a block or position comes from the local shard of its dimension."""
     index = position.owner
     block = index.block.owner if isinstance(index, BlockPositionOp) else index
     return isinstance(block, BlockOp) and block.part is not None and isinstance(block.part.owner, RankOp)

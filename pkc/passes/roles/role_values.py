@@ -45,10 +45,10 @@ class KeptBeyondStageError(Exception):
         self.op = op
 
 
-def role_values_of(part: RoleOp) -> list[RoleValue]:
-    """What crosses between the roles of a part, in program order."""
+def role_values_of(role_op: RoleOp) -> list[RoleValue]:
+    """The values across the roles of a role that is to be split, in program order."""
     found: list[RoleValue] = []
-    for op in part.body.walk():
+    for op in role_op.body.walk():
         producer = role_of(op)
         for value in op.results:
             if producer is None or not isinstance(value.type, TileType):
@@ -69,24 +69,24 @@ def _add(found: list[RoleValue], op: Operation, value: SSAValue, producer: Role,
     first, last = places[0], places[-1]
     if isinstance(last, scf.YieldOp):
         raise KeptBeyondStageError(op)
-    for crossing in found:
-        same = (crossing.block, crossing.producer, crossing.consumer, crossing.first)
+    for role_value in found:
+        same = (role_value.block, role_value.producer, role_value.consumer, role_value.first)
         if same == (block, producer, consumer, first):
-            crossing.values.append(value)
-            crossing.made.append(op)
-            crossing.last = max(crossing.last, last, key=block.get_operation_index)
+            role_value.values.append(value)
+            role_value.made.append(op)
+            role_value.last = max(role_value.last, last, key=block.get_operation_index)
             return
     found.append(RoleValue(block, producer, consumer, [value], [op], first, last))
 
 
 def _keep_until_passed_on(found: list[RoleValue]) -> None:
-    """Let a stage last until what is seen in it under another name is committed to the next channel."""
-    for crossing in found:
-        block = crossing.block
-        names = {name for value in crossing.values for name in _names(block, value, crossing.consumer)}
+    """Keep a stage until its values that the next channel takes, under whatever name, are committed there."""
+    for role_value in found:
+        block = role_value.block
+        names = {name for value in role_value.values for name in _names(block, value, role_value.consumer)}
         for other in found:
-            if other.producer is crossing.consumer and not names.isdisjoint(other.values):
-                crossing.last = max(crossing.last, _within(block, other.made[-1]), key=block.get_operation_index)
+            if other.producer is role_value.consumer and not names.isdisjoint(other.values):
+                role_value.last = max(role_value.last, _within(block, other.made[-1]), key=block.get_operation_index)
 
 
 VIEWS = (TransposeOp, BroadcastOp, ClipOp, CastOp)

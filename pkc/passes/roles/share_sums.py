@@ -1,4 +1,4 @@
-"""The pass `pk-share-sums`: those who multiply add up what is complete last."""
+"""The pass `pk-share-sums`: consumers add up the tiles that are complete last."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pkc.remarks import missed
 
 @dataclass(frozen=True)
 class ShareSums(ModulePass):
-    """Let consumers add up the last rows of each sum over ranks, about a tile for each CTA, behind their own tasks.
+    """Let consumers add up the last rows of each sum over ranks, about a tile for each CTA, behind their tasks.
 
     The communicator adds up tiles while others are computed, with the few registers and threads that are left beside
     the consumers, or on a few SMs. The last tiles are complete when nothing is left to compute: then many threads wait
@@ -51,31 +51,31 @@ class ShareSums(ModulePass):
 
 
 def _share(kernel: KernelOp) -> None:
-    parts = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
-    consumers = [part for part in parts if part.role.data is Role.Consumer]
-    adding = [part for part in parts if part.role.data is Role.Communicator and AFTER_ALL in part.attributes]
-    for part in adding if consumers else ():
-        obstacle = _obstacle(kernel, part)
+    roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+    consumers = [role for role in roles if role.role.data is Role.Consumer]
+    adding = [role for role in roles if role.role.data is Role.Communicator and AFTER_ALL in role.attributes]
+    for role in adding if consumers else ():
+        obstacle = _obstacle(kernel, role)
         if obstacle:
-            missed(ShareSums.name, part, f"communicators alone add up this sum: {obstacle}")
+            missed(ShareSums.name, role, f"communicators alone add up this sum: {obstacle}")
         else:
-            _divide(part, consumers[-1])
+            _divide(role, consumers[-1])
 
 
-def _obstacle(kernel: KernelOp, part: RoleOp) -> str:
-    """Why consumers cannot take some of the tasks of a part that adds up a sum; empty if they can."""
-    *prelude, tasks = part.body.block.ops
+def _obstacle(kernel: KernelOp, role: RoleOp) -> str:
+    """Why consumers cannot take some of the tasks of a role that adds up a sum; empty if they can."""
+    *prelude, tasks = role.body.block.ops
     if not isinstance(tasks, TasksOp) or not all(op.has_trait(Pure) for op in prelude):
         return "it does more than that"
     if any((phase_of(op) or 0) > (phase_of(tasks) or 0) for op in kernel.walk()):
-        # Consumers would come to it behind their own tasks of that phase.
+        # Consumers would come to it behind their tasks of that phase.
         return "a later phase may wait for it"
     return ""
 
 
-def _divide(part: RoleOp, consumer: RoleOp) -> None:
-    """Let a consumer add up the last rows behind its own tasks, and the part those before."""
-    *prelude, tasks = part.body.block.ops
+def _divide(role: RoleOp, consumer: RoleOp) -> None:
+    """Let a consumer add up the last rows behind its tasks, and the communicator those before."""
+    *prelude, tasks = role.body.block.ops
     assert isinstance(tasks, TasksOp)
     known: dict[SSAValue, SSAValue] = {}
     for op in prelude:
@@ -90,10 +90,10 @@ def _divide(part: RoleOp, consumer: RoleOp) -> None:
 
 def _split_rows(tasks: TasksOp) -> tuple[SSAValue, SSAValue]:
     """How many rows of the tasks communicators take, and how many consumers: as many tiles as there are CTAs."""
-    sliced = tasks.attributes.get(SLICES)
-    slices = constant(sliced.value.data if isinstance(sliced, IntegerAttr) else 1)
+    attr = tasks.attributes.get(SLICES)
+    chunks = constant(attr.value.data if isinstance(attr, IntegerAttr) else 1)
     ctas, one = CtasOp(RoleAttr(Role.Consumer)), constant(1)
-    ops: list[Operation] = [ctas, one, slices]
+    ops: list[Operation] = [ctas, one, chunks]
     columns, *more = *tasks.counts[1:], *(() if tasks.counts[1:] else (one.result,))
     for count in more:
         ops.append(arith.MuliOp(columns, count))
@@ -101,7 +101,7 @@ def _split_rows(tasks: TasksOp) -> tuple[SSAValue, SSAValue]:
     some = arith.MaxSIOp(columns, one.result)
     each = arith.DivSIOp(ctas.result, some.result)
     least = arith.MaxSIOp(each.result, one.result)
-    wanted = arith.MuliOp(least.result, slices.result)
+    wanted = arith.MuliOp(least.result, chunks.result)
     late = arith.MinSIOp(wanted.result, tasks.counts[0])
     early = arith.SubiOp(tasks.counts[0], late.result)
     before(tasks, [*ops, some, each, least, wanted, late, early])

@@ -80,7 +80,7 @@ def _signal_arrays(kernel: KernelOp) -> list[BlockArgument]:
 def _of_array(array: BlockArgument) -> Iterator[Counted]:
     ops = [use.operation for use in array.uses]
     if any(isinstance(op, BarrierOp | ResetOp) for op in ops):
-        return  # who wrote these may wait for some of the signals first, and for the rest later
+        return  # their author may wait for some of the signals first, and for the rest later
     signals = [op for op in ops if isinstance(op, SignalOp | SignalAllOp)]
     raises = [op for op in ops if isinstance(op, RaiseOp)]
     sent = _raised(raises) if raises else _sent(signals)

@@ -24,19 +24,20 @@ from pkc.remarks import missed
 from pkc.targets.target import target_of
 
 _STAGES = 12
-"""Copies on their way at a time in one SM. What 8 SMs pull at the rate of the link, 40 GB/s each, is under way for 2 to
-3 us: 5 to 8 tiles of 16 KB that come, and up to 4 that stores still read or have not released."""
+"""Copies in flight in one SM. If 8 SMs pull at the rate of the link, 40 GB/s each, a copy is in flight for 2 to 3 us: 5
+to 8 tiles of 16 KB that are loaded, and up to 4 that stores still read or have not released."""
 
 _BESIDE = 16 * 1024
-"""Bytes for copies on their way beside parts that compute: a tile of 128 x 64, or some smaller ones."""
+"""Bytes for copies in flight beside roles that compute: a tile of 128 x 64, or some smaller ones."""
 
 
 @dataclass(frozen=True)
 class SplitCopies(ModulePass):
-    """Make two workers of a communicator whose loads are only stored: one loads, one stores, joined by a channel.
+    """Split a communicator whose loads are only stored into two roles, one that loads and one that stores, joined by a
+    channel.
 
-    A tile cannot go from memory to memory but through shared memory. If the communicator has SMs of its own, the
-    channel has twelve stages, or as many as there is room for; beside parts that compute, which need the room, it has
+    A tile cannot go from memory to memory but through shared memory. If the communicator has separate SMs, the
+    channel has twelve stages, or as many as there is room for. Beside roles that compute, which need the room, it has
     one, or as many as 16 KB hold: there every SM copies a little.
 
     Before:
@@ -65,40 +66,40 @@ class SplitCopies(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.walk():
             if isinstance(kernel, KernelOp) and DERIVED in kernel.attributes:
-                parts = [part for part in kernel.body.block.ops if isinstance(part, RoleOp)]
-                copying = [part for part in parts if part.role.data is Role.Communicator and _only_copies(part)]
-                crossing = {part: found for part in copying if (found := _crossings(part)) is not None}
-                stages = _stages(kernel, crossing.values())
-                if crossing and stages == 1 and not comm_sms(kernel):
-                    _remark(crossing)
-                for part, found in crossing.items():
-                    _split(kernel, part, found, stages)
+                roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+                copying = [op for op in roles if op.role.data is Role.Communicator and _only_copies(op)]
+                passed = {op: found for op in copying if (found := _passed_on(op)) is not None}
+                stages = _stages(kernel, passed.values())
+                if passed and stages == 1 and not comm_sms(kernel):
+                    _remark(passed)
+                for role_op, found in passed.items():
+                    _split(kernel, role_op, found, stages)
 
 
-def _only_copies(part: RoleOp) -> bool:
-    """Whether every tile of a part is loaded by it and only stored."""
-    makers = [op for op in part.walk() if any(isinstance(result.type, TileType) for result in op.results)]
+def _only_copies(role_op: RoleOp) -> bool:
+    """Whether a role loads every tile that it has, and only stores it."""
+    makers = [op for op in role_op.walk() if any(isinstance(result.type, TileType) for result in op.results)]
     stored = all(isinstance(use.operation, StoreOp) for op in makers for result in op.results for use in result.uses)
     return bool(makers) and stored and all(isinstance(op, LoadOp) for op in makers)
 
 
-def _crossings(part: RoleOp) -> list[RoleValue] | None:
-    """What goes from the loading to the storing worker; None if a tile is kept beyond its stage."""
-    for op in part.body.walk():
+def _passed_on(role_op: RoleOp) -> list[RoleValue] | None:
+    """What goes from the loading to the storing role; None if a tile is kept beyond its stage."""
+    for op in role_op.body.walk():
         role = _side(op)
         if role is not None:
             op.attributes[ROLE] = RoleAttr(role)
     try:
-        return role_values_of(part)
+        return role_values_of(role_op)
     except KeptBeyondStageError as error:
-        reason = "a loop or branch gives a tile to what stands behind it"
+        reason = "a tile leaves the loop or branch that loads it"
         missed(SplitCopies.name, error.op, f"its communicator fetches a tile when the last one is stored: {reason}")
         return None
 
 
 def _stages(kernel: KernelOp, found: Iterable[list[RoleValue]]) -> int:
     """Stages of each channel of all communicators, which share the memory of one CTA."""
-    kinds = [crossing.type for of_part in found for crossing in of_part]
+    kinds = [value.type for of_role in found for value in of_role]
     if not kinds:
         return 1
     target = target_of(kernel)
@@ -108,30 +109,30 @@ def _stages(kernel: KernelOp, found: Iterable[list[RoleValue]]) -> int:
     return max(1, min(_STAGES, fitting))
 
 
-def _remark(crossing: Mapping[RoleOp, Sequence[RoleValue]]) -> None:
-    """Say of communicators beside parts that compute that their tiles are on their way one at a time."""
-    for found in crossing.values():
+def _remark(passed: Mapping[RoleOp, Sequence[RoleValue]]) -> None:
+    """Say of communicators beside roles that compute that only one of their tiles is in flight at a time."""
+    for found in passed.values():
         for one in found:
             size = target_of(one.made[0]).stage_bytes(one.type)
-            reason = f"it has {size} bytes, and {_BESIDE} are for copies beside tasks; `comm_sms` leaves room for more"
-            missed(SplitCopies.name, one.made[0], f"one tile at a time is on its way through each SM: {reason}")
+            reason = f"it has {size} bytes, and copies beside tasks have {_BESIDE}; `comm_sms` leaves room for more"
+            missed(SplitCopies.name, one.made[0], f"one tile at a time is in flight in each SM: {reason}")
 
 
-def _split(kernel: KernelOp, part: RoleOp, found: list[RoleValue], stages: int) -> None:
+def _split(kernel: KernelOp, role_op: RoleOp, found: list[RoleValue], stages: int) -> None:
     channels = add_channels(kernel, found, stages)
     for role in (Role.Loader, Role.Storer):
-        made = add_role_op(role, found, channels, kernel, part)
+        made = add_role_op(role, found, channels, kernel, role_op)
         made.role = RoleAttr(Role.Communicator)
-        made.attributes |= part.attributes
+        made.attributes |= role_op.attributes
         for op in made.walk():
             if isinstance(op, TasksOp):
                 op.attributes[PER_CTA] = UnitAttr()
-    part.detach()
-    part.erase(safe_erase=False)
+    role_op.detach()
+    role_op.erase(safe_erase=False)
 
 
 def _side(op: Operation) -> Role | None:
-    """Loads and the waits before them on one side, what makes results known on the other."""
+    """Loads and the waits before them on one side, stores and signals on the other."""
     if isinstance(op, LoadOp | WaitOp):
         return Role.Loader
     return None if not op.operands or op.results or op.regions else Role.Storer

@@ -1,4 +1,4 @@
-"""The pass `pk-split-loads`: what need not wait for other ranks is loaded ahead of what must."""
+"""The pass `pk-split-loads`: local operands are loaded ahead of those that come from other ranks."""
 
 from __future__ import annotations
 
@@ -25,13 +25,11 @@ from pkc.remarks import missed
 
 @dataclass(frozen=True)
 class SplitLoads(ModulePass):
-    """Give the loads of arrays that are there from the beginning a loader of their own, if the schedule's `loads` is
-    `apart`.
+    """Give local operands a separate loader, if the schedule's `separate_loader` is true.
 
-    A loader carries out its loads in order. Where it waits for an operand that comes from other ranks, the other one,
-    weights of the rank's own say, waits too, although memory has nothing else to do. Loaded by two threads, through
-    two channels, that one is there as far as shared memory goes when the first one comes. With many tasks for each SM
-    it is of no use, and costs two barriers in each turn.
+    A loader carries out its loads in order. Where it waits for an operand from other ranks, a local one, weights say,
+    waits too, although memory is idle. With a second loader and a second channel the local operand is loaded ahead, as
+    far as shared memory goes. With many tasks for each SM that is of no use, and costs two barriers in each iteration.
 
     Before:
 
@@ -69,37 +67,37 @@ class SplitLoads(ModulePass):
         for kernel in op.walk():
             if not isinstance(kernel, KernelOp) or kernel.schedule.get("separate_loader") != BoolAttr.from_bool(True):
                 continue
-            for part in list(kernel.body.block.ops) if DERIVED in kernel.attributes else ():
-                if isinstance(part, RoleOp) and part.role.data is Role.Loader:
-                    _split(part)
+            for role in list(kernel.body.block.ops) if DERIVED in kernel.attributes else ():
+                if isinstance(role, RoleOp) and role.role.data is Role.Loader:
+                    _split(role)
 
 
-def _split(part: RoleOp) -> None:
-    commits = [op for op in part.walk() if isinstance(op, CommitOp)]
-    ahead = [op for op in commits if any(map(_is_there, op.tiles))]
-    obstacle = _obstacle(part, commits, ahead)
+def _split(role: RoleOp) -> None:
+    commits = [op for op in role.walk() if isinstance(op, CommitOp)]
+    ahead = [op for op in commits if any(map(_is_local, op.tiles))]
+    obstacle = _obstacle(role, commits, ahead)
     if obstacle:
-        missed(SplitLoads.name, part, f"`separate_loader=true` changes nothing: {obstacle}")
+        missed(SplitLoads.name, role, f"`separate_loader=true` changes nothing: {obstacle}")
         return
     for commit in ahead:
-        if not all(map(_is_there, commit.tiles)):
+        if not all(map(_is_local, commit.tiles)):
             _split_channel(commit)
-    second = copy_of(part)
-    assert part.parent is not None
-    part.parent.insert_op_after(second, part)
-    _drop(part, there=True)
-    _drop(second, there=False)
+    second = copy_of(role)
+    assert role.parent is not None
+    role.parent.insert_op_after(second, role)
+    _drop(role, local=True)
+    _drop(second, local=False)
 
 
-def _obstacle(part: RoleOp, commits: Sequence[CommitOp], ahead: Sequence[CommitOp]) -> str:
-    """Why a loader cannot be two; empty if it can."""
-    if not any(isinstance(op, WaitOp) for op in part.walk()):
+def _obstacle(role: RoleOp, commits: Sequence[CommitOp], ahead: Sequence[CommitOp]) -> str:
+    """Why a loader cannot be split; empty if it can."""
+    if not any(isinstance(op, WaitOp) for op in role.walk()):
         return "no load waits for another rank"
     if not ahead:
-        return "nothing that is loaded is there from the beginning"
+        return "no operand is local"
     if len({op.channel for op in commits}) < len(commits):
         return "a channel is filled in several places"
-    return "" if all(map(_is_only_passed_on, part.walk())) else "the loader uses what it loads"
+    return "" if all(map(_is_only_passed_on, role.walk())) else "the loader uses what it loads"
 
 
 def _is_only_passed_on(op: Operation) -> bool:
@@ -107,36 +105,36 @@ def _is_only_passed_on(op: Operation) -> bool:
     return not isinstance(op, LoadOp) or all(isinstance(use.operation, CommitOp) for use in op.result.uses)
 
 
-def _is_there(tile: SSAValue) -> bool:
-    """Whether a tile is loaded from what this rank has when the kernel begins."""
+def _is_local(tile: SSAValue) -> bool:
+    """Whether a tile is loaded from a local operand, which this rank has when the kernel begins."""
     load = tile.owner
     if not isinstance(load, LoadOp) or not isinstance(load.array.type, PrivateType):
         return False
     return all(isinstance(use.operation, LoadOp) for use in load.array.uses)
 
 
-def _drop(part: RoleOp, *, there: bool) -> None:
-    """Leave out the loads of what is there, or all others with the waits before them."""
-    commits = [op for op in part.walk() if isinstance(op, CommitOp)]
-    dropped = {op.channel for op in commits if all(map(_is_there, op.tiles)) is there}
-    for op in reversed(list(part.walk())):
+def _drop(role: RoleOp, *, local: bool) -> None:
+    """Leave out the loads of local operands, or all others with the waits before them."""
+    commits = [op for op in role.walk() if isinstance(op, CommitOp)]
+    dropped = {op.channel for op in commits if all(map(_is_local, op.tiles)) is local}
+    for op in reversed(list(role.walk())):
         match op:
             case AcquireOp() | CommitOp():
                 left_out = op.channel in dropped
             case LoadOp():
                 left_out = not op.result.uses.get_length()
             case _:
-                left_out = isinstance(op, WaitOp) and not there
+                left_out = isinstance(op, WaitOp) and not local
         if left_out:
             _erase(op)
 
 
 def _split_channel(commit: CommitOp) -> None:
-    """Two channels in place of one, the second for the tiles that are there."""
+    """Two channels in place of one, the second for the tiles of local operands."""
     channel = channel_of(commit.channel)
     numbers = range(len(commit.tiles))
-    there = [number for number in numbers if _is_there(commit.tiles[number])]
-    both = [number for number in numbers if number not in there], there
+    local = [number for number in numbers if _is_local(commit.tiles[number])]
+    both = [number for number in numbers if number not in local], local
     made = [_channel(commit, some, channel) for some in both]
     for use in list(channel.result.uses):
         op = use.operation

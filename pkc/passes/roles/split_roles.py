@@ -1,4 +1,4 @@
-"""The pass `pk-split-roles`: one part for each role, joined by channels."""
+"""The pass `pk-split-roles`: tasks become roles that are joined by channels."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _ORDER = (Role.Loader, Role.Consumer, Role.Storer)
 
 @dataclass(frozen=True)
 class SplitRoles(ModulePass):
-    """Split the tasks of a kernel into one part for each role that `pk-assign-roles` wrote on their operations.
+    """Split the tasks of a kernel into the roles that `pk-assign-roles` wrote on their operations.
 
-    Each part keeps the loops around its operations and the integers they need. What crosses from one role to another
-    goes through a channel: values made and first used together share its stages, of which there is one as yet.
+    Each role keeps the loops around its operations and the integers they need. Values across roles go through channels:
+    those made and first used together share the stages of one, of which there is one as yet.
 
     Before:
 
@@ -64,45 +64,45 @@ class SplitRoles(ModulePass):
 
 
 def _split_kernel(kernel: KernelOp) -> None:
-    part = derived_role(kernel)
-    if part is not None:
+    role_op = derived_role(kernel)
+    if role_op is not None:
         try:
-            found = role_values_of(part)
+            found = role_values_of(role_op)
         except KeptBeyondStageError as error:
             raise PkcError(errors.KeptBeyondStage(span_of(error.op.location))) from None
         channels = add_channels(kernel, found)
         for role in _ORDER:
-            if any(role_of(op) is role for op in part.body.walk()):
-                add_role_op(role, found, channels, kernel, part)
-        part.detach()
-        part.erase(safe_erase=False)
-    # In a part that the author wrote, what follows its tasks follows all of them, on whatever CTA they ran.
+            if any(role_of(op) is role for op in role_op.body.walk()):
+                add_role_op(role, found, channels, kernel, role_op)
+        role_op.detach()
+        role_op.erase(safe_erase=False)
+    # In a role that the author wrote, what follows its tasks follows all of them, on whatever CTA they ran.
     for op in kernel.walk() if DERIVED in kernel.attributes else ():
         if isinstance(op, TasksOp):
             op.attributes[PER_CTA] = UnitAttr()
 
 
 def add_role_op(
-    role: Role, found: list[RoleValue], channels: list[ChannelOp], kernel: KernelOp, part: RoleOp
+    role: Role, found: list[RoleValue], channels: list[ChannelOp], kernel: KernelOp, role_op: RoleOp
 ) -> RoleOp:
-    """The part of one role of a part whose operations have roles, in front of it."""
-    return _Part(role, found, channels).build(kernel, part)
+    """Add a role before the one that is split, with the operations to which this role is assigned."""
+    return _RoleCopy(role, found, channels).build(kernel, role_op)
 
 
 def add_channels(kernel: KernelOp, found: list[RoleValue], stages: int = 1) -> list[ChannelOp]:
-    """A channel for each crossing, with that many stages."""
+    """A channel for each value across roles, with that many stages."""
     made: list[ChannelOp] = []
-    for crossing in found:
-        label = ", ".join(map(channel_label, crossing.made))
-        channel = ChannelOp(label, stages, crossing.type)
-        channel.location = crossing.made[0].location
+    for role_value in found:
+        label = ", ".join(map(channel_label, role_value.made))
+        channel = ChannelOp(label, stages, role_value.type)
+        channel.location = role_value.made[0].location
         kernel.body.block.insert_op_before(channel, _first_role(kernel))
         made.append(channel)
     return made
 
 
 def channel_label(op: Operation) -> str:
-    """What a channel is called for: the array that is loaded, or the variable."""
+    """The name of a channel in messages: the array that is loaded, or the variable."""
     if isinstance(op, LoadOp | GatherOp):
         return array_name(op.array)
     return op.results[0].name_hint or op.name.removeprefix("pk.")
@@ -112,8 +112,8 @@ def _first_role(kernel: KernelOp) -> RoleOp:
     return next(op for op in kernel.body.block.ops if isinstance(op, RoleOp))
 
 
-class _Part:
-    """The copy of a part that one role runs."""
+class _RoleCopy:
+    """The copy of the tasks that one role runs."""
 
     def __init__(self, role: Role, found: list[RoleValue], channels: list[ChannelOp]) -> None:
         self._role = role
@@ -124,18 +124,18 @@ class _Part:
         self._carried: set[tuple[Operation, int]] = set()
         self._known: dict[SSAValue, SSAValue] = {}
 
-    def build(self, kernel: KernelOp, part: RoleOp) -> RoleOp:
-        """Add the part before the one that is split."""
-        for op in part.body.walk():
+    def build(self, kernel: KernelOp, role_op: RoleOp) -> RoleOp:
+        """Add the role before the one that is split."""
+        for op in role_op.body.walk():
             if role_of(op) is self._role and not isinstance(op, scf.ForOp | scf.IfOp | scf.YieldOp):
                 self._need(op)
         for value in self._leaving:
             self._need_value(value)
         body = Block()
-        self._copy_block(part.body.block, body)
+        self._copy_block(role_op.body.block, body)
         made = RoleOp(RoleAttr(self._role), Region(body))
-        made.location = part.location
-        kernel.body.block.insert_op_before(made, part)
+        made.location = role_op.location
+        kernel.body.block.insert_op_before(made, role_op)
         return made
 
     # What the role needs
@@ -179,25 +179,25 @@ class _Part:
 
     def _copy_block(self, source: Block, target: Block) -> None:
         for op in source.ops:
-            for crossing, channel in self._channels:
-                if crossing.consumer is self._role and crossing.first is op:
-                    self._consume(target, crossing, channel)
-                if crossing.producer is self._role and crossing.made[0] is op:
+            for role_value, channel in self._channels:
+                if role_value.consumer is self._role and role_value.first is op:
+                    self._consume(target, role_value, channel)
+                if role_value.producer is self._role and role_value.made[0] is op:
                     self._add(target, AcquireOp(channel.result), op)
             if op in self._needed:
                 self._copy(op, target)
-            for crossing, channel in self._channels:
-                if crossing.producer is self._role and crossing.made[-1] is op:
-                    tiles = [self._known[value] for value in crossing.values]
+            for role_value, channel in self._channels:
+                if role_value.producer is self._role and role_value.made[-1] is op:
+                    tiles = [self._known[value] for value in role_value.values]
                     self._add(target, CommitOp(channel.result, tiles), op)
             # After the commits: what is committed may be a view of the stage that is released.
-            for crossing, channel in self._channels:
-                if crossing.consumer is self._role and crossing.last is op:
+            for role_value, channel in self._channels:
+                if role_value.consumer is self._role and role_value.last is op:
                     self._add(target, ReleaseOp(channel.result), op)
 
-    def _consume(self, target: Block, crossing: RoleValue, channel: ChannelOp) -> None:
-        op = self._add(target, ConsumeOp(channel.result), crossing.made[0])
-        for value, tile in zip(crossing.values, op.results, strict=True):
+    def _consume(self, target: Block, role_value: RoleValue, channel: ChannelOp) -> None:
+        op = self._add(target, ConsumeOp(channel.result), role_value.made[0])
+        for value, tile in zip(role_value.values, op.results, strict=True):
             tile.name_hint = value.name_hint
             self._known[value] = tile
 

@@ -34,7 +34,7 @@ class StageRemoteReads(ModulePass):
     Counters: with `inter_sm` and `copy_engine` there is one for the tiles that agree in task indices and in the sharded
     dimension, with `none` one for all. Operands that are read side by side at the same place, as K and V of attention,
     share a counter; the same tiles of one array, read in several loops of a task, share the receive buffer too, and are
-    brought once.
+    fetched once.
 
     Before:
 
@@ -62,7 +62,7 @@ class StageRemoteReads(ModulePass):
         together = _together(reads)
         for group in together:
             _fetch(kernel, group)
-        for read in _apart(together):
+        for read in _fetched_again(together):
             reason = f"`{array_name(read.array)}` is fetched once more: its tiles here are others, or for another phase"
             remarks.missed(self.name, read, reason)
 
@@ -89,7 +89,7 @@ def _beside(one: Read, other: Read) -> bool:
 
 
 def _has(group: Sequence[Read], read: Read) -> bool:
-    """Whether a group brings the tiles of a read already."""
+    """Whether a group fetches the tiles of a read already."""
     return any(one.array is read.array and _same_tiles(one, read) for one in group)
 
 
@@ -109,8 +109,8 @@ def _same_tiles(one: Read, other: Read) -> bool:
     return len(left) == len(right) and same_values(one.indices, other.indices, known)
 
 
-def _apart(groups: Sequence[Sequence[Read]]) -> Iterator[Read]:
-    """Reads of arrays that an earlier group brings too."""
+def _fetched_again(groups: Sequence[Sequence[Read]]) -> Iterator[Read]:
+    """Reads of arrays that an earlier group fetches too."""
     seen: set[SSAValue] = set()
     for group in groups:
         yield from (read for read in group if read.array in seen)
@@ -128,14 +128,14 @@ def _fetch(kernel: KernelOp, reads: Sequence[Read]) -> None:
         if is_pushed(read):
             kind = PGLType(kind.dimensions, kind.element_type, Layout.Symmetric)
         buffers[read.array] = add_parameter(kernel, f"{array_name(read.array)}.landing", kind, read.location)
-    cells = groups_of(first, buffer_of(first)[1], variables(first, address(first)))
-    ready = add_parameter(kernel, f"{'_'.join(map(array_name, buffers))}.ready", cells.type, first.location)
+    tile_groups = groups_of(first, buffer_of(first)[1], variables(first, address(first)))
+    ready = add_parameter(kernel, f"{'_'.join(map(array_name, buffers))}.ready", tile_groups.type, first.location)
     for read in reads:
         tile = read.results[0]
         fetched = FetchOp(tile, buffers[read.array], buffer_of(read)[1], ready)
         fetched.location = read.location
         fetched.result.name_hint = tile.name_hint
-        tile.replace_uses_with_if(fetched.result, lambda use, own=fetched: use.operation is not own)
+        tile.replace_uses_with_if(fetched.result, lambda use, fetch=fetched: use.operation is not fetch)
         block = read.parent
         assert block is not None
         block.insert_op_after(fetched, read)

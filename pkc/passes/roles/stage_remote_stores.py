@@ -1,4 +1,4 @@
-"""The pass `pk-stage-remote-stores`: a copy engine sends tiles to other ranks, from a buffer of their own."""
+"""The pass `pk-stage-remote-stores`: a copy engine sends tiles to other ranks from a local buffer."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from pkc.remarks import missed
 
 @dataclass(frozen=True)
 class StageRemoteStores(ModulePass):
-    """Let a copy engine bring tiles to other ranks, for each store planned `copy_engine`.
+    """Let a copy engine send the tiles of each store planned `copy_engine`.
 
-    The task stores its tile in a buffer of its own rank and raises the tile's counter there. The copy engine goes
+    The task stores its tile in a local buffer and raises the tile's counter there. The copy engine goes
     through the same tasks: it waits for the counter, copies the tile and, if the store was announced to its reader,
     announces the copy. Where the tasks of a row of tiles go through all of its dimension, it waits for the whole row,
     copies that at once and announces each tile: a copy takes microseconds to begin, a tile less to move.
@@ -74,25 +74,25 @@ def _stage_kernel(kernel: KernelOp) -> None:
 
 def _stage(kernel: KernelOp, store: StoreOp) -> None:
     name, kind, location = array_name(store.array), array_type(store.array), store.location
-    # A dimension of slots has an index for each rank, and the buffer is a rank's own.
+    # A dimension of slots has an index for each rank, and the buffer is local.
     kept = [place for place, index in enumerate(store.indices) if not isinstance(index.owner, RankOp)]
     dims = [kind.dimensions[place] for place in kept]
     indices = [store.indices[place] for place in kept]
-    cells = groups_along(dims, indices, range(len(indices)))
+    groups = groups_along(dims, indices, range(len(indices)))
     staged = add_parameter(kernel, f"{name}.staged", PrivateType(dims, kind.element_type), location)
-    computed = add_parameter(kernel, f"{name}.computed", cells.type, location)
+    computed = add_parameter(kernel, f"{name}.computed", groups.type, location)
 
-    part = add_role(kernel, Role.CopyEngine, store)
+    role_body = add_role(kernel, Role.CopyEngine, store)
     around = next((op for op in ancestors(store) if isinstance(op, RoleOp)), None)
-    engine = part.parent_op()
+    engine = role_body.parent_op()
     if around is not None and engine is not None and AFTER_ALL in around.attributes:
-        engine.attributes[AFTER_ALL] = UnitAttr()  # each copy follows what the part around the store has done
+        engine.attributes[AFTER_ALL] = UnitAttr()  # each copy follows what the role around the store has done
     announced = _announcement(store)
     row = _row(store, announced)
     known: Known = {}
     places = [place for place in range(len(store.indices)) if row is None or place != row.place]
     wanted = variables(store, [store.indices[place] for place in places])
-    body = copy_nest(part, store, wanted, known)
+    body = copy_nest(role_body, store, wanted, known)
     target = {place: copy_value(body, store.indices[place], known) for place in places}
     source = {number: target[place] for number, place in enumerate(kept) if place in target}
 
@@ -110,7 +110,7 @@ def _stage(kernel: KernelOp, store: StoreOp) -> None:
         append(inner, RaiseOp(announced.signal, where, rank, value), location)
         announced.detach()
         announced.erase()
-    close_loops(part)
+    close_loops(role_body)
 
     rank, value = RankOp(), constant(1)
     address, counter = counter_ops(indices)
@@ -130,7 +130,7 @@ class _Row:
 
 
 def _row(store: StoreOp, announced: RaiseOp | None) -> _Row | None:
-    """The row that a tile is of, if all tiles of one are stored and nothing but their place tells them apart."""
+    """The row of tiles that a tile belongs to, if all its tiles are stored and differ only in their place."""
     place = len(store.indices) - 1
     block, tasks = store.indices[place].owner, store.parent_op()
     index = block.index if isinstance(block, BlockOp) else None
@@ -168,7 +168,7 @@ def _columns(body: Block, store: StoreOp, row: _Row | None, known: Known) -> tup
 
 
 def _announcement(store: StoreOp) -> RaiseOp | None:
-    """What tells the reader of a store that it is there, and goes with it."""
+    """The operation that announces a store to its reader, and is planned with it."""
     op = store.next_op
     while op is not None and not isinstance(op, StoreOp):
         if isinstance(op, RaiseOp) and op.attributes.get(REMOTE) is not None:

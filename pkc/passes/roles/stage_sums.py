@@ -26,12 +26,12 @@ from pkc.passes.derive import add_parameter, add_role, append, before, mark_fres
 from pkc.passes.roles.plan_warps import comm_sms
 from pkc.passes.roles.program_slices import Known, close_loops, copy_value
 from pkc.passes.roles.remote_accesses import REMOTE, array_name, idle_tasks, in_any_order, planned, shard_of, sums
-from pkc.passes.roles.straddling import across, follow_shards, overlapping, spans
+from pkc.passes.roles.straddling import follow_shards, may_straddle, overlapping, straddles
 from pkc.passes.tile_groups import TileGroups, constant, counter_ops, groups_along, product_ops
 from pkc.remarks import missed
 
 SLICES = "slices"
-"""On tasks that add up tiles: how many of them a tile is divided into."""
+"""The attribute of tasks that add up tiles: how many chunks of rows, each a task, a tile is divided into."""
 
 ROWS = 32
 """Rows that a task adds up: few, so that tasks end together; enough for two warps with 16 bytes for each thread."""
@@ -39,16 +39,16 @@ ROWS = 32
 
 @dataclass(frozen=True)
 class StageSums(ModulePass):
-    """Give each sum over ranks slots at the owner, one for each rank, arrival signals and a task set that adds up.
+    """Give each sum over ranks slots at the owner, one for each rank, arrival signals and tasks that add the slots up.
 
-    Every rank stores its contribution in its own slot at the owner of the tile and signals the tile's counter there.
+    Every rank stores its contribution in its slot at the owner of the tile and signals the tile's counter there.
     A communicator of the owner waits for as many signals as there are ranks, adds the slots in f32 in rank order,
     rounds once and stores: to itself (reduce-scatter), or to every rank (all-reduce, the two-shot algorithm). So the
-    result is bit-equal from run to run. Tiles of many rows are added up in slices, each a task, unless the communicator
-    has SMs of its own: their many threads go through a whole tile for each wait. A replicated array is divided among
-    the owners along its first dimension. With the plan `none` there is one counter for a rank's whole contribution;
-    with `copy_engine`, where nobody adds to counters, each rank has its own for every tile, and the owner awaits them
-    one after the other.
+    result is bit-equal from run to run. Tiles of many rows are added up in chunks, each a task, unless the communicator
+    has separate SMs: their many threads add up a whole tile for each wait. A replicated array is divided among the
+    owners by its first dimension. With the plan `none` there is one counter for a rank's whole contribution. With
+    `copy_engine`, which cannot add to counters, each rank has a counter for every tile, and the owner awaits them one
+    after the other.
 
     Before:
 
@@ -57,7 +57,7 @@ class StageSums(ModulePass):
     After:
 
         pk.role communicator {
-          pk.tasks (%i, %j) in (%own_rows, %columns) {
+          pk.tasks (%i, %j) in (%local_rows, %columns) {
             pk.wait %C_arrived[%i, %j] for %ranks : !pk.signal<[M by 128, N by 256]>
             %sum = scf.for %r = %zero to %ranks ... { ... pk.load %C_slots[%r, %m, %n : ...] ... pk.add ... }
             pk.store %rounded, %C[%m, %n : ...] : ...
@@ -97,16 +97,16 @@ def _stage(kernel: KernelOp, op: AccumulateOp) -> None:
     indices = tuple(op.indices)
     whole = planned(op) == "none"
     places = () if whole else tuple(i for i, index in enumerate(indices) if _varies(index))
-    cells = groups_along(kind.dimensions, indices, places)
+    groups = groups_along(kind.dimensions, indices, places)
     copied = planned(op) == "copy_engine"
-    if is_pgl(op.array, Layout.Replicate) and not across(kernel):
+    if is_pgl(op.array, Layout.Replicate) and not may_straddle(kernel):
         follow_shards(kernel, block_type(_block_of(indices[split])).of)
     slots_type = PGLType((RANKS, *kind.dimensions), kind.element_type, Layout.Shard, split + 1)
     slots = add_parameter(kernel, f"{name}.slots", slots_type, op.location)
-    arrived_type = SignalType((RANKS, *cells.type.extents)) if copied else cells.type
+    arrived_type = SignalType((RANKS, *groups.type.extents)) if copied else groups.type
     arrived = add_parameter(kernel, f"{name}.arrived", arrived_type, op.location)
-    _add_up(kernel, op, split, cells, slots, arrived)
-    _contribute(op, split, cells, slots, arrived)
+    _add_up(kernel, op, split, groups, slots, arrived)
+    _contribute(op, split, groups, slots, arrived)
 
 
 def _check(name: str, op: AccumulateOp) -> None:
@@ -134,7 +134,7 @@ def _split(name: str, op: AccumulateOp) -> int:
         kind = _block_of(op.indices[place]).type
         if isinstance(kind, BlockType) and isinstance(kind.of, str):
             return place
-    raise _refused(name, op, "the dimension to divide among its owners is not divided into blocks")
+    raise _refused(name, op, "the dimension to divide among its owners has no blocks")
 
 
 def _block_of(index: SSAValue) -> SSAValue:
@@ -176,22 +176,22 @@ def _varies(index: SSAValue) -> bool:
     return not isinstance(index.type, BlockType) or isinstance(index.type.of, str)
 
 
-def _contribute(op: AccumulateOp, split: int, cells: TileGroups, slots: BlockArgument, arrived: BlockArgument) -> None:
-    """In place of the sum: store to the own slot at the owner, signal its counter."""
+def _contribute(op: AccumulateOp, split: int, groups: TileGroups, slots: BlockArgument, arrived: BlockArgument) -> None:
+    """In place of the sum: store to this rank's slot at the owner, signal the owner's counter."""
     indices = tuple(op.indices)
     block = _block_of(indices[split])
     rank, one, owner = RankOp(), constant(1), OwnerOp(block)
-    address, counter = counter_ops([indices[place] for place in cells.places])
+    address, counter = counter_ops([indices[place] for place in groups.places])
     store = StoreOp(op.tile, slots, (rank.result, *indices))
     announce: Operation
-    if spans(indices[split]):
+    if straddles(indices[split]):
         last = OwnerOp(block, last=True)
         address.append(last)
         announce = SignalAllOp(arrived, counter, one, first=owner.result, last=last.result)
     elif planned(op) != "copy_engine":
         announce = SignalOp(arrived, counter, owner, one)
     else:
-        # What moves the tile announces it too: both go with the plan.
+        # The copy engine that moves the tile announces it too: both get the plan.
         announce = RaiseOp(arrived, (rank.result, *counter), owner, one)
         store.attributes[REMOTE] = announce.attributes[REMOTE] = op.attributes[REMOTE]
     before(op, [rank, one, owner, *address, store, announce])
@@ -200,32 +200,32 @@ def _contribute(op: AccumulateOp, split: int, cells: TileGroups, slots: BlockArg
 
 
 def _add_up(
-    kernel: KernelOp, op: AccumulateOp, split: int, cells: TileGroups, slots: BlockArgument, arrived: BlockArgument
+    kernel: KernelOp, op: AccumulateOp, split: int, groups: TileGroups, slots: BlockArgument, arrived: BlockArgument
 ) -> None:
-    """The communicator's part: wait for all contributions to a tile, add them up, store the sum."""
-    part = add_role(kernel, Role.Communicator, op)
-    role = part.parent_op()
+    """The communicator: wait for all contributions to a tile, add them up, store the sum."""
+    role_body = add_role(kernel, Role.Communicator, op)
+    role = role_body.parent_op()
     assert role is not None
     role.attributes[AFTER_ALL] = UnitAttr()
     location = op.location
     rank, zero, one = RankOp(), constant(0), constant(1)
     ranks = DimOp(RANKS)
     for made in (rank, zero, one, ranks):
-        append(part, made, location)
-    body, own, counts = _own_tasks(part, op, split, rank.result)
-    expected = _expected(part, op, cells, ranks.result, counts)
-    tasks = append(part, TasksOp(list(counts.values()), Region(body)), location)
-    indices = [copy_value(body, index, own) for index in op.indices]
-    spanning = spans(op.indices[split])
-    at_cell = body
-    counter = [] if spanning else _counter(body, op, [indices[place] for place in cells.places])
-    slices = 1 if comm_sms(kernel) else _slices(op, split)
-    if slices > 1:
-        indices[split] = _slice(tasks, indices[split], slices)
-    if spanning:
-        at_cell, tile = _overlapped(body, op, split, indices)
-        counter = _counter(at_cell, op, [tile if place == split else indices[place] for place in cells.places])
-    narrow = _sliced(tile_type(op.tile), slices)
+        append(role_body, made, location)
+    body, known, counts = _local_tasks(role_body, op, split, rank.result)
+    expected = _expected(role_body, op, groups, ranks.result, counts)
+    tasks = append(role_body, TasksOp(list(counts.values()), Region(body)), location)
+    indices = [copy_value(body, index, known) for index in op.indices]
+    straddling = straddles(op.indices[split])
+    at_group = body
+    counter = [] if straddling else _counter(body, op, [indices[place] for place in groups.places])
+    chunks = 1 if comm_sms(kernel) else _chunks(op, split)
+    if chunks > 1:
+        indices[split] = _in_chunks(tasks, indices[split], chunks)
+    if straddling:
+        at_group, tile = _overlapped(body, op, split, indices)
+        counter = _counter(at_group, op, [tile if place == split else indices[place] for place in groups.places])
+    narrow = _chunk_type(tile_type(op.tile), chunks)
     wide = TileType(narrow.shape, f32 if narrow.element_type in FLOATS else narrow.element_type)
     inner = Block(arg_types=[IndexType(), wide])
     bounds = (zero.result, ranks.result, one.result)
@@ -236,7 +236,7 @@ def _add_up(
         append(each, scf.YieldOp(), location)
         append(body, scf.ForOp(*bounds, [], each), location)
     else:
-        append(at_cell, WaitOp(arrived, counter, expected), location)
+        append(at_group, WaitOp(arrived, counter, expected), location)
     close_loops(body)
     total = _sum(tasks, inner, narrow, LoadOp(slots, (inner.args[0], *indices)), bounds)
     store = append(body, StoreOp(total, op.array, indices), location)
@@ -244,16 +244,16 @@ def _add_up(
         store.attributes[REMOTE] = op.attributes[REMOTE]
 
 
-def _counter(block: Block, op: AccumulateOp, cell: list[SSAValue]) -> list[SSAValue]:
-    """The indices of the counter of a cell, found at the end of a block."""
-    address, counter = counter_ops(cell)
+def _counter(block: Block, op: AccumulateOp, group: list[SSAValue]) -> list[SSAValue]:
+    """The indices of the counter of a tile group, computed at the end of a block."""
+    address, counter = counter_ops(group)
     for made in address:
         append(block, made, op.location)
     return counter
 
 
 def _overlapped(body: Block, op: AccumulateOp, split: int, indices: list[SSAValue]) -> tuple[Block, SSAValue]:
-    """A loop over the blocks of contributions that overlap an own block: its body, and the block of a turn."""
+    """A loop over the blocks of contributions that overlap a local block: its body, and the block of an iteration."""
     kind = block_type(op.indices[split])
     ops, first, stop = overlapping(indices[split], kind)
     one, inner = constant(1), Block(arg_types=[IndexType()])
@@ -262,10 +262,10 @@ def _overlapped(body: Block, op: AccumulateOp, split: int, indices: list[SSAValu
     return inner, append(inner, BlockOp(inner.args[0], kind), op.location).result
 
 
-def _own_tasks(
-    part: Block, op: AccumulateOp, split: int, rank: SSAValue
+def _local_tasks(
+    role_body: Block, op: AccumulateOp, split: int, rank: SSAValue
 ) -> tuple[Block, Known, dict[BlockArgument, SSAValue]]:
-    """The tasks of the tiles that a rank owns: their body, what stands there for what stood in the contribution, and
+    """The tasks of the tiles that a rank owns: their body, what stands there for the values of the contribution, and
     how many values each task index takes."""
     made = _block_of(op.indices[split]).owner
     assert isinstance(made, BlockOp) and isinstance(made.index, BlockArgument)
@@ -275,36 +275,36 @@ def _own_tasks(
     for tasks in reversed(enclosing_tasks(op)):
         for index, count in zip(tasks.body.block.args, tasks.counts, strict=True):
             if index is made.index:
-                counts[index] = append(part, BlockCountOp(kind, part=rank, sharded=sharded), op.location).result
+                counts[index] = append(role_body, BlockCountOp(kind, part=rank, sharded=sharded), op.location).result
             else:
-                counts[index] = copy_value(part, count, outside)
+                counts[index] = copy_value(role_body, count, outside)
     body = Block(arg_types=[IndexType()] * len(counts))
-    own: Known = {index: number for index, number in zip(counts, body.args, strict=True) if index is not made.index}
+    known: Known = {index: number for index, number in zip(counts, body.args, strict=True) if index is not made.index}
     number = body.args[list(counts).index(made.index)]
     block = append(body, BlockOp(number, kind, part=rank, sharded=sharded), op.location)
     block.result.name_hint = made.result.name_hint
-    own[made.result] = block.result
-    return body, own, counts
+    known[made.result] = block.result
+    return body, known, counts
 
 
 def _expected(
-    part: Block, op: AccumulateOp, cells: TileGroups, ranks: SSAValue, counts: dict[BlockArgument, SSAValue]
+    role_body: Block, op: AccumulateOp, groups: TileGroups, ranks: SSAValue, counts: dict[BlockArgument, SSAValue]
 ) -> SSAValue:
-    """How many signals a counter gets: one from each rank for each tile of its cell that this rank owns."""
-    known = sources([op.indices[place] for place in cells.places])
+    """How many signals a counter gets: one from each rank for each tile of its tile group that this rank owns."""
+    known = sources([op.indices[place] for place in groups.places])
     ops, total = product_ops([ranks, *(count for index, count in counts.items() if index not in known)])
     for made in ops:
-        append(part, made, op.location)
+        append(role_body, made, op.location)
     return total
 
 
-def _slices(op: AccumulateOp, split: int) -> int:
-    """How many tasks add up one tile, each some of its rows: they end together, whoever has how many tiles."""
+def _chunks(op: AccumulateOp, split: int) -> int:
+    """How many tasks add up one tile, each a chunk of rows: CTAs then end together, though some have more tiles."""
     kind = tile_type(op.tile)
     rows = kind.shape[0] if kind.rank else 1
     if rows <= ROWS:
         return 1
-    obstacle = _unsliced(op, split, rows)
+    obstacle = _chunk_obstacle(op, split, rows)
     if obstacle:
         missed(
             StageSums.name, op, f"one task adds up all {rows} rows of a tile of `{array_name(op.array)}`: {obstacle}"
@@ -312,30 +312,30 @@ def _slices(op: AccumulateOp, split: int) -> int:
     return 1 if obstacle else rows // ROWS
 
 
-def _unsliced(op: AccumulateOp, split: int, rows: int) -> str:
-    """Why a tile cannot be added up in slices of its rows; empty if it can."""
+def _chunk_obstacle(op: AccumulateOp, split: int, rows: int) -> str:
+    """Why a tile cannot be added up in chunks of its rows; empty if it can."""
     index, made = op.indices[split], op.indices[split].owner
-    if not isinstance(made, BlockOp) or not (made.sharded is not None or spans(index)):
+    if not isinstance(made, BlockOp) or not (made.sharded is not None or straddles(index)):
         return "its blocks are not those of a list over all shards"
     if any(isinstance(before.type, BlockType) for before in op.indices[:split]):
-        return "the dimension that is sharded is not that of its rows"
+        return "the sharded dimension is not that of its rows"
     if tile_type(op.tile).rank != 2 or rows != block_type(index).extent:
         return "it is not one block of rows by one of columns"
     return f"these are not a multiple of {ROWS}" if rows % ROWS else ""
 
 
-def _slice(tasks: TasksOp, block: SSAValue, slices: int) -> SSAValue:
-    """Let tasks go through slices of the blocks that they went through; the slice of a task."""
+def _in_chunks(tasks: TasksOp, block: SSAValue, chunks: int) -> SSAValue:
+    """Let each task have a chunk of a block in place of the whole; the chunk."""
     made = block.owner
     assert isinstance(made, BlockOp) and isinstance(made.index, BlockArgument)
-    number, kind = made.index, BlockType(block_type(block).of, block_type(block).extent // slices)
+    number, kind = made.index, BlockType(block_type(block).of, block_type(block).extent // chunks)
     count = tasks.counts[number.index].owner
     assert isinstance(count, BlockCountOp)
     finer = BlockCountOp(kind, part=count.part, sharded=count.sharded is not None)
     before(tasks, [finer])
     tasks.operands = [finer.result if at == number.index else old for at, old in enumerate(tasks.operands)]
-    tasks.attributes[SLICES] = IntegerAttr(slices, i64)
-    each = constant(slices)
+    tasks.attributes[SLICES] = IntegerAttr(chunks, i64)
+    each = constant(chunks)
     whole = arith.DivSIOp(number, each.result)
     before(made, [each, whole])
     made.operands = [whole.result if operand is number else operand for operand in made.operands]
@@ -344,8 +344,8 @@ def _slice(tasks: TasksOp, block: SSAValue, slices: int) -> SSAValue:
     return append(tasks.body.block, found, tasks.location).result
 
 
-def _sliced(kind: TileType, slices: int) -> TileType:
-    return TileType((kind.shape[0] // slices, *kind.shape[1:]), kind.element_type) if slices > 1 else kind
+def _chunk_type(kind: TileType, chunks: int) -> TileType:
+    return TileType((kind.shape[0] // chunks, *kind.shape[1:]), kind.element_type) if chunks > 1 else kind
 
 
 def _sum(

@@ -1,4 +1,4 @@
-"""The pass `pk-straddle-shards`: blocks of tasks do not end where the parts of sharded arrays do."""
+"""The pass `pk-straddle-shards`: blocks of tasks do not end where the shards of arrays do."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from pkc.passes import plan_errors as errors
 from pkc.passes.derive import before
 from pkc.passes.roles.program_slices import from_memory
 from pkc.passes.roles.remote_accesses import RemoteAccess, Sum, address, array_name, is_pushed, planned, shard_of
-from pkc.passes.roles.straddling import across
+from pkc.passes.roles.straddling import may_straddle
 from pkc.remarks import missed
 
 
 @dataclass(frozen=True)
 class StraddleShards(ModulePass):
-    """Let blocks reach over the boundaries between the ranks' parts of a dimension, if the schedule says `across`.
+    """Let blocks of tasks straddle the ranks' shards of a dimension, if the schedule says `straddle`.
 
-    With few rows for each rank every owner's rows would be a tile of their own, most of it empty, and each tile reads
-    all of the other operand. A tile that spans parts is stored row by row where the rows belong; what is read of other
-    ranks is fetched ahead, part by part. Operands that the computing SM fetches itself cannot span: one TMA load brings
-    rows of one rank.
+    With few rows for each rank, the rows of each owner would be a tile, most of it empty, and each tile reads all of
+    the other operand. A tile that straddles shards is stored row by row where the rows belong. What it reads of other
+    ranks is fetched ahead, shard by shard. Operands that the computing SM fetches itself cannot straddle shards: one
+    TMA load reads rows of one rank.
 
-    What loops go through is left as it is: another division of what is summed would be another order of additions.
+    Loops over blocks stay as they are: another division of a sum would be another order of additions.
 
     Before:
 
@@ -62,11 +62,11 @@ class StraddleShards(ModulePass):
         for kernel in op.walk():
             if not isinstance(kernel, KernelOp) or any(isinstance(o, RoleOp) for o in kernel.body.block.ops):
                 continue
-            if across(kernel):
-                _span(kernel)
+            if may_straddle(kernel):
+                _straddle(kernel)
 
 
-def _span(kernel: KernelOp) -> None:
+def _straddle(kernel: KernelOp) -> None:
     lists = [found for op in kernel.walk() if isinstance(op, TasksOp) for found in _lists(op)]
     blocks = {block for _, _, found in lists for block in found}
     refused = [*_of_one_rank(kernel), *_refused(kernel, blocks)]
@@ -78,7 +78,7 @@ def _span(kernel: KernelOp) -> None:
         reason = "no tasks go through all blocks of a dimension that an array shards"
         missed(StraddleShards.name, kernel, f"`straddle=true` changes nothing: {reason}")
     for tasks, place, found in lists:
-        # A loop over the same list, which follows the parts as before, may have the same count.
+        # A loop over the same list, which follows the shards as before, may have the same count.
         count = BlockCountOp(block_type(found[0].result))
         before(tasks, [count])
         tasks.operands[place] = count.result
@@ -87,7 +87,7 @@ def _span(kernel: KernelOp) -> None:
 
 
 def _lists(tasks: TasksOp) -> Iterator[tuple[TasksOp, int, list[BlockOp]]]:
-    """The tasks' indices that go through all blocks of a dimension part after part: the place of each, its blocks."""
+    """The task indices that go through all blocks of a dimension, shard after shard: the place of each, its blocks."""
     for index, count in zip(tasks.body.block.args, tasks.counts, strict=True):
         blocks = [use.operation for use in index.uses]
         found = [op for op in blocks if isinstance(op, BlockOp) and op.sharded is not None and op.part is None]
@@ -107,7 +107,7 @@ def _of_one_rank(kernel: KernelOp) -> Iterator[errors.CannotStraddle]:
     for op in kernel.walk():
         if isinstance(op, BlockOp) and op.sharded is not None and op.part is not None:
             what = f"this list of blocks of `{block_type(op.result).of}`"
-            yield errors.CannotStraddle(span_of(op.location), what, "it is one rank's part")
+            yield errors.CannotStraddle(span_of(op.location), what, "it lists the blocks of one rank's shard")
 
 
 def _refused(kernel: KernelOp, blocks: Collection[BlockOp]) -> Iterator[errors.CannotStraddle]:
@@ -141,5 +141,5 @@ def _reason(op: RemoteAccess) -> str:
     if planned(op) == "intra_sm":
         return "the SM that computes fetches it, rows of one rank at a time"
     if from_memory(op, address(op)):
-        return "what is read is decided by elements of an array, so that launches would have other numbers of pieces"
-    return "its owner sends it, and does not know which tiles of others its rows are in" if is_pushed(op) else ""
+        return "elements of an array decide what is read, so that each launch would have another number of copies"
+    return "its owner pushes it, and does not know which tiles of other ranks have its rows" if is_pushed(op) else ""

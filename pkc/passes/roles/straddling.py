@@ -1,4 +1,4 @@
-"""Blocks that reach over the boundaries between the ranks' parts of a dimension: which do, and what they overlap."""
+"""Blocks that straddle the ranks' shards of a dimension: which do, and what they overlap."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pkc.passes.roles.remote_accesses import shard_of
 from pkc.passes.tile_groups import constant
 
 
-def across(kernel: KernelOp) -> bool:
-    """Whether the schedule lets blocks reach over the boundaries between parts."""
+def may_straddle(kernel: KernelOp) -> bool:
+    """Whether the schedule lets blocks straddle shards."""
     return kernel.schedule.get("straddle") == BoolAttr.from_bool(True)
 
 
-def spans(index: SSAValue) -> bool:
-    """Whether an index of a dimension that is split is a block which may lie in several parts."""
+def straddles(index: SSAValue) -> bool:
+    """Whether an index of a sharded dimension is a block that may straddle shards."""
     block = index.owner
     return isinstance(block, BlockOp) and block.sharded is None and block.part is None
 
@@ -30,11 +30,11 @@ def on_several_ranks(op: Operation) -> bool:
     """Whether the rows of an access may belong to several ranks."""
     if not isinstance(op, LoadOp | StoreOp) or not is_pgl(op.array, Layout.Shard):
         return False
-    return spans(op.indices[shard_of(op.array)])
+    return straddles(op.indices[shard_of(op.array)])
 
 
 def follow_shards(root: Operation, dim: object) -> None:
-    """Let all lists of blocks of a dimension follow the boundaries of its parts."""
+    """Let all lists of blocks of a dimension follow the boundaries of its shards."""
     for op in root.walk():
         if not isinstance(op, BlockCountOp | BlockOp):
             continue

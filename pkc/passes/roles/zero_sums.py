@@ -26,9 +26,9 @@ from pkc.passes.tile_groups import constant, product_ops
 
 @dataclass(frozen=True)
 class ZeroSums(ModulePass):
-    """Let contributions that `pk-stage-sums` has left be added to memory, which is set to zero first.
+    """Add the contributions that `pk-stage-sums` has left to memory, which is set to zero first.
 
-    A communicator of each rank stores zeros to its part of the array, on every rank if the array is replicated, and
+    A communicator of each rank stores zeros to its shard of the array, on every rank if the array is replicated, and
     signals all ranks. Whoever adds first waits for these signals of every rank.
 
     Before:
@@ -38,7 +38,7 @@ class ZeroSums(ModulePass):
     After:
 
         pk.role communicator {
-          pk.tasks (%i, %j) in (%own_rows, %columns) {
+          pk.tasks (%i, %j) in (%local_rows, %columns) {
             ... pk.store %zeros, %O[%t, %n : ...] : !pk.tile<128x256xbf16>, !pk.pgl<[T, N], bf16, shard 0>
           }
           pk.signal_all %O_zeroed[%zero] by %one : !pk.signal<[1]>
@@ -66,36 +66,36 @@ def _zero_kernel(kernel: KernelOp) -> None:
         mark_fresh(kernel, array)
         adding = [op for op in left if op.array is array]
         zeroed = add_parameter(kernel, f"{array_name(array)}.zeroed", SignalType((1,)), adding[0].location)
-        parts = dict.fromkeys(part for op in adding for part in ancestors(op) if isinstance(part, RoleOp))
+        roles = dict.fromkeys(role for op in adding for role in ancestors(op) if isinstance(role, RoleOp))
         _zero(kernel, adding[0], zeroed)
-        for part in parts:
-            _await(part, zeroed)
+        for role in roles:
+            _await(role, zeroed)
     for op in left:
         _add(op)
 
 
 def _zero(kernel: KernelOp, op: AccumulateOp | ScatterAccumulateOp, zeroed: BlockArgument) -> None:
-    """The communicator's part: zeros to this rank's part of the array, in blocks of the size of the contributions."""
-    part = add_role(kernel, Role.Communicator, op)
-    rank, zero, one = (append(part, made, op.location) for made in (RankOp(), constant(0), constant(1)))
+    """The communicator: zeros to this rank's shard of the array, in blocks of the size of the contributions."""
+    role_body = add_role(kernel, Role.Communicator, op)
+    rank, zero, one = (append(role_body, made, op.location) for made in (RankOp(), constant(0), constant(1)))
     kinds, split = _blocks(op), _split(op)
     counts: list[SSAValue] = []
     sharded = is_pgl(op.array, Layout.Shard)
     for place, kind in enumerate(kinds):
-        own = rank.results[0] if place == split else None
-        count = BlockCountOp(kind, part=own, sharded=sharded and place == split)
-        counts.append(append(part, count, op.location).result)
+        owner = rank.results[0] if place == split else None
+        count = BlockCountOp(kind, part=owner, sharded=sharded and place == split)
+        counts.append(append(role_body, count, op.location).result)
     body = Block(arg_types=[IndexType()] * len(kinds))
     indices: list[SSAValue] = []
     for place, kind in enumerate(kinds):
-        own = rank.results[0] if place == split else None
-        block = BlockOp(body.args[place], kind, part=own, sharded=sharded and place == split)
+        owner = rank.results[0] if place == split else None
+        block = BlockOp(body.args[place], kind, part=owner, sharded=sharded and place == split)
         indices.append(append(body, block, op.location).result)
     zeros = TileType([kind.extent for kind in kinds], tile_type(op.tile).element_type)
     tile = append(body, FullOp(0, zeros), op.location)
     append(body, StoreOp(tile.result, op.array, indices), op.location)
-    append(part, TasksOp(counts, Region(body)), op.location)
-    append(part, SignalAllOp(zeroed, (zero.results[0],), one), op.location)
+    append(role_body, TasksOp(counts, Region(body)), op.location)
+    append(role_body, SignalAllOp(zeroed, (zero.results[0],), one), op.location)
 
 
 def _blocks(op: AccumulateOp | ScatterAccumulateOp) -> list[BlockType]:
@@ -108,26 +108,26 @@ def _blocks(op: AccumulateOp | ScatterAccumulateOp) -> list[BlockType]:
 
 
 def _split(op: AccumulateOp | ScatterAccumulateOp) -> int:
-    """The dimension by which ranks share the array: the one that is split, or the first that is not a constant."""
+    """The dimension by which ranks share the array: the sharded one, or the first that is not a constant."""
     if is_pgl(op.array, Layout.Shard):
         return shard_of(op.array)
     dims = array_type(op.array).dimensions
     return next((place for place, dim in enumerate(dims) if isinstance(dim, str)), 0)
 
 
-def _await(part: RoleOp, zeroed: BlockArgument) -> None:
-    """At the start of a part, for whoever writes in it: until every rank has set its part to zero."""
+def _await(role: RoleOp, zeroed: BlockArgument) -> None:
+    """Let a role begin with a wait until every rank has set its shard to zero."""
     ctas, ranks, zero = CtasOp(RoleAttr(Role.Communicator)), DimOp(RANKS), constant(0)
     ops, count = product_ops([ctas.result, ranks.result])
     wait = WaitOp(zeroed, (zero.result,), count)
-    if DERIVED in part.attributes:
+    if DERIVED in role.attributes:
         wait.attributes[ROLE] = RoleAttr(Role.Storer)
-    first = part.body.block.first_op
+    first = role.body.block.first_op
     assert first is not None
     made: Sequence[Operation] = (ctas, ranks, zero, *ops, wait)
     for op in made:
-        op.location = part.location
-        part.body.block.insert_op_before(op, first)
+        op.location = role.location
+        role.body.block.insert_op_before(op, first)
 
 
 def _add(op: AccumulateOp | ScatterAccumulateOp) -> None:

@@ -1,4 +1,4 @@
-"""The pass `pk-split-loops`: sums along a dimension are divided among several tasks, and added up by others."""
+"""The pass `pk-split-loops`: sums over a dimension are divided among several tasks, and added up by others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.axes import block_of_axis
 from pkc.passes.analysis.dependence import maker
 from pkc.passes.derive import add_parameter, append, append_copy, before
-from pkc.passes.splits import part_of, part_ops
+from pkc.passes.splits import split_of, split_ops
 from pkc.passes.tile_groups import constant, is_constant
 from pkc.remarks import missed
 
@@ -34,31 +34,31 @@ _SPLIT = "split_"
 
 @dataclass(frozen=True)
 class SplitLoops(ModulePass):
-    """Divide each sum along a dimension into as many tasks as the schedule's `split_K` says, for a dimension K.
+    """Divide each sum over a dimension K among as many tasks as the schedule's `split_K` says.
 
-    A kernel of few tiles leaves SMs idle, however long the loop of each is. Here the tasks become those of a phase of
-    their own, each of which goes through one part of the turns and stores its sum in f32 in memory of its rank,
-    `acc.partial`. The tasks of the next phase add up the parts in their order, and go on as they did behind the loop.
-    So results are bit-equal from run to run, but round otherwise than those of another number of parts.
+    A kernel of few tiles leaves SMs idle, however long its loops are. This pass adds a phase before the tasks. Each of
+    its tasks runs one split of the iterations and stores its sum in f32 in memory of its rank, `acc.partial`. The tasks
+    of the next phase add up the splits in order, and go on with what stood behind the loop. So results are bit-equal
+    from run to run, but another number of splits rounds otherwise.
 
-    For loops that begin at zero and do nothing but add. With fewer turns than parts some parts are zero.
+    The loops begin at zero and only add. With fewer iterations than splits, some splits are zero.
 
     Before, with `split_K = 4` in the schedule:
 
         pk.tasks (%i, %j) in (%rows, %columns) {
-          %acc = scf.for %t = %zero to %turns step %one iter_args(%a = %zeros) -> (...) { ... pk.mma ... }
+          %acc = scf.for %t = %zero to %iterations step %one iter_args(%a = %zeros) -> (...) { ... pk.mma ... }
           ... pk.store %c, %C[%m, %n : ...] : ...
 
     After:
 
         pk.tasks (%i, %j, %s) in (%rows, %columns, %four) {
-          %acc = scf.for %t = %turns * %s / 4 to %turns * (%s + 1) / 4 ... { ... pk.mma ... }
+          %acc = scf.for %t = %iterations * %s / 4 to %iterations * (%s + 1) / 4 ... { ... pk.mma ... }
           pk.store %acc, %acc_partial[%s, %m, %n : ...] : !pk.tile<64x64xf32>, !pk.private<[4, M, N], f32>
         }
         pk.tasks (%i, %j) in (%rows, %columns) {
           %acc = scf.for %s = %zero to %four step %one iter_args(%a = %zeros) -> (...) {
-            %part = pk.load %acc_partial[%s, %m, %n : ...] : ...
-            %sum = pk.add %a, %part : !pk.tile<64x64xf32>
+            %share = pk.load %acc_partial[%s, %m, %n : ...] : ...
+            %sum = pk.add %a, %share : !pk.tile<64x64xf32>
             scf.yield %sum : !pk.tile<64x64xf32>
           }
           ... pk.store %c, %C[%m, %n : ...] : ...
@@ -69,9 +69,9 @@ class SplitLoops(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.walk():
             if isinstance(kernel, KernelOp):
-                for dim, parts in _splits(kernel).items():
-                    if parts > 1:
-                        _Split(kernel, dim, parts).run()
+                for dim, splits in _splits(kernel).items():
+                    if splits > 1:
+                        _Split(kernel, dim, splits).run()
 
 
 def _splits(kernel: KernelOp) -> Mapping[str, int]:
@@ -81,7 +81,7 @@ def _splits(kernel: KernelOp) -> Mapping[str, int]:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a partial sum lies: the dimensions of its array and the indices there, that of the part aside."""
+    """Where a partial sum lies: the dimensions of its array and the indices there, without that of the split."""
 
     dims: tuple[Dim, ...]
     indices: tuple[SSAValue, ...]
@@ -89,23 +89,23 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Split:
-    """The loops of a kernel over blocks of `dim`, each divided into `parts`."""
+    """The loops of a kernel over blocks of `dim`, each divided into `splits`."""
 
     kernel: KernelOp
     dim: str
-    parts: int
+    splits: int
 
     def run(self) -> None:
         loops = list(_loops(self.kernel, self.dim))
         if not loops:
             raise self._refused(self.kernel, f"no loop of this kernel goes through blocks of `{self.dim}`")
-        whole = [loop for loop in loops if part_of(loop) is None]
+        whole = [loop for loop in loops if split_of(loop) is None]
         for loop in loops:
             if loop not in whole:
                 missed(
                     SplitLoops.name,
                     loop,
-                    f"`{_SPLIT}{self.dim}` leaves this loop as it is: tasks share its turns already",
+                    f"`{_SPLIT}{self.dim}` leaves this loop as it is: tasks share its iterations already",
                 )
         loops = whole
         for loop in loops:
@@ -118,7 +118,7 @@ class _Split:
             self._divide(loop)
 
     def _refused(self, op: Operation, reason: str) -> PkcError:
-        key = f"{_SPLIT}{self.dim}={self.parts}"
+        key = f"{_SPLIT}{self.dim}={self.splits}"
         return PkcError(errors.CannotSplit(span_of(op.location), key, self.kernel.sym_name.data, reason))
 
     def _check(self, loop: scf.ForOp) -> None:
@@ -133,7 +133,7 @@ class _Split:
             raise self._refused(loop, "something is written before this loop, or in it")
         for carried in range(len(loop.iter_args)):
             if not _is_sum(loop, carried):
-                raise self._refused(loop, "this loop carries something else than a sum that begins at zero")
+                raise self._refused(loop, "this loop carries something other than a sum that begins at zero")
             self._place(loop, carried)
 
     def _place(self, loop: scf.ForOp, carried: int) -> _Place:
@@ -147,7 +147,7 @@ class _Split:
         for axis in range(tile_type(result).rank):
             block = block_of_axis(_added(loop, carried), axis)
             if block is None or loop.is_ancestor(maker(block)):
-                raise self._refused(loop, f"of axis {axis} of `{name}` it is not known which blocks it goes through")
+                raise self._refused(loop, f"the blocks of axis {axis} of `{name}` are not known")
             dims.append(block_type(block).of)
             indices.append(block)
             if isinstance(block.owner, BlockOp):
@@ -155,7 +155,7 @@ class _Split:
         rest = [index for index in tasks.body.block.args if index not in found]
         more = [_most(tasks.counts[index.index]) for index in rest]
         if None in more:
-            raise self._refused(loop, "how many of these tasks there are is not known from dimensions")
+            raise self._refused(loop, "the number of these tasks does not follow from dimensions")
         return _Place((*(dim for dim in more if dim is not None), *dims), (*rest, *indices))
 
     def _divide(self, loop: scf.ForOp) -> None:
@@ -163,38 +163,38 @@ class _Split:
         places = [self._place(loop, carried) for carried in range(len(loop.results))]
         partial: list[BlockArgument] = []
         for place, result in zip(places, loop.results, strict=True):
-            kind = PrivateType((self.parts, *place.dims), tile_type(result).element_type)
+            kind = PrivateType((self.splits, *place.dims), tile_type(result).element_type)
             partial.append(add_parameter(self.kernel, f"{result.name_hint or 'sum'}.partial", kind, loop.location))
-        self._compute_parts(whole, loop, places, partial)
+        self._compute_splits(whole, loop, places, partial)
         self._add_up(loop, places, partial)
 
-    def _compute_parts(
+    def _compute_splits(
         self, whole: TasksOp, loop: scf.ForOp, places: list[_Place], partial: list[BlockArgument]
     ) -> None:
-        """The tasks up to the loop once more, for each part; it goes through its turns and stores what it has."""
+        """The tasks up to the loop once more, for each split, whose loop runs its iterations; its sums are stored."""
         known: dict[SSAValue, SSAValue] = {}
-        count = constant(self.parts)
+        count = constant(self.splits)
         before(whole, [count])
         body = Block(arg_types=[*(arg.type for arg in whole.body.block.args), IndexType()])
         for old, new in zip(whole.body.block.args, body.args, strict=False):
             known[old] = new
             new.name_hint = old.name_hint
-        part = body.args[-1]
-        part.name_hint = "part"
+        split = body.args[-1]
+        split.name_hint = "split"
         for op in _until(loop):
             append_copy(body, op, known)
         copy = body.last_op
         assert isinstance(copy, scf.ForOp)
-        ops, first, last = part_ops(copy.ub, part, count.result)
+        ops, first, last = split_ops(copy.ub, split, count.result)
         before(copy, ops)
         copy.operands = [first, last, *copy.operands[2:]]
         for place, array, result in zip(places, partial, copy.results, strict=True):
-            append(body, StoreOp(result, array, [part, *(known.get(i, i) for i in place.indices)]), loop.location)
+            append(body, StoreOp(result, array, [split, *(known.get(i, i) for i in place.indices)]), loop.location)
         tasks = TasksOp([*whole.counts, count.result], Region(body))
         before(whole, [tasks])
 
     def _add_up(self, loop: scf.ForOp, places: list[_Place], partial: list[BlockArgument]) -> None:
-        """In place of the loop: one that adds up the parts in their order."""
+        """In place of the loop: one that adds up the splits in order."""
         kinds = [result.type for result in loop.results]
         body = Block(arg_types=[IndexType(), *kinds])
         totals: list[SSAValue] = []
@@ -202,7 +202,7 @@ class _Split:
             load = append(body, LoadOp(array, [body.args[0], *place.indices]), loop.location)
             totals.append(append(body, AddOp(total, load.result), loop.location).result)
         append(body, scf.YieldOp(*totals), loop.location)
-        zero, one, count = constant(0), constant(1), constant(self.parts)
+        zero, one, count = constant(0), constant(1), constant(self.splits)
         adding = scf.ForOp(zero.result, count.result, one.result, list(loop.iter_args), body)
         before(loop, [zero, one, count, adding])
         for old, new in zip(loop.results, adding.results, strict=True):
@@ -237,7 +237,7 @@ def _until(loop: scf.ForOp) -> Iterator[Operation]:
 
 
 def _chain(loop: scf.ForOp, carried: int) -> list[MmaOp | AddOp]:
-    """The operations by which one turn adds to what is carried; none if it does something else with it."""
+    """The operations by which one iteration adds to a carried value; none if it does something else with it."""
     value: SSAValue = loop.body.block.args[carried + 1]
     found: list[MmaOp | AddOp] = []
     while True:
@@ -260,14 +260,14 @@ def _is_sum(loop: scf.ForOp, carried: int) -> bool:
 
 
 def _added(loop: scf.ForOp, carried: int) -> SSAValue:
-    """What a turn makes of a sum that a loop carries."""
+    """What an iteration makes of a sum that a loop carries."""
     last = loop.body.block.last_op
     assert last is not None
     return last.operands[carried]
 
 
 def _most(count: SSAValue) -> Dim | None:
-    """A dimension that is at least as long as tasks are many along one index."""
+    """A dimension that is at least as long as one index of tasks has values."""
     made = count.owner
     if isinstance(made, DimOp):
         return made.dim.data
