@@ -16,7 +16,7 @@ from pkc.dialect.elementwise import Binary, MaxOp, MinOp, SelectOp, Unary
 from pkc.dialect.ranges import Bounded, ends
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.types import TileType, dtype_name, f32, i1, i32
-from pkc.semantics import meaning
+from pkc.semantics import tile_ops
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -90,10 +90,10 @@ def judged(op: type[Operation], inputs: Sequence[Array], found: Array) -> Verdic
     made = op(*[create_ssa_value(TileType(found.shape, element)) for _ in inputs])  # pyright: ignore[reportCallIssue]
     with np.errstate(all="ignore"):
         wide = [x.astype(np.float64) if element == f32 else x for x in inputs]
-        exact = meaning.value(made, np.float64)(*wide)
+        exact = tile_ops.value(made, np.float64)(*wide)
         if element == i32:
             return Verdict(np.flatnonzero(found != exact), 0.0, 0)
-        low, high = ends(meaning.bounded(made)(*[Bounded(x, None) for x in wide]))
+        low, high = ends(tile_ops.bounded(made)(*[Bounded(x, None) for x in wide]))
         signed = (found != 0) | (exact != 0) | (np.signbit(found) == np.signbit(exact))
         if issubclass(op, MaxOp | MinOp):  # of zeros of both signs it is either (IEEE 754-2008, maxNum and minNum)
             signed |= np.signbit(wide[0]) != np.signbit(wide[1])

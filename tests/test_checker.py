@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from xdsl.ir import Operation
 
-from pkc.check.run import TRIALS, Meaning, Trial, check_roles, check_trial, meaning_of
+from pkc.check.run import TRIALS, Baseline, Trial, baseline_of, check_roles, check_trial
 from pkc.cli.main import main
 from pkc.diagnostics import PkcError
 from pkc.dialect import tile
@@ -26,8 +26,8 @@ DIMS = {"M": 130, "N": 70, "K": 20}
 
 
 @cache
-def meaning(ranks: int = 2) -> Meaning:
-    return meaning_of(load(EXAMPLES / "gemm_rs.pk"), ranks=ranks, dims=DIMS)
+def meaning(ranks: int = 2) -> Baseline:
+    return baseline_of(load(EXAMPLES / "gemm_rs.pk"), ranks=ranks, dims=DIMS)
 
 
 def roles() -> Compiled:
@@ -46,7 +46,7 @@ def test_sums_in_no_order_are_launched_again(example: str, dims: dict[str, int])
     path = EXAMPLES / f"{example}.pk"
     roles = load(path, level="roles", schedule={"deterministic": "False"})
     assert any(isinstance(op, AtomicAddOp | ScatterAddOp) for op in roles.module.walk())
-    assert check_roles(roles, meaning_of(load(path), ranks=3, dims=dims, launches=3), TRIALS[:6]) == []
+    assert check_roles(roles, baseline_of(load(path), ranks=3, dims=dims, launches=3), TRIALS[:6]) == []
 
 
 STEPS = """
@@ -72,7 +72,7 @@ def test_a_protocol_that_is_written_out_is_launched_again(text: str) -> None:
     program = parse_text(Source("k.pk", text.lstrip()))
     tile, roles = compile_program(program, level="tile"), compile_program(program, level="roles")
     used = {dim for arg in tile.kernel.body.block.args for dim in getattr(arg.type, "dimensions", ())}
-    meaning = meaning_of(tile, ranks=3, dims={dim: DIMS[dim] for dim in used & set(DIMS)}, launches=3)
+    meaning = baseline_of(tile, ranks=3, dims={dim: DIMS[dim] for dim in used & set(DIMS)}, launches=3)
     assert check_roles(roles, meaning, TRIALS[:12]) == []
 
 
@@ -124,7 +124,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
         "symmetric memory: 9468 bytes a rank: arrays 9380, scratch 0, signals 88; private scratch 28000",
         "signals: 3, waits: 3, of which 2 count right for all sizes",
     ]
-    assert re.fullmatch(r"static: 3990 workers with \d+ events, in \d+\.\d\d s", static)
+    assert re.fullmatch(r"static: 3990 warp roles with \d+ events, in \d+\.\d\d s", static)
     assert re.fullmatch(
         r"every order on 2 ranks, M = 511, K = 65, N = 257: 1 and 1 runs with 1 and 2 CTAs for each role,"
         r" of \d+ and \d+ steps, stand for all",

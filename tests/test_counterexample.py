@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pkc.check.counterexample import Counterexample, counterexample, explore_small
-from pkc.check.run import meaning_of
+from pkc.check.run import baseline_of
 from pkc.dialect import access, counters
 from pkc.driver.compiler import Compiled, load
 from tools.mutant_changes import COUNT, number
@@ -29,7 +29,7 @@ def waits(compiled: Compiled, name: str) -> list[counters.WaitOp]:
 
 def failing(example: str, broken: Compiled, most: int = 200) -> Counterexample:
     tile = load(EXAMPLES / f"{example}.pk")
-    found = counterexample(tile, broken, most, meaning_of(tile, ranks=4, dims=DIMS), None)
+    found = counterexample(tile, broken, most, baseline_of(tile, ranks=4, dims=DIMS), None)
     assert found is not None
     return found
 

@@ -28,7 +28,7 @@ from pkc.location import Source
 from pkc.passes.machine.check_machine import check_machine
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering.computed import apply
-from pkc.semantics import meaning
+from pkc.semantics import tile_ops
 from pkc.targets.sm_90a import TARGET
 from pkc.targets.sm_90a.instructions import PLAIN
 from tests.functions import elements, program
@@ -54,7 +54,7 @@ def test_a_type_without_an_error_rule_is_refused() -> None:
 def test_an_operation_that_computes_nothing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pkc.dialect, "TILE", (*pkc.dialect.TILE, LoadOp))
     with pytest.raises(TypeError, match=r"no value and no error rule for pk\.load"):
-        runpy.run_path(meaning.__file__)
+        runpy.run_path(tile_ops.__file__)
 
 
 @pytest.mark.parametrize(

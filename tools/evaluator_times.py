@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from resource import RUSAGE_CHILDREN, getrusage
 
-from pkc.check.run import check_roles, meaning_of
+from pkc.check.run import baseline_of, check_roles
 from pkc.check.static import check_statically
 from pkc.cost.estimate import estimate
 from pkc.cost.work import count_work
@@ -25,6 +25,7 @@ from pkc.passes import machine_pipeline
 from pkc.passes.roles.plan_overlap import PlanOverlap
 from pkc.passes.run import run_pipeline
 from pkc.runtime.engines import Engines
+from pkc.targets.target import target_of
 from tests.examples.test_examples import CASES
 
 EXAMPLES = Path("examples")
@@ -40,7 +41,7 @@ def command(*arguments: str) -> Work:
 
 def trials() -> Work:
     tile, roles = (load(EXAMPLES / "ag_gemm.pk", level=level) for level in ("tile", "roles"))
-    meaning = meaning_of(tile, ranks=3, dims={"M": 300, "N": 256, "K": 128})
+    meaning = baseline_of(tile, ranks=3, dims={"M": 300, "N": 256, "K": 128})
     return lambda: check_roles(roles, meaning)
 
 
@@ -63,7 +64,8 @@ def cost(name: str) -> Work:
     """100 estimates for 4 ranks."""
     made = load(EXAMPLES / f"{name}.pk")
     run_pipeline(made.module, (PlanOverlap(),))
-    return lambda: [estimate(count_work(made.kernel, LARGE, 4), 4) for _ in range(100)]
+    target = target_of(made.kernel)
+    return lambda: [estimate(count_work(made.kernel, LARGE, 4, target), 4, target) for _ in range(100)]
 
 
 def chosen() -> Work:

@@ -15,8 +15,8 @@ from pkc.dialect.deferred import SendDeferredOp
 from pkc.dialect.fences import Drain, DrainAttr, DrainOp, FenceOp
 from pkc.dialect.program import KernelOp
 from pkc.passes.analysis.dependence import sources
+from pkc.passes.build import constant
 from pkc.passes.roles.budgets import shared_memory
-from pkc.passes.tile_groups import constant
 from pkc.targets.target import target_of
 
 RANKS = 3

@@ -22,7 +22,7 @@ from pathlib import Path
 from xdsl.ir import Operation
 
 from pkc.check.counterexample import CTAS
-from pkc.check.run import Meaning, Replay, Trial, Trials, meaning_of
+from pkc.check.run import Baseline, Replay, Trial, Trials, baseline_of
 from pkc.check.static import check_statically
 from pkc.diagnostics import PkcError
 from pkc.dialect.program import KernelOp
@@ -63,7 +63,7 @@ RUNS = 50
 class Instance:
     """What a kernel has to compute on some ranks and sizes, and simulations of it as it is."""
 
-    meaning: Meaning
+    meaning: Baseline
     right: Trials
 
     def trials(self, kernel: KernelOp) -> Trials:
@@ -115,22 +115,22 @@ def subjects(names: list[str], overlaps: Iterable[str] = OVERLAPS) -> Iterator[S
             yield Subject(f"{path.stem} {overlap or 'default'}", compiled, small, larger)
 
 
-def _instance(compiled: Compiled, meaning: Meaning) -> Instance:
+def _instance(compiled: Compiled, meaning: Baseline) -> Instance:
     right = Trials(compiled.kernel, meaning)
     right.check(Replay(1, ()))
     return Instance(meaning, right)
 
 
 @cache
-def _meanings(path: Path, overlap: str) -> tuple[Meaning, Meaning]:
+def _meanings(path: Path, overlap: str) -> tuple[Baseline, Baseline]:
     tile = load(path)
     used = {dim for arg in tile.kernel.body.block.args for dim in getattr(arg.type, "dimensions", ())}
     given = (SIZES | ONE_COMM_SM if overlap == "one_comm_sm" else SIZES).get(
         path.stem, STRADDLING if overlap == "straddle" else MATRICES
     )
     sizes = {dim: size for dim, size in given.items() if dim in used}
-    small = meaning_of(tile, ranks=2, dims=small_dims(tile.kernel, 2), launches=3)
-    return small, meaning_of(tile, ranks=RANKS, dims=sizes, launches=3)
+    small = baseline_of(tile, ranks=2, dims=small_dims(tile.kernel, 2), launches=3)
+    return small, baseline_of(tile, ranks=RANKS, dims=sizes, launches=3)
 
 
 def mutants(kernel: KernelOp) -> Iterator[tuple[Operator, str, KernelOp]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from pkc.check.run import Meaning, Replay, Trial, Trials, meaning_of
+from pkc.check.run import Baseline, Replay, Trial, Trials, baseline_of
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.driver.compiler import Compiled
 from pkc.sim.draw import draw_inputs
@@ -47,31 +47,31 @@ class Counterexample:
     lines: list[str]
 
 
-def instance(tile: Compiled, ranks: int, dims: Mapping[str, int]) -> Meaning:
+def instance(tile: Compiled, ranks: int, dims: Mapping[str, int]) -> Baseline:
     """Inputs and right outputs of a kernel for some sizes; inputs only, where an author's roles fail already."""
     try:
-        return meaning_of(tile, ranks=ranks, dims=dims)
+        return baseline_of(tile, ranks=ranks, dims=dims)
     except PkcError:
-        return Meaning(ranks, dims, [draw_inputs(tile.module, ranks=ranks, dims=dims, seed=0)], [])
+        return Baseline(ranks, dims, [draw_inputs(tile.module, ranks=ranks, dims=dims, seed=0)], [])
 
 
 def explore_small(tile: Compiled, roles: Compiled, ranks: int, most: int) -> Exploration:
     """Simulate every order of a small instance on at most two ranks; at most `most` runs for each number of CTAs."""
     ranks = min(ranks, 2)
-    meaning = instance(tile, ranks, small_dims(tile.kernel, ranks))
+    baseline = instance(tile, ranks, small_dims(tile.kernel, ranks))
     explored: list[Explored] = []
     for ctas in CTAS:
-        explored.append(Trials(roles.kernel, meaning).explore(ctas, most))
+        explored.append(Trials(roles.kernel, baseline).explore(ctas, most))
         if explored[-1].found:
             break
-    return Exploration(meaning.ranks, meaning.dims, tuple(explored))
+    return Exploration(baseline.ranks, baseline.dims, tuple(explored))
 
 
 def counterexample(
-    tile: Compiled, roles: Compiled, most: int, meaning: Meaning, failed: Trial | None
+    tile: Compiled, roles: Compiled, most: int, baseline: Baseline, failed: Trial | None
 ) -> Counterexample | None:
-    """The first run that fails, smaller instances first; `failed` is one that does, of the instance of `meaning`."""
-    for smaller in _smaller(tile, meaning):
+    """The first run that fails, smaller instances first; `failed` is one that does, of the instance of `baseline`."""
+    for smaller in _smaller(tile, baseline):
         trials = Trials(roles.kernel, smaller)
         for trial in _attempts(trials, most):
             found, trace = trials.replay(trial)
@@ -81,14 +81,14 @@ def counterexample(
                 )
     if failed is None:
         return None
-    found, trace = Trials(roles.kernel, meaning).replay(failed)
+    found, trace = Trials(roles.kernel, baseline).replay(failed)
     if not found:
         return None
-    return Counterexample(_size(meaning, failed), found, steps_to(trace, found[0], roles.kernel, meaning.ranks))
+    return Counterexample(_size(baseline, failed), found, steps_to(trace, found[0], roles.kernel, baseline.ranks))
 
 
-def _smaller(tile: Compiled, meaning: Meaning) -> Iterator[Meaning]:
-    for ranks in range(min(2, meaning.ranks), meaning.ranks + 1):
+def _smaller(tile: Compiled, baseline: Baseline) -> Iterator[Baseline]:
+    for ranks in range(min(2, baseline.ranks), baseline.ranks + 1):
         yield instance(tile, ranks, small_dims(tile.kernel, ranks))
 
 
@@ -104,8 +104,8 @@ def _attempts(trials: Trials, most: int) -> Iterator[Trial | Replay]:
             yield trial
 
 
-def _size(meaning: Meaning, trial: Trial | Replay) -> str:
-    sizes = "".join(f", {name} = {size}" for name, size in meaning.dims.items())
-    ranks = "1 rank" if meaning.ranks == 1 else f"{meaning.ranks} ranks"
+def _size(baseline: Baseline, trial: Trial | Replay) -> str:
+    sizes = "".join(f", {name} = {size}" for name, size in baseline.dims.items())
+    ranks = "1 rank" if baseline.ranks == 1 else f"{baseline.ranks} ranks"
     ctas = "1 CTA" if trial.ctas == 1 else f"{trial.ctas} CTAs"
     return f"{ranks}, {ctas} for each role{sizes}"

@@ -84,7 +84,7 @@ TRIALS = tuple(Trial(1 + seed % 2, seed) for seed in range(24))
 
 
 @dataclass(frozen=True)
-class Meaning:
+class Baseline:
     """Inputs of some launches, and the outputs that the tile level gives for them."""
 
     ranks: int
@@ -93,21 +93,21 @@ class Meaning:
     outputs: Sequence[Outputs]
 
 
-def meaning_of(tile: Compiled, *, ranks: int, dims: Mapping[str, int], launches: int = 2, seed: int = 0) -> Meaning:
+def baseline_of(tile: Compiled, *, ranks: int, dims: Mapping[str, int], launches: int = 2, seed: int = 0) -> Baseline:
     """Draw inputs for some launches and run the tile level on each. Raises `PkcError`."""
     inputs = [draw_inputs(tile.module, ranks=ranks, dims=dims, seed=seed + number) for number in range(launches)]
     outputs = [simulate(tile.module, ranks=ranks, dims=dims, inputs=one, seed=seed) for one in inputs]
-    return Meaning(ranks, dims, inputs, outputs)
+    return Baseline(ranks, dims, inputs, outputs)
 
 
-def check_trial(kernel: KernelOp, meaning: Meaning, trial: Trial) -> list[Diagnostic]:
+def check_trial(kernel: KernelOp, baseline: Baseline, trial: Trial) -> list[Diagnostic]:
     """What one simulation of the roles level finds."""
-    return Trials(kernel, meaning).check(trial)
+    return Trials(kernel, baseline).check(trial)
 
 
-def check_roles(roles: Compiled, meaning: Meaning, trials: Iterable[Trial] = TRIALS) -> list[Diagnostic]:
+def check_roles(roles: Compiled, baseline: Baseline, trials: Iterable[Trial] = TRIALS) -> list[Diagnostic]:
     """The findings of the first trial that has any; none if all give the outputs of the tile level."""
-    tried = Trials(roles.kernel, meaning)
+    tried = Trials(roles.kernel, baseline)
     for trial in trials:
         found = tried.check(trial)
         if found:
@@ -118,10 +118,10 @@ def check_roles(roles: Compiled, meaning: Meaning, trials: Iterable[Trial] = TRI
 class Trials:
     """Simulations of one kernel: the first with elements, later ones with terms where these are enough."""
 
-    def __init__(self, kernel: KernelOp, meaning: Meaning, like: Trials | None = None) -> None:
+    def __init__(self, kernel: KernelOp, baseline: Baseline, like: Trials | None = None) -> None:
         """`like` are simulations of a kernel that computes the same, and is known to be right."""
         self._kernel = kernel
-        self._meaning = meaning
+        self._meaning = baseline
         self._known: tuple[Cuts, list[Memory]] | None = None if like is None else like._known
 
     def check(self, trial: Trial | Replay) -> list[Diagnostic]:
@@ -182,21 +182,21 @@ class Trials:
             return False
 
     def _compare(self, found: Outcome, trial: Trial | Replay, trace: Trace | None = None) -> None:
-        meaning = self._meaning
-        for number, (got, want) in enumerate(zip(found.outputs(), meaning.outputs, strict=False), start=1):
+        baseline = self._meaning
+        for number, (got, want) in enumerate(zip(found.outputs(), baseline.outputs, strict=False), start=1):
             for array, value in want.items():
                 different = _bits(got[array]) != _bits(value)
                 if different.any():
                     element = tuple(int(i) for i in np.argwhere(different)[0])
                     if trace is not None:
                         trace.differs = found.arrays[array].address(element)
-                    where = (array, str(list(element)), number, meaning.ranks, trial.ctas, str(trial))
+                    where = (array, str(list(element)), number, baseline.ranks, trial.ctas, str(trial))
                     raise PkcError(ResultDiffers(span_of(self._kernel.location), *where))
 
     def _launches(self, ctas: int) -> Launches:
-        module, meaning = self._kernel.parent_op(), self._meaning
+        module, baseline = self._kernel.parent_op(), self._meaning
         assert isinstance(module, ModuleOp)
-        return launches_of(module, ranks=meaning.ranks, dims=meaning.dims, launches=meaning.inputs, ctas=ctas)
+        return launches_of(module, ranks=baseline.ranks, dims=baseline.dims, launches=baseline.inputs, ctas=ctas)
 
 
 def _equal(found: list[Memory], wanted: list[Memory]) -> bool:

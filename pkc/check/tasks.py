@@ -12,7 +12,7 @@ from pkc.diagnostics import Diagnostic
 from pkc.dialect.program import RoleOp, TasksOp
 from pkc.dialect.roles import CHANNEL_OPS, CommitOp, ConsumeOp
 from pkc.location import span_of
-from pkc.passes.derive import phase_of
+from pkc.passes.build import phase_of
 
 
 def tasks_once(warp_roles: Sequence[WarpRole]) -> Iterator[Diagnostic]:

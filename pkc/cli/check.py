@@ -11,7 +11,7 @@ from pkc import console
 from pkc.check.counterexample import Exploration, counterexample, explore_small, instance
 from pkc.check.parallel import first_that
 from pkc.check.resources import resources
-from pkc.check.run import Trial, Trials, meaning_of
+from pkc.check.run import Trial, Trials, baseline_of
 from pkc.check.static import Static, check_statically
 from pkc.cli import errors
 from pkc.cli.settings import Number, assignments, sort_settings
@@ -65,14 +65,14 @@ def execute(tile: Compiled, roles: Compiled, request: Request) -> bool:
             return False
         click.echo(_explored(exploration, request.exhaustive))
     with console.progress(f"simulating {request.seeds} orders on {ranks} ranks"):
-        meaning = meaning_of(tile, ranks=ranks, dims=dims)
-        trials = Trials(roles.kernel, meaning)
+        baseline = baseline_of(tile, ranks=ranks, dims=dims)
+        trials = Trials(roles.kernel, baseline)
         first, *others = (Trial(1 + seed % 2, seed, request.delays) for seed in range(request.seeds))
         failed = first if trials.check(first) else first_that(lambda trial: bool(trials.check(trial)), others)
     if failed is not None:
         _show(tile, roles, request, dims, failed)
         return False
-    launches = len(meaning.inputs)
+    launches = len(baseline.inputs)
     sizes = "".join(f", {name} = {size}" for name, size in dims.items())
     click.echo(
         f"ok: {request.seeds} orders, {launches} launches each, on {ranks} ranks{sizes} give the bits that the program"
@@ -92,8 +92,8 @@ def _show(
 ) -> None:
     """Print the counterexample and its findings; in short if these are `known` from the static check."""
     with console.progress("looking for a small run that fails"):
-        meaning = instance(tile, request.ranks, dims)
-        example = counterexample(tile, roles, request.exhaustive, meaning, failed)
+        baseline = instance(tile, request.ranks, dims)
+        example = counterexample(tile, roles, request.exhaustive, baseline, failed)
     if example is None:
         return
     if not known:
@@ -106,7 +106,7 @@ def _show(
 def _static(static: Static) -> str:
     if static.undecided:
         return "static: what is signalled depends on what is computed; left to the simulation"
-    return f"static: {static.workers} workers with {static.events} events, in {static.seconds:.2f} s"
+    return f"static: {static.workers} warp roles with {static.events} events, in {static.seconds:.2f} s"
 
 
 def _explored(exploration: Exploration, most: int) -> str:

@@ -6,7 +6,7 @@
 
         name = "pk.tanh"
 
-is a whole declaration. The frontend reads its word and types, `semantics/meaning.py` its value and error rule. What a
+is a whole declaration. The frontend reads its word and types, `semantics/tile_ops.py` its value and error rule. What a
 target has for it is in the target's table of instructions, under the operation's name. A type without an error rule is
 refused when the module is imported.
 """

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import StringAttr
 
 from pkc.dialect.program import TARGET, KernelOp
+from pkc.passes.kernel_pass import KernelPass
 from pkc.targets import DEFAULT
 from pkc.targets.target import target_of
 
 
 @dataclass(frozen=True)
-class AttachTarget(ModulePass):
+class AttachTarget(KernelPass):
     """Write on each kernel the name of its target, by which later passes find all that they know of the GPU.
 
     A kernel that has a target keeps it. One without is for the default target, whichever passes it goes through.
@@ -32,8 +31,6 @@ class AttachTarget(ModulePass):
 
     target: str = DEFAULT
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if isinstance(kernel, KernelOp):
-                kernel.attributes.setdefault(TARGET, StringAttr(self.target))
-                target_of(kernel)  # which must exist
+    def run(self, kernel: KernelOp) -> None:
+        kernel.attributes.setdefault(TARGET, StringAttr(self.target))
+        target_of(kernel)  # which must exist

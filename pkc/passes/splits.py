@@ -9,7 +9,7 @@ from xdsl.dialects import arith, scf
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pkc.passes.analysis.dependence import same_value, task_count
-from pkc.passes.tile_groups import constant, is_constant
+from pkc.passes.build import constant, is_constant
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.coordinates import BlockNumberOp
 from pkc.dialect.types import BlockType, Dim, SignalType
 from pkc.passes.analysis.dependence import sources
+from pkc.passes.build import constant
 
 
 @dataclass(frozen=True)
@@ -57,27 +56,3 @@ def repeats(groups: TileGroups, indices: Sequence[SSAValue], loops: Sequence[SSA
     """The loop variables over which a writer comes back to one tile group."""
     known = sources([indices[place] for place in groups.places])
     return [variable for variable in loops if variable not in known]
-
-
-def product_ops(factors: Sequence[SSAValue]) -> tuple[list[Operation], SSAValue]:
-    """Operations that multiply run-time integers, and the product; 1 without factors."""
-    if not factors:
-        one = constant(1)
-        return [one], one.result
-    ops: list[Operation] = []
-    total = factors[0]
-    for factor in factors[1:]:
-        ops.append(arith.MuliOp(total, factor))
-        total = ops[-1].results[0]
-    return ops, total
-
-
-def constant(value: int) -> arith.ConstantOp:
-    return arith.ConstantOp.from_int_and_width(value, IndexType())
-
-
-def is_constant(value: SSAValue, number: int) -> bool:
-    """Whether a value is this constant."""
-    owner = value.owner
-    found = owner.value if isinstance(owner, arith.ConstantOp) else None
-    return isinstance(found, IntegerAttr) and found.value.data == number

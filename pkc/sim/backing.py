@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from xdsl.ir import Operation
 
-from pkc.semantics import meaning
+from pkc.semantics import tile_ops
 from pkc.sim.array import Array
 
 TileFunction: TypeAlias = Callable[[Operation], Callable[..., Any]]
@@ -22,4 +22,4 @@ class Backing(NamedTuple):
     tile_function: TileFunction
 
 
-ELEMENTS = Backing(Array, meaning.value)
+ELEMENTS = Backing(Array, tile_ops.value)

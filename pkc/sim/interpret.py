@@ -22,7 +22,7 @@ from pkc.dialect.positions import EPOCH, RANK
 from pkc.dialect.task_order import in_order
 from pkc.dialect.types import ArrayType
 from pkc.location import span_of
-from pkc.semantics import meaning
+from pkc.semantics import tile_ops
 from pkc.semantics.evaluate import Call, Evaluator
 from pkc.sim import errors
 from pkc.sim.accesses import ACCESSES
@@ -73,7 +73,7 @@ class _Kernel(Evaluator):
             self._role_body(op)
         elif type(op) in _CALLS:
             self.assign(op.results, self.call(_CALLS[type(op)](op, self.machine), "frame"))
-        elif meaning.is_tile_op(op):
+        elif tile_ops.is_tile_op(op):
             self.assign(op.results, self.call(Call(self._tile_function(op), *op.operands)))
         else:
             return isinstance(op, roles.ChannelOp)  # rings are made when they are first used

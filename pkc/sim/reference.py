@@ -13,7 +13,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from pkc.dialect.numeric import Values
-from pkc.semantics import meaning
+from pkc.semantics import tile_ops
 from pkc.sim.array import POISON_INT
 from pkc.sim.bounded import BoundedArray
 from pkc.sim.inputs import Inputs, check_data
@@ -59,7 +59,7 @@ def reference(
     data = check_data(program, dims, inputs, ranks)
     arrays: dict[str, BoundedArray] = make_arrays(program, data, BoundedArray, is_global=True)
     machine = make_machine(program, data, MemoryState(arrays, None), None)
-    execute(program, data, machine, meaning.bounded)
+    execute(program, data, machine, tile_ops.bounded)
     return {name: _expected(arrays[name]) for name in program.outputs}
 
 

@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 
 from pkc.dialect.numeric import Values
 from pkc.dialect.types import PGLType
-from pkc.semantics import meaning
+from pkc.semantics import tile_ops
 from pkc.sim.array import Array, Placement
 from pkc.sim.backing import MakeArray, TileFunction
 from pkc.sim.inputs import Data, Inputs, check_data, resolve_dims
@@ -84,7 +84,7 @@ def run(
     machine.ctas = ctas if program.per_cta else 1
     if program.has_roles:
         machine.order = memory_order(program.kernel, machine, program.written)
-    execute(program, data, machine, meaning.value)
+    execute(program, data, machine, tile_ops.value)
     outputs = {name: arrays[name].export() for name in program.outputs}
     return Run(outputs, machine.operations, time.perf_counter() - began)
 

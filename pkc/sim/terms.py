@@ -19,7 +19,7 @@ from xdsl.ir import Operation
 from pkc.dialect.numeric import Values
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import FLOATS, Layout, i32
-from pkc.semantics import meaning
+from pkc.semantics import tile_ops
 from pkc.sim.array import Array, Cut, Index, Placement, Where, poison
 from pkc.sim.backing import Backing
 
@@ -46,7 +46,7 @@ class Term:
 def tile_term(op: Operation) -> Callable[..., Any]:
     """The semantics of a tile operation: a term for floats and what is computed from them, elements for integers."""
     of = tile_type(op.results[0]).element_type
-    exact = None if of in FLOATS else meaning.value(op)
+    exact = None if of in FLOATS else tile_ops.value(op)
     properties = sorted((name, str(attribute)) for name, attribute in op.properties.items())
     name = _digest(repr((op.name, properties, [str(operand.type) for operand in op.operands], str(op.results[0].type))))
 
@@ -222,4 +222,4 @@ def with_terms(cuts: Cuts) -> Backing:
 
 def with_cuts(cuts: Cuts) -> Backing:
     """Elements; records where accesses begin and end."""
-    return Backing(partial(CutArray, cuts=cuts), meaning.value)
+    return Backing(partial(CutArray, cuts=cuts), tile_ops.value)

@@ -265,7 +265,7 @@ def test_colour_on_terminals_alone(folder: Path, no_color: str, painted: bool) -
 @pytest.mark.parametrize(
     ("example", "line"),
     [
-        ("ag_gemm", "6: read of `A`: inter_sm (used again along n: fetched once, by workers of their own)"),
+        ("ag_gemm", "6: read of `A`: inter_sm (used again along n: fetched once, by a communicator)"),
         (
             "gemm_ar",
             "7: sum of `C`: inter_sm (every rank gets the sum: its owner adds it up and sends it back"

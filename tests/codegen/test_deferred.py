@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pkc.check.run import Trial, check_roles, meaning_of
+from pkc.check.run import Trial, baseline_of, check_roles
 from pkc.codegen.build import build_kernel, machine_level
 from pkc.dialect.counters import SignalOp, WaitOp
 from pkc.dialect.deferred import SendDeferredOp
@@ -17,7 +17,7 @@ from pkc.dialect.program import FIRST_WARP, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp
 from pkc.driver.compiler import Compiled, load
 from pkc.passes import ROLES_PIPELINE
-from pkc.passes.derive import add_parameter
+from pkc.passes.build import add_parameter
 from pkc.passes.roles.defer_signals import DeferSignals
 from pkc.passes.roles.plan_warps import has_sms_of_its_own
 from pkc.passes.run import run_pipeline
@@ -148,7 +148,7 @@ def test_two_signals_of_an_iteration_are_ordered() -> None:
     """The memory model has no findings, unless one more iteration's stores are in flight than signals are deferred."""
     found, lowered = twice_announced()
     assert not build_kernel(lowered).warnings
-    meaning = meaning_of(load(EXAMPLES / "ag_gemm.pk"), ranks=2, dims={"M": 300, "N": 40, "K": 700})
+    meaning = baseline_of(load(EXAMPLES / "ag_gemm.pk"), ranks=2, dims={"M": 300, "N": 40, "K": 700})
     trials = [Trial(2, seed) for seed in range(3)]
     assert check_roles(found, meaning, trials) == []
     drain = next(op.prev_op for op in found.kernel.walk() if isinstance(op, SendDeferredOp))

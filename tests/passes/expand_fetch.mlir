@@ -32,7 +32,7 @@ pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.privat
     %6 = arith.constant 1 : index
     %acc_1 = scf.for %7 = %5 to %4 step %6 iter_args(%acc_2 = %acc) -> (!pk.tile<16x32xf32>) {
       %k = pk.block[%7] : !pk.block<K by 16>
-      %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by workers of their own"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
+      %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by a communicator"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
       %9 = pk.fetch %8 into %A_landing[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
       %10 = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
       %acc_3 = pk.mma %9, %10, %acc_2 : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
@@ -109,7 +109,7 @@ pk.kernel @gathered(%X: !pk.pgl<[T, H], f32, shard 0> {pk.name = "X"}, %rows: !p
       scf.for %8 = %6 to %5 step %7 {
         %h = pk.block[%8] : !pk.block<H by 16>
         %9 = pk.load %rows[%e, %p : index, !pk.block<P by 8>] : !pk.private<[E, P], i32> -> !pk.tile<8xi32>
-        %10 = pk.gather %X rows %9[%h : !pk.block<H by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by workers of their own"}} : !pk.pgl<[T, H], f32, shard 0>, !pk.tile<8xi32> -> !pk.tile<8x16xf32>
+        %10 = pk.gather %X rows %9[%h : !pk.block<H by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by a communicator"}} : !pk.pgl<[T, H], f32, shard 0>, !pk.tile<8xi32> -> !pk.tile<8x16xf32>
         %11 = pk.fetch %10 into %X_landing[%e, %p, %h : index, !pk.block<P by 8>, !pk.block<H by 16>] ready %X_ready : !pk.private<[E, P, H], f32>, !pk.signal<[E, P by 8]>, !pk.tile<8x16xf32> -> !pk.tile<8x16xf32>
         pk.store %11, %Y[%e, %p, %n, %h : index, !pk.block<P by 8>, index, !pk.block<H by 16>] : !pk.tile<8x16xf32>, !pk.private<[E, P, N, H], f32>
       }
@@ -152,12 +152,12 @@ pk.kernel @attention(%Q: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "Q"}, %K: !p
         %kv = pk.block[%9] of %7 sharded : !pk.block<S by 16>
         %10 = pk.block[%4] : !pk.block<16 by 16>
         %11 = pk.load %Q[%q, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] : !pk.pgl<[S, 16], bf16, shard 0> -> !pk.tile<16x16xbf16>
-        %12 = pk.load %K[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] {remote = {overlap = "inter_sm", why = "used again along q: fetched once, by workers of their own"}} : !pk.pgl<[S, 16], bf16, shard 0> -> !pk.tile<16x16xbf16>
+        %12 = pk.load %K[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] {remote = {overlap = "inter_sm", why = "used again along q: fetched once, by a communicator"}} : !pk.pgl<[S, 16], bf16, shard 0> -> !pk.tile<16x16xbf16>
         %13 = pk.fetch %12 into %K_landing[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] ready %K_V_ready : !pk.private<[S, 16], bf16>, !pk.signal<[S by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
         %14 = pk.transpose %13 : !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
         %15 = pk.mma %11, %14, %o : !pk.tile<16x16xbf16>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xf32>
         %16 = pk.cast %15 : !pk.tile<16x16xf32> -> !pk.tile<16x16xbf16>
-        %17 = pk.load %V[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] {remote = {overlap = "inter_sm", why = "used again along q: fetched once, by workers of their own"}} : !pk.pgl<[S, 16], bf16, shard 0> -> !pk.tile<16x16xbf16>
+        %17 = pk.load %V[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] {remote = {overlap = "inter_sm", why = "used again along q: fetched once, by a communicator"}} : !pk.pgl<[S, 16], bf16, shard 0> -> !pk.tile<16x16xbf16>
         %18 = pk.fetch %17 into %V_landing[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] ready %K_V_ready : !pk.private<[S, 16], bf16>, !pk.signal<[S by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
         %19 = pk.clip %16 axis 1 to %kv fill 0.000000e+00 : bf16 : !pk.tile<16x16xbf16>, !pk.block<S by 16> -> !pk.tile<16x16xbf16>
         %o_5 = pk.mma %19, %18, %o_4 : !pk.tile<16x16xbf16>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xf32>
@@ -193,7 +193,7 @@ pk.kernel @shared(%X: !pk.pgl<[K, J], f32, shard 0> {pk.name = "X"}, %Y: !pk.pri
     %5 = arith.constant 4 : index
     %acc = scf.for %6 = %2 to %1 step %4 iter_args(%acc_1 = %3) -> (!pk.tile<f32>) {
       %acc_2 = scf.for %7 = %2 to %5 step %4 iter_args(%acc_3 = %acc_1) -> (!pk.tile<f32>) {
-        %8 = pk.load %X[%6, %7 : index, index] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by workers of their own"}} : !pk.pgl<[K, J], f32, shard 0> -> !pk.tile<f32>
+        %8 = pk.load %X[%6, %7 : index, index] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by a communicator"}} : !pk.pgl<[K, J], f32, shard 0> -> !pk.tile<f32>
         %9 = pk.fetch %8 into %X_landing[%6, %7 : index, index] ready %X_ready : !pk.private<[K, J], f32>, !pk.signal<[K]>, !pk.tile<f32> -> !pk.tile<f32>
         %acc_4 = pk.add %acc_3, %9 : !pk.tile<f32>
         scf.yield %acc_4 : !pk.tile<f32>
@@ -398,7 +398,7 @@ pk.kernel @splits(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
     %last = arith.divsi %until, %four : index
     %acc = scf.for %t = %first to %last step %one iter_args(%sum = %zeros) -> (!pk.tile<16x32xf32>) {
       %k = pk.block[%t] : !pk.block<K by 16>
-      %a = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by workers of their own"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
+      %a = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by a communicator"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
       %a_1 = pk.fetch %a into %A_landing[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
       %b = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
       %next = pk.mma %a_1, %b, %sum : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
@@ -445,7 +445,7 @@ pk.kernel @across(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
     %6 = arith.constant 1 : index
     %acc_1 = scf.for %7 = %5 to %4 step %6 iter_args(%acc_2 = %acc) -> (!pk.tile<16x32xf32>) {
       %k = pk.block[%7] : !pk.block<K by 16>
-      %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by workers of their own"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
+      %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by a communicator"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
       %9 = pk.fetch %8 into %A_landing[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
       %10 = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
       %acc_3 = pk.mma %9, %10, %acc_2 : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
@@ -499,7 +499,7 @@ pk.kernel @groups(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
     %6 = arith.constant 1 : index
     %acc_1 = scf.for %7 = %5 to %4 step %6 iter_args(%acc_2 = %acc) -> (!pk.tile<16x32xf32>) {
       %k = pk.block[%7] : !pk.block<K by 16>
-      %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by workers of their own"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
+      %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by a communicator"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
       %9 = pk.fetch %8 into %A_landing[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready local spread 1 group 256 : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
       %10 = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
       %acc_3 = pk.mma %9, %10, %acc_2 : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
@@ -536,7 +536,7 @@ pk.kernel @spread(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
     %6 = arith.constant 1 : index
     %acc_1 = scf.for %7 = %5 to %4 step %6 iter_args(%acc_2 = %acc) -> (!pk.tile<16x32xf32>) {
       %k = pk.block[%7] : !pk.block<K by 16>
-      %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by workers of their own"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
+      %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by a communicator"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
       %9 = pk.fetch %8 into %A_landing[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready spread 1 : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
       %10 = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
       %acc_3 = pk.mma %9, %10, %acc_2 : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
@@ -576,7 +576,7 @@ pk.kernel @local(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pri
     %6 = arith.constant 1 : index
     %acc_1 = scf.for %7 = %5 to %4 step %6 iter_args(%acc_2 = %acc) -> (!pk.tile<16x32xf32>) {
       %k = pk.block[%7] : !pk.block<K by 16>
-      %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by workers of their own"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
+      %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by a communicator"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
       %9 = pk.fetch %8 into %A_landing[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready local : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
       %10 = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
       %acc_3 = pk.mma %9, %10, %acc_2 : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
@@ -656,12 +656,12 @@ pk.kernel @attention(%Q: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "Q"}, %K: !p
         %kv = pk.block[%9] of %7 sharded : !pk.block<S by 16>
         %10 = pk.block[%4] : !pk.block<16 by 16>
         %11 = pk.load %Q[%q, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] : !pk.pgl<[S, 16], bf16, shard 0> -> !pk.tile<16x16xbf16>
-        %12 = pk.load %K[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] {remote = {overlap = "inter_sm", why = "used again along q: fetched once, by workers of their own"}} : !pk.pgl<[S, 16], bf16, shard 0> -> !pk.tile<16x16xbf16>
+        %12 = pk.load %K[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] {remote = {overlap = "inter_sm", why = "used again along q: fetched once, by a communicator"}} : !pk.pgl<[S, 16], bf16, shard 0> -> !pk.tile<16x16xbf16>
         %13 = pk.fetch %12 into %K_landing[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] ready %K_V_ready local spread 2 : !pk.private<[S, 16], bf16>, !pk.signal<[S by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
         %14 = pk.transpose %13 : !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
         %15 = pk.mma %11, %14, %o : !pk.tile<16x16xbf16>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xf32>
         %16 = pk.cast %15 : !pk.tile<16x16xf32> -> !pk.tile<16x16xbf16>
-        %17 = pk.load %V[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] {remote = {overlap = "inter_sm", why = "used again along q: fetched once, by workers of their own"}} : !pk.pgl<[S, 16], bf16, shard 0> -> !pk.tile<16x16xbf16>
+        %17 = pk.load %V[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] {remote = {overlap = "inter_sm", why = "used again along q: fetched once, by a communicator"}} : !pk.pgl<[S, 16], bf16, shard 0> -> !pk.tile<16x16xbf16>
         %18 = pk.fetch %17 into %V_landing[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] ready %K_V_ready local spread 2 : !pk.private<[S, 16], bf16>, !pk.signal<[S by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
         %19 = pk.clip %16 axis 1 to %kv fill 0.000000e+00 : bf16 : !pk.tile<16x16xbf16>, !pk.block<S by 16> -> !pk.tile<16x16xbf16>
         %o_5 = pk.mma %19, %18, %o_4 : !pk.tile<16x16xbf16>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xf32>
@@ -700,7 +700,7 @@ pk.kernel @twice(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pri
     %6 = arith.constant 1 : index
     %acc_1 = scf.for %7 = %5 to %4 step %6 iter_args(%acc_2 = %acc) -> (!pk.tile<16x32xf32>) {
       %k = pk.block[%7] : !pk.block<K by 16>
-      %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by workers of their own"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
+      %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by a communicator"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
       %9 = pk.fetch %8 into %A_landing[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready local spread 1 group 256 : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
       %10 = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
       %acc_3 = pk.mma %9, %10, %acc_2 : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
@@ -708,7 +708,7 @@ pk.kernel @twice(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pri
     }
     %acc_4 = scf.for %11 = %5 to %4 step %6 iter_args(%acc_5 = %acc_1) -> (!pk.tile<16x32xf32>) {
       %k_1 = pk.block[%11] : !pk.block<K by 16>
-      %12 = pk.load %A[%m, %k_1 : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by workers of their own"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
+      %12 = pk.load %A[%m, %k_1 : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by a communicator"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
       %13 = pk.fetch %12 into %A_landing[%m, %k_1 : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready local spread 1 group 256 : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
       %14 = pk.load %B[%k_1, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
       %acc_6 = pk.mma %13, %14, %acc_5 : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
@@ -751,7 +751,7 @@ pk.kernel @splits(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
     %last = arith.divsi %until, %four : index
     %acc = scf.for %t = %first to %last step %one iter_args(%sum = %zeros) -> (!pk.tile<16x32xf32>) {
       %k = pk.block[%t] : !pk.block<K by 16>
-      %a = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by workers of their own"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
+      %a = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by a communicator"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
       %a_1 = pk.fetch %a into %A_landing[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready local spread 1 group 256 : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
       %b = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
       %next = pk.mma %a_1, %b, %sum : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
@@ -788,7 +788,7 @@ pk.kernel @across(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
     %7 = arith.constant 1 : index
     %acc_1 = scf.for %8 = %6 to %5 step %7 iter_args(%acc_2 = %acc) -> (!pk.tile<16x32xf32>) {
       %k = pk.block[%8] : !pk.block<K by 16>
-      %9 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by workers of their own"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
+      %9 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by a communicator"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
       %10 = pk.fetch %9 into %A_landing[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready spread 1 group 256 : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
       %11 = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
       %acc_3 = pk.mma %10, %11, %acc_2 : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>

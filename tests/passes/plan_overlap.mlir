@@ -3,7 +3,7 @@
 
 // An operand that several tasks use is fetched ahead; what is private has no plan.
 // CHECK-LABEL: pk.kernel @ag
-// CHECK: pk.load %A{{.*}}remote = {overlap = "inter_sm", why = "used again along n: fetched once, by workers of their own"}
+// CHECK: pk.load %A{{.*}}remote = {overlap = "inter_sm", why = "used again along n: fetched once, by a communicator"}
 // CHECK-NOT: edge
 pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}) attributes {schedule = {}} {
   %0 = pk.block_count <M by 16> sharded

@@ -8,7 +8,7 @@ from functools import cache
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
-from pkc.check.run import TRIALS, check_roles, meaning_of
+from pkc.check.run import TRIALS, baseline_of, check_roles
 from pkc.check.static import check_statically
 from pkc.diagnostics import PkcError
 from pkc.dialect.program import KernelOp
@@ -274,7 +274,7 @@ def test_the_bits_are_those_of_the_tile_level(name: str) -> None:
 def test_the_protocol_holds_for_launch_after_launch(name: str) -> None:
     """In the simulator, which finds races too; and for more ranks in the static layer."""
     dims = sizes(CASES[name])
-    meaning = meaning_of(loaded(CASES[name], {}, "tile"), ranks=2, dims=dims, launches=2)
+    meaning = baseline_of(loaded(CASES[name], {}, "tile"), ranks=2, dims=dims, launches=2)
     wrong: list[str] = []
     for number, (schedule, compiled) in enumerate(legal(name)):
         if schedule == "{}":

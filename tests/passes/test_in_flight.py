@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pkc.check.run import Trial, check_roles, meaning_of
+from pkc.check.run import Trial, baseline_of, check_roles
 from pkc.check.static import check_statically
 from pkc.codegen.build import build_kernel
 from pkc.dialect.machine import InstructionOp
@@ -63,7 +63,7 @@ def test_bits_are_those_of_the_tile_level(name: str) -> None:
 def test_no_stage_is_released_under_an_mma(name: str) -> None:
     """With every stage released at once, or one MMA more in flight, the memory model accuses the kernel."""
     tile, trials = compiled(name, "tile"), (Trial(1, 0), Trial(2, 1))
-    meaning = meaning_of(tile, ranks=2, dims=dims_of(tile.kernel))
+    meaning = baseline_of(tile, ranks=2, dims=dims_of(tile.kernel))
     roles = compiled(name, "roles")
     assert check_roles(roles, meaning, trials) == []
     assert list(check_statically(roles.kernel, ranks=2, dims=meaning.dims).findings) == []

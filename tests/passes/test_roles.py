@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import ModuleOp, UnknownLoc
 
-from pkc.check.run import TRIALS, check_roles, meaning_of
+from pkc.check.run import TRIALS, baseline_of, check_roles
 from pkc.diagnostics import PkcError
 from pkc.driver.compiler import compile_program, load
 from pkc.frontend.parse import parse_text
@@ -383,7 +383,7 @@ def test_phases_are_launched_again(name: str, overlap: str) -> None:
     program = parse_text(Source("k.pk", f"{PROGRAMS[name][0].strip()}\n"))
     tile = compile_program(program, level="tile")
     used = {dim for arg in tile.kernel.body.block.args for dim in getattr(arg.type, "dimensions", ())}
-    meaning = meaning_of(tile, ranks=3, dims={dim: DIMS[dim] for dim in used & set(DIMS)}, launches=3)
+    meaning = baseline_of(tile, ranks=3, dims={dim: DIMS[dim] for dim in used & set(DIMS)}, launches=3)
     roles = compile_program(program, schedule={"overlap": overlap} if overlap else {}, level="roles")
     assert check_roles(roles, meaning, TRIALS[:6]) == []
 

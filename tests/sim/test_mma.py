@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 
-from pkc.check.run import Meaning, Trial, check_trial, meaning_of
+from pkc.check.run import Baseline, Trial, baseline_of, check_trial
 from pkc.check.static import check_statically
 from pkc.dialect.program import KernelOp
 from pkc.dialect.roles import ChannelOp, ReleaseDeferredOp, ReleaseOp
@@ -17,9 +17,9 @@ from pkc.passes.verify import findings
 from tests.sim.test_order import EXAMPLES, drop, first, kernel_of
 
 
-def gemm_in_flight() -> tuple[KernelOp, Meaning]:
+def gemm_in_flight() -> tuple[KernelOp, Baseline]:
     """A kernel whose MMAs stay in flight, and sizes with which there are four of them in a loop."""
-    return kernel_of("gemm"), meaning_of(load(EXAMPLES / "gemm.pk"), ranks=1, dims={"M": 130, "N": 70, "K": 200})
+    return kernel_of("gemm"), baseline_of(load(EXAMPLES / "gemm.pk"), ranks=1, dims={"M": 130, "N": 70, "K": 200})
 
 
 def at_once(kernel: KernelOp) -> None:

@@ -11,7 +11,7 @@ import pytest
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Operation
 
-from pkc.check.run import Meaning, Trial, check_trial, meaning_of
+from pkc.check.run import Baseline, Trial, baseline_of, check_trial
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.access import StoreOp
 from pkc.dialect.counters import ORDER, RaiseOp, SignalAllOp, SignalOp, WaitOp
@@ -29,10 +29,10 @@ SIZES = {"M": 130, "N": 70, "K": 20, "B": 1, "H": 1, "S": 140}
 
 
 @cache
-def meaning(example: str) -> Meaning:
+def meaning(example: str) -> Baseline:
     tile = load(EXAMPLES / f"{example}.pk")
     used = {dim for argument in tile.kernel.body.block.args for dim in getattr(argument.type, "dimensions", ())}
-    return meaning_of(tile, ranks=3, dims={dim: size for dim, size in SIZES.items() if dim in used})
+    return baseline_of(tile, ranks=3, dims={dim: size for dim, size in SIZES.items() if dim in used})
 
 
 def kernel_of(example: str, overlap: str = "") -> KernelOp:
@@ -311,7 +311,7 @@ TOO_SOON = {
 @pytest.mark.parametrize("name", TOO_SOON)
 def test_a_drain_that_leaves_one_store_more(name: str) -> None:
     kind, which, code = TOO_SOON[name]
-    long = meaning_of(load(EXAMPLES / "ag_gemm.pk"), ranks=2, dims={"M": 130, "N": 20, "K": 1000})
+    long = baseline_of(load(EXAMPLES / "ag_gemm.pk"), ranks=2, dims={"M": 130, "N": 20, "K": 1000})
     kernel = load(EXAMPLES / "ag_gemm.pk", schedule={"overlap": "inter_sm", "comm_sms": "1"}, level="roles").kernel
     assert check_trial(kernel, long, Trial(1, 0)) == []
     drain = first(kernel, kind, lambda op: which(op) and op.may_remain > 0)

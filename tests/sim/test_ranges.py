@@ -14,7 +14,7 @@ from pkc.dialect.types import TileType, bf16, e4m3, f16, f32, i1, i32
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
-from pkc.semantics import meaning
+from pkc.semantics import tile_ops
 from pkc.sim.draw import draw_inputs
 from pkc.sim.reference import compare, reference
 from pkc.sim.run import simulate
@@ -30,7 +30,7 @@ def of(element, shape):
 
 def bounded(op, *operands):
     with np.errstate(all="ignore"):
-        return meaning.bounded(op)(*operands)
+        return tile_ops.bounded(op)(*operands)
 
 
 def known(*values):
@@ -182,10 +182,10 @@ def test_what_a_program_may_have_is_expected(kind, then):
     with np.errstate(all="ignore"):
         for x in programs_a:
             for y in programs_b:
-                found = meaning.value(first)(x, y)
+                found = tile_ops.value(first)(x, y)
                 assert contained(found, middle).all()
                 for z in programs_c[:2] if more else [None]:
-                    result = meaning.value(second)(found, *([] if z is None else [z]))
+                    result = tile_ops.value(second)(found, *([] if z is None else [z]))
                     # Below zero a root is not checked: what is left there comes from rounding.
                     rootless = (then is elementwise.SqrtOp) & (ends(middle).low < 0)
                     assert (contained(result, expected) | rootless).all()

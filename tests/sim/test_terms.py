@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pkc.check.run import Meaning, Trial, Trials, meaning_of
+from pkc.check.run import Baseline, Trial, Trials, baseline_of
 from pkc.driver.compiler import load
 from pkc.sim.launches import Launches, launches_of
 from pkc.sim.order import MemoryOrder
@@ -26,8 +26,8 @@ SIZES = {
 }
 
 
-def meaning(example: str) -> Meaning:
-    return meaning_of(load(EXAMPLES / f"{example}.pk"), ranks=2, dims=SIZES[example])
+def meaning(example: str) -> Baseline:
+    return baseline_of(load(EXAMPLES / f"{example}.pk"), ranks=2, dims=SIZES[example])
 
 
 def launched(example: str) -> Launches:

@@ -11,7 +11,7 @@ from pkc.check.static import check_statically
 from pkc.dialect import context, coordinates, counters, program, roles
 from pkc.dialect.program import KernelOp
 from pkc.driver.compiler import load
-from pkc.passes.tile_groups import constant
+from pkc.passes.build import constant
 from tests.clock import within
 from tests.examples.test_examples import EXAMPLES
 

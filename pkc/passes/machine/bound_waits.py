@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import DictionaryAttr, IndexType, IntegerAttr, ModuleOp, StringAttr, i32, i64
+from xdsl.dialects.builtin import DictionaryAttr, IndexType, IntegerAttr, StringAttr, i32, i64
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from pkc.dialect.coordinates import DimOp, RankOp
 from pkc.dialect.machine import AWAITS, ONE, InstructionOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import RANKS, PrivateType, SignalType
 from pkc.passes.analysis.dependence import ancestors
-from pkc.passes.derive import add_parameter
+from pkc.passes.build import add_parameter
+from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.instruments import insert_after, insert_before, new_dimension, role_branches, task_of
 from pkc.passes.machine.lower_tiles import THREADS
@@ -33,7 +32,7 @@ the low half of the address it looks at, and twice 0."""
 
 
 @dataclass(frozen=True)
-class BoundWaits(ModulePass):
+class BoundWaits(KernelPass):
     """Let every wait give up after `wait_limit` nanoseconds, and all waits once one has given up.
 
     A thread that gives up writes a report of 32 bytes, one for each warp, raises the new counter `stopped` on all
@@ -60,10 +59,8 @@ class BoundWaits(ModulePass):
 
     name = "pk-bound-waits"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if isinstance(kernel, KernelOp):
-                _bound(kernel)
+    def run(self, kernel: KernelOp) -> None:
+        _bound(kernel)
 
 
 def _bound(kernel: KernelOp) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import LoadOp, StoreOp
@@ -22,7 +20,8 @@ from pkc.dialect.transfers import TMA, moves_by_tma
 from pkc.dialect.types import TileType
 from pkc.location import span_of
 from pkc.passes.analysis.dependence import ancestors
-from pkc.passes.derive import DERIVED
+from pkc.passes.build import DERIVED
+from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.machine import machine_errors as errors
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import channels, signals
@@ -44,7 +43,7 @@ MACHINE = "machine"
 
 
 @dataclass(frozen=True)
-class LowerTiles(ModulePass):
+class LowerTiles(KernelPass):
     """Write what every thread does, in instructions of the target: barriers and phases for channels, TMA or loads and
     stores for copies, MMA for matmuls.
 
@@ -75,10 +74,9 @@ class LowerTiles(ModulePass):
 
     name = "pk-lower-tiles"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if isinstance(kernel, KernelOp) and any(isinstance(role, RoleOp) for role in kernel.body.block.ops):
-                _lower_kernel(kernel)
+    def run(self, kernel: KernelOp) -> None:
+        if any(isinstance(role, RoleOp) for role in kernel.body.block.ops):
+            _lower_kernel(kernel)
 
 
 _PLANS: dict[type[Operation], tuple[tuple[str, str], ...]] = {

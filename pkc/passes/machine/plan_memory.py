@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
-from xdsl.passes import ModulePass
+from xdsl.dialects.builtin import IntegerAttr, i64
 
 from pkc.dialect.program import KernelOp
 from pkc.dialect.roles import ChannelOp, ChannelType
+from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.budgets import channel_group, shared_memory
 from pkc.targets.target import Target, target_of
 
@@ -21,7 +20,7 @@ SHARED_BYTES = "shared_bytes"
 
 
 @dataclass(frozen=True)
-class PlanMemory(ModulePass):
+class PlanMemory(KernelPass):
     """Give every channel its place in shared memory.
 
     CTAs that compute and CTAs that communicate are planned separately. Tiles begin at multiples of the target's
@@ -39,10 +38,8 @@ class PlanMemory(ModulePass):
 
     name = "pk-plan-memory"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if isinstance(kernel, KernelOp):
-                _plan(kernel)
+    def run(self, kernel: KernelOp) -> None:
+        _plan(kernel)
 
 
 def _plan(kernel: KernelOp) -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, UnitAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.traits import Pure
 
 from pkc.diagnostics import PkcError
@@ -18,14 +16,14 @@ from pkc.dialect.engines import RESTARTS, engines, is_engine
 from pkc.dialect.program import KernelOp
 from pkc.location import span_of
 from pkc.passes.analysis.dependence import ancestors, sources
-from pkc.passes.derive import DERIVED, before
+from pkc.passes.build import before, constant, is_constant
+from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.machine import machine_errors as errors
-from pkc.passes.tile_groups import constant, is_constant
 from pkc.targets.target import target_of
 
 
 @dataclass(frozen=True)
-class RestartCounters(ModulePass):
+class RestartCounters(KernelPass):
     """Count what copy engines raise and await from zero in each launch, not in epochs.
 
     A stream waits for a number, and writes one, that was given when it was enqueued. In a graph it stays the same from
@@ -57,11 +55,11 @@ class RestartCounters(ModulePass):
     """
 
     name = "pk-restart-counters"
+    ONLY_DERIVED = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if isinstance(kernel, KernelOp) and DERIVED in kernel.attributes and engines(kernel):
-                _restart(kernel)
+    def run(self, kernel: KernelOp) -> None:
+        if engines(kernel):
+            _restart(kernel)
 
 
 def _restart(kernel: KernelOp) -> None:

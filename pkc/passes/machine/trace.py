@@ -5,18 +5,17 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, IntegerAttr, ModuleOp, StringAttr, i32
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IndexType, IntegerAttr, StringAttr, i32
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from pkc.dialect.coordinates import DimOp
 from pkc.dialect.machine import AWAITS, ONE, TASKS, UNTIL, InstructionOp
 from pkc.dialect.program import FIRST_WARP, KernelOp
 from pkc.dialect.types import PrivateType
 from pkc.passes.analysis.dependence import ancestors
-from pkc.passes.derive import add_parameter
+from pkc.passes.build import add_parameter
+from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.instruments import (
     insert_after,
@@ -52,7 +51,7 @@ _DRAINS = {"bulk_wait_read": "read", "bulk_wait_full": "complete"}
 
 
 @dataclass(frozen=True)
-class Trace(ModulePass):
+class Trace(KernelPass):
     """Let one thread of each role write records: when the role, each task, each wait and each drain begins or ends.
 
     A record has 16 bytes: nanoseconds, the number of the `record` instruction, the task, and a value (`KINDS`). Each
@@ -81,10 +80,8 @@ class Trace(ModulePass):
 
     name = "pk-trace"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if isinstance(kernel, KernelOp):
-                _trace(kernel)
+    def run(self, kernel: KernelOp) -> None:
+        _trace(kernel)
 
 
 def _trace(kernel: KernelOp) -> None:

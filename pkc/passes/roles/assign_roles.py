@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from pkc.diagnostics import Label, PkcError
 from pkc.dialect.access import AtomicAddOp, GatherOp, LoadOp, ReduceOp, ScatterAddOp, StoreAddOp, StoreOp
@@ -20,7 +17,8 @@ from pkc.dialect.types import TileType
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import ancestors, sources
-from pkc.passes.derive import DERIVED, phase_of, wrap_in_role
+from pkc.passes.build import DERIVED, phase_of, wrap_in_role
+from pkc.passes.kernel_pass import KernelPass
 from pkc.remarks import missed
 
 ROLE = "role"
@@ -31,7 +29,7 @@ _STORES = (StoreOp, StoreAddOp, AtomicAddOp, ScatterAddOp, SignalOp, SignalAllOp
 
 
 @dataclass(frozen=True)
-class AssignRoles(ModulePass):
+class AssignRoles(KernelPass):
     """Write on each operation with an effect or a tile the role that carries it out.
 
     Reads, and the waits that guard them, go to the loader, writes and the signals that announce them to the storer,
@@ -52,10 +50,8 @@ class AssignRoles(ModulePass):
 
     name = "pk-assign-roles"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if isinstance(kernel, KernelOp):
-                _assign_kernel(kernel)
+    def run(self, kernel: KernelOp) -> None:
+        _assign_kernel(kernel)
 
 
 def derived_role(kernel: KernelOp) -> RoleOp | None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from pkc.dialect.access import StoreOp
 from pkc.dialect.counters import BarrierOp, RaiseOp, SignalAllOp, SignalOp, WaitOp
@@ -17,7 +15,7 @@ from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp, channel_of
 from pkc.dialect.transfers import moves_by_tma, pieces
 from pkc.passes.analysis.dependence import ancestors
-from pkc.passes.derive import DERIVED
+from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.plan_warps import has_sms_of_its_own
 from pkc.remarks import missed
 
@@ -35,7 +33,7 @@ _BLOCKING = (WaitOp, BarrierOp, AcquireOp, ConsumeOp)
 
 
 @dataclass(frozen=True)
-class DeferSignals(ModulePass):
+class DeferSignals(KernelPass):
     """Let a warp role that stores tiles by TMA go on before a store is complete, and announce it later.
 
     A communicator with separate SMs, which gets its tiles through channels of several stages, should have many stores
@@ -76,14 +74,11 @@ class DeferSignals(ModulePass):
     """
 
     name = "pk-defer-signals"
+    ONLY_DERIVED = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if isinstance(kernel, KernelOp) and DERIVED in kernel.attributes:
-                for role in [
-                    role for role in kernel.body.block.ops if isinstance(role, RoleOp) and has_sms_of_its_own(role)
-                ]:
-                    _plan(role)
+    def run(self, kernel: KernelOp) -> None:
+        for role in [role for role in kernel.body.block.ops if isinstance(role, RoleOp) and has_sms_of_its_own(role)]:
+            _plan(role)
 
 
 def _plan(role: RoleOp) -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.builtin import FunctionType
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from pkc.dialect.access import LoadOp
@@ -19,18 +17,19 @@ from pkc.dialect.fetch import FetchOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS, BlockType, SignalType
-from pkc.passes.derive import append, before, wrap_in_role
+from pkc.passes.build import append, before, constant, product_ops, wrap_in_role
+from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.fetch_roles import copy, pull, push
 from pkc.passes.roles.fetches import Fetch, await_before, fetches, grouped_place, loop_of, read_of, split_index
 from pkc.passes.roles.program_slices import copy_value, iterations_of
 from pkc.passes.roles.remote_accesses import is_pushed, planned
 from pkc.passes.roles.straddling import overlapping
 from pkc.passes.splits import split_of
-from pkc.passes.tile_groups import constant, counter_ops, product_ops
+from pkc.passes.tile_groups import counter_ops
 
 
 @dataclass(frozen=True)
-class ExpandFetch(ModulePass):
+class ExpandFetch(KernelPass):
     """Make of each transfer the role that fetches its tiles, the signals, and the readers' waits and loads.
 
     The role runs the loops that the tiles depend on, and no others. A communicator loads every tile once and stores it
@@ -68,15 +67,12 @@ class ExpandFetch(ModulePass):
 
     name = "pk-expand-fetch"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if not isinstance(kernel, KernelOp):
-                continue
-            found = fetches(kernel)
-            for fetch in found:
-                _expand(kernel, fetch)
-            if found:
-                wrap_in_role(kernel, Role.Consumer)
+    def run(self, kernel: KernelOp) -> None:
+        found = fetches(kernel)
+        for fetch in found:
+            _expand(kernel, fetch)
+        if found:
+            wrap_in_role(kernel, Role.Consumer)
 
 
 def _expand(kernel: KernelOp, fetch: Fetch) -> None:

@@ -17,13 +17,13 @@ from pkc.dialect.program import IN_ORDER, RASTER, KernelOp, TasksOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS
 from pkc.passes.analysis.dependence import sources
-from pkc.passes.derive import add_role, append
+from pkc.passes.build import add_role, append, constant
 from pkc.passes.roles.fetches import Fetch, is_task, read_of, split_index
 from pkc.passes.roles.program_slices import Known, close_loops, copy_nest, copy_value
 from pkc.passes.roles.pushes import push_of
 from pkc.passes.roles.remote_accesses import REMOTE, Read, is_pushed
 from pkc.passes.roles.straddling import follow_shards, overlapping
-from pkc.passes.tile_groups import constant, counter_ops
+from pkc.passes.tile_groups import counter_ops
 
 _BAND = 16
 """Rows whose first groups of tiles are fetched before their second ones: about as many as are computed at a time."""

@@ -16,7 +16,7 @@ from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.tile import ClipOp
 from pkc.dialect.types import PrivateType
 from pkc.passes.analysis.dependence import ancestors, sources
-from pkc.passes.derive import defined_in
+from pkc.passes.build import defined_in
 from pkc.passes.roles.program_slices import CannotCopyError, Known, copy_nest, copy_value, variables
 from pkc.passes.roles.pushes import Push, ring_of
 from pkc.passes.roles.remote_accesses import Read, address, array_name, planned, shard_of

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.traits import Pure
 
 from pkc.dialect.access import GatherOp, LoadOp, ReadOp, ReduceOp
@@ -21,13 +19,13 @@ from pkc.dialect.program import AFTER_ALL, KernelOp, RoleOp
 from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.types import RANKS, SignalType
 from pkc.passes.analysis.dependence import ancestors, sources
-from pkc.passes.derive import DERIVED, add_parameter, append, before, phase_of
+from pkc.passes.build import DERIVED, add_parameter, append, before, constant, phase_of, product_ops
+from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import reached
-from pkc.passes.tile_groups import constant, product_ops
 
 
 @dataclass(frozen=True)
-class GuardLaunches(ModulePass):
+class GuardLaunches(KernelPass):
     """Count in epochs, and let no rank touch another's memory before that rank has entered or after it has left.
 
     Counters only grow: in launch number e a wait for n signals waits for n * e, since every launch sends a counter the
@@ -68,14 +66,11 @@ class GuardLaunches(ModulePass):
 
     name = "pk-guard-launches"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if not isinstance(kernel, KernelOp):
-                continue
-            if DERIVED in kernel.attributes:
-                _guard_kernel(kernel)
-            else:
-                _guard_written(kernel)
+    def run(self, kernel: KernelOp) -> None:
+        if DERIVED in kernel.attributes:
+            _guard_kernel(kernel)
+        else:
+            _guard_written(kernel)
 
 
 def _guard_kernel(kernel: KernelOp) -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import StringAttr, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 
 from pkc.dialect.access import AllReduceOp, AtomicAddOp, LoadOp, ScatterAddOp, StoreAddOp, StoreOp
@@ -23,7 +21,8 @@ from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.roles import CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
 from pkc.dialect.transfers import FENCED, crosses_proxies, is_fenced, moves_by_tma, stage_of
 from pkc.passes.analysis.dependence import ancestors
-from pkc.passes.derive import DERIVED, before
+from pkc.passes.build import before
+from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import remote_reads, remote_stores
 
 _SENT = (SignalOp, SignalAllOp, RaiseOp)
@@ -31,7 +30,7 @@ _WRITES = (StoreOp, StoreAddOp, AtomicAddOp, ScatterAddOp, AllReduceOp)
 
 
 @dataclass(frozen=True)
-class InsertFences(ModulePass):
+class InsertFences(KernelPass):
     """Write out what each signal, wait and channel needs so that what follows sees what came before.
 
     An order depends on three things: how the producer accessed memory, how the consumer will, and which threads agree.
@@ -68,11 +67,11 @@ class InsertFences(ModulePass):
     """
 
     name = "pk-insert-fences"
+    ONLY_DERIVED = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if isinstance(kernel, KernelOp) and DERIVED in kernel.attributes and FENCED not in kernel.attributes:
-                _fence_kernel(kernel)
+    def run(self, kernel: KernelOp) -> None:
+        if FENCED not in kernel.attributes:
+            _fence_kernel(kernel)
 
 
 def _fence_kernel(kernel: KernelOp) -> None:

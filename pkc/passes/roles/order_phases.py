@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.traits import MemoryEffectKind, only_has_effect
 
 from pkc.dialect.coordinates import CtasOp, DimOp, RankOp
 from pkc.dialect.counters import SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import RANKS, PGLType, PrivateType, SignalType
-from pkc.passes.derive import DERIVED, add_parameter, phase_of
+from pkc.passes.build import add_parameter, constant, phase_of, product_ops
+from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import reached
-from pkc.passes.tile_groups import constant, product_ops
 
 
 @dataclass(frozen=True)
-class OrderPhases(ModulePass):
+class OrderPhases(KernelPass):
     """Let what one phase does to an array come before what a later one does to it.
 
     Roles that use such an array signal at the end of their tasks of the earlier phase. Those that use it later wait for
@@ -51,11 +48,10 @@ class OrderPhases(ModulePass):
     """
 
     name = "pk-order-phases"
+    ONLY_DERIVED = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if isinstance(kernel, KernelOp) and DERIVED in kernel.attributes:
-                _order_kernel(kernel)
+    def run(self, kernel: KernelOp) -> None:
+        _order_kernel(kernel)
 
 
 @dataclass(frozen=True)

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import BlockArgument, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from pkc.dialect.attributes import number_on
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, InterleaveOp, RankOp, RotateOp
 from pkc.dialect.program import IN_ORDER, RASTER, KernelOp, RoleOp, TasksOp
 from pkc.dialect.tile import MmaOp, block_type
 from pkc.location import describe
-from pkc.passes.derive import DERIVED, before
+from pkc.passes.build import DERIVED, before, constant
+from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.plan_overlap import ORDER
-from pkc.passes.tile_groups import constant
 from pkc.remarks import missed
 
 _BAND = 8
@@ -25,7 +23,7 @@ _BAND = 8
 
 
 @dataclass(frozen=True)
-class OrderTasks(ModulePass):
+class OrderTasks(KernelPass):
     """Rotate the blocks of sharded dimensions by the rank, as the kernel's `order` says.
 
     With `local_first` a rank begins with the local shard of the dimension and goes on with the next rank's, so that
@@ -53,20 +51,17 @@ class OrderTasks(ModulePass):
 
     name = "pk-order-tasks"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if not isinstance(kernel, KernelOp):
-                continue
-            _band(kernel)
-            order = kernel.attributes.get(ORDER)
-            if not isinstance(order, StringAttr) or order.data == "natural":
-                continue
-            found = [inner for inner in kernel.walk() if isinstance(inner, TasksOp)]
-            rotated = [_rotate(tasks, local_last=order.data == "local_last") for tasks in found]
-            if not any(rotated):
-                reason = "none of their indices goes through all shards of a dimension, one after the other"
-                missed(OrderTasks.name, kernel, f"tasks come in their natural order, not `{order.data}`: {reason}")
-                kernel.attributes[ORDER] = StringAttr("natural")
+    def run(self, kernel: KernelOp) -> None:
+        _band(kernel)
+        order = kernel.attributes.get(ORDER)
+        if not isinstance(order, StringAttr) or order.data == "natural":
+            return
+        found = [inner for inner in kernel.walk() if isinstance(inner, TasksOp)]
+        rotated = [_rotate(tasks, local_last=order.data == "local_last") for tasks in found]
+        if not any(rotated):
+            reason = "none of their indices goes through all shards of a dimension, one after the other"
+            missed(OrderTasks.name, kernel, f"tasks come in their natural order, not `{order.data}`: {reason}")
+            kernel.attributes[ORDER] = StringAttr("natural")
 
 
 @dataclass(frozen=True)

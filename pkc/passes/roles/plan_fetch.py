@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from pkc import remarks
 from pkc.dialect.coordinates import BlockOp
@@ -16,6 +13,7 @@ from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import dtype_bytes
 from pkc.passes.analysis.dependence import sources
+from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.fetches import Fetch, await_before, fetches, grouped_place, loop_of, split_index
 from pkc.passes.roles.program_slices import from_memory, from_zero, iterations_of
 from pkc.passes.roles.remote_accesses import address, is_pushed, planned
@@ -28,7 +26,7 @@ _BYTES = _TILES * 128 * 64 * 2
 
 
 @dataclass(frozen=True)
-class PlanFetch(ModulePass):
+class PlanFetch(KernelPass):
     """Decide for each transfer, however many arrays and loops it has, and say why where the answer is no:
 
     - `local`: the local shard is read from the array itself. So the first tasks, which are those of the local shard,
@@ -49,11 +47,9 @@ class PlanFetch(ModulePass):
 
     name = "pk-plan-fetch"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if isinstance(kernel, KernelOp):
-                for fetch in fetches(kernel):
-                    self._plan(fetch)
+    def run(self, kernel: KernelOp) -> None:
+        for fetch in fetches(kernel):
+            self._plan(fetch)
 
     def _plan(self, fetch: Fetch) -> None:
         missed = _nothing(fetch)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, ScatterAccumulateOp, StoreOp, is_pgl
@@ -16,7 +14,8 @@ from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import Layout
 from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors
-from pkc.passes.derive import PHASE, phase_of, phases
+from pkc.passes.build import PHASE, phase_of, phases
+from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.fetches import can_fetch
 from pkc.passes.roles.program_slices import from_memory, variables
 from pkc.passes.roles.pushes import CannotPushError, push_of
@@ -42,7 +41,7 @@ ORDER = "order"
 
 
 @dataclass(frozen=True)
-class PlanOverlap(ModulePass):
+class PlanOverlap(KernelPass):
     """Choose, for each access that may reach another rank, where its communication happens.
 
     The schedule's `overlap` decides if it names one that makes a difference, else ParallelKittens' rule (arXiv
@@ -61,10 +60,9 @@ class PlanOverlap(ModulePass):
 
     name = "pk-plan-overlap"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if isinstance(kernel, KernelOp) and not any(isinstance(o, RoleOp) for o in kernel.body.block.ops):
-                _plan_kernel(kernel)
+    def run(self, kernel: KernelOp) -> None:
+        if not any(isinstance(o, RoleOp) for o in kernel.body.block.ops):
+            _plan_kernel(kernel)
 
 
 _ACCESS: dict[type[Operation], str] = {
@@ -180,7 +178,7 @@ def _default(op: RemoteAccess, in_place: bool) -> tuple[str, str]:
             missed(PlanOverlap.name, op, f"`{array_name(op.array)}` is not fetched ahead, and {reason}")
             return "intra_sm", "its address is known only where it is used: the SM that computes fetches it"
         if again:
-            return "inter_sm", f"used again along {', '.join(again)}: fetched once, by workers of their own"
+            return "inter_sm", f"used again along {', '.join(again)}: fetched once, by a communicator"
         return "intra_sm", "used once: the SM that computes with it fetches it"
     return "intra_sm", "one aligned write for each tile: the SM that computed it sends it"
 

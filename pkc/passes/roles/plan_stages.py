@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
-from xdsl.passes import ModulePass
 
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import AtomicAddOp, ScatterAddOp, StoreOp
@@ -18,6 +16,7 @@ from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, ConsumeOp
 from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import ancestors
+from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.budgets import channel_group, read_behind
 from pkc.passes.roles.remote_accesses import array_name
 from pkc.remarks import missed
@@ -33,7 +32,7 @@ MOST = 32
 
 
 @dataclass(frozen=True)
-class PlanStages(ModulePass):
+class PlanStages(KernelPass):
     """Fill shared memory with stages: the more loads an SM has in flight, the faster memory is for it.
 
     Channels that loops go through get one stage more each, round after round, up to four. Then each tile that is passed
@@ -57,12 +56,10 @@ class PlanStages(ModulePass):
 
     name = "pk-plan-stages"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if isinstance(kernel, KernelOp):
-                for plan in plan_stages(kernel):
-                    plan.channel.stages = IntegerAttr(plan.stages, i64)
-                    _remark(plan)
+    def run(self, kernel: KernelOp) -> None:
+        for plan in plan_stages(kernel):
+            plan.channel.stages = IntegerAttr(plan.stages, i64)
+            _remark(plan)
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from pkc.dialect.access import (
     AllReduceOp,
@@ -28,7 +26,7 @@ from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import REGISTER, TMA, TRANSFER, moves_by_tma, stage_of, transfer
 from pkc.dialect.types import BlockType, PGLType, dtype_bytes
 from pkc.location import describe
-from pkc.passes.derive import DERIVED
+from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import array_name, reached
 from pkc.passes.roles.straddling import on_several_ranks
 from pkc.remarks import missed
@@ -56,7 +54,7 @@ _MOST_DIMS = 5
 
 
 @dataclass(frozen=True)
-class PlanTransfers(ModulePass):
+class PlanTransfers(KernelPass):
     """Write on each access of a derived kernel how it moves its tile: by `tma`, or through a `register`.
 
     What goes through untouched goes by TMA: loads into the stages of a channel, stores of what lies in a stage, copies
@@ -79,11 +77,10 @@ class PlanTransfers(ModulePass):
     """
 
     name = "pk-plan-transfers"
+    ONLY_DERIVED = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if isinstance(kernel, KernelOp) and DERIVED in kernel.attributes:
-                _plan_kernel(kernel)
+    def run(self, kernel: KernelOp) -> None:
+        _plan_kernel(kernel)
 
 
 def _plan_kernel(kernel: KernelOp) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 
 from pkc.diagnostics import PkcError
 from pkc.dialect import TILE
@@ -20,6 +18,7 @@ from pkc.dialect.transfers import TMA
 from pkc.dialect.types import TileType, i32
 from pkc.location import describe, span_of
 from pkc.passes.analysis import budget_errors as errors
+from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.straddling import on_several_ranks
 from pkc.remarks import missed
 from pkc.targets.target import Target, target_of
@@ -31,7 +30,7 @@ _CARRYING = 2
 
 
 @dataclass(frozen=True)
-class PlanWarps(ModulePass):
+class PlanWarps(KernelPass):
     """Write which SMs run each role of a kernel, and its warps and registers.
 
     Each CTA has one SM. The last `comm_sms` SMs run the roles of the group `communicate`, the others those of the group
@@ -60,10 +59,9 @@ class PlanWarps(ModulePass):
 
     name = "pk-plan-warps"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if isinstance(kernel, KernelOp) and _sm_roles(kernel):
-                _write(kernel, plan_warps(kernel))
+    def run(self, kernel: KernelOp) -> None:
+        if _sm_roles(kernel):
+            _write(kernel, plan_warps(kernel))
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from pkc.dialect.access import GatherOp, LoadOp, ReadOp, ReduceOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.passes.analysis.dependence import ancestors, sources
+from pkc.passes.build import constant, is_constant
 from pkc.passes.splits import split_of
-from pkc.passes.tile_groups import constant, is_constant
 
 Known = dict[SSAValue, SSAValue]
 """What stands for each value of the original in the copy."""

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.traits import Pure
 
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.coordinates import CtasOp
-from pkc.dialect.program import AFTER_ALL, DERIVED, KernelOp, RoleOp, TasksOp
-from pkc.passes.derive import append_copy, before, phase_of
+from pkc.dialect.program import AFTER_ALL, KernelOp, RoleOp, TasksOp
+from pkc.passes.build import append_copy, before, constant, phase_of
+from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.stage_sums import SLICES
-from pkc.passes.tile_groups import constant
 from pkc.remarks import missed
 
 
 @dataclass(frozen=True)
-class ShareSums(ModulePass):
+class ShareSums(KernelPass):
     """Let consumers add up the last rows of each sum over ranks, about a tile for each CTA, behind their tasks.
 
     The communicator adds up tiles while others are computed, with the few registers and threads that are left beside
@@ -43,11 +41,10 @@ class ShareSums(ModulePass):
     """
 
     name = "pk-share-sums"
+    ONLY_DERIVED = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if isinstance(kernel, KernelOp) and DERIVED in kernel.attributes:
-                _share(kernel)
+    def run(self, kernel: KernelOp) -> None:
+        _share(kernel)
 
 
 def _share(kernel: KernelOp) -> None:

@@ -23,7 +23,7 @@ from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import ancestors, same_value, sources, task_count
 from pkc.passes.analysis.polynomials import EPOCH, Polynomial, blocks_of_this_rank, polynomial
-from pkc.passes.tile_groups import is_constant
+from pkc.passes.build import is_constant
 
 
 @dataclass(frozen=True)

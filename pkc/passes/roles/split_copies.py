@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 
 from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.counters import WaitOp
 from pkc.dialect.program import PER_CTA, KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import TileType
-from pkc.passes.derive import DERIVED
+from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.assign_roles import ROLE
 from pkc.passes.roles.plan_warps import comm_sms
 from pkc.passes.roles.role_values import KeptBeyondStageError, RoleValue, role_values_of
@@ -32,7 +30,7 @@ _BESIDE = 16 * 1024
 
 
 @dataclass(frozen=True)
-class SplitCopies(ModulePass):
+class SplitCopies(KernelPass):
     """Split a communicator whose loads are only stored into two roles, one that loads and one that stores, joined by a
     channel.
 
@@ -62,18 +60,17 @@ class SplitCopies(ModulePass):
     """
 
     name = "pk-split-copies"
+    ONLY_DERIVED = True
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if isinstance(kernel, KernelOp) and DERIVED in kernel.attributes:
-                roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
-                copying = [op for op in roles if op.role.data is Role.Communicator and _only_copies(op)]
-                passed = {op: found for op in copying if (found := _passed_on(op)) is not None}
-                stages = _stages(kernel, passed.values())
-                if passed and stages == 1 and not comm_sms(kernel):
-                    _remark(passed)
-                for role_op, found in passed.items():
-                    _split(kernel, role_op, found, stages)
+    def run(self, kernel: KernelOp) -> None:
+        roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+        copying = [op for op in roles if op.role.data is Role.Communicator and _only_copies(op)]
+        passed = {op: found for op in copying if (found := _passed_on(op)) is not None}
+        stages = _stages(kernel, passed.values())
+        if passed and stages == 1 and not comm_sms(kernel):
+            _remark(passed)
+        for role_op, found in passed.items():
+            _split(kernel, role_op, found, stages)
 
 
 def _only_copies(role_op: RoleOp) -> bool:

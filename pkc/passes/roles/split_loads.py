@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import BoolAttr, ModuleOp
+from xdsl.dialects.builtin import BoolAttr
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from pkc.dialect.access import LoadOp
 from pkc.dialect.attributes import Role
@@ -18,13 +16,14 @@ from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, CommitOp, Consu
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import PrivateType
 from pkc.passes.analysis.dependence import maker
-from pkc.passes.derive import before, copy_of
+from pkc.passes.build import before, copy_of
+from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.split_roles import channel_label
 from pkc.remarks import missed
 
 
 @dataclass(frozen=True)
-class SplitLoads(ModulePass):
+class SplitLoads(KernelPass):
     """Give local operands a separate loader, if the schedule's `separate_loader` is true.
 
     A loader carries out its loads in order. Where it waits for an operand from other ranks, a local one, weights say,
@@ -63,13 +62,12 @@ class SplitLoads(ModulePass):
 
     name = "pk-split-loads"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if not isinstance(kernel, KernelOp) or kernel.schedule.get("separate_loader") != BoolAttr.from_bool(True):
-                continue
-            for role in list(kernel.body.block.ops) if DERIVED in kernel.attributes else ():
-                if isinstance(role, RoleOp) and role.role.data is Role.Loader:
-                    _split(role)
+    def run(self, kernel: KernelOp) -> None:
+        if kernel.schedule.get("separate_loader") != BoolAttr.from_bool(True):
+            return
+        for role in list(kernel.body.block.ops) if DERIVED in kernel.attributes else ():
+            if isinstance(role, RoleOp) and role.role.data is Role.Loader:
+                _split(role)
 
 
 def _split(role: RoleOp) -> None:

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp, UnitAttr
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import GatherOp, LoadOp
@@ -19,7 +17,8 @@ from pkc.dialect.program import PER_CTA, KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseOp
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
-from pkc.passes.derive import DERIVED
+from pkc.passes.build import DERIVED
+from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.assign_roles import ROLE, derived_role, role_of
 from pkc.passes.roles.remote_accesses import array_name
 from pkc.passes.roles.role_values import KeptBeyondStageError, RoleValue, role_values_of
@@ -30,7 +29,7 @@ _ORDER = (Role.Loader, Role.Consumer, Role.Storer)
 
 
 @dataclass(frozen=True)
-class SplitRoles(ModulePass):
+class SplitRoles(KernelPass):
     """Split the tasks of a kernel into the roles that `pk-assign-roles` wrote on their operations.
 
     Each role keeps the loops around its operations and the integers they need. Values across roles go through channels:
@@ -57,10 +56,8 @@ class SplitRoles(ModulePass):
 
     name = "pk-split-roles"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if isinstance(kernel, KernelOp):
-                _split_kernel(kernel)
+    def run(self, kernel: KernelOp) -> None:
+        _split_kernel(kernel)
 
 
 def _split_kernel(kernel: KernelOp) -> None:

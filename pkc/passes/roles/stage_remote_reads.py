@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from pkc import remarks
 from pkc.diagnostics import PkcError
@@ -19,7 +16,8 @@ from pkc.dialect.types import Layout, PGLType
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import ancestors, enclosing_tasks, same_value, same_values
-from pkc.passes.derive import add_parameter
+from pkc.passes.build import add_parameter
+from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.fetches import buffer_of, can_fetch, groups_of
 from pkc.passes.roles.program_slices import from_zero, iterations_of, variables
 from pkc.passes.roles.remote_accesses import Read, address, array_name, is_pushed, planned, remote_reads, shard_of
@@ -28,7 +26,7 @@ _STAGED = ("inter_sm", "none", "copy_engine")
 
 
 @dataclass(frozen=True)
-class StageRemoteReads(ModulePass):
+class StageRemoteReads(KernelPass):
     """Let each remote operand that is fetched ahead go through a receive buffer: it becomes a `pk.fetch`.
 
     Counters: with `inter_sm` and `copy_engine` there is one for the tiles that agree in task indices and in the sharded
@@ -49,10 +47,8 @@ class StageRemoteReads(ModulePass):
 
     name = "pk-stage-remote-reads"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if isinstance(kernel, KernelOp):
-                self._stage(kernel)
+    def run(self, kernel: KernelOp) -> None:
+        self._stage(kernel)
 
     def _stage(self, kernel: KernelOp) -> None:
         reads = [op for op in remote_reads(kernel) if planned(op) in _STAGED and not _in_role(op)]

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IndexType, ModuleOp, UnitAttr
+from xdsl.dialects.builtin import IndexType, UnitAttr
 from xdsl.ir import Block, BlockArgument, SSAValue
-from xdsl.passes import ModulePass
 
 from pkc.dialect.access import StoreOp, array_type
 from pkc.dialect.attributes import Role
@@ -18,15 +16,16 @@ from pkc.dialect.counters import RaiseOp, WaitOp
 from pkc.dialect.program import AFTER_ALL, KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import PrivateType
 from pkc.passes.analysis.dependence import ancestors, sources
-from pkc.passes.derive import add_parameter, add_role, append, before, wrap_in_role
+from pkc.passes.build import add_parameter, add_role, append, before, constant, wrap_in_role
+from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.program_slices import Known, close_loops, copy_nest, copy_value, variables
 from pkc.passes.roles.remote_accesses import REMOTE, array_name, planned
-from pkc.passes.tile_groups import constant, counter_ops, groups_along
+from pkc.passes.tile_groups import counter_ops, groups_along
 from pkc.remarks import missed
 
 
 @dataclass(frozen=True)
-class StageRemoteStores(ModulePass):
+class StageRemoteStores(KernelPass):
     """Let a copy engine send the tiles of each store planned `copy_engine`.
 
     The task stores its tile in a local buffer and raises the tile's counter there. The copy engine goes
@@ -57,10 +56,8 @@ class StageRemoteStores(ModulePass):
 
     name = "pk-stage-remote-stores"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if isinstance(kernel, KernelOp):
-                _stage_kernel(kernel)
+    def run(self, kernel: KernelOp) -> None:
+        _stage_kernel(kernel)
 
 
 def _stage_kernel(kernel: KernelOp) -> None:

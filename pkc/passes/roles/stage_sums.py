@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, UnitAttr, i64
+from xdsl.dialects.builtin import IndexType, IntegerAttr, UnitAttr, i64
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp, array_type, is_pgl
@@ -22,12 +20,13 @@ from pkc.dialect.types import FLOATS, RANKS, BlockType, Dim, Layout, PGLType, Si
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import differs_by_rank, enclosing_tasks, sources
-from pkc.passes.derive import add_parameter, add_role, append, before, mark_fresh, wrap_in_role
+from pkc.passes.build import add_parameter, add_role, append, before, constant, mark_fresh, product_ops, wrap_in_role
+from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.plan_warps import comm_sms
 from pkc.passes.roles.program_slices import Known, close_loops, copy_value
 from pkc.passes.roles.remote_accesses import REMOTE, array_name, idle_tasks, in_any_order, planned, shard_of, sums
 from pkc.passes.roles.straddling import follow_shards, may_straddle, overlapping, straddles
-from pkc.passes.tile_groups import TileGroups, constant, counter_ops, groups_along, product_ops
+from pkc.passes.tile_groups import TileGroups, counter_ops, groups_along
 from pkc.remarks import missed
 
 SLICES = "slices"
@@ -38,7 +37,7 @@ ROWS = 32
 
 
 @dataclass(frozen=True)
-class StageSums(ModulePass):
+class StageSums(KernelPass):
     """Give each sum over ranks slots at the owner, one for each rank, arrival signals and tasks that add the slots up.
 
     Every rank stores its contribution in its slot at the owner of the tile and signals the tile's counter there.
@@ -68,10 +67,8 @@ class StageSums(ModulePass):
 
     name = "pk-stage-sums"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if isinstance(kernel, KernelOp):
-                _stage_kernel(kernel)
+    def run(self, kernel: KernelOp) -> None:
+        _stage_kernel(kernel)
 
 
 def _stage_kernel(kernel: KernelOp) -> None:

@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import (
     AccumulateOp,
@@ -25,7 +21,8 @@ from pkc.dialect.tile import block_type
 from pkc.dialect.types import Layout
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
-from pkc.passes.derive import before
+from pkc.passes.build import before
+from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.program_slices import from_memory
 from pkc.passes.roles.remote_accesses import RemoteAccess, Sum, address, array_name, is_pushed, planned, shard_of
 from pkc.passes.roles.straddling import may_straddle
@@ -33,7 +30,7 @@ from pkc.remarks import missed
 
 
 @dataclass(frozen=True)
-class StraddleShards(ModulePass):
+class StraddleShards(KernelPass):
     """Let blocks of tasks straddle the ranks' shards of a dimension, if the schedule says `straddle`.
 
     With few rows for each rank, the rows of each owner would be a tile, most of it empty, and each tile reads all of
@@ -58,12 +55,11 @@ class StraddleShards(ModulePass):
 
     name = "pk-straddle-shards"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if not isinstance(kernel, KernelOp) or any(isinstance(o, RoleOp) for o in kernel.body.block.ops):
-                continue
-            if may_straddle(kernel):
-                _straddle(kernel)
+    def run(self, kernel: KernelOp) -> None:
+        if any(isinstance(o, RoleOp) for o in kernel.body.block.ops):
+            return
+        if may_straddle(kernel):
+            _straddle(kernel)
 
 
 def _straddle(kernel: KernelOp) -> None:

@@ -11,8 +11,8 @@ from pkc.dialect.coordinates import BlockCountOp, BlockIndexOp, BlockOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import BlockType, Layout
+from pkc.passes.build import constant
 from pkc.passes.roles.remote_accesses import shard_of
-from pkc.passes.tile_groups import constant
 
 
 def may_straddle(kernel: KernelOp) -> bool:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from pkc.dialect.access import AccumulateOp, AtomicAddOp, ScatterAccumulateOp, ScatterAddOp, StoreOp, array_type, is_pgl
 from pkc.dialect.attributes import Role, RoleAttr
@@ -18,14 +16,14 @@ from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.tile import FullOp, tile_type
 from pkc.dialect.types import RANKS, BlockType, Layout, SignalType, TileType
 from pkc.passes.analysis.dependence import ancestors
-from pkc.passes.derive import DERIVED, add_parameter, add_role, append, mark_fresh, wrap_in_role
+from pkc.passes.build import DERIVED, add_parameter, add_role, append, constant, mark_fresh, product_ops, wrap_in_role
+from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.assign_roles import ROLE
 from pkc.passes.roles.remote_accesses import array_name, shard_of
-from pkc.passes.tile_groups import constant, product_ops
 
 
 @dataclass(frozen=True)
-class ZeroSums(ModulePass):
+class ZeroSums(KernelPass):
     """Add the contributions that `pk-stage-sums` has left to memory, which is set to zero first.
 
     A communicator of each rank stores zeros to its shard of the array, on every rank if the array is replicated, and
@@ -50,10 +48,8 @@ class ZeroSums(ModulePass):
 
     name = "pk-zero-sums"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if isinstance(kernel, KernelOp):
-                _zero_kernel(kernel)
+    def run(self, kernel: KernelOp) -> None:
+        _zero_kernel(kernel)
 
 
 def _zero_kernel(kernel: KernelOp) -> None:

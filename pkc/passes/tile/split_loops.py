@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import IndexType, IntegerAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.traits import MemoryEffectKind, only_has_effect
 
 from pkc.diagnostics import PkcError
@@ -24,16 +22,16 @@ from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.axes import block_of_axis
 from pkc.passes.analysis.dependence import maker
-from pkc.passes.derive import add_parameter, append, append_copy, before
+from pkc.passes.build import add_parameter, append, append_copy, before, constant, is_constant
+from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.splits import split_of, split_ops
-from pkc.passes.tile_groups import constant, is_constant
 from pkc.remarks import missed
 
 _SPLIT = "split_"
 
 
 @dataclass(frozen=True)
-class SplitLoops(ModulePass):
+class SplitLoops(KernelPass):
     """Divide each sum over a dimension K among as many tasks as the schedule's `split_K` says.
 
     A kernel of few tiles leaves SMs idle, however long its loops are. This pass adds a phase before the tasks. Each of
@@ -66,12 +64,10 @@ class SplitLoops(ModulePass):
 
     name = "pk-split-loops"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for kernel in op.walk():
-            if isinstance(kernel, KernelOp):
-                for dim, splits in _splits(kernel).items():
-                    if splits > 1:
-                        _Split(kernel, dim, splits).run()
+    def run(self, kernel: KernelOp) -> None:
+        for dim, splits in _splits(kernel).items():
+            if splits > 1:
+                _Split(kernel, dim, splits).run()
 
 
 def _splits(kernel: KernelOp) -> Mapping[str, int]:

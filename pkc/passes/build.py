@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from itertools import dropwhile
 from typing import TypeVar
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
     FunctionType,
+    IndexType,
     IntegerAttr,
     LocationAttr,
     StringAttr,
@@ -144,3 +146,30 @@ def defined_in(value: SSAValue, op: Operation) -> bool:
             return True
         parent = parent.parent_op()
     return False
+
+
+# Integers
+
+
+def product_ops(factors: Sequence[SSAValue]) -> tuple[list[Operation], SSAValue]:
+    """Operations that multiply run-time integers, and the product; 1 without factors."""
+    if not factors:
+        one = constant(1)
+        return [one], one.result
+    ops: list[Operation] = []
+    total = factors[0]
+    for factor in factors[1:]:
+        ops.append(arith.MuliOp(total, factor))
+        total = ops[-1].results[0]
+    return ops, total
+
+
+def constant(value: int) -> arith.ConstantOp:
+    return arith.ConstantOp.from_int_and_width(value, IndexType())
+
+
+def is_constant(value: SSAValue, number: int) -> bool:
+    """Whether a value is this constant."""
+    owner = value.owner
+    found = owner.value if isinstance(owner, arith.ConstantOp) else None
+    return isinstance(found, IntegerAttr) and found.value.data == number

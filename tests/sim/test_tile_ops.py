@@ -14,7 +14,7 @@ from pkc.dialect.blocks import Block
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.ranges import Bounded
 from pkc.dialect.types import BlockType, TileType, bf16, e4m3, e5m2, f16, f32, i1, i32
-from pkc.semantics import meaning
+from pkc.semantics import tile_ops
 
 SHAPE = (5, 7)
 RNG = np.random.default_rng(0)
@@ -33,7 +33,7 @@ def ints(low=-9, high=9, shape=SHAPE):
 
 
 def test_every_tile_operation_has_a_meaning():
-    assert {*meaning._STRUCTURE, *OPERATIONS} == {*TILE}
+    assert {*tile_ops._STRUCTURE, *OPERATIONS} == {*TILE}
 
 
 FORMULAS = {
@@ -61,7 +61,7 @@ def test_every_function_has_a_formula_of_its_own():
 def test_unary(kind, formula, real):
     a = floats().astype(real)
     want = np.vectorize(formula, otypes=[np.float64])(a.astype(np.float64))
-    found = meaning.value(kind(of(f32)), real)(a)
+    found = tile_ops.value(kind(of(f32)), real)(a)
     assert found.dtype == real
     np.testing.assert_allclose(found, want, rtol=4e-7)
 
@@ -80,7 +80,7 @@ def test_unary(kind, formula, real):
 def test_binary_of_floats(kind, formula):
     a, b = floats(), floats()
     want = np.vectorize(formula, otypes=[np.float64])(a.astype(np.float64), b.astype(np.float64))
-    found = meaning.value(kind(of(f32), of(f32)))(a, b)
+    found = tile_ops.value(kind(of(f32), of(f32)))(a, b)
     np.testing.assert_array_equal(found, want.astype(np.float32))
 
 
@@ -105,7 +105,7 @@ def test_binary_of_integers(kind, formula):
     edges = [-(2**31), -(2**31) + 1, -7, -1, 0, 1, 3, 2**31 - 1]
     a, b = (np.array(x, np.int32).reshape(8, 8) for x in np.meshgrid(edges, edges))
     want = [[formula(int(x), int(y)) for x, y in zip(*rows, strict=True)] for rows in zip(a, b, strict=True)]
-    found = meaning.value(kind(of(i32, (8, 8)), of(i32, (8, 8))))(a, b)
+    found = tile_ops.value(kind(of(i32, (8, 8)), of(i32, (8, 8))))(a, b)
     assert found.dtype == np.int32
     np.testing.assert_array_equal(found, want)
 
@@ -113,16 +113,16 @@ def test_binary_of_integers(kind, formula):
 def test_nan_in_max_min_and_row_max():
     a, b = np.array([[np.nan, 1.0]], np.float32), np.array([[0.0, np.nan]], np.float32)
     for kind in (elementwise.MaxOp, elementwise.MinOp):
-        assert np.isnan(meaning.value(kind(of(f32, (1, 2)), of(f32, (1, 2))))(a, b)).all()
+        assert np.isnan(tile_ops.value(kind(of(f32, (1, 2)), of(f32, (1, 2))))(a, b)).all()
     for kind in (reductions.RowMaxOp, reductions.RowMinOp):
-        assert np.isnan(meaning.value(kind(of(f32, (1, 2))))(a)).all()
+        assert np.isnan(tile_ops.value(kind(of(f32, (1, 2))))(a)).all()
 
 
 @pytest.mark.parametrize("predicate", list(Predicate))
 def test_compare(predicate):
     a, b = ints(0, 3).astype(np.float32), ints(0, 3).astype(np.float32)
     a[0, 0] = np.nan
-    found = meaning.value(elementwise.CompareOp(predicate, of(f32), of(f32)))(a, b)
+    found = tile_ops.value(elementwise.CompareOp(predicate, of(f32), of(f32)))(a, b)
     want = [
         [getattr(float(x), f"__{predicate.value}__")(float(y)) for x, y in zip(*rows, strict=True)]
         for rows in zip(a, b, strict=True)
@@ -133,17 +133,17 @@ def test_compare(predicate):
 
 def test_logic_and_select():
     p, q = ints(0, 2).astype(bool), ints(0, 2).astype(bool)
-    np.testing.assert_array_equal(meaning.value(elementwise.AndOp(of(i1), of(i1)))(p, q), p & q)
-    np.testing.assert_array_equal(meaning.value(elementwise.OrOp(of(i1), of(i1)))(p, q), p | q)
-    np.testing.assert_array_equal(meaning.value(elementwise.NotOp(of(i1)))(p), ~p)
+    np.testing.assert_array_equal(tile_ops.value(elementwise.AndOp(of(i1), of(i1)))(p, q), p & q)
+    np.testing.assert_array_equal(tile_ops.value(elementwise.OrOp(of(i1), of(i1)))(p, q), p | q)
+    np.testing.assert_array_equal(tile_ops.value(elementwise.NotOp(of(i1)))(p), ~p)
     a, b = floats(), floats()
-    found = meaning.value(elementwise.SelectOp(of(i1), of(f32), of(f32)))(p, a, b)
+    found = tile_ops.value(elementwise.SelectOp(of(i1), of(f32), of(f32)))(p, a, b)
     np.testing.assert_array_equal(found, np.choose(p, [b, a]))
 
 
 def cast(values, source, target, real=np.float32):
     op = tile.CastOp(of(source, np.shape(values)), target)
-    return meaning.value(op, real)(np.asarray(values))
+    return tile_ops.value(op, real)(np.asarray(values))
 
 
 @pytest.mark.filterwarnings("ignore:overflow")
@@ -175,18 +175,18 @@ def test_cast_in_the_reference_rounds_nothing():
 
 
 def test_makers():
-    assert meaning.value(tile.FullOp(0.1, TileType((2,), bf16)))().tolist() == [float(ml_dtypes.bfloat16(0.1))] * 2
-    splat = meaning.value(tile.SplatOp(create_ssa_value(IndexType()), TileType((2, 2), i32)))
+    assert tile_ops.value(tile.FullOp(0.1, TileType((2,), bf16)))().tolist() == [float(ml_dtypes.bfloat16(0.1))] * 2
+    splat = tile_ops.value(tile.SplatOp(create_ssa_value(IndexType()), TileType((2, 2), i32)))
     assert splat(2**31 + 5).tolist() == [[-(2**31) + 5] * 2] * 2
     block = create_ssa_value(BlockType("M", 4))
-    assert meaning.value(tile.PositionsOp(block))(Block(6, 2)).tolist() == [6, 7, 8, 9]
+    assert tile_ops.value(tile.PositionsOp(block))(Block(6, 2)).tolist() == [6, 7, 8, 9]
 
 
 def test_shapes():
     a = floats()
-    np.testing.assert_array_equal(meaning.value(tile.TransposeOp(of(f32)))(a), a.T)
+    np.testing.assert_array_equal(tile_ops.value(tile.TransposeOp(of(f32)))(a), a.T)
     op = tile.BroadcastOp(of(f32), (2, 0), TileType((7, 3, 5), f32))
-    found = meaning.value(op)(a)
+    found = tile_ops.value(op)(a)
     assert all(found[i, j, k] == a[k, i] for i in range(7) for j in range(3) for k in range(5))
 
 
@@ -195,7 +195,7 @@ def test_shapes():
 def test_clip(axis, length):
     a = floats((5, 5))
     op = tile.ClipOp(of(f32, (5, 5)), create_ssa_value(BlockType("M", 5)), axis, -math.inf)
-    found = np.moveaxis(meaning.value(op)(a, Block(10, length)), axis, 0)
+    found = np.moveaxis(tile_ops.value(op)(a, Block(10, length)), axis, 0)
     np.testing.assert_array_equal(found[:length], np.moveaxis(a, axis, 0)[:length])
     assert (found[length:] == -math.inf).all()
 
@@ -205,13 +205,15 @@ def test_reductions_and_matmuls():
     want = [
         [sum(float(a[i, k]) * float(b[k, j]) for k in range(6)) + float(acc[i, j]) for j in range(3)] for i in range(4)
     ]
-    found = meaning.value(tile.MmaOp(of(bf16, (4, 6)), of(bf16, (6, 3)), of(f32, (4, 3))))(a, b, acc)
+    found = tile_ops.value(tile.MmaOp(of(bf16, (4, 6)), of(bf16, (6, 3)), of(f32, (4, 3))))(a, b, acc)
     np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(meaning.value(reductions.RowSumOp(of(f32)))(floats() * 0 + 1), [7.0] * 5)
-    assert meaning.value(reductions.RowSumOp(of(i32, (1, 3))))(np.int32([[2**31 - 1, 1, 5]])).tolist() == [-(2**31) + 5]
+    np.testing.assert_allclose(tile_ops.value(reductions.RowSumOp(of(f32)))(floats() * 0 + 1), [7.0] * 5)
+    assert tile_ops.value(reductions.RowSumOp(of(i32, (1, 3))))(np.int32([[2**31 - 1, 1, 5]])).tolist() == [
+        -(2**31) + 5
+    ]
     n = ints()
-    assert meaning.value(reductions.RowMaxOp(of(i32)))(n).tolist() == [max(row) for row in n.tolist()]
-    assert meaning.value(reductions.RowMinOp(of(i32)))(n).tolist() == [min(row) for row in n.tolist()]
+    assert tile_ops.value(reductions.RowMaxOp(of(i32)))(n).tolist() == [max(row) for row in n.tolist()]
+    assert tile_ops.value(reductions.RowMinOp(of(i32)))(n).tolist() == [min(row) for row in n.tolist()]
 
 
 BOUNDED = [
@@ -227,10 +229,10 @@ def test_bounds_hold_and_are_not_loose(kind, count, size):
     values = [np.abs(floats((40, 50))).astype(np.float64) + 0.5 for _ in range(count)]
     errors = [size * RNG.random(v.shape) for v in values]
     op = kind(*[of(f32, (40, 50)) for _ in range(count)])
-    expected = meaning.bounded(op)(*[Bounded(v, e) for v, e in zip(values, errors, strict=True)])
+    expected = tile_ops.bounded(op)(*[Bounded(v, e) for v, e in zip(values, errors, strict=True)])
     signs = [RNG.choice([-1.0, 1.0], v.shape) for v in values]
     inputs = [(v + s * e * 0.999).astype(np.float32) for v, e, s in zip(values, errors, signs, strict=True)]
-    found = meaning.value(op)(*inputs)
+    found = tile_ops.value(op)(*inputs)
     # What the inputs themselves lose on their way to f32 is not the operation's.
     slack = 2e-6 * np.abs(expected.value) + 2e-6
     assert (np.abs(found - expected.value) <= expected.error + slack).all()
@@ -240,7 +242,7 @@ def test_bounds_hold_and_are_not_loose(kind, count, size):
 
 def test_a_matmul_does_not_depend_on_the_place_of_a_row():
     shapes = of(bf16, (128, 64)), of(bf16, (64, 256)), of(f32, (128, 256))
-    matmul = meaning.value(tile.MmaOp(*shapes))
+    matmul = tile_ops.value(tile.MmaOp(*shapes))
     rng = np.random.default_rng(5)
     a, b = (
         rng.standard_normal(shape).astype(ml_dtypes.bfloat16).astype(np.float32) for shape in ((128, 64), (64, 256))
@@ -256,7 +258,7 @@ def test_bound_of_a_matmul_with_errors():
     a, b, acc = (floats(shape).astype(np.float64) for shape in ((30, 40), (40, 20), (30, 20)))
     errors = [0.01 * RNG.random(x.shape) for x in (a, b, acc)]
     op = tile.MmaOp(of(bf16, (30, 40)), of(bf16, (40, 20)), of(f32, (30, 20)))
-    expected = meaning.bounded(op)(*[Bounded(x, e) for x, e in zip((a, b, acc), errors, strict=True)])
+    expected = tile_ops.bounded(op)(*[Bounded(x, e) for x, e in zip((a, b, acc), errors, strict=True)])
     worst = (a + np.sign(a) * errors[0]) @ (b + np.sign(b) * errors[1]) + acc + errors[2]
     assert (np.abs(worst - expected.value) <= expected.error).all()
     assert (expected.error <= errors[0] @ np.abs(b) + np.abs(a) @ errors[1] + errors[0] @ errors[1] + 0.02).all()
@@ -265,10 +267,10 @@ def test_bound_of_a_matmul_with_errors():
 def test_infinities_of_masks_are_exact():
     scores = np.array([[1.0, -np.inf]])
     with np.errstate(invalid="ignore"):
-        shifted = meaning.bounded(elementwise.SubOp(of(f32, (1, 2)), of(f32, (1, 2))))(
+        shifted = tile_ops.bounded(elementwise.SubOp(of(f32, (1, 2)), of(f32, (1, 2))))(
             Bounded(scores, np.array([[0.1, 0.0]])), Bounded(np.ones((1, 2)), np.full((1, 2), 0.1))
         )
-        power = meaning.bounded(elementwise.Exp2Op(of(f32, (1, 2))))(shifted)
+        power = tile_ops.bounded(elementwise.Exp2Op(of(f32, (1, 2))))(shifted)
     assert power.value.tolist() == [[1.0, 0.0]]
     assert power.error is not None
     assert 0.1 < power.error[0, 0] < 0.3
