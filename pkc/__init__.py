@@ -1,6 +1,6 @@
 """pkc: small tile programs to multi-GPU kernels that overlap communication with compute."""
 
-from pkc.api import compile, load, mesh, simulate
+from pkc.api import artifact, compile, load, mesh, simulate
 from pkc.diagnostics import PkcError
 from pkc.driver import uncaught
 from pkc.driver.kernel import Kernel, kernel
@@ -9,4 +9,4 @@ from pkc.version import VERSION
 uncaught.install()
 
 __version__ = VERSION
-__all__ = ["Kernel", "PkcError", "__version__", "compile", "kernel", "load", "mesh", "simulate"]
+__all__ = ["Kernel", "PkcError", "__version__", "artifact", "compile", "kernel", "load", "mesh", "simulate"]

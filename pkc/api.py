@@ -13,6 +13,7 @@ from pkc.targets import DEFAULT
 if TYPE_CHECKING:
     import numpy as np
 
+    from pkc.codegen.artifact import Artifact
     from pkc.driver.compiler import Compiled
     from pkc.runtime.mesh import Mesh
 
@@ -60,6 +61,27 @@ def compile(
         options = {**kernel.options, **(schedule or {})}
         return compile_program(kernel.tree, constants=constants, schedule=options, level=level, target=target)
     return load(kernel, constants=constants, schedule=schedule, level=level, target=target)
+
+
+def artifact(
+    kernel: Kernel | str | Path,
+    *,
+    ranks: int,
+    dims: Mapping[str, int],
+    constants: Mapping[str, Number] | None = None,
+    schedule: Mapping[str, str] | None = None,
+    target: str = DEFAULT,
+) -> Artifact:
+    """The machine code that would run a kernel, or the only one of a file, at these sizes on so many ranks.
+
+    `dims` has a value for every run-time dimension of the parameters. The schedule is the one that pkc chooses for
+    these sizes; what `schedule` says stays. Raises `PkcError`.
+    """
+    from pkc.driver.builder import artifact_for
+
+    found = kernel if isinstance(kernel, Kernel) else load(kernel)
+    options = {**found.options, **(schedule or {})}
+    return artifact_for(found.tree, dims=dims, ranks=ranks, constants=constants, schedule=options, target=target)
 
 
 def simulate(

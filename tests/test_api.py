@@ -68,3 +68,14 @@ def test_what_passes_did_and_did_not_do() -> None:
     assert {remark.span.line for remark in compiled.remarks if remark.step == "pk-plan-mma"} == {7, 12}
     assert f"{path}:14: store of `O`: by tma (leaves its stage as it is)" in map(str, compiled.explanations)
     assert {remark.step for remark in pkc.compile(scaled_sum, level="roles", schedule={"straddle": "true"}).remarks}
+
+
+def test_machine_code_for_given_sizes() -> None:
+    path = EXAMPLES / "gemm_rs.pk"
+    sizes = {"M": 512, "N": 256, "K": 64}
+    made = pkc.artifact(path, ranks=2, dims=sizes, schedule={"tile_M": "64"})
+    assert (made.name, made.target) == ("gemm_rs", "sm_90a")
+    assert made.cubin[:4] == b"\x7fELF"
+    assert pkc.artifact(pkc.load(path).with_schedule(tile_M=64), ranks=2, dims=sizes) == made
+    with pytest.raises(pkc.PkcError, match="PK520"):
+        pkc.artifact(path, ranks=2, dims=sizes, target="sm_42")
