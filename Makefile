@@ -12,7 +12,7 @@ PARALLEL := -n 2 --dist worksteal
 QUICK := $(wildcard tests/passes/*.mlir) tests/passes/test_passes.py tests/passes/test_opt.py tests/dialect tests/errors \
   tests/frontend/test_parse.py tests/frontend/test_elaborate.py tests/frontend/test_python.py tests/sim/test_programs.py \
   tests/sim/test_roles.py tests/examples/test_roles.py::test_communicators_on_sms_of_their_own \
-  tests/static/test_findings.py tests/codegen/test_cuda.py tests/runtime/test_launch.py tests/test_api.py
+  tests/check/test_findings.py tests/codegen/test_cuda.py tests/runtime/test_launch.py tests/test_api.py
 
 # Settings of the caller's shell that would send Python or pip to some other environment.
 unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH PIP_TARGET PIP_PREFIX PIP_ROOT PIP_USER PIP_NO_BUILD_ISOLATION

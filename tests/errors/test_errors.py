@@ -22,9 +22,9 @@ COMMAND = re.compile(r"(?:#|//) pkc: (.*)")
 PROGRAMS = sorted(path for path in HERE.iterdir() if PROGRAM.fullmatch(path.name))
 
 OTHER: dict[str, str] = {
-    "PK484": "tests/static/test_findings.py::test_tiles_left_in_a_channel",
-    "PK485": "tests/static/test_findings.py::test_tasks_left_out",
-    "PK486": "tests/static/test_findings.py::test_roles_with_other_orders",
+    "PK484": "tests/check/test_findings.py::test_tiles_left_in_a_channel",
+    "PK485": "tests/check/test_findings.py::test_tasks_left_out",
+    "PK486": "tests/check/test_findings.py::test_roles_with_other_orders",
     "PK517": "tests/targets/test_tiny.py::test_an_instruction_that_the_table_lacks",
     "PK604": "tests/sim/test_errors.py::test_a_dimension_that_is_not_there",
     "PK607": "tests/sim/test_errors.py::test_another_element_type",
@@ -32,10 +32,10 @@ OTHER: dict[str, str] = {
     "PK611": "tests/sim/test_errors.py::test_which_kernel",
     "PK708": "tests/sim/test_errors.py::test_a_tile_on_two_ranks",
     "PK710": "tests/sim/test_errors.py::test_an_operation_without_meaning",
-    "PK712": "tests/test_checker.py::test_launches_need_roles",
+    "PK712": "tests/check/test_checker.py::test_launches_need_roles",
     "PK713": "tests/sim/test_ledger.py::test_another_number_than_is_sent",
-    "PK714": "tests/test_counterexample.py::test_a_store_over_what_is_not_read",
-    "PK720": "tests/test_checker.py::test_another_result_is_found",
+    "PK714": "tests/check/test_counterexample.py::test_a_store_over_what_is_not_read",
+    "PK720": "tests/check/test_checker.py::test_another_result_is_found",
     "PK731": "tests/sim/test_order.py::test_what_is_missing_is_found_in_every_order",
     "PK732": "tests/sim/test_order.py::test_what_is_missing_is_found_in_every_order",
     "PK733": "tests/sim/test_order.py::test_what_is_missing_is_found_in_every_order",

@@ -180,8 +180,9 @@ kernel k(A: f32[M, K, H].shard(0), C: f32[M, N]):
 """,
         [("A", "local spread 1")],
         [
-            "copies of `A` are not spread over CTAs: another index says how many iterations a loop over its tiles has",
-            "tiles of `A` are awaited all at once: one CTA fetches them",
+            "only the outer loops of copies of `A` are spread over CTAs: another index says how many iterations a loop"
+            " over its tiles has",
+            "tiles of `A` are awaited all at once: one CTA fetches all tiles of a counter's last loops",
         ],
     ),
     "columns that no block picks": Case(

@@ -82,3 +82,24 @@ def test_machine_code(name: str) -> None:
     assert calls.count("wgmma_wait_0") == 1
     made = build_kernel(kernel)
     assert not made.warnings
+
+
+NESTED = """\
+kernel nested(A: bf16[M, K], B: bf16[K, N], C: bf16[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        one = zeros(f32, m, n)
+        two = zeros(f32, m, n)
+        for j in blocks(K, 64):
+            one += A[m, j] @ B[j, n]
+            for k in blocks(K, 64):
+                two += A[m, k] @ B[k, n]
+        C[m, n] = one + two
+"""
+
+
+def test_an_mma_beside_a_loop_of_mmas_is_waited_for() -> None:
+    source = Source("nested.pk", NESTED).remember()
+    made = compile_program(parse_text(source), level="roles")
+    told = {remark.span.line: remark.reason for remark in made.remarks if remark.step == "pk-plan-mma"}
+    assert told == {6: "each MMA is waited for: a loop inside this one has MMAs too"}
+    assert [in_flight(op) for op in made.kernel.walk() if isinstance(op, MmaOp)] == [0, 1]

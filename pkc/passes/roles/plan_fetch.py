@@ -63,7 +63,9 @@ class PlanFetch(KernelPass):
         if planned(fetch.read) != "copy_engine":
             spread, missed = _spread(fetch)
             if missed:
-                remarks.missed(self.name, fetch.first, f"copies of {fetch.names} are not spread over CTAs: {missed}")
+                rest = "only the outer loops of copies" if spread else "copies"
+                are = "are spread over CTAs" if spread else "are not spread over CTAs"
+                remarks.missed(self.name, fetch.first, f"{rest} of {fetch.names} {are}: {missed}")
             group, missed = _group(fetch, spread)
             if missed:
                 remarks.missed(self.name, fetch.first, f"tiles of {fetch.names} are awaited all at once: {missed}")
@@ -114,7 +116,7 @@ def _group(fetch: Fetch, spread: int) -> tuple[int, str]:
     if not again:
         return 0, ""  # a counter is for one tile
     if spread < len(fetch.inner):
-        return 0, "one CTA fetches them"
+        return 0, "one CTA fetches all tiles of a counter's last loops" if spread else "one CTA fetches them"
     place = grouped_place(fetch)
     if place is None:
         return 0, "they are no list of blocks that one loop goes through"

@@ -78,13 +78,15 @@ def _plan(loop: scf.ForOp) -> None:
     all_mmas = [op for op in loop.walk() if isinstance(op, MmaOp) and not reads_registers(op)]
     mmas = [op for op in all_mmas if op.parent is body]
     inner = [op for op in all_mmas if op.parent is not body]
-    for mma in inner:
-        if next(around for around in ancestors(mma) if isinstance(around, scf.ForOp)) is loop:
-            missed(PlanMma.name, mma, "the MMA stands in a branch of its loop, and is waited for there")
+    branched = [mma for mma in inner if next(op for op in ancestors(mma) if isinstance(op, scf.ForOp)) is loop]
+    for mma in branched:
+        missed(PlanMma.name, mma, "the MMA stands in a branch of its loop, and is waited for there")
     found = {mma: _of_accumulator(loop, mma) or _of_operands(loop, mma) for mma in mmas}
     if inner or any(found.values()):
         for mma, obstacle in found.items():
             other = "another MMA of the loop is waited for in each iteration, and this one with it"
+            if not branched and not any(found.values()):
+                other = "each MMA is waited for: a loop inside this one has MMAs too"
             missed(PlanMma.name, mma, obstacle or other)
         return
     for mma in mmas:

@@ -63,6 +63,13 @@ class PlanOverlap(KernelPass):
     def run(self, kernel: KernelOp) -> None:
         if not any(isinstance(o, RoleOp) for o in kernel.body.block.ops):
             _plan_kernel(kernel)
+            return
+        for key in sorted(_OF_DERIVED_ROLES & set(kernel.schedule)):
+            missed(PlanOverlap.name, kernel, f"`{key}` of the schedule changes nothing: the author wrote the roles")
+
+
+_OF_DERIVED_ROLES = {"overlap", "transfer", "order", "straddle", "separate_loader"}
+"""Keys of the schedule that say how roles are derived."""
 
 
 _ACCESS: dict[type[Operation], str] = {

@@ -46,7 +46,7 @@ def prepare(role: WarpRole, ops: Iterable[Operation]) -> None:
         raise CannotLowerError(deferred[-1], "deferring both signals that add and signals that raise in one role")
     emit = role.emit
     length = max(other.most for other in inside if isinstance(other, SendDeferredOp))
-    addresses, count = emit.registers(length, i64, "held"), emit.registers(1, IndexType(), "holding")
+    addresses, count = emit.registers(length, i64, "deferred"), emit.registers(1, IndexType(), "deferred_count")
     emit.set(emit.const(0), count, 0)
     with emit.loop(0, length, unroll=True) as place:
         emit.set(emit.wide_const(0), addresses, place)
@@ -54,7 +54,7 @@ def prepare(role: WarpRole, ops: Iterable[Operation]) -> None:
     amount, *others = {_constant(_verb(op)[1]) for op in deferred}
     amounts = None
     if amount is None or others:
-        amounts = emit.registers(length, IndexType(), "held_amounts")
+        amounts = emit.registers(length, IndexType(), "deferred_amounts")
         with emit.loop(0, length, unroll=True) as place:
             emit.set(emit.const(0), amounts, place)
     order = max(map(_order, deferred), key=[Order.Relaxed_Sys, Order.Release_Gpu, Order.Release_Sys].index)

@@ -13,7 +13,7 @@ from pkc.driver.compiler import Compiled, load
 from tools.mutant_changes import COUNT, number
 from tools.mutants import at_roles_level
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 DIMS = {"M": 300, "N": 300, "K": 100}
 
 

@@ -21,7 +21,7 @@ from pkc.location import Source
 from pkc.sim.launches import simulate_launches
 from tools.mutants import OVERLAPS, caught, mutants, subjects
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 DIMS = {"M": 130, "N": 70, "K": 20}
 
 

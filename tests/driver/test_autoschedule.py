@@ -18,7 +18,7 @@ from pkc.targets.sm_90a import TARGET
 from tests.clock import within
 from tests.products import SUMS
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def chosen(name: str, ranks: int = 4, schedule: dict[str, str] | None = None, **dims: int) -> Autoschedule:
