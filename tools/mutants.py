@@ -42,7 +42,11 @@ SIZES: dict[str, dict[str, int]] = {
     "moe_dispatch_gemm": {"T": 58, "H": 75, "E": 2, "P": 157, "N": 261},
     "moe_combine": {"T": 58, "E": 2, "P": 157, "N": 261},
 }
-ONE_COMM_SM = {"ag_gemm": {"M": 200, "N": 269, "K": 600}, "ulysses_attention": {"B": 2, "H": 4, "S": 450}}
+ONE_COMM_SM = {
+    "ag_gemm": {"M": 200, "N": 269, "K": 600},
+    "ring_attention": {"B": 2, "H": 2, "S": 600},
+    "ulysses_attention": {"B": 2, "H": 4, "S": 450},
+}
 """For one SM that only communicates: it fetches more tiles than it defers signals, so that some are sent on its way."""
 MATRICES = {"M": 400, "N": 269, "K": 75}
 STRADDLING = MATRICES | {"M": 690}
