@@ -44,8 +44,8 @@ def _table() -> str:
 
 
 def _row(entry: Instruction) -> str:
-    meaning = entry.meaning.replace("|", "\\|")
-    return f"| `{entry.name}` | {', '.join(entry.operands)} | {entry.result or ''} | {meaning} |"
+    description = entry.description.replace("|", "\\|")
+    return f"| `{entry.name}` | {', '.join(entry.operands)} | {entry.result or ''} | {description} |"
 
 
 if __name__ == "__main__":

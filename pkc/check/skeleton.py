@@ -49,7 +49,7 @@ class Skeleton:
         made: list[WarpRole] = []
         for rank in range(self.machine.ranks):
             for role, run in self.role_ops.items():
-                for share, cta in enumerate(self.machine.workers(str(role.role.data))):
+                for share, cta in enumerate(self.machine.ctas_of(str(role.role.data))):
                     warp_role = WarpRole(rank, role, cta if self.shared_out else None)
                     run(rank, cta, share, epoch, warp_role)
                     made.append(warp_role)
@@ -125,7 +125,7 @@ class _RoleEvents(Evaluator):
         super().__init__(machine)
         self._kernel, self._role, self._arrays = kernel, role, arrays
         self._needed, self._picked = needed, picked
-        self._ctas = len(machine.workers(str(role.role.data)))
+        self._ctas = len(machine.ctas_of(str(role.role.data)))
         self._channels = [op for op in kernel.body.block.ops if isinstance(op, roles.ChannelOp)]
         self._path: list[program.TasksOp] = []
         for name, value in scalars.items():

@@ -38,7 +38,7 @@ class Static:
 
     findings: list[Diagnostic]
     seconds: float
-    workers: int = 0
+    warp_roles: int = 0
     events: int = 0
     undecided: bool = False
     """Whether what is signalled depends on tiles, so that only a simulation can tell."""

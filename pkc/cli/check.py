@@ -106,7 +106,7 @@ def _show(
 def _static(static: Static) -> str:
     if static.undecided:
         return "static: what is signalled depends on what is computed; left to the simulation"
-    return f"static: {static.workers} warp roles with {static.events} events, in {static.seconds:.2f} s"
+    return f"static: {static.warp_roles} warp roles with {static.events} events, in {static.seconds:.2f} s"
 
 
 def _explored(exploration: Exploration, most: int) -> str:

@@ -78,7 +78,7 @@ def _launch(call: Call, mesh: Mesh, trace: Trace, records: int, launches: int) -
     """Launch with room for `records` records in each row; what each rank has written."""
     ctas = call.kernel.grid
     dims = {trace.ctas: ctas, trace.records: records}
-    shape = (ctas, len(trace.parts), records, 4)
+    shape = (ctas, len(trace.roles), records, 4)
     call.launch(dims=dims)  # allocates
     mesh.synchronize(PATIENCE)
     offset, count = call.kernel.scratch(trace.array, call.dims | dims), 4 * int(np.prod(shape))

@@ -151,10 +151,10 @@ Field: TypeAlias = TensorMaps | Base | HeapStride | Dimension | RankField | Scal
 
 @dataclass(frozen=True)
 class Probe:
-    """What one `record` instruction records: the role `part` (a position in `Trace.parts`), the `kind` (`KINDS` of
+    """What one `record` instruction records: the role `role` (a position in `Trace.roles`), the `kind` (`KINDS` of
     `pk-trace`), the name of what it tells of, and the line of the program."""
 
-    part: int
+    role: int
     kind: str
     what: str
     line: str
@@ -164,23 +164,23 @@ class Probe:
 class Trace:
     """Where a traced kernel writes its records, and what they mean.
 
-    `array` is a scratch array `[ctas, parts, records, 4]` of i32; `ctas` and `records` are the names of its dimensions,
-    `parts` the names of the roles. A record is nanoseconds modulo 2^32, a position in `points`, the number of a task
+    `array` is a scratch array `[ctas, roles, records, 4]` of i32; `ctas` and `records` are the names of its dimensions,
+    `role` the names of the roles. A record is nanoseconds modulo 2^32, a position in `points`, the number of a task
     or -1, and a value. Instead of record 0, the first word of a role's row says how many records it would have written.
     """
 
     array: str
     ctas: str
     records: str
-    parts: tuple[str, ...]
+    roles: tuple[str, ...]
     points: tuple[Probe, ...]
 
 
 @dataclass(frozen=True)
 class Wait:
-    """A bounded wait of the role `part` for the counters or the channel `awaits`; `until` is one of `UNTILS`."""
+    """A bounded wait of the role `role` for the counters or the channel `awaits`; `until` is one of `UNTILS`."""
 
-    part: str
+    role: str
     awaits: str
     until: str
     file: str

@@ -306,7 +306,7 @@ def _function(entry: Instruction) -> Sequence[str]:
     result = "void" if entry.result is None else KINDS[entry.result]
     parameters = ", ".join(_parameter(kind, name) for kind, name in zip(entry.operands, "abcdefghijk", strict=False))
     return (
-        f"// {entry.meaning}",
+        f"// {entry.description}",
         f"static __device__ __forceinline__ {result} {entry.name}({parameters}) {{",
         f"    {entry.body}",
         "}",

@@ -25,7 +25,7 @@ def trace_of(kernel: KernelOp) -> Trace | None:
         return None
     plan = kernel.attributes[TRACE]
     assert isinstance(plan, DictionaryAttr)
-    names = cast("ArrayAttr[StringAttr]", plan.data["parts"])
+    names = cast("ArrayAttr[StringAttr]", plan.data["roles"])
     probes: dict[int, Probe] = {}
     for role, branch in enumerate(role_branches(kernel)):
         for op in branch.walk():

@@ -109,7 +109,7 @@ class _Estimator:
             return arrives + max(cycles, shared / rates.shared_bytes) / rates.clock
         busy = max(cycles, shared / rates.shared_bytes) / rates.clock
         waits = (rates.load_latency + arrives) / max(1, depth) if iteration.loads else 0.0
-        return rates.turn + max(busy, arrives, waits)
+        return rates.iteration + max(busy, arrives, waits)
 
     def _groups(self, mma: Mma) -> int:
         """Warpgroup instructions that the rows of an MMA take."""
@@ -162,7 +162,7 @@ class _Estimator:
         """Nanoseconds that tasks of `main` nanoseconds lose because SMs also store what they fetch."""
         if all(operand.copies for operand in self._work.fetched):
             return 0.0
-        return self._rates.landing * min(main, self._fetching())
+        return self._rates.while_fetching * min(main, self._fetching())
 
     def _enqueueing(self) -> float:
         """Nanoseconds of the host to enqueue the copies of all ranks, which one process may drive."""

@@ -206,7 +206,7 @@ class _Counter(Evaluator):
             covered = max(0, min(last, extent) - max(first, 0))
             return blocks.count(0, covered, size), covered, covered
         length = blocks.shard_length(extent, self._ranks)
-        if op.part is not None:
+        if op.shard is not None:
             return blocks.count(0, length, size), length, length
         if op.sharded is not None:
             return blocks.sharded_count(extent, self._ranks, size), extent, length

@@ -17,7 +17,7 @@ def shard_length(n: int, ranks: int) -> int:
     return -(-n // ranks)
 
 
-def part(n: int, ranks: int, rank: int) -> tuple[int, int]:
+def shard_bounds(n: int, ranks: int, rank: int) -> tuple[int, int]:
     """The first position of a rank's shard of a dimension, and the one after its last."""
     length = shard_length(n, ranks)
     return min(rank * length, n), min((rank + 1) * length, n)
@@ -98,4 +98,4 @@ def sharded_block(n: int, ranks: int, size: int, index: int) -> Block:
     owner, within = divmod(index, count(0, shard_length(n, ranks), size))
     if not 0 <= owner < ranks:
         return Block(n, 0)
-    return block(*part(n, ranks, owner), size, within)
+    return block(*shard_bounds(n, ranks, owner), size, within)

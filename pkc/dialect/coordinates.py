@@ -91,12 +91,12 @@ class RingPeerOp(IRDLOperation):
 
 
 class _BlockList(IRDLOperation):
-    """A list of blocks: of a whole dimension, of the shard of rank `part`, or of positions `start` to `stop`.
+    """A list of blocks: of a whole dimension, of the shard of rank `shard`, or of positions `start` to `stop`.
 
     `sharded` says that no block straddles the boundary of two shards.
     """
 
-    part = opt_operand_def(IndexType())
+    shard = opt_operand_def(IndexType())
     start = opt_operand_def(IndexType())
     stop = opt_operand_def(IndexType())
     sharded = opt_prop_def(UnitAttr)
@@ -104,7 +104,7 @@ class _BlockList(IRDLOperation):
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
     def verify_(self) -> None:
-        if self.part is not None and (self.start is not None or self.stop is not None):
+        if self.shard is not None and (self.start is not None or self.stop is not None):
             raise VerifyException("a rank's shard and explicit bounds exclude each other")
         if self.sharded is not None and (self.start is not None or self.stop is not None):
             raise VerifyException("a sharded dimension takes no explicit bounds")
@@ -117,19 +117,19 @@ class BlockCountOp(_BlockList):
     name = "pk.block_count"
     block = prop_def(BlockType)
     result = result_def(IndexType())
-    assembly_format = "$block (`of` $part^)? (`from` $start^)? (`to` $stop^)? (`sharded` $sharded^)? attr-dict"
+    assembly_format = "$block (`of` $shard^)? (`from` $start^)? (`to` $stop^)? (`sharded` $sharded^)? attr-dict"
 
     def __init__(
         self,
         block: BlockType,
         *,
-        part: SSAValue | None = None,
+        shard: SSAValue | None = None,
         start: SSAValue | None = None,
         stop: SSAValue | None = None,
         sharded: bool = False,
     ) -> None:
         super().__init__(
-            operands=[part, start, stop],
+            operands=[shard, start, stop],
             properties={"block": block, "sharded": UnitAttr() if sharded else None},
             result_types=[IndexType()],
         )
@@ -143,7 +143,7 @@ class BlockOp(_BlockList):
     index = operand_def(IndexType())
     result = result_def(BlockType)
     assembly_format = (
-        "`[` $index `]` (`of` $part^)? (`from` $start^)? (`to` $stop^)? (`sharded` $sharded^)? attr-dict"
+        "`[` $index `]` (`of` $shard^)? (`from` $start^)? (`to` $stop^)? (`sharded` $sharded^)? attr-dict"
         " `:` type($result)"
     )
 
@@ -152,13 +152,13 @@ class BlockOp(_BlockList):
         index: SSAValue | Operation,
         block: BlockType,
         *,
-        part: SSAValue | None = None,
+        shard: SSAValue | None = None,
         start: SSAValue | None = None,
         stop: SSAValue | None = None,
         sharded: bool = False,
     ) -> None:
         super().__init__(
-            operands=[index, part, start, stop],
+            operands=[index, shard, start, stop],
             properties={"sharded": UnitAttr() if sharded else None},
             result_types=[block],
         )

@@ -39,7 +39,7 @@ class FetchOp(IRDLOperation):
     - `spread`: the number of loops over the tiles, outermost first, that are distributed over CTAs;
     - `group`: the tiles of the innermost loop in one tile group; without it, a group is all that one counter is for.
 
-    %1 = pk.fetch %0 into %A_landing[%m, %k : ...] ready %A_ready local spread 1 group 8 : <buffer>, <signal>, <tile>
+    %1 = pk.fetch %0 into %A_fetched[%m, %k : ...] ready %A_ready local spread 1 group 8 : <buffer>, <signal>, <tile>
     """
 
     name = "pk.fetch"

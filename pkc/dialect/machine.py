@@ -62,7 +62,7 @@ b32 = IntegerType(32, Signedness.UNSIGNED)
 LAUNCH_VALUES = ("heap_stride", "epochs", "wait_limit")
 """The values that `pk.launch_value` can give."""
 
-PART = "part"
+ROLE = "role"
 """On a branch: the role whose threads take it; the attribute `first_warp` tells which warp role."""
 
 ONE = "one"

@@ -24,4 +24,4 @@ def task_variable(index: SSAValue) -> tuple[str, bool]:
 
 def _is_position(op: BlockOp) -> bool:
     """Whether the number of a block is the one position that it covers."""
-    return block_type(op.result).extent == 1 and op.part is None and op.start is None
+    return block_type(op.result).extent == 1 and op.shard is None and op.start is None

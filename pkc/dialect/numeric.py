@@ -50,7 +50,7 @@ def numpy_dtype(element: Attribute) -> np.dtype[Any]:
     return np.dtype(np.int32 if element == i32 else np.bool_)
 
 
-def held_dtype(element: Attribute, real: type[np.floating[Any]] = np.float32) -> np.dtype[Any]:
+def compute_dtype(element: Attribute, real: type[np.floating[Any]] = np.float32) -> np.dtype[Any]:
     """The numpy type that tiles of an element type are computed in."""
     if element in FLOATS:
         return np.dtype(real)

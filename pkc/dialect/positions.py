@@ -28,7 +28,7 @@ class Machine(Protocol):
 
     def size(self, dim: str | int) -> int: ...
 
-    def workers(self, role: str) -> Sized:
+    def ctas_of(self, role: str) -> Sized:
         """The CTAs of a rank that run a role."""
         ...
 
@@ -50,7 +50,7 @@ class Sizes:
     def size(self, dim: str | int) -> int:
         return dim if isinstance(dim, int) else self.dims[dim]
 
-    def workers(self, role: str) -> Sized:
+    def ctas_of(self, role: str) -> Sized:
         raise AssertionError(f"no CTA runs {role} here")
 
     def check_shard(self, op: Operation, rank: int) -> None:
@@ -106,7 +106,7 @@ def _index(op: coordinates.BlockIndexOp, machine: Machine) -> Callable[..., int]
 
 def _count(op: coordinates.BlockCountOp, machine: Machine) -> Callable[..., int]:
     n, size, ranks = machine.size(op.block.of), op.block.extent, machine.ranks
-    if op.part is None and op.sharded is not None:
+    if op.shard is None and op.sharded is not None:
         total = blocks.sharded_count(n, ranks, size)
         return lambda: total
     bounds = _bounds(op, n, machine)
@@ -116,7 +116,7 @@ def _count(op: coordinates.BlockCountOp, machine: Machine) -> Callable[..., int]
 def _block(op: coordinates.BlockOp, machine: Machine) -> Callable[..., Block]:
     kind = block_type(op.result)
     n, size, ranks = machine.size(kind.of), kind.extent, machine.ranks
-    if op.part is None and op.sharded is not None:
+    if op.shard is None and op.sharded is not None:
         return functools.partial(blocks.sharded_block, n, ranks, size)
     bounds = _bounds(op, n, machine)
 
@@ -129,13 +129,13 @@ def _block(op: coordinates.BlockOp, machine: Machine) -> Callable[..., Block]:
 def _bounds(
     op: coordinates.BlockCountOp | coordinates.BlockOp, n: int, machine: Machine
 ) -> Callable[[tuple[int, ...]], tuple[int, int]]:
-    """The first position of a list and the one after its last, from those of `part`, `start`, `stop` that it has."""
-    if op.part is not None:
+    """The first position of a list and the one after its last, from those of `shard`, `start`, `stop` that it has."""
+    if op.shard is not None:
 
         def of_rank(operands: tuple[int, ...]) -> tuple[int, int]:
             (rank,) = operands
             machine.check_shard(op, rank)
-            return blocks.part(n, machine.ranks, rank)
+            return blocks.shard_bounds(n, machine.ranks, rank)
 
         return of_rank
     if op.start is not None and op.stop is not None:
@@ -152,7 +152,7 @@ _FUNCTIONS: dict[type[Operation], Callable[[Any, Machine], Callable[..., Any]]] 
     coordinates.EpochOp: lambda op, machine: itself,
     coordinates.RingPeerOp: lambda op, machine: functools.partial(_peer, machine.ranks),
     coordinates.DimOp: lambda op, machine: functools.partial(itself, machine.size(op.dim.data)),
-    coordinates.CtasOp: lambda op, machine: functools.partial(itself, len(machine.workers(op.role.data))),
+    coordinates.CtasOp: lambda op, machine: functools.partial(itself, len(machine.ctas_of(op.role.data))),
     coordinates.BlockPositionOp: lambda op, machine: _first,
     coordinates.BlockNumberOp: lambda op, machine: _number(block_type(op.block), machine),
     coordinates.RotateOp: lambda op, machine: _rotated,

@@ -53,10 +53,10 @@ def stage_of(tile: SSAValue) -> ConsumeOp | None:
     return tile.owner if isinstance(tile.owner, ConsumeOp) else None
 
 
-def multiplied_from(operand: SSAValue) -> ConsumeOp | None:
+def mma_operand_stage(operand: SSAValue) -> ConsumeOp | None:
     """The `pk.consume` that an operand of an MMA comes from, transposed or not, if it lies in a stage."""
     owner = operand.owner
-    return multiplied_from(owner.tile) if isinstance(owner, TransposeOp) else stage_of(operand)
+    return mma_operand_stage(owner.tile) if isinstance(owner, TransposeOp) else stage_of(operand)
 
 
 def crosses_proxies(commit: CommitOp) -> Operation | None:

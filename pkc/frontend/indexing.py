@@ -180,7 +180,7 @@ def count(frame: Frame, blocks: BlockList, span: Span) -> SSAValue:
     """How many blocks a list has."""
     op = BlockCountOp(
         BlockType(blocks.dim, blocks.size),
-        part=blocks.shard,
+        shard=blocks.shard,
         start=blocks.start,
         stop=blocks.stop,
         sharded=blocks.sharded,
@@ -193,7 +193,7 @@ def pick(frame: Frame, blocks: BlockList, index: SSAValue, name: str, span: Span
     op = BlockOp(
         index,
         BlockType(blocks.dim, blocks.size),
-        part=blocks.shard,
+        shard=blocks.shard,
         start=blocks.start,
         stop=blocks.stop,
         sharded=blocks.sharded,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.blocks import part, shard_length
+from pkc.dialect.blocks import shard_bounds, shard_length
 from pkc.location import NOWHERE
 from pkc.runtime.element import ELEMENTS
 from pkc.runtime.errors import OtherRank
@@ -75,7 +75,7 @@ class Array:
             raise PkcError(OtherRank(NOWHERE, rank, ", ".join(map(str, self.heap.devices))))
         shape = list(self.shape)
         if self.shard is not None:
-            first, last = part(self.shape[self.shard], self.heap.ranks, rank)
+            first, last = shard_bounds(self.shape[self.shard], self.heap.ranks, rank)
             shape[self.shard] = last - first
         address, device = self.heap.address(rank, self.offset), self.heap.devices[rank]
         return View(address, tuple(shape), row_major(self.memory_shape), self.dtype, device)

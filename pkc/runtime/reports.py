@@ -21,7 +21,7 @@ Words = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Report:
-    """One warp of a CTA has given up, `late` if it waited too long itself; `cell` has the indices of the counter."""
+    """One warp of a CTA has given up, `late` if it waited too long itself; `index` has the indices of the counter."""
 
     rank: int
     cta: int
@@ -31,7 +31,7 @@ class Report:
     task: int
     seen: int
     wanted: int
-    cell: tuple[int, ...]
+    index: tuple[int, ...]
 
 
 CounterAt = Callable[[int, str, int], tuple[int, ...]]
@@ -82,10 +82,10 @@ def _describe(group: Sequence[Report]) -> str:
     others = f" and {len(group) - 1} more" if len(group) > 1 else ""
     task = "" if first.task < 0 else f", task {first.task}"
     values = f" >= {first.wanted}, sees {first.seen}" if first.wait.until == "raised" else ""
-    indices = f"[{', '.join(map(str, first.cell))}]" if first.cell else ""
+    indices = f"[{', '.join(map(str, first.index))}]" if first.index else ""
     where = f"{first.wait.file}:{first.wait.line}"
     return (
-        f"rank {first.rank}, {first.wait.part} of CTA {first.cta}{others}{task}:"
+        f"rank {first.rank}, {first.wait.role} of CTA {first.cta}{others}{task}:"
         f" waits for {_what(first.wait)}{indices}{values} ({where})"
     )
 

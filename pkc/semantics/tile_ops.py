@@ -23,8 +23,8 @@ from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.error_bounds import Bound, Rule
 from pkc.dialect.numeric import (
     Values,
+    compute_dtype,
     float_to_int,
-    held_dtype,
     int_to_float,
     overflowed,
     round_to,
@@ -88,20 +88,20 @@ def _values(operands: tuple[Any, ...], tiles: tuple[bool, ...]) -> list[Any]:
 def _full(op: tile.FullOp, real: Real) -> Callable[[], Values]:
     result = tile.tile_type(op.result)
     constant = _constant(op.constant, result, real)
-    made = np.full(result.shape, constant, held_dtype(result.element_type, real))
+    made = np.full(result.shape, constant, compute_dtype(result.element_type, real))
     return lambda: made
 
 
 def _constant(number: float, of: TileType, real: Real) -> Values:
     """A constant as the program holds it: rounded to its type at every level."""
     if of.element_type not in FLOATS:
-        return np.array(number, held_dtype(of.element_type))
+        return np.array(number, compute_dtype(of.element_type))
     return round_to(np.array(number, np.float32), of.element_type).astype(real)
 
 
 def _splat(op: tile.SplatOp, real: Real) -> Callable[[Any], Values]:
     result = tile.tile_type(op.result)
-    dtype = held_dtype(result.element_type, real)
+    dtype = compute_dtype(result.element_type, real)
     if isinstance(op.scalar.type, IndexType):
         return lambda scalar: np.full(result.shape, wrap_i32(scalar), dtype)
     return lambda scalar: np.full(result.shape, scalar, dtype)
@@ -220,7 +220,7 @@ _STRUCTURE: dict[type[Operation], Structure] = {
     tile.ClipOp: Structure(_clip, _clipped, _uncertain(error_bounds.clip)),
     tile.CastOp: Structure(_cast, error_bounds.cast, uncertain.to_integer),
     elementwise.CompareOp: Structure(_compare, None, _compared),
-    tile.MmaOp: Structure(_mma, reduction_bounds.multiplied, None),
+    tile.MmaOp: Structure(_mma, reduction_bounds.mma, None),
 }
 
 _undeclared = [op.name for op in TILE if op not in OPERATIONS and op not in _STRUCTURE]

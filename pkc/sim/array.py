@@ -10,8 +10,8 @@ import numpy as np
 from xdsl.ir import Attribute, Operation
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.blocks import Block, part, shard_length
-from pkc.dialect.numeric import Values, held_dtype, numpy_dtype, round_to
+from pkc.dialect.blocks import Block, shard_bounds, shard_length
+from pkc.dialect.numeric import Values, compute_dtype, numpy_dtype, round_to
 from pkc.dialect.types import FLOATS, Layout
 from pkc.location import span_of
 from pkc.sim import errors
@@ -96,7 +96,7 @@ class Array:
         self.place = place
         self.name = place.name
         self.frozen = frozen
-        self.dtype = held_dtype(place.element, self.real)
+        self.dtype = compute_dtype(place.element, self.real)
         self.is_float = place.element in FLOATS
         self._sharded_axis = place.sharded_axis
         self._shard_length = 0 if place.sharded_axis is None else place.shape[place.sharded_axis + 1]
@@ -120,7 +120,7 @@ class Array:
     def _in_shards(self, values: Values, axis: int) -> Values:
         made = poison(self.place.shape, self.dtype)
         for rank in range(self.place.ranks):
-            first, last = part(self.place.sizes[axis], self.place.ranks, rank)
+            first, last = shard_bounds(self.place.sizes[axis], self.place.ranks, rank)
             piece = values[(*(slice(None),) * axis, slice(first, last))]
             made[(rank, *(slice(None),) * axis, slice(0, last - first))] = piece
         return made
@@ -283,7 +283,7 @@ class Array:
         if place.sharded_axis is None:
             return memory[0]
         axis = place.sharded_axis
-        bounds = [part(place.sizes[axis], place.ranks, rank) for rank in range(place.ranks)]
+        bounds = [shard_bounds(place.sizes[axis], place.ranks, rank) for rank in range(place.ranks)]
         before = (slice(None),) * axis
         pieces = [memory[(rank, *before, slice(0, last - first))] for rank, (first, last) in enumerate(bounds)]
         return np.concatenate(pieces, axis=axis)

@@ -158,7 +158,7 @@ def _use_in_block_list(
     op: coordinates.BlockCountOp | coordinates.BlockOp, value: SSAValue, sizes: Mapping[str, int]
 ) -> Iterator[_Range]:
     kind = op.block if isinstance(op, coordinates.BlockCountOp) else block_type(op.result)
-    if value is op.part:
+    if value is op.shard:
         yield _Range(0, sizes[RANKS])
     elif value is op.start or value is op.stop:
         yield _Range(0, (kind.of if isinstance(kind.of, int) else sizes[kind.of]) + 1)

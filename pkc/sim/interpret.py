@@ -136,7 +136,7 @@ def _runner(
             machine.scheduler.spawn(frame.rank, role, partial(enter, replace(frame), body, task))
         machine.scheduler.join()
 
-    ctas = machine.workers(role)
+    ctas = machine.ctas_of(role)
     enclosing = op.encloses_tasks
 
     def shared_out(frame: Frame, body: Body, counts: Sequence[int]) -> None:
@@ -179,7 +179,7 @@ def _runner(
 def _starter(op: program.RoleOp, machine: Machine) -> Callable[[Frame, Callable[[Frame], None]], None]:
     """What starts a role on all of its CTAs, each with its own frame."""
     role, on_stream = str(op.role.data), op.role.data is Role.CopyEngine
-    ctas = machine.workers(role)
+    ctas = machine.ctas_of(role)
 
     def start(frame: Frame, body: Callable[[Frame], None]) -> None:
         for cta in ctas:

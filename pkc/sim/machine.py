@@ -72,7 +72,7 @@ class Machine:
         warp_role = None if self.order is None else self.order.caller(rank)
         return Frame(rank, epoch, scalars, warp_role, Task(rank, 0, ()))
 
-    def workers(self, role: str) -> range:
+    def ctas_of(self, role: str) -> range:
         """The CTAs that run a role on each rank, by number; a copy engine counts as one."""
         if role == Role.CopyEngine:
             return range(1)

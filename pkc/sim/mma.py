@@ -8,7 +8,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation
 
 from pkc.dialect.tile import MmaOp, in_flight
-from pkc.dialect.transfers import multiplied_from
+from pkc.dialect.transfers import mma_operand_stage
 from pkc.sim.channels import ring_of
 from pkc.sim.machine import Frame, Machine
 
@@ -26,7 +26,7 @@ def after(op: Operation, machine: Machine) -> Callable[[Frame], None] | None:
 
 def _issued(op: MmaOp, machine: Machine) -> Callable[[Frame], None]:
     left = in_flight(op)
-    stages = [stage for value in (op.a, op.b) if (stage := multiplied_from(value)) is not None]
+    stages = [stage for value in (op.a, op.b) if (stage := mma_operand_stage(value)) is not None]
     rings = [ring_of(stage.channel, machine) for stage in stages]
 
     def issue(frame: Frame) -> None:

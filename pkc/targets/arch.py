@@ -82,7 +82,7 @@ class Rates:
     """Bytes that the GPU gets from its memory in a nanosecond."""
     link_bytes: float
     """Bytes that a GPU sends to its peers in a nanosecond."""
-    turn: float
+    iteration: float
     """Nanoseconds of each iteration of a pipelined loop beside its loads and MMAs: its barriers."""
     task: float
     """Nanoseconds between the last MMA of a task and the first of the next: the result goes into its stage."""
@@ -100,5 +100,5 @@ class Rates:
     """Nanoseconds that each task of a copy engine takes beside its time on the link."""
     enqueue: float
     """Nanoseconds of the host for each call that enqueues something for a copy engine."""
-    landing: float
+    while_fetching: float
     """How much longer MMAs take, as a fraction, while SMs store what they fetch from other GPUs."""

@@ -17,6 +17,6 @@ class Instruction:
     operands: tuple[str, ...]
     result: str | None
     body: str
-    meaning: str
+    description: str
     computes: str = ""
     """The operation on tiles that it carries out, element by element, by the name of the operation."""

@@ -24,7 +24,7 @@ def write(events: Events, file: TextIO, ctas: int) -> None:
 
 
 def _thread(events: Events, cta: int, role: int) -> int:
-    return cta * len(events.trace.parts) + role
+    return cta * len(events.trace.roles) + role
 
 
 def _names(events: Events, shown: frozenset[int]) -> Iterator[Mapping[str, Any]]:
@@ -33,7 +33,7 @@ def _names(events: Events, shown: frozenset[int]) -> Iterator[Mapping[str, Any]]
         for cta in sorted(shown):
             if sms[cta] < 0:
                 continue
-            for role, name in enumerate(events.trace.parts):
+            for role, name in enumerate(events.trace.roles):
                 named = {"name": f"CTA {cta} (SM {sms[cta]}) {name}"}
                 thread = _thread(events, cta, role)
                 yield {"ph": "M", "pid": rank, "tid": thread, "name": "thread_name", "args": named}
@@ -64,7 +64,7 @@ def _durations(events: Events, shown: frozenset[int]) -> Iterator[Mapping[str, A
         yield {
             "ph": "X",
             "pid": int(events.rank[place]),
-            "tid": _thread(events, cta, int(events.part[place])),
+            "tid": _thread(events, cta, int(events.role[place])),
             "ts": round(float(events.begin[place]) / 1e3, 3),
             "dur": round(length / 1e3, 3),
             "name": f"{name} {point.line}",

@@ -20,14 +20,14 @@ class Events:
     """The events of all ranks, as columns; those of one role of one CTA follow each other in the order they ended.
 
     Times are in nanoseconds from the begin of the first CTA of the same rank: the clocks of GPUs are not compared.
-    `part` numbers the roles. `within` is the position of the event that began the task around an event, or that of the
+    `role` numbers the roles. `within` is the position of the event that began the task around an event, or that of the
     event itself if it is in no task.
     """
 
     trace: Trace
     rank: NDArray[np.int64]
     cta: NDArray[np.int64]
-    part: NDArray[np.int64]
+    role: NDArray[np.int64]
     point: NDArray[np.int64]
     task: NDArray[np.int64]
     begin: NDArray[np.float64]
@@ -42,7 +42,7 @@ class Events:
     def row(self) -> NDArray[np.int64]:
         """A number for each role of each CTA of each rank."""
         _, ctas = self.sms.shape
-        return (self.rank * ctas + self.cta) * len(self.trace.parts) + self.part
+        return (self.rank * ctas + self.cta) * len(self.trace.roles) + self.role
 
     @property
     def kinds(self) -> list[str]:
@@ -90,7 +90,7 @@ def _of_rank(trace: Trace, rank: int, words: Words) -> tuple[dict[str, NDArray[A
     columns = {
         "rank": np.full(len(raw), rank, np.int64),
         "cta": cta.astype(np.int64),
-        "part": role.astype(np.int64),
+        "role": role.astype(np.int64),
         "point": point,
         "task": task,
         "begin": begin,

@@ -87,8 +87,8 @@ def _median(values: Floats, width: int) -> str:
 
 def lines(events: Events) -> Iterator[Line]:
     """The lines of all roles, in their order."""
-    for role in range(len(events.trace.parts)):
-        mine = np.flatnonzero(events.part == role)
+    for role in range(len(events.trace.roles)):
+        mine = np.flatnonzero(events.role == role)
         if len(mine):
             yield from _Role(events, role, mine).lines()
 
@@ -111,7 +111,7 @@ class _Role:
     def lines(self) -> Iterator[Line]:
         points = self._events.trace.points
         length = (self._last - self._first) / 1e3
-        name = self._events.trace.parts[self._role]
+        name = self._events.trace.roles[self._role]
         line = points[int(self._point[self._moments("begin")][0])].line
         yield Line(0, name, line, 1, 1.0, length, self._first / 1e3, self._last / 1e3)
         rest = self._last - self._first

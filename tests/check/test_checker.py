@@ -118,7 +118,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
         "ag_gemm: communicator (1 warp, 40 registers), communicator (1 warp, 40 registers),"
         " loader (1 warp, 40 registers), consumer (8 warps, 232 registers), storer (1 warp, 40 registers)",
         "SMs: 132 compute, 0 only communicate; 4 named barriers",
-        "shared memory: 229456 of 231424 bytes; stages: 1 of A, 3 of A.landing, B, 1 of cast",
+        "shared memory: 229456 of 231424 bytes; stages: 1 of A, 3 of A.fetched, B, 1 of cast",
         # A has 67 rows of 70 bf16 on a rank. Counters: (200 // 128 + 3 + 1) * (70 // 512 + 3 + 1) for blocks of M and
         # of K, one of entered and of left.
         "symmetric memory: 9468 bytes a rank: arrays 9380, scratch 0, signals 88; private scratch 28000",

@@ -57,7 +57,7 @@ def test_no_false_alarm(name: str, ranks: int) -> None:
         dims = {dim: size for dim, size in sizes.items() if dim in used}
         found = check_statically(roles.kernel, ranks=ranks, dims=dims)
         assert not found.undecided
-        warp_roles += found.workers
+        warp_roles += found.warp_roles
         accused += [f"{schedule}, {ranks} ranks, {dims}: {finding}" for finding in found.findings]
     assert not accused
     assert warp_roles

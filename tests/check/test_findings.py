@@ -44,7 +44,7 @@ def test_what_is_found_of_a_right_protocol() -> None:
     found = check_statically(kernel(), ranks=8, dims={"M": 1024, "N": 512, "K": 256})
     assert not found.findings
     # One CTA for each SM and one alone, on eight ranks, four roles each, launched twice.
-    assert found.workers == (132 + 1) * 8 * 4 * 2
+    assert found.warp_roles == (132 + 1) * 8 * 4 * 2
 
 
 def test_one_second_for_eight_ranks() -> None:

@@ -294,7 +294,7 @@ def test_explains_on_stderr(example: str, line: str, level: str, capsys: pytest.
         " loader",
         " consumer",
         " storer",
-        " channel of A.landing, B" if example == "ag_gemm" else " channel of A, B",
+        " channel of A.fetched, B" if example == "ag_gemm" else " channel of A, B",
         " channel of cast",
     ]
     assert f"{path}:6: load of `B`: by tma (goes into its stage as it is)" in rest

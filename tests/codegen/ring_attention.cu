@@ -3,8 +3,8 @@ struct alignas(128) TensorMap { char bytes[128]; };
 struct alignas(128) Args {
     TensorMap K_map0[2];
     TensorMap V_map1[2];
-    TensorMap K_landing_map2[2];
-    TensorMap V_landing_map3[2];
+    TensorMap K_fetched_map2[2];
+    TensorMap V_fetched_map3[2];
     TensorMap Q_map4[2];
     TensorMap O_map5[2];
     unsigned long long epochs;
@@ -205,8 +205,8 @@ ring_attention(const __grid_constant__ Args args) {
     if (v2) {
         prefetch_map(args.K_map0[0]);
         prefetch_map(args.V_map1[0]);
-        prefetch_map(args.K_landing_map2[0]);
-        prefetch_map(args.V_landing_map3[0]);
+        prefetch_map(args.K_fetched_map2[0]);
+        prefetch_map(args.V_fetched_map3[0]);
         prefetch_map(args.Q_map4[0]);
         prefetch_map(args.O_map5[0]);
         mbarrier_init((shared_ + 229376), 1);
@@ -731,8 +731,8 @@ ring_attention(const __grid_constant__ Args args) {
                     mbarrier_wait((shared_ + 229376), v261);
                     const int v262 = (v260 >= v250) ? 1 : 0;
                     const int v263 = (v262 == 1) ? 0 : v260;
-                    tma_store_5d(shared_, args.K_landing_map2[v262], 0, v259, v256, v257, v263);
-                    tma_store_5d((shared_ + 16384), args.K_landing_map2[v262], 64, v259, v256, v257, v263);
+                    tma_store_5d(shared_, args.K_fetched_map2[v262], 0, v259, v256, v257, v263);
+                    tma_store_5d((shared_ + 16384), args.K_fetched_map2[v262], 64, v259, v256, v257, v263);
                     bulk_commit();
                     bulk_wait_read();
                     mbarrier_arrive((shared_ + 229384));
@@ -743,8 +743,8 @@ ring_attention(const __grid_constant__ Args args) {
                     mbarrier_wait((shared_ + 229392), v265);
                     const int v266 = shared_ + 32768;
 #line 8 "examples/ring_attention.pk"
-                    tma_store_5d(v266, args.V_landing_map3[v262], 0, v259, v256, v257, v263);
-                    tma_store_5d((v266 + 16384), args.V_landing_map3[v262], 64, v259, v256, v257, v263);
+                    tma_store_5d(v266, args.V_fetched_map3[v262], 0, v259, v256, v257, v263);
+                    tma_store_5d((v266 + 16384), args.V_fetched_map3[v262], 64, v259, v256, v257, v263);
                     bulk_commit();
                     bulk_wait_read();
                     mbarrier_arrive((shared_ + 229400));
@@ -824,8 +824,8 @@ ring_attention(const __grid_constant__ Args args) {
                         const int v303 = shared_ + 131072;
                         const int v304 = (v279 >= v291) ? 1 : 0;
                         const int v305 = (v304 == 1) ? 0 : v279;
-                        tma_load_5d(v303, (v298 ? args.K_map0[v304] : args.K_landing_map2[v304]), v302, 0, v283, v275, v276, v305);
-                        tma_load_5d((v303 + 16384), (v298 ? args.K_map0[v304] : args.K_landing_map2[v304]), v302, 64, v283, v275, v276, v305);
+                        tma_load_5d(v303, (v298 ? args.K_map0[v304] : args.K_fetched_map2[v304]), v302, 0, v283, v275, v276, v305);
+                        tma_load_5d((v303 + 16384), (v298 ? args.K_map0[v304] : args.K_fetched_map2[v304]), v302, 64, v283, v275, v276, v305);
                         const int v306 = k_phase3[0];
                         k_phase3[0] = (v306 ^ 1);
 #line 13 "examples/ring_attention.pk"
@@ -834,8 +834,8 @@ ring_attention(const __grid_constant__ Args args) {
                         const int v308 = shared_ + 229456;
                         mbarrier_expect(v308, 32768);
                         const int v309 = shared_ + 163840;
-                        tma_load_5d(v309, (v298 ? args.V_map1[v304] : args.V_landing_map3[v304]), v308, 0, v283, v275, v276, v305);
-                        tma_load_5d((v309 + 16384), (v298 ? args.V_map1[v304] : args.V_landing_map3[v304]), v308, 64, v283, v275, v276, v305);
+                        tma_load_5d(v309, (v298 ? args.V_map1[v304] : args.V_fetched_map3[v304]), v308, 0, v283, v275, v276, v305);
+                        tma_load_5d((v309 + 16384), (v298 ? args.V_map1[v304] : args.V_fetched_map3[v304]), v308, 64, v283, v275, v276, v305);
                         const int v310 = v_phase3[0];
                         v_phase3[0] = (v310 ^ 1);
                     }

@@ -28,7 +28,7 @@ from pkc.location import Source
 from pkc.targets.sm_90a.instructions import instruction
 from tests.clock import within
 from tests.codegen.sass import HGMMA, QGMMA, UTMALDG, UTMASTG, opcodes
-from tests.products import FORMS, product
+from tests.matmuls import FORMS, matmul
 from tests.sweeps import sweep
 
 ROOT = Path(__file__).parents[2]
@@ -89,7 +89,7 @@ def test_every_wait_of_a_role_has_a_probe() -> None:
     machine = load(EXAMPLES / "gemm_rs.pk", level="machine", instruments=["debug"]).kernel
     waits = build_kernel(machine).artifact.waits
     assert waits is not None
-    assert [(wait.part, wait.until, wait.awaits, wait.line) for wait in waits.points] == [
+    assert [(wait.role, wait.until, wait.awaits, wait.line) for wait in waits.points] == [
         ("consumer", "filled", "A, B", 6),
         ("consumer", "free", "cast", 7),
         ("consumer", "raised", "C.arrived", 7),
@@ -154,7 +154,7 @@ def test_overlaps(name: str, schedule: str) -> None:
 
 def built_matmul(form: str, a: str, b: str) -> tuple[Built, str]:
     """A matmul of operands of two element types; its text in CUDA C++."""
-    kernel = compile_program(parse_text(Source("product.pk", product(form, a, b))), level="machine").kernel
+    kernel = compile_program(parse_text(Source("matmul.pk", matmul(form, a, b))), level="machine").kernel
     return build_kernel(kernel), print_kernel(kernel)
 
 
@@ -162,7 +162,7 @@ def built_matmul(form: str, a: str, b: str) -> tuple[Built, str]:
 @pytest.mark.parametrize("kind", ["bf16", "f16"])
 def test_matmuls_of_16_bits(form: str, kind: str) -> None:
     made, text = built_matmul(form, kind, kind)
-    assert HGMMA in opcodes(made.artifact.cubin, "product")
+    assert HGMMA in opcodes(made.artifact.cubin, "matmul")
     assert set(re.findall(r"m64n128k16\.f32\.(\w+\.\w+) ", text)) == {f"{kind}.{kind}"}
     assert not made.warnings
 
@@ -170,7 +170,7 @@ def test_matmuls_of_16_bits(form: str, kind: str) -> None:
 @pytest.mark.parametrize(("a", "b"), list(itertools.product(["e4m3", "e5m2"], repeat=2)))
 def test_matmuls_of_8_bits(a: str, b: str) -> None:
     made, text = built_matmul("nt", a, b)
-    assert QGMMA in opcodes(made.artifact.cubin, "product")
+    assert QGMMA in opcodes(made.artifact.cubin, "matmul")
     assert set(re.findall(r"m64n128k32\.f32\.(\w+\.\w+) ", text)) == {f"{a}.{b}"}
     assert not made.warnings
 
@@ -329,7 +329,7 @@ def test_registers_that_stay_where_they_are(monkeypatch: pytest.MonkeyPatch) -> 
     assert raised.value.diagnostics[0].span.line == 2
 
 
-def test_products_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_mma_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     reason = "wgmma.mma_async instructions are serialized due to ..."
     line = f"ptxas info    : (C7510) Potential Performance Loss: {reason} in the function 'gemm'"
     (warning,) = remarks(monkeypatch, f"{line}\n{line}").warnings

@@ -75,9 +75,9 @@ def test_names_that_mean_something_in_cuda(tmp_path: Path) -> None:
 
 def test_names() -> None:
     names = Names(("taken",))
-    wishes = ["taken", "taken1", "taken", "A.landing", "A_landing", "é", "2d", "new", "max", ""]
+    wishes = ["taken", "taken1", "taken", "A.fetched", "A_fetched", "é", "2d", "new", "max", ""]
     got = [names.new(wish) for wish in wishes]
-    assert got == ["taken1", "taken11", "taken2", "A_landing", "A_landing1", "_", "_2d", "new_", "max_", "v"]
+    assert got == ["taken1", "taken11", "taken2", "A_fetched", "A_fetched1", "_", "_2d", "new_", "max_", "v"]
     assert names.new("v", numbered=True) == "v0"
     assert names.new("v", numbered=True) == "v1"
 

@@ -19,7 +19,7 @@ from pkc.driver.compiler import Compiled, load
 from pkc.passes import ROLES_PIPELINE
 from pkc.passes.build import add_parameter
 from pkc.passes.roles.defer_signals import DeferSignals
-from pkc.passes.roles.plan_warps import has_sms_of_its_own
+from pkc.passes.roles.plan_warps import has_separate_sms
 from pkc.passes.run import run_pipeline
 from tests.codegen.threads import Cta, Does, Memory, Thread
 
@@ -60,7 +60,7 @@ def twice_announced() -> tuple[Compiled, KernelOp]:
     found = load(EXAMPLES / "ag_gemm.pk", schedule=schedule)
     place = next(number for number, step in enumerate(ROLES_PIPELINE) if isinstance(step, DeferSignals))
     run_pipeline(found.module, ROLES_PIPELINE[:place])
-    separate = [op for op in found.kernel.body.block.ops if isinstance(op, RoleOp) and has_sms_of_its_own(op)]
+    separate = [op for op in found.kernel.body.block.ops if isinstance(op, RoleOp) and has_separate_sms(op)]
     (signal,) = (op for role in separate for op in role.walk() if isinstance(op, SignalOp))
     seen = add_parameter(found.kernel, "A.seen", signal.signal.type, signal.location)
     for op in (signal, *[use.operation for use in signal.signal.uses if isinstance(use.operation, WaitOp)]):

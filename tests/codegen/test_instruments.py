@@ -69,11 +69,11 @@ def test_every_role_records_all_that_it_does() -> None:
     assert events.lost == 0
     assert events.sms.tolist() == [[100, 101, 102]] * RANKS
     points = [trace.points[point] for point in events.point]
-    found = Counter((trace.parts[point.part], point.kind, point.what) for point in points)
+    found = Counter((trace.roles[point.role], point.kind, point.what) for point in points)
     # Six blocks of rows, two of them for each CTA; three are of this rank.
     rows = RANKS * CTAS
     assert found == {
-        **{(role, kind, ""): rows for role in trace.parts for kind in ("cta", "begin", "end")},
+        **{(role, kind, ""): rows for role in trace.roles for kind in ("cta", "begin", "end")},
         ("loader", "task", "loads"): 2 * rows,
         ("loader", "wait", "room in `X`"): 2 * rows,
         ("loader", "over", "loads"): rows,
@@ -91,8 +91,8 @@ def test_every_role_records_all_that_it_does() -> None:
     waits = events.of_kind("wait", "drain")
     assert events.length[waits].tolist() == [32.0] * int(waits.sum())  # from one look at the clock to the next
     tasks = {"loader": [0, 3], "storer": [0, 3], "communicator": [0]}
-    for number, role in enumerate(trace.parts):
-        mine = (events.part == number) & (events.cta == 0) & (events.rank == 1) & events.of_kind("task")
+    for number, role in enumerate(trace.roles):
+        mine = (events.role == number) & (events.cta == 0) & (events.rank == 1) & events.of_kind("task")
         assert events.task[mine].tolist() == tasks[role]
 
 
@@ -100,7 +100,7 @@ def test_the_shares_of_a_role_add_up() -> None:
     trace, written = traced(64)
     found = list(table.lines(decode(trace, written)))
     heads = [place for place, line in enumerate(found) if not line.depth]
-    assert [found[place].name for place in heads] == list(trace.parts)
+    assert [found[place].name for place in heads] == list(trace.roles)
     for start, end in zip(heads, [*heads[1:], len(found)], strict=True):
         assert sum(line.share for line in found[start + 1 : end]) == pytest.approx(1)
 
@@ -140,17 +140,17 @@ def test_who_gives_up_says_what_for() -> None:
         (rank, cta, warp) for rank in range(RANKS) for cta in range(CTAS) for warp in (0, 1, 3)
     ]
     storer, communicator = found[2], found[9]
-    assert (storer.wait.part, storer.wait.awaits, storer.task) == ("storer", "entered", -1)
-    assert (storer.seen, storer.wanted, storer.cell) == (5, RANKS * CTAS, (0,))
-    assert (communicator.wait.part, communicator.wait.awaits) == ("communicator", "Y.arrived")
+    assert (storer.wait.role, storer.wait.awaits, storer.task) == ("storer", "entered", -1)
+    assert (storer.seen, storer.wanted, storer.index) == (5, RANKS * CTAS, (0,))
+    assert (communicator.wait.role, communicator.wait.awaits) == ("communicator", "Y.arrived")
     assert (communicator.rank, communicator.task, communicator.wanted) == (1, 0, RANKS)
     # Blocks 0 to 2 are rank 0's; no block has number 3, between the shards, and each row has three counters.
-    assert communicator.cell == ((3 + 1) * 3 + 0,)
+    assert communicator.index == ((3 + 1) * 3 + 0,)
 
 
 def test_a_stage_has_no_counter() -> None:
     _, found = given_up("mbarrier_wait_bounded")
-    assert {(r.wait.part, r.wait.until, r.wait.awaits, r.cell) for r in found} == {
+    assert {(r.wait.role, r.wait.until, r.wait.awaits, r.index) for r in found} == {
         ("loader", "free", "X", ()),
         ("storer", "filled", "X", ()),
     }

@@ -260,7 +260,7 @@ RAGGED = [(1, 20), (2, 33), (3, 50), (3, 4), (8, 5), (4, 64)]
 
 def shards(x: np.ndarray, ranks: int) -> list[np.ndarray]:
     """What each rank has of an array that is sharded along its rows."""
-    return [x[slice(*blocks.part(len(x), ranks, rank))] for rank in range(ranks)]
+    return [x[slice(*blocks.shard_bounds(len(x), ranks, rank))] for rank in range(ranks)]
 
 
 def padded(x: np.ndarray, ranks: int) -> np.ndarray:

@@ -95,7 +95,7 @@ def test_copy_engines_take_no_time_of_sms_but_one_copy_after_the_other_and_the_h
     (fetched,) = by_engines.fetched
     assert (fetched.copies, fetched.stage_bytes) == (16384 // 128 * 3 / 4, 0)
     assert fetched.bytes == by_sms.fetched[0].bytes == 16384 * 16384 * 2 * 3 / 4
-    free = replace(H200, landing=0.0)
+    free = replace(H200, while_fetching=0.0)
     assert estimate(by_sms, RANKS, at(free)).total < estimate(by_sms, RANKS, TARGET).total
     assert estimate(by_engines, RANKS, at(free)).total == estimate(by_engines, RANKS, TARGET).total
     late = replace(H200, engine_copy=1e5)

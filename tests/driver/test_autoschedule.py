@@ -16,7 +16,7 @@ from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.targets.sm_90a import TARGET
 from tests.clock import within
-from tests.products import SUMS
+from tests.matmuls import SUMS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

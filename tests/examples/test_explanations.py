@@ -166,16 +166,16 @@ def _holds(claim: Why, found: Explained) -> bool:
             return _is_in_flight(claim, found.roles, found.machine)
 
 
-def _ops_at(claim: Explanation, part: RoleOp) -> list[Operation]:
-    return [op for op in part.walk() if describe(op.location) == claim.place]
+def _ops_at(claim: Explanation, role: RoleOp) -> list[Operation]:
+    return [op for op in role.walk() if describe(op.location) == claim.place]
 
 
 def _overlaps(claim: Explanation, kernel: KernelOp) -> bool:
     """Who moves the tiles of an access, by what the parts of the kernel do at its line."""
     roles: dict[Role, list[Operation]] = {role: [] for role in Role}
-    for part in kernel.body.block.ops:
-        if isinstance(part, RoleOp):
-            roles[part.role.data] += _ops_at(claim, part)
+    for role in kernel.body.block.ops:
+        if isinstance(role, RoleOp):
+            roles[role.role.data] += _ops_at(claim, role)
 
     def of(ops: Sequence[Operation], *kinds: type[Operation]) -> list[Operation]:
         return [op for op in ops if isinstance(op, kinds) and kernel.argument_name(_array(op, claim)) == claim.array]
@@ -226,16 +226,16 @@ def _is_ordered(claim: OrderExplanation, kernel: KernelOp) -> bool:
 
 
 def _runs(claim: WarpPlan, kernel: KernelOp, machine: KernelOp | None) -> bool:
-    part = claim.part
-    assert part.parent_op() is kernel and part.warps is not None
-    planned = (part.attributes[GROUP].data, part.warps.value.data, part.attributes[REGISTERS].value.data)
+    role = claim.role
+    assert role.parent_op() is kernel and role.warps is not None
+    planned = (role.attributes[GROUP].data, role.warps.value.data, role.attributes[REGISTERS].value.data)
     if planned != (claim.group, claim.warps, claim.registers):
         return False
     if "SMs of its own" in claim.why and not claim.why.startswith("no SMs"):
         return claim.why == f"{kernel.attributes[COMM_SMS].value.data} SMs of its own"
     if machine is None:
         return True
-    first = part.attributes[FIRST_WARP]
+    first = role.attributes[FIRST_WARP]
     branches = [op for op in machine.walk() if op.attributes.get(FIRST_WARP) == first]
     threads = machine.attributes[THREADS].value.data
     changes = {op.instruction_name.data for op in _instructions(machine) if "setmaxnreg" in op.instruction_name.data}

@@ -100,8 +100,8 @@ def test_constants(constants: dict[str, float], size: int) -> None:
     [
         ("blocks(N, 64)", (), False),
         ("blocks(M, 64)", (), True),
-        ("blocks(M, 64, of=n)", ("part",), True),
-        ("blocks(N, 64, of=rank)", ("part",), False),
+        ("blocks(M, 64, of=n)", ("shard",), True),
+        ("blocks(N, 64, of=rank)", ("shard",), False),
         ("blocks(N, 64, start=n)", ("start",), False),
         ("blocks(N, 64, start=n, stop=c[0])", ("start", "stop"), False),
     ],
@@ -110,7 +110,7 @@ def test_block_lists(blocks: str, given: tuple[str, ...], sharded: bool) -> None
     params = "C: f32[M, N].shard(0), c: i32[E], n: i32"
     module = body(f"for b in {blocks}:", f"    n1 = len({blocks})", params=params)
     for op in (*find(module, coordinates.BlockCountOp), one(module, coordinates.BlockOp)):
-        assert tuple(key for key in ("part", "start", "stop") if getattr(op, key) is not None) == given
+        assert tuple(key for key in ("shard", "start", "stop") if getattr(op, key) is not None) == given
         assert (op.sharded is not None) == sharded
 
 

@@ -16,7 +16,7 @@ from pkc.frontend.parse import parse_text
 from pkc.frontend.tree import Program
 from pkc.location import Source
 from tests.functions import elements, program
-from tests.products import FORMS, LOOPS, SUMS, product
+from tests.matmuls import FORMS, LOOPS, SUMS, matmul
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -178,17 +178,17 @@ def _table() -> Iterator[Case]:
     for kind in ("bf16", "f16"):
         for form in FORMS:
             sizes = _transposed(matrices) if form.startswith("t") else matrices
-            yield Case(f"matmul {kind} {form}", product(form, kind, kind), _few(sizes), alone=True)
-        yield Case(f"matmul {kind} into {kind}", product("nn", kind, kind, c=kind), _few(matrices), alone=True)
+            yield Case(f"matmul {kind} {form}", matmul(form, kind, kind), _few(sizes), alone=True)
+        yield Case(f"matmul {kind} into {kind}", matmul("nn", kind, kind, c=kind), _few(matrices), alone=True)
     for a, b in (("e4m3", "e4m3"), ("e4m3", "e5m2"), ("e5m2", "e4m3"), ("e5m2", "e5m2")):
-        yield Case(f"matmul {a} {b}", product("nt", a, b), _few(_matrices(16)), alone=True)
+        yield Case(f"matmul {a} {b}", matmul("nt", a, b), _few(_matrices(16)), alone=True)
     for name, text in LOOPS.items():
         sizes = _few(matrices) if name != "outer" else lambda _: [{"M": 300, "N": 200, "L": count} for count in (1, 9)]
         yield Case(f"loop {name}", text, sizes, alone="shard" not in text)
     yield Case("sums two", SUMS["two"], _few(matrices))
     yield Case("sums rows", SUMS["rows"], lambda ranks: [{"M": 61 * ranks + 5, "K": 200}, {"M": 3000, "K": 72}])
     for consumers, rows in ((1, 64), (2, 256), (3, 192)):
-        text, schedule = product("nn", "bf16", "bf16", rows=rows, columns=64), {"consumers": str(consumers)}
+        text, schedule = matmul("nn", "bf16", "bf16", rows=rows, columns=64), {"consumers": str(consumers)}
         yield Case(f"matmul consumers={consumers}", text, _few(matrices), schedule, alone=True)
     yield Case("tasks in tasks", NESTED, _nested, alone=True)
     yield from _scheduled("gemm_rs", matrices, *sums, *orders, *splits, *little, "stages=1", "transfer=push")

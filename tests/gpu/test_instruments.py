@@ -33,7 +33,7 @@ def test_time_line(name: str, tmp_path: Path) -> None:
     result = CliRunner().invoke(cli, [*command, "-o", str(output)], catch_exceptions=False)
     print(result.output)
     assert result.exit_code == 0
-    assert "consumer: products" in result.output
+    assert "consumer: MMAs" in result.output
     events = json.loads(output.read_text(encoding="utf-8"))["traceEvents"]
     # No event is outside of the kernel, and no task takes longer than the kernel.
     times = [(event["ts"], event["dur"]) for event in events if event["ph"] == "X"]

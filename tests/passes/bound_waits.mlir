@@ -38,7 +38,7 @@ pk.kernel @one(%ready: !pk.signal<[1]> {pk.name = "ready"}) attributes {threads 
       pk.instruction "spin"(%counter, %n) {awaits = "ready", until = "raised"} : (i64, index) -> ()
     } {tasks}
     pk.instruction "mbarrier_wait"(%zero, %one) {awaits = "cast", until = "filled"} : (index, index) -> ()
-  } {part = "storer", first_warp = 0 : i64, one}
+  } {role = "storer", first_warp = 0 : i64, one}
 }
 
 // -----
@@ -74,5 +74,5 @@ pk.kernel @warps(%ready: !pk.signal<[1]> {pk.name = "ready"}) attributes {thread
       pk.instruction "spin"(%counter, %one) {awaits = "ready", until = "raised"} : (i64, index) -> ()
     }
     pk.instruction "sync_warp"() : () -> ()
-  } {part = "consumer", first_warp = 0 : i64}
+  } {role = "consumer", first_warp = 0 : i64}
 }

@@ -6,8 +6,8 @@
 // CHECK: pk.role communicator
 // CHECK: pk.role communicator
 // CHECK: pk.tasks
-// CHECK: pk.store {{.*}} %K_landing
-// CHECK-NEXT: pk.store {{.*}} %V_landing
+// CHECK: pk.store {{.*}} %K_fetched
+// CHECK-NEXT: pk.store {{.*}} %V_fetched
 // CHECK-NEXT: pk.drain read left 5
 // CHECK-NEXT: pk.release %{{.*}} deferred 2
 // CHECK-NEXT: pk.drain read left 4
@@ -23,7 +23,7 @@
 // CHECK-NEXT: pk.send_deferred left 0 batch 1
 // CHECK-NEXT: }
 // CHECK: pk.role loader
-pk.kernel @fetch(%K: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "K"}, %V: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "V"}, %K_landing: !pk.private<[M, 64], bf16> {pk.name = "K.landing", pk.scratch}, %V_landing: !pk.private<[M, 64], bf16> {pk.name = "V.landing", pk.scratch}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}, %entered: !pk.signal<[1]> {pk.name = "entered"}) attributes {derived} {
+pk.kernel @fetch(%K: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "K"}, %V: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "V"}, %K_fetched: !pk.private<[M, 64], bf16> {pk.name = "K.fetched", pk.scratch}, %V_fetched: !pk.private<[M, 64], bf16> {pk.name = "V.fetched", pk.scratch}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}, %entered: !pk.signal<[1]> {pk.name = "entered"}) attributes {derived} {
   %k = pk.channel "K" stages 6 : !pk.channel<!pk.tile<16x64xbf16>>
   %v = pk.channel "V" stages 6 : !pk.channel<!pk.tile<16x64xbf16>>
   %zero = arith.constant 0 : index
@@ -50,8 +50,8 @@ pk.kernel @fetch(%K: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "K"}, %V: !pk.pg
       %number = pk.block_number %m : !pk.block<M by 16>
       %a = pk.consume %k : !pk.channel<!pk.tile<16x64xbf16>> -> !pk.tile<16x64xbf16>
       %b = pk.consume %v : !pk.channel<!pk.tile<16x64xbf16>> -> !pk.tile<16x64xbf16>
-      pk.store %a, %K_landing[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.tile<16x64xbf16>, !pk.private<[M, 64], bf16>
-      pk.store %b, %V_landing[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.tile<16x64xbf16>, !pk.private<[M, 64], bf16>
+      pk.store %a, %K_fetched[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.tile<16x64xbf16>, !pk.private<[M, 64], bf16>
+      pk.store %b, %V_fetched[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.tile<16x64xbf16>, !pk.private<[M, 64], bf16>
       pk.release %k : !pk.channel<!pk.tile<16x64xbf16>>
       pk.release %v : !pk.channel<!pk.tile<16x64xbf16>>
       pk.signal %ready at %rank[%number] by %one : !pk.signal<[M by 16]>

@@ -3,14 +3,14 @@
 
 // Once for each block of rows; the whole row of tiles is announced at once, and awaited before the loop.
 // CHECK-LABEL: pk.kernel @ag
-// CHECK-SAME: %A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}
+// CHECK-SAME: %A_fetched: !pk.private<[M, K], bf16> {pk.name = "A.fetched", pk.scratch}
 // CHECK-SAME: %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}
 // CHECK: pk.role communicator
 // CHECK: pk.tasks (%{{[0-9]+}}) in (
 // CHECK: %[[M:.*]] = pk.block[
 // CHECK: scf.for
 // CHECK: %[[T:.*]] = pk.load %A[%[[M]],
-// CHECK-NEXT: pk.store %[[T]], %A_landing[%[[M]],
+// CHECK-NEXT: pk.store %[[T]], %A_fetched[%[[M]],
 // CHECK-NEXT: }
 // CHECK-NEXT: %[[I:.*]] = pk.block_number %[[M]]
 // CHECK: pk.raise %A_ready at %{{.*}}[%[[I]]] to
@@ -19,8 +19,8 @@
 // CHECK: pk.wait %A_ready[%[[J]]] for
 // CHECK-NEXT: scf.for
 // CHECK-NOT: pk.load %A[
-// CHECK: pk.load %A_landing[
-pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {}, order = "local_first"} {
+// CHECK: pk.load %A_fetched[
+pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_fetched: !pk.private<[M, K], bf16> {pk.name = "A.fetched", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {}, order = "local_first"} {
   %0 = pk.block_count <M by 16> sharded
   %1 = pk.block_count <N by 32>
   pk.tasks (%2, %3) in (%0, %1) {
@@ -33,7 +33,7 @@ pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.privat
     %acc_1 = scf.for %7 = %5 to %4 step %6 iter_args(%acc_2 = %acc) -> (!pk.tile<16x32xf32>) {
       %k = pk.block[%7] : !pk.block<K by 16>
       %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by a communicator"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
-      %9 = pk.fetch %8 into %A_landing[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
+      %9 = pk.fetch %8 into %A_fetched[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
       %10 = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
       %acc_3 = pk.mma %9, %10, %acc_2 : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
       scf.yield %acc_3 : !pk.tile<16x32xf32>
@@ -56,7 +56,7 @@ pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.privat
 // CHECK: pk.role consumer
 // CHECK: %[[C:.*]] = pk.ctas communicator
 // CHECK-NEXT: pk.wait %A_ready[%{{.*}}] for %[[C]]
-pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}, %A_ready: !pk.signal<[1]> {pk.name = "A.ready"}) attributes {schedule = {overlap = "none"}, order = "local_first"} {
+pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_fetched: !pk.private<[M, K], bf16> {pk.name = "A.fetched", pk.scratch}, %A_ready: !pk.signal<[1]> {pk.name = "A.ready"}) attributes {schedule = {overlap = "none"}, order = "local_first"} {
   %0 = pk.block_count <M by 16> sharded
   %1 = pk.block_count <N by 32>
   pk.tasks (%2, %3) in (%0, %1) {
@@ -69,7 +69,7 @@ pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.privat
     %acc_1 = scf.for %7 = %5 to %4 step %6 iter_args(%acc_2 = %acc) -> (!pk.tile<16x32xf32>) {
       %k = pk.block[%7] : !pk.block<K by 16>
       %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "none", why = "the schedule says so"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
-      %9 = pk.fetch %8 into %A_landing[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready : !pk.private<[M, K], bf16>, !pk.signal<[1]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
+      %9 = pk.fetch %8 into %A_fetched[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready : !pk.private<[M, K], bf16>, !pk.signal<[1]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
       %10 = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
       %acc_3 = pk.mma %9, %10, %acc_2 : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
       scf.yield %acc_3 : !pk.tile<16x32xf32>
@@ -83,19 +83,19 @@ pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.privat
 
 // A gather lands where its table stands, block by block of the table.
 // CHECK-LABEL: pk.kernel @gathered
-// CHECK-SAME: %X_landing: !pk.private<[E, P, H], f32>
+// CHECK-SAME: %X_fetched: !pk.private<[E, P, H], f32>
 // CHECK-SAME: %X_ready: !pk.signal<[E, P by 8]>
 // CHECK: pk.role communicator
 // CHECK: pk.tasks (%[[E:.*]]) in (
 // CHECK: pk.read %count[%[[E]]]
 // CHECK: pk.tasks (%{{[0-9]+}}) in (
 // CHECK: %[[G:.*]] = pk.gather %X rows
-// CHECK-NEXT: pk.store %[[G]], %X_landing[%[[E]],
+// CHECK-NEXT: pk.store %[[G]], %X_fetched[%[[E]],
 // CHECK: pk.raise %X_ready
 // CHECK: pk.role consumer
 // CHECK-NOT: pk.gather
-// CHECK: pk.load %X_landing[
-pk.kernel @gathered(%X: !pk.pgl<[T, H], f32, shard 0> {pk.name = "X"}, %rows: !pk.private<[E, P], i32> {pk.name = "rows"}, %count: !pk.private<[E], i32> {pk.name = "count"}, %Y: !pk.private<[E, P, N, H], f32> {pk.name = "Y"}, %X_landing: !pk.private<[E, P, H], f32> {pk.name = "X.landing", pk.scratch}, %X_ready: !pk.signal<[E, P by 8]> {pk.name = "X.ready"}) attributes {schedule = {}, order = "local_first"} {
+// CHECK: pk.load %X_fetched[
+pk.kernel @gathered(%X: !pk.pgl<[T, H], f32, shard 0> {pk.name = "X"}, %rows: !pk.private<[E, P], i32> {pk.name = "rows"}, %count: !pk.private<[E], i32> {pk.name = "count"}, %Y: !pk.private<[E, P, N, H], f32> {pk.name = "Y"}, %X_fetched: !pk.private<[E, P, H], f32> {pk.name = "X.fetched", pk.scratch}, %X_ready: !pk.signal<[E, P by 8]> {pk.name = "X.ready"}) attributes {schedule = {}, order = "local_first"} {
   %0 = pk.dim "E"
   pk.tasks (%e) in (%0) {
     %1 = pk.read %count[%e] : !pk.private<[E], i32>
@@ -110,7 +110,7 @@ pk.kernel @gathered(%X: !pk.pgl<[T, H], f32, shard 0> {pk.name = "X"}, %rows: !p
         %h = pk.block[%8] : !pk.block<H by 16>
         %9 = pk.load %rows[%e, %p : index, !pk.block<P by 8>] : !pk.private<[E, P], i32> -> !pk.tile<8xi32>
         %10 = pk.gather %X rows %9[%h : !pk.block<H by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by a communicator"}} : !pk.pgl<[T, H], f32, shard 0>, !pk.tile<8xi32> -> !pk.tile<8x16xf32>
-        %11 = pk.fetch %10 into %X_landing[%e, %p, %h : index, !pk.block<P by 8>, !pk.block<H by 16>] ready %X_ready : !pk.private<[E, P, H], f32>, !pk.signal<[E, P by 8]>, !pk.tile<8x16xf32> -> !pk.tile<8x16xf32>
+        %11 = pk.fetch %10 into %X_fetched[%e, %p, %h : index, !pk.block<P by 8>, !pk.block<H by 16>] ready %X_ready : !pk.private<[E, P, H], f32>, !pk.signal<[E, P by 8]>, !pk.tile<8x16xf32> -> !pk.tile<8x16xf32>
         pk.store %11, %Y[%e, %p, %n, %h : index, !pk.block<P by 8>, index, !pk.block<H by 16>] : !pk.tile<8x16xf32>, !pk.private<[E, P, N, H], f32>
       }
     }
@@ -126,17 +126,17 @@ pk.kernel @gathered(%X: !pk.pgl<[T, H], f32, shard 0> {pk.name = "X"}, %rows: !p
 // CHECK: pk.tasks (%{{[0-9]+}}) in (%{{[0-9]+}}) {
 // CHECK: %[[K:.*]] = pk.load %K[
 // CHECK-NEXT: %[[V:.*]] = pk.load %V[
-// CHECK-NEXT: pk.store %[[K]], %K_landing
-// CHECK-NEXT: pk.store %[[V]], %V_landing
+// CHECK-NEXT: pk.store %[[K]], %K_fetched
+// CHECK-NEXT: pk.store %[[V]], %V_fetched
 // CHECK: pk.raise %K_V_ready
 // CHECK-NOT: pk.role communicator
 // CHECK: pk.role consumer
 // CHECK: pk.load %Q[
 // CHECK: pk.wait %K_V_ready
-// CHECK: pk.load %K_landing
+// CHECK: pk.load %K_fetched
 // CHECK-NOT: pk.wait
-// CHECK: pk.load %V_landing
-pk.kernel @attention(%Q: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "Q"}, %K: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "K"}, %V: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "V"}, %O: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "O"}, %K_landing: !pk.private<[S, 16], bf16> {pk.name = "K.landing", pk.scratch}, %V_landing: !pk.private<[S, 16], bf16> {pk.name = "V.landing", pk.scratch}, %K_V_ready: !pk.signal<[S by 16]> {pk.name = "K_V.ready"}) attributes {schedule = {}, order = "local_first"} {
+// CHECK: pk.load %V_fetched
+pk.kernel @attention(%Q: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "Q"}, %K: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "K"}, %V: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "V"}, %O: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "O"}, %K_fetched: !pk.private<[S, 16], bf16> {pk.name = "K.fetched", pk.scratch}, %V_fetched: !pk.private<[S, 16], bf16> {pk.name = "V.fetched", pk.scratch}, %K_V_ready: !pk.signal<[S by 16]> {pk.name = "K_V.ready"}) attributes {schedule = {}, order = "local_first"} {
   %0 = pk.rank
   %1 = pk.block_count <S by 16> of %0 sharded
   pk.tasks (%2) in (%1) {
@@ -153,12 +153,12 @@ pk.kernel @attention(%Q: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "Q"}, %K: !p
         %10 = pk.block[%4] : !pk.block<16 by 16>
         %11 = pk.load %Q[%q, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] : !pk.pgl<[S, 16], bf16, shard 0> -> !pk.tile<16x16xbf16>
         %12 = pk.load %K[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] {remote = {overlap = "inter_sm", why = "used again along q: fetched once, by a communicator"}} : !pk.pgl<[S, 16], bf16, shard 0> -> !pk.tile<16x16xbf16>
-        %13 = pk.fetch %12 into %K_landing[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] ready %K_V_ready : !pk.private<[S, 16], bf16>, !pk.signal<[S by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
+        %13 = pk.fetch %12 into %K_fetched[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] ready %K_V_ready : !pk.private<[S, 16], bf16>, !pk.signal<[S by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
         %14 = pk.transpose %13 : !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
         %15 = pk.mma %11, %14, %o : !pk.tile<16x16xbf16>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xf32>
         %16 = pk.cast %15 : !pk.tile<16x16xf32> -> !pk.tile<16x16xbf16>
         %17 = pk.load %V[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] {remote = {overlap = "inter_sm", why = "used again along q: fetched once, by a communicator"}} : !pk.pgl<[S, 16], bf16, shard 0> -> !pk.tile<16x16xbf16>
-        %18 = pk.fetch %17 into %V_landing[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] ready %K_V_ready : !pk.private<[S, 16], bf16>, !pk.signal<[S by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
+        %18 = pk.fetch %17 into %V_fetched[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] ready %K_V_ready : !pk.private<[S, 16], bf16>, !pk.signal<[S by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
         %19 = pk.clip %16 axis 1 to %kv fill 0.000000e+00 : bf16 : !pk.tile<16x16xbf16>, !pk.block<S by 16> -> !pk.tile<16x16xbf16>
         %o_5 = pk.mma %19, %18, %o_4 : !pk.tile<16x16xbf16>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xf32>
         scf.yield %o_5 : !pk.tile<16x16xf32>
@@ -183,7 +183,7 @@ pk.kernel @attention(%Q: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "Q"}, %K: !p
 // CHECK: scf.for
 // CHECK: pk.load %X[
 // CHECK: pk.raise
-pk.kernel @shared(%X: !pk.pgl<[K, J], f32, shard 0> {pk.name = "X"}, %Y: !pk.private<[N], f32> {pk.name = "Y"}, %X_landing: !pk.private<[K, J], f32> {pk.name = "X.landing", pk.scratch}, %X_ready: !pk.signal<[K]> {pk.name = "X.ready"}) attributes {schedule = {}, order = "local_first"} {
+pk.kernel @shared(%X: !pk.pgl<[K, J], f32, shard 0> {pk.name = "X"}, %Y: !pk.private<[N], f32> {pk.name = "Y"}, %X_fetched: !pk.private<[K, J], f32> {pk.name = "X.fetched", pk.scratch}, %X_ready: !pk.signal<[K]> {pk.name = "X.ready"}) attributes {schedule = {}, order = "local_first"} {
   %0 = pk.dim "N"
   pk.tasks (%n) in (%0) {
     %1 = arith.constant 3 : index
@@ -194,7 +194,7 @@ pk.kernel @shared(%X: !pk.pgl<[K, J], f32, shard 0> {pk.name = "X"}, %Y: !pk.pri
     %acc = scf.for %6 = %2 to %1 step %4 iter_args(%acc_1 = %3) -> (!pk.tile<f32>) {
       %acc_2 = scf.for %7 = %2 to %5 step %4 iter_args(%acc_3 = %acc_1) -> (!pk.tile<f32>) {
         %8 = pk.load %X[%6, %7 : index, index] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by a communicator"}} : !pk.pgl<[K, J], f32, shard 0> -> !pk.tile<f32>
-        %9 = pk.fetch %8 into %X_landing[%6, %7 : index, index] ready %X_ready : !pk.private<[K, J], f32>, !pk.signal<[K]>, !pk.tile<f32> -> !pk.tile<f32>
+        %9 = pk.fetch %8 into %X_fetched[%6, %7 : index, index] ready %X_ready : !pk.private<[K, J], f32>, !pk.signal<[K]>, !pk.tile<f32> -> !pk.tile<f32>
         %acc_4 = pk.add %acc_3, %9 : !pk.tile<f32>
         scf.yield %acc_4 : !pk.tile<f32>
       }
@@ -208,20 +208,20 @@ pk.kernel @shared(%X: !pk.pgl<[K, J], f32, shard 0> {pk.name = "X"}, %Y: !pk.pri
 
 // A copy engine fetches a whole row of tiles at once, and raises its counter.
 // CHECK-LABEL: pk.kernel @ag
-// CHECK-SAME: %A_landing: !pk.private<[M, K], bf16>
+// CHECK-SAME: %A_fetched: !pk.private<[M, K], bf16>
 // CHECK-SAME: %A_ready: !pk.signal<[M by 16]>
 // CHECK: pk.role copy_engine
 // CHECK: pk.tasks (%{{[0-9]+}}) in (
 // CHECK: %[[M:.*]] = pk.block[
 // CHECK-NOT: scf.for
-// CHECK: pk.copy %A[%[[M]] : !pk.block<M by 16>] along [0] to %A_landing[%[[M]] : !pk.block<M by 16>] along [0]
+// CHECK: pk.copy %A[%[[M]] : !pk.block<M by 16>] along [0] to %A_fetched[%[[M]] : !pk.block<M by 16>] along [0]
 // CHECK-NEXT: %[[I:.*]] = pk.block_number %[[M]]
 // CHECK: pk.raise %A_ready at %{{.*}}[%[[I]]] to
 // CHECK: pk.role consumer
 // CHECK: pk.wait %A_ready
 // CHECK-NEXT: scf.for
-// CHECK: pk.load %A_landing[
-pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {overlap = "copy_engine"}, order = "local_first"} {
+// CHECK: pk.load %A_fetched[
+pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_fetched: !pk.private<[M, K], bf16> {pk.name = "A.fetched", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {overlap = "copy_engine"}, order = "local_first"} {
   %0 = pk.block_count <M by 16> sharded
   %1 = pk.block_count <N by 32>
   pk.tasks (%2, %3) in (%0, %1) {
@@ -234,7 +234,7 @@ pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.privat
     %acc_1 = scf.for %7 = %5 to %4 step %6 iter_args(%acc_2 = %acc) -> (!pk.tile<16x32xf32>) {
       %k = pk.block[%7] : !pk.block<K by 16>
       %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "copy_engine", why = "the schedule says so"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
-      %9 = pk.fetch %8 into %A_landing[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
+      %9 = pk.fetch %8 into %A_fetched[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
       %10 = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
       %acc_3 = pk.mma %9, %10, %acc_2 : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
       scf.yield %acc_3 : !pk.tile<16x32xf32>
@@ -248,7 +248,7 @@ pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.privat
 
 // The owner goes through its local rows, and sends each tile to all, the next rank first; it raises the counters of all.
 // CHECK-LABEL: pk.kernel @ag
-// CHECK-SAME: %A_landing: !pk.pgl<[M, K], bf16, symmetric> {pk.name = "A.landing", pk.scratch}
+// CHECK-SAME: %A_fetched: !pk.pgl<[M, K], bf16, symmetric> {pk.name = "A.fetched", pk.scratch}
 // CHECK: pk.role communicator
 // CHECK: %[[R:.*]] = pk.rank
 // CHECK: %[[LOCAL_BLOCKS:.*]] = pk.block_count <M by 16> of %[[R]] sharded
@@ -259,15 +259,15 @@ pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.privat
 // CHECK: scf.for %[[S:.*]] =
 // CHECK: %[[N:.*]] = arith.addi %[[S]], %{{.*}}
 // CHECK-NEXT: %[[P:.*]] = pk.ring_peer %[[N]]
-// CHECK-NEXT: pk.store %[[T]], %A_landing at %[[P]][%[[M]],
+// CHECK-NEXT: pk.store %[[T]], %A_fetched at %[[P]][%[[M]],
 // CHECK: scf.for
 // CHECK: %[[Q:.*]] = pk.ring_peer
 // CHECK: %[[B:.*]] = pk.block_number %[[M]]
 // CHECK: pk.raise %A_ready at %[[Q]][%[[B]]] to
 // CHECK: pk.role consumer
 // CHECK: pk.wait %A_ready
-// CHECK: pk.load %A_landing[
-pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_landing: !pk.pgl<[M, K], bf16, symmetric> {pk.name = "A.landing", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {transfer = "push"}, order = "local_first"} {
+// CHECK: pk.load %A_fetched[
+pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_fetched: !pk.pgl<[M, K], bf16, symmetric> {pk.name = "A.fetched", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {transfer = "push"}, order = "local_first"} {
   %0 = pk.block_count <M by 16> sharded
   %1 = pk.block_count <N by 32>
   pk.tasks (%2, %3) in (%0, %1) {
@@ -280,7 +280,7 @@ pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.privat
     %acc_1 = scf.for %7 = %5 to %4 step %6 iter_args(%acc_2 = %acc) -> (!pk.tile<16x32xf32>) {
       %k = pk.block[%7] : !pk.block<K by 16>
       %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "the schedule lets its owner send it", direction = "push"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
-      %9 = pk.fetch %8 into %A_landing[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready : !pk.pgl<[M, K], bf16, symmetric>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
+      %9 = pk.fetch %8 into %A_fetched[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready : !pk.pgl<[M, K], bf16, symmetric>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
       %10 = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
       %acc_3 = pk.mma %9, %10, %acc_2 : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
       scf.yield %acc_3 : !pk.tile<16x32xf32>
@@ -302,7 +302,7 @@ pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.privat
 // CHECK-NEXT: %[[R:.*]] = pk.dim "ranks"
 // CHECK-NEXT: %[[ALL:.*]] = arith.muli %[[C]], %[[R]]
 // CHECK-NEXT: pk.wait %A_ready[%{{.*}}] for %[[ALL]]
-pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_landing: !pk.pgl<[M, K], bf16, symmetric> {pk.name = "A.landing", pk.scratch}, %A_ready: !pk.signal<[1]> {pk.name = "A.ready"}) attributes {schedule = {transfer = "push", overlap = "none"}, order = "local_first"} {
+pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_fetched: !pk.pgl<[M, K], bf16, symmetric> {pk.name = "A.fetched", pk.scratch}, %A_ready: !pk.signal<[1]> {pk.name = "A.ready"}) attributes {schedule = {transfer = "push", overlap = "none"}, order = "local_first"} {
   %0 = pk.block_count <M by 16> sharded
   %1 = pk.block_count <N by 32>
   pk.tasks (%2, %3) in (%0, %1) {
@@ -315,7 +315,7 @@ pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.privat
     %acc_1 = scf.for %7 = %5 to %4 step %6 iter_args(%acc_2 = %acc) -> (!pk.tile<16x32xf32>) {
       %k = pk.block[%7] : !pk.block<K by 16>
       %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "none", why = "the schedule says so", direction = "push"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
-      %9 = pk.fetch %8 into %A_landing[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready : !pk.pgl<[M, K], bf16, symmetric>, !pk.signal<[1]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
+      %9 = pk.fetch %8 into %A_fetched[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready : !pk.pgl<[M, K], bf16, symmetric>, !pk.signal<[1]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
       %10 = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
       %acc_3 = pk.mma %9, %10, %acc_2 : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
       scf.yield %acc_3 : !pk.tile<16x32xf32>
@@ -337,8 +337,8 @@ pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.privat
 // CHECK: %[[KV:.*]] = pk.block[%[[I]]] of %[[R]] sharded
 // CHECK: pk.load %K[%[[KV]],
 // CHECK: pk.ring_peer
-// CHECK-NEXT: pk.store {{.*}} %K_landing at
-pk.kernel @ring(%K: !pk.pgl<[S, 16], f32, shard 0> {pk.name = "K"}, %O: !pk.private<[L, 16], f32> {pk.name = "O"}, %K_landing: !pk.pgl<[S, 16], f32, symmetric> {pk.name = "K.landing", pk.scratch}, %K_ready: !pk.signal<[S by 16]> {pk.name = "K.ready"}) attributes {schedule = {transfer = "push"}, order = "local_first"} {
+// CHECK-NEXT: pk.store {{.*}} %K_fetched at
+pk.kernel @ring(%K: !pk.pgl<[S, 16], f32, shard 0> {pk.name = "K"}, %O: !pk.private<[L, 16], f32> {pk.name = "O"}, %K_fetched: !pk.pgl<[S, 16], f32, symmetric> {pk.name = "K.fetched", pk.scratch}, %K_ready: !pk.signal<[S by 16]> {pk.name = "K.ready"}) attributes {schedule = {transfer = "push"}, order = "local_first"} {
   %0 = pk.dim "L"
   pk.tasks (%l) in (%0) {
     %1 = arith.constant 0 : index
@@ -352,7 +352,7 @@ pk.kernel @ring(%K: !pk.pgl<[S, 16], f32, shard 0> {pk.name = "K"}, %O: !pk.priv
       %o_3 = scf.for %i = %1 to %n step %2 iter_args(%o_4 = %o_2) -> (!pk.tile<16xf32>) {
         %kv = pk.block[%i] of %r sharded : !pk.block<S by 16>
         %k = pk.load %K[%kv, %d : !pk.block<S by 16>, !pk.block<16 by 16>] {remote = {overlap = "inter_sm", why = "the schedule lets its owner send it", direction = "push"}} : !pk.pgl<[S, 16], f32, shard 0> -> !pk.tile<16x16xf32>
-        %k_1 = pk.fetch %k into %K_landing[%kv, %d : !pk.block<S by 16>, !pk.block<16 by 16>] ready %K_ready : !pk.pgl<[S, 16], f32, symmetric>, !pk.signal<[S by 16]>, !pk.tile<16x16xf32> -> !pk.tile<16x16xf32>
+        %k_1 = pk.fetch %k into %K_fetched[%kv, %d : !pk.block<S by 16>, !pk.block<16 by 16>] ready %K_ready : !pk.pgl<[S, 16], f32, symmetric>, !pk.signal<[S by 16]>, !pk.tile<16x16xf32> -> !pk.tile<16x16xf32>
         %t = pk.transpose %k_1 : !pk.tile<16x16xf32> -> !pk.tile<16x16xf32>
         %u = pk.row_sum %t : !pk.tile<16x16xf32> -> !pk.tile<16xf32>
         %o_5 = pk.add %o_4, %u : !pk.tile<16xf32>
@@ -380,8 +380,8 @@ pk.kernel @ring(%K: !pk.pgl<[S, 16], f32, shard 0> {pk.name = "K"}, %O: !pk.priv
 // CHECK: pk.tasks (%{{.*}}, %{{.*}}, %{{.*}}) in (
 // CHECK: pk.wait %A_ready[
 // CHECK: scf.for %{{.*}} = %first to %last step
-// CHECK: pk.load %A_landing[
-pk.kernel @splits(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[4, M, N], f32> {pk.name = "C"}, %A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {}, order = "local_first"} {
+// CHECK: pk.load %A_fetched[
+pk.kernel @splits(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[4, M, N], f32> {pk.name = "C"}, %A_fetched: !pk.private<[M, K], bf16> {pk.name = "A.fetched", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {}, order = "local_first"} {
   %rows = pk.block_count <M by 16> sharded
   %columns = pk.block_count <N by 32>
   %four = arith.constant 4 : index
@@ -399,7 +399,7 @@ pk.kernel @splits(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
     %acc = scf.for %t = %first to %last step %one iter_args(%sum = %zeros) -> (!pk.tile<16x32xf32>) {
       %k = pk.block[%t] : !pk.block<K by 16>
       %a = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by a communicator"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
-      %a_1 = pk.fetch %a into %A_landing[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
+      %a_1 = pk.fetch %a into %A_fetched[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
       %b = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
       %next = pk.mma %a_1, %b, %sum : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
       scf.yield %next : !pk.tile<16x32xf32>
@@ -417,7 +417,7 @@ pk.kernel @splits(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
 // CHECK: pk.block_count <M by 16> sharded
 // CHECK: %m = pk.block[%{{.*}}] sharded
 // CHECK: pk.load %A[%m,
-// CHECK: pk.store {{.*}} %A_landing[%m,
+// CHECK: pk.store {{.*}} %A_fetched[%m,
 // CHECK: %[[FIRST:.*]] = pk.block_index %m in <M by 16> : !pk.block<M by 16>
 // CHECK-NEXT: %[[LAST:.*]] = pk.block_index last %m in <M by 16> : !pk.block<M by 16>
 // CHECK: %[[STOP:.*]] = arith.addi %[[LAST]],
@@ -432,8 +432,8 @@ pk.kernel @splits(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
 // CHECK: %[[END:.*]] = arith.addi %[[LAST2]],
 // CHECK-NEXT: %[[PIECES:.*]] = arith.subi %[[END]], %[[BEGIN]]
 // CHECK-NEXT: pk.wait %A_ready[%{{.*}}] for %[[PIECES]]
-// CHECK: pk.load %A_landing[%m_1,
-pk.kernel @across(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {straddle = true}, order = "local_first"} {
+// CHECK: pk.load %A_fetched[%m_1,
+pk.kernel @across(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_fetched: !pk.private<[M, K], bf16> {pk.name = "A.fetched", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {straddle = true}, order = "local_first"} {
   %0 = pk.block_count <M by 16>
   %1 = pk.block_count <N by 32>
   pk.tasks (%2, %3) in (%0, %1) {
@@ -446,7 +446,7 @@ pk.kernel @across(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
     %acc_1 = scf.for %7 = %5 to %4 step %6 iter_args(%acc_2 = %acc) -> (!pk.tile<16x32xf32>) {
       %k = pk.block[%7] : !pk.block<K by 16>
       %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by a communicator"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
-      %9 = pk.fetch %8 into %A_landing[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
+      %9 = pk.fetch %8 into %A_fetched[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
       %10 = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
       %acc_3 = pk.mma %9, %10, %acc_2 : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
       scf.yield %acc_3 : !pk.tile<16x32xf32>
@@ -470,7 +470,7 @@ pk.kernel @across(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
 // CHECK: %[[FOREIGN:.*]] = arith.cmpi ne, %[[OWNER]], %{{.*}} : index
 // CHECK-NEXT: scf.if %[[FOREIGN]] {
 // CHECK-NEXT: %[[T:.*]] = pk.load %A[%[[M]],
-// CHECK-NEXT: pk.store %[[T]], %A_landing[%[[M]],
+// CHECK-NEXT: pk.store %[[T]], %A_fetched[%[[M]],
 // CHECK-NEXT: %[[ROW:.*]] = pk.block_number %[[M]]
 // CHECK: %[[GROUP:.*]] = arith.divsi %[[S]],
 // CHECK-NEXT: pk.signal %A_ready at %{{.*}}[%[[ROW]], %[[GROUP]]] by
@@ -486,8 +486,8 @@ pk.kernel @across(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
 // CHECK-NEXT: %[[LEFT:.*]] = arith.subi %[[END]], %[[STEP]]
 // CHECK-NEXT: %[[NEEDED:.*]] = arith.minsi %[[LEFT]], %[[MANY]]
 // CHECK-NEXT: pk.wait %A_ready[%{{.*}}, %[[GROUP]]] for %[[NEEDED]]
-// CHECK: pk.load %A_landing local %A
-pk.kernel @groups(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {}, order = "local_first"} {
+// CHECK: pk.load %A_fetched local %A
+pk.kernel @groups(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_fetched: !pk.private<[M, K], bf16> {pk.name = "A.fetched", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {}, order = "local_first"} {
   %0 = pk.block_count <M by 16> sharded
   %1 = pk.block_count <N by 32>
   pk.tasks (%2, %3) in (%0, %1) {
@@ -500,7 +500,7 @@ pk.kernel @groups(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
     %acc_1 = scf.for %7 = %5 to %4 step %6 iter_args(%acc_2 = %acc) -> (!pk.tile<16x32xf32>) {
       %k = pk.block[%7] : !pk.block<K by 16>
       %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by a communicator"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
-      %9 = pk.fetch %8 into %A_landing[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready local spread 1 group 256 : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
+      %9 = pk.fetch %8 into %A_fetched[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready local spread 1 group 256 : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
       %10 = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
       %acc_3 = pk.mma %9, %10, %acc_2 : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
       scf.yield %acc_3 : !pk.tile<16x32xf32>
@@ -524,7 +524,7 @@ pk.kernel @groups(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
 // CHECK: %[[COUNT:.*]] = arith.muli
 // CHECK-NEXT: pk.wait %A_ready[%{{.*}}] for %[[COUNT]]
 // CHECK-NEXT: scf.for
-pk.kernel @spread(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {}, order = "local_first"} {
+pk.kernel @spread(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_fetched: !pk.private<[M, K], bf16> {pk.name = "A.fetched", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {}, order = "local_first"} {
   %0 = pk.block_count <M by 16> sharded
   %1 = pk.block_count <N by 32>
   pk.tasks (%2, %3) in (%0, %1) {
@@ -537,7 +537,7 @@ pk.kernel @spread(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
     %acc_1 = scf.for %7 = %5 to %4 step %6 iter_args(%acc_2 = %acc) -> (!pk.tile<16x32xf32>) {
       %k = pk.block[%7] : !pk.block<K by 16>
       %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by a communicator"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
-      %9 = pk.fetch %8 into %A_landing[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready spread 1 : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
+      %9 = pk.fetch %8 into %A_fetched[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready spread 1 : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
       %10 = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
       %acc_3 = pk.mma %9, %10, %acc_2 : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
       scf.yield %acc_3 : !pk.tile<16x32xf32>
@@ -563,8 +563,8 @@ pk.kernel @spread(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
 // CHECK: %[[IS_LOCAL:.*]] = arith.cmpi eq
 // CHECK: %[[NEEDED:.*]] = arith.select %[[IS_LOCAL]],
 // CHECK-NEXT: pk.wait %A_ready[%{{.*}}] for %[[NEEDED]]
-// CHECK: pk.load %A_landing local %A
-pk.kernel @local(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {}, order = "local_first"} {
+// CHECK: pk.load %A_fetched local %A
+pk.kernel @local(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_fetched: !pk.private<[M, K], bf16> {pk.name = "A.fetched", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {}, order = "local_first"} {
   %0 = pk.block_count <M by 16> sharded
   %1 = pk.block_count <N by 32>
   pk.tasks (%2, %3) in (%0, %1) {
@@ -577,7 +577,7 @@ pk.kernel @local(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pri
     %acc_1 = scf.for %7 = %5 to %4 step %6 iter_args(%acc_2 = %acc) -> (!pk.tile<16x32xf32>) {
       %k = pk.block[%7] : !pk.block<K by 16>
       %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by a communicator"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
-      %9 = pk.fetch %8 into %A_landing[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready local : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
+      %9 = pk.fetch %8 into %A_fetched[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready local : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
       %10 = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
       %acc_3 = pk.mma %9, %10, %acc_2 : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
       scf.yield %acc_3 : !pk.tile<16x32xf32>
@@ -596,8 +596,8 @@ pk.kernel @local(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pri
 // CHECK-NEXT: pk.copy %A[
 // CHECK: pk.raise %A_ready
 // CHECK: pk.role consumer
-// CHECK: pk.load %A_landing local %A
-pk.kernel @engine(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {overlap = "copy_engine"}, order = "local_first"} {
+// CHECK: pk.load %A_fetched local %A
+pk.kernel @engine(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_fetched: !pk.private<[M, K], bf16> {pk.name = "A.fetched", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {overlap = "copy_engine"}, order = "local_first"} {
   %0 = pk.block_count <M by 16> sharded
   %1 = pk.block_count <N by 32>
   pk.tasks (%2, %3) in (%0, %1) {
@@ -610,7 +610,7 @@ pk.kernel @engine(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
     %acc_1 = scf.for %7 = %5 to %4 step %6 iter_args(%acc_2 = %acc) -> (!pk.tile<16x32xf32>) {
       %k = pk.block[%7] : !pk.block<K by 16>
       %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "copy_engine", why = "the schedule says so"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
-      %9 = pk.fetch %8 into %A_landing[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready local : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
+      %9 = pk.fetch %8 into %A_fetched[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready local : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
       %10 = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
       %acc_3 = pk.mma %9, %10, %acc_2 : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
       scf.yield %acc_3 : !pk.tile<16x32xf32>
@@ -631,16 +631,16 @@ pk.kernel @engine(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
 // CHECK: %[[B:.*]] = pk.block[%[[I]]] sharded : !pk.block<S by 16>
 // CHECK: pk.owner %[[B]]
 // CHECK: scf.if
-// CHECK: pk.store %{{.*}}, %K_landing[%[[B]],
-// CHECK: pk.store %{{.*}}, %V_landing[%[[B]],
+// CHECK: pk.store %{{.*}}, %K_fetched[%[[B]],
+// CHECK: pk.store %{{.*}}, %V_fetched[%[[B]],
 // CHECK: pk.raise %K_V_ready
 // CHECK-NOT: pk.role communicator
 // CHECK: pk.role consumer
 // CHECK: pk.wait %K_V_ready
-// CHECK: pk.load %K_landing local %K
+// CHECK: pk.load %K_fetched local %K
 // CHECK-NOT: pk.wait
-// CHECK: pk.load %V_landing local %V
-pk.kernel @attention(%Q: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "Q"}, %K: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "K"}, %V: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "V"}, %O: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "O"}, %K_landing: !pk.private<[S, 16], bf16> {pk.name = "K.landing", pk.scratch}, %V_landing: !pk.private<[S, 16], bf16> {pk.name = "V.landing", pk.scratch}, %K_V_ready: !pk.signal<[S by 16]> {pk.name = "K_V.ready"}) attributes {schedule = {}, order = "local_first"} {
+// CHECK: pk.load %V_fetched local %V
+pk.kernel @attention(%Q: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "Q"}, %K: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "K"}, %V: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "V"}, %O: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "O"}, %K_fetched: !pk.private<[S, 16], bf16> {pk.name = "K.fetched", pk.scratch}, %V_fetched: !pk.private<[S, 16], bf16> {pk.name = "V.fetched", pk.scratch}, %K_V_ready: !pk.signal<[S by 16]> {pk.name = "K_V.ready"}) attributes {schedule = {}, order = "local_first"} {
   %0 = pk.rank
   %1 = pk.block_count <S by 16> of %0 sharded
   pk.tasks (%2) in (%1) {
@@ -657,12 +657,12 @@ pk.kernel @attention(%Q: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "Q"}, %K: !p
         %10 = pk.block[%4] : !pk.block<16 by 16>
         %11 = pk.load %Q[%q, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] : !pk.pgl<[S, 16], bf16, shard 0> -> !pk.tile<16x16xbf16>
         %12 = pk.load %K[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] {remote = {overlap = "inter_sm", why = "used again along q: fetched once, by a communicator"}} : !pk.pgl<[S, 16], bf16, shard 0> -> !pk.tile<16x16xbf16>
-        %13 = pk.fetch %12 into %K_landing[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] ready %K_V_ready local spread 2 : !pk.private<[S, 16], bf16>, !pk.signal<[S by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
+        %13 = pk.fetch %12 into %K_fetched[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] ready %K_V_ready local spread 2 : !pk.private<[S, 16], bf16>, !pk.signal<[S by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
         %14 = pk.transpose %13 : !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
         %15 = pk.mma %11, %14, %o : !pk.tile<16x16xbf16>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xf32>
         %16 = pk.cast %15 : !pk.tile<16x16xf32> -> !pk.tile<16x16xbf16>
         %17 = pk.load %V[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] {remote = {overlap = "inter_sm", why = "used again along q: fetched once, by a communicator"}} : !pk.pgl<[S, 16], bf16, shard 0> -> !pk.tile<16x16xbf16>
-        %18 = pk.fetch %17 into %V_landing[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] ready %K_V_ready local spread 2 : !pk.private<[S, 16], bf16>, !pk.signal<[S by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
+        %18 = pk.fetch %17 into %V_fetched[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] ready %K_V_ready local spread 2 : !pk.private<[S, 16], bf16>, !pk.signal<[S by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
         %19 = pk.clip %16 axis 1 to %kv fill 0.000000e+00 : bf16 : !pk.tile<16x16xbf16>, !pk.block<S by 16> -> !pk.tile<16x16xbf16>
         %o_5 = pk.mma %19, %18, %o_4 : !pk.tile<16x16xbf16>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xf32>
         scf.yield %o_5 : !pk.tile<16x16xf32>
@@ -684,11 +684,11 @@ pk.kernel @attention(%Q: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "Q"}, %K: !p
 // CHECK: pk.role consumer
 // CHECK: scf.for
 // CHECK: pk.wait %A_ready
-// CHECK: pk.load %A_landing local %A
+// CHECK: pk.load %A_fetched local %A
 // CHECK: scf.for
 // CHECK: pk.wait %A_ready
-// CHECK: pk.load %A_landing local %A
-pk.kernel @twice(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {}, order = "local_first"} {
+// CHECK: pk.load %A_fetched local %A
+pk.kernel @twice(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_fetched: !pk.private<[M, K], bf16> {pk.name = "A.fetched", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {}, order = "local_first"} {
   %0 = pk.block_count <M by 16> sharded
   %1 = pk.block_count <N by 32>
   pk.tasks (%2, %3) in (%0, %1) {
@@ -701,7 +701,7 @@ pk.kernel @twice(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pri
     %acc_1 = scf.for %7 = %5 to %4 step %6 iter_args(%acc_2 = %acc) -> (!pk.tile<16x32xf32>) {
       %k = pk.block[%7] : !pk.block<K by 16>
       %8 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by a communicator"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
-      %9 = pk.fetch %8 into %A_landing[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready local spread 1 group 256 : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
+      %9 = pk.fetch %8 into %A_fetched[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready local spread 1 group 256 : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
       %10 = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
       %acc_3 = pk.mma %9, %10, %acc_2 : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
       scf.yield %acc_3 : !pk.tile<16x32xf32>
@@ -709,7 +709,7 @@ pk.kernel @twice(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pri
     %acc_4 = scf.for %11 = %5 to %4 step %6 iter_args(%acc_5 = %acc_1) -> (!pk.tile<16x32xf32>) {
       %k_1 = pk.block[%11] : !pk.block<K by 16>
       %12 = pk.load %A[%m, %k_1 : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by a communicator"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
-      %13 = pk.fetch %12 into %A_landing[%m, %k_1 : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready local spread 1 group 256 : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
+      %13 = pk.fetch %12 into %A_fetched[%m, %k_1 : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready local spread 1 group 256 : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
       %14 = pk.load %B[%k_1, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
       %acc_6 = pk.mma %13, %14, %acc_5 : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
       scf.yield %acc_6 : !pk.tile<16x32xf32>
@@ -734,7 +734,7 @@ pk.kernel @twice(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pri
 // CHECK-NEXT: %[[LEFT:.*]] = arith.subi %{{.*}}, %[[START]]
 // CHECK-NEXT: %[[NEEDED:.*]] = arith.minsi %[[LEFT]], %[[MANY]]
 // CHECK-NEXT: pk.wait %A_ready[%{{.*}}, %[[GROUP]]] for %[[NEEDED]]
-pk.kernel @splits(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[4, M, N], f32> {pk.name = "C"}, %A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {}, order = "local_first"} {
+pk.kernel @splits(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[4, M, N], f32> {pk.name = "C"}, %A_fetched: !pk.private<[M, K], bf16> {pk.name = "A.fetched", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {}, order = "local_first"} {
   %rows = pk.block_count <M by 16> sharded
   %columns = pk.block_count <N by 32>
   %four = arith.constant 4 : index
@@ -752,7 +752,7 @@ pk.kernel @splits(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
     %acc = scf.for %t = %first to %last step %one iter_args(%sum = %zeros) -> (!pk.tile<16x32xf32>) {
       %k = pk.block[%t] : !pk.block<K by 16>
       %a = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by a communicator"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
-      %a_1 = pk.fetch %a into %A_landing[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready local spread 1 group 256 : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
+      %a_1 = pk.fetch %a into %A_fetched[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready local spread 1 group 256 : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
       %b = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
       %next = pk.mma %a_1, %b, %sum : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
       scf.yield %next : !pk.tile<16x32xf32>
@@ -775,7 +775,7 @@ pk.kernel @splits(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
 // CHECK: %[[TILES:.*]] = arith.minsi
 // CHECK-NEXT: %[[ALL:.*]] = arith.muli %[[PIECES]], %[[TILES]]
 // CHECK-NEXT: pk.wait %A_ready[%{{.*}}, %{{.*}}] for %[[ALL]]
-pk.kernel @across(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {straddle = true}, order = "local_first"} {
+pk.kernel @across(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}, %A_fetched: !pk.private<[M, K], bf16> {pk.name = "A.fetched", pk.scratch}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}) attributes {schedule = {straddle = true}, order = "local_first"} {
   %0 = pk.block_count <M by 16> sharded
   %1 = pk.block_count <N by 32>
   %2 = pk.block_count <M by 16>
@@ -789,7 +789,7 @@ pk.kernel @across(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
     %acc_1 = scf.for %8 = %6 to %5 step %7 iter_args(%acc_2 = %acc) -> (!pk.tile<16x32xf32>) {
       %k = pk.block[%8] : !pk.block<K by 16>
       %9 = pk.load %A[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] {remote = {overlap = "inter_sm", why = "used again along n: fetched once, by a communicator"}} : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<16x16xbf16>
-      %10 = pk.fetch %9 into %A_landing[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready spread 1 group 256 : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
+      %10 = pk.fetch %9 into %A_fetched[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready spread 1 group 256 : !pk.private<[M, K], bf16>, !pk.signal<[M by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
       %11 = pk.load %B[%k, %n : !pk.block<K by 16>, !pk.block<N by 32>] : !pk.private<[K, N], bf16> -> !pk.tile<16x32xbf16>
       %acc_3 = pk.mma %10, %11, %acc_2 : !pk.tile<16x16xbf16>, !pk.tile<16x32xbf16> -> !pk.tile<16x32xf32>
       scf.yield %acc_3 : !pk.tile<16x32xf32>

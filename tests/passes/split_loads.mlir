@@ -3,7 +3,7 @@
 
 // B has a separate channel and loader, without the wait; the integers that only the other one needs may stay.
 // CHECK-LABEL: pk.kernel @matmul
-// CHECK: %[[A:.*]] = pk.channel "A.landing" stages 1 : !pk.channel<!pk.tile<16x32xbf16>>
+// CHECK: %[[A:.*]] = pk.channel "A.fetched" stages 1 : !pk.channel<!pk.tile<16x32xbf16>>
 // CHECK: %[[B:.*]] = pk.channel "B" stages 1 : !pk.channel<!pk.tile<32x16xbf16>>
 // CHECK: pk.role loader {
 // CHECK: pk.tasks
@@ -11,7 +11,7 @@
 // CHECK-NEXT: scf.for
 // CHECK-NEXT: pk.block
 // CHECK-NEXT: pk.acquire %[[A]]
-// CHECK-NEXT: %[[TILE:.*]] = pk.load %A_landing
+// CHECK-NEXT: %[[TILE:.*]] = pk.load %A_fetched
 // CHECK-NEXT: pk.commit %[[A]], %[[TILE]]
 // CHECK-NEXT: }
 // CHECK: pk.role loader {
@@ -29,10 +29,10 @@
 // CHECK-NEXT: pk.mma %[[LEFT]], %[[RIGHT]], %
 // CHECK-NEXT: pk.release %[[A]]
 // CHECK-NEXT: pk.release %[[B]]
-pk.kernel @matmul(%A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}) attributes {schedule = {separate_loader = true}, derived} {
+pk.kernel @matmul(%A_fetched: !pk.private<[M, K], bf16> {pk.name = "A.fetched", pk.scratch}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}) attributes {schedule = {separate_loader = true}, derived} {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
-  %0 = pk.channel "A.landing, B" stages 1 : !pk.channel<!pk.tile<16x32xbf16>, !pk.tile<32x16xbf16>>
+  %0 = pk.channel "A.fetched, B" stages 1 : !pk.channel<!pk.tile<16x32xbf16>, !pk.tile<32x16xbf16>>
   pk.role communicator {
     %rows = pk.block_count <M by 16>
     %steps = pk.block_count <K by 32>
@@ -41,7 +41,7 @@ pk.kernel @matmul(%A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", 
       %m = pk.block[%i] : !pk.block<M by 16>
       %k = pk.block[%s] : !pk.block<K by 32>
       %t = pk.full 0.0 : bf16 : !pk.tile<16x32xbf16>
-      pk.store %t, %A_landing[%m, %k : !pk.block<M by 16>, !pk.block<K by 32>] : !pk.tile<16x32xbf16>, !pk.private<[M, K], bf16>
+      pk.store %t, %A_fetched[%m, %k : !pk.block<M by 16>, !pk.block<K by 32>] : !pk.tile<16x32xbf16>, !pk.private<[M, K], bf16>
       pk.signal %ready at %rank[%i] by %one : !pk.signal<[M by 16]>
     }
   }
@@ -56,7 +56,7 @@ pk.kernel @matmul(%A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", 
       scf.for %s = %zero to %steps step %one {
         %k = pk.block[%s] : !pk.block<K by 32>
         pk.acquire %0 : !pk.channel<!pk.tile<16x32xbf16>, !pk.tile<32x16xbf16>>
-        %a = pk.load %A_landing[%m, %k : !pk.block<M by 16>, !pk.block<K by 32>] : !pk.private<[M, K], bf16> -> !pk.tile<16x32xbf16>
+        %a = pk.load %A_fetched[%m, %k : !pk.block<M by 16>, !pk.block<K by 32>] : !pk.private<[M, K], bf16> -> !pk.tile<16x32xbf16>
         %b = pk.load %B[%k, %n : !pk.block<K by 32>, !pk.block<N by 16>] : !pk.private<[K, N], bf16> -> !pk.tile<32x16xbf16>
         pk.commit %0, %a, %b : !pk.channel<!pk.tile<16x32xbf16>, !pk.tile<32x16xbf16>>, !pk.tile<16x32xbf16>, !pk.tile<32x16xbf16>
       }

@@ -3,11 +3,11 @@
 
 // A counter for each row of tiles; the read stays, and all that used its tile uses what is fetched.
 // CHECK-LABEL: pk.kernel @ag
-// CHECK-SAME: %A_landing: !pk.private<[M, K], bf16> {pk.name = "A.landing", pk.scratch}
+// CHECK-SAME: %A_fetched: !pk.private<[M, K], bf16> {pk.name = "A.fetched", pk.scratch}
 // CHECK-SAME: %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"}
 // CHECK-NOT: pk.role
 // CHECK: %[[T:.*]] = pk.load %A[
-// CHECK-NEXT: %[[F:.*]] = pk.fetch %[[T]] into %A_landing[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready : !pk.private
+// CHECK-NEXT: %[[F:.*]] = pk.fetch %[[T]] into %A_fetched[%m, %k : !pk.block<M by 16>, !pk.block<K by 16>] ready %A_ready : !pk.private
 // CHECK: pk.mma %[[F]],
 pk.kernel @ag(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}) attributes {schedule = {}} {
   %0 = pk.block_count <M by 16> sharded
@@ -92,8 +92,8 @@ pk.kernel @direct(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
 
 // What its owner sends lies at the same place on all ranks.
 // CHECK-LABEL: pk.kernel @pushed
-// CHECK-SAME: %A_landing: !pk.pgl<[M, K], bf16, symmetric>
-// CHECK: pk.fetch %{{.*}} into %A_landing[
+// CHECK-SAME: %A_fetched: !pk.pgl<[M, K], bf16, symmetric>
+// CHECK: pk.fetch %{{.*}} into %A_fetched[
 pk.kernel @pushed(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}) attributes {schedule = {transfer = "push"}} {
   %0 = pk.block_count <M by 16> sharded
   %1 = pk.block_count <N by 32>
@@ -120,15 +120,15 @@ pk.kernel @pushed(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
 
 // K and V are read side by side: a buffer for each, one counter for both. Q stays on its rank.
 // CHECK-LABEL: pk.kernel @attention
-// CHECK-SAME: %K_landing: !pk.private<[S, 16], bf16>
-// CHECK-SAME: %V_landing: !pk.private<[S, 16], bf16>
+// CHECK-SAME: %K_fetched: !pk.private<[S, 16], bf16>
+// CHECK-SAME: %V_fetched: !pk.private<[S, 16], bf16>
 // CHECK-SAME: %K_V_ready: !pk.signal<[S by 16]> {pk.name = "K_V.ready"}
 // CHECK: pk.load %Q[
 // CHECK-NOT: pk.fetch
 // CHECK: pk.load %K[
-// CHECK-NEXT: pk.fetch %{{.*}} into %K_landing[%{{.*}}] ready %K_V_ready
+// CHECK-NEXT: pk.fetch %{{.*}} into %K_fetched[%{{.*}}] ready %K_V_ready
 // CHECK: pk.load %V[
-// CHECK-NEXT: pk.fetch %{{.*}} into %V_landing[%{{.*}}] ready %K_V_ready
+// CHECK-NEXT: pk.fetch %{{.*}} into %V_fetched[%{{.*}}] ready %K_V_ready
 pk.kernel @attention(%Q: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "Q"}, %K: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "K"}, %V: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "V"}, %O: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "O"}) attributes {schedule = {}} {
   %0 = pk.rank
   %1 = pk.block_count <S by 16> of %0 sharded
@@ -166,9 +166,9 @@ pk.kernel @attention(%Q: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "Q"}, %K: !p
 
 // Two loops read the same tiles: they are fetched once.
 // CHECK-LABEL: pk.kernel @twice
-// CHECK-SAME: %A_landing: {{.*}}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"})
-// CHECK: pk.fetch %{{.*}} into %A_landing[%m, %k : {{.*}}] ready %A_ready
-// CHECK: pk.fetch %{{.*}} into %A_landing[%m, %k_1 : {{.*}}] ready %A_ready
+// CHECK-SAME: %A_fetched: {{.*}}, %A_ready: !pk.signal<[M by 16]> {pk.name = "A.ready"})
+// CHECK: pk.fetch %{{.*}} into %A_fetched[%m, %k : {{.*}}] ready %A_ready
+// CHECK: pk.fetch %{{.*}} into %A_fetched[%m, %k_1 : {{.*}}] ready %A_ready
 pk.kernel @twice(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}) attributes {schedule = {}} {
   %0 = pk.block_count <M by 16> sharded
   %1 = pk.block_count <N by 32>
@@ -202,9 +202,9 @@ pk.kernel @twice(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pri
 
 // The second loop reads fewer tiles: they are fetched separately.
 // CHECK-LABEL: pk.kernel @others
-// CHECK-SAME: %A_landing2: {{.*}}, %A_ready2:
-// CHECK: pk.fetch %{{.*}} into %A_landing[%m, %k : {{.*}}] ready %A_ready :
-// CHECK: pk.fetch %{{.*}} into %A_landing2[%m, %k_1 : {{.*}}] ready %A_ready2 :
+// CHECK-SAME: %A_fetched2: {{.*}}, %A_ready2:
+// CHECK: pk.fetch %{{.*}} into %A_fetched[%m, %k : {{.*}}] ready %A_ready :
+// CHECK: pk.fetch %{{.*}} into %A_fetched2[%m, %k_1 : {{.*}}] ready %A_ready2 :
 pk.kernel @others(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.private<[K, N], bf16> {pk.name = "B"}, %C: !pk.private<[M, N], bf16> {pk.name = "C"}) attributes {schedule = {}} {
   %0 = pk.block_count <M by 16> sharded
   %1 = pk.block_count <N by 32>
@@ -238,10 +238,10 @@ pk.kernel @others(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
 
 // A gather lands where its table stands, block by block of the table.
 // CHECK-LABEL: pk.kernel @gathered
-// CHECK-SAME: %X_landing: !pk.private<[E, P, H], f32>
+// CHECK-SAME: %X_fetched: !pk.private<[E, P, H], f32>
 // CHECK-SAME: %X_ready: !pk.signal<[E, P by 8]>
 // CHECK: %[[G:.*]] = pk.gather %X rows
-// CHECK-NEXT: pk.fetch %[[G]] into %X_landing[%e, %p, %h : index, !pk.block<P by 8>, !pk.block<H by 16>] ready %X_ready
+// CHECK-NEXT: pk.fetch %[[G]] into %X_fetched[%e, %p, %h : index, !pk.block<P by 8>, !pk.block<H by 16>] ready %X_ready
 pk.kernel @gathered(%X: !pk.pgl<[T, H], f32, shard 0> {pk.name = "X"}, %rows: !pk.private<[E, P], i32> {pk.name = "rows"}, %count: !pk.private<[E], i32> {pk.name = "count"}, %Y: !pk.private<[E, P, N, H], f32> {pk.name = "Y"}) attributes {schedule = {}} {
   %0 = pk.dim "E"
   pk.tasks (%e) in (%0) {

@@ -17,7 +17,7 @@ from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.sim.draw import draw_inputs
 from pkc.sim.run import simulate
-from tests.products import LOOPS
+from tests.matmuls import LOOPS
 
 DIMS = {"M": 150, "N": 140, "K": 200, "L": 5}
 

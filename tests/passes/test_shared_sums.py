@@ -13,7 +13,7 @@ from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.sim.draw import draw_inputs
 from pkc.sim.run import simulate
-from tests.products import SUMS
+from tests.matmuls import SUMS
 
 EXPECTED = {"two": 2, "rows": 1, "phases": 1}
 """How many sums of each kernel consumers share."""

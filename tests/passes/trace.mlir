@@ -6,7 +6,7 @@
 // records that a row would have had comes last, into its first word.
 // CHECK-LABEL: pk.kernel @one
 // CHECK-SAME: %trace: !pk.private<[trace_ctas, 1, trace_records, 4], i32> {pk.name = "trace", pk.scratch}
-// CHECK-SAME: trace = {array = "trace", ctas = "trace_ctas", records = "trace_records", parts = ["storer"]}
+// CHECK-SAME: trace = {array = "trace", ctas = "trace_ctas", records = "trace_records", roles = ["storer"]}
 // CHECK: %[[BEGAN:.*]] = pk.instruction "timer"()
 // CHECK: scf.if
 // CHECK-NEXT: %[[LENGTH:.*]] = pk.dim "trace_records"
@@ -63,14 +63,14 @@ pk.kernel @one(%ready: !pk.signal<[1]> {pk.name = "ready"}) attributes {threads 
       }
       pk.instruction "bulk_wait_full"() : () -> ()
     } {tasks}
-  } {part = "storer", first_warp = 0 : i64, one}
+  } {role = "storer", first_warp = 0 : i64, one}
 }
 
 // -----
 
 // A role of several warps: the first thread of the first one writes.
 // CHECK-LABEL: pk.kernel @warps
-// CHECK-SAME: parts = ["consumer, products", "consumer, sums"]
+// CHECK-SAME: roles = ["consumer, MMAs", "consumer, sums"]
 // CHECK: %[[ELECTED:.*]] = arith.cmpi eq, %{{.*}}, %{{.*}} : index
 // CHECK: scf.if %[[ELECTED]] {
 // CHECK: {kind = "cta", what = ""}
@@ -89,9 +89,9 @@ pk.kernel @warps() attributes {threads = 256 : i64, shared_bytes = 1024 : i64, m
     %use = arith.constant 1 : index
     pk.instruction "wgmma_fence"() : () -> ()
     pk.instruction "wgmma_n8_bf16_ss_kn"(%acc, %desc, %desc, %use) : (!pk.registers<4xf32>, i64, i64, index) -> ()
-  } {part = "consumer", first_warp = 0 : i64}
+  } {role = "consumer", first_warp = 0 : i64}
   scf.if %high {
     %x = arith.constant 1.0 : f32
     %y = arith.addf %x, %x : f32
-  } {part = "consumer", first_warp = 4 : i64}
+  } {role = "consumer", first_warp = 4 : i64}
 }

@@ -132,13 +132,13 @@ def fetching(run: Run, launch: int, rank: int) -> Kernel:
     for owner, block, number in run.rows():
         if owner != rank:
             yield run.counter("A.ready", rank, number), 1
-            found = box(run.array("A.landing", rank, (run.m, run.n)), block)
+            found = box(run.array("A.fetched", rank, (run.m, run.n)), block)
             assert (found == box(whole, block)).all(), f"launch {launch}, rank {rank}, rows {block}"
 
 
 def fill(run: Run, launch: int, rank: int) -> None:
     """The caller of `ag_gemm` writes the rows of a rank."""
-    whole, (first, last) = content(launch, 0, (run.m, run.n)), blocks.part(run.m, run.ranks, rank)
+    whole, (first, last) = content(launch, 0, (run.m, run.n)), blocks.shard_bounds(run.m, run.ranks, rank)
     run.array("A", rank, (last - first, run.n))[:] = whole[first:last]
 
 

@@ -37,7 +37,7 @@ def test_what_comes_from_others_is_copied_row_by_row_the_next_ranks_first() -> N
     tasks: list[Any] = [[], []]
     for owner, start, length in ((2, 468, 128), (2, 596, 104), (0, 0, 128), (0, 128, 106)):
         box = {0: Block(start, length)}
-        tasks.append([Copy(Box("A", box), Box("A.landing", box)), Raise("A.ready", (start // 128 + owner,), 1, 1)])
+        tasks.append([Copy(Box("A", box), Box("A.fetched", box)), Raise("A.ready", (start // 128 + owner,), 1, 1)])
     expected = [[meeting("began", 1, 3)], tasks, [meeting("copied", 1, 3)]]
     assert sections("ag_gemm", 1, ranks=3, M=700, N=512, K=328) == expected
 

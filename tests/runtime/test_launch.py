@@ -39,7 +39,7 @@ REDUCE = Artifact(
         ArrayParameter("A", "bf16", ("M", "K"), "private", None, False),
         ArrayParameter("C", "f32", ("M", 64), "shard", 0, False),
         ArrayParameter("C.slots", "f32", ("ranks", "M", 64), "shard", 1, True),
-        ArrayParameter("landing", "bf16", ("M", "K"), "private", None, True),
+        ArrayParameter("fetched", "bf16", ("M", "K"), "private", None, True),
     ),
     signals=(SignalParameter("arrived", (("M", 16), "ranks")), SignalParameter("entered", (1,))),
     fields=(
@@ -47,7 +47,7 @@ REDUCE = Artifact(
         TensorMaps("A_map", "A", (64, 16, 1), 128, 0),
         TensorMaps("slots_map", "C.slots", (32, 16, 1, 1), 128, 1),
         Base("entered_base", "entered"),
-        Base("landing_base", "landing"),
+        Base("fetched_base", "fetched"),
         HeapStride("heap_stride"),
         Epochs("epochs"),
         RankField("ranks", "ranks"),
@@ -106,8 +106,8 @@ def test_what_each_rank_gets(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [launch.context for launch in api.launches] == [1000, 1001, 1002]
     assert [launch.stream for launch in api.launches] == [rank.stream for rank in kernel.mesh.local]
     offset = arguments["C"].offset + 4096  # C has ceil(40 / 3) rows of 256 bytes
-    slots, landing = offset, offset + 11264  # 3 * 14 rows of 256 bytes are 10,752
-    arrived = landing + 6144  # three shards of 14 rows of 144 bytes are 6,048
+    slots, fetched = offset, offset + 11264  # 3 * 14 rows of 256 bytes are 10,752
+    arrived = fetched + 6144  # three shards of 14 rows of 144 bytes are 6,048
     entered = arrived + 1024
     epochs = entered + 1024
     for rank, launch in enumerate(api.launches):
@@ -117,7 +117,7 @@ def test_what_each_rank_gets(monkeypatch: pytest.MonkeyPatch) -> None:
         numbers = struct.unpack_from("<QQQQiifi", launch.struct, 640)
         assert numbers == (
             SPAN + entered,
-            SPAN + rank * STRIDE + landing,
+            SPAN + rank * STRIDE + fetched,
             STRIDE,
             SPAN + rank * STRIDE + epochs,
             3,

@@ -47,7 +47,7 @@ def test_parts(extents: tuple[int, int], split: int, ranks: int, heap: bool) -> 
     full = extents[split] // blocks.shard_length(extents[split], ranks)
     assert len(first) == full
     for rank in range(ranks):
-        start, stop = blocks.part(extents[split], ranks, rank)
+        start, stop = blocks.shard_bounds(extents[split], ranks, rank)
         if start == stop:
             continue
         expected = np.take(whole, range(start, stop), axis=split)

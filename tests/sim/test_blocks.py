@@ -23,7 +23,7 @@ def test_sharded_blocks_cover_the_dimension_and_keep_to_one_shard(ranks):
 @pytest.mark.parametrize("ranks", [1, 3, 8])
 def test_shards_cover_the_dimension(ranks):
     for n in range(1, 40):
-        shards = [blocks.part(n, ranks, rank) for rank in range(ranks)]
+        shards = [blocks.shard_bounds(n, ranks, rank) for rank in range(ranks)]
         assert [i for first, last in shards for i in range(first, last)] == list(range(n))
 
 
@@ -48,7 +48,7 @@ def test_shards_alternate(ranks):
     for n, size in itertools.product(range(1, 40), range(1, 9)):
         count = blocks.sharded_count(n, ranks, size)
         length = -(-n // ranks)
-        left = [blocks.count(*blocks.part(n, ranks, rank), size) for rank in range(ranks)]
+        left = [blocks.count(*blocks.shard_bounds(n, ranks, rank), size) for rank in range(ranks)]
         for first in range(ranks + 1):
             order = [blocks.interleaved(n, ranks, size, i, first) for i in range(count)]
             assert sorted(order) == list(range(count))

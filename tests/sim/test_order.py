@@ -82,11 +82,11 @@ DROPPED = {
     ),
     "acquire of this rank's receive buffer": (
         ("ag_gemm", "", "loader", FenceOp, is_fence(Fence.AcquireGpu)),
-        ("PK731", "A.landing"),
+        ("PK731", "A.fetched"),
     ),
     "async fence in front of loads": (
         ("ag_gemm", "", "loader", FenceOp, is_fence(Fence.AsyncGlobal)),
-        ("PK732", "A.landing"),
+        ("PK732", "A.fetched"),
     ),
     "async fence in front of stores to others": (
         ("gemm_rs", "", "storer", FenceOp, is_fence(Fence.AsyncGlobal)),

@@ -20,9 +20,9 @@ TRACE = Trace(
     (
         Probe(0, "cta", "", "k.pk:2"),
         Probe(0, "begin", "", "k.pk:2"),
-        Probe(0, "task", "products", "k.pk:2"),
+        Probe(0, "task", "MMAs", "k.pk:2"),
         Probe(0, "waits", "`A`", "k.pk:3"),
-        Probe(0, "over", "products", "k.pk:2"),
+        Probe(0, "over", "MMAs", "k.pk:2"),
         Probe(0, "wait", "`left`", "k.pk:4"),
         Probe(0, "end", "", "k.pk:2"),
         Probe(1, "cta", "", "k.pk:2"),
@@ -42,13 +42,13 @@ TABLE = """\
 rank 0: CTAs begin within 0.6 us; their warp roles end from 9.0 to 10.6 us, half of them by 10.0
 rank 1: CTAs begin within 0.6 us; their warp roles end from 9.0 to 10.6 us, half of them by 10.0
 
-consumer: products 67% from 1.3 to 9.3 us, waits for `A` 22%, waits for `left` 6% from 9.3 to 9.8 us, else 6%
+consumer: MMAs 67% from 1.3 to 9.3 us, waits for `A` 22%, waits for `left` 6% from 9.3 to 9.8 us, else 6%
 storer: waits for `cast` 50% from 2.0 to 6.0 us, drains: complete 25% from 6.5 to 8.5 us, stores 12%, else 12%
 
                                                     us in each CTA       first at last until
                                      times  share    least   median     most   median     median
 consumer                                   100.0%      9.0      9.0      9.0      1.3       10.3  k.pk:2
-  products                               2  66.7%      6.0      6.0      6.0      1.3        9.3  k.pk:2
+  MMAs                                   2  66.7%      6.0      6.0      6.0      1.3        9.3  k.pk:2
     waits for `A`                        2  22.2%      2.0      2.0      2.0                      k.pk:3
   waits for `left`                       1   5.6%      0.5      0.5      0.5      9.3        9.8  k.pk:4
   else                                       5.6%      0.5      0.5      0.5
@@ -136,12 +136,12 @@ def test_waits_of_a_loop_belong_to_their_task(events: Events) -> None:
 
 def test_each_role_adds_up(events: Events) -> None:
     found = {(line.name, line.depth): line for line in table.lines(events)}
-    assert found["products", 1].each.tolist() == pytest.approx([6, 6, 6, 6])
+    assert found["MMAs", 1].each.tolist() == pytest.approx([6, 6, 6, 6])
     assert found["waits for `A`", 2].each.tolist() == pytest.approx([2, 2, 2, 2])
     assert found["waits for `A`", 2].share == pytest.approx(2 / 9)
     assert found["waits for `left`", 1].each.tolist() == pytest.approx([0.5] * 4)
-    assert found["products", 1].first.tolist() == pytest.approx([1, 1.6, 1, 1.6])
-    assert found["products", 1].last.tolist() == pytest.approx([9, 9.6, 9, 9.6])
+    assert found["MMAs", 1].first.tolist() == pytest.approx([1, 1.6, 1, 1.6])
+    assert found["MMAs", 1].last.tolist() == pytest.approx([9, 9.6, 9, 9.6])
     for name in ("consumer", "storer"):
         place = [line.name for line in table.lines(events)].index(name)
         rows = list(table.lines(events))[place + 1 :]
@@ -159,12 +159,12 @@ def test_file_for_viewers(events: Events) -> None:
     read = json.loads(file.getvalue())["traceEvents"]
     names = {(event["pid"], event["tid"]): event["args"]["name"] for event in read if event["name"] == "thread_name"}
     assert names == {
-        (rank, role): f"CTA 0 (SM 40) {name}" for rank in range(2) for role, name in enumerate(TRACE.parts)
+        (rank, role): f"CTA 0 (SM 40) {name}" for rank in range(2) for role, name in enumerate(TRACE.roles)
     }
     durations = [event for event in read if event["ph"] == "X" and event["pid"] == 1]
     assert [(event["name"], event["ts"], event["dur"]) for event in durations] == [
-        ("products k.pk:2", 1.0, 4.0),
-        ("products k.pk:2", 5.0, 4.0),
+        ("MMAs k.pk:2", 1.0, 4.0),
+        ("MMAs k.pk:2", 5.0, 4.0),
         ("waits for `left` k.pk:4", 9.0, 0.5),
         ("stores k.pk:2", 2.0, 7.0),
         ("waits for `cast` k.pk:5", 2.0, 4.0),

@@ -126,11 +126,11 @@ def _block_count(op: BlockCountOp) -> Polynomial | None:
     block = op.block
     if op.start is not None or op.stop is not None:
         return None
-    if op.part is not None:
-        return blocks_of_this_rank(block) if isinstance(op.part.owner, RankOp) else None
+    if op.shard is not None:
+        return blocks_of_this_rank(block) if isinstance(op.shard.owner, RankOp) else None
     if isinstance(block.of, int):
         return Polynomial.constant(blocks.count(0, block.of, block.extent))
-    return Polynomial.of(f"blocks({block.of} by {block.extent}{' in parts' if op.sharded is not None else ''})")
+    return Polynomial.of(f"blocks({block.of} by {block.extent}{' in shards' if op.sharded is not None else ''})")
 
 
 def _combined(op: Operation) -> Polynomial | None:

@@ -9,14 +9,14 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from pkc.dialect.machine import PART, TASKS, InstructionOp
+from pkc.dialect.machine import ROLE, TASKS, InstructionOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import ArrayType
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.machine.emit import Emitter
 from pkc.targets.target import target_of
 
-_WORK = (("wgmma_n", "products"), ("mma_n", "products"), ("tma_load", "loads"), ("tma_", "stores"))
+_WORK = (("wgmma_n", "MMAs"), ("mma_n", "MMAs"), ("tma_load", "loads"), ("tma_", "stores"))
 """Names of tasks in traces, by the first of these instructions that they have."""
 
 _T = TypeVar("_T")
@@ -24,12 +24,12 @@ _T = TypeVar("_T")
 
 def role_branches(kernel: KernelOp) -> list[scf.IfOp]:
     """The branches that the roles of a kernel at the machine level have become."""
-    return [op for op in kernel.walk() if isinstance(op, scf.IfOp) and PART in op.attributes]
+    return [op for op in kernel.walk() if isinstance(op, scf.IfOp) and ROLE in op.attributes]
 
 
 def role_names(branches: Sequence[scf.IfOp]) -> list[str]:
     """The name of each branch's role; where several branches have one, with what they do."""
-    roles = [text_of(branch, PART) for branch in branches]
+    roles = [text_of(branch, ROLE) for branch in branches]
     names: list[str] = []
     for role, branch in zip(roles, branches, strict=True):
         name = role if roles.count(role) == 1 else f"{role}, {work_of(branch)}"

@@ -13,7 +13,7 @@ from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.attributes import planned
 from pkc.dialect.coordinates import RankOp
 from pkc.dialect.engines import is_engine
-from pkc.dialect.machine import ONE, PART, TensorMapOp
+from pkc.dialect.machine import ONE, ROLE, TensorMapOp
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, CommitOp, ConsumeOp
 from pkc.dialect.transfers import TMA, moves_by_tma
@@ -310,7 +310,7 @@ def _label(body: Block, role: RoleOp, threads: Threads) -> None:
     """Mark the branch that a role becomes with the role's name and first warp."""
     branch = body.parent_op()
     assert branch is not None
-    branch.attributes |= {PART: StringAttr(str(role.role.data)), FIRST_WARP: role.attributes[FIRST_WARP]}
+    branch.attributes |= {ROLE: StringAttr(str(role.role.data)), FIRST_WARP: role.attributes[FIRST_WARP]}
     if threads.one:
         branch.attributes[ONE] = UnitAttr()
 

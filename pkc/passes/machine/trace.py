@@ -93,7 +93,7 @@ def _trace(kernel: KernelOp) -> None:
             "array": StringAttr(kernel.argument_name(array)),
             "ctas": StringAttr(ctas),
             "records": StringAttr(records),
-            "parts": ArrayAttr(map(StringAttr, role_names(branches))),
+            "roles": ArrayAttr(map(StringAttr, role_names(branches))),
         }
     )
     top = kernel.body.block.first_op

@@ -16,7 +16,7 @@ from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp, ReleaseDeferredOp,
 from pkc.dialect.transfers import moves_by_tma, pieces
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.roles.plan_warps import has_sms_of_its_own
+from pkc.passes.roles.plan_warps import has_separate_sms
 from pkc.remarks import missed
 
 _LEFT = 3
@@ -55,7 +55,7 @@ class DeferSignals(KernelPass):
 
         pk.tasks ... {
           %a = pk.consume %1 : ...
-          pk.store %a, %A_landing[%m, %k : ...] : ...
+          pk.store %a, %A_fetched[%m, %k : ...] : ...
           pk.release %1 : ...
           pk.signal %A_ready at %rank[%row] by %one : ...
         }
@@ -64,7 +64,7 @@ class DeferSignals(KernelPass):
 
         pk.tasks ... {
           %a = pk.consume %1 : ...
-          pk.store %a, %A_landing[%m, %k : ...] : ...
+          pk.store %a, %A_fetched[%m, %k : ...] : ...
           pk.release %1 deferred 3 : ...
           pk.signal %A_ready at %rank[%row] by %one {deferred} : ...
           pk.send_deferred left 3 batch 8
@@ -77,7 +77,7 @@ class DeferSignals(KernelPass):
     ONLY_DERIVED = True
 
     def run(self, kernel: KernelOp) -> None:
-        for role in [role for role in kernel.body.block.ops if isinstance(role, RoleOp) and has_sms_of_its_own(role)]:
+        for role in [role for role in kernel.body.block.ops if isinstance(role, RoleOp) and has_separate_sms(role)]:
             _plan(role)
 
 

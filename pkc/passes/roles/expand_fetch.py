@@ -44,7 +44,7 @@ class ExpandFetch(KernelPass):
           ...
           scf.for %s = %zero to %steps step %one {
             %0 = pk.load %A[%m, %k : ...] {remote = {overlap = "inter_sm", ...}} : ...
-            %a = pk.fetch %0 into %A_landing[%m, %k : ...] ready %A_ready local spread 1 group 8 : ...
+            %a = pk.fetch %0 into %A_fetched[%m, %k : ...] ready %A_ready local spread 1 group 8 : ...
 
     After:
 
@@ -53,7 +53,7 @@ class ExpandFetch(KernelPass):
             %foreign = arith.cmpi ne, %owner, %rank : index
             scf.if %foreign {
               %a = pk.load %A[%m, %k : ...] : !pk.pgl<[M, K], bf16, shard 0> -> !pk.tile<128x64xbf16>
-              pk.store %a, %A_landing[%m, %k : ...] : !pk.tile<128x64xbf16>, !pk.private<[M, K], bf16>
+              pk.store %a, %A_fetched[%m, %k : ...] : !pk.tile<128x64xbf16>, !pk.private<[M, K], bf16>
               %group = arith.divsi %s, %eight : index
               pk.signal %A_ready at %rank[%row, %group] by %one : !pk.signal<[M by 128, K by 512]>
         pk.role consumer {
@@ -62,7 +62,7 @@ class ExpandFetch(KernelPass):
               scf.if %first_of_foreign_group {
                 pk.wait %A_ready[%row, %group] for %needed : !pk.signal<[M by 128, K by 512]>
               }
-              %a = pk.load %A_landing local %A [%m, %k : ...] : !pk.private<[M, K], bf16> -> !pk.tile<128x64xbf16>
+              %a = pk.load %A_fetched local %A [%m, %k : ...] : !pk.private<[M, K], bf16> -> !pk.tile<128x64xbf16>
     """
 
     name = "pk-expand-fetch"

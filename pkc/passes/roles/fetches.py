@@ -196,7 +196,7 @@ def is_task(variable: SSAValue) -> bool:
 def number_of(index: SSAValue) -> SSAValue | None:
     """The number of a block in the list of a whole dimension that follows no shards."""
     block = index.owner
-    whole = isinstance(block, BlockOp) and block.sharded is None and block.part is block.start is block.stop is None
+    whole = isinstance(block, BlockOp) and block.sharded is None and block.shard is block.start is block.stop is None
     return block.index if isinstance(block, BlockOp) and whole else None
 
 

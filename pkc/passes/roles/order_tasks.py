@@ -135,14 +135,14 @@ def _rotate(tasks: TasksOp, *, local_last: bool) -> bool:
 
 def _follows_shards(op: Operation, index: BlockArgument) -> bool:
     """Whether an operation picks a block by `index` from all of a dimension, shard after shard."""
-    return isinstance(op, BlockOp) and op.index is index and op.sharded is not None and op.part is None
+    return isinstance(op, BlockOp) and op.index is index and op.sharded is not None and op.shard is None
 
 
 def _shift(tasks: TasksOp, block: Operation) -> SSAValue:
     """How many blocks lie before the local shard: all shards but the last have one length."""
     assert isinstance(block, BlockOp)
     zero, rank = constant(0), RankOp()
-    each = BlockCountOp(block_type(block.result), part=zero.result, sharded=True)
+    each = BlockCountOp(block_type(block.result), shard=zero.result, sharded=True)
     shift = arith.MuliOp(rank.result, each.result)
     before(tasks, [zero, rank, each, shift])
     return shift.result

@@ -38,11 +38,11 @@ class PlanFetch(KernelPass):
 
     Before:
 
-        %a = pk.fetch %0 into %A_landing[%m, %k : ...] ready %A_ready : ...
+        %a = pk.fetch %0 into %A_fetched[%m, %k : ...] ready %A_ready : ...
 
     After:
 
-        %a = pk.fetch %0 into %A_landing[%m, %k : ...] ready %A_ready local spread 1 group 8 : ...
+        %a = pk.fetch %0 into %A_fetched[%m, %k : ...] ready %A_ready local spread 1 group 8 : ...
     """
 
     name = "pk-plan-fetch"

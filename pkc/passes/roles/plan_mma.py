@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 
 from pkc.dialect.roles import ConsumeOp, ReleaseDeferredOp, ReleaseOp, channel_of
 from pkc.dialect.tile import IN_FLIGHT, OPERANDS, REGISTERS, MmaOp, in_flight, reads_registers
-from pkc.dialect.transfers import multiplied_from
+from pkc.dialect.transfers import mma_operand_stage
 from pkc.location import describe
 from pkc.passes.analysis.dependence import ancestors
 from pkc.remarks import missed
@@ -158,7 +158,7 @@ def _of_operands(loop: scf.ForOp, mma: MmaOp) -> str:
 
 
 def _operand_stages(mma: MmaOp) -> tuple[ConsumeOp | None, ConsumeOp | None]:
-    return multiplied_from(mma.a), multiplied_from(mma.b)
+    return mma_operand_stage(mma.a), mma_operand_stage(mma.b)
 
 
 def _stages(mma: MmaOp) -> Iterator[ConsumeOp]:

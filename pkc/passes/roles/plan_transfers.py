@@ -169,7 +169,7 @@ def _bounded(block: Operation) -> bool:
 
 
 def _in_shard(block: Operation) -> bool:
-    return isinstance(block, BlockOp) and (block.sharded is not None or block.part is not None)
+    return isinstance(block, BlockOp) and (block.sharded is not None or block.shard is not None)
 
 
 def _shards(array: SSAValue) -> set[int]:

@@ -68,7 +68,7 @@ class PlanWarps(KernelPass):
 class WarpPlan:
     """The SMs, warps and registers of one role, and why."""
 
-    part: RoleOp
+    role: RoleOp
     group: str
     warps: int
     why: str
@@ -78,12 +78,12 @@ class WarpPlan:
     @property
     def computes(self) -> bool:
         """Whether the role has whole warpgroups, and registers for tiles."""
-        return self.warps % target_of(self.part).arch.warpgroup == 0
+        return self.warps % target_of(self.role).arch.warpgroup == 0
 
     def __str__(self) -> str:
         count = "1 warp" if self.warps == 1 else f"{self.warps} warps"
         return (
-            f"{describe(self.part.location)}: {self.part.role.data}: {count} of the SMs that {self.group},"
+            f"{describe(self.role.location)}: {self.role.role.data}: {count} of the SMs that {self.group},"
             f" {self.registers} registers ({self.why})"
         )
 
@@ -108,7 +108,7 @@ def plan_warps(kernel: KernelOp) -> list[WarpPlan]:
     if threads > arch.threads:
         name = kernel.sym_name.data
         raise PkcError(errors.TooManyWarps(span_of(kernel.location), name, threads, arch.threads))
-    planned = {plan.part: plan for group in groups for plan in _with_registers(group, threads, target)}
+    planned = {plan.role: plan for group in groups for plan in _with_registers(group, threads, target)}
     return [planned[role] for role in roles]
 
 
@@ -119,7 +119,7 @@ def comm_sms(kernel: KernelOp) -> int:
     return wanted if wanted is not None else sum(number.value.data for number in given)
 
 
-def has_sms_of_its_own(role: RoleOp) -> bool:
+def has_separate_sms(role: RoleOp) -> bool:
     """Whether a role, once it is planned, has separate SMs."""
     return role.attributes.get(GROUP) == StringAttr(COMMUNICATE)
 
@@ -133,16 +133,16 @@ def _sm_roles(kernel: KernelOp) -> list[RoleOp]:
 def _write(kernel: KernelOp, plans: Iterable[WarpPlan]) -> None:
     kernel.attributes[COMM_SMS] = IntegerAttr(comm_sms(kernel), i64)
     for plan in plans:
-        plan.part.warps = IntegerAttr(plan.warps, i64)
-        plan.part.attributes[GROUP] = StringAttr(plan.group)
-        plan.part.attributes[FIRST_WARP] = IntegerAttr(plan.first, i64)
-        plan.part.attributes[REGISTERS] = IntegerAttr(plan.registers, i64)
+        plan.role.warps = IntegerAttr(plan.warps, i64)
+        plan.role.attributes[GROUP] = StringAttr(plan.group)
+        plan.role.attributes[FIRST_WARP] = IntegerAttr(plan.first, i64)
+        plan.role.attributes[REGISTERS] = IntegerAttr(plan.registers, i64)
         _remark(plan)
 
 
 def _remark(plan: WarpPlan) -> None:
     """Say where a role has too few threads, or where rows of an MMA are idle."""
-    for op in plan.part.walk():
+    for op in plan.role.walk():
         if isinstance(op, MmaOp) and (rows := tile_type(op.result).shape[0]) < (whole := target_of(op).mma.rows):
             reason = f"an MMA computes {whole}; make the operand with more rows the left one"
             missed(
@@ -150,9 +150,9 @@ def _remark(plan: WarpPlan) -> None:
                 op,
                 f"{whole - rows} of {whole} rows are computed for nothing: {reason}",
             )
-    if plan.part.role.data is Role.Communicator and plan.warps == 1 and _adds(plan.part):
+    if plan.role.role.data is Role.Communicator and plan.warps == 1 and _adds(plan.role):
         reason = "other roles share its warpgroup; `comm_sms` gives it separate SMs"
-        missed(PlanWarps.name, plan.part, f"one warp, not two, adds up the tiles: {reason}")
+        missed(PlanWarps.name, plan.role, f"one warp, not two, adds up the tiles: {reason}")
 
 
 # Warps
@@ -259,7 +259,7 @@ def _warpgroups(plans: Sequence[WarpPlan], target: Target) -> int:
 
 def _moving(plans: Sequence[WarpPlan], target: Target) -> int:
     """Registers of threads that start copies; the array with most dimensions decides."""
-    moved = (op.array for plan in plans for op in plan.part.walk() if isinstance(op, LoadOp | StoreOp))
+    moved = (op.array for plan in plans for op in plan.role.walk() if isinstance(op, LoadOp | StoreOp))
     dims = max((len(array_type(array).dimensions) for array in moved), default=0)
     return target.registers.moving + target.registers.dimension * max(0, dims - 2)
 
@@ -274,7 +274,7 @@ def _with_registers(plans: Sequence[WarpPlan], threads: int, target: Target) -> 
         return [replace(plan, registers=launched // threads) for plan in plans]
     shared = [plan for plan in plans if not plan.computes]
     computing = sum(plan.warps for plan in plans if plan.computes) * target.arch.warp
-    few = target.registers.adding if any(_adds(plan.part) for plan in shared) else _moving(shared, target)
+    few = target.registers.adding if any(_adds(plan.role) for plan in shared) else _moving(shared, target)
     if any(plan.group == COMMUNICATE for plan in shared):
         few = target.registers.holding
     rest = (launched - (threads - computing) * few) // computing // 8 * 8 if computing else 0

@@ -47,7 +47,7 @@ class Push:
         if self.shard is not None and rank is not None:
             known[self.shard] = rank
             return
-        count = BlockCountOp(block_type(self.block.result), part=rank, sharded=self.block.sharded is not None)
+        count = BlockCountOp(block_type(self.block.result), shard=rank, sharded=self.block.sharded is not None)
         known[iterations_of(self.over)] = append(block, count, self.block.location).result
 
     def inside(self, block: Block, rank: SSAValue | None, known: Known) -> None:
@@ -55,7 +55,7 @@ class Push:
         if self.shard is not None:
             return
         kind, sharded = block_type(self.block.result), self.block.sharded is not None
-        made = append(block, BlockOp(known[self.over], kind, part=rank, sharded=sharded), self.block.location)
+        made = append(block, BlockOp(known[self.over], kind, shard=rank, sharded=sharded), self.block.location)
         made.result.name_hint = self.block.result.name_hint
         known[self.block.result] = made.result
 
@@ -68,7 +68,7 @@ def push_of(read: Read, loops: Sequence[SSAValue]) -> Push:
     block = split.owner.block.owner if isinstance(split.owner, BlockPositionOp) else split.owner
     if not isinstance(block, BlockOp):
         raise CannotPushError("what is read is not a block of the sharded dimension")
-    push = _of_all(block) if block.part is None else _of_shards(block, block.part)
+    push = _of_all(block) if block.shard is None else _of_shards(block, block.shard)
     counts = [iterations_of(variable) for variable in loops if variable is not push.over]
     others = [value for value in read.indices if value is not split]
     given = () if push.shard is None else (push.shard,)
@@ -85,14 +85,16 @@ def ring_of(read: Read, loops: Sequence[SSAValue]) -> Push | None:
     """Of a read in a loop over all ranks and one over the blocks of each rank's shard: one loop over all blocks."""
     index = None if isinstance(read, GatherOp) else read.indices[shard_of(read.array)]
     block = index.owner if index is not None else None
-    if not isinstance(block, BlockOp) or block.part is None or block.sharded is None or block.index not in loops:
+    if not isinstance(block, BlockOp) or block.shard is None or block.sharded is None or block.index not in loops:
         return None
     try:
-        ranks = _of_shards(block, block.part).over
+        ranks = _of_shards(block, block.shard).over
     except CannotPushError:
         return None
     listed = iterations_of(block.index).owner
-    alike = isinstance(listed, BlockCountOp) and listed.block == block_type(block.result) and listed.part is block.part
+    alike = (
+        isinstance(listed, BlockCountOp) and listed.block == block_type(block.result) and listed.shard is block.shard
+    )
     counts = [iterations_of(variable) for variable in loops if variable is not block.index]
     needed = sources([*read.indices, *counts], given=(block.result,))
     return Push(block, None, block.index, ranks) if alike and needed.isdisjoint((ranks, block.index)) else None

@@ -167,4 +167,4 @@ def _is_in_local_shard(position: SSAValue) -> bool:
     """Whether a block or position comes from the local shard of its dimension."""
     index = position.owner
     block = index.block.owner if isinstance(index, BlockPositionOp) else index
-    return isinstance(block, BlockOp) and block.part is not None and isinstance(block.part.owner, RankOp)
+    return isinstance(block, BlockOp) and block.shard is not None and isinstance(block.shard.owner, RankOp)

@@ -14,7 +14,7 @@ from pkc.dialect.coordinates import CtasOp
 from pkc.dialect.program import AFTER_ALL, KernelOp, RoleOp, TasksOp
 from pkc.passes.build import append_copy, before, constant, phase_of
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.roles.stage_sums import SLICES
+from pkc.passes.roles.stage_sums import CHUNKS
 from pkc.remarks import missed
 
 
@@ -87,7 +87,7 @@ def _divide(role: RoleOp, consumer: RoleOp) -> None:
 
 def _split_rows(tasks: TasksOp) -> tuple[SSAValue, SSAValue]:
     """How many rows of the tasks communicators take, and how many consumers: as many tiles as there are CTAs."""
-    attr = tasks.attributes.get(SLICES)
+    attr = tasks.attributes.get(CHUNKS)
     chunks = constant(attr.value.data if isinstance(attr, IntegerAttr) else 1)
     ctas, one = CtasOp(RoleAttr(Role.Consumer)), constant(1)
     ops: list[Operation] = [ctas, one, chunks]

@@ -178,7 +178,7 @@ def _names_owner(op: SignalOp | SignalAllOp, index: BlockArgument, count: SSAVal
     if not isinstance(op, SignalOp) or not isinstance(op.rank.owner, OwnerOp):
         return None
     block = _list_of(op.rank.owner.block, index, count)
-    if block is None or block.sharded is None or block.part is not None:
+    if block is None or block.sharded is None or block.shard is not None:
         return None
     return blocks_of_this_rank(block_type(block.result))
 
@@ -192,7 +192,7 @@ def _list_of(block: SSAValue, index: BlockArgument, count: SSAValue) -> BlockOp 
     number = picked.index if isinstance(picked, RotateOp | InterleaveOp) and _is_bijection(picked) else made.index
     alike = (block_type(block), made.sharded) == (length.block, length.sharded) and all(
         (one is None) == (other is None) and (one is None or other is None or same_value(one, other))
-        for one, other in ((made.part, length.part), (made.start, length.start), (made.stop, length.stop))
+        for one, other in ((made.shard, length.shard), (made.start, length.start), (made.stop, length.stop))
     )
     return made if number is index and alike else None
 
@@ -205,4 +205,4 @@ def _is_bijection(op: RotateOp | InterleaveOp) -> bool:
     length = count.owner
     if not isinstance(length, BlockCountOp) or length.block != op.block or length.sharded is None:
         return False
-    return length.part is None and length.start is None and length.stop is None
+    return length.shard is None and length.start is None and length.stop is None

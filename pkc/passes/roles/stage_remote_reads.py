@@ -41,7 +41,7 @@ class StageRemoteReads(KernelPass):
     After:
 
         %0 = pk.load %A[%m, %k : ...] {remote = {overlap = "inter_sm", ...}} : !pk.pgl<[M, K], bf16, shard 0> -> ...
-        %a = pk.fetch %0 into %A_landing[%m, %k : ...] ready %A_ready : !pk.private<[M, K], bf16>,
+        %a = pk.fetch %0 into %A_fetched[%m, %k : ...] ready %A_ready : !pk.private<[M, K], bf16>,
           !pk.signal<[M by 128]>, !pk.tile<128x64xbf16> -> !pk.tile<128x64xbf16>
     """
 
@@ -123,7 +123,7 @@ def _fetch(kernel: KernelOp, reads: Sequence[Read]) -> None:
         kind, _ = buffer_of(read)
         if is_pushed(read):
             kind = PGLType(kind.dimensions, kind.element_type, Layout.Symmetric)
-        buffers[read.array] = add_parameter(kernel, f"{array_name(read.array)}.landing", kind, read.location)
+        buffers[read.array] = add_parameter(kernel, f"{array_name(read.array)}.fetched", kind, read.location)
     tile_groups = groups_of(first, buffer_of(first)[1], variables(first, address(first)))
     ready = add_parameter(kernel, f"{'_'.join(map(array_name, buffers))}.ready", tile_groups.type, first.location)
     for read in reads:

@@ -138,7 +138,7 @@ def _row(store: StoreOp, announced: RaiseOp | None) -> _Row | None:
     count = tasks.counts[index.index]
     length = count.owner
     assert isinstance(block, BlockOp)
-    bounds = (block.part, block.start, block.stop)
+    bounds = (block.shard, block.start, block.stop)
     whole = isinstance(length, BlockCountOp) and length.block == block.result.type and not length.operands
     if not whole or block.sharded is not None or any(bound is not None for bound in bounds):
         return _tile_by_tile(store, "its tasks do not go through whole rows")

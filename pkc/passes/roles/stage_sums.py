@@ -29,7 +29,7 @@ from pkc.passes.roles.straddling import follow_shards, may_straddle, overlapping
 from pkc.passes.tile_groups import TileGroups, counter_ops, groups_along
 from pkc.remarks import missed
 
-SLICES = "slices"
+CHUNKS = "chunks"
 """The attribute of tasks that add up tiles: how many chunks of rows, each a task, a tile is divided into."""
 
 ROWS = 32
@@ -144,7 +144,7 @@ def _covers(index: SSAValue, dim: Dim) -> bool:
     made = _block_of(index).owner
     if not isinstance(made, BlockOp):
         return isinstance(index, BlockArgument) and _is_extent(_task_count(index), dim)
-    if any(bound is not None for bound in (made.part, made.start, made.stop)):
+    if any(bound is not None for bound in (made.shard, made.start, made.stop)):
         return False
     kind = block_type(made.result)
     if kind.of == kind.extent:
@@ -152,7 +152,7 @@ def _covers(index: SSAValue, dim: Dim) -> bool:
     count = _task_count(made.index)
     if not isinstance(count, BlockCountOp) or count.block != kind:
         return False
-    return not any(bound is not None for bound in (count.part, count.start, count.stop))
+    return not any(bound is not None for bound in (count.shard, count.start, count.stop))
 
 
 def _task_count(index: SSAValue) -> Operation | Block | None:
@@ -272,13 +272,13 @@ def _local_tasks(
     for tasks in reversed(enclosing_tasks(op)):
         for index, count in zip(tasks.body.block.args, tasks.counts, strict=True):
             if index is made.index:
-                counts[index] = append(role_body, BlockCountOp(kind, part=rank, sharded=sharded), op.location).result
+                counts[index] = append(role_body, BlockCountOp(kind, shard=rank, sharded=sharded), op.location).result
             else:
                 counts[index] = copy_value(role_body, count, outside)
     body = Block(arg_types=[IndexType()] * len(counts))
     known: Known = {index: number for index, number in zip(counts, body.args, strict=True) if index is not made.index}
     number = body.args[list(counts).index(made.index)]
-    block = append(body, BlockOp(number, kind, part=rank, sharded=sharded), op.location)
+    block = append(body, BlockOp(number, kind, shard=rank, sharded=sharded), op.location)
     block.result.name_hint = made.result.name_hint
     known[made.result] = block.result
     return body, known, counts
@@ -328,15 +328,15 @@ def _in_chunks(tasks: TasksOp, block: SSAValue, chunks: int) -> SSAValue:
     number, kind = made.index, BlockType(block_type(block).of, block_type(block).extent // chunks)
     count = tasks.counts[number.index].owner
     assert isinstance(count, BlockCountOp)
-    finer = BlockCountOp(kind, part=count.part, sharded=count.sharded is not None)
+    finer = BlockCountOp(kind, shard=count.shard, sharded=count.sharded is not None)
     before(tasks, [finer])
     tasks.operands = [finer.result if at == number.index else old for at, old in enumerate(tasks.operands)]
-    tasks.attributes[SLICES] = IntegerAttr(chunks, i64)
+    tasks.attributes[CHUNKS] = IntegerAttr(chunks, i64)
     each = constant(chunks)
     whole = arith.DivSIOp(number, each.result)
     before(made, [each, whole])
     made.operands = [whole.result if operand is number else operand for operand in made.operands]
-    found = BlockOp(number, kind, part=made.part, sharded=made.sharded is not None)
+    found = BlockOp(number, kind, shard=made.shard, sharded=made.sharded is not None)
     found.result.name_hint = block.name_hint
     return append(tasks.body.block, found, tasks.location).result
 

@@ -86,9 +86,9 @@ def _lists(tasks: TasksOp) -> Iterator[tuple[TasksOp, int, list[BlockOp]]]:
     """The task indices that go through all blocks of a dimension, shard after shard: the place of each, its blocks."""
     for index, count in zip(tasks.body.block.args, tasks.counts, strict=True):
         blocks = [use.operation for use in index.uses]
-        found = [op for op in blocks if isinstance(op, BlockOp) and op.sharded is not None and op.part is None]
+        found = [op for op in blocks if isinstance(op, BlockOp) and op.sharded is not None and op.shard is None]
         length = count.owner
-        if not isinstance(length, BlockCountOp) or length.sharded is None or length.part is not None:
+        if not isinstance(length, BlockCountOp) or length.sharded is None or length.shard is not None:
             continue
         if not found:
             continue
@@ -101,7 +101,7 @@ def _lists(tasks: TasksOp) -> Iterator[tuple[TasksOp, int, list[BlockOp]]]:
 
 def _of_one_rank(kernel: KernelOp) -> Iterator[errors.CannotStraddle]:
     for op in kernel.walk():
-        if isinstance(op, BlockOp) and op.sharded is not None and op.part is not None:
+        if isinstance(op, BlockOp) and op.sharded is not None and op.shard is not None:
             what = f"this list of blocks of `{block_type(op.result).of}`"
             yield errors.CannotStraddle(span_of(op.location), what, "it lists the blocks of one rank's shard")
 

@@ -23,7 +23,7 @@ def may_straddle(kernel: KernelOp) -> bool:
 def straddles(index: SSAValue) -> bool:
     """Whether an index of a sharded dimension is a block that may straddle shards."""
     block = index.owner
-    return isinstance(block, BlockOp) and block.sharded is None and block.part is None
+    return isinstance(block, BlockOp) and block.sharded is None and block.shard is None
 
 
 def on_several_ranks(op: Operation) -> bool:

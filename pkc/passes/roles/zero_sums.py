@@ -79,13 +79,13 @@ def _zero(kernel: KernelOp, op: AccumulateOp | ScatterAccumulateOp, zeroed: Bloc
     sharded = is_pgl(op.array, Layout.Shard)
     for place, kind in enumerate(kinds):
         owner = rank.results[0] if place == split else None
-        count = BlockCountOp(kind, part=owner, sharded=sharded and place == split)
+        count = BlockCountOp(kind, shard=owner, sharded=sharded and place == split)
         counts.append(append(role_body, count, op.location).result)
     body = Block(arg_types=[IndexType()] * len(kinds))
     indices: list[SSAValue] = []
     for place, kind in enumerate(kinds):
         owner = rank.results[0] if place == split else None
-        block = BlockOp(body.args[place], kind, part=owner, sharded=sharded and place == split)
+        block = BlockOp(body.args[place], kind, shard=owner, sharded=sharded and place == split)
         indices.append(append(body, block, op.location).result)
     zeros = TileType([kind.extent for kind in kinds], tile_type(op.tile).element_type)
     tile = append(body, FullOp(0, zeros), op.location)

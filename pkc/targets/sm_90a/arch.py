@@ -33,7 +33,7 @@ H200 = Rates(
     load_latency=1000,
     memory_bytes=4300,
     link_bytes=311,
-    turn=15,
+    iteration=15,
     task=500,
     add_bytes=60,
     copy=1700,
@@ -42,6 +42,6 @@ H200 = Rates(
     launch=6000,
     engine_copy=4500,
     enqueue=3000,
-    landing=0.13,
+    while_fetching=0.13,
 )
 """Measured on H200 SXM (docs/performance.md)."""

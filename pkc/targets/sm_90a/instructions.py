@@ -475,8 +475,8 @@ def _wgmma(match: re.Match[str]) -> Instruction | None:
     else:
         operands = (f"registers<{count} x f32>", "b32", "b32", "b32", "b32", "i64", "index")
         inputs = '"r"(b), "r"(c), "r"(d), "r"(e), "l"(f), "r"(g)'
-    meaning = f"a += A[64, {k}] @ B[{k}, {n}] if the last operand is not 0, else a = A @ B; asynchronous"
-    return Instruction(match[0], operands, None, _asm(ptx, outputs, inputs, memory=False), meaning)
+    description = f"a += A[64, {k}] @ B[{k}, {n}] if the last operand is not 0, else a = A @ B; asynchronous"
+    return Instruction(match[0], operands, None, _asm(ptx, outputs, inputs, memory=False), description)
 
 
 def _vector(match: re.Match[str]) -> Instruction:
@@ -491,7 +491,7 @@ def _vector(match: re.Match[str]) -> Instruction:
     if count > 1:
         names, form = f"{{{names}}}", f"v{count}.b32"
     operands = (f"registers<{count} x b32>", "i64", *(("i1",) if where else ()))
-    meaning = f"{4 * count} bytes {'of' if what == 'load' else 'to'} global memory at b{', if c' if where else ''}"
+    description = f"{4 * count} bytes {'of' if what == 'load' else 'to'} global memory at b{', if c' if where else ''}"
     ptx = f"ld.global.{form} {names}, [%{count}];" if what == "load" else f"st.global.{form} [%{count}], {names};"
     registers = ", ".join(f'"{_CONSTRAINTS[what, where]}"(a[{i}])' for i in range(count))
     inputs = '"l"(b)'
@@ -499,8 +499,8 @@ def _vector(match: re.Match[str]) -> Instruction:
         ptx = f"{{\\n.reg .pred p;\\nsetp.ne.b32 p, %{count + 1}, 0;\\n@p {ptx}\\n}}"
         inputs += ', "r"((int)c)'
     if what == "load":
-        return Instruction(match[0], operands, None, _asm(ptx, registers, inputs, memory=False), meaning)
-    return Instruction(match[0], operands, None, _asm(ptx, "", f"{registers}, {inputs}"), meaning)
+        return Instruction(match[0], operands, None, _asm(ptx, registers, inputs, memory=False), description)
+    return Instruction(match[0], operands, None, _asm(ptx, "", f"{registers}, {inputs}"), description)
 
 
 _CONSTRAINTS = {("load", False): "=r", ("load", True): "+r", ("store", False): "r", ("store", True): "r"}

@@ -59,8 +59,8 @@ class Dimensions:
     def count(self, block: BlockType, op: BlockCountOp, known: dict[SSAValue, SSAValue]) -> SSAValue:
         """How many blocks a list has."""
         emit = self._emit
-        if op.part is not None:
-            return emit.round_up_over(self.length(block.of, known[op.part]), block.extent)
+        if op.shard is not None:
+            return emit.round_up_over(self.length(block.of, known[op.shard]), block.extent)
         if op.sharded is not None:
             whole, size = self.whole_shards(block.of), self.shard_length(block.of)
             rest = emit.minus(self.extent(block.of), emit.times(whole, size))
@@ -74,8 +74,8 @@ class Dimensions:
         """Where block number `index` of a list is."""
         emit, block, index = self._emit, op.result.type, known[op.index]
         assert isinstance(block, BlockType)
-        if op.part is not None:
-            return Placed(block.of, block.extent, emit.times(index, block.extent), known[op.part])
+        if op.shard is not None:
+            return Placed(block.of, block.extent, emit.times(index, block.extent), known[op.shard])
         if op.sharded is not None:
             each = emit.round_up_over(self.shard_length(block.of), block.extent)
             local = emit.times(emit.modulo(index, each), block.extent)
