@@ -1,4 +1,4 @@
-"""O = softmax(Q @ K^T * scale) @ V on each rank by itself; scale includes log2(e)"""
+"""O = softmax(Q @ K^T * scale) @ V on each rank by itself; scale includes log2(e), and is > 0"""
 
 import pkc
 from pkc.language import *
@@ -16,16 +16,17 @@ def attention(
     D: const = 128,
     causal: const = False,
 ):
+    k = max(scale, 1e-30)  # surely positive: what is masked stays masked
     for b, h, q in tasks(B, H, blocks(S, 128)):
         top = full(f32, -inf, q)
         total = zeros(f32, q)
         o = zeros(f32, q, D)
         for kv in blocks(T, 128):
-            s = Q[b, h, q] @ K[b, h, kv].T * scale
+            s = Q[b, h, q] @ K[b, h, kv].T
             if causal:
                 s = where(positions(q) >= positions(kv), s, -inf)
-            t = max(top, rowmax(s))
-            p = exp2(s - t)
+            t = max(top, rowmax(s) * k)
+            p = exp2(s * k - t)
             c = exp2(top - t)
             total = total * c + rowsum(p)
             o = o * c + cast(p, bf16) @ V[b, h, kv]

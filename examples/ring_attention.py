@@ -1,32 +1,34 @@
-"""Attention over a sequence that is spread over the ranks: K and V come round the ring"""
+"""Attention over a sequence that is spread over the ranks: K and V come round the ring; scale > 0"""
 
 import pkc
 from pkc.language import *
 
-B, H, S, D = dims("B H S D")
+B, H, S, D, zigzag = dims("B H S D zigzag")
 
 
 @pkc.kernel
 def ring_attention(
-    Q: bf16[B, H, S, D].shard(2),
-    K: bf16[B, H, S, D].shard(2),
-    V: bf16[B, H, S, D].shard(2),
-    O: bf16[B, H, S, D].shard(2),
+    Q: bf16[B, H, S, D].shard(2, zigzag=zigzag),
+    K: bf16[B, H, S, D].shard(2, zigzag=zigzag),
+    V: bf16[B, H, S, D].shard(2, zigzag=zigzag),
+    O: bf16[B, H, S, D].shard(2, zigzag=zigzag),
     scale: f32,
     D: const = 128,
     causal: const = False,
+    zigzag: const = False,
 ):
+    k = max(scale, 1e-30)  # surely positive: what is masked stays masked
     for b, h, q in tasks(B, H, blocks(S, 128, of=rank)):
         top = full(f32, -inf, q)
         total = zeros(f32, q)
         o = zeros(f32, q, D)
         for r in ring():  # rank, rank + 1, ... : the order in which shards arrive
             for kv in blocks(S, 128, of=r):
-                s = Q[b, h, q] @ K[b, h, kv].T * scale
+                s = Q[b, h, q] @ K[b, h, kv].T
                 if causal:
                     s = where(positions(q) >= positions(kv), s, -inf)
-                t = max(top, rowmax(s))
-                p = exp2(s - t)
+                t = max(top, rowmax(s) * k)
+                p = exp2(s * k - t)
                 c = exp2(top - t)
                 total = total * c + rowsum(p)
                 o = o * c + cast(p, bf16) @ V[b, h, kv]

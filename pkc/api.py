@@ -20,15 +20,18 @@ if TYPE_CHECKING:
 Number = int | float | bool
 
 
-def load(path: str | Path, *, kernel: str | None = None) -> Kernel:
-    """The kernel of a file (`.pk` or `.py`), for Python to call; `kernel` names one of several. Raises `PkcError`."""
-    from pkc.driver.compiler import find_kernel, load_program, only_kernel
+def load(path: str | Path, *, kernel: str | None = None, target: str = DEFAULT) -> Kernel:
+    """The kernel of a file (`.pk` or `.py`), for Python to call; `kernel` names one of several.
+
+    Calls compile for `target`, whatever a decorator in the file says. Raises `PkcError`.
+    """
+    from pkc.driver.compiler import find_kernel, load_program
     from pkc.frontend import tree
 
     program = load_program(path)
-    chosen = only_kernel(program, str(path)) if kernel is None else find_kernel(program, str(path), kernel)
+    chosen = find_kernel(program, str(path), kernel)
     reading = Reading(tree.Program(program.span, (chosen,)))
-    return Kernel(lambda: reading, chosen.name)
+    return Kernel(lambda: reading, chosen.name, target=target)
 
 
 def mesh() -> Mesh:
@@ -47,20 +50,21 @@ def compile(
     constants: Mapping[str, Number] | None = None,
     schedule: Mapping[str, str] | None = None,
     level: str = "tile",
-    target: str = DEFAULT,
+    target: str | None = None,
 ) -> Compiled:
     """The checked IR of a kernel, or of the kernels of a file, at a level: `tile`, `roles` or `machine`.
 
     `constants` gives values to `const` parameters, `schedule` overrides the schedule of the kernel. Below the tile
-    level the IR is for one target. `explanations` of the result say what passes planned, `remarks` what they left
-    undone. Raises `PkcError`.
+    level the IR is for one target, by default that of the kernel. `explanations` of the result say what passes planned,
+    `remarks` what they left undone. Raises `PkcError`.
     """
     from pkc.driver.compiler import compile_program, load
 
     if isinstance(kernel, Kernel):
         options = {**kernel.options, **(schedule or {})}
-        return compile_program(kernel.tree, constants=constants, schedule=options, level=level, target=target)
-    return load(kernel, constants=constants, schedule=schedule, level=level, target=target)
+        wanted = target or kernel.target
+        return compile_program(kernel.tree, constants=constants, schedule=options, level=level, target=wanted)
+    return load(kernel, constants=constants, schedule=schedule, level=level, target=target or DEFAULT)
 
 
 def artifact(
@@ -70,18 +74,18 @@ def artifact(
     dims: Mapping[str, int],
     constants: Mapping[str, Number] | None = None,
     schedule: Mapping[str, str] | None = None,
-    target: str = DEFAULT,
+    target: str | None = None,
 ) -> Artifact:
     """The machine code that would run a kernel, or the only one of a file, at these sizes on so many ranks.
 
     `dims` has a value for every run-time dimension of the parameters. The schedule is the one that pkc chooses for
-    these sizes; what `schedule` says stays. Raises `PkcError`.
+    these sizes; what `schedule` says stays. `target` is by default that of the kernel. Raises `PkcError`.
     """
     from pkc.driver.builder import artifact_for
 
     found = kernel if isinstance(kernel, Kernel) else load(kernel)
-    options = {**found.options, **(schedule or {})}
-    return artifact_for(found.tree, dims=dims, ranks=ranks, constants=constants, schedule=options, target=target)
+    options, wanted = {**found.options, **(schedule or {})}, target or found.target
+    return artifact_for(found.tree, dims=dims, ranks=ranks, constants=constants, schedule=options, target=wanted)
 
 
 def simulate(

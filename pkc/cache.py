@@ -11,12 +11,16 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 MOST_BYTES = 512 << 20
+ROOT = Path(__file__).parent
+"""Where pkc's sources are."""
 _DIGEST = 32
+_PACKAGES = ("xdsl", "lark", "numpy", "ml_dtypes")
 
 
 def folder() -> Path:
@@ -34,6 +38,15 @@ def key(*inputs: bytes | str) -> str:
         data = given.encode() if isinstance(given, str) else given
         digest.update(len(data).to_bytes(8, "little") + data)
     return digest.hexdigest()
+
+
+def compiler() -> str:
+    """A key of what compiles: pkc's sources as they are now, Python, and the packages that pkc computes with."""
+    import importlib.metadata
+
+    versions = [sys.version, *map(importlib.metadata.version, _PACKAGES)]
+    files = (path for path in sorted(ROOT.rglob("*")) if path.suffix in (".py", ".lark"))
+    return key(*versions, *(part for path in files for part in (str(path.relative_to(ROOT)), path.read_bytes())))
 
 
 def get(name: str) -> bytes | None:

@@ -6,9 +6,10 @@ import contextlib
 import os
 import sys
 import traceback
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TextIO
+from collections.abc import Generator, Iterable
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TextIO, TypeAlias
 
 from pkc.diagnostics import Diagnostic, PkcError, render_all
 from pkc.location import NOWHERE
@@ -16,7 +17,6 @@ from pkc.remarks import Remark
 from pkc.version import VERSION
 
 
-@dataclass(frozen=True)
 class InternalError(Diagnostic):
     """Shown instead of a traceback when pkc fails because of a mistake in pkc."""
 
@@ -28,7 +28,6 @@ class InternalError(Diagnostic):
     version: str
 
 
-@dataclass(frozen=True)
 class OutputUnwritable(Diagnostic):
     """Raised when a result cannot be written to its file."""
 
@@ -39,6 +38,21 @@ class OutputUnwritable(Diagnostic):
     reason: str
 
 
+Said: TypeAlias = tuple[str, str]
+"""A text for stderr, without and with colours."""
+
+_RECORDED: ContextVar[list[Said] | None] = ContextVar("recorded", default=None)
+
+
+@contextlib.contextmanager
+def writing(path: str | Path) -> Generator[None]:
+    """While a result is written: raises `PkcError` if its file cannot be."""
+    try:
+        yield
+    except OSError as error:
+        raise PkcError(OutputUnwritable(NOWHERE, str(path), error.strerror or str(error))) from None
+
+
 def coloured(stream: TextIO) -> bool:
     """Whether to write colours: only to a terminal, and never against NO_COLOR."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
@@ -46,21 +60,39 @@ def coloured(stream: TextIO) -> bool:
 
 def diagnostics(found: Iterable[Diagnostic]) -> None:
     """Print diagnostics to stderr."""
-    text = render_all(found, colour=coloured(sys.stderr))
-    if text:
-        sys.stderr.write(f"{text}\n")
+    shown = list(found)
+    if shown:
+        say((f"{render_all(shown)}\n", f"{render_all(shown, colour=True)}\n"))
 
 
 def lines(found: Iterable[str]) -> None:
     """Print lines to stderr."""
     for line in found:
-        sys.stderr.write(f"{line}\n")
+        say((f"{line}\n", f"{line}\n"))
+
+
+def say(text: Said) -> None:
+    """Print a text to stderr."""
+    recorded = _RECORDED.get()
+    if recorded is not None:
+        recorded.append(text)
+    sys.stderr.write(text[coloured(sys.stderr)])
+
+
+@contextlib.contextmanager
+def recording() -> Generator[list[Said], None, None]:
+    """All texts that go to stderr meanwhile, so that they can be said again."""
+    said: list[Said] = []
+    token = _RECORDED.set(said)
+    try:
+        yield said
+    finally:
+        _RECORDED.reset(token)
 
 
 def explanations(found: Iterable[object]) -> None:
     """Print to stderr what the planning passes decided, and why: one line for each decision."""
-    for explanation in found:
-        sys.stderr.write(f"{explanation}\n")
+    lines(map(str, found))
 
 
 def remarks(found: Iterable[Remark]) -> None:

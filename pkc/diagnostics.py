@@ -1,9 +1,8 @@
 """Diagnostics as data: a code, a title, labelled spans, notes, help; and how they are drawn.
 
-A diagnostic is a frozen dataclass that derives from `Diagnostic`; its texts are class-level
+A diagnostic is a class that derives from `Diagnostic`, and by that a frozen dataclass. Its texts are class-level
 templates filled from its fields, so that each kind is written once and can be listed:
 
-    @dataclass(frozen=True)
     class UnknownName(Diagnostic):
         code = "PK201"
         title = "unknown name `{name}`"
@@ -18,7 +17,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, fields
-from typing import ClassVar
+from typing import ClassVar, dataclass_transform
 
 from pkc.location import NOWHERE, Span
 
@@ -37,6 +36,7 @@ class Label:
     text: str
 
 
+@dataclass_transform(frozen_default=True)
 @dataclass(frozen=True)
 class Diagnostic:
     """One finding, at `span`. Templates: `title`, `label`, `note`, `help`; an empty one is left out."""
@@ -54,8 +54,7 @@ class Diagnostic:
     """A further help: a possible cause that is not in the text of the program, such as an option."""
 
     def __init_subclass__(cls) -> None:
-        if not cls.code:
-            return
+        dataclass(frozen=True)(cls)
         if cls.code in REGISTRY and REGISTRY[cls.code].__qualname__ != cls.__qualname__:
             raise ValueError(f"diagnostic code {cls.code} is used twice")
         REGISTRY[cls.code] = cls

@@ -6,10 +6,12 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-
-from xdsl.ir import Operation
+from typing import TYPE_CHECKING
 
 from pkc.location import Span, span_of
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation
 
 
 @dataclass(frozen=True)

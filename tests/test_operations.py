@@ -25,7 +25,7 @@ from pkc.driver.compiler import compile_program
 from pkc.frontend.expressions import SIGNATURES
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
-from pkc.passes.machine.check_machine import check_machine
+from pkc.passes.machine.check_machine import CheckMachine
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering.computed import apply
 from pkc.semantics import tile_ops
@@ -111,7 +111,7 @@ def test_a_program_of_it_runs_and_is_lowered(op: type[Operation], element: Attri
     source = parse_text(Source("function.pk", program(op, element, positive=element == f32)))
     sizes = {"M": 70} if issubclass(op, RowReduction) else {"M": 70, "N": 65}
     checked(compile_program(source).module, 1, **sizes)
-    assert check_machine(compile_program(source, level="machine").module) == []
+    assert CheckMachine().findings(compile_program(source, level="machine").module) == []
 
 
 def test_instructions_carry_out_what_is_declared() -> None:

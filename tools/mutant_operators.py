@@ -11,7 +11,7 @@ from pkc.dialect import coordinates, counters, program, roles
 from pkc.dialect.deferred import SendDeferredOp
 from pkc.dialect.fences import DrainOp, FenceOp
 from pkc.dialect.program import KernelOp
-from pkc.dialect.tile import MmaOp
+from pkc.dialect.tile import MmaOp, MmaWaitOp
 from tools import mutant_changes as changes
 from tools import mutant_stages as stages
 
@@ -58,6 +58,9 @@ OPERATORS = (
     Operator("released an iteration early", (roles.ReleaseOp,), stages.one_stage_less, stages.keeps_stages),
     Operator("MMA in flight, released at once", (MmaOp,), stages.released_at_once, stages.is_in_flight),
     Operator("MMA in flight with one stage", (roles.ChannelOp,), stages.one_stage, stages.is_kept),
+    Operator("one MMA more in flight", (MmaWaitOp,), stages.one_mma_more),
+    Operator("released before the MMA is awaited", (MmaWaitOp,), stages.awaited_last, stages.releases),
+    Operator("late half with one stage", (roles.ChannelOp,), stages.one_stage, stages.is_awaited_first),
     Operator("deferred for ever", (SendDeferredOp, roles.ReleaseDeferredOp), changes.drop),
     Operator(
         "relaxed for release",

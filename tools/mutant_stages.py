@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, i64
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect import roles
-from pkc.dialect.tile import MmaOp, in_flight
+from pkc.dialect.tile import MmaIssueOp, MmaOp, MmaWaitOp, in_flight
+from pkc.dialect.transfers import mma_operand_stage
 from tools.mutant_changes import drop
 
 
@@ -58,3 +60,60 @@ def is_kept(op: Operation) -> bool:
     users = (use.operation for use in op.result.uses)
     bodies = (user.parent for user in users if isinstance(user, roles.ReleaseOp) and user.kept)
     return any(isinstance(inner, MmaOp) for body in bodies if body is not None for inner in body.ops)
+
+
+def one_mma_more(op: Operation) -> None:
+    """Let one MMA more be in flight behind a wait."""
+    assert isinstance(op, MmaWaitOp)
+    op.left = IntegerAttr(op.left.value.data + 1, i64)
+
+
+def awaited_last(op: Operation) -> None:
+    """Release the stages of an MMA in front of the wait for it."""
+    block = op.parent
+    assert isinstance(op, MmaWaitOp) and block is not None
+    for release in _released(op):
+        release.detach()
+        block.insert_op_before(release, op)
+
+
+def releases(op: Operation) -> bool:
+    """Whether stages that an MMA reads are released behind the wait for it, in the same block."""
+    assert isinstance(op, MmaWaitOp)
+    return bool(_released(op))
+
+
+def _released(op: MmaWaitOp) -> list[roles.ReleaseOp]:
+    issue = op.issued.owner
+    assert isinstance(issue, MmaIssueOp)
+    stages = [stage for value in (issue.a, issue.b) if (stage := mma_operand_stage(value)) is not None]
+    channels = {stage.channel for stage in stages if stage.parent is op.parent}
+    return [other for other in _block(op).ops if isinstance(other, roles.ReleaseOp) and other.channel in channels]
+
+
+def is_awaited_first(op: Operation) -> bool:
+    """Whether the late half of a pipelined loop reads the stages of a channel that is filled before another one, which
+    the early half reads: with one stage each would wait for the other."""
+    assert isinstance(op, roles.ChannelOp)
+    (commit,) = _on(op.result, roles.CommitOp)
+    filled = [other for other in _block(commit).ops if isinstance(other, roles.CommitOp)]
+    behind = [other.channel for other in filled if commit.is_before_in_block(other)]
+    return _is_late(op.result) and any(_on(channel, roles.ConsumeOp) and not _is_late(channel) for channel in behind)
+
+
+def _is_late(channel: SSAValue) -> bool:
+    """Whether stages are consumed behind a pipelined loop, as those of its last late half are."""
+    loops = [op for consume in _on(channel, roles.ConsumeOp) for op in _block(consume).ops if isinstance(op, scf.ForOp)]
+    loops = [loop for loop in loops if any(isinstance(op, MmaIssueOp) for op in loop.body.block.ops)]
+    return any(
+        loop.is_before_in_block(c) for c in _on(channel, roles.ConsumeOp) for loop in loops if _block(c) is loop.parent
+    )
+
+
+def _on(channel: SSAValue, kind: type[Operation]) -> list[Operation]:
+    return [use.operation for use in channel.uses if isinstance(use.operation, kind)]
+
+
+def _block(op: Operation) -> Block:
+    assert op.parent is not None
+    return op.parent

@@ -28,7 +28,7 @@ from pkc.diagnostics import PkcError
 from pkc.dialect.program import KernelOp
 from pkc.driver.compiler import Compiled, load
 from pkc.location import describe
-from pkc.passes.roles.check_roles import check_roles
+from pkc.passes.roles.check_roles import CheckRoles
 from pkc.passes.verify import findings
 from pkc.sim.small import small_dims
 from tools.mutant_changes import RANKS
@@ -37,6 +37,8 @@ from tools.mutant_operators import OPERATORS, Operator
 ROOT = Path(__file__).parents[1]
 SIZES: dict[str, dict[str, int]] = {
     "attention": {"B": 1, "H": 2, "S": 145, "T": 203},
+    "grouped_attention": {"B": 1, "H": 4, "G": 1, "S": 145, "T": 203},
+    "window_attention": {"B": 1, "H": 2, "S": 145, "T": 203},
     "ring_attention": {"B": 1, "H": 2, "S": 400},
     "ulysses_attention": {"B": 1, "H": 4, "S": 250},  # one block a shard: a second CTA begins with another rank's
     "moe_dispatch_gemm": {"T": 58, "H": 75, "E": 2, "P": 157, "N": 261},
@@ -168,7 +170,7 @@ def caught(kernel: KernelOp, subject: Subject, trials: tuple[Trial, ...] = TRIAL
     assert module is not None
     if next(iter(findings(module)), None) is not None:  # pyright: ignore[reportArgumentType]
         return "verifier"
-    if check_roles(module):  # pyright: ignore[reportArgumentType]
+    if CheckRoles().findings(module):  # pyright: ignore[reportArgumentType]
         return "check-roles"
     meaning = subject.larger.meaning
     static = check_statically(kernel, ranks=meaning.ranks, dims=meaning.dims).findings

@@ -49,6 +49,7 @@ def _functions() -> Iterator[tuple[str, str, Semantics]]:
 def _row(gives: str, word: str, declared: Semantics) -> str:
     elements = ", ".join(sorted(map(dtype_name, declared.types - {i1})))
     accuracy = f"{declared.ulps} ulp" if declared.ulps else ""
+    accuracy += "; may be 0 below 2^-126" if declared.flushes else ""
     gives = gives.replace("|", "\\|")
     return f"| `{word}` | {elements} | {gives} | {accuracy} |"
 

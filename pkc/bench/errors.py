@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pkc.diagnostics import Diagnostic
 
 
-@dataclass(frozen=True)
 class NoTorch(Diagnostic):
     """Measurements need torch, for the peers and for CUDA events."""
 
@@ -18,7 +15,6 @@ class NoTorch(Diagnostic):
     reason: str
 
 
-@dataclass(frozen=True)
 class NotInSuite(Diagnostic):
     """The suite has no entry for a kernel."""
 
@@ -29,17 +25,16 @@ class NotInSuite(Diagnostic):
     known: str
 
 
-@dataclass(frozen=True)
 class MalformedSize(Diagnostic):
-    """A size is neither one number nor three."""
+    """A size is not spelled as the kernel's family spells sizes."""
 
     code = "PK942"
     title = "`--sizes`: `{text}` is not a size"
-    help = "a size is M = N = K, such as 8192, or MxNxK, such as 16x8192x8192; of all ranks together, each at least 1"
+    help = "a size is {form}; of all ranks together, each number at least 1"
     text: str
+    form: str
 
 
-@dataclass(frozen=True)
 class UnevenSize(Diagnostic):
     """A dimension that must be divided evenly among the ranks is not a multiple of their number."""
 
@@ -52,7 +47,6 @@ class UnevenSize(Diagnostic):
     ranks: int
 
 
-@dataclass(frozen=True)
 class NotFinished(Diagnostic):
     """The GPUs hang in a measurement; the process ends at once, as these GPUs cannot be used again."""
 
@@ -62,7 +56,6 @@ class NotFinished(Diagnostic):
     reason: str
 
 
-@dataclass(frozen=True)
 class Failed(Diagnostic):
     """Some contestants have no time, because they failed or their results are wrong."""
 
@@ -72,7 +65,6 @@ class Failed(Diagnostic):
     names: str
 
 
-@dataclass(frozen=True)
 class NoResults(Diagnostic):
     """A file was not written by `pkc bench --json`."""
 

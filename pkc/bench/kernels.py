@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pkc.bench.peers import Case, Contestant, Job, Problem, torch
+from pkc.bench.peers.contest import Contestant
+from pkc.bench.peers.problem import Case, Problem, Shape
+from pkc.bench.peers.ranks import Job, torch
 from pkc.bench.suite import Entry
 from pkc.codegen.artifact import ArrayParameter, Artifact
 from pkc.codegen.kernel_parameters import array_parameters
@@ -18,25 +20,32 @@ from pkc.runtime.mesh import Mesh
 from pkc.runtime.torch import tensor
 
 
-def compile_kernel(program: tree.Program, entry: Entry, problem: Problem, schedule: Mapping[str, str]) -> Artifact:
+def compile_kernel(
+    program: tree.Program, entry: Entry, problem: Problem, schedule: Mapping[str, str], target: str
+) -> Artifact:
     """Machine code of a kernel for a problem. Raises `PkcError`."""
-    arrays = array_parameters(compile_program(program, kernel=entry.kernel, schedule=schedule).kernel)
+    constants = problem.constants
+    tile = compile_program(program, kernel=entry.kernel, constants=constants, schedule=schedule)
+    arrays = array_parameters(tile.kernel)
     sizes = _shapes(entry, problem)
     shapes = [(array.dims, sizes[array.name]) for array in arrays if array.name in sizes]
     dims = {
         dim: size for names, shape in shapes for dim, size in zip(names, shape, strict=True) if isinstance(dim, str)
     }
-    return artifact_for(program, dims=dims, ranks=problem.ranks, kernel=entry.kernel, schedule=schedule)
+    return artifact_for(
+        program,
+        dims=dims,
+        ranks=problem.ranks,
+        kernel=entry.kernel,
+        constants=constants,
+        schedule=schedule,
+        target=target,
+    )
 
 
-def _shapes(entry: Entry, problem: Problem) -> dict[str, tuple[int, ...]]:
+def _shapes(entry: Entry, problem: Problem) -> dict[str, Shape]:
     """The shapes of the arrays, by parameter."""
-    left, right = entry.operands
-    return {
-        left: (problem.m, problem.local_k),
-        right: (problem.local_k, problem.local_n),
-        entry.result: (problem.m, problem.local_n),
-    }
+    return {**dict(zip(entry.operands, problem.operands, strict=True)), entry.result: problem.result}
 
 
 def make_mesh(job: Job) -> Mesh:
@@ -54,10 +63,9 @@ class Operands:
 
 def operands(artifact: Artifact, entry: Entry, case: Case, job: Job, mesh: Mesh) -> Operands:
     """The inputs as the kernel takes them: in the symmetric heap if other ranks reach them. Raises `PkcError`."""
-    problem, (left, right) = case.problem, entry.operands
-    shapes = _shapes(entry, problem)
-    contents = {left: case.inputs.a, right: case.inputs.b}
-    arguments: dict[str, Any] = {}
+    shapes = _shapes(entry, case.problem)
+    contents = dict(zip(entry.operands, case.inputs, strict=True))
+    arguments: dict[str, Any] = dict(case.problem.scalars)
     result: Any = None
     for parameter in artifact.arrays:
         if parameter.name not in shapes:
@@ -65,9 +73,10 @@ def operands(artifact: Artifact, entry: Entry, case: Case, job: Job, mesh: Mesh)
         argument, local = _array(parameter, shapes[parameter.name], mesh, job)
         arguments[parameter.name] = argument
         if parameter.name in contents and local is not None:
-            local.copy_(contents[parameter.name][: local.shape[0]])
+            # Contents are padded where the last shard is short.
+            local.copy_(contents[parameter.name][tuple(map(slice, local.shape))])
         if parameter.name == entry.result:
-            result = local if local is not None else torch().empty((0, problem.local_n), device="cuda")
+            result = local if local is not None else torch().empty((0, *shapes[entry.result][1:]), device="cuda")
     return Operands(arguments, result)
 
 

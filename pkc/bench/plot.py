@@ -15,8 +15,16 @@ _COLOURS = {
     "cublas": "#9aa0a6",
     "cublas_nccl": "#9aa0a6",
     "torch_fused": "#d98324",
+    "cudnn": "#9aa0a6",
+    "flash": "#d98324",
+    "all_gather_cudnn": "#9aa0a6",
+    "all_gather_flash": "#5b7db1",
+    "all_to_all_cudnn": "#d98324",
     "published": "#5b7db1",
 }
+
+_ACROSS = 5
+"""Panels side by side."""
 
 
 def shares(results: Sequence[Mapping[str, Any]], name: str) -> list[float]:
@@ -37,11 +45,17 @@ def draw(records: Sequence[Mapping[str, Any]], path: Path) -> None:
     importlib.import_module("matplotlib").use("Agg")
     pyplot = importlib.import_module("matplotlib.pyplot")
     found = groups(records)
-    figure, panels = pyplot.subplots(1, len(found), figsize=(5.6 * len(found), 3.8), squeeze=False, sharey=True)
-    for panel, (record, results) in zip(panels[0], found, strict=True):
+    lines = -(-len(found) // _ACROSS)
+    across = -(-len(found) // lines)
+    size = (5.6 * across, 3.8 * lines)
+    figure, panels = pyplot.subplots(lines, across, figsize=size, squeeze=False, sharey=True)
+    for panel in panels.flat[len(found) :]:
+        panel.set_axis_off()
+    for panel, (record, results) in zip(panels.flat, found, strict=False):
         title = f"{results[0]['title']}, {results[0]['ranks']} x {record['machine']['gpu']}"
         _panel(panel, title, results)
-    panels[0][0].set_ylabel("share of the machine's limit")
+    for line in panels:
+        line[0].set_ylabel("share of the machine's limit")
     figure.tight_layout()
     figure.savefig(path, dpi=150)
     pyplot.close(figure)
@@ -58,4 +72,4 @@ def _panel(panel: Any, title: str, results: Sequence[Mapping[str, Any]]) -> None
     panel.axhline(1.0, color="black", linewidth=0.8)
     panel.set_xticks(range(len(results)), [size(result) for result in results], fontsize=7, rotation=30, ha="right")
     panel.set_title(title, fontsize=9)
-    panel.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.28), ncol=len(NAMES), frameon=False)
+    panel.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.36), ncol=max(len(present), 1), frameon=False)

@@ -14,17 +14,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pkc.bench import peers
+from pkc.bench.peers.contest import FLUSH_BYTES
+from pkc.bench.peers.ranks import Job, torch
 from pkc.version import VERSION
 
 SCHEMA = 1
 _SMI = "nvidia-smi"
 
 
-def header(job: peers.Job, repetitions: int, warmup: int) -> dict[str, Any]:
+def header(job: Job, repetitions: int, warmup: int) -> dict[str, Any]:
     """A record without results."""
-    torch = peers.torch()
-    properties = torch.cuda.get_device_properties(job.device)
+    cuda = torch().cuda
+    properties = cuda.get_device_properties(job.device)
     limits = _query("driver_version,clocks.max.sm,clocks.max.mem,power.limit")
     return {
         "schema": SCHEMA,
@@ -41,15 +42,15 @@ def header(job: peers.Job, repetitions: int, warmup: int) -> dict[str, Any]:
         "versions": {
             "pkc": VERSION,
             "python": platform.python_version(),
-            "torch": torch.__version__,
-            "cuda": torch.version.cuda,
-            "nccl": ".".join(map(str, torch.cuda.nccl.version())),
+            "torch": torch().__version__,
+            "cuda": torch().version.cuda,
+            "nccl": ".".join(map(str, cuda.nccl.version())),
         },
         "method": {
             "repetitions": repetitions,
             "warmup": warmup,
             "time": "of the slowest rank, by CUDA events, host excluded",
-            "flush_bytes": peers.FLUSH_BYTES,
+            "flush_bytes": FLUSH_BYTES,
             "multicast": "off",
         },
         "results": [],

@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from pkc import console
-from pkc.bench import errors, kernels, peers, record
-from pkc.bench.peers import Case, Entrant, Job, Problem
+from pkc.bench import errors, kernels, record
+from pkc.bench.peers import contest, ranks
+from pkc.bench.peers.contest import WARMUP, Entrant
+from pkc.bench.peers.problem import ALONE, Case, Problem, alone_ms, field
+from pkc.bench.peers.ranks import Job
 from pkc.bench.suite import Entry, Machine, link_ms, machine, suite
 from pkc.bench.tables import table
 from pkc.console import OutputUnwritable
@@ -22,34 +25,28 @@ from pkc.frontend import tree
 from pkc.location import NOWHERE
 from pkc.runtime import driver
 from pkc.runtime.mesh import Mesh
+from pkc.targets.target import lookup
 
-WARMUP = 5
+QUICK = 2
+"""Repetitions to warm up where only the order of magnitude matters."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What the command line asks for; each variant is a schedule on top of `schedule`, measured too."""
+    """What the command line asks for; each variant is a schedule on top of `schedule`, measured too.
+
+    Without `sizes` those of the suite are measured. `quick` leaves out all but pkc and the work alone.
+    """
 
     path: str
     kernel: str
-    sizes: Sequence[tuple[int, int, int]]
+    sizes: str | None
     schedule: Mapping[str, str]
     variants: Sequence[Mapping[str, str]]
     repetitions: int
     output: Path | None
-
-
-def sizes(text: str) -> list[tuple[int, int, int]]:
-    """The M, N and K of each size of a list such as `4096,16x8192x8192`. Raises `PkcError`."""
-    return [_size(piece.strip()) for piece in text.split(",")]
-
-
-def _size(text: str) -> tuple[int, int, int]:
-    numbers = [int(number) for number in text.split("x") if number.isdecimal()]
-    if len(numbers) not in (1, 3) or "x".join(map(str, numbers)) != text or min(numbers) < 1:
-        raise PkcError(errors.MalformedSize(NOWHERE, text))
-    m, n, k = numbers * 3 if len(numbers) == 1 else numbers
-    return m, n, k
+    target: str
+    quick: bool = False
 
 
 def entry_of(kernel: str) -> Entry:
@@ -62,14 +59,16 @@ def entry_of(kernel: str) -> Entry:
 def execute(program: tree.Program, request: Request) -> bool:
     """Measure, print and write; True if every kernel of pkc has a time. Raises `PkcError`."""
     entry = entry_of(request.kernel)
+    lookup(request.target)
+    entry.problems(request.sizes, ranks=1)
     # Without a GPU the answer must come at once, and be the same with and without torch.
     driver.load().devices()
     if importlib.util.find_spec("torch") is None:
         raise PkcError(errors.NoTorch(NOWHERE, "there is no module named torch"))
-    job = peers.join()
+    job = ranks.join()
     try:
         fine = _Run(program, entry, request, job).execute()
-    except peers.Hung as hung:
+    except contest.Hung as hung:
         _end(PkcError(errors.NotFinished(NOWHERE, str(hung))))
     except Exception as error:
         if job.ranks == 1:
@@ -90,14 +89,16 @@ def _end(error: Exception) -> NoReturn:
 class _Run:
     def __init__(self, program: tree.Program, entry: Entry, request: Request, job: Job) -> None:
         self._program, self._entry, self._request, self._job = program, entry, request, job
-        self._record = record.header(job, request.repetitions, WARMUP)
+        self._warmup = QUICK if request.quick else WARMUP
+        self._record = record.header(job, request.repetitions, self._warmup)
         self._machine: Machine | None = machine(self._record["machine"]["gpu"])
         self._failed: list[str] = []
 
     def execute(self) -> bool:
-        problems = [Problem(self._entry.collective, *size, self._job.ranks) for size in self._request.sizes]
+        problems = self._entry.problems(self._request.sizes, self._job.ranks)
         for problem in problems:
-            _check_even(self._entry, problem)
+            if problem.uneven is not None:
+                raise PkcError(errors.UnevenSize(NOWHERE, self._entry.kernel, *problem.uneven, problem.ranks))
         self._write()
         for problem in problems:
             self._measure(problem)
@@ -108,44 +109,42 @@ class _Run:
 
     def _say(self, text: str) -> None:
         if self._job.rank == 0:
-            peers.say(text)
+            contest.say(text)
 
     def _measure(self, problem: Problem) -> None:
-        size = f"{problem.m}x{problem.n}x{problem.k}"
-        self._say(f"{self._entry.kernel} {size} on {problem.ranks}")
+        self._say(f"{self._entry.kernel} {problem.size} on {problem.ranks}")
         clocks = record.Clocks(self._job.device) if self._job.rank == 0 else None
         mesh = kernels.make_mesh(self._job)
         broken: dict[str, Any] = {}
-        found = peers.compete(
-            self._entrants(problem, mesh, broken), self._job, repetitions=self._request.repetitions, warmup=WARMUP
-        )
+        entrants, repetitions = self._entrants(problem, mesh, broken), self._request.repetitions
+        found = contest.compete(entrants, self._job, repetitions=repetitions, warmup=self._warmup)
         # Not after an error: it would wait for ranks that have left, or for kernels that do not end.
         mesh.close()
         found |= broken
         for name, times in found.items():
-            self._say(f"  {name}: {peers.line(times, problem.flops)}")
-        self._failed += [f"{name} at {size}" for name in found if name.startswith("pkc") and "error" in found[name]]
+            self._say(f"  {name}: {contest.line(times, problem.flops)}")
+        failed = [name for name in found if name.startswith("pkc") and "error" in found[name]]
+        self._failed += [f"{name} at {problem.size}" for name in failed]
         self._keep(problem, found, clocks.stop() if clocks is not None else {})
 
     def _keep(self, problem: Problem, found: Mapping[str, Any], clocks: Mapping[str, int]) -> None:
         known = self._machine
-        rate = known.rate(problem.collective, problem.ranks) if known else None
-        gemm = found.get("cublas_alone", found.get("cublas", {})).get("median_ms")
+        rate = known.rate(problem.exchange, problem.ranks) if known else None
+        alone = alone_ms(found)
         link = link_ms(problem, rate)
         self._record["results"].append(
             {
                 "kernel": self._entry.kernel,
                 "title": self._entry.title,
                 "ranks": problem.ranks,
-                "m": problem.m,
-                "n": problem.n,
-                "k": problem.k,
+                **problem.fields,
                 "flops": problem.flops,
                 "link_bytes": problem.link_bytes,
                 "link_gbps": rate,
                 "link_ms": link,
-                "limit_ms": None if gemm is None else max(gemm, link or 0.0),
+                "limit_ms": None if alone is None else max(alone, link or 0.0),
                 "published_ms": known.published_ms(self._entry.kernel, problem) if known else None,
+                "schedule": dict(self._request.schedule),
                 "sm_mhz": clocks,
                 "contestants": found,
             }
@@ -164,29 +163,32 @@ class _Run:
     # Contestants
 
     def _entrants(self, problem: Problem, mesh: Mesh, broken: dict[str, Any]) -> list[Entrant]:
-        """The peers, the kernel with each schedule, the matmul alone; the errors of those that fail go to `broken`."""
-        case = Case.draw(problem, self._job)
-        alone = case.alone(self._job)
+        """The peers, the kernel with each schedule, the work alone; the errors of those that fail go to `broken`."""
+        case, same_alone = problem.draw(self._job), problem.alone()
+        alone = same_alone.draw(self._job) if same_alone is not None else None
         schedules: dict[str, Mapping[str, str]] = {"pkc": {}}
         schedules |= {variant_name(variant): variant for variant in self._request.variants}
+        given = self._request.schedule
         built = [
-            self._build(_Source(name, self._program, self._entry, {**self._request.schedule, **variant}), case, mesh)
+            self._build(_Source(name, self._program, self._entry, {**given, **variant}), case, mesh)
             for name, variant in schedules.items()
         ]
         beside = Path(self._request.path).parent / (self._entry.alone or "")
-        if alone is not None and beside.is_file():
+        if alone is not None and beside.is_file() and not self._request.quick:
             program = load_program(beside)
             entry = entry_of(program.kernels[0].name)
             built.append(self._build(_Source("pkc_alone", program, entry, {}), alone, mesh))
         broken |= {name: {"error": error} for name, error in built if isinstance(error, str)}
         ready = [entrant for _, entrant in built if isinstance(entrant, Entrant)]
-        return [*peers.field(case, alone, self._job), *ready]
+        others = [peer for peer in field(case, alone) if peer.name in ALONE or not self._request.quick]
+        return [*others, *ready]
 
     def _build(self, source: _Source, case: Case, mesh: Mesh) -> tuple[str, Entrant | str]:
         """A kernel of pkc as an entrant, or why it fails; on all ranks if it fails on one."""
         made: Entrant | str
         try:
-            artifact = kernels.compile_kernel(source.program, source.entry, case.problem, source.schedule)
+            target = self._request.target
+            artifact = kernels.compile_kernel(source.program, source.entry, case.problem, source.schedule, target)
             given = kernels.operands(artifact, source.entry, case, self._job, mesh)
             made = Entrant(kernels.contestant(source.name, artifact, given, mesh), case.reference)
         except PkcError as error:
@@ -212,9 +214,3 @@ class _Source:
 def variant_name(variant: Mapping[str, str]) -> str:
     """The name of a variant in tables and files."""
     return f"pkc {','.join(f'{key}={value}' for key, value in variant.items())}"
-
-
-def _check_even(entry: Entry, problem: Problem) -> None:
-    dim = {"reduce_scatter": ("K", problem.k), "all_gather": ("N", problem.n)}.get(problem.collective)
-    if dim is not None and dim[1] % problem.ranks:
-        raise PkcError(errors.UnevenSize(NOWHERE, entry.kernel, *dim, problem.ranks))

@@ -9,12 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pkc.bench.peers import Collective, Problem
+from pkc.bench import errors
+from pkc.bench.peers import attention, gemm
+from pkc.bench.peers.problem import Problem
+from pkc.diagnostics import PkcError
+from pkc.location import NOWHERE
 
 FOLDER = Path(__file__).parent
 
-LINKS: Mapping[Collective, str] = {"reduce_scatter": "reduce", "all_gather": "push"}
-"""The fastest kind of transfer for each collective."""
+LINKS = {"reduce_scatter": "reduce", "all_gather": "push", "ring": "push", "all_to_all": "push"}
+"""The fastest kind of transfer for each exchange."""
+
+_FAMILIES: Mapping[str, Any] = {"gemm": gemm, "attention": attention}
 
 PUBLISHED = "ParallelKittens"
 PUBLISHED_RANKS = 8
@@ -26,10 +32,23 @@ class Entry:
 
     kernel: str
     title: str
-    collective: Collective
-    operands: tuple[str, str]
+    family: str
+    exchange: str
+    operands: tuple[str, ...]
     result: str
+    sizes: str
     alone: str | None
+
+    def problems(self, sizes: str | None, ranks: int) -> list[Problem]:
+        """The problems of a list of sizes, such as `4096,16x8192x8192`; without, of the suite's. Raises `PkcError`."""
+        return [self._problem(size.strip(), ranks) for size in (self.sizes if sizes is None else sizes).split(",")]
+
+    def _problem(self, size: str, ranks: int) -> Problem:
+        family = _FAMILIES[self.family]
+        problem = family.parse(size, self.exchange, ranks)
+        if problem is None:
+            raise PkcError(errors.MalformedSize(NOWHERE, size, family.FORM))
+        return problem
 
 
 @functools.cache
@@ -39,8 +58,8 @@ def suite() -> dict[str, Entry]:
 
 
 def _entry(name: str, values: Mapping[str, Any]) -> Entry:
-    left, right = values["operands"]
-    return Entry(name, values["title"], values["collective"], (left, right), values["result"], values.get("alone"))
+    given: dict[str, Any] = {"alone": None, **values}
+    return Entry(kernel=name, operands=tuple(given.pop("operands")), **given)
 
 
 @dataclass(frozen=True)
@@ -52,18 +71,18 @@ class Machine:
     links: Mapping[int, Mapping[str, float]]
     published: Mapping[str, Mapping[int, float]]
 
-    def rate(self, collective: Collective, ranks: int) -> float | None:
+    def rate(self, exchange: str, ranks: int) -> float | None:
         """GB/s at which a GPU can send; `None` without communication or without a figure."""
         known = [count for count in sorted(self.links) if count >= ranks]
-        if collective not in LINKS or ranks == 1 or not known:
+        if exchange not in LINKS or ranks == 1 or not known:
             return None
-        return self.links[known[0]][LINKS[collective]]
+        return self.links[known[0]][LINKS[exchange]]
 
     def published_ms(self, kernel: str, problem: Problem) -> float | None:
         """The figure of ParallelKittens for M = N = K over 8 ranks."""
-        if problem.ranks != PUBLISHED_RANKS or not problem.m == problem.n == problem.k:
+        if problem.ranks != PUBLISHED_RANKS or problem.square is None:
             return None
-        return self.published.get(kernel, {}).get(problem.m)
+        return self.published.get(kernel, {}).get(problem.square)
 
 
 def machines() -> list[Machine]:

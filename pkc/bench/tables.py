@@ -5,16 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-PEERS = {"cublas": "cuBLAS", "cublas_nccl": "cuBLAS + NCCL", "torch_fused": "torch fused"}
+PEERS = {
+    "cublas": "cuBLAS",
+    "cublas_nccl": "cuBLAS + NCCL",
+    "torch_fused": "torch fused",
+    "cudnn": "cuDNN",
+    "flash": "flash",
+    "all_gather_cudnn": "all-gather + cuDNN",
+    "all_gather_flash": "all-gather + flash",
+    "all_to_all_cudnn": "all-to-all + cuDNN",
+}
 PUBLISHED = "ParallelKittens"
+ALONE = "_alone"
+"""The suffix of the names of contestants that do the work alone."""
 VARIANT = "pkc "
 """The prefix of the names of other schedules than the default one."""
 
 LEGEND = """\
-A size is M x N x K of all GPUs together, or one number if they are the same. Times are in ms: medians of the slowest
-rank, all of one run except the ParallelKittens figures, which were measured before on the same machine. (x) is how
-many times as long as pkc it takes. The limit is the longer of the multiplication alone by cuBLAS and the bytes over the
-measured rate of the link; (share) is the limit over pkc's time. NVLink multicast is off everywhere."""
+A size is M x N x K, or B x H x S x D, of all GPUs together, or one number if they are the same. Times are in ms:
+medians of the slowest rank, all of one run except the ParallelKittens figures, which were measured before on the same
+machine. (x) is how many times as long as pkc it takes. The limit is the longer of the work of a GPU alone, by cuBLAS or
+cuDNN, and the bytes over the measured rate of the link; (share) is the limit over pkc's time. NVLink multicast is off
+everywhere."""
 
 
 def table(records: Sequence[Mapping[str, Any]]) -> str:
@@ -28,12 +40,12 @@ def table(records: Sequence[Mapping[str, Any]]) -> str:
 def groups(records: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], list[Mapping[str, Any]]]]:
     """The results of each kernel and number of ranks by size, with the record that the newest of them is from."""
     newest: dict[tuple[str, str, int], Mapping[str, Any]] = {}
-    found: dict[tuple[str, str, int], dict[tuple[int, int, int], Mapping[str, Any]]] = {}
+    found: dict[tuple[str, str, int], dict[tuple[int, ...], Mapping[str, Any]]] = {}
     for record in sorted(records, key=lambda record: record["time"]):
         for result in record["results"]:
             group = (result["kernel"], record["machine"]["gpu"], result["ranks"])
             newest[group] = record
-            found.setdefault(group, {})[result["m"], result["n"], result["k"]] = result
+            found.setdefault(group, {})[_sizes(result)] = result
     return [(newest[group], [results[size] for size in sorted(results)]) for group, results in sorted(found.items())]
 
 
@@ -43,7 +55,7 @@ def _group(record: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> I
     variants = _names(results, _is_variant)
     if variants:
         rows = [[size(result), *(_time(result, name) for name in ("pkc", *variants))] for result in results]
-        yield _grid([["M x N x K", "pkc", *(name.removeprefix(VARIANT) for name in variants)], *rows])
+        yield _grid([[_dims(results), "pkc", *(name.removeprefix(VARIANT) for name in variants)], *rows])
 
 
 def heading(record: Mapping[str, Any], ranks: int) -> str:
@@ -54,9 +66,25 @@ def heading(record: Mapping[str, Any], ranks: int) -> str:
 
 
 def size(result: Mapping[str, Any]) -> str:
-    """`8192`, or `16 x 8192 x 8192` if M, N and K are not all the same."""
-    sizes = [result["m"], result["n"], result["k"]]
+    """`8192`, or `16 x 8192 x 8192` if M, N and K are not all the same; `4 x 16 x 8192 x 128 causal`."""
+    if "m" not in result:
+        return " x ".join(str(result[dim]) for dim in _ATTENTION) + " causal" * result["causal"]
+    sizes = _sizes(result)
     return str(sizes[0]) if len(set(sizes)) == 1 else " x ".join(map(str, sizes))
+
+
+_MATMUL, _ATTENTION = "mnk", "bhsd"
+
+
+def _sizes(result: Mapping[str, Any]) -> tuple[int, ...]:
+    """By which results are told apart and ordered."""
+    if "m" in result:
+        return tuple(result[dim] for dim in _MATMUL)
+    return (result["causal"], *(result[dim] for dim in ("d", "s", "b", "h")))
+
+
+def _dims(results: Sequence[Mapping[str, Any]]) -> str:
+    return " x ".join(_MATMUL if "m" in results[0] else _ATTENTION).upper().replace("X", "x")
 
 
 def milliseconds(result: Mapping[str, Any], name: str) -> float | None:
@@ -67,8 +95,17 @@ def milliseconds(result: Mapping[str, Any], name: str) -> float | None:
 def _columns(results: Sequence[Mapping[str, Any]]) -> list[str]:
     peers = [PEERS[name] for name in _names(results, _is_peer)]
     published = [PUBLISHED] * _published(results)
-    alone = ["GEMM alone: cuBLAS", "pkc"] * _alone(results)
-    return ["M x N x K", "pkc", "TFLOP/s", "limit (share)", *(f"{name} (x)" for name in (*peers, *published)), *alone]
+    names = [*(PEERS[name.removesuffix(ALONE)] for name in _alone(results)), "pkc"]
+    work = "GEMM" if "m" in results[0] else "attention"
+    alone = [f"{work} alone: {names[0]}", *names[1:]] if _alone(results) else []
+    return [
+        _dims(results),
+        "pkc",
+        "TFLOP/s",
+        "limit (share)",
+        *(f"{name} (x)" for name in (*peers, *published)),
+        *alone,
+    ]
 
 
 def _row(result: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -81,7 +118,7 @@ def _row(result: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> lis
     if _published(results):
         row.append(_versus(result["published_ms"], ours, "-"))
     if _alone(results):
-        row += [_time(result, "cublas_alone"), _time(result, "pkc_alone")]
+        row += [_time(result, name) for name in (*_alone(results), "pkc_alone")]
     return row
 
 
@@ -111,8 +148,9 @@ def _published(results: Sequence[Mapping[str, Any]]) -> bool:
     return any(result["published_ms"] is not None for result in results)
 
 
-def _alone(results: Sequence[Mapping[str, Any]]) -> bool:
-    return any("cublas_alone" in result["contestants"] for result in results)
+def _alone(results: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The peers that did the work alone."""
+    return _names(results, lambda name: name.endswith(ALONE) and _is_peer(name.removesuffix(ALONE)))
 
 
 def _is_peer(name: str) -> bool:

@@ -32,7 +32,6 @@ from pkc.sim.trace import Trace
 Outputs = Mapping[str, np.ndarray[Any, Any]]
 
 
-@dataclass(frozen=True)
 class ResultDiffers(Diagnostic):
     """Raised by `pkc check` when the roles level computes something else than the tile level."""
 
@@ -98,11 +97,6 @@ def baseline_of(tile: Compiled, *, ranks: int, dims: Mapping[str, int], launches
     inputs = [draw_inputs(tile.module, ranks=ranks, dims=dims, seed=seed + number) for number in range(launches)]
     outputs = [simulate(tile.module, ranks=ranks, dims=dims, inputs=one, seed=seed) for one in inputs]
     return Baseline(ranks, dims, inputs, outputs)
-
-
-def check_trial(kernel: KernelOp, baseline: Baseline, trial: Trial) -> list[Diagnostic]:
-    """What one simulation of the roles level finds."""
-    return Trials(kernel, baseline).check(trial)
 
 
 def check_roles(roles: Compiled, baseline: Baseline, trials: Iterable[Trial] = TRIALS) -> list[Diagnostic]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.access import ReadOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import PGLType
-from pkc.passes.roles.check_roles import check_roles
+from pkc.passes.roles.check_roles import CheckRoles
 from pkc.sim.array import Array, Placement
 from pkc.sim.draw import draw_inputs
 from pkc.sim.inputs import Data
@@ -53,7 +53,7 @@ def check_statically(kernel: KernelOp, *, ranks: int, dims: Mapping[str, int], s
     began = time.perf_counter()
     module = kernel.parent_op()
     assert isinstance(module, ModuleOp)
-    found = check_roles(module)
+    found = CheckRoles().findings(module)
     called = Program(kernel)
     if found or not called.has_roles:
         return Static(found, time.perf_counter() - began)
@@ -104,7 +104,8 @@ def _arrays(called: Program, data: Data) -> dict[str, Array]:
     for name, content in data.arrays.items():
         kind = called.arrays[name]
         layout, shard = (kind.layout, kind.shard_dim) if isinstance(kind, PGLType) else (None, None)
-        place = Placement(name, data.shape(kind), kind.element_type, layout, shard, data.ranks, False, False)
+        zigzag = isinstance(kind, PGLType) and kind.zigzag
+        place = Placement(name, data.shape(kind), kind.element_type, layout, shard, data.ranks, False, False, zigzag)
         made[name] = Array(place, content, summed=False, frozen=True)
     return made
 
@@ -136,8 +137,4 @@ def _one_for_each_place(found: Iterable[Diagnostic]) -> list[Diagnostic]:
     first: dict[Any, Diagnostic] = {}
     for finding in found:
         first.setdefault((finding.code, finding.span), finding)
-    return list(_by_line(first.values()))
-
-
-def _by_line(found: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    yield from sorted(found, key=lambda finding: finding.span.start)
+    return sorted(first.values(), key=lambda finding: finding.span.start)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pkc.diagnostics import Diagnostic
 
 
-@dataclass(frozen=True)
 class CyclicWait(Diagnostic):
     """Roles wait for signals or stages that each would send only after its own wait."""
 
@@ -21,7 +18,6 @@ class CyclicWait(Diagnostic):
     lines: str
 
 
-@dataclass(frozen=True)
 class NeverSatisfied(Diagnostic):
     """A wait counts more signals than all roles send."""
 
@@ -38,7 +34,6 @@ class NeverSatisfied(Diagnostic):
     lines: str
 
 
-@dataclass(frozen=True)
 class NotAllAwaited(Diagnostic):
     """A counter gets more signals than any wait counts, so that the wait may end before all have arrived."""
 
@@ -53,7 +48,6 @@ class NotAllAwaited(Diagnostic):
     launch: int
 
 
-@dataclass(frozen=True)
 class NeverAwaited(Diagnostic):
     """Signals that no role waits for."""
 
@@ -66,7 +60,6 @@ class NeverAwaited(Diagnostic):
     sent: int
 
 
-@dataclass(frozen=True)
 class TilesLeft(Diagnostic):
     """A channel is not empty when all roles have ended."""
 
@@ -81,7 +74,6 @@ class TilesLeft(Diagnostic):
     consumed: int
 
 
-@dataclass(frozen=True)
 class TasksNotOnce(Diagnostic):
     """The CTAs of a role run a task more than once, and so never run another."""
 
@@ -95,7 +87,6 @@ class TasksNotOnce(Diagnostic):
     times: int
 
 
-@dataclass(frozen=True)
 class OtherTasks(Diagnostic):
     """Two roles of one CTA that a channel joins run different tasks, or the same in different orders."""
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Attribute
 
+from pkc import console
 from pkc.cli import errors
-from pkc.console import OutputUnwritable
 from pkc.diagnostics import PkcError, listing, near
 from pkc.dialect.numeric import numpy_dtype
 from pkc.dialect.program import KernelOp
@@ -107,8 +107,5 @@ def save_outputs(kernel: KernelOp, files: Mapping[str, str], outputs: Mapping[st
     for name, path in files.items():
         native = types[name] in (f16, f32, i32)
         data = outputs[name] if native else outputs[name].astype(np.float32)
-        try:
-            with Path(path).open("wb") as file:
-                np.lib.format.write_array(file, data, allow_pickle=False)
-        except OSError as error:
-            raise PkcError(OutputUnwritable(NOWHERE, path, error.strerror or str(error))) from None
+        with console.writing(path), Path(path).open("wb") as file:
+            np.lib.format.write_array(file, data, allow_pickle=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pkc import console
-from pkc.codegen.build import Built, build_kernel, machine_level, resources
+from pkc.codegen.build import build_kernel, machine_level, resources
 from pkc.codegen.cuda import print_kernel
 from pkc.dialect.program import KernelOp
 
@@ -18,8 +18,5 @@ def emit(kernel: KernelOp, what: str, *, explain: bool) -> str | bytes:
     console.diagnostics(built.warnings)
     if explain:
         console.lines([resources(built)])
-    return _content(built, what)
-
-
-def _content(built: Built, what: str) -> str | bytes:
+        console.remarks(built.remarks)
     return built.compiled.ptx if what == "ptx" else built.artifact.cubin

@@ -14,7 +14,8 @@ from pkc.check.resources import resources
 from pkc.check.run import Trial, Trials, baseline_of
 from pkc.check.static import Static, check_statically
 from pkc.cli import errors
-from pkc.cli.settings import Number, assignments, sort_settings
+from pkc.cli.program import Chosen
+from pkc.cli.settings import assignments
 from pkc.diagnostics import PkcError
 from pkc.dialect.attributes import Role
 from pkc.dialect.types import RANKS
@@ -27,12 +28,9 @@ from pkc.sim.small import small_dims
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be checked: on how many ranks, with which dimensions and scalars (`constants` are the other names
-    that a kernel knows), in how many seeded and at most how many explored orders, with which roles delayed."""
+    """What is to be checked, in how many seeded and at most how many explored orders, with which roles delayed."""
 
-    ranks: int
-    values: Mapping[str, Number]
-    constants: Sequence[str]
+    chosen: Chosen
     seeds: int
     exhaustive: int
     delays: tuple[Delay, ...]
@@ -45,8 +43,7 @@ def delays_of(texts: Sequence[str], ranks: int) -> tuple[Delay, ...]:
 
 def execute(tile: Compiled, roles: Compiled, request: Request) -> bool:
     """Check statically, then simulate both levels; print what was checked and found. True if nothing was found."""
-    ranks = request.ranks
-    settings = sort_settings(tile.kernel, request.values, request.constants)
+    ranks, settings = request.chosen.ranks, request.chosen.settings(tile.kernel)
     dims = resolve_dims(tile.kernel, small_dims(tile.kernel, ranks) | settings.dims, settings.scalars, ranks)
     for line in resources(roles.kernel, {**dims, RANKS: ranks}):
         click.echo(line)
@@ -92,7 +89,7 @@ def _show(
 ) -> None:
     """Print the counterexample and its findings; in short if these are `known` from the static check."""
     with console.progress("looking for a small run that fails"):
-        baseline = instance(tile, request.ranks, dims)
+        baseline = instance(tile, request.chosen.ranks, dims)
         example = counterexample(tile, roles, request.exhaustive, baseline, failed)
     if example is None:
         return

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pkc.diagnostics import Diagnostic
 
 # Values given as NAME=VALUE
 
 
-@dataclass(frozen=True)
 class MalformedAssignment(Diagnostic):
     """Raised when an option takes `NAME=VALUE` and got something else."""
 
@@ -21,7 +18,6 @@ class MalformedAssignment(Diagnostic):
     example: str
 
 
-@dataclass(frozen=True)
 class RepeatedAssignment(Diagnostic):
     """Raised when one name is given two values."""
 
@@ -31,7 +27,6 @@ class RepeatedAssignment(Diagnostic):
     name: str
 
 
-@dataclass(frozen=True)
 class NotANumber(Diagnostic):
     """Raised when the value of a dimension, constant or scalar is not a number."""
 
@@ -43,7 +38,6 @@ class NotANumber(Diagnostic):
     text: str
 
 
-@dataclass(frozen=True)
 class UnknownSetting(Diagnostic):
     """Raised when `--set` names no dimension, constant or scalar of the kernel."""
 
@@ -55,7 +49,6 @@ class UnknownSetting(Diagnostic):
     hint: str
 
 
-@dataclass(frozen=True)
 class ArraySetting(Diagnostic):
     """Raised when `--set` names an array."""
 
@@ -65,7 +58,6 @@ class ArraySetting(Diagnostic):
     name: str
 
 
-@dataclass(frozen=True)
 class BadDelay(Diagnostic):
     """Raised when `--delay` names no known rank or role."""
 
@@ -82,7 +74,6 @@ class BadDelay(Diagnostic):
 # Arrays in files
 
 
-@dataclass(frozen=True)
 class UnknownArray(Diagnostic):
     """Raised when `--in` or `--out` names no array that the caller passes to the kernel."""
 
@@ -95,7 +86,6 @@ class UnknownArray(Diagnostic):
     hint: str
 
 
-@dataclass(frozen=True)
 class InputUnreadable(Diagnostic):
     """Raised when the file of an input cannot be read as an array."""
 
@@ -107,7 +97,6 @@ class InputUnreadable(Diagnostic):
     reason: str
 
 
-@dataclass(frozen=True)
 class InputWrongType(Diagnostic):
     """Raised when the elements of an input file cannot become those of the array."""
 
@@ -121,7 +110,6 @@ class InputWrongType(Diagnostic):
     rule: str
 
 
-@dataclass(frozen=True)
 class NotWritten(Diagnostic):
     """Raised when `--out` names an array that the kernel does not write."""
 
@@ -133,7 +121,6 @@ class NotWritten(Diagnostic):
     written: str
 
 
-@dataclass(frozen=True)
 class InputBeyondRange(Diagnostic):
     """Raised when the file of an input has a number that is too large for the array."""
 
@@ -150,7 +137,6 @@ class InputBeyondRange(Diagnostic):
 # Resources, and mistakes in pkc
 
 
-@dataclass(frozen=True)
 class OutOfMemory(Diagnostic):
     """Raised when the arrays of a run do not fit into memory."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 import click
 
+from pkc.cli.options import SEED, Asked, on_ranks
 from pkc.targets import DEFAULT, names
 from pkc.version import VERSION
 
@@ -109,71 +109,27 @@ def compile_command(
       pkc compile examples/gemm_rs.pk --explain --ranks 4 --set M=16,N=8192,K=2048
     """
     from pkc import console
-    from pkc.cli.build import BELOW_IR
-    from pkc.cli.build import emit as emit_below
-    from pkc.cli.program import compile_far, compile_for, constants_of, schedule_for
-    from pkc.cli.settings import numbers
-    from pkc.driver.compiler import find_kernel, load_program, only_kernel
-    from pkc.passes.run import print_ir
+    from pkc.cli.compile import Request
+    from pkc.cli.compile import output as output_of
 
-    values = numbers("--const", constants, example="D=128")
-    sizes = numbers("--set", settings, example="M=1024,N=512")
-    program = load_program(file)
-    if kernel is not None:
-        find_kernel(program, file, kernel)
-    elif emit in BELOW_IR or sizes:
-        only_kernel(program, file)
-    found = None
-    if sizes:
-        chosen = find_kernel(program, file, kernel) if kernel else only_kernel(program, file)
-        values |= {name: sizes.pop(name) for name in constants_of(chosen) if name in sizes}
-        found = schedule_for(program, chosen, values, sizes, schedule, ranks, target)
-        schedule = (*schedule, *(f"{key}={value}" for key, value in found.schedule.items()))
-    level = "machine" if emit in BELOW_IR else emit
-    compiled = compile_for(program, kernel, values, schedule, level=level, target=target, dump=dump)
-    if explain:
-        planned = compiled if level == "machine" else compile_far(program, kernel, values, schedule, target)
-        console.explanations([*([] if found is None else [found]), *planned.explanations])
-        console.remarks([*([] if found is None else found.remarks), *planned.remarks])
-    if emit in BELOW_IR:
-        content = emit_below(compiled.kernel, emit, explain=explain)
-    else:
-        content = print_ir(compiled.module)
+    content = output_of(
+        Request(file, emit, kernel, constants, schedule, settings, ranks, dump, target, explain),
+    )
     if output is None:
         click.echo(content, nl=False)
         return
-    _write(output, content)
+    with console.writing(output):
+        Path(output).write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 @cli.command(epilog=EXIT_STATUSES)
-@click.argument("file")
-@click.option("--ranks", type=click.IntRange(min=1), required=True, help="How many ranks (GPUs).")
-@click.option(
-    "--set",
-    "settings",
-    metavar="NAME=V,...",
-    multiple=True,
-    help="Values of run-time dimensions, constants and scalars.",
-)
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Draws the inputs.")
+@on_ranks
+@SEED
 @click.option("--in", "inputs", metavar="A=FILE.npy", multiple=True, help="Read an input instead of drawing it.")
 @click.option("--out", "outputs", metavar="C=FILE.npy", multiple=True, help="Write a result.")
 @click.option("--target", default="sim", show_default=True, help=f"Simulated ranks, or GPUs ({', '.join(names())}).")
-@click.option("--kernel", metavar="NAME", help="The kernel to run, if FILE has several.")
-@click.option("--schedule", metavar="K=V,...", multiple=True, help="How to run it; wins over the text.")
 @click.option("--debug", is_flag=True, help="On GPUs: bound every wait, and report who waits for what if one fails.")
-def run(
-    file: str,
-    ranks: int,
-    settings: tuple[str, ...],
-    seed: int,
-    inputs: tuple[str, ...],
-    outputs: tuple[str, ...],
-    target: str,
-    kernel: str | None,
-    schedule: tuple[str, ...],
-    debug: bool,
-) -> None:
+def run(asked: Asked, seed: int, inputs: tuple[str, ...], outputs: tuple[str, ...], target: str, debug: bool) -> None:
     """Run a kernel of FILE (.pk or .py) and check every result against a float64 reference.
 
     Arrays that --in does not give are drawn from --seed, with the dimensions that --set gives. Private and
@@ -187,47 +143,27 @@ def run(
     Example:
       pkc run examples/gemm_rs.pk --ranks 8 --set M=1024,N=512,K=512 --out C=c.npy
     """
-    from pkc.cli.program import compile_for, constants_of, schedule_options
-    from pkc.cli.settings import assignments, numbers
-    from pkc.driver.compiler import find_kernel, load_program, only_kernel
+    from pkc.cli.program import choose
+    from pkc.cli.run import Request, execute
+    from pkc.cli.settings import assignments
+    from pkc.targets.target import lookup
 
     if debug and target == "sim":
         raise click.UsageError("--debug is for GPUs; a simulation reports deadlocks as it is")
-    values = numbers("--set", settings, example="M=1024,N=512")
     read = assignments("--in", inputs, example="A=a.npy")
     written = assignments("--out", outputs, example="C=c.npy")
-    program = load_program(file)
-    chosen = find_kernel(program, file, kernel) if kernel else only_kernel(program, file)
-    names = constants_of(chosen)
-    given = {name: value for name, value in values.items() if name in names}
-    compiled = compile_for(program, chosen.name, given, schedule)
-    from pkc.cli.run import Request, execute
-
-    rest = {name: value for name, value in values.items() if name not in given}
+    chosen = choose(asked)
+    compiled = chosen.compile()
     on_gpus = None
     if target != "sim":
-        from pkc.driver.builder import artifact_for
-        from pkc.targets.target import lookup
-
         lookup(target)
-        options = schedule_options(schedule)
-        on_gpus = partial(
-            artifact_for,
-            program,
-            kernel=chosen.name,
-            constants=given,
-            schedule=options,
-            target=target,
-            instruments=["debug"] if debug else [],
-        )
-    if not execute(compiled, Request(ranks, seed, rest, names, read, written), on_gpus):
+        on_gpus = chosen.for_gpus(target, ["debug"] if debug else [])
+    if not execute(compiled, Request(chosen, seed, read, written), on_gpus):
         raise SystemExit(1)
 
 
 @cli.command(epilog=EXIT_STATUSES)
-@click.argument("file")
-@click.option("--ranks", type=click.IntRange(min=1), required=True, help="How many ranks (GPUs).")
-@click.option("--set", "settings", metavar="NAME=V,...", multiple=True, help="Values of dimensions and constants.")
+@on_ranks
 @click.option("--seeds", type=click.IntRange(min=1), default=10, show_default=True, help="How many orders to try.")
 @click.option(
     "--exhaustive",
@@ -238,19 +174,7 @@ def run(
 )
 @click.option("--delay", metavar="K=V,...", multiple=True, help="Let a rank, a role or both come last: rank=1,role=...")
 @click.option("--target", default=DEFAULT, show_default=True, help="The GPU whose grid and budgets are checked.")
-@click.option("--kernel", metavar="NAME", help="The kernel to check, if FILE has several.")
-@click.option("--schedule", metavar="K=V,...", multiple=True, help="How to run it; wins over the text.")
-def check(
-    file: str,
-    ranks: int,
-    settings: tuple[str, ...],
-    seeds: int,
-    exhaustive: int,
-    delay: tuple[str, ...],
-    target: str,
-    kernel: str | None,
-    schedule: tuple[str, ...],
-) -> None:
+def check(asked: Asked, seeds: int, exhaustive: int, delay: tuple[str, ...], target: str) -> None:
     """Check the protocol that pkc derives for FILE: statically, and against the semantics of the program.
 
     The roles level is simulated in every order that makes a difference on a small instance, and in many orders on the
@@ -262,47 +186,24 @@ def check(
       pkc check examples/ag_gemm.pk --ranks 8 --set M=1100,N=300,K=100 --schedule overlap=inter_sm
     """
     from pkc.cli.check import Request, delays_of, execute
-    from pkc.cli.program import compile_for, constants_of
-    from pkc.cli.settings import numbers
-    from pkc.driver.compiler import find_kernel, load_program, only_kernel
+    from pkc.cli.program import choose
 
-    values = numbers("--set", settings, example="M=1024,N=512")
-    program = load_program(file)
-    chosen = find_kernel(program, file, kernel) if kernel else only_kernel(program, file)
-    given = {name: value for name, value in values.items() if name in constants_of(chosen)}
-    rest = {name: value for name, value in values.items() if name not in given}
-    tile = compile_for(program, chosen.name, given, schedule)
-    roles = compile_for(program, chosen.name, given, schedule, level="roles", target=target, warn=False)
-    request = Request(ranks, rest, constants_of(chosen), seeds, exhaustive, delays_of(delay, ranks))
-    if not execute(tile, roles, request):
+    chosen = choose(asked)
+    tile, roles = chosen.compile(), chosen.compile("roles", target, warn=False)
+    if not execute(tile, roles, Request(chosen, seeds, exhaustive, delays_of(delay, asked.ranks))):
         raise SystemExit(1)
 
 
 @cli.command(epilog=EXIT_STATUSES)
-@click.argument("file")
-@click.option("--ranks", type=click.IntRange(min=1), required=True, help="How many GPUs.")
-@click.option("--set", "settings", metavar="NAME=V,...", multiple=True, help="Values of dimensions and constants.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Draws the inputs.")
+@on_ranks
+@SEED
 @click.option("-o", "--output", metavar="FILE.json", help="Write the time line, for ui.perfetto.dev.")
 @click.option("--launches", type=click.IntRange(min=1), default=3, show_default=True, help="The last one is shown.")
 @click.option(
     "--ctas", type=click.IntRange(min=1), default=8, show_default=True, help="CTAs of each rank in the time line."
 )
 @click.option("--target", default=DEFAULT, show_default=True, help="The GPUs.")
-@click.option("--kernel", metavar="NAME", help="The kernel to run, if FILE has several.")
-@click.option("--schedule", metavar="K=V,...", multiple=True, help="How to run it; wins over the text.")
-def trace(
-    file: str,
-    ranks: int,
-    settings: tuple[str, ...],
-    seed: int,
-    output: str | None,
-    launches: int,
-    ctas: int,
-    target: str,
-    kernel: str | None,
-    schedule: tuple[str, ...],
-) -> None:
+def trace(asked: Asked, seed: int, output: str | None, launches: int, ctas: int, target: str) -> None:
     """Run a kernel of FILE (.pk or .py) on GPUs and show what each of its roles spends its time on.
 
     One thread of each warp role records when the role, each task, each wait and each drain begins or ends.
@@ -312,37 +213,20 @@ def trace(
     Example:
       pkc trace examples/gemm_rs.pk --ranks 4 --set M=8192,N=8192,K=2048 -o gemm_rs.json
     """
-    from pkc.cli.program import compile_for, constants_of, schedule_options
-    from pkc.cli.settings import numbers
+    from pkc.cli.program import choose
     from pkc.cli.trace import Request, execute
-    from pkc.driver.builder import artifact_for
-    from pkc.driver.compiler import find_kernel, load_program, only_kernel
 
-    values = numbers("--set", settings, example="M=1024,N=512")
-    program = load_program(file)
-    chosen = find_kernel(program, file, kernel) if kernel else only_kernel(program, file)
-    names = constants_of(chosen)
-    given = {name: value for name, value in values.items() if name in names}
-    rest = {name: value for name, value in values.items() if name not in given}
-    compiled = compile_for(program, chosen.name, given, schedule)
-    traced = partial(
-        artifact_for,
-        program,
-        kernel=chosen.name,
-        constants=given,
-        schedule=schedule_options(schedule),
-        target=target,
-        instruments=["trace"],
-    )
+    chosen = choose(asked)
     path = None if output is None else Path(output)
-    execute(compiled, Request(ranks, seed, rest, names, launches, ctas, path), traced)
+    execute(chosen.compile(), Request(chosen, seed, launches, ctas, path), chosen.for_gpus(target, ["trace"]))
 
 
 @cli.command(epilog=EXIT_STATUSES)
 @click.argument("file")
 @click.option(
-    "--sizes", default="4096,8192,16384", show_default=True, help="M = N = K, or MxNxK, of all GPUs together."
+    "--sizes", metavar="A,B,...", help="M = N = K, or MxNxK; BxHxS, BxHxSxD, +causal behind. Of all GPUs together."
 )
+@click.option("--quick", is_flag=True, help="pkc and the work alone, and less warming up.")
 @click.option("--overlap", metavar="A,B,...", help="Measure these too; the same as --variant overlap=A and so on.")
 @click.option("--variant", "variants", metavar="K=V,...", multiple=True, help="Measure this schedule too.")
 @click.option(
@@ -350,18 +234,21 @@ def trace(
 )
 @click.option("--repetitions", type=click.IntRange(min=20), default=30, show_default=True, help="Of each contestant.")
 @click.option("--json", "output", metavar="FILE", help="Write all that was measured, after each size.")
+@click.option("--target", default=DEFAULT, show_default=True, help="The GPUs.")
 @click.option("--kernel", metavar="NAME", help="The kernel to measure, if FILE has several.")
 def bench(
     file: str,
-    sizes: str,
+    sizes: str | None,
+    quick: bool,
     overlap: str | None,
     variants: tuple[str, ...],
     schedule: tuple[str, ...],
     repetitions: int,
     output: str | None,
+    target: str,
     kernel: str | None,
 ) -> None:
-    """Measure a kernel of FILE (.pk or .py) on GPUs, beside cuBLAS, NCCL and torch's fused operators.
+    """Measure a kernel of FILE (.pk or .py) on GPUs, beside cuBLAS, cuDNN, NCCL and torch's fused operators.
 
     On several GPUs it runs under torchrun, one process for each; alone it takes the first GPU. Every result is checked
     against float64 before it is timed. A time is the median of the slowest rank, without the host's share.
@@ -369,19 +256,20 @@ def bench(
     \b
     Example:
       pkc bench examples/gemm.pk --sizes 8192
+      pkc bench examples/attention.pk --sizes 4x16x8192,4x32x4096x64+causal --quick
       torchrun --nproc-per-node 8 -m pkc bench examples/gemm_rs.pk --json gemm_rs.json
     """
     from pkc.bench import run as measuring
     from pkc.cli.settings import assignments
-    from pkc.driver.compiler import find_kernel, load_program, only_kernel
+    from pkc.driver.compiler import find_kernel, load_program
 
     example = "overlap=inter_sm,comm_sms=16"
     program = load_program(file)
-    chosen = find_kernel(program, file, kernel) if kernel else only_kernel(program, file)
+    chosen = find_kernel(program, file, kernel)
     request = measuring.Request(
         path=file,
         kernel=chosen.name,
-        sizes=measuring.sizes(sizes),
+        sizes=sizes,
         schedule=assignments("--schedule", schedule, example=example, split=True),
         variants=[
             *({"overlap": value.strip()} for value in (overlap or "").split(",") if value.strip()),
@@ -389,6 +277,8 @@ def bench(
         ],
         repetitions=repetitions,
         output=None if output is None else Path(output),
+        target=target,
+        quick=quick,
     )
     if not measuring.execute(program, request):
         raise SystemExit(1)
@@ -415,14 +305,3 @@ def opt(context: click.Context, arguments: tuple[str, ...]) -> None:
     from pkc.cli.opt import main as opt_main
 
     raise SystemExit(opt_main(list(arguments)))
-
-
-def _write(path: str, content: str | bytes) -> None:
-    from pkc.console import OutputUnwritable
-    from pkc.diagnostics import PkcError
-    from pkc.location import NOWHERE
-
-    try:
-        Path(path).write_bytes(content.encode() if isinstance(content, str) else content)
-    except OSError as error:
-        raise PkcError(OutputUnwritable(NOWHERE, path, error.strerror or str(error))) from None

@@ -2,20 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from pkc import console
-from pkc.cli.settings import Number, assignments, sort_settings
+from pkc.cli.options import Asked
+from pkc.cli.settings import Number, Settings, assignments, numbers, sort_settings
+from pkc.codegen.artifact import Artifact
 from pkc.diagnostics import PkcError
 from pkc.dialect.program import KernelOp
-from pkc.driver.autoschedule import Autoschedule, autoschedule
-from pkc.driver.compiler import Compiled, compile_program
+from pkc.driver.compiler import Compiled, compile_program, find_kernel, load_program
 from pkc.frontend import tree
 from pkc.passes.machine.lower_tiles import LowerTiles
 from pkc.remarks import Remark
-from pkc.sim.run import resolve_dims
 from pkc.targets import DEFAULT
+
+if TYPE_CHECKING:
+    from pkc.driver.autoschedule import Autoschedule
+
+
+class CompileForGpus(Protocol):
+    """Machine code of the kernel for run-time dimensions and a number of ranks."""
+
+    def __call__(self, *, dims: Mapping[str, int], ranks: int) -> Artifact: ...
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The kernel that a command runs on ranks: its constants, and the values of its dimensions and scalars."""
+
+    program: tree.Program
+    kernel: tree.Kernel
+    ranks: int
+    constants: Mapping[str, Number]
+    values: Mapping[str, Number]
+    schedule: Mapping[str, str]
+
+    def compile(self, level: str = "tile", target: str = DEFAULT, *, warn: bool = True) -> Compiled:
+        """The kernel at a level of IR. Prints warnings, if asked."""
+        name = self.kernel.name
+        return compile_for(self.program, name, self.constants, self.schedule, level=level, target=target, warn=warn)
+
+    def for_gpus(self, target: str, instruments: Collection[str]) -> CompileForGpus:
+        """What compiles it to machine code, with some of `INSTRUMENTS` of `pkc/passes`."""
+        from pkc.driver.builder import artifact_for
+
+        return partial(
+            artifact_for,
+            self.program,
+            kernel=self.kernel.name,
+            constants=self.constants,
+            schedule=self.schedule,
+            target=target,
+            instruments=instruments,
+        )
+
+    def settings(self, kernel: KernelOp) -> Settings:
+        """The values as dimensions and scalars of the compiled kernel. Raises `PkcError` for those that it has not."""
+        return sort_settings(kernel, self.values, constants_of(self.kernel))
+
+
+def choose(asked: Asked) -> Chosen:
+    """The kernel that the command line asks for. Raises `PkcError`."""
+    values = numbers("--set", asked.settings, example="M=1024,N=512")
+    program = load_program(asked.file)
+    kernel = find_kernel(program, asked.file, asked.kernel)
+    constants = {name: values.pop(name) for name in constants_of(kernel) if name in values}
+    return Chosen(program, kernel, asked.ranks, constants, values, schedule_options(asked.schedule))
 
 
 def constants_of(kernel: tree.Kernel) -> list[str]:
@@ -28,22 +84,23 @@ def schedule_options(schedule: Iterable[str]) -> dict[str, str]:
     return assignments("--schedule", schedule, example="overlap=intra_sm,stages=4", split=True)
 
 
-def schedule_for(
-    program: tree.Program,
-    kernel: tree.Kernel,
-    constants: Mapping[str, Number],
-    sizes: Mapping[str, Number],
-    schedule: Iterable[str],
-    ranks: int,
-    target: str = DEFAULT,
-) -> Autoschedule:
-    """The schedule with which a kernel would run at these sizes."""
-    options = schedule_options(schedule)
-    compiled = compile_program(program, kernel=kernel.name, constants=constants, schedule=options).kernel
-    settings = sort_settings(compiled, sizes, constants_of(kernel))
-    dims = resolve_dims(compiled, settings.dims, settings.scalars, ranks)
+def autoschedule_for(chosen: Chosen, target: str) -> Autoschedule:
+    """The schedule with which a kernel would run at its values."""
+    from pkc.driver.autoschedule import autoschedule
+    from pkc.sim.run import resolve_dims
+
+    program, name, options = chosen.program, chosen.kernel.name, chosen.schedule
+    compiled = compile_program(program, kernel=name, constants=chosen.constants, schedule=options).kernel
+    settings = chosen.settings(compiled)
+    dims = resolve_dims(compiled, settings.dims, settings.scalars, chosen.ranks)
     return autoschedule(
-        program, dims=dims, ranks=ranks, kernel=kernel.name, constants=constants, schedule=options, target=target
+        program,
+        dims=dims,
+        ranks=chosen.ranks,
+        kernel=name,
+        constants=chosen.constants,
+        schedule=options,
+        target=target,
     )
 
 
@@ -51,7 +108,7 @@ def compile_far(
     program: tree.Program,
     kernel: str | None,
     constants: Mapping[str, Number],
-    schedule: Sequence[str],
+    schedule: Mapping[str, str],
     target: str = DEFAULT,
 ) -> Compiled:
     """As `compile_for`, to the lowest level that the target supports: the machine level, or else the roles level with
@@ -69,21 +126,20 @@ def compile_for(
     program: tree.Program,
     kernel: str | None,
     constants: Mapping[str, Number],
-    schedule: Iterable[str],
+    schedule: Mapping[str, str],
     *,
     level: str = "tile",
     target: str = DEFAULT,
     dump: str | None = None,
     warn: bool = True,
 ) -> Compiled:
-    """Compile one kernel, or all, to a level of IR; `schedule` as on the command line. Prints warnings, if asked."""
-    options = schedule_options(schedule)
+    """Compile one kernel, or all, to a level of IR. Prints warnings, if asked."""
     with console.progress(f"compiling {kernel or 'all kernels'}"):
         compiled = compile_program(
             program,
             kernel=kernel,
             constants=constants,
-            schedule=options,
+            schedule=schedule,
             level=level,
             dump=None if dump is None else Path(dump),
             target=target,

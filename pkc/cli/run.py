@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import click
 import numpy as np
@@ -13,7 +13,7 @@ from pkc import console
 from pkc.cli import errors as cli_errors
 from pkc.cli import results
 from pkc.cli.arrays import check_names, check_written, load_inputs, save_outputs
-from pkc.cli.settings import Number, sort_settings
+from pkc.cli.program import Chosen, CompileForGpus
 from pkc.codegen.artifact import Artifact
 from pkc.diagnostics import PkcError
 from pkc.driver.compiler import Compiled
@@ -26,20 +26,12 @@ from pkc.sim.run import resolve_dims, simulate
 
 @dataclass(frozen=True)
 class Request:
-    """What the command line asks for: `values` by dimension or scalar, files by array."""
+    """What the command line asks for; files by array."""
 
-    ranks: int
+    chosen: Chosen
     seed: int
-    values: Mapping[str, Number]
-    constants: Sequence[str]
     inputs: Mapping[str, str]
     outputs: Mapping[str, str]
-
-
-class CompileForGpus(Protocol):
-    """Machine code of the kernel for run-time dimensions and a number of ranks."""
-
-    def __call__(self, *, dims: Mapping[str, int], ranks: int) -> Artifact: ...
 
 
 def execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | None = None) -> bool:
@@ -52,9 +44,9 @@ def execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | None
 
 
 def _execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | None) -> bool:
-    kernel, module, ranks, seed = compiled.kernel, compiled.module, request.ranks, request.seed
+    kernel, module, ranks, seed = compiled.kernel, compiled.module, request.chosen.ranks, request.seed
     name = kernel.sym_name.data
-    settings = sort_settings(kernel, request.values, request.constants)
+    settings = request.chosen.settings(kernel)
     check_names(kernel, "--in", request.inputs)
     check_names(kernel, "--out", request.outputs)
     called = Program(kernel)

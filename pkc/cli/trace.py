@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,14 +9,10 @@ import click
 import numpy as np
 
 from pkc import console
-from pkc.cli.run import CompileForGpus
-from pkc.cli.settings import Number, sort_settings
+from pkc.cli.program import Chosen, CompileForGpus
 from pkc.codegen.artifact import Trace
-from pkc.console import OutputUnwritable
-from pkc.diagnostics import PkcError
 from pkc.driver.compiler import Compiled
 from pkc.driver.hardware import PATIENCE, Call
-from pkc.location import NOWHERE
 from pkc.runtime.mesh import Mesh
 from pkc.sim.draw import draw_inputs
 from pkc.sim.run import resolve_dims
@@ -27,12 +22,10 @@ from pkc.timeline.records import Words, decode, longest
 
 @dataclass(frozen=True)
 class Request:
-    """What the command line asks for: `values` by dimension or scalar; the JSON shows `ctas` CTAs of each rank."""
+    """What the command line asks for; the JSON shows `ctas` CTAs of each rank."""
 
-    ranks: int
+    chosen: Chosen
     seed: int
-    values: Mapping[str, Number]
-    constants: Sequence[str]
     launches: int
     ctas: int
     output: Path | None
@@ -40,8 +33,8 @@ class Request:
 
 def execute(compiled: Compiled, request: Request, traced: CompileForGpus) -> None:
     """Run a kernel on GPUs, print where its time goes, and write the time line. Raises `PkcError`."""
-    kernel, ranks = compiled.kernel, request.ranks
-    settings = sort_settings(kernel, request.values, request.constants)
+    kernel, ranks = compiled.kernel, request.chosen.ranks
+    settings = request.chosen.settings(kernel)
     mesh = Mesh.single_process(range(ranks))
     dims = resolve_dims(kernel, settings.dims, settings.scalars, ranks)
     with console.progress(f"compiling {kernel.sym_name.data}"):
@@ -61,11 +54,8 @@ def execute(compiled: Compiled, request: Request, traced: CompileForGpus) -> Non
     click.echo(table.text(events))
     if request.output is None:
         return
-    try:
-        with request.output.open("w", encoding="utf-8") as file:
-            chrome.write(events, file, request.ctas)
-    except OSError as error:
-        raise PkcError(OutputUnwritable(NOWHERE, str(request.output), error.strerror or str(error))) from None
+    with console.writing(request.output), request.output.open("w", encoding="utf-8") as file:
+        chrome.write(events, file, request.ctas)
 
 
 def run(call: Call, mesh: Mesh, trace: Trace, launches: int) -> list[Words]:

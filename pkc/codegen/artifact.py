@@ -27,7 +27,7 @@ class ArrayParameter:
 
     `layout` is `private`, `shard`, `replicate` or `symmetric`; all but private lie in the symmetric heap. A
     `scratch` array is allocated by the runtime, any other is given by the caller. `shard` is the dimension that is
-    sharded over the ranks, ceil(extent / ranks) positions each.
+    sharded over the ranks, ceil(extent / ranks) positions each; `zigzag` says in which order (`pkc/dialect/blocks.py`).
     """
 
     name: str
@@ -36,6 +36,7 @@ class ArrayParameter:
     layout: Literal["private", "shard", "replicate", "symmetric"]
     shard: int | None
     scratch: bool
+    zigzag: bool = False
 
 
 @dataclass(frozen=True)

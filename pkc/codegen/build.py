@@ -11,9 +11,10 @@ from xdsl.ir import Operation
 
 from pkc.codegen import build_errors as errors
 from pkc.codegen.artifact import Artifact
-from pkc.codegen.cubin import KernelFacts, kernel_facts
+from pkc.codegen.cubin import KernelFacts, code_of, kernel_facts
 from pkc.codegen.cuda import entry_name, print_kernel
 from pkc.codegen.kernel_parameters import array_parameters, signal_parameters, struct_fields
+from pkc.codegen.mma_overlap import lost_overlap
 from pkc.codegen.nvrtc import Compiled, Finding, compile_cuda
 from pkc.codegen.probes import trace_of, waits_of
 from pkc.diagnostics import Diagnostic, PkcError
@@ -27,6 +28,7 @@ from pkc.passes.machine.lower_tiles import MACHINE, THREADS
 from pkc.passes.machine.machine_errors import NotLowered
 from pkc.passes.machine.plan_memory import SHARED_BYTES
 from pkc.passes.run import run_pipeline
+from pkc.remarks import Remark
 from pkc.targets.target import target_of
 
 
@@ -39,6 +41,8 @@ class Built:
     compiled: Compiled
     facts: KernelFacts
     warnings: tuple[Diagnostic, ...]
+    remarks: tuple[Remark, ...]
+    """What the compiler undid of what passes had planned."""
 
 
 def build(module: ModuleOp, *, kernel: str | None = None) -> Artifact:
@@ -79,7 +83,9 @@ def build_kernel(kernel: KernelOp) -> Built:
         waits=waits_of(kernel),
         engines=engines_text(kernel),
     )
-    return Built(artifact, source, compiled, kernel_facts(compiled.cubin)[name], tuple(found))
+    serialized = dict.fromkeys(finding.text for finding in compiled.findings if finding.kind == "serialized")
+    remarks = tuple(lost_overlap(kernel, code_of(compiled.cubin, name), serialized))
+    return Built(artifact, source, compiled, kernel_facts(compiled.cubin)[name], tuple(found), remarks)
 
 
 def machine_level(kernel: KernelOp) -> KernelOp:

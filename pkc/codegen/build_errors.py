@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pkc.diagnostics import Diagnostic
 
 
-@dataclass(frozen=True)
 class Spills(Diagnostic):
     """Values that do not fit into registers go through memory."""
 
@@ -20,7 +17,6 @@ class Spills(Diagnostic):
     found: str
 
 
-@dataclass(frozen=True)
 class RegistersNotMoved(Diagnostic):
     """Warps cannot hand registers to others, so those that compute have too few."""
 
@@ -33,7 +29,6 @@ class RegistersNotMoved(Diagnostic):
     found: str
 
 
-@dataclass(frozen=True)
 class MmasSerialized(Diagnostic):
     """The tensor cores complete each MMA before the next one is issued."""
 
@@ -47,7 +42,6 @@ class MmasSerialized(Diagnostic):
     found: str
 
 
-@dataclass(frozen=True)
 class AllBarriers(Diagnostic):
     """A barrier is named by a value, which takes all sixteen."""
 
@@ -58,7 +52,6 @@ class AllBarriers(Diagnostic):
     kernel: str
 
 
-@dataclass(frozen=True)
 class Remark(Diagnostic):
     """Anything else that the compiler warns about."""
 

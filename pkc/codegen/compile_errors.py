@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pkc.diagnostics import Diagnostic
 
 
-@dataclass(frozen=True)
 class RejectedCode(Diagnostic):
     """NVRTC does not accept the CUDA C++ that pkc has written: a mistake in pkc."""
 
@@ -20,7 +17,6 @@ class RejectedCode(Diagnostic):
     log: str
 
 
-@dataclass(frozen=True)
 class NoNvrtc(Diagnostic):
     """The library that compiles CUDA C++ cannot be loaded."""
 

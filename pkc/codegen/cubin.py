@@ -57,6 +57,12 @@ def kernel_facts(cubin: bytes) -> dict[str, KernelFacts]:
     }
 
 
+def code_of(cubin: bytes, kernel: str) -> bytes:
+    """The instructions of a kernel."""
+    section = _sections(cubin)[f".text.{kernel}"]
+    return cubin[section.offset : section.offset + section.size]
+
+
 def _sections(cubin: bytes) -> dict[str, _Section]:
     (table,) = struct.unpack_from("<Q", cubin, 40)
     size, count, names = struct.unpack_from("<HHH", cubin, 58)

@@ -47,7 +47,7 @@ def _array(kernel: KernelOp, arg: BlockArgument) -> ArrayParameter:
         return ArrayParameter(name, dtype, kind.dimensions, "private", None, kernel.is_scratch(arg))
     layout = str(kind.layout)
     assert layout in ("shard", "replicate", "symmetric")
-    return ArrayParameter(name, dtype, kind.dimensions, layout, kind.shard_dim, kernel.is_scratch(arg))
+    return ArrayParameter(name, dtype, kind.dimensions, layout, kind.shard_dim, kernel.is_scratch(arg), kind.zigzag)
 
 
 def interface_of(kernel: KernelOp) -> Interface:

@@ -6,12 +6,7 @@ from dataclasses import dataclass, replace
 
 from pkc.cost.work import Iteration, Mma, Phase, UnknownWorkError, Work
 from pkc.dialect.engines import JOINED
-from pkc.passes.roles.plan_stages import MOST
 from pkc.targets.target import Target
-
-_LAST = 8
-"""Iterations of a loop that remain when the last tiles of a fetched operand arrive. Of tiles smaller than 128 x 64 more
-are awaited at once, but these arrive together."""
 
 _ELEMENT = 2
 """Bytes of an element for which `mma_flops` is given."""
@@ -32,16 +27,21 @@ class Estimate:
     """SMs that run tasks."""
     stages: int
     """Stages of the loops that shared memory has room for; 0 if there is no room for one."""
+    chained: bool = False
+    """Whether MMAs of a loop need one another; then a stage is loaded while others are read, even if it is the only
+    one."""
 
 
 def estimate(work: Work, ranks: int, target: Target, *, sms: int | None = None) -> Estimate:
-    """The time that a rank takes for a kernel launched alone, with cold caches, on `sms` SMs or all."""
+    """The time that a rank takes for a kernel launched alone, with cold caches, on `sms` SMs or all; the other SMs only
+    communicate."""
     return _Estimator(work, ranks, target, sms or target.arch.sms).total()
 
 
 class _Estimator:
     def __init__(self, work: Work, ranks: int, target: Target, sms: int) -> None:
         self._work, self._ranks, self._target, self._rates, self._sms = work, ranks, target, target.rates, sms
+        self._separate = target.arch.sms - sms
 
     def total(self) -> Estimate:
         rates, work = self._rates, self._work
@@ -62,7 +62,8 @@ class _Estimator:
         rates = self._rates
         rounds = -(-phase.tasks // self._sms)
         task = self._task(phase)
-        whole = Estimate(0.0, phase.tasks, rounds, task, 0.0, 0.0, self._sms, self._depth(phase))
+        chained = any(iteration.dependent for iteration in phase.iterations)
+        whole = Estimate(0.0, phase.tasks, rounds, task, 0.0, 0.0, self._sms, self._depth(phase), chained)
         if not rounds:
             return whole
         main = rounds * task + rates.load_latency
@@ -77,7 +78,9 @@ class _Estimator:
             begins = 2 * rates.signal + rates.copy
             ready = begins + self._fetching()
             main += self._fetch_stores(main)
-            main = max(main + (begins if rounds == 1 else 0.0), ready + _LAST * self._longest_iteration(phase))
+            # Of small tiles more are awaited at once, but these arrive together.
+            last = self._target.tuning.awaited_tiles * self._longest_iteration(phase)
+            main = max(main + (begins if rounds == 1 else 0.0), ready + last)
             link = max(link, ready)
         return replace(whole, total=main + self._adding(phase), link=link)
 
@@ -105,11 +108,32 @@ class _Estimator:
             sum(load.bytes for load in iteration.loads) / rates.load_bytes,
             sum(load.rows * rates.load_row + load.outside * rates.outside_row for load in iteration.loads),
         )
+        multiplies = max(cycles, shared / rates.shared_bytes) / rates.clock
+        computes = self._computes(iteration)
         if not iteration.loop:
-            return arrives + max(cycles, shared / rates.shared_bytes) / rates.clock
-        busy = max(cycles, shared / rates.shared_bytes) / rates.clock
+            return arrives + multiplies + computes
+        busy = self._busy(iteration, multiplies, computes, depth)
         waits = (rates.load_latency + arrives) / max(1, depth) if iteration.loads else 0.0
         return rates.iteration + max(busy, arrives, waits)
+
+    def _computes(self, iteration: Iteration) -> float:
+        """Nanoseconds of threads. Of two warpgroups no special-function unit works while ordinary instructions run; the
+        more there are, the more of both overlaps."""
+        lanes, special = iteration.lanes / self._rates.lanes, iteration.special / self._rates.special
+        groups = max(map(self._groups, iteration.mmas), default=1)
+        return (max(lanes, special) + min(lanes, special) * min(1.0, 2 / groups)) / self._rates.clock
+
+    def _busy(self, iteration: Iteration, multiplies: float, computes: float, depth: int) -> float:
+        """Nanoseconds of an iteration that multiplies and computes for so long."""
+        if not iteration.dependent:
+            return multiplies + computes
+        multiplies += self._rates.dependent
+        busy = max(multiplies, computes)
+        if depth > 1:
+            return busy
+        # Not pipelined: a warpgroup waits for its MMAs, while others use the tensor cores.
+        alone = max(map(self._groups, iteration.mmas)) == 1
+        return busy + (1.0 if alone else self._rates.exposed) * min(multiplies, computes)
 
     def _groups(self, mma: Mma) -> int:
         """Warpgroup instructions that the rows of an MMA take."""
@@ -120,8 +144,9 @@ class _Estimator:
         return 2 * rows * mma.columns * mma.inner * mma.size / _ELEMENT
 
     def _operands(self, mma: Mma) -> float:
-        """Bytes of shared memory that the instructions read: each its own rows, and the whole right operand."""
-        rows = self._target.mma.rows + mma.columns
+        """Bytes of shared memory that the instructions read: each its own rows, unless these were computed, and the
+        whole right operand."""
+        rows = (0 if mma.computed else self._target.mma.rows) + mma.columns
         return self._groups(mma) * rows * mma.inner * mma.size
 
     def _depth(self, phase: Phase) -> int:
@@ -129,9 +154,11 @@ class _Estimator:
         each = sum(load.stage_bytes for iteration in phase.iterations if iteration.loop for load in iteration.loads)
         once = sum(load.stage_bytes for iteration in phase.iterations if not iteration.loop for load in iteration.loads)
         once += sum(store.tile_bytes for iteration in phase.iterations for store in iteration.stores)
-        once += sum(fetched.stage_bytes for fetched in self._work.fetched)
+        if not self._separate:
+            once += sum(fetched.stage_bytes for fetched in self._work.fetched)
         room = self._target.stage_memory - once
-        return max(0, min(MOST, room // each)) if each else MOST
+        most = self._target.tuning.most_stages
+        return max(0, min(most, room // each)) if each else most
 
     def _sent(self, phase: Phase) -> float:
         """Bytes that the tasks of a phase send."""
@@ -155,12 +182,13 @@ class _Estimator:
         copy after the other."""
         fetched, rates = self._work.fetched, self._rates
         link = sum(operand.bytes for operand in fetched) / rates.link_bytes
-        copied = sum(-(-operand.tiles // self._sms) * rates.copy for operand in fetched if not operand.copies)
+        fetching = self._separate or self._sms
+        copied = sum(-(-operand.tiles // fetching) * rates.copy for operand in fetched if not operand.copies)
         return max(link + sum(operand.copies for operand in fetched) * rates.engine_copy, copied)
 
     def _fetch_stores(self, main: float) -> float:
         """Nanoseconds that tasks of `main` nanoseconds lose because SMs also store what they fetch."""
-        if all(operand.copies for operand in self._work.fetched):
+        if self._separate or all(operand.copies for operand in self._work.fetched):
             return 0.0
         return self._rates.while_fetching * min(main, self._fetching())
 

@@ -11,12 +11,25 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect import blocks
 from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp, array_type
-from pkc.dialect.coordinates import BlockCountOp, BlockOp, RankOp
-from pkc.dialect.elementwise import AddOp
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, RankOp, VisitedOp
+from pkc.dialect.elementwise import AddOp, Binary, CompareOp, MulOp, SelectOp, SubOp, Unary
 from pkc.dialect.positions import Sizes
 from pkc.dialect.program import KernelOp, TasksOp
-from pkc.dialect.tile import CastOp, ClipOp, FullOp, MmaOp, block_type, tile_type
+from pkc.dialect.reductions import RowReduction
+from pkc.dialect.tile import (
+    BroadcastOp,
+    CastOp,
+    ClipOp,
+    FullOp,
+    MmaOp,
+    PositionsOp,
+    SplatOp,
+    TransposeOp,
+    block_type,
+    tile_type,
+)
 from pkc.dialect.types import RANKS, Dim, Layout, PGLType, TileType, dtype_bytes
+from pkc.passes.analysis.dependence import sources
 from pkc.passes.roles.remote_accesses import array_name, planned
 from pkc.passes.roles.stage_sums import ROWS
 from pkc.semantics.evaluate import Evaluator
@@ -35,6 +48,8 @@ class Mma:
     columns: int
     inner: int
     size: int
+    computed: bool = False
+    """Whether the left operand is in registers, where it was computed from another MMA."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +80,11 @@ class Iteration:
 
     times: float
     loop: bool
+    dependent: bool = False
+    """Whether an MMA needs what is computed from another one of the same run."""
+    lanes: float = 0.0
+    """Instructions for single elements, and those of special-function units."""
+    special: float = 0.0
     mmas: list[Mma] = field(default_factory=list[Mma])
     loads: list[Load] = field(default_factory=list[Load])
     stores: list[Store] = field(default_factory=list[Store])
@@ -118,7 +138,8 @@ class _Positions:
 
 
 class _Counter(Evaluator):
-    """Evaluates each block once, with the first index of each loop and task on rank 0. It compiles nothing."""
+    """Evaluates each block once, with the middle task and the first index of each loop on rank 0. It compiles
+    nothing."""
 
     def __init__(self, kernel: KernelOp, dims: Mapping[str, int], ranks: int, target: Target) -> None:
         super().__init__(Sizes({**dims, RANKS: ranks}))
@@ -126,6 +147,9 @@ class _Counter(Evaluator):
         self._blocks: dict[SSAValue, _Positions] = {}
         self._work = Work()
         self._iteration = Iteration(1.0, loop=False)
+        self._iterations: dict[Block, Iteration] = {}
+        self._computes = ""
+        """An operation that computes with tiles other than a matmul, its sum and its result."""
 
     def count(self) -> Work:
         for op in self._kernel.body.block.ops:
@@ -135,14 +159,18 @@ class _Counter(Evaluator):
                 raise UnknownWorkError("it says itself who does what")
             if isinstance(op, TasksOp) or _of_integers(op):
                 self.operation(op)
+        chained = any(iteration.dependent for phase in self._work.phases for iteration in phase.iterations)
+        if self._computes and not chained:
+            raise UnknownWorkError(f"no rate is known for `{self._computes}` beside MMAs that do not need one another")
         return self._work
 
     # Control flow
 
     def tasks(self, op: TasksOp) -> None:
         self._phase.tasks *= max(0, int(prod(self._value(count) for count in op.counts)))
-        for index in op.body.block.args:
-            self.bind(index, 0)
+        # Loops may end where a task is: the middle one has the mean work.
+        for index, count in zip(op.body.block.args, op.counts, strict=True):
+            self.bind(index, int(self._value(count)) // 2)
         self._once(op.body.block, 1.0, loop=False)
 
     def loop(self, op: scf.ForOp) -> None:
@@ -151,12 +179,15 @@ class _Counter(Evaluator):
         self._once(op.body.block, self._iteration.times * iterations, loop=True)
 
     def branch(self, op: scf.IfOp) -> None:
-        if not _of_integers(op):
+        if not _of_integers(op) and not all(
+            _of_integers(inner) or _free(inner) for inner in op.walk() if inner is not op
+        ):
             raise UnknownWorkError(f"no rate is known for `{op.name}`")
 
     def _once(self, block: Block, times: float, *, loop: bool) -> None:
         around, self._iteration = self._iteration, Iteration(times, loop)
         self._phase.iterations.append(self._iteration)
+        self._iterations[block] = self._iteration
         self.block(block)
         self._iteration = around
 
@@ -174,19 +205,49 @@ class _Counter(Evaluator):
             self.bind(op.result, self._list(op.block.of, op.block.extent, op)[0])
         elif type(op) is RankOp:
             self.bind(op.result, 0)
+        elif type(op) is VisitedOp:
+            self.bind(op.result, self._value(op.count))  # of the task that visits most
         elif _of_integers(op):
             return False
         elif type(op) is LoadOp:
+            iteration = self._loading(op)
             iteration.loads.append(self._load(op, self._phase.tasks * iteration.times))
         elif isinstance(op, StoreOp | AccumulateOp):
             iteration.stores.append(self._store(op))
         elif type(op) is MmaOp:
             left, right = tile_type(op.a), tile_type(op.b)
             rows, inner = left.shape
-            iteration.mmas.append(Mma(rows, right.shape[1], inner, dtype_bytes(left.element_type)))
-        elif not _free(op):
-            raise UnknownWorkError(f"no rate is known for `{op.name}`")
+            computed = is_dependent(op)
+            iteration.mmas.append(Mma(rows, right.shape[1], inner, dtype_bytes(left.element_type), computed))
+            iteration.dependent |= computed
+        else:
+            if not _of_matmul(op):
+                self._computes = op.name
+            lanes, special = self._instructions(op)
+            elements = prod(max((tile_type(value).shape for value in _tiles_of(op)), key=prod, default=()))
+            iteration.lanes += lanes * elements
+            iteration.special += special * elements
         return True
+
+    def _loading(self, op: LoadOp) -> Iteration:
+        """Where a tile is loaded: outside of the loops that its address does not depend on (`pk-hoist-loads`)."""
+        found = sources(op.indices)
+        block = op.parent
+        while block is not None and isinstance(block.parent_op(), scf.ForOp) and found.isdisjoint(block.args):
+            block = block.parent_block()
+        return self._iteration if block is None else self._iterations.get(block, self._iteration)
+
+    def _instructions(self, op: Operation) -> tuple[float, float]:
+        """Instructions for each element that an operation computes, and those of special-function units."""
+        if _free(op) and not (isinstance(op, CastOp) and self._iteration.loop):
+            return 0.0, 0.0
+        if isinstance(op, MulOp) and all(_adds_only(use.operation) for use in op.result.uses):
+            return 0.0, 0.0  # multiplied and added at once
+        if isinstance(op, RowReduction):
+            return self._target.per_element(op.COMBINE.name)
+        if isinstance(op, Unary | Binary | CompareOp | SelectOp | CastOp):
+            return self._target.per_element(op.name)
+        raise UnknownWorkError(f"no rate is known for `{op.name}`")
 
     def unknown(self, op: Operation) -> None:
         """Nothing yet: it may be that nothing depends on it."""
@@ -242,10 +303,11 @@ class _Counter(Evaluator):
         if shard is not None and not overlap:
             whole /= self._ranks
         self._work.read[name] = min(whole, self._work.read.get(name, 0.0) + times * data * exists)
-        if overlap == "intra_sm":
-            raise UnknownWorkError("no rate is known for operands that every task fetches from other ranks")
-        if overlap:
-            tiles = prod(self._tiles(op, position) for position in range(len(op.indices)))
+        if overlap == "intra_sm" and any(map(_is_looped, op.indices)):
+            raise UnknownWorkError("no rate is known for operands that every iteration fetches from other ranks")
+        if overlap and overlap != "intra_sm":
+            # A list of one rank's blocks has those of one shard.
+            tiles = max(prod(self._tiles(op, position) for position in range(len(op.indices))), whole / data)
             away = (self._ranks - 1) / self._ranks
             copied = overlap == "copy_engine"
             groups = prod(self._tiles(op, place) for place, index in enumerate(op.indices) if not _is_looped(index))
@@ -294,4 +356,32 @@ def _free(op: Operation) -> bool:
     """Whether an operation takes no extra time: it belongs to an MMA, or is done while others load."""
     if isinstance(op, AddOp):
         return any(isinstance(value.owner, MmaOp) for value in op.operands)
-    return isinstance(op, FullOp | CastOp | ClipOp | scf.YieldOp)
+    return isinstance(op, (CastOp, ClipOp, scf.YieldOp, *_UNMADE))
+
+
+_UNMADE = (FullOp, SplatOp, BroadcastOp, PositionsOp, TransposeOp)
+"""Operations on tiles that are made where they are used."""
+
+
+def _of_matmul(op: Operation) -> bool:
+    """Whether an operation belongs to a matmul, as those do of which times were measured."""
+    return _free(op) and not isinstance(op, SplatOp | BroadcastOp | PositionsOp | TransposeOp)
+
+
+def _adds_only(op: Operation) -> bool:
+    """Whether an operation adds or subtracts, and not to an MMA, which does so by itself."""
+    return isinstance(op, AddOp | SubOp) and not _free(op)
+
+
+def _tiles_of(op: Operation) -> list[SSAValue]:
+    return [value for value in (*op.operands, *op.results) if isinstance(value.type, TileType)]
+
+
+def is_dependent(mma: MmaOp) -> bool:
+    """Whether an operand is computed from the result of another MMA of the same block."""
+    found = sources((mma.a, mma.b))
+    return any(other is not mma and other.result in found for other in _mmas(mma.parent))
+
+
+def _mmas(block: Block | None) -> list[MmaOp]:
+    return [op for op in (block.ops if block is not None else ()) if isinstance(op, MmaOp)]

@@ -8,19 +8,7 @@ from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.scf import Scf
 from xdsl.ir import Dialect
 
-from pkc.dialect import (
-    access,
-    coordinates,
-    copies,
-    counters,
-    deferred,
-    fences,
-    fetch,
-    machine,
-    program,
-    roles,
-    tile,
-)
+from pkc.dialect import access, coordinates, copies, counters, deferred, fences, fetch, machine, program, roles, tile
 from pkc.dialect.attributes import PredicateAttr, RoleAttr
 from pkc.dialect.elementwise import CompareOp
 from pkc.dialect.reductions import OPERATIONS
@@ -40,6 +28,11 @@ PROGRAM = (
     coordinates.RotateOp,
     coordinates.InterleaveOp,
     coordinates.BlockPositionOp,
+    coordinates.ZigzagPositionOp,
+    coordinates.ZigzagGapOp,
+    coordinates.ZigzagCountOp,
+    coordinates.IsWholeOp,
+    coordinates.VisitedOp,
     coordinates.BlockNumberOp,
     coordinates.OwnerOp,
     coordinates.BlockIndexOp,
@@ -53,6 +46,8 @@ TILE = (
     tile.CastOp,
     tile.ClipOp,
     tile.MmaOp,
+    tile.MmaIssueOp,
+    tile.MmaWaitOp,
     CompareOp,
     *OPERATIONS,
 )
@@ -69,12 +64,7 @@ ACCESS = (
     access.AtomicAddOp,
     access.ScatterAddOp,
     access.AllReduceOp,
-    counters.SignalOp,
-    counters.SignalAllOp,
-    counters.RaiseOp,
-    counters.WaitOp,
-    counters.BarrierOp,
-    counters.ResetOp,
+    *counters.COUNTER_OPS,
     copies.CopyOp,
     fetch.FetchOp,
 )

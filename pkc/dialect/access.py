@@ -31,8 +31,8 @@ from pkc.dialect.program import index_shape, verify_indices, verify_tile
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import BlockType, Layout, PGLType, PrivateType, SignalType, TileType, f32, i32
 
-_ARRAY = AnyOf((BaseAttr(PrivateType), BaseAttr(PGLType)))
-_INDEX = AnyOf((BaseAttr(BlockType), BaseAttr(IndexType)))
+ARRAY = AnyOf((BaseAttr(PrivateType), BaseAttr(PGLType)))
+INDEX = AnyOf((BaseAttr(BlockType), BaseAttr(IndexType)))
 _SIZED = (AttrSizedOperandSegments(as_property=True),)
 
 Array: TypeAlias = PrivateType | PGLType
@@ -72,7 +72,7 @@ class ReadOp(IRDLOperation):
     """One element of an i32 array, as an `index`."""
 
     name = "pk.read"
-    array = operand_def(_ARRAY)
+    array = operand_def(ARRAY)
     rank = opt_operand_def(IndexType())
     indices = var_operand_def(IndexType())
     result = result_def(IndexType())
@@ -98,10 +98,10 @@ class LoadOp(IRDLOperation):
     """
 
     name = "pk.load"
-    array = operand_def(_ARRAY)
+    array = operand_def(ARRAY)
     rank = opt_operand_def(IndexType())
     local = opt_operand_def(PGLType)
-    indices = var_operand_def(_INDEX)
+    indices = var_operand_def(INDEX)
     result = result_def(TileType)
     traits = traits_def(ReadsArray())
     irdl_options = _SIZED
@@ -137,9 +137,9 @@ class GatherOp(IRDLOperation):
     """
 
     name = "pk.gather"
-    array = operand_def(_ARRAY)
+    array = operand_def(ARRAY)
     rows = operand_def(TileType)
-    indices = var_operand_def(_INDEX)
+    indices = var_operand_def(INDEX)
     result = result_def(TileType)
     traits = traits_def(ReadsArray())
     assembly_format = (
@@ -168,7 +168,7 @@ class ReduceOp(IRDLOperation):
 
     name = "pk.reduce"
     array = operand_def(PGLType)
-    indices = var_operand_def(_INDEX)
+    indices = var_operand_def(INDEX)
     result = result_def(TileType)
     traits = traits_def(ReadsArray())
     assembly_format = "$array `[` $indices `:` type($indices) `]` attr-dict `:` type($array) `->` type($result)"
@@ -190,9 +190,9 @@ class _Write(IRDLOperation, ABC):
     """Writes a tile, of the element type of the array, to the place that the indices name."""
 
     tile = operand_def(TileType)
-    array = operand_def(_ARRAY)
+    array = operand_def(ARRAY)
     rank = opt_operand_def(IndexType())
-    indices = var_operand_def(_INDEX)
+    indices = var_operand_def(INDEX)
     irdl_options = _SIZED
     assembly_format = (
         "$tile `,` $array (`at` $rank^)? `[` $indices `:` type($indices) `]` attr-dict `:` type($tile) `,` type($array)"
@@ -266,7 +266,7 @@ class _Scatter(IRDLOperation, ABC):
     tile = operand_def(TileType)
     array = operand_def(PGLType)
     rows = operand_def(TileType)
-    indices = var_operand_def(_INDEX)
+    indices = var_operand_def(INDEX)
     traits = traits_def(UpdatesArray())
     assembly_format = (
         "$tile `,` $array `rows` $rows `[` $indices `:` type($indices) `]` attr-dict `:` type($tile) `,`"
@@ -306,7 +306,7 @@ class AllReduceOp(IRDLOperation):
 
     name = "pk.all_reduce"
     array = operand_def(PGLType)
-    indices = var_operand_def(_INDEX)
+    indices = var_operand_def(INDEX)
     traits = traits_def(UpdatesArray())
     assembly_format = "$array `[` $indices `:` type($indices) `]` attr-dict `:` type($array)"
 

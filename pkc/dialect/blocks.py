@@ -28,6 +28,41 @@ def owner(n: int, ranks: int, position: int) -> int:
     return min(position // shard_length(n, ranks), ranks - 1)
 
 
+def half(n: int, ranks: int) -> int:
+    """The length of the first half of a shard of a dimension in zigzag order."""
+    return -(-shard_length(n, ranks) // 2)
+
+
+def zigzag(n: int, ranks: int, shard: int, within: int) -> int:
+    """The position of what lies `within` a shard of a dimension in zigzag order; past the shard's end they go on.
+
+    A shard has two halves, the first one rounded up. The first halves have the first positions, from rank to rank;
+    the second halves have the others, from the last rank to the first. So within a shard positions ascend.
+    """
+    first = half(n, ranks)
+    behind = max(n - (shard + 1) * shard_length(n, ranks), 0)  # in the shards of higher ranks
+    return shard * first + within + (behind if within >= first else 0)
+
+
+def zigzag_count(n: int, ranks: int, size: int, shard: int, inside: int, limit: int) -> int:
+    """How many blocks of a shard in zigzag order have their element `inside` at a position before `limit`.
+
+    They are the first ones, as positions ascend; if all blocks of the shard are, the number may be larger.
+    """
+    early = max(count(inside, half(n, ranks), size), 0)
+    begin, gap = zigzag(n, ranks, shard, 0) + inside, max(n - (shard + 1) * shard_length(n, ranks), 0)
+    return max(min(count(begin, limit, size), early), count(begin + gap, limit, size))
+
+
+def zigzag_halves(n: int, ranks: int, rank: int) -> list[Block]:
+    """The positions of the two halves of a rank's shard of a dimension in zigzag order; they may be empty."""
+    first, stop = shard_bounds(n, ranks, rank)
+    length, before = stop - first, half(n, ranks)
+    early = min(before, length)
+    late = length - early
+    return [Block(zigzag(n, ranks, rank, 0), early), Block(zigzag(n, ranks, rank, before), late)]
+
+
 def index_of(n: int, ranks: int, size: int, position: int, *, sharded: bool) -> int:
     """The index of the block that has a position, in the list of all blocks of a dimension."""
     if not sharded:

@@ -19,16 +19,21 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 from pkc.dialect.attributes import RoleAttr
-from pkc.dialect.types import BlockType
+from pkc.dialect.types import BlockType, i1
+
+
+class _Number(IRDLOperation):
+    """Gives a number, and has no effects."""
+
+    result = result_def(IndexType())
+    traits = traits_def(Pure())
 
 
 @irdl_op_definition
-class RankOp(IRDLOperation):
+class RankOp(_Number):
     """The number of this rank."""
 
     name = "pk.rank"
-    result = result_def(IndexType())
-    traits = traits_def(Pure())
     assembly_format = "attr-dict"
 
     def __init__(self) -> None:
@@ -36,13 +41,11 @@ class RankOp(IRDLOperation):
 
 
 @irdl_op_definition
-class CtasOp(IRDLOperation):
+class CtasOp(_Number):
     """How many CTAs of this rank run a role; 1 as long as its tasks are not distributed over CTAs."""
 
     name = "pk.ctas"
     role = prop_def(RoleAttr)
-    result = result_def(IndexType())
-    traits = traits_def(Pure())
     assembly_format = "$role attr-dict"
 
     def __init__(self, role: RoleAttr) -> None:
@@ -50,12 +53,10 @@ class CtasOp(IRDLOperation):
 
 
 @irdl_op_definition
-class EpochOp(IRDLOperation):
+class EpochOp(_Number):
     """The number of this launch of the kernel, from 1. Counters are never reset: a wait counts in epochs."""
 
     name = "pk.epoch"
-    result = result_def(IndexType())
-    traits = traits_def(Pure())
     assembly_format = "attr-dict"
 
     def __init__(self) -> None:
@@ -63,13 +64,11 @@ class EpochOp(IRDLOperation):
 
 
 @irdl_op_definition
-class DimOp(IRDLOperation):
+class DimOp(_Number):
     """The value of a run-time dimension; `pk.dim "ranks"` is the number of ranks."""
 
     name = "pk.dim"
     dim = prop_def(StringAttr)
-    result = result_def(IndexType())
-    traits = traits_def(Pure())
     assembly_format = "$dim attr-dict"
 
     def __init__(self, dim: str) -> None:
@@ -77,13 +76,11 @@ class DimOp(IRDLOperation):
 
 
 @irdl_op_definition
-class RingPeerOp(IRDLOperation):
+class RingPeerOp(_Number):
     """The rank that is `step` after this one: (rank + step) mod ranks."""
 
     name = "pk.ring_peer"
     step = operand_def(IndexType())
-    result = result_def(IndexType())
-    traits = traits_def(Pure())
     assembly_format = "$step attr-dict"
 
     def __init__(self, step: SSAValue | Operation) -> None:
@@ -165,15 +162,13 @@ class BlockOp(_BlockList):
 
 
 @irdl_op_definition
-class RotateOp(IRDLOperation):
+class RotateOp(_Number):
     """(index + shift) mod count: the numbers below `count` in their order, beginning at `shift`; 0 if `count` is 0."""
 
     name = "pk.rotate"
     index = operand_def(IndexType())
     shift = operand_def(IndexType())
     count = operand_def(IndexType())
-    result = result_def(IndexType())
-    traits = traits_def(Pure())
     assembly_format = "$index `by` $shift `of` $count attr-dict"
 
     def __init__(self, index: SSAValue, shift: SSAValue, count: SSAValue) -> None:
@@ -181,7 +176,7 @@ class RotateOp(IRDLOperation):
 
 
 @irdl_op_definition
-class InterleaveOp(IRDLOperation):
+class InterleaveOp(_Number):
     """The numbers of a sharded list of blocks in another order: the first block of every shard, then the second, ...
 
     In each round the shards that have such a block follow each other, beginning with shard `first` and wrapping around.
@@ -191,8 +186,6 @@ class InterleaveOp(IRDLOperation):
     index = operand_def(IndexType())
     first = operand_def(IndexType())
     block = prop_def(BlockType)
-    result = result_def(IndexType())
-    traits = traits_def(Pure())
     assembly_format = "$index $block `from` $first attr-dict"
 
     def __init__(self, index: SSAValue, block: BlockType, first: SSAValue) -> None:
@@ -200,13 +193,11 @@ class InterleaveOp(IRDLOperation):
 
 
 @irdl_op_definition
-class BlockPositionOp(IRDLOperation):
+class BlockPositionOp(_Number):
     """The first position of a block, along its dimension."""
 
     name = "pk.block_position"
     block = operand_def(BlockType)
-    result = result_def(IndexType())
-    traits = traits_def(Pure())
     assembly_format = "$block attr-dict `:` type($block)"
 
     def __init__(self, block: SSAValue | Operation) -> None:
@@ -214,31 +205,16 @@ class BlockPositionOp(IRDLOperation):
 
 
 @irdl_op_definition
-class BlockNumberOp(IRDLOperation):
-    """A number that is unique among the blocks of one size of a dimension, whatever list they are from; it ascends.
+class ZigzagPositionOp(_Number):
+    """The first position of a block of a dimension in zigzag order, or with `last` that of its last element if the
+    block is whole. Blocks are ranges of what lies side by side, shard after shard (`pkc/dialect/blocks.py`: zigzag).
 
-    It is start // size + owner: blocks of different shards may begin less than one size from each other.
+    The block does not straddle shards. So its positions ascend; they have a gap if it straddles the shard's halves.
     """
 
-    name = "pk.block_number"
-    block = operand_def(BlockType)
-    result = result_def(IndexType())
-    traits = traits_def(Pure())
-    assembly_format = "$block attr-dict `:` type($block)"
-
-    def __init__(self, block: SSAValue | Operation) -> None:
-        super().__init__(operands=[block], result_types=[IndexType()])
-
-
-@irdl_op_definition
-class OwnerOp(IRDLOperation):
-    """The rank whose shard has the first position of a block, or with `last` its last one."""
-
-    name = "pk.owner"
+    name = "pk.zigzag_position"
     block = operand_def(BlockType)
     last = opt_prop_def(UnitAttr)
-    result = result_def(IndexType())
-    traits = traits_def(Pure())
     assembly_format = "(`last` $last^)? $block attr-dict `:` type($block)"
 
     def __init__(self, block: SSAValue | Operation, *, last: bool = False) -> None:
@@ -247,7 +223,96 @@ class OwnerOp(IRDLOperation):
 
 
 @irdl_op_definition
-class BlockIndexOp(IRDLOperation):
+class ZigzagGapOp(_Number):
+    """How many elements from the beginning of a block on lie in the first half of its shard, of a dimension in zigzag
+    order; negative if the block begins behind that."""
+
+    name = "pk.zigzag_gap"
+    block = operand_def(BlockType)
+    assembly_format = "$block attr-dict `:` type($block)"
+
+    def __init__(self, block: SSAValue | Operation) -> None:
+        super().__init__(operands=[block], result_types=[IndexType()])
+
+
+@irdl_op_definition
+class ZigzagCountOp(_Number):
+    """How many blocks of a rank's shard, of a dimension in zigzag order, begin before a position, or with `last` have
+    their last element before it, if they are whole. These are the first ones. If all are, it may be more."""
+
+    name = "pk.zigzag_count"
+    limit = operand_def(IndexType())
+    shard = operand_def(IndexType())
+    block = prop_def(BlockType)
+    last = opt_prop_def(UnitAttr)
+    assembly_format = "(`last` $last^)? $block `of` $shard `before` $limit attr-dict"
+
+    def __init__(self, block: BlockType, shard: SSAValue, limit: SSAValue, *, last: bool = False) -> None:
+        properties = {"block": block, "last": UnitAttr() if last else None}
+        super().__init__(operands=[limit, shard], properties=properties, result_types=[IndexType()])
+
+
+@irdl_op_definition
+class IsWholeOp(IRDLOperation):
+    """Whether a block has as many positions as its type says: no edge cuts it off."""
+
+    name = "pk.is_whole"
+    block = operand_def(BlockType)
+    result = result_def(i1)
+    traits = traits_def(Pure())
+    assembly_format = "$block attr-dict `:` type($block)"
+
+    def __init__(self, block: SSAValue | Operation) -> None:
+        super().__init__(operands=[block], result_types=[i1])
+
+
+@irdl_op_definition
+class VisitedOp(_Number):
+    """How many iterations of a loop of `count` are run in this task: the first `needed`, if it has so many.
+
+    The others change nothing here. What is fetched for all tasks alike is fetched for all iterations.
+    """
+
+    name = "pk.visited"
+    needed = operand_def(IndexType())
+    count = operand_def(IndexType())
+    assembly_format = "$needed `of` $count attr-dict"
+
+    def __init__(self, needed: SSAValue, count: SSAValue) -> None:
+        super().__init__(operands=[needed, count], result_types=[IndexType()])
+
+
+@irdl_op_definition
+class BlockNumberOp(_Number):
+    """A number that is unique among the blocks of one size of a dimension, whatever list they are from; it ascends.
+
+    It is start // size + owner: blocks of different shards may begin less than one size from each other.
+    """
+
+    name = "pk.block_number"
+    block = operand_def(BlockType)
+    assembly_format = "$block attr-dict `:` type($block)"
+
+    def __init__(self, block: SSAValue | Operation) -> None:
+        super().__init__(operands=[block], result_types=[IndexType()])
+
+
+@irdl_op_definition
+class OwnerOp(_Number):
+    """The rank whose shard has the first position of a block, or with `last` its last one."""
+
+    name = "pk.owner"
+    block = operand_def(BlockType)
+    last = opt_prop_def(UnitAttr)
+    assembly_format = "(`last` $last^)? $block attr-dict `:` type($block)"
+
+    def __init__(self, block: SSAValue | Operation, *, last: bool = False) -> None:
+        properties = {"last": UnitAttr() if last else None}
+        super().__init__(operands=[block], properties=properties, result_types=[IndexType()])
+
+
+@irdl_op_definition
+class BlockIndexOp(_Number):
     """The index, in the list of all blocks `of` a dimension, of the one that has the first position of `block`.
 
     With `last`, its last position: the blocks from the one to the other overlap `block`. With `sharded` the list
@@ -259,8 +324,6 @@ class BlockIndexOp(IRDLOperation):
     of = prop_def(BlockType)
     sharded = opt_prop_def(UnitAttr)
     last = opt_prop_def(UnitAttr)
-    result = result_def(IndexType())
-    traits = traits_def(Pure())
     assembly_format = "(`last` $last^)? $block `in` $of (`sharded` $sharded^)? attr-dict `:` type($block)"
 
     def __init__(self, block: SSAValue, of: BlockType, *, sharded: bool = False, last: bool = False) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import DenseArrayBase, IndexType, i64
+from xdsl.dialects.builtin import DenseArrayBase, i64
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
-    AnyOf,
     AttrSizedOperandSegments,
-    BaseAttr,
     IRDLOperation,
     irdl_op_definition,
     operand_def,
@@ -19,12 +17,9 @@ from xdsl.irdl import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from pkc.dialect.access import array_type, is_pgl
+from pkc.dialect.access import ARRAY, INDEX, array_type, is_pgl
 from pkc.dialect.effects import UpdatesArray
-from pkc.dialect.types import BlockType, Dim, Layout, PGLType, PrivateType
-
-_ARRAY = AnyOf((BaseAttr(PrivateType), BaseAttr(PGLType)))
-_INDEX = AnyOf((BaseAttr(BlockType), BaseAttr(IndexType)))
+from pkc.dialect.types import BlockType, Dim, Layout, PGLType
 
 
 @irdl_op_definition
@@ -37,10 +32,10 @@ class CopyOp(IRDLOperation):
     """
 
     name = "pk.copy"
-    source = operand_def(_ARRAY)
-    target = operand_def(_ARRAY)
-    source_indices = var_operand_def(_INDEX)
-    target_indices = var_operand_def(_INDEX)
+    source = operand_def(ARRAY)
+    target = operand_def(ARRAY)
+    source_indices = var_operand_def(INDEX)
+    target_indices = var_operand_def(INDEX)
     source_dims = prop_def(DenseArrayBase.constr(i64))
     target_dims = prop_def(DenseArrayBase.constr(i64))
     traits = traits_def(UpdatesArray())

@@ -157,3 +157,6 @@ class BarrierOp(CounterOp):
 
     def __init__(self, signal: SSAValue, indices: Sequence[SSAValue]) -> None:
         super().__init__(operands=[signal, indices])
+
+
+COUNTER_OPS = (SignalOp, SignalAllOp, RaiseOp, WaitOp, BarrierOp, ResetOp)

@@ -37,7 +37,8 @@ class Semantics:
     """What is declared of an operation.
 
     `value` is the operation in numpy, in the type of its operands. `real` gives the error of a result of floats,
-    `other` that of integers and conditions. `ulps` is the error of the operation itself, if not rounded to nearest.
+    `other` that of integers and conditions. `ulps` is the error of the operation itself, if not rounded to nearest; if
+    it `flushes`, its results below the normal numbers may be 0.
     """
 
     word: str
@@ -46,6 +47,7 @@ class Semantics:
     real: Bound | None
     other: Bound | None
     ulps: int = 0
+    flushes: bool = False
 
 
 OPERATIONS: dict[type[Operation], Semantics] = {}
@@ -53,7 +55,13 @@ OPERATIONS: dict[type[Operation], Semantics] = {}
 
 
 def operation(
-    word: str, *types: Attribute, value: Value, real: Bound | None = None, other: Bound | None = None, ulps: int = 0
+    word: str,
+    *types: Attribute,
+    value: Value,
+    real: Bound | None = None,
+    other: Bound | None = None,
+    ulps: int = 0,
+    flushes: bool = False,
 ) -> Callable[[type[_Op]], type[_Op]]:
     """Declares an operation on elements of these types. Raises `TypeError` if one of them has no error rule."""
 
@@ -62,22 +70,28 @@ def operation(
             if (real if element in FLOATS else other) is None:
                 raise TypeError(f"`{cls.name}` has no error rule for {element}")
         made = irdl_op_definition(cls)
-        OPERATIONS[made] = Semantics(word, frozenset(types), value, real, other, ulps)
+        OPERATIONS[made] = Semantics(word, frozenset(types), value, real, other, ulps, flushes)
         return made
 
     return declare
 
 
 def function(
-    word: str, value: Value, grown: Growth | None = None, *, ulps: int = ULPS, falls: bool = False
+    word: str,
+    value: Value,
+    grown: Growth | None = None,
+    *,
+    ulps: int = ULPS,
+    falls: bool = False,
+    flushes: bool = False,
 ) -> Callable[[type[_Op]], type[_Op]]:
     """Declares a function of one f32 that rises wherever it is defined, or (`falls`) falls from infinity at zero.
 
     `grown` says what an error of the operand becomes; without it, the function is evaluated at both ends of the
-    interval of the operand.
+    interval of the operand. If it `flushes`, it is positive, and its results below the normal numbers may be 0.
     """
-    real = function_bound(value, grown or at_the_ends(value), ulps, falls=falls)
-    return operation(word, f32, value=value, real=real, ulps=ulps)
+    real = function_bound(value, grown or at_the_ends(value), ulps, falls=falls, flushes=flushes)
+    return operation(word, f32, value=value, real=real, ulps=ulps, flushes=flushes)
 
 
 def in_f64(compute: Callable[[Values], Values]) -> Value:

@@ -26,7 +26,7 @@ from pkc.dialect.attributes import Predicate, PredicateAttr
 from pkc.dialect.declaration import OPERATIONS, ULPS, function, in_f64, operation
 from pkc.dialect.error_bounds import SAME_SIZE, exponential, logarithm, root
 from pkc.dialect.numeric import Values
-from pkc.dialect.tile import expect, tile_type
+from pkc.dialect.tile import TileOp, expect, tile_type
 from pkc.dialect.types import TileType, f32, i1, i32
 
 
@@ -84,7 +84,7 @@ class ExpOp(Unary):
     name = "pk.exp"
 
 
-@function("exp2", np.exp2, exponential(float(np.log(2.0))))
+@function("exp2", np.exp2, exponential(float(np.log(2.0))), flushes=True)
 class Exp2Op(Unary):
     """2 to the power a"""
 
@@ -227,7 +227,7 @@ class OrOp(Binary):
 
 
 @irdl_op_definition
-class CompareOp(IRDLOperation):
+class CompareOp(TileOp):
     """Two tiles compared, element by element."""
 
     T: ClassVar = VarConstraint("T", BaseAttr(TileType))
@@ -235,8 +235,6 @@ class CompareOp(IRDLOperation):
     predicate = prop_def(PredicateAttr)
     lhs = operand_def(T)
     rhs = operand_def(T)
-    result = result_def(TileType)
-    traits = traits_def(NoMemoryEffect())
     assembly_format = "$predicate `,` $lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
 
     def __init__(self, predicate: Predicate, lhs: SSAValue | Operation, rhs: SSAValue | Operation) -> None:

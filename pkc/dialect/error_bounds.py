@@ -17,7 +17,7 @@ from xdsl.ir import Attribute
 
 from pkc.dialect import ranges, tile
 from pkc.dialect.blocks import Block
-from pkc.dialect.numeric import FORMATS, LEAST, UNIT, Values, int_to_float, round_to
+from pkc.dialect.numeric import FORMATS, LEAST, NORMAL, UNIT, Values, int_to_float, round_to
 from pkc.dialect.ranges import LARGEST, MOST, Bounded, Corners, Ends, Error
 from pkc.dialect.types import FLOATS, f32, i1, i32
 
@@ -174,7 +174,8 @@ def _product_rule(value: Values, a: Bounded, b: Bounded) -> Error:
     return _once_rounded(value, total(*terms), LEAST / 2)
 
 
-def _greatest_rule(value: Values, a: Bounded, b: Bounded) -> Error:
+def greatest_rule(value: Values, a: Bounded, b: Bounded) -> Error:
+    """Of the greater or smaller of two."""
     return at_most(a.error, b.error)
 
 
@@ -211,25 +212,33 @@ PRODUCT = by_rule(_product_rule, ranges.product)
 
 def greatest(function: Callable[..., Values]) -> Bound:
     """The bound of the greater or smaller of two."""
-    return by_rule(_greatest_rule, ranges.rising(function))
+    return by_rule(greatest_rule, ranges.rising(function))
 
 
 # Functions
 
 
-def function_bound(function: Callable[[Values], Values], grown: Growth, ulps: int, *, falls: bool) -> Bound:
-    """The bound of a function that rises, or falls from infinity at zero, and is accurate to `ulps`."""
+def function_bound(
+    function: Callable[[Values], Values], grown: Growth, ulps: int, *, falls: bool, flushes: bool = False
+) -> Bound:
+    """The bound of a function that rises, or falls from infinity at zero, and is accurate to `ulps`.
+
+    If it `flushes`, it is positive, and 0 is right too wherever a result below the normal numbers is.
+    """
     unit, step = _function_error(ulps)
 
     def corners(a: Ends) -> Ends:
         low, high = (a.high, a.low) if falls else a
         found = ranges.widened(Ends(function(low), function(high)), unit, step)
+        if flushes:
+            found = Ends(np.where(found.low < NORMAL, 0.0, found.low), found.high)
         # The infinity at zero has the sign of the zero, which no interval knows.
         open_ = (a.low <= 0) & (a.high >= 0) & falls
         return Ends(np.where(open_, -np.inf, found.low), np.where(open_, np.inf, found.high))
 
     def rule(value: Values, a: Bounded) -> Error:
-        return rounded(value, None if a.error is None else grown(value, a), unit, step)
+        error = rounded(value, None if a.error is None else grown(value, a), unit, step)
+        return np.where(value - error < NORMAL, np.maximum(error, value), error) if flushes else error
 
     return by_rule(rule, corners)
 

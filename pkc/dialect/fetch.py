@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import IndexType, IntegerAttr, UnitAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
 from xdsl.ir import BlockArgument, SSAValue
 from xdsl.irdl import (
     AnyOf,
@@ -20,11 +20,9 @@ from xdsl.irdl import (
 from xdsl.traits import NoMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
-from pkc.dialect.access import GatherOp, LoadOp, array_type
+from pkc.dialect.access import INDEX, GatherOp, LoadOp, array_type
 from pkc.dialect.program import index_shape, verify_indices, verify_tile
-from pkc.dialect.types import BlockType, PGLType, PrivateType, SignalType, TileType
-
-_INDEX = AnyOf((BaseAttr(BlockType), BaseAttr(IndexType)))
+from pkc.dialect.types import PGLType, PrivateType, SignalType, TileType
 
 
 @irdl_op_definition
@@ -46,7 +44,7 @@ class FetchOp(IRDLOperation):
     tile = operand_def(TileType)
     buffer = operand_def(AnyOf((BaseAttr(PrivateType), BaseAttr(PGLType))))
     ready = operand_def(SignalType)
-    places = var_operand_def(_INDEX)
+    places = var_operand_def(INDEX)
     local = opt_prop_def(UnitAttr)
     spread = opt_prop_def(IntegerAttr.constr(i64))
     group = opt_prop_def(IntegerAttr.constr(i64))

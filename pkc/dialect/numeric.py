@@ -21,7 +21,10 @@ UNIT = 2.0**-24
 """The unit roundoff of f32: half the distance from 1 to the next number."""
 
 LEAST = 2.0**-149
-"""The least positive f32; numbers below the normal ones are kept, not flushed to zero."""
+"""The least positive f32; numbers below the normal ones are kept, unless an operation flushes them to zero."""
+
+NORMAL = 2.0**-126
+"""The least positive normal f32."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,10 @@ def _rotated(index: int, shift: int, count: int) -> int:
     return (index + shift) % count if count else 0
 
 
+def _visited(needed: int, count: int) -> int:
+    return max(0, min(needed, count))
+
+
 def _first(block: Block) -> int:
     return block.start
 
@@ -77,6 +81,37 @@ def _first(block: Block) -> int:
 def _last(block: Block) -> int:
     """The last position; of an empty block the one where it would begin."""
     return block.start + max(block.length - 1, 0)
+
+
+def _zigzag(op: coordinates.ZigzagPositionOp | coordinates.ZigzagGapOp, machine: Machine) -> Callable[[Block], int]:
+    kind = block_type(op.block)
+    n, ranks = machine.size(kind.of), machine.ranks
+    length = blocks.shard_length(n, ranks)
+
+    def place(block: Block) -> tuple[int, int]:
+        shard = blocks.owner(n, ranks, block.start)
+        return shard, block.start - shard * length
+
+    if isinstance(op, coordinates.ZigzagGapOp):
+        return lambda block: blocks.half(n, ranks) - place(block)[1]
+    last = kind.extent - 1 if op.last is not None else 0
+
+    def position(block: Block) -> int:
+        shard, within = place(block)
+        return blocks.zigzag(n, ranks, shard, within + last)
+
+    return position
+
+
+def _zigzag_count(op: coordinates.ZigzagCountOp, machine: Machine) -> Callable[[int, int], int]:
+    n, ranks, size = machine.size(op.block.of), machine.ranks, op.block.extent
+    inside = size - 1 if op.last is not None else 0
+    return lambda limit, shard: blocks.zigzag_count(n, ranks, size, shard, inside, limit)
+
+
+def _is_whole(op: coordinates.IsWholeOp, machine: Machine) -> Callable[[Block], bool]:
+    extent = block_type(op.block).extent
+    return lambda block: block.length == extent
 
 
 def _number(kind: BlockType, machine: Machine) -> Callable[[Block], int]:
@@ -154,6 +189,11 @@ _FUNCTIONS: dict[type[Operation], Callable[[Any, Machine], Callable[..., Any]]] 
     coordinates.DimOp: lambda op, machine: functools.partial(itself, machine.size(op.dim.data)),
     coordinates.CtasOp: lambda op, machine: functools.partial(itself, len(machine.ctas_of(op.role.data))),
     coordinates.BlockPositionOp: lambda op, machine: _first,
+    coordinates.ZigzagPositionOp: _zigzag,
+    coordinates.ZigzagGapOp: _zigzag,
+    coordinates.ZigzagCountOp: _zigzag_count,
+    coordinates.IsWholeOp: _is_whole,
+    coordinates.VisitedOp: lambda op, machine: _visited,
     coordinates.BlockNumberOp: lambda op, machine: _number(block_type(op.block), machine),
     coordinates.RotateOp: lambda op, machine: _rotated,
     coordinates.InterleaveOp: lambda op, machine: functools.partial(

@@ -202,7 +202,7 @@ class TasksOp(IRDLOperation):
             raise VerifyException("expected at least one count")
         if [arg.type for arg in self.body.block.args] != [IndexType()] * len(self.counts):
             raise VerifyException(f"expected {len(self.counts)} arguments of type index, one for each count")
-        if self.raster is not None and (len(self.counts) != 2 or self.raster < 1):
+        if self.raster is not None and (len(self.counts) < 2 or self.raster < 1):
             raise VerifyException(f"a raster of {self.raster} rows needs two task indices, got {len(self.counts)}")
 
     @property

@@ -58,7 +58,7 @@ def _of_rows(value: Values, a: Bounded, found: Ends) -> Bounded:
     return Bounded(made.value, made.error, ranges.within(made.value, made.error))
 
 
-def mma(op: tile.MmaOp) -> Bound:
+def mma(op: tile.AnyMmaOp) -> Bound:
     left = tile.tile_type(op.a)
     unit = left.shape[1] * (NARROW_MMA_UNIT if dtype_bytes(left.element_type) == 1 else MMA_UNIT)
 

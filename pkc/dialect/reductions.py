@@ -9,8 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, operand_def, result_def, traits_def
-from xdsl.traits import NoMemoryEffect
+from xdsl.irdl import operand_def
 from xdsl.utils.exceptions import VerifyException
 
 from pkc.dialect import uncertain
@@ -18,18 +17,16 @@ from pkc.dialect.declaration import OPERATIONS, operation
 from pkc.dialect.elementwise import AddOp, Binary, MaxOp, MinOp
 from pkc.dialect.numeric import Values
 from pkc.dialect.reduction_bounds import greatest_of_row, sum_of_row
-from pkc.dialect.tile import expect, tile_type
+from pkc.dialect.tile import TileOp, expect, tile_type
 from pkc.dialect.types import TileType, f32, i32
 
 
-class RowReduction(IRDLOperation, ABC):
+class RowReduction(TileOp, ABC):
     """Over the last axis, which disappears: `COMBINE` of all elements, beginning with `NEUTRAL`."""
 
     COMBINE: ClassVar[type[Binary]]
     NEUTRAL: ClassVar[Mapping[Attribute, float]]
     tile = operand_def(TileType)
-    result = result_def(TileType)
-    traits = traits_def(NoMemoryEffect())
     assembly_format = "$tile attr-dict `:` type($tile) `->` type($result)"
 
     def __init__(self, tile: SSAValue | Operation) -> None:
@@ -44,12 +41,7 @@ class RowReduction(IRDLOperation, ABC):
 
 
 @operation(
-    "rowmax",
-    f32,
-    i32,
-    value=partial(np.max, axis=-1),
-    real=greatest_of_row(np.max),
-    other=uncertain.GREATEST_OF_ROW,
+    "rowmax", f32, i32, value=partial(np.max, axis=-1), real=greatest_of_row(np.max), other=uncertain.GREATEST_OF_ROW
 )
 class RowMaxOp(RowReduction):
     """The greatest element of each row; NaN if one is NaN"""
@@ -60,12 +52,7 @@ class RowMaxOp(RowReduction):
 
 
 @operation(
-    "rowmin",
-    f32,
-    i32,
-    value=partial(np.min, axis=-1),
-    real=greatest_of_row(np.min),
-    other=uncertain.GREATEST_OF_ROW,
+    "rowmin", f32, i32, value=partial(np.min, axis=-1), real=greatest_of_row(np.min), other=uncertain.GREATEST_OF_ROW
 )
 class RowMinOp(RowReduction):
     """The smallest element of each row; NaN if one is NaN"""
@@ -79,14 +66,7 @@ def _sum(a: Values) -> Values:
     return np.asarray(a.sum(axis=-1, dtype=a.dtype))
 
 
-@operation(
-    "rowsum",
-    f32,
-    i32,
-    value=_sum,
-    real=sum_of_row,
-    other=uncertain.SUM_OF_ROW,
-)
+@operation("rowsum", f32, i32, value=_sum, real=sum_of_row, other=uncertain.SUM_OF_ROW)
 class RowSumOp(RowReduction):
     """The sum of each row, in no defined order; i32 wraps"""
 

@@ -25,18 +25,6 @@ def _truncate(a: int, b: int) -> int:
     return _floor(abs(a), abs(b)) * (1 if (a < 0) == (b < 0) else -1)
 
 
-def _and(a: int, b: int) -> int:
-    return a & b
-
-
-def _or(a: int, b: int) -> int:
-    return a | b
-
-
-def _xor(a: int, b: int) -> int:
-    return a ^ b
-
-
 def _select(condition: bool, a: Any, b: Any) -> Any:
     return a if condition else b
 
@@ -60,9 +48,9 @@ _BINARY: dict[type[Operation], Callable[[int, int], int]] = {
     arith.MaxSIOp: max,
     arith.MinUIOp: min,
     arith.MaxUIOp: max,
-    arith.AndIOp: _and,
-    arith.OrIOp: _or,
-    arith.XOrIOp: _xor,
+    arith.AndIOp: lambda a, b: a & b,
+    arith.OrIOp: lambda a, b: a | b,
+    arith.XOrIOp: lambda a, b: a ^ b,
 }
 
 _COMPARE: tuple[Callable[[Any, Any], bool], ...] = (

@@ -28,6 +28,7 @@ from xdsl.irdl import (
     prop_def,
     result_def,
     traits_def,
+    var_operand_def,
 )
 from xdsl.traits import NoMemoryEffect
 from xdsl.utils.exceptions import VerifyException
@@ -66,17 +67,22 @@ def expect(tile: TileType, allowed: frozenset[Attribute]) -> None:
     raise VerifyException(f"expected elements of type {names}, got {tile}; `pk.cast` converts")
 
 
+class TileOp(IRDLOperation):
+    """Gives a tile, and has no effects."""
+
+    result = result_def(TileType)
+    traits = traits_def(NoMemoryEffect())
+
+
 # Making tiles
 
 
 @irdl_op_definition
-class FullOp(IRDLOperation):
+class FullOp(TileOp):
     """A tile of one constant."""
 
     name = "pk.full"
     value = prop_def(FloatAttr | IntegerAttr)
-    result = result_def(TileType)
-    traits = traits_def(NoMemoryEffect())
     assembly_format = "$value attr-dict `:` type($result)"
 
     def __init__(self, value: float, result: TileType) -> None:
@@ -92,13 +98,11 @@ class FullOp(IRDLOperation):
 
 
 @irdl_op_definition
-class SplatOp(IRDLOperation):
+class SplatOp(TileOp):
     """A tile of one run-time scalar: `index` to i32, `i32`, `f32` and `i1` to themselves."""
 
     name = "pk.splat"
     scalar = operand_def()
-    result = result_def(TileType)
-    traits = traits_def(NoMemoryEffect())
     assembly_format = "$scalar attr-dict `:` type($scalar) `->` type($result)"
 
     def __init__(self, scalar: SSAValue | Operation, result: TileType) -> None:
@@ -113,19 +117,24 @@ class SplatOp(IRDLOperation):
 
 
 @irdl_op_definition
-class PositionsOp(IRDLOperation):
-    """The positions of a block along its dimension, as i32."""
+class PositionsOp(TileOp):
+    """The positions of a block along its dimension, as i32.
+
+    For a dimension in zigzag order the first and last position are given, and how many elements come before the gap:
+    the first ones ascend from the one, the others to the other.
+    """
 
     name = "pk.positions"
     block = operand_def(BlockType)
-    result = result_def(TileType)
-    traits = traits_def(NoMemoryEffect())
-    assembly_format = "$block attr-dict `:` type($block) `->` type($result)"
+    zigzag = var_operand_def(IndexType())
+    assembly_format = "$block (`zigzag` $zigzag^)? attr-dict `:` type($block) `->` type($result)"
 
-    def __init__(self, block: SSAValue | Operation) -> None:
-        super().__init__(operands=[block], result_types=[TileType([block_type(block).extent], i32)])
+    def __init__(self, block: SSAValue | Operation, zigzag: Sequence[SSAValue] = ()) -> None:
+        super().__init__(operands=[block, zigzag], result_types=[TileType([block_type(block).extent], i32)])
 
     def verify_(self) -> None:
+        if len(self.zigzag) not in (0, 3):
+            raise VerifyException("the first and last position and the elements before the gap are three numbers")
         want = TileType([block_type(self.block).extent], i32)
         if self.result.type != want:
             raise VerifyException(f"expected result {want}, got {self.result.type}")
@@ -135,14 +144,12 @@ class PositionsOp(IRDLOperation):
 
 
 @irdl_op_definition
-class BroadcastOp(IRDLOperation):
+class BroadcastOp(TileOp):
     """Axis i of the operand becomes axis `axes[i]` of the result; along the other axes it is repeated."""
 
     name = "pk.broadcast"
     tile = operand_def(TileType)
     axes = prop_def(DenseArrayBase.constr(i64))
-    result = result_def(TileType)
-    traits = traits_def(NoMemoryEffect())
     assembly_format = "$tile `axes` $axes attr-dict `:` type($tile) `->` type($result)"
 
     def __init__(self, tile: SSAValue | Operation, axes: Sequence[int], result: TileType) -> None:
@@ -166,13 +173,11 @@ class BroadcastOp(IRDLOperation):
 
 
 @irdl_op_definition
-class TransposeOp(IRDLOperation):
+class TransposeOp(TileOp):
     """The two axes exchanged."""
 
     name = "pk.transpose"
     tile = operand_def(TileType)
-    result = result_def(TileType)
-    traits = traits_def(NoMemoryEffect())
     assembly_format = "$tile attr-dict `:` type($tile) `->` type($result)"
 
     def __init__(self, tile: SSAValue | Operation) -> None:
@@ -186,13 +191,11 @@ class TransposeOp(IRDLOperation):
 
 
 @irdl_op_definition
-class CastOp(IRDLOperation):
+class CastOp(TileOp):
     """Converted to another element type: to nearest, ties to even; floats to i32 toward zero."""
 
     name = "pk.cast"
     tile = operand_def(TileType)
-    result = result_def(TileType)
-    traits = traits_def(NoMemoryEffect())
     assembly_format = "$tile attr-dict `:` type($tile) `->` type($result)"
 
     def __init__(self, tile: SSAValue | Operation, element_type: Attribute) -> None:
@@ -206,7 +209,7 @@ class CastOp(IRDLOperation):
 
 
 @irdl_op_definition
-class ClipOp(IRDLOperation):
+class ClipOp(TileOp):
     """Replaces what lies along `axis` past the last position of `block` by `fill`."""
 
     name = "pk.clip"
@@ -214,8 +217,6 @@ class ClipOp(IRDLOperation):
     block = operand_def(BlockType)
     axis = prop_def(IntegerAttr.constr(i64))
     fill = prop_def(FloatAttr | IntegerAttr)
-    result = result_def(TileType)
-    traits = traits_def(NoMemoryEffect())
     assembly_format = (
         "$tile `axis` $axis `to` $block `fill` $fill attr-dict `:` type($tile) `,` type($block) `->` type($result)"
     )
@@ -247,7 +248,7 @@ class ClipOp(IRDLOperation):
 
 
 IN_FLIGHT = "in_flight"
-"""On an MMA in a loop: how many MMAs may be in flight, and read their operands, when this one has been issued. After
+"""On `pk.mma` in a loop: how many MMAs may be in flight, and read their operands, when this one has been issued. After
 the loop none is."""
 
 
@@ -256,12 +257,10 @@ OPERANDS, REGISTERS = "operands", "registers"
 through the async proxy."""
 
 
-@irdl_op_definition
-class MmaOp(IRDLOperation):
+class AnyMmaOp(IRDLOperation):
     """acc + a @ b: operands of 8 or 16 bits, multiplied exactly, accumulated in f32 in no defined order."""
 
     T: ClassVar = VarConstraint("T", BaseAttr(TileType))
-    name = "pk.mma"
     a = operand_def(TileType)
     b = operand_def(TileType)
     acc = operand_def(T)
@@ -287,11 +286,60 @@ class MmaOp(IRDLOperation):
             raise VerifyException(f"expected an accumulator of type {want}, got {self.acc.type}")
 
 
-def reads_registers(op: MmaOp) -> bool:
+@irdl_op_definition
+class MmaOp(AnyMmaOp):
+    """An MMA that is complete where its result is used."""
+
+    name = "pk.mma"
+
+
+@irdl_op_definition
+class MmaIssueOp(AnyMmaOp):
+    """An MMA that runs while its role goes on, until `pk.mma_wait`: only that may use its result. Until then the stages
+    of its operands are read, and registers of its operands and its accumulator are not to be written."""
+
+    name = "pk.mma_issue"
+
+    def verify_(self) -> None:
+        super().verify_()
+        users = [use.operation for use in self.result.uses]
+        if len(users) != 1 or not isinstance(users[0], MmaWaitOp) or users[0].parent is not self.parent:
+            raise VerifyException("the result of an issued MMA is awaited once, by `pk.mma_wait` in the same block")
+
+
+@irdl_op_definition
+class MmaWaitOp(IRDLOperation):
+    """The result of an issued MMA, when at most `left` MMAs that were issued later are in flight (PTX ISA:
+    wgmma.wait_group). MMAs are complete in the order in which they are issued.
+
+    The tiles `behind` are computed before: else the assembler, to which they have nothing to do with the wait, may move
+    what could run beside the MMA behind it.
+    """
+
+    T: ClassVar = VarConstraint("T", BaseAttr(TileType))
+    name = "pk.mma_wait"
+    issued = operand_def(T)
+    behind = var_operand_def(TileType)
+    left = prop_def(IntegerAttr.constr(i64))
+    result = result_def(T)
+    traits = traits_def(NoMemoryEffect())
+    assembly_format = "$issued `left` $left (`behind` $behind^ `:` type($behind))? attr-dict `:` type($result)"
+
+    def __init__(self, issued: SSAValue, left: int, behind: Sequence[SSAValue] = ()) -> None:
+        super().__init__(
+            operands=[issued, behind], properties={"left": IntegerAttr(left, i64)}, result_types=[issued.type]
+        )
+
+    def verify_(self) -> None:
+        if not isinstance(self.issued.owner, MmaIssueOp):
+            raise VerifyException("expected the result of `pk.mma_issue`")
+
+
+def reads_registers(op: AnyMmaOp) -> bool:
     """Whether the operands of an MMA come from registers."""
     return op.attributes.get(OPERANDS) == StringAttr(REGISTERS)
 
 
-def in_flight(op: MmaOp) -> int:
+def in_flight(op: AnyMmaOp) -> int:
     """How many MMAs, including this one, may be in flight when it has been issued."""
     return number_on(op, IN_FLIGHT) or 0

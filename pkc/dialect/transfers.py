@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Operation, SSAValue, Use
 from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.fences import Fence, FenceOp
 from pkc.dialect.roles import CommitOp, ConsumeOp
-from pkc.dialect.tile import MmaOp, TransposeOp, reads_registers
+from pkc.dialect.tile import AnyMmaOp, TransposeOp, reads_registers
 
 TRANSFER = "transfer"
 """On an access: `by` says how it moves its tile, `why` why so. `rows` is the size of a chunk, if the tile is moved in
@@ -95,6 +95,6 @@ def _uses(tile: SSAValue) -> Iterator[Use]:
 
 def _asynchronous(use: Use) -> bool:
     op = use.operation
-    if isinstance(op, MmaOp):
+    if isinstance(op, AnyMmaOp):
         return op.operands[use.index] is not op.acc and not reads_registers(op)
     return isinstance(op, StoreOp) and moves_by_tma(op)

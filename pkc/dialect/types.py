@@ -4,6 +4,7 @@
     !pk.block<M by 128>                       a block of at most 128 positions of dimension M
     !pk.private<[M, K], bf16>                 an array that each rank has for itself
     !pk.pgl<[M, N], bf16, shard 0>            a parallel global layout, sharded along dimension 0
+    !pk.pgl<[M, N], bf16, shard 0 zigzag>     its shards have positions in zigzag order (`pkc/dialect/blocks.py`)
     !pk.pgl<[M, N], bf16, replicate>          the whole array on every rank
     !pk.pgl<[M, N], bf16, symmetric>          the same shape on every rank, each with its content
     !pk.signal<[ranks]>                       counters on every rank
@@ -29,6 +30,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     NoneAttr,
     StringAttr,
+    UnitAttr,
 )
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
@@ -231,10 +233,20 @@ class PGLType(ArrayType):
     element_type: Attribute
     layout_name: StringAttr
     shard: IntAttr | NoneAttr
+    order: UnitAttr | NoneAttr
 
-    def __init__(self, dims: Sequence[Dim], element_type: Attribute, layout: Layout, shard: int | None = None) -> None:
+    def __init__(
+        self,
+        dims: Sequence[Dim],
+        element_type: Attribute,
+        layout: Layout,
+        shard: int | None = None,
+        *,
+        zigzag: bool = False,
+    ) -> None:
         shard_attr = NoneAttr() if shard is None else IntAttr(shard)
-        super().__init__(_dims_attr(dims), element_type, StringAttr(str(layout)), shard_attr)
+        order = UnitAttr() if zigzag else NoneAttr()
+        super().__init__(_dims_attr(dims), element_type, StringAttr(str(layout)), shard_attr, order)
 
     @property
     def layout(self) -> Layout:
@@ -245,11 +257,18 @@ class PGLType(ArrayType):
         """The number of the sharded dimension."""
         return None if isinstance(self.shard, NoneAttr) else self.shard.data
 
+    @property
+    def zigzag(self) -> bool:
+        """Whether the positions of the sharded dimension are in zigzag order."""
+        return isinstance(self.order, UnitAttr)
+
     def verify(self) -> None:
         _verify_elements(self.dims, self.element_type)
         if (self.shard_dim is None) == (self.layout is Layout.Shard):
             raise VerifyException("a sharded layout, and no other, names the dimension it splits")
         if self.shard_dim is None:
+            if self.zigzag:
+                raise VerifyException("zigzag is an order of shards")
             return
         if not 0 <= self.shard_dim < self.rank:
             raise VerifyException(f"shard {self.shard_dim} of an array with {self.rank} dimensions")
@@ -265,7 +284,9 @@ class PGLType(ArrayType):
             parser.parse_punctuation(",")
             layout = parser.parse_keyword_in([str(kind) for kind in Layout])
             number = parser.parse_optional_integer(allow_boolean=False, allow_negative=False)
-        return dims, element_type, StringAttr(layout), NoneAttr() if number is None else IntAttr(number)
+            zigzag = parser.parse_optional_keyword("zigzag") is not None
+        shard = NoneAttr() if number is None else IntAttr(number)
+        return dims, element_type, StringAttr(layout), shard, UnitAttr() if zigzag else NoneAttr()
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
@@ -275,6 +296,8 @@ class PGLType(ArrayType):
             printer.print_string(f", {self.layout}")
             if self.shard_dim is not None:
                 printer.print_string(f" {self.shard_dim}")
+            if self.zigzag:
+                printer.print_string(" zigzag")
 
 
 @irdl_attr_definition

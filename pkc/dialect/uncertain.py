@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pkc.dialect import ranges, tile
-from pkc.dialect.error_bounds import Binary, Bound, Rule, Unary, at_most, kept, total
+from pkc.dialect.error_bounds import Binary, Bound, Rule, Unary, greatest_rule, kept, total
 from pkc.dialect.numeric import Values, float_to_int
 from pkc.dialect.ranges import Bounded, Ends, Error
 from pkc.dialect.types import i1, i32
@@ -137,10 +137,6 @@ def _any_rule(value: Values, a: Bounded, b: Bounded) -> Error:
     return np.where((_or_zero(a) != 0) | (_or_zero(b) != 0), _ANY_INTEGER, np.zeros(value.shape))
 
 
-def _greatest_rule(value: Values, a: Bounded, b: Bounded) -> Error:
-    return at_most(a.error, b.error)
-
-
 def _greatest_of_row_rule(value: Values, a: Bounded) -> Error:
     return None if a.error is None else a.error.max(axis=-1)
 
@@ -158,6 +154,6 @@ PRODUCT = unless_exact(_wrapping(_product_rule))
 ANYTHING = unless_exact(_any_rule)
 """The bound of a quotient or remainder: unlimited, unless both operands are exact."""
 
-GREATEST = unless_exact(_greatest_rule)
+GREATEST = unless_exact(greatest_rule)
 GREATEST_OF_ROW = unless_exact(_greatest_of_row_rule)
 SUM_OF_ROW = unless_exact(_sum_of_row_rule)

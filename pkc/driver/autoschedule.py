@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
-
-from xdsl.ir import SSAValue
 
 from pkc.cost.estimate import Estimate, estimate
 from pkc.cost.work import UnknownWorkError, count_work
 from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
 from pkc.dialect.access import LoadOp
-from pkc.dialect.program import KernelOp, RoleOp
-from pkc.dialect.tile import CastOp, ClipOp, MmaOp, TransposeOp
-from pkc.dialect.types import BlockType, PGLType
+from pkc.dialect.program import KernelOp
+from pkc.dialect.types import PGLType
+from pkc.driver.candidates import other_tiles, why_none
 from pkc.driver.compiler import Number, compile_program
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.schedule import TILE
 from pkc.location import describe
+from pkc.passes.roles.pipeline_mma import PipelineMma
 from pkc.passes.roles.plan_overlap import PlanOverlap
 from pkc.passes.roles.plan_warps import comm_sms
 from pkc.passes.roles.remote_accesses import planned
@@ -32,24 +30,6 @@ from pkc.remarks import Remark
 from pkc.targets import DEFAULT
 from pkc.targets.arch import QUEUES, hardware_queues
 from pkc.targets.target import Target, lookup
-
-_SMALL = 64 * 64
-"""Elements of an accumulator up to which an iteration may sum over 256: the MMAs of a smaller sum take hardly longer
-than its barriers."""
-
-_GAIN = 0.93
-"""Other tiles than the program's, and then straddling blocks, are taken if they need at most this share of the time:
-estimates are no better."""
-
-_GAIN_OF_COPIES = 0.97
-"""The same for copy engines with the same tiles; the error of both estimates is alike, so less gain is enough."""
-
-_LONG = 1e6
-"""Nanoseconds of a kernel from which on copy engines are tried. Fetching by SMs slows MMAs by a tenth where these are
-at the limit of power, as after a millisecond; at 0.37 ms copy engines lose 2 per cent, at 2.9 ms they gain 5."""
-
-_EQUAL = 1.03
-"""Times that differ by less are as good as equal."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +75,8 @@ def autoschedule(
     schedule: Mapping[str, str] | None = None,
     target: str = DEFAULT,
 ) -> Autoschedule:
-    """The schedule for these sizes on `ranks` ranks of a target: tiles, `straddle`, `separate_loader`, copy engines.
+    """The schedule for these sizes on `ranks` ranks of a target: tiles, `straddle`, `separate_loader`, `comm_sms`,
+    copy engines.
 
     Nothing is chosen if the schedule, of the program or `schedule`, sets tiles; other keys that it sets stay as they
     are. The result is the same on every rank, and for every call with the same arguments. Raises `PkcError` if the
@@ -137,32 +118,41 @@ def _autoschedule(
     if any(key.startswith(TILE) for key in base.kernel.schedule):
         return Autoschedule(reason="the schedule sets tiles")
 
-    def compiles(settings: Mapping[str, str]) -> bool:
-        return _compiles(program, kernel, constants, schedule, tuple(settings.items()), target)
+    def compiles(found: Estimate, settings: Mapping[str, str]) -> bool:
+        pipelined = found.chained and found.stages > 1
+        return _compiles(program, kernel, constants, schedule, tuple(settings.items()), target, pipelined=pipelined)
 
     def estimated(candidates: Iterable[_Candidate]) -> list[_Found]:
         return [(_estimate(one, sizes, ranks, target), one.settings) for one in candidates]
 
     fixed = base.kernel.schedule
-    untried = [] if others else [f"no other tiles were tried: {_without_dims(base.kernel)}"]
+    untried = [] if others else [f"no other tiles were tried: {why_none(base.kernel)}"]
     # If no stage of the program's tiles fits into shared memory, any others are better.
-    gain = _GAIN if instead.stages else math.inf
-    taken = _better((instead, base.settings), estimated(others), compiles, gain)
+    tuning = target.tuning
+    gain = (tuning.gain_of_chains if instead.chained else tuning.gain) if instead.stages else math.inf
+    taken = _better((instead, base.settings), estimated(others), compiles, gain, tuning.equal)
     if _has_short_shards(base.kernel, sizes, ranks, target) and "straddle" not in fixed:
         found, refused = _straddling(program, kernel, constants, schedule, target)
-        taken = _better(taken, estimated(found), compiles)
+        taken = _better(taken, estimated(found), compiles, tuning.gain, tuning.equal)
         untried += [f"`straddle=true` was not tried: {reason}" for reason in refused]
-    if ranks == 1 or not _fetches(base.kernel) or not _OVERLAP.isdisjoint(fixed):
+    if ranks == 1 or not _OVERLAP.isdisjoint(fixed):
+        return Autoschedule(taken[1], taken[0], instead, untried=tuple(untried))
+    if taken[0].chained and _reads_ahead(base.kernel):
+        # Stages of copies beside the tasks would take the room that keeps MMAs which need one another in flight.
+        found = _with_separate_sms(program, kernel, constants, schedule, taken[1], target)
+        taken = _better(taken, estimated(found), compiles, 1.0, tuning.equal)
+        return Autoschedule(taken[1], taken[0], instead, untried=tuple(untried))
+    if not _fetches(base.kernel):
         return Autoschedule(taken[1], taken[0], instead, untried=tuple(untried))
     if taken[0].rounds == 1 and "separate_loader" not in fixed:
         # With one task for each SM, a single loader would load nothing until the first tiles are fetched.
         settings = {**taken[1], "separate_loader": "true"}
-        taken = (taken[0], settings) if compiles(settings) else taken
-    elif taken[0].total >= _LONG and "straddle" not in (*fixed, *taken[1]):
+        taken = (taken[0], settings) if compiles(taken[0], settings) else taken
+    elif taken[0].total >= tuning.engines_from and "straddle" not in (*fixed, *taken[1]):
         found, refused = _by_copy_engines(program, kernel, constants, schedule, taken[1])
         if not engines:
             found, refused = [], [f"they would wait behind the kernel on fewer than {QUEUES} hardware queues"]
-        taken = _better(taken, estimated(found), compiles, _GAIN_OF_COPIES)
+        taken = _better(taken, estimated(found), compiles, tuning.gain_of_copies, tuning.equal)
         untried += [f"copy engines were not tried: {reason}" for reason in refused]
     return Autoschedule(taken[1], taken[0], instead, untried=tuple(untried))
 
@@ -178,18 +168,23 @@ _Found = tuple[Estimate, Mapping[str, str]]
 
 
 def _better(
-    now: _Found, others: Sequence[_Found], compiles: Callable[[Mapping[str, str]], bool], gain: float = _GAIN
+    now: _Found,
+    others: Sequence[_Found],
+    compiles: Callable[[Estimate, Mapping[str, str]], bool],
+    gain: float,
+    equal: float,
 ) -> _Found:
     """The best of `others` that compiles, if it takes at most `gain` of the time of `now`; else `now`."""
-    worth = [found for found in others if found[0].stages > 1 and found[0].total <= gain * now[0].total]
-    return next((found for found in sorted(worth, key=_cheapest(worth)) if compiles(found[1])), now)
+    enough = (found for found in others if found[0].stages > (not found[0].chained))
+    worth = [found for found in enough if found[0].total <= gain * now[0].total]
+    return next((found for found in sorted(worth, key=_cheapest(worth, equal)) if compiles(*found)), now)
 
 
-def _cheapest(worth: Sequence[_Found]) -> Callable[[_Found], tuple[float, float, int]]:
+def _cheapest(worth: Sequence[_Found], equal: float) -> Callable[[_Found], tuple[float, float, int]]:
     """The order of preference: among times as good as equal the least work for SMs, then the largest tiles."""
     best = min((found.total for found, _ in worth), default=0.0)
     return lambda found: (
-        max(found[0].total, _EQUAL * best),
+        max(found[0].total, equal * best),
         found[0].rounds * found[0].task,
         found[0].tasks,
     )
@@ -202,11 +197,19 @@ def _estimate(of: _Candidate, dims: Mapping[str, int], ranks: int, target: Targe
 
 @functools.lru_cache(maxsize=256)
 def _compiles(
-    program: tree.Program, kernel: str, constants: _Items, schedule: _Options, more: _Options, target: Target
+    program: tree.Program,
+    kernel: str,
+    constants: _Items,
+    schedule: _Options,
+    more: _Options,
+    target: Target,
+    *,
+    pipelined: bool,
 ) -> bool:
-    """Whether a kernel with `more` in its schedule stays within the budgets of a CTA."""
+    """Whether a kernel with `more` in its schedule stays within the budgets of a CTA, if need be with MMAs that are
+    `pipelined`."""
     try:
-        compile_program(
+        compiled = compile_program(
             program,
             kernel=kernel,
             constants=dict(constants),
@@ -216,7 +219,7 @@ def _compiles(
         )
     except PkcError:
         return False
-    return True
+    return not pipelined or all(remark.step != PipelineMma.name for remark in compiled.remarks)
 
 
 # Candidates
@@ -235,15 +238,11 @@ def _candidates(
     """The kernel as the program has it, then with each combination of tiles that it could have."""
     base = _Candidate({}, _planned(program, kernel, constants, dict(schedule)))
     fixed = any(key.startswith(TILE) for key in base.kernel.schedule)
-    dims = None if fixed else _matmul_dims(base.kernel)
-    if dims is None:
-        return [base]
-    made = [base]
-    for sizes in _sizes(target):
-        tiles = {f"{TILE}{dim}": str(size) for dim, size in zip(dims.names, sizes, strict=True)}
-        if sizes != dims.sizes:
-            made.append(_Candidate(tiles, _planned(program, kernel, constants, {**dict(schedule), **tiles})))
-    return made
+    tiles = [] if fixed else other_tiles(base.kernel, target)
+    return [
+        base,
+        *(_Candidate(more, _planned(program, kernel, constants, {**dict(schedule), **more})) for more in tiles),
+    ]
 
 
 @functools.lru_cache(maxsize=32)
@@ -270,6 +269,22 @@ def _by_copy_engines(
         return [], _reasons(error)
 
 
+def _with_separate_sms(
+    program: tree.Program,
+    kernel: str,
+    constants: _Items,
+    schedule: _Options,
+    settings: Mapping[str, str],
+    target: Target,
+) -> list[_Candidate]:
+    """The candidates whose operands SMs fetch that do nothing else."""
+    found: list[_Candidate] = []
+    for count in target.tuning.separate_sms:
+        more = {**settings, "overlap": "inter_sm", "comm_sms": str(count)}
+        found.append(_Candidate(more, _planned(program, kernel, constants, {**dict(schedule), **more})))
+    return found
+
+
 def _reasons(error: PkcError) -> list[str]:
     return list(dict.fromkeys(f"{found.fill(found.title)}; {found.fill(found.label)}" for found in error.diagnostics))
 
@@ -287,17 +302,15 @@ def _has_short_shards(kernel: KernelOp, dims: Mapping[str, int], ranks: int, tar
     return ranks > 1 and any(length < max(target.tiles.rows) for length in lengths)
 
 
+def _reads_ahead(kernel: KernelOp) -> bool:
+    """Whether an operand is fetched before its use."""
+    return any(isinstance(op, LoadOp) and planned(op) == "inter_sm" for op in kernel.walk())
+
+
 def _fetches(kernel: KernelOp) -> bool:
     """Whether all remote accesses are loads of operands that are fetched before their use."""
     remote = [op for op in kernel.walk() if planned(op)]
     return bool(remote) and all(isinstance(op, LoadOp) and planned(op) == "inter_sm" for op in remote)
-
-
-def _sizes(target: Target) -> Iterator[tuple[int, int, int]]:
-    tiles = target.tiles
-    for rows, columns, inner in product(tiles.rows, tiles.columns, tiles.inner):
-        if rows * columns <= (_SMALL if inner > 128 else tiles.most):
-            yield rows, columns, inner
 
 
 def _planned(program: tree.Program, kernel: str, constants: _Items, schedule: Mapping[str, str]) -> KernelOp:
@@ -306,51 +319,3 @@ def _planned(program: tree.Program, kernel: str, constants: _Items, schedule: Ma
     run_pipeline(module, (PlanOverlap(), StraddleShards()), verify=False)
     (found,) = (op for op in module.ops if isinstance(op, KernelOp))
     return found
-
-
-@dataclass(frozen=True)
-class _Dims:
-    """The dimensions of a matmul: of the rows, the columns, and of the sum; `sizes` are those of their blocks."""
-
-    names: tuple[str, str, str]
-    sizes: tuple[int, int, int]
-
-
-def _matmul_dims(kernel: KernelOp) -> _Dims | None:
-    """The dimensions, if all matmuls of a kernel have the same three, and none is a constant."""
-    if any(isinstance(op, RoleOp) for op in kernel.body.block.ops):
-        return None
-    found: set[_Dims] = set()
-    for op in kernel.walk():
-        if not isinstance(op, MmaOp):
-            continue
-        left, right = _blocks(op.a), _blocks(op.b)
-        if left is None or right is None:
-            return None
-        (rows, inner), (_, columns) = left, right
-        names = rows.of, columns.of, inner.of
-        if len(set(names)) < 3 or not all(isinstance(name, str) for name in names):
-            return None
-        found.add(_Dims((str(names[0]), str(names[1]), str(names[2])), (rows.extent, columns.extent, inner.extent)))
-    return found.pop() if len(found) == 1 else None
-
-
-def _without_dims(kernel: KernelOp) -> str:
-    """Why a kernel's tiles are not chosen: `_matmul_dims` finds no dimensions."""
-    if not any(isinstance(op, MmaOp) for op in kernel.walk()):
-        return "tiles are chosen for MMAs, and the kernel has none"
-    return "its MMAs do not all go through blocks of the same three dimensions, each of run-time length"
-
-
-def _blocks(value: SSAValue) -> tuple[BlockType, BlockType] | None:
-    """The blocks that the two axes of an operand come from, if it is loaded."""
-    owner = value.owner
-    if isinstance(owner, TransposeOp):
-        inner = _blocks(owner.tile)
-        return inner and (inner[1], inner[0])
-    if isinstance(owner, CastOp | ClipOp):
-        return _blocks(owner.tile)
-    if not isinstance(owner, LoadOp):
-        return None
-    found = [index.type for index in owner.indices if isinstance(index.type, BlockType)]
-    return (found[0], found[1]) if len(found) == 2 else None

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import functools
-import importlib.metadata
+import json
 from collections.abc import Collection, Mapping
-from pathlib import Path
 
 from pkc import cache
 from pkc.codegen import stored
@@ -18,6 +17,7 @@ from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
 from pkc.passes.run import print_ir
 from pkc.targets import BUILT_IN, DEFAULT
+from pkc.targets.arch import hardware_queues
 
 
 def artifact_for(
@@ -36,11 +36,23 @@ def artifact_for(
     Everything that launches kernels compiles them here. `dims` has a value for every run-time dimension of the
     parameters, without `ranks`. Calls that get equal artifacts may share one `LoadedKernel`. Raises `PkcError`.
     """
-    # Machine code serves all sizes and numbers of ranks, but with the schedule that is best for these.
-    best = autoschedule(
-        program, dims=dims, ranks=ranks, kernel=kernel, constants=constants, schedule=schedule, target=target
+    kernel, options = kernel or program.kernels[0].name, dict(schedule or {})
+    # The tree has no positions, on which no schedule depends.
+    arguments = repr(
+        (program, sorted(dims.items()), ranks, kernel, sorted((constants or {}).items()), sorted(options.items()))
     )
-    chosen = {**(schedule or {}), **best.schedule}
+    key = cache.key("schedule 1", _compiler(), target, str(hardware_queues()), arguments)
+    kept = _kept(key, target)
+    # Machine code serves all sizes and numbers of ranks, but with the schedule that is best for these.
+    if kept is not None:
+        best: Mapping[str, str] = json.loads(kept)
+    else:
+        best = autoschedule(
+            program, dims=dims, ranks=ranks, kernel=kernel, constants=constants, schedule=schedule, target=target
+        ).schedule
+        if target in BUILT_IN:
+            cache.put(key, json.dumps(dict(best)).encode())
+    chosen = {**options, **best}
     return build_program(
         program, kernel=kernel, constants=constants, schedule=chosen, target=target, instruments=instruments
     )
@@ -60,9 +72,7 @@ def build_program(
     module = build_module(program, kernel=kernel, constants=constants, options=schedule)
     added = ",".join(sorted(instruments))
     key = cache.key("artifact 3", _compiler(), version(), target, kernel, added, print_ir(module, locations=True))
-    # The key has no sources of targets that are not built in.
-    cached = target in BUILT_IN
-    kept = cache.get(key) if cached else None
+    kept = _kept(key, target)
     if kept is not None:
         return stored.unpack(kept)
     compiled = compile_program(
@@ -75,15 +85,15 @@ def build_program(
         target=target,
     )
     artifact = build(compiled.module, kernel=kernel)
-    if cached:
+    if target in BUILT_IN:
         cache.put(key, stored.pack(artifact))
     return artifact
 
 
-@functools.cache
-def _compiler() -> str:
-    """A key of all sources that turn IR into machine code: those of pkc, and the version of xDSL."""
-    root = Path(__file__).parents[1]
-    files = [path for package in ("dialect", "targets", "passes", "codegen") for path in (root / package).rglob("*")]
-    sources = [path.read_bytes() for path in sorted(files) if path.suffix == ".py"]
-    return cache.key(importlib.metadata.version("xdsl"), *sources)
+def _kept(key: str, target: str) -> bytes | None:
+    """Nothing for targets that are not built in: keys have no sources of them."""
+    return cache.get(key) if target in BUILT_IN else None
+
+
+_compiler = functools.cache(cache.compiler)
+"""Of this process: its sources do not change."""

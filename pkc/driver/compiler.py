@@ -17,8 +17,10 @@ from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.schedule import TILE, tiles_of
 from pkc.location import NOWHERE
-from pkc.passes import MACHINE_PIPELINE, ROLES_PIPELINE, TILE_PIPELINE, machine_pipeline, roles_pipeline
+from pkc.passes import TILE_PIPELINE, machine_pipeline, roles_pipeline
 from pkc.passes.roles.order_tasks import OrderExplanation, OrderTasks, explain_order
+from pkc.passes.roles.pipeline_mma import PipelineMma, PipelinePlan, explain_pipelines
+from pkc.passes.roles.plan_fetch import FetchPlan, PlanFetch, explain_fetch
 from pkc.passes.roles.plan_mma import MmaPlan, PlanMma, explain_mma
 from pkc.passes.roles.plan_overlap import Explanation, PlanOverlap, explain
 from pkc.passes.roles.plan_stages import PlanStages, StagePlan, explain_stages
@@ -31,24 +33,21 @@ from pkc.targets import DEFAULT
 from pkc.targets.target import lookup
 
 Number = int | float | bool
-Why: TypeAlias = Explanation | OrderExplanation | WarpPlan | StagePlan | TransferPlan | MmaPlan
+Why: TypeAlias = (
+    Explanation | FetchPlan | OrderExplanation | WarpPlan | StagePlan | TransferPlan | PipelinePlan | MmaPlan
+)
 
 EXPLAINED: dict[type[ModulePass], Callable[[ModuleOp], Sequence[Why]]] = {
     PlanOverlap: explain,
+    PlanFetch: explain_fetch,
     OrderTasks: explain_order,
     PlanWarps: explain_warps,
     PlanStages: explain_stages,
     PlanTransfers: explain_transfers,
+    PipelineMma: explain_pipelines,
     PlanMma: explain_mma,
 }
 """How to explain the decisions of a planning pass, from the attributes that it has written."""
-
-LEVELS: dict[str, tuple[ModulePass, ...]] = {
-    "tile": TILE_PIPELINE,
-    "roles": (*TILE_PIPELINE, *ROLES_PIPELINE),
-    "machine": (*TILE_PIPELINE, *ROLES_PIPELINE, *MACHINE_PIPELINE),
-}
-"""The passes that lead to each level of IR, for the default target."""
 
 
 def passes_to(level: str, instruments: Iterable[str] = (), target: str = DEFAULT) -> tuple[ModulePass, ...]:
@@ -93,21 +92,14 @@ def load_program(path: str | Path) -> tree.Program:
     return parse_file(path)
 
 
-def find_kernel(program: tree.Program, path: str, name: str) -> tree.Kernel:
-    """The kernel called `name`."""
+def find_kernel(program: tree.Program, path: str, name: str | None) -> tree.Kernel:
+    """The kernel called `name`, or the only one of the file. Raises `PkcError`."""
     names = [kernel.name for kernel in program.kernels]
-    if name not in names:
+    if name is None and len(names) > 1:
+        raise PkcError(errors.KernelNotChosen(NOWHERE, path, len(names), listing(names)))
+    if name is not None and name not in names:
         raise PkcError(errors.UnknownKernel(NOWHERE, path, name, near(name, names, "it has ")))
-    return program.kernels[names.index(name)]
-
-
-def only_kernel(program: tree.Program, path: str) -> tree.Kernel:
-    """The one kernel of a file."""
-    first, *others = program.kernels
-    if others:
-        names = listing(kernel.name for kernel in program.kernels)
-        raise PkcError(errors.KernelNotChosen(NOWHERE, path, len(program.kernels), names))
-    return first
+    return program.kernels[names.index(name) if name else 0]
 
 
 def load(
@@ -133,11 +125,6 @@ def load(
         instruments=instruments,
         target=target,
     )
-
-
-def compile_file(path: str | Path, **constants: Number) -> ModuleOp:
-    """The tile-level IR of a file; keyword arguments are values of constants."""
-    return load(path, constants=constants).module
 
 
 def compile_program(

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pkc.diagnostics import Diagnostic
 
 
-@dataclass(frozen=True)
 class UnknownKernel(Diagnostic):
     """Raised when `--kernel` names no kernel of the file."""
 
@@ -19,7 +16,6 @@ class UnknownKernel(Diagnostic):
     hint: str
 
 
-@dataclass(frozen=True)
 class KernelNotChosen(Diagnostic):
     """Raised when a file has several kernels and the command does not name one."""
 

@@ -93,7 +93,7 @@ class Call:
 def _allocate(mesh: Mesh, parameter: ArrayParameter, sizes: Mapping[str, int]) -> Array:
     shape = [sizes[dim] if isinstance(dim, str) else dim for dim in parameter.dims]
     layout = "symmetric" if parameter.layout == "private" else parameter.layout
-    return mesh.empty(shape, parameter.dtype, layout, parameter.shard)
+    return mesh.empty(shape, parameter.dtype, layout, parameter.shard, zigzag=parameter.zigzag)
 
 
 def _argument(parameter: ArrayParameter, array: Array, ranks: int) -> Array | list[View]:
@@ -102,17 +102,13 @@ def _argument(parameter: ArrayParameter, array: Array, ranks: int) -> Array | li
 
 def _initial(parameter: ArrayParameter, array: Array, rank: int, whole: Values | None) -> Any:
     """The elements of an array on a rank at entry."""
-    shape = array.local(rank).shape
     if whole is None:
         return np.nan if parameter.dtype != "i32" else 0x55555555
     if parameter.layout in ("private", "symmetric"):
         return whole[rank]
     if parameter.shard is None:
         return whole
-    length = array.memory_shape[parameter.shard]
-    cut = [slice(None)] * len(shape)
-    cut[parameter.shard] = slice(rank * length, rank * length + shape[parameter.shard])
-    return whole[tuple(cut)]
+    return np.concatenate([whole[there] for there, _ in array.ranges(rank)], axis=parameter.shard)
 
 
 def _whole(mesh: Mesh, parameter: ArrayParameter, array: Array) -> Values:
@@ -121,6 +117,10 @@ def _whole(mesh: Mesh, parameter: ArrayParameter, array: Array) -> Values:
     if parameter.layout in ("private", "symmetric"):
         return np.stack(local)
     if parameter.shard is not None:
-        return np.concatenate(local, axis=parameter.shard)
+        whole = np.empty(array.shape, local[0].dtype)
+        for rank, values in enumerate(local):
+            for there, here in array.ranges(rank):
+                whole[there] = values[here]
+        return whole
     alike = [values.tobytes() == local[0].tobytes() for values in local]
     return local[0] if all(alike) else local[alike.index(False)] * np.float32("nan").astype(local[0].dtype)

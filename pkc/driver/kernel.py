@@ -11,6 +11,7 @@ from pkc.diagnostics import PkcError
 from pkc.frontend import python_errors
 from pkc.frontend.words import Readable, Reading, Word
 from pkc.location import NOWHERE
+from pkc.targets import DEFAULT
 
 if TYPE_CHECKING:
     from pkc.driver.launcher import Launcher
@@ -25,12 +26,20 @@ class Kernel(Readable):
     `kernel(a, b, c)` launches it: arrays, scalars and constants by position or by name, as docs/runtime.md says.
     """
 
-    def __init__(self, read: Callable[[], Reading], name: str, options: Mapping[str, object] | None = None) -> None:
+    def __init__(
+        self,
+        read: Callable[[], Reading],
+        name: str,
+        options: Mapping[str, object] | None = None,
+        target: str = DEFAULT,
+    ) -> None:
         self._read = read
         self.name = name
+        self.target = target
+        """The name of the GPU that calls compile for."""
         self.options: dict[str, str] = {key: _word(value) for key, value in (options or {}).items()}
         """The keys of the schedule that override those of the program."""
-        self._variants: dict[tuple[tuple[str, str], ...], Kernel] = {}
+        self._variants: dict[object, Kernel] = {}
 
     @property
     def tree(self) -> tree.Program:
@@ -42,7 +51,7 @@ class Kernel(Readable):
         """Launches calls; has what was compiled for them so far."""
         from pkc.driver.launcher import Launcher
 
-        return Launcher(self._read, self.options)
+        return Launcher(self._read, self.options, self.target)
 
     def __call__(self, /, *arguments: Any, stream: Any = None, **named: Any) -> None:
         """Launch the kernel on all ranks of this process; returns before it ends. Raises `PkcError`.
@@ -67,10 +76,19 @@ class Kernel(Readable):
 
         Other keys stay as they are. The same options give the same kernel, which compiles once.
         """
-        merged = self.options | {key: _word(value) for key, value in options.items()}
-        key = tuple(sorted(merged.items()))
+        return self._variant(self.options | {key: _word(value) for key, value in options.items()}, self.target)
+
+    def with_target(self, target: str, /) -> Kernel:
+        """The same kernel for another GPU, by the name that `--target` has for it. The same name gives the same kernel.
+
+        A call raises `PkcError` if there is no such target, or if the GPUs of its mesh are others.
+        """
+        return self._variant(self.options, target)
+
+    def _variant(self, options: Mapping[str, str], target: str) -> Kernel:
+        key = tuple(sorted(options.items())), target
         if key not in self._variants:
-            self._variants[key] = Kernel(self._read, self.name, merged)
+            self._variants[key] = Kernel(self._read, self.name, options, target)
         return self._variants[key]
 
     def __repr__(self) -> str:
@@ -83,12 +101,12 @@ def _word(value: object) -> str:
 
 
 class FunctionKernel(Kernel):
-    """A kernel that is a Python function; `schedule` holds the keywords of its decorator."""
+    """A kernel that is a Python function; `schedule` holds the keywords of its decorator, apart from `target`."""
 
-    def __init__(self, function: FunctionType, schedule: dict[str, object]) -> None:
+    def __init__(self, function: FunctionType, schedule: dict[str, object], target: str = DEFAULT) -> None:
         if not isinstance(function, FunctionType):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise PkcError(python_errors.NotAFunction(NOWHERE, type(function).__name__))
-        super().__init__(self._read_function, function.__name__)
+        super().__init__(self._read_function, function.__name__, target=target)
         self.function = function
         self.schedule = schedule
         self.__doc__ = function.__doc__
@@ -103,9 +121,9 @@ class FunctionKernel(Kernel):
 @overload
 def kernel(fn: Callable[..., Any], /) -> Kernel: ...
 @overload
-def kernel(**schedule: object) -> Callable[[Callable[..., Any]], Kernel]: ...
-def kernel(fn: Any = None, /, **schedule: object) -> Any:
-    """Make a function a kernel: `@kernel`, or `@kernel(overlap="intra_sm", stages=4)`."""
+def kernel(*, target: str = DEFAULT, **schedule: object) -> Callable[[Callable[..., Any]], Kernel]: ...
+def kernel(fn: Any = None, /, *, target: str = DEFAULT, **schedule: object) -> Any:
+    """Make a function a kernel: `@kernel`, or `@kernel(overlap="intra_sm", stages=4)`; calls compile for `target`."""
     if fn is not None:
-        return FunctionKernel(fn, schedule)
-    return partial(FunctionKernel, schedule=schedule)
+        return FunctionKernel(fn, schedule, target)
+    return partial(FunctionKernel, schedule=schedule, target=target)

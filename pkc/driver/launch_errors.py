@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pkc.diagnostics import Diagnostic
 
 
-@dataclass(frozen=True)
 class TooManyArguments(Diagnostic):
     """A kernel is called with more arguments by position than it has parameters."""
 
@@ -21,7 +18,6 @@ class TooManyArguments(Diagnostic):
     call: str
 
 
-@dataclass(frozen=True)
 class UnknownArgument(Diagnostic):
     """An argument has a name that is neither a parameter of the kernel nor a dimension of it."""
 
@@ -33,7 +29,6 @@ class UnknownArgument(Diagnostic):
     hint: str
 
 
-@dataclass(frozen=True)
 class RepeatedArgument(Diagnostic):
     """A parameter is given by position and by name."""
 
@@ -45,7 +40,6 @@ class RepeatedArgument(Diagnostic):
     call: str
 
 
-@dataclass(frozen=True)
 class MissingArguments(Diagnostic):
     """A parameter without default is not given."""
 
@@ -57,7 +51,6 @@ class MissingArguments(Diagnostic):
     call: str
 
 
-@dataclass(frozen=True)
 class ConstantArgument(Diagnostic):
     """The argument for a constant is not a number."""
 
@@ -69,7 +62,6 @@ class ConstantArgument(Diagnostic):
     found: str
 
 
-@dataclass(frozen=True)
 class NoSuchArray(Diagnostic):
     """An array is to be made for a name that is not an array parameter that the caller passes."""
 

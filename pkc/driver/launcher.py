@@ -22,20 +22,21 @@ from pkc.frontend import tree
 from pkc.frontend.captures import plain
 from pkc.frontend.words import Reading
 from pkc.location import NOWHERE, Source, Span
+from pkc.runtime.argument_errors import LaunchDimension
 from pkc.runtime.arguments import bind, fingerprint
 from pkc.runtime.arrays import Array, View
 from pkc.runtime.default import default_mesh, mesh_on, under_torchrun
-from pkc.runtime.errors import ClosedMesh, LaunchDimension
+from pkc.runtime.errors import ClosedMesh
 from pkc.runtime.launch import MOST_PLANS, LoadedKernel, Starts
 from pkc.runtime.mesh import Mesh
 from pkc.runtime.torch import current_streams
 
 
 class Launcher:
-    """Launches one kernel with one schedule. What was compiled and loaded is kept."""
+    """Launches one kernel with one schedule, on one kind of GPU. What was compiled and loaded is kept."""
 
-    def __init__(self, read: Callable[[], Reading], schedule: Mapping[str, str]) -> None:
-        self._read, self._schedule = read, schedule
+    def __init__(self, read: Callable[[], Reading], schedule: Mapping[str, str], target: str) -> None:
+        self._read, self._schedule, self._target = read, schedule, target
         self._reading: Reading | None = None
         self._variants: dict[object, _Variant] = {}
         self._plans: dict[object, _Plan] = {}
@@ -60,7 +61,8 @@ class Launcher:
             variant = self._variant({key: value for key, value in dims.items() if key in self._constants})
             array = variant.array(str(name))
             place = mesh or default_mesh()
-            return place.empty(variant.shape(array, dims, place), array.dtype, array.layout, array.shard)
+            shape = variant.shape(array, dims, place)
+            return place.empty(shape, array.dtype, array.layout, array.shard, zigzag=array.zigzag)
         except PkcError as error:
             raise _at_the_caller(error) from None
 
@@ -96,9 +98,10 @@ class Launcher:
         given = {name: _constant(program.kernels[0].name, name, value) for name, value in constants.items()}
         key = tuple((name, fingerprint(value)) for name, value in given.items())
         if key not in self._variants:
-            compiled = compile_program(program, constants=given, schedule=self._schedule)
+            compiled = compile_program(program, constants=given, schedule=self._schedule, target=self._target)
             _warn(compiled.warnings)
-            self._variants[key] = _Variant(program, given, self._schedule, interface_of(compiled.kernel))
+            interface = interface_of(compiled.kernel)
+            self._variants[key] = _Variant(program, given, self._schedule, self._target, interface)
         return self._variants[key]
 
 
@@ -116,9 +119,15 @@ class _Variant:
     """A kernel with given constants, and what was compiled and loaded for it."""
 
     def __init__(
-        self, program: tree.Program, constants: Mapping[str, Number], schedule: Mapping[str, str], interface: Interface
+        self,
+        program: tree.Program,
+        constants: Mapping[str, Number],
+        schedule: Mapping[str, str],
+        target: str,
+        interface: Interface,
     ) -> None:
-        self._program, self._constants, self._schedule, self.interface = program, constants, schedule, interface
+        self._program, self._constants, self._schedule, self._target = program, constants, schedule, target
+        self.interface = interface
         self._artifacts: dict[object, Artifact] = {}
         self._loaded: dict[tuple[Artifact, Mesh], LoadedKernel] = {}
 
@@ -127,7 +136,12 @@ class _Variant:
         sizes = mesh.ranks, *dims.items()
         if sizes not in self._artifacts:
             self._artifacts[sizes] = artifact_for(
-                self._program, dims=dims, ranks=mesh.ranks, constants=self._constants, schedule=self._schedule
+                self._program,
+                dims=dims,
+                ranks=mesh.ranks,
+                constants=self._constants,
+                schedule=self._schedule,
+                target=self._target,
             )
         key = self._artifacts[sizes], mesh
         if key not in self._loaded:

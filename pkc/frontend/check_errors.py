@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pkc.diagnostics import Diagnostic
 
 # Names
 
 
-@dataclass(frozen=True)
 class UnknownName(Diagnostic):
     """A name that is not defined at this place."""
 
@@ -21,7 +18,6 @@ class UnknownName(Diagnostic):
     hint: str = ""
 
 
-@dataclass(frozen=True)
 class DuplicateName(Diagnostic):
     """Two parameters, or two kernels of a file, with one name."""
 
@@ -32,7 +28,6 @@ class DuplicateName(Diagnostic):
     what: str
 
 
-@dataclass(frozen=True)
 class ReservedName(Diagnostic):
     """A parameter, dimension or word of the language is assigned or used as a loop variable."""
 
@@ -43,7 +38,6 @@ class ReservedName(Diagnostic):
     what: str
 
 
-@dataclass(frozen=True)
 class NotAValue(Diagnostic):
     """Something without a value, such as an array or a function, is used as a value."""
 
@@ -55,7 +49,6 @@ class NotAValue(Diagnostic):
     hint: str = ""
 
 
-@dataclass(frozen=True)
 class UnknownFunction(Diagnostic):
     """A call of something that is not a function of the language."""
 
@@ -67,7 +60,6 @@ class UnknownFunction(Diagnostic):
     hint: str = ""
 
 
-@dataclass(frozen=True)
 class WrongArguments(Diagnostic):
     """A call with too many, too few, or unknown arguments."""
 
@@ -80,7 +72,6 @@ class WrongArguments(Diagnostic):
     usage: str
 
 
-@dataclass(frozen=True)
 class MisplacedCall(Diagnostic):
     """A call in the wrong place: a statement as an expression or the reverse, a list outside of a loop."""
 
@@ -96,7 +87,6 @@ class MisplacedCall(Diagnostic):
 # Parameters and constants
 
 
-@dataclass(frozen=True)
 class UnknownType(Diagnostic):
     """A parameter of an element type that the language does not have."""
 
@@ -107,7 +97,6 @@ class UnknownType(Diagnostic):
     name: str
 
 
-@dataclass(frozen=True)
 class BadAnnotation(Diagnostic):
     """A parameter with an annotation or default that its kind does not take."""
 
@@ -118,7 +107,6 @@ class BadAnnotation(Diagnostic):
     problem: str
 
 
-@dataclass(frozen=True)
 class BadModifier(Diagnostic):
     """An unknown layout, or two that exclude each other."""
 
@@ -126,12 +114,12 @@ class BadModifier(Diagnostic):
     title = "{problem}"
     label = "not possible here"
     help = (
-        "a layout is one of `.shard(d)`, `.replicate()`, `.symmetric()`; `.scratch()` may follow each, or stand alone"
+        "a layout is one of `.shard(d)`, `.shard(d, zigzag=True)`, `.replicate()`, `.symmetric()`;"
+        " `.scratch()` may follow each, or stand alone"
     )
     problem: str
 
 
-@dataclass(frozen=True)
 class BadShard(Diagnostic):
     """`.shard(d)` names a dimension that the array does not have, or that cannot be sharded."""
 
@@ -145,7 +133,18 @@ class BadShard(Diagnostic):
     hint: str = ""
 
 
-@dataclass(frozen=True)
+class OtherOrder(Diagnostic):
+    """An array has a dimension in another order than an array with `zigzag=True`; blocks are the same for both."""
+
+    code = "PK219"
+    title = "`{name}` has dimension {dim} in another order than other arrays"
+    label = "{dim} is not in zigzag order here"
+    help = "{hint}"
+    name: str
+    dim: str
+    hint: str
+
+
 class BadDimension(Diagnostic):
     """A dimension that is neither a name nor a positive integer constant."""
 
@@ -156,7 +155,6 @@ class BadDimension(Diagnostic):
     problem: str
 
 
-@dataclass(frozen=True)
 class NotConstant(Diagnostic):
     """A value that must be an integer constant is not one."""
 
@@ -168,7 +166,6 @@ class NotConstant(Diagnostic):
     problem: str
 
 
-@dataclass(frozen=True)
 class MissingConstant(Diagnostic):
     """A `const` parameter without default that is not given a value."""
 
@@ -179,7 +176,6 @@ class MissingConstant(Diagnostic):
     name: str
 
 
-@dataclass(frozen=True)
 class UnknownConstant(Diagnostic):
     """A value is given for a constant that the kernel does not have."""
 
@@ -191,7 +187,6 @@ class UnknownConstant(Diagnostic):
     known: str
 
 
-@dataclass(frozen=True)
 class ConstantArithmetic(Diagnostic):
     """Constant arithmetic without a result."""
 
@@ -204,7 +199,6 @@ class ConstantArithmetic(Diagnostic):
 # The schedule
 
 
-@dataclass(frozen=True)
 class UnknownScheduleKey(Diagnostic):
     """A schedule key that does not exist."""
 
@@ -216,7 +210,6 @@ class UnknownScheduleKey(Diagnostic):
     known: str
 
 
-@dataclass(frozen=True)
 class BadScheduleValue(Diagnostic):
     """A value that a schedule key does not take."""
 
@@ -229,7 +222,6 @@ class BadScheduleValue(Diagnostic):
     expected: str
 
 
-@dataclass(frozen=True)
 class MisplacedSchedule(Diagnostic):
     """`schedule(...)` is not the first statement of the kernel."""
 
@@ -238,7 +230,6 @@ class MisplacedSchedule(Diagnostic):
     label = "too late here"
 
 
-@dataclass(frozen=True)
 class NoTiles(Diagnostic):
     """The schedule sets the tile of a dimension, but the kernel has no `blocks(...)` of this dimension."""
 

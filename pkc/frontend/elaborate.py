@@ -14,7 +14,7 @@ from pkc.frontend import schedule, statements, tree
 from pkc.frontend.check_errors import DuplicateName, NoTiles, UnknownConstant
 from pkc.frontend.expressions import check_call
 from pkc.frontend.frame import Frame
-from pkc.frontend.parameters import bind, constants_of, parameters_of
+from pkc.frontend.parameters import bind, constants_of, parameters_of, zigzag_dimensions
 
 
 def build_module(
@@ -46,6 +46,7 @@ def build_kernel(
     for position, parameter in enumerate(parameters):
         block.insert_arg(parameter.type, position).location = parameter.node.span.location()
     frame.sharded = frozenset(_sharded(parameter.type) for parameter in parameters) - {""}
+    frame.zigzag = zigzag_dimensions(parameters)
     bind(frame, parameters, tuple(block.args))
     body, entries = _schedule(frame, node)
     entries |= schedule.from_options(options)

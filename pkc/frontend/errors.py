@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pkc.diagnostics import Diagnostic
 
 # Words and lines
 
 
-@dataclass(frozen=True)
 class UnexpectedCharacter(Diagnostic):
     """Raised for a character that begins no word of the language."""
 
@@ -21,7 +18,6 @@ class UnexpectedCharacter(Diagnostic):
     hint: str = ""
 
 
-@dataclass(frozen=True)
 class TabIndentation(Diagnostic):
     """Raised when a line is indented with a tab."""
 
@@ -31,7 +27,6 @@ class TabIndentation(Diagnostic):
     help = "indent with spaces"
 
 
-@dataclass(frozen=True)
 class InconsistentDedent(Diagnostic):
     """Raised when a line returns to an indentation that no open block has."""
 
@@ -43,7 +38,6 @@ class InconsistentDedent(Diagnostic):
     levels: str
 
 
-@dataclass(frozen=True)
 class UnexpectedIndent(Diagnostic):
     """Raised when a line is indented deeper than the one before, which opens no block."""
 
@@ -52,7 +46,6 @@ class UnexpectedIndent(Diagnostic):
     label = "indented deeper than its block"
 
 
-@dataclass(frozen=True)
 class MissingBlock(Diagnostic):
     """Raised when nothing follows the `:` of a kernel, loop, condition or `with`."""
 
@@ -61,7 +54,6 @@ class MissingBlock(Diagnostic):
     label = "nothing follows this"
 
 
-@dataclass(frozen=True)
 class UnclosedBracket(Diagnostic):
     """Raised when a `(` or `[` is still open where its statement should have ended."""
 
@@ -71,7 +63,6 @@ class UnclosedBracket(Diagnostic):
     bracket: str
 
 
-@dataclass(frozen=True)
 class UnexpectedToken(Diagnostic):
     """Raised when a word appears where the grammar does not allow it."""
 
@@ -84,7 +75,6 @@ class UnexpectedToken(Diagnostic):
     hint: str = ""
 
 
-@dataclass(frozen=True)
 class ReservedWord(Diagnostic):
     """Raised for a keyword of Python that the language does not have."""
 
@@ -96,7 +86,6 @@ class ReservedWord(Diagnostic):
     hint: str = ""
 
 
-@dataclass(frozen=True)
 class MalformedNumber(Diagnostic):
     """Raised for a word that begins with a digit and is no number."""
 
@@ -106,7 +95,6 @@ class MalformedNumber(Diagnostic):
     text: str
 
 
-@dataclass(frozen=True)
 class NumberTooLarge(Diagnostic):
     """Raised for an integer beyond 64 bits or a float beyond the largest double."""
 
@@ -119,7 +107,6 @@ class NumberTooLarge(Diagnostic):
 # Structure
 
 
-@dataclass(frozen=True)
 class NestedTooDeep(Diagnostic):
     """Raised when expressions or statements nest beyond the limit of the language."""
 
@@ -132,7 +119,6 @@ class NestedTooDeep(Diagnostic):
     hint: str = ""
 
 
-@dataclass(frozen=True)
 class ChainedComparison(Diagnostic):
     """Raised for `a < b < c`."""
 
@@ -142,7 +128,6 @@ class ChainedComparison(Diagnostic):
     help = "write `a < b and b < c`"
 
 
-@dataclass(frozen=True)
 class NotAssignable(Diagnostic):
     """Raised when the target of `=` or `+=` is neither a name nor an indexed array."""
 
@@ -151,7 +136,6 @@ class NotAssignable(Diagnostic):
     label = "neither a name nor an indexed array"
 
 
-@dataclass(frozen=True)
 class NotAStatement(Diagnostic):
     """Raised for an expression alone on a line that is not a call."""
 
@@ -161,7 +145,6 @@ class NotAStatement(Diagnostic):
     help = "assign it, or store it into an array"
 
 
-@dataclass(frozen=True)
 class NotALoopList(Diagnostic):
     """Raised when a `for` runs over something that is not a call."""
 
@@ -171,7 +154,6 @@ class NotALoopList(Diagnostic):
     help = "loops run over `tasks(...)`, `blocks(...)`, `range(...)` or `ring()`"
 
 
-@dataclass(frozen=True)
 class NotARole(Diagnostic):
     """Raised when what follows `with` is not a call."""
 
@@ -181,7 +163,6 @@ class NotARole(Diagnostic):
     help = "write for example `with role(communicator, sms=16):`"
 
 
-@dataclass(frozen=True)
 class NotIndexable(Diagnostic):
     """Raised when `[...]` follows an expression other than an array's name or `.at(r)`."""
 
@@ -190,7 +171,6 @@ class NotIndexable(Diagnostic):
     label = "not the name of an array"
 
 
-@dataclass(frozen=True)
 class UnknownAttribute(Diagnostic):
     """Raised for an attribute other than `.T`, or other than `.at(r)` before an index."""
 
@@ -201,7 +181,6 @@ class UnknownAttribute(Diagnostic):
     name: str
 
 
-@dataclass(frozen=True)
 class PositionalAfterKeyword(Diagnostic):
     """Raised for `f(a=1, b)`."""
 
@@ -210,7 +189,6 @@ class PositionalAfterKeyword(Diagnostic):
     label = "belongs before the keyword arguments"
 
 
-@dataclass(frozen=True)
 class RepeatedKeyword(Diagnostic):
     """Raised for `f(a=1, a=2)`."""
 
@@ -220,7 +198,6 @@ class RepeatedKeyword(Diagnostic):
     name: str
 
 
-@dataclass(frozen=True)
 class NoKernel(Diagnostic):
     """Raised when a file has no kernel in it."""
 
@@ -234,7 +211,6 @@ class NoKernel(Diagnostic):
 # Files
 
 
-@dataclass(frozen=True)
 class FileNotFound(Diagnostic):
     """Raised when there is no file at a path."""
 
@@ -243,7 +219,6 @@ class FileNotFound(Diagnostic):
     path: str
 
 
-@dataclass(frozen=True)
 class FileIsDirectory(Diagnostic):
     """Raised when a path is a directory."""
 
@@ -252,7 +227,6 @@ class FileIsDirectory(Diagnostic):
     path: str
 
 
-@dataclass(frozen=True)
 class FileUnreadable(Diagnostic):
     """Raised when the system refuses to read a file, or it is not a regular file."""
 
@@ -262,7 +236,6 @@ class FileUnreadable(Diagnostic):
     reason: str
 
 
-@dataclass(frozen=True)
 class WrongExtension(Diagnostic):
     """Raised when a file's name does not end as its kind requires."""
 
@@ -273,7 +246,6 @@ class WrongExtension(Diagnostic):
     wanted: str
 
 
-@dataclass(frozen=True)
 class BinaryFile(Diagnostic):
     """Raised when a file has a NUL byte."""
 
@@ -284,7 +256,6 @@ class BinaryFile(Diagnostic):
     offset: int
 
 
-@dataclass(frozen=True)
 class NotUtf8(Diagnostic):
     """Raised when a file's bytes are not UTF-8."""
 
@@ -297,7 +268,6 @@ class NotUtf8(Diagnostic):
     line: int
 
 
-@dataclass(frozen=True)
 class FileTooLarge(Diagnostic):
     """Raised for a source of more than 1 MiB."""
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from xdsl.ir import SSAValue
+
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import GatherOp, ReduceOp
-from pkc.dialect.coordinates import BlockPositionOp, RankOp
+from pkc.dialect.coordinates import RankOp, ZigzagGapOp, ZigzagPositionOp
 from pkc.dialect.tile import PositionsOp
 from pkc.dialect.types import DTYPES, FLOATS, RANKS, Layout, PGLType, f32, i32
 from pkc.frontend import indexing, operators, tree
@@ -220,11 +222,16 @@ def _block(frame: Frame, node: tree.Call) -> Block:
 
 def _positions(frame: Frame, node: tree.Call) -> Value:
     block = _block(frame, node)
-    return Tile(frame.value(PositionsOp(block.ssa), node.span), i32, (block.axis,))
+    ends: list[SSAValue] = []
+    if block.axis.dim in frame.zigzag:
+        numbers = ZigzagPositionOp(block.ssa), ZigzagPositionOp(block.ssa, last=True), ZigzagGapOp(block.ssa)
+        ends = [frame.value(op, node.span) for op in numbers]
+    return Tile(frame.value(PositionsOp(block.ssa, ends), node.span), i32, (block.axis,))
 
 
 def _start(frame: Frame, node: tree.Call) -> Value:
-    return Integer(frame.value(BlockPositionOp(_block(frame, node).ssa), node.span))
+    block = _block(frame, node)
+    return Integer(frame.value(indexing.first_position(frame, block.ssa, block.axis.dim), node.span))
 
 
 def _len(frame: Frame, node: tree.Call) -> Value:

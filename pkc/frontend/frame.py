@@ -50,8 +50,8 @@ class Frame:
     """What building one kernel keeps track of.
 
     `names` maps each name in scope to what it is; it is replaced, not changed, when a scope is left. `sharded` has the
-    dimensions that some parameter shards. `outer` has the names that tasks or roles may read but not assign, each with
-    the word for what forbids it.
+    dimensions that some parameter shards, `zigzag` those of them that are in zigzag order. `outer` has the names that
+    tasks or roles may read but not assign, each with the word for what forbids it.
     """
 
     block: IRBlock
@@ -70,6 +70,7 @@ class Frame:
     """The sizes that the schedule gives to blocks, by dimension."""
     tiled: set[str] = field(default_factory=set[str])
     """The dimensions whose blocks could have another size."""
+    zigzag: frozenset[str] = frozenset()
 
     # Findings
 

@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import LoadOp, ReadOp
-from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, ZigzagPositionOp
 from pkc.dialect.program import whole
 from pkc.dialect.types import BlockType, Dim, Layout, PGLType, SignalType, i32
 from pkc.frontend import tree
@@ -117,6 +117,8 @@ def indices_of(
     first: int = 0,
 ) -> tuple[tuple[SSAValue, ...], tuple[Axis, ...]]:
     """One IR index for each dimension from `first` on, and the axes that they leave."""
+    if first and (dim := array.type.dimensions[0]) in frame.zigzag:
+        raise PkcError(_not_a_block(span, array, "a table of rows", dim))
     dims = array.type.dimensions[first:]
     trailing = dims[len(given) :]
     if len(given) > len(dims) or any(not isinstance(dim, int) for dim in trailing):
@@ -201,10 +203,15 @@ def pick(frame: Frame, blocks: BlockList, index: SSAValue, name: str, span: Span
     ssa = frame.value(op, span)
     ssa.name_hint = name
     if blocks.size == 1:
-        return Integer(frame.value(BlockPositionOp(ssa), span))
+        return Integer(frame.value(first_position(frame, ssa, blocks.dim), span))
     axis = BlockAxis(name, blocks.dim, blocks.size)
     frame.blocks[axis] = ssa
     return Block(ssa, axis)
+
+
+def first_position(frame: Frame, block: SSAValue, dim: Dim) -> BlockPositionOp | ZigzagPositionOp:
+    """The operation that gives the first position of a block of a dimension."""
+    return ZigzagPositionOp(block) if dim in frame.zigzag else BlockPositionOp(block)
 
 
 def constant_integer(value: Value, what: str, span: Span) -> int:
@@ -270,12 +277,19 @@ def _index(
             )
         return value.ssa, value.axis
     if is_scalar_integer(value):
+        if dim in frame.zigzag:
+            raise PkcError(_not_a_block(node.span, array, str(value), dim))
         _check_position(array.name, value, dim, node.span)
         return frame.integer(value, node.span), None
     if isinstance(value, Broken):
         raise PkcError()
     hint = "`gather(X, rows, ...)` reads rows, `Y[rows, ...] += t` adds to them" if isinstance(value, Tile) else ""
     raise PkcError(BadIndex(node.span, array.name, str(value), hint))
+
+
+def _not_a_block(span: Span, array: ArrayRef, got: str, dim: Dim) -> BadIndex:
+    hint = f"index it with a block of {dim}, or leave `zigzag` out"
+    return BadIndex(span, array.name, got, hint, problem=f"{dim} is in zigzag order: expected a block")
 
 
 def _check_position(name: str, value: Value, dim: Dim, span: Span) -> None:

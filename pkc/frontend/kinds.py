@@ -107,7 +107,7 @@ class ArrayRef:
         if not isinstance(self.type, PGLType):
             return text
         if self.type.layout is Layout.Shard:
-            return f"{text}.shard({self.type.shard_dim})"
+            return f"{text}.shard({self.type.shard_dim}{', zigzag=True' * self.type.zigzag})"
         return f"{text}.{self.type.layout.value}()"
 
 

@@ -31,14 +31,7 @@ from pkc.frontend.kinds import (
     family,
     is_scalar_integer,
 )
-from pkc.frontend.tile_errors import (
-    AmbiguousAxes,
-    AxesDiffer,
-    BadMatmul,
-    BadOperand,
-    InnerAxesDiffer,
-    TypesDiffer,
-)
+from pkc.frontend.tile_errors import AmbiguousAxes, AxesDiffer, BadMatmul, BadOperand, InnerAxesDiffer, TypesDiffer
 from pkc.location import Span
 
 _TILE_BINARY = words(elementwise.Binary)

@@ -21,6 +21,7 @@ from pkc.frontend.check_errors import (
     BadShard,
     DuplicateName,
     MissingConstant,
+    OtherOrder,
     ReservedName,
     UnknownName,
     UnknownType,
@@ -191,8 +192,8 @@ def _array(frame: Frame, param: tree.Param, dims: list[Dim], dtype: Attribute) -
     layout = layouts[0]
     if layout.name != "shard":
         return Parameter(param, PGLType(dims, dtype, _LAYOUTS[layout.name]), bool(scratches))
-    shard = _shard(frame, param, dims, layout)
-    return Parameter(param, PGLType(dims, dtype, Layout.Shard, shard), bool(scratches))
+    shard, zigzag = _shard(frame, param, dims, layout), _is_zigzag(frame, layout)
+    return Parameter(param, PGLType(dims, dtype, Layout.Shard, shard, zigzag=zigzag), bool(scratches))
 
 
 def _check_modifier(modifier: tree.Modifier) -> None:
@@ -202,6 +203,45 @@ def _check_modifier(modifier: tree.Modifier) -> None:
     if len(modifier.args) != wanted:
         text = "one argument, the dimension to split" if wanted else "no argument"
         raise PkcError(BadModifier(modifier.span, f"`.{modifier.name}` takes {text}"))
+    for keyword in modifier.keywords:
+        if (modifier.name, keyword.name) != ("shard", "zigzag"):
+            raise PkcError(BadModifier(keyword.span, f"`.{modifier.name}` takes no `{keyword.name}`"))
+
+
+def _is_zigzag(frame: Frame, modifier: tree.Modifier) -> bool:
+    """Whether `.shard(d, zigzag=...)` asks for zigzag order."""
+    for keyword in modifier.keywords:
+        value = evaluate(frame, keyword.value)
+        if not isinstance(value, Constant) or not isinstance(value.value, bool):
+            raise PkcError(BadModifier(keyword.span, f"`zigzag` is True or False, not {value}"))
+        return value.value
+    return False
+
+
+def zigzag_dimensions(parameters: list[Parameter]) -> frozenset[str]:
+    """The dimensions in zigzag order. Raises `PkcError` if an array that is passed has one of them in another order."""
+    first: dict[Dim, Parameter] = {}
+    for parameter in parameters:
+        if isinstance(parameter.type, PGLType) and parameter.type.zigzag:
+            assert parameter.type.shard_dim is not None
+            first.setdefault(parameter.type.dimensions[parameter.type.shard_dim], parameter)
+    for parameter in parameters:
+        kind = parameter.type
+        if parameter.scratch or not isinstance(kind, PrivateType | PGLType):
+            continue
+        for axis, dim in enumerate(kind.dimensions):
+            if dim in first and not (isinstance(kind, PGLType) and kind.zigzag and kind.shard_dim == axis):
+                raise PkcError(_other_order(parameter, str(dim), first[dim], axis))
+    return frozenset(map(str, first))
+
+
+def _other_order(parameter: Parameter, dim: str, first: Parameter, axis: int) -> OtherOrder:
+    name, span = parameter.node.name, parameter.node.annotation.span
+    if parameter is first:
+        return OtherOrder(span, name, dim, f"give one of the two dimensions of `{name}` another name")
+    also = (Label(first.node.annotation.span, f"{dim} is in zigzag order here"),)
+    hint = f"declare all arrays of {dim} with `zigzag=True`, this one with `.shard({axis}, zigzag=True)`, or none"
+    return OtherOrder(span, name, dim, hint, also=also)
 
 
 def _shard(frame: Frame, param: tree.Param, dims: list[Dim], modifier: tree.Modifier) -> int:

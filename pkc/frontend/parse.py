@@ -182,16 +182,15 @@ class _Builder(Transformer[Token, Any]):
 
     def dims(self, *children: _Expression | Token) -> _Node[tuple[tree.Expr, ...]]:
         span = self._extent(children[0], children[-1])
-        return _Node(self.exprs(*children), span.start, span.end, 0)
+        dims = tuple(child.node for child in _nodes(children))
+        return _Node(dims, span.start, span.end, 0)
 
     def modifier(
-        self, _dot: Token, name: Token, _open: Token, args: tuple[tree.Expr, ...] | None, close: Token
+        self, _dot: Token, name: Token, _open: Token, arguments: tuple[_Node[Any], ...] | None, close: Token
     ) -> _Node[tree.Modifier]:
         span = self._extent(name, close)
-        return _Node(tree.Modifier(span, str(name), args or ()), span.start, span.end, 0)
-
-    def exprs(self, *children: _Expression | Token) -> tuple[tree.Expr, ...]:
-        return tuple(child.node for child in _nodes(children))
+        call = self._call(span, name, arguments or ())
+        return _Node(tree.Modifier(span, call.func, call.args, call.keywords), span.start, span.end, 0)
 
     # Statements
 
@@ -306,6 +305,9 @@ class _Builder(Transformer[Token, Any]):
 
     def call(self, name: Token, _open: Token, arguments: tuple[_Node[Any], ...] | None, close: Token) -> _Expression:
         nodes = arguments or ()
+        return self._deeper(self._call(self._extent(name, close), name, nodes), *nodes)
+
+    def _call(self, span: Span, name: Token, nodes: tuple[_Node[Any], ...]) -> tree.Call:
         args: list[tree.Expr] = []
         keywords: list[tree.Keyword] = []
         for argument in nodes:
@@ -315,8 +317,7 @@ class _Builder(Transformer[Token, Any]):
             if keywords:
                 raise PkcError(errors.PositionalAfterKeyword(argument.node.span))
             args.append(argument.node)
-        node = construct.call(self._extent(name, close), str(name), self._token_span(name), args, keywords)
-        return self._deeper(node, *nodes)
+        return construct.call(span, str(name), self._token_span(name), args, keywords)
 
     def arguments(self, *children: _Node[Any] | Token) -> tuple[_Node[Any], ...]:
         return _nodes(children)

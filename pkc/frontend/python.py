@@ -23,13 +23,11 @@ from pkc.frontend.words import Readable, Reading, Word
 from pkc.location import NOWHERE, Source, Span
 
 
-def read_function(function: FunctionType, schedule: Mapping[str, object] | None = None) -> tree.Program:
-    """A Python function as a program of one kernel; `schedule` holds the keywords of its decorator."""
-    return read_captured(function, schedule).program
-
-
 def read_captured(function: FunctionType, schedule: Mapping[str, object] | None = None) -> Reading:
-    """As `read_function`; the result can tell whether the names outside of the function are still bound to the same."""
+    """A Python function as a program of one kernel; `schedule` holds the keywords of its decorator.
+
+    The result can tell whether the names outside of the function are still bound to the same.
+    """
     if not isinstance(function, FunctionType):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise PkcError(python_errors.NotAFunction(NOWHERE, type(function).__name__))
     name = function.__name__

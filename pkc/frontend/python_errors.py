@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pkc.diagnostics import Diagnostic
 
 
-@dataclass(frozen=True)
 class NoSource(Diagnostic):
     """Raised when the source of a Python kernel cannot be found."""
 
@@ -19,7 +16,6 @@ class NoSource(Diagnostic):
     reason: str
 
 
-@dataclass(frozen=True)
 class NotInLanguage(Diagnostic):
     """Raised for a construct of Python that the language does not have."""
 
@@ -31,7 +27,6 @@ class NotInLanguage(Diagnostic):
     hint: str = ""
 
 
-@dataclass(frozen=True)
 class CapturedObject(Diagnostic):
     """Raised when a kernel uses a Python object that is not a constant, a dimension or a word of the language."""
 
@@ -44,7 +39,6 @@ class CapturedObject(Diagnostic):
     hint: str = "a kernel can capture integers, floats, booleans, dimensions and the names of pkc.language"
 
 
-@dataclass(frozen=True)
 class CapturedUnderOtherName(Diagnostic):
     """Raised when a dimension or a word of pkc.language is used under another name."""
 
@@ -56,7 +50,6 @@ class CapturedUnderOtherName(Diagnostic):
     word: str
 
 
-@dataclass(frozen=True)
 class CapturedNaN(Diagnostic):
     """Raised when a captured float is not a number."""
 
@@ -66,7 +59,6 @@ class CapturedNaN(Diagnostic):
     name: str
 
 
-@dataclass(frozen=True)
 class MissingAnnotation(Diagnostic):
     """Raised for a parameter without a type."""
 
@@ -77,7 +69,6 @@ class MissingAnnotation(Diagnostic):
     name: str
 
 
-@dataclass(frozen=True)
 class OutsideKernel(Diagnostic):
     """Raised when Python code calls a word of pkc.language outside of a kernel."""
 
@@ -87,7 +78,6 @@ class OutsideKernel(Diagnostic):
     name: str
 
 
-@dataclass(frozen=True)
 class ImportFailed(Diagnostic):
     """Raised when a Python file with kernels raises an exception as it is imported."""
 
@@ -98,7 +88,6 @@ class ImportFailed(Diagnostic):
     error: str
 
 
-@dataclass(frozen=True)
 class InvalidDimension(Diagnostic):
     """Raised when `dims(...)` is given a text that cannot name a dimension."""
 
@@ -109,7 +98,6 @@ class InvalidDimension(Diagnostic):
     text: str
 
 
-@dataclass(frozen=True)
 class InvalidScheduleValue(Diagnostic):
     """Raised when a keyword of the kernel decorator is not a boolean, an integer or a word."""
 
@@ -121,7 +109,6 @@ class InvalidScheduleValue(Diagnostic):
     value: str
 
 
-@dataclass(frozen=True)
 class PythonSyntax(Diagnostic):
     """Raised when a Python file with kernels is not valid Python."""
 
@@ -131,7 +118,6 @@ class PythonSyntax(Diagnostic):
     error: str
 
 
-@dataclass(frozen=True)
 class NotAFunction(Diagnostic):
     """Raised when the kernel decorator is applied to something that is not a Python function."""
 

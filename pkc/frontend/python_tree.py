@@ -126,12 +126,11 @@ class FunctionReader:
         return tree.Annotation(span, node.id, dims, tuple(modifiers))
 
     def _modifier(self, node: ast.Call, func: ast.Attribute) -> tree.Modifier:
-        for keyword in node.keywords:
-            raise PkcError(python_errors.NotInLanguage(self._span(keyword), "a keyword argument in a type"))
         name = self._tail(func)
         self._check_name(name, func.attr)
         span = Span(self._source, name.start, self._span(node).end)
-        return tree.Modifier(span, func.attr, tuple(self._expression(arg) for arg in node.args))
+        keywords = tuple(self._keyword(keyword, 1) for keyword in node.keywords)
+        return tree.Modifier(span, func.attr, tuple(self._expression(arg) for arg in node.args), keywords)
 
     def _dimensions(self, param: str, nodes: Sequence[ast.expr]) -> tuple[tree.Expr, ...]:
         evaluated = self._captures.dimensions(param)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pkc.diagnostics import Diagnostic
 
 # Tiles
 
 
-@dataclass(frozen=True)
 class AxesDiffer(Diagnostic):
     """Two tiles with axes that do not align, in an operation element by element."""
 
@@ -26,7 +23,6 @@ class AxesDiffer(Diagnostic):
     hint: str = ""
 
 
-@dataclass(frozen=True)
 class InnerAxesDiffer(Diagnostic):
     """The inner axes of a matmul differ."""
 
@@ -41,7 +37,6 @@ class InnerAxesDiffer(Diagnostic):
     hint: str = ""
 
 
-@dataclass(frozen=True)
 class BadMatmul(Diagnostic):
     """An operand of a matmul without two axes, or of a type that a matmul does not take."""
 
@@ -55,7 +50,6 @@ class BadMatmul(Diagnostic):
     hint: str = ""
 
 
-@dataclass(frozen=True)
 class TypesDiffer(Diagnostic):
     """Integers, floats and booleans mixed in one operator."""
 
@@ -69,7 +63,6 @@ class TypesDiffer(Diagnostic):
     hint: str = "convert one of them with `cast(x, f32)` or `cast(x, i32)`"
 
 
-@dataclass(frozen=True)
 class BadOperand(Diagnostic):
     """An operand of a kind or type that the operator does not take."""
 
@@ -83,7 +76,6 @@ class BadOperand(Diagnostic):
     hint: str = ""
 
 
-@dataclass(frozen=True)
 class AmbiguousAxes(Diagnostic):
     """An axis that could align with two axes of the other operand."""
 
@@ -94,7 +86,6 @@ class AmbiguousAxes(Diagnostic):
     axis: str
 
 
-@dataclass(frozen=True)
 class VariableChangesType(Diagnostic):
     """A variable that a loop carries, or a branch assigns, has another type at the end."""
 
@@ -109,7 +100,6 @@ class VariableChangesType(Diagnostic):
     hint: str = ""
 
 
-@dataclass(frozen=True)
 class AssignedInTasks(Diagnostic):
     """A variable from outside is assigned inside tasks or a role, which run in no order."""
 
@@ -122,7 +112,6 @@ class AssignedInTasks(Diagnostic):
     what: str
 
 
-@dataclass(frozen=True)
 class NotCarried(Diagnostic):
     """A loop or branch assigns a variable that is a block; only tiles, integers and booleans can be carried."""
 
@@ -135,7 +124,6 @@ class NotCarried(Diagnostic):
     where: str
 
 
-@dataclass(frozen=True)
 class BadCondition(Diagnostic):
     """The condition of `if` is not a boolean scalar computed from integers."""
 
@@ -150,7 +138,6 @@ class BadCondition(Diagnostic):
 # Arrays
 
 
-@dataclass(frozen=True)
 class IndexCount(Diagnostic):
     """An array is indexed with too many or too few indices."""
 
@@ -165,7 +152,6 @@ class IndexCount(Diagnostic):
     hint: str = ""
 
 
-@dataclass(frozen=True)
 class BlockOfOtherDimension(Diagnostic):
     """A block indexes a dimension that it does not come from."""
 
@@ -181,7 +167,6 @@ class BlockOfOtherDimension(Diagnostic):
     hint: str = ""
 
 
-@dataclass(frozen=True)
 class BadIndex(Diagnostic):
     """An index of a kind that cannot index an array, or out of range."""
 
@@ -195,7 +180,6 @@ class BadIndex(Diagnostic):
     problem: str = "expected a block or an integer"
 
 
-@dataclass(frozen=True)
 class WholeRunTimeDimension(Diagnostic):
     """`:` on a dimension whose size is not a constant."""
 
@@ -207,7 +191,6 @@ class WholeRunTimeDimension(Diagnostic):
     dim: str
 
 
-@dataclass(frozen=True)
 class BadRows(Diagnostic):
     """The row table of a gather or scatter is not of the right type or shape."""
 
@@ -219,7 +202,6 @@ class BadRows(Diagnostic):
     expected: str
 
 
-@dataclass(frozen=True)
 class StoredAxesDiffer(Diagnostic):
     """A tile is written to a place with other axes."""
 
@@ -232,7 +214,6 @@ class StoredAxesDiffer(Diagnostic):
     hint: str = ""
 
 
-@dataclass(frozen=True)
 class StoredTypeDiffers(Diagnostic):
     """Integers are written to an array of floats, or the other way round."""
 
@@ -249,7 +230,6 @@ class StoredTypeDiffers(Diagnostic):
 # Loops
 
 
-@dataclass(frozen=True)
 class BadIterable(Diagnostic):
     """A loop over something that is not a list of the language."""
 
@@ -259,7 +239,6 @@ class BadIterable(Diagnostic):
     name: str
 
 
-@dataclass(frozen=True)
 class TargetCount(Diagnostic):
     """A loop has more or fewer variables than lists."""
 
@@ -270,7 +249,6 @@ class TargetCount(Diagnostic):
     targets: str
 
 
-@dataclass(frozen=True)
 class BadBlocks(Diagnostic):
     """A list of blocks with an impossible size, dimension or bounds."""
 
@@ -285,7 +263,6 @@ class BadBlocks(Diagnostic):
 # Distributed writes and primitives
 
 
-@dataclass(frozen=True)
 class SumIntoPrivate(Diagnostic):
     """`+=` on a private array, where a sum over ranks was meant."""
 
@@ -301,7 +278,6 @@ class SumIntoPrivate(Diagnostic):
     declared: str
 
 
-@dataclass(frozen=True)
 class AtOnNonSymmetric(Diagnostic):
     """`.at(r)` on an array that is not symmetric."""
 
@@ -314,7 +290,6 @@ class AtOnNonSymmetric(Diagnostic):
     hint: str
 
 
-@dataclass(frozen=True)
 class BadUpdate(Diagnostic):
     """An array is updated by an operator other than `+=`."""
 
@@ -326,7 +301,6 @@ class BadUpdate(Diagnostic):
     place: str
 
 
-@dataclass(frozen=True)
 class NotAPlace(Diagnostic):
     """An argument must be an array, or a place in an array, and is not."""
 
@@ -340,7 +314,6 @@ class NotAPlace(Diagnostic):
     usage: str
 
 
-@dataclass(frozen=True)
 class NotSymmetric(Diagnostic):
     """`reduce` or `all_reduce` of an array that is not symmetric."""
 
@@ -353,7 +326,6 @@ class NotSymmetric(Diagnostic):
     declared: str
 
 
-@dataclass(frozen=True)
 class BadRole(Diagnostic):
     """An unknown role, a role with wrong options, or a role in the wrong place."""
 

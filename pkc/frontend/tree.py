@@ -7,31 +7,35 @@ Nothing is resolved here: names are strings, `blocks(...)` is a call like any ot
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import dataclass_transform
 
 from pkc.location import Span
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 @dataclass(frozen=True)
 class Node:
+    """Kinds of nodes derive from it, and are frozen dataclasses by that."""
+
     span: Span = field(compare=False, repr=False)
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True)(cls)
 
 
 # Expressions
 
 
-@dataclass(frozen=True)
 class Number(Node):
     """A literal: int, float (`inf` too) or bool. In Python also a captured constant."""
 
     value: int | float
 
 
-@dataclass(frozen=True)
 class Name(Node):
     id: str
 
 
-@dataclass(frozen=True)
 class Unary(Node):
     """`op` is `-` or `not`."""
 
@@ -39,7 +43,6 @@ class Unary(Node):
     operand: Expr
 
 
-@dataclass(frozen=True)
 class Binary(Node):
     """`op` is one of `@ + - * / // % and or == != < <= > >=`."""
 
@@ -48,14 +51,12 @@ class Binary(Node):
     right: Expr
 
 
-@dataclass(frozen=True)
 class Transpose(Node):
     """`operand.T`"""
 
     operand: Expr
 
 
-@dataclass(frozen=True)
 class At(Node):
     """`array.at(rank)`, only ever the base of an `Index`."""
 
@@ -63,12 +64,10 @@ class At(Node):
     rank: Expr
 
 
-@dataclass(frozen=True)
 class FullSlice(Node):
     """`:` as an index."""
 
 
-@dataclass(frozen=True)
 class Index(Node):
     """`base[indices]`"""
 
@@ -76,13 +75,11 @@ class Index(Node):
     indices: tuple[Expr | FullSlice, ...]
 
 
-@dataclass(frozen=True)
 class Keyword(Node):
     name: str
     value: Expr
 
 
-@dataclass(frozen=True)
 class Call(Node):
     """`func(args, keywords)`; `func_span` covers the name alone."""
 
@@ -98,7 +95,6 @@ Expr = Number | Name | Unary | Binary | Transpose | Index | Call
 # Statements
 
 
-@dataclass(frozen=True)
 class Assign(Node):
     """`target = value`; a store if the target is an `Index`."""
 
@@ -106,7 +102,6 @@ class Assign(Node):
     value: Expr
 
 
-@dataclass(frozen=True)
 class AugAssign(Node):
     """`target op= value`; `op` is one of `+ - * / // %`."""
 
@@ -115,7 +110,6 @@ class AugAssign(Node):
     value: Expr
 
 
-@dataclass(frozen=True)
 class For(Node):
     """`for targets in iterable:`; the span covers the header."""
 
@@ -124,7 +118,6 @@ class For(Node):
     body: tuple[Stmt, ...]
 
 
-@dataclass(frozen=True)
 class If(Node):
     """`elif` is an `If` alone in `orelse`; the span covers the header."""
 
@@ -133,7 +126,6 @@ class If(Node):
     orelse: tuple[Stmt, ...]
 
 
-@dataclass(frozen=True)
 class With(Node):
     """`with context:`; the span covers the header."""
 
@@ -141,7 +133,6 @@ class With(Node):
     body: tuple[Stmt, ...]
 
 
-@dataclass(frozen=True)
 class Do(Node):
     """A call as a statement."""
 
@@ -154,15 +145,14 @@ Stmt = Assign | AugAssign | For | If | With | Do
 # Kernels
 
 
-@dataclass(frozen=True)
 class Modifier(Node):
-    """`.shard(0)`, `.replicate()`, `.symmetric()`, `.scratch()`."""
+    """`.shard(0, zigzag=True)`, `.replicate()`, `.symmetric()`, `.scratch()`."""
 
     name: str
     args: tuple[Expr, ...]
+    keywords: tuple[Keyword, ...] = ()
 
 
-@dataclass(frozen=True)
 class Annotation(Node):
     """The annotation of a parameter: `base[dims].modifiers`.
 
@@ -174,7 +164,6 @@ class Annotation(Node):
     modifiers: tuple[Modifier, ...]
 
 
-@dataclass(frozen=True)
 class Param(Node):
     """The span covers the name."""
 
@@ -183,7 +172,6 @@ class Param(Node):
     default: Expr | None
 
 
-@dataclass(frozen=True)
 class Kernel(Node):
     """The span covers the name. `schedule` holds what the decorator says (empty in `.pk`)."""
 
@@ -193,7 +181,6 @@ class Kernel(Node):
     schedule: tuple[Keyword, ...] = ()
 
 
-@dataclass(frozen=True)
 class Program(Node):
     """A source file: its kernels in order."""
 

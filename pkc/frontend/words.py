@@ -51,8 +51,9 @@ class ArrayType:
     base: str
     dims: tuple[object, ...]
 
-    def shard(self, _dimension: int, /) -> ArrayType:
-        """One global array; each rank owns a shard of this dimension."""
+    def shard(self, _dimension: int, /, *, zigzag: object = False) -> ArrayType:
+        """One global array; each rank owns a shard of this dimension, with `zigzag` one of its first and of its last
+        positions."""
         return self
 
     def replicate(self) -> ArrayType:

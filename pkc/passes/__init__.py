@@ -17,6 +17,7 @@ from pkc.passes.machine.plan_memory import PlanMemory
 from pkc.passes.machine.restart_counters import RestartCounters
 from pkc.passes.machine.trace import Trace
 from pkc.passes.roles.assign_roles import AssignRoles
+from pkc.passes.roles.balance_tasks import BalanceTasks
 from pkc.passes.roles.check_roles import CheckRoles
 from pkc.passes.roles.defer_signals import DeferSignals
 from pkc.passes.roles.expand_fetch import ExpandFetch
@@ -24,6 +25,7 @@ from pkc.passes.roles.guard_launches import GuardLaunches
 from pkc.passes.roles.insert_fences import InsertFences
 from pkc.passes.roles.order_phases import OrderPhases
 from pkc.passes.roles.order_tasks import OrderTasks
+from pkc.passes.roles.pipeline_mma import PipelineMma
 from pkc.passes.roles.plan_fetch import PlanFetch
 from pkc.passes.roles.plan_mma import PlanMma
 from pkc.passes.roles.plan_overlap import PlanOverlap
@@ -40,6 +42,10 @@ from pkc.passes.roles.stage_sums import StageSums
 from pkc.passes.roles.straddle_shards import StraddleShards
 from pkc.passes.roles.zero_sums import ZeroSums
 from pkc.passes.tile.check_program import CheckProgram
+from pkc.passes.tile.drop_clips import DropClips
+from pkc.passes.tile.hoist_loads import HoistLoads
+from pkc.passes.tile.skip_blocks import SkipBlocks
+from pkc.passes.tile.split_edges import SplitEdges
 from pkc.passes.tile.split_loops import SplitLoops
 from pkc.targets import DEFAULT
 
@@ -47,8 +53,12 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
     CheckProgram(),  # first: findings speak of the program as it was written
     Cse(),  # equal blocks become one value, by which the patterns after it know them
     Canonicalize(),  # matmuls add into their accumulator, clips of zero padding go
+    DropClips(),  # padding is known as patterns left it; before all that looks at edges
     SplitLoops(),  # matmuls are operations that add; both levels must have the same order of additions
-    Cse(),  # constants that folding made twice, and those of splits
+    HoistLoads(),  # loops are what they stay; before the roles, which fetch and load where loads stand
+    SkipBlocks(),  # masks are still operations of the loop's body
+    SplitEdges(),  # last of those that change arithmetic on tiles: they need not look into branches
+    Cse(),  # constants that folding made twice, those of splits and edges, loads that two loops share now
     Dce(),  # what only merged operations used, or a loop in the tasks that add up its splits
 )
 """From the IR that the frontend builds to the tile IR: what the program means."""
@@ -66,6 +76,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     Canonicalize(),
     Cse(),
     Dce(),  # what only replaced accesses used
+    BalanceTasks(),  # of every role alike, and before the next pass, which numbers the other tasks by bands
     OrderTasks(),  # of every role alike, before they are split: roles of a CTA must go through the same tasks
     AssignRoles(),  # needs the final accesses: reads load, writes store, the rest computes
     SplitCopies(),  # communicators that move tiles; before the others, which share the rest of shared memory
@@ -79,6 +90,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     Cse(),  # integers that each role now computes for itself
     Dce(),
     PlanTransfers(),  # needs the final roles: what a role does with a tile decides how it gets it
+    PipelineMma(),  # needs the stages; before the next pass, which plans the MMAs that this one leaves
     PlanMma(),  # needs the stages, of which an MMA in flight keeps one; before drains, which obey deferred releases
     DeferSignals(),  # needs the transfers: only stores by TMA are still in flight when their role goes on
     InsertFences(),  # last to change anything: it obeys the transfers, and nothing may move across what it places
@@ -128,43 +140,6 @@ def _thunk(kind: type[ModulePass]) -> Callable[[], type[ModulePass]]:
 
 
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {
-    kind.name: _thunk(kind)
-    for kind in (
-        CheckProgram,
-        Canonicalize,
-        Cse,
-        Dce,
-        SplitLoops,
-        AttachTarget,
-        PlanOverlap,
-        StraddleShards,
-        StageRemoteReads,
-        PlanFetch,
-        ExpandFetch,
-        StageSums,
-        ZeroSums,
-        StageRemoteStores,
-        OrderTasks,
-        AssignRoles,
-        SplitCopies,
-        SplitRoles,
-        SplitLoads,
-        ShareSums,
-        OrderPhases,
-        PlanWarps,
-        PlanStages,
-        GuardLaunches,
-        PlanTransfers,
-        PlanMma,
-        DeferSignals,
-        InsertFences,
-        CheckRoles,
-        RestartCounters,
-        PlanMemory,
-        LowerTiles,
-        Trace,
-        BoundWaits,
-        CheckMachine,
-    )
+    step.name: _thunk(type(step)) for step in (*TILE_PIPELINE, *ROLES_PIPELINE, *machine_pipeline(INSTRUMENTS))
 }
 """Every pass by the name it has in `pkc opt -p`."""

@@ -91,6 +91,12 @@ def phase_of(op: Operation) -> int | None:
     return None
 
 
+def computes(tasks: TasksOp, kernel: KernelOp) -> bool:
+    """Whether tasks are those of the program: neither what an author wrote as roles nor what only communicates."""
+    around = tasks.parent_op()
+    return around is kernel or (isinstance(around, RoleOp) and DERIVED in around.attributes)
+
+
 def wrap_in_role(kernel: KernelOp, role: Role) -> None:
     """Move everything that stands directly in the kernel into one role."""
     ops = [op for op in kernel.body.block.ops if not isinstance(op, RoleOp)]
@@ -173,3 +179,11 @@ def is_constant(value: SSAValue, number: int) -> bool:
     owner = value.owner
     found = owner.value if isinstance(owner, arith.ConstantOp) else None
     return isinstance(found, IntegerAttr) and found.value.data == number
+
+
+def constant_of(value: SSAValue) -> int | None:
+    """The value of an integer constant."""
+    owner = value.owner
+    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
+        return owner.value.value.data
+    return None

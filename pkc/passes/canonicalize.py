@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
@@ -105,7 +103,6 @@ PATTERNS: tuple[RewritePattern, ...] = (DropIdentityCast(), DropClipOfLoad(), Ac
 """Those of the dialect; each keeps the meaning of a program to the bit."""
 
 
-@dataclass(frozen=True)
 class Canonicalize(ModulePass):
     """Fold constants, apply the canonicalization patterns of every dialect, drop what is unused.
 

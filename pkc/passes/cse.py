@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.transforms.common_subexpression_elimination import cse
 
 
-@dataclass(frozen=True)
 class Cse(ModulePass):
     """Merge equal operations; loads of one block only when nothing is written or awaited between them.
 

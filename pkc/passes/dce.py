@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.transforms.dead_code_elimination import region_dce
 
 
-@dataclass(frozen=True)
 class Dce(ModulePass):
     """Drop operations that write nothing and whose results nobody uses: loads and whole loops among them.
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pkc.diagnostics import Diagnostic
 
 
-@dataclass(frozen=True)
 class TasksOverlap(Diagnostic):
     """Tasks that differ in one index store to the same place, since nothing of the place depends on that index."""
 
@@ -19,7 +16,6 @@ class TasksOverlap(Diagnostic):
     index: str
 
 
-@dataclass(frozen=True)
 class RanksOverlap(Diagnostic):
     """Every rank stores to the same place of an array that is one over all ranks."""
 
@@ -31,7 +27,6 @@ class RanksOverlap(Diagnostic):
     array: str
 
 
-@dataclass(frozen=True)
 class SumReadInPhase(Diagnostic):
     """A `tasks` reads an array that it sums with `+=`."""
 
@@ -43,7 +38,6 @@ class SumReadInPhase(Diagnostic):
     array: str
 
 
-@dataclass(frozen=True)
 class ReadAndWritten(Diagnostic):
     """A `tasks` reads an array that it also writes, at a place that may be another task's."""
 
@@ -55,7 +49,6 @@ class ReadAndWritten(Diagnostic):
     array: str
 
 
-@dataclass(frozen=True)
 class StoredAndSummed(Diagnostic):
     """A `tasks` writes one array with `=` and with `+=`."""
 
@@ -67,7 +60,6 @@ class StoredAndSummed(Diagnostic):
     array: str
 
 
-@dataclass(frozen=True)
 class WaitNeverSignalled(Diagnostic):
     """A wait for a signal that no statement of the kernel sends."""
 
@@ -78,7 +70,6 @@ class WaitNeverSignalled(Diagnostic):
     signal: str
 
 
-@dataclass(frozen=True)
 class OutsideRole(Diagnostic):
     """A signal, wait or barrier that is not inside `with role(...)`."""
 
@@ -89,7 +80,6 @@ class OutsideRole(Diagnostic):
     what: str
 
 
-@dataclass(frozen=True)
 class BesideRoles(Diagnostic):
     """A kernel with roles does something outside them."""
 
@@ -100,7 +90,6 @@ class BesideRoles(Diagnostic):
     help = "move it into a `with role(...)`"
 
 
-@dataclass(frozen=True)
 class UndefinedScratch(Diagnostic):
     """A scratch array is read, and nothing in the kernel writes it."""
 
@@ -111,7 +100,6 @@ class UndefinedScratch(Diagnostic):
     array: str
 
 
-@dataclass(frozen=True)
 class WritesNothing(Diagnostic):
     """A kernel that writes no array of its caller."""
 
@@ -122,7 +110,6 @@ class WritesNothing(Diagnostic):
     kernel: str
 
 
-@dataclass(frozen=True)
 class MisplacedTasks(Diagnostic):
     """A `tasks` inside `tasks` stands in a loop or branch of the outer one."""
 
@@ -133,7 +120,6 @@ class MisplacedTasks(Diagnostic):
     what: str
 
 
-@dataclass(frozen=True)
 class UnusedParameter(Diagnostic):
     """A parameter from which nothing is computed."""
 
@@ -145,7 +131,6 @@ class UnusedParameter(Diagnostic):
     kernel: str
 
 
-@dataclass(frozen=True)
 class InvalidOperation(Diagnostic):
     """The verifier of an operation refuses it: malformed IR, or a mistake in a pass."""
 
@@ -156,7 +141,6 @@ class InvalidOperation(Diagnostic):
     message: str
 
 
-@dataclass(frozen=True)
 class UsedBeforeDefined(Diagnostic):
     """An operation uses a value that nothing defines before it."""
 
@@ -167,7 +151,6 @@ class UsedBeforeDefined(Diagnostic):
     number: int
 
 
-@dataclass(frozen=True)
 class UnknownPass(Diagnostic):
     """A name in a pipeline that is no pass."""
 
@@ -178,7 +161,6 @@ class UnknownPass(Diagnostic):
     hint: str
 
 
-@dataclass(frozen=True)
 class BadPassOption(Diagnostic):
     """A pass is given an option that it does not have, or a value of another type."""
 
@@ -190,7 +172,6 @@ class BadPassOption(Diagnostic):
     options: str
 
 
-@dataclass(frozen=True)
 class MalformedPipeline(Diagnostic):
     """A text that does not read as passes separated by commas."""
 
@@ -201,7 +182,6 @@ class MalformedPipeline(Diagnostic):
     message: str
 
 
-@dataclass(frozen=True)
 class UnusableFile(Diagnostic):
     """A file of the pass tool cannot be read or written."""
 
@@ -212,7 +192,6 @@ class UnusableFile(Diagnostic):
     reason: str
 
 
-@dataclass(frozen=True)
 class PassFailed(Diagnostic):
     """A pass gives up on the IR it is given."""
 
@@ -222,7 +201,6 @@ class PassFailed(Diagnostic):
     message: str
 
 
-@dataclass(frozen=True)
 class UnreadableIR(Diagnostic):
     """A text breaks xDSL's parser without a place where it fails, or would keep it busy for ever."""
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pkc.diagnostics import Diagnostic
 
 
-@dataclass(frozen=True)
 class IllegalOverlap(Diagnostic):
     """The schedule asks for an overlap that an access cannot have."""
 
@@ -21,7 +18,6 @@ class IllegalOverlap(Diagnostic):
     reason: str
 
 
-@dataclass(frozen=True)
 class OutsideTasks(Diagnostic):
     """A kernel without roles has a `tasks` statement inside a loop, or reads or writes outside of them."""
 
@@ -32,7 +28,6 @@ class OutsideTasks(Diagnostic):
     kernel: str
 
 
-@dataclass(frozen=True)
 class CannotStage(Diagnostic):
     """The schedule asks to fetch an operand ahead whose address only the computing task knows."""
 
@@ -43,7 +38,6 @@ class CannotStage(Diagnostic):
     array: str
 
 
-@dataclass(frozen=True)
 class CannotStageSum(Diagnostic):
     """A sum over ranks to which not every rank contributes every tile exactly once."""
 
@@ -55,7 +49,6 @@ class CannotStageSum(Diagnostic):
     reason: str
 
 
-@dataclass(frozen=True)
 class KeptBeyondStage(Diagnostic):
     """A tile leaves the loop or branch that loads it, and nothing was computed from it."""
 
@@ -65,7 +58,6 @@ class KeptBeyondStage(Diagnostic):
     help = "compute with it in the same iteration or branch, or load it again where it is used"
 
 
-@dataclass(frozen=True)
 class SharedMemory(Diagnostic):
     """The stages of a kernel's channels do not fit into shared memory."""
 
@@ -78,7 +70,6 @@ class SharedMemory(Diagnostic):
     available: int
 
 
-@dataclass(frozen=True)
 class ReorderedAccess(Diagnostic):
     """A task reads an array and writes it, and what it writes does not follow from what it reads."""
 
@@ -89,7 +80,6 @@ class ReorderedAccess(Diagnostic):
     array: str
 
 
-@dataclass(frozen=True)
 class CannotPush(Diagnostic):
     """The schedule asks the owner of an operand to send it, but the owner does not know what goes where."""
 
@@ -102,7 +92,6 @@ class CannotPush(Diagnostic):
     reason: str
 
 
-@dataclass(frozen=True)
 class UsedBeforeSum(Diagnostic):
     """A kernel of several phases reads or writes an array before a later phase, or in the one that, sums into it."""
 
@@ -113,7 +102,6 @@ class UsedBeforeSum(Diagnostic):
     array: str
 
 
-@dataclass(frozen=True)
 class CannotSplit(Diagnostic):
     """The schedule divides the sums over a dimension among tasks, and there is no such sum, or it cannot be divided."""
 
@@ -126,7 +114,6 @@ class CannotSplit(Diagnostic):
     reason: str
 
 
-@dataclass(frozen=True)
 class CannotStraddle(Diagnostic):
     """The schedule lets blocks straddle the ranks' shards, and an access cannot."""
 
@@ -138,7 +125,6 @@ class CannotStraddle(Diagnostic):
     reason: str
 
 
-@dataclass(frozen=True)
 class NotACopy(Diagnostic):
     """A copy engine has an operation that is neither a copy nor a counter's, or that the host cannot know."""
 
@@ -149,7 +135,6 @@ class NotACopy(Diagnostic):
     op: str
 
 
-@dataclass(frozen=True)
 class NotSharedOut(Diagnostic):
     """Some tasks of a kernel are shared out among CTAs and others are not."""
 
@@ -159,7 +144,6 @@ class NotSharedOut(Diagnostic):
     help = "all `pk.tasks` of a kernel have `per_cta`, or none"
 
 
-@dataclass(frozen=True)
 class ChannelEnds(Diagnostic):
     """A channel does not join exactly two roles."""
 
@@ -171,7 +155,6 @@ class ChannelEnds(Diagnostic):
     side: str
 
 
-@dataclass(frozen=True)
 class ChannelOutOfOrder(Diagnostic):
     """In some block a stage is not acquired and then committed, or consumed and then released."""
 
@@ -183,7 +166,6 @@ class ChannelOutOfOrder(Diagnostic):
     op: str
 
 
-@dataclass(frozen=True)
 class WaitNotCovered(Diagnostic):
     """A wait is for another number of signals than its counter gets, whatever the sizes."""
 
@@ -197,7 +179,6 @@ class WaitNotCovered(Diagnostic):
     sent: str
 
 
-@dataclass(frozen=True)
 class OrderOfOthers(Diagnostic):
     """An order of tasks that leaves some out and runs others twice."""
 
@@ -207,7 +188,6 @@ class OrderOfOthers(Diagnostic):
     help = "rotate an index by the count that it runs below, interleave it with the blocks that it counts"
 
 
-@dataclass(frozen=True)
 class AddedAndRaised(Diagnostic):
     """Counters that some roles add to and others raise: the value that they reach depends on the order."""
 
@@ -218,7 +198,6 @@ class AddedAndRaised(Diagnostic):
     array: str
 
 
-@dataclass(frozen=True)
 class NeverReleased(Diagnostic):
     """A signal is deferred and nothing in its block sends it, or a release is and nothing carries it out."""
 
@@ -231,7 +210,6 @@ class NeverReleased(Diagnostic):
     where: str
 
 
-@dataclass(frozen=True)
 class UsedAfterRelease(Diagnostic):
     """A tile is used after its stage was released, when the producer may overwrite it."""
 

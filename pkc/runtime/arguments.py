@@ -11,7 +11,7 @@ from pkc.codegen.artifact import ArrayParameter, Interface
 from pkc.diagnostics import PkcError, listing
 from pkc.dialect.types import RANKS
 from pkc.location import NOWHERE
-from pkc.runtime import errors
+from pkc.runtime import argument_errors as errors
 from pkc.runtime.arrays import Array, View, row_major
 from pkc.runtime.element import element_name
 from pkc.runtime.mesh import Mesh, Rank
@@ -95,15 +95,15 @@ class _Binder:
             raise self._not_symmetric(parameter, "is reached by other ranks: it must be an array of the mesh")
         if value.heap is not self._mesh.heap:
             raise self._not_symmetric(parameter, "is an array of another mesh")
-        if (value.layout, value.shard) != (parameter.layout, parameter.shard):
-            raise self._not_symmetric(parameter, f"has layout {_layout(value.layout, value.shard)}")
+        if (value.layout, value.shard, value.zigzag) != (parameter.layout, parameter.shard, parameter.zigzag):
+            raise self._not_symmetric(parameter, f"has layout {_layout(value)}")
         self._check_type(parameter, value.dtype)
         self._shape(parameter, value.shape, self._mesh.local[0])
         return value
 
     def _not_symmetric(self, parameter: ArrayParameter, problem: str) -> PkcError:
         shape = f"({', '.join(map(str, parameter.dims))}{',' * (len(parameter.dims) == 1)})"
-        shard = "" if parameter.shard is None else f", {parameter.shard}"
+        shard = "" if parameter.shard is None else f", {parameter.shard}{', zigzag=True' * parameter.zigzag}"
         wanted = (shape, parameter.dtype, parameter.layout, shard)
         return PkcError(errors.NotSymmetric(NOWHERE, self._kernel, parameter.name, problem, *wanted))
 
@@ -202,5 +202,5 @@ def _view(value: Any) -> View | None:
     return View(value.data_ptr(), tuple(value.shape), tuple(value.stride()), element_name(value.dtype), device)
 
 
-def _layout(layout: str, shard: int | None) -> str:
-    return layout if shard is None else f"{layout} {shard}"
+def _layout(array: Array) -> str:
+    return array.layout if array.shard is None else f"{array.layout} {array.shard}{' zigzag' * array.zigzag}"

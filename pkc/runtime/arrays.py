@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.blocks import shard_bounds, shard_length
+from pkc.dialect.blocks import shard_bounds, shard_length, zigzag_halves
 from pkc.location import NOWHERE
 from pkc.runtime.element import ELEMENTS
 from pkc.runtime.errors import OtherRank
@@ -15,6 +16,7 @@ from pkc.runtime.errors import OtherRank
 if TYPE_CHECKING:
     from pkc.runtime.mesh import Mesh
 
+Where: TypeAlias = tuple[slice, ...]
 ArrayLayout: TypeAlias = Literal["private", "shard", "replicate", "symmetric"]
 
 
@@ -49,6 +51,7 @@ class Array:
 
     `shape` is that of the whole array. With layout `shard`, rank r has shard r of dimension `shard`: shards are
     ceil(extent / ranks) long, the last ones may be shorter or empty. With any other layout each rank has all of it.
+    With `zigzag` a shard has two ranges of positions, one after the other (docs/language.md, section 3).
     """
 
     def __init__(
@@ -58,9 +61,11 @@ class Array:
         dtype: str,
         layout: ArrayLayout,
         shard: int | None,
+        *,
+        zigzag: bool = False,
     ) -> None:
         self.mesh, self.heap = mesh, mesh.heap
-        self.shape, self.dtype, self.layout, self.shard = shape, dtype, layout, shard
+        self.shape, self.dtype, self.layout, self.shard, self.zigzag = shape, dtype, layout, shard, zigzag
         self.offset = self.heap.allocate(math.prod(self.memory_shape) * ELEMENTS[dtype].bytes)
         """Its offset in the symmetric heap."""
 
@@ -85,6 +90,43 @@ class Array:
         from pkc.runtime.torch import tensor
 
         return tensor(self.local(self.mesh.local[0].rank if rank is None else rank))
+
+    def scatter(self, whole: Any) -> None:
+        """Copy the elements that the ranks of this process have from a torch tensor of the whole array, on any device.
+
+        On torch's current streams, as launches are.
+        """
+        for rank in self.mesh.local:
+            mine = self.tensor(rank.rank)
+            for there, here in self.ranges(rank.rank):
+                mine[here].copy_(whole[there])
+
+    def gather(self, shards: Sequence[Any] | None = None) -> Any:
+        """The whole array as a new torch tensor, on the GPU of the first of `shards`.
+
+        `shards` has what `tensor(rank)` gives on each rank, in order. By default all ranks are of this process; with
+        one process for each GPU, `torch.distributed.all_gather` gives such a list. Raises `PkcError`.
+        """
+        given = [self.tensor(rank) for rank in range(self.heap.ranks)] if shards is None else shards
+        whole = given[0].new_empty(self.shape)
+        for rank, mine in enumerate(given):
+            for there, here in self.ranges(rank):
+                whole[there].copy_(mine[here])
+        return whole
+
+    def ranges(self, rank: int) -> list[tuple[Where, Where]]:
+        """The elements that are on a rank, as slices of the whole array and of the rank's tensor."""
+        every = (slice(None),) * len(self.shape)
+        if self.shard is None:
+            return [(every, every)]
+        before, extent, ranks = every[: self.shard], self.shape[self.shard], self.heap.ranks
+        first, last = shard_bounds(extent, ranks, rank)
+        found: list[tuple[Where, Where]] = []
+        at = 0
+        for start, length in zigzag_halves(extent, ranks, rank) if self.zigzag else [(first, last - first)]:
+            found.append(((*before, slice(start, start + length)), (*before, slice(at, at + length))))
+            at += length
+        return found
 
     def free(self) -> None:
         """Free the memory; every rank must do so, in the same order. No kernel may still use it."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pkc.diagnostics import Diagnostic
 
 # The machine
 
 
-@dataclass(frozen=True)
 class NoDriver(Diagnostic):
     """The library of the NVIDIA driver cannot be loaded."""
 
@@ -20,7 +17,6 @@ class NoDriver(Diagnostic):
     reason: str
 
 
-@dataclass(frozen=True)
 class NoGpu(Diagnostic):
     """The driver finds no GPU."""
 
@@ -31,7 +27,6 @@ class NoGpu(Diagnostic):
     visible: str
 
 
-@dataclass(frozen=True)
 class DriverFailure(Diagnostic):
     """A call of the driver fails for a reason that no other diagnostic names."""
 
@@ -43,7 +38,6 @@ class DriverFailure(Diagnostic):
     text: str
 
 
-@dataclass(frozen=True)
 class GpuMemory(Diagnostic):
     """A GPU has no room for more of the symmetric heap."""
 
@@ -58,7 +52,6 @@ class GpuMemory(Diagnostic):
     total: int
 
 
-@dataclass(frozen=True)
 class NoPeerAccess(Diagnostic):
     """Two GPUs cannot reach each other's memory, or not with atomic operations."""
 
@@ -70,7 +63,6 @@ class NoPeerAccess(Diagnostic):
     how: str
 
 
-@dataclass(frozen=True)
 class WrongGpu(Diagnostic):
     """A kernel is loaded on a GPU that its machine code is not for."""
 
@@ -83,7 +75,6 @@ class WrongGpu(Diagnostic):
     capability: str
 
 
-@dataclass(frozen=True)
 class MissingGpu(Diagnostic):
     """A mesh is to use a GPU that this process does not see."""
 
@@ -95,7 +86,6 @@ class MissingGpu(Diagnostic):
     count: int
 
 
-@dataclass(frozen=True)
 class RanksOnOneGpu(Diagnostic):
     """A mesh of virtual ranks has no rank, or more than can run at the same time."""
 
@@ -106,7 +96,6 @@ class RanksOnOneGpu(Diagnostic):
     most: int
 
 
-@dataclass(frozen=True)
 class SameGpu(Diagnostic):
     """A mesh of real GPUs names one twice, or none."""
 
@@ -119,7 +108,6 @@ class SameGpu(Diagnostic):
 # One process for each GPU
 
 
-@dataclass(frozen=True)
 class NotUnderTorchrun(Diagnostic):
     """The environment does not say which rank this process is."""
 
@@ -129,7 +117,6 @@ class NotUnderTorchrun(Diagnostic):
     variable: str
 
 
-@dataclass(frozen=True)
 class SeveralHosts(Diagnostic):
     """The ranks are on more than one host."""
 
@@ -140,7 +127,6 @@ class SeveralHosts(Diagnostic):
     local: int
 
 
-@dataclass(frozen=True)
 class RankMissing(Diagnostic):
     """Another rank does not take part in something that all ranks do together."""
 
@@ -154,7 +140,6 @@ class RankMissing(Diagnostic):
     what: str
 
 
-@dataclass(frozen=True)
 class RankLeft(Diagnostic):
     """The process of another rank has ended."""
 
@@ -167,7 +152,6 @@ class RankLeft(Diagnostic):
     what: str
 
 
-@dataclass(frozen=True)
 class OtherRankFailed(Diagnostic):
     """The symmetric heap cannot grow, because another rank has no room."""
 
@@ -178,7 +162,6 @@ class OtherRankFailed(Diagnostic):
     failed: int
 
 
-@dataclass(frozen=True)
 class UnequalRanks(Diagnostic):
     """Ranks do different things where all must do the same: they differ in the dimensions of a launch, for example."""
 
@@ -191,7 +174,6 @@ class UnequalRanks(Diagnostic):
     second: str
 
 
-@dataclass(frozen=True)
 class Hang(Diagnostic):
     """Kernels have not ended in time."""
 
@@ -203,7 +185,6 @@ class Hang(Diagnostic):
     seconds: float
 
 
-@dataclass(frozen=True)
 class Stuck(Diagnostic):
     """A kernel compiled with `debug` has given up waiting: what each of its warp roles waited for."""
 
@@ -221,100 +202,6 @@ class Stuck(Diagnostic):
 # A launch
 
 
-@dataclass(frozen=True)
-class Arguments(Diagnostic):
-    """A kernel lacks an argument, or gets one that it does not take."""
-
-    code = "PK840"
-    title = "`{kernel}` takes {expected}; {found}"
-    kernel: str
-    expected: str
-    found: str
-
-
-@dataclass(frozen=True)
-class NotSymmetric(Diagnostic):
-    """An array that other ranks reach is not in the symmetric heap of the mesh, or has another layout."""
-
-    code = "PK841"
-    title = "`{array}` of `{kernel}` {problem}"
-    help = '`mesh.empty({shape}, "{dtype}", "{layout}"{shard})` makes an array that fits'
-    kernel: str
-    array: str
-    problem: str
-    shape: str
-    dtype: str
-    layout: str
-    shard: str
-
-
-@dataclass(frozen=True)
-class RankArrays(Diagnostic):
-    """A private array is not given once for each rank that this process drives."""
-
-    code = "PK842"
-    title = "`{array}` of `{kernel}` is private to each rank: {found} for {ranks} ranks"
-    help = "pass a list with one tensor for each rank of this process"
-    kernel: str
-    array: str
-    found: str
-    ranks: int
-
-
-@dataclass(frozen=True)
-class ArgumentType(Diagnostic):
-    """An array has elements of another type."""
-
-    code = "PK843"
-    title = "`{array}` of `{kernel}` has elements of type {found}; expected {expected}"
-    kernel: str
-    array: str
-    found: str
-    expected: str
-
-
-@dataclass(frozen=True)
-class ArgumentShape(Diagnostic):
-    """An array has another shape than the parameter, or than the array of another rank."""
-
-    code = "PK844"
-    title = "`{array}` of `{kernel}` has shape {found} on rank {rank}; expected {expected}"
-    kernel: str
-    array: str
-    rank: int
-    found: str
-    expected: str
-
-
-@dataclass(frozen=True)
-class ArgumentStrides(Diagnostic):
-    """The elements of an array do not follow each other."""
-
-    code = "PK845"
-    title = "`{array}` of `{kernel}` has strides {found} on rank {rank}; expected {expected}"
-    help = "`.contiguous()` makes a copy that fits"
-    kernel: str
-    array: str
-    rank: int
-    found: str
-    expected: str
-
-
-@dataclass(frozen=True)
-class ArgumentDevice(Diagnostic):
-    """The array of a rank is not on its GPU."""
-
-    code = "PK846"
-    title = "`{array}` of `{kernel}` is on {found}; rank {rank} uses GPU {device}"
-    help = '`.to("cuda:{device}")` makes a copy there'
-    kernel: str
-    array: str
-    rank: int
-    found: str
-    device: int
-
-
-@dataclass(frozen=True)
 class TensorMapRule(Diagnostic):
     """An array cannot be moved by TMA."""
 
@@ -327,30 +214,6 @@ class TensorMapRule(Diagnostic):
     rule: str
 
 
-@dataclass(frozen=True)
-class LaunchDimension(Diagnostic):
-    """A dimension has no value, or two arrays, or an array and a setting, give it different values."""
-
-    code = "PK848"
-    title = "dimension `{dim}` of `{kernel}` {problem}"
-    kernel: str
-    dim: str
-    problem: str
-
-
-@dataclass(frozen=True)
-class LaunchScalar(Diagnostic):
-    """A scalar is not a number of its type."""
-
-    code = "PK849"
-    title = "`{name}` of `{kernel}` is {value}, which is not of type {dtype}"
-    kernel: str
-    name: str
-    value: str
-    dtype: str
-
-
-@dataclass(frozen=True)
 class FirstLaunchInCapture(Diagnostic):
     """The first launch for some dimensions allocates memory, which a graph cannot record."""
 
@@ -360,7 +223,6 @@ class FirstLaunchInCapture(Diagnostic):
     kernel: str
 
 
-@dataclass(frozen=True)
 class StreamCount(Diagnostic):
     """Several streams are given, but not one for each rank that this process drives."""
 
@@ -371,7 +233,6 @@ class StreamCount(Diagnostic):
     ranks: int
 
 
-@dataclass(frozen=True)
 class ImpossibleArray(Diagnostic):
     """The shape, type or layout of an array that is to be made is wrong."""
 
@@ -380,7 +241,6 @@ class ImpossibleArray(Diagnostic):
     problem: str
 
 
-@dataclass(frozen=True)
 class NoTorch(Diagnostic):
     """An array is asked for as a tensor, and torch cannot be imported."""
 
@@ -391,7 +251,6 @@ class NoTorch(Diagnostic):
     reason: str
 
 
-@dataclass(frozen=True)
 class OtherRank(Diagnostic):
     """The elements of an array on a rank are asked for in another process."""
 
@@ -402,7 +261,6 @@ class OtherRank(Diagnostic):
     local: str
 
 
-@dataclass(frozen=True)
 class CaptureElsewhere(Diagnostic):
     """A stream capture of several ranks is not on the GPU of the first one."""
 
@@ -414,7 +272,6 @@ class CaptureElsewhere(Diagnostic):
     device: int
 
 
-@dataclass(frozen=True)
 class ClosedMesh(Diagnostic):
     """A kernel is called with an array of a mesh that was closed."""
 
@@ -424,32 +281,6 @@ class ClosedMesh(Diagnostic):
     kernel: str
 
 
-@dataclass(frozen=True)
-class NotATensor(Diagnostic):
-    """The argument for an array is neither a tensor nor an array of a mesh."""
-
-    code = "PK858"
-    title = "`{array}` of `{kernel}` is {found}; expected a tensor on the GPU"
-    help = '`torch.as_tensor(value, device="cuda")` makes one; `pkc.simulate` takes arrays of numpy'
-    kernel: str
-    array: str
-    found: str
-
-
-@dataclass(frozen=True)
-class ArgumentAlignment(Diagnostic):
-    """The memory of an array does not begin at a multiple of 16 bytes."""
-
-    code = "PK853"
-    title = "`{array}` of `{kernel}` begins at address {address} on rank {rank}, which is no multiple of 16 bytes"
-    help = "pass a tensor that is not a view into another one, or one that begins at a multiple of 16 bytes"
-    kernel: str
-    array: str
-    rank: int
-    address: str
-
-
-@dataclass(frozen=True)
 class TooFewQueues(Diagnostic):
     """Copy engines would wait in one hardware queue behind each other, or behind a kernel that waits for them."""
 

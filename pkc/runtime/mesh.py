@@ -110,18 +110,27 @@ class Mesh:
         return cls(driver, dict.fromkeys(range(ranks), device), ranks)
 
     def empty(
-        self, shape: Sequence[int], dtype: object, layout: ArrayLayout = "symmetric", shard: int | None = None
+        self,
+        shape: Sequence[int],
+        dtype: object,
+        layout: ArrayLayout = "symmetric",
+        shard: int | None = None,
+        *,
+        zigzag: bool = False,
     ) -> Array:
         """A new array, content undefined, at the same offset on every rank: all must make it, in the same order.
 
-        `shape` is that of the whole array; `shard` the dimension that layout `shard` splits. `dtype` is `bf16`, `f16`,
+        `shape` is that of the whole array; `shard` the dimension that layout `shard` splits, with `zigzag` in zigzag
+        order (docs/language.md, section 3). `dtype` is `bf16`, `f16`,
         `f32`, `i32`, `e4m3` or `e5m2`, or torch's name of it.
         """
         name, extents = element_name(dtype), tuple(shape)
         problem = _problem(name, extents, layout, shard)
+        if zigzag and shard is None and not problem:
+            problem = "`zigzag` is an order of shards: it needs layout `shard`"
         if problem:
             raise PkcError(ImpossibleArray(NOWHERE, problem))
-        return Array(self, extents, name, layout, shard)
+        return Array(self, extents, name, layout, shard, zigzag=zigzag)
 
     def zero(self, offset: int, count: int) -> None:
         """Set `count` bytes at an offset of the heap to zero, on each rank of this process; not waited for."""

@@ -21,15 +21,7 @@ from pkc.dialect.attributes import Predicate
 from pkc.dialect.blocks import Block
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.error_bounds import Bound, Rule
-from pkc.dialect.numeric import (
-    Values,
-    compute_dtype,
-    float_to_int,
-    int_to_float,
-    overflowed,
-    round_to,
-    wrap_i32,
-)
+from pkc.dialect.numeric import Values, compute_dtype, float_to_int, int_to_float, overflowed, round_to, wrap_i32
 from pkc.dialect.ranges import Bounded, within
 from pkc.dialect.types import FLOATS, TileType, i1, i32
 
@@ -107,9 +99,16 @@ def _splat(op: tile.SplatOp, real: Real) -> Callable[[Any], Values]:
     return lambda scalar: np.full(result.shape, scalar, dtype)
 
 
-def _positions(op: tile.PositionsOp, real: Real) -> Callable[[Block], Values]:
-    extent = tile.block_type(op.block).extent
-    return lambda block: np.arange(block.start, block.start + extent, dtype=np.int64).astype(np.int32)
+def _positions(op: tile.PositionsOp, real: Real) -> Callable[..., Values]:
+    each = np.arange(tile.block_type(op.block).extent, dtype=np.int64)
+
+    def ascending(block: Block) -> Values:
+        return (block.start + each).astype(np.int32)
+
+    def zigzag(_: Block, first: int, last: int, before: int) -> Values:
+        return np.where(each < before, first + each, last - each[::-1]).astype(np.int32)
+
+    return zigzag if op.zigzag else ascending
 
 
 # Shapes and types
@@ -200,7 +199,21 @@ def _uncertain(rule: Callable[[Any], Rule]) -> Callable[[Any], Bound]:
     return lambda op: uncertain.unless_exact(rule(op))
 
 
-def _mma(op: tile.MmaOp, real: Real) -> Function:
+def _awaited(op: tile.MmaWaitOp, real: Real) -> Function:
+    def awaited(a: Values, *behind: Values) -> Values:
+        return a
+
+    return awaited
+
+
+def _unchanged(op: tile.MmaWaitOp) -> Bound:
+    def bound(value: Values, a: Bounded, *behind: Bounded) -> Bounded:
+        return a
+
+    return bound
+
+
+def _mma(op: tile.AnyMmaOp, real: Real) -> Function:
     def mma(a: Values, b: Values, acc: Values) -> Values:
         # In f64, because a matmul in f32 depends on where a row lies in its tile, by the order in which BLAS adds;
         # an element would then change with the division into blocks.
@@ -221,6 +234,8 @@ _STRUCTURE: dict[type[Operation], Structure] = {
     tile.CastOp: Structure(_cast, error_bounds.cast, uncertain.to_integer),
     elementwise.CompareOp: Structure(_compare, None, _compared),
     tile.MmaOp: Structure(_mma, reduction_bounds.mma, None),
+    tile.MmaIssueOp: Structure(_mma, reduction_bounds.mma, None),
+    tile.MmaWaitOp: Structure(_awaited, _unchanged, None),
 }
 
 _undeclared = [op.name for op in TILE if op not in OPERATIONS and op not in _STRUCTURE]

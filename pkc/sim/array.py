@@ -10,7 +10,7 @@ import numpy as np
 from xdsl.ir import Attribute, Operation
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.blocks import Block, shard_bounds, shard_length
+from pkc.dialect.blocks import Block, shard_bounds, shard_length, zigzag_halves
 from pkc.dialect.numeric import Values, compute_dtype, numpy_dtype, round_to
 from pkc.dialect.types import FLOATS, Layout
 from pkc.location import span_of
@@ -53,7 +53,8 @@ class Placement:
     """How an array lies in the simulator's memory: `copies` arrays, of which each rank addresses one.
 
     With `sharded_axis`, each copy has one shard of that dimension. The simulator places arrays as a machine does; the
-    reference has one copy of whatever is global.
+    reference has one copy of whatever is global. With `zigzag` the positions of dimension `shard` are in zigzag order
+    in memory; callers have them in their order.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Placement:
     ranks: int
     is_global: bool
     scratch: bool
+    zigzag: bool = False
 
     @property
     def per_rank(self) -> bool:
@@ -100,6 +102,8 @@ class Array:
         self.is_float = place.element in FLOATS
         self._sharded_axis = place.sharded_axis
         self._shard_length = 0 if place.sharded_axis is None else place.shape[place.sharded_axis + 1]
+        self._positions = _in_zigzag(place.sizes[place.shard or 0], place.ranks) if place.zigzag else []
+        """Of a dimension in zigzag order the position of each element in memory, shard after shard."""
         self._copy_per_rank = place.copies > 1 and place.sharded_axis is None
         self.value = self._initial(content, summed)
 
@@ -110,6 +114,8 @@ class Array:
         if content is None:
             return poison(place.shape, self.dtype)
         values = content.astype(self.dtype)
+        if place.zigzag:
+            values = np.take(values, self._positions, place.shard)
         if place.per_rank:
             return values
         if place.sharded_axis is not None:
@@ -189,7 +195,8 @@ class Array:
         for axis, index in enumerate(where[1:]):
             first = where[0] * self._shard_length if axis == self._sharded_axis else 0
             within: int = index.start + left.pop(0) if hasattr(index, "start") else index
-            coordinates.append(first + within)
+            zigzag = self.place.zigzag and axis == self.place.shard
+            coordinates.append(self._positions[first + within] if zigzag else first + within)
         text = f"[{', '.join(map(str, coordinates))}]"
         return f"{text} of rank {where[0]}" if self.place.per_rank else text
 
@@ -280,13 +287,20 @@ class Array:
         place = self.place
         if place.per_rank:
             return memory
-        if place.sharded_axis is None:
-            return memory[0]
-        axis = place.sharded_axis
+        whole = memory[0] if place.sharded_axis is None else self._joined(memory, place.sharded_axis)
+        return np.take(whole, np.argsort(self._positions), place.shard) if place.zigzag else whole
+
+    def _joined(self, memory: Values, axis: int) -> Values:
+        place = self.place
         bounds = [shard_bounds(place.sizes[axis], place.ranks, rank) for rank in range(place.ranks)]
         before = (slice(None),) * axis
         pieces = [memory[(rank, *before, slice(0, last - first))] for rank, (first, last) in enumerate(bounds)]
         return np.concatenate(pieces, axis=axis)
+
+
+def _in_zigzag(n: int, ranks: int) -> list[int]:
+    halves = [half for rank in range(ranks) for half in zigzag_halves(n, ranks, rank)]
+    return [position for start, length in halves for position in range(start, start + length)]
 
 
 def padded(view: Values, shape: tuple[int, ...], *, copy: bool) -> Values:

@@ -3,14 +3,11 @@ simulator."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pkc.diagnostics import Diagnostic
 
 # Dimensions and data
 
 
-@dataclass(frozen=True)
 class UnsetDimension(Diagnostic):
     """Raised when neither a setting nor the shape of an input gives a run-time dimension."""
 
@@ -21,7 +18,6 @@ class UnsetDimension(Diagnostic):
     name: str
 
 
-@dataclass(frozen=True)
 class ContradictoryDimension(Diagnostic):
     """Raised when two sources give a run-time dimension different values."""
 
@@ -35,7 +31,6 @@ class ContradictoryDimension(Diagnostic):
     second_source: str
 
 
-@dataclass(frozen=True)
 class BadDimension(Diagnostic):
     """Raised when a run-time dimension is not a positive integer."""
 
@@ -47,7 +42,6 @@ class BadDimension(Diagnostic):
     value: str
 
 
-@dataclass(frozen=True)
 class UnknownDimension(Diagnostic):
     """Raised when a value is set for a dimension that the kernel does not have."""
 
@@ -59,7 +53,6 @@ class UnknownDimension(Diagnostic):
     known: str
 
 
-@dataclass(frozen=True)
 class NotAnInput(Diagnostic):
     """Raised when data is passed for a name that takes none."""
 
@@ -72,7 +65,6 @@ class NotAnInput(Diagnostic):
     reason: str
 
 
-@dataclass(frozen=True)
 class WrongInputShape(Diagnostic):
     """Raised when an array does not have the shape of its parameter."""
 
@@ -85,7 +77,6 @@ class WrongInputShape(Diagnostic):
     expected: str
 
 
-@dataclass(frozen=True)
 class WrongInputType(Diagnostic):
     """Raised when an array does not have the element type of its parameter."""
 
@@ -98,7 +89,6 @@ class WrongInputType(Diagnostic):
     expected: str
 
 
-@dataclass(frozen=True)
 class MissingInput(Diagnostic):
     """Raised when an array or scalar that the kernel reads is not passed."""
 
@@ -110,7 +100,6 @@ class MissingInput(Diagnostic):
     name: str
 
 
-@dataclass(frozen=True)
 class BadScalar(Diagnostic):
     """Raised when the value of a scalar parameter is not a number of its type."""
 
@@ -123,7 +112,6 @@ class BadScalar(Diagnostic):
     expected: str
 
 
-@dataclass(frozen=True)
 class BadRanks(Diagnostic):
     """Raised when the number of ranks is not one the simulator runs."""
 
@@ -134,7 +122,6 @@ class BadRanks(Diagnostic):
     most: int
 
 
-@dataclass(frozen=True)
 class NoSuchKernel(Diagnostic):
     """Raised when the kernel to run is not in the program, or is not named where there are several."""
 
@@ -145,7 +132,6 @@ class NoSuchKernel(Diagnostic):
     known: str
 
 
-@dataclass(frozen=True)
 class TooLarge(Diagnostic):
     """Raised when the arrays of all ranks would take more memory than the simulator allows itself."""
 
@@ -159,7 +145,6 @@ class TooLarge(Diagnostic):
 # Findings
 
 
-@dataclass(frozen=True)
 class Deadlock(Diagnostic):
     """Raised when every role that has not ended waits, and nothing is left to wake it."""
 
@@ -172,7 +157,6 @@ class Deadlock(Diagnostic):
     blocked: str
 
 
-@dataclass(frozen=True)
 class DoubleWrite(Diagnostic):
     """Raised when two tasks, or two ranks, store to one element with `=` in one phase."""
 
@@ -185,7 +169,6 @@ class DoubleWrite(Diagnostic):
     second: str
 
 
-@dataclass(frozen=True)
 class ReadOfSum(Diagnostic):
     """Raised when an array is read in the phase in which it is summed."""
 
@@ -197,7 +180,6 @@ class ReadOfSum(Diagnostic):
     hint: str
 
 
-@dataclass(frozen=True)
 class ReadOfOther(Diagnostic):
     """Raised when a task reads an element that another task writes in the same phase."""
 
@@ -210,7 +192,6 @@ class ReadOfOther(Diagnostic):
     reader: str
 
 
-@dataclass(frozen=True)
 class ReadUnwritten(Diagnostic):
     """Raised when an element of a scratch array is read, or added to, before anything is stored there."""
 
@@ -226,7 +207,6 @@ class ReadUnwritten(Diagnostic):
     hint: str
 
 
-@dataclass(frozen=True)
 class IndexOutOfRange(Diagnostic):
     """Raised when an index is not a position of the dimension it addresses."""
 
@@ -241,7 +221,6 @@ class IndexOutOfRange(Diagnostic):
     last: int
 
 
-@dataclass(frozen=True)
 class RankOutOfRange(Diagnostic):
     """Raised when something is addressed at a rank that does not exist."""
 
@@ -254,7 +233,6 @@ class RankOutOfRange(Diagnostic):
     last: int
 
 
-@dataclass(frozen=True)
 class TileOnTwoRanks(Diagnostic):
     """Raised when a tile is read that straddles two ranks' shards of an array."""
 
@@ -270,7 +248,6 @@ class TileOnTwoRanks(Diagnostic):
     shard: int
 
 
-@dataclass(frozen=True)
 class NotSimulated(Diagnostic):
     """Raised when a program has an operation that the tile level does not have."""
 
@@ -280,7 +257,6 @@ class NotSimulated(Diagnostic):
     operation: str
 
 
-@dataclass(frozen=True)
 class NoSuchShard(Diagnostic):
     """Raised when a block list is of the shard of a rank that does not exist."""
 
@@ -292,7 +268,6 @@ class NoSuchShard(Diagnostic):
     last: int
 
 
-@dataclass(frozen=True)
 class NotRelaunched(Diagnostic):
     """Raised when launches are simulated of a kernel that is not split into roles, or that sums in no order."""
 
@@ -303,7 +278,6 @@ class NotRelaunched(Diagnostic):
     kernel: str
 
 
-@dataclass(frozen=True)
 class LeftOver(Diagnostic):
     """Raised when a wait of a derived protocol does not count all signals of its launch, or when no wait does."""
 
@@ -318,7 +292,6 @@ class LeftOver(Diagnostic):
     problem: str
 
 
-@dataclass(frozen=True)
 class Overwritten(Diagnostic):
     """Raised when an element of a scratch array is stored again before it is read."""
 

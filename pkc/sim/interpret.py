@@ -11,7 +11,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn, TypeAlias
 
-from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.diagnostics import PkcError
@@ -56,17 +55,11 @@ class _Kernel(Evaluator):
         self._tile_function = tile_function
         self._role = ""
         self._in_tasks = False
-        self._machine = self.constant(machine)
         with self.inside("def run(frame):"):
             for name, argument in kernel.arguments.items():
                 if not isinstance(argument.type, ArrayType):
                     self.line(f"{self.name(argument)} = frame.scalars[{name!r}]")
             self.block(kernel.body.block)
-
-    def block(self, block: Block) -> None:
-        count = sum(not isinstance(op, scf.YieldOp) for op in block.ops)
-        self.line(f"{self._machine}.operations += {count}")
-        super().block(block)
 
     def leaf(self, op: Operation) -> bool:
         if isinstance(op, program.RoleOp):

@@ -22,7 +22,6 @@ from pkc.sim.interpret import compile_kernel
 from pkc.sim.ledger import Ledger
 from pkc.sim.memory import MemoryState
 from pkc.sim.ordering import memory_order
-from pkc.sim.orders import order_of
 from pkc.sim.program import Program, find_kernel
 from pkc.sim.run import make_arrays, make_machine, run_ranks
 from pkc.sim.schedule import Order
@@ -105,18 +104,3 @@ def launches_of(
     if not program.has_roles or program.summed:
         raise PkcError(errors.NotRelaunched(program.span, program.name))
     return Launches(program, [check_data(program, dims, inputs, ranks) for inputs in launches], ctas)
-
-
-def simulate_launches(
-    module: ModuleOp,
-    *,
-    ranks: int,
-    dims: Mapping[str, int],
-    launches: Sequence[Inputs],
-    kernel: str | None = None,
-    seed: int = 0,
-    ctas: int = 2,
-) -> list[dict[str, Values]]:
-    """The outputs of each launch; `launches` are their inputs. The kernel must be split into roles."""
-    made = launches_of(module, ranks=ranks, dims=dims, launches=launches, kernel=kernel, ctas=ctas)
-    return made.run(order_of(seed)).outputs()

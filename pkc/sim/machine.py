@@ -64,7 +64,6 @@ class Machine:
     """The channels in use, by rank, CTA and operation."""
     order: MemoryOrder | None = None
     """The check of the order of accesses; None without one."""
-    operations: int = 0
     tasks: int = 0
 
     def frame(self, rank: int, scalars: Mapping[str, Any], epoch: int = 1) -> Frame:

@@ -7,30 +7,52 @@ from collections.abc import Callable
 from xdsl.dialects import scf
 from xdsl.ir import Operation
 
-from pkc.dialect.tile import MmaOp, in_flight
+from pkc.diagnostics import Label, PkcError
+from pkc.dialect.tile import AnyMmaOp, MmaIssueOp, MmaOp, MmaWaitOp, in_flight
 from pkc.dialect.transfers import mma_operand_stage
+from pkc.location import span_of
+from pkc.sim import order_errors as errors
 from pkc.sim.channels import ring_of
 from pkc.sim.machine import Frame, Machine
 
 
 def after(op: Operation, machine: Machine) -> Callable[[Frame], None] | None:
-    """What to run after an MMA, which may still read its stages, and after a loop of MMAs, when they are complete."""
+    """What to run after an MMA, which may still read its stages, and after a wait or a loop, when it is complete."""
     if machine.order is None:
         return None
     if isinstance(op, MmaOp):
-        return _issued(op, machine)
+        return _issued(op, machine, in_flight(op))
+    if isinstance(op, MmaIssueOp):
+        return _issued(op, machine, None)
+    if isinstance(op, MmaWaitOp):
+        return _awaited(op)
     if isinstance(op, scf.ForOp) and any(isinstance(inner, MmaOp) and in_flight(inner) for inner in op.body.ops):
-        return lambda frame: frame.warp_role.finish_mmas()
+        return lambda frame: frame.warp_role.finish_mmas(0)
     return None
 
 
-def _issued(op: MmaOp, machine: Machine) -> Callable[[Frame], None]:
-    left = in_flight(op)
+def _issued(op: AnyMmaOp, machine: Machine, left: int | None) -> Callable[[Frame], None]:
+    """`left` of the MMAs stay in flight, or all of them."""
     stages = [stage for value in (op.a, op.b) if (stage := mma_operand_stage(value)) is not None]
     rings = [ring_of(stage.channel, machine) for stage in stages]
 
     def issue(frame: Frame) -> None:
         used = [find(frame) for find in rings]
-        frame.warp_role.issue_mma(op, {(ring.clocks, ring.consumed) for ring in used if ring.clocks is not None}, left)
+        frame.warp_role.issue_mma(op, {(ring.clocks, ring.consumed) for ring in used if ring.clocks is not None})
+        if left is not None:
+            frame.warp_role.finish_mmas(left)
 
     return issue
+
+
+def _awaited(op: MmaWaitOp) -> Callable[[Frame], None]:
+    issue, left = op.issued.owner, op.left.value.data
+
+    def wait(frame: Frame) -> None:
+        warp_role = frame.warp_role
+        warp_role.finish_mmas(left)
+        if any(mma is issue for mma, _ in warp_role.mmas):
+            also = (Label(span_of(issue.location), "MMA issued here"),) if isinstance(issue, Operation) else ()
+            raise PkcError(errors.MmaNotAwaited(span_of(op.location), len(warp_role.mmas), warp_role.name, also=also))
+
+    return wait

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pkc.diagnostics import Diagnostic
 
 
-@dataclass(frozen=True)
 class Race(Diagnostic):
     """Raised when two roles access an element, one of them writes it, and nothing orders the two accesses."""
 
@@ -21,7 +18,6 @@ class Race(Diagnostic):
     warp_role: str
 
 
-@dataclass(frozen=True)
 class NotAcquired(Diagnostic):
     """Raised when a role has waited for what it accesses, but no fence of that scope follows the wait."""
 
@@ -35,7 +31,6 @@ class NotAcquired(Diagnostic):
     warp_role: str
 
 
-@dataclass(frozen=True)
 class ProxiesNotFenced(Diagnostic):
     """Raised when TMA accesses what was written through the generic proxy, or by others, without a fence."""
 
@@ -49,7 +44,6 @@ class ProxiesNotFenced(Diagnostic):
     warp_role: str
 
 
-@dataclass(frozen=True)
 class NotDrained(Diagnostic):
     """Raised when an asynchronous access may be in flight when a signal announces it, or when its role ends."""
 
@@ -66,7 +60,6 @@ class NotDrained(Diagnostic):
     kind: str
 
 
-@dataclass(frozen=True)
 class StageNotFenced(Diagnostic):
     """Raised when TMA or wgmma reads a stage that ordinary instructions have filled without a fence."""
 
@@ -78,7 +71,6 @@ class StageNotFenced(Diagnostic):
     warp_role: str
 
 
-@dataclass(frozen=True)
 class StageStillRead(Diagnostic):
     """Raised when a stage is released that a TMA store may still read."""
 
@@ -90,7 +82,6 @@ class StageStillRead(Diagnostic):
     warp_role: str
 
 
-@dataclass(frozen=True)
 class BeforeEntry(Diagnostic):
     """Raised when a rank's memory is accessed by another rank before the launch is known to have begun there."""
 
@@ -104,7 +95,6 @@ class BeforeEntry(Diagnostic):
     warp_role: str
 
 
-@dataclass(frozen=True)
 class AfterExit(Diagnostic):
     """Raised when a launch may end on a rank while another still accesses that rank's memory."""
 
@@ -118,13 +108,24 @@ class AfterExit(Diagnostic):
     warp_role: str
 
 
-@dataclass(frozen=True)
 class StageStillMultiplied(Diagnostic):
     """Raised when a stage is released that an MMA in flight may still read."""
 
     code = "PK738"
     title = "a stage of `{channel}` is released while an MMA in flight may still read it"
     label = "released here by {warp_role}"
-    help = "put `deferred 1` on the release and `pk.release_deferred` after the loop, or leave out `in_flight`"
+    help = "put `deferred 1` on the release and `pk.release_deferred` after the loop, or leave out `in_flight`; behind\
+ `pk.mma_issue`, release the stage after `pk.mma_wait`"
     channel: str
+    warp_role: str
+
+
+class MmaNotAwaited(Diagnostic):
+    """Raised when the result of an MMA is taken that may still be in flight."""
+
+    code = "PK739"
+    title = "the result of an MMA is used while the MMA may still be in flight: {left} are after this wait"
+    label = "awaited here by {warp_role}"
+    help = "let `left` be the number of MMAs that are issued between the awaited one and the wait"
+    left: int
     warp_role: str

@@ -22,17 +22,7 @@ _WRITES = (access.StoreOp, access.StoreAddOp, access.AllReduceOp, *_SUMS, *_ADDS
 _SOURCE, _TARGET = 0, 1
 """The places of the arrays among the operands of `pk.copy`."""
 
-_ORDERS = (
-    *roles.CHANNEL_OPS,
-    counters.SignalOp,
-    counters.SignalAllOp,
-    counters.RaiseOp,
-    counters.WaitOp,
-    counters.BarrierOp,
-    counters.ResetOp,
-    deferred.SendDeferredOp,
-    program.RoleOp,
-)
+_ORDERS = (*roles.CHANNEL_OPS, *counters.COUNTER_OPS, deferred.SendDeferredOp, program.RoleOp)
 
 
 def find_kernel(module: ModuleOp, name: str | None) -> program.KernelOp:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,20 +24,11 @@ from pkc.sim.program import Program, find_kernel
 from pkc.sim.schedule import Order, Scheduler
 from pkc.sim.threads import one_thread
 
-__all__ = ["Run", "resolve_dims", "run", "simulate"]
+__all__ = ["resolve_dims", "simulate"]
 
 
 _COMM_CTAS = 2
 """The most CTAs that are simulated for the SMs that only communicate."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """The result of a simulation: arrays by name, the number of operations that were run, and the seconds taken."""
-
-    outputs: dict[str, Values]
-    operations: int
-    seconds: float
 
 
 def simulate(
@@ -58,21 +47,6 @@ def simulate(
     are Python numbers. `seed` decides the order in which roles and tasks run that wait for each other. `ctas`
     is how many CTAs of a rank run each role, once the kernel is split into roles.
     """
-    return run(module, ranks=ranks, dims=dims, inputs=inputs, kernel=kernel, seed=seed, ctas=ctas).outputs
-
-
-def run(
-    module: ModuleOp,
-    *,
-    ranks: int,
-    dims: Mapping[str, int],
-    inputs: Inputs,
-    kernel: str | None = None,
-    seed: int = 0,
-    ctas: int = 2,
-) -> Run:
-    """As `simulate`, with statistics."""
-    began = time.perf_counter()
     program = Program(find_kernel(module, kernel))
     data = check_data(program, dims, inputs, ranks)
     arrays = make_arrays(program, data, Array, is_global=False)
@@ -85,8 +59,7 @@ def run(
     if program.has_roles:
         machine.order = memory_order(program.kernel, machine, program.written)
     execute(program, data, machine, tile_ops.value)
-    outputs = {name: arrays[name].export() for name in program.outputs}
-    return Run(outputs, machine.operations, time.perf_counter() - began)
+    return {name: arrays[name].export() for name in program.outputs}
 
 
 def make_arrays(
@@ -98,7 +71,15 @@ def make_arrays(
         layout = array.layout if isinstance(array, PGLType) else None
         shard = array.shard_dim if isinstance(array, PGLType) else None
         place = Placement(
-            name, data.shape(array), array.element_type, layout, shard, data.ranks, is_global, name in program.scratch
+            name,
+            data.shape(array),
+            array.element_type,
+            layout,
+            shard,
+            data.ranks,
+            is_global,
+            name in program.scratch,
+            isinstance(array, PGLType) and array.zigzag,
         )
         summed, frozen = name in program.summed, name not in program.written and not again
         made[name] = kind(place, data.arrays.get(name), summed=summed, frozen=frozen)

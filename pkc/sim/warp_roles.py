@@ -109,14 +109,13 @@ class WarpRole:
         if stage is not None:
             self.reading[stage] = op, len(self._groups)
 
-    def issue_mma(self, op: Operation, stages: Collection[Stage], left: int) -> None:
-        """Issue an MMA that reads from some stages, and wait for all but the last `left` MMAs."""
+    def issue_mma(self, op: Operation, stages: Collection[Stage]) -> None:
+        """Issue an MMA that reads from some stages."""
         self.mmas.append((op, stages))
-        del self.mmas[: max(0, len(self.mmas) - left)]
 
-    def finish_mmas(self) -> None:
-        """Wait for all MMAs."""
-        self.mmas.clear()
+    def finish_mmas(self, left: int) -> None:
+        """Wait for all but the last `left` MMAs."""
+        del self.mmas[: max(0, len(self.mmas) - left)]
 
     def fill(self, stages: RingClocks) -> tuple[int, int]:
         """Begin an asynchronous load into the next stage: its component and tick."""

@@ -47,9 +47,12 @@ class Registers:
     """Registers of a thread, by what it does; all but `reserve` apply only where there is `setmaxnreg`."""
 
     moving: int
-    """It starts copies: addresses, coordinates, phases."""
+    """It starts copies within its GPU: addresses, coordinates, phases."""
+    reaching: int
+    """It also starts copies from or to other GPUs, or signals: addresses of ranks, counters, epochs."""
     dimension: int
-    """More for each dimension beyond two of an array whose tiles it moves: a coordinate, an extent, a shard."""
+    """More for each dimension beyond two of an array whose tiles it moves from or to other GPUs: a coordinate, an
+    extent, a shard."""
     adding: int
     """It also adds up tiles, some elements at a time, with loads in flight."""
     holding: int
@@ -68,6 +71,15 @@ class Rates:
     """Cycles of an SM in a nanosecond, while all of them run MMAs."""
     mma_flops: float
     """Floating-point operations of 16-bit MMAs that an SM completes in a cycle; twice as many of 8 bits."""
+    lanes: float
+    """Instructions of full throughput, for one element each, that an SM's threads carry out in a cycle."""
+    special: float
+    """Results of special-function units in a cycle of an SM."""
+    dependent: float
+    """Nanoseconds of each iteration whose MMAs need one another, beside what overlaps: results go to threads, of which
+    each row has several, and what these compute goes back."""
+    exposed: float
+    """What warpgroups fail to compute beside the MMAs of others, as a fraction, where their own are not pipelined."""
     shared_bytes: float
     """Bytes that shared memory takes and gives in a cycle: what TMA writes there and wgmma reads."""
     load_bytes: float
@@ -102,3 +114,46 @@ class Rates:
     """Nanoseconds of the host for each call that enqueues something for a copy engine."""
     while_fetching: float
     """How much longer MMAs take, as a fraction, while SMs store what they fetch from other GPUs."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What planning passes and the autoschedule choose by measurements of a GPU. No result depends on it."""
+
+    loop_stages: int
+    """Stages of loops before a tile of each task gets a second one: with fewer, loads and MMAs do not overlap."""
+    most_stages: int
+    """As many stages of the smallest tiles as keep memory busy; each costs two barriers."""
+    awaited_tiles: int
+    """The fewest fetched tiles that a reader awaits at once: it looks at a counter for as long as some MMAs take."""
+    awaited_bytes: int
+    """Bytes of fetched tiles that a reader awaits at once, if they are smaller: they come as fast as larger ones."""
+    copies: int
+    """Tiles from other GPUs that an SM has in flight if it only communicates."""
+    copied_bytes: int
+    """Bytes of such tiles that an SM has in flight, at least one tile, if it also computes."""
+    stores: int
+    """Iterations of a communicator whose stores are in flight."""
+    read_stages: int
+    """Stages of a communicator that these stores may still read."""
+    signals: int
+    """Deferred signals that share a release, which waits for memory and takes longer than several tiles."""
+    store_bytes: int
+    """Bytes of the boxes of a store to another GPU: as long as these wait for the link, so do loads behind them."""
+    band: int
+    """Rows of a band of tasks: those and as many columns as there are CTAs for stay in the L2 cache together."""
+    fetched_rows: int
+    """Rows whose first groups of tiles are fetched before their second ones: about those computed at a time."""
+    gain: float
+    """Other tiles than the program's, and then straddling blocks, are taken if they need at most this share of the
+    time: estimates are no better."""
+    gain_of_chains: float
+    """The same for tiles of loops whose MMAs need one another: only what overlaps differs."""
+    gain_of_copies: float
+    """The same for copy engines with the same tiles; the error of both estimates is alike, so less gain is enough."""
+    equal: float
+    """Estimates that differ by less than this factor are as good as equal."""
+    separate_sms: tuple[int, ...]
+    """Numbers of SMs that only fetch operands, of which the autoschedule tries each."""
+    engines_from: float
+    """Nanoseconds of a kernel from which on copy engines are tried."""

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pkc.diagnostics import Diagnostic
 
 
-@dataclass(frozen=True)
 class UnknownTarget(Diagnostic):
     """The command line, a program or an attribute names a target that pkc does not know."""
 

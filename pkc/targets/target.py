@@ -15,7 +15,7 @@ from pkc.dialect.program import TARGET, KernelOp
 from pkc.dialect.roles import ChannelOp, ChannelType
 from pkc.dialect.types import TileType
 from pkc.location import NOWHERE, Span, span_of
-from pkc.targets.arch import Arch, Rates, Registers
+from pkc.targets.arch import Arch, Rates, Registers, Tuning
 from pkc.targets.errors import UnknownTarget
 from pkc.targets.instruction import Instruction
 from pkc.targets.layout import Fragment, SharedLayout
@@ -48,6 +48,19 @@ class Mma:
     spare: int
     """Registers of a thread beside those of its accumulator that one instruction needs of what a CTA is launched
     with."""
+    in_flight: int
+    """The most MMAs that a wait can leave in flight; 0 where each is complete when the next instruction begins."""
+
+
+@dataclass(frozen=True)
+class MachineCode:
+    """What can be told of instructions of machine code, each an integer of so many bytes, without a disassembler."""
+
+    instruction_bytes: int
+    ends_group: Callable[[int], bool]
+    """Whether an instruction is the last MMA of a group that waits count."""
+    left: Callable[[int], int | None]
+    """How many groups of MMAs a wait leaves in flight; None for any other instruction."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +72,14 @@ class Tiles:
     inner: tuple[int, ...]
     most: int
     """The most elements that the accumulators of a CTA have together."""
+    deep: tuple[int, ...] = ()
+    """What is summed over in an iteration where accumulators have at most `small` elements: the MMAs of less take
+    hardly longer than the iteration's barriers."""
+    small: int = 0
+    chained_rows: tuple[int, ...] = ()
+    """What autoschedule tries for rows where MMAs of a loop need one another, with a warpgroup for each `Mma.rows`."""
+    chained: tuple[int, ...] = ()
+    """What it tries there for what the loop goes through."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +95,7 @@ class Target:
     code: str
     arch: Arch
     rates: Rates
+    tuning: Tuning
     registers: Registers
     mma: Mma
     tiles: Tiles
@@ -84,6 +106,10 @@ class Target:
     computing: Callable[[str, str], Instruction | None]
     """The instruction for one element of an operation, by the operation's name and the kind of its operand, or None: it
     is then made of others."""
+    machine_code: MachineCode | None = None
+    per_element: Callable[[str], tuple[float, float]] = lambda _: (1.0, 0.0)
+    """What an operation of that name takes of an SM's threads for each element: instructions of full throughput, and
+    those of special-function units."""
 
     # Registers
 

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from pkc.bench import report
+from pkc.bench import plot, report
 from pkc.bench.plot import shares
 from pkc.bench.tables import table
 from pkc.diagnostics import PkcError
 
 ROOT = Path(__file__).parents[2]
 FIXTURE = Path(__file__).parent / "results.json"
+ATTENTION = Path(__file__).parent / "attention.json"
 
 EXPECTED = """\
 **GEMM + reduce-scatter** (8 x NVIDIA H200, driver 580.1, torch 2.11.0, NCCL 2.28.9, commit 0123456789ab, 2026-01-02)
@@ -43,6 +44,44 @@ def record() -> dict[str, Any]:
 
 def test_table(record: dict[str, Any]) -> None:
     assert table([record]) == EXPECTED
+
+
+EXPECTED_OF_ATTENTION = """\
+**ring attention** (4 x NVIDIA H200, driver 580.1, torch 2.11.0, NCCL 2.28.9, commit 0123456789ab, 2026-01-02)
+
+|               B x H x S x D |    pkc | TFLOP/s | limit (share) | all-gather + cuDNN (x) | all-to-all + cuDNN (x) | \
+all-gather + flash (x) | attention alone: cuDNN | flash |  pkc |
+|----------------------------:|-------:|--------:|--------------:|-----------------------:|-----------------------:|\
+-----------------------:|-----------------------:|------:|-----:|
+|            1 x 4 x 512 x 64 | failed |       - |         0.020 |                  0.040 |                 failed | \
+                     - |                  0.010 | 0.020 |    - |
+|        4 x 16 x 24576 x 128 |   5.00 |     990 |   4.50 (0.90) |            6.00 (1.20) |            5.50 (1.10) | \
+                     - |                   4.50 |  6.00 | 4.60 |
+| 4 x 16 x 24576 x 128 causal |   3.00 |     825 |   2.40 (0.80) |                      - |            3.60 (1.20) | \
+           9.00 (3.00) |                   2.40 |  4.00 | 2.50 |"""
+
+
+def of_attention() -> dict[str, Any]:
+    return json.loads(ATTENTION.read_text(encoding="utf-8"))
+
+
+def test_table_of_attention() -> None:
+    assert table([of_attention()]) == EXPECTED_OF_ATTENTION
+
+
+def test_families_have_tables_of_their_own(record: dict[str, Any]) -> None:
+    found = table([record, of_attention()])
+    assert EXPECTED in found and EXPECTED_OF_ATTENTION in found
+
+
+def test_shares_of_the_limit_of_attention() -> None:
+    results = of_attention()["results"]
+    assert shares(results, "pkc") == [pytest.approx(0.9), pytest.approx(0.8), 0.0]
+    assert shares(results, "all_to_all_cudnn") == [pytest.approx(4.5 / 5.5), pytest.approx(2.4 / 3.6), 0.0]
+
+
+def test_every_name_has_a_colour() -> None:
+    assert set(plot._COLOURS) == set(plot.NAMES)
 
 
 def test_the_newer_of_two_results_counts(record: dict[str, Any]) -> None:

@@ -10,10 +10,16 @@ from typing import Any
 
 import pytest
 
-from pkc.bench import kernels, peers, record, run
-from pkc.bench.peers import Job
+from pkc.bench import kernels, record, run
+from pkc.bench.peers import contest, ranks
+from pkc.bench.peers.attention import Attention
+from pkc.bench.peers.contest import Contestant, Entrant
+from pkc.bench.peers.gemm import Matmul
+from pkc.bench.peers.problem import Case
+from pkc.bench.peers.ranks import Job
 from pkc.cli.main import main
-from pkc.diagnostics import PkcError
+from pkc.targets import DEFAULT
+from tests.targets.tiny import TINY
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 HEADER: dict[str, Any] = {
@@ -28,20 +34,20 @@ HEADER: dict[str, Any] = {
 class Machine:
     """In place of torch and GPUs: `found` has the measurements, and `mesh` records whether it was closed."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, ranks: int) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
         self.found: Mapping[str, Any] = {"cublas": {"median_ms": 0.2}, "pkc": {"median_ms": 0.25}}
         self.closed = 0
         for times in self.found.values():
             times |= {"p5_ms": 0.1, "p95_ms": 0.9}
         monkeypatch.setattr(run.driver, "load", lambda: SimpleNamespace(devices=lambda: 8))
         monkeypatch.setattr(run.importlib.util, "find_spec", lambda name: object())
-        monkeypatch.setattr(peers, "join", lambda: Job(0, ranks, 0))
-        monkeypatch.setattr(peers.Job, "leave", lambda self: None)
+        monkeypatch.setattr(ranks, "join", lambda: Job(0, count, 0))
+        monkeypatch.setattr(Job, "leave", lambda self: None)
         monkeypatch.setattr(record, "header", lambda *_: {**HEADER, "results": []})
         monkeypatch.setattr(record, "Clocks", lambda device: SimpleNamespace(stop=lambda: {"median": 1980}))
         monkeypatch.setattr(kernels, "make_mesh", lambda job: SimpleNamespace(close=self._close))
         monkeypatch.setattr(run._Run, "_entrants", lambda *_: [])
-        monkeypatch.setattr(peers, "compete", self._compete)
+        monkeypatch.setattr(contest, "compete", self._compete)
 
     def _close(self) -> None:
         self.closed += 1
@@ -52,16 +58,6 @@ class Machine:
 
 def bench(*arguments: str, kernel: str = "gemm") -> int:
     return main(["bench", str(EXAMPLES / f"{kernel}.pk"), *arguments])
-
-
-def test_sizes() -> None:
-    assert run.sizes("4096, 16x8192x512") == [(4096, 4096, 4096), (16, 8192, 512)]
-
-
-@pytest.mark.parametrize("text", ["", "0", "-4", "4x4", "4x4x", "1x2x3x4", "x4", "4096,", "4k"])
-def test_sizes_that_are_none(text: str) -> None:
-    with pytest.raises(PkcError, match="PK942"):
-        run.sizes(text)
 
 
 def test_without_gpu(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -98,6 +94,64 @@ def test_result(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
     assert machine.closed == 2
 
 
+def test_attention(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    machine = Machine(monkeypatch, 4)
+    times = {"cudnn_alone": 5.0, "flash_alone": 7.0, "all_gather_cudnn": 6.6, "pkc": 6.0}
+    machine.found = {name: {"median_ms": ms, "p5_ms": ms, "p95_ms": ms} for name, ms in times.items()}
+    path = tmp_path / "x.json"
+    assert bench("--sizes", "4x16x24576", "--json", str(path), kernel="ring_attention") == 0
+    found = capsys.readouterr().out
+    assert "ring_attention 4x16x24576x128 on 4\n" in found
+    # 4 * 4 * 16 * 6144 * 24576 * 128 operations in 6 ms; three shards of K and V at 343 GB/s need 1.76 ms.
+    assert "| 4 x 16 x 24576 x 128 | 6.00 |     825 |   5.00 (0.83) |            6.60 (1.10) |" in found
+    (result,) = json.loads(path.read_text(encoding="utf-8"))["results"]
+    assert (result["b"], result["h"], result["s"], result["d"], result["causal"]) == (4, 16, 24576, 128, False)
+    assert (round(result["link_ms"], 2), result["limit_ms"], result["schedule"]) == (1.76, 5.0, {})
+
+
+def test_sizes_of_the_suite_unless_others_are_given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    Machine(monkeypatch, 1)
+    path = tmp_path / "x.json"
+    assert bench("--json", str(path), kernel="attention") == 0
+    results = json.loads(path.read_text(encoding="utf-8"))["results"]
+    sizes = [(r["b"], r["h"], r["s"], r["d"], r["causal"]) for r in results]
+    assert sizes[0] == (4, 16, 8192, 128, False)
+    assert [r["schedule"] for r in results] == [{}] * 6
+    assert sizes[3:] == [(4, 16, 8192, 128, True), (4, 32, 4096, 64, False), (2, 16, 8192, 256, False)]
+
+
+def test_quick_is_pkc_and_the_work_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On 4 ranks, where all peers communicate: of these none, and no schedule but those that are asked for."""
+    inside = run._Run._entrants
+    Machine(monkeypatch, 4)
+    made: list[list[str]] = []
+
+    def entrants(self: Any, problem: Any, mesh: Any, broken: Any) -> list[Any]:
+        found = inside(self, problem, mesh, broken)
+        made.append([entrant.name for entrant in found])
+        return []
+
+    def draw(self: Attention, job: Job) -> Case:
+        names = ("all_gather_cudnn", "all_to_all_cudnn") if self.spread else ("cudnn", "flash")
+        return Case(self, (), Any, [Contestant(name, lambda: None) for name in names])  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Attention, "draw", draw)
+    monkeypatch.setattr(run._Run, "_entrants", entrants)
+    monkeypatch.setattr(run._Run, "_build", lambda self, source, case, mesh: (source.name, _entrant(source.name)))
+    assert bench("--sizes", "1x8x64", "--variant", "stages=1", kernel="ring_attention") == 0
+    assert bench("--sizes", "1x8x64", "--variant", "stages=1", "--quick", kernel="ring_attention") == 0
+    spread, alone, ours = (
+        ["all_gather_cudnn", "all_to_all_cudnn"],
+        ["cudnn_alone", "flash_alone"],
+        ["pkc", "pkc stages=1"],
+    )
+    assert made == [[*spread, *alone, *ours, "pkc_alone"], ["cudnn_alone", *ours]]
+
+
+def _entrant(name: str) -> Entrant:
+    return Entrant(Contestant(name, lambda: None), None)  # type: ignore[arg-type]
+
+
 def test_limit_is_the_link_where_that_takes_longer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     machine = Machine(monkeypatch, 8)
     machine.found = {"cublas_alone": {"median_ms": 0.2, "p5_ms": 0.2, "p95_ms": 0.2}}
@@ -121,7 +175,14 @@ def test_a_wrong_result_is_an_error_and_no_number(
 
 
 @pytest.mark.parametrize(
-    ("kernel", "size", "dim"), [("gemm_rs", "64x64x60", "K = 60"), ("ag_gemm", "64x60x64", "N = 60")]
+    ("kernel", "size", "dim"),
+    [
+        ("gemm_rs", "64x64x60", "K = 60"),
+        ("ag_gemm", "64x60x64", "N = 60"),
+        ("ring_attention", "1x3x60", "S = 60"),
+        ("ring_attention", "1x3x64+causal", "H = 3"),
+        ("ulysses_attention", "1x3x64", "H = 3"),
+    ],
 )
 def test_uneven_sizes(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kernel: str, size: str, dim: str
@@ -145,9 +206,9 @@ def test_a_gpu_that_hangs_ends_the_process(monkeypatch: pytest.MonkeyPatch, caps
     machine = Machine(monkeypatch, 1)
 
     def hang(*_: Any, **__: Any) -> Any:
-        raise peers.Hung("the GPU has not finished within 120 s")
+        raise contest.Hung("the GPU has not finished within 120 s")
 
-    monkeypatch.setattr(peers, "compete", hang)
+    monkeypatch.setattr(contest, "compete", hang)
     monkeypatch.setattr(run.os, "_exit", _exit)
     with pytest.raises(SystemExit):
         run_directly("gemm", "64")
@@ -179,23 +240,44 @@ def test_variants_are_contestants(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_a_kernel_is_compiled_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The dimensions of the local matmul of a rank."""
+    """The dimensions of the local matmul of a rank, or of all ranks' sequence."""
     calls: list[dict[str, Any]] = []
     monkeypatch.setattr(kernels, "artifact_for", lambda program, **given: calls.append(given))
     for name, problem in (
-        ("gemm_rs", peers.Problem("reduce_scatter", 64, 128, 256, 4)),
-        ("ag_gemm", peers.Problem("all_gather", 64, 128, 256, 4)),
+        ("gemm_rs", Matmul("reduce_scatter", 64, 128, 256, 4)),
+        ("ag_gemm", Matmul("all_gather", 64, 128, 256, 4)),
+        ("attention", Attention("none", 2, 3, 16, 48, 64, True, 4)),
+        ("ring_attention", Attention("ring", 2, 3, 16, 16, 128, False, 4)),
+        ("ulysses_attention", Attention("all_to_all", 2, 4, 16, 16, 128, False, 4)),
     ):
         program = run.load_program(EXAMPLES / f"{name}.pk")
-        kernels.compile_kernel(program, run.entry_of(name), problem, {"stages": "3"})
-    assert [call["dims"] for call in calls] == [{"M": 64, "K": 64, "N": 128}, {"M": 64, "K": 256, "N": 32}]
-    assert [(call["ranks"], call["schedule"]) for call in calls] == [(4, {"stages": "3"})] * 2
+        kernels.compile_kernel(program, run.entry_of(name), problem, {"stages": "3"}, "tiny")
+    assert [call["dims"] for call in calls] == [
+        {"M": 64, "K": 64, "N": 128},
+        {"M": 64, "K": 256, "N": 32},
+        {"B": 2, "H": 3, "S": 16, "T": 48},
+        {"B": 2, "H": 3, "S": 16},
+        {"B": 2, "H": 4, "S": 16},
+    ]
+    assert [call["constants"] for call in calls] == [{}, {}, {"D": 64, "causal": True}, {"D": 128}, {"D": 128}]
+    assert [(call["ranks"], call["schedule"], call["target"]) for call in calls] == [(4, {"stages": "3"}, "tiny")] * 5
+
+
+def test_the_target(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A name that no target has is refused before anything is measured; the others get to the compiler."""
+    Machine(monkeypatch, 1)
+    asked: list[str] = []
+    monkeypatch.setattr(run._Run, "_entrants", lambda self, *_: asked.append(self._request.target) or [])
+    assert bench("--sizes", "4096", "--target", "sm_1") == 1
+    assert capsys.readouterr().err.startswith("error[PK520]")
+    assert bench("--sizes", "4096", "--target", TINY.name) == 0
+    assert asked == [TINY.name]
 
 
 def run_directly(kernel: str, size: str) -> None:
     """As the command, but exceptions are not handled."""
     program = run.load_program(EXAMPLES / f"{kernel}.pk")
-    run.execute(program, run.Request("x.pk", kernel, run.sizes(size), {}, [], 20, None))
+    run.execute(program, run.Request("x.pk", kernel, size, {}, [], 20, None, DEFAULT))
 
 
 def _exit(status: int) -> None:

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pkc.bench.peers import Collective, Problem
+from pkc.bench.peers.attention import Attention
+from pkc.bench.peers.gemm import Collective, Matmul
 from pkc.bench.suite import Entry, Machine, link_ms, machine, machines, suite
+from pkc.diagnostics import PkcError
 from pkc.dialect.types import PGLType, PrivateType
 from pkc.driver.compiler import load
 
@@ -20,8 +22,8 @@ def h200() -> Machine:
     return found
 
 
-def square(collective: Collective, size: int) -> Problem:
-    return Problem(collective, size, size, size, 8)
+def square(collective: Collective, size: int) -> Matmul:
+    return Matmul(collective, size, size, size, 8)
 
 
 @pytest.mark.parametrize(
@@ -51,19 +53,19 @@ def test_link_bytes() -> None:
     assert square("all_gather", 8192).link_bytes == 7 * 1024 * 8192 * 2
     assert square("none", 8192).link_bytes == 0
     # Of rows it is N that is scattered, and K that is gathered.
-    assert Problem("reduce_scatter", 16, 100, 7, 4).link_bytes == 3 * 4 * 100 * 2
-    assert Problem("all_gather", 16, 100, 7, 4).link_bytes == 3 * 4 * 7 * 2
+    assert Matmul("reduce_scatter", 16, 100, 7, 4).link_bytes == 3 * 4 * 100 * 2
+    assert Matmul("all_gather", 16, 100, 7, 4).link_bytes == 3 * 4 * 7 * 2
 
 
 def test_flops() -> None:
     # 235 TFLOP/s on each of 8 GPUs are 0.585 ms.
     for collective in ("reduce_scatter", "all_gather"):
         assert round(square(collective, 8192).flops / 0.585e-3 / 1e12) == 235
-    assert Problem("none", 2, 3, 5, 8).flops == 2 * 2 * 3 * 5
+    assert Matmul("none", 2, 3, 5, 8).flops == 2 * 2 * 3 * 5
 
 
 def test_a_rank_without_rows() -> None:
-    problem = Problem("reduce_scatter", 10, 8, 8, 8)
+    problem = Matmul("reduce_scatter", 10, 8, 8, 8)
     assert [problem.owned(rank) for rank in range(8)] == [2, 2, 2, 2, 2, 0, 0, 0]
     assert problem.link_bytes == 7 * 2 * 8 * 2
 
@@ -81,8 +83,8 @@ def test_rates_of_other_numbers_of_gpus() -> None:
 def test_published_figures() -> None:
     assert h200().published_ms("gemm_rs", square("reduce_scatter", 8192)) == 0.478
     assert h200().published_ms("ag_gemm", square("all_gather", 2048)) is None
-    assert h200().published_ms("gemm_rs", Problem("reduce_scatter", 16, 8192, 8192, 8)) is None
-    assert h200().published_ms("gemm_rs", Problem("reduce_scatter", 8192, 8192, 8192, 4)) is None
+    assert h200().published_ms("gemm_rs", Matmul("reduce_scatter", 16, 8192, 8192, 8)) is None
+    assert h200().published_ms("gemm_rs", Matmul("reduce_scatter", 8192, 8192, 8192, 4)) is None
     assert h200().published_ms("gemm", square("none", 8192)) is None
 
 
@@ -98,15 +100,97 @@ def test_machines() -> None:
 def test_entries_are_examples(entry: Entry) -> None:
     kernel = load(EXAMPLES / f"{entry.kernel}.pk").kernel
     kinds = {kernel.argument_name(arg): arg.type for arg in kernel.body.block.args}
-    assert set(kinds) == {*entry.operands, entry.result}
-    sharded = {name for name, kind in kinds.items() if isinstance(kind, PGLType) and kind.shard_dim == 0}
-    spread = {"none": set[str](), "reduce_scatter": {entry.result}, "all_gather": {entry.operands[0]}}
-    assert sharded == spread[entry.collective]
-    assert all(isinstance(kinds[name], PrivateType) for name in set(kinds) - sharded)
+    arrays = {name: kind for name, kind in kinds.items() if isinstance(kind, PGLType | PrivateType)}
+    assert set(arrays) == {*entry.operands, entry.result}
+    (problem,) = entry.problems(entry.sizes.partition(",")[0], ranks=2)
+    assert set(kinds) == {*arrays, *problem.scalars}
+    assert [len(kinds[name].dimensions) for name in entry.operands] == [len(shape) for shape in problem.operands]
+    sharded = {name: kind.shard_dim for name, kind in arrays.items() if isinstance(kind, PGLType)}
+    positions = dict.fromkeys(arrays, 2)
+    spread = {
+        "none": {},
+        "reduce_scatter": {entry.result: 0},
+        "all_gather": {entry.operands[0]: 0},
+        "ring": positions,
+        "all_to_all": positions,
+    }
+    assert sharded == spread[entry.exchange]
 
 
 @pytest.mark.parametrize("entry", [e for e in suite().values() if e.alone], ids=lambda entry: entry.kernel)
 def test_what_is_measured_alone_is_an_example(entry: Entry) -> None:
     assert entry.alone is not None
     kernel = load(EXAMPLES / entry.alone).kernel
-    assert suite()[kernel.sym_name.data].collective == "none"
+    assert suite()[kernel.sym_name.data].exchange == "none"
+
+
+def test_sizes_of_matmuls() -> None:
+    found = suite()["gemm_rs"].problems("4096, 16x8192x512", 2)
+    assert found == [Matmul("reduce_scatter", 4096, 4096, 4096, 2), Matmul("reduce_scatter", 16, 8192, 512, 2)]
+    assert [problem.size for problem in found] == ["4096x4096x4096", "16x8192x512"]
+
+
+@pytest.mark.parametrize("text", ["", "0", "-4", "4x4", "4x4x", "1x2x3x4", "x4", "4096,", "4k", "4+causal"])
+def test_sizes_that_are_no_matmul(text: str) -> None:
+    with pytest.raises(PkcError, match="PK942"):
+        suite()["gemm"].problems(text, 1)
+
+
+def test_sizes_of_attention() -> None:
+    found = suite()["ring_attention"].problems("4x16x8192,1x2x3x64+causal", 4)
+    assert found == [
+        Attention("ring", 4, 16, 8192, 8192, 128, False, 4),
+        Attention("ring", 1, 2, 3, 3, 64, True, 4),
+    ]
+    assert [problem.size for problem in found] == ["4x16x8192x128", "1x2x3x64+causal"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "4096", "4x16", "4x16x0", "1x2x3x4x5", "4x16x8192causal", "+causal", "1x2x3 +causal"]
+)
+def test_sizes_that_are_no_attention(text: str) -> None:
+    with pytest.raises(PkcError, match="PK942"):
+        suite()["attention"].problems(text, 1)
+
+
+def test_flops_of_attention() -> None:
+    # Q K^T and P V: 2 x 2 x 4 x 16 x 8192 x 8192 x 128. At 654 TFLOP/s that is 3.36 ms.
+    (whole, causal) = suite()["attention"].problems("4x16x8192,4x16x8192+causal", 1)
+    assert whole.flops == 4 * 4 * 16 * 8192 * 8192 * 128
+    assert round(whole.flops / 654e12 * 1e3, 2) == 3.36
+    assert causal.flops == whole.flops / 2
+    # The ranks share the rows (ring) or the heads (all-to-all).
+    for kernel in ("ring_attention", "ulysses_attention"):
+        (spread,) = suite()[kernel].problems("4x16x8192", 4)
+        assert spread.flops == whole.flops / 4
+
+
+def test_link_bytes_of_attention() -> None:
+    shard = 4 * 16 * (24576 // 4) * 128 * 2
+    (ring,) = suite()["ring_attention"].problems("4x16x24576", 4)
+    assert ring.link_bytes == 3 * 2 * shard
+    # Of Q, K, V and O three quarters belong to heads of other ranks.
+    (heads,) = suite()["ulysses_attention"].problems("4x16x24576", 4)
+    assert heads.link_bytes == 4 * shard * 3 // 4
+    (one,) = suite()["ring_attention"].problems("4x16x24576", 1)
+    assert one.link_bytes == 0
+    # 201 MB at 343 GB/s.
+    limit = link_ms(heads, h200().rate(heads.exchange, 4))
+    assert limit is not None
+    assert round(limit, 3) == round(3 * shard / 343e6, 3)
+
+
+def test_the_same_attention_alone() -> None:
+    """As much work as a rank has, and no communication."""
+    ring, causal = suite()["ring_attention"].problems("2x8x64,2x8x64+causal", 4)
+    assert ring.alone() == Attention("none", 2, 8, 16, 64, 128, False, 4)
+    # A rank's rows of a causal mask are not those of the others: a rank's share of heads is.
+    assert causal.alone() == Attention("none", 2, 2, 64, 64, 128, True, 4)
+    (heads,) = suite()["ulysses_attention"].problems("2x8x64", 4)
+    assert heads.alone() == Attention("none", 2, 2, 64, 64, 128, False, 4)
+    for problem in (ring, causal, heads):
+        alone = problem.alone()
+        assert alone is not None and alone.alone() is None
+        assert (alone.flops, alone.link_bytes, alone.uneven) == (problem.flops, 0, None)
+    (one,) = suite()["ring_attention"].problems("2x8x64", 1)
+    assert one.alone() is None

@@ -68,6 +68,18 @@ def test_arrays_by_parameter(api: Api) -> None:
     assert gathered.empty("X", mesh, M=1, N=64).mesh is mesh
 
 
+def test_arrays_in_zigzag_order(api: Api) -> None:
+    attention = pkc.load(EXAMPLES / "ring_attention.pk")
+    sizes = {"B": 1, "H": 1, "S": 200}
+    q, k, v, o = (attention.empty(name, zigzag=True, **sizes) for name in "QKVO")
+    assert (q.shape, q.shard, q.zigzag) == ((1, 1, 200, 128), 2, True)
+    assert not attention.empty("Q", **sizes).zigzag
+    attention(q, k, v, o, 1.0, causal=True, zigzag=True)
+    assert len(api.launches) == 4
+    wanted = '`mesh.empty((B, H, S, 128), "bf16", "shard", 2)`'
+    assert wanted in told(lambda: attention(q, k, v, o, 1.0, causal=True))
+
+
 def test_the_default_mesh(api: Api) -> None:
     mesh = pkc.mesh()
     assert mesh is pkc.mesh()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from xdsl.ir import Operation
 
-from pkc.check.run import TRIALS, Baseline, Trial, baseline_of, check_roles, check_trial
+from pkc.check.run import TRIALS, Baseline, Trial, Trials, baseline_of, check_roles
 from pkc.cli.main import main
 from pkc.diagnostics import PkcError
 from pkc.dialect import tile
@@ -18,7 +18,7 @@ from pkc.dialect.program import KernelOp
 from pkc.driver.compiler import Compiled, compile_program, load
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
-from pkc.sim.launches import simulate_launches
+from pkc.sim.launches import launches_of
 from tools.mutants import OVERLAPS, caught, mutants, subjects
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -85,7 +85,7 @@ def test_another_result_is_found() -> None:
     assert block is not None
     block.insert_op_before(changed, start)
     start.result.replace_all_uses_with(changed.result)
-    (finding,) = check_trial(compiled.kernel, meaning(), Trial(1, 0))
+    (finding,) = Trials(compiled.kernel, meaning()).check(Trial(1, 0))
     assert str(finding).splitlines() == [
         "error[PK720]: `C` differs from the result of the tile level at [0, 0] in launch 1",
         f" --> {EXAMPLES / 'gemm_rs.pk'}:2:8",
@@ -99,7 +99,7 @@ def test_another_result_is_found() -> None:
 def test_launches_need_roles() -> None:
     compiled = load(EXAMPLES / "gemm_rs.pk")
     with pytest.raises(PkcError) as error:
-        simulate_launches(compiled.module, ranks=2, dims=DIMS, launches=meaning().inputs)
+        launches_of(compiled.module, ranks=2, dims=DIMS, launches=meaning().inputs)
     assert str(error.value).splitlines() == [
         "error[PK712]: launches of `gemm_rs` cannot be simulated",
         f" --> {EXAMPLES / 'gemm_rs.pk'}:2:8",

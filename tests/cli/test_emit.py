@@ -8,7 +8,7 @@ import pytest
 
 from pkc.cli.main import main
 from pkc.cli.opt import parse_ir
-from pkc.passes.machine.check_machine import check_machine
+from pkc.passes.machine.check_machine import CheckMachine
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 COPY = """\
@@ -40,7 +40,7 @@ def emit(capfdbinary: pytest.CaptureFixture[bytes], *arguments: str) -> tuple[by
 def test_machine_level(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     out, err = emit(capfdbinary, "--emit", "machine")
     module = parse_ir(out.decode(), "out.mlir")
-    assert check_machine(module) == []
+    assert CheckMachine().findings(module) == []
     assert out.count(b"tma_load_2d") == 2
     assert err == ""
 

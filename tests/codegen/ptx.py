@@ -106,6 +106,8 @@ class _Run:
             return values[0].view(np.int32) if modifiers == ["b32"] and values[0].dtype == np.float32 else values[0]
         if "approx" in modifiers:
             return self._approximate(kind, values[0], flush="ftz" in modifiers)
+        if name == "div.full.f32":
+            return self._quotient(*(value.astype(np.float64) for value in values))
         if kind == "setp":
             return self._compare(modifiers, *values)
         if kind == "selp":
@@ -126,6 +128,16 @@ class _Run:
         unordered = modifiers[0].endswith("u") and modifiers[0] not in _COMPARE
         found = _COMPARE[modifiers[0].removesuffix("u")](a, b)
         return found | np.isnan(a) | np.isnan(b) if unordered else found
+
+    def _quotient(self, a: Array, b: Array) -> Array:
+        """PTX ISA, div.full: at most 2 ulp over the full range, with subnormal numbers."""
+        exact = a / b
+        nearest = exact.astype(np.float32)
+        towards = np.where(self._side > 0, np.float32(np.inf), np.float32(-np.inf))
+        moved = nearest
+        for _ in range(2):
+            moved = np.nextafter(moved, towards)
+        return np.where(np.isfinite(nearest) & (exact != 0), moved, nearest)
 
     def _approximate(self, kind: str, a: Array, *, flush: bool) -> Array:
         x = (_flushed(a) if flush else a).astype(np.float64)

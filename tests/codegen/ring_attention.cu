@@ -68,6 +68,10 @@ static __device__ __forceinline__ void store_u32(unsigned long long a, int b) {
 static __device__ __forceinline__ void setmaxnreg_inc_224() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 224;" :  :  : "memory");
 }
+// maximum or NaN
+static __device__ __forceinline__ float max_nan(float a, float b) {
+    float r; asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r;
+}
 // until the phase of parity b is complete at a (acquire, CTA)
 static __device__ __forceinline__ void mbarrier_wait(int a, int b) {
     asm volatile("{\n.reg .pred p;\nagain%=:\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n@p bra done%=;\nbra again%=;\ndone%=:\n}" :  : "r"(a), "r"(b) : "memory");
@@ -92,37 +96,25 @@ static __device__ __forceinline__ void wgmma_wait_0() {
 static __device__ __forceinline__ void mbarrier_arrive(int a) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :  : "r"(a) : "memory");
 }
-// maximum or NaN
-static __device__ __forceinline__ float max_nan(float a, float b) {
-    float r; asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r;
-}
 // a of the thread whose number in the warp differs from this one's by the bits b
 static __device__ __forceinline__ float shuffle_xor(float a, int b) {
     return __shfl_xor_sync(0xffffffffu, a, b);
 }
-// 2 to the power a, 2 ulp
+// 2 to the power a, 2 ulp; 0 below 2^-126
 static __device__ __forceinline__ float exp2_f32(float a) {
-    float r; asm("ex2.approx.f32 %0, %1;" : "=f"(r) : "f"(a)); return r;
+    float r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a)); return r;
 }
 // two bf16, a in the low half, to nearest even
 static __device__ __forceinline__ unsigned pack_bf16(float a, float b) {
     unsigned r; asm("cvt.rn.bf16x2.f32 %0, %2, %1;" : "=r"(r) : "f"(a), "f"(b)); return r;
 }
-// the low bf16
-static __device__ __forceinline__ float low_bf16(unsigned a) {
-    return __uint_as_float(a << 16);
-}
-// the high bf16
-static __device__ __forceinline__ float high_bf16(unsigned a) {
-    return __uint_as_float(a & 0xffff0000u);
-}
 // a += A[64, 16] @ B[16, 128] if the last operand is not 0, else a = A @ B; asynchronous
 static __device__ __forceinline__ void wgmma_n128_bf16_rs_kn(float (&a)[64], unsigned b, unsigned c, unsigned d, unsigned e, unsigned long long f, int g) {
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %69, 0;\nwgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, {%64, %65, %66, %67}, %68, p, 1, 1, 1;\n}" : "+f"(a[0]), "+f"(a[1]), "+f"(a[2]), "+f"(a[3]), "+f"(a[4]), "+f"(a[5]), "+f"(a[6]), "+f"(a[7]), "+f"(a[8]), "+f"(a[9]), "+f"(a[10]), "+f"(a[11]), "+f"(a[12]), "+f"(a[13]), "+f"(a[14]), "+f"(a[15]), "+f"(a[16]), "+f"(a[17]), "+f"(a[18]), "+f"(a[19]), "+f"(a[20]), "+f"(a[21]), "+f"(a[22]), "+f"(a[23]), "+f"(a[24]), "+f"(a[25]), "+f"(a[26]), "+f"(a[27]), "+f"(a[28]), "+f"(a[29]), "+f"(a[30]), "+f"(a[31]), "+f"(a[32]), "+f"(a[33]), "+f"(a[34]), "+f"(a[35]), "+f"(a[36]), "+f"(a[37]), "+f"(a[38]), "+f"(a[39]), "+f"(a[40]), "+f"(a[41]), "+f"(a[42]), "+f"(a[43]), "+f"(a[44]), "+f"(a[45]), "+f"(a[46]), "+f"(a[47]), "+f"(a[48]), "+f"(a[49]), "+f"(a[50]), "+f"(a[51]), "+f"(a[52]), "+f"(a[53]), "+f"(a[54]), "+f"(a[55]), "+f"(a[56]), "+f"(a[57]), "+f"(a[58]), "+f"(a[59]), "+f"(a[60]), "+f"(a[61]), "+f"(a[62]), "+f"(a[63]) : "r"(b), "r"(c), "r"(d), "r"(e), "l"(f), "r"(g));
 }
-// a / b, to nearest
+// a / b, 2 ulp
 static __device__ __forceinline__ float divide(float a, float b) {
-    float r; asm("div.rn.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r;
+    float r; asm("div.full.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r;
 }
 // four 8x8 matrices of 16-bit elements; thread 8i + j has the address of row j of matrix i
 static __device__ __forceinline__ void stmatrix_x4(int a, unsigned b, unsigned c, unsigned d, unsigned e) {
@@ -213,14 +205,14 @@ ring_attention(const __grid_constant__ Args args) {
         mbarrier_init((shared_ + 229384), 1);
         mbarrier_init((shared_ + 229392), 1);
         mbarrier_init((shared_ + 229400), 1);
-        const int v3 = shared_ + 229408;
+        mbarrier_init((shared_ + 229408), 1);
+        mbarrier_init((shared_ + 229416), 8);
+        const int v3 = shared_ + 229424;
         mbarrier_init(v3, 1);
-        const int v4 = shared_ + 229424;
+        const int v4 = shared_ + 229440;
         mbarrier_init(v4, 8);
         mbarrier_init((v3 + 8), 1);
         mbarrier_init((v4 + 8), 8);
-        mbarrier_init((shared_ + 229440), 1);
-        mbarrier_init((shared_ + 229448), 8);
         mbarrier_init((shared_ + 229456), 1);
         mbarrier_init((shared_ + 229464), 8);
         mbarrier_init((shared_ + 229472), 256);
@@ -235,642 +227,635 @@ ring_attention(const __grid_constant__ Args args) {
     if (v5) {
         setmaxnreg_inc_224();
         // consumer: 8 warps from 0
-#line 4 "examples/ring_attention.pk"
+#line 6 "examples/ring_attention.pk"
         if (v5) {
             int q_phase[1];
             q_phase[0] = 0;
-            int q_stage[1];
-            q_stage[0] = 0;
             int k_phase[1];
             k_phase[0] = 0;
+            int k_stage[1];
+            k_stage[0] = 0;
             int v_phase[1];
             v_phase[0] = 0;
             int cast_phase[1];
             cast_phase[0] = 0;
-            const int v6 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v7 = (args.B * args.H) * ((max(min(args.S - (args.rank * v6), v6), 0) + 127) / 128);
-            #pragma unroll 1
-            for (int task = cta; task < v7; task += computing) {
+#line 5 "examples/ring_attention.pk"
+            float k[1];
+            #pragma unroll
+            for (int v6 = 0; v6 < 1; ++v6) {
+                const float v7 = max_nan(args.scale_value, 1.0000000031710769e-30f);
+                k[v6] = v7;
+            }
 #line 6 "examples/ring_attention.pk"
+            const int v8 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v9 = (args.B * args.H) * ((max(min(args.S - (args.rank * v8), v8), 0) + 127) / 128);
+            #pragma unroll 1
+            for (int task = cta; task < v9; task += computing) {
+#line 10 "examples/ring_attention.pk"
+                const int v10 = q_phase[0];
+                mbarrier_wait((shared_ + 229408), v10);
+                const int v11 = shared_ + 65536;
+#line 8 "examples/ring_attention.pk"
                 float total[2];
                 #pragma unroll
-                for (int v8 = 0; v8 < 2; ++v8) {
-                    total[v8] = 0.0f;
+                for (int v12 = 0; v12 < 2; ++v12) {
+                    total[v12] = 0.0f;
                 }
                 float o[64];
                 #pragma unroll
-                for (int v9 = 0; v9 < 64; ++v9) {
-                    o[v9] = 0.0f;
+                for (int v13 = 0; v13 < 64; ++v13) {
+                    o[v13] = 0.0f;
                 }
                 float top[2];
                 #pragma unroll
-                for (int v10 = 0; v10 < 2; ++v10) {
-                    top[v10] = __int_as_float(0xff800000);
+                for (int v14 = 0; v14 < 2; ++v14) {
+                    top[v14] = __int_as_float(0xff800000);
                 }
                 #pragma unroll 1
-                for (int v11 = 0; v11 < args.ranks; ++v11) {
-#line 7 "examples/ring_attention.pk"
-                    const int v12 = max(min(args.S - (((args.rank + v11) % args.ranks) * v6), v6), 0);
-                    const int v13 = (v12 + 127) / 128;
+                for (int v15 = 0; v15 < args.ranks; ++v15) {
+#line 9 "examples/ring_attention.pk"
+                    const int v16 = max(min(args.S - (((args.rank + v15) % args.ranks) * v8), v8), 0);
+                    const int v17 = (v16 + 127) / 128;
                     #pragma unroll 1
-                    for (int v14 = 0; v14 < v13; ++v14) {
-#line 8 "examples/ring_attention.pk"
-                        const int v15 = k_phase[0];
-                        mbarrier_wait((shared_ + 229440), v15);
-                        const int v16 = q_stage[0];
-                        const int v17 = q_phase[0];
-                        mbarrier_wait(((shared_ + 229408) + (v16 * 8)), v17);
-                        float o1[64];
-                        #pragma unroll
-                        for (int v18 = 0; v18 < 64; ++v18) {
-                            o1[v18] = 0.0f;
-                        }
-                        float v19[64];
-                        #pragma unroll
-                        for (int v20 = 0; v20 < 64; ++v20) {
-                            const float v21 = o1[v20];
-                            v19[v20] = v21;
-                        }
-                        const unsigned long long v22 = (unsigned long long)(((shared_ + 131072) & 262143) >> 4) + 4611686293305360384ull;
+                    for (int v18 = 0; v18 < v17; ++v18) {
+#line 10 "examples/ring_attention.pk"
+                        const int v19 = k_stage[0];
+                        const int v20 = k_phase[0];
+                        mbarrier_wait(((shared_ + 229424) + (v19 * 8)), v20);
+                        float s[64];
+                        const unsigned long long v21 = (unsigned long long)((((shared_ + 98304) + (v19 * 32768)) & 262143) >> 4) + 4611686293305360384ull;
                         wgmma_fence();
-                        const unsigned long long v23 = (unsigned long long)(((((shared_ + 65536) + (v16 * 32768)) + ((warp / 4) * 8192)) & 262143) >> 4) + 4611686293305360384ull;
-                        wgmma_n128_bf16_ss_kk(v19, v23, v22, 1);
-                        wgmma_n128_bf16_ss_kk(v19, (v23 + 2ull), (v22 + 2ull), 1);
-                        wgmma_n128_bf16_ss_kk(v19, (v23 + 4ull), (v22 + 4ull), 1);
-                        wgmma_n128_bf16_ss_kk(v19, (v23 + 6ull), (v22 + 6ull), 1);
-                        wgmma_n128_bf16_ss_kk(v19, (v23 + 1024ull), (v22 + 1024ull), 1);
-                        wgmma_n128_bf16_ss_kk(v19, (v23 + 1026ull), (v22 + 1026ull), 1);
-                        wgmma_n128_bf16_ss_kk(v19, (v23 + 1028ull), (v22 + 1028ull), 1);
-                        wgmma_n128_bf16_ss_kk(v19, (v23 + 1030ull), (v22 + 1030ull), 1);
+                        const unsigned long long v22 = (unsigned long long)(((v11 + ((warp / 4) * 8192)) & 262143) >> 4) + 4611686293305360384ull;
+                        wgmma_n128_bf16_ss_kk(s, v22, v21, 0);
+                        wgmma_n128_bf16_ss_kk(s, (v22 + 2ull), (v21 + 2ull), 1);
+                        wgmma_n128_bf16_ss_kk(s, (v22 + 4ull), (v21 + 4ull), 1);
+                        wgmma_n128_bf16_ss_kk(s, (v22 + 6ull), (v21 + 6ull), 1);
+                        wgmma_n128_bf16_ss_kk(s, (v22 + 1024ull), (v21 + 1024ull), 1);
+                        wgmma_n128_bf16_ss_kk(s, (v22 + 1026ull), (v21 + 1026ull), 1);
+                        wgmma_n128_bf16_ss_kk(s, (v22 + 1028ull), (v21 + 1028ull), 1);
+                        wgmma_n128_bf16_ss_kk(s, (v22 + 1030ull), (v21 + 1030ull), 1);
                         wgmma_commit();
                         wgmma_wait_0();
-                        const int v24 = q_stage[0];
-                        const int v25 = (shared_ + 229424) + (v24 * 8);
-                        const bool v26 = lane == 0;
-                        if (v26) {
-                            mbarrier_arrive(v25);
+                        const int v23 = k_stage[0];
+                        const int v24 = (shared_ + 229440) + (v23 * 8);
+                        const bool v25 = lane == 0;
+                        if (v25) {
+                            mbarrier_arrive(v24);
                         }
-                        const int v27 = q_phase[0];
-                        const int v28 = q_stage[0];
-                        const int v29 = v28 + 1;
-                        const bool v30 = v29 == 2;
-                        q_phase[0] = (v30 ? (v27 ^ 1) : v27);
-                        q_stage[0] = (v30 ? 0 : v29);
-                        const int v31 = shared_ + 229448;
-                        if (v26) {
-                            mbarrier_arrive(v31);
+                        const int v26 = k_phase[0];
+                        const int v27 = k_stage[0];
+                        const int v28 = v27 + 1;
+                        const bool v29 = v28 == 2;
+                        k_phase[0] = (v29 ? (v26 ^ 1) : v26);
+                        k_stage[0] = (v29 ? 0 : v28);
+#line 13 "examples/ring_attention.pk"
+                        const int v30 = v16 - (v18 * 128);
+                        if ((v30 >= 128) ^ true) {
+                            #pragma unroll
+                            for (int v31 = 0; v31 < 64; ++v31) {
+                                const float v32 = s[v31];
+                                const float v33 = ((((((v31 % 64) >> 2) * 8) + ((lane & 3) * 2)) + (v31 & 1)) < v30) ? v32 : __int_as_float(0xff800000);
+                                s[v31] = v33;
+                            }
                         }
-                        const int v32 = k_phase[0];
-                        k_phase[0] = (v32 ^ 1);
-                        float s[64];
+                        float v34[2];
+                        const float v35 = s[0];
+                        v34[0] = v35;
+                        const float v36 = v34[0];
+                        const float v37 = s[1];
+                        const float v38 = max_nan(v36, v37);
+                        v34[0] = v38;
                         #pragma unroll
-                        for (int v33 = 0; v33 < 64; ++v33) {
-                            const float v34 = v19[v33];
-                            s[v33] = (v34 * args.scale_value);
+                        for (int v39 = 1; v39 < 16; ++v39) {
+                            const int v40 = v39 * 4;
+                            const float v41 = s[v40];
+                            const float v42 = s[(v40 + 1)];
+                            const float v43 = max_nan(v41, v42);
+                            const float v44 = v34[0];
+                            const float v45 = max_nan(v44, v43);
+                            v34[0] = v45;
                         }
-#line 11 "examples/ring_attention.pk"
-                        const int v35 = v12 - (v14 * 128);
-                        float v36[2];
-                        const int v37 = (lane & 3) * 2;
-                        const bool v38 = v37 < v35;
-                        const float v39 = s[0];
-                        v36[0] = (v38 ? v39 : __int_as_float(0xff800000));
-                        const float v40 = v36[0];
-                        const bool v41 = (v37 + 1) < v35;
-                        const float v42 = s[1];
-                        const float v43 = max_nan(v40, (v41 ? v42 : __int_as_float(0xff800000)));
-                        v36[0] = v43;
+                        const float v46 = v34[0];
+                        const float v47 = shuffle_xor(v46, 1);
+                        const float v48 = max_nan(v46, v47);
+                        v34[0] = v48;
+                        const float v49 = v34[0];
+                        const float v50 = shuffle_xor(v49, 2);
+                        const float v51 = max_nan(v49, v50);
+                        v34[0] = v51;
+                        const float v52 = s[2];
+                        v34[1] = v52;
+                        const float v53 = v34[1];
+                        const float v54 = s[3];
+                        const float v55 = max_nan(v53, v54);
+                        v34[1] = v55;
                         #pragma unroll
-                        for (int v44 = 1; v44 < 16; ++v44) {
-                            const int v45 = v44 * 4;
-                            const float v46 = s[v45];
-                            const int v47 = v45 + 1;
-                            const float v48 = s[v47];
-                            const float v49 = max_nan((((((((v45 % 64) >> 2) * 8) + v37) + (v45 & 1)) < v35) ? v46 : __int_as_float(0xff800000)), (((((((v47 % 64) >> 2) * 8) + v37) + (v47 & 1)) < v35) ? v48 : __int_as_float(0xff800000)));
-                            const float v50 = v36[0];
-                            const float v51 = max_nan(v50, v49);
-                            v36[0] = v51;
+                        for (int v56 = 1; v56 < 16; ++v56) {
+                            const int v57 = (v56 * 4) + 2;
+                            const float v58 = s[v57];
+                            const float v59 = s[(v57 + 1)];
+                            const float v60 = max_nan(v58, v59);
+                            const float v61 = v34[1];
+                            const float v62 = max_nan(v61, v60);
+                            v34[1] = v62;
                         }
-                        const float v52 = v36[0];
-                        const float v53 = shuffle_xor(v52, 1);
-                        const float v54 = max_nan(v52, v53);
-                        v36[0] = v54;
-                        const float v55 = v36[0];
-                        const float v56 = shuffle_xor(v55, 2);
-                        const float v57 = max_nan(v55, v56);
-                        v36[0] = v57;
-                        const float v58 = s[2];
-                        v36[1] = (v38 ? v58 : __int_as_float(0xff800000));
-                        const float v59 = v36[1];
-                        const float v60 = s[3];
-                        const float v61 = max_nan(v59, (v41 ? v60 : __int_as_float(0xff800000)));
-                        v36[1] = v61;
+                        const float v63 = v34[1];
+                        const float v64 = shuffle_xor(v63, 1);
+                        const float v65 = max_nan(v63, v64);
+                        v34[1] = v65;
+                        const float v66 = v34[1];
+                        const float v67 = shuffle_xor(v66, 2);
+                        const float v68 = max_nan(v66, v67);
+                        v34[1] = v68;
+                        float v69[2];
                         #pragma unroll
-                        for (int v62 = 1; v62 < 16; ++v62) {
-                            const int v63 = (v62 * 4) + 2;
-                            const float v64 = s[v63];
-                            const int v65 = v63 + 1;
-                            const float v66 = s[v65];
-                            const float v67 = max_nan((((((((v63 % 64) >> 2) * 8) + v37) + (v63 & 1)) < v35) ? v64 : __int_as_float(0xff800000)), (((((((v65 % 64) >> 2) * 8) + v37) + (v65 & 1)) < v35) ? v66 : __int_as_float(0xff800000)));
-                            const float v68 = v36[1];
-                            const float v69 = max_nan(v68, v67);
-                            v36[1] = v69;
+                        for (int v70 = 0; v70 < 2; ++v70) {
+                            const float v71 = v34[v70];
+                            const float v72 = k[0];
+                            v69[v70] = (v71 * v72);
                         }
-                        const float v70 = v36[1];
-                        const float v71 = shuffle_xor(v70, 1);
-                        const float v72 = max_nan(v70, v71);
-                        v36[1] = v72;
-                        const float v73 = v36[1];
-                        const float v74 = shuffle_xor(v73, 2);
-                        const float v75 = max_nan(v73, v74);
-                        v36[1] = v75;
                         float t[2];
                         #pragma unroll
-                        for (int v76 = 0; v76 < 2; ++v76) {
-                            const float v77 = top[v76];
-                            const float v78 = v36[v76];
-                            const float v79 = max_nan(v77, v78);
-                            t[v76] = v79;
+                        for (int v73 = 0; v73 < 2; ++v73) {
+                            const float v74 = top[v73];
+                            const float v75 = v69[v73];
+                            const float v76 = max_nan(v74, v75);
+                            t[v73] = v76;
                         }
-                        float v80[64];
+                        float v77[64];
                         #pragma unroll
-                        for (int v81 = 0; v81 < 64; ++v81) {
-                            const float v82 = s[v81];
-                            const float v83 = t[(((v81 / 64) * 2) + ((v81 >> 1) & 1))];
-                            v80[v81] = (v82 - v83);
+                        for (int v78 = 0; v78 < 64; ++v78) {
+                            const float v79 = s[v78];
+                            const float v80 = k[0];
+                            v77[v78] = (v79 * v80);
+                        }
+                        float v81[64];
+                        #pragma unroll
+                        for (int v82 = 0; v82 < 64; ++v82) {
+                            const float v83 = v77[v82];
+                            const float v84 = t[(((v82 / 64) * 2) + ((v82 >> 1) & 1))];
+                            v81[v82] = (v83 - v84);
                         }
                         float p[64];
                         #pragma unroll
-                        for (int v84 = 0; v84 < 64; ++v84) {
-                            const float v85 = v80[v84];
-                            const float v86 = exp2_f32(v85);
-                            p[v84] = v86;
+                        for (int v85 = 0; v85 < 64; ++v85) {
+                            const float v86 = v81[v85];
+                            const float v87 = exp2_f32(v86);
+                            p[v85] = v87;
                         }
-                        float v87[2];
+                        float v88[2];
                         #pragma unroll
-                        for (int v88 = 0; v88 < 2; ++v88) {
-                            const float v89 = top[v88];
-                            const float v90 = t[v88];
-                            v87[v88] = (v89 - v90);
+                        for (int v89 = 0; v89 < 2; ++v89) {
+                            const float v90 = top[v89];
+                            const float v91 = t[v89];
+                            v88[v89] = (v90 - v91);
                         }
                         float c[2];
                         #pragma unroll
-                        for (int v91 = 0; v91 < 2; ++v91) {
-                            const float v92 = v87[v91];
-                            const float v93 = exp2_f32(v92);
-                            c[v91] = v93;
+                        for (int v92 = 0; v92 < 2; ++v92) {
+                            const float v93 = v88[v92];
+                            const float v94 = exp2_f32(v93);
+                            c[v92] = v94;
                         }
-#line 12 "examples/ring_attention.pk"
-                        float v94[2];
+#line 14 "examples/ring_attention.pk"
+                        float v95[2];
                         #pragma unroll
-                        for (int v95 = 0; v95 < 2; ++v95) {
-                            const float v96 = total[v95];
-                            const float v97 = c[v95];
-                            v94[v95] = (v96 * v97);
+                        for (int v96 = 0; v96 < 2; ++v96) {
+                            const float v97 = total[v96];
+                            const float v98 = c[v96];
+                            v95[v96] = (v97 * v98);
                         }
-                        float v98[2];
-                        const float v99 = p[0];
-                        v98[0] = (v38 ? v99 : 0.0f);
-                        const float v100 = v98[0];
-                        const float v101 = p[1];
-                        v98[0] = (v100 + (v41 ? v101 : 0.0f));
+                        float v99[2];
+                        const float v100 = p[0];
+                        v99[0] = v100;
+                        const float v101 = v99[0];
+                        const float v102 = p[1];
+                        v99[0] = (v101 + v102);
                         #pragma unroll
-                        for (int v102 = 1; v102 < 16; ++v102) {
-                            const int v103 = v102 * 4;
-                            const float v104 = p[v103];
-                            const int v105 = v103 + 1;
-                            const float v106 = p[v105];
-                            const float v107 = (((((((v103 % 64) >> 2) * 8) + v37) + (v103 & 1)) < v35) ? v104 : 0.0f) + (((((((v105 % 64) >> 2) * 8) + v37) + (v105 & 1)) < v35) ? v106 : 0.0f);
-                            const float v108 = v98[0];
-                            v98[0] = (v108 + v107);
+                        for (int v103 = 1; v103 < 16; ++v103) {
+                            const int v104 = v103 * 4;
+                            const float v105 = p[v104];
+                            const float v106 = p[(v104 + 1)];
+                            const float v107 = v99[0];
+                            v99[0] = (v107 + (v105 + v106));
                         }
-                        const float v109 = v98[0];
-                        const float v110 = shuffle_xor(v109, 1);
-                        v98[0] = (v109 + v110);
-                        const float v111 = v98[0];
-                        const float v112 = shuffle_xor(v111, 2);
-                        v98[0] = (v111 + v112);
-                        const float v113 = p[2];
-                        v98[1] = (v38 ? v113 : 0.0f);
-                        const float v114 = v98[1];
-                        const float v115 = p[3];
-                        v98[1] = (v114 + (v41 ? v115 : 0.0f));
+                        const float v108 = v99[0];
+                        const float v109 = shuffle_xor(v108, 1);
+                        v99[0] = (v108 + v109);
+                        const float v110 = v99[0];
+                        const float v111 = shuffle_xor(v110, 2);
+                        v99[0] = (v110 + v111);
+                        const float v112 = p[2];
+                        v99[1] = v112;
+                        const float v113 = v99[1];
+                        const float v114 = p[3];
+                        v99[1] = (v113 + v114);
                         #pragma unroll
-                        for (int v116 = 1; v116 < 16; ++v116) {
-                            const int v117 = (v116 * 4) + 2;
-                            const float v118 = p[v117];
-                            const int v119 = v117 + 1;
-                            const float v120 = p[v119];
-                            const float v121 = (((((((v117 % 64) >> 2) * 8) + v37) + (v117 & 1)) < v35) ? v118 : 0.0f) + (((((((v119 % 64) >> 2) * 8) + v37) + (v119 & 1)) < v35) ? v120 : 0.0f);
-                            const float v122 = v98[1];
-                            v98[1] = (v122 + v121);
+                        for (int v115 = 1; v115 < 16; ++v115) {
+                            const int v116 = (v115 * 4) + 2;
+                            const float v117 = p[v116];
+                            const float v118 = p[(v116 + 1)];
+                            const float v119 = v99[1];
+                            v99[1] = (v119 + (v117 + v118));
                         }
-                        const float v123 = v98[1];
-                        const float v124 = shuffle_xor(v123, 1);
-                        v98[1] = (v123 + v124);
-                        const float v125 = v98[1];
-                        const float v126 = shuffle_xor(v125, 2);
-                        v98[1] = (v125 + v126);
+                        const float v120 = v99[1];
+                        const float v121 = shuffle_xor(v120, 1);
+                        v99[1] = (v120 + v121);
+                        const float v122 = v99[1];
+                        const float v123 = shuffle_xor(v122, 2);
+                        v99[1] = (v122 + v123);
                         float total1[2];
                         #pragma unroll
-                        for (int v127 = 0; v127 < 2; ++v127) {
-                            const float v128 = v94[v127];
-                            const float v129 = v98[v127];
-                            total1[v127] = (v128 + v129);
+                        for (int v124 = 0; v124 < 2; ++v124) {
+                            const float v125 = v95[v124];
+                            const float v126 = v99[v124];
+                            total1[v124] = (v125 + v126);
                         }
-#line 13 "examples/ring_attention.pk"
-                        float v130[64];
+#line 15 "examples/ring_attention.pk"
+                        float v127[64];
                         #pragma unroll
-                        for (int v131 = 0; v131 < 64; ++v131) {
-                            const float v132 = o[v131];
-                            const float v133 = c[(((v131 / 64) * 2) + ((v131 >> 1) & 1))];
-                            v130[v131] = (v132 * v133);
+                        for (int v128 = 0; v128 < 64; ++v128) {
+                            const float v129 = o[v128];
+                            const float v130 = c[(((v128 / 64) * 2) + ((v128 >> 1) & 1))];
+                            v127[v128] = (v129 * v130);
                         }
-                        unsigned v134[32];
+                        unsigned v131[32];
                         #pragma unroll
-                        for (int v135 = 0; v135 < 32; ++v135) {
-                            const int v136 = v135 * 2;
-                            const float v137 = p[v136];
-                            const float v138 = p[(v136 + 1)];
-                            const unsigned v139 = pack_bf16(v137, v138);
-                            v134[v135] = v139;
+                        for (int v132 = 0; v132 < 32; ++v132) {
+                            const int v133 = v132 * 2;
+                            const float v134 = p[v133];
+                            const float v135 = p[(v133 + 1)];
+                            const unsigned v136 = pack_bf16(v134, v135);
+                            v131[v132] = v136;
                         }
-                        const int v140 = v_phase[0];
-                        mbarrier_wait((shared_ + 229456), v140);
-                        const unsigned long long v141 = (unsigned long long)(((shared_ + 163840) & 262143) >> 4) + 4611686293372403712ull;
-                        unsigned v142[32];
-                        #pragma unroll
-                        for (int v143 = 0; v143 < 32; ++v143) {
-                            const int v144 = v143 * 2;
-                            const int v145 = v144 & 1;
-                            const unsigned v146 = v134[(v144 >> 1)];
-                            const float v147 = low_bf16(v146);
-                            const float v148 = high_bf16(v146);
-                            const int v149 = v144 + 1;
-                            const int v150 = v149 & 1;
-                            const unsigned v151 = v134[(v149 >> 1)];
-                            const float v152 = low_bf16(v151);
-                            const float v153 = high_bf16(v151);
-                            const unsigned v154 = pack_bf16((((((((v144 % 64) >> 2) * 8) + v37) + v145) < v35) ? ((v145 == 0) ? v147 : v148) : 0.0f), (((((((v149 % 64) >> 2) * 8) + v37) + v150) < v35) ? ((v150 == 0) ? v152 : v153) : 0.0f));
-                            v142[v143] = v154;
-                        }
+                        const int v137 = v_phase[0];
+                        mbarrier_wait((shared_ + 229456), v137);
+                        const unsigned long long v138 = (unsigned long long)(((shared_ + 163840) & 262143) >> 4) + 4611686293372403712ull;
                         wgmma_fence();
-                        const unsigned v155 = v142[0];
-                        const unsigned v156 = v142[1];
-                        const unsigned v157 = v142[2];
-                        const unsigned v158 = v142[3];
-                        wgmma_n128_bf16_rs_kn(v130, v155, v156, v157, v158, v141, 1);
-                        const unsigned v159 = v142[4];
-                        const unsigned v160 = v142[5];
-                        const unsigned v161 = v142[6];
-                        const unsigned v162 = v142[7];
-                        wgmma_n128_bf16_rs_kn(v130, v159, v160, v161, v162, (v141 + 128ull), 1);
-                        const unsigned v163 = v142[8];
-                        const unsigned v164 = v142[9];
-                        const unsigned v165 = v142[10];
-                        const unsigned v166 = v142[11];
-                        wgmma_n128_bf16_rs_kn(v130, v163, v164, v165, v166, (v141 + 256ull), 1);
-                        const unsigned v167 = v142[12];
-                        const unsigned v168 = v142[13];
-                        const unsigned v169 = v142[14];
-                        const unsigned v170 = v142[15];
-                        wgmma_n128_bf16_rs_kn(v130, v167, v168, v169, v170, (v141 + 384ull), 1);
-                        const unsigned v171 = v142[16];
-                        const unsigned v172 = v142[17];
-                        const unsigned v173 = v142[18];
-                        const unsigned v174 = v142[19];
-                        wgmma_n128_bf16_rs_kn(v130, v171, v172, v173, v174, (v141 + 512ull), 1);
-                        const unsigned v175 = v142[20];
-                        const unsigned v176 = v142[21];
-                        const unsigned v177 = v142[22];
-                        const unsigned v178 = v142[23];
-                        wgmma_n128_bf16_rs_kn(v130, v175, v176, v177, v178, (v141 + 640ull), 1);
-                        const unsigned v179 = v142[24];
-                        const unsigned v180 = v142[25];
-                        const unsigned v181 = v142[26];
-                        const unsigned v182 = v142[27];
-                        wgmma_n128_bf16_rs_kn(v130, v179, v180, v181, v182, (v141 + 768ull), 1);
-                        const unsigned v183 = v142[28];
-                        const unsigned v184 = v142[29];
-                        const unsigned v185 = v142[30];
-                        const unsigned v186 = v142[31];
-                        wgmma_n128_bf16_rs_kn(v130, v183, v184, v185, v186, (v141 + 896ull), 1);
+                        const unsigned v139 = v131[0];
+                        const unsigned v140 = v131[1];
+                        const unsigned v141 = v131[2];
+                        const unsigned v142 = v131[3];
+                        wgmma_n128_bf16_rs_kn(v127, v139, v140, v141, v142, v138, 1);
+                        const unsigned v143 = v131[4];
+                        const unsigned v144 = v131[5];
+                        const unsigned v145 = v131[6];
+                        const unsigned v146 = v131[7];
+                        wgmma_n128_bf16_rs_kn(v127, v143, v144, v145, v146, (v138 + 128ull), 1);
+                        const unsigned v147 = v131[8];
+                        const unsigned v148 = v131[9];
+                        const unsigned v149 = v131[10];
+                        const unsigned v150 = v131[11];
+                        wgmma_n128_bf16_rs_kn(v127, v147, v148, v149, v150, (v138 + 256ull), 1);
+                        const unsigned v151 = v131[12];
+                        const unsigned v152 = v131[13];
+                        const unsigned v153 = v131[14];
+                        const unsigned v154 = v131[15];
+                        wgmma_n128_bf16_rs_kn(v127, v151, v152, v153, v154, (v138 + 384ull), 1);
+                        const unsigned v155 = v131[16];
+                        const unsigned v156 = v131[17];
+                        const unsigned v157 = v131[18];
+                        const unsigned v158 = v131[19];
+                        wgmma_n128_bf16_rs_kn(v127, v155, v156, v157, v158, (v138 + 512ull), 1);
+                        const unsigned v159 = v131[20];
+                        const unsigned v160 = v131[21];
+                        const unsigned v161 = v131[22];
+                        const unsigned v162 = v131[23];
+                        wgmma_n128_bf16_rs_kn(v127, v159, v160, v161, v162, (v138 + 640ull), 1);
+                        const unsigned v163 = v131[24];
+                        const unsigned v164 = v131[25];
+                        const unsigned v165 = v131[26];
+                        const unsigned v166 = v131[27];
+                        wgmma_n128_bf16_rs_kn(v127, v163, v164, v165, v166, (v138 + 768ull), 1);
+                        const unsigned v167 = v131[28];
+                        const unsigned v168 = v131[29];
+                        const unsigned v169 = v131[30];
+                        const unsigned v170 = v131[31];
+                        wgmma_n128_bf16_rs_kn(v127, v167, v168, v169, v170, (v138 + 896ull), 1);
                         wgmma_commit();
                         wgmma_wait_0();
-                        const int v187 = shared_ + 229464;
-                        if (v26) {
-                            mbarrier_arrive(v187);
+                        const int v171 = shared_ + 229464;
+                        if (v25) {
+                            mbarrier_arrive(v171);
                         }
-                        const int v188 = v_phase[0];
-                        v_phase[0] = (v188 ^ 1);
-#line 7 "examples/ring_attention.pk"
+                        const int v172 = v_phase[0];
+                        v_phase[0] = (v172 ^ 1);
+#line 9 "examples/ring_attention.pk"
                         #pragma unroll
-                        for (int v189 = 0; v189 < 2; ++v189) {
-                            const float v190 = total1[v189];
-                            total[v189] = v190;
-                        }
-                        #pragma unroll
-                        for (int v191 = 0; v191 < 64; ++v191) {
-                            const float v192 = v130[v191];
-                            o[v191] = v192;
+                        for (int v173 = 0; v173 < 2; ++v173) {
+                            const float v174 = total1[v173];
+                            total[v173] = v174;
                         }
                         #pragma unroll
-                        for (int v193 = 0; v193 < 2; ++v193) {
-                            const float v194 = t[v193];
-                            top[v193] = v194;
+                        for (int v175 = 0; v175 < 64; ++v175) {
+                            const float v176 = v127[v175];
+                            o[v175] = v176;
+                        }
+                        #pragma unroll
+                        for (int v177 = 0; v177 < 2; ++v177) {
+                            const float v178 = t[v177];
+                            top[v177] = v178;
                         }
                     }
                 }
-#line 15 "examples/ring_attention.pk"
-                float v195[64];
-                #pragma unroll
-                for (int v196 = 0; v196 < 64; ++v196) {
-                    const float v197 = o[v196];
-                    const float v198 = total[(((v196 / 64) * 2) + ((v196 >> 1) & 1))];
-                    const float v199 = divide(v197, v198);
-                    v195[v196] = v199;
+#line 8 "examples/ring_attention.pk"
+                const int v179 = shared_ + 229416;
+                if (lane == 0) {
+                    mbarrier_arrive(v179);
                 }
-                const int v200 = cast_phase[0];
-                mbarrier_wait((shared_ + 229480), (v200 ^ 1));
-                unsigned v201[32];
+                const int v180 = q_phase[0];
+                q_phase[0] = (v180 ^ 1);
+#line 17 "examples/ring_attention.pk"
+                float v181[64];
                 #pragma unroll
-                for (int v202 = 0; v202 < 32; ++v202) {
-                    const int v203 = v202 * 2;
-                    const float v204 = v195[v203];
-                    const float v205 = v195[(v203 + 1)];
-                    const unsigned v206 = pack_bf16(v204, v205);
-                    v201[v202] = v206;
+                for (int v182 = 0; v182 < 64; ++v182) {
+                    const float v183 = o[v182];
+                    const float v184 = total[(((v182 / 64) * 2) + ((v182 >> 1) & 1))];
+                    const float v185 = divide(v183, v184);
+                    v181[v182] = v185;
                 }
-                const int v207 = lane & 7;
-                const int v208 = (shared_ + 196608) + ((((warp / 4) * 64) + (((warp & 3) * 16) + (lane & 15))) * 128);
+                const int v186 = cast_phase[0];
+                mbarrier_wait((shared_ + 229480), (v186 ^ 1));
+                unsigned v187[32];
                 #pragma unroll
-                for (int v209 = 0; v209 < 8; ++v209) {
-                    const int v210 = v209 * 2;
-                    const int v211 = v209 * 4;
-                    const unsigned v212 = v201[v211];
-                    const unsigned v213 = v201[(v211 + 1)];
-                    const unsigned v214 = v201[(v211 + 2)];
-                    const unsigned v215 = v201[(v211 + 3)];
-                    stmatrix_x4((v208 + (((v210 / 8) * 16384) + ((((v210 % 8) + (lane >> 4)) ^ v207) << 4))), v212, v213, v214, v215);
+                for (int v188 = 0; v188 < 32; ++v188) {
+                    const int v189 = v188 * 2;
+                    const float v190 = v181[v189];
+                    const float v191 = v181[(v189 + 1)];
+                    const unsigned v192 = pack_bf16(v190, v191);
+                    v187[v188] = v192;
+                }
+                const int v193 = lane & 7;
+                const int v194 = (shared_ + 196608) + ((((warp / 4) * 64) + (((warp & 3) * 16) + (lane & 15))) * 128);
+                #pragma unroll
+                for (int v195 = 0; v195 < 8; ++v195) {
+                    const int v196 = v195 * 2;
+                    const int v197 = v195 * 4;
+                    const unsigned v198 = v187[v197];
+                    const unsigned v199 = v187[(v197 + 1)];
+                    const unsigned v200 = v187[(v197 + 2)];
+                    const unsigned v201 = v187[(v197 + 3)];
+                    stmatrix_x4((v194 + (((v196 / 8) * 16384) + ((((v196 % 8) + (lane >> 4)) ^ v193) << 4))), v198, v199, v200, v201);
                 }
                 fence_async_shared();
                 mbarrier_arrive((shared_ + 229472));
-                const int v216 = cast_phase[0];
-                cast_phase[0] = (v216 ^ 1);
+                const int v202 = cast_phase[0];
+                cast_phase[0] = (v202 ^ 1);
             }
         }
     }
     if ((warp >= 8) & (warp < 12)) {
         setmaxnreg_dec_56();
         // communicator: warp from 8
-#line 8 "examples/ring_attention.pk"
-        const bool v217 = lane == 0;
-        if ((warp == 8) & v217) {
+#line 10 "examples/ring_attention.pk"
+        const bool v203 = lane == 0;
+        if ((warp == 8) & v203) {
             int k_phase1[1];
             k_phase1[0] = 0;
             int v_phase1[1];
             v_phase1[0] = 0;
-            const bool v218 = thread == 256;
-            if (v218) {
+            const bool v204 = thread == 256;
+            if (v204) {
                 fence_release_sys();
                 #pragma unroll 1
-                for (int v219 = 0; v219 < args.ranks; ++v219) {
-                    signal_relaxed_sys(((args.entered_base + ((unsigned long long)v219 * args.heap_stride)) + (0ull * 4ull)), 1);
+                for (int v205 = 0; v205 < args.ranks; ++v205) {
+                    signal_relaxed_sys(((args.entered_base + ((unsigned long long)v205 * args.heap_stride)) + (0ull * 4ull)), 1);
                 }
             }
-            const int v220 = (computing * args.ranks) * epoch;
-            const unsigned long long v221 = (unsigned long long)args.rank * args.heap_stride;
-            const unsigned long long v222 = 0ull * 4ull;
-            spin(((args.entered_base + v221) + v222), v220);
+            const int v206 = (computing * args.ranks) * epoch;
+            const unsigned long long v207 = (unsigned long long)args.rank * args.heap_stride;
+            const unsigned long long v208 = 0ull * 4ull;
+            spin(((args.entered_base + v207) + v208), v206);
             fence_acquire_sys();
             fence_async_global();
-#line 7 "examples/ring_attention.pk"
-            const int v223 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v224 = args.S / v223;
-            const int v225 = (v223 + 127) / 128;
-            const int v226 = (v224 * v225) + (((args.S - (v224 * v223)) + 127) / 128);
-#line 4 "examples/ring_attention.pk"
-            const int v227 = args.rank * ((max(min(args.S - (0 * v223), v223), 0) + 127) / 128);
-            const int v228 = (args.B * args.H) * v226;
+#line 9 "examples/ring_attention.pk"
+            const int v209 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v210 = args.S / v209;
+            const int v211 = (v209 + 127) / 128;
+            const int v212 = (v210 * v211) + (((args.S - (v210 * v209)) + 127) / 128);
+#line 6 "examples/ring_attention.pk"
+            const int v213 = args.rank * ((max(min(args.S - (0 * v209), v209), 0) + 127) / 128);
+            const int v214 = (args.B * args.H) * v212;
             #pragma unroll 1
-            for (int task1 = cta; task1 < v228; task1 += computing) {
-                const int v229 = task1 / v226;
-                const int v230 = v229 % args.H;
-                const int v231 = v229 / args.H;
-#line 7 "examples/ring_attention.pk"
-                const int v232 = ((task1 % v226) + v227) % max(v226, 1);
-                const int v233 = (v232 % v225) * 128;
-                const int v234 = v232 / v225;
-#line 8 "examples/ring_attention.pk"
-                if (v234 != args.rank) {
-                    const int v235 = k_phase1[0];
-                    mbarrier_wait((shared_ + 229384), (v235 ^ 1));
-                    const int v236 = shared_ + 229376;
-                    mbarrier_expect(v236, 32768);
-                    const int v237 = (v234 >= v224) ? 1 : 0;
-                    const int v238 = (v237 == 1) ? 0 : v234;
-                    tma_load_5d(shared_, args.K_map0[v237], v236, 0, v233, v230, v231, v238);
-                    tma_load_5d((shared_ + 16384), args.K_map0[v237], v236, 64, v233, v230, v231, v238);
-                    const int v239 = k_phase1[0];
-                    k_phase1[0] = (v239 ^ 1);
-#line 13 "examples/ring_attention.pk"
-                    const int v240 = v_phase1[0];
-                    mbarrier_wait((shared_ + 229400), (v240 ^ 1));
-                    const int v241 = shared_ + 229392;
-                    mbarrier_expect(v241, 32768);
-                    const int v242 = shared_ + 32768;
-                    tma_load_5d(v242, args.V_map1[v237], v241, 0, v233, v230, v231, v238);
-                    tma_load_5d((v242 + 16384), args.V_map1[v237], v241, 64, v233, v230, v231, v238);
-                    const int v243 = v_phase1[0];
-                    v_phase1[0] = (v243 ^ 1);
+            for (int task1 = cta; task1 < v214; task1 += computing) {
+                const int v215 = task1 / v212;
+                const int v216 = v215 % args.H;
+                const int v217 = v215 / args.H;
+#line 9 "examples/ring_attention.pk"
+                const int v218 = ((task1 % v212) + v213) % max(v212, 1);
+                const int v219 = (v218 % v211) * 128;
+                const int v220 = v218 / v211;
+#line 10 "examples/ring_attention.pk"
+                if (v220 != args.rank) {
+                    const int v221 = k_phase1[0];
+                    mbarrier_wait((shared_ + 229384), (v221 ^ 1));
+                    const int v222 = shared_ + 229376;
+                    mbarrier_expect(v222, 32768);
+                    const int v223 = (v220 >= v210) ? 1 : 0;
+                    const int v224 = (v223 == 1) ? 0 : v220;
+                    tma_load_5d(shared_, args.K_map0[v223], v222, 0, v219, v216, v217, v224);
+                    tma_load_5d((shared_ + 16384), args.K_map0[v223], v222, 64, v219, v216, v217, v224);
+                    const int v225 = k_phase1[0];
+                    k_phase1[0] = (v225 ^ 1);
+#line 15 "examples/ring_attention.pk"
+                    const int v226 = v_phase1[0];
+                    mbarrier_wait((shared_ + 229400), (v226 ^ 1));
+                    const int v227 = shared_ + 229392;
+                    mbarrier_expect(v227, 32768);
+                    const int v228 = shared_ + 32768;
+                    tma_load_5d(v228, args.V_map1[v223], v227, 0, v219, v216, v217, v224);
+                    tma_load_5d((v228 + 16384), args.V_map1[v223], v227, 64, v219, v216, v217, v224);
+                    const int v229 = v_phase1[0];
+                    v_phase1[0] = (v229 ^ 1);
                 }
             }
-#line 8 "examples/ring_attention.pk"
-            const int v244 = k_phase1[0];
-            const bool v245 = 0 >= 1;
-            const int v246 = (v245 ? -1 : 0) * 8;
-            mbarrier_wait(((shared_ + 229384) + v246), ((v245 ? (v244 ^ 1) : v244) ^ 1));
-            const int v247 = v_phase1[0];
-            mbarrier_wait(((shared_ + 229400) + v246), ((v245 ? (v247 ^ 1) : v247) ^ 1));
-            if (v218) {
+#line 10 "examples/ring_attention.pk"
+            const int v230 = k_phase1[0];
+            const bool v231 = 0 >= 1;
+            const int v232 = (v231 ? -1 : 0) * 8;
+            mbarrier_wait(((shared_ + 229384) + v232), ((v231 ? (v230 ^ 1) : v230) ^ 1));
+            const int v233 = v_phase1[0];
+            mbarrier_wait(((shared_ + 229400) + v232), ((v231 ? (v233 ^ 1) : v233) ^ 1));
+            if (v204) {
                 fence_release_sys();
                 #pragma unroll 1
-                for (int v248 = 0; v248 < args.ranks; ++v248) {
-                    signal_relaxed_sys(((args.left_base + ((unsigned long long)v248 * args.heap_stride)) + v222), 1);
+                for (int v234 = 0; v234 < args.ranks; ++v234) {
+                    signal_relaxed_sys(((args.left_base + ((unsigned long long)v234 * args.heap_stride)) + v208), 1);
                 }
             }
-            spin(((args.left_base + v221) + v222), v220);
+            spin(((args.left_base + v207) + v208), v206);
             fence_acquire_sys();
         }
         // communicator: warp from 9
-        if ((warp == 9) & v217) {
+        if ((warp == 9) & v203) {
             int k_phase2[1];
             k_phase2[0] = 0;
             int v_phase2[1];
             v_phase2[0] = 0;
-#line 7 "examples/ring_attention.pk"
-            const int v249 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v250 = args.S / v249;
-            const int v251 = (v249 + 127) / 128;
-            const int v252 = (v250 * v251) + (((args.S - (v250 * v249)) + 127) / 128);
-#line 4 "examples/ring_attention.pk"
-            const int v253 = args.rank * ((max(min(args.S - (0 * v249), v249), 0) + 127) / 128);
-            const int v254 = (args.B * args.H) * v252;
+#line 9 "examples/ring_attention.pk"
+            const int v235 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v236 = args.S / v235;
+            const int v237 = (v235 + 127) / 128;
+            const int v238 = (v236 * v237) + (((args.S - (v236 * v235)) + 127) / 128);
+#line 6 "examples/ring_attention.pk"
+            const int v239 = args.rank * ((max(min(args.S - (0 * v235), v235), 0) + 127) / 128);
+            const int v240 = (args.B * args.H) * v238;
             #pragma unroll 1
-            for (int task2 = cta; task2 < v254; task2 += computing) {
-                const int v255 = task2 / v252;
-                const int v256 = v255 % args.H;
-                const int v257 = v255 / args.H;
-#line 7 "examples/ring_attention.pk"
-                const int v258 = ((task2 % v252) + v253) % max(v252, 1);
-                const int v259 = (v258 % v251) * 128;
-                const int v260 = v258 / v251;
-#line 8 "examples/ring_attention.pk"
-                if (v260 != args.rank) {
-                    const int v261 = k_phase2[0];
-                    mbarrier_wait((shared_ + 229376), v261);
-                    const int v262 = (v260 >= v250) ? 1 : 0;
-                    const int v263 = (v262 == 1) ? 0 : v260;
-                    tma_store_5d(shared_, args.K_fetched_map2[v262], 0, v259, v256, v257, v263);
-                    tma_store_5d((shared_ + 16384), args.K_fetched_map2[v262], 64, v259, v256, v257, v263);
+            for (int task2 = cta; task2 < v240; task2 += computing) {
+                const int v241 = task2 / v238;
+                const int v242 = v241 % args.H;
+                const int v243 = v241 / args.H;
+#line 9 "examples/ring_attention.pk"
+                const int v244 = ((task2 % v238) + v239) % max(v238, 1);
+                const int v245 = (v244 % v237) * 128;
+                const int v246 = v244 / v237;
+#line 10 "examples/ring_attention.pk"
+                if (v246 != args.rank) {
+                    const int v247 = k_phase2[0];
+                    mbarrier_wait((shared_ + 229376), v247);
+                    const int v248 = (v246 >= v236) ? 1 : 0;
+                    const int v249 = (v248 == 1) ? 0 : v246;
+                    tma_store_5d(shared_, args.K_fetched_map2[v248], 0, v245, v242, v243, v249);
+                    tma_store_5d((shared_ + 16384), args.K_fetched_map2[v248], 64, v245, v242, v243, v249);
                     bulk_commit();
                     bulk_wait_read();
                     mbarrier_arrive((shared_ + 229384));
-                    const int v264 = k_phase2[0];
-                    k_phase2[0] = (v264 ^ 1);
-#line 13 "examples/ring_attention.pk"
-                    const int v265 = v_phase2[0];
-                    mbarrier_wait((shared_ + 229392), v265);
-                    const int v266 = shared_ + 32768;
-#line 8 "examples/ring_attention.pk"
-                    tma_store_5d(v266, args.V_fetched_map3[v262], 0, v259, v256, v257, v263);
-                    tma_store_5d((v266 + 16384), args.V_fetched_map3[v262], 64, v259, v256, v257, v263);
+                    const int v250 = k_phase2[0];
+                    k_phase2[0] = (v250 ^ 1);
+#line 15 "examples/ring_attention.pk"
+                    const int v251 = v_phase2[0];
+                    mbarrier_wait((shared_ + 229392), v251);
+                    const int v252 = shared_ + 32768;
+#line 10 "examples/ring_attention.pk"
+                    tma_store_5d(v252, args.V_fetched_map3[v248], 0, v245, v242, v243, v249);
+                    tma_store_5d((v252 + 16384), args.V_fetched_map3[v248], 64, v245, v242, v243, v249);
                     bulk_commit();
                     bulk_wait_read();
                     mbarrier_arrive((shared_ + 229400));
-                    const int v267 = v_phase2[0];
-                    v_phase2[0] = (v267 ^ 1);
-                    const int v268 = 1 * epoch;
+                    const int v253 = v_phase2[0];
+                    v_phase2[0] = (v253 ^ 1);
+                    const int v254 = 1 * epoch;
                     bulk_wait_full();
-                    const int v269 = (((((0 * args.B) + v257) * args.H) + v256) * (((args.S + 127) / 128) + args.ranks)) + ((((v260 * v249) + v259) / 128) + v260);
-                    const unsigned long long v270 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v269 * 4ull);
+                    const int v255 = (((((0 * args.B) + v243) * args.H) + v242) * (((args.S + 127) / 128) + args.ranks)) + ((((v246 * v235) + v245) / 128) + v246);
+                    const unsigned long long v256 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v255 * 4ull);
                     if (thread == 288) {
-                        raise_release_gpu(v270, v268);
+                        raise_release_gpu(v256, v254);
                     }
                 }
             }
         }
         // loader: warp from 10
-#line 4 "examples/ring_attention.pk"
-        if ((warp == 10) & v217) {
+#line 6 "examples/ring_attention.pk"
+        if ((warp == 10) & v203) {
             int q_phase1[1];
             q_phase1[0] = 0;
-            int q_stage1[1];
-            q_stage1[0] = 0;
             int k_phase3[1];
             k_phase3[0] = 0;
+            int k_stage1[1];
+            k_stage1[0] = 0;
             int v_phase3[1];
             v_phase3[0] = 0;
-            const int v271 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v272 = (max(min(args.S - (args.rank * v271), v271), 0) + 127) / 128;
-            const int v273 = (args.B * args.H) * v272;
+            const int v257 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v258 = (max(min(args.S - (args.rank * v257), v257), 0) + 127) / 128;
+            const int v259 = (args.B * args.H) * v258;
             #pragma unroll 1
-            for (int task3 = cta; task3 < v273; task3 += computing) {
-                const int v274 = task3 / v272;
-                const int v275 = v274 % args.H;
-                const int v276 = v274 / args.H;
-                const int v277 = (task3 % v272) * 128;
-#line 6 "examples/ring_attention.pk"
-                #pragma unroll 1
-                for (int v278 = 0; v278 < args.ranks; ++v278) {
-                    const int v279 = (args.rank + v278) % args.ranks;
-#line 7 "examples/ring_attention.pk"
-                    const int v280 = v279 * v271;
-                    const int v281 = (max(min(args.S - v280, v271), 0) + 127) / 128;
-                    #pragma unroll 1
-                    for (int v282 = 0; v282 < v281; ++v282) {
-                        const int v283 = v282 * 128;
+            for (int task3 = cta; task3 < v259; task3 += computing) {
+                const int v260 = task3 / v258;
+                const int v261 = v260 % args.H;
+                const int v262 = v260 / args.H;
+                const int v263 = (task3 % v258) * 128;
+#line 10 "examples/ring_attention.pk"
+                const int v264 = q_phase1[0];
+                mbarrier_wait((shared_ + 229416), (v264 ^ 1));
+                const int v265 = shared_ + 229408;
+                mbarrier_expect(v265, 32768);
+                const int v266 = shared_ + 65536;
+                const int v267 = args.S / v257;
+                const int v268 = (args.rank >= v267) ? 1 : 0;
+                const int v269 = (v268 == 1) ? 0 : args.rank;
+                tma_load_5d(v266, args.Q_map4[v268], v265, 0, v263, v261, v262, v269);
+                tma_load_5d((v266 + 16384), args.Q_map4[v268], v265, 64, v263, v261, v262, v269);
+                const int v270 = q_phase1[0];
+                q_phase1[0] = (v270 ^ 1);
 #line 8 "examples/ring_attention.pk"
-                        const int v284 = q_stage1[0];
-                        const int v285 = q_phase1[0];
-                        const int v286 = v284 * 8;
-                        mbarrier_wait(((shared_ + 229424) + v286), (v285 ^ 1));
-                        const int v287 = shared_ + 229408;
-                        mbarrier_expect((v287 + v286), 32768);
-                        const int v288 = q_stage1[0];
-                        const int v289 = (shared_ + 65536) + (v288 * 32768);
-                        const int v290 = v287 + (v288 * 8);
-                        const int v291 = args.S / v271;
-                        const int v292 = (args.rank >= v291) ? 1 : 0;
-                        const int v293 = (v292 == 1) ? 0 : args.rank;
-                        tma_load_5d(v289, args.Q_map4[v292], v290, 0, v277, v275, v276, v293);
-                        tma_load_5d((v289 + 16384), args.Q_map4[v292], v290, 64, v277, v275, v276, v293);
-                        const int v294 = q_phase1[0];
-                        const int v295 = q_stage1[0];
-                        const int v296 = v295 + 1;
-                        const bool v297 = v296 == 2;
-                        q_phase1[0] = (v297 ? (v294 ^ 1) : v294);
-                        q_stage1[0] = (v297 ? 0 : v296);
-                        const bool v298 = v279 == args.rank;
-                        const int v299 = (((((0 * args.B) + v276) * args.H) + v275) * (((args.S + 127) / 128) + args.ranks)) + (((v280 + v283) / 128) + v279);
-                        const unsigned long long v300 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v299 * 4ull);
-                        spin(v300, ((v298 ? 0 : 1) * epoch));
+                #pragma unroll 1
+                for (int v271 = 0; v271 < args.ranks; ++v271) {
+                    const int v272 = (args.rank + v271) % args.ranks;
+#line 9 "examples/ring_attention.pk"
+                    const int v273 = v272 * v257;
+                    const int v274 = (max(min(args.S - v273, v257), 0) + 127) / 128;
+                    #pragma unroll 1
+                    for (int v275 = 0; v275 < v274; ++v275) {
+                        const int v276 = v275 * 128;
+#line 10 "examples/ring_attention.pk"
+                        const bool v277 = v272 == args.rank;
+                        const int v278 = (((((0 * args.B) + v262) * args.H) + v261) * (((args.S + 127) / 128) + args.ranks)) + (((v273 + v276) / 128) + v272);
+                        const unsigned long long v279 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v278 * 4ull);
+                        spin(v279, ((v277 ? 0 : 1) * epoch));
                         fence_acquire_gpu();
                         fence_async_global();
-                        const int v301 = k_phase3[0];
-                        mbarrier_wait((shared_ + 229448), (v301 ^ 1));
-                        const int v302 = shared_ + 229440;
-                        mbarrier_expect(v302, 32768);
-                        const int v303 = shared_ + 131072;
-                        const int v304 = (v279 >= v291) ? 1 : 0;
-                        const int v305 = (v304 == 1) ? 0 : v279;
-                        tma_load_5d(v303, (v298 ? args.K_map0[v304] : args.K_fetched_map2[v304]), v302, 0, v283, v275, v276, v305);
-                        tma_load_5d((v303 + 16384), (v298 ? args.K_map0[v304] : args.K_fetched_map2[v304]), v302, 64, v283, v275, v276, v305);
-                        const int v306 = k_phase3[0];
-                        k_phase3[0] = (v306 ^ 1);
-#line 13 "examples/ring_attention.pk"
-                        const int v307 = v_phase3[0];
-                        mbarrier_wait((shared_ + 229464), (v307 ^ 1));
-                        const int v308 = shared_ + 229456;
-                        mbarrier_expect(v308, 32768);
-                        const int v309 = shared_ + 163840;
-                        tma_load_5d(v309, (v298 ? args.V_map1[v304] : args.V_fetched_map3[v304]), v308, 0, v283, v275, v276, v305);
-                        tma_load_5d((v309 + 16384), (v298 ? args.V_map1[v304] : args.V_fetched_map3[v304]), v308, 64, v283, v275, v276, v305);
-                        const int v310 = v_phase3[0];
-                        v_phase3[0] = (v310 ^ 1);
+                        const int v280 = k_stage1[0];
+                        const int v281 = k_phase3[0];
+                        const int v282 = v280 * 8;
+                        mbarrier_wait(((shared_ + 229440) + v282), (v281 ^ 1));
+                        const int v283 = shared_ + 229424;
+                        mbarrier_expect((v283 + v282), 32768);
+                        const int v284 = k_stage1[0];
+                        const int v285 = (shared_ + 98304) + (v284 * 32768);
+                        const int v286 = v283 + (v284 * 8);
+                        const int v287 = (v272 >= v267) ? 1 : 0;
+                        const int v288 = (v287 == 1) ? 0 : v272;
+                        tma_load_5d(v285, (v277 ? args.K_map0[v287] : args.K_fetched_map2[v287]), v286, 0, v276, v261, v262, v288);
+                        tma_load_5d((v285 + 16384), (v277 ? args.K_map0[v287] : args.K_fetched_map2[v287]), v286, 64, v276, v261, v262, v288);
+                        const int v289 = k_phase3[0];
+                        const int v290 = k_stage1[0];
+                        const int v291 = v290 + 1;
+                        const bool v292 = v291 == 2;
+                        k_phase3[0] = (v292 ? (v289 ^ 1) : v289);
+                        k_stage1[0] = (v292 ? 0 : v291);
+#line 15 "examples/ring_attention.pk"
+                        const int v293 = v_phase3[0];
+                        mbarrier_wait((shared_ + 229464), (v293 ^ 1));
+                        const int v294 = shared_ + 229456;
+                        mbarrier_expect(v294, 32768);
+                        const int v295 = shared_ + 163840;
+                        tma_load_5d(v295, (v277 ? args.V_map1[v287] : args.V_fetched_map3[v287]), v294, 0, v276, v261, v262, v288);
+                        tma_load_5d((v295 + 16384), (v277 ? args.V_map1[v287] : args.V_fetched_map3[v287]), v294, 64, v276, v261, v262, v288);
+                        const int v296 = v_phase3[0];
+                        v_phase3[0] = (v296 ^ 1);
                     }
                 }
             }
         }
         // storer: warp from 11
-#line 4 "examples/ring_attention.pk"
-        if ((warp == 11) & v217) {
+#line 6 "examples/ring_attention.pk"
+        if ((warp == 11) & v203) {
             int cast_phase1[1];
             cast_phase1[0] = 0;
-            const int v311 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v312 = (max(min(args.S - (args.rank * v311), v311), 0) + 127) / 128;
-            const int v313 = (args.B * args.H) * v312;
+            const int v297 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v298 = (max(min(args.S - (args.rank * v297), v297), 0) + 127) / 128;
+            const int v299 = (args.B * args.H) * v298;
             #pragma unroll 1
-            for (int task4 = cta; task4 < v313; task4 += computing) {
-                const int v314 = task4 / v312;
-                const int v315 = v314 % args.H;
-                const int v316 = v314 / args.H;
-                const int v317 = (task4 % v312) * 128;
-#line 15 "examples/ring_attention.pk"
-                const int v318 = cast_phase1[0];
-                mbarrier_wait((shared_ + 229472), v318);
-                const int v319 = shared_ + 196608;
-                const int v320 = (args.rank >= (args.S / v311)) ? 1 : 0;
-                const int v321 = (v320 == 1) ? 0 : args.rank;
-                tma_store_5d(v319, args.O_map5[v320], 0, v317, v315, v316, v321);
-                tma_store_5d((v319 + 16384), args.O_map5[v320], 64, v317, v315, v316, v321);
+            for (int task4 = cta; task4 < v299; task4 += computing) {
+                const int v300 = task4 / v298;
+                const int v301 = v300 % args.H;
+                const int v302 = v300 / args.H;
+                const int v303 = (task4 % v298) * 128;
+#line 17 "examples/ring_attention.pk"
+                const int v304 = cast_phase1[0];
+                mbarrier_wait((shared_ + 229472), v304);
+                const int v305 = shared_ + 196608;
+                const int v306 = (args.rank >= (args.S / v297)) ? 1 : 0;
+                const int v307 = (v306 == 1) ? 0 : args.rank;
+                tma_store_5d(v305, args.O_map5[v306], 0, v303, v301, v302, v307);
+                tma_store_5d((v305 + 16384), args.O_map5[v306], 64, v303, v301, v302, v307);
                 bulk_commit();
                 bulk_wait_read();
                 mbarrier_arrive((shared_ + 229480));
-                const int v322 = cast_phase1[0];
-                cast_phase1[0] = (v322 ^ 1);
+                const int v308 = cast_phase1[0];
+                cast_phase1[0] = (v308 ^ 1);
             }
-#line 4 "examples/ring_attention.pk"
+#line 6 "examples/ring_attention.pk"
             bulk_wait_full();
         }
     }

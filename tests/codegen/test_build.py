@@ -27,7 +27,7 @@ from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.targets.sm_90a.instructions import instruction
 from tests.clock import within
-from tests.codegen.sass import HGMMA, QGMMA, UTMALDG, UTMASTG, opcodes
+from tests.codegen.sass import FFMA, HGMMA, QGMMA, UTMALDG, UTMASTG, WARPGROUP, loops, opcodes, registers
 from tests.matmuls import FORMS, matmul
 from tests.sweeps import sweep
 
@@ -35,9 +35,16 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 ACROSS = ("ag_gemm", "gemm_ar", "gemm_rs")
 """The GEMM families."""
-MATMULS = {"gemm", *ACROSS, "attention", "ring_attention", "ulysses_attention"}
+MATMULS = {"gemm", *ACROSS, "attention", "grouped_attention", "ring_attention", "ulysses_attention"}
 """Examples that multiply tiles of 16-bit floats."""
-NOT_YET = {"ag_gemm_explicit", "all_reduce_explicit", "all_to_all", "moe_combine", "moe_dispatch_gemm"}
+NOT_YET = {
+    "ag_gemm_explicit",
+    "all_reduce_explicit",
+    "all_to_all",
+    "moe_combine",
+    "moe_dispatch_gemm",
+    "window_attention",
+}
 """Examples that have no lowering yet."""
 LOWERED = sorted({path.stem for path in EXAMPLES.glob("*.pk")} - NOT_YET)
 
@@ -58,6 +65,14 @@ def check(made: Built, name: str) -> None:
     assert (HGMMA in found) == (name in MATMULS)
     assert (QGMMA in found) == (name == "gemm_fp8")
     assert not made.warnings
+    _check_registers(made, name)
+
+
+def _check_registers(made: Built, name: str) -> None:
+    """No role writes more registers than `setmaxnreg` leaves it."""
+    found = registers(made.artifact.cubin, made.artifact.name)
+    assert name not in MATMULS or (len(found) > 1 and found[0][1] > 0)
+    assert all(written <= left for left, written in found)
 
 
 @pytest.mark.parametrize("name", LOWERED)
@@ -129,6 +144,27 @@ def test_attention_with_other_tiles(name: str, size: int) -> None:
     check(built(name, tile_S=str(size)), name)
 
 
+SHAPES = (
+    (64, {"tile_S": "192", "consumers": "3"}, 160),
+    (128, {"tile_S": "192", "consumers": "3", "tile_T": "80"}, 160),
+    (128, {"tile_S": "192", "consumers": "3", "tile_T": "96"}, 160),  # too large to be pipelined
+    (128, {"tile_T": "160"}, 232),
+    (256, {"tile_T": "80"}, 232),
+)
+
+
+@pytest.mark.parametrize(
+    ("head", "schedule", "left"), sweep(SHAPES, lambda head, schedule, _: "consumers" in schedule or head == 256)
+)
+def test_consumers_have_what_movers_leave(head: int, schedule: dict[str, str], left: int) -> None:
+    found = load(EXAMPLES / "attention.pk", level="machine", constants={"D": head}, schedule=schedule)
+    made = build_kernel(found.kernel)
+    check(made, "attention")
+    (consumer, written), (mover, few) = registers(made.artifact.cubin, made.artifact.name)
+    assert (consumer, mover) == (left, 32)
+    assert few < 32 < left // 2 < written
+
+
 SCHEDULES = ("none", "intra_sm", "inter_sm", "inter_sm,comm_sms=8")
 
 
@@ -175,7 +211,7 @@ def test_matmuls_of_8_bits(a: str, b: str) -> None:
     assert not made.warnings
 
 
-@pytest.mark.parametrize("name", sorted({*LOWERED} - {"gemm", "gemm_fp8", "attention"}))
+@pytest.mark.parametrize("name", sorted({*LOWERED} - {"gemm", "gemm_fp8", "attention", "grouped_attention"}))
 def test_example_with_copy_engines(name: str) -> None:
     """SMs do nothing of what copy engines do; counters that both touch restart with each launch."""
     made = built(name, overlap="copy_engine")
@@ -219,6 +255,7 @@ def test_opcodes_are_those_of_their_instructions() -> None:
     calls = {
         "wgmma_n8_bf16_ss_kk": ("wgmma_n8_bf16_ss_kk(acc, 1ull, 2ull, args.n);", HGMMA),
         "wgmma_n8_e4m3_ss_kk": ("wgmma_n8_e4m3_ss_kk(acc, 1ull, 2ull, args.n);", QGMMA),
+        "wgmma_wait_1": ("wgmma_wait_1();", WARPGROUP),
         "tma_load_2d": ("tma_load_2d(0, args.map, 8, 0, 0);", UTMALDG),
         "tma_store_2d": ("tma_store_2d(0, args.map, 0, 0);", UTMASTG),
     }
@@ -227,9 +264,45 @@ def test_opcodes_are_those_of_their_instructions() -> None:
         assert opcode in used(name, call)
 
 
+def test_loops_of_machine_code() -> None:
+    """A loop is as many instructions longer as its body has more; one that surrounds it has them too."""
+
+    def found(fmas: int) -> list[list[int]]:
+        body = 'asm volatile("fma.rn.f32 %0, %0, %1, %1;" : "+f"(x) : "f"(y));' * fmas
+        text = f"""
+            extern "C" __global__ void k(float* p, int n) {{
+                float x = p[0], y = p[1];
+                #pragma unroll 1
+                for (int i = 0; i < n; ++i) {{
+                    #pragma unroll 1
+                    for (int j = 0; j < n; ++j) {{ {body} }}
+                    p[i] = x;
+                }}
+            }}"""
+        return [loop for loop in loops(compile_cuda(text, "sm_90a", "k").cubin, "k") if FFMA in loop]
+
+    (inner, outer), (longer, further) = found(3), found(303)
+    assert len(longer) == len(inner) + 300
+    assert len(further) == len(outer) + 300
+    assert len(inner) < len(outer)
+    assert [loop.count(FFMA) for loop in (inner, outer, longer, further)] == [3, 3, 303, 303]
+
+
+@pytest.mark.parametrize("name", ["attention", "ring_attention", "ulysses_attention"])
+def test_instructions_of_an_iteration_of_attention(name: str) -> None:
+    """Each element of a block of scores takes one multiply-add on its way into `exp2`. No register is copied or set to
+    zero; more than half of the instructions are masks of edges."""
+    made = built(name).artifact
+    inner = min((loop for loop in loops(made.cubin, name) if HGMMA in loop), key=len)
+    assert inner.count(HGMMA) == 16
+    assert 64 <= inner.count(FFMA) <= 70
+    assert len(inner) <= 1110
+
+
 PARAMETERS = {
     "wgmma_n8_bf16_ss_kk": "float (&a)[4], unsigned long long b, unsigned long long c, int d",
     "wgmma_n8_e4m3_ss_kk": "float (&a)[4], unsigned long long b, unsigned long long c, int d",
+    "wgmma_wait_1": "",
     "tma_load_2d": "int a, const TensorMap& b, int c, int d, int e",
     "tma_store_2d": "int a, const TensorMap& b, int c, int d",
 }

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from xdsl.dialects import scf
+from xdsl.ir import Operation
 
 from pkc.codegen.build import machine_level
 from pkc.codegen.cuda import print_kernel
 from pkc.codegen.names import Names
 from pkc.codegen.nvrtc import compile_cuda
-from pkc.dialect.machine import KINDS
+from pkc.dialect.machine import KINDS, InstructionOp
+from pkc.dialect.roles import ChannelOp
 from pkc.driver.compiler import load
+from pkc.passes.roles.budgets import channel_group
 from pkc.targets.instruction import Instruction
 from pkc.targets.sm_90a.instructions import PLAIN, instruction
 from tools import machine_page
@@ -137,3 +142,24 @@ def _kernel(number: int, entry: Instruction) -> str:
         f'extern "C" __global__ void __launch_bounds__(128, 1) k{number}'
         f"(const __grid_constant__ TensorMap map, float* p, int n) {{ {' '.join(body + keep)} }}"
     )
+
+
+def test_barriers_of_ctas_that_communicate_are_their_own() -> None:
+    """Stages of both kinds of CTAs lie in the same places: each initialises its own barriers, with its own counts."""
+    options = {"overlap": "inter_sm", "comm_sms": "4"}
+    path = ROOT / "examples" / "ring_attention.pk"
+    roles, machine = (
+        load(path, constants={"D": 64}, schedule=options, level=level).kernel for level in ("roles", "machine")
+    )
+    stages = {"compute": 0, "communicate": 0}
+    for op in roles.body.block.ops:
+        if isinstance(op, ChannelOp):
+            stages[channel_group(op)] += op.depth
+    counts = Counter(op.parent_op() for op in machine.walk() if _is(op, "mbarrier_init"))
+    assert sorted(counts.values()) == sorted(2 * number for number in stages.values())
+    sides = {branch.cond.owner.predicate.value.data for branch in counts if isinstance(branch, scf.IfOp)}
+    assert sides == {2, 5}  # signed less than, greater than or equal: the number of the CTA against those that compute
+
+
+def _is(op: Operation, name: str) -> bool:
+    return isinstance(op, InstructionOp) and op.instruction_name.data == name

@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 
 from pkc.codegen.nvrtc import compile_cuda
 from pkc.dialect.declaration import OPERATIONS
-from pkc.dialect.elementwise import DivOp, ExpOp, Log2Op
+from pkc.dialect.elementwise import DivOp, Exp2Op, ExpOp, Log2Op
 from pkc.dialect.types import f32
 from pkc.targets.sm_90a.instructions import PLAIN
 from tests.codegen import ptx
@@ -61,6 +61,23 @@ def test_what_is_not_accurate_is_found(kind: type[Operation], body: str) -> None
     assert wrong(kind, body) > 1000
 
 
+@pytest.mark.parametrize(
+    ("body", "allowed"),
+    [
+        ('float r; asm("ex2.approx.f32 %0, %1;" : "=f"(r) : "f"(a)); return r;', True),
+        ('float r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a)); return r;', True),
+        ('float r; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a)); return r < 0x1p-125f ? 0.0f : r;', False),
+        ('float r; asm("ex2.approx.f32 %0, %1;" : "=f"(r) : "f"(a)); return r < 0x1p-126f ? 0x1p-125f : r;', False),
+    ],
+    ids=["kept", "flushed", "more is flushed", "raised"],
+)
+def test_exp2_may_be_zero_below_the_normal_numbers_alone(body: str, allowed: bool) -> None:
+    a = np.linspace(-150, -124, 1 << 14, dtype=np.float32)
+    sides = (np.full(a.shape, side) for side in (1.0, -1.0))
+    found = [judged(Exp2Op, [a], ptx.run(compiled(body, 1), [a], side)).wrong.size for side in sides]
+    assert all(count == 0 if allowed else count > 500 for count in found)
+
+
 def test_what_the_bounds_leave_open() -> None:
     zeros = np.float32([0.0, -0.0])
     found = ptx.run(compiled(ENTRIES["pk.rsqrt"].body, 1), [zeros], np.ones(2))
@@ -71,5 +88,5 @@ def test_a_body_that_is_rounded_to_nearest_is_exact() -> None:
     a, b = inputs_of(DivOp, f32, seed=9, count=1 << 17)
     with np.errstate(all="ignore"):
         want = a / b
-    found = ptx.run(compiled(ENTRIES["pk.div"].body, 2), [a, b], np.ones(a.shape))
+    found = ptx.run(compiled("return __fdiv_rn(a, b);", 2), [a, b], np.ones(a.shape))
     np.testing.assert_array_equal(found, want)

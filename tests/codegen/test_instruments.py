@@ -14,7 +14,7 @@ from pkc.dialect.program import KernelOp
 from pkc.driver.compiler import compile_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
-from pkc.passes.machine.check_machine import check_machine
+from pkc.passes.machine.check_machine import CheckMachine
 from pkc.runtime import reports
 from pkc.timeline import table
 from pkc.timeline.records import Words, decode, longest
@@ -160,4 +160,4 @@ def test_a_stage_has_no_counter() -> None:
 def test_both_leave_nothing_that_the_machine_has_not() -> None:
     program = parse_text(Source("rs.pk", SUM))
     module = compile_program(program, level="machine", instruments=["trace", "debug"]).module
-    assert check_machine(module) == []
+    assert CheckMachine().findings(module) == []

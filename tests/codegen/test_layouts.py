@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 from typing import cast
 
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import UNKNOWN_LOC, IndexType
-from xdsl.ir import Attribute, Block
+from xdsl.ir import Attribute, Block, SSAValue
 
 from pkc.codegen.build import machine_level
 from pkc.dialect import blocks, task_order
 from pkc.dialect.program import KernelOp
-from pkc.dialect.types import TileType, bf16, dtype_bytes, f32
+from pkc.dialect.types import RANKS, BlockType, Dim, TileType, bf16, dtype_bytes, f32
 from pkc.driver.compiler import compile_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import fragments, structure
+from pkc.passes.machine.lowering.blocks import Dimensions
 from pkc.passes.machine.lowering.context import Threads, WarpRole
 from pkc.targets.sm_90a import TARGET
 from pkc.targets.sm_90a.layout import shared_layout
@@ -175,6 +177,55 @@ def test_through_stages_and_registers(kind: str, rows: int, columns: int) -> Non
     assert len(memory.ctas[0].shared) == 2 * rows * columns
 
 
+PLACES = """\
+kernel places(X: bf16[S, N].shard(0, zigzag=True), Y: f32[S, N]{layout}, Z: f32[N]):
+    for s, n in tasks(blocks(S, {size}{of}), blocks(N, 16)):
+        Y[s, n] = cast(X[s, n], f32) * 0 + cast(positions(s) * 8 + (positions(s) - start(s)) % 8, f32)
+    for n in tasks(blocks(N, 16)):
+        Z[n] = zeros(f32, n)
+"""
+
+
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize(("ranks", "s", "size"), [(1, 70, 64), (2, 128, 32), (2, 150, 64), (3, 50, 16), (4, 9, 16)])
+def test_positions_in_zigzag_order(own: bool, ranks: int, s: int, size: int) -> None:
+    """Blocks in one half, and with both; shards that are short, and empty. Of the own shard, or of all on all ranks."""
+    layout, of = (".shard(0, zigzag=True)", ", of=rank") if own else (".symmetric().scratch()", "")
+    text, length = PLACES.format(layout=layout, of=of, size=size), -(-s // ranks)
+    memory = run(text, ranks, 2, {"S": s, "N": 16}, X=np.zeros((ranks, length, 16)))
+    halves = [blocks.zigzag_halves(s, ranks, rank) for rank in range(ranks)]
+    shards = [np.array([start + i for start, count in both for i in range(count)], int) for both in halves]
+    rows = [shard * 8 + (shard - shard[np.arange(len(shard)) // size * size]) % 8 for shard in shards]
+    for rank, found in enumerate(memory.arrays["Y"]):
+        expected = rows[rank] if own else np.concatenate(rows)
+        np.testing.assert_array_equal(found[: len(expected)], np.repeat(expected[:, None], 16, axis=1))
+
+
+BRANCH = """\
+kernel branch(X: f32[M, N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 16)):
+        s = X[m, n] * 2
+        t = s {first}
+        if start(n) > 0:
+            s = s + cast(positions(n), f32)
+        Y[m, n] = {value}
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "value", "of_first"),
+    [("+ 1", "s", 0), ("", "s + t", 1), ("* 3 + 1", "s + t", 3)],
+    ids=["in place", "used behind it", "used in front of it"],
+)
+def test_a_tile_that_a_branch_changes(first: str, value: str, of_first: int) -> None:
+    """In the registers of the tile, if it is not used any more; else beside them."""
+    x = numbered(1, 60, 28)
+    memory = run(BRANCH.format(first=first, value=value), 1, 2, {"M": 60, "N": 28}, X=x)
+    columns = np.arange(28)
+    expected = x[0] * 2 + np.where(columns >= 16, columns, 0) + of_first * x[0] * 2 + (of_first == 3)
+    np.testing.assert_array_equal(memory.arrays["Y"][0], expected)
+
+
 COPIES = {
     "a long row": ("X: {t}[N], Y: {t}[N]", "n", "blocks(N, 512)", {"N": 700}),
     "rows that no swizzle fits": (
@@ -220,21 +271,51 @@ def test_tasks_in_tasks_are_shared_out_as_one_set(count: int) -> None:
     np.testing.assert_array_equal(memory.arrays["Y"], x)
 
 
-@pytest.mark.parametrize(("height", "width", "rows"), [(1, 1, 8), (16, 3, 8), (19, 5, 8), (7, 4, 8), (9, 2, 1)])
-def test_bands(height: int, width: int, rows: int) -> None:
-    """Code and simulator number tasks alike: each once, the first index fastest within a band."""
+@pytest.mark.parametrize(
+    ("counts", "rows"),
+    [((1, 1), 8), ((16, 3), 8), ((19, 5), 8), ((7, 4), 8), ((9, 2), 1), ((3, 5, 4), 4), ((2, 2, 3, 5), 8)],
+)
+def test_bands(counts: tuple[int, ...], rows: int) -> None:
+    """Code and simulator number tasks alike: each once, the row fastest within a band."""
     block = Block(arg_types=[IndexType()])
     emit = Emitter(block, UNKNOWN_LOC, TARGET)
     role = cast(WarpRole, SimpleNamespace(emit=emit))
-    indices = structure._banded(role, block.args[0], [emit.const(height), emit.const(width)], rows)
+    indices = structure._banded(role, block.args[0], [emit.const(count) for count in counts], rows)
     found: list[tuple[int, ...]] = []
     evaluate = integers(block)
-    for number in range(height * width):
+    for number in range(math.prod(counts)):
         known = evaluate(number)
         found.append(tuple(known[index] for index in indices))
-    assert found == [task_order.banded(number, height, width, rows) for number in range(height * width)]
-    assert found == list(task_order.in_order([height, width], rows))
-    assert found == sorted(np.ndindex(height, width), key=lambda at: (at[0] // rows, at[1], at[0]))
+    assert found == [task_order.banded(number, counts, rows) for number in range(math.prod(counts))]
+    assert found == list(task_order.in_order(counts, rows))
+    row = {at: number for number, at in enumerate(np.ndindex(*counts[:-1]))}
+    assert found == sorted(np.ndindex(*counts), key=lambda at: (row[at[:-1]] // rows, at[-1], row[at[:-1]]))
+
+
+class _OneDimension(Dimensions):
+    """A dimension and a number of ranks that are known when code runs."""
+
+    def __init__(self, emit: Emitter, extent: SSAValue, ranks: SSAValue) -> None:
+        super().__init__(emit)
+        self._sizes = {"S": extent, RANKS: ranks}
+
+    def extent(self, dim: Dim) -> SSAValue:
+        assert isinstance(dim, str)
+        return self._sizes[dim]
+
+
+@pytest.mark.parametrize("inside", [0, 3])
+def test_blocks_before_a_position_in_zigzag_order(inside: int) -> None:
+    block = Block(arg_types=[IndexType()] * 4)
+    extent, ranks, shard, limit = block.args
+    dims = _OneDimension(Emitter(block, UNKNOWN_LOC, TARGET), extent, ranks)
+    count = dims.zigzag_count(BlockType("S", 4), shard, inside, limit)
+    evaluate = integers(block)
+    for n, count_of_ranks in ((1, 3), (8, 1), (29, 2), (48, 3), (30, 4)):
+        for rank in range(count_of_ranks):
+            for before in range(-2, n + 3):
+                expected = blocks.zigzag_count(n, count_of_ranks, 4, rank, inside, before)
+                assert evaluate(n, count_of_ranks, rank, before)[count] == expected
 
 
 GATHER = """\

@@ -18,9 +18,9 @@ from pkc.targets.sm_90a import TARGET
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-def work(name: str, ranks: int, dims: dict[str, int], **tiles: str) -> Work:
+def work(name: str, ranks: int, dims: dict[str, int], constants: dict[str, int] | None = None, **tiles: str) -> Work:
     text = (EXAMPLES / f"{name}.pk").read_text(encoding="utf-8")
-    module = build_module(parse_text(Source("t.pk", text)), options=tiles)
+    module = build_module(parse_text(Source("t.pk", text)), options=tiles, constants=constants)
     run_pipeline(module, (PlanOverlap(),))
     (kernel,) = (op for op in module.ops if isinstance(op, KernelOp))
     return count_work(kernel, dims, ranks, TARGET)
@@ -72,10 +72,26 @@ def test_operands_of_other_ranks_are_fetched_once() -> None:
     assert found.read["A"] == 1024 * 256 * 2
 
 
+def test_instructions_of_elements() -> None:
+    """Of attention: a maximum is two, s * k - t one, exp2 special, a sum and a cast one each; o * c beside them."""
+    (phase,) = work("attention", 1, {"B": 1, "H": 2, "S": 256, "T": 512}).phases
+    outer, inner = phase.iterations
+    assert (outer.dependent, inner.dependent, inner.times) == (False, True, 4)
+    scores, rows = 128 * 128, 128
+    # Of rows: top and the maximum times k, their maximum, c of a difference, the total times c plus a sum.
+    assert inner.lanes == 5 * scores + 128 * 128 + (1 + 2 + 1 + 1) * rows
+    assert inner.special == scores + rows
+    assert inner.mmas == [Mma(128, 128, 128, 2), Mma(128, 128, 128, 2, computed=True)]
+    assert (outer.lanes, outer.special) == (7 * 128 * 128, 128 * 128)
+    # Q is loaded once in a task.
+    assert [load.array for load in outer.loads] == ["Q"]
+    assert [load.array for load in inner.loads] == ["K", "V"]
+    assert phase.tasks == 2 * 2
+
+
 @pytest.mark.parametrize(
     ("name", "dims", "why"),
     [
-        ("attention", {"B": 1, "H": 1, "S": 128, "T": 128, "D": 128}, "no rate is known for `pk."),
         ("moe_combine", {"E": 2, "P": 64, "N": 64, "T": 64}, "only when it runs"),
         ("all_reduce_explicit", {"M": 64, "N": 64}, "it says itself who does what"),
     ],
@@ -83,3 +99,18 @@ def test_operands_of_other_ranks_are_fetched_once() -> None:
 def test_what_is_not_known_is_said(name: str, dims: dict[str, int], why: str) -> None:
     with pytest.raises(UnknownWorkError, match=why):
         work(name, 2, dims)
+
+
+def test_an_operation_without_a_rate_is_named() -> None:
+    text = """
+kernel k(X: f32[M, N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        x = X[m, n]
+        for i in range(2):
+            if i > 0:
+                x = exp2(x)
+        Y[m, n] = x
+"""
+    (kernel,) = (op for op in build_module(parse_text(Source("t.pk", text))).ops if isinstance(op, KernelOp))
+    with pytest.raises(UnknownWorkError, match=r"no rate is known for `scf\.if`"):
+        count_work(kernel, {"M": 64, "N": 64}, 1, TARGET)

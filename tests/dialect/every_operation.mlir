@@ -1,5 +1,5 @@
 builtin.module {
-  pk.kernel @tiles(%A: !pk.private<[M, K], bf16> {pk.name = "A"}, %B: !pk.pgl<[K, N], bf16, shard 0> {pk.name = "B"}, %L: !pk.private<[K, N], bf16> {pk.name = "L", pk.scratch}, %C: !pk.pgl<[M, N], bf16, replicate> {pk.name = "C"}, %X: !pk.pgl<[M, K], f32, symmetric> {pk.name = "X", pk.scratch}, %T: !pk.private<[M], i32> {pk.name = "T"}, %R: !pk.signal<[N by 64]> {pk.name = "R"}, %scale: f32 {pk.name = "scale"}) attributes {schedule = {stages = 4 : i64}} {
+  pk.kernel @tiles(%A: !pk.private<[M, K], bf16> {pk.name = "A"}, %B: !pk.pgl<[K, N], bf16, shard 0> {pk.name = "B"}, %L: !pk.private<[K, N], bf16> {pk.name = "L", pk.scratch}, %C: !pk.pgl<[M, N], bf16, replicate> {pk.name = "C"}, %Z: !pk.pgl<[M, K], bf16, shard 0 zigzag> {pk.name = "Z"}, %X: !pk.pgl<[M, K], f32, symmetric> {pk.name = "X", pk.scratch}, %T: !pk.private<[M], i32> {pk.name = "T"}, %R: !pk.signal<[N by 64]> {pk.name = "R"}, %scale: f32 {pk.name = "scale"}) attributes {schedule = {stages = 4 : i64}} {
     %zero = arith.constant 0 : index
     %one = arith.constant 1 : index
     %rank = pk.rank
@@ -18,6 +18,12 @@ builtin.module {
       %turned = pk.rotate %i by %one of %nm
       %mixed = pk.interleave %i <K by 64> from %peer
       %first = pk.block_position %m : !pk.block<M by 64>
+      %low_end = pk.zigzag_position %k : !pk.block<K by 64>
+      %high_end = pk.zigzag_position last %k : !pk.block<K by 64>
+      %gap = pk.zigzag_gap %k : !pk.block<K by 64>
+      %fewer = pk.zigzag_count last <K by 64> of %peer before %gap
+      %some = pk.visited %one of %nm
+      %whole = pk.is_whole %m : !pk.block<M by 64>
       %number = pk.block_number %m : !pk.block<M by 64>
       %owner = pk.owner %k : !pk.block<K by 64>
       %farthest = pk.owner last %k : !pk.block<K by 64>
@@ -39,6 +45,7 @@ builtin.module {
       %splat = pk.splat %scale : f32 -> !pk.tile<64x64xf32>
       %index = pk.splat %first : index -> !pk.tile<i32>
       %positions = pk.positions %m : !pk.block<M by 64> -> !pk.tile<64xi32>
+      %folded = pk.positions %k zigzag %low_end, %high_end, %gap : !pk.block<K by 64> -> !pk.tile<64xi32>
       %wide = pk.broadcast %low axes [0] : !pk.tile<64xf32> -> !pk.tile<64x64xf32>
       %spread = pk.broadcast %index axes [] : !pk.tile<i32> -> !pk.tile<64xi32>
       %t = pk.transpose %b : !pk.tile<64x64xbf16> -> !pk.tile<64x64xbf16>
@@ -65,7 +72,9 @@ builtin.module {
       %top = pk.row_max %select : !pk.tile<64x64xf32> -> !pk.tile<64xf32>
       %total = pk.row_sum %select : !pk.tile<64x64xf32> -> !pk.tile<64xf32>
       %mma = pk.mma %g, %t, %select : !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<64x64xf32>
-      %cast = pk.cast %mma : !pk.tile<64x64xf32> -> !pk.tile<64x64xbf16>
+      %issued = pk.mma_issue %g, %t, %mma : !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<64x64xf32>
+      %awaited = pk.mma_wait %issued left 0 : !pk.tile<64x64xf32>
+      %cast = pk.cast %awaited : !pk.tile<64x64xf32> -> !pk.tile<64x64xbf16>
       pk.store %mod, %T[%p : !pk.block<M by 64>] : !pk.tile<64xi32>, !pk.private<[M], i32>
       pk.accumulate %cast, %C[%m, %n : !pk.block<M by 64>, !pk.block<N by 64>] : !pk.tile<64x64xbf16>, !pk.pgl<[M, N], bf16, replicate>
       pk.scatter_accumulate %cast, %C rows %rows[%n : !pk.block<N by 64>] : !pk.tile<64x64xbf16>, !pk.pgl<[M, N], bf16, replicate>, !pk.tile<64xi32>

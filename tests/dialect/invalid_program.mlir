@@ -122,10 +122,46 @@ pk.kernel @k() {
 
 // -----
 
+// Blocks are whole, numbers are not.
+// CHECK: invalid `pk.is_whole`
+%a = pk.rank
+%r = "pk.is_whole"(%a) : (index) -> i1
+
+// -----
+
+// What is visited is a number of iterations.
+// CHECK: invalid `pk.visited`
+%a = pk.rank
+%b = pk.block[%a] : !pk.block<8 by 8>
+%r = "pk.visited"(%a, %b) : (index, !pk.block<8 by 8>) -> index
+
+// -----
+
 // A position is a block's.
 // CHECK: invalid `pk.block_position`
 %a = pk.rank
 %r = "pk.block_position"(%a) : (index) -> index
+
+// -----
+
+// In zigzag order too.
+// CHECK: invalid `pk.zigzag_position`
+%a = pk.rank
+%r = "pk.zigzag_position"(%a) : (index) -> index
+
+// -----
+
+// A limit is a number.
+// CHECK: invalid `pk.zigzag_count`
+%a, %b = "t.v"() : () -> (index, f32)
+%r = "pk.zigzag_count"(%b, %a) <{block = !pk.block<K by 64>}> : (f32, index) -> index
+
+// -----
+
+// A gap is in a block.
+// CHECK: invalid `pk.zigzag_gap`
+%a = pk.rank
+%r = "pk.zigzag_gap"(%a) : (index) -> index
 
 // -----
 
@@ -201,6 +237,12 @@ pk.kernel @k() {
 // A replicated layout with a sharded dimension.
 // CHECK: a sharded layout, and no other, names the dimension it splits
 "t.v"() : () -> !pk.pgl<[M], f32, replicate 0>
+
+// -----
+
+// A replicated layout in an order of shards.
+// CHECK: zigzag is an order of shards
+"t.v"() : () -> !pk.pgl<[M], f32, replicate zigzag>
 
 // -----
 

@@ -21,6 +21,13 @@
 
 // -----
 
+// In zigzag order they have two ends and a gap.
+// CHECK: invalid `pk.positions`: the first and last position and the elements before the gap are three numbers
+%a, %b = "t.v"() : () -> (!pk.block<M by 8>, index)
+%r = pk.positions %a zigzag %b, %b : !pk.block<M by 8> -> !pk.tile<8xi32>
+
+// -----
+
 // Another element type.
 // CHECK: invalid `pk.broadcast`: a broadcast keeps the element type: !pk.tile<8xf32> to !pk.tile<8x4xi32>
 %a = "t.v"() : () -> (!pk.tile<8xf32>)
@@ -151,3 +158,27 @@
 // CHECK: invalid `pk.mma`: expected an accumulator of type !pk.tile<8x8xf32>, got !pk.tile<8x8xbf16>
 %a, %b, %c = "t.v"() : () -> (!pk.tile<8x8xbf16>, !pk.tile<8x8xbf16>, !pk.tile<8x8xbf16>)
 %r = pk.mma %a, %b, %c : !pk.tile<8x8xbf16>, !pk.tile<8x8xbf16> -> !pk.tile<8x8xbf16>
+
+// -----
+
+// Used without a wait.
+// CHECK: invalid `pk.mma_issue`: the result of an issued MMA is awaited once, by `pk.mma_wait` in the same block
+%a, %b, %c = "t.v"() : () -> (!pk.tile<8x8xbf16>, !pk.tile<8x8xbf16>, !pk.tile<8x8xf32>)
+%r = pk.mma_issue %a, %b, %c : !pk.tile<8x8xbf16>, !pk.tile<8x8xbf16> -> !pk.tile<8x8xf32>
+%s = pk.add %r, %r : !pk.tile<8x8xf32>
+
+// -----
+
+// Awaited twice.
+// CHECK: invalid `pk.mma_issue`: the result of an issued MMA is awaited once, by `pk.mma_wait` in the same block
+%a, %b, %c = "t.v"() : () -> (!pk.tile<8x8xbf16>, !pk.tile<8x8xbf16>, !pk.tile<8x8xf32>)
+%r = pk.mma_issue %a, %b, %c : !pk.tile<8x8xbf16>, !pk.tile<8x8xbf16> -> !pk.tile<8x8xf32>
+%s = pk.mma_wait %r left 0 : !pk.tile<8x8xf32>
+%t = pk.mma_wait %r left 0 : !pk.tile<8x8xf32>
+
+// -----
+
+// A wait for something else.
+// CHECK: invalid `pk.mma_wait`: expected the result of `pk.mma_issue`
+%c = "t.v"() : () -> !pk.tile<8x8xf32>
+%s = pk.mma_wait %c left 0 : !pk.tile<8x8xf32>

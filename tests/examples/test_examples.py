@@ -74,17 +74,43 @@ def gathered_gemm(i: Arrays, ranks: int) -> Arrays:
 
 
 def softmax_attention(i: Arrays, ranks: int, *, causal: bool = False) -> Arrays:
+    rows, keys = np.shape(i["Q"])[-2], np.shape(i["K"])[-2]
+    seen = np.arange(rows)[:, None] >= np.arange(keys) if causal else np.full((rows, keys), True)
+    return {"O": masked_attention(i, seen)["O"]}
+
+
+def masked_attention(i: Arrays, seen: np.ndarray) -> Arrays:
+    """O and, to base 2, L; `seen` says which rows see which keys. Zeros for a row that sees none."""
     q, k, v = f64(i["Q"]), f64(i["K"]), f64(i["V"])
-    scores = q @ np.swapaxes(k, -1, -2) * np.float64(np.float32(i["scale"]))
-    if causal:
-        hidden = np.arange(q.shape[-2])[:, None] < np.arange(k.shape[-2])
-        scores = np.where(hidden, -np.inf, scores)
-    weights = np.exp2(scores - scores.max(axis=-1, keepdims=True))
-    return {"O": weights / weights.sum(axis=-1, keepdims=True) @ v}
+    group = q.shape[-3] // k.shape[-3]
+    k, v = np.repeat(k, group, axis=-3), np.repeat(v, group, axis=-3)
+    scores = np.where(seen, q @ np.swapaxes(k, -1, -2) * np.float64(np.float32(i["scale"])), -np.inf)
+    top = np.where(seen.any(axis=-1), scores.max(axis=-1), -f64(np.float32(1e30)))
+    weights = np.exp2(scores - top[..., None])
+    total = np.maximum(weights.sum(axis=-1), f64(np.float32(1e-30)))
+    return {"O": weights / total[..., None] @ v, "L": top + np.log2(total)}
 
 
 def causal_attention(i: Arrays, ranks: int) -> Arrays:
     return softmax_attention(i, ranks, causal=True)
+
+
+def before(i: Arrays) -> np.ndarray:
+    """How many positions each key lies before each row, where the last row and the last key are at the same one."""
+    rows, keys = np.shape(i["Q"])[-2], np.shape(i["K"])[-2]
+    return np.arange(rows)[:, None] + (keys - rows) - np.arange(keys)
+
+
+def grouped_attention(i: Arrays, ranks: int) -> Arrays:
+    return masked_attention(i, np.full(before(i).shape, True))
+
+
+def grouped_causal_attention(i: Arrays, ranks: int) -> Arrays:
+    return masked_attention(i, before(i) >= 0)
+
+
+def window_attention(i: Arrays, ranks: int, *, window: int = 70) -> Arrays:
+    return {"O": masked_attention(i, (before(i) >= 0) & (before(i) < window))["O"]}
 
 
 def dispatched_gemm(i: Arrays, ranks: int) -> Arrays:
@@ -145,6 +171,15 @@ def ragged_one_gpu(ranks: int) -> Dims:
     return {"B": 1, "H": 3, "S": 145, "T": 203}
 
 
+def groups(ranks: int) -> Dims:
+    return {"B": 1, "H": 8, "G": 2, "S": 128, "T": 256}
+
+
+def ragged_groups(ranks: int) -> Dims:
+    """More rows than keys: causal, the first see none."""
+    return {"B": 2, "H": 4, "G": 1, "S": 145, "T": 131}
+
+
 def sequence(ranks: int) -> Dims:
     return {"B": 1, "H": ranks, "S": 128 * ranks}
 
@@ -170,6 +205,9 @@ CASES: dict[str, Case] = {
     "ag_gemm_explicit": Case(matrices, ragged_matrices, gathered_gemm),
     "attention": Case(one_gpu, ragged_one_gpu, softmax_attention),
     "attention causal": Case(one_gpu, ragged_one_gpu, causal_attention),
+    "grouped_attention": Case(groups, ragged_groups, grouped_attention),
+    "grouped_attention causal": Case(groups, ragged_groups, grouped_causal_attention),
+    "window_attention window=70": Case(one_gpu, ragged_one_gpu, window_attention),
     "ring_attention": Case(sequence, ragged_sequence, softmax_attention),
     "ring_attention causal": Case(sequence, ragged_sequence, causal_attention),
     "ulysses_attention": Case(sequence, ragged_sequence, softmax_attention),
@@ -186,9 +224,14 @@ CASES: dict[str, Case] = {
 @cache
 def compiled(name: str, level: str = "tile", *schedule: tuple[str, str]) -> Compiled:
     """A case at a level with some schedule. Tests share it, so it is not to be changed. Raises `PkcError`."""
-    example, _, causal = name.partition(" ")
-    constants = {"causal": True} if causal else {}
-    return load(EXAMPLES / f"{example}.pk", constants=constants, schedule=dict(schedule), level=level)
+    example, _, constant = name.partition(" ")
+    return load(EXAMPLES / f"{example}.pk", constants=constants(constant), schedule=dict(schedule), level=level)
+
+
+def constants(text: str) -> dict[str, int]:
+    """Of `causal`, or of a list such as `D=64,window=70`."""
+    settings = (setting.partition("=") for setting in text.split(",") if setting)
+    return {name: int(value) if value else True for name, _, value in settings}
 
 
 def text_of(compiled: Compiled) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -22,14 +23,17 @@ from pkc.dialect.counters import WaitOp
 from pkc.dialect.machine import InstructionOp, TensorMapOp
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp
-from pkc.dialect.tile import MmaOp, in_flight
+from pkc.dialect.tile import MmaIssueOp, MmaOp, MmaWaitOp, in_flight
 from pkc.dialect.transfers import pieces
 from pkc.driver.compiler import EXPLAINED, Why, load
-from pkc.location import describe
+from pkc.location import describe, span_of
 from pkc.passes import ROLES_PIPELINE
 from pkc.passes.machine.lower_tiles import THREADS
+from pkc.passes.roles.balance_tasks import LONGEST_FIRST
 from pkc.passes.roles.budgets import channel_group, read_behind
 from pkc.passes.roles.order_tasks import OrderExplanation
+from pkc.passes.roles.pipeline_mma import PipelinePlan
+from pkc.passes.roles.plan_fetch import FetchPlan
 from pkc.passes.roles.plan_mma import MmaPlan
 from pkc.passes.roles.plan_overlap import Explanation
 from pkc.passes.roles.plan_stages import StagePlan
@@ -38,6 +42,7 @@ from pkc.passes.roles.plan_warps import WarpPlan
 from pkc.passes.run import run_pipeline
 from pkc.remarks import Remark, collecting
 from pkc.targets.target import target_of
+from tests.examples.fetched import counters_of, extents_of, is_fetched
 from tests.examples.test_examples import CASES, EXAMPLES
 
 GOLDEN = Path(__file__).parent / "remarks"
@@ -123,29 +128,56 @@ def test_it_happens_under_other_schedules(name: str, schedule: str) -> None:
 
 def test_a_claim_that_does_not_hold_is_found() -> None:
     """Each kind of claim, with one word changed."""
-    found = explained("gemm_rs", "")
-    assert found is not None
-    assert {type(claim) for claim in found.claims} == set(get_args(Why))
-    for claim in found.claims:
-        for changed in _changed(claim):
-            assert not _holds(changed, found), str(changed)
+    kinds: set[type[Why]] = set()
+    for name, schedule in (
+        ("gemm_rs", ""),
+        *(("ag_gemm", schedule) for schedule in SCHEDULES),
+        ("ring_attention", ""),
+        ("attention", ""),
+    ):
+        found = explained(name, schedule)
+        assert found is not None
+        kinds |= {type(claim) for claim in found.claims}
+        for claim in found.claims:
+            for changed in _changed(claim):
+                assert not _holds(changed, found), f"{schedule}: {changed}"
+    assert kinds == set(get_args(Why))
 
 
 def _changed(claim: Why) -> Iterator[Why]:
     match claim:
         case Explanation():
-            yield replace(claim, overlap="copy_engine")
-            yield replace(claim, overlap="none")
+            yield from (replace(claim, overlap=other) for other in ("copy_engine", "none") if other != claim.overlap)
+        case FetchPlan():
+            engines = claim.by == "copy engines"
+            yield replace(claim, arrays=claim.arrays[::-1] if len(claim.arrays) > 1 else ("B",))
+            yield replace(claim, by="4 CTAs" if engines else "copy engines", pushed=False, loops=None)
+            yield replace(claim, local=not claim.local)
+            yield replace(claim, group=claim.group + 1)
+            yield replace(claim, group=0, again=claim.again + 1)
+            if not engines:
+                yield replace(claim, by="4 CTAs")
+                yield replace(claim, by="one CTA")
+                yield replace(claim, pushed=not claim.pushed, loops=None)
+            if claim.loops is not None:
+                yield replace(claim, loops=claim.loops + 1)
         case OrderExplanation():
-            yield replace(claim, order="local_first")
-            yield replace(claim, order="natural")
+            orders = ({"local_first", "ring"}, {"natural"}, {"local_last"})
+            yield from (replace(claim, order=min(others)) for others in orders if claim.order not in others)
         case WarpPlan():
             yield replace(claim, warps=claim.warps + 1)
             yield replace(claim, registers=claim.registers + 8)
+            if claim.half:
+                yield replace(claim, half=claim.half.replace("stores" if "stores" in claim.half else "loads", "has"))
+                yield replace(claim, half=f"{claim.half} and `C`")
         case StagePlan():
             yield replace(claim, stages=claim.stages + 1)
         case TransferPlan():
             yield replace(claim, by="tma" if claim.by == "register" else "register")
+        case PipelinePlan():
+            yield replace(claim, early=claim.late, late=claim.early)
+            yield replace(claim, late=claim.early)
+            yield replace(claim, place=claim.place + "0")
         case MmaPlan():
             yield replace(claim, left=claim.left + 1)
 
@@ -153,7 +185,10 @@ def _changed(claim: Why) -> Iterator[Why]:
 def _holds(claim: Why, found: Explained) -> bool:
     match claim:
         case Explanation():
-            return _overlaps(claim, found.roles)
+            fetched = [other for other in found.claims if isinstance(other, FetchPlan) and claim.array in other.arrays]
+            return _overlaps(claim, found.roles, fetched)
+        case FetchPlan():
+            return is_fetched(claim, found.roles)
         case OrderExplanation():
             return _is_ordered(claim, found.roles)
         case WarpPlan():
@@ -162,6 +197,8 @@ def _holds(claim: Why, found: Explained) -> bool:
             return _has_stages(claim, found.roles, found.machine)
         case TransferPlan():
             return _moves(claim, found.roles, found.machine)
+        case PipelinePlan():
+            return _is_pipelined(claim, found.roles, found.machine)
         case MmaPlan():
             return _is_in_flight(claim, found.roles, found.machine)
 
@@ -170,7 +207,7 @@ def _ops_at(claim: Explanation, role: RoleOp) -> list[Operation]:
     return [op for op in role.walk() if describe(op.location) == claim.place]
 
 
-def _overlaps(claim: Explanation, kernel: KernelOp) -> bool:
+def _overlaps(claim: Explanation, kernel: KernelOp, fetched: Sequence[FetchPlan]) -> bool:
     """Who moves the tiles of an access, by what the parts of the kernel do at its line."""
     roles: dict[Role, list[Operation]] = {role: [] for role in Role}
     for role in kernel.body.block.ops:
@@ -181,10 +218,8 @@ def _overlaps(claim: Explanation, kernel: KernelOp) -> bool:
         return [op for op in ops if isinstance(op, kinds) and kernel.argument_name(_array(op, claim)) == claim.array]
 
     def is_whole(ops: Sequence[Operation]) -> bool:
-        """Whether all is awaited at once; of arrays that come together one alone has a wait."""
-        waits = [op for op in ops if isinstance(op, WaitOp)]
-        whole = [all(extent == 1 for extent in op.signal.type.extents) for op in waits]
-        return all(whole) if whole else claim.overlap == "none"
+        """Whether all is awaited at once."""
+        return all(not extents_of(op.signal.type) for op in ops if isinstance(op, WaitOp))
 
     communicators, engines = roles[Role.Communicator], roles[Role.CopyEngine]
     others = [*roles[Role.Loader], *roles[Role.Consumer], *roles[Role.Storer]]
@@ -192,8 +227,9 @@ def _overlaps(claim: Explanation, kernel: KernelOp) -> bool:
         case (("read" | "gather"), "intra_sm"):
             return bool(of(others, LoadOp, GatherOp)) and not of(communicators, LoadOp, GatherOp)
         case (("read" | "gather"), "inter_sm" | "none"):
-            fetched = of(communicators, LoadOp, GatherOp) and not of(others, LoadOp, GatherOp)
-            return bool(fetched) and is_whole(others) == (claim.overlap == "none")
+            moved = of(communicators, LoadOp, GatherOp) and not of(others, LoadOp, GatherOp)
+            whole = [not extents_of(counters_of(plan, kernel)) for plan in fetched]
+            return bool(moved) and whole == [claim.overlap == "none"] * len(whole) != []
         case "read", "copy_engine":
             return bool(of(engines, CopyOp)) and not of(others, LoadOp)
         case "write", "intra_sm":
@@ -220,6 +256,8 @@ def _array(op: Operation, claim: Explanation) -> BlockArgument:
 
 
 def _is_ordered(claim: OrderExplanation, kernel: KernelOp) -> bool:
+    if claim.order == LONGEST_FIRST:
+        return any(LONGEST_FIRST in op.attributes for op in kernel.walk())
     rotated = any(isinstance(op, RotateOp) for op in kernel.walk())
     interleaved = any(isinstance(op, InterleaveOp) for op in kernel.walk())
     return (rotated, interleaved) == (claim.order in ("local_first", "ring"), claim.order == "local_last")
@@ -229,7 +267,7 @@ def _runs(claim: WarpPlan, kernel: KernelOp, machine: KernelOp | None) -> bool:
     role = claim.role
     assert role.parent_op() is kernel and role.warps is not None
     planned = (role.attributes[GROUP].data, role.warps.value.data, role.attributes[REGISTERS].value.data)
-    if planned != (claim.group, claim.warps, claim.registers):
+    if planned != (claim.group, claim.warps, claim.registers) or (claim.half and claim.half != _moved(kernel, role)):
         return False
     if "SMs of its own" in claim.why and not claim.why.startswith("no SMs"):
         return claim.why == f"{kernel.attributes[COMM_SMS].value.data} SMs of its own"
@@ -242,6 +280,15 @@ def _runs(claim: WarpPlan, kernel: KernelOp, machine: KernelOp | None) -> bool:
     wanted = {f"setmaxnreg_{way}_{claim.registers}" for way in ("inc", "dec")}
     same = threads <= 128 or target_of(kernel).launched_registers(threads) // threads == claim.registers
     return bool(branches) and (same or bool(changes & wanted))
+
+
+def _moved(kernel: KernelOp, role: RoleOp) -> str:
+    """What a role loads, if it stores nothing, or the other way round."""
+    loaded, stored = (
+        dict.fromkeys(f"`{kernel.argument_name(op.array)}`" for op in role.walk() if isinstance(op, kind))
+        for kind in (LoadOp, StoreOp)
+    )
+    return "" if loaded and stored else " ".join(("loads" if loaded else "stores", " and ".join(loaded or stored)))
 
 
 def _has_stages(claim: StagePlan, kernel: KernelOp, machine: KernelOp | None) -> bool:
@@ -285,6 +332,21 @@ def _mapped(value: SSAValue) -> Iterator[BlockArgument]:
     elif isinstance(made, Operation) and made.name == "arith.select":
         for operand in made.operands[1:]:
             yield from _mapped(operand)
+
+
+def _is_pipelined(claim: PipelinePlan, kernel: KernelOp, machine: KernelOp | None) -> bool:
+    """Whether a loop issues the MMAs of early lines, then those of late ones, and awaits the early ones first."""
+    loops = [op for op in kernel.walk() if isinstance(op, scf.ForOp) and describe(op.location) == claim.place]
+
+    def lines(loop: scf.ForOp, kind: type[Operation]) -> tuple[int, ...]:
+        return tuple(span_of(op.location).line for op in loop.body.ops if isinstance(op, kind))
+
+    both = (*claim.early, *claim.late)
+    if not any(lines(loop, MmaIssueOp) == lines(loop, MmaWaitOp) == both for loop in loops):
+        return False
+    name = f"wgmma_wait_{len(claim.late)}"
+    waits = [op for op in _instructions(machine) if op.instruction_name.data == name]
+    return machine is None or any(span_of(op.location).line == claim.early[-1] for op in waits)
 
 
 def _is_in_flight(claim: MmaPlan, kernel: KernelOp, machine: KernelOp | None) -> bool:

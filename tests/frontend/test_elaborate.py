@@ -121,6 +121,25 @@ def test_one_position_is_an_integer() -> None:
     assert [type(index.owner) for index in load.indices] == [coordinates.BlockPositionOp]
 
 
+def test_positions_in_zigzag_order() -> None:
+    params = "Z: f32[S].shard(0, zigzag={}), Y: f32[M], z: const = False"
+    lines = ("for q in blocks(S, 8, of=rank):", "    x = positions(q) + start(q)", "for i in blocks(S, 1): y = i + 1")
+    module = body(*lines, params=params.format("not z"))
+    kinds = [type(number.owner) for number in one(module, tile.PositionsOp).zigzag]
+    ends = [coordinates.ZigzagPositionOp] * 2
+    assert kinds == [*ends, coordinates.ZigzagGapOp]
+    assert [op.last is not None for op in find(module, coordinates.ZigzagPositionOp)] == [False, True, False, False]
+    assert not find(module, coordinates.BlockPositionOp)
+    plain = body(*lines, params=params.format("z"))
+    assert len(find(plain, coordinates.BlockPositionOp)) == 2
+    assert not one(plain, tile.PositionsOp).zigzag
+
+
+def test_scratch_arrays_have_the_order_of_their_blocks() -> None:
+    params = "Z: f32[S].shard(0, zigzag=True), Y: f32[S].scratch(), W: f32[S].shard(0).scratch()"
+    body("for q in blocks(S, 8, of=rank):", "    x = Z[q] + Y[q] + W[q]", params=params)
+
+
 def test_tasks() -> None:
     module = body("for i, m in tasks(n, blocks(M, 128)):", "    for k in tasks(blocks(K, 64)):", "        x = A[m, k]")
     outer, inner = find(module, program.TasksOp)

@@ -20,7 +20,7 @@ import pytest
 from pkc.diagnostics import PkcError
 from pkc.driver.compiler import compile_program
 from pkc.frontend.parse import parse_text
-from pkc.frontend.python import read_function
+from pkc.frontend.python import read_captured
 from pkc.frontend.tree import Program
 from pkc.location import Source
 from tests.clock import within
@@ -171,7 +171,7 @@ def as_python(text: str) -> Program | None:
     text = "from __future__ import annotations\n" + re.sub("^kernel ", "def ", text, flags=re.MULTILINE)
     function = python_function(text)
     try:
-        return function and read_function(function)
+        return function and read_captured(function).program
     except PkcError:
         return None
 
@@ -221,7 +221,7 @@ def test_only_diagnostics_come_out_of_python(name: str) -> None:
         if function is None:
             continue
         try:
-            program = within(LIMIT_S, lambda function=function: read_function(function), text)
+            program = within(LIMIT_S, lambda function=function: read_captured(function).program, text)
         except PkcError as error:
             assert len(str(error)) < 20_000
             continue

@@ -14,7 +14,7 @@ from pkc import Kernel
 from pkc.diagnostics import PkcError
 from pkc.frontend import errors, python_errors
 from pkc.frontend.parse import parse_text
-from pkc.frontend.python import load_python_file, read_function
+from pkc.frontend.python import load_python_file, read_captured
 from pkc.frontend.tree import AugAssign, Call, For, If, Index, Keyword, Name, Number, Program
 from pkc.location import NOWHERE, Source
 
@@ -182,7 +182,7 @@ def test_schedule(load: Load) -> None:
     found = kernel.tree.kernels[0].schedule
     assert found == tuple(Keyword(NOWHERE, key, value) for key, value in zip(keys, values, strict=True))
     assert (found[0].span.text, found[0].span.line) == ('overlap="intra_sm"', 6)
-    elsewhere = read_function(kernel.function, {"comm_sms": 8}).kernels[0].schedule
+    elsewhere = read_captured(kernel.function, {"comm_sms": 8}).program.kernels[0].schedule
     assert elsewhere[0].span.text.startswith("pkc.kernel(")
 
 
@@ -250,10 +250,24 @@ def test_python_that_is_not_in_the_language(line: str) -> None:
     assert found.span.source is not NOWHERE.source
 
 
+def test_orders_of_shards() -> None:
+    params, line = "A: bf16[M].shard(0, zigzag={})", "g()"
+    (constant,), (literal,) = (
+        load_text(
+            "from __future__ import annotations\n" + HEADER + before + function(line, params=params.format(value))
+        )
+        .tree.kernels[0]
+        .params
+        for before, value in (("X = True\n", "X"), ("", "True"))
+    )
+    assert constant.annotation.modifiers == literal.annotation.modifiers
+    assert constant.annotation.modifiers[0].keywords[0].name == "zigzag"
+
+
 @pytest.mark.parametrize(
     "params",
     ["*a", "**a", "a: f32, /", "*, a: f32", "a: 'f32'", "a: pkc.f32", "a: f32 | i32", "kernel: f32",
-     "a: bf16[M].shard(axis=0)"],
+     "a: bf16[M].shard(0, **a)"],
 )  # fmt: skip
 def test_parameters_that_are_not_in_the_language(params: str) -> None:
     text = "from __future__ import annotations\n" + HEADER + function("g()", params=params)
@@ -318,7 +332,7 @@ def test_functions_without_source() -> None:
     exec("def f(A): g()", scope)
     for candidate in (scope["f"], lambda: 0):
         with pytest.raises(PkcError) as caught:
-            read_function(candidate)
+            read_captured(candidate)
         assert isinstance(caught.value.diagnostics[0], python_errors.NoSource)
     with pytest.raises(PkcError) as caught:
         pkc.language.kernel(print)

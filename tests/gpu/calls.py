@@ -128,7 +128,9 @@ def compared(found: Any, expected: Any, bound: Any) -> float:
     return ratio
 
 
-gemm_rs, ag_gemm, gemm = (pkc.load(EXAMPLES / f"{name}.pk") for name in ("gemm_rs", "ag_gemm", "gemm"))
+gemm_rs, ag_gemm, gemm, ring_attention = (
+    pkc.load(EXAMPLES / f"{name}.pk") for name in ("gemm_rs", "ag_gemm", "gemm", "ring_attention")
+)
 
 
 # Checks: each returns the text to print
@@ -174,6 +176,47 @@ def gathered(gpus: Gpus) -> str:
             worst = max(worst, compared(found, expected, _ROUNDING * expected.abs() + error))
         a.free()
     return f"error/bound {worst:.3f}"
+
+
+def zigzag(gpus: Gpus) -> str:
+    """Causal attention over shards in zigzag order: torch scatters whole operands, and gathers the result."""
+    torch, first, worst = gpus.torch, gpus.mesh.local[0], 0.0
+    for length in (1024, 333):
+        sizes = {"B": 1, "H": 2, "S": length}
+        names, scale = "QKVO", 0.125
+        arrays = [ring_attention.empty(name, gpus.mesh, zigzag=True, **sizes) for name in names]
+        whole = [gpus.of_rank(seed, 0, first.device, *arrays[0].shape) for seed in (5, 6, 7)]
+        for array, content in zip(arrays, whole, strict=False):
+            gpus.poison(array)
+            array.scatter(content)
+        gpus.poison(arrays[-1])
+        ring_attention(*arrays, scale, causal=True, zigzag=True)
+        expected, bound = attention(torch, *(tensor.double() for tensor in whole), scale)
+        for rank, found in zip(gpus.mesh.local, gpus.tensors(arrays[-1]), strict=True):
+            for there, here in arrays[-1].ranges(rank.rank):
+                if found[here].numel():
+                    on_rank = (tensor[there].to(found.device) for tensor in (expected, bound))
+                    worst = max(worst, compared(found[here], *on_rank))
+        if gpus.mesh.group is None:
+            worst = max(worst, compared(arrays[-1].gather(), expected, bound))
+        for array in arrays:
+            array.free()
+    return f"error/bound {worst:.3f}"
+
+
+def attention(torch: Any, q: Any, k: Any, v: Any, scale: float) -> tuple[Any, Any]:
+    """Causal attention with powers of two, in float64, and the error that bf16 and a tensor core may add to it."""
+    scores = (q @ k.transpose(-1, -2)) * scale
+    future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).triu(1)
+    p = torch.exp2(
+        (scores - scores.masked_fill(future, -torch.inf).amax(-1, keepdim=True)).masked_fill(future, -torch.inf)
+    )
+    total = p.sum(-1, keepdim=True)
+    exact, size = p @ v / total, p @ v.abs() / total
+    # Of each exponential: that of its score, of the exponential itself, of the factors that follow, and of the sum.
+    largest = (q.abs() @ k.abs().transpose(-1, -2)).max().item() * abs(scale)
+    each = 2 * q.shape[-1] * _ADDING * largest + 2 * q.shape[-2] * 8 * _ADDING
+    return exact, (_ROUNDING + 2 * each) * size + _ROUNDING * exact.abs()
 
 
 def in_order(gpus: Gpus) -> str:
@@ -259,7 +302,17 @@ def refused(gpus: Gpus) -> str:
     raise Failure("it is launched")
 
 
-CHECKS: Sequence[Callable[[Gpus], str]] = (private, reduced, gathered, in_order, given_streams, graph, cost, refused)
+CHECKS: Sequence[Callable[[Gpus], str]] = (
+    private,
+    reduced,
+    gathered,
+    zigzag,
+    in_order,
+    given_streams,
+    graph,
+    cost,
+    refused,
+)
 
 
 def synchronize(gpus: Gpus) -> None:

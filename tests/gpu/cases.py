@@ -37,7 +37,7 @@ class Case:
     text: str
     sizes: Sizes
     schedule: dict[str, str] = field(default_factory=dict)
-    constants: dict[str, bool] = field(default_factory=dict)
+    constants: dict[str, int] = field(default_factory=dict)
     alone: bool = False
     refused: tuple[tuple[Dims, str], ...] = ()
 
@@ -99,9 +99,20 @@ def _sequence(ranks: int) -> Sequence[Dims]:
     return [{"B": b, "H": h, "S": s} for b, h, s in found]
 
 
+def _halves(ranks: int) -> Sequence[Dims]:
+    """Halves of shards of whole blocks of 64, of parts of them, of several."""
+    return [{"B": 1, "H": 2, "S": s} for s in (128 * ranks, 70 * ranks + 3, 512 * ranks)]
+
+
 def _one_gpu(ranks: int) -> Sequence[Dims]:
     found = [(1, 1, 1, 1), (1, 3, 7, 130), (2, 1, 127, 64), (1, 2, 256, 256), (1, 2, 129, 1), (2, 3, 145, 203)]
     return [{"B": b, "H": h, "S": s, "T": t} for b, h, s, t in found]
+
+
+def _groups(group: int) -> Sizes:
+    """Heads of Q by groups, more and fewer rows than keys."""
+    found = [(1, 1, 1, 1), (1, 2, 7, 130), (2, 1, 127, 64), (1, 2, 256, 256), (1, 1, 129, 1), (2, 2, 145, 403)]
+    return lambda ranks: [{"B": b, "H": group * g, "G": g, "S": s, "T": t} for b, g, s, t in found]
 
 
 def _nested(ranks: int) -> Sequence[Dims]:
@@ -230,12 +241,45 @@ def _rows(ranks: int) -> Sequence[Dims]:
     return [{"M": dims["M"]} for dims in _collective(ranks)]
 
 
+def _window() -> str:
+    """The example over all keys: bounds of blocks that depend on the task have no lowering yet."""
+    text = (EXAMPLES / "window_attention.pk").read_text(encoding="utf-8")
+    head, bounds, rest = text.partition(", start=first - window + 1, stop=first + 128")
+    assert bounds
+    return head + rest
+
+
 def _attention() -> Iterator[Case]:
     overlaps = ("overlap=none", "overlap=intra_sm", "overlap=inter_sm,comm_sms=8", "overlap=copy_engine")
     yield Case("attention", "attention", _one_gpu, alone=True)
     yield Case("attention causal", "attention", _one_gpu, constants={"causal": True}, alone=True)
+    for name in ("attention", "ring_attention", "ulysses_attention"):
+        text, sizes = (
+            (EXAMPLES / f"{name}.pk").read_text(encoding="utf-8"),
+            _one_gpu if name == "attention" else _sequence,
+        )
+        few, alone = _few(sizes), name == "attention"
+        yield Case(f"{name} D=64", name, few, constants={"D": 64}, alone=alone)
+        yield Case(f"{name} f16", text.replace("bf16", "f16"), few, alone=alone)
+    for constants in ({"D": 256}, {"D": 256, "causal": True}):
+        listed = ", ".join(f"{name}={value}" for name, value in constants.items())
+        yield Case(f"attention {listed}", "attention", _one_gpu, {"tile_T": "64"}, constants, alone=True)
+    for group in (1, 3, 4):
+        for causal in (False, True):
+            constants = {"group": group, "causal": causal}
+            name = f"grouped_attention group={group}" + ", causal" * causal
+            yield Case(name, "grouped_attention", _groups(group), constants=constants, alone=True)
+    yield Case("grouped_attention D=64", "grouped_attention", _few(_groups(4)), constants={"D": 64}, alone=True)
+    for window in (1, 70, 128):
+        yield Case(f"window_attention window={window}", _window(), _one_gpu, constants={"window": window}, alone=True)
     yield from _scheduled("ring_attention", _sequence, *overlaps)
     yield Case("ring_attention causal", "ring_attention", _sequence, constants={"causal": True})
+    zigzag = {"causal": True, "zigzag": True}
+    yield Case("ring_attention zigzag", "ring_attention", _sequence, constants=zigzag)
+    for schedule in overlaps:
+        settings = dict(setting.split("=") for setting in schedule.split(","))
+        yield Case(f"ring_attention zigzag {schedule}", "ring_attention", _few(_sequence), settings, zigzag)
+    yield Case("ring_attention zigzag tile_S=64", "ring_attention", _halves, {"tile_S": "64"}, zigzag)
     yield from _scheduled("ulysses_attention", _sequence, *overlaps)
 
 

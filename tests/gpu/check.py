@@ -130,7 +130,7 @@ class Runner:
 
     def _expect(self, number: int, dims: Dims, seed: int) -> Future[Wanted]:
         case = CASES[number]
-        key = (case.text, *case.constants, *dims.items(), seed)
+        key = (case.text, *case.constants.items(), *dims.items(), seed)
         if key not in self._futures:
             self._futures[key] = self._pool.submit(_expected, number, self._mesh.ranks, dims, seed)
         return self._futures[key]

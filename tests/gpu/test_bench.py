@@ -10,14 +10,16 @@ from typing import Any
 
 import pytest
 
-from pkc.bench import peers
-from pkc.bench.peers import Collective, Contestant, Entrant, Job, Problem
+from pkc.bench.peers.contest import Contestant, Entrant, compete
+from pkc.bench.peers.gemm import Collective, Matmul
+from pkc.bench.peers.ranks import Job, torch
+from pkc.bench.suite import suite
 
 ROOT = Path(__file__).parents[2]
 
 
-def measured(path: Path, kernel: str, launcher: list[str]) -> list[dict[str, Any]]:
-    command = ["-m", "pkc", "bench", f"examples/{kernel}.pk", "--sizes", "512,100x512x512", "--json", str(path)]
+def measured(path: Path, kernel: str, launcher: list[str], sizes: str = "512,100x512x512") -> list[dict[str, Any]]:
+    command = ["-m", "pkc", "bench", f"examples/{kernel}.pk", "--sizes", sizes, "--json", str(path)]
     subprocess.run([sys.executable, *launcher, *command, "--repetitions", "20"], cwd=ROOT, check=True)
     return json.loads(path.read_text(encoding="utf-8"))["results"]
 
@@ -34,7 +36,7 @@ def test_one_gpu(tmp_path: Path) -> None:
 @pytest.mark.gpu(limit=300)
 @pytest.mark.parametrize("kernel", ["gemm_rs", "ag_gemm"])
 def test_all_gpus(tmp_path: Path, kernel: str) -> None:
-    count = peers.torch().cuda.device_count()
+    count = torch().cuda.device_count()
     several = {"cublas_nccl", "torch_fused", "cublas_alone", "pkc", "pkc_alone"}
     launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}"]
     square, _ = measured(tmp_path / "x.json", kernel, launcher)
@@ -46,20 +48,74 @@ def test_all_gpus(tmp_path: Path, kernel: str) -> None:
 @pytest.mark.parametrize("collective", ["none", "reduce_scatter", "all_gather"])
 def test_a_matmul_without_one_column_is_wrong(collective: Collective) -> None:
     job = Job(0, 1, 0)
-    problem = Problem(collective, 300, 256, 512, 1)
-    inputs = peers.draw(problem, job)
-    reference = peers.Reference(problem, inputs, job)
+    case = Matmul(collective, 300, 256, 512, 1).draw(job)
+    a, b = case.inputs
 
     def without_a_column() -> Any:
-        return inputs.a[:, 1:] @ inputs.b[1:]
+        return a[:, 1:] @ b[1:]
 
     entrants = [
-        Entrant(Contestant("right", lambda: inputs.a @ inputs.b), reference),
-        Entrant(Contestant("wrong", without_a_column), reference),
-        Entrant(Contestant("short", lambda: (inputs.a @ inputs.b)[1:]), reference),
+        Entrant(Contestant("right", lambda: a @ b), case.reference),
+        Entrant(Contestant("wrong", without_a_column), case.reference),
+        Entrant(Contestant("short", lambda: (a @ b)[1:]), case.reference),
     ]
-    found = peers.compete(entrants, job, repetitions=20)
+    found = compete(entrants, job, repetitions=20)
     assert found["right"]["error_over_bound"] < 1
     assert len(found["right"]["samples_ms"]) == 20
     assert "the result is wrong" in found["wrong"]["error"]
     assert "the result is wrong" in found["short"]["error"]
+
+
+ATTENTION = "1x4x512,2x2x384x64,1x4x512+causal"
+
+
+@pytest.mark.gpu(limit=300)
+def test_attention_on_one_gpu(tmp_path: Path) -> None:
+    results = measured(tmp_path / "x.json", "attention", [], f"{ATTENTION},1x2x256x256")
+    assert len(results) == 4
+    for result in results:
+        times = result["contestants"]
+        assert set(times) == {"cudnn", "flash", "pkc"}
+        assert all(0 < found["median_ms"] < 10 for found in times.values()), result
+        assert result["limit_ms"] == times["cudnn"]["median_ms"]
+
+
+@pytest.mark.gpu(limit=300)
+@pytest.mark.parametrize("kernel", ["ring_attention", "ulysses_attention"])
+def test_attention_on_all_gpus(tmp_path: Path, kernel: str) -> None:
+    count = torch().cuda.device_count()
+    launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}"]
+    sizes = f"1x{count}x{128 * count},2x{2 * count}x{192 * count}x64"
+    causal = f",1x{count}x{128 * count}+causal" if kernel == "ring_attention" else ""
+    alone = {"cudnn_alone", "flash_alone", "pkc", "pkc_alone"}
+    for result in measured(tmp_path / "x.json", kernel, launcher, sizes + causal):
+        gathered = "all_gather_flash" if result["causal"] else "all_gather_cudnn"
+        expected = {gathered, "all_to_all_cudnn", *alone} if count > 1 else {"cudnn", "flash", "pkc"}
+        assert set(result["contestants"]) == expected
+        assert all("median_ms" in found for found in result["contestants"].values()), result
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("size", ["2x3x300x64", "2x3x300x64+causal"])
+def test_attention_without_one_key_is_wrong(size: str) -> None:
+    (problem,) = suite()["attention"].problems(size, 1)
+    job = Job(0, 1, 0)
+    case = problem.draw(job)
+    q, k, v = case.inputs
+    causal = size.endswith("+causal")
+    attend = torch().nn.functional.scaled_dot_product_attention
+
+    def without_a_key() -> Any:
+        # The first key, which every row sees.
+        seen = torch().ones(300, 300, dtype=torch().bool, device="cuda")
+        seen = seen.tril() if causal else seen
+        seen[1:, 0] = False
+        return attend(q, k, v, attn_mask=seen)
+
+    entrants = [
+        Entrant(Contestant("right", lambda: attend(q, k, v, is_causal=causal)), case.reference),
+        Entrant(Contestant("wrong", without_a_key), case.reference),
+    ]
+    found = compete(entrants, job, repetitions=20)
+    assert found["right"]["error_over_bound"] < 1
+    assert "the result is wrong" in found["wrong"]["error"]

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from pkc.cli.opt import parse_ir
-from pkc.driver.compiler import compile_file
+from pkc.driver.compiler import load
 from pkc.passes import TILE_PIPELINE
 from pkc.passes.canonicalize import Canonicalize
 from pkc.passes.cse import Cse
@@ -39,7 +39,7 @@ def textual_modules() -> Iterator[tuple[str, ModuleOp]]:
 def example_modules() -> Iterator[tuple[str, ModuleOp]]:
     """The tile IR of each example."""
     for path in sorted((ROOT / "examples").glob("*.pk")):
-        yield path.stem, compile_file(path)
+        yield path.stem, load(path).module
 
 
 MODULES = [*textual_modules(), *example_modules()]

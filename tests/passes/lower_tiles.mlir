@@ -252,19 +252,29 @@ pk.kernel @two_channels(%A: !pk.private<[128, K], bf16> {pk.name = "A"}, %B: !pk
 // -----
 
 // The left operand is computed: it stays in registers, four for each 16 of the contracted dimension. A transposed one
-// is read the other way round. Rows are reduced over a thread's registers, then over the four threads of a row.
+// is read the other way round. Rows are reduced over a thread's registers, then over the four threads of a row. No
+// registers are set to zero: the first instruction of each MMA overwrites them (its last operand is 0).
 // CHECK-LABEL: pk.kernel @scores
+// CHECK: %[[NO:.*]] = arith.constant 0 : index
+// CHECK: %[[YES:.*]] = arith.constant 1 : index
 // CHECK: pk.comment "consumer: 4 warps from 0"
-// CHECK: pk.instruction "wgmma_n64_bf16_ss_kk"
+// CHECK: %[[S:.*]] = pk.registers : !pk.registers<32xf32>
+// CHECK-NOT: pk.set
+// CHECK: %[[ALL:.*]] = pk.subview %[[S]]
+// CHECK-NEXT: pk.instruction "wgmma_n64_bf16_ss_kk"(%[[ALL]], %{{.*}}, %{{.*}}, %[[NO]])
+// CHECK: pk.instruction "wgmma_n64_bf16_ss_kk"(%[[ALL]], %{{.*}}, %{{.*}}, %[[YES]])
+// CHECK: pk.instruction "wgmma_n64_bf16_ss_kk"(%[[ALL]], %{{.*}}, %{{.*}}, %[[YES]])
+// CHECK: pk.instruction "wgmma_n64_bf16_ss_kk"(%[[ALL]], %{{.*}}, %{{.*}}, %[[YES]])
 // CHECK: pk.instruction "wgmma_wait_0"
 // CHECK: pk.instruction "max_nan"
 // CHECK: pk.instruction "shuffle_xor"
 // CHECK: pk.instruction "max_nan"
 // CHECK: pk.instruction "shuffle_xor"
 // CHECK: pk.instruction "exp2_f32"
-// CHECK: pk.instruction "wgmma_n64_bf16_rs_kn"(%{{.*}}, %[[P0:.*]], %[[P1:.*]], %[[P2:.*]], %[[P3:.*]], %{{.*}}, %{{.*}})
+// CHECK: pk.instruction "wgmma_n64_bf16_rs_kn"(%{{.*}}, %[[P0:.*]], %[[P1:.*]], %[[P2:.*]], %[[P3:.*]], %{{.*}}, %[[NO]])
+// CHECK: pk.instruction "wgmma_n64_bf16_rs_kn"({{.*}}, %[[YES]])
 // CHECK: pk.instruction "mbarrier_arrive"
-// CHECK: // remark: {{.*}}: pk.mma: what the MMA adds to is copied first: it is used by something else too [pk-lower-tiles]
+// CHECK-NOT: remark
 pk.kernel @scores(%Q: !pk.private<[64, 64], bf16> {pk.name = "Q"}) attributes {schedule = {}, derived, comm_sms = 0 : i64} {
   %0 = pk.channel "Q, K, V" stages 1 : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>>
   pk.role loader warps 1 attributes {group = "compute", first_warp = 4 : i64, registers = 40 : i64} {
@@ -287,6 +297,60 @@ pk.kernel @scores(%Q: !pk.private<[64, 64], bf16> {pk.name = "Q"}) attributes {s
     %e = pk.exp2 %t : !pk.tile<64x64xf32>
     %p = pk.cast %e : !pk.tile<64x64xf32> -> !pk.tile<64x64xbf16>
     %o = pk.mma %p, %v, %zero : !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<64x64xf32>
+    pk.release %0 : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>>
+  }
+}
+
+// -----
+
+// An MMA that adds to a tile from outside of its loop leaves that tile for the next iteration, and adds to a copy. So does
+// an inner loop that begins with one.
+// CHECK-LABEL: pk.kernel @kept
+// CHECK: %[[S:.*]] = pk.registers : !pk.registers<32xf32>
+// CHECK: %[[S_ALL:.*]] = pk.subview %[[S]] from 0
+// CHECK-NEXT: pk.instruction "wgmma_n64_bf16_ss_kn"(%[[S_ALL]]
+// CHECK: %[[R:.*]] = pk.registers : !pk.registers<2xf32>
+// CHECK: %[[T:.*]] = pk.registers : !pk.registers<32xf32>
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK-NEXT: %[[U:.*]] = pk.registers : !pk.registers<32xf32>
+// CHECK: pk.get %[[S]]
+// CHECK-NEXT: pk.set %{{.*}}, %[[U]]
+// CHECK: %[[U_ALL:.*]] = pk.subview %[[U]] from 0
+// CHECK-NEXT: pk.instruction "wgmma_n64_bf16_ss_kn"(%[[U_ALL]]
+// CHECK: %[[Y:.*]] = pk.registers : !pk.registers<2xf32>
+// CHECK: pk.get %[[R]]{{\[}}
+// CHECK-NEXT: pk.set %{{.*}}, %[[Y]]
+// CHECK-NOT: pk.set %{{.*}}, %[[R]]{{\[}}
+// CHECK: // remark: {{.*}}: pk.mma: what the MMA adds to is copied first: it is used by something else too [pk-lower-tiles]
+pk.kernel @kept(%Q: !pk.private<[64, 64], bf16> {pk.name = "Q"}, %X: !pk.private<[M, 64], bf16> {pk.name = "X"}) attributes {schedule = {}, derived, comm_sms = 0 : i64} {
+  %0 = pk.channel "Q, K, V" stages 1 : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>>
+  pk.role loader warps 1 attributes {group = "compute", first_warp = 4 : i64, registers = 40 : i64} {
+    %zero = arith.constant 0 : index
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    pk.acquire %0 : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>>
+    %q = pk.load %Q[%d, %d : !pk.block<64 by 64>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.private<[64, 64], bf16> -> !pk.tile<64x64xbf16>
+    %k = pk.load %Q[%d, %d : !pk.block<64 by 64>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.private<[64, 64], bf16> -> !pk.tile<64x64xbf16>
+    %v = pk.load %Q[%d, %d : !pk.block<64 by 64>, !pk.block<64 by 64>] {transfer = {by = "tma", why = ""}} : !pk.private<[64, 64], bf16> -> !pk.tile<64x64xbf16>
+    pk.commit %0, %q, %k, %v : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>>, !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>
+  }
+  pk.role consumer warps 4 attributes {group = "compute", first_warp = 0 : i64, registers = 232 : i64} {
+    %zeros = pk.full 0.000000e+00 : f32 : !pk.tile<64x64xf32>
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %n = pk.block_count <M by 64>
+    %q, %k, %v = pk.consume %0 : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>> -> !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>
+    %s = pk.mma %q, %k, %zeros : !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<64x64xf32>
+    %r = pk.row_max %s : !pk.tile<64x64xf32> -> !pk.tile<64xf32>
+    %sum = scf.for %i = %zero to %n step %one iter_args(%t = %zeros) -> (!pk.tile<64x64xf32>) {
+      %u = pk.mma %q, %v, %s : !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<64x64xf32>
+      %x = scf.for %j = %zero to %n step %one iter_args(%y = %r) -> (!pk.tile<64xf32>) {
+        %z = pk.mul %y, %y : !pk.tile<64xf32>
+        scf.yield %z : !pk.tile<64xf32>
+      }
+      %w = pk.max %t, %u : !pk.tile<64x64xf32>
+      scf.yield %w : !pk.tile<64x64xf32>
+    }
     pk.release %0 : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16>>
   }
 }

@@ -99,6 +99,28 @@ pk.kernel @bands(%Y: !pk.private<[M, N], f32> {pk.name = "Y"}) attributes {order
 
 // -----
 
+// Of three indices the last two make bands if tiles are shared along both; here A along the columns, B along the rows.
+// CHECK-LABEL: pk.kernel @batched
+// CHECK: pk.tasks (%h, %i, %j) in (%heads, %rows, %columns) attributes {raster = 8 : i64} {
+// CHECK: pk.tasks (%h_1, %i_1, %j_1) in (%heads, %rows, %columns) {
+pk.kernel @batched(%A: !pk.private<[H, M], f32> {pk.name = "A"}, %B: !pk.private<[H, N], f32> {pk.name = "B"}) attributes {order = "natural"} {
+  %heads = pk.dim "H"
+  %rows = pk.block_count <M by 16>
+  %columns = pk.block_count <N by 16>
+  pk.tasks (%h, %i, %j) in (%heads, %rows, %columns) {
+    %m = pk.block[%i] : !pk.block<M by 16>
+    %n = pk.block[%j] : !pk.block<N by 16>
+    %a = pk.load %A[%h, %m : index, !pk.block<M by 16>] : !pk.private<[H, M], f32> -> !pk.tile<16xf32>
+    %b = pk.load %B[%h, %n : index, !pk.block<N by 16>] : !pk.private<[H, N], f32> -> !pk.tile<16xf32>
+  }
+  pk.tasks (%h, %i, %j) in (%heads, %rows, %columns) {
+    %m = pk.block[%i] : !pk.block<M by 16>
+    %a = pk.load %A[%h, %m : index, !pk.block<M by 16>] : !pk.private<[H, M], f32> -> !pk.tile<16xf32>
+  }
+}
+
+// -----
+
 // What was a loop keeps the order in which its reader goes through the blocks.
 // CHECK-LABEL: pk.kernel @kept
 // CHECK: pk.tasks (%[[I:.*]], %[[J:.*]]) in (%rows, %rows) attributes {in_order = 1 : i64

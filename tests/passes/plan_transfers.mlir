@@ -80,7 +80,8 @@ pk.kernel @copies(%A: !pk.pgl<[M, N], f32, shard 0> {pk.name = "A"}, %B: !pk.pri
     %n = pk.block[%zero] : !pk.block<N by 16>
     %a = pk.load %A[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.pgl<[M, N], f32, shard 0> -> !pk.tile<16x16xf32>
     pk.store %a, %B[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.tile<16x16xf32>, !pk.private<[M, N], f32>
-    %p = pk.block[%zero] to %zero : !pk.block<N by 16>
+    %five = arith.constant 5 : index
+    %p = pk.block[%zero] to %five : !pk.block<N by 16>
     %b = pk.load %A[%m, %p : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.pgl<[M, N], f32, shard 0> -> !pk.tile<16x16xf32>
     pk.store %b, %B[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.tile<16x16xf32>, !pk.private<[M, N], f32>
     %c = pk.load %A[%m, %zero : !pk.block<M by 16>, index] : !pk.pgl<[M, N], f32, shard 0> -> !pk.tile<16xf32>
@@ -148,5 +149,26 @@ pk.kernel @across(%Y: !pk.pgl<[M, 64], bf16, shard 0> {pk.name = "Y"}) attribute
     %y = pk.consume %0 : !pk.channel<!pk.tile<16x64xbf16>> -> !pk.tile<16x64xbf16>
     pk.store %y, %Y[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.tile<16x64xbf16>, !pk.pgl<[M, 64], bf16, shard 0>
     pk.release %0 : !pk.channel<!pk.tile<16x64xbf16>>
+  }
+}
+
+// -----
+
+// A row that is stored goes by TMA where every row of the array is aligned, for all sizes.
+// CHECK-LABEL: pk.kernel @out
+// CHECK: pk.store {{.*}}, %L[{{.*}} {transfer = {by = "register", why = "rows of the array may begin where no multiple of 16 bytes is, which TMA needs"}}
+// CHECK: pk.store {{.*}}, %P[{{.*}} {transfer = {by = "tma", why = "leaves its stage as it is"}}
+// CHECK: pk.store {{.*}}, %V[{{.*}} {transfer = {by = "tma", why = "leaves its stage as it is"}}
+pk.kernel @out(%L: !pk.private<[H, M], f32> {pk.name = "L"}, %P: !pk.private<[H, 64], f32> {pk.name = "P"}, %V: !pk.private<[M], f32> {pk.name = "V"}) attributes {derived} {
+  %zero = arith.constant 0 : index
+  %0 = pk.channel "row" stages 1 : !pk.channel<!pk.tile<64xf32>>
+  pk.role storer {
+    %m = pk.block[%zero] : !pk.block<M by 64>
+    %p = pk.block[%zero] : !pk.block<64 by 64>
+    %t = pk.consume %0 : !pk.channel<!pk.tile<64xf32>> -> !pk.tile<64xf32>
+    pk.store %t, %L[%zero, %m : index, !pk.block<M by 64>] : !pk.tile<64xf32>, !pk.private<[H, M], f32>
+    pk.store %t, %P[%zero, %p : index, !pk.block<64 by 64>] : !pk.tile<64xf32>, !pk.private<[H, 64], f32>
+    pk.store %t, %V[%m : !pk.block<M by 64>] : !pk.tile<64xf32>, !pk.private<[M], f32>
+    pk.release %0 : !pk.channel<!pk.tile<64xf32>>
   }
 }

@@ -129,9 +129,9 @@ pk.kernel @all() attributes {schedule = {}} {
 
 // -----
 
-// Copies from and to arrays of four dimensions take more registers: 40, and 8 for each dimension beyond two.
+// Copies within a GPU take few registers, whatever the array.
 // CHECK-LABEL: pk.kernel @heads
-// CHECK: pk.role loader warps 1 attributes {group = "compute", first_warp = 4 : i64, registers = 56 : i64}
+// CHECK: pk.role loader warps 1 attributes {group = "compute", first_warp = 4 : i64, registers = 32 : i64}
 // CHECK: pk.role consumer warps 4 attributes {group = "compute", first_warp = 0 : i64, registers = 240 : i64}
 pk.kernel @heads(%X: !pk.private<[B, H, S, 64], f32> {pk.name = "X"}) attributes {derived} {
   %zero = arith.constant 0 : index
@@ -139,6 +139,22 @@ pk.kernel @heads(%X: !pk.private<[B, H, S, 64], f32> {pk.name = "X"}) attributes
   %d = pk.block[%zero] : !pk.block<64 by 64>
   pk.role loader {
     %x = pk.load %X[%zero, %zero, %s, %d : index, index, !pk.block<S by 16>, !pk.block<64 by 64>] : !pk.private<[B, H, S, 64], f32> -> !pk.tile<16x64xf32>
+  }
+  pk.role consumer {
+    %rank = pk.rank
+  }
+}
+
+// Copies from and to arrays of four dimensions of ranks take more registers: 40, and 8 for each dimension beyond two.
+// CHECK-LABEL: pk.kernel @heads_of_ranks
+// CHECK: pk.role loader warps 1 attributes {group = "compute", first_warp = 4 : i64, registers = 56 : i64}
+// CHECK: pk.role consumer warps 4 attributes {group = "compute", first_warp = 0 : i64, registers = 240 : i64}
+pk.kernel @heads_of_ranks(%X: !pk.pgl<[B, H, S, 64], f32, shard 1> {pk.name = "X"}) attributes {derived} {
+  %zero = arith.constant 0 : index
+  %s = pk.block[%zero] : !pk.block<S by 16>
+  %d = pk.block[%zero] : !pk.block<64 by 64>
+  pk.role loader {
+    %x = pk.load %X[%zero, %zero, %s, %d : index, index, !pk.block<S by 16>, !pk.block<64 by 64>] : !pk.pgl<[B, H, S, 64], f32, shard 1> -> !pk.tile<16x64xf32>
   }
   pk.role consumer {
     %rank = pk.rank

@@ -40,7 +40,7 @@ pk.kernel @rs(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N],
 // CHECK-LABEL: pk.kernel @tall
 // CHECK-SAME: %C_arrived: !pk.signal<[M by 128, N by 32]>
 // CHECK: %[[LOCAL:.*]] = pk.block_count <M by 32> of %[[RANK:.*]] sharded
-// CHECK: pk.tasks (%[[I:.*]], %[[J:.*]]) in (%[[LOCAL]], %{{.*}}) attributes {slices = 4 : i64}
+// CHECK: pk.tasks (%[[I:.*]], %[[J:.*]]) in (%[[LOCAL]], %{{.*}}) attributes {chunks = 4 : i64}
 // CHECK: %[[FOUR:.*]] = arith.constant 4
 // CHECK-NEXT: %[[WHOLE:.*]] = arith.divsi %[[I]], %[[FOUR]]
 // CHECK-NEXT: %[[TILE:.*]] = pk.block[%[[WHOLE]]] of %[[RANK]] sharded : !pk.block<M by 128>

@@ -77,3 +77,21 @@ pk.kernel @loops(%X: !pk.pgl<[M, M], f32, shard 1> {pk.name = "X"}, %Y: !pk.priv
     pk.store %5, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[M], f32>
   }
 }
+
+// -----
+
+// Positions in zigzag order are known for blocks of one shard, so these follow the shards.
+// CHECK-LABEL: pk.kernel @folded
+// CHECK: pk.block_count <M by 16> sharded
+// CHECK: pk.block[%{{.*}}] sharded
+pk.kernel @folded(%C: !pk.pgl<[M], i32, shard 0 zigzag> {pk.name = "C"}) attributes {schedule = {straddle = true}} {
+  %0 = pk.block_count <M by 16> sharded
+  pk.tasks (%1) in (%0) {
+    %m = pk.block[%1] sharded : !pk.block<M by 16>
+    %2 = pk.zigzag_position %m : !pk.block<M by 16>
+    %3 = pk.zigzag_position last %m : !pk.block<M by 16>
+    %4 = pk.zigzag_gap %m : !pk.block<M by 16>
+    %5 = pk.positions %m zigzag %2, %3, %4 : !pk.block<M by 16> -> !pk.tile<16xi32>
+    pk.accumulate %5, %C[%m : !pk.block<M by 16>] : !pk.tile<16xi32>, !pk.pgl<[M], i32, shard 0 zigzag>
+  }
+}

@@ -85,7 +85,18 @@ kernel k(X: f32[M, N].shard(0), Y: f32[L, N]):
             1,
             "pk.kernel: `straddle=true` changes nothing: no tasks go through all blocks of a dimension that an"
             " array shards",
-        )
+        ),
+        (
+            """
+kernel k(C: i32[M].shard(0, zigzag=True)):
+    for m in tasks(blocks(M, 64)):
+        C[m] += positions(m)
+""",
+            "straddle=true",
+            2,
+            "pk.tasks: blocks of `M` end where the ranks' shards do: in zigzag order, blocks have positions within one"
+            " shard",
+        ),
     ],
     "pk-stage-sums": [
         (
@@ -116,20 +127,6 @@ kernel k(A: bf16[M, D], C: bf16[M, D].replicate(), D: const = 64):
         )
     ],
     "pk-order-tasks": [
-        (
-            """
-kernel k(A: bf16[H, M, K], B: bf16[H, K, N], C: f32[H, M, N]):
-    for h, m, n in tasks(H, blocks(M, 64), blocks(N, 64)):
-        acc = zeros(f32, m, n)
-        for k in blocks(K, 64):
-            acc += A[h, m, k] @ B[h, k, n]
-        C[h, m, n] = acc
-""",
-            "",
-            2,
-            "pk.tasks: tasks are numbered row by row, and share less in the L2 cache: they have 3 indices, and"
-            " bands are of two",
-        ),
         (
             SUM.format(layout="shard(0)", rows=64),
             "straddle=true",
@@ -203,10 +200,15 @@ kernel k(A: f32[M, N], C: f32[M, N]):
 
 ELSEWHERE = {
     "pk-split-loops": "test_a_loop_that_is_split_already",
+    "pk-hoist-loads": "hoist_loads.mlir",
     "pk-split-copies": "test_remarks_of_examples",
+    "pk-pipeline-mma": "pipeline_mma.mlir",
     "pk-defer-signals": "defer_signals.mlir",
     "pk-share-sums": "share_sums.mlir",
+    "pk-split-edges": "split_edges.mlir",
+    "pk-skip-blocks": "skip_blocks.mlir",
     "pk-lower-tiles": "lower_tiles.mlir",
+    "pk-balance-tasks": "balance_tasks.mlir",
 }
 """Where the remarks of other passes are tested."""
 
@@ -220,6 +222,7 @@ NOTHING = {
     "pk-insert-fences": "adds the fences that the order of memory needs",
     "pk-restart-counters": "adds what copy engines need",
     "pk-canonicalize": "applies every pattern that matches",
+    "pk-drop-clips": "drops all that are known to change nothing",
     "pk-cse": "merges all that is equal",
     "pk-dce": "drops all that is unused",
 }

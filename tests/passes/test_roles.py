@@ -104,6 +104,18 @@ kernel k(X: f32[H, K].shard(1), Y: f32[H, N]):
 """,
         OVERLAPS,
     ),
+    "operands that loops do not change": (
+        """
+kernel k(X: bf16[M, D].shard(0), B: bf16[H, D, N], Y: f32[M, N], D: const = 16):
+    for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+        acc = zeros(f32, m, n)
+        for h in range(H):
+            for i in range(h):
+                acc += X[m] @ B[h, :, n]
+        Y[m, n] = acc
+""",
+        OVERLAPS,
+    ),
     "a loop that does not begin at zero": (
         """
 kernel k(X: f32[M, H].shard(0), Y: f32[M, N]):

@@ -386,6 +386,7 @@ def test_arrays_that_others_do_not_reach(monkeypatch: pytest.MonkeyPatch) -> Non
         "is reached by other ranks: it must be an array of the mesh": Tensor((40, 64), "torch.float32"),
         "is an array of another mesh": other.empty((40, 64), "f32", "shard", 0),
         "has layout replicate": kernel.mesh.empty((40, 64), "f32", "replicate"),
+        "has layout shard 0 zigzag": kernel.mesh.empty((40, 64), "f32", "shard", 0, zigzag=True),
         "has layout shard 1": kernel.mesh.empty((40, 64), "f32", "shard", 1),
     }
     for problem, value in cases.items():

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from pkc.diagnostics import PkcError
 from pkc.runtime import torch as adapter
@@ -105,6 +107,62 @@ def test_views() -> None:
     assert whole.dtype == "i32"
 
 
+class Tensor:
+    """What pkc uses of a torch tensor, on an array of numpy."""
+
+    def __init__(self, values: NDArray[np.int64]) -> None:
+        self.values = values
+
+    def __getitem__(self, where: Any) -> Tensor:
+        return Tensor(self.values[where])
+
+    def copy_(self, other: Tensor) -> None:
+        assert self.values.shape == other.values.shape
+        self.values[...] = other.values
+
+    def new_empty(self, shape: tuple[int, ...]) -> Tensor:
+        return Tensor(np.full(shape, -1))
+
+
+@pytest.mark.parametrize("zigzag", [False, True])
+@pytest.mark.parametrize(("ranks", "length"), [(1, 5), (2, 8), (3, 12), (3, 10), (4, 5), (4, 3)])
+def test_scattered_and_gathered(monkeypatch: pytest.MonkeyPatch, ranks: int, length: int, zigzag: bool) -> None:
+    mesh = Mesh.virtual(ranks, driver=Driver(Api()))
+    array = mesh.empty((2, length, 3), "f32", "shard", 1, zigzag=zigzag)
+    shards = [Tensor(np.full(array.local(rank).shape, -1)) for rank in range(ranks)]
+    monkeypatch.setattr(adapter, "tensor", lambda view: shards[mesh.heap.rank_at(view.address) or 0])
+    whole = np.arange(2 * length * 3).reshape(2, length, 3)
+    array.scatter(Tensor(whole))
+    order = [position for shard in _shards(length, ranks, zigzag) for position in shard]
+    found = np.concatenate([shard.values for shard in shards], axis=1)
+    np.testing.assert_array_equal(found, whole[:, order])
+    np.testing.assert_array_equal(array.gather().values, whole)
+    np.testing.assert_array_equal(array.gather(shards).values, whole)
+
+
+def _shards(length: int, ranks: int, zigzag: bool) -> list[list[int]]:
+    """The positions of each rank, by counting them out."""
+    each = -(-length // ranks)
+    sizes = [max(0, min(each, length - rank * each)) for rank in range(ranks)]
+    left, found = list(range(length)), [list[int]() for _ in sizes]
+    early = [min(size, -(-each // 2)) if zigzag else size for size in sizes]
+    for rank in range(ranks):
+        found[rank] += [left.pop(0) for _ in range(early[rank])]
+    for rank in reversed(range(ranks)):
+        found[rank] += [left.pop(0) for _ in range(sizes[rank] - early[rank])]
+    return found
+
+
+def test_copies_are_scattered_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    mesh = Mesh.virtual(2, driver=Driver(Api()))
+    array = mesh.empty((4,), "i32", "replicate")
+    copies = [Tensor(np.zeros(4, np.int64)) for _ in range(2)]
+    monkeypatch.setattr(adapter, "tensor", lambda view: copies[mesh.heap.rank_at(view.address) or 0])
+    array.scatter(Tensor(np.arange(4)))
+    assert [copy.values.tolist() for copy in copies] == [[0, 1, 2, 3]] * 2
+    assert array.gather().values.tolist() == [0, 1, 2, 3]
+
+
 def test_views_for_other_libraries() -> None:
     assert View(4096, (2, 3), (8, 1), "bf16", 0).__cuda_array_interface__ == {
         "shape": (2, 3),
@@ -148,6 +206,13 @@ def test_views_as_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_arrays_that_cannot_be(arguments: tuple[Any, ...], problem: str) -> None:
     mesh = Mesh.virtual(2, driver=Driver(Api()))
     assert shown(mesh.empty, *arguments) == f"error[PK852]: `mesh.empty` cannot make this array: {problem}\n"
+
+
+def test_an_order_without_shards() -> None:
+    mesh = Mesh.virtual(2, driver=Driver(Api()))
+    problem = "`zigzag` is an order of shards: it needs layout `shard`"
+    found = shown(mesh.empty, (4,), "f32", "replicate", zigzag=True)
+    assert found == f"error[PK852]: `mesh.empty` cannot make this array: {problem}\n"
 
 
 def test_a_gpu_without_room() -> None:

@@ -69,3 +69,48 @@ def test_the_index_of_the_block_that_has_a_position(ranks):
         for found, sharded in ((along, True), (across, False)):
             having = [i for i, block in enumerate(found) for _ in range(block.length)]
             assert [blocks.index_of(n, ranks, size, p, sharded=sharded) for p in range(n)] == having
+
+
+def zigzag(n, ranks):
+    """The positions of each rank's shard, in order."""
+    return [positions(blocks.zigzag_halves(n, ranks, rank)) for rank in range(ranks)]
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5, 8])
+def test_zigzag_has_each_position_once_in_shards_of_the_usual_length(ranks):
+    for n in range(1, 60):
+        shards = zigzag(n, ranks)
+        assert sorted(itertools.chain(*shards)) == list(range(n))
+        bounds = [blocks.shard_bounds(n, ranks, rank) for rank in range(ranks)]
+        assert [len(shard) for shard in shards] == [last - first for first, last in bounds]
+        assert all(shard == sorted(shard) for shard in shards)
+        assert shards == [[blocks.zigzag(n, ranks, r, i) for i in range(len(shard))] for r, shard in enumerate(shards)]
+
+
+@pytest.mark.parametrize(("ranks", "size"), [(1, 4), (2, 1), (3, 5), (4, 8)])
+def test_zigzag_goes_there_and_back(ranks, size):
+    """Of 2W pieces, rank r has those of numbers r and 2W - 1 - r."""
+    for rank, shard in enumerate(zigzag(2 * ranks * size, ranks)):
+        pieces = [rank, 2 * ranks - 1 - rank]
+        assert shard == [piece * size + i for piece in pieces for i in range(size)]
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4, 8])
+def test_zigzag_is_even(ranks):
+    """Each position sees those up to itself: no rank has more than its share of that, but for a row in each half."""
+    n = 64 * ranks - 5
+    work = [sum(position + 1 for position in shard) for shard in zigzag(n, ranks)]
+    assert max(work) <= n * (n + 1) / 2 / ranks + 2 * n
+    assert max(sum(i + 1 for i in range(*blocks.shard_bounds(n, ranks, r))) for r in range(ranks)) > 1.4 * max(work)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 5])
+def test_zigzag_blocks_before_a_position(ranks):
+    for n, size in itertools.product(range(1, 30), range(1, 6)):
+        for shard, positions in enumerate(zigzag(n, ranks)):
+            starts = range(0, len(positions), size)
+            for inside, limit in itertools.product((0, size - 1), range(-2, n + 3)):
+                before = [blocks.zigzag(n, ranks, shard, start + inside) < limit for start in starts]
+                found = blocks.zigzag_count(n, ranks, size, shard, inside, limit)
+                assert min(found, len(starts)) == sum(before)
+                assert before == sorted(before, reverse=True)

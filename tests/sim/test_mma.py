@@ -7,14 +7,14 @@ from collections.abc import Callable
 import pytest
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 
-from pkc.check.run import Baseline, Trial, baseline_of, check_trial
+from pkc.check.run import Baseline, Trial, Trials, baseline_of
 from pkc.check.static import check_statically
 from pkc.dialect.program import KernelOp
 from pkc.dialect.roles import ChannelOp, ReleaseDeferredOp, ReleaseOp
-from pkc.dialect.tile import IN_FLIGHT, MmaOp
+from pkc.dialect.tile import IN_FLIGHT, MmaOp, MmaWaitOp
 from pkc.driver.compiler import load
 from pkc.passes.verify import findings
-from tests.sim.test_order import EXAMPLES, drop, first, kernel_of
+from tests.sim.test_order import EXAMPLES, drop, every, first, kernel_of
 
 
 def gemm_in_flight() -> tuple[KernelOp, Baseline]:
@@ -45,9 +45,9 @@ def before_the_mma(kernel: KernelOp) -> None:
 @pytest.mark.parametrize("change", [at_once, an_iteration_early, before_the_mma])
 def test_a_stage_that_a_product_in_flight_reads(change: Callable[[KernelOp], None], ctas: int) -> None:
     kernel, long = gemm_in_flight()
-    assert check_trial(kernel, long, Trial(ctas, 0)) == []
+    assert Trials(kernel, long).check(Trial(ctas, 0)) == []
     change(kernel)
-    (finding,) = check_trial(kernel, long, Trial(ctas, 0))
+    (finding,) = Trials(kernel, long).check(Trial(ctas, 0))
     assert (finding.code, finding.channel) == ("PK738", "A, B")
 
 
@@ -55,7 +55,7 @@ def test_an_mma_that_is_complete_is_released_at_once() -> None:
     kernel, long = gemm_in_flight()
     at_once(kernel)
     del first(kernel, MmaOp).attributes[IN_FLIGHT]
-    assert check_trial(kernel, long, Trial(1, 0)) == []
+    assert Trials(kernel, long).check(Trial(1, 0)) == []
 
 
 def test_an_mma_in_flight_needs_two_stages() -> None:
@@ -67,5 +67,37 @@ def test_an_mma_in_flight_needs_two_stages() -> None:
     assert isinstance(module, ModuleOp)
     (refused,) = findings(module)
     assert (refused.op, refused.message) == ("pk.release", "of 1 stages 1 to 0 can be kept, not 1")
-    assert [finding.code for finding in check_trial(kernel, long, Trial(1, 0))] == ["PK701"]
+    assert [finding.code for finding in Trials(kernel, long).check(Trial(1, 0))] == ["PK701"]
     assert [found.code for found in check_statically(kernel, ranks=1, dims=long.dims).findings] == ["PK480"]
+
+
+def pipelined() -> tuple[KernelOp, Baseline]:
+    """A kernel whose MMAs are pipelined, and sizes with which its loop has four iterations."""
+    dims = {"B": 1, "H": 1, "S": 130, "T": 500}
+    return kernel_of("attention"), baseline_of(load(EXAMPLES / "attention.pk"), ranks=1, dims=dims)
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_an_mma_that_is_not_awaited(place: int) -> None:
+    """Each wait of a pipelined loop, in front of it, in it and behind it, is needed."""
+    kernel, meaning = pipelined()
+    assert Trials(kernel, meaning).check(Trial(1, 0)) == []
+    waits = every(kernel, MmaWaitOp)
+    assert len(waits) == 4
+    wait = waits[place]
+    wait.left = IntegerAttr(wait.left.value.data + 1, i64)
+    (finding,) = Trials(kernel, meaning).check(Trial(1, 0))
+    assert (finding.code, finding.left) == ("PK739", wait.left.value.data)
+    assert [label.text for label in finding.also] == ["MMA issued here"]
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_a_stage_released_before_the_wait(place: int) -> None:
+    kernel, meaning = pipelined()
+    wait = every(kernel, MmaWaitOp)[place]
+    release = wait.next_op
+    assert isinstance(release, ReleaseOp)
+    release.detach()
+    wait.parent.insert_op_before(release, wait)
+    (finding,) = Trials(kernel, meaning).check(Trial(1, 0))
+    assert finding.code == "PK738"

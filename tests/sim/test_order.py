@@ -11,7 +11,7 @@ import pytest
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Operation
 
-from pkc.check.run import Baseline, Trial, baseline_of, check_trial
+from pkc.check.run import Baseline, Trial, Trials, baseline_of
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.access import StoreOp
 from pkc.dialect.counters import ORDER, RaiseOp, SignalAllOp, SignalOp, WaitOp
@@ -40,7 +40,7 @@ def kernel_of(example: str, overlap: str = "") -> KernelOp:
 
 
 def found(kernel: KernelOp, example: str, seed: int = 0) -> Diagnostic:
-    (finding,) = check_trial(kernel, meaning(example), Trial(1, seed))
+    (finding,) = Trials(kernel, meaning(example)).check(Trial(1, seed))
     return finding
 
 
@@ -129,7 +129,7 @@ def test_what_is_missing_is_found_in_every_order(name: str, seed: int) -> None:
 
 @pytest.mark.parametrize("example", ["gemm_rs", "ag_gemm", "all_gather"])
 def test_nothing_is_missing(example: str) -> None:
-    assert check_trial(kernel_of(example), meaning(example), Trial(2, 1)) == []
+    assert Trials(kernel_of(example), meaning(example)).check(Trial(2, 1)) == []
 
 
 def test_reading_the_stage_is_not_completion() -> None:
@@ -204,7 +204,7 @@ def test_another_transfer_needs_other_fences() -> None:
     for op in [*every(storer, DrainOp), *every(storer, FenceOp, is_fence(Fence.AsyncGlobal))]:
         drop(op)
     drop(first(last_role(kernel, "consumer"), FenceOp, is_fence(Fence.AsyncShared)))
-    assert check_trial(kernel, meaning("gemm_rs"), Trial(2, 2)) == []
+    assert Trials(kernel, meaning("gemm_rs")).check(Trial(2, 2)) == []
 
 
 def test_both_ends_are_shown() -> None:
@@ -313,10 +313,10 @@ def test_a_drain_that_leaves_one_store_more(name: str) -> None:
     kind, which, code = TOO_SOON[name]
     long = baseline_of(load(EXAMPLES / "ag_gemm.pk"), ranks=2, dims={"M": 130, "N": 20, "K": 1000})
     kernel = load(EXAMPLES / "ag_gemm.pk", schedule={"overlap": "inter_sm", "comm_sms": "1"}, level="roles").kernel
-    assert check_trial(kernel, long, Trial(1, 0)) == []
+    assert Trials(kernel, long).check(Trial(1, 0)) == []
     drain = first(kernel, kind, lambda op: which(op) and op.may_remain > 0)
     drain.left = IntegerAttr(drain.may_remain + 1, i64)
-    (finding,) = check_trial(kernel, long, Trial(1, 0))
+    (finding,) = Trials(kernel, long).check(Trial(1, 0))
     assert finding.code == code
 
 

@@ -89,6 +89,20 @@ def test_too_small_is_an_absolute_error():
     assert 2.0**-151 < inexact.error[0] < 2.0**-148
 
 
+def test_exp2_may_be_zero_where_it_may_be_below_the_normal_numbers():
+    powers = [-130.0, -126.0, -125.0, -120.0]
+    low, high = ends(unary(elementwise.Exp2Op, known(*powers)))
+    assert (low == 0).tolist() == [True, True, False, False]
+    assert (low[2:] > np.exp2(powers[2:]) * (1 - 2.0**-20)).all()
+    assert (high[1:] < np.exp2(powers[1:]) * (1 + 2.0**-20) + 2.0**-126).all()
+    assert high[0] <= 2.0**-129
+    inexact = ends(unary(elementwise.Exp2Op, about(powers, [0.5, 0.5, 1.5, 0.5]))).low
+    assert (inexact <= 0).tolist() == [True, True, True, False]
+    far = ends(unary(elementwise.Exp2Op, about([100.0], [50.0])))
+    assert 2.0**49 < far.low[0] <= 2.0**50
+    assert far.high[0] == INF
+
+
 def test_a_divisor_that_may_be_zero_says_nothing():
     assert shown(binary(elementwise.DivOp, known(1.0), about([0.5], [1.0])))[1] == [INF]
     assert shown(binary(elementwise.DivOp, known(1.0, -1.0), known(0.0, 0.0))) == ([INF, -INF], [0.0, 0.0])

@@ -180,6 +180,11 @@ def test_makers():
     assert splat(2**31 + 5).tolist() == [[-(2**31) + 5] * 2] * 2
     block = create_ssa_value(BlockType("M", 4))
     assert tile_ops.value(tile.PositionsOp(block))(Block(6, 2)).tolist() == [6, 7, 8, 9]
+    numbers = [create_ssa_value(IndexType()) for _ in range(3)]
+    folded = tile_ops.value(tile.PositionsOp(block, numbers))
+    assert folded(Block(6, 4), 3, 16, 2).tolist() == [3, 4, 15, 16]
+    assert folded(Block(6, 4), 3, 6, 9).tolist() == [3, 4, 5, 6]
+    assert folded(Block(6, 4), 13, 16, -3).tolist() == [13, 14, 15, 16]
 
 
 def test_shapes():

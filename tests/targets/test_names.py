@@ -14,6 +14,7 @@ NAMES = re.compile(
     r"\b(sm|compute)_\d+|\b[AHBL]\d+0S?\b|hopper|blackwell|ampere"  # architectures and boards
     r"|\b132\b"  # SMs
     r"|232.?448|\b22[78] ?(\* ?1024|KB|KiB)"  # bytes of shared memory
+    r"|\b\d+ GB/s"  # what was measured on one of them
     r"|\b65.?536\b.*regist|regist.*\b65.?536\b|\b2(55|40) regist",
     re.IGNORECASE,
 )
@@ -21,7 +22,18 @@ NAMES = re.compile(
 
 @pytest.mark.parametrize(
     "text",
-    ["for `sm_90a`", "on 4 H200", "B200", "ctas = 132", "232448", "232_448", "227 * 1024", "228 KB", "65536 registers"],
+    [
+        "for `sm_90a`",
+        "on 4 H200",
+        "B200",
+        "ctas = 132",
+        "232448",
+        "232_448",
+        "227 * 1024",
+        "228 KB",
+        "65536 registers",
+        "at 40 GB/s",
+    ],
 )
 def test_the_pattern_finds_them(text: str) -> None:
     assert NAMES.search(text)

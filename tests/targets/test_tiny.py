@@ -18,11 +18,13 @@ from pkc.codegen.cuda import print_kernel
 from pkc.diagnostics import PkcError
 from pkc.dialect.machine import InstructionOp
 from pkc.dialect.program import KernelOp
+from pkc.dialect.roles import ChannelOp
 from pkc.driver import builder
 from pkc.driver.autoschedule import autoschedule
 from pkc.driver.compiler import Compiled, compile_program, load, load_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
+from pkc.passes.roles.plan_fetch import FetchPlan
 from pkc.passes.run import print_ir
 from pkc.sim.draw import draw_inputs
 from pkc.sim.run import simulate
@@ -182,6 +184,26 @@ kernel copy(X: bf16[M, N], Y: bf16[M, N]):
 
 
 # What is chosen, and what is refused
+
+
+def test_what_was_measured_is_of_the_target() -> None:
+    """Of the same kernel: tiles awaited at once, copies in flight beside tasks, stages."""
+    size, asked = 32 * 32 * 2, {"tile_M": "32", "tile_N": "32", "tile_K": "32"}
+    for target in (TINY, sm_90a.TARGET):
+        tuning = target.tuning
+        found = load(EXAMPLES / "ag_gemm.pk", schedule=asked, level="roles", target=target.name)
+        (fetched,) = (why for why in found.explanations if isinstance(why, FetchPlan))
+        assert fetched.group == max(tuning.awaited_tiles, tuning.awaited_bytes // size)
+        stages = [op.depth for op in found.kernel.body.block.ops if isinstance(op, ChannelOp)]
+        assert stages[0] == tuning.copied_bytes // size
+        assert max(stages[1:]) == tuning.most_stages
+    assert TINY.tuning.copied_bytes // size != sm_90a.TUNING.copied_bytes // size
+
+
+def test_as_many_mmas_are_in_flight_as_a_wait_can_leave() -> None:
+    most = sm_90a.TARGET.mma.in_flight
+    assert sm_90a.instruction(f"wgmma_wait_{most}") is not None
+    assert sm_90a.instruction(f"wgmma_wait_{most + 1}") is None
 
 
 def test_tiles_are_chosen_that_fit() -> None:

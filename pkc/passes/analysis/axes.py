@@ -8,7 +8,7 @@ from xdsl.ir import OpResult, SSAValue
 
 from pkc.dialect.access import GatherOp, LoadOp
 from pkc.dialect.reductions import RowReduction
-from pkc.dialect.tile import BroadcastOp, MmaOp, PositionsOp, TransposeOp, tile_type
+from pkc.dialect.tile import AnyMmaOp, BroadcastOp, PositionsOp, TransposeOp, tile_type
 from pkc.dialect.types import BlockType, TileType
 
 
@@ -17,7 +17,7 @@ def block_of_axis(tile: SSAValue, axis: int) -> SSAValue | None:
     if not isinstance(tile, OpResult):
         return None
     op = tile.op
-    if isinstance(op, MmaOp):
+    if isinstance(op, AnyMmaOp):
         return block_of_axis(op.b if axis else op.a, axis)
     if isinstance(op, LoadOp):
         return _blocks(op.indices)[axis]

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pkc.diagnostics import Diagnostic
 
 
-@dataclass(frozen=True)
 class NobodyCommunicates(Diagnostic):
     """The schedule gives SMs to communication, and the kernel has no communicator."""
 
@@ -19,7 +16,6 @@ class NobodyCommunicates(Diagnostic):
     sms: int
 
 
-@dataclass(frozen=True)
 class RowsNotShared(Diagnostic):
     """The schedule asks for more warpgroups than the rows of an accumulator can be divided among."""
 
@@ -33,7 +29,6 @@ class RowsNotShared(Diagnostic):
     needed: int
 
 
-@dataclass(frozen=True)
 class TooManyWarps(Diagnostic):
     """The roles that run in one CTA need more threads than a CTA can have."""
 
@@ -46,7 +41,6 @@ class TooManyWarps(Diagnostic):
     available: int
 
 
-@dataclass(frozen=True)
 class NoSmsLeft(Diagnostic):
     """More SMs communicate than the GPU can spare: a CTA that waits needs an SM on which it stays."""
 
@@ -59,7 +53,6 @@ class NoSmsLeft(Diagnostic):
     most: int
 
 
-@dataclass(frozen=True)
 class TooManyRegisters(Diagnostic):
     """The tiles that a role computes with at the same time do not fit into the registers of its threads."""
 
@@ -76,7 +69,6 @@ class TooManyRegisters(Diagnostic):
     reserve: int
 
 
-@dataclass(frozen=True)
 class RegisterFile(Diagnostic):
     """The threads of a CTA have more registers than it is launched with."""
 
@@ -89,7 +81,6 @@ class RegisterFile(Diagnostic):
     available: int
 
 
-@dataclass(frozen=True)
 class TooManyBarriers(Diagnostic):
     """The roles of a CTA need more named barriers than there are."""
 
@@ -102,7 +93,6 @@ class TooManyBarriers(Diagnostic):
     available: int
 
 
-@dataclass(frozen=True)
 class TooWideMma(Diagnostic):
     """A CTA of so many threads is launched with too few registers per thread for one MMA."""
 

@@ -11,7 +11,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.traits import Pure
 
 from pkc.dialect.access import GatherOp, LoadOp, ReadOp, ReduceOp, is_pgl
-from pkc.dialect.coordinates import BlockCountOp, RankOp, RingPeerOp
+from pkc.dialect.coordinates import BlockCountOp, RankOp, RingPeerOp, VisitedOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.types import Layout, PrivateType
 
@@ -126,10 +126,21 @@ def _direct_sources(value: SSAValue) -> Iterable[SSAValue]:
 
 def _loop_sources(loop: scf.ForOp, carried: int) -> tuple[SSAValue, ...]:
     """Of the loop's variable (`carried` is -1) or of one value that it carries."""
-    bounds = (loop.lb, loop.ub, loop.step)
     if carried < 0:
-        return bounds
-    return (*bounds, loop.iter_args[carried], _yielded(loop.body, carried))
+        return loop.lb, all_iterations(loop), loop.step
+    return (loop.lb, loop.ub, loop.step, loop.iter_args[carried], _yielded(loop.body, carried))
+
+
+def all_iterations(loop: scf.ForOp) -> SSAValue:
+    """The upper bound of a loop's variable in all tasks together, though each may visit fewer."""
+    bound = loop.ub.owner
+    return bound.count if isinstance(bound, VisitedOp) else loop.ub
+
+
+def is_cut_short(op: Operation) -> bool:
+    """Whether a task may run fewer iterations of a loop around `op` than there are."""
+    loops = (parent for parent in ancestors(op) if isinstance(parent, scf.ForOp))
+    return any(isinstance(loop.ub.owner, VisitedOp) for loop in loops)
 
 
 def _yielded(region: Region, number: int) -> SSAValue:

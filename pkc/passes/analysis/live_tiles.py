@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect.access import GatherOp, LoadOp
 from pkc.dialect.elementwise import CompareOp
 from pkc.dialect.program import RoleOp, TasksOp
 from pkc.dialect.roles import ConsumeOp
-from pkc.dialect.tile import BroadcastOp, ClipOp, FullOp, PositionsOp, SplatOp, TransposeOp
+from pkc.dialect.tile import BroadcastOp, ClipOp, FullOp, MmaIssueOp, MmaWaitOp, PositionsOp, SplatOp, TransposeOp
 from pkc.dialect.types import TileType, dtype_bytes, i1
 from pkc.passes.analysis.dependence import maker
 from pkc.passes.analysis.pointwise import is_pointwise
@@ -51,10 +52,17 @@ def _peak(block: Block, after: frozenset[SSAValue], target: Target) -> Peak:
         for region in op.regions:
             for inner in region.blocks:
                 # What a loop uses lives through all its iterations; what it carries lives as the values inside.
-                most = max(most, _peak(inner, frozenset(live | inside), target), key=_needed)
-        live |= inside | _tiles(op.operands)
+                behind = live if isinstance(op, scf.IfOp) else live | inside
+                most = max(most, _peak(inner, frozenset(behind), target), key=_needed)
+        live |= inside | _tiles(op.operands) | _tiles(_read_until(op))
         most = max(most, Peak(_registers(live, target), op), key=_needed)
     return most
+
+
+def _read_until(op: Operation) -> Iterable[SSAValue]:
+    """What an MMA in flight reads until an operation waits for it."""
+    issued = op.issued.owner if isinstance(op, MmaWaitOp) else None
+    return (issued.a, issued.b) if isinstance(issued, MmaIssueOp) else ()
 
 
 def _needed(found: Peak) -> int:

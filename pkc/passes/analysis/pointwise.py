@@ -6,9 +6,9 @@ from xdsl.ir import Operation
 
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.roles import AcquireOp, ConsumeOp
-from pkc.dialect.tile import MmaOp, TransposeOp
+from pkc.dialect.tile import AnyMmaOp, TransposeOp
 
-WHOLE = (MmaOp, RowReduction, TransposeOp)
+WHOLE = (AnyMmaOp, RowReduction, TransposeOp)
 """Operations that need more than the element of an operand at the place of the result's."""
 
 

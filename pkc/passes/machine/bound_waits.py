@@ -31,7 +31,6 @@ REPORT_WORDS = 8
 the low half of the address it looks at, and twice 0."""
 
 
-@dataclass(frozen=True)
 class BoundWaits(KernelPass):
     """Let every wait give up after `wait_limit` nanoseconds, and all waits once one has given up.
 
@@ -60,24 +59,20 @@ class BoundWaits(KernelPass):
     name = "pk-bound-waits"
 
     def run(self, kernel: KernelOp) -> None:
-        _bound(kernel)
-
-
-def _bound(kernel: KernelOp) -> None:
-    threads = kernel.attributes[THREADS]
-    assert isinstance(threads, IntegerAttr)
-    warps = threads.value.data // target_of(kernel).arch.warp
-    ctas = new_dimension(kernel, "report_ctas")
-    reports = add_parameter(kernel, "reports", PrivateType([ctas, warps, REPORT_WORDS], i32), kernel.location)
-    stopped = add_parameter(kernel, "stopped", SignalType([1]), kernel.location)
-    names = {"reports": kernel.argument_name(reports), "ctas": ctas, "stopped": kernel.argument_name(stopped)}
-    kernel.attributes[WAITS] = DictionaryAttr({name: StringAttr(value) for name, value in names.items()})
-    number = 0
-    for branch in role_branches(kernel):
-        for op in list(branch.walk()):
-            if isinstance(op, InstructionOp) and AWAITS in op.attributes:
-                _Wait(op, number, ONE in branch.attributes, warps, reports, stopped).bound()
-                number += 1
+        threads = kernel.attributes[THREADS]
+        assert isinstance(threads, IntegerAttr)
+        warps = threads.value.data // target_of(kernel).arch.warp
+        ctas = new_dimension(kernel, "report_ctas")
+        reports = add_parameter(kernel, "reports", PrivateType([ctas, warps, REPORT_WORDS], i32), kernel.location)
+        stopped = add_parameter(kernel, "stopped", SignalType([1]), kernel.location)
+        names = {"reports": kernel.argument_name(reports), "ctas": ctas, "stopped": kernel.argument_name(stopped)}
+        kernel.attributes[WAITS] = DictionaryAttr({name: StringAttr(value) for name, value in names.items()})
+        number = 0
+        for branch in role_branches(kernel):
+            for op in list(branch.walk()):
+                if isinstance(op, InstructionOp) and AWAITS in op.attributes:
+                    _Wait(op, number, ONE in branch.attributes, warps, reports, stopped).bound()
+                    number += 1
 
 
 @dataclass

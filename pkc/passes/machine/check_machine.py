@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
-from xdsl.passes import ModulePass
 
-from pkc.diagnostics import Diagnostic, Label, PkcError
+from pkc.diagnostics import Diagnostic, Label
 from pkc.dialect import MACHINE, machine
 from pkc.dialect.attributes import number_on
 from pkc.dialect.coordinates import DimOp, RankOp
@@ -20,8 +16,10 @@ from pkc.dialect.engines import on_sms
 from pkc.dialect.program import KernelOp
 from pkc.location import span_of
 from pkc.passes import plan_errors
+from pkc.passes.build import constant_of
+from pkc.passes.kernel_pass import CheckPass
 from pkc.passes.machine import machine_errors as errors
-from pkc.passes.machine.emit import UNROLL, constant_of
+from pkc.passes.machine.emit import UNROLL
 from pkc.passes.machine.lower_tiles import THREADS
 from pkc.passes.machine.plan_memory import SHARED_BYTES
 from pkc.targets.target import target_of
@@ -56,8 +54,7 @@ _ARITHMETIC = (
 )
 
 
-@dataclass(frozen=True)
-class CheckMachine(ModulePass):
+class CheckMachine(CheckPass):
     """Refuse what the printer cannot write as it stands, or the target cannot run.
 
     - Every operation is of the machine level. That each instruction exists on the target, the verifier has checked.
@@ -75,33 +72,21 @@ class CheckMachine(ModulePass):
 
     name = "pk-check-machine"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        found = check_machine(op)
-        if found:
-            raise PkcError(*found)
-
-
-def check_machine(module: ModuleOp) -> list[Diagnostic]:
-    """Everything that is wrong with the machine level of a module's kernels."""
-    kernels = [op for op in module.walk() if isinstance(op, KernelOp)]
-    return [finding for kernel in kernels for finding in _findings(kernel)]
-
-
-def _findings(kernel: KernelOp) -> Iterator[Diagnostic]:
-    ops = list(on_sms(kernel))
-    left = next((op for op in ops if not _is_of_the_machine(op)), None)
-    if left is not None:
-        yield errors.NotOfTheMachine(span_of(left.location), left.name)
-        return
-    for op in ops:
-        if isinstance(op, machine.GetOp | machine.SetOp) and not _is_known(op.index):
-            yield errors.RegisterByValue(span_of(op.location), str(op.registers.type))
-    yield from _barriers(kernel)
-    yield from _threads(kernel)
-    shared, available = number_on(kernel, SHARED_BYTES) or 0, target_of(kernel).arch.shared_memory
-    if shared > available:
-        span = span_of(kernel.location)
-        yield plan_errors.SharedMemory(span, kernel.sym_name.data, shared, available)
+    def check(self, kernel: KernelOp) -> Iterator[Diagnostic]:
+        ops = list(on_sms(kernel))
+        left = next((op for op in ops if not _is_of_the_machine(op)), None)
+        if left is not None:
+            yield errors.NotOfTheMachine(span_of(left.location), left.name)
+            return
+        for op in ops:
+            if isinstance(op, machine.GetOp | machine.SetOp) and not _is_known(op.index):
+                yield errors.RegisterByValue(span_of(op.location), str(op.registers.type))
+        yield from _barriers(kernel)
+        yield from _threads(kernel)
+        shared, available = number_on(kernel, SHARED_BYTES) or 0, target_of(kernel).arch.shared_memory
+        if shared > available:
+            span = span_of(kernel.location)
+            yield plan_errors.SharedMemory(span, kernel.sym_name.data, shared, available)
 
 
 def _is_of_the_machine(op: Operation) -> bool:

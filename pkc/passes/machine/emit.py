@@ -34,6 +34,7 @@ from pkc.dialect.machine import (
     kind_type,
 )
 from pkc.location import span_of
+from pkc.passes.build import constant_of
 from pkc.passes.machine.machine_errors import NoInstruction
 from pkc.targets.target import Target
 
@@ -271,14 +272,6 @@ class Emitter:
         yield body.args[0]
         self.add(scf.YieldOp())
         self.block = outer
-
-
-def constant_of(value: SSAValue) -> int | None:
-    """The value of an integer constant."""
-    owner = value.owner
-    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
-        return owner.value.value.data
-    return None
 
 
 def _is_identity(kind: type[Operation], b: int | None) -> bool:

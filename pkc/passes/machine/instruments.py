@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from xdsl.dialects import arith, scf
@@ -53,10 +53,10 @@ def task_of(op: Operation) -> SSAValue | None:
     return None if loop is None else loop.body.block.args[0]
 
 
-def new_dimension(kernel: KernelOp, name: str, taken: Collection[str] = ()) -> str:
+def new_dimension(kernel: KernelOp, name: str) -> str:
     """A name for a dimension that no array of the kernel has."""
     arrays = [arg.type for arg in kernel.body.block.args if isinstance(arg.type, ArrayType)]
-    used = {dim for array in arrays for dim in array.dimensions} | set(taken)
+    used = {dim for array in arrays for dim in array.dimensions}
     while name in used:
         name = f"{name}_"
     return name

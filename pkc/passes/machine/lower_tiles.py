@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -42,7 +43,6 @@ MACHINE = "machine"
 """On a kernel: its body is at the machine level."""
 
 
-@dataclass(frozen=True)
 class LowerTiles(KernelPass):
     """Write what every thread does, in instructions of the target: barriers and phases for channels, TMA or loads and
     stores for copies, MMA for matmuls.
@@ -125,7 +125,7 @@ def _lower(kernel: KernelOp, roles: Sequence[RoleOp]) -> None:
     launch, rank = _launch(kernel, emit, base, rings, roles)
     with emit.when(emit.compare("eq", thread, 0)):
         first = emit.block
-        _barriers(emit, base, rings)
+        _barriers(emit, launch)
     emit.do("sync_threads")
     _next_epoch(emit, launch, thread)
     threads = max(planned(role, FIRST_WARP) + _warps(role) for role in roles)
@@ -190,15 +190,28 @@ def _warps(role: RoleOp) -> int:
     return role.warps.value.data
 
 
-def _barriers(emit: Emitter, base: SSAValue, rings: Mapping[SSAValue, Ring]) -> None:
-    """Initialise the barriers of all channels, which one thread does before any other touches them."""
-    for ring in rings.values():
-        for stage in range(ring.depth):
-            number = emit.const(stage)
-            emit.do("mbarrier_init", ring.full(number, emit, base), emit.const(ring.filling))
-            emit.do("mbarrier_init", ring.empty(number, emit, base), emit.const(ring.emptying))
+def _barriers(emit: Emitter, launch: Launch) -> None:
+    """Initialise the barriers of all channels, which one thread does before any other touches them.
+
+    Channels of CTAs that compute and of those that communicate may lie in the same places.
+    """
+    rings = launch.rings.values()
+    groups = dict.fromkeys(_group(_end(ring.channel, ConsumeOp)) for ring in rings)
+    for group in groups:
+        inside = _of_group(emit, launch, group)
+        with emit.when(inside) if inside is not None else contextlib.nullcontext():
+            for ring in rings:
+                if _group(_end(ring.channel, ConsumeOp)) == group:
+                    _initialise(emit, launch.base, ring)
     if rings and TMA in emit.target.transfers:
         emit.do("mbarrier_init_fence")
+
+
+def _initialise(emit: Emitter, base: SSAValue, ring: Ring) -> None:
+    for stage in range(ring.depth):
+        number = emit.const(stage)
+        emit.do("mbarrier_init", ring.full(number, emit, base), emit.const(ring.filling))
+        emit.do("mbarrier_init", ring.empty(number, emit, base), emit.const(ring.emptying))
 
 
 def _prefetch_maps(kernel: KernelOp, body: Block, first: Block) -> None:
@@ -323,10 +336,16 @@ def _between(emit: Emitter, value: SSAValue, first: int, end: int) -> SSAValue:
 
 def _in_group(emit: Emitter, launch: Launch, group: str, condition: SSAValue) -> SSAValue:
     """A condition, restricted to the CTAs of a group."""
+    inside = _of_group(emit, launch, group)
+    return condition if inside is None else emit.both(condition, inside)
+
+
+def _of_group(emit: Emitter, launch: Launch, group: str) -> SSAValue | None:
+    """Whether this CTA belongs to a group; None if there is one group."""
     if "communicate" not in launch.ctas:
-        return condition
+        return None
     side = "slt" if group == "compute" else "sge"
-    return emit.both(condition, emit.compare(side, launch.cta_of["compute"], launch.ctas["compute"]))
+    return emit.compare(side, launch.cta_of["compute"], launch.ctas["compute"])
 
 
 def _work(emit: Emitter, launch: Launch, rank: SSAValue, role: RoleOp, threads: Threads, group: str) -> None:

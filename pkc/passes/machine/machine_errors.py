@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from pkc.diagnostics import Diagnostic
 
 
-@dataclass(frozen=True)
 class NotLowered(Diagnostic):
     """The program is right, but pkc cannot lower something in it yet."""
 
@@ -20,7 +17,6 @@ class NotLowered(Diagnostic):
     hint: str
 
 
-@dataclass(frozen=True)
 class NotPlanned(Diagnostic):
     """A dump or a list of passes leaves out a pass that the lowering obeys."""
 
@@ -33,7 +29,6 @@ class NotPlanned(Diagnostic):
     writer: str
 
 
-@dataclass(frozen=True)
 class NotOfTheMachine(Diagnostic):
     """An operation of a higher level is left at the machine level."""
 
@@ -44,7 +39,6 @@ class NotOfTheMachine(Diagnostic):
     op: str
 
 
-@dataclass(frozen=True)
 class RegisterByValue(Diagnostic):
     """The index of a register is known only when the kernel runs, so the registers would have to be in memory."""
 
@@ -55,7 +49,6 @@ class RegisterByValue(Diagnostic):
     registers: str
 
 
-@dataclass(frozen=True)
 class BarrierOfOthers(Diagnostic):
     """A named barrier is used with two numbers of threads."""
 
@@ -68,7 +61,6 @@ class BarrierOfOthers(Diagnostic):
     other: int
 
 
-@dataclass(frozen=True)
 class NotWhole(Diagnostic):
     """The threads of a CTA, or the registers they ask for, do not fit the target."""
 
@@ -79,7 +71,6 @@ class NotWhole(Diagnostic):
     limit: str
 
 
-@dataclass(frozen=True)
 class NarrowMma(Diagnostic):
     """Tensor cores read 8-bit operands only along the dimension that is summed over."""
 
@@ -92,7 +83,6 @@ class NarrowMma(Diagnostic):
     wanted: str
 
 
-@dataclass(frozen=True)
 class NoInstruction(Diagnostic):
     """The lowering needs an instruction that the table of the target lacks."""
 

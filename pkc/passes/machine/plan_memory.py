@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects.builtin import IntegerAttr, i64
 
 from pkc.dialect.program import KernelOp
@@ -19,7 +17,6 @@ SHARED_BYTES = "shared_bytes"
 """On a kernel: the shared memory it needs, with room to align its start."""
 
 
-@dataclass(frozen=True)
 class PlanMemory(KernelPass):
     """Give every channel its place in shared memory.
 
@@ -39,17 +36,13 @@ class PlanMemory(KernelPass):
     name = "pk-plan-memory"
 
     def run(self, kernel: KernelOp) -> None:
-        _plan(kernel)
-
-
-def _plan(kernel: KernelOp) -> None:
-    target, groups = target_of(kernel), dict[str, list[ChannelOp]]()
-    for op in kernel.body.block.ops:
-        if isinstance(op, ChannelOp):
-            groups.setdefault(channel_group(op), []).append(op)
-    for channels in groups.values():
-        _place(channels, target)
-    kernel.attributes[SHARED_BYTES] = IntegerAttr(shared_memory(kernel) + target.alignment, i64)
+        target, groups = target_of(kernel), dict[str, list[ChannelOp]]()
+        for op in kernel.body.block.ops:
+            if isinstance(op, ChannelOp):
+                groups.setdefault(channel_group(op), []).append(op)
+        for channels in groups.values():
+            _place(channels, target)
+        kernel.attributes[SHARED_BYTES] = IntegerAttr(shared_memory(kernel) + target.alignment, i64)
 
 
 def _place(channels: list[ChannelOp], target: Target) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, UnitAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
@@ -22,7 +20,6 @@ from pkc.passes.machine import machine_errors as errors
 from pkc.targets.target import target_of
 
 
-@dataclass(frozen=True)
 class RestartCounters(KernelPass):
     """Count what copy engines raise and await from zero in each launch, not in epochs.
 
@@ -58,29 +55,24 @@ class RestartCounters(KernelPass):
     ONLY_DERIVED = True
 
     def run(self, kernel: KernelOp) -> None:
-        if engines(kernel):
-            _restart(kernel)
-
-
-def _restart(kernel: KernelOp) -> None:
-    inside = [op for engine in engines(kernel) for op in engine.body.walk()]
-    touched = {op.signal: None for op in inside if isinstance(op, WaitOp | RaiseOp)}
-    for signal in touched:
-        assert isinstance(signal, BlockArgument)
-        users = [use.operation for use in signal.uses]
-        _check(kernel, signal, users)
-        for op in users:
-            _from_zero(op)
-        if all(map(_on_engine, users)) and not all(map(_is_local, users)):
-            _clear(users)
-        else:
-            _mark(kernel, signal)
-    for op in reversed(inside):
-        if op.results and op.has_trait(Pure) and not any(result.uses for result in op.results):
-            op.detach()
-            op.erase()
-        elif isinstance(op, EpochOp | CtasOp):
-            raise _refused(op, "a copy engine that counts launches or CTAs")
+        inside = [op for engine in engines(kernel) for op in engine.body.walk()]
+        touched = {op.signal: None for op in inside if isinstance(op, WaitOp | RaiseOp)}
+        for signal in touched:
+            assert isinstance(signal, BlockArgument)
+            users = [use.operation for use in signal.uses]
+            _check(kernel, signal, users)
+            for op in users:
+                _from_zero(op)
+            if all(map(_on_engine, users)) and not all(map(_is_local, users)):
+                _clear(users)
+            else:
+                _mark(kernel, signal)
+        for op in reversed(inside):
+            if op.results and op.has_trait(Pure) and not any(result.uses for result in op.results):
+                op.detach()
+                op.erase()
+            elif isinstance(op, EpochOp | CtasOp):
+                raise _refused(op, "a copy engine that counts launches or CTAs")
 
 
 def _check(kernel: KernelOp, signal: BlockArgument, users: list[Operation]) -> None:

@@ -50,7 +50,6 @@ _DRAINS = {"bulk_wait_read": "read", "bulk_wait_full": "complete"}
 """What drains wait for, by the beginning of their names: the rest of the name is how many stores stay in flight."""
 
 
-@dataclass(frozen=True)
 class Trace(KernelPass):
     """Let one thread of each role write records: when the role, each task, each wait and each drain begins or ends.
 
@@ -81,27 +80,23 @@ class Trace(KernelPass):
     name = "pk-trace"
 
     def run(self, kernel: KernelOp) -> None:
-        _trace(kernel)
-
-
-def _trace(kernel: KernelOp) -> None:
-    branches = role_branches(kernel)
-    ctas, records = new_dimension(kernel, "trace_ctas"), new_dimension(kernel, "trace_records")
-    array = add_parameter(kernel, "trace", PrivateType([ctas, len(branches), records, WORDS], i32), kernel.location)
-    kernel.attributes[TRACE] = DictionaryAttr(
-        {
-            "array": StringAttr(kernel.argument_name(array)),
-            "ctas": StringAttr(ctas),
-            "records": StringAttr(records),
-            "roles": ArrayAttr(map(StringAttr, role_names(branches))),
-        }
-    )
-    top = kernel.body.block.first_op
-    assert top is not None
-    began = insert_before(top, lambda emit: emit.value("timer"))
-    numbers = _Numbers()
-    for number, branch in enumerate(branches):
-        _Role(branch, number, len(branches), array, records, began, numbers).trace()
+        branches = role_branches(kernel)
+        ctas, records = new_dimension(kernel, "trace_ctas"), new_dimension(kernel, "trace_records")
+        array = add_parameter(kernel, "trace", PrivateType([ctas, len(branches), records, WORDS], i32), kernel.location)
+        kernel.attributes[TRACE] = DictionaryAttr(
+            {
+                "array": StringAttr(kernel.argument_name(array)),
+                "ctas": StringAttr(ctas),
+                "records": StringAttr(records),
+                "roles": ArrayAttr(map(StringAttr, role_names(branches))),
+            }
+        )
+        top = kernel.body.block.first_op
+        assert top is not None
+        began = insert_before(top, lambda emit: emit.value("timer"))
+        numbers = _Numbers()
+        for number, branch in enumerate(branches):
+            _Role(branch, number, len(branches), array, records, began, numbers).trace()
 
 
 @dataclass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from xdsl.dialects import scf
 from xdsl.ir import BlockArgument, Operation, SSAValue
@@ -28,7 +27,6 @@ _LOADS = (LoadOp, GatherOp, ReduceOp, WaitOp)
 _STORES = (StoreOp, StoreAddOp, AtomicAddOp, ScatterAddOp, SignalOp, SignalAllOp, RaiseOp)
 
 
-@dataclass(frozen=True)
 class AssignRoles(KernelPass):
     """Write on each operation with an effect or a tile the role that carries it out.
 
@@ -51,7 +49,16 @@ class AssignRoles(KernelPass):
     name = "pk-assign-roles"
 
     def run(self, kernel: KernelOp) -> None:
-        _assign_kernel(kernel)
+        if not any(isinstance(op, RoleOp) for op in kernel.body.block.ops):
+            wrap_in_role(kernel, Role.Consumer)
+        role_op = derived_role(kernel)
+        if role_op is None:
+            return
+        _check_order(kernel, role_op)
+        for op in reversed(list(role_op.body.walk())):
+            role = role_of(op) or _role(op)
+            if role is not None:
+                op.attributes[ROLE] = RoleAttr(role)
 
 
 def derived_role(kernel: KernelOp) -> RoleOp | None:
@@ -64,19 +71,6 @@ def role_of(op: Operation) -> Role | None:
     """The role written on an operation."""
     attr = op.attributes.get(ROLE)
     return attr.data if isinstance(attr, RoleAttr) else None
-
-
-def _assign_kernel(kernel: KernelOp) -> None:
-    if not any(isinstance(op, RoleOp) for op in kernel.body.block.ops):
-        wrap_in_role(kernel, Role.Consumer)
-    role_op = derived_role(kernel)
-    if role_op is None:
-        return
-    _check_order(kernel, role_op)
-    for op in reversed(list(role_op.body.walk())):
-        role = role_of(op) or _role(op)
-        if role is not None:
-            op.attributes[ROLE] = RoleAttr(role)
 
 
 def _check_order(kernel: KernelOp, role_op: RoleOp) -> None:

@@ -10,7 +10,7 @@ from pkc.diagnostics import Diagnostic
 from pkc.dialect.attributes import Role, number_on
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp
-from pkc.dialect.tile import MmaOp, tile_type
+from pkc.dialect.tile import AnyMmaOp, tile_type
 from pkc.location import span_of
 from pkc.passes import plan_errors
 from pkc.passes.analysis import budget_errors as errors
@@ -40,7 +40,7 @@ def budgets(kernel: KernelOp) -> Iterator[Diagnostic]:
             yield errors.RegisterFile(span, group, total, available)
     for role in roles:
         if role.role.data is Role.Consumer:
-            yield from _tiles(role, target)
+            yield from tiles(role, target)
             yield from _mmas(role, threads, target)
 
 
@@ -61,7 +61,7 @@ def read_behind(kernel: KernelOp) -> int:
     target = target_of(kernel)
     if target.mma.operands is Operands.REGISTERS:
         return 0
-    lefts = [tile_type(op.a) for op in kernel.walk() if isinstance(op, MmaOp) and tile_type(op.a).rank]
+    lefts = [tile_type(op.a) for op in kernel.walk() if isinstance(op, AnyMmaOp) and tile_type(op.a).rank]
     missing = (max(0, target.mma.rows - kind.shape[0]) * target.shared_layout(kind).width for kind in lefts)
     return max(missing, default=0)
 
@@ -112,7 +112,7 @@ def _register_file(roles: list[RoleOp], target: Target) -> tuple[int, int]:
     return sum(each.values()) * threads, len(each) * threads
 
 
-def _tiles(role: RoleOp, target: Target) -> Iterator[Diagnostic]:
+def tiles(role: RoleOp, target: Target) -> Iterator[errors.TooManyRegisters]:
     """Only a consumer has whole tiles in registers, accumulators and operands; other roles go chunk by chunk."""
     found = peak(role)
     threads, registers = warps_of(role) * target.arch.warp, (number_on(role, REGISTERS) or 0)
@@ -125,7 +125,7 @@ def _tiles(role: RoleOp, target: Target) -> Iterator[Diagnostic]:
 def _mmas(role: RoleOp, threads: int, target: Target) -> Iterator[Diagnostic]:
     """An MMA that no warpgroup of a CTA of so many threads can carry out."""
     available = target.launched_registers(threads) // threads
-    mmas = [op for op in role.walk() if isinstance(op, MmaOp)]
+    mmas = [op for op in role.walk() if isinstance(op, AnyMmaOp)]
     widest = max(mmas, key=_columns, default=None)
     if widest is None:
         return
@@ -136,5 +136,5 @@ def _mmas(role: RoleOp, threads: int, target: Target) -> Iterator[Diagnostic]:
         yield errors.TooWideMma(span_of(widest.location), columns, needed, threads, available)
 
 
-def _columns(op: MmaOp) -> int:
+def _columns(op: AnyMmaOp) -> int:
     return tile_type(op.result).shape[-1]

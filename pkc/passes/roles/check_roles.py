@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.traits import Pure
 
-from pkc.diagnostics import Diagnostic, Label, PkcError
+from pkc.diagnostics import Diagnostic, Label
 from pkc.dialect.attributes import Role
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import RaiseOp, WaitOp
@@ -22,6 +18,7 @@ from pkc.dialect.roles import CHANNEL_OPS, AcquireOp, ChannelOp, CommitOp, Consu
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import ancestors
+from pkc.passes.kernel_pass import CheckPass
 from pkc.passes.roles.budgets import budgets
 from pkc.passes.roles.role_values import VIEWS
 from pkc.passes.roles.signal_counts import count_findings, orders
@@ -29,8 +26,7 @@ from pkc.passes.roles.signal_counts import count_findings, orders
 _CLOSES: dict[type[Operation], type[Operation]] = {AcquireOp: CommitOp, ConsumeOp: ReleaseOp}
 
 
-@dataclass(frozen=True)
-class CheckRoles(ModulePass):
+class CheckRoles(CheckPass):
     """Refuse roles that do not fit together, for any number of ranks and all sizes.
 
     - Tasks are shared out among CTAs in all roles, or in none: otherwise roles of one CTA go through different tasks.
@@ -51,31 +47,19 @@ class CheckRoles(ModulePass):
 
     name = "pk-check-roles"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        found = check_roles(op)
-        if found:
-            raise PkcError(*found)
-
-
-def check_roles(module: ModuleOp) -> list[Diagnostic]:
-    """Everything that is wrong with the roles of a module's kernels."""
-    kernels = [op for op in module.walk() if isinstance(op, KernelOp)]
-    return [finding for kernel in kernels for finding in _findings(kernel)]
-
-
-def _findings(kernel: KernelOp) -> Iterator[Diagnostic]:
-    yield from _shared_out(kernel)
-    yield from _copied(kernel)
-    channels = [op for op in kernel.body.block.ops if isinstance(op, ChannelOp)]
-    for channel in channels:
-        yield from _ends(channel)
-        for block in {use.operation.parent: None for use in channel.result.uses}:
-            assert block is not None
-            yield from _in_order(channel, block)
-    yield from _deferred(kernel)
-    yield from budgets(kernel)
-    yield from orders(kernel)
-    yield from count_findings(kernel)
+    def check(self, kernel: KernelOp) -> Iterator[Diagnostic]:
+        yield from _shared_out(kernel)
+        yield from _copied(kernel)
+        channels = [op for op in kernel.body.block.ops if isinstance(op, ChannelOp)]
+        for channel in channels:
+            yield from _ends(channel)
+            for block in {use.operation.parent: None for use in channel.result.uses}:
+                assert block is not None
+                yield from _in_order(channel, block)
+        yield from _deferred(kernel)
+        yield from budgets(kernel)
+        yield from orders(kernel)
+        yield from count_findings(kernel)
 
 
 def _shared_out(kernel: KernelOp) -> Iterator[Diagnostic]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
 from xdsl.ir import Operation, SSAValue
@@ -18,30 +17,21 @@ from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.plan_warps import has_separate_sms
 from pkc.remarks import missed
-
-_LEFT = 3
-"""Iterations whose stores may be in flight: at 40 GB/s for each SM a tile of 16 KB takes 0.4 us, a store 1 us."""
-
-_BATCH = 8
-"""Signals that share a release, which waits for memory and takes longer than several tiles; readers await as many."""
-
-_KEPT = 3
-"""Stages that stores may still read: reading one takes as long as filling it."""
+from pkc.targets.target import target_of
 
 _SENT = (SignalOp, SignalAllOp, RaiseOp)
 _BLOCKING = (WaitOp, BarrierOp, AcquireOp, ConsumeOp)
 
 
-@dataclass(frozen=True)
 class DeferSignals(KernelPass):
     """Let a warp role that stores tiles by TMA go on before a store is complete, and announce it later.
 
     A communicator with separate SMs, which gets its tiles through channels of several stages, should have many stores
-    in flight. Its signals are deferred, those of three iterations at least and up to eight more. In front of
-    `pk.send_deferred`, `pk-insert-fences` waits for all stores but those of the last three iterations. Eight signals
-    are sent at once, as one release orders them all. The releases of a third of the channel's stages,
-    at most three, are deferred: stores may still read them. Behind the tasks all stores are drained and all deferred
-    signals sent.
+    in flight. Its signals are deferred, for so many iterations as the target says (three) and up to a batch (eight)
+    more. In front of `pk.send_deferred`, `pk-insert-fences` waits for all stores but those of these iterations. A batch
+    is sent at once, as one release orders it all. The releases of a third of the channel's stages, at most so many as
+    the target says (three), are deferred: stores may still read them. Behind the tasks all stores are drained and all
+    deferred signals sent.
 
     That causes no deadlock. The warp role blocks only where it consumes. It never defers all stages of its channel, so
     the producer can go on. And nothing that the producer needs, through channels and counters of all ranks, waits for
@@ -131,12 +121,13 @@ def _defer(top: Operation, sent: Sequence[Operation]) -> None:
     assert last.parent is not None and top.parent is not None
     for op in sent:
         op.attributes[DEFERRED] = UnitAttr()
-    send = SendDeferredOp(_LEFT * len(sent), _BATCH)
+    tuning = target_of(last).tuning
+    send = SendDeferredOp(tuning.stores * len(sent), tuning.signals)
     send.location = last.location
     last.parent.insert_op_after(send, last)
     rest: list[Operation] = []
     for release in [op for op in last.parent.ops if isinstance(op, ReleaseOp)]:
-        kept = min(_KEPT, channel_of(release.channel).depth // 3)
+        kept = min(tuning.read_stages, channel_of(release.channel).depth // 3)
         if kept:
             release.deferred = IntegerAttr(kept, i64)
             rest.append(ReleaseDeferredOp(release.channel))

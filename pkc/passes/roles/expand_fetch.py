@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import FunctionType
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
@@ -28,7 +26,6 @@ from pkc.passes.splits import split_of
 from pkc.passes.tile_groups import counter_ops
 
 
-@dataclass(frozen=True)
 class ExpandFetch(KernelPass):
     """Make of each transfer the role that fetches its tiles, the signals, and the readers' waits and loads.
 
@@ -169,7 +166,7 @@ def _await_groups(fetch: Fetch, op: FetchOp, counter: list[SSAValue], each: SSAV
     tiles, zero = constant(fetch.group), constant(0)
     group, inside = arith.DivSIOp(iteration, tiles.result), arith.RemSIOp(iteration, tiles.result)
     ops: list[Operation] = [tiles, zero, group, inside, arith.CmpiOp(inside.result, zero.result, "eq")]
-    left: list[Operation] = [arith.SubiOp(loop.ub, iteration)]
+    left: list[Operation] = [arith.SubiOp(iterations_of(iteration), iteration)]
     if split is not None:
         # A split may begin inside a group, whose other tiles are signalled too.
         enters = arith.CmpiOp(iteration, loop.lb, "eq")

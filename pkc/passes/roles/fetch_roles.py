@@ -24,9 +24,7 @@ from pkc.passes.roles.pushes import push_of
 from pkc.passes.roles.remote_accesses import REMOTE, Read, is_pushed
 from pkc.passes.roles.straddling import follow_shards, overlapping
 from pkc.passes.tile_groups import counter_ops
-
-_BAND = 16
-"""Rows whose first groups of tiles are fetched before their second ones: about as many as are computed at a time."""
+from pkc.targets.target import target_of
 
 
 def pull(kernel: KernelOp, fetch: Fetch) -> None:
@@ -106,7 +104,8 @@ def _loops(kernel: KernelOp, fetch: Fetch, kind: Role) -> tuple[Block, Block, li
         # A ring begins at this rank, as other orders of tasks do.
         in_order = len(spread) - (ring is not None)
         tasks.attributes |= {IN_ORDER: IntegerAttr(in_order, i64)} if in_order else {}
-        tasks.attributes |= {RASTER: IntegerAttr(_BAND, i64)} if fetch.group and len(tasks.counts) == 2 else {}
+        if fetch.group and len(tasks.counts) == 2:
+            tasks.attributes[RASTER] = IntegerAttr(target_of(kernel).tuning.fetched_rows, i64)
     counter = _copies(body, fetch.counter(fetch.first), known)
     if fetch.first.local is None:
         return role, body, counter, known

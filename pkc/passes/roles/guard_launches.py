@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType
@@ -18,13 +17,12 @@ from pkc.dialect.engines import is_engine
 from pkc.dialect.program import AFTER_ALL, KernelOp, RoleOp
 from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.types import RANKS, SignalType
-from pkc.passes.analysis.dependence import ancestors, sources
+from pkc.passes.analysis.dependence import ancestors, is_cut_short, sources
 from pkc.passes.build import DERIVED, add_parameter, append, before, constant, phase_of, product_ops
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import reached
 
 
-@dataclass(frozen=True)
 class GuardLaunches(KernelPass):
     """Count in epochs, and let no rank touch another's memory before that rank has entered or after it has left.
 
@@ -140,9 +138,12 @@ def _follows_all(role: RoleOp) -> bool:
 
 
 def _lasts(kernel: KernelOp, op: Operation, array: BlockArgument) -> bool:
-    """Whether the owner of an array must not leave before an operation of another rank is done."""
+    """Whether the owner of an array must not leave before an operation of another rank is done.
+
+    It need not await that if its tasks do, which use all that others write to scratch memory.
+    """
     reads = isinstance(op, LoadOp | GatherOp | ReadOp | ReduceOp) or (isinstance(op, CopyOp) and array is op.source)
-    return reads or not kernel.is_scratch(array)
+    return reads or not kernel.is_scratch(array) or any(is_cut_short(use.operation) for use in array.uses)
 
 
 def _meet(kernel: KernelOp, role: RoleOp) -> None:
@@ -192,9 +193,10 @@ def _awaited(op: Operation) -> Iterator[Operation]:
 
 
 def _is_certain(op: WaitOp) -> bool:
-    """Whether a wait stands in no branch, and for a number that no condition chooses, which may be zero."""
+    """Whether a wait stands in no branch and in no loop that may end early, and for a number that no condition chooses,
+    which may be zero."""
     chosen = any(isinstance(value.owner, arith.SelectOp) for value in sources([op.count]))
-    return not chosen and not any(isinstance(around, scf.IfOp) for around in ancestors(op))
+    return not chosen and not is_cut_short(op) and not any(isinstance(around, scf.IfOp) for around in ancestors(op))
 
 
 def _count_in_epochs(op: WaitOp | RaiseOp, number: SSAValue) -> None:

@@ -29,7 +29,6 @@ _SENT = (SignalOp, SignalAllOp, RaiseOp)
 _WRITES = (StoreOp, StoreAddOp, AtomicAddOp, ScatterAddOp, AllReduceOp)
 
 
-@dataclass(frozen=True)
 class InsertFences(KernelPass):
     """Write out what each signal, wait and channel needs so that what follows sees what came before.
 
@@ -70,22 +69,19 @@ class InsertFences(KernelPass):
     ONLY_DERIVED = True
 
     def run(self, kernel: KernelOp) -> None:
-        if FENCED not in kernel.attributes:
-            _fence_kernel(kernel)
-
-
-def _fence_kernel(kernel: KernelOp) -> None:
-    kernel.attributes[FENCED] = UnitAttr()
-    for op in list(kernel.walk()):
-        if isinstance(op, _SENT):
-            op.attributes[ORDER] = StringAttr(Order.Release_Gpu if _is_local(op) else Order.Release_Sys)
-        if isinstance(op, CommitOp) and crosses_proxies(op) is not None and not is_fenced(op):
-            before(op, [FenceOp(Fence.AsyncShared)])
-    shared = set(_shared_by_tma(kernel))
-    _acquire(kernel, shared)
-    for role in kernel.body.block.ops:
-        if isinstance(role, RoleOp) and role.role.data is not Role.CopyEngine:
-            _Drains(shared).role(role)
+        if FENCED in kernel.attributes:
+            return
+        kernel.attributes[FENCED] = UnitAttr()
+        for op in list(kernel.walk()):
+            if isinstance(op, _SENT):
+                op.attributes[ORDER] = StringAttr(Order.Release_Gpu if _is_local(op) else Order.Release_Sys)
+            if isinstance(op, CommitOp) and crosses_proxies(op) is not None and not is_fenced(op):
+                before(op, [FenceOp(Fence.AsyncShared)])
+        shared = set(_shared_by_tma(kernel))
+        _acquire(kernel, shared)
+        for role in kernel.body.block.ops:
+            if isinstance(role, RoleOp) and role.role.data is not Role.CopyEngine:
+                _Drains(shared).role(role)
 
 
 # Signals and waits
@@ -175,10 +171,6 @@ def _later(op: Operation) -> Iterator[Operation]:
         following = following.next_op
 
 
-def _is_asynchronous(op: Operation) -> bool:
-    return isinstance(op, LoadOp | StoreOp) and moves_by_tma(op)
-
-
 # Asynchronous accesses
 
 
@@ -246,7 +238,7 @@ class _Drains:
                 yield DrainOp(Drain.Full)
 
     def _begun(self, op: Operation) -> _InFlight:
-        if not _is_asynchronous(op):
+        if not isinstance(op, LoadOp | StoreOp) or not moves_by_tma(op):
             return _InFlight()
         if isinstance(op, StoreOp):
             stage = stage_of(op.tile)

@@ -18,7 +18,6 @@ from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import reached
 
 
-@dataclass(frozen=True)
 class OrderPhases(KernelPass):
     """Let what one phase does to an array come before what a later one does to it.
 
@@ -51,7 +50,15 @@ class OrderPhases(KernelPass):
     ONLY_DERIVED = True
 
     def run(self, kernel: KernelOp) -> None:
-        _order_kernel(kernel)
+        roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+        stretches = [stretch for role in roles for stretch in _stretches(role)]
+        # All is looked at before anything is added; what follows the same stretch is added in the order of the phases.
+        ends = [end for phase in sorted({s.phase for s in stretches})[:-1] if (end := _end(kernel, stretches, phase))]
+        for end in ends:
+            for stretch in end.signalling:
+                _insert(stretch, stretch.ops[-1].next_op, end.signal_ops())
+            for stretch in end.waiting:
+                _insert(stretch, stretch.ops[0], end.wait())
 
 
 @dataclass(frozen=True)
@@ -72,18 +79,6 @@ class _Stretch:
         reading = MemoryEffectKind.READ
         inner = (op for outer in self.ops for op in outer.walk() if not op.regions and not only_has_effect(op, reading))
         return {array for op in inner for array in _arrays(op)}
-
-
-def _order_kernel(kernel: KernelOp) -> None:
-    roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
-    stretches = [stretch for role in roles for stretch in _stretches(role)]
-    # All is looked at before anything is added; what follows the same stretch is added in the order of the phases.
-    ends = [end for phase in sorted({s.phase for s in stretches})[:-1] if (end := _end(kernel, stretches, phase))]
-    for end in ends:
-        for stretch in end.signalling:
-            _insert(stretch, stretch.ops[-1].next_op, end.signal_ops())
-        for stretch in end.waiting:
-            _insert(stretch, stretch.ops[0], end.wait())
 
 
 def _stretches(role: RoleOp) -> list[_Stretch]:

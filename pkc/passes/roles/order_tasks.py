@@ -8,21 +8,21 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
+from pkc.dialect.access import LoadOp
 from pkc.dialect.attributes import number_on
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, InterleaveOp, RankOp, RotateOp
-from pkc.dialect.program import IN_ORDER, RASTER, KernelOp, RoleOp, TasksOp
-from pkc.dialect.tile import MmaOp, block_type
+from pkc.dialect.program import IN_ORDER, RASTER, KernelOp, TasksOp
+from pkc.dialect.tile import block_type
 from pkc.location import describe
-from pkc.passes.build import DERIVED, before, constant
+from pkc.passes.analysis.dependence import sources
+from pkc.passes.build import before, computes, constant
 from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.roles.balance_tasks import LONGEST_FIRST
 from pkc.passes.roles.plan_overlap import ORDER
 from pkc.remarks import missed
-
-_BAND = 8
-"""Rows of a band: those and as many columns as there are CTAs for stay in the L2 cache together."""
+from pkc.targets.target import target_of
 
 
-@dataclass(frozen=True)
 class OrderTasks(KernelPass):
     """Rotate the blocks of sharded dimensions by the rank, as the kernel's `order` says.
 
@@ -33,7 +33,7 @@ class OrderTasks(KernelPass):
     whatever the sizes. The last indices of tasks that are `in_order` stay as they are.
 
     Tasks with two indices are numbered by bands of rows (`raster`), so that CTAs that work at the same time share what
-    they read.
+    they read; so are tasks with more, if what they read is shared along both of the last two.
 
     Before:
 
@@ -92,25 +92,26 @@ def explain_order(module: ModuleOp) -> list[OrderExplanation]:
             said = op.schedule.get("order") == order
             why = "the schedule says so" if said else _ORDERS[order.data]
             found.append(OrderExplanation(describe(op.location), order.data, why))
+        if LONGEST_FIRST in op.attributes:
+            why = "their loops differ in length, and no SM is left with a long one"
+            found.append(OrderExplanation(describe(op.location), LONGEST_FIRST, why))
     return found
 
 
 def _band(kernel: KernelOp) -> None:
     """Number the tasks of what pkc derived by bands, unless an earlier pass has said how."""
     for tasks in kernel.walk():
-        around = tasks.parent_op()
-        computes = around is kernel or (isinstance(around, RoleOp) and DERIVED in around.attributes)
-        if not isinstance(tasks, TasksOp) or not computes or RASTER in tasks.attributes:
+        if not isinstance(tasks, TasksOp) or not computes(tasks, kernel) or RASTER in tasks.attributes:
             continue
-        if len(tasks.counts) == 2:
-            tasks.attributes[RASTER] = IntegerAttr(_BAND, i64)
-        elif sum(map(_numbers_blocks, tasks.body.block.args)) > 1 and any(isinstance(op, MmaOp) for op in tasks.walk()):
-            reason = f"they have {len(tasks.counts)} indices, and bands are of two"
-            missed(OrderTasks.name, tasks, f"tasks are numbered row by row, and share less in the L2 cache: {reason}")
+        if len(tasks.counts) == 2 or (len(tasks.counts) > 2 and _share_both_ways(tasks)):
+            tasks.attributes[RASTER] = IntegerAttr(target_of(kernel).tuning.band, i64)
 
 
-def _numbers_blocks(index: BlockArgument) -> bool:
-    return any(isinstance(use.operation, BlockOp) for use in index.uses)
+def _share_both_ways(tasks: TasksOp) -> bool:
+    """Whether some tiles are the same for all values of the last index, and others for all of the one before it."""
+    *_, row, column = tasks.body.block.args
+    loads = [sources(op.indices) for op in tasks.walk() if isinstance(op, LoadOp)]
+    return any(column not in found for found in loads) and any(row not in found for found in loads)
 
 
 def _rotate(tasks: TasksOp, *, local_last: bool) -> bool:

@@ -5,27 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from pkc import remarks
 from pkc.dialect.coordinates import BlockOp
-from pkc.dialect.program import KernelOp
+from pkc.dialect.program import COMM_SMS, KernelOp
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import dtype_bytes
+from pkc.location import describe
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.roles.fetches import Fetch, await_before, fetches, grouped_place, loop_of, split_index
+from pkc.passes.roles.fetches import Fetch, await_before, fetches, grouped_place, is_task, loop_of, read_of, split_index
 from pkc.passes.roles.program_slices import from_memory, from_zero, iterations_of
-from pkc.passes.roles.remote_accesses import address, is_pushed, planned
-
-_TILES = 8
-"""The fewest tiles that are awaited at once: looking at a counter takes as long as the MMAs of two of 128 x 64."""
-
-_BYTES = _TILES * 128 * 64 * 2
-"""What is awaited at once, of smaller tiles: they come as fast as larger ones, and looking takes as long."""
+from pkc.passes.roles.remote_accesses import address, array_name, is_pushed, planned
+from pkc.targets.target import target_of
 
 
-@dataclass(frozen=True)
 class PlanFetch(KernelPass):
     """Decide for each transfer, however many arrays and loops it has, and say why where the answer is no:
 
@@ -33,8 +29,8 @@ class PlanFetch(KernelPass):
       need not wait for copies;
     - `spread`: iterations of the loops that fetch tiles are shared out among CTAs. So the first tiles do not wait
       for one CTA that copies them all, and all CTAs have as much to copy;
-    - `group`: of a row of tiles 128 KB are awaited at once, at least eight tiles, in the loop that uses them. If a
-      row were awaited as a whole, its first MMA would be idle until all of it has arrived.
+    - `group`: of a row of tiles as many are awaited at once, in the loop that uses them, as the target says (128 KB,
+      at least eight tiles). If a row were awaited as a whole, its first MMA would be idle until all of it has arrived.
 
     Before:
 
@@ -66,9 +62,10 @@ class PlanFetch(KernelPass):
                 rest = "only the outer loops of copies" if spread else "copies"
                 are = "are spread over CTAs" if spread else "are not spread over CTAs"
                 remarks.missed(self.name, fetch.first, f"{rest} of {fetch.names} {are}: {missed}")
-            group, missed = _group(fetch, spread)
-            if missed:
-                remarks.missed(self.name, fetch.first, f"tiles of {fetch.names} are awaited all at once: {missed}")
+        group, missed = _group(fetch, spread)
+        if missed:
+            how = "all at once" if fetch.again else "one by one"
+            remarks.missed(self.name, fetch.first, f"tiles of {fetch.names} are awaited {how}: {missed}")
         for each in fetch.ops:
             each.decide(local=local, spread=spread, group=group)
 
@@ -111,10 +108,14 @@ def _depends(count: SSAValue, indices: list[SSAValue]) -> bool:
 
 
 def _group(fetch: Fetch, spread: int) -> tuple[int, str]:
-    """How many tiles are awaited at once; why not less than all of a counter."""
+    """How many tiles are awaited at once; why not so many, but one or all of a counter."""
     again = fetch.again
+    if not fetch.inner:
+        return 0, ""  # a task has one tile
     if not again:
-        return 0, ""  # a counter is for one tile
+        return 0, "their loop goes along the sharded dimension, where each has a counter of its own"
+    if planned(fetch.read) == "copy_engine":
+        return 0, "a copy engine brings all tiles of a counter in one copy"
     if spread < len(fetch.inner):
         return 0, "one CTA fetches all tiles of a counter's last loops" if spread else "one CTA fetches them"
     place = grouped_place(fetch)
@@ -126,5 +127,63 @@ def _group(fetch: Fetch, spread: int) -> tuple[int, str]:
             return 0, "they are read in a loop inside of another one"
         if not from_zero(loop.body.block.args[0]):
             return 0, "they are read in a loop that does not go up from 0 in steps of 1"
-    kinds = [tile_type(op.tile) for op in fetch.by_buffer]
-    return max(_TILES, _BYTES // sum(prod(kind.shape) * dtype_bytes(kind.element_type) for kind in kinds)), ""
+    kinds, tuning = [tile_type(op.tile) for op in fetch.by_buffer], target_of(fetch.first).tuning
+    size = sum(prod(kind.shape) * dtype_bytes(kind.element_type) for kind in kinds)
+    return max(tuning.awaited_tiles, tuning.awaited_bytes // size), ""
+
+
+@dataclass(frozen=True)
+class FetchPlan:
+    """How the tiles of one transfer come, and how many at a time."""
+
+    place: str
+    arrays: tuple[str, ...]
+    by: str
+    """Who fetches them: `copy engines`, `all CTAs`, `8 CTAs`, `one CTA`."""
+    pushed: bool
+    """Whether these are of the arrays' owner, which sends the tiles."""
+    loops: int | None
+    """Loops that one CTA runs, because they are not spread; nothing is said of owners and copy engines."""
+    group: int
+    """Tiles of an array that one counter announces; 0 for all that the loops of `again` fetch, or all of the array."""
+    again: int
+    """Loops over the tiles of one counter."""
+    local: bool
+    """Whether the local shard stays where it is."""
+
+    def __str__(self) -> str:
+        names = " and ".join(f"`{name}`" for name in self.arrays)
+        by = f"sent by {self.by} of the owner" if self.pushed else f"by {self.by}"
+        if self.loops is not None and self.by != "one CTA":
+            by += f", each of which runs {_innermost(self.loops)}" if self.loops else ", tile by tile"
+        each = " of each" if len(self.arrays) > 1 else ""
+        if self.group:
+            counter = f"one counter for {self.group} tile{'s' * (self.group > 1)}{each}"
+        else:
+            counter = f"one counter for all tiles{' of ' * bool(self.again)}{_innermost(self.again)}"
+        local = "the local shard is read in place" if self.local else "the local shard is copied too"
+        return f"{self.place}: fetch of {names}: {by}; {counter}; {local}"
+
+
+def _innermost(loops: int) -> str:
+    return f"the {loops} innermost loops" if loops > 1 else "the innermost loop" * loops
+
+
+def explain_fetch(module: ModuleOp) -> list[FetchPlan]:
+    """What the pass decided, for each transfer."""
+    kernels = (op for op in module.ops if isinstance(op, KernelOp))
+    return [_explain(kernel, fetch) for kernel in kernels for fetch in fetches(kernel)]
+
+
+def _explain(kernel: KernelOp, fetch: Fetch) -> FetchPlan:
+    sms, pushed, again = kernel.scheduled_number(COMM_SMS), is_pushed(fetch.read), len(fetch.again)
+    by = f"{sms} CTAs" if sms else "all CTAs"
+    if sms == 1 or not (fetch.spread or any(map(is_task, fetch.loops))):
+        by = "one CTA"
+    loops: int | None = len(fetch.inner) - len(fetch.spread)
+    if planned(fetch.read) == "copy_engine":
+        by, loops = "copy engines", None
+    group = fetch.group or (0 if again or fetch.whole else 1)
+    names = tuple(array_name(read_of(op).array) for op in fetch.by_buffer)
+    local = fetch.first.local is not None
+    return FetchPlan(describe(fetch.first.location), names, by, pushed, None if pushed else loops, group, again, local)

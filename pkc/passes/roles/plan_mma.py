@@ -5,29 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import BlockArgument, SSAValue, Use
-from xdsl.passes import ModulePass
 
+from pkc.dialect.program import KernelOp
 from pkc.dialect.roles import ConsumeOp, ReleaseDeferredOp, ReleaseOp, channel_of
 from pkc.dialect.tile import IN_FLIGHT, OPERANDS, REGISTERS, MmaOp, in_flight, reads_registers
 from pkc.dialect.transfers import mma_operand_stage
 from pkc.location import describe
 from pkc.passes.analysis.dependence import ancestors
+from pkc.passes.kernel_pass import KernelPass
 from pkc.remarks import missed
 from pkc.targets.target import Operands, target_of
 
 _DEFERRED = 1
 """Stages that an MMA in flight keeps: the one it reads, until that of the next iteration has come."""
 
-_MOST = 7
-"""MMAs that a wait can leave in flight (PTX ISA: wgmma.wait_group; the instruction table has as many)."""
 
-
-@dataclass(frozen=True)
-class PlanMma(ModulePass):
+class PlanMma(KernelPass):
     """Let the tensor cores work on one MMA while the next one is issued.
 
     wgmma is asynchronous. Where a loop carries an accumulator that only its MMAs touch, the MMAs of an iteration need
@@ -64,11 +60,11 @@ class PlanMma(ModulePass):
 
     name = "pk-plan-mma"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for mma in op.walk():
+    def run(self, kernel: KernelOp) -> None:
+        for mma in kernel.walk():
             if isinstance(mma, MmaOp) and target_of(mma).mma.operands is Operands.REGISTERS:
                 mma.attributes[OPERANDS] = StringAttr(REGISTERS)
-        for loop in list(op.walk()):
+        for loop in list(kernel.walk()):
             if isinstance(loop, scf.ForOp):
                 _plan(loop)
 
@@ -89,8 +85,9 @@ def _plan(loop: scf.ForOp) -> None:
                 other = "each MMA is waited for: a loop inside this one has MMAs too"
             missed(PlanMma.name, mma, obstacle or other)
         return
+    left = min(len(mmas), target_of(loop).mma.in_flight)
     for mma in mmas:
-        mma.attributes[IN_FLIGHT] = IntegerAttr(min(len(mmas), _MOST), i64)
+        mma.attributes[IN_FLIGHT] = IntegerAttr(left, i64)
     channels = {stage.channel for mma in mmas for stage in _stages(mma) if stage.parent is body}
     releases = [op for op in body.ops if isinstance(op, ReleaseOp) and op.channel in channels]
     for op in releases:
@@ -118,7 +115,7 @@ class MmaPlan:
 def explain_mma(module: ModuleOp) -> list[MmaPlan]:
     """The MMAs that stay in flight."""
     found = [op for op in module.walk() if isinstance(op, MmaOp) and in_flight(op)]
-    return [MmaPlan(describe(op.location), _quoted(op.result), in_flight(op)) for op in found]
+    return [MmaPlan(describe(op.location), quoted(op.result), in_flight(op)) for op in found]
 
 
 def _of_accumulator(loop: scf.ForOp, mma: MmaOp) -> str:
@@ -130,11 +127,11 @@ def _of_accumulator(loop: scf.ForOp, mma: MmaOp) -> str:
     while (use := _only_use(last)) is not None and isinstance(use.operation, MmaOp) and use.operation.acc is last:
         last = use.operation.result
     if use is None or use.operation is not body.last_op:
-        return f"each MMA is waited for: {_quoted(last)} is used in the iteration that computes it"
+        return f"each MMA is waited for: {quoted(last)} is used in the iteration that computes it"
     if not isinstance(first, BlockArgument) or first.owner is not body:
-        return f"each MMA is waited for: what {_quoted(last)} adds to is computed in the same iteration"
+        return f"each MMA is waited for: what {quoted(last)} adds to is computed in the same iteration"
     if _only_use(first) is None or first.index != use.index + 1:
-        return f"each MMA is waited for: {_quoted(first)} is used beside it"
+        return f"each MMA is waited for: {quoted(first)} is used beside it"
     return ""
 
 
@@ -144,7 +141,7 @@ def _of_operands(loop: scf.ForOp, mma: MmaOp) -> str:
     body = loop.body.block
     for value, stage in zip((mma.a, mma.b), _operand_stages(mma), strict=True):
         if stage is None:
-            return f"each MMA is waited for: {_quoted(value, 'an operand')} lies in registers, which the next one needs"
+            return f"each MMA is waited for: {quoted(value, 'an operand')} lies in registers, which the next one needs"
         on_it = [op for op in loop.walk() if isinstance(op, ConsumeOp | ReleaseOp) and op.channel is stage.channel]
         if not on_it:
             continue  # released behind the loop
@@ -171,5 +168,5 @@ def _only_use(value: SSAValue) -> Use | None:
     return uses[0] if len(uses) == 1 else None
 
 
-def _quoted(value: SSAValue, otherwise: str = "its result") -> str:
+def quoted(value: SSAValue, otherwise: str = "its result") -> str:
     return f"`{value.name_hint}`" if value.name_hint else otherwise

@@ -40,7 +40,6 @@ ORDER = "order"
 """On a kernel: the order of its tasks, one of the values of the schedule's `order`; `ring` is `local_first`."""
 
 
-@dataclass(frozen=True)
 class PlanOverlap(KernelPass):
     """Choose, for each access that may reach another rank, where its communication happens.
 

@@ -22,16 +22,10 @@ from pkc.passes.roles.remote_accesses import array_name
 from pkc.remarks import missed
 from pkc.targets.target import target_of
 
-_FEW = 4
-"""Stages that loops have before a tile of each task gets a second one: with fewer, loads and MMAs do not overlap."""
-
 _TWO = 2
-
-MOST = 32
-"""As many stages of the smallest tiles as keep memory busy; each costs two barriers."""
+"""Stages of a tile that a task passes once: of this task and of the next, whatever the GPU."""
 
 
-@dataclass(frozen=True)
 class PlanStages(KernelPass):
     """Fill shared memory with stages: the more loads an SM has in flight, the faster memory is for it.
 
@@ -96,16 +90,17 @@ def plan_stages(kernel: KernelOp) -> list[StagePlan]:
 def _divide(kernel: KernelOp, channels: Sequence[ChannelOp], available: int) -> list[StagePlan]:
     turning = [channel for channel in channels if _in_loop(channel)]
     passed = [channel for channel in channels if channel not in turning]
-    wanted = kernel.scheduled_number("stages") or 0
+    wanted, tuning = kernel.scheduled_number("stages") or 0, target_of(kernel).tuning
     stages = {channel: wanted if wanted and channel in turning else 1 for channel in channels}
     needed = sum(count * _footprint(channel) for channel, count in stages.items())
     if needed > available:
         raise PkcError(errors.SharedMemory(span_of(kernel.location), kernel.sym_name.data, needed, available))
     growing = [] if wanted else turning
-    for some, most in ((growing, _FEW), (passed, _TWO if turning else _FEW), (growing, MOST)):
+    few, many = tuning.loop_stages, tuning.most_stages
+    for some, most in ((growing, few), (passed, _TWO if turning else few), (growing, many)):
         _grow(stages, some, most, available)
     return [
-        StagePlan(channel, stages[channel], _why(channel in turning, stages[channel], wanted)) for channel in channels
+        StagePlan(channel, count, _why(channel in turning, count, wanted, many)) for channel, count in stages.items()
     ]
 
 
@@ -145,12 +140,12 @@ def _grow(stages: dict[ChannelOp, int], channels: Sequence[ChannelOp], most: int
                 left -= _footprint(channel)
 
 
-def _why(turning: bool, stages: int, wanted: int) -> str:
+def _why(turning: bool, stages: int, wanted: int, most: int) -> str:
     if not turning:
         return "of this task, and of the next" if stages > 1 else "no room for that of the next task"
     if wanted:
         return _AS_SAID
-    return "more are of no use" if stages == MOST else "as many as there is room for"
+    return "more are of no use" if stages == most else "as many as there is room for"
 
 
 def _footprint(channel: ChannelOp) -> int:

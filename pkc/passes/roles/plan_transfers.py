@@ -24,8 +24,9 @@ from pkc.dialect.program import KernelOp
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import REGISTER, TMA, TRANSFER, moves_by_tma, stage_of, transfer
-from pkc.dialect.types import BlockType, PGLType, dtype_bytes
+from pkc.dialect.types import BlockType, PGLType, PrivateType, dtype_bytes
 from pkc.location import describe
+from pkc.passes.analysis.multiples import ends_with_whole_block
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import array_name, reached
 from pkc.passes.roles.straddling import on_several_ranks
@@ -46,14 +47,10 @@ _OTHERS: dict[type[Operation], str] = {
 _GRANULE = 16
 """Bytes that a row of a TMA box must be a multiple of (CUDA driver API: cuTensorMapEncodeTiled)."""
 
-_CHUNK = 2048
-"""Bytes of the boxes of a store to another rank: as long as these wait for the link, so do loads behind them."""
-
 _MOST_DIMS = 5
 """As many dimensions as a tensor map can have."""
 
 
-@dataclass(frozen=True)
 class PlanTransfers(KernelPass):
     """Write on each access of a derived kernel how it moves its tile: by `tma`, or through a `register`.
 
@@ -80,26 +77,24 @@ class PlanTransfers(KernelPass):
     ONLY_DERIVED = True
 
     def run(self, kernel: KernelOp) -> None:
-        _plan_kernel(kernel)
-
-
-def _plan_kernel(kernel: KernelOp) -> None:
-    ops = list(kernel.walk())
-    for op in ops:
-        if isinstance(op, LoadOp):
-            op.attributes[TRANSFER] = transfer(*_of_load(op))
-        if type(op) in _OTHERS:
-            op.attributes[TRANSFER] = transfer(REGISTER, _OTHERS[type(op)])
-        if isinstance(op, GatherOp | ScatterAddOp):
-            missed(PlanTransfers.name, op, f"rows of `{array_name(op.array)}` do not move by TMA: {_OTHERS[type(op)]}")
-    remote = {op for op, _ in reached(kernel)}
-    for op in ops:  # what is stored may be a load's
-        if isinstance(op, StoreOp):
-            by, why = _of_store(op)
-            rows = _rows_at_a_time(op) if by == TMA and op in remote else None
-            if rows is not None:
-                why = f"{why}, {rows} rows at a time: loads of the same SM wait behind it"
-            op.attributes[TRANSFER] = transfer(by, why, rows)
+        ops = list(kernel.walk())
+        for op in ops:
+            if isinstance(op, LoadOp):
+                op.attributes[TRANSFER] = transfer(*_of_load(op))
+            if type(op) in _OTHERS:
+                op.attributes[TRANSFER] = transfer(REGISTER, _OTHERS[type(op)])
+            if isinstance(op, GatherOp | ScatterAddOp):
+                missed(
+                    PlanTransfers.name, op, f"rows of `{array_name(op.array)}` do not move by TMA: {_OTHERS[type(op)]}"
+                )
+        remote = {op for op, _ in reached(kernel)}
+        for op in ops:  # what is stored may be a load's
+            if isinstance(op, StoreOp):
+                by, why = _of_store(op)
+                rows = _rows_at_a_time(op) if by == TMA and op in remote else None
+                if rows is not None:
+                    why = f"{why}, {rows} rows at a time: loads of the same SM wait behind it"
+                op.attributes[TRANSFER] = transfer(by, why, rows)
 
 
 def _of_load(op: LoadOp) -> tuple[str, str]:
@@ -131,7 +126,8 @@ def _rows_at_a_time(op: StoreOp) -> int | None:
     kind = tile_type(op.tile)
     if stage_of(op.tile) is None or kind.rank != 2:
         return None
-    rows = _CHUNK // target_of(op).shared_layout(kind).width
+    target = target_of(op)
+    rows = target.tuning.store_bytes // target.shared_layout(kind).width
     return rows if kind.shape[0] > rows and kind.shape[0] % rows == 0 else None
 
 
@@ -151,9 +147,12 @@ def _too_much(op: LoadOp | StoreOp) -> str:
     row = dtype_bytes(array.element_type) * (last.extent if isinstance(last, BlockType) else 1)
     if row % _GRANULE:
         return f"rows of {row} bytes: TMA moves multiples of {_GRANULE}"
-    blocks = [(axis, index.owner) for axis, index in enumerate(op.indices) if isinstance(index.owner, BlockOp)]
-    if any(_bounded(block) for _, block in blocks):
+    owners = ((axis, index.owner) for axis, index in enumerate(op.indices))
+    blocks = [(axis, block) for axis, block in owners if isinstance(block, BlockOp)]
+    if not all(ends_with_whole_block(block) for _, block in blocks):
         return "the last block may end inside of the array, where TMA does not stop"
+    if isinstance(op, StoreOp) and tile_type(op.tile).rank == 1 and not _aligned_rows(array):
+        return f"rows of the array may begin where no multiple of {_GRANULE} bytes is, which TMA needs"
     if on_several_ranks(op):
         return "its rows go to several ranks, and no TMA store begins before an array"
     sharded = {axis for axis, block in blocks if _in_shard(block)} | _shards(op.array)
@@ -164,12 +163,14 @@ def _too_much(op: LoadOp | StoreOp) -> str:
     return f"{dims} dimensions: a tensor map has {_MOST_DIMS}" if dims > _MOST_DIMS else ""
 
 
-def _bounded(block: Operation) -> bool:
-    return isinstance(block, BlockOp) and (block.start is not None or block.stop is not None)
+def _aligned_rows(array: PGLType | PrivateType) -> bool:
+    """Whether every row of an array begins at a multiple of what TMA moves, for all sizes."""
+    *outer, last = array.dimensions
+    return not outer or (isinstance(last, int) and last * dtype_bytes(array.element_type) % _GRANULE == 0)
 
 
-def _in_shard(block: Operation) -> bool:
-    return isinstance(block, BlockOp) and (block.sharded is not None or block.shard is not None)
+def _in_shard(block: BlockOp) -> bool:
+    return block.sharded is not None or block.shard is not None
 
 
 def _shards(array: SSAValue) -> set[int]:

@@ -12,13 +12,16 @@ from pkc.diagnostics import PkcError
 from pkc.dialect import TILE
 from pkc.dialect.access import AllReduceOp, LoadOp, ReduceOp, StoreOp, array_type
 from pkc.dialect.attributes import Role
+from pkc.dialect.coordinates import RankOp
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
-from pkc.dialect.tile import MmaOp, tile_type
+from pkc.dialect.roles import CommitOp, ConsumeOp
+from pkc.dialect.tile import AnyMmaOp, tile_type
 from pkc.dialect.transfers import TMA
-from pkc.dialect.types import TileType, i32
+from pkc.dialect.types import PGLType, SignalType, TileType, i32
 from pkc.location import describe, span_of
 from pkc.passes.analysis import budget_errors as errors
 from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.roles.remote_accesses import array_name
 from pkc.passes.roles.straddling import on_several_ranks
 from pkc.remarks import missed
 from pkc.targets.target import Target, target_of
@@ -29,7 +32,6 @@ _CARRYING = 2
 """Warps of a role whose threads carry tiles between global and shared memory."""
 
 
-@dataclass(frozen=True)
 class PlanWarps(KernelPass):
     """Write which SMs run each role of a kernel, and its warps and registers.
 
@@ -42,9 +44,9 @@ class PlanWarps(KernelPass):
     - Loader and storer: one warp each, behind the consumers, in a warpgroup that communicators share; two warps each
       where the target has no TMA and threads carry tiles.
     - A communicator that adds tiles up on separate SMs has a power of two of warpgroups: these share a tile evenly.
-    - Registers change by the warpgroup (`setmaxnreg`): few for warps that only move tiles (some more if arrays have
-      more than two dimensions), more for a communicator that adds them up or has separate SMs, all that is left for
-      those that compute.
+    - Registers change by the warpgroup (`setmaxnreg`): few for warps that only move tiles (some more if they reach
+      other ranks, and if arrays have more than two dimensions there), more for a communicator that adds them up or has
+      separate SMs, all that is left for those that compute.
 
     Before:
 
@@ -53,7 +55,7 @@ class PlanWarps(KernelPass):
 
     After, with `comm_sms = 0` on the kernel:
 
-        pk.role loader warps 1 attributes {group = "compute", first_warp = 8, registers = 40} { ... }
+        pk.role loader warps 1 attributes {group = "compute", first_warp = 8, registers = 32} { ... }
         pk.role consumer warps 8 attributes {group = "compute", first_warp = 0, registers = 232} { ... }
     """
 
@@ -74,6 +76,8 @@ class WarpPlan:
     why: str
     first: int = 0
     registers: int = 0
+    half: str = ""
+    """What the role does, if it is one of the two of a communicator: "loads `A`", "stores `A.fetched`"."""
 
     @property
     def computes(self) -> bool:
@@ -82,15 +86,27 @@ class WarpPlan:
 
     def __str__(self) -> str:
         count = "1 warp" if self.warps == 1 else f"{self.warps} warps"
+        role = " that ".join(filter(None, (str(self.role.role.data), self.half)))
         return (
-            f"{describe(self.role.location)}: {self.role.role.data}: {count} of the SMs that {self.group},"
+            f"{describe(self.role.location)}: {role}: {count} of the SMs that {self.group},"
             f" {self.registers} registers ({self.why})"
         )
 
 
 def explain_warps(module: ModuleOp) -> list[WarpPlan]:
     """What the pass decides, for each role of each kernel."""
-    return [plan for kernel in module.walk() if isinstance(kernel, KernelOp) for plan in plan_warps(kernel)]
+    plans = (plan for kernel in module.walk() if isinstance(kernel, KernelOp) for plan in plan_warps(kernel))
+    return [replace(plan, half=_half(plan.role)) for plan in plans]
+
+
+def _half(role: RoleOp) -> str:
+    """What a role does, if it is one of the two of a communicator (`pk-split-copies`)."""
+    ops = list(role.walk()) if role.role.data is Role.Communicator else []
+    passes_on, takes = (any(isinstance(op, kind) for op in ops) for kind in (CommitOp, ConsumeOp))
+    if passes_on == takes:
+        return ""
+    arrays = dict.fromkeys(array_name(op.array) for op in ops if isinstance(op, LoadOp if passes_on else StoreOp))
+    return f"{'loads' if passes_on else 'stores'} {' and '.join(f'`{name}`' for name in arrays)}"
 
 
 def plan_warps(kernel: KernelOp) -> list[WarpPlan]:
@@ -143,7 +159,7 @@ def _write(kernel: KernelOp, plans: Iterable[WarpPlan]) -> None:
 def _remark(plan: WarpPlan) -> None:
     """Say where a role has too few threads, or where rows of an MMA are idle."""
     for op in plan.role.walk():
-        if isinstance(op, MmaOp) and (rows := tile_type(op.result).shape[0]) < (whole := target_of(op).mma.rows):
+        if isinstance(op, AnyMmaOp) and (rows := tile_type(op.result).shape[0]) < (whole := target_of(op).mma.rows):
             reason = f"an MMA computes {whole}; make the operand with more rows the left one"
             missed(
                 PlanWarps.name,
@@ -177,7 +193,7 @@ def _consumer(kernel: KernelOp, role: RoleOp, target: Target) -> WarpPlan:
     if consumers is None:
         consumers = max(1, min(rows // each, target.arch.consumers))
         why = f"{consumers} warpgroups for tiles of {rows} rows" if rows else "no tile has rows: one warpgroup"
-    if isinstance(op, MmaOp) and consumers > 1 and rows % (consumers * each):
+    if isinstance(op, AnyMmaOp) and consumers > 1 and rows % (consumers * each):
         found = errors.RowsNotShared(span_of(op.location), rows, consumers, each, consumers * each)
         raise PkcError(found)
     return WarpPlan(role, COMPUTE, consumers * target.arch.warpgroup, why)
@@ -186,7 +202,7 @@ def _consumer(kernel: KernelOp, role: RoleOp, target: Target) -> WarpPlan:
 def _rows(role: RoleOp) -> tuple[int, Operation | None]:
     """The rows of the highest accumulator of a role, else of its highest tile; the operation that makes it."""
     made = [(result, op) for op in role.walk() if isinstance(op, TILE) for result in op.results]
-    mmas = [(result, op) for result, op in made if isinstance(op, MmaOp)]
+    mmas = [(result, op) for result, op in made if isinstance(op, AnyMmaOp)]
     rows = [(tile_type(result).shape[0], op) for result, op in mmas or made if tile_type(result).rank > 1]
     return max(rows, key=lambda found: found[0], default=(0, None))
 
@@ -258,10 +274,17 @@ def _warpgroups(plans: Sequence[WarpPlan], target: Target) -> int:
 
 
 def _moving(plans: Sequence[WarpPlan], target: Target) -> int:
-    """Registers of threads that start copies; the array with most dimensions decides."""
-    moved = (op.array for plan in plans for op in plan.role.walk() if isinstance(op, LoadOp | StoreOp))
-    dims = max((len(array_type(array).dimensions) for array in moved), default=0)
-    return target.registers.moving + target.registers.dimension * max(0, dims - 2)
+    """Registers of threads that start copies; where these reach other GPUs, the array with most dimensions decides."""
+    ops = [op for plan in plans for op in plan.role.walk()]
+    if not any(map(_reaches, ops)):
+        return target.registers.moving
+    dims = max((len(array_type(op.array).dimensions) for op in ops if isinstance(op, LoadOp | StoreOp)), default=0)
+    return target.registers.reaching + target.registers.dimension * max(0, dims - 2)
+
+
+def _reaches(op: Operation) -> bool:
+    """Whether an operation needs the rank, an array that ranks share, or a counter."""
+    return isinstance(op, RankOp) or any(isinstance(value.type, PGLType | SignalType) for value in op.operands)
 
 
 def _with_registers(plans: Sequence[WarpPlan], threads: int, target: Target) -> list[WarpPlan]:

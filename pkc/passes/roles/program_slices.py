@@ -10,7 +10,7 @@ from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from pkc.dialect.access import GatherOp, LoadOp, ReadOp, ReduceOp
 from pkc.dialect.program import KernelOp, TasksOp
-from pkc.passes.analysis.dependence import ancestors, sources
+from pkc.passes.analysis.dependence import all_iterations, ancestors, sources
 from pkc.passes.build import constant, is_constant
 from pkc.passes.splits import split_of
 
@@ -54,14 +54,15 @@ def variables(op: Operation, values: Iterable[SSAValue]) -> list[SSAValue]:
 
 
 def iterations_of(variable: SSAValue) -> SSAValue:
-    """How many values the variable of a loop from 0 in steps of 1, or of tasks, takes; in all splits of a loop."""
+    """How many values the variable of a loop from 0 in steps of 1, or of tasks, takes; in all splits of a loop, and in
+    all tasks."""
     assert isinstance(variable, BlockArgument)
     loop = variable.owner.parent_op()
     if isinstance(loop, TasksOp):
         return loop.counts[variable.index]
     assert isinstance(loop, scf.ForOp)
     split = split_of(loop)
-    return loop.ub if split is None else split.iterations
+    return all_iterations(loop) if split is None else split.iterations
 
 
 def from_zero(variable: SSAValue) -> bool:
@@ -155,7 +156,7 @@ def _copy_tasks(
 def _copy_for(block: Block, loop: scf.ForOp, known: Known) -> Block:
     split = split_of(loop)
     if split is None or split.index in known:
-        first, last = copy_value(block, loop.lb, known), copy_value(block, loop.ub, known)
+        first, last = copy_value(block, loop.lb, known), copy_value(block, all_iterations(loop), known)
     else:
         start = constant(0)
         _add(block, start, loop)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Operation, SSAValue
@@ -18,7 +16,6 @@ from pkc.passes.roles.stage_sums import CHUNKS
 from pkc.remarks import missed
 
 
-@dataclass(frozen=True)
 class ShareSums(KernelPass):
     """Let consumers add up the last rows of each sum over ranks, about a tile for each CTA, behind their tasks.
 
@@ -44,19 +41,15 @@ class ShareSums(KernelPass):
     ONLY_DERIVED = True
 
     def run(self, kernel: KernelOp) -> None:
-        _share(kernel)
-
-
-def _share(kernel: KernelOp) -> None:
-    roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
-    consumers = [role for role in roles if role.role.data is Role.Consumer]
-    adding = [role for role in roles if role.role.data is Role.Communicator and AFTER_ALL in role.attributes]
-    for role in adding if consumers else ():
-        obstacle = _obstacle(kernel, role)
-        if obstacle:
-            missed(ShareSums.name, role, f"communicators alone add up this sum: {obstacle}")
-        else:
-            _divide(role, consumers[-1])
+        roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+        consumers = [role for role in roles if role.role.data is Role.Consumer]
+        adding = [role for role in roles if role.role.data is Role.Communicator and AFTER_ALL in role.attributes]
+        for role in adding if consumers else ():
+            obstacle = _obstacle(kernel, role)
+            if obstacle:
+                missed(ShareSums.name, role, f"communicators alone add up this sum: {obstacle}")
+            else:
+                _divide(role, consumers[-1])
 
 
 def _obstacle(kernel: KernelOp, role: RoleOp) -> str:

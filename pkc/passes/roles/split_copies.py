@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Operation
@@ -21,22 +20,14 @@ from pkc.passes.roles.split_roles import add_channels, add_role_op
 from pkc.remarks import missed
 from pkc.targets.target import target_of
 
-_STAGES = 12
-"""Copies in flight in one SM. If 8 SMs pull at the rate of the link, 40 GB/s each, a copy is in flight for 2 to 3 us: 5
-to 8 tiles of 16 KB that are loaded, and up to 4 that stores still read or have not released."""
 
-_BESIDE = 16 * 1024
-"""Bytes for copies in flight beside roles that compute: a tile of 128 x 64, or some smaller ones."""
-
-
-@dataclass(frozen=True)
 class SplitCopies(KernelPass):
     """Split a communicator whose loads are only stored into two roles, one that loads and one that stores, joined by a
     channel.
 
     A tile cannot go from memory to memory but through shared memory. If the communicator has separate SMs, the
-    channel has twelve stages, or as many as there is room for. Beside roles that compute, which need the room, it has
-    one, or as many as 16 KB hold: there every SM copies a little.
+    channel has as many stages as the target says (twelve), or as there is room for. Beside roles that compute, which
+    need the room, it has one, or as many as a few KB (16) hold: there every SM copies a little.
 
     Before:
 
@@ -100,18 +91,19 @@ def _stages(kernel: KernelOp, found: Iterable[list[RoleValue]]) -> int:
     if not kinds:
         return 1
     target = target_of(kernel)
-    fitting = _BESIDE // sum(target.stage_bytes(kind) for kind in kinds)
+    fitting = target.tuning.copied_bytes // sum(target.stage_bytes(kind) for kind in kinds)
     if comm_sms(kernel):
         fitting = target.stage_memory // sum(target.footprint(kind) for kind in kinds)
-    return max(1, min(_STAGES, fitting))
+    return max(1, min(target.tuning.copies, fitting))
 
 
 def _remark(passed: Mapping[RoleOp, Sequence[RoleValue]]) -> None:
     """Say of communicators beside roles that compute that only one of their tiles is in flight at a time."""
     for found in passed.values():
         for one in found:
-            size = target_of(one.made[0]).stage_bytes(one.type)
-            reason = f"it has {size} bytes, and copies beside tasks have {_BESIDE}; `comm_sms` leaves room for more"
+            target = target_of(one.made[0])
+            beside = f"copies beside tasks have {target.tuning.copied_bytes}; `comm_sms` leaves room for more"
+            reason = f"it has {target.stage_bytes(one.type)} bytes, and {beside}"
             missed(SplitCopies.name, one.made[0], f"one tile at a time is in flight in each SM: {reason}")
 
 

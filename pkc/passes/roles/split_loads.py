@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import BoolAttr
 from xdsl.ir import Operation, SSAValue
@@ -22,7 +21,6 @@ from pkc.passes.roles.split_roles import channel_label
 from pkc.remarks import missed
 
 
-@dataclass(frozen=True)
 class SplitLoads(KernelPass):
     """Give local operands a separate loader, if the schedule's `separate_loader` is true.
 

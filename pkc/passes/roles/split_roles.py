@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from xdsl.dialects import scf
@@ -28,7 +27,6 @@ _Op = TypeVar("_Op", bound=Operation)
 _ORDER = (Role.Loader, Role.Consumer, Role.Storer)
 
 
-@dataclass(frozen=True)
 class SplitRoles(KernelPass):
     """Split the tasks of a kernel into the roles that `pk-assign-roles` wrote on their operations.
 
@@ -57,26 +55,22 @@ class SplitRoles(KernelPass):
     name = "pk-split-roles"
 
     def run(self, kernel: KernelOp) -> None:
-        _split_kernel(kernel)
-
-
-def _split_kernel(kernel: KernelOp) -> None:
-    role_op = derived_role(kernel)
-    if role_op is not None:
-        try:
-            found = role_values_of(role_op)
-        except KeptBeyondStageError as error:
-            raise PkcError(errors.KeptBeyondStage(span_of(error.op.location))) from None
-        channels = add_channels(kernel, found)
-        for role in _ORDER:
-            if any(role_of(op) is role for op in role_op.body.walk()):
-                add_role_op(role, found, channels, kernel, role_op)
-        role_op.detach()
-        role_op.erase(safe_erase=False)
-    # In a role that the author wrote, what follows its tasks follows all of them, on whatever CTA they ran.
-    for op in kernel.walk() if DERIVED in kernel.attributes else ():
-        if isinstance(op, TasksOp):
-            op.attributes[PER_CTA] = UnitAttr()
+        role_op = derived_role(kernel)
+        if role_op is not None:
+            try:
+                found = role_values_of(role_op)
+            except KeptBeyondStageError as error:
+                raise PkcError(errors.KeptBeyondStage(span_of(error.op.location))) from None
+            channels = add_channels(kernel, found)
+            for role in _ORDER:
+                if any(role_of(op) is role for op in role_op.body.walk()):
+                    add_role_op(role, found, channels, kernel, role_op)
+            role_op.detach()
+            role_op.erase(safe_erase=False)
+        # In a role that the author wrote, what follows its tasks follows all of them, on whatever CTA they ran.
+        for op in kernel.walk() if DERIVED in kernel.attributes else ():
+            if isinstance(op, TasksOp):
+                op.attributes[PER_CTA] = UnitAttr()
 
 
 def add_role_op(
@@ -93,7 +87,8 @@ def add_channels(kernel: KernelOp, found: list[RoleValue], stages: int = 1) -> l
         label = ", ".join(map(channel_label, role_value.made))
         channel = ChannelOp(label, stages, role_value.type)
         channel.location = role_value.made[0].location
-        kernel.body.block.insert_op_before(channel, _first_role(kernel))
+        first_role = next(op for op in kernel.body.block.ops if isinstance(op, RoleOp))
+        kernel.body.block.insert_op_before(channel, first_role)
         made.append(channel)
     return made
 
@@ -103,10 +98,6 @@ def channel_label(op: Operation) -> str:
     if isinstance(op, LoadOp | GatherOp):
         return array_name(op.array)
     return op.results[0].name_hint or op.name.removeprefix("pk.")
-
-
-def _first_role(kernel: KernelOp) -> RoleOp:
-    return next(op for op in kernel.body.block.ops if isinstance(op, RoleOp))
 
 
 class _RoleCopy:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
@@ -25,7 +24,6 @@ from pkc.passes.roles.remote_accesses import Read, address, array_name, is_pushe
 _STAGED = ("inter_sm", "none", "copy_engine")
 
 
-@dataclass(frozen=True)
 class StageRemoteReads(KernelPass):
     """Let each remote operand that is fetched ahead go through a receive buffer: it becomes a `pk.fetch`.
 
@@ -48,9 +46,6 @@ class StageRemoteReads(KernelPass):
     name = "pk-stage-remote-reads"
 
     def run(self, kernel: KernelOp) -> None:
-        self._stage(kernel)
-
-    def _stage(self, kernel: KernelOp) -> None:
         reads = [op for op in remote_reads(kernel) if planned(op) in _STAGED and not _in_role(op)]
         for read in reads:
             if not can_fetch(read, whole=planned(read) == "none"):

@@ -24,7 +24,6 @@ from pkc.passes.tile_groups import counter_ops, groups_along
 from pkc.remarks import missed
 
 
-@dataclass(frozen=True)
 class StageRemoteStores(KernelPass):
     """Let a copy engine send the tiles of each store planned `copy_engine`.
 
@@ -57,16 +56,12 @@ class StageRemoteStores(KernelPass):
     name = "pk-stage-remote-stores"
 
     def run(self, kernel: KernelOp) -> None:
-        _stage_kernel(kernel)
-
-
-def _stage_kernel(kernel: KernelOp) -> None:
-    stores = [op for op in kernel.walk() if isinstance(op, StoreOp) and planned(op) == "copy_engine"]
-    if not stores:
-        return
-    for store in stores:
-        _stage(kernel, store)
-    wrap_in_role(kernel, Role.Consumer)
+        stores = [op for op in kernel.walk() if isinstance(op, StoreOp) and planned(op) == "copy_engine"]
+        if not stores:
+            return
+        for store in stores:
+            _stage(kernel, store)
+        wrap_in_role(kernel, Role.Consumer)
 
 
 def _stage(kernel: KernelOp, store: StoreOp) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, UnitAttr, i64
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
@@ -36,7 +34,6 @@ ROWS = 32
 """Rows that a task adds up: few, so that tasks end together; enough for two warps with 16 bytes for each thread."""
 
 
-@dataclass(frozen=True)
 class StageSums(KernelPass):
     """Give each sum over ranks slots at the owner, one for each rank, arrival signals and tasks that add the slots up.
 
@@ -68,21 +65,19 @@ class StageSums(KernelPass):
     name = "pk-stage-sums"
 
     def run(self, kernel: KernelOp) -> None:
-        _stage_kernel(kernel)
-
-
-def _stage_kernel(kernel: KernelOp) -> None:
-    planned_sums = [op for op in sums(kernel) if planned(op) and not in_any_order(kernel)]
-    staged = [op for op in planned_sums if isinstance(op, AccumulateOp)]
-    for op in planned_sums:
-        if op not in staged:
-            reason = "a table says where they go, and no owner knows how many to wait for"
-            missed(StageSums.name, op, f"rows are added to `{array_name(op.array)}` one by one, in no order: {reason}")
-    if not staged:
-        return
-    for op in staged:
-        _stage(kernel, op)
-    wrap_in_role(kernel, Role.Consumer)
+        planned_sums = [op for op in sums(kernel) if planned(op) and not in_any_order(kernel)]
+        staged = [op for op in planned_sums if isinstance(op, AccumulateOp)]
+        for op in planned_sums:
+            if op not in staged:
+                reason = "a table says where they go, and no owner knows how many to wait for"
+                missed(
+                    StageSums.name, op, f"rows are added to `{array_name(op.array)}` one by one, in no order: {reason}"
+                )
+        if not staged:
+            return
+        for op in staged:
+            _stage(kernel, op)
+        wrap_in_role(kernel, Role.Consumer)
 
 
 def _stage(kernel: KernelOp, op: AccumulateOp) -> None:

@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import (
-    AccumulateOp,
-    GatherOp,
-    LoadOp,
-    ScatterAccumulateOp,
-    ScatterAddOp,
-    StoreOp,
-    is_pgl,
-)
-from pkc.dialect.coordinates import BlockCountOp, BlockOp
+from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, ScatterAccumulateOp, ScatterAddOp, StoreOp, is_pgl
+from pkc.dialect.coordinates import BlockCountOp, BlockOp, ZigzagPositionOp
 from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import Layout
@@ -29,7 +20,6 @@ from pkc.passes.roles.straddling import may_straddle
 from pkc.remarks import missed
 
 
-@dataclass(frozen=True)
 class StraddleShards(KernelPass):
     """Let blocks of tasks straddle the ranks' shards of a dimension, if the schedule says `straddle`.
 
@@ -92,10 +82,13 @@ def _lists(tasks: TasksOp) -> Iterator[tuple[TasksOp, int, list[BlockOp]]]:
             continue
         if not found:
             continue
-        if len(found) == len(blocks) and all(block_type(op.result) == length.block for op in found):
+        if any(isinstance(use.operation, ZigzagPositionOp) for op in found for use in op.result.uses):
+            reason = "in zigzag order, blocks have positions within one shard"
+        elif len(found) == len(blocks) and all(block_type(op.result) == length.block for op in found):
             yield tasks, index.index, found
             continue
-        reason = "their index does not only number these blocks"
+        else:
+            reason = "their index does not only number these blocks"
         missed(StraddleShards.name, tasks, f"blocks of `{length.block.of}` end where the ranks' shards do: {reason}")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
@@ -16,13 +15,22 @@ from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.tile import FullOp, tile_type
 from pkc.dialect.types import RANKS, BlockType, Layout, SignalType, TileType
 from pkc.passes.analysis.dependence import ancestors
-from pkc.passes.build import DERIVED, add_parameter, add_role, append, constant, mark_fresh, product_ops, wrap_in_role
+from pkc.passes.build import (
+    DERIVED,
+    add_parameter,
+    add_role,
+    append,
+    before,
+    constant,
+    mark_fresh,
+    product_ops,
+    wrap_in_role,
+)
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.assign_roles import ROLE
 from pkc.passes.roles.remote_accesses import array_name, shard_of
 
 
-@dataclass(frozen=True)
 class ZeroSums(KernelPass):
     """Add the contributions that `pk-stage-sums` has left to memory, which is set to zero first.
 
@@ -49,25 +57,21 @@ class ZeroSums(KernelPass):
     name = "pk-zero-sums"
 
     def run(self, kernel: KernelOp) -> None:
-        _zero_kernel(kernel)
-
-
-def _zero_kernel(kernel: KernelOp) -> None:
-    left = [op for op in kernel.walk() if isinstance(op, AccumulateOp | ScatterAccumulateOp)]
-    if not left:
-        return
-    wrap_in_role(kernel, Role.Consumer)
-    for array in dict.fromkeys(op.array for op in left):
-        assert isinstance(array, BlockArgument)
-        mark_fresh(kernel, array)
-        adding = [op for op in left if op.array is array]
-        zeroed = add_parameter(kernel, f"{array_name(array)}.zeroed", SignalType((1,)), adding[0].location)
-        roles = dict.fromkeys(role for op in adding for role in ancestors(op) if isinstance(role, RoleOp))
-        _zero(kernel, adding[0], zeroed)
-        for role in roles:
-            _await(role, zeroed)
-    for op in left:
-        _add(op)
+        left = [op for op in kernel.walk() if isinstance(op, AccumulateOp | ScatterAccumulateOp)]
+        if not left:
+            return
+        wrap_in_role(kernel, Role.Consumer)
+        for array in dict.fromkeys(op.array for op in left):
+            assert isinstance(array, BlockArgument)
+            mark_fresh(kernel, array)
+            adding = [op for op in left if op.array is array]
+            zeroed = add_parameter(kernel, f"{array_name(array)}.zeroed", SignalType((1,)), adding[0].location)
+            roles = dict.fromkeys(role for op in adding for role in ancestors(op) if isinstance(role, RoleOp))
+            _zero(kernel, adding[0], zeroed)
+            for role in roles:
+                _await(role, zeroed)
+        for op in left:
+            _add(op)
 
 
 def _zero(kernel: KernelOp, op: AccumulateOp | ScatterAccumulateOp, zeroed: BlockArgument) -> None:
@@ -131,9 +135,6 @@ def _add(op: AccumulateOp | ScatterAccumulateOp) -> None:
         added: Operation = ScatterAddOp(op.tile, op.array, op.rows, list(op.indices))
     else:
         added = AtomicAddOp(op.tile, op.array, list(op.indices))
-    added.location = op.location
-    block = op.parent
-    assert block is not None
-    block.insert_op_before(added, op)
+    before(op, [added])
     op.detach()
     op.erase()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain
 from typing import TypeVar
 
@@ -57,7 +56,6 @@ _COUNTERS = (*_SENDS, WaitOp)
 _Op = TypeVar("_Op", bound=Operation)
 
 
-@dataclass(frozen=True)
 class CheckProgram(ModulePass):
     """Refuse programs that break a rule of the whole; every finding at its line.
 

@@ -30,7 +30,6 @@ from pkc.remarks import missed
 _SPLIT = "split_"
 
 
-@dataclass(frozen=True)
 class SplitLoops(KernelPass):
     """Divide each sum over a dimension K among as many tasks as the schedule's `split_K` says.
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pkc.dialect.transfers import REGISTER, TMA
-from pkc.targets.sm_90a.arch import ARCH, H200, REGISTERS
+from pkc.targets.sm_90a.arch import ARCH, H200, REGISTERS, TUNING
 from pkc.targets.sm_90a.instructions import computing, instruction
 from pkc.targets.sm_90a.layout import ALIGNMENT, shared_layout
+from pkc.targets.sm_90a.machine_code import MACHINE_CODE
+from pkc.targets.sm_90a.throughput import per_element
 from pkc.targets.target import Mma, Operands, Target, Tiles
 
 TARGET = Target(
@@ -13,13 +15,26 @@ TARGET = Target(
     code="sm_90a",
     arch=ARCH,
     rates=H200,
+    tuning=TUNING,
     registers=REGISTERS,
     # 26: what ptxas wants beside the 128 registers of 64 x 256 of f32, whatever `setmaxnreg` adds (its error C7602).
-    mma=Mma(Operands.SHARED, rows=64, columns=256, depth=32, spare=26),
-    tiles=Tiles((2, 4, 8, 16, 32, 64, 128, 256), (32, 64, 128, 256), (64, 128, 256), most=128 * 256),
+    # 7: as wgmma.wait_group of the instruction table.
+    mma=Mma(Operands.SHARED, rows=64, columns=256, depth=32, spare=26, in_flight=7),
+    tiles=Tiles(
+        (2, 4, 8, 16, 32, 64, 128, 256),
+        (32, 64, 128, 256),
+        (64, 128),
+        most=128 * 256,
+        deep=(256,),
+        small=64 * 64,
+        chained_rows=(64, 128, 192),
+        chained=tuple(range(64, 257, 16)),
+    ),
     transfers=frozenset({TMA, REGISTER}),
     alignment=ALIGNMENT,
     shared_layout=shared_layout,
     instruction=instruction,
     computing=computing,
+    machine_code=MACHINE_CODE,
+    per_element=per_element,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pkc.targets.arch import Arch, Rates, Registers
+from pkc.targets.arch import Arch, Rates, Registers, Tuning
 
 ARCH = Arch(
     sms=132,
@@ -20,12 +20,18 @@ ARCH = Arch(
 )
 """CUDA C++ Programming Guide, technical specifications; SMs of the SXM boards."""
 
-REGISTERS = Registers(moving=40, dimension=8, adding=80, holding=112, idle=24, reserve=24)
-"""As many as ptxas needs without spills; CUTLASS gives its producers 40 as well."""
+REGISTERS = Registers(moving=32, reaching=40, dimension=8, adding=80, holding=112, idle=24, reserve=20)
+"""As many as ptxas needs without spills, two of which it never uses. 24 are too few for the loader of four-dimensional
+arrays, and more of fewer movers is of no use: three warpgroups of consumers have 160 with movers of 32."""
 
 H200 = Rates(
     clock=1.5,
     mma_flops=4096,
+    # CUDA C++ Programming Guide, throughput of native arithmetic instructions.
+    lanes=128,
+    special=16,
+    dependent=350,
+    exposed=0.1,
     shared_bytes=128,
     load_bytes=85,
     load_row=1.0,
@@ -43,5 +49,35 @@ H200 = Rates(
     engine_copy=4500,
     enqueue=3000,
     while_fetching=0.13,
+)
+"""Measured on H200 SXM (docs/performance.md)."""
+
+TUNING = Tuning(
+    loop_stages=4,
+    most_stages=32,
+    # Looking at a counter takes as long as the MMAs of two tiles of 128 x 64.
+    awaited_tiles=8,
+    awaited_bytes=8 * 128 * 64 * 2,
+    # If 8 SMs pull at the rate of the link, 40 GB/s each, a copy is in flight for 2 to 3 us: 5 to 8 tiles of 16 KB that
+    # are loaded, and up to 4 that stores still read or have not released.
+    copies=12,
+    # A tile of 128 x 64, or some smaller ones.
+    copied_bytes=16 * 1024,
+    # At 40 GB/s for each SM a tile of 16 KB takes 0.4 us, a store 1 us.
+    stores=3,
+    # Reading a stage takes as long as filling it.
+    read_stages=3,
+    signals=8,
+    store_bytes=2048,
+    band=8,
+    fetched_rows=16,
+    gain=0.93,
+    gain_of_chains=0.98,
+    gain_of_copies=0.97,
+    equal=1.03,
+    # Fetching by SMs slows MMAs by a tenth where these are at the limit of power, as after a millisecond; at 0.37 ms
+    # copy engines lose 2 per cent, at 2.9 ms they gain 5.
+    separate_sms=(4, 8, 16, 24),
+    engines_from=1e6,
 )
 """Measured on H200 SXM (docs/performance.md)."""

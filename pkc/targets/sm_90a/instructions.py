@@ -2,42 +2,16 @@
 
 An entry becomes a `__device__` function of the generated CUDA C++, and `pk.instruction` names it. Text is inline
 PTX (PTX ISA 9.0) or a CUDA built-in. Where PTX has a family (shapes, numbers of dimensions, counts that must be
-immediate), `instruction` makes the entry that a name asks for.
+immediate), `families.py` makes the entry that a name asks for.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from functools import cache
 
 from pkc.targets.instruction import Instruction
-from pkc.targets.sm_90a.arch import ARCH
-
-
-def _asm(ptx: str, outputs: str = "", inputs: str = "", *, memory: bool = True) -> str:
-    clobbers = ' : "memory"' if memory else ""
-    return f'asm volatile("{ptx}" : {outputs} : {inputs}{clobbers});'
-
-
-def _pure(ptx: str, inputs: str, kind: str = "float", constraint: str = "f") -> str:
-    return f'{kind} r; asm("{ptx}" : "={constraint}"(r) : {inputs}); return r;'
-
-
-def _bounded(setup: str, look: str, give_up: str, stop: str, limit: str, *, every: int = 1) -> str:
-    """Look until something is there, which gives 0, or give up, which gives why.
-
-    It gives up after `limit` nanoseconds, or a millisecond after another did: by then what was in flight is complete.
-    """
-    return (
-        f"{setup} unsigned long long first = 0, end = 0; int why = 0; for (unsigned n = 0;; ++n) {{ {look}"
-        f" if (n % {every}) continue; unsigned long long now; unsigned s;"
-        ' asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now) :: "memory"); if (!first) first = now;'
-        f' asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(s) : "l"({stop}) : "memory");'
-        " if (!why && s) { why = 2; end = now + 1000000; }"
-        f" if (!why && now - first > {limit}) {{ why = 1; end = now; }} {give_up} }}"
-    )
-
+from pkc.targets.sm_90a.families import of_family
+from pkc.targets.sm_90a.inline_ptx import asm, bounded, effect, pure
 
 _TRY = (
     'asm volatile("{\\n.reg .pred p;\\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\\n'
@@ -59,68 +33,46 @@ PLAIN: tuple[Instruction, ...] = (
         " return (a + 1023) & ~1023;",
         "address of the dynamic shared memory, at a multiple of 1024",
     ),
-    Instruction(
-        "prefetch_map",
-        ("map",),
-        None,
-        _asm("prefetch.tensormap [%0];", "", '"l"(&a)'),
-        "prefetches the tensor map a into the cache",
-    ),
+    effect("prefetch_map", ("map",), "prefetch.tensormap [%0];", "prefetches the tensor map a into the cache"),
     # mbarrier (PTX ISA: Parallel Synchronization and Communication Instructions, mbarrier)
-    Instruction(
+    effect(
         "mbarrier_init",
         ("index", "index"),
-        None,
-        _asm("mbarrier.init.shared::cta.b64 [%0], %1;", "", '"r"(a), "r"(b)'),
+        "mbarrier.init.shared::cta.b64 [%0], %1;",
         "barrier at a: a phase is complete after b arrivals",
     ),
-    Instruction(
+    effect(
         "mbarrier_init_fence",
         (),
-        None,
-        _asm("fence.mbarrier_init.release.cluster;"),
+        "fence.mbarrier_init.release.cluster;",
         "initialised barriers are visible to the async proxy",
     ),
-    Instruction(
+    effect(
         "mbarrier_expect",
         ("index", "index"),
-        None,
-        _asm("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;", "", '"r"(a), "r"(b)'),
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;",
         "arrives at a; the phase also waits for b bytes",
     ),
-    Instruction(
-        "mbarrier_arrive",
-        ("index",),
-        None,
-        _asm("mbarrier.arrive.shared::cta.b64 _, [%0];", "", '"r"(a)'),
-        "arrives at a (release, CTA)",
-    ),
-    Instruction(
+    effect("mbarrier_arrive", ("index",), "mbarrier.arrive.shared::cta.b64 _, [%0];", "arrives at a (release, CTA)"),
+    effect(
         "mbarrier_wait",
         ("index", "index"),
-        None,
-        _asm(
-            "{\\n.reg .pred p;\\nagain:\\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\\n"
-            "@p bra done;\\nbra again;\\ndone:\\n}",
-            "",
-            '"r"(a), "r"(b)',
-        )
-        .replace("again", "again%=")
-        .replace("done", "done%="),
+        "{\\n.reg .pred p;\\nagain%=:\\nmbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\\n"
+        "@p bra done%=;\\nbra again%=;\\ndone%=:\\n}",
         "until the phase of parity b is complete at a (acquire, CTA)",
     ),
     Instruction(
         "mbarrier_wait_bounded",
         ("index", "index", "i64", "i64"),
         "index",
-        _bounded("unsigned p;", f"{_TRY} if (p) return 0;", "if (why && now >= end) return why;", "c", "d"),
+        bounded("unsigned p;", f"{_TRY} if (p) return 0;", "if (why && now >= end) return why;", "c", "d"),
         "as mbarrier_wait, for d nanoseconds, or until the counter at c is not 0: 0, or 1 or 2 if it gives up",
     ),
     Instruction(
         "mbarrier_wait_bounded_warp",
         ("index", "index", "i64", "i64"),
         "index",
-        _bounded(
+        bounded(
             "unsigned p, all = 0;",
             f"{_TRY} all |= p; if (__all_sync(0xffffffffu, all)) return 0;",
             "int most = __reduce_max_sync(0xffffffffu, why && now >= end ? why : 0); if (most) return most;",
@@ -130,57 +82,41 @@ PLAIN: tuple[Instruction, ...] = (
         "the same, with one answer for all threads of a warp",
     ),
     # order (PTX ISA: Memory Consistency Model, membar/fence)
-    Instruction("fence_async_shared", (), None, _asm("fence.proxy.async.shared::cta;"), "generic before async, shared"),
-    Instruction("fence_async_global", (), None, _asm("fence.proxy.async.global;"), "generic before async, global"),
-    Instruction("fence_release_sys", (), None, _asm("fence.release.sys;"), "releases what was written, to all GPUs"),
-    Instruction("fence_release_gpu", (), None, _asm("fence.release.gpu;"), "releases what was written, to this GPU"),
-    Instruction("fence_acquire_sys", (), None, _asm("fence.acquire.sys;"), "acquires what was released, all GPUs"),
-    Instruction("fence_acquire_gpu", (), None, _asm("fence.acquire.gpu;"), "acquires what was released, this GPU"),
+    effect("fence_async_shared", (), "fence.proxy.async.shared::cta;", "generic before async, shared"),
+    effect("fence_async_global", (), "fence.proxy.async.global;", "generic before async, global"),
+    effect("fence_release_sys", (), "fence.release.sys;", "releases what was written, to all GPUs"),
+    effect("fence_release_gpu", (), "fence.release.gpu;", "releases what was written, to this GPU"),
+    effect("fence_acquire_sys", (), "fence.acquire.sys;", "acquires what was released, all GPUs"),
+    effect("fence_acquire_gpu", (), "fence.acquire.gpu;", "acquires what was released, this GPU"),
     # bulk groups
-    Instruction("bulk_commit", (), None, _asm("cp.async.bulk.commit_group;"), "ends a group of asynchronous stores"),
-    Instruction("bulk_wait_read", (), None, _asm("cp.async.bulk.wait_group.read 0;"), "stores have read their source"),
-    Instruction("bulk_wait_full", (), None, _asm("cp.async.bulk.wait_group 0;"), "stores are complete and visible"),
+    effect("bulk_commit", (), "cp.async.bulk.commit_group;", "ends a group of asynchronous stores"),
+    effect("bulk_wait_read", (), "cp.async.bulk.wait_group.read 0;", "stores have read their source"),
+    effect("bulk_wait_full", (), "cp.async.bulk.wait_group 0;", "stores are complete and visible"),
     # signals
-    Instruction(
+    effect(
         "signal_release_sys",
         ("i64", "index"),
-        None,
-        _asm("red.release.sys.global.add.u32 [%0], %1;", "", '"l"(a), "r"(b)'),
+        "red.release.sys.global.add.u32 [%0], %1;",
         "adds b to the counter at a, after all earlier writes of this thread, on any GPU",
     ),
-    Instruction(
-        "signal_release_gpu",
-        ("i64", "index"),
-        None,
-        _asm("red.release.gpu.global.add.u32 [%0], %1;", "", '"l"(a), "r"(b)'),
-        "the same on this GPU",
-    ),
-    Instruction(
+    effect("signal_release_gpu", ("i64", "index"), "red.release.gpu.global.add.u32 [%0], %1;", "the same on this GPU"),
+    effect(
         "signal_relaxed_sys",
         ("i64", "index"),
-        None,
-        _asm("red.relaxed.sys.global.add.u32 [%0], %1;", "", '"l"(a), "r"(b)'),
+        "red.relaxed.sys.global.add.u32 [%0], %1;",
         "adds b to the counter at a, without memory order",
     ),
-    Instruction(
+    effect(
         "raise_release_sys",
         ("i64", "index"),
-        None,
-        _asm("red.release.sys.global.max.u32 [%0], %1;", "", '"l"(a), "r"(b)'),
+        "red.release.sys.global.max.u32 [%0], %1;",
         "raises the counter at a to b, after all earlier writes of this thread, on any GPU",
     ),
-    Instruction(
-        "raise_release_gpu",
-        ("i64", "index"),
-        None,
-        _asm("red.release.gpu.global.max.u32 [%0], %1;", "", '"l"(a), "r"(b)'),
-        "the same on this GPU",
-    ),
-    Instruction(
+    effect("raise_release_gpu", ("i64", "index"), "red.release.gpu.global.max.u32 [%0], %1;", "the same on this GPU"),
+    effect(
         "raise_relaxed_sys",
         ("i64", "index"),
-        None,
-        _asm("red.relaxed.sys.global.max.u32 [%0], %1;", "", '"l"(a), "r"(b)'),
+        "red.relaxed.sys.global.max.u32 [%0], %1;",
         "raises the counter at a to b, without memory order",
     ),
     Instruction(
@@ -195,7 +131,7 @@ PLAIN: tuple[Instruction, ...] = (
         "spin_bounded",
         ("registers<1 x index>", "i64", "index", "i64", "i64"),
         "index",
-        _bounded(
+        bounded(
             "unsigned v;",
             'asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(b) : "memory");'
             " if ((int)(v - (unsigned)c) >= 0) return 0;",
@@ -208,7 +144,7 @@ PLAIN: tuple[Instruction, ...] = (
         " 0, or 1 or 2 if it gives up at value a",
     ),
     Instruction("any_of_warp", ("i1",), "i1", "return __any_sync(0xffffffffu, a);", "whether it holds for any thread"),
-    Instruction("end_thread", (), None, _asm("exit;"), "the thread ends"),
+    effect("end_thread", (), "exit;", "the thread ends"),
     Instruction(
         "timer",
         (),
@@ -231,7 +167,7 @@ PLAIN: tuple[Instruction, ...] = (
         ("registers<1 x index>", "i64", "index", "b32", "index", "index", "index"),
         None,
         "if (a[0] < c) { "
-        + _asm(
+        + asm(
             "st.global.v4.b32 [%0], {%1, %2, %3, %4};",
             "",
             '"l"(b + 16ull * (unsigned)a[0]), "r"(d), "r"(e), "r"(f), "r"(g)',
@@ -242,50 +178,29 @@ PLAIN: tuple[Instruction, ...] = (
     Instruction("load_u32", ("i64",), "index", "return *(const volatile unsigned*)a;", "the counter at a"),
     Instruction("store_u32", ("i64", "index"), None, "*(volatile unsigned*)a = b;", "a counter of this CTA"),
     # wgmma (PTX ISA: Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions)
-    Instruction("wgmma_fence", (), None, _asm("wgmma.fence.sync.aligned;"), "registers before wgmma"),
-    Instruction("wgmma_commit", (), None, _asm("wgmma.commit_group.sync.aligned;"), "ends a group of wgmma"),
+    effect("wgmma_fence", (), "wgmma.fence.sync.aligned;", "registers before wgmma"),
+    effect("wgmma_commit", (), "wgmma.commit_group.sync.aligned;", "ends a group of wgmma"),
     # registers and shared memory
-    Instruction(
+    effect(
         "stmatrix_x4",
         ("index", "b32", "b32", "b32", "b32"),
-        None,
-        _asm(
-            "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};",
-            "",
-            '"r"(a), "r"(b), "r"(c), "r"(d), "r"(e)',
-        ),
+        "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};",
         "four 8x8 matrices of 16-bit elements; thread 8i + j has the address of row j of matrix i",
     ),
-    Instruction(
+    pure(
         "pack_bf16",
         ("f32", "f32"),
         "b32",
-        _pure("cvt.rn.bf16x2.f32 %0, %2, %1;", '"f"(a), "f"(b)', "unsigned", "r"),
+        "cvt.rn.bf16x2.f32 %0, %2, %1;",
         "two bf16, a in the low half, to nearest even",
     ),
-    Instruction(
-        "pack_f16",
-        ("f32", "f32"),
-        "b32",
-        _pure("cvt.rn.f16x2.f32 %0, %2, %1;", '"f"(a), "f"(b)', "unsigned", "r"),
-        "two f16, a in the low half, to nearest even",
+    pure(
+        "pack_f16", ("f32", "f32"), "b32", "cvt.rn.f16x2.f32 %0, %2, %1;", "two f16, a in the low half, to nearest even"
     ),
     Instruction("low_bf16", ("b32",), "f32", "return __uint_as_float(a << 16);", "the low bf16"),
     Instruction("high_bf16", ("b32",), "f32", "return __uint_as_float(a & 0xffff0000u);", "the high bf16"),
-    Instruction(
-        "low_f16",
-        ("b32",),
-        "f32",
-        _pure("{ .reg .b16 l, h; mov.b32 {l, h}, %1; cvt.f32.f16 %0, l; }", '"r"(a)'),
-        "the low f16",
-    ),
-    Instruction(
-        "high_f16",
-        ("b32",),
-        "f32",
-        _pure("{ .reg .b16 l, h; mov.b32 {l, h}, %1; cvt.f32.f16 %0, h; }", '"r"(a)'),
-        "the high f16",
-    ),
+    pure("low_f16", ("b32",), "f32", "{ .reg .b16 l, h; mov.b32 {l, h}, %1; cvt.f32.f16 %0, l; }", "the low f16"),
+    pure("high_f16", ("b32",), "f32", "{ .reg .b16 l, h; mov.b32 {l, h}, %1; cvt.f32.f16 %0, h; }", "the high f16"),
     Instruction("bits_f32", ("f32",), "b32", "return __float_as_uint(a);", "the bits of an f32"),
     Instruction("float_bits", ("b32",), "f32", "return __uint_as_float(a);", "the f32 with these bits"),
     Instruction(
@@ -299,34 +214,28 @@ PLAIN: tuple[Instruction, ...] = (
         "load_shared_v4",
         ("registers<4 x b32>", "index"),
         None,
-        _asm("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];", ", ".join(f'"=r"(a[{i}])' for i in range(4)), '"r"(b)'),
+        asm("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];", ", ".join(f'"=r"(a[{i}])' for i in range(4)), '"r"(b)'),
         "16 bytes of shared memory at b",
     ),
     Instruction(
         "store_shared_v4",
         ("registers<4 x b32>", "index"),
         None,
-        _asm("st.shared.v4.b32 [%4], {%0, %1, %2, %3};", "", ", ".join(f'"r"(a[{i}])' for i in range(4)) + ', "r"(b)'),
+        asm("st.shared.v4.b32 [%4], {%0, %1, %2, %3};", "", ", ".join(f'"r"(a[{i}])' for i in range(4)) + ', "r"(b)'),
         "16 bytes to shared memory at b",
     ),
-    Instruction(
-        "store_shared_b32",
-        ("index", "b32"),
-        None,
-        _asm("st.shared.b32 [%0], %1;", "", '"r"(a), "r"(b)'),
-        "32 bits to shared memory",
-    ),
+    effect("store_shared_b32", ("index", "b32"), "st.shared.b32 [%0], %1;", "32 bits to shared memory"),
     Instruction(
         "store_shared_b16",
         ("index", "b32"),
         None,
-        _asm("st.shared.b16 [%0], %1;", "", '"r"(a), "h"((unsigned short)b)'),
+        asm("st.shared.b16 [%0], %1;", "", '"r"(a), "h"((unsigned short)b)'),
         "the low 16 bits to shared memory",
     ),
     # functions; those of CUDA without `-use_fast_math` (CUDA C++ Programming Guide, Mathematical Functions)
     Instruction("exp_f32", ("f32",), "f32", "return expf(a);", "e to the power a", "pk.exp"),
-    Instruction(
-        "exp2_f32", ("f32",), "f32", _pure("ex2.approx.f32 %0, %1;", '"f"(a)'), "2 to the power a, 2 ulp", "pk.exp2"
+    pure(
+        "exp2_f32", ("f32",), "f32", "ex2.approx.ftz.f32 %0, %1;", "2 to the power a, 2 ulp; 0 below 2^-126", "pk.exp2"
     ),
     Instruction("log2_f32", ("f32",), "f32", "return log2f(a);", "logarithm to base 2", "pk.log2"),
     Instruction("tanh_f32", ("f32",), "f32", "return tanhf(a);", "hyperbolic tangent", "pk.tanh"),
@@ -342,36 +251,13 @@ PLAIN: tuple[Instruction, ...] = (
         "1 / (1 + e to the power -a)",
         "pk.sigmoid",
     ),
-    Instruction(
-        "sqrt_f32", ("f32",), "f32", _pure("sqrt.rn.f32 %0, %1;", '"f"(a)'), "square root, to nearest", "pk.sqrt"
-    ),
-    Instruction(
-        "divide",
-        ("f32", "f32"),
-        "f32",
-        _pure("div.rn.f32 %0, %1, %2;", '"f"(a), "f"(b)'),
-        "a / b, to nearest",
-        "pk.div",
-    ),
-    Instruction("absolute", ("f32",), "f32", _pure("abs.f32 %0, %1;", '"f"(a)'), "|a|", "pk.abs"),
+    pure("sqrt_f32", ("f32",), "f32", "sqrt.rn.f32 %0, %1;", "square root, to nearest", "pk.sqrt"),
+    pure("divide", ("f32", "f32"), "f32", "div.full.f32 %0, %1, %2;", "a / b, 2 ulp", "pk.div"),
+    pure("absolute", ("f32",), "f32", "abs.f32 %0, %1;", "|a|", "pk.abs"),
     Instruction("int_bits", ("b32",), "i32", "return (int)a;", "the i32 with these bits"),
     Instruction("bits_i32", ("i32",), "b32", "return (unsigned)a;", "the bits of an i32"),
-    Instruction(
-        "max_nan",
-        ("f32", "f32"),
-        "f32",
-        _pure("max.NaN.f32 %0, %1, %2;", '"f"(a), "f"(b)'),
-        "maximum or NaN",
-        "pk.max",
-    ),
-    Instruction(
-        "min_nan",
-        ("f32", "f32"),
-        "f32",
-        _pure("min.NaN.f32 %0, %1, %2;", '"f"(a), "f"(b)'),
-        "minimum or NaN",
-        "pk.min",
-    ),
+    pure("max_nan", ("f32", "f32"), "f32", "max.NaN.f32 %0, %1, %2;", "maximum or NaN", "pk.max"),
+    pure("min_nan", ("f32", "f32"), "f32", "min.NaN.f32 %0, %1, %2;", "minimum or NaN", "pk.min"),
     Instruction(
         "load_global_b32",
         ("i64",),
@@ -386,18 +272,12 @@ PLAIN: tuple[Instruction, ...] = (
         'unsigned short r; asm volatile("ld.global.b16 %0, [%1];" : "=h"(r) : "l"(a) : "memory"); return r;',
         "16 bits of global memory",
     ),
-    Instruction(
-        "store_global_b32",
-        ("i64", "b32"),
-        None,
-        _asm("st.global.b32 [%0], %1;", "", '"l"(a), "r"(b)'),
-        "32 bits to global memory",
-    ),
+    effect("store_global_b32", ("i64", "b32"), "st.global.b32 [%0], %1;", "32 bits to global memory"),
     Instruction(
         "store_global_b16",
         ("i64", "b32"),
         None,
-        _asm("st.global.b16 [%0], %1;", "", '"l"(a), "h"((unsigned short)b)'),
+        asm("st.global.b16 [%0], %1;", "", '"l"(a), "h"((unsigned short)b)'),
         "the low 16 bits to global memory",
     ),
     Instruction(
@@ -421,153 +301,13 @@ PLAIN: tuple[Instruction, ...] = (
 """The instructions that are not of a family."""
 
 
-def _tma(match: re.Match[str]) -> Instruction:
-    """`tma_load_3d(stage, map, barrier, x, y, z)`, `tma_store_3d(stage, map, x, y, z)`, `tma_add_3d(...)`."""
-    what, rank = match[1], int(match[2])
-    first = 3 if what == "load" else 2
-    operands = ("index", "map", *(("index",) if what == "load" else ()), *("index",) * rank)
-    names = "abcdefgh"
-    place = ", ".join(f"%{first + i}" for i in range(rank))
-    inputs = ['"r"(a)', '"l"(&b)', *(f'"r"({name})' for name in names[2 : first + rank])]
-    forms = {
-        "load": f"cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
-        f" [%0], [%1, {{{place}}}], [%2];",
-        "store": f"cp.async.bulk.tensor.{rank}d.global.shared::cta.tile.bulk_group [%1, {{{place}}}], [%0];",
-        "add": f"cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.add.tile.bulk_group [%1, {{{place}}}], [%0];",
-    }
-    meanings = {
-        "load": "a box of the tensor of map b to shared memory at a; its bytes arrive at the barrier c",
-        "store": "shared memory at a to a box of the tensor of map b",
-        "add": "shared memory at a added to a box of the tensor of map b, each element atomically",
-    }
-    return Instruction(match[0], operands, None, _asm(forms[what], "", ", ".join(inputs)), meanings[what])
-
-
-def _wgmma(match: re.Match[str]) -> Instruction | None:
-    """`wgmma_n256_bf16_ss_kn(acc, a, b, accumulate)`: A from shared memory (s) or registers (r), majors of A and B.
-
-    `wgmma_n256_e4m3_e5m2_ss_kk` if B has another type than A.
-    """
-    n, dtype, source, major_a, major_b = int(match[1]), match[2], match[4], match[5], match[6]
-    count = n // 2
-    k = {"bf16": 16, "f16": 16, "e4m3": 32, "e5m2": 32}[dtype]
-    other = match[3] or dtype
-    if match[3] and (k == 16 or other == dtype):
-        return None
-    # Only 16-bit operands in shared memory may have the other major.
-    by_k = ("k", "k") if k == 32 else ("k", major_b) if source == "r" else (major_a, major_b)
-    if n % 8 or not 8 <= n <= 256 or by_k != (major_a, major_b):
-        return None
-    d = ", ".join(f"%{i}" for i in range(count))
-    transposes = f", {int(major_a == 'm')}, {int(major_b == 'n')}" if k == 16 and source == "s" else ""
-    transposes = f", {int(major_b == 'n')}" if k == 16 and source == "r" else transposes
-    first = 1 if source == "s" else 4
-    a = f"%{count}" if source == "s" else "{" + ", ".join(f"%{count + i}" for i in range(4)) + "}"
-    b, use = f"%{count + first}", f"%{count + first + 1}"
-    ptx = (
-        f"{{\\n.reg .pred p;\\nsetp.ne.b32 p, {use}, 0;\\n"
-        f"wgmma.mma_async.sync.aligned.m64n{n}k{k}.f32.{dtype}.{other} {{{d}}}, {a}, {b}, p, 1, 1{transposes};\\n}}"
-    )
-    outputs = ", ".join(f'"+f"(a[{i}])' for i in range(count))
-    if source == "s":
-        operands: tuple[str, ...] = (f"registers<{count} x f32>", "i64", "i64", "index")
-        inputs = '"l"(b), "l"(c), "r"(d)'
-    else:
-        operands = (f"registers<{count} x f32>", "b32", "b32", "b32", "b32", "i64", "index")
-        inputs = '"r"(b), "r"(c), "r"(d), "r"(e), "l"(f), "r"(g)'
-    description = f"a += A[64, {k}] @ B[{k}, {n}] if the last operand is not 0, else a = A @ B; asynchronous"
-    return Instruction(match[0], operands, None, _asm(ptx, outputs, inputs, memory=False), description)
-
-
-def _vector(match: re.Match[str]) -> Instruction:
-    """`load_global_v4(registers<4 x b32>, address)` and `store_global_v4`: 16, 8 or 4 bytes at once.
-
-    `load_global_v4_where(registers, address, condition)` and `store_global_v4_where` do so only where the condition
-    holds; a load leaves the registers as they are elsewhere. A predicate, not a branch: loads stay together.
-    """
-    what, count, where = match[1], int(match[2]), match[3] is not None
-    names = ", ".join(f"%{i}" for i in range(count))
-    form = "b32"
-    if count > 1:
-        names, form = f"{{{names}}}", f"v{count}.b32"
-    operands = (f"registers<{count} x b32>", "i64", *(("i1",) if where else ()))
-    description = f"{4 * count} bytes {'of' if what == 'load' else 'to'} global memory at b{', if c' if where else ''}"
-    ptx = f"ld.global.{form} {names}, [%{count}];" if what == "load" else f"st.global.{form} [%{count}], {names};"
-    registers = ", ".join(f'"{_CONSTRAINTS[what, where]}"(a[{i}])' for i in range(count))
-    inputs = '"l"(b)'
-    if where:
-        ptx = f"{{\\n.reg .pred p;\\nsetp.ne.b32 p, %{count + 1}, 0;\\n@p {ptx}\\n}}"
-        inputs += ', "r"((int)c)'
-    if what == "load":
-        return Instruction(match[0], operands, None, _asm(ptx, registers, inputs, memory=False), description)
-    return Instruction(match[0], operands, None, _asm(ptx, "", f"{registers}, {inputs}"), description)
-
-
-_CONSTRAINTS = {("load", False): "=r", ("load", True): "+r", ("store", False): "r", ("store", True): "r"}
-"""What an instruction does with the registers: writes, or may write, or reads."""
-
-
-def _wgmma_wait(match: re.Match[str]) -> Instruction | None:
-    ptx = f"wgmma.wait_group.sync.aligned {match[1]};"
-    return Instruction(match[0], (), None, _asm(ptx), "at most that many groups are in flight")
-
-
-def _wgmma_done(match: re.Match[str]) -> Instruction | None:
-    """Without it the compiler may copy the registers before the wait, and then runs MMAs one after the other."""
-    count = int(match[1])
-    if count % 4 or not 4 <= count <= 256:
-        return None
-    body = _asm("", ", ".join(f'"+f"(a[{i}])' for i in range(count)), memory=False)
-    return Instruction(match[0], (f"registers<{count} x f32>",), None, body, "MMAs are complete: a may be read")
-
-
-def _bulk_wait(match: re.Match[str]) -> Instruction:
-    """`bulk_wait_read_2()`, `bulk_wait_full_3()`: as those without a number, but for the last groups."""
-    form, left = (".read" if match[1] == "read" else ""), match[2]
-    ptx = f"cp.async.bulk.wait_group{form} {left};"
-    done = "have read their source" if form else "are complete and visible"
-    return Instruction(match[0], (), None, _asm(ptx), f"stores {done}, but for the last {left} groups")
-
-
-def _setmaxnreg(match: re.Match[str]) -> Instruction | None:
-    count = int(match[2])
-    if count % 8 or not 24 <= count <= 256:
-        return None
-    ptx = f"setmaxnreg.{match[1]}.sync.aligned.u32 {count};"
-    return Instruction(match[0], (), None, _asm(ptx), "registers of each thread")
-
-
-def _sync(match: re.Match[str]) -> Instruction | None:
-    """Barrier 0 is that of `sync_threads`."""
-    barrier, threads = int(match[1]), int(match[2])
-    if not 1 <= barrier < ARCH.named_barriers or threads % ARCH.warp or not 0 < threads <= ARCH.threads:
-        return None
-    return Instruction(match[0], (), None, _asm(f"bar.sync {barrier}, {threads};"), "barrier over that many threads")
-
-
-_FAMILIES: tuple[tuple[str, Callable[[re.Match[str]], Instruction | None]], ...] = (
-    (r"tma_(load|store|add)_([1-5])d", _tma),
-    (r"wgmma_n(\d+)_(bf16|f16|e4m3|e5m2)(?:_(e4m3|e5m2))?_([sr])s_([km])([kn])", _wgmma),
-    (r"(load|store)_global_v([124])(_where)?", _vector),
-    (r"wgmma_wait_([0-7])", _wgmma_wait),
-    (r"wgmma_done_(\d+)", _wgmma_done),
-    (r"bulk_wait_(read|full)_([1-9]\d*)", _bulk_wait),
-    (r"setmaxnreg_(inc|dec)_(\d+)", _setmaxnreg),
-    (r"sync_(\d+)_of_(\d+)", _sync),
-)
-
-
 @cache
 def instruction(name: str) -> Instruction | None:
     """The entry of that name, if the target has one."""
     for entry in PLAIN:
         if entry.name == name:
             return entry
-    for pattern, make in _FAMILIES:
-        match = re.fullmatch(pattern, name)
-        if match:
-            return make(match)
-    return None
+    return of_family(name)
 
 
 @cache

@@ -6,7 +6,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation, Region, SSAValue
 
 from pkc.dialect.reductions import RowReduction
-from pkc.dialect.tile import BroadcastOp
+from pkc.dialect.tile import BroadcastOp, MmaWaitOp
 from pkc.dialect.types import TileType
 
 
@@ -86,7 +86,7 @@ def _unify(op: Operation, groups: _Groups) -> None:
                 for end, result in zip(region.block.last_op.operands, op.results, strict=False):
                     _join_all(groups, [end, result])
         return
-    if not op.regions:
+    if not op.regions and not isinstance(op, MmaWaitOp):
         _join_all(groups, [value for value in (*op.operands, *op.results) if _rank(value) == 1])
 
 

@@ -111,6 +111,40 @@ class Dimensions:
             return block.local
         return self._emit.plus(self._emit.times(block.shard, self.shard_length(block.dim)), block.local)
 
+    def zigzag_position(self, block: Placed, inside: int) -> SSAValue:
+        """The position of the element `inside` a block (`pkc/dialect/blocks.py`: zigzag)."""
+        emit, shard, half = self._emit, self.owner(block), self._half(block.dim)
+        within = emit.plus(self._within(block), inside)
+        begun = emit.plus(emit.times(shard, half), within)
+        gap = self._zigzag_gap(block.dim, shard)
+        return emit.select(emit.compare("sge", within, half), emit.plus(begun, gap), begun)
+
+    def zigzag_count(self, block: BlockType, shard: SSAValue, inside: int, limit: SSAValue) -> SSAValue:
+        """What `pk.zigzag_count` gives (`pkc/dialect/blocks.py`: zigzag_count)."""
+        emit, half = self._emit, self._half(block.of)
+        left = emit.minus(limit, emit.plus(emit.times(shard, half), inside))
+        behind = emit.minus(left, self._zigzag_gap(block.of, shard))
+        early = emit.round_up_over(emit.most(emit.minus(half, inside), 0), block.extent)
+        first, second = (emit.round_up_over(emit.most(number, 0), block.extent) for number in (left, behind))
+        return emit.most(emit.least(first, early), second)
+
+    def zigzag_gap(self, block: Placed) -> SSAValue:
+        """What `pk.zigzag_gap` gives."""
+        return self._emit.minus(self._half(block.dim), self._within(block))
+
+    def _zigzag_gap(self, dim: Dim, shard: SSAValue) -> SSAValue:
+        """How many positions come between the halves of a shard: all of later shards."""
+        emit = self._emit
+        behind = emit.times(emit.plus(shard, 1), self.shard_length(dim))
+        return emit.most(emit.minus(self.extent(dim), behind), 0)
+
+    def _half(self, dim: Dim) -> SSAValue:
+        return self._emit.round_up_over(self.shard_length(dim), 2)
+
+    def _within(self, block: Placed) -> SSAValue:
+        """Where a block begins in its shard."""
+        return block.local if block.shard is not None else self._emit.modulo(block.local, self.shard_length(block.dim))
+
     def number(self, block: Placed) -> SSAValue:
         """What `pk.block_number` gives."""
         owner = self.owner(block)
@@ -137,6 +171,10 @@ class Dimensions:
         emit = self._emit
         inside = emit.minus(emit.least(self.valid(block), block.extent), 1)
         return emit.plus(self.position(block), inside)
+
+    def is_whole(self, block: Placed) -> SSAValue:
+        """What `pk.is_whole` gives."""
+        return self._emit.compare("sge", self.valid(block), block.extent)
 
     def valid(self, block: Placed) -> SSAValue:
         """How many positions of the block exist; may be more than its extent."""

@@ -47,10 +47,7 @@ def make_lazy(role: WarpRole, op: Operation) -> bool:
         scalar = op.scalar
         _lazy(role, op.result, lambda emit, _: _scalar(emit, role.known.get(scalar, scalar)))
     elif isinstance(op, PositionsOp):
-        block = role.blocks[op.block]
-        fragment = fragment_of(role, op.result)
-        start = role.dims.position(block)
-        _lazy(role, op.result, lambda emit, i: emit.i32(emit.plus(start, along(role, fragment, 0, i))))
+        _positions(role, op)
     elif isinstance(op, BroadcastOp):
         _broadcast(role, op)
     elif isinstance(op, ClipOp):
@@ -62,6 +59,23 @@ def make_lazy(role: WarpRole, op: Operation) -> bool:
 
 def _lazy(role: WarpRole, value: SSAValue, element_of: Callable[[Emitter, SSAValue], SSAValue]) -> None:
     role.tiles[value] = LazyTile(fragment_of(role, value), tile_type(value).element_type, element_of)
+
+
+def _positions(role: WarpRole, op: PositionsOp) -> None:
+    fragment = fragment_of(role, op.result)
+    if not op.zigzag:
+        start = role.dims.position(role.blocks[op.block])
+        _lazy(role, op.result, lambda emit, i: emit.i32(emit.plus(start, along(role, fragment, 0, i))))
+        return
+    first, last, before = (role.known[number] for number in op.zigzag)
+    behind = role.emit.minus(last, tile_type(op.result).shape[0] - 1)
+
+    def at(emit: Emitter, index: SSAValue) -> SSAValue:
+        inside = along(role, fragment, 0, index)
+        begun = emit.select(emit.compare("slt", inside, before), first, behind)
+        return emit.i32(emit.plus(begun, inside))
+
+    _lazy(role, op.result, at)
 
 
 def _broadcast(role: WarpRole, op: BroadcastOp) -> None:

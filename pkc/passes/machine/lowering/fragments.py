@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects import scf
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from pkc.dialect.machine import b32
 from pkc.dialect.tile import (
     tile_type,
 )
 from pkc.dialect.types import TileType, bf16, dtype_bytes, f16, f32, i1, i32
-from pkc.passes.machine.emit import Emitter, constant_of
+from pkc.passes.build import constant_of
+from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering.context import Staged, WarpRole, warp_of_group, warpgroup
 from pkc.passes.machine.lowering.missing import CannotLowerError, origin
 from pkc.targets.layout import COLUMN_STEP, ROW_STEP, WARP_ROWS, Fragment, SharedLayout
@@ -142,6 +144,19 @@ def materialize(role: WarpRole, value: SSAValue) -> RegisterTile:
     copy(role, found, target)
     role.tiles[value] = target
     return target
+
+
+def only_use(value: SSAValue, op: Operation) -> bool:
+    """Whether `op` may overwrite a value: it is the only one that reads it, once for each time that it is made."""
+    if len(list(value.uses)) > 1:
+        return False
+    made = value.owner if isinstance(value.owner, Block) else value.owner.parent_block()
+    while op.parent_block() is not made:
+        outer = op.parent_op()
+        if not isinstance(outer, scf.IfOp):
+            return False
+        op = outer
+    return True
 
 
 def _register_type(element_type: Attribute) -> Attribute:

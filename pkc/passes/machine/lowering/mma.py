@@ -9,8 +9,8 @@ from xdsl.ir import SSAValue
 
 from pkc.diagnostics import PkcError
 from pkc.dialect.machine import SubviewOp
-from pkc.dialect.tile import MmaOp, in_flight, tile_type
-from pkc.dialect.types import dtype_bytes, dtype_name
+from pkc.dialect.tile import AnyMmaOp, FullOp, MmaOp, MmaWaitOp, in_flight, tile_type
+from pkc.dialect.types import dtype_bytes, dtype_name, f32
 from pkc.location import span_of
 from pkc.passes.machine import machine_errors as errors
 from pkc.passes.machine.lowering import fragments, warp_mma
@@ -49,24 +49,48 @@ class _Operand:
 
 
 def multiply(role: WarpRole, op: MmaOp) -> None:
-    """acc + a @ b, in the registers of acc."""
-    emit = role.emit
-    in_registers = isinstance(role.tiles[op.acc], fragments.RegisterTile)
-    acc = fragments.materialize(role, op.acc)
-    if len(list(op.acc.uses)) > 1:
-        if in_registers:
-            slow(op, "what the MMA adds to is copied first: it is used by something else too")
-        fresh = fragments.allocate(role, acc.fragment, acc.element_type, op.result.name_hint)
-        fragments.copy(role, acc, fresh)
-        acc = fresh
+    """acc + a @ b, in the registers of acc; complete, but for the MMAs that stay in flight."""
+    issue(role, op)
+    if role.emit.target.mma.operands is not Operands.REGISTERS:
+        role.emit.do(f"wgmma_wait_{in_flight(op)}")
+
+
+def wait(role: WarpRole, op: MmaWaitOp) -> None:
+    """Wait for an MMA that was issued, after which its registers may be read."""
+    acc = role.tiles[op.issued]
+    assert isinstance(acc, fragments.RegisterTile)
+    for value in op.behind:
+        made = role.tiles[value]
+        if isinstance(made, fragments.RegisterTile) and made.element_type == f32:
+            role.emit.do(f"settle_{made.fragment.count}", made.registers)
+    role.emit.do(f"wgmma_wait_{op.left.value.data}")
+    role.emit.do(f"wgmma_done_{acc.fragment.count}", acc.registers)
     role.tiles[op.result] = acc
-    if emit.target.mma.operands is Operands.REGISTERS:
+
+
+def issue(role: WarpRole, op: AnyMmaOp) -> None:
+    """Begin acc + a @ b, in the registers of acc, or in new ones if something else reads these later. MMA instructions
+    that read shared memory need no zeros to begin with."""
+    in_registers = role.emit.target.mma.operands is Operands.REGISTERS
+    before = fragments.as_elements(role, op.acc)
+    from_zero = not in_registers and isinstance(op.acc.owner, FullOp) and op.acc.owner.constant == 0
+    if isinstance(before, fragments.RegisterTile) and fragments.only_use(op.acc, op):
+        acc = before
+    else:
+        acc = fragments.allocate(role, before.fragment, before.element_type, op.result.name_hint)
+        if isinstance(before, fragments.RegisterTile):
+            slow(op, "what the MMA adds to is copied first: it is used by something else too")
+        if not from_zero:
+            fragments.copy(role, before, acc)
+    role.tiles[op.result] = acc
+    if in_registers:
         warp_mma.multiply(role, op, acc)
     else:
-        _from_shared(role, op, acc)
+        _from_shared(role, op, acc, from_zero)
 
 
-def _from_shared(role: WarpRole, op: MmaOp, acc: fragments.RegisterTile) -> None:
+def _from_shared(role: WarpRole, op: AnyMmaOp, acc: fragments.RegisterTile, from_zero: bool) -> None:
+    """The MMA in steps along k, of which the first writes what the others add to, if it is `from_zero`."""
     emit, mma = role.emit, role.emit.target.mma
     m, k = tile_type(op.a).shape
     n = tile_type(op.b).shape[1]
@@ -103,9 +127,9 @@ def _from_shared(role: WarpRole, op: MmaOp, acc: fragments.RegisterTile) -> None
                     base = repeat * k // 4 + first // 4
                     lefts = [emit.get(left_registers, base + i) for i in range(4)]
                 right = emit.plus(starts_b, (b.step(first) + b.other(column)) >> 4)
-                emit.do(name.format(n=width), subview.result, *lefts, right, emit.const(1))
+                adds = emit.const(0 if from_zero and first == 0 else 1)
+                emit.do(name.format(n=width), subview.result, *lefts, right, adds)
     emit.do("wgmma_commit")
-    emit.do(f"wgmma_wait_{in_flight(op)}")
 
 
 def finish(role: WarpRole, ops: Sequence[MmaOp]) -> None:
@@ -120,7 +144,7 @@ def finish(role: WarpRole, ops: Sequence[MmaOp]) -> None:
         role.emit.do(f"wgmma_done_{count}", registers)
 
 
-def _shared(role: WarpRole, op: MmaOp, value: SSAValue, contracted: int, step: int) -> _Operand:
+def _shared(role: WarpRole, op: AnyMmaOp, value: SSAValue, contracted: int, step: int) -> _Operand:
     """An operand of which axis `contracted` is summed over."""
     tile = role.tiles[value]
     if not isinstance(tile, Staged):

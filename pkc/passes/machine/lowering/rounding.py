@@ -6,7 +6,8 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerAttr, i32
 from xdsl.ir import SSAValue
 
-from pkc.passes.machine.emit import Emitter, constant_of
+from pkc.passes.build import constant_of
+from pkc.passes.machine.emit import Emitter
 
 
 def divide_down(emit: Emitter, a: SSAValue, b: SSAValue) -> SSAValue:

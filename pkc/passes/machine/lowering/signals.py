@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, IntegerAttr, i64
+from xdsl.dialects.builtin import IndexType, i64
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pkc.dialect.counters import Order, RaiseOp, SignalAllOp, SignalOp, WaitOp, order_of
 from pkc.dialect.deferred import SendDeferredOp, is_deferred
 from pkc.dialect.types import BlockType, SignalType
+from pkc.passes.machine.emit import constant_of
 from pkc.passes.machine.lowering.context import Queue, WarpRole
 from pkc.passes.machine.lowering.missing import CannotLowerError
 
@@ -51,7 +51,7 @@ def prepare(role: WarpRole, ops: Iterable[Operation]) -> None:
     with emit.loop(0, length, unroll=True) as place:
         emit.set(emit.wide_const(0), addresses, place)
     verb, _ = _verb(deferred[0])
-    amount, *others = {_constant(_verb(op)[1]) for op in deferred}
+    amount, *others = {constant_of(_verb(op)[1]) for op in deferred}
     amounts = None
     if amount is None or others:
         amounts = emit.registers(length, IndexType(), "deferred_amounts")
@@ -96,14 +96,6 @@ def _send_first(role: WarpRole, queue: Queue, end: int, first: SSAValue) -> None
     with emit.loop(0, end, unroll=True) as place, emit.when(emit.compare("sge", place, first)):
         amount = emit.get(queue.amounts, place) if queue.amounts is not None else emit.const(queue.amount or 0)
         emit.do(f"{queue.verb}_relaxed_sys", emit.get(queue.addresses, place), amount)
-
-
-def _constant(value: SSAValue) -> int | None:
-    """The value of a constant, else None."""
-    made = value.owner
-    if isinstance(made, arith.ConstantOp) and isinstance(made.value, IntegerAttr):
-        return made.value.value.data
-    return None
 
 
 def send_all(role: WarpRole, op: SignalAllOp) -> None:

@@ -12,7 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect import access, coordinates, counters, deferred, fences, program, roles
 from pkc.dialect.machine import TASKS
-from pkc.dialect.tile import MmaOp, TransposeOp, in_flight, tile_type
+from pkc.dialect.tile import MmaIssueOp, MmaOp, MmaWaitOp, TransposeOp, in_flight, tile_type
 from pkc.dialect.transfers import moves_by_tma
 from pkc.dialect.types import TileType
 from pkc.passes.analysis.pointwise import is_pointwise
@@ -118,6 +118,10 @@ def _rotate(role: WarpRole, op: coordinates.RotateOp) -> SSAValue:
     return emit.modulo(emit.plus(index, shift), emit.most(count, 1))
 
 
+def _visited(role: WarpRole, op: coordinates.VisitedOp) -> SSAValue:
+    return role.emit.most(role.emit.least(role.known[op.needed], role.known[op.count]), 0)
+
+
 def _peer(role: WarpRole, op: coordinates.RingPeerOp) -> SSAValue:
     emit = role.emit
     return emit.modulo(emit.plus(role.rank, role.known[op.step]), role.dims.extent("ranks"))
@@ -172,17 +176,20 @@ def _natural(role: WarpRole, task: SSAValue, counts: list[SSAValue]) -> list[SSA
 
 def _banded(role: WarpRole, task: SSAValue, counts: list[SSAValue], rows: int) -> list[SSAValue]:
     """As `banded` of `pkc/dialect/task_order.py`."""
-    emit, (height, width) = role.emit, counts
+    emit, (height, *others, width) = role.emit, counts
+    for count in others:
+        height = emit.times(height, count)
     each = emit.times(width, rows)
     band, inside = emit.over(task, each), emit.modulo(task, each)
     first = emit.times(band, rows)
     here = emit.least(emit.minus(height, first), rows)
-    return [emit.plus(first, emit.modulo(inside, here)), emit.over(inside, here)]
+    row = emit.plus(first, emit.modulo(inside, here))
+    return [*_natural(role, row, counts[:-1]), emit.over(inside, here)]
 
 
 def _for(role: WarpRole, op: scf.ForOp) -> None:
     emit, body = role.emit, op.body.block
-    carried = [_carry(role, start) for start in op.iter_args]
+    carried = [_carry(role, op, start) for start in op.iter_args]
     first, last, step = (role.known[x] for x in (op.lb, op.ub, op.step))
     if role.unroll > 1:
         first = _unrolled(role, op, carried, (first, last, step))
@@ -229,11 +236,11 @@ def _unrolled(
     return end
 
 
-def _carry(role: WarpRole, start: SSAValue) -> RegisterTile | SSAValue:
+def _carry(role: WarpRole, loop: scf.ForOp, start: SSAValue) -> RegisterTile | SSAValue:
     """Registers for a value that a loop carries, holding its first value."""
     if isinstance(start.type, TileType):
         known = fragments.as_elements(role, start)
-        if isinstance(known, RegisterTile) and len(list(start.uses)) == 1:
+        if isinstance(known, RegisterTile) and fragments.only_use(start, loop):
             return known
         fragment = fragments.fragment_of(role, start)
         target = fragments.allocate(role, fragment, tile_type(start).element_type, start.name_hint)
@@ -279,21 +286,57 @@ def _if(role: WarpRole, op: scf.IfOp) -> None:
     condition = role.known[op.cond]
     targets: list[RegisterTile | SSAValue] = []
     for result in op.results:
-        if isinstance(result.type, TileType):
+        if (place := _in_place(role, op, result.index)) is not None:
+            targets.append(place)
+        elif isinstance(result.type, TileType):
             fragment = fragments.fragment_of(role, result)
             targets.append(fragments.allocate(role, fragment, result.type.element_type, result.name_hint))
         else:
             targets.append(emit.registers(1, result.type, result.name_hint))
-    with emit.when(condition):
-        _branch(role, op.true_region.block, targets)
-    if op.false_region.blocks:
+    if not _is_done(role, op.true_region.block, targets):
+        with emit.when(condition):
+            _branch(role, op.true_region.block, targets)
+    if op.false_region.blocks and not _is_done(role, op.false_region.block, targets):
         with emit.when(emit.negated(condition)):
             _branch(role, op.false_region.block, targets)
     for result, target in zip(op.results, targets, strict=True):
         _bind(role, result, target)
 
 
+def _in_place(role: WarpRole, op: scf.IfOp, index: int) -> RegisterTile | None:
+    """The registers of a tile that one branch gives as it is, and that nothing uses behind the branches.
+
+    The other branch changes it element by element: what it gives depends on the same elements alone, or is in registers
+    before the first of them is written.
+    """
+    for region in (op.true_region, op.false_region):
+        last = region.block.last_op if region.blocks else None
+        if last is None:
+            continue
+        value = last.operands[index]
+        found = role.tiles.get(value)
+        around = value.owner if isinstance(value.owner, Block) else value.owner.parent
+        dies = around is op.parent and all(op.is_ancestor(use.operation) for use in value.uses)
+        if dies and isinstance(found, RegisterTile) and list(last.operands).count(value) == 1:
+            return found
+    return None
+
+
+def _is_done(role: WarpRole, body: Block, targets: list[RegisterTile | SSAValue]) -> bool:
+    """Whether a branch gives only what is in its place already."""
+    last = body.last_op
+    return (
+        last is not None
+        and last is body.first_op
+        and all(
+            isinstance(target, RegisterTile) and role.tiles.get(value) == target
+            for value, target in zip(last.operands, targets, strict=True)
+        )
+    )
+
+
 def _branch(role: WarpRole, body: Block, targets: list[RegisterTile | SSAValue]) -> None:
+    outside = dict(role.tiles)  # a tile of outside that gets registers here has them here alone
     lower_block(role, body)
     last = body.last_op
     for value, target in zip(last.operands if last is not None else (), targets, strict=False):
@@ -301,6 +344,7 @@ def _branch(role: WarpRole, body: Block, targets: list[RegisterTile | SSAValue])
             fragments.copy(role, fragments.as_elements(role, value), target)
         else:
             role.emit.set(role.known[value], target, 0)
+    role.tiles = outside
 
 
 def _load(role: WarpRole, op: access.LoadOp) -> None:
@@ -358,24 +402,35 @@ def _index(role: WarpRole, op: coordinates.BlockIndexOp) -> SSAValue:
     return role.dims.index(role.blocks[op.block], op.of, sharded=op.sharded is not None, last=op.last is not None)
 
 
-def _nothing(_role: WarpRole, _op: Operation) -> None:
-    pass
+def _zigzag_position(role: WarpRole, op: coordinates.ZigzagPositionOp) -> SSAValue:
+    block = role.blocks[op.block]
+    return role.dims.zigzag_position(block, block.extent - 1 if op.last is not None else 0)
+
+
+def _zigzag_count(role: WarpRole, op: coordinates.ZigzagCountOp) -> SSAValue:
+    inside = op.block.extent - 1 if op.last is not None else 0
+    return role.dims.zigzag_count(op.block, role.known[op.shard], inside, role.known[op.limit])
 
 
 _HANDLERS: dict[type[Operation], Callable[[WarpRole, Any], None]] = {
     scf.ForOp: _for,
     scf.IfOp: _if,
-    scf.YieldOp: _nothing,
+    scf.YieldOp: lambda role, op: None,
     program.TasksOp: _tasks,
     coordinates.BlockOp: _block,
     coordinates.BlockCountOp: _know(lambda w, op: w.dims.count(op.block, op, w.known)),
     coordinates.BlockPositionOp: _know(lambda w, op: w.dims.position(w.blocks[op.block])),
+    coordinates.ZigzagPositionOp: _know(_zigzag_position),
+    coordinates.ZigzagCountOp: _know(_zigzag_count),
+    coordinates.ZigzagGapOp: _know(lambda w, op: w.dims.zigzag_gap(w.blocks[op.block])),
+    coordinates.IsWholeOp: _know(lambda w, op: w.dims.is_whole(w.blocks[op.block])),
     coordinates.BlockNumberOp: _know(lambda w, op: w.dims.number(w.blocks[op.block])),
     coordinates.OwnerOp: _know(lambda w, op: w.dims.owner(w.blocks[op.block], last=op.last is not None)),
     coordinates.BlockIndexOp: _know(_index),
     coordinates.RotateOp: _know(_rotate),
     coordinates.InterleaveOp: _know(lambda w, op: w.dims.interleave(op.block, w.known[op.index], w.known[op.first])),
     coordinates.RingPeerOp: _know(_peer),
+    coordinates.VisitedOp: _know(_visited),
     coordinates.RankOp: _know(lambda w, op: w.rank),
     coordinates.DimOp: _know(lambda w, op: w.dims.extent(op.dim.data)),
     coordinates.EpochOp: _know(lambda w, op: w.launch.epoch),
@@ -395,5 +450,7 @@ _HANDLERS: dict[type[Operation], Callable[[WarpRole, Any], None]] = {
     fences.DrainOp: _drain,
     deferred.SendDeferredOp: signals.send_deferred,
     MmaOp: mma.multiply,
+    MmaIssueOp: mma.issue,
+    MmaWaitOp: mma.wait,
     TransposeOp: _transpose,
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from pkc.dialect.machine import SubviewOp
-from pkc.dialect.tile import MmaOp, tile_type
+from pkc.dialect.tile import AnyMmaOp, tile_type
 from pkc.dialect.types import dtype_bytes, dtype_name
 from pkc.passes.machine.lowering import fragments
 from pkc.passes.machine.lowering.context import Staged, WarpRole
@@ -13,7 +13,7 @@ from pkc.passes.machine.lowering.fragments import PACKED, RegisterTile
 from pkc.passes.machine.lowering.missing import CannotLowerError
 
 
-def multiply(role: WarpRole, op: MmaOp, acc: RegisterTile) -> None:
+def multiply(role: WarpRole, op: AnyMmaOp, acc: RegisterTile) -> None:
     """acc + a @ b, in the registers of acc. For each step along k and each column of instructions, the right operand is
     read once for all rows of the warp."""
     emit, mma = role.emit, role.emit.target.mma

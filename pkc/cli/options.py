@@ -1,0 +1,42 @@
+"""Options that several commands have. Imports nothing of the compiler, so that help is fast."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+SEED = click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Draws the inputs.")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The kernel that a command runs, and how; texts as on the command line."""
+
+    file: str
+    ranks: int
+    settings: tuple[str, ...]
+    kernel: str | None
+    schedule: tuple[str, ...]
+
+
+def on_ranks(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `Asked`, which is its first argument."""
+
+    @click.argument("file")
+    @click.option("--ranks", type=click.IntRange(min=1), required=True, help="How many ranks (GPUs).")
+    @click.option(
+        "--set", "settings", metavar="NAME=V,...", multiple=True, help="Values of dimensions, constants and scalars."
+    )
+    @click.option("--kernel", metavar="NAME", help="The kernel, if FILE has several.")
+    @click.option("--schedule", metavar="K=V,...", multiple=True, help="How to run it; wins over the text.")
+    @functools.wraps(command)
+    def with_options(
+        file: str, ranks: int, settings: tuple[str, ...], kernel: str | None, schedule: tuple[str, ...], **others: Any
+    ) -> None:
+        command(Asked(file, ranks, settings, kernel, schedule), **others)
+
+    return with_options

@@ -1,0 +1,220 @@
+"""Tiles that the autoschedule tries instead of those of a program, as settings of the schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from xdsl.dialects import scf
+from xdsl.ir import Operation, SSAValue
+
+from pkc.cost.work import is_dependent
+from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
+from pkc.dialect.coordinates import BlockIndexOp, BlockNumberOp, BlockPositionOp
+from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.tile import CastOp, ClipOp, MmaOp, TransposeOp, tile_type
+from pkc.dialect.types import BlockType, Dim, TileType, dtype_bytes
+from pkc.frontend.schedule import TILE
+from pkc.passes.analysis.axes import block_of_axis
+from pkc.passes.analysis.dependence import sources
+from pkc.passes.roles.remote_accesses import planned
+from pkc.targets.target import Target
+
+CONSUMERS = "consumers"
+
+_OF_ROWS = 10
+"""Registers of a thread for values of rows: five of two rows."""
+
+
+def other_tiles(kernel: KernelOp, target: Target) -> list[Mapping[str, str]]:
+    """Each combination of tiles that a kernel with planned remote accesses could have; none if `why_none` says why."""
+    if _follows_blocks(kernel):
+        return []
+    chain = _chain(kernel)
+    if chain is not None:
+        return list(_of_chain(kernel, chain, target))
+    dims = _matmul_dims(kernel)
+    if dims is None:
+        return []
+    sizes = (sizes for sizes in _sizes(target) if sizes != dims.sizes)
+    return [_settings(dict(zip(dims.names, each, strict=True))) for each in sizes]
+
+
+def why_none(kernel: KernelOp) -> str:
+    """Why a kernel's tiles are not chosen."""
+    mmas = [op for op in kernel.walk() if isinstance(op, MmaOp)]
+    if not mmas:
+        return "tiles are chosen for MMAs, and the kernel has none"
+    if _follows_blocks(kernel):
+        return "where blocks begin, or how many came before, is part of what it computes"
+    if any(map(is_dependent, mmas)):
+        if any(map(planned, kernel.walk())):
+            return "its MMAs need one another, and it reaches other ranks"
+        return "its MMAs need one another, and do not share one dimension of rows and one of a loop, of run-time length"
+    return "its MMAs do not all go through blocks of the same three dimensions, each of run-time length"
+
+
+def _follows_blocks(kernel: KernelOp) -> bool:
+    """Whether a kernel's result may depend on the size of its blocks: it computes with their beginnings, or carries
+    numbers from one to the next."""
+    for op in kernel.walk():
+        if isinstance(op, BlockPositionOp | BlockNumberOp | BlockIndexOp):
+            return True
+        if isinstance(op, scf.ForOp) and any(not isinstance(value.type, TileType) for value in op.iter_args):
+            return True
+    return False
+
+
+def _settings(sizes: Mapping[Dim, int]) -> dict[str, str]:
+    return {f"{TILE}{dim}": str(size) for dim, size in sizes.items()}
+
+
+# Matmuls
+
+
+def _sizes(target: Target) -> Iterator[tuple[int, int, int]]:
+    tiles = target.tiles
+    for rows, columns in product(tiles.rows, tiles.columns):
+        if rows * columns <= tiles.most:
+            yield from ((rows, columns, inner) for inner in tiles.inner)
+        if rows * columns <= tiles.small:
+            yield from ((rows, columns, inner) for inner in tiles.deep)
+
+
+@dataclass(frozen=True)
+class _Dims:
+    """The dimensions of a matmul: of the rows, the columns, and of the sum; `sizes` are those of their blocks."""
+
+    names: tuple[Dim, Dim, Dim]
+    sizes: tuple[int, int, int]
+
+
+def _matmul_dims(kernel: KernelOp) -> _Dims | None:
+    """The dimensions, if all matmuls of a kernel have the same three, and none is a constant."""
+    if any(isinstance(op, RoleOp) for op in kernel.body.block.ops):
+        return None
+    found: set[_Dims] = set()
+    for op in kernel.walk():
+        if not isinstance(op, MmaOp):
+            continue
+        left, right = _blocks(op.a), _blocks(op.b)
+        if left is None or right is None:
+            return None
+        (rows, inner), (_, columns) = left, right
+        names = rows.of, columns.of, inner.of
+        if len(set(names)) < 3 or not all(isinstance(name, str) for name in names):
+            return None
+        found.add(_Dims(names, (rows.extent, columns.extent, inner.extent)))
+    return found.pop() if len(found) == 1 else None
+
+
+def _blocks(value: SSAValue) -> tuple[BlockType, BlockType] | None:
+    """The blocks that the two axes of an operand come from, if it is loaded."""
+    owner = value.owner
+    if isinstance(owner, TransposeOp):
+        inner = _blocks(owner.tile)
+        return inner and (inner[1], inner[0])
+    if isinstance(owner, CastOp | ClipOp):
+        return _blocks(owner.tile)
+    if not isinstance(owner, LoadOp):
+        return None
+    found = [index.type for index in owner.indices if isinstance(index.type, BlockType)]
+    return (found[0], found[1]) if len(found) == 2 else None
+
+
+# Loops whose MMAs need one another
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """A loop whose MMAs need one another: the blocks of rows of all results, and those that the loop goes through."""
+
+    rows: BlockType
+    looped: BlockType
+    mmas: tuple[MmaOp, ...]
+    twice: frozenset[Operation]
+    """Loads of which two stages are in use: those in the loop."""
+
+
+def _chain(kernel: KernelOp) -> _Chain | None:
+    """The loop of a kernel that has one, if both dimensions are of run-time length, and all operands of this rank."""
+    mmas = [op for op in kernel.walk() if isinstance(op, MmaOp)]
+    loops = {op.parent_op() for op in mmas}
+    loop = loops.pop() if len(loops) == 1 else None
+    if not isinstance(loop, scf.ForOp) or not any(map(is_dependent, mmas)) or any(map(planned, kernel.walk())):
+        return None
+    number = loop.body.block.args[0]
+    found = [op for op in loop.walk() if isinstance(op, LoadOp)]
+    turning = {op: [index for index in op.indices if number in sources((index,))] for op in found}
+    looped = {index.type for indices in turning.values() for index in indices}
+    rows = {None if block is None else block.type for block in (block_of_axis(op.result, 0) for op in mmas)}
+    if len(looped) != 1 or len(rows) != 1:
+        return None
+    (across,), (down,) = looped, rows
+    if not isinstance(across, BlockType) or not isinstance(down, BlockType):
+        return None
+    if across.of == down.of or not isinstance(across.of, str) or not isinstance(down.of, str):
+        return None
+    return _Chain(down, across, tuple(mmas), frozenset(op for op, indices in turning.items() if indices))
+
+
+def _of_chain(kernel: KernelOp, chain: _Chain, target: Target) -> Iterator[Mapping[str, str]]:
+    """Those that fit into shared memory and registers, by what tiles have of these; with two stages, if any have."""
+    given, each = kernel.scheduled_number(CONSUMERS), target.mma.rows
+    for rows in target.tiles.chained_rows:
+        consumers = rows // each
+        if given not in (None, consumers):
+            continue
+        room = _room(consumers, target) - _OF_ROWS
+        fitting = [size for size in target.tiles.chained if _tile_registers(chain, rows, size, target) <= room]
+        for stages in (1, 2):
+            some = [size for size in fitting if _shared(kernel, chain, rows, size, stages) <= target.stage_memory]
+            fitting = some if some or stages == 1 else fitting
+        sizes = {chain.rows.of: rows} if rows != chain.rows.extent else {}
+        more = {CONSUMERS: str(consumers)} if given is None and consumers > target.arch.consumers else {}
+        for size in fitting:
+            # The shorter iterations are, the more of them is what does not overlap.
+            if 3 * size >= 2 * fitting[-1] and (sizes or size != chain.looped.extent):
+                yield {**_settings({**sizes, chain.looped.of: size}), **more}
+
+
+def _resized(chain: _Chain, kind: BlockType, rows: int, looped: int) -> int:
+    return {chain.rows.of: rows, chain.looped.of: looped}.get(kind.of, kind.extent)
+
+
+def _shared(kernel: KernelOp, chain: _Chain, rows: int, looped: int, stages: int) -> int:
+    """Bytes of the tiles that are loaded and stored, with so many stages of those in the loop."""
+    total = 0
+    for op in kernel.walk():
+        if isinstance(op, LoadOp | StoreOp | AccumulateOp):
+            tile = tile_type(op.result if isinstance(op, LoadOp) else op.tile)
+            kinds = [index.type for index in op.indices if isinstance(index.type, BlockType)]
+            size = prod(_resized(chain, kind, rows, looped) for kind in kinds) * dtype_bytes(tile.element_type)
+            total += size * (stages if op in chain.twice else 1)
+    return total
+
+
+def _tile_registers(chain: _Chain, rows: int, looped: int, target: Target) -> float:
+    """Registers of a thread for the results of MMAs, and for what is computed from some of them for others."""
+    total = 0
+    for op in chain.mmas:
+        columns = block_of_axis(op.b, 1)
+        wide = tile_type(op.result).shape[1]
+        if columns is not None and isinstance(columns.type, BlockType):
+            wide = _resized(chain, columns.type, rows, looped)
+        total += wide * dtype_bytes(tile_type(op.result).element_type)
+        inner = block_of_axis(op.b, 0)
+        if is_dependent(op) and inner is not None and isinstance(inner.type, BlockType):
+            total += _resized(chain, inner.type, rows, looped) * dtype_bytes(tile_type(op.a).element_type)
+    threads = target.arch.warpgroup * target.arch.warp
+    return total * target.mma.rows / threads / target.arch.register_bytes
+
+
+def _room(consumers: int, target: Target) -> int:
+    """Registers that each thread of so many warpgroups has for tiles, beside a warpgroup that moves tiles."""
+    group = target.arch.warpgroup * target.arch.warp
+    rest = target.launched_registers((consumers + 1) * group) - group * target.registers.moving
+    many = rest // (consumers * group) // 8 * 8
+    return min(many, target.arch.most_registers, target.arch.thread_registers) - target.registers.reserve

@@ -1,0 +1,47 @@
+"""What an integer is a multiple of, for all sizes and ranks."""
+
+from __future__ import annotations
+
+import math
+
+from xdsl.dialects import arith
+from xdsl.ir import Operation, SSAValue
+
+from pkc.dialect.coordinates import BlockOp, BlockPositionOp
+from pkc.dialect.tile import block_type
+from pkc.passes.build import constant_of
+
+
+def multiple_of(value: SSAValue) -> int:
+    """A number that divides `value` whenever it runs; 0 divides 0 alone, and 1 everything."""
+    known = constant_of(value)
+    if known is not None:
+        return abs(known)
+    op = value.owner
+    if not isinstance(op, Operation):
+        return 1
+    match op:
+        case arith.AddiOp() | arith.SubiOp() | arith.MinSIOp() | arith.MaxSIOp():
+            return math.gcd(multiple_of(op.lhs), multiple_of(op.rhs))
+        case arith.MuliOp():
+            return multiple_of(op.lhs) * multiple_of(op.rhs)
+        case BlockPositionOp() if isinstance(op.block.owner, BlockOp):
+            return _of_position(op.block.owner)
+        case _:
+            return 1
+
+
+def ends_with_whole_block(block: BlockOp) -> bool:
+    """Whether each block of a list is whole, or ends where its dimension does."""
+    if block.stop is None:
+        return True
+    begins = multiple_of(block.start) if block.start is not None else 0
+    return math.gcd(multiple_of(block.stop), begins) % block_type(block.result).extent == 0
+
+
+def _of_position(block: BlockOp) -> int:
+    """The position of a block that counts from the beginning of its dimension or from its list's."""
+    if block.shard is not None or block.sharded is not None:
+        return 1
+    begins = multiple_of(block.start) if block.start is not None else 0
+    return math.gcd(block_type(block.result).extent * multiple_of(block.index), begins)

@@ -1,0 +1,208 @@
+"""Whether an iteration changes nothing that its loop carries, by evaluating its operations on what little is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+from xdsl.dialects import scf
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.traits import is_side_effect_free
+
+from pkc.dialect.access import GatherOp, LoadOp, ReadOp
+from pkc.dialect.elementwise import AddOp, Binary, CompareOp, DivOp, MaxOp, MinOp, MulOp, SelectOp, SubOp, Unary
+from pkc.dialect.reductions import RowReduction, RowSumOp
+from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, MmaOp, tile_type
+from pkc.dialect.types import FLOATS, TileType
+from pkc.passes.analysis.scaled import is_positive, scaled_of
+from pkc.semantics.tile_ops import value as semantics_of
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Elements that are all `number`, or, where that is None, those of carried tile `carried`, which are finite.
+
+    With `or_nan` some may be NaN instead. Elements of a `row` are all alike, or come from the same one of a row.
+    """
+
+    number: float | None
+    carried: tuple[int, tuple[int, ...]] | None = None
+    or_nan: bool = False
+    row: bool = True
+
+
+_CLASSES = (None, -math.inf, math.inf, math.nan)
+"""What an element of a carried tile may be: finite, or one of these."""
+
+_MOST = 4
+"""Carried tiles of floats that are looked at: each multiplies the cases by four."""
+
+_NEUTRAL: dict[type[Operation], tuple[float, bool]] = {
+    AddOp: (0.0, True),
+    SubOp: (0.0, False),
+    MulOp: (1.0, True),
+    DivOp: (1.0, False),
+    MaxOp: (-math.inf, True),
+    MinOp: (math.inf, True),
+}
+"""The number that leaves the other operand as it is, zeros but for their sign; and whether it may be on the left."""
+
+
+def is_unchanged(loop: scf.ForOp, given: Mapping[SSAValue, SSAValue]) -> bool:
+    """Whether an iteration in which some tiles are others (`given`) leaves each element of what its loop carries as it
+    is, or makes it NaN; whatever these elements are, and those of arrays. Zeros may change their sign."""
+    body = loop.body.block
+    last, carried = body.last_op, body.args[1:]
+    assert last is not None
+    if any(op.regions or not (isinstance(op, _READS) or is_side_effect_free(op)) for op in body.ops if op is not last):
+        return False
+    floats = [value for value in carried if isinstance(value.type, TileType) and value.type.element_type in FLOATS]
+    ends = dict(zip(carried, last.operands, strict=True))
+    if any(ends[value] is not value for value in carried if value not in floats) or len(floats) > _MOST:
+        return False
+    for numbers in product(_CLASSES, repeat=len(floats)):
+        known: dict[SSAValue, _Known] = {
+            value: _Known(number, (place, ()) if number is None else None, row=False)
+            for place, (value, number) in enumerate(zip(floats, numbers, strict=True))
+        }
+        starts = dict(known)
+        _evaluate(body, known, given)
+        if not all(_stays(known.get(ends[value]), starts[value]) for value in floats):
+            return False
+    return True
+
+
+_READS = (LoadOp, GatherOp, ReadOp)
+
+
+def _stays(end: _Known | None, start: _Known) -> bool:
+    if end is None:
+        return False
+    if end.number is not None and (math.isnan(end.number) or end.number == start.number):
+        return True
+    return end.carried is not None and end.carried == start.carried
+
+
+def _evaluate(body: Block, known: dict[SSAValue, _Known], given: Mapping[SSAValue, SSAValue]) -> None:
+    """Find what is known of the tiles of a body."""
+    for op in body.ops:
+        if len(op.results) != 1 or not isinstance(op.results[0].type, TileType):
+            continue
+        value = op.results[0]
+        operands = [_find(operand, known) for operand in op.operands]
+        found = _find(given[value], known) if value in given else _result(op, operands)
+        if found is not None:
+            known[value] = found
+
+
+def _find(value: SSAValue, known: Mapping[SSAValue, _Known]) -> _Known | None:
+    """What is known of a value; a constant tile may stand in front of the loop."""
+    return _Known(float(value.owner.constant)) if isinstance(value.owner, FullOp) else known.get(value)
+
+
+def _result(op: Operation, operands: list[_Known | None]) -> _Known | None:
+    match op:
+        case BroadcastOp():
+            return _broadcast(op, operands[0])
+        case RowReduction():
+            return _reduced(op, operands[0])
+        case MmaOp():
+            return _mma(operands)
+        case ClipOp():
+            tile = operands[0]
+            if tile is None or tile.number is None:
+                return None
+            return tile if math.isnan(tile.number) or tile.number == op.constant else None
+        case SelectOp():
+            condition = operands[0]
+            if condition is None or condition.number is None or condition.or_nan:
+                return None
+            chosen = operands[1] if condition.number else operands[2]
+            return chosen and replace(chosen, row=chosen.row and condition.row)
+        case MulOp() if (of := scaled_of(op)) is not None and is_positive(of.factor):
+            tile = operands[0 if of.tile is op.lhs else 1]
+            endless = tile is not None and tile.number is not None and math.isinf(tile.number)
+            return replace(tile, or_nan=True) if tile is not None and endless else _by_element(op, operands)
+        case Unary() | Binary() | CastOp() | CompareOp():
+            return _by_element(op, operands)
+        case _:
+            return None
+
+
+def _broadcast(op: BroadcastOp, tile: _Known | None) -> _Known | None:
+    if tile is None:
+        return None
+    last = tile_type(op.result).rank - 1
+    view = tile.carried and (tile.carried[0], (*tile.carried[1], *op.positions))
+    return replace(tile, carried=view, row=last not in op.positions or (tile.row and op.positions[-1] == last))
+
+
+def _reduced(op: RowReduction, tile: _Known | None) -> _Known | None:
+    """Of rows of equal numbers."""
+    if tile is None or tile.number is None or not tile.row:
+        return None
+    if isinstance(op, RowSumOp) and tile.number != 0 and math.isfinite(tile.number):
+        return None
+    return replace(tile, row=False)
+
+
+def _mma(operands: list[_Known | None]) -> _Known | None:
+    """Rows of zeros add nothing, or NaN where the other operand is not finite; rows with NaN make NaN."""
+    left, _, sum_ = operands
+    if left is None or left.number is None or not left.row:
+        return None
+    if math.isnan(left.number):
+        return _Known(math.nan, row=False)
+    return replace(sum_, or_nan=True, row=False) if sum_ is not None and left.number == 0 else None
+
+
+def _by_element(op: Operation, operands: list[_Known | None]) -> _Known | None:
+    """Of operations that make NaN of NaN; comparisons do not."""
+    compares = isinstance(op, CompareOp)
+    if tile_type(op.results[0]).element_type not in FLOATS and not compares:
+        return None
+    known = [operand for operand in operands if operand is not None]
+    nan = [operand.row for operand in known if operand.number is not None and math.isnan(operand.number)]
+    if nan:
+        return None if compares else _Known(math.nan, row=any(nan))
+    if len(known) < len(operands):
+        return None
+    row, or_nan = all(operand.row for operand in known), any(operand.or_nan for operand in known)
+    if compares and (or_nan or tile_type(op.operands[0]).element_type not in FLOATS):
+        return None
+    found = _of_carried(op, known) if any(operand.number is None for operand in known) else _of_numbers(op, known)
+    return found and replace(found, row=row, or_nan=or_nan)
+
+
+def _of_numbers(op: Operation, operands: list[_Known]) -> _Known | None:
+    """The semantics applied to numbers, where an exact result is sure: 0, 1, an infinity, NaN."""
+    with np.errstate(all="ignore"):
+        number = float(semantics_of(op)(*(np.full((), operand.number, np.float32) for operand in operands)))
+    return _Known(number) if number in (0.0, 1.0) or not math.isfinite(number) else None
+
+
+def _of_carried(op: Operation, operands: list[_Known]) -> _Known | None:
+    """Of finite elements, and numbers."""
+    if isinstance(op, CastOp):
+        same = tile_type(op.tile) == tile_type(op.result)
+        return operands[0] if same else None
+    if len(operands) != 2:
+        return None
+    left, right = operands
+    neutral, either = _NEUTRAL.get(type(op), (math.nan, False))
+    if right.number == neutral:
+        return left
+    if either and left.number == neutral:
+        return right
+    if left.carried is not None and left.carried == right.carried:
+        return _Known(0.0) if isinstance(op, SubOp) else left if isinstance(op, MaxOp | MinOp) else None
+    numbers = [operand.number for operand in operands if operand.number is not None]
+    if isinstance(op, MulOp) and numbers == [0.0]:
+        return _Known(0.0)
+    if isinstance(op, AddOp | SubOp | CompareOp) and len(numbers) == 1 and math.isinf(numbers[0]):
+        # Any finite number gives what zero gives.
+        return _of_numbers(op, [_Known(0.0) if operand.number is None else operand for operand in operands])
+    return None

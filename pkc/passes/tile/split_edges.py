@@ -1,0 +1,161 @@
+"""The pass `pk-split-edges`: masks that positions decide are evaluated only in blocks that they change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects import arith, scf
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.traits import is_side_effect_free
+
+from pkc.dialect.access import GatherOp, LoadOp
+from pkc.dialect.coordinates import IsWholeOp
+from pkc.dialect.elementwise import SelectOp
+from pkc.dialect.program import KernelOp
+from pkc.dialect.tile import ClipOp, MmaOp, TransposeOp, tile_type
+from pkc.passes.analysis.intervals import Condition, condition_of, formula_ops
+from pkc.passes.build import before
+from pkc.passes.kernel_pass import KernelPass
+from pkc.remarks import missed
+
+
+class SplitEdges(KernelPass):
+    """Evaluate masks that positions decide only in the blocks of a loop that they change.
+
+    A mask is a `pk.clip`, or a `pk.select` by comparisons of positions. For a clip the block is asked whether it is
+    whole; for a select, interval arithmetic on the first and last positions of blocks says whether the condition holds
+    for all elements. Where it does, the tile is used as it is: one branch for all threads, instead of a comparison and
+    a choice for each element. Masks of masks are one branch. The results have the same bits, past edges too.
+
+    A branch pays where vector instructions are the limit: in loops that have MMAs, for tiles of several axes in
+    registers. Elsewhere memory is, and masks stay as they are.
+
+    Before:
+
+        %c = pk.compare ge, %q_positions, %kv_positions : ...
+        %m = pk.select %c, %s, %minus_infinity : ...
+        %t = pk.clip %m axis 1 to %kv fill 0xff800000 : f32 : ...
+
+    After:
+
+        %first = pk.block_position %q : ...
+        %last = ...                                      // that of %kv, and 127
+        %below = arith.cmpi sge, %first, %last : index
+        %whole = pk.is_whole %kv : !pk.block<T by 128>
+        %as_it_is = arith.andi %below, %whole : i1
+        %t = scf.if %as_it_is -> (!pk.tile<128x128xf32>) {
+          scf.yield %s : !pk.tile<128x128xf32>
+        } else {
+          %c = pk.compare ge, %q_positions, %kv_positions : ...
+          %m = pk.select %c, %s, %minus_infinity : ...
+          %t = pk.clip %m axis 1 to %kv fill 0xff800000 : f32 : ...
+          scf.yield %t : !pk.tile<128x128xf32>
+        }
+    """
+
+    name = "pk-split-edges"
+
+    def run(self, kernel: KernelOp) -> None:
+        for masks in list(_chains(kernel)):
+            _split(masks)
+
+
+def mask_of(op: Operation) -> Condition | None:
+    """When the condition of a `pk.select` holds, if positions and scalars decide it."""
+    return condition_of(op.condition) if isinstance(op, SelectOp) else None
+
+
+def _chains(kernel: KernelOp) -> Iterator[list[Operation]]:
+    """Masks, those of masks that have no other use together; the first one first."""
+    found = (op for op in kernel.walk() if isinstance(op, ClipOp) or mask_of(op) is not None)
+    masks = [op for op in found if tile_type(op.results[0]).rank > 1]
+    following = {op: _masked(op).owner for op in masks}
+    inner = {
+        before
+        for op, before in following.items()
+        if before in following and before.parent is op.parent and _masked(op).has_one_use()
+    }
+    for op in masks:
+        if op in inner:
+            continue
+        chain = [op]
+        while (before := following[chain[0]]) in inner:
+            assert isinstance(before, Operation)
+            chain.insert(0, before)
+        yield chain
+
+
+def _masked(op: Operation) -> SSAValue:
+    """What a mask leaves as it is in whole blocks."""
+    assert isinstance(op, ClipOp | SelectOp)
+    return op.tile if isinstance(op, ClipOp) else op.lhs
+
+
+def _split(masks: list[Operation]) -> None:
+    last, tile = masks[-1], _masked(masks[0])
+    if (reason := _no_gain(last, tile)) is not None:
+        missed(SplitEdges.name, last, f"whole blocks are masked element by element like others: {reason}")
+        return
+    ops, whole = _unmasked(masks)
+    before(last, ops)
+    then, orelse = Block([scf.YieldOp(tile)]), Block()
+    branch = scf.IfOp(whole, [last.results[0].type], Region(then), Region(orelse))
+    before(last, [branch])
+    branch.results[0].name_hint = last.results[0].name_hint
+    last.results[0].replace_all_uses_with(branch.results[0])
+    for op in masks:
+        op.detach()
+        orelse.add_op(op)
+    orelse.add_op(scf.YieldOp(last.results[0]))
+    for end in (then.last_op, orelse.last_op):
+        assert end is not None
+        end.location = last.location
+    _sink(branch)
+
+
+def _no_gain(mask: Operation, tile: SSAValue) -> str | None:
+    """Why a branch would not pay."""
+    loop = mask.parent_op()
+    if not isinstance(loop, scf.ForOp):
+        return "the mask is not in a loop over blocks"
+    if not any(isinstance(op, MmaOp) for op in loop.body.block.ops):
+        return "no MMA is in its loop, whose limit is memory"
+    if isinstance(tile.owner, LoadOp | GatherOp | TransposeOp):
+        return "the tile is not in registers"
+    return None
+
+
+def _unmasked(masks: list[Operation]) -> tuple[list[Operation], SSAValue]:
+    """Operations that find out whether all masks leave all elements as they are, and the `i1` that they give."""
+    made: list[Operation] = []
+    whole: SSAValue | None = None
+    for op in masks:
+        if isinstance(op, ClipOp):
+            made.append(IsWholeOp(op.block))
+            found = made[-1].results[0]
+        else:
+            condition = mask_of(op)
+            assert condition is not None
+            ops, found = formula_ops(condition.always)
+            made += ops
+        if whole is not None:
+            made.append(arith.AndIOp(whole, found))
+            found = made[-1].results[0]
+        whole = found
+    assert whole is not None
+    return made, whole
+
+
+def _sink(branch: scf.IfOp) -> None:
+    """Move what only the masks use into their branch."""
+    around, inside = branch.parent, branch.false_region.block
+    assert around is not None
+    for op in reversed(list(around.ops)):
+        if not op.is_before_in_block(branch) or not op.results or op.regions or not is_side_effect_free(op):
+            continue
+        uses = [use.operation for result in op.results for use in result.uses]
+        if uses and all(inside.find_ancestor_op_in_block(user) is not None for user in uses):
+            op.detach()
+            first = inside.first_op
+            assert first is not None
+            inside.insert_op_before(op, first)

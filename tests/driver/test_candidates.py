@@ -1,0 +1,83 @@
+"""Which tiles are tried for loops whose MMAs need one another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pkc.dialect.program import KernelOp
+from pkc.driver.candidates import other_tiles, why_none
+from pkc.driver.compiler import load
+from pkc.frontend.elaborate import build_module
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
+from pkc.passes.roles.plan_overlap import PlanOverlap
+from pkc.passes.run import run_pipeline
+from pkc.targets.sm_90a import TARGET
+from tests.sweeps import sweep
+from tests.targets.tiny import TINY
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def kernel(text: str, constants: dict[str, int] | None = None, **schedule: str) -> KernelOp:
+    module = build_module(parse_text(Source("t.pk", text)), constants=constants, options=schedule)
+    run_pipeline(module, (PlanOverlap(),))
+    (found,) = (op for op in module.ops if isinstance(op, KernelOp))
+    return found
+
+
+def example(name: str, constants: dict[str, int] | None = None, **schedule: str) -> KernelOp:
+    return kernel((EXAMPLES / f"{name}.pk").read_text(encoding="utf-8"), constants, **schedule)
+
+
+@pytest.mark.parametrize("head", sweep((64, 128, 256), lambda head: head == 128))
+def test_what_is_tried_fits(head: int) -> None:
+    """Into shared memory and registers, with two stages if any have; so it is pipelined."""
+    found = other_tiles(example("attention", {"D": head}), TARGET)
+    assert found
+    for settings in found:
+        compiled = load(EXAMPLES / "attention.pk", constants={"D": head}, schedule=settings, level="roles")
+        left = [remark for remark in compiled.remarks if remark.step == "pk-pipeline-mma"]
+        assert not left or head == 256
+
+
+def test_rows_have_a_warpgroup_for_each_64() -> None:
+    def rows(**schedule: str) -> set[tuple[str, str]]:
+        found = other_tiles(example("attention", **schedule), TARGET)
+        return {(each.get("tile_S", "128"), each.get("consumers", "")) for each in found}
+
+    assert rows() == {("64", ""), ("128", ""), ("192", "3")}
+    assert rows(consumers="3") == {("192", "")}
+    assert rows(consumers="2") == {("128", "")}
+
+
+def test_a_target_may_try_nothing() -> None:
+    assert other_tiles(example("attention", {"D": 64}), TINY) == []
+
+
+PRODUCTS = """
+kernel k(X: bf16[M, 64], A: bf16[64, N], B: bf16[N, 64], Y: bf16[M, 64]):
+    for m in tasks(blocks({rows}, 64)):
+        y = zeros(f32, m, 64)
+        for n in blocks({looped}, 64):
+            y += cast(exp2(X[m] @ A[:, n]), bf16) @ B[n]
+        Y[m] = y
+"""
+
+
+@pytest.mark.parametrize(
+    ("found", "why"),
+    [
+        (example("ring_attention"), "its MMAs need one another, and it reaches other ranks"),
+        (
+            kernel(PRODUCTS.format(rows="M", looped="N").replace("N,", "256,").replace(", N]", ", 256]")),
+            "its MMAs need one another, and do not share one dimension of rows and one of a loop, of run-time length",
+        ),
+        (example("all_gather"), "tiles are chosen for MMAs, and the kernel has none"),
+    ],
+)
+def test_why_nothing_is_tried(found: KernelOp, why: str) -> None:
+    assert other_tiles(found, TARGET) == []
+    assert why_none(found) == why

@@ -1,0 +1,164 @@
+// RUN: pkc-opt %s -p pk-drop-clips | filecheck %s
+
+// Softmax: operations behind the first clip use the clipped tile, and the clips of the sum and of the MMA go.
+// CHECK-LABEL: pk.kernel @softmax
+// CHECK:       %c = pk.clip %x axis 1 to %n fill 0xff800000
+// CHECK-NEXT:  %m = pk.row_max %c
+// CHECK-NEXT:  %t = pk.max %top, %m
+// CHECK-NEXT:  %r = pk.broadcast %t
+// CHECK-NEXT:  %d = pk.sub %c, %r
+// CHECK-NEXT:  %p = pk.exp2 %d
+// CHECK-NEXT:  %h = pk.cast %p
+// CHECK-NEXT:  pk.mma %h, %v, %z
+// CHECK-NEXT:  pk.row_sum %p
+// CHECK-NEXT:  pk.store
+pk.kernel @softmax(%X: !pk.private<[N, N], f32> {pk.name = "X"}, %V: !pk.private<[N, N], bf16> {pk.name = "V"}, %T: !pk.private<[N], f32> {pk.name = "T"}) {
+  %i = arith.constant 0 : index
+  %j = arith.constant 1 : index
+  %m0 = pk.block[%i] : !pk.block<N by 8>
+  %n = pk.block[%j] : !pk.block<N by 8>
+  %q = pk.load %X[%m0, %n : !pk.block<N by 8>, !pk.block<N by 8>] : !pk.private<[N, N], f32> -> !pk.tile<8x8xf32>
+  %v = pk.load %V[%n, %m0 : !pk.block<N by 8>, !pk.block<N by 8>] : !pk.private<[N, N], bf16> -> !pk.tile<8x8xbf16>
+  %top = pk.load %T[%m0 : !pk.block<N by 8>] : !pk.private<[N], f32> -> !pk.tile<8xf32>
+  %z = pk.full 0.0 : f32 : !pk.tile<8x8xf32>
+  %x = pk.mul %q, %q : !pk.tile<8x8xf32>
+  %c = pk.clip %x axis 1 to %n fill 0xff800000 : f32 : !pk.tile<8x8xf32>, !pk.block<N by 8> -> !pk.tile<8x8xf32>
+  %m = pk.row_max %c : !pk.tile<8x8xf32> -> !pk.tile<8xf32>
+  %t = pk.max %top, %m : !pk.tile<8xf32>
+  %r = pk.broadcast %t axes [0] : !pk.tile<8xf32> -> !pk.tile<8x8xf32>
+  %d = pk.sub %x, %r : !pk.tile<8x8xf32>
+  %p = pk.exp2 %d : !pk.tile<8x8xf32>
+  %h = pk.cast %p : !pk.tile<8x8xf32> -> !pk.tile<8x8xbf16>
+  %hc = pk.clip %h axis 1 to %n fill 0.0 : bf16 : !pk.tile<8x8xbf16>, !pk.block<N by 8> -> !pk.tile<8x8xbf16>
+  %o = pk.mma %hc, %v, %z : !pk.tile<8x8xbf16>, !pk.tile<8x8xbf16> -> !pk.tile<8x8xf32>
+  %pc = pk.clip %p axis 1 to %n fill 0.0 : f32 : !pk.tile<8x8xf32>, !pk.block<N by 8> -> !pk.tile<8x8xf32>
+  %s = pk.row_sum %pc : !pk.tile<8x8xf32> -> !pk.tile<8xf32>
+  pk.store %o, %X[%m0, %n : !pk.block<N by 8>, !pk.block<N by 8>] : !pk.tile<8x8xf32>, !pk.private<[N, N], f32>
+  pk.store %s, %T[%m0 : !pk.block<N by 8>] : !pk.tile<8xf32>, !pk.private<[N], f32>
+}
+
+// The row is not known to be at least the greatest element: where it is -inf the padding would be NaN.
+// CHECK-LABEL: pk.kernel @other_row
+// CHECK:       pk.sub %x, %r
+// CHECK-NEXT:  %p = pk.exp2
+// CHECK-NEXT:  %pc = pk.clip %p
+// CHECK-NEXT:  pk.row_sum %pc
+pk.kernel @other_row(%X: !pk.private<[N, N], f32> {pk.name = "X"}, %V: !pk.private<[N, N], bf16> {pk.name = "V"}, %T: !pk.private<[N], f32> {pk.name = "T"}) {
+  %i = arith.constant 0 : index
+  %j = arith.constant 1 : index
+  %m0 = pk.block[%i] : !pk.block<N by 8>
+  %n = pk.block[%j] : !pk.block<N by 8>
+  %q = pk.load %X[%m0, %n : !pk.block<N by 8>, !pk.block<N by 8>] : !pk.private<[N, N], f32> -> !pk.tile<8x8xf32>
+  %v = pk.load %V[%n, %m0 : !pk.block<N by 8>, !pk.block<N by 8>] : !pk.private<[N, N], bf16> -> !pk.tile<8x8xbf16>
+  %top = pk.load %T[%m0 : !pk.block<N by 8>] : !pk.private<[N], f32> -> !pk.tile<8xf32>
+  %z = pk.full 0.0 : f32 : !pk.tile<8x8xf32>
+  %x = pk.mul %q, %q : !pk.tile<8x8xf32>
+  %c = pk.clip %x axis 1 to %n fill 0xff800000 : f32 : !pk.tile<8x8xf32>, !pk.block<N by 8> -> !pk.tile<8x8xf32>
+  %m = pk.row_max %c : !pk.tile<8x8xf32> -> !pk.tile<8xf32>
+  %r = pk.broadcast %top axes [0] : !pk.tile<8xf32> -> !pk.tile<8x8xf32>
+  %d = pk.sub %x, %r : !pk.tile<8x8xf32>
+  %p = pk.exp2 %d : !pk.tile<8x8xf32>
+  %pc = pk.clip %p axis 1 to %n fill 0.0 : f32 : !pk.tile<8x8xf32>, !pk.block<N by 8> -> !pk.tile<8x8xf32>
+  %s = pk.row_sum %pc : !pk.tile<8x8xf32> -> !pk.tile<8xf32>
+  pk.store %x, %X[%m0, %n : !pk.block<N by 8>, !pk.block<N by 8>] : !pk.tile<8x8xf32>, !pk.private<[N, N], f32>
+  pk.store %s, %T[%m0 : !pk.block<N by 8>] : !pk.tile<8xf32>, !pk.private<[N], f32>
+}
+
+// A clip stays that has users to which one NaN is not as good as many.
+// CHECK-LABEL: pk.kernel @compared
+// CHECK:       %p = pk.exp2
+// CHECK-NEXT:  %pc = pk.clip %p
+// CHECK-NEXT:  pk.compare
+pk.kernel @compared(%X: !pk.private<[N, N], f32> {pk.name = "X"}, %V: !pk.private<[N, N], bf16> {pk.name = "V"}, %T: !pk.private<[N], f32> {pk.name = "T"}) {
+  %i = arith.constant 0 : index
+  %j = arith.constant 1 : index
+  %m0 = pk.block[%i] : !pk.block<N by 8>
+  %n = pk.block[%j] : !pk.block<N by 8>
+  %q = pk.load %X[%m0, %n : !pk.block<N by 8>, !pk.block<N by 8>] : !pk.private<[N, N], f32> -> !pk.tile<8x8xf32>
+  %v = pk.load %V[%n, %m0 : !pk.block<N by 8>, !pk.block<N by 8>] : !pk.private<[N, N], bf16> -> !pk.tile<8x8xbf16>
+  %top = pk.load %T[%m0 : !pk.block<N by 8>] : !pk.private<[N], f32> -> !pk.tile<8xf32>
+  %z = pk.full 0.0 : f32 : !pk.tile<8x8xf32>
+  %x = pk.mul %q, %q : !pk.tile<8x8xf32>
+  %c = pk.clip %x axis 1 to %n fill 0xff800000 : f32 : !pk.tile<8x8xf32>, !pk.block<N by 8> -> !pk.tile<8x8xf32>
+  %m = pk.row_max %c : !pk.tile<8x8xf32> -> !pk.tile<8xf32>
+  %r = pk.broadcast %m axes [0] : !pk.tile<8xf32> -> !pk.tile<8x8xf32>
+  %d = pk.sub %x, %r : !pk.tile<8x8xf32>
+  %p = pk.exp2 %d : !pk.tile<8x8xf32>
+  %pc = pk.clip %p axis 1 to %n fill 0.0 : f32 : !pk.tile<8x8xf32>, !pk.block<N by 8> -> !pk.tile<8x8xf32>
+  %e = pk.compare eq, %pc, %pc : !pk.tile<8x8xf32> -> !pk.tile<8x8xi1>
+  %w = pk.select %e, %pc, %z : !pk.tile<8x8xi1>, !pk.tile<8x8xf32>
+  %s = pk.row_sum %w : !pk.tile<8x8xf32> -> !pk.tile<8xf32>
+  pk.store %x, %X[%m0, %n : !pk.block<N by 8>, !pk.block<N by 8>] : !pk.tile<8x8xf32>, !pk.private<[N, N], f32>
+  pk.store %s, %T[%m0 : !pk.block<N by 8>] : !pk.tile<8xf32>, !pk.private<[N], f32>
+}
+
+// A user of the tile that the MMA reads needs its zeros: it does not get the clipped tile, and neither do the others.
+// CHECK-LABEL: pk.kernel @zeros_are_needed
+// CHECK:       pk.mma %h, %v, %z
+// CHECK:       pk.sub %x, %r
+// CHECK:       pk.clip
+// CHECK-NEXT:  pk.row_sum
+pk.kernel @zeros_are_needed(%X: !pk.private<[N, N], f32> {pk.name = "X"}, %V: !pk.private<[N, N], bf16> {pk.name = "V"}, %T: !pk.private<[N], f32> {pk.name = "T"}) {
+  %i = arith.constant 0 : index
+  %j = arith.constant 1 : index
+  %m0 = pk.block[%i] : !pk.block<N by 8>
+  %n = pk.block[%j] : !pk.block<N by 8>
+  %q = pk.load %X[%m0, %n : !pk.block<N by 8>, !pk.block<N by 8>] : !pk.private<[N, N], f32> -> !pk.tile<8x8xf32>
+  %v = pk.load %V[%n, %m0 : !pk.block<N by 8>, !pk.block<N by 8>] : !pk.private<[N, N], bf16> -> !pk.tile<8x8xbf16>
+  %top = pk.load %T[%m0 : !pk.block<N by 8>] : !pk.private<[N], f32> -> !pk.tile<8xf32>
+  %z = pk.full 0.0 : f32 : !pk.tile<8x8xf32>
+  %x = pk.mul %q, %q : !pk.tile<8x8xf32>
+  %c = pk.clip %x axis 1 to %n fill 0xff800000 : f32 : !pk.tile<8x8xf32>, !pk.block<N by 8> -> !pk.tile<8x8xf32>
+  %m = pk.row_max %c : !pk.tile<8x8xf32> -> !pk.tile<8xf32>
+  %h = pk.cast %x : !pk.tile<8x8xf32> -> !pk.tile<8x8xbf16>
+  %o = pk.mma %h, %v, %z : !pk.tile<8x8xbf16>, !pk.tile<8x8xbf16> -> !pk.tile<8x8xf32>
+  %r = pk.broadcast %m axes [0] : !pk.tile<8xf32> -> !pk.tile<8x8xf32>
+  %d = pk.sub %x, %r : !pk.tile<8x8xf32>
+  %p = pk.exp2 %d : !pk.tile<8x8xf32>
+  %pc = pk.clip %p axis 1 to %n fill 0.0 : f32 : !pk.tile<8x8xf32>, !pk.block<N by 8> -> !pk.tile<8x8xf32>
+  %s = pk.row_sum %pc : !pk.tile<8x8xf32> -> !pk.tile<8xf32>
+  pk.store %o, %X[%m0, %n : !pk.block<N by 8>, !pk.block<N by 8>] : !pk.tile<8x8xf32>, !pk.private<[N, N], f32>
+  pk.store %s, %T[%m0 : !pk.block<N by 8>] : !pk.tile<8xf32>, !pk.private<[N], f32>
+}
+
+// Another block, another axis, another number, zero of the other sign: the second clip stays. The same one goes.
+// CHECK-LABEL: pk.kernel @constants
+// CHECK:       %b = pk.clip %a axis 1 to %m0 fill 0.000000e+00
+// CHECK:       %e = pk.clip %a axis 0 to %n fill 0.000000e+00
+// CHECK:       %f = pk.clip %a axis 1 to %n fill 1.000000e+00
+// CHECK:       %g = pk.neg %a
+// CHECK-NEXT:  %gc = pk.clip %g
+// CHECK:       %k = pk.sqrt %a
+// CHECK-NEXT:  pk.row_sum %k
+pk.kernel @constants(%X: !pk.private<[N, N], f32> {pk.name = "X"}, %V: !pk.private<[N, N], bf16> {pk.name = "V"}, %T: !pk.private<[N], f32> {pk.name = "T"}) {
+  %i = arith.constant 0 : index
+  %j = arith.constant 1 : index
+  %m0 = pk.block[%i] : !pk.block<N by 8>
+  %n = pk.block[%j] : !pk.block<N by 8>
+  %q = pk.load %X[%m0, %n : !pk.block<N by 8>, !pk.block<N by 8>] : !pk.private<[N, N], f32> -> !pk.tile<8x8xf32>
+  %v = pk.load %V[%n, %m0 : !pk.block<N by 8>, !pk.block<N by 8>] : !pk.private<[N, N], bf16> -> !pk.tile<8x8xbf16>
+  %top = pk.load %T[%m0 : !pk.block<N by 8>] : !pk.private<[N], f32> -> !pk.tile<8xf32>
+  %z = pk.full 0.0 : f32 : !pk.tile<8x8xf32>
+  %x = pk.mul %q, %q : !pk.tile<8x8xf32>
+  %c = pk.clip %x axis 1 to %n fill 0xff800000 : f32 : !pk.tile<8x8xf32>, !pk.block<N by 8> -> !pk.tile<8x8xf32>
+  %m = pk.row_max %c : !pk.tile<8x8xf32> -> !pk.tile<8xf32>
+  %a = pk.clip %q axis 1 to %n fill 0.0 : f32 : !pk.tile<8x8xf32>, !pk.block<N by 8> -> !pk.tile<8x8xf32>
+  %b = pk.clip %a axis 1 to %m0 fill 0.0 : f32 : !pk.tile<8x8xf32>, !pk.block<N by 8> -> !pk.tile<8x8xf32>
+  %bs = pk.row_sum %b : !pk.tile<8x8xf32> -> !pk.tile<8xf32>
+  %e = pk.clip %a axis 0 to %n fill 0.0 : f32 : !pk.tile<8x8xf32>, !pk.block<N by 8> -> !pk.tile<8x8xf32>
+  %es = pk.row_sum %e : !pk.tile<8x8xf32> -> !pk.tile<8xf32>
+  %f = pk.clip %a axis 1 to %n fill 1.0 : f32 : !pk.tile<8x8xf32>, !pk.block<N by 8> -> !pk.tile<8x8xf32>
+  %fs = pk.row_sum %f : !pk.tile<8x8xf32> -> !pk.tile<8xf32>
+  %g = pk.neg %a : !pk.tile<8x8xf32>
+  %gc = pk.clip %g axis 1 to %n fill 0.0 : f32 : !pk.tile<8x8xf32>, !pk.block<N by 8> -> !pk.tile<8x8xf32>
+  %js = pk.row_sum %gc : !pk.tile<8x8xf32> -> !pk.tile<8xf32>
+  %k = pk.sqrt %a : !pk.tile<8x8xf32>
+  %l = pk.clip %k axis 1 to %n fill 0.0 : f32 : !pk.tile<8x8xf32>, !pk.block<N by 8> -> !pk.tile<8x8xf32>
+  %ls = pk.row_sum %l : !pk.tile<8x8xf32> -> !pk.tile<8xf32>
+  %s1 = pk.add %bs, %es : !pk.tile<8xf32>
+  %s2 = pk.add %fs, %js : !pk.tile<8xf32>
+  %s3 = pk.add %s1, %s2 : !pk.tile<8xf32>
+  %s = pk.add %s3, %ls : !pk.tile<8xf32>
+  pk.store %x, %X[%m0, %n : !pk.block<N by 8>, !pk.block<N by 8>] : !pk.tile<8x8xf32>, !pk.private<[N, N], f32>
+  pk.store %s, %T[%m0 : !pk.block<N by 8>] : !pk.tile<8xf32>, !pk.private<[N], f32>
+}
