@@ -291,12 +291,12 @@ def test_loops_of_machine_code() -> None:
 @pytest.mark.parametrize("name", ["attention", "ring_attention", "ulysses_attention"])
 def test_instructions_of_an_iteration_of_attention(name: str) -> None:
     """Each element of a block of scores takes one multiply-add on its way into `exp2`. No register is copied or set to
-    zero; more than half of the instructions are masks of edges."""
+    zero; a fifth of the instructions are the mask of the last block, which a branch leaves out elsewhere."""
     made = built(name).artifact
     inner = min((loop for loop in loops(made.cubin, name) if HGMMA in loop), key=len)
     assert inner.count(HGMMA) == 16
     assert 64 <= inner.count(FFMA) <= 70
-    assert len(inner) <= 1110
+    assert len(inner) <= 640
 
 
 PARAMETERS = {
