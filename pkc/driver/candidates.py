@@ -13,7 +13,9 @@ from xdsl.ir import Operation, SSAValue
 from pkc.cost.work import is_dependent
 from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
 from pkc.dialect.coordinates import BlockIndexOp, BlockNumberOp, BlockPositionOp
+from pkc.dialect.elementwise import AddOp, MaxOp, MinOp, MulOp
 from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.reductions import RowMaxOp, RowMinOp, RowSumOp
 from pkc.dialect.tile import CastOp, ClipOp, MmaOp, TransposeOp, tile_type
 from pkc.dialect.types import BlockType, Dim, TileType, dtype_bytes
 from pkc.frontend.schedule import TILE
@@ -52,7 +54,10 @@ def why_none(kernel: KernelOp) -> str:
     if any(map(is_dependent, mmas)):
         if any(map(planned, kernel.walk())):
             return "its MMAs need one another, and it reaches other ranks"
-        return "its MMAs need one another, and do not share one dimension of rows and one of a loop, of run-time length"
+        return (
+            "its MMAs need one another, and do not share one dimension of rows and one of a loop, of run-time length,"
+            " of which no block is reduced by itself"
+        )
     return "its MMAs do not all go through blocks of the same three dimensions, each of run-time length"
 
 
@@ -157,7 +162,39 @@ def _chain(kernel: KernelOp) -> _Chain | None:
         return None
     if across.of == down.of or not isinstance(across.of, str) or not isinstance(down.of, str):
         return None
+    if not all(_goes_on(op, loop) for op in loop.walk() if _sums_up(op, across)):
+        return None
     return _Chain(down, across, tuple(mmas), frozenset(op for op, indices in turning.items() if indices))
+
+
+_ACROSS: dict[type[Operation], type[Operation]] = {RowMaxOp: MaxOp, RowMinOp: MinOp, RowSumOp: AddOp, MmaOp: AddOp}
+"""How the reduction of a block goes into that of all blocks."""
+
+
+def _sums_up(op: Operation, across: BlockType) -> bool:
+    """Whether an operation reduces along the blocks that a loop goes through."""
+    if type(op) not in _ACROSS:
+        return False
+    operand = op.operands[0]
+    block = block_of_axis(operand, tile_type(operand).rank - 1)
+    return block is not None and block.type == across
+
+
+def _goes_on(op: Operation, loop: scf.ForOp) -> bool:
+    """Whether the reduction of a block is used for nothing but that of all blocks so far: else what a kernel computes
+    depends on the size of blocks."""
+    carried = set(loop.body.block.args[1:])
+    if isinstance(op, MmaOp) and not carried.isdisjoint(sources([op.acc])):
+        return True
+    todo = [op.results[0]]
+    while todo:
+        value = todo.pop()
+        for user in (use.operation for use in value.uses):
+            if isinstance(user, MulOp):
+                todo.append(user.result)
+            elif not isinstance(user, _ACROSS[type(op)]) or carried.isdisjoint(sources(user.operands)):
+                return False
+    return True
 
 
 def _of_chain(kernel: KernelOp, chain: _Chain, target: Target) -> Iterator[Mapping[str, str]]:
