@@ -11,7 +11,7 @@ from pkc.location import Source
 from pkc.sim.ledger import Ledger
 from pkc.sim.schedule import Counter
 
-SOURCE = Source("push.pk", "signal(ready.at(r)[0])\nwait(ready[0], 2)\n").remember()
+SOURCE = Source("ledger.pk", "signal(ready.at(r)[0])\nwait(ready[0], 2)\n").remember()
 HERE, THERE = Counter(0, "ready", (0,)), Counter(1, "ready", (0,))
 
 
@@ -59,11 +59,11 @@ def test_another_number_than_is_sent(wanted: int) -> None:
         ledger((HERE, 1, 1), (HERE, 1, 1), awaited=((HERE, wanted, 1),)).check()
     assert str(error.value).splitlines() == [
         f"error[PK713]: `ready[0]` of rank 0 reaches 2 in launch 1, but the wait is for {wanted}",
-        " --> push.pk:2:1",
+        " --> ledger.pk:2:1",
         "  |",
         "2 | wait(ready[0], 2)",
         "  | ^^^^ here",
-        " ::: push.pk:1:1",
+        " ::: ledger.pk:1:1",
         "  |",
         "1 | signal(ready.at(r)[0])",
         "  | ------ signalled here",
