@@ -134,6 +134,7 @@ class _RoleEvents(Evaluator):
     def compile(self) -> RoleFunction:
         with self.inside("def run(rank, cta, share, epoch, warp_role):"):
             self.line("out, visits, seen, deferred = warp_role.events, warp_role.visits, 0, []")
+            self.line("begun, turn = [], 0")
             for number in range(len(self._channels)):
                 self.line(f"acquired{number} = consumed{number} = kept{number} = 0")
             around = self._kernel.body.block
@@ -259,18 +260,20 @@ class _RoleEvents(Evaluator):
         self.line(f"seen += {' * '.join(map(self.name, op.counts))}")
 
     def _forked(self, op: program.TasksOp) -> None:
-        """Each task is a warp role."""
+        """Each CTA that runs tasks is a warp role, which runs its share of them in their order."""
         outer, task = f"outer{len(self._path)}", self.constant(partial(WarpRole, role=self._role, cta=None))
-        self.line("begun = []")
+        at_once = self.machine.at_once(str(self._role.role.data), op)
+        self.line(f"{outer}, begun, turn = (warp_role, begun, turn), [], 0")
         with self.each_task(op):
-            self.line(f"{outer}, warp_role = (warp_role, begun), {task}(rank)")
+            with self.inside(f"if len(begun) < {at_once}:"):
+                self.line(f"begun.append({task}(rank))")
+            self.line(f"warp_role, turn = begun[turn % {at_once}], turn + 1")
             self.line("out, visits = warp_role.events, warp_role.visits")
             self._task(op)
-            self.line(f"child, (warp_role, begun) = warp_role, {outer}")
-            self.line("out, visits = warp_role.events, warp_role.visits")
-            self.line("begun.append(child)")
-        self.line("warp_role.children += begun")
-        self._event(FORK, "('tasks', rank, ())", "len(begun)", op)
+        self.line(f"children, (warp_role, begun, turn) = begun, {outer}")
+        self.line("out, visits = warp_role.events, warp_role.visits")
+        self.line("warp_role.children += children")
+        self._event(FORK, "('tasks', rank, ())", "len(children)", op)
 
     def _task(self, op: program.TasksOp) -> None:
         self._path.append(op)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from pkc.check.blocked import blocked
 from pkc.check.covered import covered
 from pkc.check.progress import Progress
 from pkc.check.skeleton import DependsOnTilesError, deciding, skeleton_of
+from pkc.check.static_errors import CyclicWait, NotResident
 from pkc.check.tasks import tasks_once
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.access import ReadOp
@@ -26,7 +28,6 @@ from pkc.sim.machine import Machine
 from pkc.sim.memory import MemoryState
 from pkc.sim.program import Program
 from pkc.sim.run import make_machine
-from pkc.targets.target import target_of
 
 LAUNCHES = 2
 """The second launch shows counts that do not depend on the epoch."""
@@ -48,7 +49,8 @@ def check_statically(kernel: KernelOp, *, ranks: int, dims: Mapping[str, int], s
     """Check the roles level of a kernel for given sizes: first for all sizes, then the events of each warp role.
 
     Two grids are checked: that of the target, one CTA for each SM; and one CTA for each group of SMs, where every task
-    follows the previous one on the same CTA. Integers that decide about counts are drawn.
+    follows the previous one on the same CTA. Tasks of roles that an author wrote are checked on 2 CTAs as well.
+    Integers that decide about counts are drawn.
     """
     began = time.perf_counter()
     module = kernel.parent_op()
@@ -67,6 +69,7 @@ def check_statically(kernel: KernelOp, *, ranks: int, dims: Mapping[str, int], s
             found, counts = _run(called, data, grid)
             warp_roles, events = warp_roles + counts[0], events + counts[1]
             if found:
+                found = _for_want_of_ctas(called, data, grid, found)
                 break
     except DependsOnTilesError:
         return Static([], time.perf_counter() - began, undecided=True)
@@ -77,9 +80,19 @@ def check_statically(kernel: KernelOp, *, ranks: int, dims: Mapping[str, int], s
 
 def _grids(called: Program) -> Sequence[tuple[int, int]]:
     """Numbers of CTAs that compute and that only communicate."""
-    if not called.per_cta:
-        return ((1, 0),)
-    return ((1, min(called.comm_sms, 1)), (target_of(called.kernel).arch.sms - called.comm_sms, called.comm_sms))
+    smallest = (1, 2)[: 1 if called.per_cta else 2]
+    return [*((ctas, min(called.comm_sms, ctas)) for ctas in smallest), called.resident]
+
+
+def _for_want_of_ctas(
+    called: Program, data: Sequence[Data], grid: tuple[int, int], found: list[Diagnostic]
+) -> list[Diagnostic]:
+    """The same findings, or that an author's tasks need more CTAs, if none is left when each task has its own."""
+    cycle = next((finding for finding in found if isinstance(finding, CyclicWait)), None)
+    if cycle is None or called.per_cta or _run(called, data, (sys.maxsize, sys.maxsize))[0]:
+        return found
+    ctas = "1 CTA" if grid[0] == 1 else f"{grid[0]} CTAs"
+    return [NotResident(cycle.span, ctas, min(filter(None, called.resident)), cycle.lines, also=cycle.also)]
 
 
 def _deciding_arrays(called: Program) -> list[str] | None:

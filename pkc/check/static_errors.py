@@ -18,6 +18,21 @@ class CyclicWait(Diagnostic):
     lines: str
 
 
+class NotResident(Diagnostic):
+    """Tasks of a role that an author wrote wait for tasks that no CTA has begun."""
+
+    code = "PK487"
+    title = "a task waits for one that begins only after it where a role has {ctas}"
+    label = "waits here"
+    note = "a CTA runs its tasks in order, each to its end:{lines}"
+    help = (
+        "wait for earlier tasks alone, or write a constant number of tasks, at most {resident}: these have a CTA each"
+    )
+    ctas: str
+    resident: int
+    lines: str
+
+
 class NeverSatisfied(Diagnostic):
     """A wait counts more signals than all roles send."""
 

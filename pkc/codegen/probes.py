@@ -10,9 +10,9 @@ from xdsl.ir import Attribute, Operation
 from pkc.codegen.artifact import Probe, Trace, Wait, Waits
 from pkc.dialect.machine import AWAITS, UNTIL, InstructionOp
 from pkc.dialect.program import KernelOp
+from pkc.dialect.scalars import constant_of
 from pkc.location import describe, span_of
 from pkc.passes.machine.bound_waits import POINT, WAITS
-from pkc.passes.machine.emit import constant_of
 from pkc.passes.machine.instruments import role_branches, role_names
 from pkc.passes.machine.lower_tiles import THREADS
 from pkc.passes.machine.trace import KIND, TRACE, WHAT

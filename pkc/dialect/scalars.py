@@ -11,7 +11,7 @@ from typing import Any
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from pkc.dialect.numeric import wrap_i32
 from pkc.dialect.types import i1
@@ -89,6 +89,14 @@ def scalar(op: Operation) -> Callable[..., Any] | None:
         return fit(function(a, b))
 
     return fitted
+
+
+def constant_of(value: SSAValue) -> int | None:
+    """The value of an integer constant."""
+    owner = value.owner
+    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
+        return owner.value.value.data
+    return None
 
 
 def _constant(op: arith.ConstantOp) -> Callable[..., Any] | None:

@@ -24,6 +24,7 @@ from xdsl.traits import is_side_effect_free
 from pkc.dialect.access import GatherOp, LoadOp, ReadOp
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.program import DERIVED, FRESH, NAME, SCRATCH, KernelOp, RoleOp, TasksOp
+from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import SignalType
 
 PHASE = "phase"
@@ -176,14 +177,4 @@ def constant(value: int) -> arith.ConstantOp:
 
 def is_constant(value: SSAValue, number: int) -> bool:
     """Whether a value is this constant."""
-    owner = value.owner
-    found = owner.value if isinstance(owner, arith.ConstantOp) else None
-    return isinstance(found, IntegerAttr) and found.value.data == number
-
-
-def constant_of(value: SSAValue) -> int | None:
-    """The value of an integer constant."""
-    owner = value.owner
-    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
-        return owner.value.value.data
-    return None
+    return constant_of(value) == number

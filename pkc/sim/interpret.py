@@ -124,10 +124,17 @@ def _runner(
         if not nested:
             machine.end_phase()
 
-    def at_once(frame: Frame, body: Body, counts: Sequence[int]) -> None:
-        for task in each(frame, counts):
-            machine.scheduler.spawn(frame.rank, role, partial(enter, replace(frame), body, task))
+    at_once = machine.at_once(role, op) if role else 1
+
+    def beside(frame: Frame, body: Body, counts: Sequence[int]) -> None:
+        tasks = list(each(frame, counts))
+        for number in range(min(at_once, len(tasks))):
+            machine.scheduler.spawn(frame.rank, role, partial(all_of, replace(frame), body, tasks[number::at_once]))
         machine.scheduler.join()
+
+    def all_of(frame: Frame, body: Body, tasks: Sequence[Task]) -> None:
+        for task in tasks:
+            enter(frame, body, task)
 
     ctas = machine.ctas_of(role)
     enclosing = op.encloses_tasks
@@ -146,7 +153,7 @@ def _runner(
         frame.task = outer
 
     if program.PER_CTA not in op.attributes:
-        return at_once if role else in_turn
+        return beside if role else in_turn
     if role != Role.CopyEngine or nested or machine.lanes == 1:
         return shared_out
 
@@ -161,10 +168,6 @@ def _runner(
         machine.scheduler.join()
         if machine.order is not None:
             machine.order.join(frame.warp_role, lanes)
-
-    def all_of(frame: Frame, body: Body, tasks: Sequence[Task]) -> None:
-        for task in tasks:
-            enter(frame, body, task)
 
     return in_lanes
 

@@ -23,7 +23,7 @@ from pkc.sim.ledger import Ledger
 from pkc.sim.memory import MemoryState
 from pkc.sim.ordering import memory_order
 from pkc.sim.program import Program, find_kernel
-from pkc.sim.run import make_arrays, make_machine, run_ranks
+from pkc.sim.run import make_arrays, make_machine, place, run_ranks
 from pkc.sim.schedule import Order
 from pkc.sim.trace import Trace
 from pkc.sim.unread import Unread
@@ -64,7 +64,7 @@ class Launches:
         if program.derived:
             memory.ledger, memory.unread = Ledger(), Unread(arrays.values())
         machine = make_machine(program, data[0], memory, order)
-        machine.ctas = self.ctas if program.per_cta else 1
+        place(machine, program, self.ctas)
         machine.scheduler.trace = memory.trace = trace
         machine.order = memory_order(program.kernel, machine, program.written, again=True)
         body = compile_kernel(program.kernel, machine, backing.tile_function)

@@ -14,6 +14,8 @@ from pkc.dialect import blocks
 from pkc.dialect.attributes import Role
 from pkc.dialect.counters import CounterOp
 from pkc.dialect.engines import LANES
+from pkc.dialect.program import TasksOp
+from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import BlockType, SignalType
 from pkc.location import span_of
 from pkc.semantics.evaluate import Call
@@ -57,9 +59,13 @@ class Machine:
     names: dict[SSAValue, str]
     """The names of the kernel's arguments."""
     ctas: int = 1
-    """How many CTAs run each role whose tasks are `per_cta`."""
+    """How many CTAs run each role; of roles that an author wrote, how many run its tasks."""
     comm_ctas: int = 0
     """How many more CTAs run the communicators; with 0, these run in the CTAs of the other roles."""
+    per_cta: bool = True
+    """Whether each CTA runs the whole role. If not, one coroutine of a rank does, and CTAs run its tasks."""
+    resident: tuple[int, int] = (1, 0)
+    """The CTAs that fit the GPU: those that compute, those that only communicate."""
     rings: dict[Any, Any] = field(default_factory=dict[Any, Any])
     """The channels in use, by rank, CTA and operation."""
     order: MemoryOrder | None = None
@@ -73,11 +79,23 @@ class Machine:
 
     def ctas_of(self, role: str) -> range:
         """The CTAs that run a role on each rank, by number; a copy engine counts as one."""
-        if role == Role.CopyEngine:
+        if role == Role.CopyEngine or not self.per_cta:
             return range(1)
         if role == str(Role.Communicator) and self.comm_ctas:
             return range(self.ctas, self.ctas + self.comm_ctas)
         return range(self.ctas)
+
+    def at_once(self, role: str, tasks: TasksOp) -> int:
+        """How many tasks of a role that an author wrote run at once, each on a CTA: task n runs after task n less this.
+
+        Where no more tasks than CTAs fit the GPU are written, these have a CTA each on any grid.
+        """
+        apart = role == str(Role.Communicator) and self.comm_ctas > 0
+        resident = self.resident[apart]
+        written = math.prod(constant_of(count) or resident + 1 for count in tasks.counts)
+        if written <= resident:
+            return resident
+        return self.comm_ctas if apart else self.ctas
 
     @property
     def lanes(self) -> int:

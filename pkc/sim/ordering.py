@@ -32,7 +32,7 @@ def memory_order(kernel: KernelOp, machine: Machine, written: Collection[str], *
     roles = sum(isinstance(op, RoleOp) for op in kernel.body.block.ops)
     channels = sum(isinstance(op, ChannelOp) for op in kernel.body.block.ops)
     lanes = machine.lanes * sum(isinstance(op, TasksOp) for role in engines(kernel) for op in role.walk())
-    ctas = machine.ctas + machine.comm_ctas
+    ctas = machine.ctas + machine.comm_ctas if machine.per_cta else 1
     components = machine.ranks * (2 + ctas * (2 * roles + channels) + 2 * lanes)
     explicit = FENCED in kernel.attributes
     return MemoryOrder(

@@ -14,6 +14,7 @@ from pkc.dialect.attributes import number_on
 from pkc.dialect.types import ArrayType, PGLType, PrivateType, SignalType
 from pkc.location import NOWHERE, Span, span_of
 from pkc.sim import errors
+from pkc.targets.target import target_of
 
 _READS = (access.ReadOp, access.LoadOp, access.GatherOp, access.ReduceOp, access.StoreAddOp, access.AllReduceOp)
 _SUMS = (access.AccumulateOp, access.ScatterAccumulateOp)
@@ -134,6 +135,12 @@ class Program:
     def comm_sms(self) -> int:
         """How many SMs only communicate."""
         return number_on(self.kernel, program.COMM_SMS) or 0
+
+    @cached_property
+    def resident(self) -> tuple[int, int]:
+        """How many CTAs fit the target: of those that compute, and of those that only communicate."""
+        sms = target_of(self.kernel).arch.sms
+        return sms - self.comm_sms, self.comm_sms
 
     @cached_property
     def dims(self) -> tuple[str, ...]:

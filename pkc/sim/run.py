@@ -55,7 +55,7 @@ def simulate(
     machine = make_machine(
         program, data, MemoryState(arrays, stored), order_of(seed) if program.orders_itself else None
     )
-    machine.ctas = ctas if program.per_cta else 1
+    place(machine, program, ctas if program.per_cta else machine.resident[0])
     if program.has_roles:
         machine.order = memory_order(program.kernel, machine, program.written)
     execute(program, data, machine, tile_ops.value)
@@ -91,8 +91,15 @@ def make_machine(program: Program, data: Data, memory: MemoryState, order: Order
     names: dict[SSAValue, str] = {argument: name for name, argument in program.kernel.arguments.items()}
     scheduler = Scheduler(order)
     machine = Machine(data.sizes, data.ranks, memory, scheduler, program.orders_itself, order is not None, names)
-    machine.comm_ctas = min(program.comm_sms, _COMM_CTAS) if program.per_cta else 0
+    machine.per_cta, machine.resident = program.per_cta, program.resident
     return machine
+
+
+def place(machine: Machine, program: Program, ctas: int) -> None:
+    """Give each role so many CTAs, or as many as fit."""
+    computing, communicating = machine.resident
+    machine.ctas = min(ctas, computing)
+    machine.comm_ctas = min(_COMM_CTAS if program.per_cta else ctas, communicating)
 
 
 def execute(program: Program, data: Data, machine: Machine, tile_function: TileFunction) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from xdsl.dialects import arith, scf
 from xdsl.ir import Operation
@@ -135,6 +137,39 @@ def test_a_deadlock_for_want_of_ctas() -> None:
     assert found.code == "PK480"
     assert "rank 0, loader of CTA 0, " in str(found)
     assert "waits for `turn[1]` to be 1" in str(found)
+
+
+CHAIN = """
+kernel k(X: f32[M].symmetric(), Y: f32[M].symmetric(), s: signal[400]):
+    with role(consumer):
+        for i in tasks({tasks}):
+            if {condition}:
+                wait(s[{awaited}], 1)
+            for m in blocks(M, 1, start=i, stop=i + 1):
+                store(Y.at(rank)[m], X[m])
+            signal(s.at(rank)[i], 1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("tasks", "condition", "awaited", "codes"),
+    [
+        (133, "i + 1 < 133", "i + 1", ["PK487"]),
+        (132, "i + 1 < 132", "i + 1", []),
+        ("M", "i + 1 < M", "i + 1", ["PK487"]),
+        ("M", "i > 0", "i - 1", []),
+        (133, "i > 0", "i", ["PK480"]),
+    ],
+)
+def test_tasks_that_wait_for_tasks(
+    tasks: int | str, condition: str, awaited: str, codes: list[str], tmp_path: Path
+) -> None:
+    """Only a constant number of tasks that fit the GPU may wait for later ones; a wait for oneself is a cycle."""
+    file = tmp_path / "chain.pk"
+    file.write_text(CHAIN.format(tasks=tasks, condition=condition, awaited=awaited))
+    written = load(file, level="roles").kernel
+    found = check_statically(written, ranks=2, dims={"M": 140}).findings
+    assert [each.code for each in found if each.code != "PK483"] == codes
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 8])

@@ -8,8 +8,8 @@ from xdsl.dialects import arith
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, VisitedOp, ZigzagCountOp, ZigzagPositionOp
+from pkc.dialect.scalars import constant_of
 from pkc.passes.analysis.dependence import sources
-from pkc.passes.build import constant_of
 
 
 class Direction(Enum):

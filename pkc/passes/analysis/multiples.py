@@ -8,8 +8,8 @@ from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.coordinates import BlockOp, BlockPositionOp
+from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import block_type
-from pkc.passes.build import constant_of
 
 
 def multiple_of(value: SSAValue) -> int:

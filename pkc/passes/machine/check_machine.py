@@ -14,9 +14,9 @@ from pkc.dialect.attributes import number_on
 from pkc.dialect.coordinates import DimOp, RankOp
 from pkc.dialect.engines import on_sms
 from pkc.dialect.program import KernelOp
+from pkc.dialect.scalars import constant_of
 from pkc.location import span_of
 from pkc.passes import plan_errors
-from pkc.passes.build import constant_of
 from pkc.passes.kernel_pass import CheckPass
 from pkc.passes.machine import machine_errors as errors
 from pkc.passes.machine.emit import UNROLL

@@ -33,8 +33,8 @@ from pkc.dialect.machine import (
     SetOp,
     kind_type,
 )
+from pkc.dialect.scalars import constant_of
 from pkc.location import span_of
-from pkc.passes.build import constant_of
 from pkc.passes.machine.machine_errors import NoInstruction
 from pkc.targets.target import Target
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import MemoryEffectKind, Pure, get_effects
 
 from pkc.dialect.access import LoadOp, array_type
 from pkc.dialect.coordinates import BlockCountOp, BlockPositionOp, DimOp
 from pkc.dialect.program import KernelOp, RoleOp, TasksOp
+from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import BlockType, Dim
 from pkc.passes.analysis.dependence import ancestors, enclosing_tasks
@@ -111,7 +111,7 @@ def _kept(load: LoadOp, loop: scf.ForOp, written: set[SSAValue]) -> str:
 
 def _runs(loop: scf.ForOp) -> bool:
     """Whether a loop is sure to have an iteration."""
-    first, last = _constant(loop.lb), _constant(loop.ub)
+    first, last = constant_of(loop.lb), constant_of(loop.ub)
     return first is not None and last is not None and first < last
 
 
@@ -121,7 +121,7 @@ def _exists(index: SSAValue, dim: Dim) -> bool:
         return True
     if isinstance(index.owner, BlockPositionOp):
         return block_type(index.owner.block).of == dim
-    number, count = _constant(index), _count(index)
+    number, count = constant_of(index), _count(index)
     if number is not None:
         return isinstance(dim, int) and 0 <= number < dim
     return count is not None and _reaches(count, dim)
@@ -140,18 +140,12 @@ def _count(index: SSAValue) -> SSAValue | None:
 
 def _reaches(count: SSAValue, dim: Dim) -> bool:
     """Whether all numbers below `count` are positions of a dimension."""
-    owner, number = count.owner, _constant(count)
+    owner, number = count.owner, constant_of(count)
     if isinstance(owner, DimOp):
         return owner.dim.data == dim
     if isinstance(owner, BlockCountOp):
         return owner.block.extent == 1 and owner.block.of == dim
     return number is not None and isinstance(dim, int) and number <= dim
-
-
-def _constant(value: SSAValue) -> int | None:
-    owner = value.owner
-    found = owner.value if isinstance(owner, arith.ConstantOp) else None
-    return found.value.data if isinstance(found, IntegerAttr) else None
 
 
 def _between(op: Operation, outer: Operation) -> Iterator[Operation]:

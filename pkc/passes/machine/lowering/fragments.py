@@ -9,11 +9,11 @@ from xdsl.dialects import scf
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from pkc.dialect.machine import b32
+from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import (
     tile_type,
 )
 from pkc.dialect.types import TileType, bf16, dtype_bytes, f16, f32, i1, i32
-from pkc.passes.build import constant_of
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering.context import Staged, WarpRole, warp_of_group, warpgroup
 from pkc.passes.machine.lowering.missing import CannotLowerError, origin

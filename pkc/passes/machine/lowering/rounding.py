@@ -6,7 +6,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, IntegerAttr, i32
 from xdsl.ir import SSAValue
 
-from pkc.passes.build import constant_of
+from pkc.dialect.scalars import constant_of
 from pkc.passes.machine.emit import Emitter
 
 

@@ -9,8 +9,8 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pkc.dialect.counters import Order, RaiseOp, SignalAllOp, SignalOp, WaitOp, order_of
 from pkc.dialect.deferred import SendDeferredOp, is_deferred
+from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import BlockType, SignalType
-from pkc.passes.machine.emit import constant_of
 from pkc.passes.machine.lowering.context import Queue, WarpRole
 from pkc.passes.machine.lowering.missing import CannotLowerError
 
