@@ -36,14 +36,15 @@ class MalformedSize(Diagnostic):
 
 
 class UnevenSize(Diagnostic):
-    """A dimension that must be divided evenly among the ranks is not a multiple of their number."""
+    """A dimension that must be divided evenly among the ranks is not a multiple of their number, or of twice it."""
 
     code = "PK943"
-    title = "{dim} = {value} is not a multiple of {ranks}, the number of ranks"
-    help = "`{kernel}` divides {dim} into equal shards"
+    title = "{dim} = {value} is not a multiple of {pieces}"
+    help = "`{kernel}` divides {dim} into {pieces} equal pieces, for {ranks} ranks"
     kernel: str
     dim: str
     value: int
+    pieces: int
     ranks: int
 
 

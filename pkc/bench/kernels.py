@@ -85,7 +85,7 @@ def _array(parameter: ArrayParameter, shape: tuple[int, ...], mesh: Mesh, job: J
     if parameter.layout == "private":
         made = torch().empty(shape, dtype=torch().bfloat16, device="cuda")
         return made, made
-    array = mesh.empty(shape, "bf16", parameter.layout, parameter.shard)
+    array = mesh.empty(shape, "bf16", parameter.layout, parameter.shard, zigzag=parameter.zigzag)
     view = array.local(job.rank)
     return array, tensor(view) if min(view.shape) else None
 

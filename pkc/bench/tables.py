@@ -66,9 +66,10 @@ def heading(record: Mapping[str, Any], ranks: int) -> str:
 
 
 def size(result: Mapping[str, Any]) -> str:
-    """`8192`, or `16 x 8192 x 8192` if M, N and K are not all the same; `4 x 16 x 8192 x 128 causal`."""
+    """`8192`, or `16 x 8192 x 8192` if M, N and K are not all the same; `4 x 16 x 8192 x 128 causal zigzag`."""
     if "m" not in result:
-        return " x ".join(str(result[dim]) for dim in _ATTENTION) + " causal" * result["causal"]
+        sizes = " x ".join(str(result[dim]) for dim in _ATTENTION)
+        return sizes + " causal" * result["causal"] + " zigzag" * result.get("zigzag", False)
     sizes = _sizes(result)
     return str(sizes[0]) if len(set(sizes)) == 1 else " x ".join(map(str, sizes))
 
@@ -80,7 +81,7 @@ def _sizes(result: Mapping[str, Any]) -> tuple[int, ...]:
     """By which results are told apart and ordered."""
     if "m" in result:
         return tuple(result[dim] for dim in _MATMUL)
-    return (result["causal"], *(result[dim] for dim in ("d", "s", "b", "h")))
+    return (result["causal"] + result.get("zigzag", False), *(result[dim] for dim in ("d", "s", "b", "h")))
 
 
 def _dims(results: Sequence[Mapping[str, Any]]) -> str:

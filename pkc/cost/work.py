@@ -11,9 +11,9 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect import blocks
 from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp, array_type
-from pkc.dialect.coordinates import BlockCountOp, BlockOp, RankOp, VisitedOp
+from pkc.dialect.coordinates import BlockCountOp, BlockOp
 from pkc.dialect.elementwise import AddOp, Binary, CompareOp, MulOp, SelectOp, SubOp, Unary
-from pkc.dialect.positions import Sizes
+from pkc.dialect.positions import RANK, Sizes
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import (
@@ -141,6 +141,8 @@ class _Counter(Evaluator):
     """Evaluates each block once, with the middle task and the first index of each loop on rank 0. It compiles
     nothing."""
 
+    fixed = {RANK: 0}
+
     def __init__(self, kernel: KernelOp, dims: Mapping[str, int], ranks: int, target: Target) -> None:
         super().__init__(Sizes({**dims, RANKS: ranks}))
         self._kernel, self._extent, self._ranks, self._target = kernel, self.machine.size, ranks, target
@@ -201,12 +203,9 @@ class _Counter(Evaluator):
         iteration = self._iteration
         if type(op) is BlockOp:
             self._blocks[op.result] = self._positions(op)
+            return False
         elif type(op) is BlockCountOp:
             self.bind(op.result, self._list(op.block.of, op.block.extent, op)[0])
-        elif type(op) is RankOp:
-            self.bind(op.result, 0)
-        elif type(op) is VisitedOp:
-            self.bind(op.result, self._value(op.count))  # of the task that visits most
         elif _of_integers(op):
             return False
         elif type(op) is LoadOp:

@@ -57,6 +57,10 @@ RASTER = "raster"
 """Attribute of `pk.tasks` with two counts: tasks are numbered by bands of that many first indices
 (`pkc/dialect/task_order.py`). CTAs take them in the order of their numbers."""
 
+LONGEST_FIRST = "longest_first"
+"""Attribute of `pk.tasks`: none has longer loops than those before it in its band. CTAs take them back and forth
+(`pkc/dialect/task_order.py`)."""
+
 IN_ORDER = "in_order"
 """Attribute of `pk.tasks`: how many of the last indices were loops; these ascend as in the loops of the reader."""
 
@@ -209,6 +213,11 @@ class TasksOp(IRDLOperation):
     def raster(self) -> int | None:
         """Rows of a band, if tasks are numbered by bands (`pkc/dialect/task_order.py`)."""
         return number_on(self, RASTER)
+
+    @property
+    def back_and_forth(self) -> bool:
+        """Whether CTAs take the tasks of each second round in reverse."""
+        return LONGEST_FIRST in self.attributes
 
     @property
     def encloses_tasks(self) -> bool:

@@ -29,9 +29,24 @@ def in_order(counts: Sequence[int], rows: int | None) -> Iterable[tuple[int, ...
     return ((*row, column) for band in bands for column, row in itertools.product(range(width), band))
 
 
-def in_order_from(first: int, step: int, counts: Sequence[int], rows: int | None) -> Iterable[tuple[int, ...]]:
-    """The same of the tasks number `first`, `first + step`, and so on."""
-    numbers = range(first, math.prod(counts), step)
+def back_and_forth(number: int, total: int, step: int) -> int:
+    """The number in whose place a task comes: of each second round of `step` tasks the last comes first.
+
+    So whoever gets the longest of one round gets the shortest of the next. A round with fewer tasks stays as it is.
+    """
+    begin = number - number % step
+    turns = number // step % 2 == 1 and begin + step <= total
+    return 2 * begin + step - 1 - number if turns else number
+
+
+def in_order_from(
+    first: int, step: int, counts: Sequence[int], rows: int | None, *, turns: bool = False
+) -> Iterable[tuple[int, ...]]:
+    """The same of the tasks number `first`, `first + step`, and so on; with `turns` those that come in their places."""
+    total = math.prod(counts)
+    numbers: Iterable[int] = range(first, total, step)
+    if turns:
+        numbers = (back_and_forth(number, total, step) for number in numbers)
     if rows is not None:
         return (banded(number, counts, rows) for number in numbers)
     return (_indices(number, counts) for number in numbers)

@@ -26,6 +26,7 @@ from pkc.passes.roles.plan_warps import comm_sms
 from pkc.passes.roles.remote_accesses import planned
 from pkc.passes.roles.straddle_shards import StraddleShards
 from pkc.passes.run import run_pipeline
+from pkc.passes.tile.skip_blocks import SkipBlocks
 from pkc.remarks import Remark
 from pkc.targets import DEFAULT
 from pkc.targets.arch import QUEUES, hardware_queues
@@ -314,8 +315,8 @@ def _fetches(kernel: KernelOp) -> bool:
 
 
 def _planned(program: tree.Program, kernel: str, constants: _Items, schedule: Mapping[str, str]) -> KernelOp:
-    """The tile level of a kernel, with the plans of its remote accesses."""
+    """The tile level of a kernel, with the plans of its remote accesses, without the blocks that tasks skip."""
     module = build_module(program, kernel=kernel, constants=dict(constants), options=schedule)
-    run_pipeline(module, (PlanOverlap(), StraddleShards()), verify=False)
+    run_pipeline(module, (PlanOverlap(), StraddleShards(), SkipBlocks()), verify=False)
     (found,) = (op for op in module.ops if isinstance(op, KernelOp))
     return found

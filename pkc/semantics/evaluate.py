@@ -14,9 +14,9 @@ operations do.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import CodeType
 from typing import Any, TypeAlias
 
@@ -57,6 +57,8 @@ class Evaluator:
 
     context = {RANK: "rank", EPOCH: "epoch"}
     """Expressions for what some operations depend on besides their operands."""
+    fixed: Mapping[str, int] = {}
+    """What of it is known before the run."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -172,9 +174,10 @@ class Evaluator:
             self.unknown(op)
             return
         (result,), values, on = op.results, op.operands, depends_on(op)
-        if on is None and all(value in self._known for value in values):
+        if (on is None or on in self.fixed) and all(value in self._known for value in values):
+            first = [] if on is None else [self.fixed[on]]
             with suppress(PkcError):  # the error is left for the run that reaches the operation
-                self._known[result] = function(*[self._known[value] for value in values])
+                self._known[result] = function(*first, *[self._known[value] for value in values])
                 return
         operands = [*([self.context[on]] if on else []), *map(self.name, values)]
         if function is itself:
@@ -187,7 +190,7 @@ class Evaluator:
     @contextmanager
     def each_task(self, op: TasksOp, share: tuple[str, str] | None = None) -> Generator[None]:
         """Write the body of a loop through tasks, in the order of their numbers: all, or with `share` (first, step)."""
-        order = self.constant(in_order_from if share else in_order)
+        order = self.constant(partial(in_order_from, turns=op.back_and_forth) if share else in_order)
         indices = "".join(f"{self.name(index)}, " for index in op.body.block.args)
         with self.inside(
             f"for {indices}in {order}({', '.join((*(share or ()), self.names(op.counts)))}, {op.raster}):"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from math import prod
 from typing import Any, NoReturn, TypeAlias
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -18,7 +19,7 @@ from pkc.dialect import program, roles
 from pkc.dialect.attributes import Role
 from pkc.dialect.names import task_variable
 from pkc.dialect.positions import EPOCH, RANK
-from pkc.dialect.task_order import in_order
+from pkc.dialect.task_order import back_and_forth, in_order
 from pkc.dialect.types import ArrayType
 from pkc.location import span_of
 from pkc.semantics import tile_ops
@@ -143,13 +144,15 @@ def _runner(
         outer = frame.task
         if not nested:
             frame.tasks_seen = 0
-        for task in each(frame, counts):
+        seen, total = frame.tasks_seen, prod(counts)
+        for number, task in enumerate(each(frame, counts)):
             if not enclosing:
-                tasks_seen = frame.tasks_seen
-                frame.tasks_seen = tasks_seen + 1
-                if ctas[tasks_seen % len(ctas)] != frame.cta:
+                place = back_and_forth(number, total, len(ctas)) if op.back_and_forth else number
+                if ctas[(seen + place) % len(ctas)] != frame.cta:
                     continue
             enter(frame, body, task)
+        if not enclosing:
+            frame.tasks_seen = seen + total
         frame.task = outer
 
     if program.PER_CTA not in op.attributes:

@@ -26,7 +26,7 @@ HOST = Job(0, 1, -1)
 
 
 def by_hand(problem: Attention, q: Any, k: Any, v: Any) -> Any:
-    """Row by row, with as many keys as a row sees."""
+    """Row by row, with as many keys as a row sees, of all positions in order."""
     out = torch().empty_like(q.double())
     for b, h, row in product(range(problem.b), range(problem.h), range(q.shape[2])):
         seen = row + 1 if problem.causal else k.shape[2]
@@ -111,6 +111,8 @@ def rank() -> None:
     for b, causal in product((1, 2), (False, True)):
         for exchange in ("ring", "all_to_all"):
             _check(Attention(exchange, b, 2 * ranks, 24 * ranks, 24 * ranks, 16, causal, ranks), job)
+        if causal:
+            _check(Attention("ring", b, 2 * ranks, 24 * ranks, 24 * ranks, 16, causal, ranks, zigzag=True), job)
     matmul = Matmul("all_gather", 7 * ranks - 1, 8 * ranks, 64, ranks).draw(job)
     assert matmul.reference.check(next(peer.run() for peer in matmul.peers if peer.name == "cublas_nccl")) < 1
     job.leave()
@@ -120,20 +122,21 @@ def _check(problem: Attention, job: Job) -> None:
     case = problem.draw(job)
     q, k, v = case.inputs
     assert q.shape == (problem.b, problem.h, 24, 16)
-    whole = [_by_gathering(x, job) for x in (q, k, v)]
-    exact = by_hand(problem, *whole)[:, :, 24 * job.rank : 24 * (job.rank + 1)]
+    whole = [_in_order(_by_gathering(x, job), problem) for x in (q, k, v)]
+    exact = by_hand(problem, *whole)[:, :, _held(problem, job.rank)]
     rows = case.reference.rows
     torch().testing.assert_close(rows.exact, exact[:, :, rows.at], rtol=1e-12, atol=1e-12)
     for run in (
-        attention.gather_then_attend(MATH, q, k, v, job, causal=problem.causal),
-        attention.exchange_then_attend(MATH, q, k, v, job, causal=problem.causal),
+        attention.gather_then_attend(MATH, problem, q, k, v, job),
+        attention.exchange_then_attend(MATH, problem, q, k, v, job),
     ):
         found = run()
         torch().testing.assert_close(found.double(), exact, rtol=0.02, atol=0.02)
         assert case.reference.check(found) < 1
     heads = attention.to_heads(k, job)
     share = problem.h // job.ranks
-    assert torch().equal(heads, whole[1][:, share * job.rank : share * (job.rank + 1)])
+    gathered = _by_gathering(k, job)
+    assert torch().equal(heads, gathered[:, share * job.rank : share * (job.rank + 1)])
     assert torch().equal(attention.to_positions(heads, job), k)
     names = {peer.name for peer in case.peers}
     assert names == {"all_gather_flash" if problem.causal else "all_gather_cudnn", "all_to_all_cudnn"}
@@ -144,6 +147,20 @@ def _check(problem: Attention, job: Job) -> None:
     except Wrong:
         return
     raise AssertionError("rows at other positions were taken for right")
+
+
+def _held(problem: Attention, rank: int) -> list[int]:
+    """The positions of a rank with 24 of them: docs/language.md says which pieces it has in zigzag order."""
+    if not problem.zigzag:
+        return list(range(24 * rank, 24 * (rank + 1)))
+    return [12 * piece + row for piece in (rank, 2 * problem.ranks - 1 - rank) for row in range(12)]
+
+
+def _in_order(gathered: Any, problem: Attention) -> Any:
+    out = torch().empty_like(gathered)
+    for rank in range(problem.ranks):
+        out[:, :, _held(problem, rank)] = gathered[:, :, 24 * rank : 24 * (rank + 1)]
+    return out
 
 
 def _by_gathering(local: Any, job: Job) -> Any:

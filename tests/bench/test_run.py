@@ -181,6 +181,7 @@ def test_a_wrong_result_is_an_error_and_no_number(
         ("ag_gemm", "64x60x64", "N = 60"),
         ("ring_attention", "1x3x60", "S = 60"),
         ("ring_attention", "1x3x64+causal", "H = 3"),
+        ("ring_attention", "1x8x72+causal+zigzag", "S = 72"),
         ("ulysses_attention", "1x3x64", "H = 3"),
     ],
 )
@@ -192,7 +193,7 @@ def test_uneven_sizes(
     with pytest.raises(SystemExit):
         run_directly(kernel, size)
     found = capsys.readouterr()
-    assert found.err.startswith(f"error[PK943]: {dim} is not a multiple of 8, the number of ranks\n")
+    assert found.err.startswith(f"error[PK943]: {dim} is not a multiple of {16 if 'zigzag' in size else 8}\n")
     # Before anything is measured.
     assert found.out == ""
 

@@ -137,16 +137,31 @@ def test_sizes_that_are_no_matmul(text: str) -> None:
 
 
 def test_sizes_of_attention() -> None:
-    found = suite()["ring_attention"].problems("4x16x8192,1x2x3x64+causal", 4)
+    found = suite()["ring_attention"].problems("4x16x8192,1x2x3x64+causal,1x4x8+causal+zigzag", 4)
     assert found == [
         Attention("ring", 4, 16, 8192, 8192, 128, False, 4),
         Attention("ring", 1, 2, 3, 3, 64, True, 4),
+        Attention("ring", 1, 4, 8, 8, 128, True, 4, zigzag=True),
     ]
-    assert [problem.size for problem in found] == ["4x16x8192x128", "1x2x3x64+causal"]
+    assert found[2].constants == {"D": 128, "causal": True, "zigzag": True}
+    assert found[2].positions(1) == [1, 6]
+    assert [problem.size for problem in found] == ["4x16x8192x128", "1x2x3x64+causal", "1x4x8x128+causal+zigzag"]
 
 
 @pytest.mark.parametrize(
-    "text", ["", "4096", "4x16", "4x16x0", "1x2x3x4x5", "4x16x8192causal", "+causal", "1x2x3 +causal"]
+    "text",
+    [
+        "",
+        "4096",
+        "4x16",
+        "4x16x0",
+        "1x2x3x4x5",
+        "4x16x8192causal",
+        "+causal",
+        "1x2x3 +causal",
+        "4x16x8+zigzag",
+        "4x16x8+zigzag+causal",
+    ],
 )
 def test_sizes_that_are_no_attention(text: str) -> None:
     with pytest.raises(PkcError, match="PK942"):

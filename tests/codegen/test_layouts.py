@@ -292,6 +292,18 @@ def test_bands(counts: tuple[int, ...], rows: int) -> None:
     assert found == sorted(np.ndindex(*counts), key=lambda at: (row[at[:-1]] // rows, at[-1], row[at[:-1]]))
 
 
+@pytest.mark.parametrize(("total", "step"), [(0, 3), (7, 3), (12, 4), (15, 4), (40, 1)])
+def test_back_and_forth(total: int, step: int) -> None:
+    """Code and simulator turn the same rounds."""
+    block = Block(arg_types=[IndexType()])
+    emit = Emitter(block, UNKNOWN_LOC, TARGET)
+    role = cast(WarpRole, SimpleNamespace(emit=emit))
+    turned = structure._turned(role, block.args[0], emit.const(total), emit.const(step))
+    evaluate = integers(block)
+    found = [evaluate(number)[turned] for number in range(total)]
+    assert found == [task_order.back_and_forth(number, total, step) for number in range(total)]
+
+
 class _OneDimension(Dimensions):
     """A dimension and a number of ranks that are known when code runs."""
 

@@ -13,6 +13,7 @@ from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.passes.roles.plan_overlap import PlanOverlap
 from pkc.passes.run import run_pipeline
+from pkc.passes.tile.skip_blocks import SkipBlocks
 from pkc.targets.sm_90a import TARGET
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -21,7 +22,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def work(name: str, ranks: int, dims: dict[str, int], constants: dict[str, int] | None = None, **tiles: str) -> Work:
     text = (EXAMPLES / f"{name}.pk").read_text(encoding="utf-8")
     module = build_module(parse_text(Source("t.pk", text)), options=tiles, constants=constants)
-    run_pipeline(module, (PlanOverlap(),))
+    run_pipeline(module, (PlanOverlap(), SkipBlocks()))
     (kernel,) = (op for op in module.ops if isinstance(op, KernelOp))
     return count_work(kernel, dims, ranks, TARGET)
 
@@ -114,3 +115,20 @@ kernel k(X: f32[M, N], Y: f32[M, N]):
     (kernel,) = (op for op in build_module(parse_text(Source("t.pk", text))).ops if isinstance(op, KernelOp))
     with pytest.raises(UnknownWorkError, match=r"no rate is known for `scf\.if`"):
         count_work(kernel, {"M": 64, "N": 64}, 1, TARGET)
+
+
+@pytest.mark.parametrize("constants", [{"causal": True}, {"causal": True, "zigzag": True}])
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_blocks_that_tasks_skip_are_no_work(ranks: int, constants: dict[str, int]) -> None:
+    """The middle one of a rank's tasks sees half of the keys, and up to a block of each half of a shard."""
+    dims = {"B": 1, "H": 2, "S": 8192}
+    visits = [
+        sum(
+            iteration.times
+            for iteration in work("ring_attention", ranks, dims, more).phases[0].iterations
+            if iteration.mmas
+        )
+        for more in ({}, constants)
+    ]
+    assert visits[0] == 8192 / 128
+    assert visits[0] / 2 <= visits[1] <= visits[0] / 2 + 2 * ranks

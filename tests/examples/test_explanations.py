@@ -21,7 +21,7 @@ from pkc.dialect.coordinates import InterleaveOp, RotateOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import WaitOp
 from pkc.dialect.machine import InstructionOp, TensorMapOp
-from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
+from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, LONGEST_FIRST, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp
 from pkc.dialect.tile import MmaIssueOp, MmaOp, MmaWaitOp, in_flight
 from pkc.dialect.transfers import pieces
@@ -29,7 +29,6 @@ from pkc.driver.compiler import EXPLAINED, Why, load
 from pkc.location import describe, span_of
 from pkc.passes import ROLES_PIPELINE
 from pkc.passes.machine.lower_tiles import THREADS
-from pkc.passes.roles.balance_tasks import LONGEST_FIRST
 from pkc.passes.roles.budgets import channel_group, read_behind
 from pkc.passes.roles.order_tasks import OrderExplanation
 from pkc.passes.roles.pipeline_mma import PipelinePlan

@@ -7,12 +7,11 @@ import pytest
 from pkc.check.run import Trial, baseline_of, check_roles
 from pkc.check.static import check_statically
 from pkc.dialect.access import LoadOp
-from pkc.dialect.program import TasksOp
+from pkc.dialect.program import LONGEST_FIRST, TasksOp
 from pkc.dialect.transfers import moves_by_tma
 from pkc.driver.compiler import Compiled, compile_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
-from pkc.passes.roles.balance_tasks import LONGEST_FIRST
 
 TRIANGLE = """\
 kernel k(X: bf16[H, S, 16], Y: bf16[H, S, 16], O: f32[H, S, 16]):

@@ -13,7 +13,7 @@ from pkc.diagnostics import PkcError
 from pkc.dialect.counters import RaiseOp
 from pkc.dialect.positions import Sizes
 from pkc.dialect.program import KernelOp, TasksOp
-from pkc.dialect.task_order import in_order, in_order_from
+from pkc.dialect.task_order import back_and_forth, in_order, in_order_from
 from pkc.dialect.types import RANKS
 from pkc.driver.uncaught import PACKAGE
 from pkc.location import span_of
@@ -140,6 +140,16 @@ def test_any_share_of_tasks_in_any_order() -> None:
         rows = draw.choice([None, 1, 2, 4]) if len(counts) == 2 else None
         first, step = draw.randrange(4), draw.randrange(1, 5)
         assert list(in_order_from(first, step, counts, rows)) == list(in_order(counts, rows))[first::step]
+
+
+@pytest.mark.parametrize(("total", "step"), [(0, 3), (1, 4), (7, 3), (12, 4), (15, 4), (16, 5), (40, 1)])
+def test_back_and_forth(total: int, step: int) -> None:
+    """Of each second whole round the last task comes first; every task comes once."""
+    rounds = [list(range(first, min(first + step, total))) for first in range(0, total, step)]
+    turned = [each[::-1] if place % 2 and len(each) == step else each for place, each in enumerate(rounds)]
+    assert [back_and_forth(number, total, step) for number in range(total)] == [at for each in turned for at in each]
+    shares = [list(in_order_from(first, step, [total], None, turns=True)) for first in range(step)]
+    assert shares == [[(each[first],) for each in turned if first < len(each)] for first in range(step)]
 
 
 COUNT = f"""

@@ -12,16 +12,21 @@ from pkc.bench.peers.contest import Contestant
 from pkc.bench.peers.problem import Case, Shape
 from pkc.bench.peers.ranks import Job, dist, torch
 from pkc.bench.peers.reference import UNIT, Reference, Rows, sample
+from pkc.dialect.blocks import zigzag_halves
 
 Exchange: TypeAlias = Literal["none", "ring", "all_to_all"]
 
-FORM = "BxHxS, such as 4x16x8192, or BxHxSxD, such as 4x32x4096x64; with +causal behind it for a causal mask"
+FORM = (
+    "BxHxS, such as 4x16x8192, or BxHxSxD, such as 4x32x4096x64; with +causal behind it for a causal mask,"
+    " or +causal+zigzag for one over positions in zigzag order around a ring"
+)
 HEAD = 128
 """D where the size does not say it."""
-CAUSAL = "+causal"
+CAUSAL, ZIGZAG = "+causal", "+zigzag"
 
 CUDNN, FLASH = "CUDNN_ATTENTION", "FLASH_ATTENTION"
 """Names of torch's `SDPBackend`."""
+_SHORT = {CUDNN: "cudnn", FLASH: "flash"}
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,8 @@ class Attention:
     """O = softmax(Q K^T / sqrt(d)) V for Q[b, h, s, d] and K, V[b, h, t, d]; without an exchange, by each rank alone.
 
     ring, all_to_all: s = t positions are divided evenly among the ranks. For ring a rank computes the rows of its
-    positions, for all_to_all all rows of h / ranks heads; both end with the positions that they began with.
+    positions, for all_to_all all rows of h / ranks heads; both end with the positions that they began with. With zigzag
+    these are in zigzag order, so that ranks have as much to do under a causal mask.
     """
 
     exchange: Exchange
@@ -40,14 +46,16 @@ class Attention:
     d: int
     causal: bool
     ranks: int
+    zigzag: bool = False
 
     @property
     def size(self) -> str:
-        return f"{self.b}x{self.h}x{self.s}x{self.d}{CAUSAL * self.causal}"
+        return f"{self.b}x{self.h}x{self.s}x{self.d}{CAUSAL * self.causal}{ZIGZAG * self.zigzag}"
 
     @property
     def fields(self) -> Mapping[str, Any]:
-        return {"b": self.b, "h": self.h, "s": self.s, "t": self.t, "d": self.d, "causal": self.causal}
+        sizes = {"b": self.b, "h": self.h, "s": self.s, "t": self.t, "d": self.d, "causal": self.causal}
+        return {**sizes, **({"zigzag": True} if self.zigzag else {})}
 
     @property
     def square(self) -> int | None:
@@ -87,7 +95,7 @@ class Attention:
 
     @property
     def constants(self) -> Mapping[str, int]:
-        return {"D": self.d, **({"causal": True} if self.causal else {})}
+        return {"D": self.d, **({"causal": True} if self.causal else {}), **({"zigzag": True} if self.zigzag else {})}
 
     @property
     def scalars(self) -> Mapping[str, float]:
@@ -95,11 +103,15 @@ class Attention:
         return {"scale": math.log2(math.e) / math.sqrt(self.d)}
 
     @property
-    def uneven(self) -> tuple[str, int] | None:
+    def uneven(self) -> tuple[str, int, int] | None:
         # Causal rows have unequal work, so the same work alone is that of some heads.
         by_heads = self.exchange == "all_to_all" or self.causal
-        dims = [("S", self.s), *([("H", self.h)] if by_heads else [])]
-        return next((dim for dim in dims if self.spread and dim[1] % self.ranks), None)
+        dims = [("S", self.s, self.ranks * (1 + self.zigzag)), *([("H", self.h, self.ranks)] if by_heads else [])]
+        return next((dim for dim in dims if self.spread and dim[1] % dim[2]), None)
+
+    def positions(self, rank: int) -> Sequence[int]:
+        """The positions of a rank's rows, in their order."""
+        return [start + row for start, length in _ranges(self, rank) for row in range(length)]
 
     def alone(self) -> Attention | None:
         if not self.spread:
@@ -118,12 +130,16 @@ class Attention:
 
 def parse(text: str, exchange: Exchange, ranks: int) -> Attention | None:
     """The problem of a size as the command line has it; `None` if it is no size."""
-    size = text.removesuffix(CAUSAL)
+    size = text.removesuffix(ZIGZAG)
+    zigzag = size != text
+    size, causal = size.removesuffix(CAUSAL), size.endswith(CAUSAL)
+    if zigzag and (exchange != "ring" or not causal):
+        return None
     numbers = [int(number) for number in size.split("x") if number.isdecimal()]
     if len(numbers) not in (3, 4) or "x".join(map(str, numbers)) != size or min(numbers) < 1:
         return None
     b, h, s, d = numbers if len(numbers) == 4 else (*numbers, HEAD)
-    return Attention(exchange, b, h, s, s, d, text != size, ranks)
+    return Attention(exchange, b, h, s, s, d, causal, ranks, zigzag)
 
 
 # The peers
@@ -135,12 +151,10 @@ def peers(problem: Attention, q: Any, k: Any, v: Any, job: Job) -> Iterator[Cont
         yield Contestant("cudnn", lambda: attend(CUDNN, q, k, v, problem.causal))
         yield Contestant("flash", lambda: attend(FLASH, q, k, v, problem.causal))
         return
-    if problem.causal:
-        yield Contestant("all_gather_flash", gather_then_attend(FLASH, q, k, v, job, causal=True))
-    else:
-        yield Contestant("all_gather_cudnn", gather_then_attend(CUDNN, q, k, v, job))
+    backend = FLASH if problem.causal else CUDNN
+    yield Contestant(f"all_gather_{_SHORT[backend]}", gather_then_attend(backend, problem, q, k, v, job))
     if problem.h % job.ranks == 0:
-        yield Contestant("all_to_all_cudnn", exchange_then_attend(CUDNN, q, k, v, job, causal=problem.causal))
+        yield Contestant("all_to_all_cudnn", exchange_then_attend(CUDNN, problem, q, k, v, job))
 
 
 def attend(backend: str, q: Any, k: Any, v: Any, causal: bool = False, mask: Any = None) -> Any:
@@ -150,27 +164,56 @@ def attend(backend: str, q: Any, k: Any, v: Any, causal: bool = False, mask: Any
         return torch().nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal)
 
 
-def gather_then_attend(backend: str, q: Any, k: Any, v: Any, job: Job, *, causal: bool = False) -> Callable[[], Any]:
-    """All K and V to all ranks; if causal, a rank takes those up to the end of its own positions."""
-    seen = (job.rank + 1) * q.shape[2] if causal else job.ranks * q.shape[2]
-    masks = importlib.import_module("torch.nn.attention.bias")
-    mask = masks.causal_lower_right(q.shape[2], seen) if causal else None
+def gather_then_attend(backend: str, problem: Attention, q: Any, k: Any, v: Any, job: Job) -> Callable[[], Any]:
+    """All K and V to all ranks; if causal, each range of a rank's positions takes those up to its end."""
+    order = _by_position(problem, q.device)
+    ranges = _ranges(problem, job.rank)
+    bias = importlib.import_module("torch.nn.attention.bias")
+    masks = [bias.causal_lower_right(length, first + length) for first, length in ranges if problem.causal]
 
     def run() -> Any:
-        keys, values = (gathered(x, job)[:, :, :seen] for x in (k, v))
-        return attend(backend, q, keys, values, mask=mask)
+        keys, values = (_ordered(gathered(x, job), order) for x in (k, v))
+        if not problem.causal:
+            return attend(backend, q, keys, values)
+        found: list[Any] = []
+        rows = q.split([length for _, length in ranges], dim=2)
+        for (first, length), mask, some in zip(ranges, masks, rows, strict=True):
+            seen = first + length
+            found.append(attend(backend, some, keys[:, :, :seen], values[:, :, :seen], mask=mask))
+        return found[0] if len(found) == 1 else torch().cat(found, dim=2)
 
     return run
 
 
-def exchange_then_attend(backend: str, q: Any, k: Any, v: Any, job: Job, *, causal: bool = False) -> Callable[[], Any]:
+def exchange_then_attend(backend: str, problem: Attention, q: Any, k: Any, v: Any, job: Job) -> Callable[[], Any]:
     """All positions of some heads to each rank, and what it computes of them back."""
+    order = _by_position(problem, q.device)
+    back = None if order is None else order.argsort()
 
     def run() -> Any:
-        queries, keys, values = (to_heads(x, job) for x in (q, k, v))
-        return to_positions(attend(backend, queries, keys, values, causal), job)
+        queries, keys, values = (_ordered(to_heads(x, job), order) for x in (q, k, v))
+        return to_positions(_ordered(attend(backend, queries, keys, values, problem.causal), back), job)
 
     return run
+
+
+def _ranges(problem: Attention, rank: int) -> list[tuple[int, int]]:
+    """The first position and the length of each range of a rank's rows."""
+    if not problem.zigzag:
+        return [(rank * problem.local_s, problem.local_s)]
+    return [(start, length) for start, length in zigzag_halves(problem.s, problem.ranks, rank)]
+
+
+def _by_position(problem: Attention, device: Any) -> Any:
+    """Where each position is among the rows of all ranks, one rank's behind the other's; `None` if in this order."""
+    if not problem.zigzag:
+        return None
+    rows = [position for rank in range(problem.ranks) for position in problem.positions(rank)]
+    return torch().tensor(rows, device=device).argsort()
+
+
+def _ordered(x: Any, order: Any) -> Any:
+    return x if order is None else x.index_select(2, order)
 
 
 def gathered(local: Any, job: Job) -> Any:
@@ -206,15 +249,22 @@ def reference(problem: Attention, q: Any, k: Any, v: Any, job: Job) -> Reference
     if problem.spread:
         k, v = gathered(k, job), gathered(v, job)
     at = sample(q.shape[2])
-    first = job.rank * q.shape[2] if problem.spread else 0
-    hidden = torch().arange(k.shape[2], device=q.device) > torch().tensor(at, device=q.device)[:, None] + first
+    hidden = _hidden(problem, job, at)
     exact, size = torch().empty(2, *q[:, :, at].shape, device=q.device, dtype=torch().float64)
     # One sequence at a time: in float64 the keys of all would take gigabytes.
     for b in range(problem.b):
         scores = q[b][:, at].double() @ k[b].double().mT / math.sqrt(problem.d)
         if problem.causal:
-            scores.masked_fill_(hidden, -math.inf)
+            scores.masked_fill_(hidden.to(q.device), -math.inf)
         weights = scores.softmax(dim=-1)
         exact[b], size[b] = weights @ v[b].double(), weights @ v[b].double().abs()
     bound = UNIT * (size + exact.abs())
     return Reference(job, tuple(q.shape), Rows(2, at, exact, bound, roundings=2, each=True))
+
+
+def _hidden(problem: Attention, job: Job, at: Sequence[int]) -> Any:
+    """Which of the keys of all ranks, one rank's behind the other's, come after the rows `at` of this one."""
+    ranks = range(problem.ranks) if problem.spread else range(1)
+    keys = torch().tensor([position for rank in ranks for position in problem.positions(rank)])
+    rows = torch().tensor(problem.positions(job.rank if problem.spread else 0))
+    return keys > rows[list(at)][:, None]

@@ -90,9 +90,9 @@ class Matmul:
         return {}
 
     @property
-    def uneven(self) -> tuple[str, int] | None:
+    def uneven(self) -> tuple[str, int, int] | None:
         dim = {"reduce_scatter": ("K", self.k), "all_gather": ("N", self.n)}.get(self.exchange)
-        return dim if dim is not None and dim[1] % self.ranks else None
+        return (*dim, self.ranks) if dim is not None and dim[1] % self.ranks else None
 
     def alone(self) -> Matmul | None:
         if self.exchange == "none" or self.ranks == 1:

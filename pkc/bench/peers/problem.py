@@ -63,8 +63,8 @@ class Problem(Protocol):
     @property
     def scalars(self) -> Mapping[str, float]: ...
     @property
-    def uneven(self) -> tuple[str, int] | None:
-        """A dimension that must be divided evenly among the ranks and is not, with its size."""
+    def uneven(self) -> tuple[str, int, int] | None:
+        """A dimension that must be divided evenly and is not, with its size and the number of pieces."""
         ...
 
     def alone(self) -> Problem | None:

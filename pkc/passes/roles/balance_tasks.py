@@ -6,15 +6,12 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
 from xdsl.ir import BlockArgument
 
-from pkc.dialect.program import IN_ORDER, RASTER, KernelOp, TasksOp
+from pkc.dialect.program import IN_ORDER, LONGEST_FIRST, RASTER, KernelOp, TasksOp
 from pkc.passes.analysis.direction import Direction, direction
 from pkc.passes.build import before, computes, constant
 from pkc.passes.kernel_pass import KernelPass
 from pkc.remarks import missed
 from pkc.targets.target import target_of
-
-LONGEST_FIRST = "longest_first"
-"""On tasks: none has longer loops than those before it in its band."""
 
 
 class BalanceTasks(KernelPass):
@@ -23,7 +20,8 @@ class BalanceTasks(KernelPass):
     CTA c of n takes tasks c, c + n, ... A long task at the end keeps one SM busy while the others are done. So where
     the length of a task's loops grows with its last index (causal attention), that index goes downwards, and tasks are
     numbered by bands of rows (`raster`), the row fastest: tasks of one length come together, and the short ones of a
-    band last. Where the length falls with the index, the bands are enough.
+    band last. Where the length falls with the index, the bands are enough. CTAs take `longest_first` tasks back and
+    forth, so that none has the longest of every round.
 
     Before:
 

@@ -11,13 +11,12 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from pkc.dialect.access import LoadOp
 from pkc.dialect.attributes import number_on
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, InterleaveOp, RankOp, RotateOp
-from pkc.dialect.program import IN_ORDER, RASTER, KernelOp, TasksOp
+from pkc.dialect.program import IN_ORDER, LONGEST_FIRST, RASTER, KernelOp, TasksOp
 from pkc.dialect.tile import block_type
 from pkc.location import describe
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.build import before, computes, constant
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.roles.balance_tasks import LONGEST_FIRST
 from pkc.passes.roles.plan_overlap import ORDER
 from pkc.remarks import missed
 from pkc.targets.target import target_of

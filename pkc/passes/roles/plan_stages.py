@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
@@ -11,8 +12,11 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import AtomicAddOp, ScatterAddOp, StoreOp
 from pkc.dialect.attributes import Role
+from pkc.dialect.counters import WaitOp
 from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, ConsumeOp
+from pkc.dialect.tile import MmaOp, tile_type
+from pkc.dialect.types import dtype_bytes
 from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import ancestors
@@ -23,16 +27,17 @@ from pkc.remarks import missed
 from pkc.targets.target import target_of
 
 _TWO = 2
-"""Stages of a tile that a task passes once: of this task and of the next, whatever the GPU."""
+"""The least stages with which a tile arrives while another is in use, whatever the GPU."""
 
 
 class PlanStages(KernelPass):
     """Fill shared memory with stages: the more loads an SM has in flight, the faster memory is for it.
 
-    Channels that loops go through get one stage more each, round after round, up to four. Then each tile that is passed
-    once in a task gets a second stage if there is room for it, so that the next task begins while it is still in use;
-    up to four where no loop needs any. The rest goes to loops, up to 32 stages each. `stages` of the schedule says how
-    many those of loops have. The channels of communicators stay as they are.
+    Channels that loops go through get one stage more each, round after round, up to four, or two if an iteration
+    multiplies for longer than a load takes that awaits no other rank. Then each tile that is passed once in a task gets
+    a second stage if there is room for it, so that the next task begins while it is still in use; up to four where no
+    loop needs any. The rest goes to loops, up to 32 stages each. `stages` of the schedule says how many those of loops
+    have. The channels of communicators stay as they are.
 
     Before:
 
@@ -97,7 +102,9 @@ def _divide(kernel: KernelOp, channels: Sequence[ChannelOp], available: int) -> 
         raise PkcError(errors.SharedMemory(span_of(kernel.location), kernel.sym_name.data, needed, available))
     growing = [] if wanted else turning
     few, many = tuning.loop_stages, tuning.most_stages
-    for some, most in ((growing, few), (passed, _TWO if turning else few), (growing, many)):
+    slow = [channel for channel in growing if _hides_loads(channel)]
+    quick = [channel for channel in growing if channel not in slow]
+    for some, most in ((growing, _TWO), (quick, few), (passed, _TWO if turning else few), (growing, many)):
         _grow(stages, some, most, available)
     return [
         StagePlan(channel, count, _why(channel in turning, count, wanted, many)) for channel, count in stages.items()
@@ -157,6 +164,24 @@ def _in_loop(channel: ChannelOp) -> bool:
     """Whether a stage is passed on in each iteration of a loop."""
     acquired = [use.operation for use in channel.result.uses if isinstance(use.operation, AcquireOp)]
     return any(isinstance(op.parent_op(), scf.ForOp) for op in acquired)
+
+
+def _hides_loads(channel: ChannelOp) -> bool:
+    """Whether the iterations that consume a channel multiply for longer than a load takes, which awaits nobody."""
+    rates = target_of(channel).rates
+    sources = [use.operation.parent for use in channel.result.uses if isinstance(use.operation, AcquireOp)]
+    if any(isinstance(op, WaitOp) for block in sources if block is not None for op in block.ops):
+        return False
+    loops = {use.operation.parent for use in channel.result.uses if isinstance(use.operation, ConsumeOp)}
+    mmas = [[op for op in loop.ops if isinstance(op, MmaOp)] for loop in loops if loop is not None]
+    hidden = rates.mma_flops * rates.clock * rates.load_latency
+    return bool(mmas) and all(sum(map(_flops, ops)) > hidden for ops in mmas)
+
+
+def _flops(mma: MmaOp) -> float:
+    """What an MMA takes, in operations on 16-bit elements."""
+    left = tile_type(mma.a)
+    return 2 * prod(left.shape) * tile_type(mma.b).shape[1] * dtype_bytes(left.element_type) / 2
 
 
 def _communicates(channel: ChannelOp) -> bool:

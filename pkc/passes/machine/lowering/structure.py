@@ -128,7 +128,8 @@ def _peer(role: WarpRole, op: coordinates.RingPeerOp) -> SSAValue:
 
 
 def _tasks(role: WarpRole, op: program.TasksOp) -> None:
-    """CTA c of n takes tasks c, c + n, ... in the order of their numbers (`pkc/dialect/task_order.py`).
+    """CTA c of n takes tasks c, c + n, ... in the order of their numbers, or, back and forth, those that come in their
+    places (`pkc/dialect/task_order.py`).
 
     Every CTA runs all tasks that enclose others; the numbers of the tasks inside go on from one to the next.
     """
@@ -151,7 +152,7 @@ def _tasks(role: WarpRole, op: program.TasksOp) -> None:
         loop = task.owner.parent_op() if isinstance(task.owner, Block) else None
         assert loop is not None
         loop.attributes[TASKS] = UnitAttr()
-        _task(role, op, task, counts)
+        _task(role, op, _turned(role, task, total, ctas) if op.back_and_forth else task, counts)
     if outer is not None:
         emit.set(emit.modulo(emit.plus(emit.get(outer, 0), total), ctas), outer, 0)
 
@@ -164,6 +165,16 @@ def _task(role: WarpRole, op: program.TasksOp, task: SSAValue, counts: list[SSAV
     role.threads = replace(threads, flat=not threads.one and is_pointwise(op))
     lower_block(role, op.body.block)
     role.threads = threads
+
+
+def _turned(role: WarpRole, number: SSAValue, total: SSAValue, step: SSAValue) -> SSAValue:
+    """As `back_and_forth` of `pkc/dialect/task_order.py`."""
+    emit = role.emit
+    turn = emit.over(number, step)
+    begin = emit.times(turn, step)
+    end = emit.plus(begin, step)
+    turns = emit.both(emit.compare("eq", emit.bit_and(turn, 1), 1), emit.compare("sle", end, total))
+    return emit.select(turns, emit.minus(emit.plus(begin, emit.minus(end, 1)), number), number)
 
 
 def _natural(role: WarpRole, task: SSAValue, counts: list[SSAValue]) -> list[SSAValue]:
