@@ -152,8 +152,11 @@ class _Estimator:
     def _depth(self, phase: Phase) -> int:
         """Stages of the loops that shared memory has room for; 0 if there is no room for one."""
         each = sum(load.stage_bytes for iteration in phase.iterations if iteration.loop for load in iteration.loads)
-        once = sum(load.stage_bytes for iteration in phase.iterations if not iteration.loop for load in iteration.loads)
-        once += sum(store.tile_bytes for iteration in phase.iterations for store in iteration.stores)
+        came = [load.stage_bytes for iteration in phase.iterations if not iteration.loop for load in iteration.loads]
+        left = [store.tile_bytes for iteration in phase.iterations for store in iteration.stores]
+        once = sum(came) + sum(left)
+        if any(iteration.dependent for iteration in phase.iterations):
+            once -= sum(size for size in left if size in came)  # it leaves in their stage (`pk-share-stages`)
         if not self._separate:
             once += sum(fetched.stage_bytes for fetched in self._work.fetched)
         room = self._target.stage_memory - once
@@ -182,8 +185,11 @@ class _Estimator:
         copy after the other."""
         fetched, rates = self._work.fetched, self._rates
         link = sum(operand.bytes for operand in fetched) / rates.link_bytes
-        fetching = self._separate or self._sms
-        copied = sum(-(-operand.tiles // fetching) * rates.copy for operand in fetched if not operand.copies)
+        by_sms = [operand for operand in fetched if not operand.copies]
+        if self._separate:
+            copied = sum(operand.tiles * operand.stage_bytes for operand in by_sms) / self._separate / rates.fetch_bytes
+        else:
+            copied = sum(-(-operand.tiles // self._sms) * rates.copy for operand in by_sms)
         return max(link + sum(operand.copies for operand in fetched) * rates.engine_copy, copied)
 
     def _fetch_stores(self, main: float) -> float:

@@ -16,10 +16,13 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, i64
 from xdsl.ir import ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import (
+    BaseAttr,
     IRDLOperation,
+    VarConstraint,
     irdl_attr_definition,
     irdl_op_definition,
     operand_def,
+    opt_operand_def,
     opt_prop_def,
     prop_def,
     result_def,
@@ -64,28 +67,44 @@ class ChannelType(ParametrizedAttribute, TypeAttribute):
             printer.print_list(self.tiles, printer.print_attribute)
 
 
+_Kind = VarConstraint("Kind", BaseAttr(ChannelType))
+
+
 @irdl_op_definition
 class ChannelOp(IRDLOperation):
-    """A channel, in each CTA that runs the roles which use it. Without effect traits, so that CSE merges none."""
+    """A channel, in each CTA that runs the roles which use it. Without effect traits, so that CSE merges none.
+
+    With `in %0` its stages are those of channel %0, of the same kind and depth: the consumer of %0 has read its tiles
+    when it commits its own into the same stage, and who consumes these releases the stage of both.
+    """
 
     name = "pk.channel"
     label = prop_def(StringAttr)
     stages = prop_def(IntegerAttr.constr(i64))
-    result = result_def(ChannelType)
+    host = opt_operand_def(_Kind)
+    result = result_def(_Kind)
     traits = traits_def(HasParent(KernelOp))
-    assembly_format = "$label `stages` $stages attr-dict `:` type($result)"
+    assembly_format = "$label `stages` $stages (`in` $host^)? attr-dict `:` type($result)"
 
     def __init__(self, label: str, stages: int, kind: ChannelType) -> None:
         properties = {"label": StringAttr(label), "stages": IntegerAttr(stages, i64)}
-        super().__init__(properties=properties, result_types=[kind])
+        super().__init__(operands=[None], properties=properties, result_types=[kind])
 
     @property
     def depth(self) -> int:
         return self.stages.value.data
 
+    @property
+    def guest(self) -> ChannelOp | None:
+        """The channel whose stages are those of this one."""
+        users = (use.operation for use in self.result.uses)
+        return next((user for user in users if isinstance(user, ChannelOp)), None)
+
     def verify_(self) -> None:
         if self.depth < 1:
             raise VerifyException(f"a channel has at least one stage, not {self.depth}")
+        if self.host is not None and channel_of(self.host).depth != self.depth:
+            raise VerifyException("channels of the same stages have as many")
 
 
 def channel_of(value: SSAValue) -> ChannelOp:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 
 def banded(number: int, counts: Sequence[int], rows: int) -> tuple[int, ...]:
@@ -29,24 +29,38 @@ def in_order(counts: Sequence[int], rows: int | None) -> Iterable[tuple[int, ...
     return ((*row, column) for band in bands for column, row in itertools.product(range(width), band))
 
 
-def back_and_forth(number: int, total: int, step: int) -> int:
-    """The number in whose place a task comes: of each second round of `step` tasks the last comes first.
+def sharer(number: int, counts: Sequence[int], rows: int | None, shares: int) -> int:
+    """Who of `shares` takes a task when they go through each band back and forth, and begin every other one backwards.
 
-    So whoever gets the longest of one round gets the shortest of the next. A round with fewer tasks stays as it is.
+    So nobody gets the longest task of every round, wherever bands end.
     """
-    begin = number - number % step
-    turns = number // step % 2 == 1 and begin + step <= total
-    return 2 * begin + step - 1 - number if turns else number
+    band, inside = divmod(number, _band(counts, rows))
+    turn, place = divmod(inside, shares)
+    return place if (turn + band) % 2 == 0 else shares - 1 - place
+
+
+def back_and_forth(share: int, shares: int, counts: Sequence[int], rows: int | None) -> Iterator[int]:
+    """The numbers of the tasks of which `sharer` is `share`, in their order."""
+    total, size = math.prod(counts), _band(counts, rows)
+    for band, begin in enumerate(range(0, total, size)):
+        length = min(size, total - begin)
+        for turn, at in enumerate(range(0, length, shares)):
+            place = share if (turn + band) % 2 == 0 else shares - 1 - share
+            if at + place < length:
+                yield begin + at + place
+
+
+def _band(counts: Sequence[int], rows: int | None) -> int:
+    """Tasks of a whole band, or all without bands; at least one."""
+    return max(1, math.prod(counts) if rows is None else counts[-1] * rows)
 
 
 def in_order_from(
     first: int, step: int, counts: Sequence[int], rows: int | None, *, turns: bool = False
 ) -> Iterable[tuple[int, ...]]:
-    """The same of the tasks number `first`, `first + step`, and so on; with `turns` those that come in their places."""
-    total = math.prod(counts)
-    numbers: Iterable[int] = range(first, total, step)
-    if turns:
-        numbers = (back_and_forth(number, total, step) for number in numbers)
+    """The same of the tasks number `first`, `first + step`, and so on; with `turns` of the share `first` of `step` that
+    go back and forth."""
+    numbers = back_and_forth(first, step, counts, rows) if turns else range(first, math.prod(counts), step)
     if rows is not None:
         return (banded(number, counts, rows) for number in numbers)
     return (_indices(number, counts) for number in numbers)

@@ -128,9 +128,8 @@ def _autoschedule(
 
     fixed = base.kernel.schedule
     untried = [] if others else [f"no other tiles were tried: {why_none(base.kernel)}"]
-    # If no stage of the program's tiles fits into shared memory, any others are better.
     tuning = target.tuning
-    gain = (tuning.gain_of_chains if instead.chained else tuning.gain) if instead.stages else math.inf
+    gain = (tuning.gain_of_chains if instead.chained else tuning.gain) if _has_stages(instead) else math.inf
     taken = _better((instead, base.settings), estimated(others), compiles, gain, tuning.equal)
     if _has_short_shards(base.kernel, sizes, ranks, target) and "straddle" not in fixed:
         found, refused = _straddling(program, kernel, constants, schedule, target)
@@ -141,7 +140,8 @@ def _autoschedule(
     if taken[0].chained and _reads_ahead(base.kernel):
         # Stages of copies beside the tasks would take the room that keeps MMAs which need one another in flight.
         found = _with_separate_sms(program, kernel, constants, schedule, taken[1], target)
-        taken = _better(taken, estimated(found), compiles, 1.0, tuning.equal)
+        gain = tuning.gain_of_separate if _has_stages(taken[0]) else math.inf
+        taken = _better(taken, estimated(found), compiles, gain, tuning.equal)
         return Autoschedule(taken[1], taken[0], instead, untried=tuple(untried))
     if not _fetches(base.kernel):
         return Autoschedule(taken[1], taken[0], instead, untried=tuple(untried))
@@ -179,6 +179,12 @@ def _better(
     enough = (found for found in others if found[0].stages > (not found[0].chained))
     worth = [found for found in enough if found[0].total <= gain * now[0].total]
     return next((found for found in sorted(worth, key=_cheapest(worth, equal)) if compiles(*found)), now)
+
+
+def _has_stages(found: Estimate) -> bool:
+    """Whether there is room for the stages without which any other tiles are better: one, or two where MMAs that need
+    one another are pipelined."""
+    return found.stages > found.chained
 
 
 def _cheapest(worth: Sequence[_Found], equal: float) -> Callable[[_Found], tuple[float, float, int]]:

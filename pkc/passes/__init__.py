@@ -32,6 +32,8 @@ from pkc.passes.roles.plan_overlap import PlanOverlap
 from pkc.passes.roles.plan_stages import PlanStages
 from pkc.passes.roles.plan_transfers import PlanTransfers
 from pkc.passes.roles.plan_warps import PlanWarps
+from pkc.passes.roles.release_shared import ReleaseShared
+from pkc.passes.roles.share_stages import ShareStages
 from pkc.passes.roles.share_sums import ShareSums
 from pkc.passes.roles.split_copies import SplitCopies
 from pkc.passes.roles.split_loads import SplitLoads
@@ -85,6 +87,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     ShareSums(),  # tasks are split: consumers are the roles that have the registers
     OrderPhases(),  # needs every role of a phase, and where its tasks stand in it
     PlanWarps(),  # roles are known, and do not change any more
+    ShareStages(),  # needs the warps, which read and write rows of their own; before stages are counted
     PlanStages(),  # channels are known, and which CTAs they share shared memory in
     GuardLaunches(),  # last to add signals: it must know every role that reaches another rank
     Cse(),  # integers that each role now computes for itself
@@ -93,6 +96,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     PipelineMma(),  # needs the stages; before the next pass, which plans the MMAs that this one leaves
     PlanMma(),  # needs the stages, of which an MMA in flight keeps one; before drains, which obey deferred releases
     DeferSignals(),  # needs the transfers: only stores by TMA are still in flight when their role goes on
+    ReleaseShared(),  # obeys what stages share; before the drains that releases need
     InsertFences(),  # last to change anything: it obeys the transfers, and nothing may move across what it places
     CheckRoles(),  # last: what every earlier pass must have left
 )

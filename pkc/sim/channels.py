@@ -70,12 +70,16 @@ def _acquire(op: roles.AcquireOp, machine: Machine) -> Call:
 
 def _commit(op: roles.CommitOp, machine: Machine) -> Call:
     find = ring_of(op.channel, machine)
+    host = roles.channel_of(op.channel).host
+    find_host = ring_of(host, machine) if host is not None else None
     unfenced = _unfenced(op, machine)
 
     def commit(frame: Frame, tiles: Sequence[Any]) -> None:
         if unfenced is not None:
             raise PkcError(_stage_not_fenced(op, unfenced, frame.warp_role))
         ring = find(frame)
+        if find_host is not None and (clocks := find_host(frame).clocks) is not None:
+            _check_read(op, clocks, ring.committed + 1, frame.warp_role)
         stage = ring.stages[ring.committed % ring.depth]
         if stage:
             for position, (before, tile) in enumerate(zip(stage, tiles, strict=True)):
@@ -118,42 +122,50 @@ def _consume(op: roles.ConsumeOp, machine: Machine) -> Call:
 
 
 def _release(op: roles.ReleaseOp, machine: Machine) -> Call:
-    find, kept = ring_of(op.channel, machine), op.kept
+    find, kept, free = ring_of(op.channel, machine), op.kept, _freeing(op, machine)
 
     def release(frame: Frame) -> None:
         ring = find(frame)
         if ring.kept < kept:
             ring.kept += 1
         else:
-            _free(op, ring, frame.warp_role, machine)
+            free(ring, frame)
 
     return Call(release)
 
 
 def _release_deferred(op: roles.ReleaseDeferredOp, machine: Machine) -> Call:
-    find = ring_of(op.channel, machine)
+    find, free = ring_of(op.channel, machine), _freeing(op, machine)
 
     def release_deferred(frame: Frame) -> None:
         ring = find(frame)
         while ring.kept:
             ring.kept -= 1
-            _free(op, ring, frame.warp_role, machine)
+            free(ring, frame)
 
     return Call(release_deferred)
 
 
-def _free(op: roles.ReleaseOp | roles.ReleaseDeferredOp, ring: Ring, warp_role: WarpRole, machine: Machine) -> None:
-    """The oldest stage that is not free may be filled again."""
-    if ring.clocks is not None:
-        _check_read(op, ring.clocks, ring.released + 1, warp_role)
-        ring.clocks.release(warp_role, ring.released + 1)
-    stage = ring.stages[ring.released % ring.depth]
-    for tile in stage:
-        if not isinstance(tile, Bounded | Term):
-            values: Values = tile
-            values[...] = poison(values.shape, values.dtype)
-    ring.released += 1
-    machine.scheduler.wake(ring.free)
+def _freeing(op: roles.ReleaseOp | roles.ReleaseDeferredOp, machine: Machine) -> Callable[[Ring, Frame], None]:
+    """A function after which the oldest stage that is not free may be filled again."""
+    guest = roles.channel_of(op.channel).guest
+    find_guest = ring_of(guest.result, machine) if guest is not None else None
+
+    def free(ring: Ring, frame: Frame) -> None:
+        warp_role, number = frame.warp_role, ring.released + 1
+        for each in (ring,) if find_guest is None else (ring, find_guest(frame)):
+            if each.clocks is not None:
+                _check_read(op, each.clocks, number, warp_role)
+            for tile in each.stages[ring.released % ring.depth]:
+                if not isinstance(tile, Bounded | Term):
+                    values: Values = tile
+                    values[...] = poison(values.shape, values.dtype)
+        if ring.clocks is not None:
+            ring.clocks.release(warp_role, number)
+        ring.released = number
+        machine.scheduler.wake(ring.free)
+
+    return free
 
 
 def _unfenced(op: roles.CommitOp, machine: Machine) -> Operation | None:
@@ -168,9 +180,9 @@ def _stage_not_fenced(op: roles.CommitOp, reader: Operation, warp_role: WarpRole
 
 
 def _check_read(
-    op: roles.ReleaseOp | roles.ReleaseDeferredOp, clocks: RingClocks, number: int, warp_role: WarpRole
+    op: roles.ReleaseOp | roles.ReleaseDeferredOp | roles.CommitOp, clocks: RingClocks, number: int, warp_role: WarpRole
 ) -> None:
-    """Refuse to release a stage that a store, or an MMA in flight, may still read."""
+    """Refuse to release or to overwrite a stage that a store, or an MMA in flight, may still read."""
     stage, label = (clocks, number), roles.channel_of(op.channel).label.data
     store, _ = warp_role.reading.get(stage, (None, 0))
     if store is not None:

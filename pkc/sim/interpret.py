@@ -19,7 +19,7 @@ from pkc.dialect import program, roles
 from pkc.dialect.attributes import Role
 from pkc.dialect.names import task_variable
 from pkc.dialect.positions import EPOCH, RANK
-from pkc.dialect.task_order import back_and_forth, in_order
+from pkc.dialect.task_order import in_order, sharer
 from pkc.dialect.types import ArrayType
 from pkc.location import span_of
 from pkc.semantics import tile_ops
@@ -144,15 +144,15 @@ def _runner(
         outer = frame.task
         if not nested:
             frame.tasks_seen = 0
-        seen, total = frame.tasks_seen, prod(counts)
+        seen = frame.tasks_seen
         for number, task in enumerate(each(frame, counts)):
             if not enclosing:
-                place = back_and_forth(number, total, len(ctas)) if op.back_and_forth else number
-                if ctas[(seen + place) % len(ctas)] != frame.cta:
+                share = sharer(number, counts, op.raster, len(ctas)) if op.back_and_forth else number
+                if ctas[(seen + share) % len(ctas)] != frame.cta:
                     continue
             enter(frame, body, task)
         if not enclosing:
-            frame.tasks_seen = seen + total
+            frame.tasks_seen = seen + prod(counts)
         frame.task = outer
 
     if program.PER_CTA not in op.attributes:

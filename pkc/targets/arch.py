@@ -102,6 +102,8 @@ class Rates:
     """Bytes of contributions to a sum that an SM adds up in a nanosecond."""
     copy: float
     """Nanoseconds until one tile that is fetched from another GPU is stored and announced."""
+    fetch_bytes: float
+    """Bytes that an SM which only communicates fetches in a nanosecond, several tiles at a time."""
     announce: float
     """Nanoseconds until a tile that was sent to another GPU is there and signalled, before the next one is sent."""
     signal: float
@@ -151,6 +153,9 @@ class Tuning:
     """The same for tiles of loops whose MMAs need one another: only what overlaps differs."""
     gain_of_copies: float
     """The same for copy engines with the same tiles; the error of both estimates is alike, so less gain is enough."""
+    gain_of_separate: float
+    """The same for SMs that only fetch for MMAs which need one another: copies beside these cost more than is
+    estimated, so they may seem to lose."""
     equal: float
     """Estimates that differ by less than this factor are as good as equal."""
     separate_sms: tuple[int, ...]

@@ -146,9 +146,10 @@ class Target:
         return self.stage_bytes(channel) + 2 * self.arch.mbarrier_bytes
 
     def channel_bytes(self, channel: ChannelOp) -> int:
-        """Bytes of shared memory that all stages of a channel take, barriers included."""
-        assert isinstance(channel.result.type, ChannelType)
-        return channel.depth * self.footprint(channel.result.type)
+        """Bytes of shared memory that a channel takes: its stages, unless they are another's, and their barriers."""
+        kind = channel.result.type
+        assert isinstance(kind, ChannelType)
+        return channel.depth * (2 * self.arch.mbarrier_bytes if channel.host is not None else self.footprint(kind))
 
 
 def lookup(name: str, span: Span = NOWHERE) -> Target:

@@ -172,6 +172,27 @@ def test_tasks_that_wait_for_tasks(
     assert [each.code for each in found if each.code != "PK483"] == codes
 
 
+def _of_storer(broken: KernelOp) -> tuple[roles.ReleaseOp, roles.ReleaseOp]:
+    """The releases of a stage that O has in common with Q: of O, and of Q."""
+    storer = next(op for op in broken.body.block.ops if isinstance(op, program.RoleOp) and op.role.data == "storer")
+    own, other = [op for op in storer.walk() if isinstance(op, roles.ReleaseOp)]
+    assert roles.channel_of(own.channel).host is other.channel
+    return own, other
+
+
+def test_a_shared_stage_that_is_released_too_early_or_never() -> None:
+    dims = {"B": 1, "H": 2, "S": 300, "T": 300}
+    assert not check_statically(kernel("attention"), ranks=1, dims=dims).findings
+    broken = kernel("attention")
+    own, other = _of_storer(broken)
+    other.detach()
+    insert(own, other)
+    assert [found.code for found in check_statically(broken, ranks=1, dims=dims).findings] == ["PK462"]
+    other.detach()
+    other.erase()
+    assert [found.code for found in check_statically(broken, ranks=1, dims=dims).findings] == ["PK481"]
+
+
 @pytest.mark.parametrize("ranks", [1, 2, 8])
 def test_a_dropped_wait_is_found(ranks: int) -> None:
     broken = kernel("reduce_scatter")

@@ -292,16 +292,23 @@ def test_bands(counts: tuple[int, ...], rows: int) -> None:
     assert found == sorted(np.ndindex(*counts), key=lambda at: (row[at[:-1]] // rows, at[-1], row[at[:-1]]))
 
 
-@pytest.mark.parametrize(("total", "step"), [(0, 3), (7, 3), (12, 4), (15, 4), (40, 1)])
-def test_back_and_forth(total: int, step: int) -> None:
-    """Code and simulator turn the same rounds."""
-    block = Block(arg_types=[IndexType()])
-    emit = Emitter(block, UNKNOWN_LOC, TARGET)
-    role = cast(WarpRole, SimpleNamespace(emit=emit))
-    turned = structure._turned(role, block.args[0], emit.const(total), emit.const(step))
-    evaluate = integers(block)
-    found = [evaluate(number)[turned] for number in range(total)]
-    assert found == [task_order.back_and_forth(number, total, step) for number in range(total)]
+UNEVEN = """\
+kernel sums(X: bf16[H, S, 16], O: f32[H, S, 16]):
+    for h, q in tasks(H, blocks(S, 64)):
+        o = zeros(f32, q, 16)
+        for i in range(start(q) + 1):
+            o += cast(X[h, q], f32)
+        O[h, q] = o
+"""
+
+
+@pytest.mark.parametrize(("heads", "rows", "ctas"), [(9, 192, 9), (3, 300, 5), (1, 64, 3), (17, 128, 16)])
+def test_tasks_of_uneven_length_are_each_done_once(heads: int, rows: int, ctas: int) -> None:
+    """Bands of eight heads and rounds of CTAs that do not end together."""
+    x = numbered(1, heads, rows, 16) % 3
+    memory = run(UNEVEN, 1, ctas, {"H": heads, "S": rows}, X=x)
+    added = np.arange(rows) // 64 * 64 + 1
+    np.testing.assert_array_equal(memory.arrays["O"][0], x[0] * added[:, None])
 
 
 class _OneDimension(Dimensions):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from pkc.diagnostics import PkcError
 from pkc.dialect.counters import RaiseOp
 from pkc.dialect.positions import Sizes
 from pkc.dialect.program import KernelOp, TasksOp
-from pkc.dialect.task_order import back_and_forth, in_order, in_order_from
+from pkc.dialect.task_order import back_and_forth, in_order, in_order_from, sharer
 from pkc.dialect.types import RANKS
 from pkc.driver.uncaught import PACKAGE
 from pkc.location import span_of
@@ -142,14 +143,39 @@ def test_any_share_of_tasks_in_any_order() -> None:
         assert list(in_order_from(first, step, counts, rows)) == list(in_order(counts, rows))[first::step]
 
 
-@pytest.mark.parametrize(("total", "step"), [(0, 3), (1, 4), (7, 3), (12, 4), (15, 4), (16, 5), (40, 1)])
-def test_back_and_forth(total: int, step: int) -> None:
-    """Of each second whole round the last task comes first; every task comes once."""
-    rounds = [list(range(first, min(first + step, total))) for first in range(0, total, step)]
-    turned = [each[::-1] if place % 2 and len(each) == step else each for place, each in enumerate(rounds)]
-    assert [back_and_forth(number, total, step) for number in range(total)] == [at for each in turned for at in each]
-    shares = [list(in_order_from(first, step, [total], None, turns=True)) for first in range(step)]
-    assert shares == [[(each[first],) for each in turned if first < len(each)] for first in range(step)]
+@pytest.mark.parametrize("shares", [1, 3, 4, 16])
+@pytest.mark.parametrize(
+    ("counts", "rows"),
+    [((0,), None), ((7,), None), ((12,), None), ((9, 5), 4), ((8, 6), 8), ((2, 3, 5), 4), ((3, 0), 8)],
+)
+def test_back_and_forth(counts: tuple[int, ...], rows: int | None, shares: int) -> None:
+    """Each task has one share; of two rounds of a band, or two bands, who is first in one is last in the other."""
+    total = prod(counts)
+    taken = [list(back_and_forth(share, shares, counts, rows)) for share in range(shares)]
+    assert sorted(number for numbers in taken for number in numbers) == list(range(total))
+    for share, numbers in enumerate(taken):
+        assert numbers == sorted(numbers)
+        assert all(sharer(number, counts, rows, shares) == share for number in numbers)
+        assert list(in_order_from(share, shares, counts, rows, turns=True)) == [
+            list(in_order(counts, rows))[number] for number in numbers
+        ]
+    size = total if rows is None else rows * counts[-1]
+    for number in range(total):
+        place = number % size % shares if size else 0
+        begin, end = number - place, min(number // size * size + size, total)
+        if begin + 2 * shares <= end:
+            mirrored = begin + 2 * shares - 1 - place
+            assert sharer(number, counts, rows, shares) == sharer(mirrored, counts, rows, shares)
+
+
+def test_tasks_of_uneven_length_take_all_as_long() -> None:
+    """Causal attention: 64 heads of 32 or 64 blocks of rows, bands of eight heads, 132 CTAs."""
+    for blocks in (32, 64):
+        loads = [
+            sum(blocks - index[-1] for index in in_order_from(cta, 132, (64, blocks), 8, turns=True))
+            for cta in range(132)
+        ]
+        assert max(loads) < 1.02 * sum(loads) / len(loads)
 
 
 COUNT = f"""

@@ -16,7 +16,7 @@ from pkc.dialect.coordinates import RankOp
 from pkc.dialect.engines import is_engine
 from pkc.dialect.machine import ONE, ROLE, TensorMapOp
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
-from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, CommitOp, ConsumeOp
+from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, CommitOp, ConsumeOp, ReleaseOp
 from pkc.dialect.transfers import TMA, moves_by_tma
 from pkc.dialect.types import TileType
 from pkc.location import span_of
@@ -148,7 +148,7 @@ def _ring(channel: ChannelOp, target: Target) -> Ring:
     kind = channel.result.type
     assert isinstance(kind, ChannelType)
     slots, _ = target.stage_layout(kind.tiles)
-    producer, consumer = _end(channel, AcquireOp), _end(channel, ConsumeOp)
+    producer, consumer = _end(channel, AcquireOp), _end(channel, ReleaseOp)
     by_tma = [_by_tma(use.operation) for use in channel.result.uses if isinstance(use.operation, CommitOp)]
     filled = sum(target.shared_layout(tile).moved_bytes for tile in kind.tiles)
     return Ring(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects.builtin import IntegerAttr, i64
 
 from pkc.dialect.program import KernelOp
-from pkc.dialect.roles import ChannelOp, ChannelType
+from pkc.dialect.roles import ChannelOp, ChannelType, channel_of
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.budgets import channel_group, shared_memory
 from pkc.targets.target import Target, target_of
@@ -21,8 +21,8 @@ class PlanMemory(KernelPass):
     """Give every channel its place in shared memory.
 
     CTAs that compute and CTAs that communicate are planned separately. Tiles begin at multiples of the target's
-    alignment. Behind all stages come the barriers: those of a channel that say a stage is full, one for each stage,
-    then those that say it is empty.
+    alignment. A channel in the stages of another one begins where that begins. Behind all stages come the barriers:
+    those of a channel that say a stage is full, one for each stage, then those that say it is empty.
 
     Before:
 
@@ -52,8 +52,11 @@ def _place(channels: list[ChannelOp], target: Target) -> None:
         kind = channel.result.type
         assert isinstance(kind, ChannelType)
         length = target.stage_bytes(kind)
-        channel.attributes[OFFSET] = IntegerAttr(offset, i64)
         channel.attributes[STAGE_BYTES] = IntegerAttr(length, i64)
+        if channel.host is not None:
+            channel.attributes[OFFSET] = channel_of(channel.host).attributes[OFFSET]
+            continue
+        channel.attributes[OFFSET] = IntegerAttr(offset, i64)
         offset += channel.depth * length
     for channel in channels:
         channel.attributes[BARRIERS] = IntegerAttr(offset, i64)

@@ -53,7 +53,9 @@ class CheckRoles(CheckPass):
         channels = [op for op in kernel.body.block.ops if isinstance(op, ChannelOp)]
         for channel in channels:
             yield from _ends(channel)
-            for block in {use.operation.parent: None for use in channel.result.uses}:
+            consuming = (ConsumeOp, ReleaseOp) if channel.guest is not None else ()
+            users = [use.operation for use in channel.result.uses]
+            for block in {op.parent: None for op in users if not isinstance(op, (ChannelOp, *consuming))}:
                 assert block is not None
                 yield from _in_order(channel, block)
         yield from _deferred(kernel)
@@ -98,11 +100,38 @@ def _copied(kernel: KernelOp) -> Iterator[Diagnostic]:
 
 
 def _ends(channel: ChannelOp) -> Iterator[Diagnostic]:
-    for kinds, what in (((AcquireOp, CommitOp), "producing"), ((ConsumeOp, ReleaseOp, ReleaseDeferredOp), "consuming")):
+    releases, guest = (ReleaseOp, ReleaseDeferredOp), channel.guest
+    consuming = (ConsumeOp,) if guest is not None else (ConsumeOp, *releases)
+    for kinds, what in (((AcquireOp, CommitOp), "producing"), (consuming, "consuming")):
         users = [use.operation for use in channel.result.uses if isinstance(use.operation, kinds)]
         roles = {role for op in users for role in ancestors(op) if isinstance(role, RoleOp)}
         if len(roles) != 1:
             yield errors.ChannelEnds(span_of(channel.location), channel.label.data, len(roles), what)
+    if guest is not None:
+        yield from _shared(channel, guest)
+
+
+def _shared(channel: ChannelOp, guest: ChannelOp) -> Iterator[Diagnostic]:
+    """Who consumes a channel overwrites the stage, and who consumes that releases the stage of both."""
+    label = channel.label.data
+    for use in channel.result.uses:
+        op, block = use.operation, use.operation.parent
+        assert block is not None
+        on_guest = [other for other in block.ops if isinstance(other, CHANNEL_OPS) and other.channel is guest.result]
+        if isinstance(op, ConsumeOp):
+            commit = next((other for other in on_guest if isinstance(other, CommitOp)), None)
+            if commit is None or commit.is_before_in_block(op):
+                yield errors.ChannelOutOfOrder(span_of(op.location), label, op.name.removeprefix("pk."))
+                return
+            yield from _kept(op, commit, block, label)
+        if isinstance(op, ReleaseOp | ReleaseDeferredOp):
+            before = (other for other in on_guest if isinstance(other, type(op)) and other.is_before_in_block(op))
+            release = next(before, None)
+            if release is None or (
+                isinstance(op, ReleaseOp) and isinstance(release, ReleaseOp) and op.kept != release.kept
+            ):
+                yield errors.ChannelOutOfOrder(span_of(op.location), label, op.name.removeprefix("pk."))
+                return
 
 
 def _in_order(channel: ChannelOp, block: Block) -> Iterator[Diagnostic]:

@@ -14,7 +14,7 @@ from pkc.dialect.access import AtomicAddOp, ScatterAddOp, StoreOp
 from pkc.dialect.attributes import Role
 from pkc.dialect.counters import WaitOp
 from pkc.dialect.program import KernelOp, RoleOp
-from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, ConsumeOp
+from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, ConsumeOp, channel_of
 from pkc.dialect.tile import MmaOp, tile_type
 from pkc.dialect.types import dtype_bytes
 from pkc.location import describe, span_of
@@ -94,9 +94,9 @@ def plan_stages(kernel: KernelOp) -> list[StagePlan]:
 
 def _divide(kernel: KernelOp, channels: Sequence[ChannelOp], available: int) -> list[StagePlan]:
     turning = [channel for channel in channels if _in_loop(channel)]
-    passed = [channel for channel in channels if channel not in turning]
+    passed = [channel for channel in channels if channel not in turning and channel.host is None]
     wanted, tuning = kernel.scheduled_number("stages") or 0, target_of(kernel).tuning
-    stages = {channel: wanted if wanted and channel in turning else 1 for channel in channels}
+    stages = {channel: wanted if wanted and channel in turning else 1 for channel in (*turning, *passed)}
     needed = sum(count * _footprint(channel) for channel, count in stages.items())
     if needed > available:
         raise PkcError(errors.SharedMemory(span_of(kernel.location), kernel.sym_name.data, needed, available))
@@ -107,14 +107,22 @@ def _divide(kernel: KernelOp, channels: Sequence[ChannelOp], available: int) -> 
     for some, most in ((growing, _TWO), (quick, few), (passed, _TWO if turning else few), (growing, many)):
         _grow(stages, some, most, available)
     return [
-        StagePlan(channel, count, _why(channel in turning, count, wanted, many)) for channel, count in stages.items()
+        _in_others(channel, stages[channel_of(channel.host)])
+        if channel.host is not None
+        else StagePlan(channel, stages[channel], _why(channel in turning, stages[channel], wanted, many))
+        for channel in channels
     ]
+
+
+def _in_others(guest: ChannelOp, stages: int) -> StagePlan:
+    assert guest.host is not None
+    return StagePlan(guest, stages, f"those of {channel_of(guest.host).label.data}, which is done with them")
 
 
 def _remark(plan: StagePlan) -> None:
     """What waits where a channel has one stage."""
     channel = plan.channel
-    if plan.stages > 1 or plan.why == _AS_SAID:
+    if plan.stages > 1 or plan.why == _AS_SAID or channel.host is not None:
         return
     waits = (
         "each iteration waits for the tiles of the last one"
@@ -156,8 +164,10 @@ def _why(turning: bool, stages: int, wanted: int, most: int) -> str:
 
 
 def _footprint(channel: ChannelOp) -> int:
-    assert isinstance(channel.result.type, ChannelType)
-    return target_of(channel).footprint(channel.result.type)
+    """Bytes that a stage takes, with the barriers of what leaves in it."""
+    target, kind = target_of(channel), channel.result.type
+    assert isinstance(kind, ChannelType)
+    return target.footprint(kind) + (2 * target.arch.mbarrier_bytes if channel.guest is not None else 0)
 
 
 def _in_loop(channel: ChannelOp) -> bool:

@@ -8,6 +8,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 
+from pkc.dialect.program import RoleOp
 from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
 from pkc.dialect.tile import tile_type
 from pkc.passes.machine.lowering.context import Place, Ring, Staged, WarpRole
@@ -84,10 +85,28 @@ def acquire(role: WarpRole, op: AcquireOp) -> None:
     """Wait until the stage is free, and announce the bytes that TMA will write to it."""
     emit, launch = role.emit, role.launch
     ring, stage = launch.rings[op.channel], stage_of(role, op.channel)
+    if ring.channel.host is not None:
+        _has_read(role)
+        return
     phase = emit.get(role.places[op.channel].phase, 0)
     _wait(role, ring, ring.empty(stage, emit, launch.base), emit.bit_xor(phase, 1), "free")
     if ring.by_bytes:
         emit.do("mbarrier_expect", ring.full(stage, emit, launch.base), emit.const(ring.by_bytes))
+
+
+def _has_read(role: WarpRole) -> None:
+    """Wait until all warps of a warpgroup have read the rows that it overwrites: its MMAs are complete in each."""
+    emit, threads = role.emit, role.threads
+    size = threads.arch.warpgroup
+    if size == 1:
+        emit.do("sync_warp")
+        return
+    taken = 1 + sum(isinstance(op, RoleOp) for op in role.launch.kernel.body.block.ops)
+    for group in range(threads.warpgroups):
+        first = threads.first + group * size
+        of_group = emit.both(emit.compare("sge", threads.warp, first), emit.compare("slt", threads.warp, first + size))
+        with emit.when(of_group):
+            emit.do(f"sync_{taken + group}_of_{size * threads.arch.warp}")
 
 
 def commit(role: WarpRole, op: CommitOp) -> None:
@@ -110,6 +129,8 @@ def consume(role: WarpRole, op: ConsumeOp) -> None:
     for offset, result in zip(ring.slots, op.tiles, strict=True):
         layout = emit.target.shared_layout(tile_type(result))
         role.tiles[result] = Staged(emit.plus(start, offset), tile_type(result), layout, ring)
+    if ring.channel.guest is not None:  # another role releases it
+        advance(role, op.channel)
 
 
 def stage_address(role: WarpRole, ring: Ring, stage: SSAValue) -> SSAValue:

@@ -128,8 +128,8 @@ def _peer(role: WarpRole, op: coordinates.RingPeerOp) -> SSAValue:
 
 
 def _tasks(role: WarpRole, op: program.TasksOp) -> None:
-    """CTA c of n takes tasks c, c + n, ... in the order of their numbers, or, back and forth, those that come in their
-    places (`pkc/dialect/task_order.py`).
+    """CTA c of n takes tasks c, c + n, ... in the order of their numbers, or goes back and forth
+    (`pkc/dialect/task_order.py`).
 
     Every CTA runs all tasks that enclose others; the numbers of the tasks inside go on from one to the next.
     """
@@ -148,13 +148,44 @@ def _tasks(role: WarpRole, op: program.TasksOp) -> None:
         role.begun = outer
         return
     first = cta if outer is None else emit.modulo(emit.plus(cta, emit.minus(ctas, emit.get(outer, 0))), ctas)
-    with emit.loop(first, total, ctas) as task:
-        loop = task.owner.parent_op() if isinstance(task.owner, Block) else None
-        assert loop is not None
-        loop.attributes[TASKS] = UnitAttr()
-        _task(role, op, _turned(role, task, total, ctas) if op.back_and_forth else task, counts)
+    if op.back_and_forth:
+        _back_and_forth(role, op, (first, ctas, total), counts)
+    else:
+        with emit.loop(first, total, ctas) as task:
+            _of_tasks(task)
+            _task(role, op, task, counts)
     if outer is not None:
         emit.set(emit.modulo(emit.plus(emit.get(outer, 0), total), ctas), outer, 0)
+
+
+def _of_tasks(number: SSAValue) -> None:
+    """Mark the loop of a number as one through tasks."""
+    loop = number.owner.parent_op() if isinstance(number.owner, Block) else None
+    assert loop is not None
+    loop.attributes[TASKS] = UnitAttr()
+
+
+def _back_and_forth(
+    role: WarpRole, op: program.TasksOp, share: tuple[SSAValue, SSAValue, SSAValue], counts: list[SSAValue]
+) -> None:
+    """The tasks that `back_and_forth` of `pkc/dialect/task_order.py` gives a share of so many, of a total."""
+    emit, (first, shares, total) = role.emit, share
+    size = total if op.raster is None else emit.times(counts[-1], op.raster)
+    size = emit.most(size, 1)
+
+    def place(turn: SSAValue, band: SSAValue) -> SSAValue:
+        forth = emit.compare("eq", emit.bit_and(emit.plus(turn, band), 1), 0)
+        return emit.select(forth, first, emit.minus(emit.minus(shares, 1), first))
+
+    with emit.loop(0, emit.round_up_over(total, size)) as band:
+        begin = emit.times(band, size)
+        length = emit.least(emit.minus(total, begin), size)
+        whole = emit.over(length, shares)
+        rest = emit.minus(length, emit.times(whole, shares))
+        one_more = emit.select(emit.compare("slt", place(whole, band), rest), emit.const(1), emit.const(0))
+        with emit.loop(0, emit.plus(whole, one_more)) as turn:
+            _of_tasks(turn)
+            _task(role, op, emit.plus(begin, emit.plus(emit.times(turn, shares), place(turn, band))), counts)
 
 
 def _task(role: WarpRole, op: program.TasksOp, task: SSAValue, counts: list[SSAValue]) -> None:
@@ -165,16 +196,6 @@ def _task(role: WarpRole, op: program.TasksOp, task: SSAValue, counts: list[SSAV
     role.threads = replace(threads, flat=not threads.one and is_pointwise(op))
     lower_block(role, op.body.block)
     role.threads = threads
-
-
-def _turned(role: WarpRole, number: SSAValue, total: SSAValue, step: SSAValue) -> SSAValue:
-    """As `back_and_forth` of `pkc/dialect/task_order.py`."""
-    emit = role.emit
-    turn = emit.over(number, step)
-    begin = emit.times(turn, step)
-    end = emit.plus(begin, step)
-    turns = emit.both(emit.compare("eq", emit.bit_and(turn, 1), 1), emit.compare("sle", end, total))
-    return emit.select(turns, emit.minus(emit.plus(begin, emit.minus(end, 1)), number), number)
 
 
 def _natural(role: WarpRole, task: SSAValue, counts: list[SSAValue]) -> list[SSAValue]:
