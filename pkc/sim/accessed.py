@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Generic, NamedTuple, TypeAlias, TypeVar
-
-from xdsl.ir import Operation
+from typing import Generic, TypeAlias, TypeVar
 
 from pkc.sim.array import Where
-from pkc.sim.warp_roles import WarpRole
+from pkc.sim.memory_model import Access
 
 Box: TypeAlias = tuple[tuple[int, int], ...]
 """The first position in each dimension and the one after the last."""
 
 _T = TypeVar("_T")
-
-
-class Access(NamedTuple):
-    """One access: complete when `component` reaches `tick`, begun when its role's own component was at `begun`."""
-
-    warp_role: WarpRole
-    component: int
-    tick: int
-    begun: int
-    done: str
-    op: Operation | None
-    """None for what a rank's caller does."""
 
 
 def box_of(where: Where) -> Box:
@@ -91,15 +77,6 @@ class Copy:
         """The last read of each component."""
         self.constant: dict[int, Access] = {}
         """The same for an array that is not written, for all its elements together."""
-
-    def before_store(self, box: Box) -> Iterator[tuple[Box, Access]]:
-        """The accesses that a store must come after, except reads."""
-        if self.entry is not None:
-            yield box, self.entry
-        for other, stores in self.stores.meeting(box):
-            for access in stores:
-                yield other, access
-        yield from each(self.sums.meeting(box))
 
     def everything(self) -> Iterator[tuple[Box, Access]]:
         """All accesses since the launch began."""

@@ -18,9 +18,9 @@ from pkc.semantics.evaluate import Call
 from pkc.sim import order_errors
 from pkc.sim.array import poison
 from pkc.sim.machine import Calls, Frame, Machine
+from pkc.sim.memory_model import RingClocks, WarpRole
 from pkc.sim.schedule import Counter
 from pkc.sim.terms import Term
-from pkc.sim.warp_roles import RingClocks, WarpRole
 
 
 class Ring:
@@ -184,11 +184,11 @@ def _check_read(
 ) -> None:
     """Refuse to release or to overwrite a stage that a store, or an MMA in flight, may still read."""
     stage, label = (clocks, number), roles.channel_of(op.channel).label.data
-    store, _ = warp_role.reading.get(stage, (None, 0))
+    store = warp_role.store_reading(stage)
     if store is not None:
         also = (Label(span_of(store.location), "stored from it here"),)
         raise PkcError(order_errors.StageStillRead(span_of(op.location), label, warp_role.name, also=also))
-    mma = next((mma for mma, stages in warp_role.mmas if stage in stages), None)
+    mma = warp_role.mma_reading(stage)
     if mma is not None:
         also = (Label(span_of(mma.location), "MMA issued here"),)
         raise PkcError(order_errors.StageStillMultiplied(span_of(op.location), label, warp_role.name, also=also))

@@ -50,11 +50,15 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Launches:
-    """A kernel that is split into roles, the data of its launches, and how many CTAs run each role."""
+    """A kernel that is split into roles, the data of its launches, and how many CTAs run each role.
+
+    Unless `guarded`, arrays do not belong to the caller before and after each launch.
+    """
 
     program: Program
     data: Sequence[Data]
     ctas: int
+    guarded: bool = True
 
     def run(self, order: Order, backing: Backing = ELEMENTS, trace: Trace | None = None) -> Outcome:
         """Simulate them; what happens is noted in `trace`. Raises `PkcError`."""
@@ -66,7 +70,7 @@ class Launches:
         machine = make_machine(program, data[0], memory, order)
         place(machine, program, self.ctas)
         machine.scheduler.trace = memory.trace = trace
-        machine.order = memory_order(program.kernel, machine, program.written, again=True)
+        machine.order = memory_order(program.kernel, machine, program.written, guarded=self.guarded)
         body = compile_kernel(program.kernel, machine, backing.tile_function)
         results: list[Memory] = [
             {name: poison(arrays[name].value.shape, arrays[name].value.dtype) for name in program.outputs} for _ in data

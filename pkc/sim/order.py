@@ -7,45 +7,21 @@ one element, one of them a write, the second must know that the first is complet
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from xdsl.ir import Operation
 
 from pkc.diagnostics import Diagnostic, Label, PkcError
 from pkc.dialect.counters import Order
 from pkc.location import span_of
 from pkc.sim import order_errors as errors
-from pkc.sim.accessed import Access, Box, Copy, Grid, box_of, each, is_empty, note
+from pkc.sim.accessed import Box, Copy, Grid, box_of, each, is_empty, note
 from pkc.sim.array import Array, Where
+from pkc.sim.memory_model import Access, Attempt, Clock, History, Kind, RingClocks, WarpRole
 from pkc.sim.schedule import Counter
-from pkc.sim.warp_roles import Clock, History, RingClocks, WarpRole
 
-_IN_FLIGHT = {"read": ("reading", "loaded", "loads"), "stored": ("writing", "stored", "full")}
+_IN_FLIGHT = {Kind.Read: ("reading", "loaded", "loads"), Kind.Store: ("writing", "stored", "full")}
 """By access: what TMA may still be doing, what was issued, and the kind of drain that waits for it."""
-
-
-class Attempt(NamedTuple):
-    """An access that is about to happen: of which role, what it does, and whether through the async proxy."""
-
-    warp_role: WarpRole
-    op: Operation
-    done: str
-    by_tma: bool = False
-
-    @property
-    def clock(self) -> Clock:
-        """What happened before it."""
-        return self.warp_role.known_async if self.by_tma else self.warp_role.known
-
-    def noted(self, component: int | None = None, tick: int = 0) -> Access:
-        """The recorded access: complete at `tick` of `component`, or else at the role's current tick."""
-        warp_role = self.warp_role
-        begun = int(warp_role.known[warp_role.component])
-        if component is None:
-            return Access(warp_role, warp_role.component, begun, begun, self.done, self.op)
-        return Access(warp_role, component, tick, begun, self.done, self.op)
 
 
 class MemoryOrder:
@@ -100,7 +76,7 @@ class MemoryOrder:
     def _entry(self, caller: WarpRole) -> Access | None:
         if not self._guarded:
             return None
-        return Access(caller, caller.component, int(caller.known[caller.component]), 0, "written", None)
+        return Access(caller, caller.component, int(caller.known[caller.component]), 0, Kind.Given, None)
 
     # Warp roles
 
@@ -170,15 +146,8 @@ class MemoryOrder:
         if is_empty(box):
             return
         number: int = where[0]
-        copy, clock = self._copies[array.name][number], read.clock
-        if copy.entry is not None and clock[copy.entry.component] < copy.entry.tick:
-            raise PkcError(_found(array, number, (box, box), copy.entry, read))
-        for other, stores in copy.stores.meeting(box):
-            if all(clock[access.component] < access.tick for access in stores):
-                raise PkcError(_found(array, number, (box, other), stores[0], read))
-        for other, access in each(copy.sums.meeting(box)):
-            if clock[access.component] < access.tick:
-                raise PkcError(_found(array, number, (box, other), access, read))
+        copy = self._copies[array.name][number]
+        self._check(read, array, number, box, copy)
         note(copy.reads, box, read.noted() if ring is None else read.noted(*read.warp_role.fill(ring)))
 
     def read_constant(self, read: Attempt, array: Array, where: Where, ring: RingClocks | None) -> None:
@@ -188,8 +157,7 @@ class MemoryOrder:
             return
         number: int = where[0]
         copy = self._copies[array.name][number]
-        if copy.entry is not None and read.clock[copy.entry.component] < copy.entry.tick:
-            raise PkcError(_found(array, number, (box, box), copy.entry, read))
+        self._check_entry(read, array, number, box, copy)
         access = read.noted() if ring is None else read.noted(*read.warp_role.fill(ring))
         copy.constant[access.component] = access
 
@@ -198,19 +166,13 @@ class MemoryOrder:
         box = box_of(where)
         if is_empty(box):
             return
-        warp_role, clock = store.warp_role, store.clock
         for number, copy in self._addressed(array, where):
-            access = store.noted(*warp_role.store()) if store.by_tma else store.noted()
+            access = store.noted(*store.warp_role.store()) if store.by_tma else store.noted()
             same = copy.stores.items.get(box)
             if same is not None and _holds(array, (number, *where[1:]), tile):
                 same.append(access)
                 continue
-            for other, earlier in copy.before_store(box):
-                if clock[earlier.component] < earlier.tick:
-                    raise PkcError(_found(array, number, (box, other), earlier, store))
-            for other, earlier in each(copy.reads.meeting(box)):
-                if not warp_role.knows(earlier.component, earlier.tick):
-                    raise PkcError(_found(array, number, (box, other), earlier, store))
+            self._check(store, array, number, box, copy)
             copy.store(box, access)
 
     def add(self, addition: Attempt, array: Array, where: Where) -> None:
@@ -218,15 +180,32 @@ class MemoryOrder:
         box = box_of(where)
         if is_empty(box):
             return
-        warp_role = addition.warp_role
         for number, copy in self._addressed(array, where):
-            if copy.entry is not None and not warp_role.knows(copy.entry.component, copy.entry.tick):
-                raise PkcError(_found(array, number, (box, box), copy.entry, addition))
-            stores = ((other, access) for other, stores in copy.stores.meeting(box) for access in stores)
-            for other, access in chain(stores, each(copy.reads.meeting(box))):
-                if not warp_role.knows(access.component, access.tick):
-                    raise PkcError(_found(array, number, (box, other), access, addition))
+            self._check(addition, array, number, box, copy)
             note(copy.sums, box, addition.noted())
+
+    def _check(self, attempt: Attempt, array: Array, number: int, box: Box, copy: Copy) -> None:
+        """Refuse an access that does not know that all earlier ones are complete with which it conflicts."""
+        self._check_entry(attempt, array, number, box, copy)
+        clock = attempt.must_know(Kind.Store)
+        assert clock is not None
+        enough = any if attempt.done is Kind.Read else all
+        for other, stores in copy.stores.meeting(box):
+            if not enough([clock[access.component] >= access.tick for access in stores]):
+                unknown = next(access for access in stores if clock[access.component] < access.tick)
+                raise PkcError(_found(array, number, (box, other), unknown, attempt))
+        for kind, boxes in ((Kind.Add, copy.sums), (Kind.Read, copy.reads)):
+            clock = attempt.must_know(kind)
+            if clock is None:
+                continue
+            for other, access in each(boxes.meeting(box)):
+                if clock[access.component] < access.tick:
+                    raise PkcError(_found(array, number, (box, other), access, attempt))
+
+    def _check_entry(self, attempt: Attempt, array: Array, number: int, box: Box, copy: Copy) -> None:
+        clock = attempt.must_know(Kind.Given)
+        if clock is not None and copy.entry is not None and clock[copy.entry.component] < copy.entry.tick:
+            raise PkcError(_found(array, number, (box, box), copy.entry, attempt))
 
     def _addressed(self, array: Array, where: Where) -> Iterable[tuple[int, Copy]]:
         copies, first = self._copies[array.name], where[0]

@@ -17,8 +17,8 @@ from pkc.semantics.evaluate import Call
 from pkc.sim.array import Where
 from pkc.sim.channels import ring_of
 from pkc.sim.machine import Calls, Frame, Machine
-from pkc.sim.order import Attempt, MemoryOrder
-from pkc.sim.warp_roles import WarpRole
+from pkc.sim.memory_model import Attempt, Kind, WarpRole
+from pkc.sim.order import MemoryOrder
 
 Note: TypeAlias = Callable[[Frame, Where], None]
 """Reports an access and its place, before it happens."""
@@ -27,17 +27,18 @@ NoteStore: TypeAlias = Callable[[Frame, Where, Any], None]
 """The same, with the tile that is stored."""
 
 
-def memory_order(kernel: KernelOp, machine: Machine, written: Collection[str], *, again: bool = False) -> MemoryOrder:
-    """The check of a run of a kernel with roles, which writes to the arrays `written` and may be launched `again`."""
+def memory_order(kernel: KernelOp, machine: Machine, written: Collection[str], *, guarded: bool) -> MemoryOrder:
+    """The check of a run of a kernel with roles, which writes to the arrays `written`.
+
+    If `guarded`, arrays belong to the caller before and after each launch of their rank.
+    """
     roles = sum(isinstance(op, RoleOp) for op in kernel.body.block.ops)
     channels = sum(isinstance(op, ChannelOp) for op in kernel.body.block.ops)
     lanes = machine.lanes * sum(isinstance(op, TasksOp) for role in engines(kernel) for op in role.walk())
     ctas = machine.ctas + machine.comm_ctas if machine.per_cta else 1
     components = machine.ranks * (2 + ctas * (2 * roles + channels) + 2 * lanes)
     explicit = FENCED in kernel.attributes
-    return MemoryOrder(
-        machine.memory.arrays, written, machine.ranks, components, explicit=explicit, guarded=explicit or again
-    )
+    return MemoryOrder(machine.memory.arrays, written, machine.ranks, components, explicit=explicit, guarded=guarded)
 
 
 def note_read(op: Operation, array: SSAValue, machine: Machine) -> Note:
@@ -52,7 +53,7 @@ def note_read(op: Operation, array: SSAValue, machine: Machine) -> Note:
 
     def note(frame: Frame, where: Where) -> None:
         ring = None if find is None else find(frame).clocks
-        read(Attempt(frame.warp_role, op, "read", by_tma), memory, where, ring)
+        read(Attempt(frame.warp_role, op, Kind.Read, by_tma), memory, where, ring)
 
     return note
 
@@ -67,7 +68,7 @@ def note_store(op: Operation, array: SSAValue, machine: Machine) -> NoteStore:
 
     def note(frame: Frame, where: Where, tile: Any) -> None:
         warp_role: WarpRole = frame.warp_role
-        order.store(Attempt(warp_role, op, "stored", by_tma), memory, where, tile)
+        order.store(Attempt(warp_role, op, Kind.Store, by_tma), memory, where, tile)
         if by_tma:
             ring = None if find is None else find(frame)
             read = None if ring is None or ring.clocks is None else (ring.clocks, ring.consumed)
@@ -83,7 +84,7 @@ def note_addition(op: Operation, array: SSAValue, machine: Machine) -> Note:
         return _nothing
 
     def note(frame: Frame, where: Where) -> None:
-        order.add(Attempt(frame.warp_role, op, "added to"), memory, where)
+        order.add(Attempt(frame.warp_role, op, Kind.Add), memory, where)
 
     return note
 

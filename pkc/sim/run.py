@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from pkc.dialect.numeric import Values
+from pkc.dialect.transfers import FENCED
 from pkc.dialect.types import PGLType
 from pkc.semantics import tile_ops
 from pkc.sim.array import Array, Placement
@@ -57,7 +58,8 @@ def simulate(
     )
     place(machine, program, ctas if program.per_cta else machine.resident[0])
     if program.has_roles:
-        machine.order = memory_order(program.kernel, machine, program.written)
+        guarded = FENCED in program.kernel.attributes
+        machine.order = memory_order(program.kernel, machine, program.written, guarded=guarded)
     execute(program, data, machine, tile_ops.value)
     return {name: arrays[name].export() for name in program.outputs}
 

@@ -1,15 +1,57 @@
-"""What each warp role knows to have happened: vector clocks (Mattern 1989), with components for what is asynchronous.
+"""pkc's memory model: which earlier accesses an access may rely on. The rest of the simulator only asks this file.
 
-A warp role has two components: its ordinary accesses, and its asynchronous stores. Each ring has one, for the
-asynchronous loads into it: its n-th commit is their n-th tick. An access A happened before an access B if the clock of
-B's warp role has reached A's tick in A's component.
+Of two accesses that conflict, the later one in a run must know that the earlier one is complete; if it does not, the
+program is refused (PK730-PK737), whatever the run has read. If no run is refused, each read gives the last write before
+it. What a warp role knows are vector clocks (Mattern 1989): a component for its ordinary accesses, one for its
+asynchronous stores, and one of each ring for the loads into it.
+
+The axioms, with the sections of the PTX ISA 9.0 that they come from, and where they are:
+
+Conflict       8.7.1            accesses to one element conflict, but two reads, or two additions: `Attempt.must_know`
+Program        8.9.1            what a warp role did is complete for what it does next: `Attempt.noted`
+Asynchronous   8.9.1.1          but not what TMA does for it: `WarpRole.store`, `fill`, `Attempt.noted`
+Completion     9.7.9.25.1, .6.2 a drain waits for groups of stores, oldest first, or for loads; then they are complete
+               9.7.9.25.2       for both proxies, without a fence: `WarpRole.drain`
+Release        8.8, 8.9.4       a signal adds what its warp role knows to the counter, for the ranks in its scope,
+                                unless it is relaxed; what stands there stays: `History.send`
+Observation    8.9.2, 8.9.4     a wait sees what had been released when its counter first had the value: `History.reach`
+Acquire        8.8, 8.11.1      an acquire makes that known, if its scope has who released it: `WarpRole.see`, `fence`
+Cumulativity   8.9.5            what is known is released too, whoever did it: clocks are joined, never replaced
+Mbarrier       9.7.13.15.16     commit to consume, and release to acquire, of one stage pass on what is known; the loads
+                                into a stage are complete when it is consumed: `RingClocks`
+Proxy          8.6, 8.9.5       an asynchronous access needs what was known at the last fence to the async proxy of its
+                                CTA; counters do not carry that: `Attempt.must_know`, `WarpRole.fence`
+Stage          9.7.9.25.1, .6.2 a stage is given back when no store and no MMA reads it: `WarpRole.store_reading`
+Launch         8.9.4            a launch begins after its caller's writes, for both proxies, and ends when its roles
+                                have, on this rank alone: `WarpRole.__init__`
+
+A stage that ordinary instructions fill and TMA or wgmma reads needs a fence before its commit; whether there is one is
+seen in the IR (`pkc.dialect.transfers.is_fenced`), as passes ask that too.
+
+Stronger than PTX, so that programs are refused that PTX gives a meaning:
+
+- relaxed and racing accesses have no values: arrays are accessed weakly, and counters are only added to and awaited.
+  So `fence.sc`, which orders nothing in programs without races (8.9.3), is not there;
+- there is no scope of CTA or cluster, except through channels;
+- a fence to the async proxy counts where the access is, not where the data was written (8.9.5 has no rule for it).
+
+Weaker than PTX, so that programs pass that PTX does not order; each is a test in `tests/litmus/holes.litmus`:
+
+- a read before an asynchronous write needs no proxy fence. PTX has no exception for it; the value has arrived in a
+  register by then, and every pipeline of TMA loads relies on that;
+- all signals to a counter are atomic to each other. Under PTX those of scope `gpu` are not towards other GPUs (8.10.3);
+- `pk.reset` is no access: nothing asks whether it is ordered before the next signal;
+- a store of the values that are there already is no conflict.
+
+The threads of a warp role are one: the barrier among them, and a fence by each of them, are for code generation.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection
-from typing import Any, TypeAlias
+from enum import StrEnum
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from xdsl.ir import Operation
@@ -23,6 +65,53 @@ Stage: TypeAlias = "tuple[RingClocks, int]"
 """A stage of a ring, counted from 1."""
 
 
+class Kind(StrEnum):
+    """What an access does, as findings say it."""
+
+    Given = "written"
+    """What a rank's caller does before the launch."""
+    Store = "stored"
+    Add = "added to"
+    Read = "read"
+
+
+class Access(NamedTuple):
+    """One access: complete when `component` reaches `tick`, begun when its role's own component was at `begun`."""
+
+    warp_role: WarpRole
+    component: int
+    tick: int
+    begun: int
+    done: Kind
+    op: Operation | None
+    """None for what a rank's caller does."""
+
+
+class Attempt(NamedTuple):
+    """An access that is about to happen: of which role, what it does, and whether through the async proxy."""
+
+    warp_role: WarpRole
+    op: Operation
+    done: Kind
+    by_tma: bool = False
+
+    def must_know(self, earlier: Kind) -> Clock | None:
+        """The clock that must have reached each earlier access of a kind (Conflict, Proxy); None without a conflict."""
+        if self.done == earlier and earlier is not Kind.Store:
+            return None
+        if self.by_tma and earlier is not Kind.Read:
+            return self.warp_role.known_async
+        return self.warp_role.known
+
+    def noted(self, component: int | None = None, tick: int = 0) -> Access:
+        """The recorded access: complete at `tick` of `component`, or else at the role's current tick (Program)."""
+        warp_role = self.warp_role
+        begun = int(warp_role.known[warp_role.component])
+        if component is None:
+            return Access(warp_role, warp_role.component, begun, begun, self.done, self.op)
+        return Access(warp_role, component, tick, begun, self.done, self.op)
+
+
 class RingClocks:
     """The clocks at the last commit and the last release of each stage of a ring."""
 
@@ -34,7 +123,7 @@ class RingClocks:
         self._free: dict[int, tuple[Clock, Clock]] = {}
 
     def commit(self, warp_role: WarpRole) -> None:
-        """The producer commits the next stage: with its clock, and the loads into the stage."""
+        """The producer commits the next stage: with its clock, and the loads into the stage (Mbarrier)."""
         known, known_async = warp_role.release(), warp_role.known_async.copy()
         self.commits += 1
         known[self.component] = known_async[self.component] = self.commits
@@ -99,7 +188,7 @@ class WarpRole:
         return any(seen is not None and seen[component] >= tick for seen in (self._near, self._far))
 
     def store(self) -> tuple[int, int]:
-        """Begin an asynchronous store: its component and tick."""
+        """Begin an asynchronous store: its component and tick (Asynchronous)."""
         self._stores += 1
         return self.component + 1, self._stores
 
@@ -108,6 +197,14 @@ class WarpRole:
         self._groups.append(self._stores)
         if stage is not None:
             self.reading[stage] = op, len(self._groups)
+
+    def store_reading(self, stage: Stage) -> Operation | None:
+        """The asynchronous store that may still read a stage (Stage)."""
+        return self.reading[stage][0] if stage in self.reading else None
+
+    def mma_reading(self, stage: Stage) -> Operation | None:
+        """The MMA in flight that reads a stage (Stage)."""
+        return next((mma for mma, stages in self.mmas if stage in stages), None)
 
     def issue_mma(self, op: Operation, stages: Collection[Stage]) -> None:
         """Issue an MMA that reads from some stages."""
@@ -118,14 +215,14 @@ class WarpRole:
         del self.mmas[: max(0, len(self.mmas) - left)]
 
     def fill(self, stages: RingClocks) -> tuple[int, int]:
-        """Begin an asynchronous load into the next stage: its component and tick."""
+        """Begin an asynchronous load into the next stage: its component and tick (Asynchronous)."""
         self._filled[stages] = None
         return stages.component, stages.commits + 1
 
     # Order
 
     def release(self) -> Clock:
-        """What has happened so far."""
+        """What has happened so far, its own accesses and what it has learnt (Cumulativity)."""
         now = self.known.copy()
         self.known[self.component] += 1
         return now
@@ -143,7 +240,7 @@ class WarpRole:
             self.fence(Fence.AsyncGlobal)
 
     def fence(self, kind: Fence) -> None:
-        """Order accesses in global memory."""
+        """Order accesses in global memory (Acquire, Proxy)."""
         if kind is Fence.AsyncGlobal:
             self.known_async = self.release()
             return
@@ -157,7 +254,7 @@ class WarpRole:
             self._far = None
 
     def drain(self, kind: Drain, left: int = 0) -> None:
-        """Wait for asynchronous accesses, except the last `left` groups of stores."""
+        """Wait for asynchronous accesses, except the last `left` groups of stores (Completion)."""
         if kind is Drain.Loads:
             for stages in self._filled:
                 self._complete(stages.component, stages.commits)
@@ -180,7 +277,7 @@ class History:
         self._clocks: list[tuple[Clock | None, Clock | None]] = []
 
     def send(self, warp_role: WarpRole, value: int, order: Order) -> None:
-        """A warp role has set the counter to a value."""
+        """A warp role has set the counter to a value (Release)."""
         near, far = self._clocks[-1] if self._clocks else (None, None)
         if order is not Order.Relaxed_Sys and warp_role.rank == self._rank and not warp_role.on_stream:
             near = _joined(near, warp_role.release())
@@ -190,7 +287,7 @@ class History:
         self._clocks.append((near, far))
 
     def reach(self, value: int) -> tuple[Clock | None, Clock | None]:
-        """What had been released when the counter first reached a value: a wait may end at that moment."""
+        """What had been released when the counter first reached a value: a wait may end then (Observation)."""
         return self._clocks[bisect_left(self._values, value)]
 
 
