@@ -315,3 +315,21 @@ pk.kernel @sent(%S: !pk.private<[M, 64], f32> {pk.name = "S", pk.scratch}, %Y: !
     pk.raise %other at %r[%zero] to %one : !pk.signal<[1]>
   }
 }
+
+// -----
+
+// Of additions of two scopes to one counter one may be lost: where other ranks signal it, so does this one, to all.
+// CHECK-LABEL: pk.kernel @mixed
+// CHECK: pk.signal %own at %{{.*}} {order = "release_gpu"}
+// CHECK: pk.signal %arrived at %{{.*}} {order = "release_sys"}
+// CHECK: pk.signal %arrived at %{{.*}} {order = "release_sys"}
+pk.kernel @mixed(%own: !pk.signal<[1]> {pk.name = "own"}, %arrived: !pk.signal<[1]> {pk.name = "arrived"}) attributes {derived} {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r = pk.rank
+  pk.role communicator {
+    pk.signal %own at %r[%zero] by %one : !pk.signal<[1]>
+    pk.signal %arrived at %r[%zero] by %one : !pk.signal<[1]>
+    pk.signal %arrived at %zero[%zero] by %one : !pk.signal<[1]>
+  }
+}

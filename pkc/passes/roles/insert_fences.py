@@ -74,7 +74,7 @@ class InsertFences(KernelPass):
         kernel.attributes[FENCED] = UnitAttr()
         for op in list(kernel.walk()):
             if isinstance(op, _SENT):
-                op.attributes[ORDER] = StringAttr(Order.Release_Gpu if _is_local(op) else Order.Release_Sys)
+                op.attributes[ORDER] = StringAttr(Order.Release_Gpu if _stays_here(op.signal) else Order.Release_Sys)
             if isinstance(op, CommitOp) and crosses_proxies(op) is not None and not is_fenced(op):
                 before(op, [FenceOp(Fence.AsyncShared)])
         shared = set(_shared_by_tma(kernel))
@@ -85,6 +85,14 @@ class InsertFences(KernelPass):
 
 
 # Signals and waits
+
+
+def _stays_here(signal: SSAValue) -> bool:
+    """Whether SMs of its own rank alone signal a counter.
+
+    Otherwise all signals to it have the scope of the system: of additions in two scopes one may be lost (PTX 8.10.3).
+    """
+    return all(_is_local(use.operation) for use in signal.uses if isinstance(use.operation, _SENT))
 
 
 def _is_local(op: Operation) -> bool:
@@ -100,8 +108,7 @@ def _on_copy_engine(op: Operation) -> bool:
 
 def _scope(op: WaitOp) -> Fence:
     """The scope that includes all who signal the awaited counter."""
-    sent = (use.operation for use in op.signal.uses if isinstance(use.operation, _SENT))
-    return Fence.AcquireGpu if all(map(_is_local, sent)) else Fence.AcquireSys
+    return Fence.AcquireGpu if _stays_here(op.signal) else Fence.AcquireSys
 
 
 def _acquire(kernel: KernelOp, shared: set[Operation]) -> None:
