@@ -5,6 +5,8 @@ program is refused (PK730-PK737), whatever the run has read. If no run is refuse
 it. What a warp role knows are vector clocks (Mattern 1989): a component for its ordinary accesses, one for its
 asynchronous stores, and one of each ring for the loads into it.
 
+`python -m tests.litmus` compares it with PTX.
+
 The axioms, with the sections of the PTX ISA 9.0 that they come from, and where they are:
 
 Conflict       8.7.1            accesses to one element conflict, but two reads, or two additions: `Attempt.must_know`
@@ -31,17 +33,19 @@ seen in the IR (`pkc.dialect.transfers.is_fenced`), as passes ask that too.
 Stronger than PTX, so that programs are refused that PTX gives a meaning:
 
 - relaxed and racing accesses have no values: arrays are accessed weakly, and counters are only added to and awaited.
-  So `fence.sc`, which orders nothing in programs without races (8.9.3), is not there;
+  So there is no `fence.sc`: without a race it orders nothing that signals do not (8.9.3);
 - there is no scope of CTA or cluster, except through channels;
-- a fence to the async proxy counts where the access is, not where the data was written (8.9.5 has no rule for it).
+- a fence to the async proxy counts where the access is, not where the data was written (8.9.5 has no rule for it);
+- a fence for a stage counts before its commit, not behind its consume.
 
 Weaker than PTX, so that programs pass that PTX does not order; each is a test in `tests/litmus/holes.litmus`:
 
 - a read before an asynchronous write needs no proxy fence. PTX has no exception for it; the value has arrived in a
   register by then, and every pipeline of TMA loads relies on that;
 - all signals to a counter are atomic to each other. Under PTX those of scope `gpu` are not towards other GPUs (8.10.3);
-- `pk.reset` is no access: nothing asks whether it is ordered before the next signal;
-- a store of the values that are there already is no conflict.
+- `pk.reset` is no access: nothing asks whether it is ordered before the next signal.
+
+A store of the values that are there already is no conflict: whichever is the last, it leaves them.
 
 The threads of a warp role are one: the barrier among them, and a fence by each of them, are for code generation.
 """
@@ -160,8 +164,8 @@ class WarpRole:
         self.component = component
         self.known = known.copy()
         self.known[component] += 1
-        self.known_async = self.known.copy()
-        """As `known`, for accesses through the async proxy."""
+        self.known_async = known.copy()
+        """As `known`, for accesses through the async proxy: without its own ordinary accesses since the last fence."""
         self.reading: dict[Stage, tuple[Operation, int]] = {}
         """The stages that asynchronous stores may still read: the store, and the number of its group."""
         self.mmas: list[tuple[Operation, Collection[Stage]]] = []
