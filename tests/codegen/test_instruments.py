@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache
+from itertools import chain
 
 import numpy as np
 import pytest
@@ -47,6 +48,8 @@ def run(instrument: str, sizes: dict[str, int], gives_up: str = "") -> tuple[Ker
         for of_rank in ctas:
             for number in numbers:
                 of_rank[number].run(kernel.body.block, threads)
+    for cta in chain(*ctas) if not gives_up else ():
+        cta.barriers.check()
     return kernel, memory
 
 

@@ -49,6 +49,8 @@ def run(
         for of_rank in ctas:
             for number in numbers:
                 of_rank[number].run(lowered.body.block, threads)
+    for cta in memory.ctas:
+        cta.barriers.check()
     return memory
 
 

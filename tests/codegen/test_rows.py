@@ -70,6 +70,7 @@ def run(text: str, sizes: dict[str, int], values: np.ndarray[Any, Any]) -> np.nd
     memory.ctas = [_Rows(memory, 0, 0, 1)]
     for _, threads in warps(roles, 1):
         memory.ctas[0].run(lowered.body.block, threads)
+    memory.ctas[0].barriers.check()
     return memory.arrays["Y"][0]
 
 

@@ -1,7 +1,8 @@
 """Runs machine-level IR thread by thread, for what needs no tensor cores: addresses, layouts, boxes, masks.
 
 Threads run one after the other, each to its end, and nothing waits: roles run in the order of their data, with one
-task for each CTA. So it says where data goes, not when. Two 16-bit elements in one register are a tuple.
+task for each CTA. So it says where data goes, not when; but arrivals, bytes and waits are counted, phase by phase. Two
+16-bit elements in one register are a tuple.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pkc.dialect.types import PGLType, PrivateType, dtype_bytes
 from pkc.passes.roles.plan_warps import COMMUNICATE
 from pkc.targets.sm_90a.instructions import PLAIN
 from tests.codegen.as_python import Writer
+from tests.codegen.barriers import Barriers
 
 _BASE, _STRIDE = 1 << 40, 1 << 36
 _WARP = 32
@@ -106,6 +108,7 @@ class Cta:
     number: int
     count: int
     shared: dict[int, Any] = field(default_factory=dict)
+    barriers: Barriers = field(default_factory=Barriers)
     now: int = 1_000_000
     """Nanoseconds, half a cycle each; looking at a clock takes one of its steps of 32."""
     gives_up: str = ""
@@ -247,7 +250,7 @@ def _does(name: str) -> Does:
     if name in _DOES:
         return _DOES[name]
     if name.startswith("tma_load"):
-        return lambda thread, address, box, _barrier, *place: thread.cta.copy(box, address, place, load=True)
+        return _tma_load
     if name.startswith("tma_store"):
         return lambda thread, address, box, *place: thread.cta.copy(box, address, place, load=False)
     if "_bounded" in name:
@@ -261,10 +264,16 @@ def _does(name: str) -> Does:
     return lambda thread, address, word: thread.cta.memory.store(address, word, narrow=name.endswith("b16"))
 
 
+def _tma_load(thread: Thread, address: int, box: Map, barrier: int, *place: int) -> None:
+    thread.cta.barriers[barrier].complete(thread.cta.copy(box, address, place, load=True))
+
+
 def _bounded(thread: Thread, name: str, values: Sequence[Any]) -> int:
     if name == "spin_bounded":
         registers, start = values[0]
         registers[start] = 5
+    else:
+        thread.cta.barriers[values[0]].wait(thread.number, values[1])
     return int(name == thread.cta.gives_up)
 
 
@@ -354,6 +363,10 @@ _DOES: dict[str, Does] = {
     "int_bits": lambda _, x: x,
     "any_of_warp": lambda _, x: x,
     **{entry.name: _on_values(_DECLARED[entry.computes]) for entry in PLAIN if entry.computes},
+    "mbarrier_init": lambda thread, at, count: thread.cta.barriers[at].init(count),
+    "mbarrier_arrive": lambda thread, at: thread.cta.barriers[at].arrive(thread.number),
+    "mbarrier_expect": lambda thread, at, size: thread.cta.barriers[at].expect(thread.number, size),
+    "mbarrier_wait": lambda thread, at, parity: thread.cta.barriers[at].wait(thread.number, parity),
     "stmatrix_x4": lambda thread, *values: thread.matrices.append(values),
     "load_shared_b32": _load_shared,
     "load_shared_v4": _load_shared_v4,

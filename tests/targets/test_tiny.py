@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,8 @@ def run(kernel: KernelOp, roles: KernelOp, ranks: int, count: int, sizes: dict[s
         for of_rank in ctas:
             for number in numbers:
                 of_rank[number].run(kernel.body.block, threads)
+    for cta in chain(*ctas):
+        cta.barriers.check()
     return memory
 
 

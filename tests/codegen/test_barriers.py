@@ -1,0 +1,117 @@
+"""Phases of mbarriers, as all threads of a kernel use them: each gets the arrivals and bytes that complete it."""
+
+from __future__ import annotations
+
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pkc.codegen.build import machine_level
+from pkc.dialect.types import dtype_bytes
+from pkc.driver.compiler import compile_program, load_program
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
+from tests.codegen.barriers import Barrier
+from tests.codegen.threads import Cta, Does, Map, Memory, Thread, warps
+from tests.pipelines import LOOPS
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+_REAL = ("mbarrier", "thread_number", "warp_number", "cta_", "shared_base")
+
+
+class Counting(Thread):
+    """A thread that goes its way through loops and barriers; what it computes is zero, and no tile moves."""
+
+    @classmethod
+    def does(cls, name: str) -> Does:
+        if name.startswith("tma_load"):
+            return _arrives
+        if name.startswith("wgmma_n"):
+            return _multiplied
+        return super().does(name) if name.startswith(_REAL) else lambda *_: 0
+
+
+def _arrives(thread: Thread, _address: int, box: Map, barrier: int, *_place: int) -> None:
+    thread.cta.barriers[barrier].complete(prod(box.spec.box) * dtype_bytes(box.kind.element_type))
+
+
+def _multiplied(_: Thread, acc: tuple[list[Any], int], *_operands: Any) -> None:
+    registers, start = acc
+    registers[start:] = [0.0] * (len(registers) - start)
+
+
+KERNELS: dict[str, tuple[dict[str, int], dict[str, str]]] = {
+    "gemm": ({"M": 300, "N": 500, "K": 64 * 9}, {}),
+    "gemm_rs": ({"M": 300, "N": 260, "K": 64 * 5}, {}),
+    "ag_gemm": ({"M": 700, "N": 260, "K": 64 * 7}, {"overlap": "inter_sm", "comm_sms": "1"}),
+    "chained GEMMs": ({"M": 150, "N": 64 * 13}, {}),
+}
+"""Examples and loops of `tests/pipelines.py` at sizes for which stages are used again; sizes, schedules."""
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_every_phase_is_completed_and_awaited(name: str) -> None:
+    sizes, schedule = KERNELS[name]
+    program = parse_text(Source("k.pk", LOOPS[name])) if name in LOOPS else load_program(EXAMPLES / f"{name}.pk")
+    roles = compile_program(program, schedule=schedule, level="roles").kernel
+    lowered = machine_level(roles)
+    memory = Memory(lowered, 2, sizes)
+    cta = [Cta(memory, 1, number, 2) for number in range(2)]
+    for numbers, threads in warps(roles, 2):
+        for number in numbers:
+            for thread in threads:
+                Counting(cta[number], thread).block(lowered.body.block)
+    for found in cta:
+        found.barriers.check()
+    phases = [max(barrier.arrivals.values(), default=0) for found in cta for barrier in found.barriers.values()]
+    assert max(phases) > 2
+
+
+def full(*, count: int = 2, arrivals: int = 2, expected: int = 0, arriving: int = 0, parities: str = "01") -> Barrier:
+    """A barrier that is used in two phases, by thread 0 and others; thread 9 waits."""
+    barrier = Barrier()
+    for _ in range(2):
+        barrier.expect(0, expected)
+        barrier.complete(arriving)
+        for thread in range(1, arrivals):
+            barrier.arrive(thread)
+    barrier.init(count)
+    for parity in parities:
+        barrier.wait(9, int(parity))
+    return barrier
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"count": 1, "arrivals": 1, "expected": 64, "arriving": 64},
+        {"parities": "001"},  # it asks for the first phase twice
+        {"parities": "10"},  # as one who waits until it is free
+        {"parities": "101"},
+    ],
+)
+def test_what_is_right(how: dict[str, Any]) -> None:
+    full(**how).check()
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"arrivals": 1}, "phase 0 gets 1 of 2 arrivals"),
+        ({"arrivals": 3}, "phase 0 gets 3 of 2 arrivals"),
+        ({"expected": 64, "arriving": 48}, "16 bytes of the phase before never arrive"),
+        ({"expected": 64, "arriving": 80}, "80 bytes arrive, 64 are expected"),
+        ({"parities": "0"}, "thread 9 waits for phase 0 of 2"),
+        ({"parities": "00"}, "thread 9 waits for phase 0 of 2"),
+        ({"parities": "010"}, "thread 9 waits for phase 2 of 2"),
+        ({"parities": "1"}, "thread 9 waits for phase -1 of 2"),
+        ({"parities": "1010"}, "thread 9 waits for phase 2 of 2"),
+    ],
+    ids=str,
+)
+def test_what_is_wrong(how: dict[str, Any], message: str) -> None:
+    with pytest.raises(AssertionError, match=message):
+        full(**how).check()
