@@ -1,4 +1,4 @@
-"""The mbarriers of a CTA whose threads run one after the other (PTX ISA: mbarrier): what each phase gets, and who waits.
+"""The mbarriers of a CTA whose threads run one after the other (PTX ISA: mbarrier): what each phase gets, who waits.
 
 A thread arrives at most once in a phase, so its arrivals number the phases, whichever thread runs first.
 """

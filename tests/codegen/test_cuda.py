@@ -101,12 +101,12 @@ def test_every_instruction_assembles() -> None:
     assert len(entries) == len(PLAIN) + len(FAMILIES)
     text = ["struct alignas(128) TensorMap { char bytes[128]; };"]
     for number, entry in enumerate(entries):
-        text += [_function(entry), _kernel(number, entry)]
+        text += [as_function(entry), _kernel(number, entry)]
     ptx = compile_cuda("\n".join(text), "sm_90a", "table").ptx
     assert ptx.count(".entry") == len(entries)
 
 
-def _function(entry: Instruction) -> str:
+def as_function(entry: Instruction) -> str:
     """An entry of the table as a function."""
     names = zip(entry.operands, "abcdefghijk", strict=False)
     parameters = ", ".join(
