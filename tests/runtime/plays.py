@@ -207,11 +207,12 @@ def play(
     *,
     leave_out: Callable[[Run, Entry], bool] | None = None,
     one_queue: bool = False,
+    last: int | None = None,
 ) -> None:
     """Launch several times without waiting, then do everything in some order.
 
     Entries for which `leave_out` is true are not done; with `one_queue` all streams beside the kernels of a rank
-    are in one hardware queue.
+    are in one hardware queue. The stream `last` goes on only while no other can.
     """
     kernel, before, after = KERNELS[run.artifact.name]
     for launch in range(launches):
@@ -225,4 +226,4 @@ def play(
         side.stream: -1 - rank for rank in range(run.ranks if one_queue else 0) for side in chain(*run.lanes(rank))
     }
     enqueued = [entry for entry in run.api.enqueued if leave_out is None or not leave_out(run, entry)]
-    Streams(run.memory, made, seed, queues).run(enqueued)
+    Streams(run.memory, made, seed, queues, last).run(enqueued)

@@ -42,15 +42,21 @@ class Deadlock(Exception):
 class Streams:
     """Runs the streams of all ranks; `kernel` makes the kernel of a number.
 
-    `seed` decides which stream goes on; now and then one goes on for long while the others stand still. Streams for
-    which `queues` has the same number are in one hardware queue: their calls are done one after the other.
+    `seed` decides which stream goes on; now and then one goes on for long while the others stand still. The stream
+    `last` goes on only while no other can, one step at a time. Streams for which `queues` has the same number are in
+    one hardware queue: their calls are done one after the other.
     """
 
     def __init__(
-        self, memory: Memory, kernel: Callable[[int], Kernel], seed: int, queues: Mapping[int, int] | None = None
+        self,
+        memory: Memory,
+        kernel: Callable[[int], Kernel],
+        seed: int,
+        queues: Mapping[int, int] | None = None,
+        last: int | None = None,
     ) -> None:
         self._memory, self._kernel, self._random = memory, kernel, random.Random(seed)
-        self._shared = queues or {}
+        self._shared, self._last = queues or {}, last
         self._queues: dict[int, deque[tuple[Any, ...]]] = {}
         self._recorded: dict[tuple[int, int], bool] = {}
         self._latest: dict[int, int] = {}
@@ -73,8 +79,8 @@ class Streams:
 
     def _drain(self) -> None:
         while ready := [stream for stream in self._queues if self._can(stream)]:
-            stream = self._random.choice(ready)
-            for _ in range(self._random.choice((1, 1, 1, 50))):
+            stream = self._random.choice([stream for stream in ready if stream != self._last] or ready)
+            for _ in range(1 if stream == self._last else self._random.choice((1, 1, 1, 50))):
                 if not self._can(stream):
                     break
                 self._step(stream)

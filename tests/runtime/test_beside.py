@@ -29,10 +29,12 @@ def test_launches_are_right_in_any_order(monkeypatch: pytest.MonkeyPatch, name: 
 
 
 def broken(monkeypatch: pytest.MonkeyPatch, made: Artifact, *, m: int = 512, n: int = 264, **how: Any) -> bool:
-    """Whether one of 10 orders of 3 launches on 3 ranks goes wrong."""
-    for seed in range(10):
+    """Whether an order of 3 launches on 3 ranks goes wrong: each stream in turn goes on only while no other can."""
+    first = Run(monkeypatch, made, 3, m, n)
+    first.launch()
+    for last in sorted({entry[0] for entry in first.api.enqueued}):
         try:
-            play(Run(monkeypatch, made, 3, m, n), seed, **how)
+            play(Run(monkeypatch, made, 3, m, n), 0, last=last, **how)
         except (AssertionError, Deadlock):
             return True
     return False
