@@ -1,0 +1,90 @@
+"""MMAs at the machine level give products: tiles that TMA loads are found again by their descriptors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pkc.codegen.build import machine_level
+from pkc.driver.compiler import compile_program
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
+from tests.codegen.threads import Memory, warps
+from tests.codegen.warpgroups import Descriptor, Warpgroups
+from tests.matmuls import matmul
+
+Values = np.ndarray[Any, Any]
+
+CASES = [
+    ("nn", "bf16", 128, 128, 64),
+    ("nt", "bf16", 128, 64, 64),
+    ("tn", "f16", 128, 32, 64),
+    ("tt", "f16", 64, 128, 64),
+    ("registers", "bf16", 128, 64, 64),
+    ("registers", "f16", 64, 32, 32),
+    # Rows of 64 and of 32 bytes, for each operand and major.
+    ("nn", "f16", 64, 32, 32),
+    ("nt", "bf16", 64, 16, 32),
+    ("nn", "bf16", 128, 16, 16),
+    ("nt", "f16", 128, 24, 16),
+    # Fewer rows than a warpgroup has, and several panels along both dimensions.
+    ("nn", "f16", 16, 128, 128),
+    ("nt", "bf16", 8, 64, 128),
+    # Two blocks of rows for each warpgroup.
+    ("nn", "bf16", 256, 64, 64),
+    ("tn", "bf16", 256, 64, 64),
+    ("registers", "bf16", 256, 32, 64),
+    ("nt", "e4m3", 128, 64, 64),
+    ("nt", "e4m3", 64, 32, 128),
+    ("nt", "e5m2", 16, 64, 32),
+]
+"""Form (`tests/matmuls.py`), element type, tile of M, N and K."""
+
+
+def run(text: str, sizes: dict[str, int], schedule: dict[str, str]) -> tuple[Values, Values, Values]:
+    """A, B and C of a kernel of one task, which has a stage for each block that it loads."""
+    program = parse_text(Source("matmul.pk", text))
+    roles = compile_program(program, schedule=schedule, level="roles").kernel
+    lowered = machine_level(roles)
+    memory = Memory(lowered, 1, sizes)
+    random = np.random.default_rng(len(text))
+    a, b, c = (memory.arrays[name][0] for name in "ABC")
+    for operand in (a, b):
+        operand[...] = random.integers(-4, 5, operand.shape)
+    cta = Warpgroups(memory, 0, 0, 1)
+    for _, threads in warps(roles, 1):
+        cta.run(lowered.body.block, threads)
+    cta.barriers.check()
+    return a, b, c
+
+
+@pytest.mark.parametrize(("form", "kind", "rows", "columns", "depth"), CASES)
+def test_a_product(form: str, kind: str, rows: int, columns: int, depth: int) -> None:
+    """The last block of each dimension is ragged."""
+    text = matmul(form, kind, kind, rows=rows, columns=columns)
+    sizes = {"M": rows - 1, "N": columns - 8, "K": 3 * depth - 8}
+    a, b, c = run(text, sizes, {"tile_K": str(depth), "stages": "3"})
+    left = np.maximum(a, 0) if form == "registers" else a.T if form.startswith("t") else a
+    right = b.T if form.endswith("t") else b
+    np.testing.assert_array_equal(c, left @ right)
+
+
+def test_a_product_that_nothing_is_added_to() -> None:
+    """The first step along K writes what the others add to."""
+    text = """\
+kernel product(A: bf16[M, D], B: bf16[N, D], C: f32[M, N], D: const = 64):
+    for m, n in tasks(blocks(M, 128), blocks(N, 64)):
+        C[m, n] = A[m] @ B[n].T
+"""
+    a, b, c = run(text, {"M": 100, "N": 56}, {})
+    np.testing.assert_array_equal(c, a @ b.T)
+
+
+def test_a_descriptor() -> None:
+    """Begins at 0x1c20, panels 8 KB apart, 8 rows of 64 bytes apart."""
+    number = 2 << 62 | (512 // 16) << 32 | (8192 // 16) << 16 | 0x1C20 // 16
+    assert Descriptor.of(number) == Descriptor(0x1C20, 8192, 512, 64)
+    with pytest.raises(AssertionError, match="have to be 0"):
+        Descriptor.of(number | 1 << 49)
