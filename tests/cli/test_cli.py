@@ -157,6 +157,24 @@ def test_wrong_result_is_status_1(
     assert shown.splitlines()[-1] == "WRONG: C outside the bound of the float64 reference"
 
 
+@pytest.mark.parametrize("which", ["B", "C"])
+def test_one_wrong_array_is_enough(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], which: str
+) -> None:
+    text = DOUBLE.replace("C: bf16", "B: bf16[M, N].shard(0), C: bf16") + "        B[m, n] = A[m, n]\n"
+    (folder / "double.pk").write_text(text)
+    right = cli_run.simulate
+
+    def wrong(*arguments: Any, **options: Any) -> Any:
+        found = right(*arguments, **options)
+        return found | {which: found[which] + 1}
+
+    assert main(RUN) == 0
+    monkeypatch.setattr(cli_run, "simulate", wrong)
+    assert main(RUN) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == f"WRONG: {which} outside the bound of the float64 reference"
+
+
 def test_arrays_come_from_and_go_to_files(folder: Path) -> None:
     values = np.arange(40, dtype=np.float32).reshape(5, 8) + np.float32(1 / 512)
     np.save("a.npy", values)

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from pkc.codegen.build import machine_level
 from pkc.dialect import blocks, task_order
 from pkc.dialect.program import KernelOp
-from pkc.dialect.types import RANKS, BlockType, Dim, TileType, bf16, dtype_bytes, f32
+from pkc.dialect.types import RANKS, BlockType, Dim, TileType, bf16, dtype_bytes, e4m3, f32
 from pkc.driver.compiler import compile_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
@@ -136,6 +136,16 @@ def test_elements_of_a_stage_do_not_overlap(rows: int, columns: int, kind: Attri
         taken |= set(range(known[address], known[address] + size))
     assert len(taken) == rows * columns * size
     assert max(taken) < layout.bytes
+
+
+@pytest.mark.parametrize("kind", [e4m3, bf16, f32])
+@pytest.mark.parametrize("shape", [(3,), (8, 3), (64, 36), (8, 520), (16, 4), (1, 1), (8, 300)])
+def test_rows_of_a_stage_begin_at_multiples_of_16_bytes(shape: tuple[int, ...], kind: Attribute) -> None:
+    """PTX ISA, cp.async.bulk.tensor: so do boxes, and ld.shared.v4 reads 16 bytes."""
+    layout = shared_layout(TileType(shape, kind))
+    assert layout.width % 16 == layout.panel_bytes % 16 == 0
+    assert layout.columns * layout.panels == shape[-1]
+    assert layout.width - 16 < layout.columns * dtype_bytes(kind) <= layout.width
 
 
 def test_tiles_of_a_stage_lie_apart() -> None:

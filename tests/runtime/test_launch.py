@@ -449,8 +449,8 @@ error[PK858]: `A` of `copy` is an argument of type {type(value).__name__}; expec
             '  = help: `.to("cuda:0")` makes a copy there',
         ),
         (
-            Tensor((4, 8), address=4098),
-            "error[PK853]: `A` of `copy` begins at address 0x1002 on rank 0, which is no multiple of 16 bytes\n"
+            Tensor((4, 8), address=4104),
+            "error[PK853]: `A` of `copy` begins at address 0x1008 on rank 0, which is no multiple of 16 bytes\n"
             "  = help: pass a tensor that is not a view into another one, or one that begins at a multiple of 16 bytes",
         ),
         (

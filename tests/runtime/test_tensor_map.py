@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from cuda.bindings import driver
 
 from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
+from pkc.dialect.types import bf16, dtype_bytes, e4m3, e5m2, f16, f32, i32
+from pkc.runtime import tensor_map
+from pkc.runtime.element import ELEMENTS
 from pkc.runtime.tensor_map import Memory, Tiling, tilings
 
 STRIDE = 1 << 38
+TYPES = {"bf16": bf16, "f16": f16, "f32": f32, "i32": i32, "e4m3": e4m3, "e5m2": e5m2}
 GOOD = Tiling("A", "bf16", 4096, (72, 100), (144,), (64, 100), 128, ("`K`", "`M`"))
 
 
@@ -109,6 +115,11 @@ def test_what_the_hardware_can_do() -> None:
             "  = help: it must be a multiple of 16 bytes: let `K` be a multiple of 8",
         ),
         (
+            {"extents": (68, 100), "strides": (136,)},
+            "the distance from one position of `M` to the next is 136 bytes\n"
+            "  = help: it must be a multiple of 16 bytes: let `K` be a multiple of 8",
+        ),
+        (
             {"strides": (1 << 40,)},
             "the distance from one position of `M` to the next is 1099511627776 bytes\n"
             "  = help: it must be less than 2^40",
@@ -128,3 +139,39 @@ def test_what_it_cannot(change: dict[str, object], expected: str) -> None:
     with pytest.raises(PkcError) as raised:
         replace(GOOD, **change).check()
     assert str(raised.value) == f"error[PK847]: TMA cannot move `A`: {expected}"
+
+
+ENUMERATORS = {
+    "bf16": "BFLOAT16",
+    "f16": "FLOAT16",
+    "f32": "FLOAT32",
+    "i32": "INT32",
+    "e4m3": "UINT8",
+    "e5m2": "UINT8",
+}
+
+
+@pytest.mark.parametrize("dtype", ELEMENTS)
+@pytest.mark.parametrize("swizzle", [0, 32, 64, 128])
+def test_what_the_driver_is_told(monkeypatch: pytest.MonkeyPatch, dtype: str, swizzle: int) -> None:
+    """By the names that the driver's header has; TMA moves 8-bit floats as integers of their size."""
+    given: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(tensor_map, "_encode_tiled", lambda: lambda *arguments: given.append(arguments) or 0)
+    size = np.dtype(ELEMENTS[dtype].typestr).itemsize
+    row = swizzle or 256
+    Tiling("A", dtype, 4096, (1024, 100), (1024 * size,), (row // size, 50), swizzle, ("`K`", "`M`")).encode(128)
+    ((target, kind, rank, address, *rest),) = given
+    *arrays, interleave, mode, promotion, fill = rest
+    assert (target.value, rank, address.value) == (128, 2, 4096)
+    assert kind == getattr(driver.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{ENUMERATORS[dtype]}")
+    assert [list(array) for array in arrays] == [[1024, 100], [1024 * size], [row // size, 50], [1, 1]]
+    assert interleave == driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE
+    name = f"CU_TENSOR_MAP_SWIZZLE_{f'{swizzle}B' if swizzle else 'NONE'}"
+    assert mode == getattr(driver.CUtensorMapSwizzle, name)
+    assert promotion == driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_128B
+    assert fill == driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE
+
+
+@pytest.mark.parametrize("dtype", ELEMENTS)
+def test_bytes_of_an_element(dtype: str) -> None:
+    assert ELEMENTS[dtype].bytes == np.dtype(ELEMENTS[dtype].typestr).itemsize == dtype_bytes(TYPES[dtype])

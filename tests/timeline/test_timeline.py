@@ -177,3 +177,9 @@ def test_rows_that_are_too_short_say_how_long_they_should_be() -> None:
     short = words([consumer(0, 0), storer(0)], [consumer(0, 0), []], records=2)
     assert longest(short) == 10
     assert decode(TRACE, [short]).lost == 8 + 6 + 8
+
+
+def test_what_is_lost_is_counted_on_all_ranks() -> None:
+    whole, short = words([consumer(0, 0), storer(0)]), words([consumer(0, 0), []], records=4)
+    assert decode(TRACE, [words([consumer(0, 0), storer(0)], records=4), short]).lost == 6 + 4 + 6
+    assert decode(TRACE, [whole, words([consumer(0, 0), storer(0)])]).lost == 0

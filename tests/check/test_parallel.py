@@ -1,0 +1,49 @@
+"""The first item for which something holds, in this process and in two others."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from pkc.check import parallel
+from pkc.check.parallel import first_that
+
+THINGS = (3, 8, 5, 12, 7)
+
+
+@pytest.fixture(params=["here", "in others"])
+def _where(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "_WORTH", 0.0 if request.param == "in others" else 1e9)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+
+
+@pytest.mark.usefixtures("_where")
+@pytest.mark.parametrize(
+    ("least", "expected"), [(0, 3), (4, 8), (9, 12), (13, None)], ids=["first", "second", "later", "none"]
+)
+def test_the_first_that_holds(least: int, expected: int | None) -> None:
+    assert first_that(lambda thing: thing >= least, THINGS) == expected
+
+
+@pytest.mark.usefixtures("_where")
+def test_nothing_and_one() -> None:
+    assert first_that(bool, ()) is None
+    assert first_that(bool, (0,)) is None
+    assert first_that(bool, (1,)) == 1
+
+
+def test_others_are_asked_where_it_is_worth_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The first item here, the rest in other processes; with one core all here."""
+
+    def asked(thing: int) -> bool:
+        (tmp_path / str(thing)).write_text(str(os.getpid()))
+        return False
+
+    monkeypatch.setattr(parallel, "_WORTH", 0.0)
+    for cores, others in ((2, True), (1, False)):
+        monkeypatch.setattr(os, "cpu_count", lambda cores=cores: cores)
+        assert first_that(asked, THINGS) is None
+        here = {thing: int((tmp_path / str(thing)).read_text()) == os.getpid() for thing in THINGS}
+        assert here == {thing: thing == THINGS[0] or not others for thing in THINGS}
