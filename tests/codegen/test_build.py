@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from xdsl.dialects.builtin import ModuleOp
 
+from pkc import cache
 from pkc.codegen import build as building
 from pkc.codegen import stored
 from pkc.codegen.artifact import ArrayParameter, Artifact, TensorMaps
@@ -22,6 +24,7 @@ from pkc.dialect.counters import RaiseOp, WaitOp
 from pkc.dialect.engines import engines, parse_engines
 from pkc.dialect.machine import InstructionOp
 from pkc.driver import builder
+from pkc.driver.autoschedule import Autoschedule
 from pkc.driver.compiler import compile_program, load, load_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
@@ -370,6 +373,81 @@ def test_what_the_cache_tells_apart(tmp_path: Path) -> None:
     path.write_text(text.replace("64", "128"))
     made.append(artifact_of(path, M=64, N=64))
     assert len({artifact.cubin for artifact in made}) == 3
+
+
+class CompiledAgainError(Exception):
+    """It is not from the cache."""
+
+
+@pytest.mark.usefixtures("_own_cache")
+@pytest.mark.parametrize("change", ["instruments", "passes", "target", "nvrtc"])
+def test_what_machine_code_depends_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, change: str) -> None:
+    """Instruments, pkc's sources, the target and NVRTC; what was compiled before is still there."""
+    program = load_program(EXAMPLES / "all_gather.pk")
+
+    def made(**options: Any) -> Artifact:
+        return builder.build_program(program, **options)
+
+    first = made()
+
+    def again(*_: object, **__: object) -> None:
+        raise CompiledAgainError
+
+    monkeypatch.setattr(builder, "compile_program", again)
+    assert made() == first
+    options: dict[str, Any] = {}
+    with monkeypatch.context() as changed, pytest.raises(CompiledAgainError):
+        if change == "instruments":
+            options = {"instruments": ["trace"]}
+        elif change == "passes":
+            (tmp_path / "passes").mkdir()
+            (tmp_path / "passes" / "one.py").write_text("1")
+            changed.setattr(cache, "ROOT", tmp_path)
+            changed.setattr(builder, "_compiler", cache.compiler)
+        elif change == "target":
+            changed.setattr(builder, "BUILT_IN", ("sm_90a", "tiny"))
+            options = {"target": "tiny"}
+        else:
+            changed.setattr(builder, "version", lambda: "12.9")
+        made(**options)
+    assert made() == first
+
+
+@pytest.mark.usefixtures("_own_cache")
+@pytest.mark.parametrize("change", ["sizes", "ranks", "constants", "schedule", "passes", "target", "queues"])
+def test_what_a_chosen_schedule_depends_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, change: str) -> None:
+    chosen: list[str] = []
+    program = load_program(EXAMPLES / "gemm_rs.pk")
+
+    def choose(*_: object, target: str, **__: object) -> Autoschedule:
+        chosen.append(target)
+        return Autoschedule({"stages": "3"})
+
+    monkeypatch.setattr(builder, "autoschedule", choose)
+    monkeypatch.setattr(builder, "build_program", lambda *_, **given: given["schedule"])
+    given: dict[str, Any] = {"dims": {"M": 512, "N": 512, "K": 512}, "ranks": 4}
+    made = builder.artifact_for(program, **given)
+    assert builder.artifact_for(program, **given) == made == {"stages": "3"}
+    assert chosen == ["sm_90a"]
+    with monkeypatch.context() as changed:
+        if change == "passes":
+            (tmp_path / "passes.py").write_text("1")
+            changed.setattr(cache, "ROOT", tmp_path)
+            changed.setattr(builder, "_compiler", cache.compiler)
+        elif change == "queues":
+            changed.setenv("CUDA_DEVICE_MAX_CONNECTIONS", "3")
+        changed.setattr(builder, "BUILT_IN", ("sm_90a", "tiny"))
+        other: dict[str, dict[str, Any]] = {
+            "sizes": {"dims": {"M": 512, "N": 512, "K": 256}},
+            "ranks": {"ranks": 2},
+            "constants": {"constants": {"D": 1}},
+            "schedule": {"schedule": {"tile_K": "32"}},
+            "target": {"target": "tiny"},
+        }
+        builder.artifact_for(program, **given | other.get(change, {}))
+    assert len(chosen) == 2
+    builder.artifact_for(program, **given)
+    assert len(chosen) == 2
 
 
 # Remarks

@@ -54,6 +54,35 @@ def shown(x):
     return np.asarray(x.value).tolist(), np.asarray(error).tolist()
 
 
+ORDINARY = np.array([0.3, 0.75, 1.0, 1.7, 2.9, 6.5])
+
+
+@pytest.mark.parametrize("kind", [op for op, declared in OPERATIONS.items() if declared.ulps], ids=lambda op: op.name)
+def test_the_bound_of_a_function_is_what_the_language_page_says(kind):
+    """4 ulp: 4 times 2^-23 of the exact result."""
+    exact = [known(*ORDINARY)] * (2 if issubclass(kind, elementwise.Binary) else 1)
+    found = bounded(kind(*(of(f32, x.value.shape) for x in exact)), *exact)
+    np.testing.assert_allclose(found.error, np.abs(found.value) * 2.0**-21, rtol=1e-6, atol=2.0**-146)
+
+
+@pytest.mark.parametrize("kind", [elementwise.AddOp, elementwise.SubOp, elementwise.MulOp])
+def test_the_bound_of_arithmetic_is_half_an_ulp(kind):
+    """Of results that are not known exactly: the errors of the operands are a thousandth of that."""
+    found = binary(kind, about(ORDINARY, ORDINARY * 2.0**-34), known(*ORDINARY[::-1]))
+    half = np.abs(found.value) * 2.0**-24
+    assert (half <= found.error).all()
+    assert (found.error <= half + 50 * 2.0**-34).all()
+
+
+@pytest.mark.parametrize(("element", "digits", "least"), [(bf16, 8, -133), (f16, 11, -24), (e4m3, 4, -9)])
+def test_the_bound_of_a_cast_is_half_an_ulp(element, digits, least):
+    """Or half of the least number, 2 to the power `least`."""
+    found = bounded(tile.CastOp(of(f32, (6,)), element), about(ORDINARY, ORDINARY * 2.0**-34))
+    half = np.abs(found.value) * 2.0**-digits
+    assert (half <= found.error).all()
+    assert (found.error <= 1.001 * half + 2.0 ** (least - 1)).all()
+
+
 def test_what_is_surely_too_large_is_infinite():
     assert shown(binary(elementwise.MulOp, known(1e38, -1e38), known(10.0, 10.0))) == ([INF, -INF], [0.0, 0.0])
     assert shown(unary(elementwise.Exp2Op, about([128.5, 1000.0], [0.1, 0.1]))) == ([INF, INF], [0.0, 0.0])
