@@ -134,6 +134,16 @@ def test_copy_engines_take_no_time_of_sms_but_one_copy_after_the_other_and_the_h
     assert estimate(by_engines, RANKS, at(busy)).total == 2 * 96 / JOINED * RANKS * 1e5
 
 
+def test_what_sms_fetch_takes_room_for_stages_of_the_loop() -> None:
+    """Of 226 KB, 32 are for a result, 16 for a tile that is fetched; a stage of the loop has two tiles of 16 KB."""
+    dims = {"M": 16384, "N": 4096, "K": 16384}
+    by_sms = work("ag_gemm", RANKS, dims, tile_N="128")
+    by_engines = work("ag_gemm", RANKS, dims, tile_N="128", overlap="copy_engine")
+    assert estimate(by_sms, RANKS, TARGET).stages == 5
+    assert estimate(by_sms, RANKS, TARGET, sms=116).stages == 6
+    assert estimate(by_engines, RANKS, TARGET).stages == 6
+
+
 def test_nothing_to_do_takes_a_launch() -> None:
     found = estimate(work("gemm", 1, {"M": 0, "N": 256, "K": 64}), 1, TARGET)
     assert (found.tasks, found.total) == (0, H200.launch)

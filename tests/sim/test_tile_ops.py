@@ -18,6 +18,13 @@ from pkc.semantics import tile_ops
 
 SHAPE = (5, 7)
 RNG = np.random.default_rng(0)
+FIRST = RNG.bit_generator.state
+
+
+@pytest.fixture(autouse=True)
+def _begin():
+    """A test draws the same numbers whichever tests ran before it."""
+    RNG.bit_generator.state = FIRST
 
 
 def of(element, shape=SHAPE):
