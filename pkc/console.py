@@ -23,9 +23,10 @@ class InternalError(Diagnostic):
     code = "PK999"
     title = "internal error: {what}"
     note = "this is a mistake in pkc {version}, not in your program"
-    help = "please report it, with the program and the command; PKC_DEBUG=1 in the environment shows the traceback"
+    help = "please report it, with {means}"
     what: str
     version: str
+    means: str
 
 
 class OutputUnwritable(Diagnostic):
@@ -119,4 +120,27 @@ def failure(error: Exception) -> None:
         traceback.print_exception(error)
     text = str(error).strip().splitlines()
     what = f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
-    diagnostics([InternalError(NOWHERE, what, VERSION)])
+    report = _reported(error)
+    if report is None:
+        means = "the program and the command; PKC_DEBUG=1 in the environment shows the traceback"
+    else:
+        means = f"the program and `{report}`, which has the command and the traceback"
+    diagnostics([InternalError(NOWHERE, what, VERSION, means)])
+
+
+def _reported(error: Exception) -> Path | None:
+    """The file, in the folder for temporary ones, that says how to provoke an error; None if it cannot be written."""
+    import platform
+    import shlex
+    import tempfile
+
+    where = f"pkc {VERSION}, Python {platform.python_version()}, {platform.platform()}"
+    text = "".join([f"{where}\n{shlex.join(sys.argv)}\n\n", *traceback.format_exception(error)])
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="pkc-report-", suffix=".txt", delete=False, encoding="utf-8", errors="backslashreplace"
+        ) as file:
+            file.write(text)
+    except OSError:
+        return None
+    return Path(file.name)

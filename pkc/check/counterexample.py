@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
 
 from pkc.check.run import Baseline, Replay, Trial, Trials, baseline_of
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.driver.compiler import Compiled
+from pkc.sim import errors
 from pkc.sim.draw import draw_inputs
 from pkc.sim.explore import Explored
 from pkc.sim.small import small_dims
@@ -18,6 +22,9 @@ CTAS = (1, 2)
 
 _SEEDS = 10
 """As many orders are tried of each instance that is smaller than the one that has failed."""
+
+_ADDRESSES = (errors.IndexOutOfRange, errors.RankOutOfRange, errors.NoSuchShard)
+"""What a program may do for the sizes of a small instance alone, if its text or its data have other sizes in mind."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +44,14 @@ class Exploration:
         """What one of the runs has found, if any."""
         return [finding for explored in self.explored for finding in explored.found]
 
+    def is_found_on(self, ranks: int) -> bool:
+        """Whether what was found is wrong on so many ranks too, and not for want of ranks or elements.
+
+        It is if some orders are without findings. Otherwise only an instance of so many ranks can tell.
+        """
+        in_every_order = bool(self.explored[0].found) and self.explored[0].runs == 1
+        return not in_every_order or not (self.ranks < ranks or isinstance(self.found[0], _ADDRESSES))
+
 
 @dataclass(frozen=True)
 class Counterexample:
@@ -45,6 +60,10 @@ class Counterexample:
     size: str
     found: list[Diagnostic]
     lines: list[str]
+
+
+Alike: TypeAlias = Callable[[Counterexample], bool]
+"""Whether a run shows what has been found elsewhere."""
 
 
 def instance(tile: Compiled, ranks: int, dims: Mapping[str, int]) -> Baseline:
@@ -56,8 +75,7 @@ def instance(tile: Compiled, ranks: int, dims: Mapping[str, int]) -> Baseline:
 
 
 def explore_small(tile: Compiled, roles: Compiled, ranks: int, most: int) -> Exploration:
-    """Simulate every order of a small instance on at most two ranks; at most `most` runs for each number of CTAs."""
-    ranks = min(ranks, 2)
+    """Simulate every order of a small instance; at most `most` runs for each number of CTAs."""
     baseline = instance(tile, ranks, small_dims(tile.kernel, ranks))
     explored: list[Explored] = []
     for ctas in CTAS:
@@ -67,24 +85,49 @@ def explore_small(tile: Compiled, roles: Compiled, ranks: int, most: int) -> Exp
     return Exploration(baseline.ranks, baseline.dims, tuple(explored))
 
 
+def same_as(wanted: Diagnostic) -> Alike:
+    """A finding of the same kind about the same line. Of two accesses either may come second."""
+    lines = _lines(wanted)
+    return lambda example: example.found[0].code == wanted.code and bool(_lines(example.found[0]) & lines)
+
+
+def follows_from(wanted: Iterable[Diagnostic]) -> Alike:
+    """A finding of any kind, in a run that comes through a line that one of `wanted` is about."""
+    lines = frozenset[tuple[str, int]]().union(*map(_lines, wanted))
+    places = [re.compile(rf"\b{re.escape(Path(name).name)}:{line}\b") for name, line in lines]
+
+    def follows(example: Counterexample) -> bool:
+        through = any(place.search(step) for place in places for step in example.lines)
+        return through or bool(_lines(example.found[0]) & lines)
+
+    return follows
+
+
+def _lines(found: Diagnostic) -> frozenset[tuple[str, int]]:
+    return frozenset((span.source.name, span.line) for span in (found.span, *(label.span for label in found.also)))
+
+
 def counterexample(
-    tile: Compiled, roles: Compiled, most: int, baseline: Baseline, failed: Trial | None
+    tile: Compiled, roles: Compiled, most: int, baseline: Baseline, failed: Trial | None, alike: Alike
 ) -> Counterexample | None:
-    """The first run that fails, smaller instances first; `failed` is one that does, of the instance of `baseline`."""
+    """The first run that is `alike`, smaller instances first; `failed` is one of the instance of `baseline`."""
     for smaller in _smaller(tile, baseline):
         trials = Trials(roles.kernel, smaller)
         for trial in _attempts(trials, most):
-            found, trace = trials.replay(trial)
-            if found:
-                return Counterexample(
-                    _size(smaller, trial), found, steps_to(trace, found[0], roles.kernel, smaller.ranks)
-                )
+            example = _replayed(trials, roles, smaller, trial)
+            if example is not None and alike(example):
+                return example
     if failed is None:
         return None
-    found, trace = Trials(roles.kernel, baseline).replay(failed)
+    example = _replayed(Trials(roles.kernel, baseline), roles, baseline, failed)
+    return example if example is not None and alike(example) else None
+
+
+def _replayed(trials: Trials, roles: Compiled, baseline: Baseline, trial: Trial | Replay) -> Counterexample | None:
+    found, trace = trials.replay(trial)
     if not found:
         return None
-    return Counterexample(_size(baseline, failed), found, steps_to(trace, found[0], roles.kernel, baseline.ranks))
+    return Counterexample(_size(baseline, trial), found, steps_to(trace, found[0], roles.kernel, baseline.ranks))
 
 
 def _smaller(tile: Compiled, baseline: Baseline) -> Iterator[Baseline]:

@@ -8,6 +8,7 @@ import pytest
 
 from pkc.check.counterexample import Counterexample, counterexample, explore_small
 from pkc.check.run import baseline_of
+from pkc.cli.main import main
 from pkc.dialect import access, counters
 from pkc.driver.compiler import Compiled, load
 from tools.mutant_changes import COUNT, number
@@ -29,7 +30,7 @@ def waits(compiled: Compiled, name: str) -> list[counters.WaitOp]:
 
 def failing(example: str, broken: Compiled, most: int = 200) -> Counterexample:
     tile = load(EXAMPLES / f"{example}.pk")
-    found = counterexample(tile, broken, most, baseline_of(tile, ranks=4, dims=DIMS), None)
+    found = counterexample(tile, broken, most, baseline_of(tile, ranks=4, dims=DIMS), None, lambda _: True)
     assert found is not None
     return found
 
@@ -74,3 +75,123 @@ def test_a_store_over_what_is_not_read() -> None:
     assert example.found[0].fill(example.found[0].title) == (
         "`C.slots` is stored again before it is read at [0, 256, 0]"
     )
+
+
+def checked(program: str, folder: Path, *arguments: str) -> int:
+    path = folder / "program.pk"
+    path.write_text(program, encoding="utf-8")
+    return main(["check", str(path), *arguments])
+
+
+COUNTS = """\
+kernel exchange(X: bf16[P, D].symmetric(), counts: i32[E].replicate(), Y: bf16[P, D].symmetric(), \
+G: bf16[P, D].symmetric().scratch(), sent: signal[1]):
+    with role(communicator, sms=16):
+        for p in tasks(blocks(P, 8, stop=counts[rank])):
+            for d in blocks(D, 128):
+                store(G.at((rank + 1) % ranks)[p, d], X[p, d])
+            signal(sent.at((rank + 1) % ranks)[0], 1)
+    with role(consumer):
+        wait(sent[0], len(blocks(P, 8, stop=counts[(rank + ranks - 1) % ranks])))
+        for p in tasks(blocks(P, 8, stop=counts[(rank + ranks - 1) % ranks])):
+            for d in blocks(D, 128):
+                Y[p, d] = G[p, d]
+"""
+
+
+def test_a_small_instance_is_not_held_against_a_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With one count for three ranks the third rank's index is wrong; the user has asked for nine."""
+    assert checked(COUNTS, tmp_path, "--ranks", "3", "--set", "P=64,D=70,E=9", "--seeds", "2") == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    assert (
+        "no order on 3 ranks, P = 9, D = 129, E = 1: it is too small"
+        " (PK706: index 2 is outside dimension 0 of `counts`)\n"
+    ) in shown.out
+
+
+def test_an_index_that_is_wrong_for_the_sizes_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert checked(COUNTS, tmp_path, "--ranks", "3", "--set", "P=64,D=70,E=2", "--seeds", "2") == 1
+    assert "error[PK706]: index 2 is outside dimension 0 of `counts`\n" in capsys.readouterr().err
+
+
+RELAY = """\
+kernel relay(X: bf16[M].symmetric(), Y: bf16[M].symmetric(), G: bf16[M].symmetric().scratch(), sent: signal[1], \
+begin: signal[1]):
+    with role(communicator, sms=16):
+        if rank == 1:
+            signal(begin.at(2)[0], 1)
+            for m in tasks(blocks(M, 128)):
+                store(G.at(0)[m], X[m])
+            signal(sent.at(0)[0], 1)
+        if rank == 2:
+            wait(begin[0], 1)
+            signal(sent.at(0)[0], 1)
+        if rank == 0:
+            wait(sent[0], 1)
+            for m in tasks(blocks(M, 128)):
+                store(Y[m], G[m])
+            wait(sent[0], 2)
+        else:
+            for m in tasks(blocks(M, 128)):
+                store(Y[m], X[m])
+"""
+
+
+def test_a_run_on_fewer_ranks_fails_for_another_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On two ranks the relay addresses rank 2, which is no mistake of a program for four."""
+    assert checked(RELAY, tmp_path, "--ranks", "4", "--set", "M=64") == 1
+    shown = capsys.readouterr().err
+    assert "error[PK730]: nothing orders two accesses to `G`" in shown
+    assert "PK707" not in shown
+    assert "  a run with 3 ranks, 1 CTA for each role" in shown
+
+
+EQUALS = """\
+kernel equals(X: f32[M, N].symmetric(), Y: f32[M, N].symmetric().scratch(), Z: f32[M, N].symmetric(), met: signal[1]):
+    with role(communicator, sms=16):
+        for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+            store(Y.at((rank + 1) % ranks)[m, n], zeros(f32, m, n))
+        barrier(met[0])
+        for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+            store(Y.at((rank + 1) % ranks)[m, n], X[m, n] - X[m, n])
+        for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+            store(Z[m, n], Y[m, n])
+"""
+
+
+def test_a_race_that_only_terms_show_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of numbers X - X is the zero that is there already; of an infinity it is not."""
+    assert checked(EQUALS, tmp_path, "--ranks", "2", "--set", "M=64,N=64") == 1
+    shown = capsys.readouterr().err
+    assert "error[PK730]: nothing orders two accesses to `Y`" in shown
+    assert "  a run with 2 ranks, 1 CTA for each role" in shown
+
+
+OVERRUN = """\
+kernel overrun(X: bf16[M].symmetric(), Y: f32[M].symmetric(), G: bf16[2, M].symmetric().scratch(), full: signal[ranks]):
+    with role(communicator, sms=16):
+        for m in tasks(blocks(M, 128)):
+            store(G.at(rank)[0, m], X[m])
+            signal(full.at(rank)[0], 1)
+    with role(consumer):
+        for s in range(ranks):
+            wait(full[s], len(blocks(M, 128)))
+            for m in tasks(blocks(M, 128)):
+                t = cast(G[s % 2, m], f32)
+                if s == 0:
+                    store(Y[m], t)
+                else:
+                    store(Y[m], Y[m] + t)
+                if s + 1 < ranks:
+                    store(G.at((rank + 1) % ranks)[(s + 1) % 2, m], cast(t, bf16))
+                    signal(full.at((rank + 1) % ranks)[s + 1], 1)
+"""
+
+
+def test_what_the_program_itself_shows_has_a_run_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Roles that an author wrote are there at the tile level, which fails before any order of the roles level."""
+    assert checked(OVERRUN, tmp_path, "--ranks", "3", "--set", "M=200") == 1
+    shown = capsys.readouterr().err
+    assert "error[PK730]: nothing orders two accesses to `G`" in shown
+    assert "  a run with 3 ranks, 1 CTA for each role" in shown

@@ -207,13 +207,37 @@ def test_internal_error_is_a_diagnostic(
         raise RuntimeError("lost a tile\nand more")
 
     monkeypatch.setattr("pkc.driver.compiler.load_program", broken)
+    monkeypatch.setattr("sys.argv", ["pkc", "compile", "two words.pk"])
+    (folder / "reports").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder / "reports"))
     assert main(["compile", "double.pk"]) == 1
-    shown = capsys.readouterr().err
-    assert shown == (
+    (report,) = (folder / "reports").iterdir()
+    assert capsys.readouterr().err == (
         "error[PK999]: internal error: RuntimeError: lost a tile\n"
         f"  = note: this is a mistake in pkc {pkc.__version__}, not in your program\n"
+        f"  = help: please report it, with the program and `{report}`, which has the command and the traceback\n"
+    )
+    where, call, _, *trace = report.read_text(encoding="utf-8").splitlines()
+    assert where.startswith(f"pkc {pkc.__version__}, Python 3.")
+    assert call == "pkc compile 'two words.pk'"
+    assert (trace[0], trace[-2:]) == (
+        "Traceback (most recent call last):",
+        ["RuntimeError: lost a tile", "and more"],
+    )
+
+
+def test_internal_error_without_room_for_a_report(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("lost a tile")
+
+    monkeypatch.setattr("pkc.driver.compiler.load_program", broken)
+    monkeypatch.setattr("tempfile.tempdir", str(folder / "nowhere"))
+    assert main(["compile", "double.pk"]) == 1
+    assert capsys.readouterr().err.splitlines()[-1] == (
         "  = help: please report it, with the program and the command;"
-        " PKC_DEBUG=1 in the environment shows the traceback\n"
+        " PKC_DEBUG=1 in the environment shows the traceback"
     )
     monkeypatch.setenv("PKC_DEBUG", "1")
     assert main(["compile", "double.pk"]) == 1
