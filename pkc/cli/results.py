@@ -6,12 +6,14 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from pkc.console import coloured
+from pkc.dialect.probable_bounds import EXCEEDED
 from pkc.sim.reference import Comparison, Expected
 
 
 def comparison_table(expected: Mapping[str, Expected], compared: Sequence[Comparison]) -> str:
-    """One line for each array that was checked: shape, elements written, largest error, bound there, verdict."""
-    rows = [("array", "shape", "written", "max error", "bound there", "error/bound", "")]
+    """One line for each array that was checked: shape, elements written, largest error, both bounds there, verdict."""
+    head = ("array", "shape", "written", "max error", "bound there", "error/bound", "probable", "error/probable", "")
+    rows = [head]
     for item in compared:
         written = expected[item.array].written
         rows.append(
@@ -22,6 +24,8 @@ def comparison_table(expected: Mapping[str, Expected], compared: Sequence[Compar
                 f"{item.max_error:.3e}",
                 f"{item.bound_there:.3e}",
                 f"{item.worst_ratio:.3f}",
+                f"{item.probable_there:.3e}",
+                f"{item.probable_ratio:.3f}",
                 "ok" if item.ok else f"WRONG: [{', '.join(map(str, item.where))}] {item.problem}",
             )
         )
@@ -30,12 +34,21 @@ def comparison_table(expected: Mapping[str, Expected], compared: Sequence[Compar
     return "\n".join(f"  {line}".rstrip() for line in lines)
 
 
+def improbable(compared: Sequence[Comparison]) -> list[str]:
+    """A line for each array with an error that is within its bound, and larger than is probable."""
+    names = [item.array for item in compared if item.ok and item.probable_ratio > 1]
+    rule = f"an element is with a probability of {EXCEEDED:.1e} if roundings have mean zero"
+    return [f"{_warning()}: `{name}` is further off than is probable; {rule}" for name in names]
+
+
 def unwritten(expected: Mapping[str, Expected]) -> list[str]:
     """A line for each array of which the kernel writes nothing at all: there was nothing to check."""
-    painted = coloured(sys.stdout)
-    head = "\x1b[1;33mwarning\x1b[0m" if painted else "warning"
     names = [name for name, array in expected.items() if not array.written.any()]
-    return [f"{head}: no element of `{name}` is written" for name in names]
+    return [f"{_warning()}: no element of `{name}` is written" for name in names]
+
+
+def _warning() -> str:
+    return "\x1b[1;33mwarning\x1b[0m" if coloured(sys.stdout) else "warning"
 
 
 def verdict(compared: Sequence[Comparison]) -> str:

@@ -30,6 +30,15 @@ LARGEST: dict[Attribute, float] = {
 MOST = LARGEST[f32]
 
 
+class Chain(NamedTuple):
+    """What a probable error of a sum that may be added to consists of (`probable_bounds.py`): the greatest errors of
+    its own roundings, added up, their squares, added up, and all other errors."""
+
+    own: Values
+    squares: Values
+    rest: Error
+
+
 class Bounded(NamedTuple):
     """A value and how far from it the program may be; no error means that it is the program's, in every element.
 
@@ -42,6 +51,7 @@ class Bounded(NamedTuple):
     value: Values
     error: Error
     ordinary: bool = False
+    chain: Chain | None = None
 
 
 class Ends(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 from pkc.dialect import ranges, tile
 from pkc.dialect.error_bounds import Bound
 from pkc.dialect.numeric import UNIT, Values
-from pkc.dialect.ranges import MOST, Bounded, Ends
+from pkc.dialect.ranges import MOST, Bounded, Ends, Error
 from pkc.dialect.types import dtype_bytes
 
 MMA_UNIT = 2 * UNIT
@@ -58,23 +58,45 @@ def _of_rows(value: Values, a: Bounded, found: Ends) -> Bounded:
     return Bounded(made.value, made.error, ranges.within(made.value, made.error))
 
 
-def mma(op: tile.AnyMmaOp) -> Bound:
+def mma_terms(op: tile.AnyMmaOp) -> tuple[int, float]:
+    """How many additions an MMA makes to an element, and the relative error of each."""
     left = tile.tile_type(op.a)
-    unit = left.shape[1] * (NARROW_MMA_UNIT if dtype_bytes(left.element_type) == 1 else MMA_UNIT)
+    return left.shape[1], NARROW_MMA_UNIT if dtype_bytes(left.element_type) == 1 else MMA_UNIT
+
+
+def mma_sizes(a: Bounded, b: Bounded, acc: Bounded) -> Values:
+    """What no partial sum of an MMA exceeds."""
+    # |a| @ |b| is at most the norm of a's row times that of b's column: no second matmul.
+    rows = np.sqrt(np.einsum("ij,ij->i", a.value, a.value))
+    columns = np.sqrt(np.einsum("ij,ij->j", b.value, b.value))
+    sizes = np.abs(acc.value)
+    sizes += np.outer(rows, columns)
+    return sizes
+
+
+def mma_operands(a: Bounded, b: Bounded) -> Error:
+    """What the errors of the factors of an MMA grow to."""
+    error: Error = None
+    if a.error is not None:
+        error = _matmul(a.error, np.abs(b.value) + _or_zero(b.error))
+    if b.error is not None:
+        grown = _matmul(np.abs(a.value), b.error)
+        error = grown if error is None else error + grown
+    return error
+
+
+def mma(op: tile.AnyMmaOp) -> Bound:
+    count, each = mma_terms(op)
+    unit = count * each
 
     def bound(value: Values, a: Bounded, b: Bounded, acc: Bounded) -> Bounded:
-        # |a| @ |b| is at most the norm of a's row times that of b's column: no second matmul.
-        rows = np.sqrt(np.einsum("ij,ij->i", a.value, a.value))
-        columns = np.sqrt(np.einsum("ij,ij->j", b.value, b.value))
-        error = np.abs(acc.value)
-        error += np.outer(rows, columns)
+        error = mma_sizes(a, b, acc)
         error *= unit
         if acc.error is not None:
             error += acc.error
-        if a.error is not None:
-            error += _matmul(a.error, np.abs(b.value) + _or_zero(b.error))
-        if b.error is not None:
-            error += _matmul(np.abs(a.value), b.error)
+        operands = mma_operands(a, b)
+        if operands is not None:
+            error += operands
         # The error is at least `unit` times what any partial sum can reach.
         ordinary = a.ordinary and b.ordinary and acc.ordinary
         if ordinary and error.max() <= MOST / 2 * unit:

@@ -16,7 +16,7 @@ import numpy as np
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation
 
-from pkc.dialect import TILE, elementwise, error_bounds, reduction_bounds, tile, uncertain
+from pkc.dialect import TILE, elementwise, error_bounds, probable_bounds, reduction_bounds, reductions, tile, uncertain
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.blocks import Block
 from pkc.dialect.declaration import OPERATIONS
@@ -47,14 +47,27 @@ def value(op: Operation, real: Real = np.float32) -> Callable[..., Values]:
 
 def bounded(op: Operation) -> Callable[..., Bounded]:
     """The semantics of a tile operation in float64, with its error: a function of its operands, tiles as `Bounded`."""
+    return _by_rule(op, _rule(op))
+
+
+def probable(op: Operation) -> Callable[..., Bounded]:
+    """As `bounded`, with the error that is probable (`probable_bounds.py`)."""
+    make = _PROBABLE.get(type(op)) if _is_float(op) else None
+    return _by_rule(op, _rule(op) if make is None else make(op))
+
+
+def _by_rule(op: Operation, rule: Bound) -> Callable[..., Bounded]:
     compute = value(op, np.float64)
     tiles = tuple(isinstance(operand.type, TileType) for operand in op.operands)
-    rule = _rule(op, is_float=tile.tile_type(op.results[0]).element_type in FLOATS)
     return lambda *operands: rule(compute(*_values(operands, tiles)), *operands)
 
 
-def _rule(op: Operation, *, is_float: bool) -> Bound:
-    declared = OPERATIONS.get(type(op))
+def _is_float(op: Operation) -> bool:
+    return tile.tile_type(op.results[0]).element_type in FLOATS
+
+
+def _rule(op: Operation) -> Bound:
+    declared, is_float = OPERATIONS.get(type(op)), _is_float(op)
     if declared is not None:
         rule = declared.real if is_float else declared.other
     else:
@@ -237,6 +250,13 @@ _STRUCTURE: dict[type[Operation], Structure] = {
     tile.MmaIssueOp: Structure(_mma, reduction_bounds.mma, None),
     tile.MmaWaitOp: Structure(_awaited, _unchanged, None),
 }
+
+_PROBABLE: dict[type[Operation], Callable[[Any], Bound]] = {
+    reductions.RowSumOp: lambda op: probable_bounds.sum_of_row,
+    tile.MmaOp: probable_bounds.mma,
+    tile.MmaIssueOp: probable_bounds.mma,
+}
+"""The rules of results of floats in which the probable error is another one."""
 
 _undeclared = [op.name for op in TILE if op not in OPERATIONS and op not in _STRUCTURE]
 if _undeclared:
