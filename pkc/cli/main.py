@@ -127,9 +127,24 @@ def compile_command(
 @SEED
 @click.option("--in", "inputs", metavar="A=FILE.npy", multiple=True, help="Read an input instead of drawing it.")
 @click.option("--out", "outputs", metavar="C=FILE.npy", multiple=True, help="Write a result.")
+@click.option(
+    "--reference",
+    "references",
+    metavar="REF",
+    multiple=True,
+    help="Compare with FILE.py:FUNCTION or [NAME=]EXPRESSION too.",
+)
 @click.option("--target", default="sim", show_default=True, help=f"Simulated ranks, or GPUs ({', '.join(names())}).")
 @click.option("--debug", is_flag=True, help="On GPUs: bound every wait, and report who waits for what if one fails.")
-def run(asked: Asked, seed: int, inputs: tuple[str, ...], outputs: tuple[str, ...], target: str, debug: bool) -> None:
+def run(
+    asked: Asked,
+    seed: int,
+    inputs: tuple[str, ...],
+    outputs: tuple[str, ...],
+    references: tuple[str, ...],
+    target: str,
+    debug: bool,
+) -> None:
     """Run a kernel of FILE (.pk or .py) and check every result against a float64 reference.
 
     Arrays that --in does not give are drawn from --seed, with the dimensions that --set gives. Private and
@@ -139,9 +154,14 @@ def run(asked: Asked, seed: int, inputs: tuple[str, ...], outputs: tuple[str, ..
 
     Floats are drawn normal, f32 scalars from 0.05 to 0.25, integers from the range that their uses ask for.
 
+    The float64 reference is made from the program itself. One of your own says what the program should mean: a
+    function, or an expression in numpy, of the arrays (floats as float64), scalars, constants, dimensions and
+    `ranks` by name. `@pkc.kernel(reference=...)` gives it in the program.
+
     \b
     Example:
       pkc run examples/gemm_rs.pk --ranks 8 --set M=1024,N=512,K=512 --out C=c.npy
+      pkc run examples/gemm_rs.pk --ranks 4 --set M=256,N=64,K=64 --reference "(A @ B).sum(0)"
     """
     from pkc.cli.program import choose
     from pkc.cli.run import Request, execute
@@ -158,7 +178,7 @@ def run(asked: Asked, seed: int, inputs: tuple[str, ...], outputs: tuple[str, ..
     if target != "sim":
         lookup(target)
         on_gpus = chosen.for_gpus(target, ["debug"] if debug else [])
-    if not execute(compiled, Request(chosen, seed, read, written), on_gpus):
+    if not execute(compiled, Request(chosen, seed, read, written, references), on_gpus):
         raise SystemExit(1)
 
 

@@ -41,6 +41,12 @@ class Chosen:
     values: Mapping[str, Number]
     schedule: Mapping[str, str]
 
+    def all_constants(self) -> dict[str, Number]:
+        """The constants that are given, and the defaults of the others that are plain numbers."""
+        defaults = {param.name: param.default for param in self.kernel.params if param.annotation.base == "const"}
+        numbers = {name: node.value for name, node in defaults.items() if isinstance(node, tree.Number)}
+        return numbers | dict(self.constants)
+
     def compile(self, level: str = "tile", target: str = DEFAULT, *, warn: bool = True) -> Compiled:
         """The kernel at a level of IR. Prints warnings, if asked."""
         name = self.kernel.name

@@ -9,26 +9,40 @@ from pkc.console import coloured
 from pkc.dialect.probable_bounds import EXCEEDED
 from pkc.sim.reference import Comparison, Expected
 
+_HEAD = ("array", "shape", "written", "max error", "bound there", "error/bound")
+
 
 def comparison_table(expected: Mapping[str, Expected], compared: Sequence[Comparison]) -> str:
     """One line for each array that was checked: shape, elements written, largest error, both bounds there, verdict."""
-    head = ("array", "shape", "written", "max error", "bound there", "error/bound", "probable", "error/probable", "")
-    rows = [head]
+    rows: list[tuple[str, ...]] = [(*_HEAD, "probable", "error/probable", "")]
     for item in compared:
-        written = expected[item.array].written
-        rows.append(
-            (
-                item.array,
-                " x ".join(map(str, written.shape)),
-                "all" if written.all() else f"{int(written.sum())} of {written.size}",
-                f"{item.max_error:.3e}",
-                f"{item.bound_there:.3e}",
-                f"{item.worst_ratio:.3f}",
-                f"{item.probable_there:.3e}",
-                f"{item.probable_ratio:.3f}",
-                "ok" if item.ok else f"WRONG: [{', '.join(map(str, item.where))}] {item.problem}",
-            )
-        )
+        likely = (f"{item.probable_there:.3e}", f"{item.probable_ratio:.3f}")
+        rows.append((*_extent(item, expected[item.array]), *_errors(item), *likely, _found(item)))
+    return _table(rows)
+
+
+def short_table(expected: Mapping[str, Expected], compared: Sequence[Comparison]) -> str:
+    """The same without the probable bound."""
+    rows: list[tuple[str, ...]] = [(*_HEAD, "")]
+    rows += [(*_extent(item, expected[item.array]), *_errors(item), _found(item)) for item in compared]
+    return _table(rows)
+
+
+def _extent(item: Comparison, expected: Expected) -> tuple[str, str, str]:
+    written = expected.written
+    count = "all" if written.all() else f"{int(written.sum())} of {written.size}"
+    return item.array, " x ".join(map(str, written.shape)), count
+
+
+def _errors(item: Comparison) -> tuple[str, str, str]:
+    return f"{item.max_error:.3e}", f"{item.bound_there:.3e}", f"{item.worst_ratio:.3f}"
+
+
+def _found(item: Comparison) -> str:
+    return "ok" if item.ok else f"WRONG: [{', '.join(map(str, item.where))}] {item.problem}"
+
+
+def _table(rows: Sequence[tuple[str, ...]]) -> str:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
     return "\n".join(f"  {line}".rstrip() for line in lines)
@@ -51,12 +65,16 @@ def _warning() -> str:
     return "\x1b[1;33mwarning\x1b[0m" if coloured(sys.stdout) else "warning"
 
 
-def verdict(compared: Sequence[Comparison]) -> str:
-    """The last line of a run."""
-    wrong = [item.array for item in compared if not item.ok]
-    painted = coloured(sys.stdout)
-    if not wrong:
-        text = f"ok: {', '.join(item.array for item in compared)} within the bound of the float64 reference"
-        return f"\x1b[1;32m{text}\x1b[0m" if painted else text
-    text = f"WRONG: {', '.join(wrong)} outside the bound of the float64 reference"
-    return f"\x1b[1;31m{text}\x1b[0m" if painted else text
+def verdict(compared: Sequence[Comparison], others: Sequence[tuple[str, Sequence[Comparison]]] = ()) -> str:
+    """The last line of a run: against pkc's own reference, and others by name."""
+    checks = [("the float64 reference", compared), *others]
+    wrong = [(name, [item.array for item in items if not item.ok]) for name, items in checks]
+    if not any(arrays for _, arrays in wrong):
+        names = " and of ".join(name for name, _ in checks)
+        return _painted(f"ok: {', '.join(item.array for item in compared)} within the bound of {names}", "32")
+    text = "; ".join(f"{', '.join(arrays)} outside the bound of {name}" for name, arrays in wrong if arrays)
+    return _painted(f"WRONG: {text}", "31")
+
+
+def _painted(text: str, colour: str) -> str:
+    return f"\x1b[1;{colour}m{text}\x1b[0m" if coloured(sys.stdout) else text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +14,10 @@ from pkc.cli import errors as cli_errors
 from pkc.cli import results
 from pkc.cli.arrays import check_names, check_written, load_inputs, save_outputs
 from pkc.cli.program import Chosen, CompileForGpus
+from pkc.cli.references import Function, computed, expected_by, references_of
 from pkc.codegen.artifact import Artifact
 from pkc.diagnostics import PkcError
+from pkc.dialect.types import FLOATS, RANKS
 from pkc.driver.compiler import Compiled
 from pkc.location import NOWHERE
 from pkc.sim.draw import draw_inputs
@@ -32,6 +34,12 @@ class Request:
     seed: int
     inputs: Mapping[str, str]
     outputs: Mapping[str, str]
+    references: Sequence[str] = ()
+
+    def asked(self) -> Sequence[Function | str]:
+        """The references of the command line, or else that of the program."""
+        own = self.chosen.kernel.reference
+        return self.references or ([] if own is None else [own])
 
 
 def execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | None = None) -> bool:
@@ -51,10 +59,15 @@ def _execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | Non
     check_names(kernel, "--out", request.outputs)
     called = Program(kernel)
     check_written(kernel, request.outputs, called.outputs)
+    references = references_of(request.asked(), name, called.outputs)
 
     given = load_inputs(kernel, request.inputs) | settings.scalars
     dims = resolve_dims(kernel, settings.dims, given, ranks)
     inputs = draw_inputs(module, ranks=ranks, dims=dims, seed=seed, kernel=name) | given
+    wanted = []
+    if references:
+        known = _for_references(called, inputs) | request.chosen.all_constants() | dims | {RANKS: ranks}
+        wanted = computed(references, name, known)
     if on_gpus is not None:
         with console.progress(f"compiling {name} for GPUs"):
             artifact = on_gpus(dims=dims, ranks=ranks)
@@ -65,6 +78,10 @@ def _execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | Non
     with console.progress("computing the float64 reference"):
         expected = reference(module, ranks=ranks, dims=dims, inputs=inputs, kernel=name, probable=True)
         compared = compare(outputs, expected)
+    others = [
+        (asked.name, compare(outputs, expected_by(asked, found, expected)))
+        for asked, found in zip(references, wanted, strict=True)
+    ]
 
     values = [*dims.items(), *((scalar, _shown(inputs[scalar], kind)) for scalar, kind in called.scalars.items())]
     chosen = "".join(f", {given}={value}" for given, value in values)
@@ -74,8 +91,24 @@ def _execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | Non
     save_outputs(kernel, request.outputs, outputs)
     for warning in [*results.unwritten(expected), *results.improbable(compared)]:
         click.echo(warning)
-    click.echo(results.verdict(compared))
-    return all(item.ok for item in compared)
+    for other, items in others:
+        click.echo(f"against {other}:")
+        click.echo(results.short_table(expected, items))
+    click.echo(results.verdict(compared, others))
+    return all(item.ok for item in [*compared, *(item for _, items in others for item in items)])
+
+
+def _for_references(called: Program, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs as references get them: floats as float64."""
+    arrays = {
+        name: np.array(inputs[name], np.float64 if kind.element_type in FLOATS else None)
+        for name, kind in called.arrays.items()
+        if name in inputs
+    }
+    scalars = {
+        name: np.float32(inputs[name]) if kind == "f32" else inputs[name] for name, kind in called.scalars.items()
+    }
+    return arrays | {name: value.item() if hasattr(value, "item") else value for name, value in scalars.items()}
 
 
 def _on_gpus(

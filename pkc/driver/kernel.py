@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, overload
@@ -101,29 +102,51 @@ def _word(value: object) -> str:
 
 
 class FunctionKernel(Kernel):
-    """A kernel that is a Python function; `schedule` holds the keywords of its decorator, apart from `target`."""
+    """A kernel that is a Python function; `schedule` holds the keywords of its decorator, apart from `target` and
+    `reference`."""
 
-    def __init__(self, function: FunctionType, schedule: dict[str, object], target: str = DEFAULT) -> None:
+    def __init__(
+        self,
+        function: FunctionType,
+        schedule: dict[str, object],
+        target: str = DEFAULT,
+        reference: Callable[..., Any] | str | None = None,
+    ) -> None:
         if not isinstance(function, FunctionType):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise PkcError(python_errors.NotAFunction(NOWHERE, type(function).__name__))
         super().__init__(self._read_function, function.__name__, target=target)
         self.function = function
         self.schedule = schedule
+        self.reference = reference
         self.__doc__ = function.__doc__
         self.__module__ = function.__module__
 
     def _read_function(self) -> Reading:
         from pkc.frontend.python import read_captured
 
-        return read_captured(self.function, self.schedule)
+        reading = read_captured(self.function, self.schedule)
+        kernels = tuple(replace(kernel, reference=self.reference) for kernel in reading.program.kernels)
+        return replace(reading, program=replace(reading.program, kernels=kernels))
 
 
 @overload
 def kernel(fn: Callable[..., Any], /) -> Kernel: ...
 @overload
-def kernel(*, target: str = DEFAULT, **schedule: object) -> Callable[[Callable[..., Any]], Kernel]: ...
-def kernel(fn: Any = None, /, *, target: str = DEFAULT, **schedule: object) -> Any:
-    """Make a function a kernel: `@kernel`, or `@kernel(overlap="intra_sm", stages=4)`; calls compile for `target`."""
+def kernel(
+    *, target: str = DEFAULT, reference: Callable[..., Any] | str | None = None, **schedule: object
+) -> Callable[[Callable[..., Any]], Kernel]: ...
+def kernel(
+    fn: Any = None,
+    /,
+    *,
+    target: str = DEFAULT,
+    reference: Callable[..., Any] | str | None = None,
+    **schedule: object,
+) -> Any:
+    """Make a function a kernel: `@kernel`, or `@kernel(overlap="intra_sm", stages=4)`; calls compile for `target`.
+
+    `pkc run` compares its results with a `reference`: a function, or what `--reference` takes.
+    """
     if fn is not None:
         return FunctionKernel(fn, schedule, target)
-    return partial(FunctionKernel, schedule=schedule, target=target)
+    return partial(FunctionKernel, schedule=schedule, target=target, reference=reference)

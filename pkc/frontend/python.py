@@ -100,7 +100,7 @@ def _schedule_entry(span: Span, key: str, value: object) -> tree.Keyword:
 def load_python_file(path: str | Path) -> list[Readable]:
     """Import a Python file and return the kernels that it defines, at least one, in their order."""
     source = read_source(path, ".py")
-    module = _import(source)
+    module = import_file(source)
     kernels = {id(value): value for value in vars(module).values() if isinstance(value, Readable)}
     if not kernels:
         hint = "a kernel is a function under `@pkc.kernel`"
@@ -108,8 +108,8 @@ def load_python_file(path: str | Path) -> list[Readable]:
     return list(kernels.values())
 
 
-def _import(source: Source) -> ModuleType:
-    """The module of a Python file, under a name that no other module has."""
+def import_file(source: Source) -> ModuleType:
+    """The module of a Python file, under a name that no other module has. Raises `PkcError`."""
     name = f"_pkc_file_{Path(source.name).stem}"
     # The loader alone, and not its cache: that takes a file changed within a second for the old one.
     loader = SourceFileLoader(name, source.name)
@@ -139,10 +139,10 @@ def _restore(name: str, module: ModuleType | None) -> None:
 
 def _placed(source: Source, found: Diagnostic, error: PkcError) -> Diagnostic:
     """The error of a word that Python code called, at the line of the call."""
-    return replace(found, span=_raised_at(source, error)) if found.span is NOWHERE else found
+    return replace(found, span=raised_at(source, error)) if found.span is NOWHERE else found
 
 
-def _raised_at(source: Source, error: BaseException) -> Span:
+def raised_at(source: Source, error: BaseException) -> Span:
     """The line of a file that an exception came through."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == source.name]
     return Positions(source).line(lines[-1] or 1) if lines else Span(source, 0, 0)
@@ -152,6 +152,6 @@ def _failure(source: Source, error: BaseException) -> python_errors.PythonSyntax
     if isinstance(error, SyntaxError) and error.filename == source.name:
         at = source.offset(error.lineno or 1, max(1, error.offset or 1))
         return python_errors.PythonSyntax(Span(source, at, at + 1), error.msg)
-    span = _raised_at(source, error)
+    span = raised_at(source, error)
     text = f"{type(error).__name__}: {error}".rstrip(": ").split("\n", 1)[0]
     return python_errors.ImportFailed(span, source.name, construct.shorten(text, 200))

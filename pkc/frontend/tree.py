@@ -6,8 +6,9 @@ Nothing is resolved here: names are strings, `blocks(...)` is a call like any ot
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import dataclass_transform
+from typing import Any, dataclass_transform
 
 from pkc.location import Span
 
@@ -173,12 +174,13 @@ class Param(Node):
 
 
 class Kernel(Node):
-    """The span covers the name. `schedule` holds what the decorator says (empty in `.pk`)."""
+    """The span covers the name. `schedule` and `reference` hold what the decorator says (empty in `.pk`)."""
 
     name: str
     params: tuple[Param, ...]
     body: tuple[Stmt, ...]
     schedule: tuple[Keyword, ...] = ()
+    reference: Callable[..., Any] | str | None = field(default=None, compare=False, repr=False)
 
 
 class Program(Node):

@@ -1,0 +1,172 @@
+"""What a user says that a kernel computes: functions in Python files, or expressions in numpy.
+
+A reference gets by name, as it asks for them: the arrays that the program may read at entry, floats as float64;
+scalars, constants and dimensions; and `ranks`. Private and symmetric arrays have a leading axis of ranks, the others
+are global. It gives the array that the kernel writes, or a `dict` of arrays by name if there are several.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from pkc.cli import errors
+from pkc.diagnostics import PkcError, listing, near
+from pkc.dialect.numeric import Values
+from pkc.frontend.construct import shorten
+from pkc.location import NOWHERE, Source, Span
+from pkc.sim.reference import Expected
+
+Function: TypeAlias = Callable[..., Any]
+
+_FUNCTION = re.compile(r"(.+\.py):([^\W\d]\w*)")
+_NAMED = re.compile(r"\s*([^\W\d]\w*)\s*=(?!=)(.*)", re.DOTALL)
+
+_KNOWN = "arrays, scalars, constants, dimensions and `ranks` by name, and numpy as `np`"
+
+SLACK = 2.0**-40
+"""How far off a reference in float64 may be itself, against the largest element of an array."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A function, and how the user has written it; `array` is what it gives, None if its result says so."""
+
+    name: str
+    function: Function
+    array: str | None = None
+
+
+def references_of(asked: Sequence[Function | str], kernel: str, written: Sequence[str]) -> list[Reference]:
+    """What is asked for: functions, `FILE.py:FUNCTION`, or `EXPRESSION` and `NAME=EXPRESSION`. Raises `PkcError`."""
+    return [_reference(one, kernel, written) for one in asked]
+
+
+def _reference(asked: Function | str, kernel: str, written: Sequence[str]) -> Reference:
+    if not isinstance(asked, str):
+        if not inspect.isroutine(asked):
+            what, known = f"no array: it is of type `{type(asked).__name__}`", "a reference is a function or a text"
+            raise PkcError(errors.WrongReference(NOWHERE, shorten(repr(asked)), what, known))
+        return Reference(asked.__name__, asked)
+    in_file = _FUNCTION.fullmatch(asked)
+    if in_file is not None:
+        return Reference(asked, _function(in_file[1], in_file[2]))
+    named = _NAMED.fullmatch(asked)
+    array, text = (named[1], named[2]) if named else (written[0] if len(written) == 1 else "", asked)
+    if array not in written:
+        raise PkcError(errors.UnnamedReference(NOWHERE, asked, kernel, listing(written) or "nothing"))
+    return Reference(asked, _expression(asked, text.strip()), array)
+
+
+def _function(path: str, name: str) -> Function:
+    from pkc.frontend.parse import read_source
+    from pkc.frontend.python import import_file
+
+    module = vars(import_file(read_source(path, ".py")))
+    functions = [known for known, value in module.items() if inspect.isfunction(value)]
+    if name not in functions:
+        raise PkcError(errors.NoSuchReference(NOWHERE, path, name, near(name, functions, "it has ")))
+    return module[name]
+
+
+def _expression(asked: str, text: str) -> Function:
+    try:
+        code = compile(text, "<reference>", "eval")
+    except (SyntaxError, ValueError) as error:
+        what = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
+        raise PkcError(errors.ReferenceFailed(NOWHERE, asked, what, _KNOWN)) from None
+
+    def evaluate(**values: Any) -> Any:
+        # One namespace, so that comprehensions see the names too.
+        return eval(code, {"np": np, **values})
+
+    return evaluate
+
+
+def computed(references: Sequence[Reference], kernel: str, values: Mapping[str, Any]) -> list[dict[str, Values]]:
+    """The arrays that each reference gives for the values by name. Raises `PkcError`."""
+    return [_computed(reference, kernel, values) for reference in references]
+
+
+def _computed(reference: Reference, kernel: str, values: Mapping[str, Any]) -> dict[str, Values]:
+    arguments = _arguments(reference, kernel, values)
+    try:
+        with np.errstate(all="ignore"):
+            found = reference.function(**arguments)
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}".rstrip(": ").split("\n", 1)[0]
+        span = _raised_at(reference.function, error)
+        raise PkcError(errors.ReferenceFailed(span, reference.name, shorten(text, 200), listing(values))) from error
+    if isinstance(found, dict):
+        arrays = cast("dict[object, Any]", found)
+        return {str(name): _array(value) for name, value in arrays.items()}
+    return {reference.array or "": _array(found)}
+
+
+def _array(value: Any) -> Values:
+    try:
+        return np.asarray(value)
+    except ValueError:  # rows of several lengths
+        return np.asarray(value, object)
+
+
+def _arguments(reference: Reference, kernel: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    parameters = inspect.signature(reference.function).parameters.values()
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return dict(values)
+    needed = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
+    for name in needed:
+        if name not in values:
+            raise PkcError(errors.ReferenceArgument(NOWHERE, reference.name, name, kernel, listing(values)))
+    return {parameter.name: values[parameter.name] for parameter in parameters if parameter.name in values}
+
+
+def _raised_at(function: Function, error: Exception) -> Span:
+    """The line of the function's file that an exception came through."""
+    from pkc.frontend.python import raised_at
+
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_filename == __file__:
+        return NOWHERE
+    try:
+        source = Source(code.co_filename, Path(code.co_filename).read_text(encoding="utf-8")).remember()
+    except (OSError, ValueError):
+        return NOWHERE
+    return raised_at(source, error)
+
+
+def expected_by(
+    reference: Reference, found: Mapping[str, Values], expected: Mapping[str, Expected]
+) -> dict[str, Expected]:
+    """The values of a reference, with the bounds of pkc's own. Raises `PkcError`."""
+    if list(found) == [""] and len(expected) == 1:
+        found = {next(iter(expected)): found[""]}
+    if not found or not set(found) <= set(expected):
+        given = "one array" if "" in found else listing(found) if found else "no array"
+        wanted = f"the kernel writes {listing(expected)}: give a `dict` of arrays by these names"
+        raise PkcError(errors.WrongReference(NOWHERE, reference.name, given, wanted))
+    return {name: _around(reference, name, value, expected[name]) for name, value in found.items()}
+
+
+def _around(reference: Reference, name: str, value: Values, expected: Expected) -> Expected:
+    shape = expected.value.shape
+    if value.dtype.kind not in "fiub" or value.shape != shape:
+        given = f"`{name}` as {value.dtype} of shape {_shape(value.shape)}"
+        raise PkcError(errors.WrongReference(NOWHERE, reference.name, given, f"it has the shape {_shape(shape)}"))
+    numbers = np.isfinite(value)
+    largest = np.abs(value[numbers]).max(initial=0.0) if value.dtype.kind != "b" else 1.0
+    known = np.isfinite(expected.value)
+    bound = np.where(known, expected.bound, 0.0) * (1 + SLACK) + SLACK * largest
+    # At an infinity a bound says how large a number may stand there.
+    infinite = np.where(value == expected.value, expected.bound, 0.0)
+    return Expected(value.astype(np.float64), np.where(numbers, bound, infinite), expected.written)
+
+
+def _shape(shape: Collection[int]) -> str:
+    return f"[{', '.join(map(str, shape))}]"

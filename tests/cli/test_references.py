@@ -1,0 +1,124 @@
+"""`pkc run --reference` and `@kernel(reference=...)`: what the user says that a program computes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pkc.cli.main import main
+
+DOUBLE = """\
+kernel double(A: bf16[M, N].shard(0), C: bf16[M, N].shard(0), factor: f32, D: const = 2):
+    for m, n in tasks(blocks(M, 4, of=rank), blocks(N, 8)):
+        C[m, n] = A[m, n] * factor * D
+"""
+RUN = ["run", "double.pk", "--ranks", "2", "--set", "M=5,N=8,factor=1.5"]
+
+BOTH = """\
+kernel both(X: i32[M], Y: f32[M], Z: i32[M]):
+    for m in tasks(blocks(M, 4)):
+        Y[m] = 1.0 / cast(X[m], f32)
+        Z[m] = X[m] * X[m]
+"""
+
+PYTHON = """\
+from pkc.language import *
+
+(M,) = dims("M")
+
+
+def thrice(X, ranks):
+    assert X.shape == (ranks, 6)
+    return 3 * X
+
+
+@kernel(reference=thrice)
+def triple(X: bf16[M], Y: f32[M]):
+    for m in tasks(blocks(M, 4)):
+        Y[m] = cast(X[m], f32) * FACTOR
+
+
+FACTOR = 3
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "double.pk").write_text(DOUBLE, encoding="utf-8")
+    (tmp_path / "both.pk").write_text(BOTH, encoding="utf-8")
+    (tmp_path / "triple.py").write_text(PYTHON, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def last(capsys: pytest.CaptureFixture[str]) -> str:
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    return shown.out.splitlines()[-1]
+
+
+def test_an_expression(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of arrays, scalars, constants with defaults, dimensions, ranks and numpy."""
+    text = "C = A * factor * D * np.full((M, N), ranks) / 2"
+    assert main([*RUN, "--reference", text]) == 0
+    assert last(capsys) == f"ok: C within the bound of the float64 reference and of {text}"
+
+
+def test_another_meaning(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN, "--reference", "A * factor", "--reference", "A * factor * D"]) == 1
+    shown = capsys.readouterr().out
+    assert "against A * factor:\n  array  shape  written  max error  bound there  error/bound\n" in shown
+    assert shown.count("WRONG: [") == 1
+    assert shown.splitlines()[-1] == "WRONG: C outside the bound of A * factor"
+
+
+def test_a_little_more_than_the_bound(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A third in bf16 is 0.333984375, three times that 1.001953125, and 1 in bf16: as far off as the bound allows."""
+    np.save("a.npy", np.full((5, 8), 1 / 3, np.float32))
+    arguments = [*RUN, "--in", "A=a.npy", "--reference"]
+    assert main([*arguments, "A * 3 - 1e-6"]) == 0
+    assert main([*arguments, "A * 3"]) == 0
+    capsys.readouterr()
+    assert main([*arguments, "A * 3 + 1e-6"]) == 1
+    assert last(capsys) == "WRONG: C outside the bound of A * 3 + 1e-6"
+
+
+def test_an_exact_result_has_room_for_the_rounding_of_float64_alone() -> None:
+    arguments = ["run", "both.pk", "--ranks", "1", "--set", "M=6", "--reference"]
+    assert main([*arguments, "Z = X * X"]) == 0
+    assert main([*arguments, "Z = X * X + 1e-13"]) == 0
+    assert main([*arguments, "Z = X * X + 1e-3"]) == 1
+
+
+def test_several_arrays(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By a function that gives a dict, changes what it gets, and takes what it likes."""
+    (folder / "ref.py").write_text(
+        "def both(X, M=0, other=5):\n    assert (M, other) == (4, 5)\n    X *= X\n    return dict(Z=X, Y=X**-0.5)\n"
+    )
+    np.save("x.npy", np.array([[1, 2, 3, 7]], np.int32))
+    assert main(["run", "both.pk", "--ranks", "1", "--in", "X=x.npy", "--reference", "ref.py:both"]) == 0
+    assert last(capsys) == "ok: Y, Z within the bound of the float64 reference and of ref.py:both"
+
+
+def test_an_infinity(capsys: pytest.CaptureFixture[str]) -> None:
+    np.save("x.npy", np.array([[0, 1]], np.int32))
+    arguments = ["run", "both.pk", "--ranks", "1", "--in", "X=x.npy", "--reference"]
+    assert main([*arguments, "Y = 1 / X"]) == 0
+    assert main([*arguments, "Y = -1 / X"]) == 1
+    assert main([*arguments, "Y = np.array([[1e38, 1]])"]) == 1
+    capsys.readouterr()
+    assert main([*arguments, "Y = np.array([[np.inf, np.inf]])"]) == 1
+    assert last(capsys) == "WRONG: Y outside the bound of Y = np.array([[np.inf, np.inf]])"
+
+
+def test_a_program_names_its_reference(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["run", "triple.py", "--ranks", "2", "--set", "M=6"]
+    assert main(arguments) == 0
+    assert last(capsys) == "ok: Y within the bound of the float64 reference and of thrice"
+    assert main([*arguments, "--reference", "X + X + X"]) == 0
+    assert last(capsys) == "ok: Y within the bound of the float64 reference and of X + X + X"
+    (folder / "triple.py").write_text(PYTHON.replace("FACTOR = 3", "FACTOR = 4"), encoding="utf-8")
+    assert main(arguments) == 1
+    assert last(capsys) == "WRONG: Y outside the bound of thrice"
