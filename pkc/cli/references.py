@@ -41,46 +41,51 @@ class Reference:
     name: str
     function: Function
     array: str | None = None
+    span: Span = NOWHERE
+    """Of the kernel that names it; nowhere for the command line."""
 
 
-def references_of(asked: Sequence[Function | str], kernel: str, written: Sequence[str]) -> list[Reference]:
-    """What is asked for: functions, `FILE.py:FUNCTION`, or `EXPRESSION` and `NAME=EXPRESSION`. Raises `PkcError`."""
-    return [_reference(one, kernel, written) for one in asked]
+def references_of(
+    asked: Sequence[Function | str], kernel: str, written: Sequence[str], span: Span = NOWHERE
+) -> list[Reference]:
+    """What is asked for, at a span of the program or on the command line: functions, `FILE.py:FUNCTION`, or
+    `EXPRESSION` and `NAME=EXPRESSION`. Raises `PkcError`."""
+    return [_reference(one, kernel, written, span) for one in asked]
 
 
-def _reference(asked: Function | str, kernel: str, written: Sequence[str]) -> Reference:
+def _reference(asked: Function | str, kernel: str, written: Sequence[str], span: Span) -> Reference:
     if not isinstance(asked, str):
         if not inspect.isroutine(asked):
             what, known = f"no array: it is of type `{type(asked).__name__}`", "a reference is a function or a text"
-            raise PkcError(errors.WrongReference(NOWHERE, shorten(repr(asked)), what, known))
-        return Reference(asked.__name__, asked)
+            raise PkcError(errors.WrongReference(span, shorten(repr(asked)), what, known))
+        return Reference(asked.__name__, asked, span=span)
     in_file = _FUNCTION.fullmatch(asked)
     if in_file is not None:
-        return Reference(asked, _function(in_file[1], in_file[2]))
+        return Reference(asked, _function(in_file[1], in_file[2], span), span=span)
     named = _NAMED.fullmatch(asked)
     array, text = (named[1], named[2]) if named else (written[0] if len(written) == 1 else "", asked)
     if array not in written:
-        raise PkcError(errors.UnnamedReference(NOWHERE, asked, kernel, listing(written) or "nothing"))
-    return Reference(asked, _expression(asked, text.strip()), array)
+        raise PkcError(errors.UnnamedReference(span, asked, kernel, listing(written) or "nothing"))
+    return Reference(asked, _expression(asked, text.strip(), span), array, span)
 
 
-def _function(path: str, name: str) -> Function:
+def _function(path: str, name: str, span: Span) -> Function:
     from pkc.frontend.parse import read_source
     from pkc.frontend.python import import_file
 
     module = vars(import_file(read_source(path, ".py")))
     functions = [known for known, value in module.items() if inspect.isfunction(value)]
     if name not in functions:
-        raise PkcError(errors.NoSuchReference(NOWHERE, path, name, near(name, functions, "it has ")))
+        raise PkcError(errors.NoSuchReference(span, path, name, near(name, functions, "it has ")))
     return module[name]
 
 
-def _expression(asked: str, text: str) -> Function:
+def _expression(asked: str, text: str, span: Span) -> Function:
     try:
         code = compile(text, "<reference>", "eval")
     except (SyntaxError, ValueError) as error:
         what = f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
-        raise PkcError(errors.ReferenceFailed(NOWHERE, asked, what, _KNOWN)) from None
+        raise PkcError(errors.ReferenceFailed(span, asked, what, _KNOWN)) from None
 
     def evaluate(**values: Any) -> Any:
         # One namespace, so that comprehensions see the names too.
@@ -101,7 +106,7 @@ def _computed(reference: Reference, kernel: str, values: Mapping[str, Any]) -> d
             found = reference.function(**arguments)
     except Exception as error:
         text = f"{type(error).__name__}: {error}".rstrip(": ").split("\n", 1)[0]
-        span = _raised_at(reference.function, error)
+        span = _raised_at(reference, error)
         raise PkcError(errors.ReferenceFailed(span, reference.name, shorten(text, 200), listing(values))) from error
     if isinstance(found, dict):
         arrays = cast("dict[object, Any]", found)
@@ -123,21 +128,21 @@ def _arguments(reference: Reference, kernel: str, values: Mapping[str, Any]) -> 
     needed = [p.name for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
     for name in needed:
         if name not in values:
-            raise PkcError(errors.ReferenceArgument(NOWHERE, reference.name, name, kernel, listing(values)))
+            raise PkcError(errors.ReferenceArgument(reference.span, reference.name, name, kernel, listing(values)))
     return {parameter.name: values[parameter.name] for parameter in parameters if parameter.name in values}
 
 
-def _raised_at(function: Function, error: Exception) -> Span:
+def _raised_at(reference: Reference, error: Exception) -> Span:
     """The line of the function's file that an exception came through."""
     from pkc.frontend.python import raised_at
 
-    code = getattr(function, "__code__", None)
+    code = getattr(reference.function, "__code__", None)
     if code is None or code.co_filename == __file__:
-        return NOWHERE
+        return reference.span
     try:
         source = Source(code.co_filename, Path(code.co_filename).read_text(encoding="utf-8")).remember()
     except (OSError, ValueError):
-        return NOWHERE
+        return reference.span
     return raised_at(source, error)
 
 
@@ -150,7 +155,7 @@ def expected_by(
     if not found or not set(found) <= set(expected):
         given = "one array" if "" in found else listing(found) if found else "no array"
         wanted = f"the kernel writes {listing(expected)}: give a `dict` of arrays by these names"
-        raise PkcError(errors.WrongReference(NOWHERE, reference.name, given, wanted))
+        raise PkcError(errors.WrongReference(reference.span, reference.name, given, wanted))
     return {name: _around(reference, name, value, expected[name]) for name, value in found.items()}
 
 
@@ -158,7 +163,9 @@ def _around(reference: Reference, name: str, value: Values, expected: Expected) 
     shape = expected.value.shape
     if value.dtype.kind not in "fiub" or value.shape != shape:
         given = f"`{name}` as {value.dtype} of shape {_shape(value.shape)}"
-        raise PkcError(errors.WrongReference(NOWHERE, reference.name, given, f"it has the shape {_shape(shape)}"))
+        raise PkcError(
+            errors.WrongReference(reference.span, reference.name, given, f"it has the shape {_shape(shape)}")
+        )
     numbers = np.isfinite(value)
     largest = np.abs(value[numbers]).max(initial=0.0) if value.dtype.kind != "b" else 1.0
     known = np.isfinite(expected.value)

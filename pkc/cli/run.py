@@ -14,7 +14,7 @@ from pkc.cli import errors as cli_errors
 from pkc.cli import results
 from pkc.cli.arrays import check_names, check_written, load_inputs, save_outputs
 from pkc.cli.program import Chosen, CompileForGpus
-from pkc.cli.references import Function, computed, expected_by, references_of
+from pkc.cli.references import Reference, computed, expected_by, references_of
 from pkc.codegen.artifact import Artifact
 from pkc.diagnostics import PkcError
 from pkc.dialect.types import FLOATS, RANKS
@@ -36,10 +36,12 @@ class Request:
     outputs: Mapping[str, str]
     references: Sequence[str] = ()
 
-    def asked(self) -> Sequence[Function | str]:
-        """The references of the command line, or else that of the program."""
-        own = self.chosen.kernel.reference
-        return self.references or ([] if own is None else [own])
+    def asked(self, kernel: str, written: Sequence[str]) -> list[Reference]:
+        """The references of the command line, or else that of the program. Raises `PkcError`."""
+        own = self.chosen.kernel
+        if self.references or own.reference is None:
+            return references_of(self.references, kernel, written)
+        return references_of([own.reference], kernel, written, own.span)
 
 
 def execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | None = None) -> bool:
@@ -59,7 +61,7 @@ def _execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | Non
     check_names(kernel, "--out", request.outputs)
     called = Program(kernel)
     check_written(kernel, request.outputs, called.outputs)
-    references = references_of(request.asked(), name, called.outputs)
+    references = request.asked(name, called.outputs)
 
     given = load_inputs(kernel, request.inputs) | settings.scalars
     dims = resolve_dims(kernel, settings.dims, given, ranks)
