@@ -64,8 +64,9 @@ def test_what_passes_did_and_did_not_do() -> None:
     assert pkc.compile(path).remarks == []
     compiled = pkc.compile(path, level="machine")
     steps = {remark.step for remark in compiled.remarks}
-    assert steps == {"pk-plan-stages"}
-    assert {remark.span.line for remark in compiled.remarks} == {15}
+    assert steps == set()
+    gemm = pkc.compile(EXAMPLES / "gemm.pk", level="machine").remarks
+    assert [(remark.step, remark.span.line) for remark in gemm] == [("pk-plan-stages", 7)]
     assert f"{path}:15: store of `O`: by tma (leaves its stage as it is)" in map(str, compiled.explanations)
     assert {remark.step for remark in pkc.compile(scaled_sum, level="roles", schedule={"straddle": "true"}).remarks}
 

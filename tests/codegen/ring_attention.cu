@@ -92,6 +92,10 @@ static __device__ __forceinline__ void wgmma_commit() {
 static __device__ __forceinline__ void wgmma_wait_0() {
     asm volatile("wgmma.wait_group.sync.aligned 0;" :  :  : "memory");
 }
+// MMAs are complete: a may be read
+static __device__ __forceinline__ void wgmma_done_64(float (&a)[64]) {
+    asm volatile("" : "+f"(a[0]), "+f"(a[1]), "+f"(a[2]), "+f"(a[3]), "+f"(a[4]), "+f"(a[5]), "+f"(a[6]), "+f"(a[7]), "+f"(a[8]), "+f"(a[9]), "+f"(a[10]), "+f"(a[11]), "+f"(a[12]), "+f"(a[13]), "+f"(a[14]), "+f"(a[15]), "+f"(a[16]), "+f"(a[17]), "+f"(a[18]), "+f"(a[19]), "+f"(a[20]), "+f"(a[21]), "+f"(a[22]), "+f"(a[23]), "+f"(a[24]), "+f"(a[25]), "+f"(a[26]), "+f"(a[27]), "+f"(a[28]), "+f"(a[29]), "+f"(a[30]), "+f"(a[31]), "+f"(a[32]), "+f"(a[33]), "+f"(a[34]), "+f"(a[35]), "+f"(a[36]), "+f"(a[37]), "+f"(a[38]), "+f"(a[39]), "+f"(a[40]), "+f"(a[41]), "+f"(a[42]), "+f"(a[43]), "+f"(a[44]), "+f"(a[45]), "+f"(a[46]), "+f"(a[47]), "+f"(a[48]), "+f"(a[49]), "+f"(a[50]), "+f"(a[51]), "+f"(a[52]), "+f"(a[53]), "+f"(a[54]), "+f"(a[55]), "+f"(a[56]), "+f"(a[57]), "+f"(a[58]), "+f"(a[59]), "+f"(a[60]), "+f"(a[61]), "+f"(a[62]), "+f"(a[63]) : );
+}
 // arrives at a (release, CTA)
 static __device__ __forceinline__ void mbarrier_arrive(int a) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :  : "r"(a) : "memory");
@@ -112,9 +116,25 @@ static __device__ __forceinline__ unsigned pack_bf16(float a, float b) {
 static __device__ __forceinline__ void wgmma_n128_bf16_rs_kn(float (&a)[64], unsigned b, unsigned c, unsigned d, unsigned e, unsigned long long f, int g) {
     asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %69, 0;\nwgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, {%64, %65, %66, %67}, %68, p, 1, 1, 1;\n}" : "+f"(a[0]), "+f"(a[1]), "+f"(a[2]), "+f"(a[3]), "+f"(a[4]), "+f"(a[5]), "+f"(a[6]), "+f"(a[7]), "+f"(a[8]), "+f"(a[9]), "+f"(a[10]), "+f"(a[11]), "+f"(a[12]), "+f"(a[13]), "+f"(a[14]), "+f"(a[15]), "+f"(a[16]), "+f"(a[17]), "+f"(a[18]), "+f"(a[19]), "+f"(a[20]), "+f"(a[21]), "+f"(a[22]), "+f"(a[23]), "+f"(a[24]), "+f"(a[25]), "+f"(a[26]), "+f"(a[27]), "+f"(a[28]), "+f"(a[29]), "+f"(a[30]), "+f"(a[31]), "+f"(a[32]), "+f"(a[33]), "+f"(a[34]), "+f"(a[35]), "+f"(a[36]), "+f"(a[37]), "+f"(a[38]), "+f"(a[39]), "+f"(a[40]), "+f"(a[41]), "+f"(a[42]), "+f"(a[43]), "+f"(a[44]), "+f"(a[45]), "+f"(a[46]), "+f"(a[47]), "+f"(a[48]), "+f"(a[49]), "+f"(a[50]), "+f"(a[51]), "+f"(a[52]), "+f"(a[53]), "+f"(a[54]), "+f"(a[55]), "+f"(a[56]), "+f"(a[57]), "+f"(a[58]), "+f"(a[59]), "+f"(a[60]), "+f"(a[61]), "+f"(a[62]), "+f"(a[63]) : "r"(b), "r"(c), "r"(d), "r"(e), "l"(f), "r"(g));
 }
+// at most that many groups are in flight
+static __device__ __forceinline__ void wgmma_wait_1() {
+    asm volatile("wgmma.wait_group.sync.aligned 1;" :  :  : "memory");
+}
+// what makes a comes before what follows
+static __device__ __forceinline__ void settle_2(float (&a)[2]) {
+    asm volatile("{ .reg .pred q; setp.eq.f32 q, %0, 0fB5A91C3D; setp.eq.or.f32 q, %1, 0fB5A91C3D, q; @q nanosleep.u32 0; }" :  : "f"(a[0]), "f"(a[1]) : "memory");
+}
 // a / b, 2 ulp
 static __device__ __forceinline__ float divide(float a, float b) {
     float r; asm("div.full.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r;
+}
+// barrier over that many threads
+static __device__ __forceinline__ void sync_6_of_128() {
+    asm volatile("bar.sync 6, 128;" :  :  : "memory");
+}
+// barrier over that many threads
+static __device__ __forceinline__ void sync_7_of_128() {
+    asm volatile("bar.sync 7, 128;" :  :  : "memory");
 }
 // four 8x8 matrices of 16-bit elements; thread 8i + j has the address of row j of matrix i
 static __device__ __forceinline__ void stmatrix_x4(int a, unsigned b, unsigned c, unsigned d, unsigned e) {
@@ -206,401 +226,743 @@ ring_attention(const __grid_constant__ Args args) {
         mbarrier_init((shared_ + 229392), 1);
         mbarrier_init((shared_ + 229400), 1);
         mbarrier_init((shared_ + 229408), 1);
-        mbarrier_init((shared_ + 229416), 8);
-        const int v3 = shared_ + 229424;
+        mbarrier_init((shared_ + 229416), 1);
+        mbarrier_init((shared_ + 229424), 256);
+        mbarrier_init((shared_ + 229432), 1);
+        const int v3 = shared_ + 229440;
         mbarrier_init(v3, 1);
-        const int v4 = shared_ + 229440;
+        const int v4 = shared_ + 229456;
         mbarrier_init(v4, 8);
         mbarrier_init((v3 + 8), 1);
         mbarrier_init((v4 + 8), 8);
-        mbarrier_init((shared_ + 229456), 1);
-        mbarrier_init((shared_ + 229464), 8);
-        mbarrier_init((shared_ + 229472), 256);
-        mbarrier_init((shared_ + 229480), 1);
+        const int v5 = shared_ + 229472;
+        mbarrier_init(v5, 1);
+        const int v6 = shared_ + 229488;
+        mbarrier_init(v6, 8);
+        mbarrier_init((v5 + 8), 1);
+        mbarrier_init((v6 + 8), 8);
         mbarrier_init_fence();
     }
     sync_threads();
     if (v2) {
         store_u32(v0, epoch);
     }
-    const bool v5 = warp < 8;
-    if (v5) {
+    const bool v7 = warp < 8;
+    if (v7) {
         setmaxnreg_inc_224();
         // consumer: 8 warps from 0
 #line 6 "examples/ring_attention.pk"
-        if (v5) {
+        if (v7) {
             int q_phase[1];
             q_phase[0] = 0;
+            int cast_phase[1];
+            cast_phase[0] = 0;
             int k_phase[1];
             k_phase[0] = 0;
             int k_stage[1];
             k_stage[0] = 0;
             int v_phase[1];
             v_phase[0] = 0;
-            int cast_phase[1];
-            cast_phase[0] = 0;
+            int v_stage[1];
+            v_stage[0] = 0;
 #line 5 "examples/ring_attention.pk"
             float k[1];
             #pragma unroll
-            for (int v6 = 0; v6 < 1; ++v6) {
-                const float v7 = max_nan(args.scale_value, 1.0000000031710769e-30f);
-                k[v6] = v7;
+            for (int v8 = 0; v8 < 1; ++v8) {
+                const float v9 = max_nan(args.scale_value, 1.0000000031710769e-30f);
+                k[v8] = v9;
             }
 #line 6 "examples/ring_attention.pk"
-            const int v8 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v9 = (args.B * args.H) * ((max(min(args.S - (args.rank * v8), v8), 0) + 127) / 128);
+            const int v10 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v11 = (args.B * args.H) * ((max(min(args.S - (args.rank * v10), v10), 0) + 127) / 128);
             #pragma unroll 1
-            for (int task = cta; task < v9; task += computing) {
+            for (int task = cta; task < v11; task += computing) {
 #line 10 "examples/ring_attention.pk"
-                const int v10 = q_phase[0];
-                mbarrier_wait((shared_ + 229408), v10);
-                const int v11 = shared_ + 65536;
+                const int v12 = q_phase[0];
+                mbarrier_wait((shared_ + 229408), v12);
+                const int v13 = shared_ + 65536;
+                const int v14 = q_phase[0];
+                q_phase[0] = (v14 ^ 1);
 #line 8 "examples/ring_attention.pk"
                 float total[2];
                 #pragma unroll
-                for (int v12 = 0; v12 < 2; ++v12) {
-                    total[v12] = 0.0f;
+                for (int v15 = 0; v15 < 2; ++v15) {
+                    total[v15] = 0.0f;
                 }
                 float o[64];
                 #pragma unroll
-                for (int v13 = 0; v13 < 64; ++v13) {
-                    o[v13] = 0.0f;
+                for (int v16 = 0; v16 < 64; ++v16) {
+                    o[v16] = 0.0f;
                 }
                 float top[2];
                 #pragma unroll
-                for (int v14 = 0; v14 < 2; ++v14) {
-                    top[v14] = __int_as_float(0xff800000);
+                for (int v17 = 0; v17 < 2; ++v17) {
+                    top[v17] = __int_as_float(0xff800000);
                 }
                 #pragma unroll 1
-                for (int v15 = 0; v15 < args.ranks; ++v15) {
+                for (int v18 = 0; v18 < args.ranks; ++v18) {
 #line 9 "examples/ring_attention.pk"
-                    const int v16 = max(min(args.S - (((args.rank + v15) % args.ranks) * v8), v8), 0);
-                    const int v17 = (v16 + 127) / 128;
-                    #pragma unroll 1
-                    for (int v18 = 0; v18 < v17; ++v18) {
+                    const int v19 = max(min(args.S - (((args.rank + v18) % args.ranks) * v10), v10), 0);
+                    const int v20 = (v19 + 127) / 128;
+                    if (0 < v20) {
 #line 10 "examples/ring_attention.pk"
-                        const int v19 = k_stage[0];
-                        const int v20 = k_phase[0];
-                        mbarrier_wait(((shared_ + 229424) + (v19 * 8)), v20);
-                        float s[64];
-                        const unsigned long long v21 = (unsigned long long)((((shared_ + 98304) + (v19 * 32768)) & 262143) >> 4) + 4611686293305360384ull;
+                        const int v21 = k_stage[0];
+                        const int v22 = shared_ + 229440;
+                        const int v23 = k_phase[0];
+                        mbarrier_wait((v22 + (v21 * 8)), v23);
+                        const int v24 = shared_ + 98304;
+                        float v25[64];
+                        const unsigned long long v26 = (unsigned long long)(((v24 + (v21 * 32768)) & 262143) >> 4) + 4611686293305360384ull;
                         wgmma_fence();
-                        const unsigned long long v22 = (unsigned long long)(((v11 + ((warp / 4) * 8192)) & 262143) >> 4) + 4611686293305360384ull;
-                        wgmma_n128_bf16_ss_kk(s, v22, v21, 0);
-                        wgmma_n128_bf16_ss_kk(s, (v22 + 2ull), (v21 + 2ull), 1);
-                        wgmma_n128_bf16_ss_kk(s, (v22 + 4ull), (v21 + 4ull), 1);
-                        wgmma_n128_bf16_ss_kk(s, (v22 + 6ull), (v21 + 6ull), 1);
-                        wgmma_n128_bf16_ss_kk(s, (v22 + 1024ull), (v21 + 1024ull), 1);
-                        wgmma_n128_bf16_ss_kk(s, (v22 + 1026ull), (v21 + 1026ull), 1);
-                        wgmma_n128_bf16_ss_kk(s, (v22 + 1028ull), (v21 + 1028ull), 1);
-                        wgmma_n128_bf16_ss_kk(s, (v22 + 1030ull), (v21 + 1030ull), 1);
+                        const unsigned long long v27 = (unsigned long long)(((v13 + ((warp / 4) * 8192)) & 262143) >> 4) + 4611686293305360384ull;
+                        wgmma_n128_bf16_ss_kk(v25, v27, v26, 0);
+                        const unsigned long long v28 = v27 + 2ull;
+                        wgmma_n128_bf16_ss_kk(v25, v28, (v26 + 2ull), 1);
+                        const unsigned long long v29 = v27 + 4ull;
+                        wgmma_n128_bf16_ss_kk(v25, v29, (v26 + 4ull), 1);
+                        const unsigned long long v30 = v27 + 6ull;
+                        wgmma_n128_bf16_ss_kk(v25, v30, (v26 + 6ull), 1);
+                        const unsigned long long v31 = v27 + 1024ull;
+                        wgmma_n128_bf16_ss_kk(v25, v31, (v26 + 1024ull), 1);
+                        const unsigned long long v32 = v27 + 1026ull;
+                        wgmma_n128_bf16_ss_kk(v25, v32, (v26 + 1026ull), 1);
+                        const unsigned long long v33 = v27 + 1028ull;
+                        wgmma_n128_bf16_ss_kk(v25, v33, (v26 + 1028ull), 1);
+                        const unsigned long long v34 = v27 + 1030ull;
+                        wgmma_n128_bf16_ss_kk(v25, v34, (v26 + 1030ull), 1);
                         wgmma_commit();
                         wgmma_wait_0();
-                        const int v23 = k_stage[0];
-                        const int v24 = (shared_ + 229440) + (v23 * 8);
-                        const bool v25 = lane == 0;
-                        if (v25) {
-                            mbarrier_arrive(v24);
+                        wgmma_done_64(v25);
+                        const int v35 = k_stage[0];
+                        const int v36 = shared_ + 229456;
+                        const int v37 = v36 + (v35 * 8);
+                        const bool v38 = lane == 0;
+                        if (v38) {
+                            mbarrier_arrive(v37);
                         }
-                        const int v26 = k_phase[0];
-                        const int v27 = k_stage[0];
-                        const int v28 = v27 + 1;
-                        const bool v29 = v28 == 2;
-                        k_phase[0] = (v29 ? (v26 ^ 1) : v26);
-                        k_stage[0] = (v29 ? 0 : v28);
+                        const int v39 = k_phase[0];
+                        const int v40 = k_stage[0];
+                        const int v41 = v40 + 1;
+                        const bool v42 = v41 == 2;
+                        k_phase[0] = (v42 ? (v39 ^ 1) : v39);
+                        k_stage[0] = (v42 ? 0 : v41);
 #line 13 "examples/ring_attention.pk"
-                        const int v30 = v16 - (v18 * 128);
-                        if ((v30 >= 128) ^ true) {
+                        if ((v19 >= 128) ^ true) {
                             #pragma unroll
-                            for (int v31 = 0; v31 < 64; ++v31) {
-                                const float v32 = s[v31];
-                                const float v33 = ((((((v31 % 64) >> 2) * 8) + ((lane & 3) * 2)) + (v31 & 1)) < v30) ? v32 : __int_as_float(0xff800000);
-                                s[v31] = v33;
+                            for (int v43 = 0; v43 < 64; ++v43) {
+                                const float v44 = v25[v43];
+                                const float v45 = ((((((v43 % 64) >> 2) * 8) + ((lane & 3) * 2)) + (v43 & 1)) < v19) ? v44 : __int_as_float(0xff800000);
+                                v25[v43] = v45;
                             }
                         }
-                        float v34[2];
-                        const float v35 = s[0];
-                        v34[0] = v35;
-                        const float v36 = v34[0];
-                        const float v37 = s[1];
-                        const float v38 = max_nan(v36, v37);
-                        v34[0] = v38;
+                        float v46[2];
+                        const float v47 = v25[0];
+                        v46[0] = v47;
+                        const float v48 = v46[0];
+                        const float v49 = v25[1];
+                        const float v50 = max_nan(v48, v49);
+                        v46[0] = v50;
                         #pragma unroll
-                        for (int v39 = 1; v39 < 16; ++v39) {
-                            const int v40 = v39 * 4;
-                            const float v41 = s[v40];
-                            const float v42 = s[(v40 + 1)];
-                            const float v43 = max_nan(v41, v42);
-                            const float v44 = v34[0];
-                            const float v45 = max_nan(v44, v43);
-                            v34[0] = v45;
+                        for (int v51 = 1; v51 < 16; ++v51) {
+                            const int v52 = v51 * 4;
+                            const float v53 = v25[v52];
+                            const float v54 = v25[(v52 + 1)];
+                            const float v55 = max_nan(v53, v54);
+                            const float v56 = v46[0];
+                            const float v57 = max_nan(v56, v55);
+                            v46[0] = v57;
                         }
-                        const float v46 = v34[0];
-                        const float v47 = shuffle_xor(v46, 1);
-                        const float v48 = max_nan(v46, v47);
-                        v34[0] = v48;
-                        const float v49 = v34[0];
-                        const float v50 = shuffle_xor(v49, 2);
-                        const float v51 = max_nan(v49, v50);
-                        v34[0] = v51;
-                        const float v52 = s[2];
-                        v34[1] = v52;
-                        const float v53 = v34[1];
-                        const float v54 = s[3];
-                        const float v55 = max_nan(v53, v54);
-                        v34[1] = v55;
+                        const float v58 = v46[0];
+                        const float v59 = shuffle_xor(v58, 1);
+                        const float v60 = max_nan(v58, v59);
+                        v46[0] = v60;
+                        const float v61 = v46[0];
+                        const float v62 = shuffle_xor(v61, 2);
+                        const float v63 = max_nan(v61, v62);
+                        v46[0] = v63;
+                        const float v64 = v25[2];
+                        v46[1] = v64;
+                        const float v65 = v46[1];
+                        const float v66 = v25[3];
+                        const float v67 = max_nan(v65, v66);
+                        v46[1] = v67;
                         #pragma unroll
-                        for (int v56 = 1; v56 < 16; ++v56) {
-                            const int v57 = (v56 * 4) + 2;
-                            const float v58 = s[v57];
-                            const float v59 = s[(v57 + 1)];
-                            const float v60 = max_nan(v58, v59);
-                            const float v61 = v34[1];
-                            const float v62 = max_nan(v61, v60);
-                            v34[1] = v62;
+                        for (int v68 = 1; v68 < 16; ++v68) {
+                            const int v69 = (v68 * 4) + 2;
+                            const float v70 = v25[v69];
+                            const float v71 = v25[(v69 + 1)];
+                            const float v72 = max_nan(v70, v71);
+                            const float v73 = v46[1];
+                            const float v74 = max_nan(v73, v72);
+                            v46[1] = v74;
                         }
-                        const float v63 = v34[1];
-                        const float v64 = shuffle_xor(v63, 1);
-                        const float v65 = max_nan(v63, v64);
-                        v34[1] = v65;
-                        const float v66 = v34[1];
-                        const float v67 = shuffle_xor(v66, 2);
-                        const float v68 = max_nan(v66, v67);
-                        v34[1] = v68;
-                        float v69[2];
+                        const float v75 = v46[1];
+                        const float v76 = shuffle_xor(v75, 1);
+                        const float v77 = max_nan(v75, v76);
+                        v46[1] = v77;
+                        const float v78 = v46[1];
+                        const float v79 = shuffle_xor(v78, 2);
+                        const float v80 = max_nan(v78, v79);
+                        v46[1] = v80;
+                        float v81[2];
                         #pragma unroll
-                        for (int v70 = 0; v70 < 2; ++v70) {
-                            const float v71 = v34[v70];
-                            const float v72 = k[0];
-                            v69[v70] = (v71 * v72);
+                        for (int v82 = 0; v82 < 2; ++v82) {
+                            const float v83 = v46[v82];
+                            const float v84 = k[0];
+                            v81[v82] = (v83 * v84);
                         }
                         float t[2];
                         #pragma unroll
-                        for (int v73 = 0; v73 < 2; ++v73) {
-                            const float v74 = top[v73];
-                            const float v75 = v69[v73];
-                            const float v76 = max_nan(v74, v75);
-                            t[v73] = v76;
+                        for (int v85 = 0; v85 < 2; ++v85) {
+                            const float v86 = top[v85];
+                            const float v87 = v81[v85];
+                            const float v88 = max_nan(v86, v87);
+                            t[v85] = v88;
                         }
-                        float v77[64];
+                        float v89[64];
                         #pragma unroll
-                        for (int v78 = 0; v78 < 64; ++v78) {
-                            const float v79 = s[v78];
-                            const float v80 = k[0];
-                            v77[v78] = (v79 * v80);
+                        for (int v90 = 0; v90 < 64; ++v90) {
+                            const float v91 = v25[v90];
+                            const float v92 = k[0];
+                            v89[v90] = (v91 * v92);
                         }
-                        float v81[64];
+                        float v93[64];
                         #pragma unroll
-                        for (int v82 = 0; v82 < 64; ++v82) {
-                            const float v83 = v77[v82];
-                            const float v84 = t[(((v82 / 64) * 2) + ((v82 >> 1) & 1))];
-                            v81[v82] = (v83 - v84);
+                        for (int v94 = 0; v94 < 64; ++v94) {
+                            const float v95 = v89[v94];
+                            const float v96 = t[(((v94 / 64) * 2) + ((v94 >> 1) & 1))];
+                            v93[v94] = (v95 - v96);
                         }
                         float p[64];
                         #pragma unroll
-                        for (int v85 = 0; v85 < 64; ++v85) {
-                            const float v86 = v81[v85];
-                            const float v87 = exp2_f32(v86);
-                            p[v85] = v87;
+                        for (int v97 = 0; v97 < 64; ++v97) {
+                            const float v98 = v93[v97];
+                            const float v99 = exp2_f32(v98);
+                            p[v97] = v99;
                         }
-                        float v88[2];
+                        float v100[2];
                         #pragma unroll
-                        for (int v89 = 0; v89 < 2; ++v89) {
-                            const float v90 = top[v89];
-                            const float v91 = t[v89];
-                            v88[v89] = (v90 - v91);
+                        for (int v101 = 0; v101 < 2; ++v101) {
+                            const float v102 = top[v101];
+                            const float v103 = t[v101];
+                            v100[v101] = (v102 - v103);
                         }
                         float c[2];
                         #pragma unroll
-                        for (int v92 = 0; v92 < 2; ++v92) {
-                            const float v93 = v88[v92];
-                            const float v94 = exp2_f32(v93);
-                            c[v92] = v94;
+                        for (int v104 = 0; v104 < 2; ++v104) {
+                            const float v105 = v100[v104];
+                            const float v106 = exp2_f32(v105);
+                            c[v104] = v106;
                         }
 #line 14 "examples/ring_attention.pk"
-                        float v95[2];
+                        float v107[2];
                         #pragma unroll
-                        for (int v96 = 0; v96 < 2; ++v96) {
-                            const float v97 = total[v96];
-                            const float v98 = c[v96];
-                            v95[v96] = (v97 * v98);
+                        for (int v108 = 0; v108 < 2; ++v108) {
+                            const float v109 = total[v108];
+                            const float v110 = c[v108];
+                            v107[v108] = (v109 * v110);
                         }
-                        float v99[2];
-                        const float v100 = p[0];
-                        v99[0] = v100;
-                        const float v101 = v99[0];
-                        const float v102 = p[1];
-                        v99[0] = (v101 + v102);
-                        #pragma unroll
-                        for (int v103 = 1; v103 < 16; ++v103) {
-                            const int v104 = v103 * 4;
-                            const float v105 = p[v104];
-                            const float v106 = p[(v104 + 1)];
-                            const float v107 = v99[0];
-                            v99[0] = (v107 + (v105 + v106));
-                        }
-                        const float v108 = v99[0];
-                        const float v109 = shuffle_xor(v108, 1);
-                        v99[0] = (v108 + v109);
-                        const float v110 = v99[0];
-                        const float v111 = shuffle_xor(v110, 2);
-                        v99[0] = (v110 + v111);
-                        const float v112 = p[2];
-                        v99[1] = v112;
-                        const float v113 = v99[1];
-                        const float v114 = p[3];
-                        v99[1] = (v113 + v114);
+                        float v111[2];
+                        const float v112 = p[0];
+                        v111[0] = v112;
+                        const float v113 = v111[0];
+                        const float v114 = p[1];
+                        v111[0] = (v113 + v114);
                         #pragma unroll
                         for (int v115 = 1; v115 < 16; ++v115) {
-                            const int v116 = (v115 * 4) + 2;
+                            const int v116 = v115 * 4;
                             const float v117 = p[v116];
                             const float v118 = p[(v116 + 1)];
-                            const float v119 = v99[1];
-                            v99[1] = (v119 + (v117 + v118));
+                            const float v119 = v111[0];
+                            v111[0] = (v119 + (v117 + v118));
                         }
-                        const float v120 = v99[1];
+                        const float v120 = v111[0];
                         const float v121 = shuffle_xor(v120, 1);
-                        v99[1] = (v120 + v121);
-                        const float v122 = v99[1];
+                        v111[0] = (v120 + v121);
+                        const float v122 = v111[0];
                         const float v123 = shuffle_xor(v122, 2);
-                        v99[1] = (v122 + v123);
+                        v111[0] = (v122 + v123);
+                        const float v124 = p[2];
+                        v111[1] = v124;
+                        const float v125 = v111[1];
+                        const float v126 = p[3];
+                        v111[1] = (v125 + v126);
+                        #pragma unroll
+                        for (int v127 = 1; v127 < 16; ++v127) {
+                            const int v128 = (v127 * 4) + 2;
+                            const float v129 = p[v128];
+                            const float v130 = p[(v128 + 1)];
+                            const float v131 = v111[1];
+                            v111[1] = (v131 + (v129 + v130));
+                        }
+                        const float v132 = v111[1];
+                        const float v133 = shuffle_xor(v132, 1);
+                        v111[1] = (v132 + v133);
+                        const float v134 = v111[1];
+                        const float v135 = shuffle_xor(v134, 2);
+                        v111[1] = (v134 + v135);
                         float total1[2];
                         #pragma unroll
-                        for (int v124 = 0; v124 < 2; ++v124) {
-                            const float v125 = v95[v124];
-                            const float v126 = v99[v124];
-                            total1[v124] = (v125 + v126);
+                        for (int v136 = 0; v136 < 2; ++v136) {
+                            const float v137 = v107[v136];
+                            const float v138 = v111[v136];
+                            total1[v136] = (v137 + v138);
                         }
 #line 15 "examples/ring_attention.pk"
-                        float v127[64];
+                        unsigned v139[32];
                         #pragma unroll
-                        for (int v128 = 0; v128 < 64; ++v128) {
-                            const float v129 = o[v128];
-                            const float v130 = c[(((v128 / 64) * 2) + ((v128 >> 1) & 1))];
-                            v127[v128] = (v129 * v130);
+                        for (int v140 = 0; v140 < 32; ++v140) {
+                            const int v141 = v140 * 2;
+                            const float v142 = p[v141];
+                            const float v143 = p[(v141 + 1)];
+                            const unsigned v144 = pack_bf16(v142, v143);
+                            v139[v140] = v144;
                         }
-                        unsigned v131[32];
+#line 9 "examples/ring_attention.pk"
+                        const int v145 = 0 + 1;
+                        float o1[64];
                         #pragma unroll
-                        for (int v132 = 0; v132 < 32; ++v132) {
-                            const int v133 = v132 * 2;
-                            const float v134 = p[v133];
-                            const float v135 = p[(v133 + 1)];
-                            const unsigned v136 = pack_bf16(v134, v135);
-                            v131[v132] = v136;
+                        for (int v146 = 0; v146 < 64; ++v146) {
+                            const float v147 = o[v146];
+                            o1[v146] = v147;
                         }
-                        const int v137 = v_phase[0];
-                        mbarrier_wait((shared_ + 229456), v137);
-                        const unsigned long long v138 = (unsigned long long)(((shared_ + 163840) & 262143) >> 4) + 4611686293372403712ull;
+                        float t1[2];
+                        #pragma unroll
+                        for (int v148 = 0; v148 < 2; ++v148) {
+                            const float v149 = t[v148];
+                            t1[v148] = v149;
+                        }
+                        float c1[2];
+                        #pragma unroll
+                        for (int v150 = 0; v150 < 2; ++v150) {
+                            const float v151 = c[v150];
+                            c1[v150] = v151;
+                        }
+                        #pragma unroll 1
+                        for (int v152 = v145; v152 < v20; ++v152) {
+#line 10 "examples/ring_attention.pk"
+                            const int v153 = k_stage[0];
+                            const int v154 = k_phase[0];
+                            mbarrier_wait((v22 + (v153 * 8)), v154);
+                            float v155[64];
+                            const unsigned long long v156 = (unsigned long long)(((v24 + (v153 * 32768)) & 262143) >> 4) + 4611686293305360384ull;
+                            wgmma_fence();
+                            wgmma_n128_bf16_ss_kk(v155, v27, v156, 0);
+                            wgmma_n128_bf16_ss_kk(v155, v28, (v156 + 2ull), 1);
+                            wgmma_n128_bf16_ss_kk(v155, v29, (v156 + 4ull), 1);
+                            wgmma_n128_bf16_ss_kk(v155, v30, (v156 + 6ull), 1);
+                            wgmma_n128_bf16_ss_kk(v155, v31, (v156 + 1024ull), 1);
+                            wgmma_n128_bf16_ss_kk(v155, v32, (v156 + 1026ull), 1);
+                            wgmma_n128_bf16_ss_kk(v155, v33, (v156 + 1028ull), 1);
+                            wgmma_n128_bf16_ss_kk(v155, v34, (v156 + 1030ull), 1);
+                            wgmma_commit();
+#line 15 "examples/ring_attention.pk"
+                            float v157[64];
+                            #pragma unroll
+                            for (int v158 = 0; v158 < 64; ++v158) {
+                                const float v159 = o1[v158];
+                                const float v160 = c1[(((v158 / 64) * 2) + ((v158 >> 1) & 1))];
+                                v157[v158] = (v159 * v160);
+                            }
+                            const int v161 = v_stage[0];
+                            const int v162 = v_phase[0];
+                            mbarrier_wait(((shared_ + 229472) + (v161 * 8)), v162);
+                            const unsigned long long v163 = (unsigned long long)((((shared_ + 163840) + (v161 * 32768)) & 262143) >> 4) + 4611686293372403712ull;
+                            wgmma_fence();
+                            const unsigned v164 = v139[0];
+                            const unsigned v165 = v139[1];
+                            const unsigned v166 = v139[2];
+                            const unsigned v167 = v139[3];
+                            wgmma_n128_bf16_rs_kn(v157, v164, v165, v166, v167, v163, 1);
+                            const unsigned v168 = v139[4];
+                            const unsigned v169 = v139[5];
+                            const unsigned v170 = v139[6];
+                            const unsigned v171 = v139[7];
+                            wgmma_n128_bf16_rs_kn(v157, v168, v169, v170, v171, (v163 + 128ull), 1);
+                            const unsigned v172 = v139[8];
+                            const unsigned v173 = v139[9];
+                            const unsigned v174 = v139[10];
+                            const unsigned v175 = v139[11];
+                            wgmma_n128_bf16_rs_kn(v157, v172, v173, v174, v175, (v163 + 256ull), 1);
+                            const unsigned v176 = v139[12];
+                            const unsigned v177 = v139[13];
+                            const unsigned v178 = v139[14];
+                            const unsigned v179 = v139[15];
+                            wgmma_n128_bf16_rs_kn(v157, v176, v177, v178, v179, (v163 + 384ull), 1);
+                            const unsigned v180 = v139[16];
+                            const unsigned v181 = v139[17];
+                            const unsigned v182 = v139[18];
+                            const unsigned v183 = v139[19];
+                            wgmma_n128_bf16_rs_kn(v157, v180, v181, v182, v183, (v163 + 512ull), 1);
+                            const unsigned v184 = v139[20];
+                            const unsigned v185 = v139[21];
+                            const unsigned v186 = v139[22];
+                            const unsigned v187 = v139[23];
+                            wgmma_n128_bf16_rs_kn(v157, v184, v185, v186, v187, (v163 + 640ull), 1);
+                            const unsigned v188 = v139[24];
+                            const unsigned v189 = v139[25];
+                            const unsigned v190 = v139[26];
+                            const unsigned v191 = v139[27];
+                            wgmma_n128_bf16_rs_kn(v157, v188, v189, v190, v191, (v163 + 768ull), 1);
+                            const unsigned v192 = v139[28];
+                            const unsigned v193 = v139[29];
+                            const unsigned v194 = v139[30];
+                            const unsigned v195 = v139[31];
+                            wgmma_n128_bf16_rs_kn(v157, v192, v193, v194, v195, (v163 + 896ull), 1);
+                            wgmma_commit();
+#line 10 "examples/ring_attention.pk"
+                            wgmma_wait_1();
+                            wgmma_done_64(v155);
+                            const int v196 = k_stage[0];
+                            const int v197 = v36 + (v196 * 8);
+                            if (v38) {
+                                mbarrier_arrive(v197);
+                            }
+                            const int v198 = k_phase[0];
+                            const int v199 = k_stage[0];
+                            const int v200 = v199 + 1;
+                            const bool v201 = v200 == 2;
+                            k_phase[0] = (v201 ? (v198 ^ 1) : v198);
+                            k_stage[0] = (v201 ? 0 : v200);
+#line 13 "examples/ring_attention.pk"
+                            const int v202 = v19 - (v152 * 128);
+                            if ((v202 >= 128) ^ true) {
+                                #pragma unroll
+                                for (int v203 = 0; v203 < 64; ++v203) {
+                                    const float v204 = v155[v203];
+                                    const float v205 = ((((((v203 % 64) >> 2) * 8) + ((lane & 3) * 2)) + (v203 & 1)) < v202) ? v204 : __int_as_float(0xff800000);
+                                    v155[v203] = v205;
+                                }
+                            }
+                            float v206[2];
+                            const float v207 = v155[0];
+                            v206[0] = v207;
+                            const float v208 = v206[0];
+                            const float v209 = v155[1];
+                            const float v210 = max_nan(v208, v209);
+                            v206[0] = v210;
+                            #pragma unroll
+                            for (int v211 = 1; v211 < 16; ++v211) {
+                                const int v212 = v211 * 4;
+                                const float v213 = v155[v212];
+                                const float v214 = v155[(v212 + 1)];
+                                const float v215 = max_nan(v213, v214);
+                                const float v216 = v206[0];
+                                const float v217 = max_nan(v216, v215);
+                                v206[0] = v217;
+                            }
+                            const float v218 = v206[0];
+                            const float v219 = shuffle_xor(v218, 1);
+                            const float v220 = max_nan(v218, v219);
+                            v206[0] = v220;
+                            const float v221 = v206[0];
+                            const float v222 = shuffle_xor(v221, 2);
+                            const float v223 = max_nan(v221, v222);
+                            v206[0] = v223;
+                            const float v224 = v155[2];
+                            v206[1] = v224;
+                            const float v225 = v206[1];
+                            const float v226 = v155[3];
+                            const float v227 = max_nan(v225, v226);
+                            v206[1] = v227;
+                            #pragma unroll
+                            for (int v228 = 1; v228 < 16; ++v228) {
+                                const int v229 = (v228 * 4) + 2;
+                                const float v230 = v155[v229];
+                                const float v231 = v155[(v229 + 1)];
+                                const float v232 = max_nan(v230, v231);
+                                const float v233 = v206[1];
+                                const float v234 = max_nan(v233, v232);
+                                v206[1] = v234;
+                            }
+                            const float v235 = v206[1];
+                            const float v236 = shuffle_xor(v235, 1);
+                            const float v237 = max_nan(v235, v236);
+                            v206[1] = v237;
+                            const float v238 = v206[1];
+                            const float v239 = shuffle_xor(v238, 2);
+                            const float v240 = max_nan(v238, v239);
+                            v206[1] = v240;
+                            float v241[2];
+                            #pragma unroll
+                            for (int v242 = 0; v242 < 2; ++v242) {
+                                const float v243 = v206[v242];
+                                const float v244 = k[0];
+                                v241[v242] = (v243 * v244);
+                            }
+                            float t2[2];
+                            #pragma unroll
+                            for (int v245 = 0; v245 < 2; ++v245) {
+                                const float v246 = t1[v245];
+                                const float v247 = v241[v245];
+                                const float v248 = max_nan(v246, v247);
+                                t2[v245] = v248;
+                            }
+                            float v249[64];
+                            #pragma unroll
+                            for (int v250 = 0; v250 < 64; ++v250) {
+                                const float v251 = v155[v250];
+                                const float v252 = k[0];
+                                v249[v250] = (v251 * v252);
+                            }
+                            float v253[64];
+                            #pragma unroll
+                            for (int v254 = 0; v254 < 64; ++v254) {
+                                const float v255 = v249[v254];
+                                const float v256 = t2[(((v254 / 64) * 2) + ((v254 >> 1) & 1))];
+                                v253[v254] = (v255 - v256);
+                            }
+                            float p1[64];
+                            #pragma unroll
+                            for (int v257 = 0; v257 < 64; ++v257) {
+                                const float v258 = v253[v257];
+                                const float v259 = exp2_f32(v258);
+                                p1[v257] = v259;
+                            }
+                            float v260[2];
+                            #pragma unroll
+                            for (int v261 = 0; v261 < 2; ++v261) {
+                                const float v262 = t1[v261];
+                                const float v263 = t2[v261];
+                                v260[v261] = (v262 - v263);
+                            }
+                            float c2[2];
+                            #pragma unroll
+                            for (int v264 = 0; v264 < 2; ++v264) {
+                                const float v265 = v260[v264];
+                                const float v266 = exp2_f32(v265);
+                                c2[v264] = v266;
+                            }
+#line 14 "examples/ring_attention.pk"
+                            float v267[2];
+                            #pragma unroll
+                            for (int v268 = 0; v268 < 2; ++v268) {
+                                const float v269 = total1[v268];
+                                const float v270 = c2[v268];
+                                v267[v268] = (v269 * v270);
+                            }
+                            float v271[2];
+                            const float v272 = p1[0];
+                            v271[0] = v272;
+                            const float v273 = v271[0];
+                            const float v274 = p1[1];
+                            v271[0] = (v273 + v274);
+                            #pragma unroll
+                            for (int v275 = 1; v275 < 16; ++v275) {
+                                const int v276 = v275 * 4;
+                                const float v277 = p1[v276];
+                                const float v278 = p1[(v276 + 1)];
+                                const float v279 = v271[0];
+                                v271[0] = (v279 + (v277 + v278));
+                            }
+                            const float v280 = v271[0];
+                            const float v281 = shuffle_xor(v280, 1);
+                            v271[0] = (v280 + v281);
+                            const float v282 = v271[0];
+                            const float v283 = shuffle_xor(v282, 2);
+                            v271[0] = (v282 + v283);
+                            const float v284 = p1[2];
+                            v271[1] = v284;
+                            const float v285 = v271[1];
+                            const float v286 = p1[3];
+                            v271[1] = (v285 + v286);
+                            #pragma unroll
+                            for (int v287 = 1; v287 < 16; ++v287) {
+                                const int v288 = (v287 * 4) + 2;
+                                const float v289 = p1[v288];
+                                const float v290 = p1[(v288 + 1)];
+                                const float v291 = v271[1];
+                                v271[1] = (v291 + (v289 + v290));
+                            }
+                            const float v292 = v271[1];
+                            const float v293 = shuffle_xor(v292, 1);
+                            v271[1] = (v292 + v293);
+                            const float v294 = v271[1];
+                            const float v295 = shuffle_xor(v294, 2);
+                            v271[1] = (v294 + v295);
+                            float total2[2];
+                            #pragma unroll
+                            for (int v296 = 0; v296 < 2; ++v296) {
+                                const float v297 = v267[v296];
+                                const float v298 = v271[v296];
+                                total2[v296] = (v297 + v298);
+                            }
+#line 15 "examples/ring_attention.pk"
+                            settle_2(total2);
+                            wgmma_wait_0();
+                            wgmma_done_64(v157);
+                            const int v299 = v_stage[0];
+                            const int v300 = (shared_ + 229488) + (v299 * 8);
+                            if (v38) {
+                                mbarrier_arrive(v300);
+                            }
+                            const int v301 = v_phase[0];
+                            const int v302 = v_stage[0];
+                            const int v303 = v302 + 1;
+                            const bool v304 = v303 == 2;
+                            v_phase[0] = (v304 ? (v301 ^ 1) : v301);
+                            v_stage[0] = (v304 ? 0 : v303);
+                            unsigned v305[32];
+                            #pragma unroll
+                            for (int v306 = 0; v306 < 32; ++v306) {
+                                const int v307 = v306 * 2;
+                                const float v308 = p1[v307];
+                                const float v309 = p1[(v307 + 1)];
+                                const unsigned v310 = pack_bf16(v308, v309);
+                                v305[v306] = v310;
+                            }
+#line 9 "examples/ring_attention.pk"
+                            #pragma unroll
+                            for (int v311 = 0; v311 < 2; ++v311) {
+                                const float v312 = total2[v311];
+                                total1[v311] = v312;
+                            }
+                            #pragma unroll
+                            for (int v313 = 0; v313 < 64; ++v313) {
+                                const float v314 = v157[v313];
+                                o1[v313] = v314;
+                            }
+                            #pragma unroll
+                            for (int v315 = 0; v315 < 2; ++v315) {
+                                const float v316 = t2[v315];
+                                t1[v315] = v316;
+                            }
+                            #pragma unroll
+                            for (int v317 = 0; v317 < 2; ++v317) {
+                                const float v318 = c2[v317];
+                                c1[v317] = v318;
+                            }
+                            #pragma unroll
+                            for (int v319 = 0; v319 < 32; ++v319) {
+                                const unsigned v320 = v305[v319];
+                                v139[v319] = v320;
+                            }
+                        }
+#line 15 "examples/ring_attention.pk"
+                        float v321[64];
+                        #pragma unroll
+                        for (int v322 = 0; v322 < 64; ++v322) {
+                            const float v323 = o1[v322];
+                            const float v324 = c1[(((v322 / 64) * 2) + ((v322 >> 1) & 1))];
+                            v321[v322] = (v323 * v324);
+                        }
+                        const int v325 = v_stage[0];
+                        const int v326 = v_phase[0];
+                        mbarrier_wait(((shared_ + 229472) + (v325 * 8)), v326);
+                        const unsigned long long v327 = (unsigned long long)((((shared_ + 163840) + (v325 * 32768)) & 262143) >> 4) + 4611686293372403712ull;
                         wgmma_fence();
-                        const unsigned v139 = v131[0];
-                        const unsigned v140 = v131[1];
-                        const unsigned v141 = v131[2];
-                        const unsigned v142 = v131[3];
-                        wgmma_n128_bf16_rs_kn(v127, v139, v140, v141, v142, v138, 1);
-                        const unsigned v143 = v131[4];
-                        const unsigned v144 = v131[5];
-                        const unsigned v145 = v131[6];
-                        const unsigned v146 = v131[7];
-                        wgmma_n128_bf16_rs_kn(v127, v143, v144, v145, v146, (v138 + 128ull), 1);
-                        const unsigned v147 = v131[8];
-                        const unsigned v148 = v131[9];
-                        const unsigned v149 = v131[10];
-                        const unsigned v150 = v131[11];
-                        wgmma_n128_bf16_rs_kn(v127, v147, v148, v149, v150, (v138 + 256ull), 1);
-                        const unsigned v151 = v131[12];
-                        const unsigned v152 = v131[13];
-                        const unsigned v153 = v131[14];
-                        const unsigned v154 = v131[15];
-                        wgmma_n128_bf16_rs_kn(v127, v151, v152, v153, v154, (v138 + 384ull), 1);
-                        const unsigned v155 = v131[16];
-                        const unsigned v156 = v131[17];
-                        const unsigned v157 = v131[18];
-                        const unsigned v158 = v131[19];
-                        wgmma_n128_bf16_rs_kn(v127, v155, v156, v157, v158, (v138 + 512ull), 1);
-                        const unsigned v159 = v131[20];
-                        const unsigned v160 = v131[21];
-                        const unsigned v161 = v131[22];
-                        const unsigned v162 = v131[23];
-                        wgmma_n128_bf16_rs_kn(v127, v159, v160, v161, v162, (v138 + 640ull), 1);
-                        const unsigned v163 = v131[24];
-                        const unsigned v164 = v131[25];
-                        const unsigned v165 = v131[26];
-                        const unsigned v166 = v131[27];
-                        wgmma_n128_bf16_rs_kn(v127, v163, v164, v165, v166, (v138 + 768ull), 1);
-                        const unsigned v167 = v131[28];
-                        const unsigned v168 = v131[29];
-                        const unsigned v169 = v131[30];
-                        const unsigned v170 = v131[31];
-                        wgmma_n128_bf16_rs_kn(v127, v167, v168, v169, v170, (v138 + 896ull), 1);
+                        const unsigned v328 = v139[0];
+                        const unsigned v329 = v139[1];
+                        const unsigned v330 = v139[2];
+                        const unsigned v331 = v139[3];
+                        wgmma_n128_bf16_rs_kn(v321, v328, v329, v330, v331, v327, 1);
+                        const unsigned v332 = v139[4];
+                        const unsigned v333 = v139[5];
+                        const unsigned v334 = v139[6];
+                        const unsigned v335 = v139[7];
+                        wgmma_n128_bf16_rs_kn(v321, v332, v333, v334, v335, (v327 + 128ull), 1);
+                        const unsigned v336 = v139[8];
+                        const unsigned v337 = v139[9];
+                        const unsigned v338 = v139[10];
+                        const unsigned v339 = v139[11];
+                        wgmma_n128_bf16_rs_kn(v321, v336, v337, v338, v339, (v327 + 256ull), 1);
+                        const unsigned v340 = v139[12];
+                        const unsigned v341 = v139[13];
+                        const unsigned v342 = v139[14];
+                        const unsigned v343 = v139[15];
+                        wgmma_n128_bf16_rs_kn(v321, v340, v341, v342, v343, (v327 + 384ull), 1);
+                        const unsigned v344 = v139[16];
+                        const unsigned v345 = v139[17];
+                        const unsigned v346 = v139[18];
+                        const unsigned v347 = v139[19];
+                        wgmma_n128_bf16_rs_kn(v321, v344, v345, v346, v347, (v327 + 512ull), 1);
+                        const unsigned v348 = v139[20];
+                        const unsigned v349 = v139[21];
+                        const unsigned v350 = v139[22];
+                        const unsigned v351 = v139[23];
+                        wgmma_n128_bf16_rs_kn(v321, v348, v349, v350, v351, (v327 + 640ull), 1);
+                        const unsigned v352 = v139[24];
+                        const unsigned v353 = v139[25];
+                        const unsigned v354 = v139[26];
+                        const unsigned v355 = v139[27];
+                        wgmma_n128_bf16_rs_kn(v321, v352, v353, v354, v355, (v327 + 768ull), 1);
+                        const unsigned v356 = v139[28];
+                        const unsigned v357 = v139[29];
+                        const unsigned v358 = v139[30];
+                        const unsigned v359 = v139[31];
+                        wgmma_n128_bf16_rs_kn(v321, v356, v357, v358, v359, (v327 + 896ull), 1);
                         wgmma_commit();
                         wgmma_wait_0();
-                        const int v171 = shared_ + 229464;
-                        if (v25) {
-                            mbarrier_arrive(v171);
+                        wgmma_done_64(v321);
+                        const int v360 = v_stage[0];
+                        const int v361 = (shared_ + 229488) + (v360 * 8);
+                        if (v38) {
+                            mbarrier_arrive(v361);
                         }
-                        const int v172 = v_phase[0];
-                        v_phase[0] = (v172 ^ 1);
+                        const int v362 = v_phase[0];
+                        const int v363 = v_stage[0];
+                        const int v364 = v363 + 1;
+                        const bool v365 = v364 == 2;
+                        v_phase[0] = (v365 ? (v362 ^ 1) : v362);
+                        v_stage[0] = (v365 ? 0 : v364);
 #line 9 "examples/ring_attention.pk"
                         #pragma unroll
-                        for (int v173 = 0; v173 < 2; ++v173) {
-                            const float v174 = total1[v173];
-                            total[v173] = v174;
+                        for (int v366 = 0; v366 < 2; ++v366) {
+                            const float v367 = total1[v366];
+                            total[v366] = v367;
                         }
                         #pragma unroll
-                        for (int v175 = 0; v175 < 64; ++v175) {
-                            const float v176 = v127[v175];
-                            o[v175] = v176;
+                        for (int v368 = 0; v368 < 64; ++v368) {
+                            const float v369 = v321[v368];
+                            o[v368] = v369;
                         }
                         #pragma unroll
-                        for (int v177 = 0; v177 < 2; ++v177) {
-                            const float v178 = t[v177];
-                            top[v177] = v178;
+                        for (int v370 = 0; v370 < 2; ++v370) {
+                            const float v371 = t1[v370];
+                            top[v370] = v371;
                         }
                     }
                 }
-#line 8 "examples/ring_attention.pk"
-                const int v179 = shared_ + 229416;
-                if (lane == 0) {
-                    mbarrier_arrive(v179);
-                }
-                const int v180 = q_phase[0];
-                q_phase[0] = (v180 ^ 1);
 #line 17 "examples/ring_attention.pk"
-                float v181[64];
+                float v372[64];
                 #pragma unroll
-                for (int v182 = 0; v182 < 64; ++v182) {
-                    const float v183 = o[v182];
-                    const float v184 = total[(((v182 / 64) * 2) + ((v182 >> 1) & 1))];
-                    const float v185 = divide(v183, v184);
-                    v181[v182] = v185;
+                for (int v373 = 0; v373 < 64; ++v373) {
+                    const float v374 = o[v373];
+                    const float v375 = total[(((v373 / 64) * 2) + ((v373 >> 1) & 1))];
+                    const float v376 = divide(v374, v375);
+                    v372[v373] = v376;
                 }
-                const int v186 = cast_phase[0];
-                mbarrier_wait((shared_ + 229480), (v186 ^ 1));
-                unsigned v187[32];
-                #pragma unroll
-                for (int v188 = 0; v188 < 32; ++v188) {
-                    const int v189 = v188 * 2;
-                    const float v190 = v181[v189];
-                    const float v191 = v181[(v189 + 1)];
-                    const unsigned v192 = pack_bf16(v190, v191);
-                    v187[v188] = v192;
+                if ((warp >= 0) & (warp < 4)) {
+                    sync_6_of_128();
                 }
-                const int v193 = lane & 7;
-                const int v194 = (shared_ + 196608) + ((((warp / 4) * 64) + (((warp & 3) * 16) + (lane & 15))) * 128);
+                if ((warp >= 4) & v7) {
+                    sync_7_of_128();
+                }
+                unsigned v377[32];
                 #pragma unroll
-                for (int v195 = 0; v195 < 8; ++v195) {
-                    const int v196 = v195 * 2;
-                    const int v197 = v195 * 4;
-                    const unsigned v198 = v187[v197];
-                    const unsigned v199 = v187[(v197 + 1)];
-                    const unsigned v200 = v187[(v197 + 2)];
-                    const unsigned v201 = v187[(v197 + 3)];
-                    stmatrix_x4((v194 + (((v196 / 8) * 16384) + ((((v196 % 8) + (lane >> 4)) ^ v193) << 4))), v198, v199, v200, v201);
+                for (int v378 = 0; v378 < 32; ++v378) {
+                    const int v379 = v378 * 2;
+                    const float v380 = v372[v379];
+                    const float v381 = v372[(v379 + 1)];
+                    const unsigned v382 = pack_bf16(v380, v381);
+                    v377[v378] = v382;
+                }
+                const int v383 = lane & 7;
+                const int v384 = v13 + ((((warp / 4) * 64) + (((warp & 3) * 16) + (lane & 15))) * 128);
+                #pragma unroll
+                for (int v385 = 0; v385 < 8; ++v385) {
+                    const int v386 = v385 * 2;
+                    const int v387 = v385 * 4;
+                    const unsigned v388 = v377[v387];
+                    const unsigned v389 = v377[(v387 + 1)];
+                    const unsigned v390 = v377[(v387 + 2)];
+                    const unsigned v391 = v377[(v387 + 3)];
+                    stmatrix_x4((v384 + (((v386 / 8) * 16384) + ((((v386 % 8) + (lane >> 4)) ^ v383) << 4))), v388, v389, v390, v391);
                 }
                 fence_async_shared();
-                mbarrier_arrive((shared_ + 229472));
-                const int v202 = cast_phase[0];
-                cast_phase[0] = (v202 ^ 1);
+                mbarrier_arrive((shared_ + 229424));
+                const int v392 = cast_phase[0];
+                cast_phase[0] = (v392 ^ 1);
             }
         }
     }
@@ -608,145 +970,145 @@ ring_attention(const __grid_constant__ Args args) {
         setmaxnreg_dec_56();
         // communicator: warp from 8
 #line 10 "examples/ring_attention.pk"
-        const bool v203 = lane == 0;
-        if ((warp == 8) & v203) {
+        const bool v393 = lane == 0;
+        if ((warp == 8) & v393) {
             int k_phase1[1];
             k_phase1[0] = 0;
             int v_phase1[1];
             v_phase1[0] = 0;
-            const bool v204 = thread == 256;
-            if (v204) {
+            const bool v394 = thread == 256;
+            if (v394) {
                 fence_release_sys();
                 #pragma unroll 1
-                for (int v205 = 0; v205 < args.ranks; ++v205) {
-                    signal_relaxed_sys(((args.entered_base + ((unsigned long long)v205 * args.heap_stride)) + (0ull * 4ull)), 1);
+                for (int v395 = 0; v395 < args.ranks; ++v395) {
+                    signal_relaxed_sys(((args.entered_base + ((unsigned long long)v395 * args.heap_stride)) + (0ull * 4ull)), 1);
                 }
             }
-            const int v206 = (computing * args.ranks) * epoch;
-            const unsigned long long v207 = (unsigned long long)args.rank * args.heap_stride;
-            const unsigned long long v208 = 0ull * 4ull;
-            spin(((args.entered_base + v207) + v208), v206);
+            const int v396 = (computing * args.ranks) * epoch;
+            const unsigned long long v397 = (unsigned long long)args.rank * args.heap_stride;
+            const unsigned long long v398 = 0ull * 4ull;
+            spin(((args.entered_base + v397) + v398), v396);
             fence_acquire_sys();
             fence_async_global();
 #line 9 "examples/ring_attention.pk"
-            const int v209 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v210 = args.S / v209;
-            const int v211 = (v209 + 127) / 128;
-            const int v212 = (v210 * v211) + (((args.S - (v210 * v209)) + 127) / 128);
+            const int v399 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v400 = args.S / v399;
+            const int v401 = (v399 + 127) / 128;
+            const int v402 = (v400 * v401) + (((args.S - (v400 * v399)) + 127) / 128);
 #line 6 "examples/ring_attention.pk"
-            const int v213 = args.rank * ((max(min(args.S - (0 * v209), v209), 0) + 127) / 128);
-            const int v214 = (args.B * args.H) * v212;
+            const int v403 = args.rank * ((max(min(args.S - (0 * v399), v399), 0) + 127) / 128);
+            const int v404 = (args.B * args.H) * v402;
             #pragma unroll 1
-            for (int task1 = cta; task1 < v214; task1 += computing) {
-                const int v215 = task1 / v212;
-                const int v216 = v215 % args.H;
-                const int v217 = v215 / args.H;
+            for (int task1 = cta; task1 < v404; task1 += computing) {
+                const int v405 = task1 / v402;
+                const int v406 = v405 % args.H;
+                const int v407 = v405 / args.H;
 #line 9 "examples/ring_attention.pk"
-                const int v218 = ((task1 % v212) + v213) % max(v212, 1);
-                const int v219 = (v218 % v211) * 128;
-                const int v220 = v218 / v211;
+                const int v408 = ((task1 % v402) + v403) % max(v402, 1);
+                const int v409 = (v408 % v401) * 128;
+                const int v410 = v408 / v401;
 #line 10 "examples/ring_attention.pk"
-                if (v220 != args.rank) {
-                    const int v221 = k_phase1[0];
-                    mbarrier_wait((shared_ + 229384), (v221 ^ 1));
-                    const int v222 = shared_ + 229376;
-                    mbarrier_expect(v222, 32768);
-                    const int v223 = (v220 >= v210) ? 1 : 0;
-                    const int v224 = (v223 == 1) ? 0 : v220;
-                    tma_load_5d(shared_, args.K_map0[v223], v222, 0, v219, v216, v217, v224);
-                    tma_load_5d((shared_ + 16384), args.K_map0[v223], v222, 64, v219, v216, v217, v224);
-                    const int v225 = k_phase1[0];
-                    k_phase1[0] = (v225 ^ 1);
+                if (v410 != args.rank) {
+                    const int v411 = k_phase1[0];
+                    mbarrier_wait((shared_ + 229384), (v411 ^ 1));
+                    const int v412 = shared_ + 229376;
+                    mbarrier_expect(v412, 32768);
+                    const int v413 = (v410 >= v400) ? 1 : 0;
+                    const int v414 = (v413 == 1) ? 0 : v410;
+                    tma_load_5d(shared_, args.K_map0[v413], v412, 0, v409, v406, v407, v414);
+                    tma_load_5d((shared_ + 16384), args.K_map0[v413], v412, 64, v409, v406, v407, v414);
+                    const int v415 = k_phase1[0];
+                    k_phase1[0] = (v415 ^ 1);
 #line 15 "examples/ring_attention.pk"
-                    const int v226 = v_phase1[0];
-                    mbarrier_wait((shared_ + 229400), (v226 ^ 1));
-                    const int v227 = shared_ + 229392;
-                    mbarrier_expect(v227, 32768);
-                    const int v228 = shared_ + 32768;
-                    tma_load_5d(v228, args.V_map1[v223], v227, 0, v219, v216, v217, v224);
-                    tma_load_5d((v228 + 16384), args.V_map1[v223], v227, 64, v219, v216, v217, v224);
-                    const int v229 = v_phase1[0];
-                    v_phase1[0] = (v229 ^ 1);
+                    const int v416 = v_phase1[0];
+                    mbarrier_wait((shared_ + 229400), (v416 ^ 1));
+                    const int v417 = shared_ + 229392;
+                    mbarrier_expect(v417, 32768);
+                    const int v418 = shared_ + 32768;
+                    tma_load_5d(v418, args.V_map1[v413], v417, 0, v409, v406, v407, v414);
+                    tma_load_5d((v418 + 16384), args.V_map1[v413], v417, 64, v409, v406, v407, v414);
+                    const int v419 = v_phase1[0];
+                    v_phase1[0] = (v419 ^ 1);
                 }
             }
 #line 10 "examples/ring_attention.pk"
-            const int v230 = k_phase1[0];
-            const bool v231 = 0 >= 1;
-            const int v232 = (v231 ? -1 : 0) * 8;
-            mbarrier_wait(((shared_ + 229384) + v232), ((v231 ? (v230 ^ 1) : v230) ^ 1));
-            const int v233 = v_phase1[0];
-            mbarrier_wait(((shared_ + 229400) + v232), ((v231 ? (v233 ^ 1) : v233) ^ 1));
-            if (v204) {
+            const int v420 = k_phase1[0];
+            const bool v421 = 0 >= 1;
+            const int v422 = (v421 ? -1 : 0) * 8;
+            mbarrier_wait(((shared_ + 229384) + v422), ((v421 ? (v420 ^ 1) : v420) ^ 1));
+            const int v423 = v_phase1[0];
+            mbarrier_wait(((shared_ + 229400) + v422), ((v421 ? (v423 ^ 1) : v423) ^ 1));
+            if (v394) {
                 fence_release_sys();
                 #pragma unroll 1
-                for (int v234 = 0; v234 < args.ranks; ++v234) {
-                    signal_relaxed_sys(((args.left_base + ((unsigned long long)v234 * args.heap_stride)) + v208), 1);
+                for (int v424 = 0; v424 < args.ranks; ++v424) {
+                    signal_relaxed_sys(((args.left_base + ((unsigned long long)v424 * args.heap_stride)) + v398), 1);
                 }
             }
-            spin(((args.left_base + v207) + v208), v206);
+            spin(((args.left_base + v397) + v398), v396);
             fence_acquire_sys();
         }
         // communicator: warp from 9
-        if ((warp == 9) & v203) {
+        if ((warp == 9) & v393) {
             int k_phase2[1];
             k_phase2[0] = 0;
             int v_phase2[1];
             v_phase2[0] = 0;
 #line 9 "examples/ring_attention.pk"
-            const int v235 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v236 = args.S / v235;
-            const int v237 = (v235 + 127) / 128;
-            const int v238 = (v236 * v237) + (((args.S - (v236 * v235)) + 127) / 128);
+            const int v425 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v426 = args.S / v425;
+            const int v427 = (v425 + 127) / 128;
+            const int v428 = (v426 * v427) + (((args.S - (v426 * v425)) + 127) / 128);
 #line 6 "examples/ring_attention.pk"
-            const int v239 = args.rank * ((max(min(args.S - (0 * v235), v235), 0) + 127) / 128);
-            const int v240 = (args.B * args.H) * v238;
+            const int v429 = args.rank * ((max(min(args.S - (0 * v425), v425), 0) + 127) / 128);
+            const int v430 = (args.B * args.H) * v428;
             #pragma unroll 1
-            for (int task2 = cta; task2 < v240; task2 += computing) {
-                const int v241 = task2 / v238;
-                const int v242 = v241 % args.H;
-                const int v243 = v241 / args.H;
+            for (int task2 = cta; task2 < v430; task2 += computing) {
+                const int v431 = task2 / v428;
+                const int v432 = v431 % args.H;
+                const int v433 = v431 / args.H;
 #line 9 "examples/ring_attention.pk"
-                const int v244 = ((task2 % v238) + v239) % max(v238, 1);
-                const int v245 = (v244 % v237) * 128;
-                const int v246 = v244 / v237;
+                const int v434 = ((task2 % v428) + v429) % max(v428, 1);
+                const int v435 = (v434 % v427) * 128;
+                const int v436 = v434 / v427;
 #line 10 "examples/ring_attention.pk"
-                if (v246 != args.rank) {
-                    const int v247 = k_phase2[0];
-                    mbarrier_wait((shared_ + 229376), v247);
-                    const int v248 = (v246 >= v236) ? 1 : 0;
-                    const int v249 = (v248 == 1) ? 0 : v246;
-                    tma_store_5d(shared_, args.K_fetched_map2[v248], 0, v245, v242, v243, v249);
-                    tma_store_5d((shared_ + 16384), args.K_fetched_map2[v248], 64, v245, v242, v243, v249);
+                if (v436 != args.rank) {
+                    const int v437 = k_phase2[0];
+                    mbarrier_wait((shared_ + 229376), v437);
+                    const int v438 = (v436 >= v426) ? 1 : 0;
+                    const int v439 = (v438 == 1) ? 0 : v436;
+                    tma_store_5d(shared_, args.K_fetched_map2[v438], 0, v435, v432, v433, v439);
+                    tma_store_5d((shared_ + 16384), args.K_fetched_map2[v438], 64, v435, v432, v433, v439);
                     bulk_commit();
                     bulk_wait_read();
                     mbarrier_arrive((shared_ + 229384));
-                    const int v250 = k_phase2[0];
-                    k_phase2[0] = (v250 ^ 1);
+                    const int v440 = k_phase2[0];
+                    k_phase2[0] = (v440 ^ 1);
 #line 15 "examples/ring_attention.pk"
-                    const int v251 = v_phase2[0];
-                    mbarrier_wait((shared_ + 229392), v251);
-                    const int v252 = shared_ + 32768;
+                    const int v441 = v_phase2[0];
+                    mbarrier_wait((shared_ + 229392), v441);
+                    const int v442 = shared_ + 32768;
 #line 10 "examples/ring_attention.pk"
-                    tma_store_5d(v252, args.V_fetched_map3[v248], 0, v245, v242, v243, v249);
-                    tma_store_5d((v252 + 16384), args.V_fetched_map3[v248], 64, v245, v242, v243, v249);
+                    tma_store_5d(v442, args.V_fetched_map3[v438], 0, v435, v432, v433, v439);
+                    tma_store_5d((v442 + 16384), args.V_fetched_map3[v438], 64, v435, v432, v433, v439);
                     bulk_commit();
                     bulk_wait_read();
                     mbarrier_arrive((shared_ + 229400));
-                    const int v253 = v_phase2[0];
-                    v_phase2[0] = (v253 ^ 1);
-                    const int v254 = 1 * epoch;
+                    const int v443 = v_phase2[0];
+                    v_phase2[0] = (v443 ^ 1);
+                    const int v444 = 1 * epoch;
                     bulk_wait_full();
-                    const int v255 = (((((0 * args.B) + v243) * args.H) + v242) * (((args.S + 127) / 128) + args.ranks)) + ((((v246 * v235) + v245) / 128) + v246);
-                    const unsigned long long v256 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v255 * 4ull);
+                    const int v445 = (((((0 * args.B) + v433) * args.H) + v432) * (((args.S + 127) / 128) + args.ranks)) + ((((v436 * v425) + v435) / 128) + v436);
+                    const unsigned long long v446 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v445 * 4ull);
                     if (thread == 288) {
-                        raise_release_gpu(v256, v254);
+                        raise_release_gpu(v446, v444);
                     }
                 }
             }
         }
         // loader: warp from 10
 #line 6 "examples/ring_attention.pk"
-        if ((warp == 10) & v203) {
+        if ((warp == 10) & v393) {
             int q_phase1[1];
             q_phase1[0] = 0;
             int k_phase3[1];
@@ -755,105 +1117,120 @@ ring_attention(const __grid_constant__ Args args) {
             k_stage1[0] = 0;
             int v_phase3[1];
             v_phase3[0] = 0;
-            const int v257 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v258 = (max(min(args.S - (args.rank * v257), v257), 0) + 127) / 128;
-            const int v259 = (args.B * args.H) * v258;
+            int v_stage1[1];
+            v_stage1[0] = 0;
+            const int v447 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v448 = (max(min(args.S - (args.rank * v447), v447), 0) + 127) / 128;
+            const int v449 = (args.B * args.H) * v448;
             #pragma unroll 1
-            for (int task3 = cta; task3 < v259; task3 += computing) {
-                const int v260 = task3 / v258;
-                const int v261 = v260 % args.H;
-                const int v262 = v260 / args.H;
-                const int v263 = (task3 % v258) * 128;
+            for (int task3 = cta; task3 < v449; task3 += computing) {
+                const int v450 = task3 / v448;
+                const int v451 = v450 % args.H;
+                const int v452 = v450 / args.H;
+                const int v453 = (task3 % v448) * 128;
 #line 10 "examples/ring_attention.pk"
-                const int v264 = q_phase1[0];
-                mbarrier_wait((shared_ + 229416), (v264 ^ 1));
-                const int v265 = shared_ + 229408;
-                mbarrier_expect(v265, 32768);
-                const int v266 = shared_ + 65536;
-                const int v267 = args.S / v257;
-                const int v268 = (args.rank >= v267) ? 1 : 0;
-                const int v269 = (v268 == 1) ? 0 : args.rank;
-                tma_load_5d(v266, args.Q_map4[v268], v265, 0, v263, v261, v262, v269);
-                tma_load_5d((v266 + 16384), args.Q_map4[v268], v265, 64, v263, v261, v262, v269);
-                const int v270 = q_phase1[0];
-                q_phase1[0] = (v270 ^ 1);
+                const int v454 = q_phase1[0];
+                mbarrier_wait((shared_ + 229416), (v454 ^ 1));
+                const int v455 = shared_ + 229408;
+                mbarrier_expect(v455, 32768);
+                const int v456 = shared_ + 65536;
+                const int v457 = args.S / v447;
+                const int v458 = (args.rank >= v457) ? 1 : 0;
+                const int v459 = (v458 == 1) ? 0 : args.rank;
+                tma_load_5d(v456, args.Q_map4[v458], v455, 0, v453, v451, v452, v459);
+                tma_load_5d((v456 + 16384), args.Q_map4[v458], v455, 64, v453, v451, v452, v459);
+                const int v460 = q_phase1[0];
+                q_phase1[0] = (v460 ^ 1);
 #line 8 "examples/ring_attention.pk"
                 #pragma unroll 1
-                for (int v271 = 0; v271 < args.ranks; ++v271) {
-                    const int v272 = (args.rank + v271) % args.ranks;
+                for (int v461 = 0; v461 < args.ranks; ++v461) {
+                    const int v462 = (args.rank + v461) % args.ranks;
 #line 9 "examples/ring_attention.pk"
-                    const int v273 = v272 * v257;
-                    const int v274 = (max(min(args.S - v273, v257), 0) + 127) / 128;
+                    const int v463 = v462 * v447;
+                    const int v464 = (max(min(args.S - v463, v447), 0) + 127) / 128;
                     #pragma unroll 1
-                    for (int v275 = 0; v275 < v274; ++v275) {
-                        const int v276 = v275 * 128;
+                    for (int v465 = 0; v465 < v464; ++v465) {
+                        const int v466 = v465 * 128;
 #line 10 "examples/ring_attention.pk"
-                        const bool v277 = v272 == args.rank;
-                        const int v278 = (((((0 * args.B) + v262) * args.H) + v261) * (((args.S + 127) / 128) + args.ranks)) + (((v273 + v276) / 128) + v272);
-                        const unsigned long long v279 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v278 * 4ull);
-                        spin(v279, ((v277 ? 0 : 1) * epoch));
+                        const bool v467 = v462 == args.rank;
+                        const int v468 = (((((0 * args.B) + v452) * args.H) + v451) * (((args.S + 127) / 128) + args.ranks)) + (((v463 + v466) / 128) + v462);
+                        const unsigned long long v469 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v468 * 4ull);
+                        spin(v469, ((v467 ? 0 : 1) * epoch));
                         fence_acquire_gpu();
                         fence_async_global();
-                        const int v280 = k_stage1[0];
-                        const int v281 = k_phase3[0];
-                        const int v282 = v280 * 8;
-                        mbarrier_wait(((shared_ + 229440) + v282), (v281 ^ 1));
-                        const int v283 = shared_ + 229424;
-                        mbarrier_expect((v283 + v282), 32768);
-                        const int v284 = k_stage1[0];
-                        const int v285 = (shared_ + 98304) + (v284 * 32768);
-                        const int v286 = v283 + (v284 * 8);
-                        const int v287 = (v272 >= v267) ? 1 : 0;
-                        const int v288 = (v287 == 1) ? 0 : v272;
-                        tma_load_5d(v285, (v277 ? args.K_map0[v287] : args.K_fetched_map2[v287]), v286, 0, v276, v261, v262, v288);
-                        tma_load_5d((v285 + 16384), (v277 ? args.K_map0[v287] : args.K_fetched_map2[v287]), v286, 64, v276, v261, v262, v288);
-                        const int v289 = k_phase3[0];
-                        const int v290 = k_stage1[0];
-                        const int v291 = v290 + 1;
-                        const bool v292 = v291 == 2;
-                        k_phase3[0] = (v292 ? (v289 ^ 1) : v289);
-                        k_stage1[0] = (v292 ? 0 : v291);
+                        const int v470 = k_stage1[0];
+                        const int v471 = k_phase3[0];
+                        const int v472 = v470 * 8;
+                        mbarrier_wait(((shared_ + 229456) + v472), (v471 ^ 1));
+                        const int v473 = shared_ + 229440;
+                        mbarrier_expect((v473 + v472), 32768);
+                        const int v474 = k_stage1[0];
+                        const int v475 = (shared_ + 98304) + (v474 * 32768);
+                        const int v476 = v473 + (v474 * 8);
+                        const int v477 = (v462 >= v457) ? 1 : 0;
+                        const int v478 = (v477 == 1) ? 0 : v462;
+                        tma_load_5d(v475, (v467 ? args.K_map0[v477] : args.K_fetched_map2[v477]), v476, 0, v466, v451, v452, v478);
+                        tma_load_5d((v475 + 16384), (v467 ? args.K_map0[v477] : args.K_fetched_map2[v477]), v476, 64, v466, v451, v452, v478);
+                        const int v479 = k_phase3[0];
+                        const int v480 = k_stage1[0];
+                        const int v481 = v480 + 1;
+                        const bool v482 = v481 == 2;
+                        k_phase3[0] = (v482 ? (v479 ^ 1) : v479);
+                        k_stage1[0] = (v482 ? 0 : v481);
 #line 15 "examples/ring_attention.pk"
-                        const int v293 = v_phase3[0];
-                        mbarrier_wait((shared_ + 229464), (v293 ^ 1));
-                        const int v294 = shared_ + 229456;
-                        mbarrier_expect(v294, 32768);
-                        const int v295 = shared_ + 163840;
-                        tma_load_5d(v295, (v277 ? args.V_map1[v287] : args.V_fetched_map3[v287]), v294, 0, v276, v261, v262, v288);
-                        tma_load_5d((v295 + 16384), (v277 ? args.V_map1[v287] : args.V_fetched_map3[v287]), v294, 64, v276, v261, v262, v288);
-                        const int v296 = v_phase3[0];
-                        v_phase3[0] = (v296 ^ 1);
+                        const int v483 = v_stage1[0];
+                        const int v484 = v_phase3[0];
+                        const int v485 = v483 * 8;
+                        mbarrier_wait(((shared_ + 229488) + v485), (v484 ^ 1));
+                        const int v486 = shared_ + 229472;
+                        mbarrier_expect((v486 + v485), 32768);
+                        const int v487 = v_stage1[0];
+                        const int v488 = (shared_ + 163840) + (v487 * 32768);
+                        const int v489 = v486 + (v487 * 8);
+                        tma_load_5d(v488, (v467 ? args.V_map1[v477] : args.V_fetched_map3[v477]), v489, 0, v466, v451, v452, v478);
+                        tma_load_5d((v488 + 16384), (v467 ? args.V_map1[v477] : args.V_fetched_map3[v477]), v489, 64, v466, v451, v452, v478);
+                        const int v490 = v_phase3[0];
+                        const int v491 = v_stage1[0];
+                        const int v492 = v491 + 1;
+                        const bool v493 = v492 == 2;
+                        v_phase3[0] = (v493 ? (v490 ^ 1) : v490);
+                        v_stage1[0] = (v493 ? 0 : v492);
                     }
                 }
             }
         }
         // storer: warp from 11
 #line 6 "examples/ring_attention.pk"
-        if ((warp == 11) & v203) {
+        if ((warp == 11) & v393) {
+            int q_phase2[1];
+            q_phase2[0] = 0;
             int cast_phase1[1];
             cast_phase1[0] = 0;
-            const int v297 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v298 = (max(min(args.S - (args.rank * v297), v297), 0) + 127) / 128;
-            const int v299 = (args.B * args.H) * v298;
+            const int v494 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v495 = (max(min(args.S - (args.rank * v494), v494), 0) + 127) / 128;
+            const int v496 = (args.B * args.H) * v495;
             #pragma unroll 1
-            for (int task4 = cta; task4 < v299; task4 += computing) {
-                const int v300 = task4 / v298;
-                const int v301 = v300 % args.H;
-                const int v302 = v300 / args.H;
-                const int v303 = (task4 % v298) * 128;
+            for (int task4 = cta; task4 < v496; task4 += computing) {
+                const int v497 = task4 / v495;
+                const int v498 = v497 % args.H;
+                const int v499 = v497 / args.H;
+                const int v500 = (task4 % v495) * 128;
 #line 17 "examples/ring_attention.pk"
-                const int v304 = cast_phase1[0];
-                mbarrier_wait((shared_ + 229472), v304);
-                const int v305 = shared_ + 196608;
-                const int v306 = (args.rank >= (args.S / v297)) ? 1 : 0;
-                const int v307 = (v306 == 1) ? 0 : args.rank;
-                tma_store_5d(v305, args.O_map5[v306], 0, v303, v301, v302, v307);
-                tma_store_5d((v305 + 16384), args.O_map5[v306], 64, v303, v301, v302, v307);
+                const int v501 = cast_phase1[0];
+                mbarrier_wait((shared_ + 229424), v501);
+                const int v502 = shared_ + 65536;
+                const int v503 = (args.rank >= (args.S / v494)) ? 1 : 0;
+                const int v504 = (v503 == 1) ? 0 : args.rank;
+                tma_store_5d(v502, args.O_map5[v503], 0, v500, v498, v499, v504);
+                tma_store_5d((v502 + 16384), args.O_map5[v503], 64, v500, v498, v499, v504);
                 bulk_commit();
                 bulk_wait_read();
-                mbarrier_arrive((shared_ + 229480));
-                const int v308 = cast_phase1[0];
-                cast_phase1[0] = (v308 ^ 1);
+                mbarrier_arrive((shared_ + 229432));
+                const int v505 = cast_phase1[0];
+                cast_phase1[0] = (v505 ^ 1);
+                mbarrier_arrive((shared_ + 229416));
+                const int v506 = q_phase2[0];
+                q_phase2[0] = (v506 ^ 1);
             }
 #line 6 "examples/ring_attention.pk"
             bulk_wait_full();

@@ -1,5 +1,5 @@
 // What a task computes leaves in the stage of an operand that it is done with.
-// RUN: pkc-opt %s -p pk-share-stages --split-input-file | filecheck %s
+// RUN: pkc-opt %s -p pk-share-stages --split-input-file --remarks | filecheck %s
 
 // CHECK-LABEL: pk.kernel @shared
 // CHECK: [[Q:%.*]] = pk.channel "Q" stages 1 : !pk.channel<!pk.tile<128x64xbf16>>
@@ -44,6 +44,7 @@ pk.kernel @shared(%X: !pk.private<[M], f32> {pk.name = "X"}) {
 // Two of the three warpgroups have the rows of a tile; none has only its own.
 // CHECK-LABEL: pk.kernel @three_warpgroups
 // CHECK-NOT: in %
+// CHECK: pk.channel: O has stages of its own, not those of Q, of which a warpgroup reads rows that others would overwrite [pk-share-stages]
 pk.kernel @three_warpgroups(%X: !pk.private<[M], f32> {pk.name = "X"}) {
   %q = pk.channel "Q" stages 1 : !pk.channel<!pk.tile<128x64xbf16>>
   %k = pk.channel "K" stages 1 : !pk.channel<!pk.tile<64x64xbf16>>
@@ -84,6 +85,7 @@ pk.kernel @three_warpgroups(%X: !pk.private<[M], f32> {pk.name = "X"}) {
 // The right operand is read by all warpgroups, here and where it is both.
 // CHECK-LABEL: pk.kernel @right
 // CHECK-NOT: in %
+// CHECK: pk.channel: O has stages of its own, not those of Q, of which a warpgroup reads rows that others would overwrite [pk-share-stages]
 pk.kernel @right(%X: !pk.private<[M], f32> {pk.name = "X"}) {
   %q = pk.channel "Q" stages 1 : !pk.channel<!pk.tile<128x128xbf16>>
   %o = pk.channel "O" stages 1 : !pk.channel<!pk.tile<128x128xbf16>>

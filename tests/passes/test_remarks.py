@@ -209,6 +209,7 @@ ELSEWHERE = {
     "pk-skip-blocks": "skip_blocks.mlir",
     "pk-lower-tiles": "lower_tiles.mlir",
     "pk-balance-tasks": "balance_tasks.mlir",
+    "pk-share-stages": "share_stages.mlir",
 }
 """Where the remarks of other passes are tested."""
 
@@ -220,6 +221,7 @@ NOTHING = {
     "pk-split-roles": "obeys roles",
     "pk-guard-launches": "adds what launches need",
     "pk-insert-fences": "adds the fences that the order of memory needs",
+    "pk-release-shared": "obeys what stages share",
     "pk-restart-counters": "adds what copy engines need",
     "pk-canonicalize": "applies every pattern that matches",
     "pk-drop-clips": "drops all that are known to change nothing",

@@ -52,12 +52,10 @@ def _place(channels: list[ChannelOp], target: Target) -> None:
         kind = channel.result.type
         assert isinstance(kind, ChannelType)
         length = target.stage_bytes(kind)
+        host = channel.host
+        channel.attributes[OFFSET] = IntegerAttr(offset, i64) if host is None else channel_of(host).attributes[OFFSET]
         channel.attributes[STAGE_BYTES] = IntegerAttr(length, i64)
-        if channel.host is not None:
-            channel.attributes[OFFSET] = channel_of(channel.host).attributes[OFFSET]
-            continue
-        channel.attributes[OFFSET] = IntegerAttr(offset, i64)
-        offset += channel.depth * length
+        offset += channel.depth * length if host is None else 0
     for channel in channels:
         channel.attributes[BARRIERS] = IntegerAttr(offset, i64)
         offset += 2 * channel.depth * target.arch.mbarrier_bytes

@@ -9,6 +9,7 @@ from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp, ConsumeOp, Release
 from pkc.dialect.tile import MmaOp, tile_type
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.kernel_pass import KernelPass
+from pkc.remarks import missed
 from pkc.targets.target import target_of
 
 
@@ -18,7 +19,7 @@ class ShareStages(KernelPass):
     Both are passed once in a task, and have one kind. The operand is only a left operand of MMAs, of which each
     warpgroup reads the rows that it writes of the result: so no warpgroup waits for another one before it writes. The
     memory of the result's own stages serves others (attention: Q of the next task comes while O of this one leaves).
-    `pk-release-shared` obeys.
+    Operands that warpgroups read otherwise get a remark. `pk-release-shared` obeys.
 
     Before:
 
@@ -45,25 +46,36 @@ class ShareStages(KernelPass):
     def run(self, kernel: KernelOp) -> None:
         channels = [op for op in kernel.body.block.ops if isinstance(op, ChannelOp)]
         for guest in channels:
-            host = next((host for host in channels if _can_share(host, guest)), None)
-            if host is not None:
+            for host in channels:
+                consumed = _before(host, guest)
+                if consumed is None:
+                    continue
+                uses = [use for tile in consumed.tiles for use in tile.uses]
+                if not all(_reads_own_rows(use.operation, use.index) for use in uses):
+                    what = f"{guest.label.data} has stages of its own, not those of {host.label.data}"
+                    missed(
+                        ShareStages.name, guest, f"{what}, of which a warpgroup reads rows that others would overwrite"
+                    )
+                    continue
                 guest.operands = [host.result]
                 guest.detach()
                 kernel.body.block.insert_op_after(guest, host)
+                break
 
 
-def _can_share(host: ChannelOp, guest: ChannelOp) -> bool:
+def _before(host: ChannelOp, guest: ChannelOp) -> ConsumeOp | None:
+    """What consumes a channel of the same kind that each task is done with before it acquires a stage of `guest`."""
     if host is guest or host.result.type != guest.result.type:
-        return False
+        return None
     if any(channel.host is not None or channel.guest is not None for channel in (host, guest)):
-        return False
+        return None
     came, left = _once(host), _once(guest)
     if came is None or left is None:
-        return False
+        return None
     (_, consumed, release), (acquire, _, _) = came, left
     if consumed.parent is not acquire.parent or not release.is_before_in_block(acquire):
-        return False
-    return all(_reads_own_rows(use.operation, use.index) for tile in consumed.tiles for use in tile.uses)
+        return None
+    return consumed
 
 
 def _once(channel: ChannelOp) -> tuple[AcquireOp, ConsumeOp, ReleaseOp] | None:
