@@ -27,9 +27,16 @@ class Estimate:
     """SMs that run tasks."""
     stages: int
     """Stages of the loops that shared memory has room for; 0 if there is no room for one."""
+    iterations: float = 0.0
+    """Of the loops of a task."""
     chained: bool = False
     """Whether MMAs of a loop need one another; then a stage is loaded while others are read, even if it is the only
     one."""
+
+    @property
+    def busy(self) -> float:
+        """Nanoseconds that the SM with the most tasks computes."""
+        return self.rounds * self.task
 
 
 def estimate(work: Work, ranks: int, target: Target, *, sms: int | None = None) -> Estimate:
@@ -63,7 +70,8 @@ class _Estimator:
         rounds = -(-phase.tasks // self._sms)
         task = self._task(phase)
         chained = any(iteration.dependent for iteration in phase.iterations)
-        whole = Estimate(0.0, phase.tasks, rounds, task, 0.0, 0.0, self._sms, self._depth(phase), chained)
+        iterations = sum(iteration.times for iteration in phase.iterations if iteration.loop)
+        whole = Estimate(0.0, phase.tasks, rounds, task, 0.0, 0.0, self._sms, self._depth(phase), iterations, chained)
         if not rounds:
             return whole
         main = rounds * task + rates.load_latency

@@ -167,6 +167,9 @@ _OVERLAP = {"overlap", "comm_sms", "transfer"}
 
 _Found = tuple[Estimate, Mapping[str, str]]
 
+_AS_MUCH = 1.01
+"""Work for SMs that differs by less than this factor is as much: edges of tiles are estimated no better."""
+
 
 def _better(
     now: _Found,
@@ -187,13 +190,15 @@ def _has_stages(found: Estimate) -> bool:
     return found.stages > found.chained
 
 
-def _cheapest(worth: Sequence[_Found], equal: float) -> Callable[[_Found], tuple[float, float, int]]:
+def _cheapest(worth: Sequence[_Found], equal: float) -> Callable[[_Found], tuple[float, float, int, float]]:
     """The order of preference: among times as good as equal the least work for SMs, then the largest tiles."""
     best = min((found.total for found, _ in worth), default=0.0)
+    least = min((found.busy for found, _ in worth if found.total <= equal * best), default=0.0)
     return lambda found: (
         max(found[0].total, equal * best),
-        found[0].rounds * found[0].task,
+        max(found[0].busy, _AS_MUCH * least),
         found[0].tasks,
+        found[0].iterations,
     )
 
 

@@ -73,7 +73,7 @@ TUNING = Tuning(
     band=8,
     fetched_rows=16,
     gain=0.93,
-    gain_of_chains=0.99,
+    gain_of_chains=0.995,
     gain_of_copies=0.97,
     # Ring attention on 2 GPUs: where 4 SMs of their own seem as fast as copies beside, they are by up to a fifth.
     gain_of_separate=1.03,
