@@ -1,4 +1,4 @@
-"""What a Python kernel takes from the scope around it: constants, dimensions, the names of `pkc.language`."""
+"""What a Python kernel takes from the scope around it: numbers, dimensions, functions, the names of `pkc.language`."""
 
 from __future__ import annotations
 
@@ -32,6 +32,14 @@ class Captures:
     def constant(self, span: Span, name: str) -> tree.Number | None:
         """The constant that a name is bound to; None if the name itself has its meaning in the language."""
         return classify(span, name, self._lookup(name))
+
+    def function(self, name: str) -> FunctionType | None:
+        """The Python function that a name is bound to, if it is one."""
+        value = self._value(name)
+        if not isinstance(value, FunctionType):
+            return None
+        self._found[name] = value
+        return value
 
     def word(self, span: Span, name: str) -> None:
         """Refuse a name that is called, or begins a type, and is bound to something outside the language."""

@@ -19,7 +19,7 @@ class UnknownName(Diagnostic):
 
 
 class DuplicateName(Diagnostic):
-    """Two parameters, or two kernels of a file, with one name."""
+    """Two parameters, or two functions or kernels of a file, with one name."""
 
     code = "PK202"
     title = "`{name}` is defined twice"

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pkc.diagnostics import Label, PkcError
 from pkc.frontend import errors, tree
+from pkc.frontend.check_errors import DuplicateName
+from pkc.frontend.function_errors import RecursiveCall
 from pkc.location import Span
 
 MAX_EXPRESSION_DEPTH = 100
 MAX_STATEMENT_DEPTH = 32
+MAX_CALL_DEPTH = 32
 COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">="))
 
 _INT_RANGE = range(-(2**63), 2**63)
@@ -75,6 +79,37 @@ def call(
             also = (Label(first.span, "given before"),)
             raise PkcError(errors.RepeatedKeyword(keyword.span, keyword.name, also=also))
     return tree.Call(span, func, tuple(args), tuple(keywords), func_span)
+
+
+@dataclass(frozen=True)
+class Called:
+    """A call on the way from a kernel into its functions: what is called, by any key, and where."""
+
+    key: int
+    name: str
+    span: Span
+
+
+def deeper(calls: tuple[Called, ...], call: Called) -> tuple[Called, ...]:
+    """The way with one more call, which must not lead back into a function on it."""
+    for place, other in enumerate(calls):
+        if other.key == call.key:
+            way = (*calls[place + 1 :], other)
+            also = tuple(Label(inner.span, f"`{inner.name}` is called here") for inner in way)
+            raise PkcError(RecursiveCall(call.span, call.name, also=also))
+    if len(calls) >= MAX_CALL_DEPTH:
+        raise PkcError(errors.NestedTooDeep(call.span, "calls of functions", MAX_CALL_DEPTH))
+    return (*calls, call)
+
+
+def function(span: Span, name: str, params: Sequence[tree.Name], body: tuple[tree.Stmt, ...]) -> tree.Function:
+    """A function, whose parameters must differ."""
+    seen: dict[str, tree.Name] = {}
+    for param in params:
+        first = seen.setdefault(param.id, param)
+        if first is not param:
+            raise PkcError(DuplicateName(param.span, param.id, "parameter", also=(Label(first.span, "the first one"),)))
+    return tree.Function(span, name, tuple(params), body)
 
 
 def index(span: Span, base: tree.Expr | tree.At, indices: Sequence[tree.Expr | tree.FullSlice]) -> tree.Index:

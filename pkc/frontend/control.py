@@ -15,7 +15,7 @@ from pkc.dialect.coordinates import DimOp, RingPeerOp
 from pkc.dialect.program import TasksOp
 from pkc.dialect.types import DTYPES, NARROW, RANKS, dtype_name, f32, i1, i32
 from pkc.frontend import indexing, tree
-from pkc.frontend.check_errors import DuplicateName, ReservedName
+from pkc.frontend.check_errors import DuplicateName, MisplacedCall, ReservedName
 from pkc.frontend.expressions import LISTS, check_call, evaluate
 from pkc.frontend.frame import Frame
 from pkc.frontend.kinds import (
@@ -44,6 +44,9 @@ def loop(frame: Frame, node: tree.For, assigned: list[str], body: Body) -> None:
     if call.func not in LISTS:
         raise PkcError(BadIterable(call.span, call.func))
     check_call(frame, call)
+    if call.func == "tasks" and frame.inside:
+        hint = "a function computes a value; write the tasks in the kernel"
+        raise PkcError(MisplacedCall(call.span, "tasks", "in a function", hint))
     lists = len(call.args) if call.func == "tasks" else 1
     if len(node.targets) != lists:
         what = f"{lists} list{'s' if lists != 1 else ''}"

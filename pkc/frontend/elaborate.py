@@ -39,7 +39,7 @@ def build_kernel(
 ) -> KernelOp:
     """The IR of one kernel."""
     block = Block()
-    frame = Frame(block, {}, frozenset(), {})
+    frame = Frame(block, {}, frozenset(), {}, statements.run)
     constants_of(frame, node.params, constants)
     frame.fixed |= dict.fromkeys(frame.names, "a constant")
     parameters = parameters_of(frame, node.params)
@@ -48,10 +48,11 @@ def build_kernel(
     frame.sharded = frozenset(_sharded(parameter.type) for parameter in parameters) - {""}
     frame.zigzag = zigzag_dimensions(parameters)
     bind(frame, parameters, tuple(block.args))
+    frame.functions = {function.name: function for function in node.functions}
     body, entries = _schedule(frame, node)
     entries |= schedule.from_options(options)
     frame.tiles = schedule.tiles_of(entries)
-    statements.run(frame, body)
+    frame.run(frame, body)
     _check_tiles(frame, node)
     if frame.findings:
         raise PkcError(*frame.findings)

@@ -12,7 +12,7 @@ from pkc.dialect.access import GatherOp, ReduceOp
 from pkc.dialect.coordinates import RankOp, ZigzagGapOp, ZigzagPositionOp
 from pkc.dialect.tile import PositionsOp
 from pkc.dialect.types import DTYPES, FLOATS, RANKS, Layout, PGLType, f32, i32
-from pkc.frontend import indexing, operators, tree
+from pkc.frontend import functions, indexing, operators, tree
 from pkc.frontend.check_errors import (
     MisplacedCall,
     NotAValue,
@@ -75,8 +75,10 @@ STATEMENTS = frozenset(("store", "store_add", "all_reduce", "signal", "signal_al
 
 
 def check_call(frame: Frame, node: tree.Call) -> None:
-    """That the function exists and is called with the right number of arguments and known keywords."""
+    """That the function of the language exists and is called with the right number of arguments and known keywords."""
     signature = SIGNATURES.get(node.func)
+    if functions.function_of(frame, node, SIGNATURES) is not None:
+        raise PkcError(MisplacedCall(node.span, node.func, "a function of the program, which gives a value"))
     if signature is None:
         raise PkcError(UnknownFunction(node.func_span, node.func, _function_hint(frame, node.func)))
     for keyword in node.keywords:
@@ -93,7 +95,7 @@ def _function_hint(frame: Frame, name: str) -> str:
         return f"convert with `cast(x, {name})`"
     if isinstance(frame.names.get(name), ArrayRef):
         return f"an array is indexed: `{name}[...]`"
-    return frame.hint(name, SIGNATURES)
+    return frame.hint(name, (*frame.functions, *SIGNATURES))
 
 
 def evaluate(frame: Frame, node: tree.Expr) -> Value:
@@ -133,11 +135,16 @@ def _name(frame: Frame, node: tree.Name) -> Value:
         what = "the function" if name in SIGNATURES else "the type"
         hint = f"write `{SIGNATURES[name].usage}`" if name in SIGNATURES else f"convert with `cast(x, {name})`"
         raise PkcError(NotAValue(node.span, f"{what} `{name}`", hint))
-    hint = frame.expired.get(name) or frame.hint(name, (*frame.names, "rank", RANKS))
+    if name in frame.functions:
+        raise PkcError(NotAValue(node.span, f"the function `{name}`", f"call it: `{name}(...)`"))
+    hint = frame.expired.get(name) or frame.hint(name, (*frame.names, "rank", RANKS)) or functions.hint(frame)
     raise PkcError(UnknownName(node.span, name, hint))
 
 
 def _call(frame: Frame, node: tree.Call) -> Value:
+    function = functions.function_of(frame, node, SIGNATURES)
+    if function is not None:
+        return functions.call(frame, node, function, evaluate)
     check_call(frame, node)
     name = node.func
     if name in operators.FUNCTIONS:

@@ -18,6 +18,7 @@ from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.coordinates import DimOp
 from pkc.dialect.tile import BroadcastOp, CastOp, FullOp, SplatOp
 from pkc.dialect.types import NARROW, TileType, f32, i1, i32
+from pkc.frontend import tree
 from pkc.frontend.check_errors import NotAValue
 from pkc.frontend.errors import NumberTooLarge
 from pkc.frontend.kinds import (
@@ -45,6 +46,10 @@ MAX_ERRORS = 20
 """After so many errors in one kernel, building it stops."""
 
 
+class TooManyErrorsError(PkcError):
+    """Ends building a kernel; has all that was found."""
+
+
 @dataclass
 class Frame:
     """What building one kernel keeps track of.
@@ -59,6 +64,8 @@ class Frame:
     sharded: frozenset[str]
     fixed: dict[str, str]
     """Names that cannot be assigned, and what each is."""
+    run: Callable[[Frame, Iterable[tree.Stmt]], None]
+    """Builds statements: for calls of functions, which are expressions."""
     outer: dict[str, str] = field(default_factory=dict[str, str])
     expired: dict[str, str] = field(default_factory=dict[str, str])
     """Names of scopes that have ended, each with its hint."""
@@ -71,13 +78,19 @@ class Frame:
     tiled: set[str] = field(default_factory=set[str])
     """The dimensions whose blocks could have another size."""
     zigzag: frozenset[str] = frozenset()
+    functions: Mapping[str, tree.Function] = field(default_factory=dict[str, tree.Function])
+    """The program's own functions that may be called here."""
+    inside: str = ""
+    """The function whose statements are built; empty in the kernel itself."""
+    calls: int = 0
+    """How many calls of functions there were so far."""
 
     # Findings
 
     def record(self, error: PkcError) -> None:
         self.findings += error.diagnostics
         if len(self.findings) >= MAX_ERRORS:
-            raise PkcError(*self.findings)
+            raise TooManyErrorsError(*self.findings)
 
     def hint(self, name: str, known: Iterable[str]) -> str:
         """`did you mean ...`, or nothing."""
@@ -110,6 +123,17 @@ class Frame:
                 for name in gone
             }
             self.block, self.names, self.outer, self.at_top = saved
+
+    @contextmanager
+    def function(self, function: tree.Function, arguments: Mapping[str, Value]) -> Generator[None]:
+        """Build statements of a function for a while, which see the arguments and names of their own."""
+        saved = self.names, self.fixed, self.outer, self.expired, self.at_top, self.functions, self.inside
+        self.names, self.fixed, self.outer, self.expired, self.at_top = dict(arguments), {}, {}, {}, False
+        self.functions, self.inside = {inner.name: inner for inner in function.functions}, function.name
+        try:
+            yield
+        finally:
+            self.names, self.fixed, self.outer, self.expired, self.at_top, self.functions, self.inside = saved
 
     # Coercions
 
@@ -179,6 +203,8 @@ def guarded(frame: Frame, names: Iterable[str], build: Callable[[], None]) -> No
     """Run `build`; if it finds errors, keep them and leave `names` broken instead of undefined."""
     try:
         build()
+    except TooManyErrorsError:
+        raise
     except PkcError as error:
         frame.record(error)
         for name in names:

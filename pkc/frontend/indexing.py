@@ -11,7 +11,7 @@ from pkc.dialect.access import LoadOp, ReadOp
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, ZigzagPositionOp
 from pkc.dialect.program import whole
 from pkc.dialect.types import BlockType, Dim, Layout, PGLType, SignalType, i32
-from pkc.frontend import tree
+from pkc.frontend import functions, tree
 from pkc.frontend.check_errors import NotAValue, NotConstant, UnknownName
 from pkc.frontend.frame import Frame
 from pkc.frontend.kinds import (
@@ -229,7 +229,7 @@ def _base(frame: Frame, node: tree.Index) -> Value:
     name = node.base.array if isinstance(node.base, tree.At) else node.base
     value = frame.names.get(name.id)
     if value is None:
-        hint = frame.expired.get(name.id) or frame.hint(name.id, frame.names)
+        hint = frame.expired.get(name.id) or frame.hint(name.id, frame.names) or functions.hint(frame)
         raise PkcError(UnknownName(name.span, name.id, hint))
     if isinstance(value, Broken):
         raise PkcError()

@@ -11,24 +11,20 @@ from pkc.diagnostics import Label, PkcError
 from pkc.frontend import errors
 from pkc.location import NOWHERE, Source, Span
 
-KEYWORDS = frozenset(["kernel", "for", "in", "with", "if", "elif", "else", "and", "or", "not", "True", "False", "inf"])
+_DEFINITIONS = ("kernel", "def", "return", "from", "import")
+_CONTROL = ("for", "in", "with", "if", "elif", "else")
+KEYWORDS = frozenset((*_DEFINITIONS, *_CONTROL, "and", "or", "not", "True", "False", "inf"))
 
 _RESERVED = frozenset(keyword.kwlist) - KEYWORDS
 _LOOPS = "loops are `for k in blocks(K, 64):`, `for i in range(n):` or `for r in ring():`"
-_FUNCTIONS = "there are no functions inside a kernel; write the expression where it is used"
-_IMPORTS = "there is nothing to import in a `.pk` file"
-_NO_RETURN = "a kernel returns nothing; it writes into its array parameters"
 _HINTS = {
-    "def": "a kernel begins with `kernel name(parameters):`",
-    "class": "a `.pk` file holds kernels only",
+    "class": "a `.pk` file holds functions and kernels",
     "while": _LOOPS,
     "break": _LOOPS,
     "continue": _LOOPS,
-    "return": _NO_RETURN,
-    "yield": _NO_RETURN,
-    "lambda": _FUNCTIONS,
-    "import": _IMPORTS,
-    "from": _IMPORTS,
+    "yield": "a kernel writes into its array parameters",
+    "lambda": "functions are defined before the kernel: `def twice(x):`",
+    "as": "a function has the name of its definition",
     "is": "compare with `==`",
     "None": "leave the argument out, or write `none` for a schedule value",
     "pass": "every block needs a statement",

@@ -1,4 +1,4 @@
-"""Reads `.pk` files: bytes to text, text to the tree."""
+"""Reads `.pk` files: bytes to text, text to the tree, with the functions that it imports."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from lark import UnexpectedToken as LarkUnexpectedToken
 from pkc.diagnostics import PkcError
 from pkc.frontend import construct, errors, tree
 from pkc.frontend.layout import Layout
+from pkc.frontend.link import link
 from pkc.frontend.unexpected import unexpected_character, unexpected_token
 from pkc.location import NOWHERE, Source, Span
 
@@ -69,7 +70,14 @@ def _read_bytes(path: Path, shown: str, extension: str) -> bytes:
 
 
 def parse_text(source: Source) -> tree.Program:
-    """The kernels of a text, at least one."""
+    """The kernels of a text, at least one, each with the functions that it calls."""
+    program = _parse(source)
+    if not program.kernels:
+        raise PkcError(errors.NoKernel(Span(source, 0, 0) if source.text else NOWHERE, source.name))
+    return link(program, lambda path: _parse(read_source(path, ".pk")))
+
+
+def _parse(source: Source) -> tree.Program:
     text = source.text
     if len(text) > MAX_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise PkcError(errors.FileTooLarge(Span(source, 0, 0), source.name, MAX_BYTES))
@@ -78,14 +86,11 @@ def parse_text(source: Source) -> tree.Program:
         reader = _reader()
         reader.layout.source = reader.builder.source = source
         try:
-            program = cast("tree.Program", cast(Any, reader.parser).parse(text))
+            return cast("tree.Program", cast(Any, reader.parser).parse(text))
         except UnexpectedCharacters as error:
             raise PkcError(unexpected_character(source, cast(int, error.pos_in_stream))) from None
         except LarkUnexpectedToken as error:
             raise PkcError(unexpected_token(error, reader.layout)) from None
-    if not program.kernels:
-        raise PkcError(errors.NoKernel(Span(source, 0, 0) if text else NOWHERE, source.name))
-    return program
 
 
 Kind = TypeVar("Kind", covariant=True)
@@ -146,10 +151,37 @@ class _Builder(Transformer[Token, Any]):
         construct.check_expression_depth(node.span, depth)
         return _Node(node, node.span.start, node.span.end, depth)
 
-    # Files and kernels
+    # Files, functions and kernels
 
-    def start(self, *kernels: tree.Kernel) -> tree.Program:
-        return tree.Program(Span(self.source, 0, len(self.source.text)), kernels)
+    def start(self, *items: tree.Import | tree.Function | tree.Kernel) -> tree.Program:
+        return tree.Program(
+            Span(self.source, 0, len(self.source.text)),
+            tuple(item for item in items if isinstance(item, tree.Kernel)),
+            tuple(item for item in items if isinstance(item, tree.Function)),
+            tuple(item for item in items if isinstance(item, tree.Import)),
+        )
+
+    def module(self, *words: Token) -> _Node[tuple[str, ...]]:
+        span = self._extent(words[0], words[-1])
+        return _Node(tuple(str(word) for word in words if word.type == "NAME"), span.start, span.end, 0)
+
+    def import_line(self, _from: Token, module: _Node[tuple[str, ...]], *names: Token) -> tree.Import:
+        return tree.Import(Span(self.source, module.start, module.end), module.node, self.names(*names))
+
+    def function(
+        self,
+        _keyword: Token,
+        name: Token,
+        _open: Token,
+        params: tuple[tree.Name, ...] | None,
+        _close: Token,
+        _colon: Token,
+        suite: _Suite,
+    ) -> tree.Function:
+        return construct.function(self._token_span(name), str(name), params or (), suite.body)
+
+    def names(self, *children: Token) -> tuple[tree.Name, ...]:
+        return tuple(tree.Name(self._token_span(name), str(name)) for name in children if name.type == "NAME")
 
     def kernel(
         self,
@@ -214,8 +246,10 @@ class _Builder(Transformer[Token, Any]):
     def do(self, expression: _Expression) -> tree.Do:
         return construct.do(self._extent(expression, expression), expression.node)
 
-    def targets(self, *children: Token) -> tuple[tree.Name, ...]:
-        return tuple(tree.Name(self._token_span(name), str(name)) for name in children if name.type == "NAME")
+    def return_value(self, keyword: Token, value: _Expression | None) -> tree.Return:
+        return tree.Return(self._extent(keyword, value or keyword), value and value.node)
+
+    targets = names
 
     def for_loop(
         self,

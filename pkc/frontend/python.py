@@ -9,13 +9,15 @@ import sys
 import traceback
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import FunctionType, ModuleType
 
-from pkc.diagnostics import Diagnostic, PkcError
+from pkc.diagnostics import Diagnostic, Label, PkcError
 from pkc.frontend import construct, errors, python_errors, tree
 from pkc.frontend.captures import Captures
+from pkc.frontend.function_errors import RecursiveCall
 from pkc.frontend.parse import read_source
 from pkc.frontend.python_source import Positions
 from pkc.frontend.python_tree import FunctionReader
@@ -40,12 +42,57 @@ def read_captured(function: FunctionType, schedule: Mapping[str, object] | None 
     try:
         node = _definition(source, function)
         keywords = _schedule(positions, node, schedule or {})
-        captures = Captures(function)
-        kernel = FunctionReader(positions, captures, node).kernel(keywords)
+        called = _CalledFunctions()
+        captures = called.captures(function)
+        kernel = FunctionReader(positions, captures, node, partial(called.read, ())).kernel(keywords)
     except (RecursionError, MemoryError):
         span = positions.line(function.__code__.co_firstlineno)
         raise PkcError(python_errors.NoSource(span, name, "it nests too deep for Python to read")) from None
-    return Reading(tree.Program(Span(source, 0, len(source.text)), (kernel,)), captures.current)
+    return Reading(tree.Program(Span(source, 0, len(source.text)), (kernel,)), called.current)
+
+
+class _CalledFunctions:
+    """Reads what a kernel calls, each function once."""
+
+    def __init__(self) -> None:
+        self._read: dict[FunctionType, tree.Function] = {}
+        self._captures: list[Captures] = []
+
+    def captures(self, function: FunctionType) -> Captures:
+        """What is around a function, which `current` looks at again."""
+        found = Captures(function)
+        self._captures.append(found)
+        return found
+
+    def current(self) -> bool:
+        """Whether all names that were looked up are still bound to the same objects."""
+        return all(captures.current() for captures in self._captures)
+
+    def read(self, calls: tuple[construct.Called, ...], span: Span, name: str, function: FunctionType) -> tree.Function:
+        """The function that `name` is called for at `span`; `calls` have led there."""
+        inner = construct.deeper(calls, construct.Called(id(function), name, span))
+        if function not in self._read:
+            self._read[function] = self._function(inner, span, name, function)
+        return replace(self._read[function], name=name)
+
+    def _function(
+        self, calls: tuple[construct.Called, ...], span: Span, name: str, function: FunctionType
+    ) -> tree.Function:
+        try:
+            source = _source(function)
+            node = _definition(source, function)
+            reader = FunctionReader(Positions(source), self.captures(function), node, partial(self.read, calls))
+            return reader.function(name)
+        except PkcError as error:
+            also = Label(span, f"`{name}` is called here")
+            raise PkcError(*(_led_to(found, span, also) for found in error.diagnostics)) from None
+
+
+def _led_to(found: Diagnostic, span: Span, also: Label) -> Diagnostic:
+    """What is wrong with a function, with the place of a call that leads to it."""
+    if isinstance(found, RecursiveCall):
+        return found  # has all calls
+    return replace(found, span=span) if found.span is NOWHERE else replace(found, also=(*found.also, also))
 
 
 def _source(function: FunctionType) -> Source:

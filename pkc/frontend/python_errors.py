@@ -36,7 +36,7 @@ class CapturedObject(Diagnostic):
     help = "{hint}"
     name: str
     type: str
-    hint: str = "a kernel can capture integers, floats, booleans, dimensions and the names of pkc.language"
+    hint: str = "a kernel can capture numbers, booleans, dimensions, functions and the names of pkc.language"
 
 
 class CapturedUnderOtherName(Diagnostic):

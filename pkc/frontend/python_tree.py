@@ -1,10 +1,12 @@
-"""From the syntax tree of a Python function to the tree of the language."""
+"""From the syntax tree of a Python function, a kernel or what it calls, to the tree of the language."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from types import FunctionType
 
 from pkc.diagnostics import PkcError
 from pkc.frontend import construct, errors, python_errors, tree
@@ -37,10 +39,16 @@ _RESERVED = frozenset(("kernel", "inf"))
 _BEFORE_COLON = re.compile(r"(?:[\s)\\,]|#[^\n]*)*:")
 
 
+ReadCalled = Callable[[Span, str, FunctionType], tree.Function]
+"""Reads a function that is called at a place, by a name."""
+
+
 class FunctionReader:
     """Converts one function; `depth` counts how deep expressions, or statements, nest from 1."""
 
-    def __init__(self, positions: Positions, captures: Captures, function: ast.FunctionDef) -> None:
+    def __init__(
+        self, positions: Positions, captures: Captures, function: ast.FunctionDef, read_called: ReadCalled
+    ) -> None:
         self._positions = positions
         self._source = positions.source
         self._captures = captures
@@ -48,20 +56,42 @@ class FunctionReader:
         self._params = {arg.arg for arg in function.args.args}
         # Names in annotations are those around the function; its body has local names.
         self._local = self._params
+        self._read_called = read_called
+        self._called: dict[str, tree.Function] = {}
 
     def kernel(self, schedule: tuple[tree.Keyword, ...]) -> tree.Kernel:
+        """The function as a kernel."""
         node = self._function
-        span = self._positions.def_name(node)
         params = self._parameters(node.args)
         if node.returns is not None:
             raise PkcError(python_errors.NotInLanguage(self._span(node.returns), "a return type"))
+        span, body = self._definition()
+        return tree.Kernel(span, self._check_name(span, node.name), params, body, schedule, self._functions())
+
+    def function(self, name: str) -> tree.Function:
+        """The function as one that is called by `name`. Types of its parameters mean nothing."""
+        args = self._function.args
+        self._check_plain(args)
+        if args.defaults:
+            raise PkcError(python_errors.NotInLanguage(self._span(args.defaults[0]), "a default in a function"))
+        params = [tree.Name(self._parameter_name(arg), arg.arg) for arg in args.args]
+        span, body = self._definition()
+        return replace(construct.function(span, name, params, body), functions=self._functions())
+
+    def _definition(self) -> tuple[Span, tuple[tree.Stmt, ...]]:
+        """The name in the definition, and the statements."""
+        node = self._function
+        span = self._positions.def_name(node)
         assigned = (n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
         self._local = self._params | set(assigned)
         statements = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
         if not statements:
             raise PkcError(errors.MissingBlock(span))
-        self._check_name(span, node.name)
-        return tree.Kernel(span, node.name, params, self._body(statements, 1), schedule)
+        return span, self._body(statements, 1)
+
+    def _functions(self) -> tuple[tree.Function, ...]:
+        """Those that the statements call, in the order that `.pk` files have."""
+        return tuple(self._called[name] for name in sorted(self._called))
 
     def _span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> Span:
         return self._positions.span(node)
@@ -81,20 +111,27 @@ class FunctionReader:
 
     # Parameters
 
-    def _parameters(self, args: ast.arguments) -> tuple[tree.Param, ...]:
+    def _check_plain(self, args: ast.arguments) -> None:
         for arg in (args.vararg, args.kwarg, *args.kwonlyargs, *args.posonlyargs):
             if arg is not None:
                 what = f"a parameter like `{arg.arg}`, with `*` or `/`,"
                 raise PkcError(python_errors.NotInLanguage(self._span(arg), what))
+
+    def _parameter_name(self, arg: ast.arg) -> Span:
+        start = self._span(arg).start
+        span = Span(self._source, start, start + len(arg.arg))
+        self._check_name(span, arg.arg)
+        return span
+
+    def _parameters(self, args: ast.arguments) -> tuple[tree.Param, ...]:
+        self._check_plain(args)
         without = [None] * (len(args.args) - len(args.defaults))
         return tuple(
             self._parameter(arg, default) for arg, default in zip(args.args, [*without, *args.defaults], strict=True)
         )
 
     def _parameter(self, arg: ast.arg, default: ast.expr | None) -> tree.Param:
-        start = self._span(arg).start
-        span = Span(self._source, start, start + len(arg.arg))
-        self._check_name(span, arg.arg)
+        span = self._parameter_name(arg)
         if arg.annotation is None:
             raise PkcError(python_errors.MissingAnnotation(span, arg.arg))
         annotation = self._annotation(arg.arg, arg.annotation)
@@ -175,6 +212,8 @@ class FunctionReader:
                 return tree.If(self._header(node, node.test), condition, body, orelse)
             case ast.With():
                 return self._with(node, depth)
+            case ast.Return():
+                return tree.Return(span, node.value and self._expression(node.value))
             case _:
                 raise refuse(span, node)
 
@@ -324,7 +363,10 @@ class FunctionReader:
         if not isinstance(node.func, ast.Name):
             raise PkcError(python_errors.NotInLanguage(self._span(node.func), "calling an expression"))
         func = self._plain_name(node.func)
-        if func.id not in self._local:
+        function = self._captures.function(func.id)
+        if function is not None:
+            self._called[func.id] = self._read_called(func.span, func.id, function)
+        elif func.id not in self._local:
             self._captures.word(func.span, func.id)
         args = [self._expression(arg, depth + 1) for arg in node.args]
         keywords = [self._keyword(keyword, depth + 1) for keyword in node.keywords]

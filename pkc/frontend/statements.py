@@ -18,6 +18,7 @@ from pkc.frontend.check_errors import MisplacedCall, MisplacedSchedule, Reserved
 from pkc.frontend.control import branch, loop
 from pkc.frontend.expressions import SIGNATURES, STATEMENTS, check_call, evaluate, misplaced, symmetric_place
 from pkc.frontend.frame import Frame, guarded
+from pkc.frontend.functions import misplaced_return
 from pkc.frontend.indexing import constant_integer
 from pkc.frontend.kinds import (
     ArrayRef,
@@ -82,6 +83,8 @@ def _statement(frame: Frame, node: tree.Stmt) -> None:
             _role(frame, node)
         case tree.Do():
             _do(frame, node.call)
+        case tree.Return():
+            raise misplaced_return(frame, node)
 
 
 def _assignment(frame: Frame, node: tree.Assign) -> None:

@@ -6,9 +6,9 @@ Nothing is resolved here: names are strings, `blocks(...)` is a call like any ot
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, dataclass_transform
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields
+from typing import Any, cast, dataclass_transform
 
 from pkc.location import Span
 
@@ -140,7 +140,35 @@ class Do(Node):
     call: Call
 
 
-Stmt = Assign | AugAssign | For | If | With | Do
+class Return(Node):
+    """`return value`, the last statement of a function."""
+
+    value: Expr | None
+
+
+Stmt = Assign | AugAssign | For | If | With | Do | Return
+
+
+# Functions
+
+
+class Function(Node):
+    """`def name(params):`, by the name that it has where it is called; the span covers the name of its definition.
+
+    `functions` has those that its body calls, each with its own: no function calls itself.
+    """
+
+    name: str
+    params: tuple[Name, ...]
+    body: tuple[Stmt, ...]
+    functions: tuple[Function, ...] = ()
+
+
+class Import(Node):
+    """`from module import names`; the span covers the module's name, `module` is its path in words."""
+
+    module: tuple[str, ...]
+    names: tuple[Name, ...]
 
 
 # Kernels
@@ -174,16 +202,38 @@ class Param(Node):
 
 
 class Kernel(Node):
-    """The span covers the name. `schedule` and `reference` hold what the decorator says (empty in `.pk`)."""
+    """The span covers the name. `schedule` and `reference` hold what the decorator says (empty in `.pk`), `functions`
+    those that the body calls."""
 
     name: str
     params: tuple[Param, ...]
     body: tuple[Stmt, ...]
     schedule: tuple[Keyword, ...] = ()
+    functions: tuple[Function, ...] = ()
     reference: Callable[..., Any] | str | None = field(default=None, compare=False, repr=False)
 
 
 class Program(Node):
-    """A source file: its kernels in order."""
+    """A source file: its kernels in order. Its functions and imports are there until `link.py` gives kernels what they
+    call."""
 
     kernels: tuple[Kernel, ...]
+    functions: tuple[Function, ...] = ()
+    imports: tuple[Import, ...] = ()
+
+
+def names_in(body: Iterable[Stmt]) -> dict[str, Span]:
+    """The names in statements, of variables and of what is called, sorted, each with its first place."""
+    found: dict[str, Span] = {}
+    nodes: list[object] = list(body)
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, Name | Call):
+            name, span = (node.id, node.span) if isinstance(node, Name) else (node.func, node.func_span)
+            if name not in found or span.start < found[name].start:
+                found[name] = span
+        if isinstance(node, Node):
+            nodes += [getattr(node, part.name) for part in fields(node)]
+        elif isinstance(node, tuple):
+            nodes += cast("tuple[object, ...]", node)
+    return dict(sorted(found.items()))

@@ -44,6 +44,8 @@ _FIXED = {
     "DOT": "`.`",
     "IN": "`in`",
     "NEWLINE": "a new line",
+    "FROM": "`from`",
+    "DEF": "`def`",
     "KERNEL": "`kernel`",
     "NAME": "a name",
     "MINUS": "`-`",
@@ -87,6 +89,8 @@ def _hint(token: Token, expected: set[str], layout: Layout) -> str:
         return "`==` compares"
     if token.type == "COLON" and layout.open and layout.open[-1] == "[":
         return "index with a block: `blocks(N, size, start=a, stop=b)`"
+    if token.type == "COLON" and layout.open and _line(layout.source, token).startswith("def"):
+        return "parameters of functions have no types; a kernel begins with `kernel`"
     if expected == {"COLON"} and layout.open:
         return "a parameter has a type: `A: bf16[M, N]`, `n: i32` or `D: const`"
     if expected == {"LSQB"} and layout.last is not None and layout.last == ")":
@@ -94,6 +98,12 @@ def _hint(token: Token, expected: set[str], layout: Layout) -> str:
     if "NAME" in expected and token.isidentifier():
         return f"`{token}` is a keyword"
     return ""
+
+
+def _line(source: Source, token: Token) -> str:
+    """The line up to a word."""
+    at = token.start_pos or 0
+    return source.text[source.line_start(at) : at]
 
 
 def _opened(token: Token, expected: set[str], layout: Layout) -> tuple[Label, ...]:

@@ -8,6 +8,7 @@ import pytest
 
 from pkc.diagnostics import PkcError
 from pkc.frontend import errors
+from pkc.frontend.check_errors import DuplicateName
 from pkc.frontend.parse import MAX_BYTES, parse_file, parse_text, read_source
 from pkc.frontend.tree import (
     Assign,
@@ -234,8 +235,15 @@ def in_body(text: str) -> str:
         (in_body("x = A.at(r)"), errors.UnexpectedToken, ""),
         ("x = 1", errors.UnexpectedToken, "x"),
         ("kernel f(x): g()", errors.UnexpectedToken, ")"),
-        ("def f(): g()", errors.ReservedWord, "def"),
-        *((in_body(f"{word} x"), errors.ReservedWord, word) for word in ("while", "return", "lambda", "import")),
+        ("class f: g()", errors.ReservedWord, "class"),
+        *((in_body(f"{word} x"), errors.ReservedWord, word) for word in ("while", "yield", "lambda", "global")),
+        *((in_body(f"{word} x"), errors.UnexpectedToken, word) for word in ("def", "from", "import")),
+        ("def f(x: f32): g()", errors.UnexpectedToken, ":"),
+        ("def f(x, 1): g()", errors.UnexpectedToken, "1"),
+        ("def f(x):", errors.MissingBlock, ":"),
+        ("def f(x, y, x): g()", DuplicateName, "x"),
+        ("import a", errors.UnexpectedToken, "import"),
+        ("from a import f.g", errors.UnexpectedToken, "."),
         (in_body("x = None"), errors.ReservedWord, "None"),
         (in_body("x = 12ab"), errors.MalformedNumber, "12ab"),
         (in_body("x = 007"), errors.MalformedNumber, "007"),

@@ -225,7 +225,7 @@ def test_columns_after_wide_characters() -> None:
 
 
 REFUSED = [
-    "return", "pass", "while A: g()", "import os", "x = lambda: 0", "x = [1]", "x = [a for a in A]", "x = f'{A}'",
+    "pass", "while A: g()", "import os", "x = lambda: 0", "x = [1]", "x = [a for a in A]", "x = f'{A}'",
     "x = 'a'", "x = None", "x = ...", "x = 1j", "a, b = A", "a = b = A", "x: f32 = A", "x @= A", "x **= A",
     "x = a ** b",
     "x = a & b", "x = a is b", "x = a in b", "x = +a", "x = ~a", "x = a if b else A", "(x := A)", "g(*A)", "g(**A)",
@@ -281,7 +281,10 @@ def test_parameters_that_are_not_in_the_language(params: str) -> None:
     [
         (function("x = X", before="X = [1]"), python_errors.CapturedObject, "X"),
         (function("x = pkc", before=""), python_errors.CapturedObject, "pkc"),
-        (function("x = h(A)", before="def h(a): pass"), python_errors.CapturedObject, "h"),
+        (function("x = h(A)", before="h = max, min"), python_errors.CapturedObject, "h"),
+        (function("x = h(A)", before="def h(a): pass"), python_errors.NotInLanguage, "pass"),
+        (function("x = h(A)", before="def h(*a): return a"), python_errors.NotInLanguage, "a"),
+        (function("x = h", before="def h(a): return a"), python_errors.CapturedObject, "h"),
         (function("x = X(A)", before="X = 1"), python_errors.CapturedObject, "X"),
         (function("x = exp(A)", before="from math import exp"), python_errors.CapturedObject, "exp"),
         (function("X[0] = A", before="X = [1]"), python_errors.CapturedObject, "X"),

@@ -1,0 +1,15 @@
+from pkc.language import *
+
+(M,) = dims("M")
+
+
+def twice(x):
+    for _i in range(2):
+        return x
+    return x + x
+
+
+@kernel
+def double(A: f32[M], B: f32[M]):
+    for m in tasks(blocks(M, 128)):
+        B[m] = twice(A[m])
