@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pkc import cache, console
 from pkc.diagnostics import PkcError
+from pkc.frontend.imports import imported_texts
 from pkc.targets import BUILT_IN
 from pkc.targets.arch import hardware_queues
 
@@ -42,10 +43,10 @@ class Request:
 
 def output(request: Request) -> str | bytes:
     """What `--emit` asks for. Warnings and, if asked, explanations go to stderr. Raises `PkcError`."""
-    source = _source(request)
-    if source is None:
+    sources = _sources(request)
+    if sources is None:
         return _compile(request)[1]
-    key = _key(request, source)
+    key = _key(request, sources)
     kept = cache.get(key)
     if kept is not None:
         said, content = _unpack(kept)
@@ -54,8 +55,9 @@ def output(request: Request) -> str | bytes:
         return content
     with console.recording() as said:
         program, content = _compile(request)
-    # Not if the program or pkc were edited meanwhile.
-    if program.span.source.text == _text(source) and _key(request, source) == key:
+    # Not if the program, a file that it imports, or pkc were edited meanwhile.
+    edited = program.span.source.text != _text(sources[0]) or _sources(request) != sources
+    if not edited and _key(request, sources) == key:
         cache.put(key, _pack(said, content))
     return content
 
@@ -63,8 +65,9 @@ def output(request: Request) -> str | bytes:
 # The cache
 
 
-def _source(request: Request) -> bytes | None:
-    """All that the program says; `None` if the output may depend on more than that, or if the file cannot be read.
+def _sources(request: Request) -> list[bytes] | None:
+    """All that the program says, its own text and then each file that it imports from, with its path; `None` if the
+    output may depend on more than that, or if a file cannot be read.
 
     A Python file may import anything, `--dump` is asked for its files, and the key has no sources of targets that are
     not built in.
@@ -78,7 +81,11 @@ def _source(request: Request) -> bytes | None:
         data = path.read_bytes()
     except (OSError, ValueError):
         return None
-    return None if _text(data) is None else data
+    text = _text(data)
+    imported = None if text is None else imported_texts(path, text)
+    if imported is None:
+        return None
+    return [data, *(part for name, content in sorted(imported.items()) for part in (name.encode(), content))]
 
 
 def _text(source: bytes) -> str | None:
@@ -88,9 +95,9 @@ def _text(source: bytes) -> str | None:
         return None
 
 
-def _key(request: Request, source: bytes) -> str:
+def _key(request: Request, sources: list[bytes]) -> str:
     arguments = json.dumps(asdict(request))
-    return cache.key("output 1", cache.compiler(), _nvrtc(request), str(hardware_queues()), arguments, source)
+    return cache.key("output 1", cache.compiler(), _nvrtc(request), str(hardware_queues()), arguments, *sources)
 
 
 def _nvrtc(request: Request) -> str:

@@ -10,6 +10,7 @@ from pkc.diagnostics import Label, PkcError, near
 from pkc.frontend import construct, tree
 from pkc.frontend.check_errors import DuplicateName
 from pkc.frontend.function_errors import ImportCycle, UnknownImport
+from pkc.frontend.imports import imported_path
 from pkc.location import NOWHERE
 
 Read = Callable[[str], tree.Program]
@@ -70,7 +71,7 @@ class _Linker:
         self, program: tree.Program, node: tree.Import, importing: tuple[tuple[Path, tree.Import], ...]
     ) -> _Scope:
         here = Path(program.span.source.name)
-        path = here.parent.joinpath(*node.module).with_suffix(".pk")
+        path = imported_path(here, node.module)
         way = (*importing, (here.resolve(), node))
         resolved = path.resolve()
         for place, (file, _) in enumerate(way):

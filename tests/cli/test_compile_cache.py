@@ -110,6 +110,27 @@ def test_another_text(counted: Counted) -> None:
     assert counted.runs == 2
 
 
+def test_another_text_of_an_imported_file(counted: Counted) -> None:
+    """Of the file that is named in the program, and of one that this file imports from."""
+    (counted.folder / "more").mkdir()
+    near, far = counted.folder / "near.pk", counted.folder / "more" / "far.pk"
+    far.write_text("def add(x, y):\n    return x + y\n")
+    near.write_text("from more . far import add  # for `double`\n\ndef double(x):\n    return add(x, x)\n")
+    program = PROGRAM.replace("X[m, n] + X[m, n]", "double(X[m, n])")
+    (counted.folder / "twice.pk").write_text(f"# Twice.\n\nfrom  near\timport double\n\n{program}")
+    made = [counted.compile(), counted.compile()]
+    assert (counted.runs, made[0]) == (1, made[1])
+    far.write_text("def add(x, y):\n    return x * y\n")
+    assert b"pk.mul" in counted.compile()[0]
+    near.write_text(near.read_text().replace("add(x, x)", "add(x, 3.0)"))
+    assert b"3.000000e+00" in counted.compile()[0]
+    assert counted.runs == 3
+    far.unlink()
+    counted.compile(status=1)
+    counted.compile(status=1)
+    assert counted.runs == 5
+
+
 def test_another_compiler(counted: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
     sources = counted.folder / "pkc"
     (sources / "passes").mkdir(parents=True)

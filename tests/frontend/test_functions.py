@@ -131,6 +131,13 @@ def test_every_error_in_a_function_is_told() -> None:
     assert len({found.span for found in caught.value.diagnostics}) == 20
 
 
+def test_programs_with_other_functions_are_others() -> None:
+    """What is kept for a program is found by its tree."""
+    kernel = lines("B[m, j] = twice(A[m, j])")
+    one, other = (parse_text(Source("k.pk", text + kernel)) for text in (TWICE, TWICE.replace("x + x", "x * 2.0")))
+    assert one != other and repr(one) != repr(other)
+
+
 # Python
 
 
