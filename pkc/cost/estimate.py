@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pkc.cost.work import Iteration, Mma, Phase, UnknownWorkError, Work
+from pkc.cost.records import Iteration, Mma, Phase, UnknownWorkError, Work
 from pkc.dialect.engines import JOINED
 from pkc.targets.target import Target
 
@@ -32,6 +32,10 @@ class Estimate:
     chained: bool = False
     """Whether MMAs of a loop need one another; then a stage is loaded while others are read, even if it is the only
     one."""
+    error: float = 0.0
+    """The share of `total` by which it may be off."""
+    assumed: tuple[str, ...] = ()
+    """What only the running kernel knows, and was assumed."""
 
     @property
     def busy(self) -> float:
@@ -42,11 +46,24 @@ class Estimate:
 def estimate(work: Work, ranks: int, target: Target, *, sms: int | None = None) -> Estimate:
     """The time that a rank takes for a kernel launched alone, with cold caches, on `sms` SMs or all; the other SMs only
     communicate."""
-    return _Estimator(work, ranks, target, sms or target.arch.sms).total()
+    found = _Estimator(work, ranks, target, sms or target.arch.sms).total()
+    return replace(found, error=_error(work, ranks, target, sms, found), assumed=tuple(work.assumed))
+
+
+def _error(work: Work, ranks: int, target: Target, sms: int | None, found: Estimate) -> float:
+    """What measurements of such kernels say, and what it is if rates of operations are as bad as they may be; a kernel
+    of which something is assumed may take twice as long."""
+    rates = target.rates
+    if found.chained:
+        return rates.error_of_mmas  # measured with what is computed between MMAs
+    worst = _Estimator(work, ranks, target, sms or target.arch.sms, unsure=True).total()
+    measured = rates.error_of_mmas if work.multiplies else rates.error_of_others
+    return measured + worst.total / found.total - 1 + bool(work.assumed)
 
 
 class _Estimator:
-    def __init__(self, work: Work, ranks: int, target: Target, sms: int) -> None:
+    def __init__(self, work: Work, ranks: int, target: Target, sms: int, *, unsure: bool = False) -> None:
+        self._unsure = unsure
         self._work, self._ranks, self._target, self._rates, self._sms = work, ranks, target, target.rates, sms
         self._separate = target.arch.sms - sms
 
@@ -56,7 +73,8 @@ class _Estimator:
             raise UnknownWorkError("it has no tasks")
         found = [self._phase(phase) for phase in work.phases]
         longest = max(found, key=lambda one: one.rounds * one.task)
-        memory = sum(work.read.values()) / rates.memory_bytes
+        written = 0.0 if work.multiplies else sum(map(self._written, work.phases))
+        memory = (sum(work.read.values()) + written) / rates.memory_bytes
         communicates = bool(work.fetched) or any(map(self._sent, work.phases))
         busy = max(sum(one.total for one in found), memory)
         whole = rates.launch + busy + communicates * 4 * rates.signal
@@ -118,16 +136,18 @@ class _Estimator:
         )
         multiplies = max(cycles, shared / rates.shared_bytes) / rates.clock
         computes = self._computes(iteration)
+        stores = 0.0 if self._work.multiplies else sum(store.written for store in iteration.stores) / rates.load_bytes
         if not iteration.loop:
-            return arrives + multiplies + computes
-        busy = self._busy(iteration, multiplies, computes, depth)
+            return arrives + multiplies + computes + stores
+        busy = self._busy(iteration, multiplies, computes, depth) + stores
         waits = (rates.load_latency + arrives) / max(1, depth) if iteration.loads else 0.0
         return rates.iteration + max(busy, arrives, waits)
 
     def _computes(self, iteration: Iteration) -> float:
         """Nanoseconds of threads. Of two warpgroups no special-function unit works while ordinary instructions run; the
         more there are, the more of both overlaps."""
-        lanes, special = iteration.lanes / self._rates.lanes, iteration.special / self._rates.special
+        instructions = iteration.lanes + self._unsure * iteration.unsure
+        lanes, special = instructions / self._rates.lanes, iteration.special / self._rates.special
         groups = max(map(self._groups, iteration.mmas), default=1)
         return (max(lanes, special) + min(lanes, special) * min(1.0, 2 / groups)) / self._rates.clock
 
@@ -169,11 +189,16 @@ class _Estimator:
             once += sum(fetched.stage_bytes for fetched in self._work.fetched)
         room = self._target.stage_memory - once
         most = self._target.tuning.most_stages
-        return max(0, min(most, room // each)) if each else most
+        return max(0, min(most, room // each)) if each else most * (room >= 0)
 
     def _sent(self, phase: Phase) -> float:
         """Bytes that the tasks of a phase send."""
         each = sum(iteration.times * store.sent for iteration in phase.iterations for store in iteration.stores)
+        return phase.tasks * each
+
+    def _written(self, phase: Phase) -> float:
+        """Bytes that the tasks of a phase store."""
+        each = sum(iteration.times * store.written for iteration in phase.iterations for store in iteration.stores)
         return phase.tasks * each
 
     def _adding(self, phase: Phase) -> float:

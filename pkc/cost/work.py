@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
+from pkc.cost.records import Fetched, Iteration, Load, Mma, Phase, Store, UnknownWorkError, Work
 from pkc.dialect import blocks
-from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp, array_type
+from pkc.dialect.access import (
+    AccumulateOp,
+    AllReduceOp,
+    GatherOp,
+    LoadOp,
+    ReduceOp,
+    ScatterAccumulateOp,
+    StoreAddOp,
+    StoreOp,
+    array_type,
+)
 from pkc.dialect.coordinates import BlockCountOp, BlockOp
-from pkc.dialect.elementwise import AddOp, Binary, CompareOp, MulOp, SelectOp, SubOp, Unary
+from pkc.dialect.elementwise import AddOp, MulOp, SubOp
 from pkc.dialect.positions import RANK, Sizes
-from pkc.dialect.program import KernelOp, TasksOp
+from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import (
     BroadcastOp,
@@ -28,96 +39,13 @@ from pkc.dialect.tile import (
     block_type,
     tile_type,
 )
-from pkc.dialect.types import RANKS, Dim, Layout, PGLType, TileType, dtype_bytes
+from pkc.dialect.types import RANKS, BlockType, Dim, Layout, PGLType, TileType, dtype_bytes
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.roles.remote_accesses import array_name, planned
 from pkc.passes.roles.stage_sums import ROWS
 from pkc.semantics.evaluate import Evaluator
+from pkc.targets.arch import Rate
 from pkc.targets.target import Target
-
-
-class UnknownWorkError(Exception):
-    """A count that only the running kernel knows, or an operation whose cost has not been measured; says which."""
-
-
-@dataclass(frozen=True)
-class Mma:
-    """One MMA of tiles: rows and columns of the result and the extent summed over, with elements of `size` bytes."""
-
-    rows: int
-    columns: int
-    inner: int
-    size: int
-    computed: bool = False
-    """Whether the left operand is in registers, where it was computed from another MMA."""
-
-
-@dataclass(frozen=True)
-class Load:
-    """A tile that is loaded into a stage: rows of at most 128 bytes that lie inside of its array, and outside."""
-
-    array: str
-    stage_bytes: int
-    bytes: float
-    rows: float
-    outside: float
-
-
-@dataclass(frozen=True)
-class Store:
-    """A tile that is stored, and how many bytes of it go to other ranks; with `summed` its owner adds it up, in so many
-    chunks."""
-
-    tile_bytes: int
-    sent: float
-    summed: bool
-    chunks: int = 1
-
-
-@dataclass
-class Iteration:
-    """What one run of a block does, without the loops inside of it, and how often a task runs the block."""
-
-    times: float
-    loop: bool
-    dependent: bool = False
-    """Whether an MMA needs what is computed from another one of the same run."""
-    lanes: float = 0.0
-    """Instructions for single elements, and those of special-function units."""
-    special: float = 0.0
-    mmas: list[Mma] = field(default_factory=list[Mma])
-    loads: list[Load] = field(default_factory=list[Load])
-    stores: list[Store] = field(default_factory=list[Store])
-
-
-@dataclass
-class Phase:
-    """A `tasks` statement: how many tasks a rank has, and what each of them does."""
-
-    tasks: int
-    iterations: list[Iteration] = field(default_factory=list[Iteration])
-
-
-@dataclass(frozen=True)
-class Fetched:
-    """An operand that is fetched from other ranks before its use: bytes, and how these are copied.
-
-    SMs copy `tiles`, through stages in shared memory; copy engines copy everything in so many `copies`.
-    """
-
-    bytes: float
-    tiles: float
-    stage_bytes: int
-    copies: float = 0.0
-
-
-@dataclass
-class Work:
-    """A kernel: its phases, the bytes of each array that this rank reads from memory, and what is fetched."""
-
-    phases: list[Phase] = field(default_factory=list[Phase])
-    read: dict[str, float] = field(default_factory=dict[str, float])
-    fetched: list[Fetched] = field(default_factory=list[Fetched])
 
 
 def count_work(kernel: KernelOp, dims: Mapping[str, int], ranks: int, target: Target) -> Work:
@@ -150,20 +78,22 @@ class _Counter(Evaluator):
         self._work = Work()
         self._iteration = Iteration(1.0, loop=False)
         self._iterations: dict[Block, Iteration] = {}
-        self._computes = ""
-        """An operation that computes with tiles other than a matmul, its sum and its result."""
 
     def count(self) -> Work:
+        alone = False
         for op in self._kernel.body.block.ops:
+            if isinstance(op, RoleOp):
+                raise UnknownWorkError("it says itself who does what")
             if isinstance(op, TasksOp):
                 self._work.phases.append(Phase(1))
-            elif op.regions:
-                raise UnknownWorkError("it says itself who does what")
-            if isinstance(op, TasksOp) or _of_integers(op):
-                self.operation(op)
-        chained = any(iteration.dependent for phase in self._work.phases for iteration in phase.iterations)
-        if self._computes and not chained:
-            raise UnknownWorkError(f"no rate is known for `{self._computes}` beside MMAs that do not need one another")
+                alone = False
+            elif not alone and not _of_integers(op):
+                # Statements outside of tasks are a phase of one task.
+                alone, self._iteration = True, Iteration(1.0, loop=False)
+                self._work.phases.append(Phase(1, [self._iteration]))
+            self.operation(op)
+        # Constants of tasks are no phase.
+        self._work.phases = [phase for phase in self._work.phases if phase.tasks != 1 or phase.reaches_memory]
         return self._work
 
     # Control flow
@@ -181,10 +111,11 @@ class _Counter(Evaluator):
         self._once(op.body.block, self._iteration.times * iterations, loop=True)
 
     def branch(self, op: scf.IfOp) -> None:
-        if not _of_integers(op) and not all(
-            _of_integers(inner) or _free(inner) for inner in op.walk() if inner is not op
-        ):
-            raise UnknownWorkError(f"no rate is known for `{op.name}`")
+        for region in op.regions:
+            for block in region.blocks:
+                self.block(block)
+        if not all(_of_integers(inner) or _free(inner) for inner in op.walk() if inner is not op):
+            self._assume("both branches of an `if`")
 
     def _once(self, block: Block, times: float, *, loop: bool) -> None:
         around, self._iteration = self._iteration, Iteration(times, loop)
@@ -211,7 +142,11 @@ class _Counter(Evaluator):
         elif type(op) is LoadOp:
             iteration = self._loading(op)
             iteration.loads.append(self._load(op, self._phase.tasks * iteration.times))
-        elif isinstance(op, StoreOp | AccumulateOp):
+        elif type(op) is GatherOp:
+            self._gather(op)
+        elif isinstance(op, ReduceOp | AllReduceOp):
+            self._reduce(op)
+        elif isinstance(op, StoreOp | AccumulateOp | StoreAddOp | ScatterAccumulateOp):
             iteration.stores.append(self._store(op))
         elif type(op) is MmaOp:
             left, right = tile_type(op.a), tile_type(op.b)
@@ -220,13 +155,14 @@ class _Counter(Evaluator):
             iteration.mmas.append(Mma(rows, right.shape[1], inner, dtype_bytes(left.element_type), computed))
             iteration.dependent |= computed
         else:
-            if not _of_matmul(op):
-                self._computes = op.name
-            lanes, special = self._instructions(op)
-            elements = prod(max((tile_type(value).shape for value in _tiles_of(op)), key=prod, default=()))
-            iteration.lanes += lanes * elements
-            iteration.special += special * elements
+            self._computing(self._rate(op), prod(max(map(_shape, _tiles_of(op)), key=prod, default=(0,))))
         return True
+
+    def _computing(self, rate: Rate, elements: float) -> None:
+        iteration = self._iteration
+        iteration.lanes += rate.lanes * elements
+        iteration.special += rate.special * elements
+        iteration.unsure += rate.error * (rate.lanes + rate.special) * elements
 
     def _loading(self, op: LoadOp) -> Iteration:
         """Where a tile is loaded: outside of the loops that its address does not depend on (`pk-hoist-loads`)."""
@@ -236,17 +172,16 @@ class _Counter(Evaluator):
             block = block.parent_block()
         return self._iteration if block is None else self._iterations.get(block, self._iteration)
 
-    def _instructions(self, op: Operation) -> tuple[float, float]:
-        """Instructions for each element that an operation computes, and those of special-function units."""
+    def _rate(self, op: Operation) -> Rate:
+        """Instructions for each element that an operation computes."""
         if _free(op) and not (isinstance(op, CastOp) and self._iteration.loop):
-            return 0.0, 0.0
+            return _NOTHING
         if isinstance(op, MulOp) and all(_adds_only(use.operation) for use in op.result.uses):
-            return 0.0, 0.0  # multiplied and added at once
-        if isinstance(op, RowReduction):
-            return self._target.per_element(op.COMBINE.name)
-        if isinstance(op, Unary | Binary | CompareOp | SelectOp | CastOp):
-            return self._target.per_element(op.name)
-        raise UnknownWorkError(f"no rate is known for `{op.name}`")
+            return _NOTHING  # multiplied and added at once
+        return self._target.per_element(op.COMBINE.name if isinstance(op, RowReduction) else op.name)
+
+    def _assume(self, what: str) -> None:
+        self._work.assumed[what] = None
 
     def unknown(self, op: Operation) -> None:
         """Nothing yet: it may be that nothing depends on it."""
@@ -261,8 +196,7 @@ class _Counter(Evaluator):
         """Blocks of a list, the positions that they cover, and the length of the ranges that no block straddles."""
         extent = self._extent(dim)
         if op.start is not None or op.stop is not None:
-            first = 0 if op.start is None else int(self._value(op.start))
-            last = extent if op.stop is None else int(self._value(op.stop))
+            first, last = self._bound(op.start, 0), self._bound(op.stop, extent)
             covered = max(0, min(last, extent) - max(first, 0))
             return blocks.count(0, covered, size), covered, covered
         length = blocks.shard_length(extent, self._ranks)
@@ -271,6 +205,13 @@ class _Counter(Evaluator):
         if op.sharded is not None:
             return blocks.sharded_count(extent, self._ranks, size), extent, length
         return blocks.count(0, extent, size), extent, extent
+
+    def _bound(self, value: SSAValue | None, otherwise: int) -> int:
+        """The bound of a list; that of the dimension if the list has none, or only the running kernel knows it."""
+        known = None if value is None else self.known(value)
+        if value is not None and known is None:
+            self._assume("lists of blocks that go on to the end")
+        return otherwise if known is None else int(known)
 
     def _positions(self, op: BlockOp) -> _Positions:
         kind = block_type(op.result)
@@ -303,7 +244,9 @@ class _Counter(Evaluator):
             whole /= self._ranks
         self._work.read[name] = min(whole, self._work.read.get(name, 0.0) + times * data * exists)
         if overlap == "intra_sm" and any(map(_is_looped, op.indices)):
-            raise UnknownWorkError("no rate is known for operands that every iteration fetches from other ranks")
+            self._assume("that the link brings what every iteration fetches")
+            sent = data * exists * (self._ranks - 1) / self._ranks
+            self._iteration.stores.append(Store(0, sent, summed=False))
         if overlap and overlap != "intra_sm":
             # A list of one rank's blocks has those of one shard.
             tiles = max(prod(self._tiles(op, position) for position in range(len(op.indices))), whole / data)
@@ -318,25 +261,50 @@ class _Counter(Evaluator):
         found = self._blocks.get(op.indices[position])
         return found.count if found is not None else self._extent(array_type(op.array).dimensions[position])
 
-    def _store(self, op: StoreOp | AccumulateOp) -> Store:
+    def _gather(self, op: GatherOp) -> None:
+        """A row of the table for each row of the tile, from whichever rank has it."""
+        kind, tile = array_type(op.array), tile_type(op.result)
+        layout, data = self._target.shared_layout(tile), prod(tile.shape) * dtype_bytes(tile.element_type)
+        name, iteration = array_name(op.array), self._iteration
+        iteration.loads.append(Load(name, layout.bytes, data, layout.rows * layout.panels, 0.0))
+        self._work.read[name] = self._work.read.get(name, 0.0) + self._phase.tasks * iteration.times * data
+        if isinstance(kind, PGLType) and kind.layout is not Layout.Replicate:
+            iteration.stores.append(Store(0, data * (self._ranks - 1) / self._ranks, summed=False))
+
+    def _reduce(self, op: ReduceOp | AllReduceOp) -> None:
+        """A tile of all ranks, added up here, and with `pk.all_reduce` stored to all."""
+        kind = array_type(op.array)
+        elements = prod(index.type.extent for index in op.indices if isinstance(index.type, BlockType))
+        ways = 2 if isinstance(op, AllReduceOp) else 1
+        sent = elements * dtype_bytes(kind.element_type) * (self._ranks - 1) * ways
+        self._iteration.stores.append(Store(0, sent, summed=False))
+        self._computing(self._target.per_element(AddOp.name), elements * self._ranks)
+
+    def _store(self, op: StoreOp | AccumulateOp | StoreAddOp | ScatterAccumulateOp) -> Store:
         kind, tile = array_type(op.array), tile_type(op.tile)
         size = prod(tile.shape) * dtype_bytes(tile.element_type)
         found = [self._blocks[index] for index in op.indices if index in self._blocks]
         data = size * prod(block.valid / block.extent for block in found)
         others = self._ranks - 1
         sent = 0.0
-        if isinstance(kind, PGLType) and kind.layout is Layout.Shard:
+        if isinstance(kind, PGLType) and (kind.layout is Layout.Shard or _names_a_rank(op)):
             sent = data * others / self._ranks
         elif isinstance(kind, PGLType) and kind.layout is Layout.Replicate:
             # A sum goes to its owner and from there to all.
             sent = data * (2 * others / self._ranks if isinstance(op, AccumulateOp) else others)
         if isinstance(op, AccumulateOp):
-            return Store(size, sent, True, max(1, tile.shape[0] // ROWS) if tile.rank == 2 else 1)
-        return Store(size, sent, False)
+            return Store(size, sent, True, max(1, tile.shape[0] // ROWS) if tile.rank == 2 else 1, written=data)
+        return Store(size, sent, False, written=data)
 
+
+_NOTHING = Rate(0.0)
 
 _LOOKED_AT = 64
 """The most blocks of a dimension that are looked at for the shortest one."""
+
+
+def _names_a_rank(op: Operation) -> bool:
+    return isinstance(op, StoreOp | StoreAddOp) and op.rank is not None
 
 
 def _is_looped(index: SSAValue) -> bool:
@@ -362,14 +330,13 @@ _UNMADE = (FullOp, SplatOp, BroadcastOp, PositionsOp, TransposeOp)
 """Operations on tiles that are made where they are used."""
 
 
-def _of_matmul(op: Operation) -> bool:
-    """Whether an operation belongs to a matmul, as those do of which times were measured."""
-    return _free(op) and not isinstance(op, SplatOp | BroadcastOp | PositionsOp | TransposeOp)
-
-
 def _adds_only(op: Operation) -> bool:
     """Whether an operation adds or subtracts, and not to an MMA, which does so by itself."""
     return isinstance(op, AddOp | SubOp) and not _free(op)
+
+
+def _shape(value: SSAValue) -> tuple[int, ...]:
+    return tile_type(value).shape
 
 
 def _tiles_of(op: Operation) -> list[SSAValue]:

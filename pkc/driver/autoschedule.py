@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pkc.cost.estimate import Estimate, estimate
-from pkc.cost.work import UnknownWorkError, count_work
+from pkc.cost.records import UnknownWorkError
+from pkc.cost.work import count_work
 from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
 from pkc.dialect.access import LoadOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import PGLType
-from pkc.driver.candidates import other_tiles, why_none
+from pkc.driver.candidates import is_plain, other_tiles, why_none
 from pkc.driver.compiler import Number, compile_program
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
@@ -46,16 +47,43 @@ class Autoschedule:
     """What was not tried, and why, though it might have been better."""
     remarks: tuple[Remark, ...] = ()
     """`untried` as remarks at the kernel."""
+    others: tuple[_Found, ...] = ()
+    """What else was estimated."""
+    usual: float = 0.0
+    """An error that estimates may have without being called uncertain."""
 
     def __str__(self) -> str:
         if self.taken is None or self.instead is None:
             return f"{self.place}: schedule: as the program says ({self.reason})"
         if not self.schedule:
-            return f"{self.place}: schedule: as the program says ({_tasks(self.taken)}; estimated {_time(self.taken)})"
-        chosen = ", ".join(f"{key} = {value}" for key, value in self.schedule.items())
-        instead = f"{_tasks(self.taken)} instead of {self.instead.tasks}"
-        times = f"estimated {_time(self.taken)} against {_time(self.instead)}"
-        return f"{self.place}: schedule: {chosen} ({instead}; {times})"
+            which, over = (
+                "as the program says",
+                f"{_tasks(self.taken)}; estimated {_time(self.taken)}{self._next_best()}",
+            )
+        else:
+            which = _settings(self.schedule)
+            instead = f"{_tasks(self.taken)} instead of {self.instead.tasks}"
+            over = f"{instead}; estimated {_time(self.taken)} against {_time(self.instead)}"
+        return f"{self.place}: schedule: {which} ({over}{self._give_or_take()})"
+
+    def _next_best(self) -> str:
+        """What would have been best among the others, if they did not gain enough."""
+        fitting = [found for found in self.others if found[0].stages and found[1]]
+        if not fitting:
+            return ""
+        best, settings = min(fitting, key=lambda found: found[0].total)
+        return f"; best of {len(self.others)} others: {_settings(settings)}, {_time(best)}"
+
+    def _give_or_take(self) -> str:
+        assert self.taken is not None
+        if round(self.taken.error, 2) <= self.usual:
+            return ""
+        assumed = f", assuming {', '.join(self.taken.assumed)}" if self.taken.assumed else ""
+        return f"; give or take {self.taken.error:.0%}{assumed}"
+
+
+def _settings(schedule: Mapping[str, str]) -> str:
+    return ", ".join(f"{key} = {value}" for key, value in schedule.items())
 
 
 def _tasks(found: Estimate) -> str:
@@ -119,32 +147,51 @@ def _autoschedule(
     if any(key.startswith(TILE) for key in base.kernel.schedule):
         return Autoschedule(reason="the schedule sets tiles")
 
+    plain = is_plain(base.kernel)
+    tried: list[_Found] = []
+
     def compiles(found: Estimate, settings: Mapping[str, str]) -> bool:
         pipelined = found.chained and found.stages > 1
-        return _compiles(program, kernel, constants, schedule, tuple(settings.items()), target, pipelined=pipelined)
+        more = tuple(settings.items())
+        # Other than matmuls, not all tiles that fit have instructions.
+        level = (
+            "roles"
+            if plain or not _compiles(program, kernel, constants, schedule, (), target, "machine")
+            else "machine"
+        )
+        return _compiles(program, kernel, constants, schedule, more, target, level, pipelined=pipelined)
 
     def estimated(candidates: Iterable[_Candidate]) -> list[_Found]:
-        return [(_estimate(one, sizes, ranks, target), one.settings) for one in candidates]
+        found = [(_estimate(one, sizes, ranks, target), one.settings) for one in candidates]
+        tried.extend(found)
+        return found
+
+    def result(taken: _Found) -> Autoschedule:
+        usual = target.rates.error_of_mmas
+        others = tuple(tried)
+        return Autoschedule(taken[1], taken[0], instead, untried=tuple(untried), others=others, usual=usual)
 
     fixed = base.kernel.schedule
     untried = [] if others else [f"no other tiles were tried: {why_none(base.kernel)}"]
     tuning = target.tuning
-    gain = (tuning.gain_of_chains if instead.chained else tuning.gain) if _has_stages(instead) else math.inf
+    gain = _careful(tuning.gain_of_chains if instead.chained else tuning.gain, instead, target)
+    if not _has_stages(instead) and (instead.chained or not (others and compiles(instead, {}))):
+        gain = math.inf
     taken = _better((instead, base.settings), estimated(others), compiles, gain, tuning.equal)
     if _has_short_shards(base.kernel, sizes, ranks, target) and "straddle" not in fixed:
         found, refused = _straddling(program, kernel, constants, schedule, target)
         taken = _better(taken, estimated(found), compiles, tuning.gain, tuning.equal)
         untried += [f"`straddle=true` was not tried: {reason}" for reason in refused]
     if ranks == 1 or not _OVERLAP.isdisjoint(fixed):
-        return Autoschedule(taken[1], taken[0], instead, untried=tuple(untried))
+        return result(taken)
     if taken[0].chained and _reads_ahead(base.kernel):
         # Stages of copies beside the tasks would take the room that keeps MMAs which need one another in flight.
         found = _with_separate_sms(program, kernel, constants, schedule, taken[1], target)
         gain = tuning.gain_of_separate if _has_stages(taken[0]) else math.inf
         taken = _better(taken, estimated(found), compiles, gain, tuning.equal)
-        return Autoschedule(taken[1], taken[0], instead, untried=tuple(untried))
+        return result(taken)
     if not _fetches(base.kernel):
-        return Autoschedule(taken[1], taken[0], instead, untried=tuple(untried))
+        return result(taken)
     if taken[0].rounds == 1 and "separate_loader" not in fixed:
         # With one task for each SM, a single loader would load nothing until the first tiles are fetched.
         settings = {**taken[1], "separate_loader": "true"}
@@ -155,7 +202,7 @@ def _autoschedule(
             found, refused = [], [f"they would wait behind the kernel on fewer than {QUEUES} hardware queues"]
         taken = _better(taken, estimated(found), compiles, tuning.gain_of_copies, tuning.equal)
         untried += [f"copy engines were not tried: {reason}" for reason in refused]
-    return Autoschedule(taken[1], taken[0], instead, untried=tuple(untried))
+    return result(taken)
 
 
 STEP = "autoschedule"
@@ -190,6 +237,12 @@ def _has_stages(found: Estimate) -> bool:
     return found.stages > found.chained
 
 
+def _careful(gain: float, found: Estimate, target: Target) -> float:
+    """The share of the time that is enough of a gain: less, the less sure estimates are."""
+    usual = target.rates.error_of_mmas
+    return gain * (1 + usual) / (1 + max(usual, found.error))
+
+
 def _cheapest(worth: Sequence[_Found], equal: float) -> Callable[[_Found], tuple[float, float, int, float]]:
     """The order of preference: among times as good as equal the least work for SMs, then the largest tiles."""
     best = min((found.total for found, _ in worth), default=0.0)
@@ -215,18 +268,19 @@ def _compiles(
     schedule: _Options,
     more: _Options,
     target: Target,
+    level: str,
     *,
-    pipelined: bool,
+    pipelined: bool = False,
 ) -> bool:
-    """Whether a kernel with `more` in its schedule stays within the budgets of a CTA, if need be with MMAs that are
-    `pipelined`."""
+    """Whether a kernel with `more` in its schedule compiles to a level of IR, within the budgets of a CTA, if need be
+    with MMAs that are `pipelined`."""
     try:
         compiled = compile_program(
             program,
             kernel=kernel,
             constants=dict(constants),
             schedule={**dict(schedule), **dict(more)},
-            level="roles",
+            level=level,
             target=target.name,
         )
     except PkcError:

@@ -18,7 +18,7 @@ from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.reductions import RowMaxOp, RowMinOp, RowSumOp
 from pkc.dialect.tile import CastOp, ClipOp, MmaOp, TransposeOp, tile_type
 from pkc.dialect.types import BlockType, Dim, TileType, dtype_bytes
-from pkc.frontend.schedule import TILE
+from pkc.driver.sizes import other_sizes, reduced_alone, settings
 from pkc.passes.analysis.axes import block_of_axis
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.roles.remote_accesses import planned
@@ -38,17 +38,20 @@ def other_tiles(kernel: KernelOp, target: Target) -> list[Mapping[str, str]]:
     if chain is not None:
         return list(_of_chain(kernel, chain, target))
     dims = _matmul_dims(kernel)
-    if dims is None:
-        return []
-    sizes = (sizes for sizes in _sizes(target) if sizes != dims.sizes)
-    return [_settings(dict(zip(dims.names, each, strict=True))) for each in sizes]
+    if dims is not None and reduced_alone(kernel).isdisjoint(dims.names):
+        sizes = (sizes for sizes in _sizes(target) if sizes != dims.sizes)
+        return [settings(dict(zip(dims.names, each, strict=True))) for each in sizes]
+    return other_sizes(kernel, target)
+
+
+def is_plain(kernel: KernelOp) -> bool:
+    """Whether tiles that fit compile: those of a matmul of loaded operands, or of MMAs that need one another."""
+    return _chain(kernel) is not None or _matmul_dims(kernel) is not None
 
 
 def why_none(kernel: KernelOp) -> str:
     """Why a kernel's tiles are not chosen."""
     mmas = [op for op in kernel.walk() if isinstance(op, MmaOp)]
-    if not mmas:
-        return "tiles are chosen for MMAs, and the kernel has none"
     if _follows_blocks(kernel):
         return "where blocks begin, or how many came before, is part of what it computes"
     if any(map(is_dependent, mmas)):
@@ -58,7 +61,9 @@ def why_none(kernel: KernelOp) -> str:
             "its MMAs need one another, and do not share one dimension of rows and one of a loop, of run-time length,"
             " of which no block is reduced by itself"
         )
-    return "its MMAs do not all go through blocks of the same three dimensions, each of run-time length"
+    if not mmas and any(map(planned, kernel.walk())):
+        return "it has no MMAs, and reaches other ranks"
+    return "it has no blocks of a dimension of run-time length that could have another size"
 
 
 def _follows_blocks(kernel: KernelOp) -> bool:
@@ -70,10 +75,6 @@ def _follows_blocks(kernel: KernelOp) -> bool:
         if isinstance(op, scf.ForOp) and any(not isinstance(value.type, TileType) for value in op.iter_args):
             return True
     return False
-
-
-def _settings(sizes: Mapping[Dim, int]) -> dict[str, str]:
-    return {f"{TILE}{dim}": str(size) for dim, size in sizes.items()}
 
 
 # Matmuls
@@ -214,7 +215,7 @@ def _of_chain(kernel: KernelOp, chain: _Chain, target: Target) -> Iterator[Mappi
         for size in fitting:
             # The shorter iterations are, the more of them is what does not overlap.
             if 3 * size >= 2 * fitting[-1] and (sizes or size != chain.looped.extent):
-                yield {**_settings({**sizes, chain.looped.of: size}), **more}
+                yield {**settings({**sizes, chain.looped.of: size}), **more}
 
 
 def _resized(chain: _Chain, kind: BlockType, rows: int, looped: int) -> int:

@@ -116,6 +116,24 @@ class Rates:
     """Nanoseconds of the host for each call that enqueues something for a copy engine."""
     while_fetching: float
     """How much longer MMAs take, as a fraction, while SMs store what they fetch from other GPUs."""
+    error_of_mmas: float
+    """The share by which estimates of kernels with MMAs are off."""
+    error_of_others: float
+    """The same of kernels without MMAs."""
+
+
+@dataclass(frozen=True)
+class Rate:
+    """What an operation takes of an SM's threads for each element: instructions of full throughput that take as long,
+    and those of special-function units; `error` is the share by which either may be more."""
+
+    lanes: float
+    special: float = 0.0
+    error: float = 0.0
+
+
+ANY = Rate(1.0, error=1.0)
+"""Of an operation of which nothing is known but that it works element by element."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from pkc.dialect.program import TARGET, KernelOp
 from pkc.dialect.roles import ChannelOp, ChannelType
 from pkc.dialect.types import TileType
 from pkc.location import NOWHERE, Span, span_of
-from pkc.targets.arch import Arch, Rates, Registers, Tuning
+from pkc.targets.arch import ANY, Arch, Rate, Rates, Registers, Tuning
 from pkc.targets.errors import UnknownTarget
 from pkc.targets.instruction import Instruction
 from pkc.targets.layout import Fragment, SharedLayout
@@ -107,9 +107,8 @@ class Target:
     """The instruction for one element of an operation, by the operation's name and the kind of its operand, or None: it
     is then made of others."""
     machine_code: MachineCode | None = None
-    per_element: Callable[[str], tuple[float, float]] = lambda _: (1.0, 0.0)
-    """What an operation of that name takes of an SM's threads for each element: instructions of full throughput, and
-    those of special-function units."""
+    per_element: Callable[[str], Rate] = lambda _: ANY
+    """What an operation of that name takes for each element."""
 
     # Registers
 

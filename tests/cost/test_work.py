@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pkc.cost.work import Load, Mma, UnknownWorkError, Work, count_work
+from pkc.cost.records import Load, Mma, UnknownWorkError, Work
+from pkc.cost.work import count_work
 from pkc.dialect.program import KernelOp
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.parse import parse_text
@@ -90,31 +91,77 @@ def test_instructions_of_elements() -> None:
     assert phase.tasks == 2 * 2
 
 
-@pytest.mark.parametrize(
-    ("name", "dims", "why"),
-    [
-        ("moe_combine", {"E": 2, "P": 64, "N": 64, "T": 64}, "only when it runs"),
-        ("all_reduce_explicit", {"M": 64, "N": 64}, "it says itself who does what"),
-    ],
-)
-def test_what_is_not_known_is_said(name: str, dims: dict[str, int], why: str) -> None:
-    with pytest.raises(UnknownWorkError, match=why):
-        work(name, 2, dims)
-
-
-def test_an_operation_without_a_rate_is_named() -> None:
-    text = """
-kernel k(X: f32[M, N], Y: f32[M, N]):
+COUNTED = """
+kernel k(X: f32[M, N], count: i32[E], Y: f32[M, N]):
     for m, n in tasks(blocks(M, 64), blocks(N, 64)):
         x = X[m, n]
-        for i in range(2):
-            if i > 0:
-                x = exp2(x)
+        for i in range({count}):
+            x = exp2(x)
         Y[m, n] = x
 """
+BRANCH = """
+kernel k(X: f32[M, N], count: i32[E], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        x = X[m, n]
+        if {condition}:
+            x = exp2(x)
+        else:
+            x = -x
+        Y[m, n] = x
+"""
+LISTS = """
+kernel k(X: f32[M, N], count: i32[E], Y: f32[M, N]):
+    for e in tasks(E):
+        for m, n in tasks(blocks(M, 64, stop=count[e]), blocks(N, 64)):
+            Y[m, n] = X[m, n]
+"""
+DIMS = {"M": 128, "N": 128, "E": 2}
+
+
+def counted(text: str) -> Work:
     (kernel,) = (op for op in build_module(parse_text(Source("t.pk", text))).ops if isinstance(op, KernelOp))
-    with pytest.raises(UnknownWorkError, match=r"no rate is known for `scf\.if`"):
-        count_work(kernel, {"M": 64, "N": 64}, 1, TARGET)
+    return count_work(kernel, DIMS, 1, TARGET)
+
+
+def test_what_is_not_known_is_said() -> None:
+    with pytest.raises(UnknownWorkError, match="it says itself who does what"):
+        work("all_reduce_explicit", 2, {"M": 64, "N": 64})
+    with pytest.raises(UnknownWorkError, match="only when it runs"):
+        counted(COUNTED.format(count="count[0]"))
+    assert counted(COUNTED.format(count="3")).assumed == {}
+
+
+def test_what_only_the_running_kernel_decides_is_assumed() -> None:
+    """Both branches, and all blocks of a list."""
+    found = counted(BRANCH.format(condition="count[0] > 0"))
+    assert list(found.assumed) == ["both branches of an `if`"]
+    (iteration,) = found.phases[0].iterations
+    assert (iteration.lanes, iteration.special) == (64 * 64, 64 * 64)
+    lists = counted(LISTS)
+    assert list(lists.assumed) == ["lists of blocks that go on to the end"]
+    assert lists.phases[0].tasks == 2 * 2 * 2
+
+
+def test_rows_that_a_table_names_and_sums_into_them() -> None:
+    """Of moe_combine: each rank has the rows of all its experts, and most of them are of other ranks."""
+    found = work("moe_combine", 2, {"E": 2, "P": 128, "N": 128, "T": 64})
+    (phase,) = (phase for phase in found.phases if phase.reaches_memory)
+    stores = [store for iteration in phase.iterations for store in iteration.stores]
+    assert phase.tasks and stores and all(store.sent > 0 for store in stores)
+    dispatch = work("moe_dispatch_gemm", 2, {"E": 2, "P": 128, "N": 256, "T": 64, "H": 64})
+    loads = [load for phase in dispatch.phases for iteration in phase.iterations for load in iteration.loads]
+    assert {load.array for load in loads} >= {"X", "W"}
+    assert dispatch.read["X"] == 2 * 128 * 64 * 2
+
+
+def test_what_rates_may_be_off_is_counted_beside_them() -> None:
+    """A division is counted to a quarter, a sum exactly."""
+    for expression, unsure in (("x / y", 8 / 4), ("x + y", 0)):
+        text = BRANCH.replace(
+            "        if {condition}:\n            x = exp2(x)\n        else:\n            x = -x\n", ""
+        )
+        found = counted(text.replace("Y[m, n] = x", f"y = X[m, n]\n        Y[m, n] = {expression}"))
+        assert found.phases[0].iterations[0].unsure == unsure * 64 * 64
 
 
 @pytest.mark.parametrize("constants", [{"causal": True}, {"causal": True, "zigzag": True}])

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
-_SPECIAL: dict[str, tuple[float, float]] = {
-    "pk.exp2": (0, 1),
-    "pk.exp": (8, 1),
-    "pk.log2": (20, 0),
-    "pk.log": (20, 0),
-    "pk.tanh": (14, 2),
-    "pk.erf": (26, 1),
-    "pk.rsqrt": (2, 1),
-    "pk.sqrt": (10, 1),
-    "pk.sigmoid": (30, 3),
-    "pk.div": (7, 1),
-}
-"""Counted in the machine code of their instructions, without slow paths."""
+from pkc.targets.arch import ANY, Rate
 
-_HALF = {"pk.max": (2.0, 0.0), "pk.min": (2.0, 0.0), "pk.compare": (2.0, 0.0)}
+_COUNTED = 0.25
+"""What slow paths and the compiler may add to what was counted in machine code."""
+
+_ONE = Rate(1.0)
+_HALF = Rate(2.0)
 """CUDA C++ Programming Guide, Throughput of Native Arithmetic Instructions: 64 in a cycle of an SM. So are conversions
 to 16 and 8 bits, but of two elements at once."""
 
+_SINGLE = ("neg", "abs", "add", "sub", "mul", "not", "and", "or", "select", "cast", "clip")
 
-def per_element(operation: str) -> tuple[float, float]:
+_RATES: dict[str, Rate] = {
+    **{f"pk.{name}": _ONE for name in _SINGLE},
+    **{f"pk.{name}": _HALF for name in ("max", "min", "compare")},
+    # Counted in the machine code of their instructions, without slow paths.
+    "pk.exp2": Rate(0, 1, _COUNTED),
+    "pk.exp": Rate(8, 1, _COUNTED),
+    "pk.log2": Rate(20, 0, _COUNTED),
+    "pk.log": Rate(20, 0, _COUNTED),
+    "pk.tanh": Rate(14, 2, _COUNTED),
+    "pk.erf": Rate(26, 1, _COUNTED),
+    "pk.rsqrt": Rate(2, 1, _COUNTED),
+    "pk.sqrt": Rate(10, 1, _COUNTED),
+    "pk.sigmoid": Rate(30, 3, _COUNTED),
+    "pk.div": Rate(7, 1, _COUNTED),
+    # A division of integers is a subroutine with a reciprocal.
+    "pk.floordiv": Rate(25, 1, 0.5),
+    "pk.mod": Rate(27, 1, 0.5),
+}
+
+
+def per_element(operation: str) -> Rate:
     """Instructions of full throughput that take as long as those of an operation, for one element, and instructions of
     special-function units."""
-    return _SPECIAL.get(operation) or _HALF.get(operation, (1.0, 0.0))
+    return _RATES.get(operation, ANY)

@@ -1,0 +1,105 @@
+"""What is counted of a kernel: its phases, what their tasks do, and what is fetched for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+class UnknownWorkError(Exception):
+    """A count that only the running kernel knows, or an operation whose cost has not been measured; says which."""
+
+
+@dataclass(frozen=True)
+class Mma:
+    """One MMA of tiles: rows and columns of the result and the extent summed over, with elements of `size` bytes."""
+
+    rows: int
+    columns: int
+    inner: int
+    size: int
+    computed: bool = False
+    """Whether the left operand is in registers, where it was computed from another MMA."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """A tile that is loaded into a stage: rows of at most 128 bytes that lie inside of its array, and outside."""
+
+    array: str
+    stage_bytes: int
+    bytes: float
+    rows: float
+    outside: float
+
+
+@dataclass(frozen=True)
+class Store:
+    """A tile that is stored, and how many bytes of it go to other ranks; with `summed` its owner adds it up, in so many
+    chunks."""
+
+    tile_bytes: int
+    sent: float
+    summed: bool
+    chunks: int = 1
+    written: float = 0.0
+    """Bytes of it that memory of a rank takes."""
+
+
+@dataclass
+class Iteration:
+    """What one run of a block does, without the loops inside of it, and how often a task runs the block."""
+
+    times: float
+    loop: bool
+    dependent: bool = False
+    """Whether an MMA needs what is computed from another one of the same run."""
+    lanes: float = 0.0
+    """Instructions for single elements, and those of special-function units."""
+    special: float = 0.0
+    unsure: float = 0.0
+    """Instructions that there may be beside these."""
+    mmas: list[Mma] = field(default_factory=list[Mma])
+    loads: list[Load] = field(default_factory=list[Load])
+    stores: list[Store] = field(default_factory=list[Store])
+
+
+@dataclass
+class Phase:
+    """A `tasks` statement: how many tasks a rank has, and what each of them does."""
+
+    tasks: int
+    iterations: list[Iteration] = field(default_factory=list[Iteration])
+
+    @property
+    def reaches_memory(self) -> bool:
+        """Whether its tasks load or store anything."""
+        return any(iteration.loads or iteration.stores for iteration in self.iterations)
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """An operand that is fetched from other ranks before its use: bytes, and how these are copied.
+
+    SMs copy `tiles`, through stages in shared memory; copy engines copy everything in so many `copies`.
+    """
+
+    bytes: float
+    tiles: float
+    stage_bytes: int
+    copies: float = 0.0
+
+
+@dataclass
+class Work:
+    """A kernel: its phases, the bytes of each array that this rank reads from memory, and what is fetched."""
+
+    phases: list[Phase] = field(default_factory=list[Phase])
+    read: dict[str, float] = field(default_factory=dict[str, float])
+    fetched: list[Fetched] = field(default_factory=list[Fetched])
+    assumed: dict[str, None] = field(default_factory=dict[str, None])
+    """What only the running kernel knows, and was assumed."""
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether it has MMAs."""
+        return any(iteration.mmas for phase in self.phases for iteration in phase.iterations)

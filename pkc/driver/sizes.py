@@ -1,0 +1,135 @@
+"""Sizes of blocks that the autoschedule tries where a kernel is no single matmul: several, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from itertools import product
+
+from xdsl.dialects import scf
+from xdsl.ir import OpResult, SSAValue
+
+from pkc.cost.work import is_dependent
+from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
+from pkc.dialect.elementwise import AddOp
+from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.reductions import RowReduction
+from pkc.dialect.tile import MmaOp, tile_type
+from pkc.dialect.types import BlockType, Dim
+from pkc.frontend.schedule import TILE
+from pkc.passes.analysis.axes import block_of_axis
+from pkc.passes.roles.remote_accesses import planned
+from pkc.targets.target import Target
+
+
+class _Is(Enum):
+    """What a dimension is to the tiles of a kernel; the first that it is anywhere counts."""
+
+    ROWS = 0
+    COLUMNS = 1
+    INNER = 2
+
+
+def settings(sizes: Mapping[Dim, int]) -> dict[str, str]:
+    """Sizes of blocks as a schedule."""
+    return {f"{TILE}{dim}": str(size) for dim, size in sizes.items()}
+
+
+def other_sizes(kernel: KernelOp, target: Target) -> list[Mapping[str, str]]:
+    """Each combination of sizes for the dimensions of run-time length whose blocks may have others; the largest tile is
+    one that accumulators can have."""
+    if any(isinstance(op, RoleOp) for op in kernel.body.block.ops):
+        return []
+    mmas = [op for op in kernel.walk() if isinstance(op, MmaOp)]
+    if any(map(is_dependent, mmas)) or (not mmas and any(map(planned, kernel.walk()))):
+        return []
+    dims = dict(_of_matmuls(mmas) if mmas else _of_accesses(kernel))
+    for fixed in reduced_alone(kernel):
+        dims.pop(fixed, None)
+    written = {kind.of: kind.extent for kind in _kinds(kernel) if kind.of in dims}
+    each = {tuple(sizes.items()): sizes for sizes in _combined(dims, bool(mmas), target) if sizes and sizes != written}
+    return [settings(sizes) for sizes in each.values()]
+
+
+def _kinds(kernel: KernelOp) -> Iterator[BlockType]:
+    for op in kernel.walk():
+        yield from (value.type for value in op.results if isinstance(value.type, BlockType))
+
+
+def _combined(dims: Mapping[Dim, _Is], multiplies: bool, target: Target) -> Iterator[dict[Dim, int]]:
+    tiles = target.tiles
+    # Without MMAs a tile of one axis may be as long as another has elements.
+    longer = () if multiplies else (2 * tiles.columns[-1], 4 * tiles.columns[-1])
+    sizes = {_Is.ROWS: tiles.rows, _Is.COLUMNS: (*tiles.columns, *longer), _Is.INNER: tiles.inner}
+    for rows, columns, inner in product(*sizes.values()):
+        if rows * columns <= tiles.most:
+            chosen = {_Is.ROWS: rows, _Is.COLUMNS: columns, _Is.INNER: inner}
+            yield {dim: chosen[kind] for dim, kind in dims.items()}
+
+
+def _of_matmuls(mmas: list[MmaOp]) -> Iterator[tuple[Dim, _Is]]:
+    """The dimensions of all matmuls. A dimension that one matmul sums over may be the columns of another."""
+    blocks = [(_block(op.a, 1), _block(op.result, 1), _block(op.result, 0)) for op in mmas]
+    for kind, each in zip((_Is.INNER, _Is.COLUMNS, _Is.ROWS), zip(*blocks, strict=True), strict=True):
+        yield from ((block.of, kind) for block in each if block is not None and isinstance(block.of, str))
+
+
+def _of_accesses(kernel: KernelOp) -> Iterator[tuple[Dim, _Is]]:
+    """The last two dimensions of the tiles that are loaded and stored."""
+    for op in kernel.walk():
+        if isinstance(op, LoadOp | StoreOp | AccumulateOp):
+            blocks = [index.type for index in op.indices if isinstance(index.type, BlockType)]
+            for kind, block in zip((_Is.COLUMNS, _Is.ROWS), reversed(blocks), strict=False):
+                if isinstance(block.of, str):
+                    yield block.of, kind
+
+
+def _block(tile: SSAValue, axis: int) -> BlockType | None:
+    """What an axis goes through, loops seen through; None if that is not known."""
+    found = block_of_axis(tile, axis)
+    if found is not None:
+        return found.type if isinstance(found.type, BlockType) else None
+    if not isinstance(tile, OpResult):
+        return None
+    if isinstance(tile.op, scf.ForOp):
+        last = tile.op.body.block.last_op
+        return _block(last.operands[tile.index], axis) if isinstance(last, scf.YieldOp) else None
+    alike = (_block(value, axis) for value in tile.op.operands if value.type == tile.type)
+    return next((block for block in alike if block is not None), None)
+
+
+def reduced_alone(kernel: KernelOp) -> set[Dim]:
+    """The dimensions of which some block is reduced by itself: other blocks would be another program."""
+    found: set[Dim] = set()
+    for op in kernel.walk():
+        if isinstance(op, RowReduction | MmaOp) and not _goes_on(op):
+            operand = op.operands[0]
+            axis = tile_type(operand).rank - 1
+            block = _block(operand, axis)
+            length = tile_type(operand).shape[axis]
+            found |= {block.of} if block is not None else {kind.of for kind in _kinds(kernel) if kind.extent == length}
+    return found
+
+
+def _goes_on(op: RowReduction | MmaOp) -> bool:
+    """Whether the reduction of a block only goes into that of all blocks, which nothing in the loop looks at."""
+    loop = op.parent_op()
+    if not isinstance(loop, scf.ForOp):
+        return False
+    combine = AddOp if isinstance(op, MmaOp) else op.COMBINE
+    seen: set[SSAValue] = set()
+    todo: list[SSAValue] = [op.results[0]]
+    while todo:
+        value = todo.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        for use in value.uses:
+            user = use.operation
+            if isinstance(user, scf.YieldOp) and user.parent_op() is loop:
+                todo.append(loop.body.block.args[1 + use.index])
+            elif isinstance(user, combine) or (isinstance(user, MmaOp) and value is user.acc):
+                todo.append(user.results[0])
+            else:
+                return False
+    return True
