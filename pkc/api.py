@@ -101,11 +101,11 @@ def simulate(
 
     Arrays and scalars are keyword arguments with the names of the parameters. Private and symmetric arrays have a
     leading axis of ranks, sharded and replicated ones are the global array. `dims` gives run-time dimensions that no
-    array has. Raises `PkcError`.
+    array has. What the program prints goes to stdout. Raises `PkcError`.
     """
     from pkc.sim.run import resolve_dims
     from pkc.sim.run import simulate as run
 
     compiled = compile(kernel, constants=constants)
     resolved = resolve_dims(compiled.kernel, dims or {}, arrays, ranks)
-    return run(compiled.module, ranks=ranks, dims=resolved, inputs=arrays, kernel=None, seed=seed)
+    return run(compiled.module, ranks=ranks, dims=resolved, inputs=arrays, kernel=None, seed=seed, say=print)

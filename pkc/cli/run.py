@@ -76,7 +76,7 @@ def _execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | Non
         outputs = _on_gpus(artifact, ranks, dims, inputs, called.outputs)
     else:
         with console.progress(f"simulating {name} on {ranks} ranks"):
-            outputs = simulate(module, ranks=ranks, dims=dims, inputs=inputs, kernel=name, seed=seed)
+            outputs = simulate(module, ranks=ranks, dims=dims, inputs=inputs, kernel=name, seed=seed, say=click.echo)
     with console.progress("computing the float64 reference"):
         expected = reference(module, ranks=ranks, dims=dims, inputs=inputs, kernel=name, probable=True)
         compared = compare(outputs, expected)

@@ -25,6 +25,7 @@ from pkc.dialect.access import (
 from pkc.dialect.coordinates import BlockCountOp, BlockOp
 from pkc.dialect.elementwise import AddOp, MulOp, SubOp
 from pkc.dialect.positions import RANK, Sizes
+from pkc.dialect.prints import PrintOp
 from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import (
@@ -323,7 +324,7 @@ def _free(op: Operation) -> bool:
     """Whether an operation takes no extra time: it belongs to an MMA, or is done while others load."""
     if isinstance(op, AddOp):
         return any(isinstance(value.owner, MmaOp) for value in op.operands)
-    return isinstance(op, (CastOp, ClipOp, scf.YieldOp, *_UNMADE))
+    return isinstance(op, (CastOp, ClipOp, scf.YieldOp, PrintOp, *_UNMADE))
 
 
 _UNMADE = (FullOp, SplatOp, BroadcastOp, PositionsOp, TransposeOp)

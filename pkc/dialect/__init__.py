@@ -8,7 +8,20 @@ from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.scf import Scf
 from xdsl.ir import Dialect
 
-from pkc.dialect import access, coordinates, copies, counters, deferred, fences, fetch, machine, program, roles, tile
+from pkc.dialect import (
+    access,
+    coordinates,
+    copies,
+    counters,
+    deferred,
+    fences,
+    fetch,
+    machine,
+    prints,
+    program,
+    roles,
+    tile,
+)
 from pkc.dialect.attributes import PredicateAttr, RoleAttr
 from pkc.dialect.elementwise import CompareOp
 from pkc.dialect.reductions import OPERATIONS
@@ -67,6 +80,7 @@ ACCESS = (
     *counters.COUNTER_OPS,
     copies.CopyOp,
     fetch.FetchOp,
+    prints.PrintOp,
 )
 
 ROLES = (roles.ChannelOp, *roles.CHANNEL_OPS)

@@ -41,6 +41,22 @@ _SIGNAL = frozenset(
 )
 
 
+@dataclass(frozen=True)
+class Console(Resource):
+    """What a program prints."""
+
+    def name(self) -> str:
+        return "Console"
+
+
+class Prints(MemoryEffect):
+    """Prints, which has an order, and nothing to do with arrays."""
+
+    @classmethod
+    def get_effects(cls, op: Operation) -> AbstractSet[EffectInstance]:
+        return {EffectInstance(MemoryEffectKind.WRITE, resource=Console())}
+
+
 class ReadsArray(MemoryEffect):
     """Reads elements of an array."""
 

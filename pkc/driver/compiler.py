@@ -11,12 +11,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from pkc.diagnostics import Diagnostic, PkcError, listing, near
+from pkc.dialect.prints import PrintOp
 from pkc.dialect.program import KernelOp
 from pkc.driver import errors
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.schedule import TILE, tiles_of
-from pkc.location import NOWHERE
+from pkc.location import NOWHERE, span_of
 from pkc.passes import TILE_PIPELINE, machine_pipeline, roles_pipeline
 from pkc.passes.roles.order_tasks import OrderExplanation, OrderTasks, explain_order
 from pkc.passes.roles.pipeline_mma import PipelineMma, PipelinePlan, explain_pipelines
@@ -141,6 +142,8 @@ def compile_program(
     """As `load`, from a tree."""
     lookup(target)
     module = build_module(program, kernel=kernel, constants=constants, options=schedule)
+    if level == "machine":
+        _refuse_prints(module)
     warnings = [finding for finding in check(module) if finding.severity == "warning"]
     explanations: list[Why] = []
 
@@ -161,6 +164,12 @@ def compile_program(
             raise
         raise PkcError(*(replace(found, context=tiles) for found in error.diagnostics)) from None
     return Compiled(module, warnings, explanations, remarks, times)
+
+
+def _refuse_prints(module: ModuleOp) -> None:
+    prints = [op for op in module.walk() if isinstance(op, PrintOp)]
+    if prints:
+        raise PkcError(*(errors.PrintOnGpus(span_of(op.location)) for op in prints))
 
 
 def _scheduled_tiles(module: ModuleOp) -> str:

@@ -1,4 +1,4 @@
-"""Errors in naming a kernel of a file: PK910, PK911."""
+"""Errors in naming a kernel of a file, and in what it is compiled for: PK910 to PK912."""
 
 from __future__ import annotations
 
@@ -25,3 +25,12 @@ class KernelNotChosen(Diagnostic):
     path: str
     count: int
     names: str
+
+
+class PrintOnGpus(Diagnostic):
+    """Raised when a kernel that prints is compiled for GPUs."""
+
+    code = "PK912"
+    title = "`print` is for the simulator"
+    label = "GPUs do not print"
+    help = "leave it out, or run the kernel on simulated ranks: `pkc run` without `--target`"

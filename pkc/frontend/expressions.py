@@ -67,11 +67,14 @@ SIGNATURES: dict[str, Signature] = {
     "signal_all": Signature(2, 2, "signal_all(ready[i], 1)"),
     "wait": Signature(2, 2, "wait(ready[i], n)"),
     "barrier": Signature(1, 1, "barrier(done[i])"),
+    "print": Signature(1, 1, "print(x)"),
 }
 """Every function of the language."""
 
 LISTS = frozenset(("blocks", "tasks", "range", "ring"))
-STATEMENTS = frozenset(("store", "store_add", "all_reduce", "signal", "signal_all", "wait", "barrier", "schedule"))
+STATEMENTS = frozenset(
+    ("store", "store_add", "all_reduce", "signal", "signal_all", "wait", "barrier", "print", "schedule")
+)
 
 
 def check_call(frame: Frame, node: tree.Call) -> None:

@@ -10,6 +10,7 @@ from xdsl.ir import Region, SSAValue
 from pkc.diagnostics import PkcError
 from pkc.dialect import access, counters
 from pkc.dialect.attributes import ON_SMS, Role, RoleAttr
+from pkc.dialect.prints import PrintOp
 from pkc.dialect.program import RoleOp
 from pkc.dialect.tile import CastOp
 from pkc.dialect.types import DTYPES, FLOATS, RANKS, Layout, PGLType, dtype_name, f32, i32
@@ -22,6 +23,7 @@ from pkc.frontend.functions import misplaced_return
 from pkc.frontend.indexing import constant_integer
 from pkc.frontend.kinds import (
     ArrayRef,
+    BlockAxis,
     Boolean,
     Broken,
     Constant,
@@ -283,6 +285,22 @@ def _barrier(frame: Frame, call: tree.Call) -> None:
     frame.emit(counters.BarrierOp(signal, indices), call.span)
 
 
+def _print(frame: Frame, call: tree.Call) -> None:
+    node = call.args[0]
+    value = frame.arithmetic(evaluate(frame, node), node.span)
+    blocks: dict[int, SSAValue] = {}
+    if isinstance(value, Tile):
+        ssa = value.ssa
+        blocks = {at: frame.block_of(axis) for at, axis in enumerate(value.axes) if isinstance(axis, BlockAxis)}
+    elif family(value) == "boolean":
+        ssa = frame.boolean(value, node.span)
+    elif family(value) == "float":
+        ssa = frame.tile(value, f32, (), node.span)
+    else:
+        ssa = frame.integer(value, node.span)
+    frame.emit(PrintOp(node.span.text, ssa, blocks), call.span)
+
+
 _PRIMITIVES: dict[str, Callable[[Frame, tree.Call], None]] = {
     "store": _store_call,
     "store_add": _store_call,
@@ -291,4 +309,5 @@ _PRIMITIVES: dict[str, Callable[[Frame, tree.Call], None]] = {
     "signal_all": _signal_all,
     "wait": _wait,
     "barrier": _barrier,
+    "print": _print,
 }

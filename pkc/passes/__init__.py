@@ -20,6 +20,7 @@ from pkc.passes.roles.assign_roles import AssignRoles
 from pkc.passes.roles.balance_tasks import BalanceTasks
 from pkc.passes.roles.check_roles import CheckRoles
 from pkc.passes.roles.defer_signals import DeferSignals
+from pkc.passes.roles.drop_prints import DropPrints
 from pkc.passes.roles.expand_fetch import ExpandFetch
 from pkc.passes.roles.guard_launches import GuardLaunches
 from pkc.passes.roles.insert_fences import InsertFences
@@ -66,6 +67,7 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
 """From the IR that the frontend builds to the tile IR: what the program means."""
 
 _TO_ROLES: tuple[ModulePass, ...] = (
+    DropPrints(),  # first: no role prints, and no other pass needs to know of it
     PlanOverlap(),  # first to plan: every later pass obeys what it writes on remote accesses
     StraddleShards(),  # tasks are what they stay before anything is derived from them; refuses by what is planned
     StageRemoteReads(),  # operands of other ranks, before sums: a staged operand may feed a sum

@@ -32,9 +32,10 @@ from pkc.sim.conflicts import Task
 from pkc.sim.machine import Calls, Frame, Machine
 from pkc.sim.mma import after
 from pkc.sim.ordering import FENCES
+from pkc.sim.prints import PRINTS
 from pkc.sim.signals import SIGNALS
 
-_CALLS: Calls = ACCESSES | SIGNALS | CHANNELS | FENCES
+_CALLS: Calls = ACCESSES | SIGNALS | CHANNELS | FENCES | PRINTS
 
 Body: TypeAlias = Callable[..., None]
 """The body of a task, called with its indices."""

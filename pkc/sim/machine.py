@@ -71,6 +71,8 @@ class Machine:
     order: MemoryOrder | None = None
     """The check of the order of accesses; None without one."""
     tasks: int = 0
+    say: Callable[[str], None] | None = None
+    """Where `print` goes; nowhere without it."""
 
     def frame(self, rank: int, scalars: Mapping[str, Any], epoch: int = 1) -> Frame:
         """What a rank begins a launch with."""

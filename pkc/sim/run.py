@@ -41,12 +41,13 @@ def simulate(
     kernel: str | None = None,
     seed: int = 0,
     ctas: int = 2,
+    say: Callable[[str], None] | None = None,
 ) -> dict[str, Values]:
     """Every array that a kernel writes, in its true type.
 
     Private and symmetric arrays have a leading axis of ranks, sharded and replicated ones are the global array, scalars
     are Python numbers. `seed` decides the order in which roles and tasks run that wait for each other. `ctas`
-    is how many CTAs of a rank run each role, once the kernel is split into roles.
+    is how many CTAs of a rank run each role, once the kernel is split into roles. `say` is given what `print` prints.
     """
     program = Program(find_kernel(module, kernel))
     data = check_data(program, dims, inputs, ranks)
@@ -57,6 +58,7 @@ def simulate(
         program, data, MemoryState(arrays, stored), order_of(seed) if program.orders_itself else None
     )
     place(machine, program, ctas if program.per_cta else machine.resident[0])
+    machine.say = say
     if program.has_roles:
         guarded = FENCED in program.kernel.attributes
         machine.order = memory_order(program.kernel, machine, program.written, guarded=guarded)

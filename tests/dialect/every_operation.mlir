@@ -75,6 +75,9 @@ builtin.module {
       %issued = pk.mma_issue %g, %t, %mma : !pk.tile<64x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<64x64xf32>
       %awaited = pk.mma_wait %issued left 0 : !pk.tile<64x64xf32>
       %cast = pk.cast %awaited : !pk.tile<64x64xf32> -> !pk.tile<64x64xbf16>
+      pk.print "folded" %folded axes [0] to %k : !pk.block<K by 64> : !pk.tile<64xi32>
+      pk.print "a part" %clip axes [1] to %k : !pk.block<K by 64> : !pk.tile<64x64xf32>
+      pk.print "count" %count axes [] to : : index
       pk.store %mod, %T[%p : !pk.block<M by 64>] : !pk.tile<64xi32>, !pk.private<[M], i32>
       pk.accumulate %cast, %C[%m, %n : !pk.block<M by 64>, !pk.block<N by 64>] : !pk.tile<64x64xbf16>, !pk.pgl<[M, N], bf16, replicate>
       pk.scatter_accumulate %cast, %C rows %rows[%n : !pk.block<N by 64>] : !pk.tile<64x64xbf16>, !pk.pgl<[M, N], bf16, replicate>, !pk.tile<64xi32>

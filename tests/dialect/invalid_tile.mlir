@@ -182,3 +182,24 @@
 // CHECK: invalid `pk.mma_wait`: expected the result of `pk.mma_issue`
 %c = "t.v"() : () -> !pk.tile<8x8xf32>
 %s = pk.mma_wait %c left 0 : !pk.tile<8x8xf32>
+
+// -----
+
+// A block is no value that could be printed.
+// CHECK: invalid `pk.print`: cannot print !pk.block<M by 8>
+%m = "t.v"() : () -> !pk.block<M by 8>
+pk.print "m" %m axes [] to : : !pk.block<M by 8>
+
+// -----
+
+// A block without its axis.
+// CHECK: invalid `pk.print`: expected a distinct axis of !pk.tile<8xf32> for each block
+%t, %m = "t.v"() : () -> (!pk.tile<8xf32>, !pk.block<M by 8>)
+pk.print "t" %t axes [1] to %m : !pk.block<M by 8> : !pk.tile<8xf32>
+
+// -----
+
+// An axis that another block goes through.
+// CHECK: invalid `pk.print`: the blocks are not those of the axes of !pk.tile<8xf32>
+%t, %m = "t.v"() : () -> (!pk.tile<8xf32>, !pk.block<M by 4>)
+pk.print "t" %t axes [0] to %m : !pk.block<M by 4> : !pk.tile<8xf32>

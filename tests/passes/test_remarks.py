@@ -34,6 +34,14 @@ kernel k(A: bf16[M, K], B: bf16[K, N], C: f32[M, N]):
 """
 
 CASES: dict[str, list[tuple[str, str, int, str]]] = {
+    "pk-drop-prints": [
+        (
+            SUM.format(layout="shard(0)", rows=64) + "        print(start(m))\n",
+            "",
+            4,
+            "pk.print: `print(start(m))` is dropped: values are printed at the tile level",
+        ),
+    ],
     "pk-plan-overlap": [
         (
             """
