@@ -279,7 +279,7 @@ class _Counter(Evaluator):
         ways = 2 if isinstance(op, AllReduceOp) else 1
         sent = elements * dtype_bytes(kind.element_type) * (self._ranks - 1) * ways
         self._iteration.stores.append(Store(0, sent, summed=False))
-        self._computing(self._target.per_element(AddOp.name), elements * self._ranks)
+        self._computing(self._target.per_element(op.combine.name), elements * self._ranks)
 
     def _store(self, op: StoreOp | AccumulateOp | StoreAddOp | ScatterAccumulateOp) -> Store:
         kind, tile = array_type(op.array), tile_type(op.tile)

@@ -10,7 +10,7 @@ from abc import ABC
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import IndexType, StringAttr
 from xdsl.ir import SSAValue
 from xdsl.irdl import (
     AnyOf,
@@ -20,6 +20,7 @@ from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
     opt_operand_def,
+    opt_prop_def,
     result_def,
     traits_def,
     var_operand_def,
@@ -27,6 +28,7 @@ from xdsl.irdl import (
 from xdsl.utils.exceptions import VerifyException
 
 from pkc.dialect.effects import ReadsArray, UpdatesArray, WritesArray
+from pkc.dialect.elementwise import AddOp, Binary, MaxOp, MinOp
 from pkc.dialect.program import index_shape, verify_indices, verify_tile
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import BlockType, Layout, PGLType, PrivateType, SignalType, TileType, f32, i32
@@ -164,20 +166,30 @@ class GatherOp(IRDLOperation):
 
 @irdl_op_definition
 class ReduceOp(IRDLOperation):
-    """The f32 sum, in rank order, of all ranks' copies of one tile of a symmetric array."""
+    """The f32 sum, in rank order, of all ranks' copies of one tile of a symmetric array; with `by`, the greatest or the
+    smallest element of all copies."""
 
     name = "pk.reduce"
     array = operand_def(PGLType)
     indices = var_operand_def(INDEX)
+    by = opt_prop_def(StringAttr)
     result = result_def(TileType)
     traits = traits_def(ReadsArray())
-    assembly_format = "$array `[` $indices `:` type($indices) `]` attr-dict `:` type($array) `->` type($result)"
+    assembly_format = (
+        "(`by` $by^)? $array `[` $indices `:` type($indices) `]` attr-dict `:` type($array) `->` type($result)"
+    )
 
-    def __init__(self, array: SSAValue, indices: Sequence[SSAValue]) -> None:
+    def __init__(self, array: SSAValue, indices: Sequence[SSAValue], by: str | None = None) -> None:
         result = TileType(_picked(array, indices).shape, f32)
-        super().__init__(operands=[array, indices], result_types=[result])
+        super().__init__(operands=[array, indices], properties=_by(by), result_types=[result])
+
+    @property
+    def combine(self) -> type[Binary]:
+        """What makes one of the elements of two copies."""
+        return COMBINED[None if self.by is None else self.by.data]
 
     def verify_(self) -> None:
+        _verify_combined(self.by)
         verify_indices(array_type(self.array), self.indices)
         _verify_symmetric(self.array)
         verify_tile(self.result.type, index_shape([i.type for i in self.indices]), f32, "a tile")
@@ -302,20 +314,40 @@ class ScatterAddOp(_Scatter):
 
 @irdl_op_definition
 class AllReduceOp(IRDLOperation):
-    """The sum of `pk.reduce`, rounded, stored to every rank's copy of that tile."""
+    """The result of `pk.reduce`, rounded, stored to every rank's copy of that tile."""
 
     name = "pk.all_reduce"
     array = operand_def(PGLType)
     indices = var_operand_def(INDEX)
+    by = opt_prop_def(StringAttr)
     traits = traits_def(UpdatesArray())
-    assembly_format = "$array `[` $indices `:` type($indices) `]` attr-dict `:` type($array)"
+    assembly_format = "(`by` $by^)? $array `[` $indices `:` type($indices) `]` attr-dict `:` type($array)"
 
-    def __init__(self, array: SSAValue, indices: Sequence[SSAValue]) -> None:
-        super().__init__(operands=[array, indices])
+    def __init__(self, array: SSAValue, indices: Sequence[SSAValue], by: str | None = None) -> None:
+        super().__init__(operands=[array, indices], properties=_by(by))
+
+    @property
+    def combine(self) -> type[Binary]:
+        """What makes one of the elements of two copies."""
+        return COMBINED[None if self.by is None else self.by.data]
 
     def verify_(self) -> None:
+        _verify_combined(self.by)
         verify_indices(array_type(self.array), self.indices)
         _verify_symmetric(self.array)
+
+
+COMBINED: dict[str | None, type[Binary]] = {None: AddOp, "max": MaxOp, "min": MinOp}
+"""How copies of all ranks are combined, by the word for it; without one they are added."""
+
+
+def _by(word: str | None) -> dict[str, StringAttr]:
+    return {} if word is None else {"by": StringAttr(word)}
+
+
+def _verify_combined(by: StringAttr | None) -> None:
+    if by is not None and by.data not in COMBINED:
+        raise VerifyException(f'copies are combined by "max" or "min", not by "{by.data}"')
 
 
 def _verify_symmetric(array: SSAValue) -> None:

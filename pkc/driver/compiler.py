@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from pkc.diagnostics import Diagnostic, PkcError, listing, near
+from pkc.dialect.access import AllReduceOp, ReduceOp
 from pkc.dialect.prints import PrintOp
 from pkc.dialect.program import KernelOp
 from pkc.driver import errors
@@ -143,7 +144,7 @@ def compile_program(
     lookup(target)
     module = build_module(program, kernel=kernel, constants=constants, options=schedule)
     if level == "machine":
-        _refuse_prints(module)
+        _refuse_simulated(module)
     warnings = [finding for finding in check(module) if finding.severity == "warning"]
     explanations: list[Why] = []
 
@@ -166,10 +167,19 @@ def compile_program(
     return Compiled(module, warnings, explanations, remarks, times)
 
 
-def _refuse_prints(module: ModuleOp) -> None:
-    prints = [op for op in module.walk() if isinstance(op, PrintOp)]
-    if prints:
-        raise PkcError(*(errors.PrintOnGpus(span_of(op.location)) for op in prints))
+_WORDS = {"max": "maximum", "min": "minimum"}
+
+
+def _refuse_simulated(module: ModuleOp) -> None:
+    """Refuse what only the simulator carries out."""
+    found: list[Diagnostic] = []
+    for op in module.walk():
+        if isinstance(op, PrintOp):
+            found.append(errors.PrintOnGpus(span_of(op.location)))
+        if isinstance(op, ReduceOp | AllReduceOp) and op.by is not None:
+            found.append(errors.ReducedOnGpus(span_of(op.location), _WORDS[op.by.data], op.by.data))
+    if found:
+        raise PkcError(*found)
 
 
 def _scheduled_tiles(module: ModuleOp) -> str:

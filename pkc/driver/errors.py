@@ -1,4 +1,4 @@
-"""Errors in naming a kernel of a file, and in what it is compiled for: PK910 to PK912."""
+"""Errors in naming a kernel of a file, and in what it is compiled for: PK910 to PK913."""
 
 from __future__ import annotations
 
@@ -34,3 +34,14 @@ class PrintOnGpus(Diagnostic):
     title = "`print` is for the simulator"
     label = "GPUs do not print"
     help = "leave it out, or run the kernel on simulated ranks: `pkc run` without `--target`"
+
+
+class ReducedOnGpus(Diagnostic):
+    """Raised when a kernel with the maximum or minimum over ranks is compiled for GPUs."""
+
+    code = "PK913"
+    title = "the {word} over ranks is for the simulator so far"
+    label = "no code for GPUs"
+    help = "load the copy of each rank instead: `for r in ring():` and `t = {function}(t, X.at(r)[...])`"
+    word: str
+    function: str

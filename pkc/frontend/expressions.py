@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import GatherOp, ReduceOp
+from pkc.dialect.access import COMBINED, GatherOp, ReduceOp
 from pkc.dialect.coordinates import RankOp, ZigzagGapOp, ZigzagPositionOp
 from pkc.dialect.tile import PositionsOp
 from pkc.dialect.types import DTYPES, FLOATS, RANKS, Layout, PGLType, f32, i32
@@ -53,7 +53,7 @@ SIGNATURES: dict[str, Signature] = {
     "start": Signature(1, 1, "start(m)"),
     "len": Signature(1, 1, "len(blocks(N, 128))"),
     "gather": Signature(2, 9, "gather(X, rows[p], k)"),
-    "reduce": Signature(1, 1, "reduce(C[m, n])"),
+    "reduce": Signature(1, 2, "reduce(C[m, n])` or `reduce(C[m, n], max)"),
     "blocks": Signature(2, 2, "blocks(N, 128, of=rank)", ("of", "start", "stop")),
     "tasks": Signature(1, 8, "tasks(blocks(M, 128), blocks(N, 256))"),
     "range": Signature(1, 2, "range(n)` or `range(first, end)"),
@@ -62,7 +62,7 @@ SIGNATURES: dict[str, Signature] = {
     "schedule": Signature(0, 0, "schedule(overlap=intra_sm)"),
     "store": Signature(2, 2, "store(C.at(r)[m, n], t)"),
     "store_add": Signature(2, 2, "store_add(C.at(r)[m, n], t)"),
-    "all_reduce": Signature(1, 1, "all_reduce(C[m, n])"),
+    "all_reduce": Signature(1, 2, "all_reduce(C[m, n])` or `all_reduce(C[m, n], max)"),
     "signal": Signature(2, 2, "signal(ready.at(r)[i], 1)"),
     "signal_all": Signature(2, 2, "signal_all(ready[i], 1)"),
     "wait": Signature(2, 2, "wait(ready[i], n)"),
@@ -274,7 +274,18 @@ def _array(frame: Frame, node: tree.Expr, name: str) -> ArrayRef:
 
 def _reduce(frame: Frame, node: tree.Call) -> Value:
     where = symmetric_place(frame, node)
-    return Tile(frame.value(ReduceOp(where.array.ssa, where.indices), node.span), f32, where.axes)
+    return Tile(frame.value(ReduceOp(where.array.ssa, where.indices, combined_by(node)), node.span), f32, where.axes)
+
+
+def combined_by(node: tree.Call) -> str | None:
+    """How `reduce` and `all_reduce` combine the copies: nothing for a sum, or the second argument."""
+    if len(node.args) == 1:
+        return None
+    by = node.args[1]
+    if isinstance(by, tree.Name) and by.id in COMBINED:
+        return by.id
+    hint = "leave it out for the sum" if by.span.text in ("sum", "+") else ""
+    raise PkcError(BadOperand(by.span, node.func, f"`{by.span.text}`", "`max` or `min`", hint))
 
 
 def symmetric_place(frame: Frame, node: tree.Call) -> indexing.Place:

@@ -17,7 +17,15 @@ from pkc.dialect.types import DTYPES, FLOATS, RANKS, Layout, PGLType, dtype_name
 from pkc.frontend import indexing, operators, tree
 from pkc.frontend.check_errors import MisplacedCall, MisplacedSchedule, ReservedName, UnknownName
 from pkc.frontend.control import branch, loop
-from pkc.frontend.expressions import SIGNATURES, STATEMENTS, check_call, evaluate, misplaced, symmetric_place
+from pkc.frontend.expressions import (
+    SIGNATURES,
+    STATEMENTS,
+    check_call,
+    combined_by,
+    evaluate,
+    misplaced,
+    symmetric_place,
+)
 from pkc.frontend.frame import Frame, guarded
 from pkc.frontend.functions import misplaced_return
 from pkc.frontend.indexing import constant_integer
@@ -245,7 +253,7 @@ def _target(frame: Frame, call: tree.Call) -> Place:
 
 def _all_reduce(frame: Frame, call: tree.Call) -> None:
     place = symmetric_place(frame, call)
-    frame.emit(access.AllReduceOp(place.array.ssa, place.indices), call.span)
+    frame.emit(access.AllReduceOp(place.array.ssa, place.indices, combined_by(call)), call.span)
 
 
 def _counter(frame: Frame, call: tree.Call) -> tuple[SSAValue, tuple[SSAValue, ...], SSAValue | None]:

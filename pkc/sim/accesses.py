@@ -116,7 +116,7 @@ def _reduce(op: access.ReduceOp, machine: Machine) -> Call:
     def reduce(frame: Frame, indices: Indices, rank: int | None) -> Any:
         where = locate(frame, indices, rank)
         check(frame, where)
-        return array.as_float(array.reduce(where, shape))
+        return array.as_float(array.reduce(where, shape, op.combine))
 
     return Call(reduce, op.indices, _at(op))
 
@@ -200,7 +200,7 @@ def _all_reduce(op: access.AllReduceOp, machine: Machine) -> Call:
     def all_reduce(frame: Frame, indices: Indices, rank: int | None) -> None:
         where = locate(frame, indices, rank)
         check(frame, where)
-        total = array.reduce(where, shape)
+        total = array.reduce(where, shape, op.combine)
         note(frame, (slice(None), *where[1:]), total)
         machine.memory.note_change(array, (slice(None), *where[1:]), op)
         array.store_everywhere(where, total)

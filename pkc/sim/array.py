@@ -11,6 +11,8 @@ from xdsl.ir import Attribute, Operation
 
 from pkc.diagnostics import PkcError
 from pkc.dialect.blocks import Block, shard_bounds, shard_length, zigzag_halves
+from pkc.dialect.declaration import OPERATIONS
+from pkc.dialect.elementwise import Binary
 from pkc.dialect.numeric import Values, compute_dtype, numpy_dtype, round_to
 from pkc.dialect.types import FLOATS, Layout
 from pkc.location import span_of
@@ -250,11 +252,12 @@ class Array:
         if self.is_float:
             self.value[where] = round_to(self.value[where], self.place.element)
 
-    def reduce(self, where: Where, shape: tuple[int, ...]) -> Any:
-        """The sum of the elements there over all copies, in rank order."""
+    def reduce(self, where: Where, shape: tuple[int, ...], combine: type[Binary]) -> Any:
+        """The elements there of all copies, combined in rank order."""
+        function = OPERATIONS[combine].value
         total = self.value[(0, *where[1:])].copy()
         for copy in range(1, self.place.copies):
-            total += self.value[(copy, *where[1:])]
+            total = function(total, self.value[(copy, *where[1:])])
         return padded(total, shape, copy=False)
 
     def store_everywhere(self, where: Where, tile: Any) -> None:

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from pkc.dialect.error_bounds import added, narrowing
+from pkc.dialect.declaration import OPERATIONS
+from pkc.dialect.elementwise import AddOp, Binary
+from pkc.dialect.error_bounds import narrowing
 from pkc.dialect.numeric import Values
 from pkc.dialect.ranges import Bounded
 from pkc.dialect.types import f32
@@ -54,10 +56,10 @@ class BoundedArray(Array):
         self.add(where, tile)
         self._round(where)
 
-    def reduce(self, where: Where, shape: tuple[int, ...]) -> Bounded:
+    def reduce(self, where: Where, shape: tuple[int, ...], combine: type[Binary]) -> Bounded:
         total = self._at((0, *where[1:]))
         for copy in range(1, self.place.copies):
-            total = self._sum(total, self._at((copy, *where[1:])))
+            total = self._combined(combine, total, self._at((copy, *where[1:])))
         error = None if total.error is None else padded(total.error, shape, copy=True)
         return Bounded(padded(total.value, shape, copy=True), error, total.ordinary)
 
@@ -70,10 +72,16 @@ class BoundedArray(Array):
         self._round((slice(None),))
 
     def _sum(self, a: Bounded, b: Bounded) -> Bounded:
-        value = a.value + b.value
+        return self._combined(AddOp, a, b)
+
+    def _combined(self, combine: type[Binary], a: Bounded, b: Bounded) -> Bounded:
+        declared = OPERATIONS[combine]
+        value = declared.value(a.value, b.value)
         if self.is_float:
-            return added(value, a, b)
-        return Bounded(value, np.add(_or_zero(a.error), _or_zero(b.error)), True)
+            assert declared.real is not None
+            return declared.real(value, a, b)
+        errors = np.add if combine is AddOp else np.maximum
+        return Bounded(value, errors(_or_zero(a.error), _or_zero(b.error)), True)
 
     def _round(self, where: Where) -> None:
         if not self.is_float or self.place.element == f32:

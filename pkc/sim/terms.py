@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import Operation
 
+from pkc.dialect.elementwise import Binary
 from pkc.dialect.numeric import Values
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import FLOATS, Layout, i32
@@ -181,8 +182,9 @@ class TermArray(Array):
     def add_rounded(self, where: Where, tile: Term) -> None:
         self.add(where, tile)
 
-    def reduce(self, where: Where, shape: tuple[int, ...]) -> Term:
-        return Term(hash(tuple(self.load((copy, *where[1:]), shape) for copy in range(self.place.copies))))
+    def reduce(self, where: Where, shape: tuple[int, ...], combine: type[Binary]) -> Term:
+        copies = (self.load((copy, *where[1:]), shape) for copy in range(self.place.copies))
+        return Term(hash((combine.name, *copies)))
 
     def store_everywhere(self, where: Where, tile: Term) -> None:
         for copy in range(self.place.copies):

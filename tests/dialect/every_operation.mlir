@@ -37,6 +37,7 @@ builtin.module {
       %x = pk.load %X at %peer[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.pgl<[M, K], f32, symmetric> -> !pk.tile<64x64xf32>
       %g = pk.gather %A rows %rows[%k : !pk.block<K by 64>] : !pk.private<[M, K], bf16>, !pk.tile<64xi32> -> !pk.tile<64x64xbf16>
       %r = pk.reduce %X[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.pgl<[M, K], f32, symmetric> -> !pk.tile<64x64xf32>
+      %r_top = pk.reduce by "max" %X[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.pgl<[M, K], f32, symmetric> -> !pk.tile<64x64xf32>
       %full = pk.full 0.000000e+00 : f32 : !pk.tile<64x64xf32>
       %low = pk.full 0xff800000 : f32 : !pk.tile<64xf32>
       %true = pk.full true : !pk.tile<64x64xi1>
@@ -109,6 +110,7 @@ builtin.module {
       pk.reset %ready : !pk.signal<[ranks, 2]>
       %m_1 = pk.block[%zero] : !pk.block<M by 64>
       %d_1 = pk.block[%zero] : !pk.block<64 by 64>
+      pk.all_reduce by "min" %X[%m_1, %d_1 : !pk.block<M by 64>, !pk.block<64 by 64>] : !pk.pgl<[M, 64], f32, symmetric>
       pk.all_reduce %X[%m_1, %d_1 : !pk.block<M by 64>, !pk.block<64 by 64>] : !pk.pgl<[M, 64], f32, symmetric>
     }
     pk.role loader sms 1 warps 4 {

@@ -303,3 +303,10 @@ pk.kernel @k(%a: !pk.pgl<[M], f32, shard 0> {pk.name = "a"}, %l: !pk.private<[M]
 // CHECK: invalid `pk.fetch`: a receive buffer and its counters are arguments of the kernel
 %l, %s, %m, %t = "t.v"() : () -> (!pk.private<[M], f32>, !pk.signal<[1]>, !pk.block<M by 8>, !pk.tile<8xf32>)
 %f = pk.fetch %t into %l[%m : !pk.block<M by 8>] ready %s : !pk.private<[M], f32>, !pk.signal<[1]>, !pk.tile<8xf32> -> !pk.tile<8xf32>
+
+// -----
+
+// Copies that are multiplied.
+// CHECK: invalid `pk.reduce`: copies are combined by "max" or "min", not by "product"
+%a, %b = "t.v"() : () -> (!pk.pgl<[M], f32, symmetric>, !pk.block<M by 8>)
+%r = pk.reduce by "product" %a[%b : !pk.block<M by 8>] : !pk.pgl<[M], f32, symmetric> -> !pk.tile<8xf32>

@@ -1,0 +1,96 @@
+"""The maximum and the minimum over ranks, beside the sum: values, error bounds, and every order of roles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import pkc
+from pkc.cli.main import main
+from pkc.driver.compiler import compile_program
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
+from pkc.sim.reference import compare, reference
+from pkc.sim.run import simulate
+
+REDUCE = """\
+kernel k(X: {t}[M, N].symmetric(), Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 8), blocks(N, 16)):
+        Y[m, n] = reduce(X[m, n]{by})
+"""
+EVERYWHERE = """\
+kernel k(X: {t}[M].symmetric(), done: signal[1], Y: {t}[M]):
+    with role(communicator):
+        barrier(done[0])
+        for m in tasks(blocks(M, 8, of=rank)):
+            all_reduce(X[m]{by})
+        barrier(done[0])
+        for m in tasks(blocks(M, 8)):
+            Y[m] = X[m]
+"""
+NUMPY = {"": np.sum, ", max": np.max, ", min": np.min}
+TYPES = {"f32": np.float32, "bf16": ml_dtypes.bfloat16}
+
+
+def drawn(element: str, *shape: int) -> np.ndarray:
+    return np.random.default_rng(3).standard_normal(shape).astype(TYPES[element])
+
+
+@pytest.mark.parametrize("element", TYPES)
+@pytest.mark.parametrize("by", NUMPY)
+@pytest.mark.parametrize("level", ["tile", "roles"])
+def test_over_the_copies_of_all_ranks(by: str, element: str, level: str) -> None:
+    module = compile_program(parse_text(Source("k.pk", REDUCE.format(t=element, by=by))), level=level).module
+    x = drawn(element, 3, 13, 21)
+    found = simulate(module, ranks=3, dims={"M": 13, "N": 21}, inputs={"X": x})["Y"]
+    exact = NUMPY[by](x.astype(np.float64), axis=0)
+    if by:
+        assert np.array_equal(found, np.broadcast_to(exact, found.shape))
+    else:
+        np.testing.assert_allclose(found, np.broadcast_to(exact, found.shape), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("element", TYPES)
+@pytest.mark.parametrize("by", NUMPY)
+def test_stored_to_all_copies(by: str, element: str, tmp_path: Path) -> None:
+    path = tmp_path / "k.pk"
+    path.write_text(EVERYWHERE.format(t=element, by=by), encoding="utf-8")
+    x = drawn(element, 3, 29)
+    found = pkc.simulate(path, ranks=3, X=x)["Y"].astype(np.float64)
+    exact = NUMPY[by](x.astype(np.float64), axis=0).astype(TYPES[element]).astype(np.float64)
+    np.testing.assert_allclose(found, np.broadcast_to(exact, found.shape), rtol=0 if by else 2**-7, atol=1e-6)
+
+
+def test_nan_wins_and_integers_stay() -> None:
+    module = compile_program(parse_text(Source("k.pk", REDUCE.format(t="f32", by=", max")))).module
+    x = np.zeros((2, 1, 2), np.float32)
+    x[1, 0, 0] = np.nan
+    found = simulate(module, ranks=2, dims={"M": 1, "N": 2}, inputs={"X": x})["Y"]
+    assert np.isnan(found[:, 0, 0]).all() and (found[:, 0, 1] == 0).all()
+    module = compile_program(parse_text(Source("k.pk", REDUCE.format(t="i32", by=", min")))).module
+    given = np.array([[[5, -7]], [[-2, 9]]], np.int32)
+    found = simulate(module, ranks=2, dims={"M": 1, "N": 2}, inputs={"X": given})["Y"]
+    assert found.tolist() == [[[-2, -7]]] * 2
+
+
+def test_the_bound_is_that_of_the_copies() -> None:
+    """Sums round, the greatest of exact copies does not: its bound is zero."""
+    x = drawn("f32", 2, 8, 16)
+    bounds = {}
+    for by in NUMPY:
+        module = compile_program(parse_text(Source("k.pk", REDUCE.format(t="f32", by=by)))).module
+        given = {"ranks": 2, "dims": {"M": 8, "N": 16}, "inputs": {"X": x}}
+        (item,) = compare(simulate(module, **given), reference(module, **given))
+        assert item.ok
+        bounds[by] = item.bound_there
+    assert bounds[""] > 0 == bounds[", max"] == bounds[", min"]
+
+
+@pytest.mark.parametrize("by", [", max", ", min"])
+def test_every_order_gives_the_same(by: str, tmp_path: Path) -> None:
+    path = tmp_path / "k.pk"
+    path.write_text(REDUCE.format(t="f32", by=by), encoding="utf-8")
+    assert main(["check", str(path), "--ranks", "2", "--set", "M=13,N=21"]) == 0
