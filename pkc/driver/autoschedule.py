@@ -149,10 +149,14 @@ def _autoschedule(
 
     plain = is_plain(base.kernel)
     tried: list[_Found] = []
+    compiled: list[Mapping[str, str]] = []
 
     def compiles(found: Estimate, settings: Mapping[str, str]) -> bool:
         pipelined = found.chained and found.stages > 1
         more = tuple(settings.items())
+        if not plain and len(compiled) >= _MOST_COMPILED:
+            return False
+        compiled.append(settings)
         # Other than matmuls, not all tiles that fit have instructions.
         level = (
             "roles"
@@ -204,6 +208,9 @@ def _autoschedule(
         untried += [f"copy engines were not tried: {reason}" for reason in refused]
     return result(taken)
 
+
+_MOST_COMPILED = 8
+"""So many choices that may not compile are tried: each takes some tenths of a second."""
 
 STEP = "autoschedule"
 """The step that remarks name."""

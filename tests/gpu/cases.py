@@ -133,6 +133,56 @@ kernel nested(X: bf16[E, M, N], Y: bf16[E, M, N]):
             Y[e, m, n] = cast(cast(X[e, m, n], f32) * 0.5, bf16)
 """
 
+ACTIVATIONS = """\
+def scaled(x, by):
+    return x * by
+
+def gelu(x):
+    inner = scaled(x, 0.7071067811865476)
+    return scaled(x, 0.5) * (1.0 + erf(inner))
+
+def power(x, n):
+    y = x
+    for i in range(n - 1):
+        y *= x
+    return y
+
+"""
+EPILOGUE = f"""\
+{ACTIVATIONS}kernel mlp_up(X: bf16[M, K], W: bf16[K, N], bias: f32[N], Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 128)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += X[m, k] @ W[k, n]
+        Y[m, n] = gelu(acc + bias[n])
+"""
+ELEMENTWISE = f"""\
+{ACTIVATIONS}kernel activated(X: f32[M, N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        Y[m, n] = gelu(power(X[m, n], 3))
+"""
+TWO_SHAPES = """\
+kernel mlp(A: bf16[M, K], B: bf16[K, N], H: bf16[M, N], D: bf16[N, K], C: bf16[M, K]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 128)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        H[m, n] = max(acc, 0.0)
+    for m, k in tasks(blocks(M, 128), blocks(K, 128)):
+        acc = zeros(f32, m, k)
+        for n in blocks(N, 64):
+            acc += H[m, n] @ D[n, k]
+        C[m, k] = acc
+"""
+ROW_SUMS = """\
+kernel sums(X: f32[M, N], Z: f32[M]):
+    for m in tasks(blocks(M, 128)):
+        s = zeros(f32, m)
+        for n in blocks(N, 64):
+            s += rowsum(X[m, n])
+        Z[m] = s
+"""
+
 _OPERANDS = {"16 bits": ("B: {t}[K, N]", "B[k, n]"), "8 bits": ("B: {t}[N, K]", "B[n, k].T")}
 _COLLECTIVES = {
     "rs": ("A: {t}[M, K]", "C: {c}[M, N].shard(0)", "+="),
@@ -219,6 +269,10 @@ def _table() -> Iterator[Case]:
         yield Case(f"{name} many tasks", name, sizes, alone=name == "gemm")
     heads = _more_than_ctas({"B": 4, "H": 40, "S": 129})
     yield Case("ring_attention many tasks", "ring_attention", heads)
+    yield Case("functions in an epilogue", EPILOGUE, _few(matrices), alone=True)
+    yield Case("functions of elements", ELEMENTWISE, _few(_collective), alone=True)
+    yield Case("two shapes", TWO_SHAPES, _few(matrices), alone=True)
+    yield Case("sums of rows", ROW_SUMS, _few(_collective), alone=True)
     yield from _attention()
     for name in ("all_gather", "reduce_scatter", "all_reduce"):
         yield from _scheduled(name, _collective, "overlap=copy_engine")
