@@ -18,7 +18,7 @@ from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.reductions import RowMaxOp, RowMinOp, RowSumOp
 from pkc.dialect.tile import CastOp, ClipOp, MmaOp, TransposeOp, tile_type
 from pkc.dialect.types import BlockType, Dim, TileType, dtype_bytes
-from pkc.driver.sizes import other_sizes, reduced_alone, settings
+from pkc.driver.sizes import counts_blocks, other_sizes, reduced_alone, settings
 from pkc.passes.analysis.axes import block_of_axis
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.roles.remote_accesses import planned
@@ -61,6 +61,8 @@ def why_none(kernel: KernelOp) -> str:
             "its MMAs need one another, and do not share one dimension of rows and one of a loop, of run-time length,"
             " of which no block is reduced by itself"
         )
+    if any(map(counts_blocks, kernel.walk())):
+        return "how many blocks there are, or have been signalled, is part of what it computes"
     if not mmas and any(map(planned, kernel.walk())):
         return "it has no MMAs, and reaches other ranks"
     return "it has no blocks of a dimension of run-time length that could have another size"

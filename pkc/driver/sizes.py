@@ -7,12 +7,14 @@ from enum import Enum
 from itertools import product
 
 from xdsl.dialects import scf
-from xdsl.ir import OpResult, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 
 from pkc.cost.work import is_dependent
 from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
+from pkc.dialect.coordinates import BlockCountOp, VisitedOp
+from pkc.dialect.counters import CounterOp
 from pkc.dialect.elementwise import AddOp
-from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import MmaOp, tile_type
 from pkc.dialect.types import BlockType, Dim
@@ -38,7 +40,7 @@ def settings(sizes: Mapping[Dim, int]) -> dict[str, str]:
 def other_sizes(kernel: KernelOp, target: Target) -> list[Mapping[str, str]]:
     """Each combination of sizes for the dimensions of run-time length whose blocks may have others; the largest tile is
     one that accumulators can have."""
-    if any(isinstance(op, RoleOp) for op in kernel.body.block.ops):
+    if any(isinstance(op, RoleOp) or counts_blocks(op) for op in kernel.walk()):
         return []
     mmas = [op for op in kernel.walk() if isinstance(op, MmaOp)]
     if any(map(is_dependent, mmas)) or (not mmas and any(map(planned, kernel.walk()))):
@@ -54,6 +56,14 @@ def other_sizes(kernel: KernelOp, target: Target) -> list[Mapping[str, str]]:
 def _kinds(kernel: KernelOp) -> Iterator[BlockType]:
     for op in kernel.walk():
         yield from (value.type for value in op.results if isinstance(value.type, BlockType))
+
+
+def counts_blocks(op: Operation) -> bool:
+    """Whether a number of blocks is part of what is computed or signalled, and not only of how often."""
+    if isinstance(op, CounterOp):
+        return True
+    users = (use.operation for use in op.results[0].uses) if isinstance(op, BlockCountOp) else ()
+    return not all(isinstance(user, TasksOp | scf.ForOp | VisitedOp) for user in users)
 
 
 def _combined(dims: Mapping[Dim, _Is], multiplies: bool, target: Target) -> Iterator[dict[Dim, int]]:
