@@ -1,4 +1,4 @@
-"""Errors in naming a kernel of a file, and in what it is compiled for: PK910 to PK913."""
+"""Errors in naming a kernel of a file, and in what it is compiled for: PK910, PK911, PK914 and PK915."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class KernelNotChosen(Diagnostic):
 class PrintOnGpus(Diagnostic):
     """Raised when a kernel that prints is compiled for GPUs."""
 
-    code = "PK912"
+    code = "PK914"
     title = "`print` is for the simulator"
     label = "GPUs do not print"
     help = "leave it out, or run the kernel on simulated ranks: `pkc run` without `--target`"
@@ -39,7 +39,7 @@ class PrintOnGpus(Diagnostic):
 class ReducedOnGpus(Diagnostic):
     """Raised when a kernel with the maximum or minimum over ranks is compiled for GPUs."""
 
-    code = "PK913"
+    code = "PK915"
     title = "the {word} over ranks is for the simulator so far"
     label = "no code for GPUs"
     help = "load the copy of each rank instead: `for r in ring():` and `t = {function}(t, X.at(r)[...])`"
