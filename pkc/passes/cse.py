@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Hashable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.transforms.common_subexpression_elimination import cse
+from xdsl.traits import (
+    IsolatedFromAbove,
+    IsTerminator,
+    MemoryEffectKind,
+    get_effects,
+    is_side_effect_free,
+    only_has_effect,
+)
+from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 
 class Cse(ModulePass):
@@ -24,9 +37,110 @@ class Cse(ModulePass):
         %m1 = pk.block[%i] : !pk.block<M by 128>
         %x = pk.load %A[%m1 : !pk.block<M by 128>] : !pk.private<[M], f32> -> !pk.tile<128xf32>
         %s = pk.add %x, %x : !pk.tile<128xf32>
+
+    One walk that counts writes on its way: xDSL's own pass looks at all that stands between each two loads.
     """
 
     name = "pk-cse"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        cse(op)
+        merge = _Merge()
+        merge.regions(op)
+        # At the end, the last first: what is dead or merged has no users but such as are dropped before it.
+        for unneeded in reversed(merge.unneeded):
+            unneeded.detach()
+            unneeded.erase()
+
+
+@dataclass(frozen=True)
+class _Known:
+    """An operation that was met, in a block of which so much had been written then."""
+
+    op: Operation
+    writes: int
+
+
+class _Merge:
+    """The walk: what is known where it stands, by what makes two operations equal."""
+
+    def __init__(self) -> None:
+        self.unneeded: list[Operation] = []
+        self._known: dict[Hashable, _Known] = {}
+        self._replaced: list[tuple[Hashable, _Known | None]] = []
+        """What the scopes so far have put into `_known`, and what was there before."""
+        self._writes = 0
+        """How many operations of the current block may write."""
+
+    def regions(self, op: Operation) -> None:
+        for region in op.regions:
+            if len(region.blocks) == 1:
+                with self._scope():
+                    self._block(region.block)
+
+    @contextmanager
+    def _scope(self) -> Generator[None]:
+        """What becomes known inside is forgotten at the end."""
+        before, writes = len(self._replaced), self._writes
+        self._writes = 0
+        yield
+        while len(self._replaced) > before:
+            key, old = self._replaced.pop()
+            if old is None:
+                del self._known[key]
+            else:
+                self._known[key] = old
+        self._writes = writes
+
+    def _block(self, block: Block) -> None:
+        for op in block.ops:
+            if op.regions and op.has_trait(IsolatedFromAbove):
+                known, self._known = self._known, {}
+                self.regions(op)
+                self._known = known
+            elif op.regions:
+                self.regions(op)
+            self._merge(op)
+            effects = get_effects(op)
+            self._writes += effects is None or any(effect.kind is MemoryEffectKind.WRITE for effect in effects)
+
+    def _merge(self, op: Operation) -> None:
+        if op.has_trait(IsTerminator) or any(len(region.blocks) > 1 for region in op.regions):
+            return
+        if is_trivially_dead(op):
+            self.unneeded.append(op)
+            return
+        pure = is_side_effect_free(op)
+        if not pure and not only_has_effect(op, MemoryEffectKind.READ):
+            return
+        key = _key(op, {})
+        known = self._known.get(key)
+        if known is None or not (pure or (known.op.parent is op.parent and known.writes == self._writes)):
+            self._replaced.append((key, known))
+            self._known[key] = _Known(op, self._writes)
+            return
+        for result, same in zip(op.results, known.op.results, strict=True):
+            result.replace_all_uses_with(same)
+        self.unneeded.append(op)
+
+
+def _key(op: Operation, inside: Mapping[SSAValue, int]) -> Hashable:
+    """Equal for operations that compute the same: `inside` numbers the values of regions around, which differ from copy
+    to copy."""
+    given = (
+        op.name,
+        tuple(inside.get(operand, operand) for operand in op.operands),
+        frozenset(op.properties.items()),
+        frozenset(op.attributes.items()),
+        tuple(op.result_types),
+    )
+    return (*given, *(_region_key(region, inside) for region in op.regions)) if op.regions else given
+
+
+def _region_key(region: Region, around: Mapping[SSAValue, int]) -> Sequence[Hashable]:
+    inside = dict(around)
+    keys: list[Hashable] = []
+    for block in region.blocks:
+        for value in (*block.args, *(result for op in block.ops for result in op.results)):
+            inside[value] = len(inside)
+        keys.append((tuple(block.arg_types), tuple(_key(op, inside) for op in block.ops)))
+    return tuple(keys)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 
 from xdsl.dialects import arith
 from xdsl.ir import BlockArgument, Operation, SSAValue
@@ -53,7 +54,9 @@ class OrderPhases(KernelPass):
         roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
         stretches = [stretch for role in roles for stretch in _stretches(role)]
         # All is looked at before anything is added; what follows the same stretch is added in the order of the phases.
-        ends = [end for phase in sorted({s.phase for s in stretches})[:-1] if (end := _end(kernel, stretches, phase))]
+        afar = {array for role in {s.role for s in stretches} for _, array in reached(role)}
+        phases = sorted({stretch.phase for stretch in stretches})[:-1]
+        ends = [end for phase in phases if (end := _end(kernel, stretches, phase, afar))]
         for end in ends:
             for stretch in end.signalling:
                 _insert(stretch, stretch.ops[-1].next_op, end.signal_ops())
@@ -69,12 +72,12 @@ class _Stretch:
     phase: int
     ops: list[Operation]
 
-    @property
+    @cached_property
     def used(self) -> set[BlockArgument]:
         """The arrays that it reads or writes."""
         return {array for op in self.ops for array in _arrays(op)}
 
-    @property
+    @cached_property
     def written(self) -> set[BlockArgument]:
         reading = MemoryEffectKind.READ
         inner = (op for outer in self.ops for op in outer.walk() if not op.regions and not only_has_effect(op, reading))
@@ -102,8 +105,8 @@ def _stretches(role: RoleOp) -> list[_Stretch]:
     return found
 
 
-def _end(kernel: KernelOp, stretches: Sequence[_Stretch], phase: int) -> _End | None:
-    """The signal at the end of a phase, if a later one needs it."""
+def _end(kernel: KernelOp, stretches: Sequence[_Stretch], phase: int, afar: Set[BlockArgument]) -> _End | None:
+    """The signal at the end of a phase, if a later one needs it; `afar` are the arrays that other ranks reach."""
     ending = [stretch for stretch in stretches if stretch.phase == phase]
     used = {array for stretch in ending for array in stretch.used}
     written = {array for stretch in ending for array in stretch.written}
@@ -111,7 +114,7 @@ def _end(kernel: KernelOp, stretches: Sequence[_Stretch], phase: int) -> _End | 
     shared = {array for _, arrays in later for array in arrays}
     if not shared:
         return None
-    alone = not any(array in shared for role in {s.role for s in stretches} for _, array in reached(role))
+    alone = shared.isdisjoint(afar)
     signal = add_parameter(kernel, f"phase{phase}.over", SignalType((1,)), kernel.location)
     signalling = [stretch for stretch in ending if stretch.used & shared]
     waiting: dict[RoleOp, _Stretch] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from itertools import chain
 from typing import TypeVar
 
@@ -41,10 +41,9 @@ from pkc.passes.analysis.dependence import (
     enclosing_tasks,
     guards,
     is_one,
-    same_value,
-    same_values,
     sources,
 )
+from pkc.passes.analysis.value_numbers import ValueNumbers
 
 _READS = (ReadOp, LoadOp, GatherOp, ReduceOp)
 _STORES = (StoreOp, StoreAddOp)
@@ -125,41 +124,55 @@ def _nothing_written(kernel: KernelOp) -> Iterator[Diagnostic]:
 
 
 def _phases(kernel: KernelOp) -> Iterator[Diagnostic]:
+    places = _Places(kernel)
     for tasks in _all(kernel, TasksOp):
         if not enclosing_tasks(tasks) and not _in_role(tasks):
-            yield from _phase(kernel, tasks)
+            yield from _phase(kernel, tasks, places)
 
 
-def _phase(kernel: KernelOp, tasks: TasksOp) -> Iterator[Diagnostic]:
+def _phase(kernel: KernelOp, tasks: TasksOp, places: _Places) -> Iterator[Diagnostic]:
     sums = {op.array: op for op in reversed(_all(tasks, *_SUMS))}
     for store in _all(tasks, *_STORES):
         if store.array in sums:
             also = (Label(_span(sums[store.array]), "summed here"),)
             yield errors.StoredAndSummed(_span(store), _name(kernel, store.array), also=also)
+    writes = _first_at_two_places(tasks, places)
     for read in _all(tasks, *_READS):
-        name = _name(kernel, read.array)
         if read.array in sums:
             also = (Label(_span(sums[read.array]), "summed here"),)
-            yield errors.SumReadInPhase(_span(read), name, also=also)
+            yield errors.SumReadInPhase(_span(read), _name(kernel, read.array), also=also)
             continue
-        clash = next((op for op in _all(tasks, *_WRITES) if op.array is read.array and not _same_place(read, op)), None)
+        at = places.of(read)
+        # A task surely reads only what it writes itself if all writes are at the place of the read.
+        clash = next((op for op, place in writes.get(read.array, ()) if at is None or place != at), None)
         if clash is not None:
             also = (Label(_span(clash), "written here"),)
-            yield errors.ReadAndWritten(_span(read), name, also=also)
+            yield errors.ReadAndWritten(_span(read), _name(kernel, read.array), also=also)
 
 
-def _same_place(read: Operation, write: Operation) -> bool:
-    """Whether a task surely reads only what it writes itself."""
-    if not isinstance(read, ReadOp | LoadOp) or not isinstance(write, _STORES):
-        return False
-    return same_values(read.indices, write.indices) and _same_rank(read.rank, write.rank)
+class _Places:
+    """Where reads and stores of a kernel are: equal only if a task surely meets the same elements."""
+
+    def __init__(self, kernel: KernelOp) -> None:
+        self._numbers = ValueNumbers(kernel)
+
+    def of(self, op: Operation) -> Hashable | None:
+        """The place of an operation that has one: not of sums, of gathers and of reductions."""
+        if not isinstance(op, (ReadOp, LoadOp, *_STORES)):
+            return None
+        # Without a rank an access is to this rank's copy.
+        here = op.rank is None or isinstance(op.rank.owner, RankOp)
+        return self._numbers.all(op.indices), None if here or op.rank is None else self._numbers[op.rank]
 
 
-def _same_rank(a: SSAValue | None, b: SSAValue | None) -> bool:
-    """Without a rank an access is to this rank's copy."""
-    if a is None or b is None:
-        return all(rank is None or isinstance(rank.owner, RankOp) for rank in (a, b))
-    return same_value(a, b)
+def _first_at_two_places(tasks: TasksOp, places: _Places) -> dict[SSAValue, list[tuple[Operation, Hashable | None]]]:
+    """For each array its first write, and the first one at another place: a read elsewhere clashes with one of them."""
+    found: dict[SSAValue, list[tuple[Operation, Hashable | None]]] = {}
+    for op in _all(tasks, *_WRITES):
+        place, known = places.of(op), found.setdefault(op.array, [])
+        if not known or (len(known) == 1 and known[0][1] != place):
+            known.append((op, place))
+    return found
 
 
 # Tasks, roles and signals
@@ -197,10 +210,11 @@ def _signals(kernel: KernelOp) -> Iterator[Diagnostic]:
 
 def _undefined_scratch(kernel: KernelOp) -> Iterator[Diagnostic]:
     written = {op.array for op in _all(kernel, *_STORES, *_SUMS)}
+    first_reads = {op.array: op for op in reversed(_all(kernel, *_READS, AllReduceOp))}
     for array in kernel.body.block.args:
         if not kernel.is_scratch(array) or array in written:
             continue
-        read = next((op for op in _all(kernel, *_READS, AllReduceOp) if op.array is array), None)
+        read = first_reads.get(array)
         if read is not None:
             also = (Label(_argument_span(kernel, array), "declared here"),)
             yield errors.UndefinedScratch(_span(read), kernel.argument_name(array), also=also)

@@ -52,10 +52,14 @@ class HoistLoads(KernelPass):
     name = "pk-hoist-loads"
 
     def run(self, kernel: KernelOp) -> None:
+        written: dict[TasksOp, set[SSAValue]] = {}
         for loop in reversed([op for op in kernel.walk() if isinstance(op, scf.ForOp)]):  # inner loops first
             tasks = enclosing_tasks(loop)
             if tasks and not any(isinstance(around, RoleOp) for around in ancestors(loop)):
-                _hoist(kernel, loop, _written(tasks[-1]))
+                phase = tasks[-1]
+                if phase not in written:
+                    written[phase] = _written(phase)
+                _hoist(kernel, loop, written[phase])
 
 
 def _hoist(kernel: KernelOp, loop: scf.ForOp, written: set[SSAValue]) -> None:
