@@ -46,10 +46,12 @@ class Cse(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         merge = _Merge()
         merge.regions(op)
-        # At the end, the last first: what is dead or merged has no users but such as are dropped before it.
+        # At the end, the last first: what is dead or merged has no users but such as are dropped before it. What is
+        # inside of it goes with it.
         for unneeded in reversed(merge.unneeded):
-            unneeded.detach()
-            unneeded.erase()
+            if unneeded.parent is not None:
+                unneeded.detach()
+                unneeded.erase()
 
 
 @dataclass(frozen=True)
