@@ -51,7 +51,12 @@ def writing(path: str | Path) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        raise PkcError(OutputUnwritable(NOWHERE, str(path), error.strerror or str(error))) from None
+        raise unwritable(path, error) from None
+
+
+def unwritable(path: str | Path, error: OSError) -> PkcError:
+    """What to say of a file that cannot be written."""
+    return PkcError(OutputUnwritable(NOWHERE, str(path), error.strerror or str(error)))
 
 
 def coloured(stream: TextIO) -> bool:

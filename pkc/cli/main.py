@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TextIO
 
 import click
 
@@ -23,6 +25,18 @@ Exit status:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; raises nothing."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
+    try:
+        return _reported(argv)
+    except OSError:
+        # Nobody can be told: stderr is full, or closed.
+        _discard(sys.stderr)
+        return 1
+
+
+def _reported(argv: Sequence[str] | None) -> int:
     try:
         status = _main(argv)
         sys.stdout.flush()
@@ -34,14 +48,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         click.echo("interrupted", err=True)
         return 130
     except BrokenPipeError:
-        # The reader of the output has left; redirect the final flush of the interpreter.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of the output has left.
+        _discard(sys.stdout)
         return 1
     except Exception as error:
         from pkc import console
 
+        if isinstance(error, OSError) and error.errno in _FULL and error.filename is None:
+            _discard(sys.stdout)
+            error = console.unwritable("<stdout>", error)
         console.failure(error)
         return 1
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What a write to an open file may fail with. Those to files that an option names say which."""
+
+
+def _discard(stream: TextIO) -> None:
+    """What is left in a stream goes nowhere; else the interpreter would write it at its end, and fail."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _main(argv: Sequence[str] | None) -> int:

@@ -159,6 +159,10 @@ def _one(text: str, name: str, passes: Sequence[ModulePass], args: argparse.Name
         return "", str(error)
     except PkcError as error:
         return "", str(error)
+    except OSError as error:
+        if args.dump is None:
+            raise
+        raise PkcError(errors.UnusableFile(NOWHERE, "write", str(args.dump), _reason(error))) from None
     if args.time_passes:
         _print_times(times)
     printed = print_ir(module, generic=args.print_generic, locations=args.print_debuginfo)

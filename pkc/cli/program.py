@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -140,7 +141,8 @@ def compile_for(
     warn: bool = True,
 ) -> Compiled:
     """Compile one kernel, or all, to a level of IR. Prints warnings, if asked."""
-    with console.progress(f"compiling {kernel or 'all kernels'}"):
+    dumping = nullcontext() if dump is None else console.writing(dump)
+    with console.progress(f"compiling {kernel or 'all kernels'}"), dumping:
         compiled = compile_program(
             program,
             kernel=kernel,

@@ -221,7 +221,7 @@ class _Counter(Evaluator):
         # In arrays that are not sharded, the box of a shorter block reaches into the next range. The last block has the
         # fewest positions, and where tasks are few, the SMs that run its tasks run no others.
         extent = self._extent(kind.of)
-        starts = [*range(0, extent, min(piece, kind.extent) or 1)][:_LOOKED_AT]
+        starts = range(0, extent, min(piece, kind.extent) or 1)[:_LOOKED_AT]
         worst = min((min(kind.extent, extent - start) for start in starts), default=0)
         return _Positions(kind.of, kind.extent, count, valid, worst if piece < kind.extent else valid)
 
