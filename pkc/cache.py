@@ -1,9 +1,9 @@
 """Results of slow computations on disk, by content: a folder of files that any process may read, add and drop.
 
 `$PKC_CACHE_DIR`, or `pkc` in the user's cache folder (`$XDG_CACHE_HOME`, else `~/.cache`). A file appears whole, by
-being renamed, and carries a digest of its content: one that a crash has cut short counts as missing. When the folder
-grows past `MOST_BYTES`, the files that have not been used for longest go. A folder that cannot be written to means no
-cache, never an error.
+being renamed, and carries a digest of its name and content: one that a crash has cut short, or that belongs under
+another name, counts as missing. When the folder grows past `MOST_BYTES`, the files that have not been used for longest
+go. A folder that cannot be written to means no cache, never an error.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def get(name: str) -> bytes | None:
     except OSError:
         return None
     content = data[_DIGEST:]
-    if hashlib.sha256(content).digest() != data[:_DIGEST]:
+    if _digest(name, content) != data[:_DIGEST]:
         return None
     with contextlib.suppress(OSError):
         os.utime(path)
@@ -67,8 +67,12 @@ def get(name: str) -> bytes | None:
 def put(name: str, content: bytes) -> None:
     """Keep `content` under this key, for all processes of the user."""
     with contextlib.suppress(OSError):
-        _write(folder(), name, hashlib.sha256(content).digest() + content)
+        _write(folder(), name, _digest(name, content) + content)
         _trim(folder())
+
+
+def _digest(name: str, content: bytes) -> bytes:
+    return hashlib.sha256(name.encode() + b"\0" + content).digest()
 
 
 def _write(place: Path, name: str, data: bytes) -> None:

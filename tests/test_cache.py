@@ -40,6 +40,20 @@ def test_a_damaged_file_is_missing(place: Path, damage: object) -> None:
     assert cache.get("name") == b"content"
 
 
+def test_a_file_of_another_name_is_missing(place: Path) -> None:
+    cache.put("name", b"content")
+    (place / "name").rename(place / "other")
+    assert cache.get("other") is None
+    cache.put("other", b"its own")
+    assert cache.get("other") == b"its own"
+
+
+def test_a_digest_is_of_the_name_and_of_the_content(place: Path) -> None:
+    cache.put("nam", b"econtent")
+    (place / "nam").rename(place / "name")
+    assert cache.get("name") is None
+
+
 def test_nothing_else_is_left(place: Path) -> None:
     cache.put("name", b"content")
     assert [path.name for path in place.iterdir()] == ["name"]

@@ -161,6 +161,20 @@ def test_a_damaged_entry_is_made_again(counted: Counted, damage: object) -> None
     assert entry.read_bytes() == whole
 
 
+def test_an_entry_of_another_program_is_made_again(counted: Counted) -> None:
+    first = counted.compile("--emit", "cuda")
+    (own,) = counted.entries
+    right = own.read_bytes()
+    (counted.folder / "twice.pk").write_text(PROGRAM.replace("X[m, n] + X[m, n]", "X[m, n]"))
+    other = counted.compile("--emit", "cuda")
+    (foreign,) = set(counted.entries) - {own}
+    own.write_bytes(foreign.read_bytes())
+    (counted.folder / "twice.pk").write_text(PROGRAM)
+    assert counted.compile("--emit", "cuda") == first != other
+    assert counted.runs == 3
+    assert own.read_bytes() == right
+
+
 def test_errors_are_not_kept(counted: Counted) -> None:
     (counted.folder / "twice.pk").write_text(PROGRAM.replace("X[m, n] +", "Z[m, n] +"))
     _, first = counted.compile(status=1)

@@ -49,7 +49,7 @@ def test_what_lies_outside_of_an_array_is_no_byte() -> None:
     assert load == Load("A", 16 * 64 * 2, 16 * 64 * 2, 16, 0)
 
 
-@pytest.mark.parametrize("size", [2**31 - 1, 2**63 - 1, 10**30])
+@pytest.mark.parametrize("size", [2**31 - 1, 2**63 - 1])
 def test_sizes_beyond_all_memory_are_counted_at_once(size: int) -> None:
     (phase,) = work("gemm", 1, dict.fromkeys("MNK", size)).phases
     assert phase.tasks == -(-size // 128) * -(-size // 256)
