@@ -187,7 +187,7 @@ def _delay(text: str, ranks: int) -> Delay:
     example = "rank=1,role=storer"
     given = assignments("--delay", (text,), example=example, split=True)
     rank, role = given.pop("rank", None), given.pop("role", None)
-    if given or (rank is not None and not (rank.isdecimal() and int(rank) < ranks)):
+    if given or (rank is not None and not (rank.isascii() and rank.isdecimal() and int(rank) < ranks)):
         raise PkcError(errors.BadDelay(NOWHERE, text, f"a rank is a number from 0 to {ranks - 1}"))
     known = [str(role) for role in Role]
     if role is not None and role not in known:

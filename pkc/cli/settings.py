@@ -40,6 +40,8 @@ def numbers(option: str, texts: Iterable[str], *, example: str) -> dict[str, Num
 def _number(option: str, name: str, text: str) -> Number:
     if text in _WORDS:
         return _WORDS[text]
+    if not text.isascii():  # Python reads digits of all scripts
+        raise PkcError(errors.NotANumber(NOWHERE, option, name, text))
     try:
         return int(text, 0)
     except ValueError:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 
 from pkc.diagnostics import PkcError
 from pkc.frontend import python_errors
@@ -96,6 +98,18 @@ class Positions:
     def span(self, node: ast.expr | ast.stmt | ast.arg | ast.keyword) -> Span:
         end = self.offset(node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
         return Span(self.source, self.offset(node.lineno, node.col_offset), end)
+
+    def outside_ascii(self, node: ast.FunctionDef) -> Span | None:
+        """The first name of a function that is written with other letters or digits. Python takes `ｂ` for `b`."""
+        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+        start, end = self._starts[first - 1], self.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+        lines = io.StringIO(self.source.text[start:end]).readline
+        for token in tokenize.generate_tokens(lines):
+            if token.type == tokenize.NAME and not token.string.isascii():
+                line, column = token.start
+                place = self._starts[first + line - 2] + column
+                return Span(self.source, place, place + len(token.string))
+        return None
 
     def line(self, number: int) -> Span:
         """A line of the source without the space around it."""

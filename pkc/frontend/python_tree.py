@@ -62,6 +62,7 @@ class FunctionReader:
     def kernel(self, schedule: tuple[tree.Keyword, ...]) -> tree.Kernel:
         """The function as a kernel."""
         node = self._function
+        self._check_ascii()
         params = self._parameters(node.args)
         if node.returns is not None:
             raise PkcError(python_errors.NotInLanguage(self._span(node.returns), "a return type"))
@@ -70,6 +71,7 @@ class FunctionReader:
 
     def function(self, name: str) -> tree.Function:
         """The function as one that is called by `name`. Types of its parameters mean nothing."""
+        self._check_ascii()
         args = self._function.args
         self._check_plain(args)
         if args.defaults:
@@ -101,10 +103,13 @@ class FunctionReader:
         end = self._span(node).end
         return Span(self._source, end - len(node.attr), end)
 
-    def _check_name(self, span: Span, name: str) -> str:
-        if not name.isascii():
+    def _check_ascii(self) -> None:
+        foreign = self._positions.outside_ascii(self._function)
+        if foreign is not None:
             hint = "names are made of the letters A to Z, digits and `_`"
-            raise PkcError(python_errors.NotInLanguage(span, f"the name `{name}`", hint))
+            raise PkcError(python_errors.NotInLanguage(foreign, f"the name `{foreign.text}`", hint))
+
+    def _check_name(self, span: Span, name: str) -> str:
         if name in _RESERVED:
             raise PkcError(python_errors.NotInLanguage(span, f"the name `{name}`", "it is a keyword of the language"))
         return name

@@ -77,7 +77,7 @@ def _plain(text: str) -> int | bool | str:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     # No key takes more digits, and Python refuses to read thousands of them.
-    return int(text) if text.isdecimal() and len(text) < 10 else text
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else text
 
 
 def _attribute(key: str, value: int | float | bool | str, span: Span) -> Attribute:
