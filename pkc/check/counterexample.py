@@ -16,6 +16,7 @@ from pkc.sim.draw import draw_inputs
 from pkc.sim.explore import Explored
 from pkc.sim.small import small_dims
 from pkc.sim.steps import steps_to
+from pkc.sim.work import TooLongError
 
 CTAS = (1, 2)
 """As many CTAs run each role when all orders are simulated."""
@@ -70,6 +71,8 @@ def instance(tile: Compiled, ranks: int, dims: Mapping[str, int]) -> Baseline:
     """Inputs and right outputs of a kernel for some sizes; inputs only, where an author's roles fail already."""
     try:
         return baseline_of(tile, ranks=ranks, dims=dims)
+    except TooLongError:
+        raise
     except PkcError:
         return Baseline(ranks, dims, [draw_inputs(tile.module, ranks=ranks, dims=dims, seed=0)], [])
 

@@ -28,6 +28,7 @@ from pkc.sim.run import simulate
 from pkc.sim.schedule import Order
 from pkc.sim.terms import Cuts, NeedsElements, with_cuts, with_terms
 from pkc.sim.trace import Trace
+from pkc.sim.work import TooLongError
 
 Outputs = Mapping[str, np.ndarray[Any, Any]]
 
@@ -123,6 +124,8 @@ class Trials:
         try:
             if self._known is None or not self._same_terms(trial):
                 self._run_with_elements(trial)
+        except TooLongError:
+            raise
         except PkcError as error:
             return list(error.diagnostics)
         return []
@@ -160,6 +163,8 @@ class Trials:
             trace = Trace(in_words=True)
             with contextlib.suppress(NeedsElements):
                 launches.run(trial.order(), with_terms(cuts), trace)
+        except TooLongError:
+            raise
         except PkcError as error:
             return list(error.diagnostics), trace
         return [], trace

@@ -29,6 +29,9 @@ from pkc.sim.machine import Machine
 
 _EVENTS = (counters.CounterOp, counters.ResetOp, SendDeferredOp, *roles.CHANNEL_OPS)
 
+_ITERATION = 100e-6
+"""Seconds of an iteration. Events are kept, so memory would end first if an hour of them were made."""
+
 RoleFunction = Callable[[int, "int | None", int, int, WarpRole], None]
 
 
@@ -150,6 +153,9 @@ class _RoleEvents(Evaluator):
     def enters(self, op: scf.ForOp | scf.IfOp) -> bool:
         return any(map(self.needs, op.results)) or any(isinstance(inner, _EVENTS) for inner in op.walk())
 
+    def begins(self, op: scf.ForOp) -> None:
+        self.line(self.call(Call(partial(self.machine.work.begin, op, _ITERATION), op.lb, op.ub, op.step)))
+
     def unknown(self, op: Operation) -> NoReturn:
         raise DependsOnTilesError
 
@@ -246,6 +252,8 @@ class _RoleEvents(Evaluator):
     # Tasks
 
     def tasks(self, op: program.TasksOp) -> None:
+        shares = self._ctas if program.PER_CTA in op.attributes else 1
+        self.line(self.call(Call(partial(self.machine.work.begin_tasks, op, _ITERATION / shares), op.counts)))
         if program.PER_CTA not in op.attributes:
             self._forked(op)
             return

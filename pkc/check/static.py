@@ -28,6 +28,7 @@ from pkc.sim.machine import Machine
 from pkc.sim.memory import MemoryState
 from pkc.sim.program import Program
 from pkc.sim.run import make_machine
+from pkc.sim.work import TooLongError
 
 LAUNCHES = 2
 """The second launch shows counts that do not depend on the epoch."""
@@ -73,6 +74,8 @@ def check_statically(kernel: KernelOp, *, ranks: int, dims: Mapping[str, int], s
                 break
     except DependsOnTilesError:
         return Static([], time.perf_counter() - began, undecided=True)
+    except TooLongError:
+        raise
     except PkcError as error:
         found = list(error.diagnostics)
     return Static(_one_for_each_place(found), time.perf_counter() - began, warp_roles, events)

@@ -100,7 +100,7 @@ class Positions:
         return Span(self.source, self.offset(node.lineno, node.col_offset), end)
 
     def outside_ascii(self, node: ast.FunctionDef) -> Span | None:
-        """The first name of a function that is written with other letters or digits; Python takes some for those of ASCII."""
+        """The first name of a function that has other letters or digits; Python takes some for those of ASCII."""
         first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
         start, end = self._starts[first - 1], self.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
         lines = io.StringIO(self.source.text[start:end]).readline

@@ -90,6 +90,9 @@ class Evaluator:
         """Whether a loop or a branch has anything to evaluate."""
         return True
 
+    def begins(self, op: scf.ForOp) -> None:
+        """Write what happens before the first iteration of a loop."""
+
     # Text
 
     def line(self, text: str) -> None:
@@ -203,6 +206,7 @@ class Evaluator:
         variable, *carried = op.body.block.args
         ends = _yielded(op.body.block)
         kept = [i for i, value in enumerate(carried) if self.needs(value) or self.needs(op.results[i])]
+        self.begins(op)
         for i in kept:
             self.line(f"{self.name(carried[i])} = {self.name(op.iter_args[i])}")
         with self.inside(f"for {self.name(variable)} in range{self.names((op.lb, op.ub, op.step))}:"):

@@ -142,6 +142,17 @@ class TooLarge(Diagnostic):
     most: int
 
 
+class TooMuchWork(Diagnostic):
+    """Raised when a simulation would take hours, which is known when a loop begins."""
+
+    code = "PK613"
+    title = "simulating this takes more than {most}"
+    label = "{times} iterations begin here"
+    help = "let loops have fewer iterations: with smaller dimensions or constants, or fewer ranks"
+    times: int
+    most: str
+
+
 # Findings
 
 

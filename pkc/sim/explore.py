@@ -14,6 +14,7 @@ from pkc.diagnostics import Diagnostic, PkcError
 from pkc.sim.happens import Happened, Path
 from pkc.sim.schedule import Coroutine, Order
 from pkc.sim.trace import Access, Step, Trace
+from pkc.sim.work import TooLongError
 
 Run = Callable[[Order, Trace], None]
 """Carries out one run in an order. Raises `PkcError` for what it finds."""
@@ -135,6 +136,8 @@ def explore(run: Run, most: int) -> Explored:
             run(explorer, explorer.trace)
         except _Asleep:
             pass
+        except TooLongError:
+            raise
         except PkcError as error:
             choices = explorer.trace.choices
             return Explored(runs, steps or len(choices), complete=False, found=error.diagnostics, choices=choices)

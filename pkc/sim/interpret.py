@@ -6,12 +6,14 @@ Control flow is in `pkc.semantics.evaluate`, what operations compute in `pkc.dia
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from math import prod
 from typing import Any, NoReturn, TypeAlias
 
+from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.diagnostics import PkcError
@@ -34,6 +36,7 @@ from pkc.sim.mma import after
 from pkc.sim.ordering import FENCES
 from pkc.sim.prints import PRINTS
 from pkc.sim.signals import SIGNALS
+from pkc.sim.work import seconds_of_iteration
 
 _CALLS: Calls = ACCESSES | SIGNALS | CHANNELS | FENCES | PRINTS
 
@@ -80,6 +83,10 @@ class _Kernel(Evaluator):
         if behind is not None:
             self.line(self.call(Call(behind), "frame"))
 
+    def begins(self, op: scf.ForOp) -> None:
+        begin = partial(self.machine.work.begin, op, seconds_of_iteration(op.body.block))
+        self.line(self.call(Call(begin, op.lb, op.ub, op.step)))
+
     def unknown(self, op: Operation) -> NoReturn:
         raise PkcError(errors.NotSimulated(span_of(op.location), op.name))
 
@@ -107,9 +114,14 @@ def _runner(
 ) -> Callable[[Frame, Body, Sequence[int]], None]:
     """A function that runs tasks, given their body and counts."""
     names = tuple(map(_name_of_index, op.body.block.args))
+    seconds = seconds_of_iteration(op.body.block)
+    ctas = machine.ctas_of(role)
+    shares = len(ctas) if program.PER_CTA in op.attributes else 1
 
     def each(frame: Frame, counts: Sequence[int]) -> Iterator[Task]:
         outer = frame.task
+        # Each CTA numbers all tasks, and runs its own.
+        machine.work.spend(op, math.prod(counts), seconds / shares)
         for chosen in in_order(counts, op.raster):
             machine.tasks += 1
             yield Task(outer.rank, machine.tasks, outer.indices + chosen, outer.names + names)
@@ -138,7 +150,6 @@ def _runner(
         for task in tasks:
             enter(frame, body, task)
 
-    ctas = machine.ctas_of(role)
     enclosing = op.encloses_tasks
 
     def shared_out(frame: Frame, body: Body, counts: Sequence[int]) -> None:

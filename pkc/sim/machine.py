@@ -25,6 +25,7 @@ from pkc.sim.conflicts import Task
 from pkc.sim.memory import MemoryState
 from pkc.sim.order import MemoryOrder
 from pkc.sim.schedule import Scheduler
+from pkc.sim.work import Work
 
 
 @dataclass(slots=True)
@@ -73,6 +74,7 @@ class Machine:
     tasks: int = 0
     say: Callable[[str], None] | None = None
     """Where `print` goes; nowhere without it."""
+    work: Work = field(default_factory=Work)
 
     def frame(self, rank: int, scalars: Mapping[str, Any], epoch: int = 1) -> Frame:
         """What a rank begins a launch with."""
