@@ -39,6 +39,7 @@ class Request:
     dump: str | None
     target: str
     explain: bool
+    no_import: bool = False
 
 
 def output(request: Request) -> str | bytes:
@@ -140,7 +141,7 @@ def _compile(request: Request) -> tuple[tree.Program, str | bytes]:
     values = numbers("--const", request.constants, example="D=128")
     sizes = numbers("--set", request.settings, example="M=1024,N=512")
     below = request.emit in BELOW_IR
-    program = load_program(file)
+    program = load_program(file, imports=not request.no_import)
     options = schedule_options(request.schedule)
     chosen = find_kernel(program, file, kernel) if kernel is not None or below or sizes else None
     found = None

@@ -112,6 +112,7 @@ def cli() -> None:
 @click.option(
     "--explain", is_flag=True, help="Say what was planned and why, what the kernel takes, and what was not optimised."
 )
+@click.option("--no-import", is_flag=True, help="Read a .py file without importing it: nothing in it is executed.")
 def compile_command(
     file: str,
     emit: str,
@@ -124,8 +125,11 @@ def compile_command(
     dump: str | None,
     target: str,
     explain: bool,
+    no_import: bool,
 ) -> None:
     """Compile FILE (.pk or .py) and print its IR, its CUDA C++, PTX or machine code. No GPU is needed.
+
+    A .py file is imported, and so executed, unless --no-import is given.
 
     \b
     Example:
@@ -139,7 +143,7 @@ def compile_command(
     from pkc.cli.compile import output as output_of
 
     content = output_of(
-        Request(file, emit, kernel, constants, schedule, settings, ranks, dump, target, explain),
+        Request(file, emit, kernel, constants, schedule, settings, ranks, dump, target, explain, no_import),
     )
     if output is None:
         click.echo(content, nl=False)

@@ -81,8 +81,15 @@ class Compiled:
         return self.kernels[0]
 
 
-def load_program(path: str | Path) -> tree.Program:
-    """The tree of a `.pk` file, or of the kernels that a `.py` file defines. Raises `PkcError`."""
+def load_program(path: str | Path, *, imports: bool = True) -> tree.Program:
+    """The tree of a `.pk` file, or of the kernels that a `.py` file defines. Raises `PkcError`.
+
+    A `.py` file is imported, and so executed; without `imports` it is only read.
+    """
+    if str(path).endswith(".py") and not imports:
+        from pkc.frontend.python_unimported import read_python_file
+
+        return read_python_file(path)
     if str(path).endswith(".py"):
         from pkc.frontend.python import load_python_file
 

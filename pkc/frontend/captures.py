@@ -19,15 +19,24 @@ _MISSING = object()
 class Captures:
     """The objects that names outside of a function are bound to; looks them up and runs nothing."""
 
-    def __init__(self, function: FunctionType) -> None:
-        self._closure = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False))
-        self._globals = function.__globals__
-        self._annotations = _annotations(function)
+    def __init__(self, globals_: dict[str, Any]) -> None:
+        self._globals = globals_
+        self._closure: dict[str, CellType] = {}
+        self._annotations: Mapping[str, Any] = {}
+        self._defaults: dict[str, object] = {}
+        self._found: dict[str, object] = {}
+
+    @classmethod
+    def of(cls, function: FunctionType) -> Captures:
+        """Those of a function that Python has made."""
+        made = cls(function.__globals__)
+        made._closure = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=False))
+        made._annotations = _annotations(function)
         count = function.__code__.co_argcount
         defaults = function.__defaults__ or ()
         names = function.__code__.co_varnames[count - len(defaults) : count]
-        self._defaults: dict[str, object] = dict(zip(names, defaults, strict=True))
-        self._found: dict[str, object] = {}
+        made._defaults = dict(zip(names, defaults, strict=True))
+        return made
 
     def constant(self, span: Span, name: str) -> tree.Number | None:
         """The constant that a name is bound to; None if the name itself has its meaning in the language."""

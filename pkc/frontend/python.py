@@ -41,7 +41,7 @@ def read_captured(function: FunctionType, schedule: Mapping[str, object] | None 
         )
     try:
         node = _definition(source, function)
-        keywords = _schedule(positions, node, schedule or {})
+        keywords = schedule_of(positions, node, schedule or {})
         called = _CalledFunctions()
         captures = called.captures(function)
         kernel = FunctionReader(positions, captures, node, partial(called.read, ())).kernel(keywords)
@@ -60,7 +60,7 @@ class _CalledFunctions:
 
     def captures(self, function: FunctionType) -> Captures:
         """What is around a function, which `current` looks at again."""
-        found = Captures(function)
+        found = Captures.of(function)
         self._captures.append(found)
         return found
 
@@ -123,7 +123,9 @@ def _definition(source: Source, function: FunctionType) -> ast.FunctionDef:
     raise PkcError(python_errors.NoSource(NOWHERE, function.__name__, "its file has changed"))
 
 
-def _schedule(positions: Positions, node: ast.FunctionDef, schedule: Mapping[str, object]) -> tuple[tree.Keyword, ...]:
+def schedule_of(
+    positions: Positions, node: ast.FunctionDef, schedule: Mapping[str, object]
+) -> tuple[tree.Keyword, ...]:
     written = {
         keyword.arg: positions.span(keyword)
         for decorator in node.decorator_list
@@ -174,7 +176,7 @@ def import_file(source: Source) -> ModuleType:
             raise PkcError(*(_placed(source, found, error) for found in error.diagnostics)) from None
         if not isinstance(error, Exception | SystemExit):
             raise
-        raise PkcError(_failure(source, error)) from error
+        raise PkcError(failure(source, error)) from error
     return module
 
 
@@ -195,7 +197,7 @@ def raised_at(source: Source, error: BaseException) -> Span:
     return Positions(source).line(lines[-1] or 1) if lines else Span(source, 0, 0)
 
 
-def _failure(source: Source, error: BaseException) -> python_errors.PythonSyntax | python_errors.ImportFailed:
+def failure(source: Source, error: BaseException) -> python_errors.PythonSyntax | python_errors.ImportFailed:
     if isinstance(error, SyntaxError) and error.filename == source.name:
         at = source.offset(error.lineno or 1, max(1, error.offset or 1))
         return python_errors.PythonSyntax(Span(source, at, at + 1), error.msg)

@@ -125,3 +125,13 @@ class NotAFunction(Diagnostic):
     title = "a kernel is a Python function, not an object of type `{type}`"
     label = "decorated here"
     type: str
+
+
+class KnownWhenImported(Diagnostic):
+    """Raised with `--no-import` when a kernel uses what only Python can tell."""
+
+    code = "PK162"
+    title = "what `{name}` is, is known only when the file is imported"
+    label = "not a number, a dimension or a word of the language"
+    help = "write a number here; or leave out `--no-import`, which executes the file"
+    name: str
