@@ -29,6 +29,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "without pk-hoist-loads": ("pk-hoist-loads",),
     "without pk-skip-blocks": ("pk-skip-blocks",),
     "without pk-balance-tasks": ("pk-balance-tasks",),
+    "without pk-share-stages": ("pk-share-stages",),
     "without all of these": (
         "pk-pipeline-mma",
         "pk-split-edges",
@@ -36,6 +37,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
         "pk-hoist-loads",
         "pk-skip-blocks",
         "pk-balance-tasks",
+        "pk-share-stages",
     ),
 }
 

@@ -24,6 +24,7 @@ from pkc.passes.roles.drop_prints import DropPrints
 from pkc.passes.roles.expand_fetch import ExpandFetch
 from pkc.passes.roles.guard_launches import GuardLaunches
 from pkc.passes.roles.insert_fences import InsertFences
+from pkc.passes.roles.merge_channels import MergeChannels
 from pkc.passes.roles.order_phases import OrderPhases
 from pkc.passes.roles.order_tasks import OrderTasks
 from pkc.passes.roles.pipeline_mma import PipelineMma
@@ -89,6 +90,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     ShareSums(),  # tasks are split: consumers are the roles that have the registers
     OrderPhases(),  # needs every role of a phase, and where its tasks stand in it
     PlanWarps(),  # roles are known, and do not change any more
+    MergeChannels(),  # needs the roles and their phases; before stages are counted, or shared by two channels
     ShareStages(),  # needs the warps, which read and write rows of their own; before stages are counted
     PlanStages(),  # channels are known, and which CTAs they share shared memory in
     GuardLaunches(),  # last to add signals: it must know every role that reaches another rank

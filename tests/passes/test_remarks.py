@@ -229,6 +229,7 @@ NOTHING = {
     "pk-split-roles": "obeys roles",
     "pk-guard-launches": "adds what launches need",
     "pk-insert-fences": "adds the fences that the order of memory needs",
+    "pk-merge-channels": "merges all channels of one kind, of which one comes behind the other in both roles",
     "pk-release-shared": "obeys what stages share",
     "pk-restart-counters": "adds what copy engines need",
     "pk-canonicalize": "applies every pattern that matches",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from xdsl.dialects import scf
@@ -18,7 +19,7 @@ def prepare(role: WarpRole, channel: SSAValue, users: Collection[Operation]) -> 
     """Allocate the registers for the role's place in the ring, at first before the first stage, and for the number of
     stages that it keeps, unless loops tell that. `users` are the role's operations on the channel."""
     emit, ring = role.emit, role.launch.rings[channel]
-    hint = ring.channel.label.data.split(",")[0].split(".")[0].lower()
+    hint = re.split("[,.;]", ring.channel.label.data)[0].lower()
     phase = emit.registers(1, IndexType(), f"{hint}_phase")
     emit.set(emit.const(0), phase, 0)
     stage = None
