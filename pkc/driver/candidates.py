@@ -45,8 +45,17 @@ def other_tiles(kernel: KernelOp, target: Target) -> list[Mapping[str, str]]:
 
 
 def is_plain(kernel: KernelOp) -> bool:
-    """Whether tiles that fit compile: those of a matmul of loaded operands, or of MMAs that need one another."""
+    """Whether tiles that fit compile: those of a matmul of loaded operands, or of MMAs that need one another. Left
+    operands that are transposed have no instructions for few rows."""
+    if any(isinstance(op, MmaOp) and _is_transposed(op.a) for op in kernel.walk()):
+        return False
     return _chain(kernel) is not None or _matmul_dims(kernel) is not None
+
+
+def _is_transposed(operand: SSAValue) -> bool:
+    while isinstance(operand.owner, ClipOp | CastOp):
+        operand = operand.owner.operands[0]
+    return isinstance(operand.owner, TransposeOp)
 
 
 def why_none(kernel: KernelOp) -> str:

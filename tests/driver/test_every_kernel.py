@@ -14,11 +14,13 @@ from pkc.dialect.elementwise import Binary, SelectOp, Unary
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.types import f32, i1, i32
 from pkc.driver.autoschedule import Autoschedule, autoschedule
+from pkc.driver.compiler import compile_program
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.targets.arch import ANY
 from pkc.targets.sm_90a import TARGET
+from tests.matmuls import FORMS, matmul
 
 HEAD = "kernel k({params}):\n    for m, n in tasks(blocks(M, 64), blocks(N, 64)):\n"
 ELEMENTS: dict[Attribute, str] = {f32: "f32", i32: "i32", i1: "f32"}
@@ -173,3 +175,12 @@ def test_blocks_that_are_reduced_by_themselves_keep_their_size() -> None:
     top = GEMM + MATMUL.format(a="A[m, k]") + "        C[m, n] = acc - rowmax(acc)\n"
     assert tried(top, dims) == {"tile_M", "tile_K"}
     assert tried(ORDINARY["matmul with an epilogue"], dims) == {"tile_M", "tile_N", "tile_K"}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("dims", [{"M": 100, "N": 72, "K": 136}, {"M": 37, "N": 100, "K": 200}])
+def test_tiles_that_are_chosen_have_instructions(form: str, dims: dict[str, int]) -> None:
+    """Operands either way round, of few rows."""
+    program = parse_text(Source("k.pk", matmul(form, "bf16", "bf16")))
+    found = autoschedule(program, dims=dims, ranks=1).schedule
+    assert compile_program(program, schedule=found, level="machine").kernel
