@@ -29,6 +29,9 @@ SCRATCH = "pk.scratch"
 DERIVED = "derived"
 """On a kernel and its roles: pkc derived the roles from tasks that stood in none, so passes may change them."""
 
+WRITTEN = "written"
+"""On a kernel: an author wrote its roles. Its signals count from zero in each launch, and are reset at the end."""
+
 FRESH = "pk.fresh"
 """Argument attribute: the kernel reads it, but never what it had at entry: its sums begin at zero."""
 

@@ -21,7 +21,9 @@ from pkc.passes.roles.balance_tasks import BalanceTasks
 from pkc.passes.roles.check_roles import CheckRoles
 from pkc.passes.roles.defer_signals import DeferSignals
 from pkc.passes.roles.drop_prints import DropPrints
+from pkc.passes.roles.expand_barriers import ExpandBarriers
 from pkc.passes.roles.expand_fetch import ExpandFetch
+from pkc.passes.roles.expand_reduce import ExpandReduce
 from pkc.passes.roles.guard_launches import GuardLaunches
 from pkc.passes.roles.insert_fences import InsertFences
 from pkc.passes.roles.merge_channels import MergeChannels
@@ -40,6 +42,7 @@ from pkc.passes.roles.share_sums import ShareSums
 from pkc.passes.roles.split_copies import SplitCopies
 from pkc.passes.roles.split_loads import SplitLoads
 from pkc.passes.roles.split_roles import SplitRoles
+from pkc.passes.roles.spread_roles import SpreadRoles
 from pkc.passes.roles.stage_remote_reads import StageRemoteReads
 from pkc.passes.roles.stage_remote_stores import StageRemoteStores
 from pkc.passes.roles.stage_sums import StageSums
@@ -69,6 +72,9 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
 
 _TO_ROLES: tuple[ModulePass, ...] = (
     DropPrints(),  # first: no role prints, and no other pass needs to know of it
+    ExpandReduce(),  # what an author wrote in one word, before anything looks at accesses
+    ExpandBarriers(),  # and at signals
+    SpreadRoles(),  # of what an author wrote as roles everything is known; from here on they are as derived ones
     PlanOverlap(),  # first to plan: every later pass obeys what it writes on remote accesses
     StraddleShards(),  # tasks are what they stay before anything is derived from them; refuses by what is planned
     StageRemoteReads(),  # operands of other ranks, before sums: a staged operand may feed a sum

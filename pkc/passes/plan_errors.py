@@ -125,6 +125,29 @@ class CannotStraddle(Diagnostic):
     reason: str
 
 
+class UncountedBarrier(Diagnostic):
+    """A barrier whose place among all barriers by its counter is not known before the kernel runs."""
+
+    code = "PK444"
+    title = "this barrier by `{signal}` cannot be counted"
+    label = "{reason}"
+    help = "give each barrier a separate counter, outside of branches and loops; or write `signal_all` and `wait`"
+    signal: str
+    reason: str
+
+
+class UnorderedRole(Diagnostic):
+    """A role that several CTAs, or several warp roles, carry out, in an order that cannot be kept."""
+
+    code = "PK445"
+    title = "the order of this {what} cannot be kept"
+    label = "{reason}"
+    help = "{hint}"
+    what: str
+    reason: str
+    hint: str
+
+
 class NotACopy(Diagnostic):
     """A copy engine has an operation that is neither a copy nor a counter's, or that the host cannot know."""
 

@@ -65,7 +65,7 @@ class Launches:
         program, data = self.program, self.data
         arrays: dict[str, Array] = make_arrays(program, data[0], backing.make_array, is_global=False, again=True)
         memory = MemoryState(arrays, None)
-        if program.derived:
+        if program.counts_in_epochs:
             memory.ledger, memory.unread = Ledger(), Unread(arrays.values())
         machine = make_machine(program, data[0], memory, order)
         place(machine, program, self.ctas)

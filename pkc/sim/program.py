@@ -122,9 +122,9 @@ class Program:
         return any(isinstance(op, program.RoleOp) for op in self.kernel.body.block.ops)
 
     @property
-    def derived(self) -> bool:
-        """Whether pkc has derived the roles and their signals."""
-        return program.DERIVED in self.kernel.attributes
+    def counts_in_epochs(self) -> bool:
+        """Whether counters grow from launch to launch: pkc has derived the signals, and no author wrote them."""
+        return program.DERIVED in self.kernel.attributes and program.WRITTEN not in self.kernel.attributes
 
     @cached_property
     def per_cta(self) -> bool:

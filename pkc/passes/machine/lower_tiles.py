@@ -21,7 +21,6 @@ from pkc.dialect.transfers import TMA, moves_by_tma
 from pkc.dialect.types import TileType
 from pkc.location import span_of
 from pkc.passes.analysis.dependence import ancestors
-from pkc.passes.build import DERIVED
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.machine import machine_errors as errors
 from pkc.passes.machine.emit import Emitter
@@ -90,7 +89,9 @@ _PLANS: dict[type[Operation], tuple[tuple[str, str], ...]] = {
 def _lower_kernel(kernel: KernelOp) -> None:
     roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp) and not is_engine(op)]
     try:
-        _refuse(kernel, roles)
+        for op in kernel.walk():
+            if type(op) in UNKNOWN:
+                raise CannotLowerError(op)
         for op in (kernel, *(op for op in kernel.body.block.ops if not is_engine(op))):
             for name, writer in _PLANS.get(type(op), ()):
                 if name not in op.attributes:
@@ -100,15 +101,6 @@ def _lower_kernel(kernel: KernelOp) -> None:
         hint = error.hint or "the simulator runs it: `pkc run`"
         name = target_of(kernel).name
         raise PkcError(errors.NotLowered(span_of(error.op.location), name, error.what, hint)) from None
-
-
-def _refuse(kernel: KernelOp, roles: Sequence[RoleOp]) -> None:
-    if DERIVED not in kernel.attributes:
-        hint = "leave them out, and pkc derives the roles; the simulator runs both: `pkc run`"
-        raise CannotLowerError(roles[0], "roles that a kernel writes itself", hint)
-    for op in kernel.walk():
-        if type(op) in UNKNOWN:
-            raise CannotLowerError(op)
 
 
 def _lower(kernel: KernelOp, roles: Sequence[RoleOp]) -> None:

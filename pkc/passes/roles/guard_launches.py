@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.dialects.builtin import IndexType, UnitAttr
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import Pure
 
 from pkc.dialect.access import GatherOp, LoadOp, ReadOp, ReduceOp
@@ -14,11 +14,11 @@ from pkc.dialect.coordinates import CtasOp, DimOp, EpochOp, RankOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import BarrierOp, RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.engines import is_engine
-from pkc.dialect.program import AFTER_ALL, KernelOp, RoleOp
+from pkc.dialect.program import AFTER_ALL, DERIVED, PER_CTA, WRITTEN, KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.types import RANKS, SignalType
 from pkc.passes.analysis.dependence import ancestors, is_cut_short, sources
-from pkc.passes.build import DERIVED, add_parameter, append, before, constant, phase_of, product_ops
+from pkc.passes.build import add_parameter, append, before, constant, phase_of, product_ops
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import reached
 
@@ -38,7 +38,7 @@ class GuardLaunches(KernelPass):
 
     A protocol that the author wrote counts from zero: a wait may be for some of the signals of a launch, and how many
     there are in all is not known. So its counters are reset: nobody signals before all ranks have entered, and a rank
-    resets its counters when all roles of all ranks have left.
+    resets its counters when all roles of all ranks that signal or wait have left.
 
     A launch has ended on a rank when all its roles have, copy engines included. Copy engines cannot add to counters.
     They run beside the kernel, and begin when all earlier launches on their rank have ended. So they wait for each
@@ -65,10 +65,10 @@ class GuardLaunches(KernelPass):
     name = "pk-guard-launches"
 
     def run(self, kernel: KernelOp) -> None:
-        if DERIVED in kernel.attributes:
-            _guard_kernel(kernel)
-        else:
+        if WRITTEN in kernel.attributes:
             _guard_written(kernel)
+        elif DERIVED in kernel.attributes:
+            _guard_kernel(kernel)
 
 
 def _guard_kernel(kernel: KernelOp) -> None:
@@ -105,7 +105,7 @@ def _guard_kernel(kernel: KernelOp) -> None:
 
 def _guard_written(kernel: KernelOp) -> None:
     """Make a protocol that the author wrote begin at zero in each launch: nobody signals before all have entered, and
-    when all roles of all ranks have left, the counters are reset."""
+    when all roles of all ranks that signal or wait have left, one CTA resets the counters."""
     roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
     signals = [arg for arg in kernel.body.block.args if isinstance(arg.type, SignalType) and arg.uses.get_length()]
     reaching = [role for role in roles if any(reached(role)) or any(map(_signals, role.walk()))]
@@ -113,12 +113,23 @@ def _guard_written(kernel: KernelOp) -> None:
         return
     entered = add_parameter(kernel, "entered", SignalType((1,)), kernel.location)
     left = add_parameter(kernel, "left", SignalType((1,)), kernel.location)
+    leaving = [role for role in roles if role in reaching or any(isinstance(op, WaitOp) for op in role.walk())]
     for role in reaching:
         _at_start(role, _wait(entered, roles[:1]))
     _at_start(roles[0], _signal(entered))
-    for role in roles:
+    for role in leaving:
         _at_end(role, _signal(left))
-    _at_end(roles[0], [*_wait(left, roles), *map(ResetOp, signals)])
+    _at_end(leaving[0], [*_wait(left, leaving), *_by_one(list(map(ResetOp, signals)), leaving[0])])
+
+
+def _by_one(ops: Sequence[Operation], role: RoleOp) -> list[Operation]:
+    """Operations that one CTA carries out, as a set of one task."""
+    body, one = Block(arg_types=[IndexType()]), constant(1)
+    for op in ops:
+        append(body, op, role.location)
+    tasks = TasksOp([one.result], Region(body))
+    tasks.attributes[PER_CTA] = UnitAttr()
+    return [one, tasks] if ops else []
 
 
 def _signals(op: Operation) -> bool:

@@ -177,6 +177,7 @@ PLAIN: tuple[Instruction, ...] = (
     ),
     Instruction("load_u32", ("i64",), "index", "return *(const volatile unsigned*)a;", "the counter at a"),
     Instruction("store_u32", ("i64", "index"), None, "*(volatile unsigned*)a = b;", "a counter of this CTA"),
+    Instruction("clear_u32", ("i64",), None, "*(volatile unsigned*)a = 0;", "a counter of this rank, to zero"),
     # wgmma (PTX ISA: Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions)
     effect("wgmma_fence", (), "wgmma.fence.sync.aligned;", "registers before wgmma"),
     effect("wgmma_commit", (), "wgmma.commit_group.sync.aligned;", "ends a group of wgmma"),

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from pkc.dialect import access, counters
+from pkc.dialect import access
 from pkc.remarks import missed
 
 UNKNOWN: dict[type[Operation], str] = {
     access.ReadOp: "an index or a count that is read from an array",
     access.GatherOp: "rows picked by a table",
-    access.ReduceOp: "`reduce`",
     access.StoreAddOp: "`store_add`",
     access.AtomicAddOp: "a sum in no order",
     access.ScatterAddOp: "a sum into rows picked by a table",
-    access.AllReduceOp: "`all_reduce`",
-    counters.BarrierOp: "`barrier`",
 }
 """Operations without lowering, in the user's words."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from xdsl.dialects.builtin import IndexType, i64
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from pkc.dialect.counters import Order, RaiseOp, SignalAllOp, SignalOp, WaitOp, order_of
+from pkc.dialect.counters import Order, RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp, order_of
 from pkc.dialect.deferred import SendDeferredOp, is_deferred
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import BlockType, SignalType
@@ -131,6 +131,19 @@ def _spin(role: WarpRole, op: WaitOp, address: SSAValue) -> None:
     role.emit.wait("spin", address, role.known[op.count], awaits=name, until="raised")
 
 
+def reset(role: WarpRole, op: ResetOp) -> None:
+    """Set all counters of this rank to zero, which one thread does."""
+    emit, kind = role.emit, op.signal.type
+    assert isinstance(kind, SignalType)
+    total: SSAValue = emit.const(1)
+    for extent in kind.extents:
+        total = emit.times(total, _count(role, extent))
+    base = _on_rank(role, op.signal, role.rank)
+    _gather(role)
+    with _first(role), emit.loop(0, total) as number:
+        emit.do("clear_u32", emit.plus(base, emit.times(emit.wide(number), 4)))
+
+
 def _order(op: Operation) -> Order:
     return order_of(op) or Order.Release_Sys
 
@@ -155,8 +168,13 @@ def _address(role: WarpRole, signal: SSAValue, indices: list[SSAValue], rank: SS
     linear: SSAValue = emit.const(0)
     for extent, index in zip(kind.extents, indices, strict=True):
         linear = emit.plus(emit.times(linear, _count(role, extent)), role.known[index])
-    base = emit.plus(emit.address(signal), emit.times(emit.wide(rank), emit.launch_value("heap_stride")))
-    return emit.plus(base, emit.times(emit.wide(linear), 4))
+    return emit.plus(_on_rank(role, signal, rank), emit.times(emit.wide(linear), 4))
+
+
+def _on_rank(role: WarpRole, signal: SSAValue, rank: SSAValue) -> SSAValue:
+    """Where the counters of a rank begin."""
+    emit = role.emit
+    return emit.plus(emit.address(signal), emit.times(emit.wide(rank), emit.launch_value("heap_stride")))
 
 
 def _count(role: WarpRole, extent: str | int | BlockType) -> SSAValue:

@@ -478,6 +478,7 @@ _HANDLERS: dict[type[Operation], Callable[[WarpRole, Any], None]] = {
     counters.RaiseOp: signals.send,
     counters.SignalAllOp: signals.send_all,
     counters.WaitOp: signals.await_,
+    counters.ResetOp: signals.reset,
     fences.FenceOp: _fence,
     fences.DrainOp: _drain,
     deferred.SendDeferredOp: signals.send_deferred,

@@ -1,0 +1,254 @@
+"""The pass `pk-spread-roles`: what an author wrote as one role of a rank is shared out among its CTAs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType, UnitAttr
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.traits import is_side_effect_free
+
+from pkc.diagnostics import PkcError
+from pkc.dialect.access import LoadOp, ReadOp, StoreOp
+from pkc.dialect.attributes import Role
+from pkc.dialect.coordinates import BlockOp, CtasOp, RankOp, RingPeerOp
+from pkc.dialect.counters import SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.program import DERIVED, PER_CTA, WRITTEN, KernelOp, RoleOp, TasksOp
+from pkc.dialect.types import PGLType, PrivateType, SignalType, TileType
+from pkc.location import span_of
+from pkc.passes import plan_errors as errors
+from pkc.passes.build import add_parameter, before, constant
+from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.roles.repeats import UnknownRepeatsError, runs_so_far
+from pkc.remarks import missed
+
+_SIGNALS = (SignalOp, SignalAllOp)
+
+
+class SpreadRoles(KernelPass):
+    """Let all CTAs of a role that an author wrote share its tasks. A role runs once on each rank, in order; so
+
+    - every CTA carries out waits that stand outside of tasks, and loads;
+    - one carries out the rest, as a set of one task;
+    - CTAs wait for each other, by the counter `joined`, where it matters: before a signal outside of tasks, which all
+      earlier tasks must precede, and before what uses an array that earlier tasks write, or writes one that they use.
+
+    From here on the roles are as those that pkc derives, and `written` says who wrote them. Communicators stay whole
+    as long as no later pass splits their copies; all other roles are split into loader, consumer and storer.
+
+    Before:
+
+        pk.role communicator sms 16 {
+          pk.tasks (%i, %j) in (...) { ... pk.store %t, %Y at %r[%m, %n : ...] : ... }
+          pk.signal_all %done[%0] by %1 : !pk.signal<[1]>
+          pk.wait %done[%0] for %ranks : !pk.signal<[1]>
+        }
+
+    After:
+
+        pk.role communicator sms 16 {
+          pk.tasks (%i, %j) in (...) attributes {per_cta} { ... pk.store %t, %Y at %r[%m, %n : ...] : ... }
+          pk.signal %joined at %rank[%0] by %1 : !pk.signal<[1]>
+          pk.tasks (%once) in (%1) attributes {per_cta} {
+            pk.wait %joined[%0] for %ctas : !pk.signal<[1]>
+            pk.signal_all %done[%0] by %1 : !pk.signal<[1]>
+          }
+          pk.wait %done[%0] for %ranks : !pk.signal<[1]>
+        }
+    """
+
+    name = "pk-spread-roles"
+
+    def run(self, kernel: KernelOp) -> None:
+        roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+        if DERIVED in kernel.attributes or not roles:
+            return
+        kernel.attributes |= {DERIVED: UnitAttr(), WRITTEN: UnitAttr()}
+        for role in roles:
+            for op in role.walk():
+                if isinstance(op, TasksOp):
+                    op.attributes[PER_CTA] = UnitAttr()
+            _Spread(kernel, role).block(role.body.block, [])
+            if role.role.data is not Role.Communicator:
+                role.attributes[DERIVED] = UnitAttr()
+                _remark(role)
+
+
+def _remark(role: RoleOp) -> None:
+    """Say what of a role is not taken over."""
+    for what, given in (("sms", role.sms), ("warps", role.warps)):
+        if given is not None:
+            reason = "pkc splits the role, and plans the warps of a loader, a consumer and a storer"
+            missed(SpreadRoles.name, role, f"`{what}={given.value.data}` changes nothing: {reason}")
+
+
+class _Spread:
+    """Shares out one role."""
+
+    def __init__(self, kernel: KernelOp, role: RoleOp) -> None:
+        self._kernel, self._role = kernel, role
+
+    def block(self, block: Block, earlier: Sequence[Operation]) -> list[Operation]:
+        """Share out what a block has outside of tasks; `earlier` are operations that other CTAs may not have finished.
+        Gives those of them that still are, together with the block's."""
+        pending = list(earlier)
+        single: list[Operation] = []
+        for op in [*block.ops, None]:
+            if op is not None and not _has_tasks(op):
+                single += [] if _is_everywhere(op) else [op]
+                continue
+            pending = self._single(single, pending)
+            single = []
+            if isinstance(op, TasksOp):
+                pending = self._join(op, [op], pending)
+                pending.append(op)
+            elif op is not None:
+                pending = self._around_tasks(op, pending)
+        return pending
+
+    def _around_tasks(self, op: Operation, pending: list[Operation]) -> list[Operation]:
+        """A loop or branch around tasks."""
+        left: list[Operation] = []
+        for region in op.regions:
+            if region.blocks:
+                before_it = [*pending, op] if isinstance(op, scf.ForOp) else pending
+                left += self.block(region.block, before_it)
+        return list(dict.fromkeys([*pending, *left]))
+
+    def _single(self, ops: list[Operation], pending: list[Operation]) -> list[Operation]:
+        """What stands between tasks: one CTA carries out all but the waits at both ends."""
+        while ops and _only_waits(ops[0]):
+            ops.pop(0)
+        while ops and _only_waits(ops[-1]):
+            ops.pop()
+        ops = self._once(ops)
+        if not ops:
+            return pending
+        block, behind = ops[-1].parent, ops[-1].next_op
+        assert block is not None
+        body = Block(arg_types=[IndexType()])
+        one = constant(1)
+        tasks = TasksOp([one.result], Region(body))
+        tasks.attributes[PER_CTA] = UnitAttr()
+        for made in (one, tasks):
+            made.location = ops[0].location
+            block.insert_op_before(made, behind) if behind is not None else block.add_op(made)
+        for op in ops:
+            op.detach()
+            body.add_op(op)
+        signals = any(isinstance(inner, _SIGNALS) for op in ops for inner in op.walk())
+        if pending and (signals or _conflict(pending, ops, self._variables(tasks))):
+            self._wait(ops[0], self._signal(one))
+        return [*pending, tasks] if _arrays(ops) else pending
+
+    def _once(self, ops: list[Operation]) -> list[Operation]:
+        """Those that one CTA carries out: what has effects beyond reading, and the tiles that only that needs."""
+        kept = {op for op in ops if not _only_reads(op)}
+        for op in reversed(ops):
+            users = [use.operation for result in op.results for use in result.uses]
+            if users and all(any(one is user or one.is_ancestor(user) for one in kept) for user in users):
+                kept.add(op)
+        for op in kept:
+            outside = (use.operation for result in op.results for use in result.uses)
+            if not all(any(one is user or one.is_ancestor(user) for one in kept) for user in outside):
+                reason = "what it computes is used by other CTAs"
+                raise _refused(op, "statement outside of `tasks`", reason, "use its result in the same statement")
+        return [op for op in ops if op in kept]
+
+    def _join(self, place: Operation, ops: list[Operation], pending: list[Operation]) -> list[Operation]:
+        """Let all CTAs wait before `place` for what `ops` depend on; what is pending afterwards."""
+        if not _conflict(pending, ops, self._variables(place)):
+            return pending
+        self._wait(place, self._signal(place))
+        return []
+
+    def _variables(self, place: Operation) -> list[SSAValue]:
+        """The variables of the loops around an operation of the role."""
+        found: list[SSAValue] = []
+        parent = place.parent_op()
+        while parent is not None and parent is not self._role:
+            found += [parent.body.block.args[0]] if isinstance(parent, scf.ForOp) else []
+            parent = parent.parent_op()
+        return found
+
+    def _signal(self, place: Operation) -> tuple[BlockArgument, list[Operation], SSAValue]:
+        """Signal before `place` from each CTA; what to wait for: the counter, and its count by all CTAs."""
+        joined = add_parameter(self._kernel, "joined", SignalType((1,)), place.location)
+        try:
+            made, times = runs_so_far(place)
+        except UnknownRepeatsError as error:
+            hint = "let `tasks` of one role use separate arrays, or divide the role"
+            raise _refused(place, "role", f"its CTAs wait for each other here, and {error}", hint) from None
+        rank, zero, one = RankOp(), constant(0), constant(1)
+        before(place, [rank, zero, one, SignalOp(joined, (zero.result,), rank, one)])
+        return joined, made, times
+
+    def _wait(self, place: Operation, expected: tuple[BlockArgument, list[Operation], SSAValue]) -> None:
+        joined, made, times = expected
+        zero, ctas = constant(0), CtasOp(self._role.role)
+        total = arith.MuliOp(times, ctas.result)
+        before(place, [*made, zero, ctas, total, WaitOp(joined, (zero.result,), total.result)])
+
+
+def _refused(op: Operation, what: str, reason: str, hint: str) -> PkcError:
+    return PkcError(errors.UnorderedRole(span_of(op.location), what, reason, hint))
+
+
+def _has_tasks(op: Operation) -> bool:
+    return any(isinstance(inner, TasksOp) for inner in op.walk())
+
+
+def _is_everywhere(op: Operation) -> bool:
+    """Whether every CTA carries out an operation: integers that it needs."""
+    has_tiles = any(isinstance(value.type, TileType) for inner in op.walk() for value in inner.results)
+    return not has_tiles and all(
+        isinstance(inner, ReadOp | scf.YieldOp) or inner.regions or is_side_effect_free(inner) for inner in op.walk()
+    )
+
+
+def _only_waits(op: Operation) -> bool:
+    return all(isinstance(inner, WaitOp) or inner.regions or is_side_effect_free(inner) for inner in op.walk())
+
+
+def _only_reads(op: Operation) -> bool:
+    return all(isinstance(inner, LoadOp | ReadOp) or inner.regions or is_side_effect_free(inner) for inner in op.walk())
+
+
+def _arrays(ops: Iterable[Operation], *, written: bool = False) -> set[SSAValue]:
+    """The arrays that operations use, or write."""
+    found: set[SSAValue] = set()
+    for op in ops:
+        for inner in op.walk():
+            if not inner.regions and not (written and isinstance(inner, LoadOp | ReadOp)):
+                found |= {value for value in inner.operands if isinstance(value.type, PrivateType | PGLType)}
+    return found
+
+
+def _conflict(earlier: Sequence[Operation], later: Sequence[Operation], variables: Sequence[SSAValue]) -> bool:
+    """Whether `later` uses an array that `earlier` writes, or writes one that it uses."""
+    shared = (_arrays(earlier, written=True) & _arrays(later)) | (_arrays(earlier) & _arrays(later, written=True))
+    return not all(_apart(array, [*earlier, *later], variables) for array in shared)
+
+
+def _apart(array: SSAValue, ops: Sequence[Operation], variables: Sequence[SSAValue]) -> bool:
+    """Whether all that use an array are one store, and in each iteration of the loops around it to another place."""
+    using = {inner for op in ops for inner in op.walk() if array in inner.operands}
+    if len(using) != 1:
+        return False
+    (store,) = using
+    return isinstance(store, StoreOp) and bool(variables) and all(_names(store, one) for one in variables)
+
+
+def _names(store: StoreOp, variable: SSAValue) -> bool:
+    """Whether each value of a loop's variable means another place: it is an index, or picks the shard of a block."""
+    for index in store.indices:
+        block = index.owner
+        places = [index]
+        if isinstance(block, BlockOp):
+            places = [block.index, *([block.shard] if block.shard is not None else [])]
+        for place in places:
+            peer = place.owner
+            if place is variable or (isinstance(peer, RingPeerOp) and peer.step is variable):
+                return True
+    return False
