@@ -22,7 +22,7 @@ from pkc.check.trace import ADD, ARRIVE, ARRIVED, FORK, RAISE, RESET, WAIT, Coun
 from pkc.dialect import access, coordinates, counters, program, roles
 from pkc.dialect.deferred import SendDeferredOp, is_deferred
 from pkc.dialect.tile import block_type
-from pkc.passes.analysis.dependence import sources
+from pkc.passes.analysis.dependence import ancestors, sources
 from pkc.semantics.evaluate import Call, Evaluator
 from pkc.sim.array import Array
 from pkc.sim.machine import Machine
@@ -287,7 +287,9 @@ class _RoleEvents(Evaluator):
         self._path.append(op)
         self.block(op.body.block)
         if not op.encloses_tasks:
-            indices = [index for tasks in self._path for index in tasks.body.block.args]
+            # The iterations of loops around tasks are tasks of their own.
+            indices = [loop.body.block.args[0] for loop in ancestors(self._path[0]) if isinstance(loop, scf.ForOp)]
+            indices += [index for tasks in self._path for index in tasks.body.block.args]
             picked = [self._picked.get(index) for index in indices]
             blocks = ", ".join("None" if p is None else self.name(p) for p in picked)
             self.line(f"visits.append(({self.constant(op)}, {self.names(indices)}, ({blocks},)))")

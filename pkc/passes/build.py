@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import dropwhile
 from typing import TypeVar
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
@@ -93,8 +93,10 @@ def phase_of(op: Operation) -> int | None:
 
 
 def computes(tasks: TasksOp, kernel: KernelOp) -> bool:
-    """Whether tasks are those of the program: neither what an author wrote as roles nor what only communicates."""
+    """Whether tasks are those of the program, and not of a role that only communicates."""
     around = tasks.parent_op()
+    while isinstance(around, scf.ForOp):
+        around = around.parent_op()
     return around is kernel or (isinstance(around, RoleOp) and DERIVED in around.attributes)
 
 

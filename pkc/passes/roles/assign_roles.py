@@ -11,12 +11,12 @@ from pkc.diagnostics import Label, PkcError
 from pkc.dialect.access import AtomicAddOp, GatherOp, LoadOp, ReduceOp, ScatterAddOp, StoreAddOp, StoreOp
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.counters import RaiseOp, SignalAllOp, SignalOp, WaitOp
-from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.program import DERIVED, WRITTEN, KernelOp, RoleOp
 from pkc.dialect.types import TileType
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
-from pkc.passes.analysis.dependence import ancestors, sources
-from pkc.passes.build import DERIVED, phase_of, wrap_in_role
+from pkc.passes.analysis.dependence import ancestors, enclosing_tasks, sources
+from pkc.passes.build import phase_of, wrap_in_role
 from pkc.passes.kernel_pass import KernelPass
 from pkc.remarks import missed
 
@@ -32,8 +32,8 @@ class AssignRoles(KernelPass):
 
     Reads, and the waits that guard them, go to the loader, writes and the signals that announce them to the storer,
     arithmetic on tiles to the consumer; a row table that only addresses an access goes with the access. Integers
-    belong to nobody: every role computes those it needs. A role that an earlier pass has written stays. Roles that the
-    author wrote are left alone.
+    belong to nobody: every role computes those it needs. A role that an earlier pass has written stays. Communicators
+    that the author wrote are left alone.
 
     Before:
 
@@ -51,20 +51,17 @@ class AssignRoles(KernelPass):
     def run(self, kernel: KernelOp) -> None:
         if not any(isinstance(op, RoleOp) for op in kernel.body.block.ops):
             wrap_in_role(kernel, Role.Consumer)
-        role_op = derived_role(kernel)
-        if role_op is None:
-            return
-        _check_order(kernel, role_op)
-        for op in reversed(list(role_op.body.walk())):
-            role = role_of(op) or _role(op)
-            if role is not None:
-                op.attributes[ROLE] = RoleAttr(role)
+        for role_op in derived_roles(kernel):
+            _check_order(kernel, role_op)
+            for op in reversed(list(role_op.body.walk())):
+                role = role_of(op) or _role(op)
+                if role is not None:
+                    op.attributes[ROLE] = RoleAttr(role)
 
 
-def derived_role(kernel: KernelOp) -> RoleOp | None:
-    """The role that pkc made from the tasks of a kernel."""
-    roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp) and DERIVED in op.attributes]
-    return roles[0] if roles else None
+def derived_roles(kernel: KernelOp) -> list[RoleOp]:
+    """The roles that are to be split: the one that pkc made from the tasks of a kernel, or those of its author."""
+    return [op for op in kernel.body.block.ops if isinstance(op, RoleOp) and DERIVED in op.attributes]
 
 
 def role_of(op: Operation) -> Role | None:
@@ -82,11 +79,16 @@ def _check_order(kernel: KernelOp, role_op: RoleOp) -> None:
             store = use.operation
             if not isinstance(store, StoreOp) or not role_op.is_ancestor(store) or _follows(store, read):
                 continue
-            if phase_of(store) != phase_of(read):
+            if phase_of(store) != phase_of(read) or _joined(kernel, store, read):
                 continue
             label = Label(span_of(store.location), "written here")
             name = kernel.argument_name(read.array) if isinstance(read.array, BlockArgument) else ""
             raise PkcError(errors.ReorderedAccess(span_of(read.location), name, also=(label,)))
+
+
+def _joined(kernel: KernelOp, store: StoreOp, read: Operation) -> bool:
+    """Whether CTAs wait for each other between the two, because they stand in different tasks of an author."""
+    return WRITTEN in kernel.attributes and enclosing_tasks(store)[:1] != enclosing_tasks(read)[:1]
 
 
 def _follows(store: StoreOp, read: LoadOp | GatherOp) -> bool:

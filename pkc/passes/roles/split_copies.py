@@ -10,11 +10,12 @@ from xdsl.ir import Operation
 from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.counters import WaitOp
-from pkc.dialect.program import PER_CTA, KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import PER_CTA, WRITTEN, KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import TileType
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.assign_roles import ROLE
 from pkc.passes.roles.plan_warps import comm_sms
+from pkc.passes.roles.program_order import UnorderedSignalError, keep_order
 from pkc.passes.roles.role_values import KeptBeyondStageError, RoleValue, role_values_of
 from pkc.passes.roles.split_roles import add_channels, add_role_op
 from pkc.remarks import missed
@@ -78,11 +79,15 @@ def _passed_on(role_op: RoleOp) -> list[RoleValue] | None:
         if role is not None:
             op.attributes[ROLE] = RoleAttr(role)
     try:
+        if any(WRITTEN in around.attributes for around in (role_op.parent_op(),) if around is not None):
+            keep_order(role_op)
         return role_values_of(role_op)
     except KeptBeyondStageError as error:
-        reason = "a tile leaves the loop or branch that loads it"
-        missed(SplitCopies.name, error.op, f"its communicator fetches a tile when the last one is stored: {reason}")
-        return None
+        op, reason = error.op, "a tile leaves the loop or branch that loads it"
+    except UnorderedSignalError as error:
+        op, reason = error.signal, "this signal follows a load, and no store that depends on it"
+    missed(SplitCopies.name, op, f"its communicator fetches a tile when the last one is stored: {reason}")
+    return None
 
 
 def _stages(kernel: KernelOp, found: Iterable[list[RoleValue]]) -> int:
@@ -113,6 +118,7 @@ def _split(kernel: KernelOp, role_op: RoleOp, found: list[RoleValue], stages: in
         made = add_role_op(role, found, channels, kernel, role_op)
         made.role = RoleAttr(Role.Communicator)
         made.attributes |= role_op.attributes
+        made.sms = role_op.sms if role is Role.Loader else None  # the SMs of both together
         for op in made.walk():
             if isinstance(op, TasksOp):
                 op.attributes[PER_CTA] = UnitAttr()

@@ -9,16 +9,16 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, Region, SSAValue
 
-from pkc.diagnostics import PkcError
+from pkc.diagnostics import Label, PkcError
 from pkc.dialect.access import GatherOp, LoadOp
 from pkc.dialect.attributes import Role, RoleAttr
-from pkc.dialect.program import PER_CTA, KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import DERIVED, PER_CTA, WRITTEN, KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseOp
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
-from pkc.passes.build import DERIVED
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.roles.assign_roles import ROLE, derived_role, role_of
+from pkc.passes.roles.assign_roles import ROLE, derived_roles, role_of
+from pkc.passes.roles.program_order import UnorderedSignalError, keep_order
 from pkc.passes.roles.remote_accesses import array_name
 from pkc.passes.roles.role_values import KeptBeyondStageError, RoleValue, role_values_of
 
@@ -55,22 +55,32 @@ class SplitRoles(KernelPass):
     name = "pk-split-roles"
 
     def run(self, kernel: KernelOp) -> None:
-        role_op = derived_role(kernel)
-        if role_op is not None:
-            try:
-                found = role_values_of(role_op)
-            except KeptBeyondStageError as error:
-                raise PkcError(errors.KeptBeyondStage(span_of(error.op.location))) from None
-            channels = add_channels(kernel, found)
-            for role in _ORDER:
-                if any(role_of(op) is role for op in role_op.body.walk()):
-                    add_role_op(role, found, channels, kernel, role_op)
-            role_op.detach()
-            role_op.erase(safe_erase=False)
-        # In a role that the author wrote, what follows its tasks follows all of them, on whatever CTA they ran.
+        for role_op in derived_roles(kernel):
+            _split(kernel, role_op)
         for op in kernel.walk() if DERIVED in kernel.attributes else ():
             if isinstance(op, TasksOp):
                 op.attributes[PER_CTA] = UnitAttr()
+
+
+def _split(kernel: KernelOp, role_op: RoleOp) -> None:
+    try:
+        if WRITTEN in kernel.attributes:
+            keep_order(role_op)
+        found = role_values_of(role_op)
+    except KeptBeyondStageError as error:
+        raise PkcError(errors.KeptBeyondStage(span_of(error.op.location))) from None
+    except UnorderedSignalError as error:
+        reason = "it tells that a tile was read, and what is stored before it does not depend on the tile"
+        also = (Label(span_of(error.load.location), "the tile"),)
+        hint = "signal behind what is computed from the tile, in a separate role"
+        found = errors.UnorderedRole(span_of(error.signal.location), "signal", reason, hint, also=also)
+        raise PkcError(found) from None
+    channels = add_channels(kernel, found)
+    for role in _ORDER:
+        if any(role_of(op) is role for op in role_op.body.walk()):
+            add_role_op(role, found, channels, kernel, role_op)
+    role_op.detach()
+    role_op.erase(safe_erase=False)
 
 
 def add_role_op(

@@ -1,0 +1,153 @@
+"""The order that an author wrote, kept when a role is split: waits come before, signals after what stands around them.
+
+What two of the new roles do is ordered by the tiles that pass between them, and by nothing else. A wait guards loads,
+and through their tiles what is stored of them; what does not depend on such a load gets a copy of the wait. A signal
+follows stores; what it says of earlier loads, that they are done, holds if something that is stored before it depends
+on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from xdsl.dialects import scf
+from xdsl.ir import Operation
+
+from pkc.dialect.access import AtomicAddOp, GatherOp, LoadOp, ScatterAddOp, StoreAddOp, StoreOp
+from pkc.dialect.attributes import Role, RoleAttr
+from pkc.dialect.counters import SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.program import RoleOp, TasksOp
+from pkc.passes.analysis.dependence import ancestors, sources
+from pkc.passes.build import copy_of
+from pkc.passes.roles.assign_roles import ROLE, role_of
+
+_Store = StoreOp | StoreAddOp | AtomicAddOp | ScatterAddOp
+_Signal = SignalOp | SignalAllOp
+
+
+class UnorderedSignalError(Exception):
+    """A signal follows a load, and nothing that is stored before it depends on the load."""
+
+    def __init__(self, signal: Operation, load: Operation) -> None:
+        super().__init__()
+        self.signal = signal
+        self.load = load
+
+
+def keep_order(role_op: RoleOp) -> None:
+    """Copy waits of a role that is about to be split to the roles that need them. Raises `UnorderedSignalError`."""
+    ops = list(role_op.body.walk())
+    places = {op: place for place, op in enumerate(ops)}
+    for op in ops:
+        if isinstance(op, _Signal):
+            _place_signal(op, ops, places)
+    for op in ops:
+        if isinstance(op, WaitOp) and role_of(op) is Role.Loader:
+            _place_wait(op)
+
+
+def _place_signal(signal: _Signal, ops: Sequence[Operation], places: dict[Operation, int]) -> None:
+    """Leave a signal with the stores; or with the consumer, if it follows loads alone."""
+    around = _tasks(signal)
+    before = [op for op in ops[: places[signal]] if around is None or _tasks(op) is around]
+    stores = [op for op in before if isinstance(op, _Store)]
+    stored = {op: sources([op.tile]) for op in stores}
+    loads = [op for op in before if isinstance(op, LoadOp | GatherOp) and _is_written(op)]
+    loose = [
+        load
+        for load in loads
+        if not any(load.results[0] in found and _follows(store, load) for store, found in stored.items())
+    ]
+    if not loose:
+        return
+    if stores or not all(_is_consumed(load, signal) for load in loose):
+        raise UnorderedSignalError(signal, loose[0])
+    signal.attributes[ROLE] = RoleAttr(Role.Consumer)
+
+
+def _is_written(load: LoadOp | GatherOp) -> bool:
+    """Whether the kernel writes the array of a load, so that it matters when it is read."""
+    return any(isinstance(use.operation, _Store) for use in load.array.uses)
+
+
+def _follows(store: Operation, load: Operation) -> bool:
+    """Whether a store is carried out whenever a load that it depends on is."""
+    return store.parent_op() is load.parent_op() or store.parent_op() in ancestors(load)
+
+
+def _is_consumed(load: Operation, signal: Operation) -> bool:
+    """Whether the consumer has used a load before a signal."""
+    users = [use.operation for use in load.results[0].uses if role_of(use.operation) is Role.Consumer]
+    return bool(users) and all(_precedes(user, signal) for user in users)
+
+
+def _precedes(op: Operation, signal: Operation) -> bool:
+    block = signal.parent
+    inner = block.find_ancestor_op_in_block(op) if block is not None else None
+    return inner is not None and inner.is_before_in_block(signal)
+
+
+def _place_wait(wait: WaitOp) -> None:
+    """Give a wait to each role that has something to do behind it."""
+    later = list(_later(wait))
+    again = [op for loop in _loops(wait) for op in loop.walk()]
+    loads = {op.results[0] for op in later if isinstance(op, LoadOp | GatherOp)}
+    every = loads | {op.results[0] for op in again if isinstance(op, LoadOp | GatherOp)}
+    guarded: list[Operation] = []
+    roles: set[Role] = set()
+    for op in dict.fromkeys([*later, *again]):
+        if isinstance(op, LoadOp | GatherOp):
+            roles.add(Role.Loader)
+        if isinstance(op, _Store) and not sources([op.tile]).isdisjoint(loads if op in later else every):
+            guarded.append(op)
+        elif isinstance(op, _Store | _Signal) and not _is_behind(op, guarded):
+            role = role_of(op)
+            assert role is not None
+            roles.add(role)
+    block = wait.parent
+    assert block is not None
+    first, *others = sorted(roles) or [Role.Loader]
+    wait.attributes[ROLE] = RoleAttr(first)
+    for role in others:
+        copy = copy_of(wait)
+        copy.attributes[ROLE] = RoleAttr(role)
+        block.insert_op_after(copy, wait)
+
+
+def _is_behind(op: Operation, guarded: Sequence[Operation]) -> bool:
+    """Whether a signal comes after a store that is guarded, in the same role, whenever it is sent."""
+    return isinstance(op, _Signal) and any(
+        role_of(op) is Role.Storer and store.parent is not None and _comes_after(op, store) for store in guarded
+    )
+
+
+def _comes_after(op: Operation, store: Operation) -> bool:
+    block = store.parent
+    inner = block.find_ancestor_op_in_block(op) if block is not None else None
+    return inner is not None and store.is_before_in_block(inner)
+
+
+def _later(op: Operation) -> Iterator[Operation]:
+    """What runs behind an operation in its task, or outside of tasks in its role."""
+    inner = op
+    while not isinstance(inner, RoleOp | TasksOp):
+        following = inner.next_op
+        while following is not None:
+            yield from following.walk()
+            following = following.next_op
+        around = inner.parent_op()
+        assert around is not None
+        inner = around
+
+
+def _loops(op: Operation) -> Iterator[scf.ForOp]:
+    """The loops around an operation in its task, or in its role."""
+    for around in ancestors(op):
+        if isinstance(around, RoleOp | TasksOp):
+            return
+        if isinstance(around, scf.ForOp):
+            yield around
+
+
+def _tasks(op: Operation) -> TasksOp | None:
+    return next((around for around in ancestors(op) if isinstance(around, TasksOp)), None)
