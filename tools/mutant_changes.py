@@ -377,7 +377,7 @@ def no_exit(op: Operation) -> None:
 def has_exit(op: Operation) -> bool:
     """Whether roles must signal their exit; an author's protocol may end with such a wait already."""
     assert isinstance(op, KernelOp)
-    return _LEFT in op.arguments and program.DERIVED in op.attributes
+    return _LEFT in op.arguments and program.WRITTEN not in op.attributes
 
 
 _LEFT = "left"

@@ -9,7 +9,8 @@ from itertools import combinations, zip_longest
 from pkc.check import static_errors as errors
 from pkc.check.trace import Visit, WarpRole
 from pkc.diagnostics import Diagnostic
-from pkc.dialect.program import RoleOp, TasksOp
+from pkc.dialect.attributes import number_on
+from pkc.dialect.program import PART, RoleOp, TasksOp
 from pkc.dialect.roles import CHANNEL_OPS, CommitOp, ConsumeOp
 from pkc.location import span_of
 from pkc.passes.build import phase_of
@@ -67,7 +68,8 @@ def _joined(roles: Sequence[RoleOp]) -> set[tuple[RoleOp, RoleOp]]:
 def _same(
     rank: int, cta: int, one: WarpRole, other: WarpRole, passing: Mapping[TasksOp, int | None]
 ) -> Iterator[Diagnostic]:
-    """Compare the tasks of two roles of a CTA that go through channels, in the phases in which both have some.
+    """Compare the tasks of two roles of a CTA that go through channels, in the phases or sets in which both have
+    some.
 
     An index that only one of the two reorders is not compared.
     """
@@ -75,6 +77,9 @@ def _same(
     ours, theirs = ({passing[tasks] for tasks in {visit[0] for visit in visits}} for visits in both)
     if ours != theirs and ours & theirs:
         both = [[visit for visit in visits if passing[visit[0]] in ours & theirs] for visits in both]
+    if any(PART in visit[0].attributes for visits in both for visit in visits):
+        shared = _shared_parts(one.role, other.role)
+        both = [[visit for visit in visits if number_on(visit[0], PART) in shared] for visits in both]
     for number, pair in enumerate(zip_longest(*both)):
         first, second = pair
         if first is not None and second is not None and _agree(first, second):
@@ -85,6 +90,15 @@ def _same(
         texts = [str(list(_meant(visit))) if visit else "none" for visit in pair]
         yield errors.OtherTasks(span_of(found[0].location), *names, cta, rank, texts[0], texts[1], number)
         return
+
+
+def _shared_parts(one: RoleOp, other: RoleOp) -> set[int]:
+    """The sets of tasks of an author in which both of two roles pass tiles on, or get some."""
+    parts = [
+        {number_on(op, PART) for op in role.walk() if isinstance(op, TasksOp) and _passes_on(op)}
+        for role in (one, other)
+    ]
+    return {part for part in parts[0] & parts[1] if part is not None}
 
 
 def _passes_on(tasks: TasksOp) -> bool:

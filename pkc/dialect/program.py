@@ -38,6 +38,9 @@ FRESH = "pk.fresh"
 AFTER_ALL = "after_all"
 """On a role: all that it does comes after signals of the same launch from every rank."""
 
+PART = "part"
+"""Attribute of `pk.tasks` of an author: their number in the kernel, the same in all roles that a role is split into."""
+
 PER_CTA = "per_cta"
 """Attribute of `pk.tasks`: each CTA that runs the role takes its share of the tasks, one after the other."""
 

@@ -21,6 +21,7 @@ from pkc.passes.roles.balance_tasks import BalanceTasks
 from pkc.passes.roles.check_roles import CheckRoles
 from pkc.passes.roles.defer_signals import DeferSignals
 from pkc.passes.roles.drop_prints import DropPrints
+from pkc.passes.roles.delay_signals import DelaySignals
 from pkc.passes.roles.expand_barriers import ExpandBarriers
 from pkc.passes.roles.expand_fetch import ExpandFetch
 from pkc.passes.roles.expand_reduce import ExpandReduce
@@ -91,6 +92,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     OrderTasks(),  # of every role alike, before they are split: roles of a CTA must go through the same tasks
     AssignRoles(),  # needs the final accesses: reads load, writes store, the rest computes
     SplitCopies(),  # communicators that move tiles; before the others, which share the rest of shared memory
+    DelaySignals(),  # of the communicators that are left whole, whose threads go over tiles in chunks
     SplitRoles(),  # obeys the roles; values across roles go through channels
     SplitLoads(),  # channels are made; before passes that count roles, and add waits to each
     ShareSums(),  # tasks are split: consumers are the roles that have the registers

@@ -38,17 +38,17 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 ACROSS = ("ag_gemm", "gemm_ar", "gemm_rs")
 """The GEMM families."""
-MATMULS = {"gemm", *ACROSS, "attention", "grouped_attention", "ring_attention", "ulysses_attention"}
+MATMULS = {"gemm", *ACROSS, "ag_gemm_explicit", "attention", "grouped_attention", "ring_attention", "ulysses_attention"}
 """Examples that multiply tiles of 16-bit floats."""
 NOT_YET = {
-    "ag_gemm_explicit",
-    "all_reduce_explicit",
     "all_to_all",
     "moe_combine",
     "moe_dispatch_gemm",
     "window_attention",
 }
 """Examples that have no lowering yet."""
+WRITTEN = {"ag_gemm_explicit", "all_reduce_explicit"}
+"""Examples whose author wrote the roles, none of them for copy engines."""
 LOWERED = sorted({path.stem for path in EXAMPLES.glob("*.pk")} - NOT_YET)
 
 
@@ -64,7 +64,7 @@ def built(name: str, **schedule: str) -> Built:
 def check(made: Built, name: str) -> None:
     """The instructions of Hopper are there; nothing is spilled, no MMA waits for another."""
     found = opcodes(made.artifact.cubin, made.artifact.name)
-    assert {UTMALDG, UTMASTG} <= found
+    assert ({UTMALDG, UTMASTG} <= found) == (name != "all_reduce_explicit"), "sums are added up by threads"
     assert (HGMMA in found) == (name in MATMULS)
     assert (QGMMA in found) == (name == "gemm_fp8")
     assert not made.warnings
@@ -214,7 +214,7 @@ def test_matmuls_of_8_bits(a: str, b: str) -> None:
     assert not made.warnings
 
 
-@pytest.mark.parametrize("name", sorted({*LOWERED} - {"gemm", "gemm_fp8", "attention", "grouped_attention"}))
+@pytest.mark.parametrize("name", sorted({*LOWERED} - WRITTEN - {"gemm", "gemm_fp8", "attention", "grouped_attention"}))
 def test_example_with_copy_engines(name: str) -> None:
     """SMs do nothing of what copy engines do; counters that both touch restart with each launch."""
     made = built(name, overlap="copy_engine")

@@ -421,6 +421,36 @@ def test_chunks_of_sums(layout: str, ranks: int, m: int, n: int, size: int, kind
         np.testing.assert_array_equal(memory.arrays["Y"][rank][: len(shard)], shard)
 
 
+WRITTEN = """\
+kernel total(X: {kind}[M, N].symmetric(), Y: {kind}[M, N].symmetric(), Z: {kind}[M, N].symmetric(),
+             ready: signal[1], done: signal[ranks]):
+    with role(communicator, sms=3):
+        barrier(ready[0])
+        for m, n in tasks(blocks(M, 32, of=rank), blocks(N, 64)):
+            t = reduce(X[m, n])
+            for r in ring():
+                store(Y.at(r)[m, n], t)
+                signal(done.at(r)[rank], 1)
+        for m, n in tasks(blocks(M, 32, of=rank), blocks(N, 64)):
+            x = X[m, n]
+            for r in ring():
+                store(Z.at(r)[m, n], x)
+"""
+
+
+@pytest.mark.parametrize("kind", ["bf16", "f16", "f32"])
+@pytest.mark.parametrize(("ranks", "m", "n"), [(1, 20, 24), (2, 33, 72), (3, 100, 40), (2, 20, 19)])
+def test_sums_that_an_author_wrote(ranks: int, m: int, n: int, kind: str) -> None:
+    """Each rank's blocks, summed over all and stored to all; and copied, by the same threads."""
+    x = np.stack([numbered(m, n) * 10.0**rank for rank in range(ranks)])
+    memory = run(WRITTEN.format(kind=kind), ranks, 5, {"M": m, "N": n}, X=x)
+    length = blocks.shard_length(m, ranks)
+    for rank in range(ranks):
+        np.testing.assert_array_equal(memory.arrays["Y"][rank], x.sum(axis=0))
+        owned = np.concatenate([x[owner][owner * length :][:length] for owner in range(ranks)])
+        np.testing.assert_array_equal(memory.arrays["Z"][rank], owned)
+
+
 @pytest.mark.parametrize(("ranks", "m", "n"), [(1, 64, 64), (3, 192, 64), (5, 320, 64), (2, 100, 40)])
 def test_sums_on_separate_sms(ranks: int, m: int, n: int) -> None:
     """Several chunks of several iterations at once, and the iterations and chunks that remain."""

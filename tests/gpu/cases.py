@@ -17,8 +17,12 @@ from pkc.frontend.tree import Program
 from pkc.location import Source
 from tests.functions import elements, program
 from tests.matmuls import FORMS, LOOPS, SUMS, matmul
+from tests.written import WRITTEN
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+
+_RANKS_OF_MANY_SMS = 4
+"""Ranks that can share one GPU with 16 SMs that communicate each."""
 
 Dims = dict[str, int]
 Sizes = Callable[[int], Sequence[Dims]]
@@ -279,7 +283,24 @@ def _table() -> Iterator[Case]:
         text = (EXAMPLES / f"{name}.pk").read_text(encoding="utf-8")
         for kind in ("f16", "f32"):
             yield Case(f"{name} {kind}", text.replace("bf16", kind), _few(_collective))
+    yield from _written()
     yield from _functions()
+
+
+def _written() -> Iterator[Case]:
+    """Roles that an author wrote; those with 16 SMs only where ranks have more."""
+    for name, sizes in (("ag_gemm_explicit", _matrices()), ("all_reduce_explicit", _collective)):
+        yield Case(name, name, lambda ranks, sizes=sizes: sizes(ranks) if ranks <= _RANKS_OF_MANY_SMS else [])
+        yield Case(f"{name} comm_sms=4", name, _few(sizes), {"comm_sms": "4"})
+    for kind in ("f16", "f32"):
+        text = (EXAMPLES / "all_reduce_explicit.pk").read_text(encoding="utf-8").replace("bf16", kind)
+        yield Case(f"all_reduce_explicit {kind}", text, _few(_collective), {"comm_sms": "4"})
+    for name, text in WRITTEN.items():
+        sizes: Sizes = lambda _: [{}]  # noqa: E731
+        if "M, N]" in text:
+            sizes = _few(_matrices() if "K]" in text else _collective)
+        for kind in ("bf16", "f16", "f32"):
+            yield Case(f"written: {name}, {kind}", text.replace("f32[", f"{kind}["), sizes)
 
 
 def _functions() -> Iterator[Case]:

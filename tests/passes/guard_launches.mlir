@@ -119,13 +119,14 @@ pk.kernel @led(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl<[M], 
 // CHECK: pk.ctas consumer
 // CHECK-NEXT: pk.ctas communicator
 // CHECK: pk.wait %left
+// CHECK: pk.tasks (%{{.*}}) in (%{{.*}}) attributes {per_cta} {
 // CHECK-NEXT: pk.reset %done : !pk.signal<[1]>
 // CHECK: pk.role communicator {
 // CHECK: pk.wait %entered
 // CHECK: pk.signal %done
 // CHECK: pk.signal_all %left
 // CHECK-NOT: pk.wait
-pk.kernel @written(%done: !pk.signal<[1]> {pk.name = "done"}, %unused: !pk.signal<[1]> {pk.name = "unused"}) {
+pk.kernel @written(%done: !pk.signal<[1]> {pk.name = "done"}, %unused: !pk.signal<[1]> {pk.name = "unused"}) attributes {derived, written} {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %next = pk.ring_peer %one
@@ -145,7 +146,7 @@ pk.kernel @written(%done: !pk.signal<[1]> {pk.name = "done"}, %unused: !pk.signa
 // CHECK: pk.wait %entered
 // CHECK: pk.reduce
 // CHECK: pk.wait %left
-pk.kernel @reads(%X: !pk.pgl<[M], f32, symmetric> {pk.name = "X"}, %Y: !pk.private<[M], f32> {pk.name = "Y"}) {
+pk.kernel @reads(%X: !pk.pgl<[M], f32, symmetric> {pk.name = "X"}, %Y: !pk.private<[M], f32> {pk.name = "Y"}) attributes {derived, written} {
   pk.role communicator {
     %zero = arith.constant 0 : index
     %m = pk.block[%zero] : !pk.block<M by 16>

@@ -42,6 +42,40 @@ CASES: dict[str, list[tuple[str, str, int, str]]] = {
             "pk.print: `print(start(m))` is dropped: values are printed at the tile level",
         ),
     ],
+    "pk-spread-roles": [
+        (
+            """
+kernel k(X: f32[M, N], Y: f32[M, N]):
+    with role(consumer, warps=4):
+        for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+            Y[m, n] = X[m, n]
+""",
+            "",
+            2,
+            "pk.role: `warps=4` changes nothing: pkc splits the role, and plans the warps of a loader, a consumer and"
+            " a storer",
+        )
+    ],
+    "pk-delay-signals": [
+        (
+            """
+kernel k(X: f32[M, N], Y: f32[M, N].symmetric(), go: signal[ranks], done: signal[1]):
+    with role(communicator):
+        for m, n in tasks(blocks(M, 16, of=rank), blocks(N, 16)):
+            t = X[m, n] + 1.0
+            for r in ring():
+                wait(go[r], 1)
+                store(Y.at(r)[m, n], t)
+                signal(done.at(r)[0], 1)
+    with role(loader):
+        for r in ring():
+            signal(go.at(r)[rank], 1)
+""",
+            "",
+            5,
+            "scf.for: a signal in this loop stays between stores of a tile, because the loop does more",
+        )
+    ],
     "pk-plan-overlap": [
         (
             """
@@ -223,6 +257,8 @@ ELSEWHERE = {
 
 NOTHING = {
     "pk-attach-target": "names the target",
+    "pk-expand-reduce": "writes out every sum",
+    "pk-expand-barriers": "writes out every barrier, or refuses it",
     "pk-zero-sums": "adds what pk-stage-sums, which says why, has left",
     "pk-order-phases": "adds the waits that the order of phases needs, and no others",
     "pk-plan-memory": "places what is planned",

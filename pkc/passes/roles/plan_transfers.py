@@ -20,12 +20,13 @@ from pkc.dialect.access import (
     array_type,
 )
 from pkc.dialect.coordinates import BlockOp
-from pkc.dialect.program import KernelOp
+from pkc.dialect.program import WRITTEN, KernelOp
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import REGISTER, TMA, TRANSFER, moves_by_tma, stage_of, transfer
 from pkc.dialect.types import BlockType, PGLType, PrivateType, dtype_bytes
 from pkc.location import describe
+from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.analysis.multiples import ends_with_whole_block
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import array_name, reached
@@ -102,11 +103,22 @@ def _of_load(op: LoadOp) -> tuple[str, str]:
     stores = [user for user in users if isinstance(user, StoreOp)]
     if len(stores) < len(users) and not all(isinstance(user, CommitOp) for user in users):
         return REGISTER, "used where it is loaded"
+    if stores and _is_written(op):
+        reason = "its role does more than copy, so that its threads carry the tile"
+        _remark(op, "copied", reason)
+        return REGISTER, reason
     for access in (op, *stores):
         if reason := _too_much(access):
             _remark(op, "loaded", reason)
             return REGISTER, reason
     return TMA, "stored as it is: through shared memory" if stores else "goes into its stage as it is"
+
+
+def _is_written(op: Operation) -> bool:
+    """Whether an operation stands in a role of an author; what only copies has been split by now."""
+    *_, role = ancestors(op)
+    kernel = role.parent_op()
+    return kernel is not None and WRITTEN in kernel.attributes
 
 
 def _of_store(op: StoreOp) -> tuple[str, str]:

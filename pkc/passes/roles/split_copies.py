@@ -79,7 +79,8 @@ def _passed_on(role_op: RoleOp) -> list[RoleValue] | None:
         if role is not None:
             op.attributes[ROLE] = RoleAttr(role)
     try:
-        if any(WRITTEN in around.attributes for around in (role_op.parent_op(),) if around is not None):
+        kernel = role_op.parent_op()
+        if kernel is not None and WRITTEN in kernel.attributes:
             keep_order(role_op)
         return role_values_of(role_op)
     except KeptBeyondStageError as error:

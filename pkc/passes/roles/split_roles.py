@@ -72,7 +72,7 @@ def _split(kernel: KernelOp, role_op: RoleOp) -> None:
     except UnorderedSignalError as error:
         reason = "it tells that a tile was read, and what is stored before it does not depend on the tile"
         also = (Label(span_of(error.load.location), "the tile"),)
-        hint = "signal behind what is computed from the tile, in a separate role"
+        hint = "store what is computed from the tile first"
         found = errors.UnorderedRole(span_of(error.signal.location), "signal", reason, hint, also=also)
         raise PkcError(found) from None
     channels = add_channels(kernel, found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, UnitAttr
+from xdsl.dialects.builtin import IndexType, IntegerAttr, UnitAttr, i64
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import is_side_effect_free
 
@@ -14,7 +14,7 @@ from pkc.dialect.access import LoadOp, ReadOp, StoreOp
 from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import BlockOp, CtasOp, RankOp, RingPeerOp
 from pkc.dialect.counters import SignalAllOp, SignalOp, WaitOp
-from pkc.dialect.program import DERIVED, PER_CTA, WRITTEN, KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import DERIVED, PART, PER_CTA, WRITTEN, KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import PGLType, PrivateType, SignalType, TileType
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
@@ -35,7 +35,8 @@ class SpreadRoles(KernelPass):
       earlier tasks must precede, and before what uses an array that earlier tasks write, or writes one that they use.
 
     From here on the roles are as those that pkc derives, and `written` says who wrote them. Communicators stay whole
-    as long as no later pass splits their copies; all other roles are split into loader, consumer and storer.
+    as long as no later pass splits their copies; all other roles that have tiles are split into loader, consumer and
+    storer.
 
     Before:
 
@@ -48,9 +49,9 @@ class SpreadRoles(KernelPass):
     After:
 
         pk.role communicator sms 16 {
-          pk.tasks (%i, %j) in (...) attributes {per_cta} { ... pk.store %t, %Y at %r[%m, %n : ...] : ... }
+          pk.tasks (%i, %j) in (...) attributes {per_cta, part = 0} { ... pk.store %t, %Y at %r[%m, %n : ...] : ... }
           pk.signal %joined at %rank[%0] by %1 : !pk.signal<[1]>
-          pk.tasks (%once) in (%1) attributes {per_cta} {
+          pk.tasks (%once) in (%1) attributes {per_cta, part = 1} {
             pk.wait %joined[%0] for %ctas : !pk.signal<[1]>
             pk.signal_all %done[%0] by %1 : !pk.signal<[1]>
           }
@@ -66,11 +67,11 @@ class SpreadRoles(KernelPass):
             return
         kernel.attributes |= {DERIVED: UnitAttr(), WRITTEN: UnitAttr()}
         for role in roles:
-            for op in role.walk():
-                if isinstance(op, TasksOp):
-                    op.attributes[PER_CTA] = UnitAttr()
             _Spread(kernel, role).block(role.body.block, [])
-            if role.role.data is not Role.Communicator:
+        for number, tasks in enumerate(op for op in kernel.walk() if isinstance(op, TasksOp)):
+            tasks.attributes |= {PER_CTA: UnitAttr(), PART: IntegerAttr(number, i64)}
+        for role in roles:
+            if role.role.data is not Role.Communicator and any(map(_has_tile, role.walk())):
                 role.attributes[DERIVED] = UnitAttr()
                 _remark(role)
 
@@ -130,7 +131,6 @@ class _Spread:
         body = Block(arg_types=[IndexType()])
         one = constant(1)
         tasks = TasksOp([one.result], Region(body))
-        tasks.attributes[PER_CTA] = UnitAttr()
         for made in (one, tasks):
             made.location = ops[0].location
             block.insert_op_before(made, behind) if behind is not None else block.add_op(made)
@@ -199,10 +199,13 @@ def _has_tasks(op: Operation) -> bool:
     return any(isinstance(inner, TasksOp) for inner in op.walk())
 
 
+def _has_tile(op: Operation) -> bool:
+    return any(isinstance(value.type, TileType) for value in op.results)
+
+
 def _is_everywhere(op: Operation) -> bool:
     """Whether every CTA carries out an operation: integers that it needs."""
-    has_tiles = any(isinstance(value.type, TileType) for inner in op.walk() for value in inner.results)
-    return not has_tiles and all(
+    return not any(map(_has_tile, op.walk())) and all(
         isinstance(inner, ReadOp | scf.YieldOp) or inner.regions or is_side_effect_free(inner) for inner in op.walk()
     )
 

@@ -1,0 +1,67 @@
+// A role that an author wrote is shared out among its CTAs.
+// RUN: pkc-opt %s -p pk-spread-roles --split-input-file | filecheck %s
+
+// One CTA signals when all have done their tasks; all wait.
+// CHECK-LABEL: pk.kernel @tell
+// CHECK-SAME: %joined: !pk.signal<[1]>
+// CHECK-SAME: attributes {derived, written}
+// CHECK: pk.tasks (%i) in (%n) attributes {per_cta, part = 0 : i64} {
+// CHECK: pk.signal %joined at
+// CHECK: pk.tasks (%{{.*}}) in (%{{.*}}) attributes {per_cta, part = 1 : i64} {
+// CHECK: %[[CTAS:.*]] = pk.ctas communicator
+// CHECK-NEXT: %[[ALL:.*]] = arith.muli %{{.*}}, %[[CTAS]]
+// CHECK-NEXT: pk.wait %joined[%{{.*}}] for %[[ALL]]
+// CHECK-NEXT: pk.signal_all %done
+// CHECK-NEXT: }
+// CHECK-NEXT: pk.wait %done
+pk.kernel @tell(%X: !pk.pgl<[M], f32, symmetric> {pk.name = "X"}, %done: !pk.signal<[1]> {pk.name = "done"}) {
+  pk.role communicator {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %n = pk.block_count <M by 16>
+    pk.tasks (%i) in (%n) {
+      %m = pk.block[%i] : !pk.block<M by 16>
+      %t = pk.full 1.0 : f32 : !pk.tile<16xf32>
+      pk.store %t, %X at %one[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, symmetric>
+    }
+    pk.signal_all %done[%zero] by %one : !pk.signal<[1]>
+    pk.wait %done[%zero] for %one : !pk.signal<[1]>
+  }
+}
+
+// -----
+
+// Iterations that store to different places need no wait; tasks that read what others wrote do. Other roles than
+// communicators are to be split.
+// CHECK-LABEL: pk.kernel @places
+// CHECK: pk.role consumer attributes {derived} {
+// CHECK: scf.for
+// CHECK-NOT: pk.wait
+// CHECK: pk.tasks (%i)
+// CHECK: pk.store
+// CHECK: pk.signal %joined
+// CHECK: pk.wait %joined
+// CHECK-NEXT: pk.tasks (%j)
+// CHECK: pk.load %X
+pk.kernel @places(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.private<[M], f32> {pk.name = "Y"}) {
+  pk.role consumer {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %ranks = pk.dim "ranks"
+    %n = pk.block_count <M by 16>
+    scf.for %s = %zero to %ranks step %one {
+      %r = pk.ring_peer %s
+      %count = pk.block_count <M by 16> of %r
+      pk.tasks (%i) in (%count) {
+        %m = pk.block[%i] of %r : !pk.block<M by 16>
+        %t = pk.full 1.0 : f32 : !pk.tile<16xf32>
+        pk.store %t, %X[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[M], f32>
+      }
+    }
+    pk.tasks (%j) in (%n) {
+      %m = pk.block[%j] : !pk.block<M by 16>
+      %t = pk.load %X[%m : !pk.block<M by 16>] : !pk.private<[M], f32> -> !pk.tile<16xf32>
+      pk.store %t, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[M], f32>
+    }
+  }
+}

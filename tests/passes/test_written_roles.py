@@ -1,0 +1,36 @@
+"""Roles that an author wrote: shared out among CTAs, and split, they mean what they meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from pkc.check.run import TRIALS, baseline_of, check_roles
+from pkc.check.static import check_statically
+from pkc.driver.compiler import Compiled, compile_program
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
+from tests.sweeps import sweep
+from tests.written import WRITTEN
+
+DIMS = {"M": 50, "N": 40, "K": 36}
+
+
+def compiled(text: str, level: str) -> Compiled:
+    return compile_program(parse_text(Source("k.pk", text.lstrip("\n"))), level=level)
+
+
+@pytest.mark.parametrize("ranks", sweep((1, 2, 3), lambda ranks: ranks == 2))
+@pytest.mark.parametrize("name", WRITTEN)
+def test_bits_are_those_of_the_tile_level(name: str, ranks: int) -> None:
+    """In many orders, with one and two CTAs for each role, launched twice; and no count or order is wrong."""
+    tile, roles = compiled(WRITTEN[name], "tile"), compiled(WRITTEN[name], "roles")
+    used = {dim for argument in tile.kernel.body.block.args for dim in getattr(argument.type, "dimensions", ())}
+    dims = {dim: size for dim, size in DIMS.items() if dim in used}
+    assert not check_statically(roles.kernel, ranks=ranks, dims=dims).findings
+    assert not check_roles(roles, baseline_of(tile, ranks=ranks, dims=dims), TRIALS[:8])
+
+
+@pytest.mark.parametrize("kind", ["bf16", "f16", "f32"])
+@pytest.mark.parametrize("name", WRITTEN)
+def test_it_is_lowered(name: str, kind: str) -> None:
+    compiled(WRITTEN[name].replace("f32[", f"{kind}["), "machine")

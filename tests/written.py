@@ -1,0 +1,131 @@
+"""Kernels whose roles an author wrote: every primitive, and each way in which CTAs of a role wait for each other."""
+
+from __future__ import annotations
+
+WRITTEN: dict[str, str] = {
+    "a signal behind tasks": """
+kernel k(X: f32[M, N], Y: f32[M, N].symmetric(), Z: f32[M, N], done: signal[1]):
+    with role(communicator, sms=4):
+        for m, n in tasks(blocks(M, 8, of=rank), blocks(N, 16)):
+            t = X[m, n] + 1.0
+            for r in ring():
+                store(Y.at(r)[m, n], t)
+        signal_all(done[0], 1)
+    with role(consumer):
+        wait(done[0], ranks)
+        for m, n in tasks(blocks(M, 16), blocks(N, 8)):
+            Z[m, n] = Y[m, n] * 2.0
+""",
+    "tasks that read what earlier tasks wrote": """
+kernel k(X: f32[M, N], S: f32[M, N].symmetric().scratch(), Y: f32[M, N]):
+    with role(communicator):
+        for m, n in tasks(blocks(M, 8), blocks(N, 8)):
+            store(S.at(rank)[m, n], X[m, n])
+        for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+            Y[m, n] = S[m, n] + 1.0
+""",
+    "tasks that write what earlier tasks read": """
+kernel k(X: f32[M, N], S: f32[M, N].symmetric().scratch(), Y: f32[M, N], Z: f32[M, N]):
+    with role(consumer):
+        for m, n in tasks(blocks(M, 8), blocks(N, 8)):
+            store(S.at(rank)[m, n], X[m, n])
+        for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+            Y[m, n] = S[m, n] + 1.0
+        for m, n in tasks(blocks(M, 16), blocks(N, 8)):
+            store(S.at(rank)[m, n], X[m, n] * 2.0)
+        for m, n in tasks(blocks(M, 8), blocks(N, 16)):
+            Z[m, n] = S[m, n]
+""",
+    "rounds with a barrier": """
+kernel k(X: f32[M, N], S: f32[M, N].symmetric().scratch(), Y: f32[3, M, N], at: signal[1],
+         read: signal[1]):
+    with role(communicator, sms=4):
+        for i in range(3):
+            for m, n in tasks(blocks(M, 8, of=rank), blocks(N, 16)):
+                t = X[m, n] + cast(i, f32)
+                for r in ring():
+                    store(S.at(r)[m, n], t)
+            barrier(at[0])
+            for m, n in tasks(blocks(M, 16), blocks(N, 8)):
+                Y[i, m, n] = S[m, n] * 2.0
+            signal_all(read[0], 1)
+            wait(read[0], (i + 1) * ranks)
+""",
+    "barriers one after the other": """
+kernel k(X: f32[M, N].symmetric(), Y: f32[M, N].symmetric(), at: signal[2]):
+    with role(communicator):
+        barrier(at[0])
+        barrier(at[1])
+        for m, n in tasks(blocks(M, 8, of=rank), blocks(N, 16)):
+            t = reduce(X[m, n])
+            for r in ring():
+                store(Y.at(r)[m, n], t)
+        barrier(at[0])
+        barrier(at[0])
+""",
+    "a barrier of each task": """
+kernel k(X: f32[M, N].symmetric(), Y: f32[M, N], at: signal[ranks]):
+    with role(communicator):
+        for i in tasks(ranks):
+            barrier(at[i])
+            for m in blocks(M, 8):
+                for n in blocks(N, 8):
+                    if i == 0:
+                        Y[m, n] = reduce(X[m, n])
+""",
+    "sums in place": """
+kernel k(X: f32[M, N].symmetric(), Y: f32[M, N], at: signal[1], done: signal[1]):
+    with role(communicator):
+        barrier(at[0])
+        for m, n in tasks(blocks(M, 8, of=rank), blocks(N, 16)):
+            all_reduce(X[m, n])
+        barrier(done[0])
+        for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+            Y[m, n] = X[m, n]
+""",
+    "a consumer that tells when it has read": """
+kernel k(A: bf16[M, K], B: bf16[K, N], C: bf16[2, M, N], G: bf16[M, K].symmetric().scratch(),
+         full: signal[1], free: signal[1]):
+    with role(communicator):
+        for i in range(2):
+            wait(free[0], i * len(blocks(M, 16)) * len(blocks(N, 16)))
+            for m, k in tasks(blocks(M, 16), blocks(K, 16)):
+                store(G.at(rank)[m, k], A[m, k])
+                signal(full.at(rank)[0], 1)
+        wait(free[0], 2 * len(blocks(M, 16)) * len(blocks(N, 16)))
+    with role(consumer):
+        for i in range(2):
+            for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+                wait(full[0], (i + 1) * len(blocks(M, 16)) * len(blocks(K, 16)))
+                acc = zeros(f32, m, n)
+                for k in blocks(K, 16):
+                    acc += G[m, k] @ B[k, n]
+                signal(free.at(rank)[0], 1)
+                C[i, m, n] = acc
+""",
+    "a store that no load orders": """
+kernel k(Y: f32[M, N].symmetric(), Z: f32[M, N], go: signal[1], done: signal[1]):
+    with role(communicator):
+        signal_all(go[0], 1)
+    with role(consumer):
+        wait(go[0], ranks)
+        for m, n in tasks(blocks(M, 16, of=rank), blocks(N, 16)):
+            for r in ring():
+                store(Y.at(r)[m, n], full(f32, 3.0, m, n))
+        signal_all(done[0], 1)
+        wait(done[0], ranks)
+        for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+            Z[m, n] = Y[m, n]
+""",
+    "statements outside of tasks": """
+kernel k(X: f32[8, 16], Y: f32[ranks, 8, 16].symmetric(), Z: f32[ranks, 8, 16], done: signal[1]):
+    with role(communicator):
+        t = X[:, :] + 1.0
+        for r in ring():
+            store(Y.at(r)[rank, :, :], t)
+            signal(done.at(r)[0], 1)
+        wait(done[0], ranks)
+        for i in tasks(ranks):
+            Z[i, :, :] = Y[i, :, :]
+""",
+}
