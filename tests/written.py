@@ -74,14 +74,31 @@ kernel k(X: f32[M, N].symmetric(), Y: f32[M, N], at: signal[ranks]):
                         Y[m, n] = reduce(X[m, n])
 """,
     "sums in place": """
-kernel k(X: f32[M, N].symmetric(), Y: f32[M, N], at: signal[1], done: signal[1]):
+kernel k(X: f32[M, N], S: f32[M, N].symmetric().scratch(), Y: f32[M, N], at: signal[1], done: signal[1]):
     with role(communicator):
+        for m, n in tasks(blocks(M, 16), blocks(N, 8)):
+            store(S.at(rank)[m, n], X[m, n])
         barrier(at[0])
         for m, n in tasks(blocks(M, 8, of=rank), blocks(N, 16)):
-            all_reduce(X[m, n])
+            all_reduce(S[m, n])
         barrier(done[0])
         for m, n in tasks(blocks(M, 16), blocks(N, 16)):
-            Y[m, n] = X[m, n]
+            Y[m, n] = S[m, n]
+""",
+    "sums in any order": """
+kernel k(X: f32[M, N], S: f32[M, N].symmetric().scratch(), Y: f32[M, N], at: signal[1], done: signal[1]):
+    schedule(deterministic=False)
+    with role(communicator, sms=4):
+        for m, n in tasks(blocks(M, 16), blocks(N, 8)):
+            store(S.at(rank)[m, n], zeros(f32, m, n))
+        barrier(at[0])
+        for m, n in tasks(blocks(M, 8), blocks(N, 16)):
+            t = cast(cast(X[m, n] * 4.0, i32), f32)
+            for r in ring():
+                store_add(S.at(r)[m, n], t)
+        barrier(done[0])
+        for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+            Y[m, n] = S[m, n]
 """,
     "a consumer that tells when it has read": """
 kernel k(A: bf16[M, K], B: bf16[K, N], C: bf16[2, M, N], G: bf16[M, K].symmetric().scratch(),

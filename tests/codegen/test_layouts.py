@@ -451,6 +451,31 @@ def test_sums_that_an_author_wrote(ranks: int, m: int, n: int, kind: str) -> Non
         np.testing.assert_array_equal(memory.arrays["Z"][rank], owned)
 
 
+ADDED = """\
+kernel total(X: {kind}[M, N], Y: {kind}[M, N].symmetric()):
+    schedule(deterministic=False)
+    with role({role}):
+        for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+            t = {tile}
+            for r in ring():
+                store_add(Y.at(r)[m, n], t)
+"""
+
+
+@pytest.mark.parametrize("kind", ["bf16", "f16", "f32", "i32"])
+@pytest.mark.parametrize(("ranks", "m", "n"), [(1, 20, 24), (2, 33, 72), (2, 20, 19)])
+@pytest.mark.parametrize(("role", "tile"), [("communicator", "X[m, n] + X[m, n]"), ("consumer", "X[m, n]")])
+def test_tiles_that_are_added(ranks: int, m: int, n: int, kind: str, role: str, tile: str) -> None:
+    """From registers, chunk by chunk, and from a stage."""
+    x = np.stack([numbered(m, n) * 10.0**rank for rank in range(ranks)])
+    times = 2 if "+" in tile else 1
+    y = np.stack([numbered(m, n) + 7.0] * ranks)
+    text = ADDED.format(kind=kind, role=role, tile=tile)
+    memory = run(text, ranks, blocks.count(0, m, 64) * blocks.count(0, n, 64), {"M": m, "N": n}, X=x, Y=y)
+    for rank in range(ranks):
+        np.testing.assert_array_equal(memory.arrays["Y"][rank], y[rank] + times * x.sum(axis=0))
+
+
 @pytest.mark.parametrize(("ranks", "m", "n"), [(1, 64, 64), (3, 192, 64), (5, 320, 64), (2, 100, 40)])
 def test_sums_on_separate_sms(ranks: int, m: int, n: int) -> None:
     """Several chunks of several iterations at once, and the iterations and chunks that remain."""

@@ -83,6 +83,15 @@ class Memory:
             assert np.isnan(flat.item(at)), "stored twice"
             flat[at] = element
 
+    def add(self, address: int, word: Any, *, narrow: bool = False) -> None:
+        """A register, added to what is at an address."""
+        flat, first, size = self._find(address)
+        count = 1 if narrow or size == 4 else 2
+        assert first + count <= flat.size
+        elements = word if isinstance(word, tuple) else (word,)
+        for at, element in zip(range(first, first + count), elements, strict=False):
+            flat[at] += element
+
     def _find(self, address: int) -> tuple[np.ndarray[Any, Any], int, int]:
         """The elements of one rank's shard or copy, the number of the one at an address, and the bytes of each."""
         number, rest = divmod(address, _BASE)
@@ -257,6 +266,10 @@ def _does(name: str) -> Does:
         return lambda thread, *values: _bounded(thread, name, values)
     if "global" not in name or name.startswith("fence"):
         return lambda *_: None
+    if name.startswith("add_"):
+        if "_v4" in name:
+            return _add_global_v4
+        return lambda thread, address, word: thread.cta.memory.add(address, word, narrow=True)
     if "_v4" in name:
         return _load_global_v4 if name.startswith("load") else _store_global_v4
     if name.startswith("load"):
@@ -290,6 +303,13 @@ def _store_global_v4(thread: Thread, of: tuple[list[Any], int], address: int, *w
     registers, start = of
     for i in range(4) if all(where) else ():
         thread.cta.memory.store(address + 4 * i, registers[start + i])
+
+
+def _add_global_v4(thread: Thread, of: tuple[list[Any], int], address: int, *where: bool) -> None:
+    assert not all(where) or address % 16 == 0, "16 bytes lie at a multiple of 16"
+    registers, start = of
+    for i in range(4) if all(where) else ():
+        thread.cta.memory.add(address + 4 * i, registers[start + i])
 
 
 def _load_shared(thread: Thread, address: int) -> Any:

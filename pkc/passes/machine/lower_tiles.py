@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import LoadOp, StoreOp
+from pkc.dialect.access import LoadOp, StoreAddOp, StoreOp
 from pkc.dialect.attributes import planned
 from pkc.dialect.coordinates import RankOp
 from pkc.dialect.engines import is_engine
@@ -172,6 +172,8 @@ def _moves(role: RoleOp) -> bool:
         if isinstance(op, LoadOp | StoreOp):
             if not moves_by_tma(op):
                 return False
+        elif isinstance(op, StoreAddOp):
+            return False
         elif any(isinstance(result.type, TileType) for result in op.results) and not isinstance(op, ConsumeOp):
             return False
     return True

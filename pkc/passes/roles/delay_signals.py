@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from pkc.dialect.access import StoreOp
+from pkc.dialect.access import StoreAddOp, StoreOp
 from pkc.dialect.attributes import Role
 from pkc.dialect.counters import SignalAllOp, SignalOp
 from pkc.dialect.program import WRITTEN, KernelOp, RoleOp
@@ -64,7 +64,7 @@ _SIGNALS = (SignalOp, SignalAllOp)
 def _stores_from_outside(loop: scf.ForOp) -> bool:
     """Whether a loop stores a tile that is computed in front of it."""
     tiles = [value for op in loop.body.block.ops for value in op.operands if isinstance(value.type, TileType)]
-    stores = any(isinstance(op, StoreOp) for op in loop.body.block.ops)
+    stores = any(isinstance(op, StoreOp | StoreAddOp) for op in loop.body.block.ops)
     return stores and any(not defined_in(tile, loop) and _is_computed(tile.owner) for tile in tiles)
 
 
@@ -74,7 +74,7 @@ def _is_computed(maker: object) -> bool:
 
 def _may_divide(loop: scf.ForOp) -> bool:
     ops = list(loop.body.block.ops)
-    simple = (StoreOp, *_SIGNALS, scf.YieldOp, CastOp)
+    simple = (StoreOp, StoreAddOp, *_SIGNALS, scf.YieldOp, CastOp)
     return (
         not loop.iter_args
         and any(isinstance(op, _SIGNALS) for op in ops)
@@ -83,10 +83,10 @@ def _may_divide(loop: scf.ForOp) -> bool:
 
 
 def _divide(loop: scf.ForOp) -> None:
-    body, known = Block(arg_types=[IndexType()]), {}
-    known[loop.body.block.args[0]] = body.args[0]
+    body = Block(arg_types=[IndexType()])
+    known: dict[SSAValue, SSAValue] = {loop.body.block.args[0]: body.args[0]}
     for op in list(loop.body.block.ops):
-        if isinstance(op, StoreOp) or any(isinstance(result.type, TileType) for result in op.results):
+        if isinstance(op, StoreOp | StoreAddOp) or any(isinstance(result.type, TileType) for result in op.results):
             continue
         copy = append_copy(body, op, known)
         known.update(zip(op.results, copy.results, strict=True))

@@ -72,7 +72,8 @@ def _is_written(load: LoadOp | GatherOp) -> bool:
 
 def _follows(store: Operation, load: Operation) -> bool:
     """Whether a store is carried out whenever a load that it depends on is."""
-    return store.parent_op() is load.parent_op() or store.parent_op() in ancestors(load)
+    around = store.parent_op()
+    return around is not None and around in ancestors(load)
 
 
 def _is_consumed(load: Operation, signal: Operation) -> bool:

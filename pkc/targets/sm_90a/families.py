@@ -95,6 +95,33 @@ def _vector(match: re.Match[str]) -> Instruction:
     return Instruction(match[0], operands, None, asm(ptx, "", f"{registers}, {inputs}"), description)
 
 
+def _add(match: re.Match[str]) -> Instruction:
+    """`add_global_bf16(address, b32)`, of one element; `add_global_bf16_v4(registers<4 x b32>, address)`, of 16 bytes;
+    `..._v4_where(registers, address, condition)`, where the condition holds (PTX ISA: red, of vectors from 8.1)."""
+    kind, vector, where = match[1], match[2] is not None, match[3] is not None
+    form = {"bf16": "add.noftz.bf16", "f16": "add.noftz.f16", "f32": "add.f32", "i32": "add.s32"}[kind]
+    red, description = "red.relaxed.sys.global.", f"adds {kind} to global memory, atomic for each element"
+    if not vector:
+        value = '"h"((unsigned short)b)' if kind in ("bf16", "f16") else '"r"(b)'
+        body = asm(f"{red}{form} [%0], %1;", "", f'"l"(a), {value}')
+        return Instruction(match[0], ("i64", "b32"), None, body, description)
+    if kind == "i32":
+        lines = [f"{red}{form} [%4+{4 * i}], %{i};" for i in range(4)]
+    else:
+        each = form.replace("add.f32", "add.v4.f32").replace("noftz.", "noftz.v4.")
+        lines = [f"{red}{each}{'x2' if kind != 'f32' else ''} [%4], {{%0, %1, %2, %3}};"]
+    inputs = ", ".join([*(f'"r"(a[{i}])' for i in range(4)), '"l"(b)'])
+    ptx = "\\n".join(lines)
+    if where:
+        guarded = "\\n".join(f"@p {line}" for line in lines)
+        ptx = f"{{\\n.reg .pred p;\\nsetp.ne.b32 p, %5, 0;\\n{guarded}\\n}}"
+        inputs += ', "r"((int)c)'
+    operands = ("registers<4 x b32>", "i64", *(("i1",) if where else ()))
+    return Instruction(
+        match[0], operands, None, asm(ptx, "", inputs), f"the same for 16 bytes{', if c' if where else ''}"
+    )
+
+
 _CONSTRAINTS = {("load", False): "=r", ("load", True): "+r", ("store", False): "r", ("store", True): "r"}
 """What an instruction does with the registers: writes, or may write, or reads."""
 
@@ -153,6 +180,7 @@ _FAMILIES: tuple[tuple[str, Callable[[re.Match[str]], Instruction | None]], ...]
     (r"tma_(load|store|add)_([1-5])d", _tma),
     (r"wgmma_n(\d+)_(bf16|f16|e4m3|e5m2)(?:_(e4m3|e5m2))?_([sr])s_([km])([kn])", _wgmma),
     (r"(load|store)_global_v([124])(_where)?", _vector),
+    (r"add_global_(bf16|f16|f32|i32)(?:(_v4)(_where)?)?", _add),
     (r"wgmma_wait_([0-7])", _wgmma_wait),
     (r"wgmma_done_(\d+)", _wgmma_done),
     (r"settle_(\d+)", _settle),

@@ -88,7 +88,7 @@ def loads_ahead(body: Block) -> list[Operation]:
     loads = [op for op in ops if isinstance(op, access.LoadOp)]
     needed = sources([operand for load in loads for operand in load.operands])
     obstacle = ""
-    if any(op.regions or isinstance(op, access.StoreOp) for op in ops):
+    if any(op.regions or isinstance(op, access.StoreOp | access.StoreAddOp) for op in ops):
         obstacle = "its loop branches or stores"
     elif not needed.isdisjoint(body.args[1:]):
         obstacle = "its address is computed in the iteration before"
@@ -120,7 +120,7 @@ def _whole_chunks(role: WarpRole, ops: Sequence[Operation]) -> SSAValue:
     seen: set[object] = set()
     for op in ops:
         for inner in op.walk():
-            if not isinstance(inner, access.LoadOp | access.StoreOp):
+            if not isinstance(inner, access.LoadOp | access.StoreOp | access.StoreAddOp):
                 continue
             kind, index = inner.array.type, inner.indices[-1]
             assert isinstance(kind, ArrayType)

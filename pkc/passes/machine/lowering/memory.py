@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from xdsl.ir import Attribute, BlockArgument, SSAValue
 
-from pkc.dialect.access import LoadOp, StoreOp
+from pkc.dialect.access import LoadOp, StoreAddOp, StoreOp
 from pkc.dialect.machine import SubviewOp, b32
 from pkc.dialect.tile import tile_type
-from pkc.dialect.types import ArrayType, Layout, PGLType, dtype_bytes, f32, i32
+from pkc.dialect.types import ArrayType, Layout, PGLType, dtype_bytes, dtype_name, f32, i32
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import fragments
 from pkc.passes.machine.lowering.context import WarpRole
@@ -16,6 +18,8 @@ from pkc.passes.machine.lowering.missing import CannotLowerError, slow
 from pkc.passes.machine.lowering.tma import in_one_shard, placed
 from pkc.targets.layout import Fragment
 
+Access: TypeAlias = LoadOp | StoreOp | StoreAddOp
+
 
 class Element:
     """Where the elements of an access are: their addresses, and whether they exist.
@@ -23,9 +27,7 @@ class Element:
     In another array than that of the operation if `array` is given.
     """
 
-    def __init__(
-        self, role: WarpRole, op: LoadOp | StoreOp, rank: SSAValue | None = None, array: SSAValue | None = None
-    ) -> None:
+    def __init__(self, role: WarpRole, op: Access, rank: SSAValue | None = None, array: SSAValue | None = None) -> None:
         emit, array = role.emit, op.array if array is None else array
         kind = array.type
         assert isinstance(kind, ArrayType)
@@ -45,7 +47,7 @@ class Element:
         if heap and not self._straddles:
             self._base = self._on(self._base, self._owner(op, rank))
 
-    def _owner(self, op: LoadOp | StoreOp, rank: SSAValue | None) -> SSAValue:
+    def _owner(self, op: Access, rank: SSAValue | None) -> SSAValue:
         role = self._role
         if rank is not None:
             return rank
@@ -121,7 +123,7 @@ def load(role: WarpRole, op: LoadOp) -> None:
     role.tiles[op.result] = target
     if role.vectors:
         _by_chunks(op, fragment)
-        _vectors(role, target, _chunks(role, op.result, elements), "load")
+        _vectors(role, target, _chunks(role, op.result, elements), "load_global")
         return
     _one_by_one(role, op, op.result)
     fragments.fill(role, target, lambda i: _element(role, op.result, elements, i))
@@ -138,8 +140,8 @@ def _element(role: WarpRole, value: SSAValue, elements: Element | LocalOrRemote,
     return emit.get(found, 0)
 
 
-def store(role: WarpRole, op: StoreOp) -> None:
-    """A tile from registers, to every rank if the array is replicated."""
+def store(role: WarpRole, op: StoreOp | StoreAddOp) -> None:
+    """A tile from registers, stored or added, to every rank if the array is replicated."""
     kind = op.array.type
     if not (isinstance(kind, PGLType) and kind.layout is Layout.Replicate):
         _store(role, op, None)
@@ -148,45 +150,51 @@ def store(role: WarpRole, op: StoreOp) -> None:
         _store(role, op, rank)
 
 
-def _store(role: WarpRole, op: StoreOp, rank: SSAValue | None) -> None:
-    emit, kind = role.emit, tile_type(op.tile).element_type
-    tile = fragments.as_elements(role, op.tile)
+def _store(role: WarpRole, op: StoreOp | StoreAddOp, rank: SSAValue | None) -> None:
+    emit, tile = role.emit, fragments.as_elements(role, op.tile)
     elements = Element(role, op, rank)
     if role.vectors:
         _by_chunks(op, tile.fragment)
         chunks = _chunks(role, op.tile, elements)
-        _vectors(role, fragments.materialize(role, op.tile), chunks, "store")
+        _vectors(role, fragments.materialize(role, op.tile), chunks, writing(op))
         return
     _one_by_one(role, op, op.tile)
     with emit.loop(0, tile.fragment.count, unroll=True) as i:
         address, exists = elements.at(_offsets(role, op.tile, i))
         with emit.when(exists):
-            store_element(emit, kind, address, fragments.element(role, tile, i))
+            store_element(emit, op, address, fragments.element(role, tile, i))
 
 
-def _one_by_one(role: WarpRole, op: LoadOp | StoreOp, value: SSAValue) -> None:
+def _one_by_one(role: WarpRole, op: Access, value: SSAValue) -> None:
     """Remark that threads access single elements of a tile, unless it is the way for ragged edges beside another."""
     kind = tile_type(value)
     if kind.rank < 2 or role.chunk is not None:
         return
     assert isinstance(op.array, BlockArgument)
     name = role.launch.kernel.argument_name(op.array)
-    what = "loads" if isinstance(op, LoadOp) else "stores"
+    what = "loads" if isinstance(op, LoadOp) else "stores" if isinstance(op, StoreOp) else "adds"
     reason = "its tiles are spread over registers as those of an MMA"
     slow(
         op, f"each thread {what} single elements of `{name}`, {dtype_bytes(kind.element_type)} bytes, not 16: {reason}"
     )
 
 
-def store_element(emit: Emitter, kind: Attribute, address: SSAValue, value: SSAValue) -> None:
+def writing(op: StoreOp | StoreAddOp) -> str:
+    """How the instructions begin that write a tile."""
+    return "store_global" if isinstance(op, StoreOp) else f"add_global_{dtype_name(tile_type(op.tile).element_type)}"
+
+
+def store_element(emit: Emitter, op: StoreOp | StoreAddOp, address: SSAValue, value: SSAValue) -> None:
     """One element, computed as f32 or i32, to memory."""
+    kind = tile_type(op.tile).element_type
     if kind in PACKED:
-        emit.do("store_global_b16", address, emit.value(f"pack_{PACKED[kind]}", value, value))
+        bits, size = emit.value(f"pack_{PACKED[kind]}", value, value), "_b16"
     else:
-        emit.do("store_global_b32", address, emit.value("bits_f32" if kind == f32 else "bits_i32", value))
+        bits, size = emit.value("bits_f32" if kind == f32 else "bits_i32", value), "_b32"
+    emit.do(f"{writing(op)}{size if isinstance(op, StoreOp) else ''}", address, bits)
 
 
-def _by_chunks(op: LoadOp | StoreOp, fragment: Fragment) -> None:
+def _by_chunks(op: Access, fragment: Fragment) -> None:
     if len(fragment.axes) != 2:
         raise CannotLowerError(op, "rows or single elements among tiles, in a role without a warpgroup")
 
@@ -198,17 +206,17 @@ def _chunks(role: WarpRole, value: SSAValue, elements: Element | LocalOrRemote) 
 
 
 def _vectors(role: WarpRole, tile: fragments.RegisterTile, chunks: list[tuple[SSAValue, SSAValue]], what: str) -> None:
-    """Load or store the neighbours that a thread has, 16 bytes at a time; loads give zero where nothing exists."""
+    """Load or write the neighbours that a thread has, 16 bytes at a time; loads give zero where nothing exists."""
     emit = role.emit
     words = tile.fragment.count // 2 if tile.packed else tile.fragment.count
     bits = tile.registers
     if not tile.packed:
         bits = emit.registers(words, b32)
-        if what == "store":
+        if what != "load_global":
             name = "bits_f32" if tile.element_type == f32 else "bits_i32"
             with emit.loop(0, words, unroll=True) as i:
                 emit.set(emit.value(name, emit.get(tile.registers, i)), bits, i)
-    if what == "load":
+    if what == "load_global":
         zero = _zero_bits(emit)
         with emit.loop(0, words, unroll=True) as i:
             emit.set(zero, bits, i)
@@ -217,8 +225,8 @@ def _vectors(role: WarpRole, tile: fragments.RegisterTile, chunks: list[tuple[SS
         emit.add(subview)
         chunk, inside = divmod(first, words // len(chunks))
         address, exists = chunks[chunk]
-        emit.do(f"{what}_global_v4_where", subview.result, emit.plus(address, 4 * inside), exists)
-    if not tile.packed and what == "load":
+        emit.do(f"{what}_v4_where", subview.result, emit.plus(address, 4 * inside), exists)
+    if not tile.packed and what == "load_global":
         name = "float_bits" if tile.element_type == f32 else "int_bits"
         with emit.loop(0, words, unroll=True) as i:
             emit.set(emit.value(name, emit.get(bits, i)), tile.registers, i)

@@ -32,6 +32,7 @@ from pkc.passes.machine.lowering import (
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.fragments import RegisterTile
 from pkc.passes.machine.lowering.missing import CannotLowerError
+from pkc.passes.roles.remote_accesses import in_any_order
 
 
 def lower_block(role: WarpRole, block: Block) -> None:
@@ -398,6 +399,17 @@ def _store(role: WarpRole, op: access.StoreOp) -> None:
         memory.store(role, op)
 
 
+def _store_add(role: WarpRole, op: access.StoreAddOp) -> None:
+    if not in_any_order(role.launch.kernel):
+        hint = "`schedule(deterministic=False)` allows sums in any order; or give each rank a separate array"
+        raise CannotLowerError(op, "`store_add` in a defined order", hint)
+    tile = role.tiles[op.tile]
+    if isinstance(tile, Staged) and (not role.threads.warpgroups or unstaging.fits(op, tile)):
+        unstaging.store(role, op, tile)
+    else:
+        memory.store(role, op)
+
+
 def _transpose(role: WarpRole, op: TransposeOp) -> None:
     tile = role.tiles[op.tile]
     if not isinstance(tile, Staged):
@@ -474,6 +486,7 @@ _HANDLERS: dict[type[Operation], Callable[[WarpRole, Any], None]] = {
     roles.ReleaseDeferredOp: channels.release_deferred,
     access.LoadOp: _load,
     access.StoreOp: _store,
+    access.StoreAddOp: _store_add,
     counters.SignalOp: signals.send,
     counters.RaiseOp: signals.send,
     counters.SignalAllOp: signals.send_all,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.access import LoadOp, StoreOp
+from pkc.dialect.access import LoadOp, StoreAddOp, StoreOp
 from pkc.dialect.machine import MAX_BOX, TensorMapOp
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import tile_type
@@ -17,7 +17,7 @@ from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.missing import CannotLowerError
 
 
-def placed(role: WarpRole, op: LoadOp | StoreOp) -> tuple[list[Placed], int | None]:
+def placed(role: WarpRole, op: LoadOp | StoreOp | StoreAddOp) -> tuple[list[Placed], int | None]:
     """Where each index of an access is, and the dimension that is sharded in the tensor map.
 
     Where a local array is read in place of the shard of another, both are sharded along that dimension.
@@ -37,7 +37,7 @@ def placed(role: WarpRole, op: LoadOp | StoreOp) -> tuple[list[Placed], int | No
     return places, split
 
 
-def _sharded(op: LoadOp | StoreOp) -> int | None:
+def _sharded(op: LoadOp | StoreOp | StoreAddOp) -> int | None:
     local = op.local if isinstance(op, LoadOp) else None
     kinds = [value.type for value in (op.array, local) if value is not None]
     dims = {kind.shard_dim for kind in kinds if isinstance(kind, PGLType)} - {None}
@@ -162,6 +162,6 @@ def _shard(role: WarpRole, places: list[Placed], split: int | None) -> tuple[lis
     return [emit.select(emit.compare("eq", last, 1), emit.const(0), shard)], last
 
 
-def copies(op: StoreOp) -> bool:
+def copies(op: StoreOp | StoreAddOp) -> bool:
     """Whether a store goes to every rank's copy of an array."""
     return isinstance(op.array.type, PGLType) and op.array.type.layout is Layout.Replicate

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from xdsl.ir import SSAValue
 
-from pkc.dialect.access import LoadOp, StoreOp
+from pkc.dialect.access import LoadOp, StoreAddOp, StoreOp
 from pkc.dialect.machine import b32
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import tile_type
@@ -15,7 +15,7 @@ from pkc.dialect.transfers import TMA
 from pkc.dialect.types import RANKS, ArrayType, TileType, dtype_bytes
 from pkc.passes.machine.lowering import channels, fragments
 from pkc.passes.machine.lowering.context import Staged, WarpRole
-from pkc.passes.machine.lowering.memory import Element, LocalOrRemote, store_element
+from pkc.passes.machine.lowering.memory import Access, Element, LocalOrRemote, store_element, writing
 from pkc.passes.machine.lowering.missing import CannotLowerError
 from pkc.passes.machine.lowering.tma import copies
 
@@ -32,7 +32,7 @@ def is_carried(role: WarpRole, op: LoadOp) -> bool:
     return TMA not in role.emit.target.transfers and len(uses) == 1 and isinstance(uses[0].operation, CommitOp)
 
 
-def fits(op: StoreOp, tile: Staged) -> bool:
+def fits(op: StoreOp | StoreAddOp, tile: Staged) -> bool:
     """Whether a staged tile can be stored from where it lies."""
     kind = tile_type(op.tile)
     return kind.rank == 2 and not tile.transposed and dtype_bytes(kind.element_type) > 1
@@ -76,7 +76,7 @@ def load(role: WarpRole, op: LoadOp) -> None:
     role.carried.add(op.result)
 
 
-def store(role: WarpRole, op: StoreOp, tile: Staged) -> None:
+def store(role: WarpRole, op: StoreOp | StoreAddOp, tile: Staged) -> None:
     """A tile row by row, or a single row by elements, to every rank if the array is replicated."""
     kind, emit = tile_type(op.tile), role.emit
     if kind.rank > 2 or tile.transposed:
@@ -91,7 +91,7 @@ def store(role: WarpRole, op: StoreOp, tile: Staged) -> None:
     emit.do("sync_warp")  # one thread says for all that the stage has been read
 
 
-def _store(role: WarpRole, op: StoreOp, tile: Staged, rank: SSAValue | None) -> None:
+def _store(role: WarpRole, op: StoreOp | StoreAddOp, tile: Staged, rank: SSAValue | None) -> None:
     kind, emit = tile_type(op.tile), role.emit
     size = dtype_bytes(kind.element_type)
     if kind.rank < 2:
@@ -108,14 +108,14 @@ def _store(role: WarpRole, op: StoreOp, tile: Staged, rank: SSAValue | None) -> 
                 here = fragments.shared_address(emit, tile.address, tile.layout, size, (row, column))
                 bits = emit.registers(_CHUNK // 4, b32)
                 emit.do("load_shared_v4", bits, here)
-                emit.do("store_global_v4", bits, there)
+                emit.do(f"{writing(op)}_v4", bits, there)
             else:
-                store_element(emit, kind.element_type, there, fragments.read_shared(emit, tile, row, column))
+                store_element(emit, op, there, fragments.read_shared(emit, tile, row, column))
 
     _by_chunks(role, op, kind, places, move)
 
 
-def _store_row(role: WarpRole, op: StoreOp, tile: Staged, rank: SSAValue | None) -> None:
+def _store_row(role: WarpRole, op: StoreOp | StoreAddOp, tile: Staged, rank: SSAValue | None) -> None:
     """A tile of one dimension, or of none, each element by the next thread."""
     emit, kind, threads = role.emit, tile_type(op.tile), role.threads
     places = Element(role, op, rank)
@@ -124,10 +124,10 @@ def _store_row(role: WarpRole, op: StoreOp, tile: Staged, rank: SSAValue | None)
         address, exists = places.at([column] if kind.rank else [])
         with emit.when(exists):
             found = fragments.read_shared(emit, tile, emit.const(0), column)
-            store_element(emit, kind.element_type, address, found)
+            store_element(emit, op, address, found)
 
 
-def _check_bytes(op: LoadOp | StoreOp, kind: TileType) -> None:
+def _check_bytes(op: Access, kind: TileType) -> None:
     if dtype_bytes(kind.element_type) < 2:
         how = "loaded into" if isinstance(op, LoadOp) else "stored from"
         raise CannotLowerError(op, f"8-bit elements {how} their stage by ordinary instructions")
@@ -135,7 +135,7 @@ def _check_bytes(op: LoadOp | StoreOp, kind: TileType) -> None:
 
 def _by_chunks(
     role: WarpRole,
-    op: LoadOp | StoreOp,
+    op: Access,
     kind: TileType,
     places: Callable[[], tuple[Element | LocalOrRemote, SSAValue]],
     move: Callable[[SSAValue, SSAValue, SSAValue, SSAValue, int], None],
@@ -158,7 +158,7 @@ def _by_chunks(
                 move(*elements.at([row, column]), row, column, count)
 
 
-def _whole_chunks(role: WarpRole, op: LoadOp | StoreOp, elements: int) -> SSAValue:
+def _whole_chunks(role: WarpRole, op: Access, elements: int) -> SSAValue:
     """Whether the rows of the array begin, and the block begins and ends, at multiples of a chunk."""
     emit, array, last = role.emit, op.array.type, op.indices[-1]
     assert isinstance(array, ArrayType)
