@@ -451,6 +451,48 @@ def test_sums_that_an_author_wrote(ranks: int, m: int, n: int, kind: str) -> Non
         np.testing.assert_array_equal(memory.arrays["Z"][rank], owned)
 
 
+BY_COLUMNS = """\
+kernel turn(X: {kind}[M, N].shard(0), Y: {kind}[M, N].shard(1)):
+    for m, n in tasks(blocks(M, 16, of=rank), blocks(N, 16)):
+        Y[m, n] = X[m, n]
+"""
+SPREAD = """\
+kernel spread(X: {kind}[M, N], Y: {kind}[ranks, M, N].shard(2)):
+    schedule(straddle=True)
+    for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+        Y[rank, m, n] = X[m, n]
+"""
+
+
+def columns(x: np.ndarray, ranks: int, rank: int) -> np.ndarray:
+    """What a rank has of an array that is sharded along its columns."""
+    return x[..., slice(*blocks.shard_bounds(x.shape[-1], ranks, rank))]
+
+
+@pytest.mark.parametrize("kind", ["bf16", "f32", "i32"])
+@pytest.mark.parametrize(("ranks", "m", "n"), [(1, 20, 24), (2, 33, 72), (3, 100, 40), (3, 50, 56), (4, 10, 24)])
+def test_from_rows_to_columns(ranks: int, m: int, n: int, kind: str) -> None:
+    """A load goes on past the end of a block that ends with a shard of columns; a store does not."""
+    x = numbered(m, n)
+    count = blocks.count(0, blocks.shard_length(m, ranks), 16) * blocks.count(0, n, 16) * 2
+    memory = run(BY_COLUMNS.format(kind=kind), ranks, count, {"M": m, "N": n}, X=padded(x, ranks))
+    for rank in range(ranks):
+        owned = columns(x, ranks, rank)
+        np.testing.assert_array_equal(memory.arrays["Y"][rank][:, : owned.shape[1]], owned)
+
+
+@pytest.mark.parametrize("kind", ["bf16", "f32"])
+@pytest.mark.parametrize(("ranks", "m", "n"), [(2, 20, 64), (2, 33, 72), (3, 20, 40), (2, 20, 264)])
+def test_columns_of_several_ranks(ranks: int, m: int, n: int, kind: str) -> None:
+    """Blocks of columns that straddle shards; rows of a shard need not be multiples of 16 bytes."""
+    x = np.stack([numbered(m, n) * 10.0**rank for rank in range(ranks)])
+    count = blocks.count(0, m, 16) * blocks.count(0, n, 16)
+    memory = run(SPREAD.format(kind=kind), ranks, count, {"M": m, "N": n}, X=x)
+    for rank in range(ranks):
+        owned = columns(x, ranks, rank)
+        np.testing.assert_array_equal(memory.arrays["Y"][rank][..., : owned.shape[-1]], owned)
+
+
 ADDED = """\
 kernel total(X: {kind}[M, N], Y: {kind}[M, N].symmetric()):
     schedule(deterministic=False)

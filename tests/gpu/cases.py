@@ -278,7 +278,7 @@ def _table() -> Iterator[Case]:
     yield Case("two shapes", TWO_SHAPES, _few(matrices), alone=True)
     yield Case("sums of rows", ROW_SUMS, _few(_collective), alone=True)
     yield from _attention()
-    for name in ("all_gather", "reduce_scatter", "all_reduce"):
+    for name in ("all_gather", "all_to_all", "reduce_scatter", "all_reduce"):
         yield from _scheduled(name, _collective, "overlap=copy_engine")
         text = (EXAMPLES / f"{name}.pk").read_text(encoding="utf-8")
         for kind in ("f16", "f32"):

@@ -21,7 +21,7 @@ from pkc.dialect.access import (
 )
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.program import WRITTEN, KernelOp
-from pkc.dialect.roles import CommitOp
+from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import REGISTER, TMA, TRANSFER, moves_by_tma, stage_of, transfer
 from pkc.dialect.types import BlockType, PGLType, PrivateType, dtype_bytes
@@ -168,11 +168,30 @@ def _too_much(op: LoadOp | StoreOp) -> str:
     if on_several_ranks(op):
         return "its rows go to several ranks, and no TMA store begins before an array"
     sharded = {axis for axis, block in blocks if _in_shard(block)} | _shards(op.array)
-    if len(sharded) > 1:
-        return "follows the shards of two dimensions, a tensor map those of one"
+    if len(sharded) > 1 and not _is_cut_when_stored(op):
+        return _TWO_SHARDS
     copies = isinstance(array, PGLType) and array.shard_dim is None
     dims = len(array.dimensions) + copies + bool(sharded)
     return f"{dims} dimensions: a tensor map has {_MOST_DIMS}" if dims > _MOST_DIMS else ""
+
+
+_TWO_SHARDS = "follows the shards of two dimensions, a tensor map those of one"
+
+
+def _is_cut_when_stored(op: LoadOp | StoreOp) -> bool:
+    """Whether a load goes into a stage that is only stored, so that it may go on past the end of its block: stores whose
+    blocks end where two dimensions' shards do leave that out."""
+    users = [use.operation for use in op.results[0].uses] if isinstance(op, LoadOp) else []
+    if not users or not all(isinstance(user, CommitOp) for user in users):
+        return False
+    for commit in users:
+        assert isinstance(commit, CommitOp)
+        place = list(commit.tiles).index(op.results[0])
+        consumes = (use.operation for use in commit.channel.uses if isinstance(use.operation, ConsumeOp))
+        stores = [use.operation for consume in consumes for use in consume.tiles[place].uses]
+        if not all(isinstance(store, StoreOp) and _too_much(store) == _TWO_SHARDS for store in stores):
+            return False
+    return True
 
 
 def _aligned_rows(array: PGLType | PrivateType) -> bool:

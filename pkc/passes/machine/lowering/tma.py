@@ -126,7 +126,7 @@ def _boxes(
     def move(panel: int, first: SSAValue | int) -> None:
         coordinates: list[SSAValue] = []
         for position, place in reversed(list(enumerate(places))):
-            start = place.local
+            start = place.local if position == split else role.dims.position(place)
             if position == len(places) - 1:
                 start = emit.plus(start, panel * layout.columns)
             if position == rows:
@@ -160,6 +160,13 @@ def _shard(role: WarpRole, places: list[Placed], split: int | None) -> tuple[lis
     beyond = emit.compare("sge", shard, role.dims.whole_shards(places[split].dim))
     last = emit.select(beyond, emit.const(1), emit.const(0))
     return [emit.select(emit.compare("eq", last, 1), emit.const(0), shard)], last
+
+
+def row_length(role: WarpRole, kind: ArrayType) -> SSAValue:
+    """How many elements a row of an array has in memory: of a shard, if rows are divided among ranks."""
+    sharded = isinstance(kind, PGLType) and kind.shard_dim == len(kind.dimensions) - 1
+    last = kind.dimensions[-1]
+    return role.dims.shard_length(last) if sharded else role.dims.extent(last)
 
 
 def copies(op: StoreOp | StoreAddOp) -> bool:

@@ -17,7 +17,7 @@ from pkc.passes.machine.lowering import channels, fragments
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.memory import Access, Element, LocalOrRemote, store_element, writing
 from pkc.passes.machine.lowering.missing import CannotLowerError
-from pkc.passes.machine.lowering.tma import copies
+from pkc.passes.machine.lowering.tma import copies, row_length
 
 _CHUNK = 16
 """Bytes that a thread moves at once; a swizzle leaves them together."""
@@ -162,8 +162,7 @@ def _whole_chunks(role: WarpRole, op: Access, elements: int) -> SSAValue:
     """Whether the rows of the array begin, and the block begins and ends, at multiples of a chunk."""
     emit, array, last = role.emit, op.array.type, op.indices[-1]
     assert isinstance(array, ArrayType)
-    columns = role.dims.extent(array.dimensions[-1])
-    aligned = emit.compare("eq", emit.bit_and(columns, elements - 1), 0)
+    aligned = emit.compare("eq", emit.bit_and(row_length(role, array), elements - 1), 0)
     if last not in role.blocks:
         return aligned
     block = role.blocks[last]
