@@ -83,8 +83,10 @@ def check_statically(kernel: KernelOp, *, ranks: int, dims: Mapping[str, int], s
 
 def _grids(called: Program) -> Sequence[tuple[int, int]]:
     """Numbers of CTAs that compute and that only communicate."""
-    smallest = (1, 2)[: 1 if called.per_cta else 2]
-    return [*((ctas, min(called.comm_sms, ctas)) for ctas in smallest), called.resident]
+    computing, communicating = called.needed
+    smallest = (1, 2)[: 2 if called.has_written_roles or not called.per_cta else 1]
+    few = ((max(ctas, computing), min(called.comm_sms, max(ctas, communicating))) for ctas in smallest)
+    return [*few, called.resident]
 
 
 def _for_want_of_ctas(
@@ -92,10 +94,22 @@ def _for_want_of_ctas(
 ) -> list[Diagnostic]:
     """The same findings, or that an author's tasks need more CTAs, if none is left when each task has its own."""
     cycle = next((finding for finding in found if isinstance(finding, CyclicWait)), None)
-    if cycle is None or called.per_cta or _run(called, data, (sys.maxsize, sys.maxsize))[0]:
+    written = called.has_written_roles or not called.per_cta
+    if cycle is None or not written or _run(called, data, _one_for_each_task(called, data))[0]:
         return found
     ctas = "1 CTA" if grid[0] == 1 else f"{grid[0]} CTAs"
     return [NotResident(cycle.span, ctas, min(filter(None, called.resident)), cycle.lines, also=cycle.also)]
+
+
+def _one_for_each_task(called: Program, data: Sequence[Data]) -> tuple[int, int]:
+    """A grid on which each task has a CTA."""
+    if not called.per_cta:
+        return sys.maxsize, sys.maxsize
+    one = data[0]
+    machine = _machine(called, one, (1, min(called.comm_sms, 1)))
+    running = skeleton_of(called.kernel, machine, _arrays(called, one), one.scalars).warp_roles(1)
+    most = max((len(warp_role.visits) for warp_role in running), default=1)
+    return most, most if called.comm_sms else 0
 
 
 def _deciding_arrays(called: Program) -> list[str] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +11,8 @@ from xdsl.ir import BlockArgument
 
 from pkc.diagnostics import PkcError
 from pkc.dialect import access, copies, counters, deferred, program, roles
-from pkc.dialect.attributes import number_on
+from pkc.dialect.attributes import Role, number_on
+from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import ArrayType, PGLType, PrivateType, SignalType
 from pkc.location import NOWHERE, Span, span_of
 from pkc.sim import errors
@@ -124,7 +126,7 @@ class Program:
     @property
     def counts_in_epochs(self) -> bool:
         """Whether counters grow from launch to launch: pkc has derived the signals, and no author wrote them."""
-        return program.DERIVED in self.kernel.attributes and program.WRITTEN not in self.kernel.attributes
+        return program.DERIVED in self.kernel.attributes and not self.has_written_roles
 
     @cached_property
     def per_cta(self) -> bool:
@@ -141,6 +143,24 @@ class Program:
         """How many CTAs fit the target: of those that compute, and of those that only communicate."""
         sms = target_of(self.kernel).arch.sms
         return sms - self.comm_sms, self.comm_sms
+
+    @cached_property
+    def needed(self) -> tuple[int, int]:
+        """The CTAs that compute, and that only communicate, which a kernel needs: as many as an author has written
+        tasks that may wait for each other, if so many fit the target."""
+        least = [1, 1]
+        for role in self.kernel.body.block.ops if self.has_written_roles else ():
+            apart = isinstance(role, program.RoleOp) and role.role.data is Role.Communicator and self.comm_sms > 0
+            for tasks in role.walk():
+                if isinstance(tasks, program.TasksOp) and any(isinstance(op, counters.WaitOp) for op in tasks.walk()):
+                    total = math.prod(constant_of(count) or self.resident[apart] + 1 for count in tasks.counts)
+                    least[apart] = max(least[apart], total if total <= self.resident[apart] else 1)
+        return least[0], least[1]
+
+    @property
+    def has_written_roles(self) -> bool:
+        """Whether an author wrote the roles that pkc has shared out and split."""
+        return program.WRITTEN in self.kernel.attributes
 
     @cached_property
     def dims(self) -> tuple[str, ...]:

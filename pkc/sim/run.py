@@ -100,10 +100,10 @@ def make_machine(program: Program, data: Data, memory: MemoryState, order: Order
 
 
 def place(machine: Machine, program: Program, ctas: int) -> None:
-    """Give each role so many CTAs, or as many as fit."""
+    """Give each role so many CTAs, at least as many as it needs, at most as many as fit."""
     computing, communicating = machine.resident
-    machine.ctas = min(ctas, computing)
-    machine.comm_ctas = min(_COMM_CTAS if program.per_cta else ctas, communicating)
+    machine.ctas = min(max(ctas, program.needed[0]), computing)
+    machine.comm_ctas = min(max(_COMM_CTAS if program.per_cta else ctas, program.needed[1]), communicating)
 
 
 def execute(program: Program, data: Data, machine: Machine, tile_function: TileFunction) -> None:

@@ -169,11 +169,11 @@ def _end(channel: ChannelOp, kind: type[Operation]) -> RoleOp:
 def _moves(role: RoleOp) -> bool:
     """Whether a role only starts copies and signals, so that one thread is enough."""
     for op in role.walk():
+        if isinstance(op, StoreAddOp):
+            return False
         if isinstance(op, LoadOp | StoreOp):
             if not moves_by_tma(op):
                 return False
-        elif isinstance(op, StoreAddOp):
-            return False
         elif any(isinstance(result.type, TileType) for result in op.results) and not isinstance(op, ConsumeOp):
             return False
     return True

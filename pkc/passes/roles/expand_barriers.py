@@ -11,11 +11,12 @@ from pkc.diagnostics import PkcError
 from pkc.dialect.coordinates import DimOp
 from pkc.dialect.counters import BarrierOp, CounterOp, SignalAllOp, WaitOp
 from pkc.dialect.program import KernelOp
+from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import RANKS
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import ancestors, enclosing_tasks
-from pkc.passes.build import before, constant, constant_of
+from pkc.passes.build import before, constant
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import array_name
 from pkc.passes.roles.repeats import UnknownRepeatsError, runs_so_far

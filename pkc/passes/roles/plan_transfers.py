@@ -179,7 +179,7 @@ _TWO_SHARDS = "follows the shards of two dimensions, a tensor map those of one"
 
 
 def _is_cut_when_stored(op: LoadOp | StoreOp) -> bool:
-    """Whether a load goes into a stage that is only stored, so that it may go on past the end of its block: stores whose
+    """Whether a load goes into a stage that is only stored. Then it may go on past the end of its block: stores whose
     blocks end where two dimensions' shards do leave that out."""
     users = [use.operation for use in op.results[0].uses] if isinstance(op, LoadOp) else []
     if not users or not all(isinstance(user, CommitOp) for user in users):
