@@ -241,7 +241,8 @@ def _communicate(
     adding = [role for role in roles if _adds(role)]
     moving = [role for role in roles if role not in adding]
     why = f"{dedicated_sms} SMs of its own"
-    spare = _warpgroups(_compute(kernel, others, target), target) - bool(moving)
+    beside = _warpgroups(_compute(kernel, others, target), target) if others else target.arch.consumers
+    spare = beside - bool(moving)
     each = max(1, spare // len(adding)) if adding else 0
     each = 1 << each.bit_length() >> 1
     plans = [WarpPlan(role, COMMUNICATE, each * target.arch.warpgroup, why) for role in adding]
