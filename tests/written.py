@@ -101,13 +101,13 @@ kernel k(X: f32[M, N], S: f32[M, N].symmetric().scratch(), Y: f32[M, N], at: sig
             Y[m, n] = S[m, n]
 """,
     "a consumer that tells when it has read": """
-kernel k(A: bf16[M, K], B: bf16[K, N], C: bf16[2, M, N], G: bf16[M, K].symmetric().scratch(),
+kernel k(A: bf16[2, M, K], B: bf16[K, N], C: bf16[2, M, N], G: bf16[M, K].symmetric().scratch(),
          full: signal[1], free: signal[1]):
     with role(communicator):
         for i in range(2):
             wait(free[0], i * len(blocks(M, 16)) * len(blocks(N, 16)))
             for m, k in tasks(blocks(M, 16), blocks(K, 16)):
-                store(G.at(rank)[m, k], A[m, k])
+                store(G.at(rank)[m, k], A[i, m, k])
                 signal(full.at(rank)[0], 1)
         wait(free[0], 2 * len(blocks(M, 16)) * len(blocks(N, 16)))
     with role(consumer):
