@@ -193,11 +193,22 @@ kernel k(X: f32[M, N], T: i32[L, P], Y: f32[L, P, N]):
     ],
     "pk-split-loads": [
         (
+            """
+kernel k(X: f32[M, N].symmetric(), Y: f32[M, N]):
+    with role(communicator):
+        for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+            Y[m, n] = reduce(X[m, n])
+""",
+            "separate_loader=true",
+            1,
+            "pk.kernel: `separate_loader=true` changes nothing: no role loads for others",
+        ),
+        (
             MATMUL.format(rows=64, body="acc += A[m, k] @ B[k, n]"),
             "separate_loader=true",
             2,
             "pk.role: `separate_loader=true` changes nothing: no load waits for another rank",
-        )
+        ),
     ],
     "pk-plan-warps": [
         (

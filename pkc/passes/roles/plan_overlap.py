@@ -67,7 +67,7 @@ class PlanOverlap(KernelPass):
             missed(PlanOverlap.name, kernel, f"`{key}` of the schedule changes nothing: the author wrote the roles")
 
 
-_OF_DERIVED_ROLES = {"overlap", "transfer", "order", "straddle", "separate_loader"}
+_OF_DERIVED_ROLES = {"overlap", "transfer", "order", "straddle"}
 """Keys of the schedule that say how roles are derived."""
 
 

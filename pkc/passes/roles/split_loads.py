@@ -63,9 +63,13 @@ class SplitLoads(KernelPass):
     def run(self, kernel: KernelOp) -> None:
         if kernel.schedule.get("separate_loader") != BoolAttr.from_bool(True):
             return
-        for role in list(kernel.body.block.ops) if DERIVED in kernel.attributes else ():
-            if isinstance(role, RoleOp) and role.role.data is Role.Loader:
-                _split(role)
+        if DERIVED not in kernel.attributes:
+            return
+        roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp) and op.role.data is Role.Loader]
+        if not roles:
+            missed(SplitLoads.name, kernel, "`separate_loader=true` changes nothing: no role loads for others")
+        for role in roles:
+            _split(role)
 
 
 def _split(role: RoleOp) -> None:
