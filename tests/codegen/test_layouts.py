@@ -8,6 +8,7 @@ from typing import cast
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 from xdsl.dialects.builtin import UNKNOWN_LOC, IndexType
 from xdsl.ir import Attribute, Block, SSAValue
 
@@ -33,15 +34,16 @@ def run(
     ranks: int,
     count: int,
     sizes: dict[str, int],
+    /,
     schedule: dict[str, str] | None = None,
-    **inputs: np.ndarray,
+    **inputs: ArrayLike,
 ) -> Memory:
     """All CTAs of all ranks, `count` each; inputs have a leading axis of ranks."""
     roles: KernelOp = compile_program(parse_text(Source("test.pk", text)), schedule=schedule, level="roles").kernel
     lowered = machine_level(roles)
     memory = Memory(lowered, ranks, sizes)
     for name, values in inputs.items():
-        for array, value in zip(memory.arrays[name], values, strict=True):
+        for array, value in zip(memory.arrays[name], np.asarray(values), strict=True):
             array[...] = value
     ctas = [[Cta(memory, rank, number, count) for number in range(count)] for rank in range(ranks)]
     memory.ctas = [cta for of_rank in ctas for cta in of_rank]
@@ -281,6 +283,49 @@ def test_tasks_in_tasks_are_shared_out_as_one_set(count: int) -> None:
     x = numbered(1, 3, 40, 24)
     memory = run(NESTED, 1, count, {"E": 3, "M": 40, "N": 24}, X=x)
     np.testing.assert_array_equal(memory.arrays["Y"], x)
+
+
+PICKED = """\
+kernel pick(count: i32[E], row: i32[E, M], wanted: i32[E], X: f32[M, N], Y: f32[E, M, N]):
+    for e in tasks(E):
+        for i, n in tasks(count[e], blocks(N, 16)):
+            if wanted[e] > 0:
+                Y[e, i, n] = X[row[e, i], n]
+"""
+
+
+@pytest.mark.parametrize("counts", [(0, 0, 0), (2, 0, 3), (5, 0, 0), (0, 0, 1), (4, 4, 4)])
+def test_counts_indices_and_conditions_from_memory(counts: tuple[int, ...]) -> None:
+    """Every role goes through as many tasks as the array says, and through no others."""
+    rng = np.random.default_rng(1)
+    x, row = numbered(1, 5, 24), rng.integers(0, 5, (1, 3, 5))
+    memory = run(
+        PICKED, 1, 25, {"E": 3, "M": 5, "N": 24}, count=np.array([counts]), row=row, wanted=np.array([[1, 1, 0]]), X=x
+    )
+    expected = np.full((3, 5, 24), np.nan)
+    for e, count in enumerate(counts[:2]):
+        expected[e, :count] = x[0][row[0, e, :count]]
+    np.testing.assert_array_equal(memory.arrays["Y"][0], expected)
+
+
+BOUNDED = """\
+kernel copy(first: i32[E], end: i32[E], X: f32[M, N], Y: f32[E, M, N]):
+    for e in tasks(E):
+        for i, n in tasks(blocks(M, 1, start=first[e], stop=end[e]), blocks(N, 16)):
+            Y[e, i, n] = X[i, n]
+"""
+
+
+@pytest.mark.parametrize(("first", "end"), [(0, 5), (2, 4), (-3, 2), (3, 9), (4, 1), (7, 9), (-4, -1)])
+def test_bounds_from_memory_are_clamped(first: int, end: int) -> None:
+    """To the dimension, of 5 positions; a list whose end comes before its beginning is empty."""
+    x = numbered(1, 5, 24)
+    memory = run(BOUNDED, 1, 20, {"E": 2, "M": 5, "N": 24}, first=[[first, 1]], end=[[end, 3]], X=x)
+    expected = np.full((2, 5, 24), np.nan)
+    for e, (a, b) in enumerate(((first, end), (1, 3))):
+        start, stop = blocks.clamp(5, a, b)
+        expected[e, start:stop] = x[0][start:stop]
+    np.testing.assert_array_equal(memory.arrays["Y"][0], expected)
 
 
 @pytest.mark.parametrize(

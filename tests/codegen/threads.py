@@ -380,7 +380,7 @@ _DOES: dict[str, Does] = {
     "bits_f32": lambda _, x: x if x else (0.0, 0.0),
     "float_bits": lambda _, x: x[0] if isinstance(x, tuple) else x,
     "bits_i32": lambda _, x: x,
-    "int_bits": lambda _, x: x,
+    "int_bits": lambda _, x: int(x[0] if isinstance(x, tuple) else x),
     "any_of_warp": lambda _, x: x,
     **{entry.name: _on_values(_DECLARED[entry.computes]) for entry in PLAIN if entry.computes},
     "mbarrier_init": lambda thread, at, count: thread.cta.barriers[at].init(count),

@@ -66,9 +66,9 @@ class Dimensions:
             rest = emit.minus(self.extent(block.of), emit.times(whole, size))
             full = emit.times(whole, emit.round_up_over(size, block.extent))
             return emit.plus(full, emit.round_up_over(rest, block.extent))
-        start = emit.const(0) if op.start is None else known[op.start]
-        stop = self.extent(block.of) if op.stop is None else known[op.stop]
-        return emit.round_up_over(emit.most(emit.minus(stop, start), 0), block.extent)
+        start, stop = self._bound(block.of, op.start, known), self._bound(block.of, op.stop, known)
+        length = emit.minus(self.extent(block.of) if stop is None else stop, emit.const(0) if start is None else start)
+        return emit.round_up_over(emit.most(length, 0), block.extent)
 
     def place(self, op: BlockOp, known: dict[SSAValue, SSAValue]) -> Placed:
         """Where block number `index` of a list is."""
@@ -80,9 +80,14 @@ class Dimensions:
             each = emit.round_up_over(self.shard_length(block.of), block.extent)
             local = emit.times(emit.modulo(index, each), block.extent)
             return Placed(block.of, block.extent, local, emit.over(index, each))
-        start = emit.const(0) if op.start is None else known[op.start]
-        stop = None if op.stop is None else known[op.stop]
-        return Placed(block.of, block.extent, emit.plus(start, emit.times(index, block.extent)), stop=stop)
+        start, stop = self._bound(block.of, op.start, known), self._bound(block.of, op.stop, known)
+        inside = emit.times(index, block.extent)
+        return Placed(block.of, block.extent, inside if start is None else emit.plus(start, inside), stop=stop)
+
+    def _bound(self, dim: Dim, bound: SSAValue | None, known: dict[SSAValue, SSAValue]) -> SSAValue | None:
+        """A bound of a list, clamped to the dimension; None if the list has none."""
+        emit = self._emit
+        return None if bound is None else emit.most(emit.least(known[bound], self.extent(dim)), 0)
 
     def interleave(self, block: BlockType, index: SSAValue, first: SSAValue) -> SSAValue:
         """What `pk.interleave` gives (`pkc/dialect/blocks.py`: interleaved)."""

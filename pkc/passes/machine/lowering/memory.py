@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Attribute, BlockArgument, SSAValue, Use
+from xdsl.traits import MemoryEffectKind, get_effects
 
-from xdsl.ir import Attribute, BlockArgument, SSAValue
-
-from pkc.dialect.access import LoadOp, StoreAddOp, StoreOp
+from pkc.dialect.access import LoadOp, ReadOp, StoreAddOp, StoreOp
+from pkc.dialect.copies import CopyOp
 from pkc.dialect.machine import SubviewOp, b32
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import ArrayType, Layout, PGLType, dtype_bytes, dtype_name, f32, i32
@@ -15,10 +17,8 @@ from pkc.passes.machine.lowering import fragments
 from pkc.passes.machine.lowering.context import WarpRole
 from pkc.passes.machine.lowering.fragments import FLAT, PACKED
 from pkc.passes.machine.lowering.missing import CannotLowerError, slow
-from pkc.passes.machine.lowering.tma import in_one_shard, placed
+from pkc.passes.machine.lowering.tma import Access, in_one_shard, placed
 from pkc.targets.layout import Fragment
-
-Access: TypeAlias = LoadOp | StoreOp | StoreAddOp
 
 
 class Element:
@@ -33,7 +33,7 @@ class Element:
         assert isinstance(kind, ArrayType)
         self._role = role
         self._places, _ = placed(role, op)
-        self._size = dtype_bytes(tile_type(op.result if isinstance(op, LoadOp) else op.tile).element_type)
+        self._size = dtype_bytes(kind.element_type)
         heap = isinstance(kind, PGLType)
         self._shard = kind.shard_dim if isinstance(kind, PGLType) else None
         self._extents = [
@@ -113,6 +113,31 @@ class LocalOrRemote:
         near, _ = self._local.at(offsets)
         far, exists = self._remote.at(offsets)
         return self._emit.select(self._is_local, near, far), exists
+
+
+def read(role: WarpRole, op: ReadOp) -> SSAValue:
+    """One element as an integer, which each thread that needs it loads itself.
+
+    All roles of all CTAs must see the same number: they count through the same tasks by it. They do, because nothing
+    writes the array while the kernel runs: an array that the kernel writes itself is refused. So its lines may stay in
+    the cache of the SM too: the first role waits for memory, the others and the next elements do not.
+    """
+    if any(map(_writes, op.array.uses)):
+        hint = "write the array in a kernel of its own, before this one"
+        raise CannotLowerError(op, "an index or a count that is read from an array which the kernel writes", hint)
+    emit = role.emit
+    address, _ = Element(role, op).at([])
+    cast = arith.IndexCastOp(emit.value("int_bits", emit.value("load_global_b32", address)), IndexType())
+    emit.add(cast)
+    return cast.result
+
+
+def _writes(use: Use) -> bool:
+    """Whether an operation may write the array that it uses."""
+    op = use.operation
+    if isinstance(op, CopyOp):
+        return op.operands[use.index] is op.target
+    return any(effect.kind is MemoryEffectKind.WRITE for effect in get_effects(op) or ())
 
 
 def load(role: WarpRole, op: LoadOp) -> None:

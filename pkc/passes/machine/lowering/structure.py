@@ -148,7 +148,10 @@ def _tasks(role: WarpRole, op: program.TasksOp) -> None:
             _task(role, op, task, counts)
         role.begun = outer
         return
-    first = cta if outer is None else emit.modulo(emit.plus(cta, emit.minus(ctas, emit.get(outer, 0))), ctas)
+    first = cta
+    if outer is not None:  # (cta - begun) modulo ctas; both are less than that
+        left = emit.minus(cta, emit.get(outer, 0))
+        first = emit.select(emit.compare("slt", left, 0), emit.plus(left, ctas), left)
     if op.back_and_forth:
         _back_and_forth(role, op, (first, ctas, total), counts)
     else:
@@ -484,6 +487,7 @@ _HANDLERS: dict[type[Operation], Callable[[WarpRole, Any], None]] = {
     roles.ConsumeOp: channels.consume,
     roles.ReleaseOp: channels.release,
     roles.ReleaseDeferredOp: channels.release_deferred,
+    access.ReadOp: _know(memory.read),
     access.LoadOp: _load,
     access.StoreOp: _store,
     access.StoreAddOp: _store_add,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.access import LoadOp, StoreAddOp, StoreOp
+from pkc.dialect.access import LoadOp, ReadOp, StoreAddOp, StoreOp
 from pkc.dialect.machine import MAX_BOX, TensorMapOp
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import tile_type
@@ -16,8 +18,10 @@ from pkc.passes.machine.lowering.blocks import Placed
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.missing import CannotLowerError
 
+Access: TypeAlias = LoadOp | ReadOp | StoreOp | StoreAddOp
 
-def placed(role: WarpRole, op: LoadOp | StoreOp | StoreAddOp) -> tuple[list[Placed], int | None]:
+
+def placed(role: WarpRole, op: Access) -> tuple[list[Placed], int | None]:
     """Where each index of an access is, and the dimension that is sharded in the tensor map.
 
     Where a local array is read in place of the shard of another, both are sharded along that dimension.
@@ -37,7 +41,7 @@ def placed(role: WarpRole, op: LoadOp | StoreOp | StoreAddOp) -> tuple[list[Plac
     return places, split
 
 
-def _sharded(op: LoadOp | StoreOp | StoreAddOp) -> int | None:
+def _sharded(op: Access) -> int | None:
     local = op.local if isinstance(op, LoadOp) else None
     kinds = [value.type for value in (op.array, local) if value is not None]
     dims = {kind.shard_dim for kind in kinds if isinstance(kind, PGLType)} - {None}
