@@ -106,6 +106,11 @@ class _BlockList(IRDLOperation):
         if self.sharded is not None and (self.start is not None or self.stop is not None):
             raise VerifyException("a sharded dimension takes no explicit bounds")
 
+    @property
+    def in_shard(self) -> bool:
+        """Whether each block lies in one shard of its dimension, and ends there at the latest."""
+        return self.shard is not None or self.sharded is not None
+
 
 @irdl_op_definition
 class BlockCountOp(_BlockList):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, StringAttr, UnitAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue, Use
 
 from pkc.dialect.access import LoadOp, StoreOp
@@ -18,7 +18,15 @@ from pkc.dialect.tile import AnyMmaOp, TransposeOp, reads_registers
 
 TRANSFER = "transfer"
 """On an access: `by` says how it moves its tile, `why` why so. `rows` is the size of a chunk, if the tile is moved in
-chunks; each is read before the next is written."""
+chunks; each is read before the next is written. `whole` if it moves so only where its blocks are whole, and else by
+ordinary instructions: a load decides when it runs, a store is split (`pk-split-stores`)."""
+
+UNREAD = "unread"
+"""On a load: the axes of its tile along which nothing reads what lies past the end of the block. There it may have any
+values; by TMA those that the array has."""
+
+INSIDE = "its block ends inside of the array, where TMA does not stop"
+"""Why ordinary instructions store what TMA stores elsewhere."""
 
 TMA, REGISTER = "tma", "register"
 """TMA: between global and shared memory, through the async proxy. Register: by ordinary instructions."""
@@ -27,11 +35,13 @@ FENCED = "fenced"
 """On a kernel: memory order is explicit. Signals and waits order only what `order`, fences and drains say."""
 
 
-def transfer(by: str, why: str, rows: int | None = None) -> DictionaryAttr:
+def transfer(by: str, why: str, rows: int | None = None, *, whole: bool = False) -> DictionaryAttr:
     """The plan for one access."""
     plan: dict[str, Attribute] = {"by": StringAttr(by), "why": StringAttr(why)}
     if rows is not None:
         plan["rows"] = IntegerAttr(rows, i64)
+    if whole:
+        plan["whole"] = UnitAttr()
     return DictionaryAttr(plan)
 
 
@@ -40,6 +50,23 @@ def pieces(op: Operation) -> int | None:
     plan = op.attributes.get(TRANSFER)
     rows = plan.data.get("rows") if isinstance(plan, DictionaryAttr) else None
     return rows.value.data if isinstance(rows, IntegerAttr) else None
+
+
+def only_whole(op: Operation) -> bool:
+    """Whether an access is planned to move as its plan says only where its blocks are whole."""
+    plan = op.attributes.get(TRANSFER)
+    return isinstance(plan, DictionaryAttr) and "whole" in plan.data
+
+
+def needs_threads(op: Operation) -> bool:
+    """Whether an access goes, at least for some blocks, by ordinary instructions."""
+    return not moves_by_tma(op) or only_whole(op)
+
+
+def unread_axes(op: Operation) -> tuple[int, ...]:
+    """The axes of a loaded tile along which nothing reads what lies past the end of the block."""
+    axes = op.attributes.get(UNREAD)
+    return tuple(map(int, axes.get_values())) if isinstance(axes, DenseArrayBase) else ()
 
 
 def moves_by_tma(op: Operation) -> bool:
@@ -83,7 +110,7 @@ def is_fenced(commit: CommitOp) -> bool:
 
 
 def _by_tma(tile: SSAValue) -> bool:
-    return isinstance(tile.owner, LoadOp) and moves_by_tma(tile.owner)
+    return isinstance(tile.owner, LoadOp) and not needs_threads(tile.owner)
 
 
 def _uses(tile: SSAValue) -> Iterator[Use]:

@@ -34,6 +34,7 @@ from pkc.passes.roles.pipeline_mma import PipelineMma
 from pkc.passes.roles.plan_fetch import PlanFetch
 from pkc.passes.roles.plan_mma import PlanMma
 from pkc.passes.roles.plan_overlap import PlanOverlap
+from pkc.passes.roles.plan_padding import PlanPadding
 from pkc.passes.roles.plan_stages import PlanStages
 from pkc.passes.roles.plan_transfers import PlanTransfers
 from pkc.passes.roles.plan_warps import PlanWarps
@@ -43,6 +44,7 @@ from pkc.passes.roles.share_sums import ShareSums
 from pkc.passes.roles.split_copies import SplitCopies
 from pkc.passes.roles.split_loads import SplitLoads
 from pkc.passes.roles.split_roles import SplitRoles
+from pkc.passes.roles.split_stores import SplitStores
 from pkc.passes.roles.spread_roles import SpreadRoles
 from pkc.passes.roles.stage_remote_reads import StageRemoteReads
 from pkc.passes.roles.stage_remote_stores import StageRemoteStores
@@ -90,6 +92,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     Dce(),  # what only replaced accesses used
     BalanceTasks(),  # of every role alike, and before the next pass, which numbers the other tasks by bands
     OrderTasks(),  # of every role alike, before they are split: roles of a CTA must go through the same tasks
+    PlanPadding(),  # loads are final; before they are split from what uses them
     AssignRoles(),  # needs the final accesses: reads load, writes store, the rest computes
     SplitCopies(),  # communicators that move tiles; before the others, which share the rest of shared memory
     DelaySignals(),  # of the communicators that are left whole, whose threads go over tiles in chunks
@@ -97,14 +100,15 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     SplitLoads(),  # channels are made; before passes that count roles, and add waits to each
     ShareSums(),  # tasks are split: consumers are the roles that have the registers
     OrderPhases(),  # needs every role of a phase, and where its tasks stand in it
-    PlanWarps(),  # roles are known, and do not change any more
+    PlanTransfers(),  # needs the final roles: what a role does with a tile decides how it gets it
+    PlanWarps(),  # roles are known, and do not change any more; needs the transfers, which threads carry out or start
     MergeChannels(),  # needs the roles and their phases; before stages are counted, or shared by two channels
     ShareStages(),  # needs the warps, which read and write rows of their own; before stages are counted
     PlanStages(),  # channels are known, and which CTAs they share shared memory in
     GuardLaunches(),  # last to add signals: it must know every role that reaches another rank
     Cse(),  # integers that each role now computes for itself
     Dce(),
-    PlanTransfers(),  # needs the final roles: what a role does with a tile decides how it gets it
+    SplitStores(),  # obeys the transfers; before all that looks at stores one by one
     PipelineMma(),  # needs the stages; before the next pass, which plans the MMAs that this one leaves
     PlanMma(),  # needs the stages, of which an MMA in flight keeps one; before drains, which obey deferred releases
     DeferSignals(),  # needs the transfers: only stores by TMA are still in flight when their role goes on

@@ -12,8 +12,9 @@ from pkc.dialect import access, copies, program
 from pkc.dialect.blocks import Block
 from pkc.dialect.numeric import Values
 from pkc.dialect.ranges import Bounded
-from pkc.dialect.tile import tile_type
-from pkc.dialect.types import Layout, PGLType
+from pkc.dialect.tile import block_type, tile_type
+from pkc.dialect.transfers import moves_by_tma, unread_axes
+from pkc.dialect.types import BlockType, Layout, PGLType
 from pkc.semantics.evaluate import Call
 from pkc.sim.array import Array, Where
 from pkc.sim.machine import Calls, Frame, Machine
@@ -59,16 +60,39 @@ def _load(op: access.ReadOp | access.LoadOp, machine: Machine) -> Call:
     array, memory = machine.array(op.array), machine.memory
     locate, note = _locator(op, array, machine), note_read(op, op.array, machine)
     shape = None if isinstance(op, access.ReadOp) else tile_type(op.result).shape
+    reaching = _reaching(op, array)
 
     def load(frame: Frame, indices: Indices, rank: int | None) -> Any:
         where = locate(frame, indices, rank)
         memory.check_load(array, where, frame.task, op)
         note(frame, where)
-        return int(array.value[where]) if shape is None else array.load(where, shape)
+        if shape is None:
+            return int(array.value[where])
+        return array.load(where if reaching is None else array.locate(op, frame.rank, reaching(indices), rank), shape)
 
     if isinstance(op, access.LoadOp) and op.local is not None:
         return Call(_local_or(load, op, op.local, machine), op.indices, _at(op))
     return Call(load, op.indices, _at(op))
+
+
+def _reaching(op: access.ReadOp | access.LoadOp, array: Array) -> Callable[[Indices], Indices] | None:
+    """The indices of what a load by TMA brings: it does not stop where a block does, but where its dimension does."""
+    axes = unread_axes(op) if moves_by_tma(op) else ()
+    if not axes:
+        return None
+    blocks = [place for place, index in enumerate(op.indices) if isinstance(index.type, BlockType)]
+    extents = {blocks[axis]: block_type(op.indices[blocks[axis]]).extent for axis in axes}
+    sizes = array.place.sizes
+
+    def reach(indices: Indices) -> Indices:
+        found = list(indices)
+        for place, extent in extents.items():
+            block = found[place]
+            assert isinstance(block, Block)
+            found[place] = Block(block.start, min(extent, sizes[place] - block.start))
+        return found
+
+    return reach
 
 
 def _local_or(

@@ -353,14 +353,14 @@ def test_explains_warps(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compile", path, "--explain"]) == 0
     assert capsys.readouterr().err.splitlines() == [
         f"{path}:2: order of tasks: natural (in no other order would anything come earlier)",
+        f"{path}:6: load of `A`: by tma (goes into its stage as it is)",
+        f"{path}:6: load of `B`: by tma (goes into its stage as it is)",
+        f"{path}:7: store of `C`: by tma (leaves its stage as it is)",
         f"{path}:3: loader: 1 warp of the SMs that compute, 32 registers (it moves tiles, and computes none)",
         f"{path}:3: consumer: 8 warps of the SMs that compute, 232 registers (2 warpgroups for tiles of 128 rows)",
         f"{path}:3: storer: 1 warp of the SMs that compute, 32 registers (it moves tiles, and computes none)",
         f"{path}:6: channel of A, B: 3 stages of 49168 bytes (as many as there is room for)",
         f"{path}:7: channel of cast: 1 stage of 65552 bytes (no room for that of the next task)",
-        f"{path}:6: load of `A`: by tma (goes into its stage as it is)",
-        f"{path}:6: load of `B`: by tma (goes into its stage as it is)",
-        f"{path}:7: store of `C`: by tma (leaves its stage as it is)",
         f"{path}:6: MMA of `acc`: in flight while the next one is issued",
         "not optimised:",
         f"{path}:7: pk.channel: what goes to `C` has one stage: the next task waits for this one; shared memory has no"

@@ -36,6 +36,9 @@ class Barrier:
         self.arrive(thread)
         self.missing = size
 
+    def announce(self, size: int) -> None:
+        self.missing += size
+
     def complete(self, size: int) -> None:
         assert size <= self.missing, f"{size} bytes arrive, {self.missing} are expected"
         self.missing -= size

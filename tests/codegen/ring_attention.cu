@@ -976,76 +976,71 @@ ring_attention(const __grid_constant__ Args args) {
             k_phase1[0] = 0;
             int v_phase1[1];
             v_phase1[0] = 0;
-            const bool v394 = thread == 256;
-            if (v394) {
-                fence_release_sys();
-                #pragma unroll 1
-                for (int v395 = 0; v395 < args.ranks; ++v395) {
-                    signal_relaxed_sys(((args.entered_base + ((unsigned long long)v395 * args.heap_stride)) + (0ull * 4ull)), 1);
-                }
+            fence_release_sys();
+            #pragma unroll 1
+            for (int v394 = 0; v394 < args.ranks; ++v394) {
+                signal_relaxed_sys(((args.entered_base + ((unsigned long long)v394 * args.heap_stride)) + (0ull * 4ull)), 1);
             }
-            const int v396 = (computing * args.ranks) * epoch;
-            const unsigned long long v397 = (unsigned long long)args.rank * args.heap_stride;
-            const unsigned long long v398 = 0ull * 4ull;
-            spin(((args.entered_base + v397) + v398), v396);
+            const int v395 = (computing * args.ranks) * epoch;
+            const unsigned long long v396 = (unsigned long long)args.rank * args.heap_stride;
+            const unsigned long long v397 = 0ull * 4ull;
+            spin(((args.entered_base + v396) + v397), v395);
             fence_acquire_sys();
             fence_async_global();
 #line 9 "examples/ring_attention.pk"
-            const int v399 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v400 = args.S / v399;
-            const int v401 = (v399 + 127) / 128;
-            const int v402 = (v400 * v401) + (((args.S - (v400 * v399)) + 127) / 128);
+            const int v398 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v399 = args.S / v398;
+            const int v400 = (v398 + 127) / 128;
+            const int v401 = (v399 * v400) + (((args.S - (v399 * v398)) + 127) / 128);
 #line 6 "examples/ring_attention.pk"
-            const int v403 = args.rank * ((max(min(args.S - (0 * v399), v399), 0) + 127) / 128);
-            const int v404 = (args.B * args.H) * v402;
+            const int v402 = args.rank * ((max(min(args.S - (0 * v398), v398), 0) + 127) / 128);
+            const int v403 = (args.B * args.H) * v401;
             #pragma unroll 1
-            for (int task1 = cta; task1 < v404; task1 += computing) {
-                const int v405 = task1 / v402;
-                const int v406 = v405 % args.H;
-                const int v407 = v405 / args.H;
+            for (int task1 = cta; task1 < v403; task1 += computing) {
+                const int v404 = task1 / v401;
+                const int v405 = v404 % args.H;
+                const int v406 = v404 / args.H;
 #line 9 "examples/ring_attention.pk"
-                const int v408 = ((task1 % v402) + v403) % max(v402, 1);
-                const int v409 = (v408 % v401) * 128;
-                const int v410 = v408 / v401;
+                const int v407 = ((task1 % v401) + v402) % max(v401, 1);
+                const int v408 = (v407 % v400) * 128;
+                const int v409 = v407 / v400;
 #line 10 "examples/ring_attention.pk"
-                if (v410 != args.rank) {
-                    const int v411 = k_phase1[0];
-                    mbarrier_wait((shared_ + 229384), (v411 ^ 1));
-                    const int v412 = shared_ + 229376;
-                    mbarrier_expect(v412, 32768);
-                    const int v413 = (v410 >= v400) ? 1 : 0;
-                    const int v414 = (v413 == 1) ? 0 : v410;
-                    tma_load_5d(shared_, args.K_map0[v413], v412, 0, v409, v406, v407, v414);
-                    tma_load_5d((shared_ + 16384), args.K_map0[v413], v412, 64, v409, v406, v407, v414);
-                    const int v415 = k_phase1[0];
-                    k_phase1[0] = (v415 ^ 1);
+                if (v409 != args.rank) {
+                    const int v410 = k_phase1[0];
+                    mbarrier_wait((shared_ + 229384), (v410 ^ 1));
+                    const int v411 = shared_ + 229376;
+                    mbarrier_expect(v411, 32768);
+                    const int v412 = (v409 >= v399) ? 1 : 0;
+                    const int v413 = (v412 == 1) ? 0 : v409;
+                    tma_load_5d(shared_, args.K_map0[v412], v411, 0, v408, v405, v406, v413);
+                    tma_load_5d((shared_ + 16384), args.K_map0[v412], v411, 64, v408, v405, v406, v413);
+                    const int v414 = k_phase1[0];
+                    k_phase1[0] = (v414 ^ 1);
 #line 15 "examples/ring_attention.pk"
-                    const int v416 = v_phase1[0];
-                    mbarrier_wait((shared_ + 229400), (v416 ^ 1));
-                    const int v417 = shared_ + 229392;
-                    mbarrier_expect(v417, 32768);
-                    const int v418 = shared_ + 32768;
-                    tma_load_5d(v418, args.V_map1[v413], v417, 0, v409, v406, v407, v414);
-                    tma_load_5d((v418 + 16384), args.V_map1[v413], v417, 64, v409, v406, v407, v414);
-                    const int v419 = v_phase1[0];
-                    v_phase1[0] = (v419 ^ 1);
+                    const int v415 = v_phase1[0];
+                    mbarrier_wait((shared_ + 229400), (v415 ^ 1));
+                    const int v416 = shared_ + 229392;
+                    mbarrier_expect(v416, 32768);
+                    const int v417 = shared_ + 32768;
+                    tma_load_5d(v417, args.V_map1[v412], v416, 0, v408, v405, v406, v413);
+                    tma_load_5d((v417 + 16384), args.V_map1[v412], v416, 64, v408, v405, v406, v413);
+                    const int v418 = v_phase1[0];
+                    v_phase1[0] = (v418 ^ 1);
                 }
             }
 #line 10 "examples/ring_attention.pk"
-            const int v420 = k_phase1[0];
-            const bool v421 = 0 >= 1;
-            const int v422 = (v421 ? -1 : 0) * 8;
-            mbarrier_wait(((shared_ + 229384) + v422), ((v421 ? (v420 ^ 1) : v420) ^ 1));
-            const int v423 = v_phase1[0];
-            mbarrier_wait(((shared_ + 229400) + v422), ((v421 ? (v423 ^ 1) : v423) ^ 1));
-            if (v394) {
-                fence_release_sys();
-                #pragma unroll 1
-                for (int v424 = 0; v424 < args.ranks; ++v424) {
-                    signal_relaxed_sys(((args.left_base + ((unsigned long long)v424 * args.heap_stride)) + v398), 1);
-                }
+            const int v419 = k_phase1[0];
+            const bool v420 = 0 >= 1;
+            const int v421 = (v420 ? -1 : 0) * 8;
+            mbarrier_wait(((shared_ + 229384) + v421), ((v420 ? (v419 ^ 1) : v419) ^ 1));
+            const int v422 = v_phase1[0];
+            mbarrier_wait(((shared_ + 229400) + v421), ((v420 ? (v422 ^ 1) : v422) ^ 1));
+            fence_release_sys();
+            #pragma unroll 1
+            for (int v423 = 0; v423 < args.ranks; ++v423) {
+                signal_relaxed_sys(((args.left_base + ((unsigned long long)v423 * args.heap_stride)) + v397), 1);
             }
-            spin(((args.left_base + v397) + v398), v396);
+            spin(((args.left_base + v396) + v397), v395);
             fence_acquire_sys();
         }
         // communicator: warp from 9
@@ -1055,54 +1050,51 @@ ring_attention(const __grid_constant__ Args args) {
             int v_phase2[1];
             v_phase2[0] = 0;
 #line 9 "examples/ring_attention.pk"
-            const int v425 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v426 = args.S / v425;
-            const int v427 = (v425 + 127) / 128;
-            const int v428 = (v426 * v427) + (((args.S - (v426 * v425)) + 127) / 128);
+            const int v424 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v425 = args.S / v424;
+            const int v426 = (v424 + 127) / 128;
+            const int v427 = (v425 * v426) + (((args.S - (v425 * v424)) + 127) / 128);
 #line 6 "examples/ring_attention.pk"
-            const int v429 = args.rank * ((max(min(args.S - (0 * v425), v425), 0) + 127) / 128);
-            const int v430 = (args.B * args.H) * v428;
+            const int v428 = args.rank * ((max(min(args.S - (0 * v424), v424), 0) + 127) / 128);
+            const int v429 = (args.B * args.H) * v427;
             #pragma unroll 1
-            for (int task2 = cta; task2 < v430; task2 += computing) {
-                const int v431 = task2 / v428;
-                const int v432 = v431 % args.H;
-                const int v433 = v431 / args.H;
+            for (int task2 = cta; task2 < v429; task2 += computing) {
+                const int v430 = task2 / v427;
+                const int v431 = v430 % args.H;
+                const int v432 = v430 / args.H;
 #line 9 "examples/ring_attention.pk"
-                const int v434 = ((task2 % v428) + v429) % max(v428, 1);
-                const int v435 = (v434 % v427) * 128;
-                const int v436 = v434 / v427;
+                const int v433 = ((task2 % v427) + v428) % max(v427, 1);
+                const int v434 = (v433 % v426) * 128;
+                const int v435 = v433 / v426;
 #line 10 "examples/ring_attention.pk"
-                if (v436 != args.rank) {
-                    const int v437 = k_phase2[0];
-                    mbarrier_wait((shared_ + 229376), v437);
-                    const int v438 = (v436 >= v426) ? 1 : 0;
-                    const int v439 = (v438 == 1) ? 0 : v436;
-                    tma_store_5d(shared_, args.K_fetched_map2[v438], 0, v435, v432, v433, v439);
-                    tma_store_5d((shared_ + 16384), args.K_fetched_map2[v438], 64, v435, v432, v433, v439);
+                if (v435 != args.rank) {
+                    const int v436 = k_phase2[0];
+                    mbarrier_wait((shared_ + 229376), v436);
+                    const int v437 = (v435 >= v425) ? 1 : 0;
+                    const int v438 = (v437 == 1) ? 0 : v435;
+                    tma_store_5d(shared_, args.K_fetched_map2[v437], 0, v434, v431, v432, v438);
+                    tma_store_5d((shared_ + 16384), args.K_fetched_map2[v437], 64, v434, v431, v432, v438);
                     bulk_commit();
                     bulk_wait_read();
                     mbarrier_arrive((shared_ + 229384));
-                    const int v440 = k_phase2[0];
-                    k_phase2[0] = (v440 ^ 1);
+                    const int v439 = k_phase2[0];
+                    k_phase2[0] = (v439 ^ 1);
 #line 15 "examples/ring_attention.pk"
-                    const int v441 = v_phase2[0];
-                    mbarrier_wait((shared_ + 229392), v441);
-                    const int v442 = shared_ + 32768;
+                    const int v440 = v_phase2[0];
+                    mbarrier_wait((shared_ + 229392), v440);
+                    const int v441 = shared_ + 32768;
 #line 10 "examples/ring_attention.pk"
-                    tma_store_5d(v442, args.V_fetched_map3[v438], 0, v435, v432, v433, v439);
-                    tma_store_5d((v442 + 16384), args.V_fetched_map3[v438], 64, v435, v432, v433, v439);
+                    tma_store_5d(v441, args.V_fetched_map3[v437], 0, v434, v431, v432, v438);
+                    tma_store_5d((v441 + 16384), args.V_fetched_map3[v437], 64, v434, v431, v432, v438);
                     bulk_commit();
                     bulk_wait_read();
                     mbarrier_arrive((shared_ + 229400));
-                    const int v443 = v_phase2[0];
-                    v_phase2[0] = (v443 ^ 1);
-                    const int v444 = 1 * epoch;
+                    const int v442 = v_phase2[0];
+                    v_phase2[0] = (v442 ^ 1);
                     bulk_wait_full();
-                    const int v445 = (((((0 * args.B) + v433) * args.H) + v432) * (((args.S + 127) / 128) + args.ranks)) + ((((v436 * v425) + v435) / 128) + v436);
-                    const unsigned long long v446 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v445 * 4ull);
-                    if (thread == 288) {
-                        raise_release_gpu(v446, v444);
-                    }
+                    const int v443 = (((((0 * args.B) + v432) * args.H) + v431) * (((args.S + 127) / 128) + args.ranks)) + ((((v435 * v424) + v434) / 128) + v435);
+                    const unsigned long long v444 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v443 * 4ull);
+                    raise_release_gpu(v444, (1 * epoch));
                 }
             }
         }
@@ -1119,82 +1111,82 @@ ring_attention(const __grid_constant__ Args args) {
             v_phase3[0] = 0;
             int v_stage1[1];
             v_stage1[0] = 0;
-            const int v447 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v448 = (max(min(args.S - (args.rank * v447), v447), 0) + 127) / 128;
-            const int v449 = (args.B * args.H) * v448;
+            const int v445 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v446 = (max(min(args.S - (args.rank * v445), v445), 0) + 127) / 128;
+            const int v447 = (args.B * args.H) * v446;
             #pragma unroll 1
-            for (int task3 = cta; task3 < v449; task3 += computing) {
-                const int v450 = task3 / v448;
-                const int v451 = v450 % args.H;
-                const int v452 = v450 / args.H;
-                const int v453 = (task3 % v448) * 128;
+            for (int task3 = cta; task3 < v447; task3 += computing) {
+                const int v448 = task3 / v446;
+                const int v449 = v448 % args.H;
+                const int v450 = v448 / args.H;
+                const int v451 = (task3 % v446) * 128;
 #line 10 "examples/ring_attention.pk"
-                const int v454 = q_phase1[0];
-                mbarrier_wait((shared_ + 229416), (v454 ^ 1));
-                const int v455 = shared_ + 229408;
-                mbarrier_expect(v455, 32768);
-                const int v456 = shared_ + 65536;
-                const int v457 = args.S / v447;
-                const int v458 = (args.rank >= v457) ? 1 : 0;
-                const int v459 = (v458 == 1) ? 0 : args.rank;
-                tma_load_5d(v456, args.Q_map4[v458], v455, 0, v453, v451, v452, v459);
-                tma_load_5d((v456 + 16384), args.Q_map4[v458], v455, 64, v453, v451, v452, v459);
-                const int v460 = q_phase1[0];
-                q_phase1[0] = (v460 ^ 1);
+                const int v452 = q_phase1[0];
+                mbarrier_wait((shared_ + 229416), (v452 ^ 1));
+                const int v453 = shared_ + 229408;
+                mbarrier_expect(v453, 32768);
+                const int v454 = shared_ + 65536;
+                const int v455 = args.S / v445;
+                const int v456 = (args.rank >= v455) ? 1 : 0;
+                const int v457 = (v456 == 1) ? 0 : args.rank;
+                tma_load_5d(v454, args.Q_map4[v456], v453, 0, v451, v449, v450, v457);
+                tma_load_5d((v454 + 16384), args.Q_map4[v456], v453, 64, v451, v449, v450, v457);
+                const int v458 = q_phase1[0];
+                q_phase1[0] = (v458 ^ 1);
 #line 8 "examples/ring_attention.pk"
                 #pragma unroll 1
-                for (int v461 = 0; v461 < args.ranks; ++v461) {
-                    const int v462 = (args.rank + v461) % args.ranks;
+                for (int v459 = 0; v459 < args.ranks; ++v459) {
+                    const int v460 = (args.rank + v459) % args.ranks;
 #line 9 "examples/ring_attention.pk"
-                    const int v463 = v462 * v447;
-                    const int v464 = (max(min(args.S - v463, v447), 0) + 127) / 128;
+                    const int v461 = v460 * v445;
+                    const int v462 = (max(min(args.S - v461, v445), 0) + 127) / 128;
                     #pragma unroll 1
-                    for (int v465 = 0; v465 < v464; ++v465) {
-                        const int v466 = v465 * 128;
+                    for (int v463 = 0; v463 < v462; ++v463) {
+                        const int v464 = v463 * 128;
 #line 10 "examples/ring_attention.pk"
-                        const bool v467 = v462 == args.rank;
-                        const int v468 = (((((0 * args.B) + v452) * args.H) + v451) * (((args.S + 127) / 128) + args.ranks)) + (((v463 + v466) / 128) + v462);
-                        const unsigned long long v469 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v468 * 4ull);
-                        spin(v469, ((v467 ? 0 : 1) * epoch));
+                        const bool v465 = v460 == args.rank;
+                        const int v466 = (((((0 * args.B) + v450) * args.H) + v449) * (((args.S + 127) / 128) + args.ranks)) + (((v461 + v464) / 128) + v460);
+                        const unsigned long long v467 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v466 * 4ull);
+                        spin(v467, ((v465 ? 0 : 1) * epoch));
                         fence_acquire_gpu();
                         fence_async_global();
-                        const int v470 = k_stage1[0];
-                        const int v471 = k_phase3[0];
-                        const int v472 = v470 * 8;
-                        mbarrier_wait(((shared_ + 229456) + v472), (v471 ^ 1));
-                        const int v473 = shared_ + 229440;
-                        mbarrier_expect((v473 + v472), 32768);
-                        const int v474 = k_stage1[0];
-                        const int v475 = (shared_ + 98304) + (v474 * 32768);
-                        const int v476 = v473 + (v474 * 8);
-                        const int v477 = (v462 >= v457) ? 1 : 0;
-                        const int v478 = (v477 == 1) ? 0 : v462;
-                        tma_load_5d(v475, (v467 ? args.K_map0[v477] : args.K_fetched_map2[v477]), v476, 0, v466, v451, v452, v478);
-                        tma_load_5d((v475 + 16384), (v467 ? args.K_map0[v477] : args.K_fetched_map2[v477]), v476, 64, v466, v451, v452, v478);
-                        const int v479 = k_phase3[0];
-                        const int v480 = k_stage1[0];
-                        const int v481 = v480 + 1;
-                        const bool v482 = v481 == 2;
-                        k_phase3[0] = (v482 ? (v479 ^ 1) : v479);
-                        k_stage1[0] = (v482 ? 0 : v481);
+                        const int v468 = k_stage1[0];
+                        const int v469 = k_phase3[0];
+                        const int v470 = v468 * 8;
+                        mbarrier_wait(((shared_ + 229456) + v470), (v469 ^ 1));
+                        const int v471 = shared_ + 229440;
+                        mbarrier_expect((v471 + v470), 32768);
+                        const int v472 = k_stage1[0];
+                        const int v473 = (shared_ + 98304) + (v472 * 32768);
+                        const int v474 = v471 + (v472 * 8);
+                        const int v475 = (v460 >= v455) ? 1 : 0;
+                        const int v476 = (v475 == 1) ? 0 : v460;
+                        tma_load_5d(v473, (v465 ? args.K_map0[v475] : args.K_fetched_map2[v475]), v474, 0, v464, v449, v450, v476);
+                        tma_load_5d((v473 + 16384), (v465 ? args.K_map0[v475] : args.K_fetched_map2[v475]), v474, 64, v464, v449, v450, v476);
+                        const int v477 = k_phase3[0];
+                        const int v478 = k_stage1[0];
+                        const int v479 = v478 + 1;
+                        const bool v480 = v479 == 2;
+                        k_phase3[0] = (v480 ? (v477 ^ 1) : v477);
+                        k_stage1[0] = (v480 ? 0 : v479);
 #line 15 "examples/ring_attention.pk"
-                        const int v483 = v_stage1[0];
-                        const int v484 = v_phase3[0];
-                        const int v485 = v483 * 8;
-                        mbarrier_wait(((shared_ + 229488) + v485), (v484 ^ 1));
-                        const int v486 = shared_ + 229472;
-                        mbarrier_expect((v486 + v485), 32768);
-                        const int v487 = v_stage1[0];
-                        const int v488 = (shared_ + 163840) + (v487 * 32768);
-                        const int v489 = v486 + (v487 * 8);
-                        tma_load_5d(v488, (v467 ? args.V_map1[v477] : args.V_fetched_map3[v477]), v489, 0, v466, v451, v452, v478);
-                        tma_load_5d((v488 + 16384), (v467 ? args.V_map1[v477] : args.V_fetched_map3[v477]), v489, 64, v466, v451, v452, v478);
-                        const int v490 = v_phase3[0];
-                        const int v491 = v_stage1[0];
-                        const int v492 = v491 + 1;
-                        const bool v493 = v492 == 2;
-                        v_phase3[0] = (v493 ? (v490 ^ 1) : v490);
-                        v_stage1[0] = (v493 ? 0 : v492);
+                        const int v481 = v_stage1[0];
+                        const int v482 = v_phase3[0];
+                        const int v483 = v481 * 8;
+                        mbarrier_wait(((shared_ + 229488) + v483), (v482 ^ 1));
+                        const int v484 = shared_ + 229472;
+                        mbarrier_expect((v484 + v483), 32768);
+                        const int v485 = v_stage1[0];
+                        const int v486 = (shared_ + 163840) + (v485 * 32768);
+                        const int v487 = v484 + (v485 * 8);
+                        tma_load_5d(v486, (v465 ? args.V_map1[v475] : args.V_fetched_map3[v475]), v487, 0, v464, v449, v450, v476);
+                        tma_load_5d((v486 + 16384), (v465 ? args.V_map1[v475] : args.V_fetched_map3[v475]), v487, 64, v464, v449, v450, v476);
+                        const int v488 = v_phase3[0];
+                        const int v489 = v_stage1[0];
+                        const int v490 = v489 + 1;
+                        const bool v491 = v490 == 2;
+                        v_phase3[0] = (v491 ? (v488 ^ 1) : v488);
+                        v_stage1[0] = (v491 ? 0 : v490);
                     }
                 }
             }
@@ -1206,31 +1198,31 @@ ring_attention(const __grid_constant__ Args args) {
             q_phase2[0] = 0;
             int cast_phase1[1];
             cast_phase1[0] = 0;
-            const int v494 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v495 = (max(min(args.S - (args.rank * v494), v494), 0) + 127) / 128;
-            const int v496 = (args.B * args.H) * v495;
+            const int v492 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v493 = (max(min(args.S - (args.rank * v492), v492), 0) + 127) / 128;
+            const int v494 = (args.B * args.H) * v493;
             #pragma unroll 1
-            for (int task4 = cta; task4 < v496; task4 += computing) {
-                const int v497 = task4 / v495;
-                const int v498 = v497 % args.H;
-                const int v499 = v497 / args.H;
-                const int v500 = (task4 % v495) * 128;
+            for (int task4 = cta; task4 < v494; task4 += computing) {
+                const int v495 = task4 / v493;
+                const int v496 = v495 % args.H;
+                const int v497 = v495 / args.H;
+                const int v498 = (task4 % v493) * 128;
 #line 17 "examples/ring_attention.pk"
-                const int v501 = cast_phase1[0];
-                mbarrier_wait((shared_ + 229424), v501);
-                const int v502 = shared_ + 65536;
-                const int v503 = (args.rank >= (args.S / v494)) ? 1 : 0;
-                const int v504 = (v503 == 1) ? 0 : args.rank;
-                tma_store_5d(v502, args.O_map5[v503], 0, v500, v498, v499, v504);
-                tma_store_5d((v502 + 16384), args.O_map5[v503], 64, v500, v498, v499, v504);
+                const int v499 = cast_phase1[0];
+                mbarrier_wait((shared_ + 229424), v499);
+                const int v500 = shared_ + 65536;
+                const int v501 = (args.rank >= (args.S / v492)) ? 1 : 0;
+                const int v502 = (v501 == 1) ? 0 : args.rank;
+                tma_store_5d(v500, args.O_map5[v501], 0, v498, v496, v497, v502);
+                tma_store_5d((v500 + 16384), args.O_map5[v501], 64, v498, v496, v497, v502);
                 bulk_commit();
                 bulk_wait_read();
                 mbarrier_arrive((shared_ + 229432));
-                const int v505 = cast_phase1[0];
-                cast_phase1[0] = (v505 ^ 1);
+                const int v503 = cast_phase1[0];
+                cast_phase1[0] = (v503 ^ 1);
                 mbarrier_arrive((shared_ + 229416));
-                const int v506 = q_phase2[0];
-                q_phase2[0] = (v506 ^ 1);
+                const int v504 = q_phase2[0];
+                q_phase2[0] = (v504 ^ 1);
             }
 #line 6 "examples/ring_attention.pk"
             bulk_wait_full();

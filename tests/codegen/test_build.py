@@ -38,13 +38,18 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 ACROSS = ("ag_gemm", "gemm_ar", "gemm_rs")
 """The GEMM families."""
-MATMULS = {"gemm", *ACROSS, "ag_gemm_explicit", "attention", "grouped_attention", "ring_attention", "ulysses_attention"}
-"""Examples that multiply tiles of 16-bit floats."""
-NOT_YET = {
-    "moe_combine",
-    "moe_dispatch_gemm",
+MATMULS = {
+    "gemm",
+    *ACROSS,
+    "ag_gemm_explicit",
+    "attention",
+    "grouped_attention",
+    "ring_attention",
+    "ulysses_attention",
     "window_attention",
 }
+"""Examples that multiply tiles of 16-bit floats."""
+NOT_YET = {"moe_combine", "moe_dispatch_gemm"}
 """Examples that have no lowering yet."""
 WRITTEN = {"ag_gemm_explicit", "all_reduce_explicit"}
 """Examples whose author wrote the roles, none of them for copy engines."""
@@ -214,7 +219,11 @@ def test_matmuls_of_8_bits(a: str, b: str) -> None:
     assert not made.warnings
 
 
-@pytest.mark.parametrize("name", sorted({*LOWERED} - WRITTEN - {"gemm", "gemm_fp8", "attention", "grouped_attention"}))
+ON_ONE_GPU = {"gemm", "gemm_fp8", "attention", "grouped_attention", "window_attention"}
+"""Examples in which nothing goes from rank to rank."""
+
+
+@pytest.mark.parametrize("name", sorted({*LOWERED} - WRITTEN - ON_ONE_GPU))
 def test_example_with_copy_engines(name: str) -> None:
     """SMs do nothing of what copy engines do; counters that both touch restart with each launch."""
     made = built(name, overlap="copy_engine")

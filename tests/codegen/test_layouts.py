@@ -308,6 +308,26 @@ def test_counts_indices_and_conditions_from_memory(counts: tuple[int, ...]) -> N
     np.testing.assert_array_equal(memory.arrays["Y"][0], expected)
 
 
+RAGGED_LISTS = """\
+kernel copy(counts: i32[E], X: {kind}[E, M, N], Y: {kind}[E, M, N]):
+    for e in tasks(E):
+        for m, n in tasks(blocks(M, 16, stop=counts[e]), blocks(N, 32)):
+            Y[e, m, n] = X[e, m, n]
+"""
+
+
+@pytest.mark.parametrize("kind", ["f32", "bf16"])
+@pytest.mark.parametrize(("counts", "n"), [((0, 40, 17), 64), ((1, 16, 33), 40), ((5, 0, 50), 36)])
+def test_blocks_that_end_inside_of_an_array(counts: tuple[int, ...], n: int, kind: str) -> None:
+    """The rows past the end are read by TMA, which does not stop there; none of them is stored."""
+    x = numbered(1, 3, 40, n)
+    memory = run(RAGGED_LISTS.format(kind=kind), 1, 18, {"E": 3, "M": 40, "N": n}, counts=[counts], X=x)
+    expected = np.full((3, 40, n), np.nan)
+    for e, count in enumerate(counts):
+        expected[e, :count] = x[0, e, :count]
+    np.testing.assert_array_equal(memory.arrays["Y"][0], expected)
+
+
 BOUNDED = """\
 kernel copy(first: i32[E], end: i32[E], X: f32[M, N], Y: f32[E, M, N]):
     for e in tasks(E):
@@ -515,9 +535,11 @@ def columns(x: np.ndarray, ranks: int, rank: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", ["bf16", "f32", "i32"])
-@pytest.mark.parametrize(("ranks", "m", "n"), [(1, 20, 24), (2, 33, 72), (3, 100, 40), (3, 50, 56), (4, 10, 24)])
+@pytest.mark.parametrize(("ranks", "m", "n"), [(1, 20, 24), (2, 33, 72), (3, 100, 40), (3, 50, 56), (5, 9, 48)])
 def test_from_rows_to_columns(ranks: int, m: int, n: int, kind: str) -> None:
-    """A load goes on past the end of a block that ends with a shard of columns; a store does not."""
+    """A load goes on past the end of a block that ends with a shard of columns; a store does not. Rows of Y are as long
+    as a shard: of 48 by five ranks 10 elements, so that they do not begin at multiples of 16 bytes, though the last
+    shard, of 8, does."""
     x = numbered(m, n)
     count = blocks.count(0, blocks.shard_length(m, ranks), 16) * blocks.count(0, n, 16) * 2
     memory = run(BY_COLUMNS.format(kind=kind), ranks, count, {"M": m, "N": n}, X=padded(x, ranks))

@@ -61,12 +61,15 @@ def _to_its_end(thread: Thread, body: Block) -> None:
         thread.block(body)
 
 
-def run(text: str, sizes: dict[str, int], values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Y of a kernel of X and Y on one rank, of one task."""
+def run(
+    text: str, sizes: dict[str, int], values: np.ndarray[Any, Any], **more: np.ndarray[Any, Any]
+) -> np.ndarray[Any, Any]:
+    """Y of a kernel of X, and of more arrays, on one rank, of one task."""
     roles: KernelOp = compile_program(parse_text(Source("rows.pk", text)), level="roles").kernel
     lowered = machine_level(roles)
     memory = Memory(lowered, 1, sizes)
-    memory.arrays["X"][0][...] = values
+    for name, content in {"X": values, **more}.items():
+        memory.arrays[name][0][...] = content
     memory.ctas = [_Rows(memory, 0, 0, 1)]
     for _, threads in warps(roles, 1):
         memory.ctas[0].run(lowered.body.block, threads)
@@ -142,3 +145,25 @@ def test_simulated(word: str, kind: str, level: str) -> None:
             continue
         halves = (values[:40], values[40:])
         np.testing.assert_array_equal(found, np.concatenate([half - NUMPY[word](half) for half in halves]))
+
+
+UP_TO = """\
+kernel rows(first: i32[1], end: i32[1], X: {kind}[M, K], Y: f32[M]):
+    for m in tasks(blocks(M, 64)):
+        acc = zeros(f32, m)
+        for k in blocks(K, 16, start=first[0], stop=end[0]):
+            acc = acc + rowsum(cast(X[m, k], f32))
+        Y[m] = acc
+"""
+
+
+@pytest.mark.parametrize("kind", ["f32", "bf16"])
+@pytest.mark.parametrize(("first", "end"), [(0, 0), (0, 16), (0, 19), (0, 24), (8, 40), (3, 37), (16, 41), (5, 6)])
+def test_blocks_that_end_inside_of_an_array(first: int, end: int, kind: str) -> None:
+    """Whole ones by TMA, the last one by threads: what lies past the end is never read."""
+    x = np.full((60, 40), np.nan)
+    used = slice(first, min(end, 40))
+    x[:, used] = (np.arange(60)[:, None] * 100 + np.arange(40))[:, used]
+    bounds = {"first": np.array([first]), "end": np.array([end])}
+    found = run(UP_TO.format(kind=kind), {"M": 60, "K": 40}, x, **bounds)
+    np.testing.assert_array_equal(found, x[:, used].sum(axis=1))

@@ -186,6 +186,38 @@ kernel sums(X: f32[M, N], Z: f32[M]):
             s += rowsum(X[m, n])
         Z[m] = s
 """
+FROM_MEMORY = {
+    "copies": """\
+kernel copies(count: i32[E], X: bf16[E, M, N], Y: bf16[E, M, N]):
+    for e in tasks(E):
+        for m, n in tasks(blocks(M, 64, stop=count[e]), blocks(N, 64)):
+            Y[e, m, n] = X[e, m, n]
+""",
+    "indices": """\
+kernel indices(count: i32[E], row: i32[E, M], wanted: i32[E], X: bf16[M, N], Y: bf16[E, M, N]):
+    for e in tasks(E):
+        for i, n in tasks(blocks(M, 1, stop=count[e]), blocks(N, 64)):
+            if wanted[e] > 50:
+                Y[e, i, n] = X[row[e, i], n]
+""",
+    "sums": """\
+kernel sums(first: i32[E], end: i32[E], X: bf16[E, M, N], Y: f32[E, M]):
+    for e, m in tasks(E, blocks(M, 64)):
+        acc = zeros(f32, m)
+        for n in blocks(N, 64, start=first[e], stop=end[e]):
+            acc = acc + rowsum(cast(X[e, m, n], f32))
+        Y[e, m] = acc
+""",
+    "matmuls": """\
+kernel matmuls(count: i32[E], end: i32[E], A: bf16[E, M, K], B: bf16[E, K, N], C: bf16[E, M, N]):
+    for e in tasks(E):
+        for m, n in tasks(blocks(M, 128, stop=count[e]), blocks(N, 128)):
+            acc = zeros(f32, m, n)
+            for k in blocks(K, 64, stop=end[e]):
+                acc += A[e, m, k] @ B[e, k, n]
+            C[e, m, n] = acc
+""",
+}
 
 _OPERANDS = {"16 bits": ("B: {t}[K, N]", "B[k, n]"), "8 bits": ("B: {t}[N, K]", "B[n, k].T")}
 _COLLECTIVES = {
@@ -278,6 +310,7 @@ def _table() -> Iterator[Case]:
     yield Case("two shapes", TWO_SHAPES, _few(matrices), alone=True)
     yield Case("sums of rows", ROW_SUMS, _few(_collective), alone=True)
     yield from _attention()
+    yield from _from_memory()
     for name in ("all_gather", "all_to_all", "reduce_scatter", "all_reduce"):
         yield from _scheduled(name, _collective, "overlap=copy_engine")
         text = (EXAMPLES / f"{name}.pk").read_text(encoding="utf-8")
@@ -303,6 +336,18 @@ def _written() -> Iterator[Case]:
             yield Case(f"written: {name}, {kind}", text.replace("f32[", f"{kind}["), sizes)
 
 
+def _lists(names: Sequence[str]) -> Sizes:
+    """Numbers of lists, the most rows that each of them has, and how long these are."""
+    found = [(1, 1, 8, 8), (3, 63, 24, 40), (5, 129, 136, 72), (33, 200, 264, 136)]
+    return lambda ranks: [dict(zip(names, size, strict=False)) for size in found]
+
+
+def _from_memory() -> Iterator[Case]:
+    """Tasks, blocks and conditions that arrays decide."""
+    for name, text in FROM_MEMORY.items():
+        yield Case(f"from memory {name}", text, _lists("EMNK" if "[E, K, N]" in text else "EMN"), alone=True)
+
+
 def _functions() -> Iterator[Case]:
     """Every declared operation; `tests/gpu/functions.py` runs those element by element on all kinds of numbers."""
     for op in OPERATIONS:
@@ -314,14 +359,6 @@ def _functions() -> Iterator[Case]:
 
 def _rows(ranks: int) -> Sequence[Dims]:
     return [{"M": dims["M"]} for dims in _collective(ranks)]
-
-
-def _window() -> str:
-    """The example over all keys: bounds of blocks that depend on the task have no lowering yet."""
-    text = (EXAMPLES / "window_attention.pk").read_text(encoding="utf-8")
-    head, bounds, rest = text.partition(", start=first - window + 1, stop=first + 128")
-    assert bounds
-    return head + rest
 
 
 def _attention() -> Iterator[Case]:
@@ -346,7 +383,8 @@ def _attention() -> Iterator[Case]:
             yield Case(name, "grouped_attention", _groups(group), constants=constants, alone=True)
     yield Case("grouped_attention D=64", "grouped_attention", _few(_groups(4)), constants={"D": 64}, alone=True)
     for window in (1, 70, 128):
-        yield Case(f"window_attention window={window}", _window(), _one_gpu, constants={"window": window}, alone=True)
+        constants = {"window": window}
+        yield Case(f"window_attention window={window}", "window_attention", _one_gpu, constants=constants, alone=True)
     yield from _scheduled("ring_attention", _sequence, *overlaps)
     yield Case("ring_attention causal", "ring_attention", _sequence, constants={"causal": True})
     zigzag = {"causal": True, "zigzag": True}

@@ -8,7 +8,7 @@ from pkc.check.run import Trial, baseline_of, check_roles
 from pkc.check.static import check_statically
 from pkc.dialect.access import LoadOp
 from pkc.dialect.program import LONGEST_FIRST, TasksOp
-from pkc.dialect.transfers import moves_by_tma
+from pkc.dialect.transfers import needs_threads
 from pkc.driver.compiler import Compiled, compile_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
@@ -52,8 +52,8 @@ def test_every_task_is_done_once_whatever_the_order(bounds: str, heads: int, len
         ("stop=start(q) + 20", False),
     ],
 )
-def test_blocks_that_are_whole_for_certain_go_by_tma(bounds: str, by_tma: bool) -> None:
+def test_blocks_that_are_whole_for_certain_go_by_tma_alone(bounds: str, by_tma: bool) -> None:
     """A block is whole, or ends with its dimension, if the length of its list is a multiple of its extent."""
     loads = [op for op in compiled(bounds, "roles").kernel.walk() if isinstance(op, LoadOp)]
-    ways = {op.array.name_hint: moves_by_tma(op) for op in loads}
+    ways = {op.array.name_hint: not needs_threads(op) for op in loads}
     assert ways == {"X": True, "Y": by_tma}

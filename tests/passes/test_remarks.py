@@ -238,7 +238,20 @@ kernel k(A: f32[M, N], C: f32[M, N]):
             "",
             3,
             "pk.load: `A` is not loaded by TMA: rows of 8 bytes: TMA moves multiples of 16",
-        )
+        ),
+        (
+            """
+kernel k(count: i32[E], A: f32[E, M, N], C: f32[E, M]):
+    for e, m in tasks(E, blocks(M, 64)):
+        acc = zeros(f32, m)
+        for n in blocks(N, 64, stop=count[e]):
+            acc = acc + rowsum(A[e, m, n])
+        C[e, m] = acc
+""",
+            "",
+            5,
+            "pk.load: threads load the last block of `A`, which may end inside of the array, where TMA does not stop",
+        ),
     ],
     "pk-plan-mma": [
         (
@@ -275,6 +288,8 @@ NOTHING = {
     "pk-plan-memory": "places what is planned",
     "pk-split-roles": "obeys roles",
     "pk-guard-launches": "adds what launches need",
+    "pk-plan-padding": "marks every tile of which nothing reads the padding",
+    "pk-split-stores": "obeys transfers",
     "pk-insert-fences": "adds the fences that the order of memory needs",
     "pk-merge-channels": "merges all channels of one kind, of which one comes behind the other in both roles",
     "pk-release-shared": "obeys what stages share",

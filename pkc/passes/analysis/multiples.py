@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
+from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.coordinates import BlockOp, BlockPositionOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import block_type
+from pkc.dialect.types import BlockType
 
 
 def multiple_of(value: SSAValue) -> int:
@@ -39,9 +42,16 @@ def ends_with_whole_block(block: BlockOp) -> bool:
     return math.gcd(multiple_of(block.stop), begins) % block_type(block.result).extent == 0
 
 
+def cut_blocks(op: LoadOp | StoreOp, but: Sequence[int] = ()) -> list[BlockOp]:
+    """The blocks of an access that may end inside of its array; those of the axes `but` of its tile left out."""
+    blocks = [index.owner for index in op.indices if isinstance(index.type, BlockType)]
+    kept = [block for axis, block in enumerate(blocks) if axis not in but]
+    return [block for block in kept if isinstance(block, BlockOp) and not ends_with_whole_block(block)]
+
+
 def _of_position(block: BlockOp) -> int:
     """The position of a block that counts from the beginning of its dimension or from its list's."""
-    if block.shard is not None or block.sharded is not None:
+    if block.in_shard:
         return 1
     begins = multiple_of(block.start) if block.start is not None else 0
     return math.gcd(block_type(block.result).extent * multiple_of(block.index), begins)

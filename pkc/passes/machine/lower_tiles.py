@@ -17,7 +17,7 @@ from pkc.dialect.engines import is_engine
 from pkc.dialect.machine import ONE, ROLE, TensorMapOp
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, CommitOp, ConsumeOp, ReleaseOp
-from pkc.dialect.transfers import TMA, moves_by_tma
+from pkc.dialect.transfers import TMA, needs_threads
 from pkc.dialect.types import TileType
 from pkc.location import span_of
 from pkc.passes.analysis.dependence import ancestors
@@ -141,7 +141,8 @@ def _ring(channel: ChannelOp, target: Target) -> Ring:
     assert isinstance(kind, ChannelType)
     slots, _ = target.stage_layout(kind.tiles)
     producer, consumer = _end(channel, AcquireOp), _end(channel, ReleaseOp)
-    by_tma = [_by_tma(use.operation) for use in channel.result.uses if isinstance(use.operation, CommitOp)]
+    commits = (use.operation for use in channel.result.uses)
+    by_threads = not all(_by_tma(op) for op in commits if isinstance(op, CommitOp))
     filled = sum(target.shared_layout(tile).moved_bytes for tile in kind.tiles)
     return Ring(
         channel,
@@ -150,14 +151,14 @@ def _ring(channel: ChannelOp, target: Target) -> Ring:
         channel.depth,
         slots,
         planned(channel, STAGE_BYTES),
-        1 if all(by_tma) else _warps(producer) * target.arch.warp,
+        _warps(producer) * target.arch.warp if by_threads else 1,
         1 if _moves(consumer) else _warps(consumer),
-        filled if all(by_tma) else 0,
+        0 if by_threads else filled,
     )
 
 
 def _by_tma(commit: CommitOp) -> bool:
-    return all(isinstance(tile.owner, LoadOp) and moves_by_tma(tile.owner) for tile in commit.tiles)
+    return all(isinstance(tile.owner, LoadOp) and not needs_threads(tile.owner) for tile in commit.tiles)
 
 
 def _end(channel: ChannelOp, kind: type[Operation]) -> RoleOp:
@@ -172,7 +173,7 @@ def _moves(role: RoleOp) -> bool:
         if isinstance(op, StoreAddOp):
             return False
         if isinstance(op, LoadOp | StoreOp):
-            if not moves_by_tma(op):
+            if needs_threads(op):
                 return False
         elif any(isinstance(result.type, TileType) for result in op.results) and not isinstance(op, ConsumeOp):
             return False

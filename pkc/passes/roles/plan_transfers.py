@@ -21,13 +21,13 @@ from pkc.dialect.access import (
 )
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.program import WRITTEN, KernelOp
-from pkc.dialect.roles import CommitOp, ConsumeOp
+from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import tile_type
-from pkc.dialect.transfers import REGISTER, TMA, TRANSFER, moves_by_tma, stage_of, transfer
+from pkc.dialect.transfers import REGISTER, TMA, TRANSFER, moves_by_tma, stage_of, transfer, unread_axes
 from pkc.dialect.types import BlockType, PGLType, PrivateType, dtype_bytes
 from pkc.location import describe
 from pkc.passes.analysis.dependence import ancestors
-from pkc.passes.analysis.multiples import ends_with_whole_block
+from pkc.passes.analysis.multiples import cut_blocks
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import array_name, reached
 from pkc.passes.roles.straddling import on_several_ranks
@@ -45,6 +45,8 @@ _OTHERS: dict[type[Operation], str] = {
 }
 """Accesses that ordinary instructions carry out, and why."""
 
+_LAST_BLOCK = "; by threads the last block, which may end inside of the array"
+
 _GRANULE = 16
 """Bytes that a row of a TMA box must be a multiple of (CUDA driver API: cuTensorMapEncodeTiled)."""
 
@@ -57,8 +59,9 @@ class PlanTransfers(KernelPass):
 
     What goes through untouched goes by TMA: loads into the stages of a channel, stores of what lies in a stage, copies
     from one array to another. What is computed with or made where it is accessed has to be in registers. So has what
-    TMA cannot express: short rows, table rows, blocks that may end inside of an array; and everything on a target
-    without TMA.
+    TMA cannot express: short rows, table rows; and everything on a target without TMA. A block may end inside of its
+    array, where TMA does not stop: such a tile is loaded by TMA if nothing reads what lies past the end
+    (`pk-plan-padding`), and stored from its stage by TMA where the block is whole, else by threads.
 
     A tile that leaves its stage for another rank goes a few `rows` at a time, each read before the next is begun: an SM
     carries out its copies in order, so that the loads for the next tile would wait until the link has taken all of it.
@@ -81,7 +84,11 @@ class PlanTransfers(KernelPass):
         ops = list(kernel.walk())
         for op in ops:
             if isinstance(op, LoadOp):
-                op.attributes[TRANSFER] = transfer(*_of_load(op))
+                by, why = _of_load(op)
+                whole = by == TMA and bool(cut_blocks(op, unread_axes(op)))
+                op.attributes[TRANSFER] = transfer(by, f"{why}{_LAST_BLOCK}" if whole else why, whole=whole)
+                if whole:
+                    _remark_last_block(op, "load")
             if type(op) in _OTHERS:
                 op.attributes[TRANSFER] = transfer(REGISTER, _OTHERS[type(op)])
             if isinstance(op, GatherOp | ScatterAddOp):
@@ -92,10 +99,14 @@ class PlanTransfers(KernelPass):
         for op in ops:  # what is stored may be a load's
             if isinstance(op, StoreOp):
                 by, why = _of_store(op)
-                rows = _rows_at_a_time(op) if by == TMA and op in remote else None
+                whole = by == TMA and stage_of(op.tile) is not None and bool(cut_blocks(op))
+                if whole:
+                    why = f"{why}{_LAST_BLOCK}"
+                    _remark_last_block(op, "store")
+                rows = _rows_at_a_time(op) if by == TMA and op in remote and not whole else None
                 if rows is not None:
                     why = f"{why}, {rows} rows at a time: loads of the same SM wait behind it"
-                op.attributes[TRANSFER] = transfer(by, why, rows)
+                op.attributes[TRANSFER] = transfer(by, why, rows, whole=whole)
 
 
 def _of_load(op: LoadOp) -> tuple[str, str]:
@@ -149,6 +160,12 @@ def _remark(op: LoadOp | StoreOp, what: str, reason: str) -> None:
         missed(PlanTransfers.name, op, f"`{array_name(op.array)}` is not {what} by TMA: {reason}")
 
 
+def _remark_last_block(op: LoadOp | StoreOp, verb: str) -> None:
+    """Say that threads move one of the blocks."""
+    reason = "which may end inside of the array, where TMA does not stop"
+    missed(PlanTransfers.name, op, f"threads {verb} the last block of `{array_name(op.array)}`, {reason}")
+
+
 def _too_much(op: LoadOp | StoreOp) -> str:
     """What TMA cannot do about an access; empty if there is nothing."""
     target = target_of(op)
@@ -161,47 +178,39 @@ def _too_much(op: LoadOp | StoreOp) -> str:
         return f"rows of {row} bytes: TMA moves multiples of {_GRANULE}"
     owners = ((axis, index.owner) for axis, index in enumerate(op.indices))
     blocks = [(axis, block) for axis, block in owners if isinstance(block, BlockOp)]
-    if not all(ends_with_whole_block(block) for _, block in blocks):
+    if cut_blocks(op, unread_axes(op)) and not _is_staged(op):
         return "the last block may end inside of the array, where TMA does not stop"
     if isinstance(op, StoreOp) and tile_type(op.tile).rank == 1 and not _aligned_rows(array):
         return f"rows of the array may begin where no multiple of {_GRANULE} bytes is, which TMA needs"
     if on_several_ranks(op):
         return "its rows go to several ranks, and no TMA store begins before an array"
-    sharded = {axis for axis, block in blocks if _in_shard(block)} | _shards(op.array)
-    if len(sharded) > 1 and not _is_cut_when_stored(op):
-        return _TWO_SHARDS
+    sharded = {axis for axis, block in blocks if block.in_shard} - _read_on(op) | _shards(op.array)
+    if len(sharded) > 1:
+        return "follows the shards of two dimensions, a tensor map those of one"
     copies = isinstance(array, PGLType) and array.shard_dim is None
     dims = len(array.dimensions) + copies + bool(sharded)
     return f"{dims} dimensions: a tensor map has {_MOST_DIMS}" if dims > _MOST_DIMS else ""
 
 
-_TWO_SHARDS = "follows the shards of two dimensions, a tensor map those of one"
-
-
-def _is_cut_when_stored(op: LoadOp | StoreOp) -> bool:
-    """Whether a load goes into a stage that is only stored. Then it may go on past the end of its block: stores whose
-    blocks end where two dimensions' shards do leave that out."""
-    users = [use.operation for use in op.results[0].uses] if isinstance(op, LoadOp) else []
-    if not users or not all(isinstance(user, CommitOp) for user in users):
+def _is_staged(op: LoadOp | StoreOp) -> bool:
+    """Whether threads could move the tile of an access into its stage, or out of it, too."""
+    if tile_type(op.result if isinstance(op, LoadOp) else op.tile).rank != 2:
         return False
-    for commit in users:
-        assert isinstance(commit, CommitOp)
-        place = list(commit.tiles).index(op.results[0])
-        consumes = (use.operation for use in commit.channel.uses if isinstance(use.operation, ConsumeOp))
-        stores = [use.operation for consume in consumes for use in consume.tiles[place].uses]
-        if not all(isinstance(store, StoreOp) and _too_much(store) == _TWO_SHARDS for store in stores):
-            return False
-    return True
+    if isinstance(op, StoreOp):
+        return stage_of(op.tile) is not None
+    return all(isinstance(use.operation, CommitOp) for use in op.result.uses)
+
+
+def _read_on(op: LoadOp | StoreOp) -> set[int]:
+    """The dimensions of an array along which a load may go on past the end of its block."""
+    dims = [dim for dim, index in enumerate(op.indices) if isinstance(index.type, BlockType)]
+    return {dims[axis] for axis in unread_axes(op)}
 
 
 def _aligned_rows(array: PGLType | PrivateType) -> bool:
     """Whether every row of an array begins at a multiple of what TMA moves, for all sizes."""
     *outer, last = array.dimensions
     return not outer or (isinstance(last, int) and last * dtype_bytes(array.element_type) % _GRANULE == 0)
-
-
-def _in_shard(block: BlockOp) -> bool:
-    return block.sharded is not None or block.shard is not None
 
 
 def _shards(array: SSAValue) -> set[int]:

@@ -16,7 +16,7 @@ from pkc.dialect.coordinates import RankOp
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.tile import AnyMmaOp, tile_type
-from pkc.dialect.transfers import TMA
+from pkc.dialect.transfers import TMA, needs_threads, stage_of
 from pkc.dialect.types import PGLType, SignalType, TileType, i32
 from pkc.location import describe, span_of
 from pkc.passes.analysis import budget_errors as errors
@@ -29,7 +29,7 @@ from pkc.targets.target import Target, target_of
 COMPUTE, COMMUNICATE = "compute", "communicate"
 
 _CARRYING = 2
-"""Warps of a role whose threads carry tiles between global and shared memory."""
+"""Warps of a role whose threads carry tiles between global and shared memory, if there is room."""
 
 
 class PlanWarps(KernelPass):
@@ -42,11 +42,11 @@ class PlanWarps(KernelPass):
     - Consumers: a warpgroup for each 64 rows of the widest accumulator, or as many as the target's MMA has, at most as
       many as the target says (two), or `consumers` of the schedule.
     - Loader and storer: one warp each, behind the consumers, in a warpgroup that communicators share; two warps each
-      where the target has no TMA and threads carry tiles.
+      where threads carry tiles, as all do on a target without TMA.
     - A communicator that adds tiles up on separate SMs has a power of two of warpgroups: these share a tile evenly.
     - Registers change by the warpgroup (`setmaxnreg`): few for warps that only move tiles (some more if they reach
-      other ranks, and if arrays have more than two dimensions there), more for a communicator that adds them up or has
-      separate SMs, all that is left for those that compute.
+      other ranks or carry tiles, and if arrays have more than two dimensions there), more for a communicator that adds
+      them up or has separate SMs, all that is left for those that compute.
 
     Before:
 
@@ -218,8 +218,8 @@ def _sharing(roles: Sequence[RoleOp], target: Target) -> list[WarpPlan]:
     if TMA not in target.transfers:
         why = f"its threads carry tiles: {target.name} has no TMA"
         return [WarpPlan(role, COMPUTE, _CARRYING, why) for role in roles]
-    communicators = sum(role.role.data is Role.Communicator for role in roles)
-    each = 2 if len(roles) + communicators <= target.arch.warpgroup else 1
+    wide = sum(role.role.data is Role.Communicator or _carries(role) for role in roles)
+    each = _CARRYING if len(roles) + wide * (_CARRYING - 1) <= target.arch.warpgroup else 1
     plans: list[WarpPlan] = []
     for role in roles:
         communicates = role.role.data is Role.Communicator
@@ -228,10 +228,31 @@ def _sharing(roles: Sequence[RoleOp], target: Target) -> list[WarpPlan]:
             if communicates
             else "it moves tiles, and computes none"
         )
-        if not communicates and any(map(on_several_ranks, role.walk())):
+        carries = not communicates and _carries(role)
+        if carries:
+            why = "its threads carry tiles that TMA does not move"
+        elif not communicates and any(map(on_several_ranks, role.walk())):
             why = "its threads store rows to several ranks"
-        plans.append(WarpPlan(role, COMPUTE, each if communicates else 1, why))
+        plans.append(WarpPlan(role, COMPUTE, each if communicates or carries else 1, why))
     return plans
+
+
+def _carries(role: RoleOp) -> bool:
+    """Whether threads of a role move tiles, not single rows, between arrays and stages, each tile to one rank."""
+    return any(map(_is_carried, role.walk()))
+
+
+def _is_carried(op: Operation) -> bool:
+    if isinstance(op, StoreOp):
+        return (
+            needs_threads(op)
+            and stage_of(op.tile) is not None
+            and not on_several_ranks(op)
+            and tile_type(op.tile).rank > 1
+        )
+    if not isinstance(op, LoadOp) or not needs_threads(op):
+        return False
+    return tile_type(op.result).rank > 1 and any(isinstance(use.operation, CommitOp) for use in op.result.uses)
 
 
 def _communicate(
@@ -275,9 +296,10 @@ def _warpgroups(plans: Sequence[WarpPlan], target: Target) -> int:
 
 
 def _moving(plans: Sequence[WarpPlan], target: Target) -> int:
-    """Registers of threads that start copies; where these reach other GPUs, the array with most dimensions decides."""
+    """Registers of threads that start copies; where these reach other GPUs, or threads carry tiles, the array with most
+    dimensions decides."""
     ops = [op for plan in plans for op in plan.role.walk()]
-    if not any(map(_reaches, ops)):
+    if not any(_reaches(op) or _is_carried(op) for op in ops):
         return target.registers.moving
     dims = max((len(array_type(op.array).dimensions) for op in ops if isinstance(op, LoadOp | StoreOp)), default=0)
     return target.registers.reaching + target.registers.dimension * max(0, dims - 2)

@@ -53,6 +53,12 @@ PLAIN: tuple[Instruction, ...] = (
         "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;",
         "arrives at a; the phase also waits for b bytes",
     ),
+    effect(
+        "mbarrier_announce",
+        ("index", "index"),
+        "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;",
+        "the phase at a also waits for b bytes",
+    ),
     effect("mbarrier_arrive", ("index",), "mbarrier.arrive.shared::cta.b64 _, [%0];", "arrives at a (release, CTA)"),
     effect(
         "mbarrier_wait",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, DimOp
-from pkc.dialect.types import RANKS, BlockType, Dim
+from pkc.dialect.types import RANKS, BlockType, Dim, PGLType, PrivateType
 from pkc.passes.machine.emit import Emitter
 
 
@@ -24,6 +24,11 @@ class Placed:
     local: SSAValue
     shard: SSAValue | None = None
     stop: SSAValue | None = None
+
+
+def ends_with_shards(array: PrivateType | PGLType) -> bool:
+    """Whether the last dimension of an array is sharded."""
+    return isinstance(array, PGLType) and array.shard_dim == len(array.dimensions) - 1
 
 
 class Dimensions:
@@ -45,6 +50,11 @@ class Dimensions:
     def shard_length(self, dim: Dim) -> SSAValue:
         """The length of a whole shard, at least 1."""
         return self._emit.most(self._emit.round_up_over(self.extent(dim), self.extent(RANKS)), 1)
+
+    def row_length(self, array: PrivateType | PGLType) -> SSAValue:
+        """How many elements lie from one row of an array to the next, on each rank."""
+        last = array.dimensions[-1]
+        return self.shard_length(last) if ends_with_shards(array) else self.extent(last)
 
     def whole_shards(self, dim: Dim) -> SSAValue:
         """How many shards have the full length."""

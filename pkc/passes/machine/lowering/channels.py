@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from pkc.dialect.program import RoleOp
 from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
 from pkc.dialect.tile import tile_type
-from pkc.passes.machine.lowering.context import Place, Ring, Staged, WarpRole
+from pkc.passes.machine.lowering.context import Place, Ring, Staged, WarpRole, first_thread
 
 
 def prepare(role: WarpRole, channel: SSAValue, users: Collection[Operation]) -> None:
@@ -92,7 +92,8 @@ def acquire(role: WarpRole, op: AcquireOp) -> None:
     phase = emit.get(role.places[op.channel].phase, 0)
     _wait(role, ring, ring.empty(stage, emit, launch.base), emit.bit_xor(phase, 1), "free")
     if ring.by_bytes:
-        emit.do("mbarrier_expect", ring.full(stage, emit, launch.base), emit.const(ring.by_bytes))
+        with first_thread(role):
+            emit.do("mbarrier_expect", ring.full(stage, emit, launch.base), emit.const(ring.by_bytes))
 
 
 def _has_read(role: WarpRole) -> None:
@@ -111,7 +112,7 @@ def _has_read(role: WarpRole) -> None:
 
 
 def commit(role: WarpRole, op: CommitOp) -> None:
-    """Announce that the stage is filled, unless TMA does."""
+    """Announce that the threads have filled the stage; TMA does so by itself."""
     emit, launch = role.emit, role.launch
     ring = launch.rings[op.channel]
     if not ring.by_bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from xdsl.ir import SSAValue
@@ -21,7 +22,8 @@ from pkc.targets.layout import SharedLayout
 class Ring:
     """A channel in shared memory: `depth` stages from `offset` on, and two barriers for each from `barriers` on.
 
-    `filling` and `emptying` count the arrivals that complete a phase; `by_bytes` is what arrives by TMA in one stage.
+    `filling` and `emptying` count the arrivals that complete a phase; `by_bytes` is what arrives in one stage if TMA
+    fills it all. Else each thread arrives, and each load by TMA announces its bytes.
     """
 
     channel: ChannelOp
@@ -155,6 +157,13 @@ class WarpRole:
     """Of a loop inside that one: how many iterations load before the first of them computes."""
     queue: Queue | None = None
     """The deferred signals."""
+
+
+def first_thread(role: WarpRole) -> AbstractContextManager[object]:
+    """A branch for what one thread of the role does for all."""
+    if role.threads.one:
+        return nullcontext()
+    return role.emit.when(role.emit.compare("eq", role.threads.thread, role.threads.start))
 
 
 def warpgroup(role: WarpRole) -> SSAValue:

@@ -10,13 +10,13 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect import access, counters
 from pkc.dialect.tile import tile_type
-from pkc.dialect.types import ArrayType, PGLType, TileType, dtype_bytes
+from pkc.dialect.types import TileType, dtype_bytes
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.analysis.pointwise import WHOLE
+from pkc.passes.machine.lowering.blocks import ends_with_shards
 from pkc.passes.machine.lowering.context import WarpRole
 from pkc.passes.machine.lowering.fragments import FLAT
 from pkc.passes.machine.lowering.missing import CannotLowerError, slow
-from pkc.passes.machine.lowering.tma import row_length
 
 _AT_ONCE = (8, 4, 2, 1)
 """Numbers of chunks that a thread may work on at once: the first that divides the tile evenly and fits into its
@@ -123,10 +123,9 @@ def _whole_chunks(role: WarpRole, ops: Sequence[Operation]) -> SSAValue:
         for inner in op.walk():
             if not isinstance(inner, access.LoadOp | access.StoreOp | access.StoreAddOp):
                 continue
-            kind, index = inner.array.type, inner.indices[-1]
-            assert isinstance(kind, ArrayType)
-            sharded = isinstance(kind, PGLType) and kind.shard_dim == len(kind.dimensions) - 1
-            extents: list[tuple[object, SSAValue]] = [((kind.dimensions[-1], sharded), row_length(role, kind))]
+            index, array = inner.indices[-1], access.array_type(inner.array)
+            row = (array.dimensions[-1], ends_with_shards(array))
+            extents: list[tuple[object, SSAValue]] = [(row, role.dims.row_length(array))]
             if index in role.blocks:
                 block = role.blocks[index]
                 extents.append((index, role.dims.valid(block)))

@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, BlockArgument, SSAValue, Use
 from xdsl.traits import MemoryEffectKind, get_effects
 
-from pkc.dialect.access import LoadOp, ReadOp, StoreAddOp, StoreOp
+from pkc.dialect.access import LoadOp, ReadOp, StoreAddOp, StoreOp, array_type
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.machine import SubviewOp, b32
 from pkc.dialect.tile import tile_type
@@ -33,7 +33,7 @@ class Element:
         assert isinstance(kind, ArrayType)
         self._role = role
         self._places, _ = placed(role, op)
-        self._size = dtype_bytes(kind.element_type)
+        self._size = dtype_bytes(array_type(array).element_type)
         heap = isinstance(kind, PGLType)
         self._shard = kind.shard_dim if isinstance(kind, PGLType) else None
         self._extents = [

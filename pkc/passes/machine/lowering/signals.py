@@ -11,7 +11,7 @@ from pkc.dialect.counters import Order, RaiseOp, ResetOp, SignalAllOp, SignalOp,
 from pkc.dialect.deferred import SendDeferredOp, is_deferred
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import BlockType, SignalType
-from pkc.passes.machine.lowering.context import Queue, WarpRole
+from pkc.passes.machine.lowering.context import Queue, WarpRole, first_thread
 from pkc.passes.machine.lowering.missing import CannotLowerError
 
 
@@ -24,7 +24,7 @@ def send(role: WarpRole, op: SignalOp | RaiseOp) -> None:
         _defer(role, address, role.known[amount])
         return
     _gather(role)
-    with _first(role):
+    with first_thread(role):
         emit.do(f"{verb}_{_order(op)}", address, role.known[amount])
 
 
@@ -83,7 +83,7 @@ def send_deferred(role: WarpRole, op: SendDeferredOp) -> None:
     count = emit.get(queue.count, 0)
     _gather(role)
     with emit.when(emit.compare("sge", count, op.most)):
-        with _first(role):
+        with first_thread(role):
             _send_first(role, queue, queue.length - left, emit.minus(emit.const(queue.length), count))
         emit.set(emit.const(left), queue.count, 0)
 
@@ -102,7 +102,7 @@ def send_all(role: WarpRole, op: SignalAllOp) -> None:
     """Signal the same counter of every rank, or of a range of ranks."""
     emit = role.emit
     _gather(role)
-    with _first(role):
+    with first_thread(role):
         # One fence releases to all; a release at each signal would wait for memory as many times.
         if _order(op) is not Order.Relaxed_Sys:
             emit.do("fence_release_sys")
@@ -140,7 +140,7 @@ def reset(role: WarpRole, op: ResetOp) -> None:
         total = emit.times(total, _count(role, extent))
     base = _on_rank(role, op.signal, role.rank)
     _gather(role)
-    with _first(role), emit.loop(0, total) as number:
+    with first_thread(role), emit.loop(0, total) as number:
         emit.do("clear_u32", emit.plus(base, emit.times(emit.wide(number), 4)))
 
 
@@ -155,11 +155,6 @@ def _gather(role: WarpRole) -> None:
         role.emit.do("sync_warp")
     else:
         role.emit.do(f"sync_{role.threads.barrier}_of_{role.threads.count}")
-
-
-def _first(role: WarpRole):
-    first = role.emit.compare("eq", role.threads.thread, role.threads.start)
-    return role.emit.when(first)
 
 
 def _address(role: WarpRole, signal: SSAValue, indices: list[SSAValue], rank: SSAValue) -> SSAValue:

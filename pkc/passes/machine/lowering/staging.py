@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.roles import CommitOp, channel_of
 from pkc.dialect.tile import tile_type
+from pkc.dialect.transfers import moves_by_tma
 from pkc.dialect.types import TileType, f32
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import channels, fragments
 from pkc.passes.machine.lowering.context import Staged, WarpRole, warp_of_group, warpgroup
 from pkc.passes.machine.lowering.fragments import PACKED, RegisterTile, Value
-from pkc.passes.machine.lowering.missing import CannotLowerError, origin, slow
+from pkc.passes.machine.lowering.missing import slow
 from pkc.targets.layout import WARP_ROWS, Fragment, SharedLayout
 
 
@@ -26,11 +27,9 @@ def write(role: WarpRole, op: CommitOp) -> None:
     start = channels.stage_address(role, ring, channels.stage_of(role, op.channel))
     for offset, value in zip(ring.slots, op.tiles, strict=True):
         layout = emit.target.shared_layout(tile_type(value))
-        if value in role.carried:
+        if value in role.carried or (isinstance(value.owner, Operation) and moves_by_tma(value.owner)):
             continue
-        found = role.tiles.get(value)
-        if found is None:
-            raise CannotLowerError(origin(value), "a stage that is filled both by TMA and by ordinary instructions")
+        found = role.tiles[value]
         address = emit.plus(start, offset)
         if isinstance(found, Staged):
             found = fragments.as_elements(role, value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 from xdsl.dialects import arith, scf
@@ -13,8 +14,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from pkc.dialect import access, coordinates, counters, deferred, fences, program, roles
 from pkc.dialect.machine import TASKS
 from pkc.dialect.tile import MmaIssueOp, MmaOp, MmaWaitOp, TransposeOp, in_flight, tile_type
-from pkc.dialect.transfers import moves_by_tma
+from pkc.dialect.transfers import moves_by_tma, only_whole, unread_axes
 from pkc.dialect.types import TileType
+from pkc.passes.analysis.multiples import cut_blocks
 from pkc.passes.analysis.pointwise import is_pointwise
 from pkc.passes.machine.lowering import (
     channels,
@@ -384,12 +386,24 @@ def _branch(role: WarpRole, body: Block, targets: list[RegisterTile | SSAValue])
 
 
 def _load(role: WarpRole, op: access.LoadOp) -> None:
-    if moves_by_tma(op):
+    if only_whole(op):
+        whole = _is_whole(role, op)
+        with role.emit.when(whole):
+            tma.load(role, op)
+        with role.emit.when(role.emit.negated(whole)):
+            unstaging.load(role, op)
+    elif moves_by_tma(op):
         tma.load(role, op)
     elif unstaging.is_carried(role, op):
         unstaging.load(role, op)
     else:
         memory.load(role, op)
+
+
+def _is_whole(role: WarpRole, op: access.LoadOp) -> SSAValue:
+    """Whether all blocks of a load that may end inside of its array are whole."""
+    blocks = [role.dims.is_whole(role.blocks[block.result]) for block in cut_blocks(op, unread_axes(op))]
+    return reduce(role.emit.both, blocks)
 
 
 def _store(role: WarpRole, op: access.StoreOp) -> None:

@@ -15,7 +15,7 @@ from pkc.dialect.transfers import pieces
 from pkc.dialect.types import RANKS, ArrayType, Layout, PGLType
 from pkc.passes.machine.lowering import channels
 from pkc.passes.machine.lowering.blocks import Placed
-from pkc.passes.machine.lowering.context import Staged, WarpRole
+from pkc.passes.machine.lowering.context import Staged, WarpRole, first_thread
 from pkc.passes.machine.lowering.missing import CannotLowerError
 
 Access: TypeAlias = LoadOp | ReadOp | StoreOp | StoreAddOp
@@ -69,7 +69,12 @@ def load(role: WarpRole, op: LoadOp) -> None:
     emit = role.emit
     address = emit.plus(channels.stage_address(role, ring, stage), ring.slots[slot])
     barrier = ring.full(stage, emit, role.launch.base)
-    _boxes(role, op, address, "load", barrier)
+    with first_thread(role):
+        if not ring.by_bytes:
+            emit.do(
+                "mbarrier_announce", barrier, emit.const(emit.target.shared_layout(tile_type(op.result)).moved_bytes)
+            )
+        _boxes(role, op, address, "load", barrier)
 
 
 def store(role: WarpRole, op: StoreOp) -> None:
@@ -78,15 +83,16 @@ def store(role: WarpRole, op: StoreOp) -> None:
     if not isinstance(tile, Staged) or tile.transposed:
         raise CannotLowerError(op, "a tile stored by TMA that does not lie in its stage as it is stored")
     emit = role.emit
-    if copies(op):
-        ranks = role.dims.extent(RANKS)
-        with emit.loop(0, ranks) as step:
-            peer = emit.modulo(emit.plus(emit.plus(role.rank, 1), step), ranks)
-            _boxes(role, op, tile.address, "store", None, peer)
-    else:
-        _boxes(role, op, tile.address, "store", None)
-    if pieces(op) is None:
-        emit.do("bulk_commit")
+    with first_thread(role):
+        if copies(op):
+            ranks = role.dims.extent(RANKS)
+            with emit.loop(0, ranks) as step:
+                peer = emit.modulo(emit.plus(emit.plus(role.rank, 1), step), ranks)
+                _boxes(role, op, tile.address, "store", None, peer)
+        else:
+            _boxes(role, op, tile.address, "store", None)
+        if pieces(op) is None:
+            emit.do("bulk_commit")
 
 
 def _boxes(
@@ -164,13 +170,6 @@ def _shard(role: WarpRole, places: list[Placed], split: int | None) -> tuple[lis
     beyond = emit.compare("sge", shard, role.dims.whole_shards(places[split].dim))
     last = emit.select(beyond, emit.const(1), emit.const(0))
     return [emit.select(emit.compare("eq", last, 1), emit.const(0), shard)], last
-
-
-def row_length(role: WarpRole, kind: ArrayType) -> SSAValue:
-    """How many elements a row of an array has in memory: of a shard, if rows are divided among ranks."""
-    sharded = isinstance(kind, PGLType) and kind.shard_dim == len(kind.dimensions) - 1
-    last = kind.dimensions[-1]
-    return role.dims.shard_length(last) if sharded else role.dims.extent(last)
 
 
 def copies(op: StoreOp | StoreAddOp) -> bool:

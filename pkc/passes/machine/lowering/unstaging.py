@@ -7,29 +7,27 @@ from collections.abc import Callable
 
 from xdsl.ir import SSAValue
 
-from pkc.dialect.access import LoadOp, StoreAddOp, StoreOp
+from pkc.dialect.access import LoadOp, StoreAddOp, StoreOp, array_type
 from pkc.dialect.machine import b32
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import TMA
-from pkc.dialect.types import RANKS, ArrayType, TileType, dtype_bytes
+from pkc.dialect.types import RANKS, TileType, dtype_bytes
 from pkc.passes.machine.lowering import channels, fragments
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.memory import Access, Element, LocalOrRemote, store_element, writing
 from pkc.passes.machine.lowering.missing import CannotLowerError
-from pkc.passes.machine.lowering.tma import copies, row_length
+from pkc.passes.machine.lowering.tma import copies
 
 _CHUNK = 16
 """Bytes that a thread moves at once; a swizzle leaves them together."""
 
 
 def is_carried(role: WarpRole, op: LoadOp) -> bool:
-    """Whether a tile that ordinary instructions load goes into one stage as it is.
-
-    On a target with TMA a loader has the warps and registers to start copies, not to carry tiles.
-    """
+    """Whether a tile that ordinary instructions load goes into one stage as it is."""
     uses = list(op.result.uses)
-    return TMA not in role.emit.target.transfers and len(uses) == 1 and isinstance(uses[0].operation, CommitOp)
+    moves = TMA not in role.emit.target.transfers or not role.threads.warpgroups
+    return moves and len(uses) == 1 and isinstance(uses[0].operation, CommitOp)
 
 
 def fits(op: StoreOp | StoreAddOp, tile: Staged) -> bool:
@@ -160,9 +158,9 @@ def _by_chunks(
 
 def _whole_chunks(role: WarpRole, op: Access, elements: int) -> SSAValue:
     """Whether the rows of the array begin, and the block begins and ends, at multiples of a chunk."""
-    emit, array, last = role.emit, op.array.type, op.indices[-1]
-    assert isinstance(array, ArrayType)
-    aligned = emit.compare("eq", emit.bit_and(row_length(role, array), elements - 1), 0)
+    emit, last = role.emit, op.indices[-1]
+    columns = role.dims.row_length(array_type(op.array))
+    aligned = emit.compare("eq", emit.bit_and(columns, elements - 1), 0)
     if last not in role.blocks:
         return aligned
     block = role.blocks[last]

@@ -1,0 +1,146 @@
+"""The pass `pk-plan-padding`: tiles of which nothing reads what lies past the end of a block."""
+
+from __future__ import annotations
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import DenseArrayBase, i64
+from xdsl.ir import Operation, SSAValue, Use
+
+from pkc.dialect.access import (
+    AccumulateOp,
+    AtomicAddOp,
+    LoadOp,
+    ScatterAccumulateOp,
+    ScatterAddOp,
+    StoreAddOp,
+    StoreOp,
+    array_type,
+)
+from pkc.dialect.coordinates import BlockOp
+from pkc.dialect.elementwise import Binary, CompareOp, SelectOp, Unary
+from pkc.dialect.program import KernelOp
+from pkc.dialect.reductions import RowReduction
+from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, MmaOp, TransposeOp, tile_type
+from pkc.dialect.transfers import UNREAD
+from pkc.dialect.types import BlockType, PGLType
+from pkc.passes.analysis.multiples import ends_with_whole_block
+from pkc.passes.kernel_pass import KernelPass
+
+_STORES = (StoreOp, StoreAddOp, AtomicAddOp, AccumulateOp)
+_SCATTERS = (ScatterAccumulateOp, ScatterAddOp)
+_BY_ELEMENT = (Unary, Binary, CompareOp, SelectOp, CastOp, ClipOp)
+
+
+class PlanPadding(KernelPass):
+    """Write on each load along which axes nothing reads what its tile has past the end of the block.
+
+    A block that ends inside of its array, `blocks(P, 128, stop=count[e])`, ends where TMA does not stop: it goes on to
+    read what the array has there. So does one that ends with a shard of another array. That is no harm where it goes
+    nowhere: row i of a matmul depends on row i of its left operand alone, and a store leaves out what lies past the
+    end.
+
+    Before:
+
+        %p = pk.block[%i] to %count : !pk.block<P by 128>
+        scf.for ... iter_args(%sum = %acc) -> (...) {
+          %x = pk.load %X[%e, %p, %k : ...] : ... -> !pk.tile<128x64xbf16>
+          %acc_1 = pk.mma %x, %w, %sum : ...
+        pk.store %acc_2, %Y[%e, %p, %n : ...] : ...
+
+    After:
+
+          %x = pk.load %X[%e, %p, %k : ...] {unread = array<i64: 0>} : ... -> !pk.tile<128x64xbf16>
+    """
+
+    name = "pk-plan-padding"
+
+    def run(self, kernel: KernelOp) -> None:
+        for op in kernel.walk():
+            if isinstance(op, LoadOp):
+                _plan(op)
+
+
+def _plan(op: LoadOp) -> None:
+    blocks = [index for index in op.indices if isinstance(index.type, BlockType)]
+    axes = [
+        axis
+        for axis, block in enumerate(blocks)
+        if isinstance(block.owner, BlockOp)
+        and (not ends_with_whole_block(block.owner) or _ends_with_other_shard(op, block.owner))
+        and _Padding(block).is_unread(op.result, axis)
+    ]
+    if axes:
+        op.attributes[UNREAD] = DenseArrayBase.from_list(i64, axes)
+
+
+def _ends_with_other_shard(op: LoadOp, block: BlockOp) -> bool:
+    """Whether a block ends where a shard does, but along another dimension than the one whose shards a tensor map has:
+    that of the array's shards, or the first of which a block lies in a shard."""
+    arrays = [array_type(array) for array in (op.array, op.local) if array is not None]
+    dims = [kind.shard_dim for kind in arrays if isinstance(kind, PGLType) and kind.shard_dim is not None]
+    owners = [index.owner for index in op.indices]
+    dims += [dim for dim, owner in enumerate(owners) if isinstance(owner, BlockOp) and owner.in_shard]
+    return block.in_shard and owners.index(block) != dims[0]
+
+
+class _Padding:
+    """What tiles have past the end of one block."""
+
+    def __init__(self, block: SSAValue) -> None:
+        self._block = block
+        self._seen: set[tuple[SSAValue, int]] = set()
+
+    def is_unread(self, tile: SSAValue, axis: int) -> bool:
+        """Whether nothing that leaves the kernel depends on what a tile has there; a loop is assumed to be fine until
+        one of its uses is not."""
+        if (tile, axis) in self._seen:
+            return True
+        self._seen.add((tile, axis))
+        return all(self._is_unread_by(use, axis) for use in tile.uses)
+
+    def _is_unread_by(self, use: Use, axis: int) -> bool:
+        op, operand = use.operation, use.index
+        if isinstance(op, _STORES):
+            return self._is_left_out(op, axis)
+        if isinstance(op, _SCATTERS):
+            return op.operands[operand] is op.tile and self._is_dropped(op, axis)
+        if isinstance(op, ClipOp) and op.block is self._block and op.axis.value.data == axis:
+            return True
+        found = _goes_to(op, operand, axis)
+        return found is not None and all(self.is_unread(value, there) for value, there in found)
+
+    def _is_left_out(self, op: StoreOp | StoreAddOp | AtomicAddOp | AccumulateOp, axis: int) -> bool:
+        """Whether a store leaves out what its tile has past the end of the block."""
+        return [index for index in op.indices if isinstance(index.type, BlockType)][axis] is self._block
+
+    def _is_dropped(self, op: ScatterAccumulateOp | ScatterAddOp, axis: int) -> bool:
+        """The same of a sum into rows that a table picks: the rows of the table past the end are negative."""
+        if axis > 0:
+            return [index for index in op.indices if isinstance(index.type, BlockType)][axis - 1] is self._block
+        clip = op.rows.owner
+        return isinstance(clip, ClipOp) and clip.block is self._block and clip.constant < 0
+
+
+def _goes_to(op: Operation, operand: int, axis: int) -> list[tuple[SSAValue, int]] | None:
+    """The results to which an axis of an operand becomes an axis, element by element; None if it is used otherwise."""
+    if isinstance(op, _BY_ELEMENT):
+        return [(op.results[0], axis)]
+    if isinstance(op, TransposeOp):
+        return [(op.result, 1 - axis)]
+    if isinstance(op, BroadcastOp):
+        return [(op.result, op.positions[axis])]
+    if isinstance(op, RowReduction):
+        return [(op.result, axis)] if axis < tile_type(op.tile).rank - 1 else None
+    if isinstance(op, MmaOp):
+        return [(op.result, axis)] if op.operands[operand] is op.acc or axis == operand else None
+    if isinstance(op, scf.ForOp):
+        place = operand - 3
+        found: list[tuple[SSAValue, int]] = [(op.body.block.args[1 + place], axis), (op.results[place], axis)]
+        return found
+    if isinstance(op, scf.YieldOp):
+        around = op.parent_op()
+        goes: list[tuple[SSAValue, int]] = [] if around is None else [(around.results[operand], axis)]
+        if isinstance(around, scf.ForOp):
+            goes.append((around.body.block.args[1 + operand], axis))
+        return goes
+    return None
