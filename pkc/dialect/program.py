@@ -109,6 +109,11 @@ class KernelOp(IRDLOperation):
         value = self.schedule.get(key)
         return value.value.data if isinstance(value, IntegerAttr) else None
 
+    @property
+    def in_any_order(self) -> bool:
+        """Whether the schedule lets contributions to sums be added where the array lives, as they come."""
+        return str(self.schedule.get("deterministic", "true")) == "false"
+
     def argument_name(self, arg: BlockArgument) -> str:
         name = self.arg_attrs.data[arg.index].data[NAME]
         assert isinstance(name, StringAttr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import cast
 
@@ -26,7 +27,7 @@ from pkc.passes.machine.lowering.context import Threads, WarpRole
 from pkc.targets.sm_90a import TARGET
 from pkc.targets.sm_90a.layout import shared_layout
 from tests.codegen.as_python import integers
-from tests.codegen.threads import Cta, Memory, swizzled, warps
+from tests.codegen.threads import FETCHING, ORDER, Cta, Memory, swizzled, warps
 
 
 def run(
@@ -36,6 +37,7 @@ def run(
     sizes: dict[str, int],
     /,
     schedule: dict[str, str] | None = None,
+    order: Sequence[str] = ORDER,
     **inputs: ArrayLike,
 ) -> Memory:
     """All CTAs of all ranks, `count` each; inputs have a leading axis of ranks."""
@@ -47,7 +49,7 @@ def run(
             array[...] = value
     ctas = [[Cta(memory, rank, number, count) for number in range(count)] for rank in range(ranks)]
     memory.ctas = [cta for of_rank in ctas for cta in of_rank]
-    for numbers, threads in warps(roles, count):
+    for numbers, threads in warps(roles, count, order):
         for of_rank in ctas:
             for number in numbers:
                 of_rank[number].run(lowered.body.block, threads)
@@ -326,6 +328,61 @@ def test_blocks_that_end_inside_of_an_array(counts: tuple[int, ...], n: int, kin
     for e, count in enumerate(counts):
         expected[e, :count] = x[0, e, :count]
     np.testing.assert_array_equal(memory.arrays["Y"][0], expected)
+
+
+BY_TABLE = """\
+kernel pick(counts: i32[E], rows: i32[E, P{pairs}], X: {kind}[T, H]{layout}, Y: {kind}[E, P, L, H]):
+    for e in tasks(E):
+        for p, l, k in tasks(blocks(P, 16, stop=counts[e]), L, blocks(H, {columns})):
+            Y[e, p, l, k] = gather(X, {table}, k)
+"""
+TABLES = {
+    "some": [[2, -1, 8, 2], [0, 0, 0, 0], [-1, -1, -1, 7]],
+    "one or none": [[8] * 4, [-5] * 4, [8] * 4],
+}
+"""Rows of 9, by expert; each list is repeated."""
+
+
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("way", ["private", "of each rank", "of all ranks", "fetched"])
+@pytest.mark.parametrize(
+    ("h", "columns", "counts", "kind"),
+    [(40, 16, (20, 0, 3), "bf16"), (36, 32, (0, 0, 20), "bf16"), (20, 16, (1, 16, 17), "f32")],
+)
+def test_rows_of_a_table(way: str, table: str, h: int, columns: int, counts: tuple[int, ...], kind: str) -> None:
+    """From wherever the rows are, into a stage, or by communicators into memory, and from there. Rows that are no rows
+    are zero, whatever arithmetic the table has; nothing beyond an expert's count is stored."""
+    ranks = 1 if way == "private" else 3
+    layout = {"private": "", "of each rank": ".symmetric()"}.get(way, ".shard(0)")
+    picked = np.tile(TABLES[table], 5)
+    x = numbered(ranks, 9, h) if way == "of each rank" else numbered(9, h)
+    given, wanted = np.stack([picked] * ranks), x
+    if way == "of each rank":
+        # Each rank takes its rows from the next one.
+        nexts = [np.full(picked.shape, (rank + 1) % ranks) for rank in range(ranks)]
+        given = np.stack([np.stack([of, picked], -1) for of in nexts])
+    shards_of = x if way == "of each rank" else padded(x, ranks)
+    text = BY_TABLE.format(
+        pairs=", 2" if way == "of each rank" else "",
+        kind=kind,
+        layout=layout,
+        columns=columns,
+        table="rows[e, p]" if way != "private" else "rows[e, p] - 1 + 1",
+    )
+    lists = 2 if way == "fetched" else 1
+    overlap = {"overlap": "inter_sm" if way == "fetched" else "intra_sm"}
+    sizes = {"E": 3, "P": 20, "T": 9, "H": h, "L": lists}
+    schedule, count = {} if way == "private" else overlap, 12 * lists
+    inputs = {"counts": [counts] * ranks, "rows": given, "X": shards_of}
+    memory = run(text, ranks, count, sizes, schedule=schedule, order=FETCHING, **inputs)
+    assert ("X.fetched" in memory.arrays) == (way == "fetched")
+    for rank, found in enumerate(memory.arrays["Y"]):
+        of = wanted[(rank + 1) % ranks] if way == "of each rank" else wanted
+        for e, length in enumerate(counts):
+            rows = np.where(picked[e, :length, None] >= 0, of[picked[e, :length]], 0)
+            for each in range(lists):
+                np.testing.assert_array_equal(found[e, :length, each], rows)
+            assert np.isnan(found[e, length:]).all()
 
 
 BOUNDED = """\

@@ -270,6 +270,8 @@ def _does(name: str) -> Does:
         if "_v4" in name:
             return _add_global_v4
         return lambda thread, address, word: thread.cta.memory.add(address, word, narrow=True)
+    if name == "load_global_v1_where":
+        return _load_global_v1_where
     if "_v4" in name:
         return _load_global_v4 if name.startswith("load") else _store_global_v4
     if name.startswith("load"):
@@ -296,6 +298,12 @@ def _load_global_v4(thread: Thread, to: tuple[list[Any], int], address: int, *wh
     registers, start = to
     for i in range(4) if all(where) else ():
         registers[start + i] = thread.cta.memory.load(address + 4 * i)
+
+
+def _load_global_v1_where(thread: Thread, to: tuple[list[Any], int], address: int, where: bool) -> None:
+    registers, start = to
+    if where:
+        registers[start] = thread.cta.memory.load(address)
 
 
 def _store_global_v4(thread: Thread, of: tuple[list[Any], int], address: int, *where: bool) -> None:
@@ -401,16 +409,18 @@ _DOES: dict[str, Does] = {
 
 
 ORDER = ("loader", "consumer", "storer", "communicator")
-"""The order in which data goes through roles."""
+"""The order in which data goes through roles, if communicators add up what the others compute."""
+FETCHING = ("communicator", "loader", "consumer", "storer")
+"""The same, if they fetch operands."""
 
 
-def warps(kernel: KernelOp, count: int) -> Iterator[tuple[range, range]]:
+def warps(kernel: KernelOp, count: int, order: Sequence[str] = ORDER) -> Iterator[tuple[range, range]]:
     """By role of a kernel at the roles level, in the order of data: the CTAs of `count` that run it, and threads."""
     comm_sms = kernel.attributes[COMM_SMS]
     assert isinstance(comm_sms, IntegerAttr)
     computing = count - comm_sms.value.data
     roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
-    for role in sorted(roles, key=lambda role: ORDER.index(str(role.role.data))):
+    for role in sorted(roles, key=lambda role: order.index(str(role.role.data))):
         first = role.attributes[FIRST_WARP]
         assert isinstance(first, IntegerAttr)
         assert role.warps is not None

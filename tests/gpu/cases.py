@@ -311,6 +311,7 @@ def _table() -> Iterator[Case]:
     yield Case("sums of rows", ROW_SUMS, _few(_collective), alone=True)
     yield from _attention()
     yield from _from_memory()
+    yield from _by_tables()
     for name in ("all_gather", "all_to_all", "reduce_scatter", "all_reduce"):
         yield from _scheduled(name, _collective, "overlap=copy_engine")
         text = (EXAMPLES / f"{name}.pk").read_text(encoding="utf-8")
@@ -340,6 +341,29 @@ def _lists(names: Sequence[str]) -> Sizes:
     """Numbers of lists, the most rows that each of them has, and how long these are."""
     found = [(1, 1, 8, 8), (3, 63, 24, 40), (5, 129, 136, 72), (33, 200, 264, 136)]
     return lambda ranks: [dict(zip(names, size, strict=False)) for size in found]
+
+
+def _experts(ranks: int) -> Sequence[Dims]:
+    """Tokens of all ranks, experts of each, the most tokens of an expert, lengths of rows."""
+    found = [
+        (1, 1, 1, 8, 8),
+        (7 * ranks, 2, 130, 264, 72),
+        (61 * ranks + 5, 3, 129, 72, 520),
+        (128 * ranks, 4, 300, 256, 256),
+        (40 * ranks + 3, 9, 77, 200, 264),
+    ]
+    return [{"T": t, "E": e, "P": p, "H": h, "N": n} for t, e, p, h, n in found]
+
+
+def _by_tables() -> Iterator[Case]:
+    """Rows that tables pick, on all ranks, on this one, on one that the table names."""
+    schedules = ("overlap=none", "overlap=intra_sm", "overlap=inter_sm,comm_sms=8")
+    yield from _scheduled("moe_dispatch_gemm", _experts, *schedules)
+    text = (EXAMPLES / "moe_dispatch_gemm.pk").read_text(encoding="utf-8")
+    private = text.replace("X: bf16[T, H].shard(0)", "X: bf16[T, H]")
+    named = text.replace(".shard(0)", ".symmetric()").replace("rows: i32[E, P]", "rows: i32[E, P, 2]")
+    yield Case("moe_dispatch_gemm private", private, _experts, alone=True)
+    yield Case("moe_dispatch_gemm symmetric", named, _experts)
 
 
 def _from_memory() -> Iterator[Case]:

@@ -27,7 +27,6 @@ from pkc.passes.roles.remote_accesses import (
     address,
     array_name,
     idle_tasks,
-    in_any_order,
     plan,
     planned,
     remote_reads,
@@ -119,7 +118,7 @@ def _plan_kernel(kernel: KernelOp) -> None:
     for op in sums(kernel):
         _check_begin(op)
     accesses: list[RemoteAccess] = [*remote_reads(kernel), *remote_stores(kernel), *sums(kernel)]
-    wanted, in_place = _wanted(kernel, "overlap"), in_any_order(kernel)
+    wanted, in_place = _wanted(kernel, "overlap"), kernel.in_any_order
     for op in accesses:
         overlap, why = _default(op, in_place)
         if wanted:

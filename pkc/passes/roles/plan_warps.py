@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
 from pkc.dialect import TILE
-from pkc.dialect.access import AllReduceOp, LoadOp, ReduceOp, StoreOp, array_type
+from pkc.dialect.access import AllReduceOp, GatherOp, LoadOp, ReduceOp, StoreOp, array_type
 from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import RankOp
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
@@ -218,8 +218,10 @@ def _sharing(roles: Sequence[RoleOp], target: Target) -> list[WarpPlan]:
     if TMA not in target.transfers:
         why = f"its threads carry tiles: {target.name} has no TMA"
         return [WarpPlan(role, COMPUTE, _CARRYING, why) for role in roles]
-    wide = sum(role.role.data is Role.Communicator or _carries(role) for role in roles)
-    each = _CARRYING if len(roles) + wide * (_CARRYING - 1) <= target.arch.warpgroup else 1
+    communicators = sum(role.role.data is Role.Communicator for role in roles)
+    carriers = sum(role.role.data is not Role.Communicator and _carries(role) for role in roles)
+    each = 2 if len(roles) + communicators <= target.arch.warpgroup else 1
+    carrying = _CARRYING if len(roles) + communicators + carriers * (_CARRYING - 1) <= target.arch.warpgroup else 1
     plans: list[WarpPlan] = []
     for role in roles:
         communicates = role.role.data is Role.Communicator
@@ -233,7 +235,8 @@ def _sharing(roles: Sequence[RoleOp], target: Target) -> list[WarpPlan]:
             why = "its threads carry tiles that TMA does not move"
         elif not communicates and any(map(on_several_ranks, role.walk())):
             why = "its threads store rows to several ranks"
-        plans.append(WarpPlan(role, COMPUTE, each if communicates or carries else 1, why))
+        warps = each if communicates else carrying if carries else 1
+        plans.append(WarpPlan(role, COMPUTE, warps, why))
     return plans
 
 
@@ -250,9 +253,14 @@ def _is_carried(op: Operation) -> bool:
             and not on_several_ranks(op)
             and tile_type(op.tile).rank > 1
         )
-    if not isinstance(op, LoadOp) or not needs_threads(op):
+    if not isinstance(op, LoadOp | GatherOp) or not needs_threads(op):
         return False
     return tile_type(op.result).rank > 1 and any(isinstance(use.operation, CommitOp) for use in op.result.uses)
+
+
+def _gathers(role: RoleOp) -> bool:
+    """Whether threads load rows that a table picks, and have several on their way at once."""
+    return any(isinstance(op, GatherOp) for op in role.walk())
 
 
 def _communicate(
@@ -320,7 +328,8 @@ def _with_registers(plans: Sequence[WarpPlan], threads: int, target: Target) -> 
         return [replace(plan, registers=launched // threads) for plan in plans]
     shared = [plan for plan in plans if not plan.computes]
     computing = sum(plan.warps for plan in plans if plan.computes) * target.arch.warp
-    few = target.registers.adding if any(_adds(plan.role) for plan in shared) else _moving(shared, target)
+    several = any(_adds(plan.role) or _gathers(plan.role) for plan in shared)
+    few = target.registers.adding if several else _moving(shared, target)
     if any(plan.group == COMMUNICATE for plan in shared):
         few = target.registers.holding
     rest = (launched - (threads - computing) * few) // computing // 8 * 8 if computing else 0

@@ -147,11 +147,6 @@ def planned(op: Operation) -> str:
     return overlap.data
 
 
-def in_any_order(kernel: KernelOp) -> bool:
-    """Whether the schedule lets contributions to sums be added where the array lives, as they come."""
-    return str(kernel.schedule.get("deterministic", "true")) == "false"
-
-
 def shard_of(array: SSAValue) -> int:
     """The sharded dimension of an array that is known to have one."""
     kind = array_type(array)

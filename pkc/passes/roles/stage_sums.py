@@ -22,7 +22,7 @@ from pkc.passes.build import add_parameter, add_role, append, before, constant, 
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.plan_warps import comm_sms
 from pkc.passes.roles.program_slices import Known, close_loops, copy_value
-from pkc.passes.roles.remote_accesses import REMOTE, array_name, idle_tasks, in_any_order, planned, shard_of, sums
+from pkc.passes.roles.remote_accesses import REMOTE, array_name, idle_tasks, planned, shard_of, sums
 from pkc.passes.roles.straddling import follow_shards, may_straddle, overlapping, straddles
 from pkc.passes.tile_groups import TileGroups, counter_ops, groups_along
 from pkc.remarks import missed
@@ -65,7 +65,7 @@ class StageSums(KernelPass):
     name = "pk-stage-sums"
 
     def run(self, kernel: KernelOp) -> None:
-        planned_sums = [op for op in sums(kernel) if planned(op) and not in_any_order(kernel)]
+        planned_sums = [op for op in sums(kernel) if planned(op) and not kernel.in_any_order]
         staged = [op for op in planned_sums if isinstance(op, AccumulateOp)]
         for op in planned_sums:
             if op not in staged:

@@ -42,7 +42,7 @@ def make_lazy(role: WarpRole, op: Operation) -> bool:
     if isinstance(op, FullOp):
         value = op.constant
         kind = tile_type(op.result).element_type
-        _lazy(role, op.result, lambda emit, _: _constant(emit, value, kind))
+        _lazy(role, op.result, lambda emit, _: constant(emit, value, kind))
     elif isinstance(op, SplatOp):
         scalar = op.scalar
         _lazy(role, op.result, lambda emit, _: _scalar(emit, role.known.get(scalar, scalar)))
@@ -106,7 +106,7 @@ def _clip(role: WarpRole, op: ClipOp) -> None:
 
     def at(emit: Emitter, index: SSAValue) -> SSAValue:
         inside = emit.compare("slt", along(role, source.fragment, axis, index), valid)
-        return emit.select(inside, element(role, source, index), _constant(emit, fill_value, kind))
+        return emit.select(inside, element(role, source, index), constant(emit, fill_value, kind))
 
     _lazy(role, op.result, at)
 
@@ -215,7 +215,8 @@ def apply(emit: Emitter, op: Operation, kind: type[Operation], values: list[SSAV
     return _ARITHMETIC[kind](emit, op, values)
 
 
-def _constant(emit: Emitter, value: float, kind: Attribute) -> SSAValue:
+def constant(emit: Emitter, value: float, kind: Attribute) -> SSAValue:
+    """A constant element of a type: f32, i32 or i1."""
     if kind in (i32, i1):
         op = arith.ConstantOp(IntegerAttr(int(value), i32 if kind == i32 else i1))
     else:
@@ -242,7 +243,7 @@ def _by(real: type[Operation] | None, integer: type[Operation]) -> _Make:
 
 
 def _negate(emit: Emitter, _: Operation, values: list[SSAValue]) -> SSAValue:
-    zero = _constant(emit, -0.0 if values[0].type == f32 else 0, values[0].type)
+    zero = constant(emit, -0.0 if values[0].type == f32 else 0, values[0].type)
     return emit.binary(arith.SubfOp if values[0].type == f32 else arith.SubiOp, zero, values[0])
 
 
@@ -251,7 +252,7 @@ def _absolute(emit: Emitter, op: Operation, values: list[SSAValue]) -> SSAValue:
 
 
 def _not(emit: Emitter, _: Operation, values: list[SSAValue]) -> SSAValue:
-    return emit.binary(arith.XOrIOp, values[0], _constant(emit, 1, i1))
+    return emit.binary(arith.XOrIOp, values[0], constant(emit, 1, i1))
 
 
 def _compare(emit: Emitter, op: Operation, values: list[SSAValue]) -> SSAValue:

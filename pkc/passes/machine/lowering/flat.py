@@ -17,6 +17,7 @@ from pkc.passes.machine.lowering.blocks import ends_with_shards
 from pkc.passes.machine.lowering.context import WarpRole
 from pkc.passes.machine.lowering.fragments import FLAT
 from pkc.passes.machine.lowering.missing import CannotLowerError, slow
+from pkc.passes.machine.lowering.tables import is_table
 
 _AT_ONCE = (8, 4, 2, 1)
 """Numbers of chunks that a thread may work on at once: the first that divides the tile evenly and fits into its
@@ -28,6 +29,11 @@ _UNROLL = 4
 _OVERHEAD = 32
 """Registers of a thread that have no elements: addresses, counters, conditions."""
 
+_ROW = 4
+"""Registers for the address of a chunk that follows from a table, and for whether it exists."""
+
+_AROUND = (scf.ForOp, scf.IfOp)
+_LOADS = (access.LoadOp, access.GatherOp)
 _ORDERING = (counters.SignalOp, counters.SignalAllOp, counters.RaiseOp, counters.WaitOp)
 
 
@@ -49,7 +55,7 @@ def _on_tiles(op: Operation) -> bool:
     values: list[SSAValue] = [*op.operands, *op.results]
     if any(isinstance(value.type, TileType) for value in values):
         return True
-    return isinstance(op, scf.ForOp | scf.IfOp) and any(_on_tiles(inner) for inner in op.walk() if inner is not op)
+    return isinstance(op, _AROUND) and any(_on_tiles(inner) for inner in op.walk() if inner is not op)
 
 
 def lower(role: WarpRole, ops: Sequence[Operation], lower_ops: Callable[[WarpRole, Sequence[Operation]], None]) -> None:
@@ -74,19 +80,25 @@ def lower(role: WarpRole, ops: Sequence[Operation], lower_ops: Callable[[WarpRol
 
 def _registers_of_a_chunk(ops: Sequence[Operation]) -> int:
     """Registers that a chunk takes: one for each element that is computed, and those of all loads in flight."""
-    most = 0
+    most, computes = 0, False
     for op in ops:
-        unroll = _UNROLL if isinstance(op, scf.ForOp) else 1
-        loads = (inner for inner in op.walk() if isinstance(inner, access.LoadOp))
-        most = max(most, unroll * sum(FLAT * dtype_bytes(tile_type(load.result).element_type) // 4 for load in loads))
-    return FLAT + most
+        inside = [inner for inner in op.walk() if not is_table(inner)]
+        computes |= any(
+            _on_tiles(inner) and not isinstance(inner, (*_LOADS, *_AROUND, access.StoreOp)) for inner in inside
+        )
+        ahead = isinstance(op, scf.ForOp) and not any(isinstance(inner, access.StoreOp) for inner in inside)
+        loads = [tile_type(inner.result) for inner in inside if isinstance(inner, _LOADS)]
+        unroll = _UNROLL if ahead else 1
+        rows = sum(isinstance(inner, access.GatherOp) for inner in inside)
+        most = max(most, unroll * sum(FLAT * dtype_bytes(load.element_type) // 4 for load in loads) + rows * _ROW)
+    return computes * FLAT + most
 
 
 def loads_ahead(body: Block) -> list[Operation]:
     """The loads of a loop's body and what their addresses are computed of, if several iterations can load first; else
     nothing. No load may need a value that the loop carries, and nothing may be written in between."""
     ops = list(body.ops)
-    loads = [op for op in ops if isinstance(op, access.LoadOp)]
+    loads = [op for op in ops if isinstance(op, _LOADS) and not is_table(op)]
     needed = sources([operand for load in loads for operand in load.operands])
     obstacle = ""
     if any(op.regions or isinstance(op, access.StoreOp | access.StoreAddOp) for op in ops):
@@ -103,6 +115,8 @@ def _shape(ops: Sequence[Operation]) -> list[int]:
     shapes: list[list[int]] = []
     for op in ops:
         for inner in op.walk():
+            if is_table(inner):
+                continue
             if isinstance(inner, WHOLE):
                 raise CannotLowerError(inner, "a matmul, a reduction of rows or `.T` in a role without a warpgroup")
             for result in inner.results:
@@ -121,7 +135,7 @@ def _whole_chunks(role: WarpRole, ops: Sequence[Operation]) -> SSAValue:
     seen: set[object] = set()
     for op in ops:
         for inner in op.walk():
-            if not isinstance(inner, access.LoadOp | access.StoreOp | access.StoreAddOp):
+            if not isinstance(inner, (*_LOADS, access.StoreOp, access.StoreAddOp)) or is_table(inner):
                 continue
             index, array = inner.indices[-1], access.array_type(inner.array)
             row = (array.dimensions[-1], ends_with_shards(array))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, BlockArgument, SSAValue, Use
 from xdsl.traits import MemoryEffectKind, get_effects
 
-from pkc.dialect.access import LoadOp, ReadOp, StoreAddOp, StoreOp, array_type
+from pkc.dialect.access import GatherOp, LoadOp, ReadOp, StoreAddOp, StoreOp, array_type
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.machine import SubviewOp, b32
 from pkc.dialect.tile import tile_type
@@ -146,15 +148,30 @@ def load(role: WarpRole, op: LoadOp) -> None:
     elements = Element(role, op) if op.local is None else LocalOrRemote(role, op, op.local)
     target = fragments.allocate(role, fragment, kind.element_type, op.result.name_hint)
     role.tiles[op.result] = target
+    fill_tile(role, op, op.result, target, elements)
+
+
+class Elements(Protocol):
+    """Where the elements of an access are."""
+
+    def at(self, offsets: list[SSAValue]) -> tuple[SSAValue, SSAValue]:
+        """The address of the element at these offsets within the tile, and whether it exists."""
+        ...
+
+
+def fill_tile(
+    role: WarpRole, op: LoadOp | GatherOp, value: SSAValue, target: fragments.RegisterTile, elements: Elements
+) -> None:
+    """Load a tile into its registers, by 16 bytes where it goes; zero where it has no elements."""
     if role.vectors:
-        _by_chunks(op, fragment)
-        _vectors(role, target, _chunks(role, op.result, elements), "load_global")
+        _by_chunks(op, target.fragment)
+        _vectors(role, target, _chunks(role, value, elements), "load_global")
         return
-    _one_by_one(role, op, op.result)
-    fragments.fill(role, target, lambda i: _element(role, op.result, elements, i))
+    _one_by_one(role, op, value)
+    fragments.fill(role, target, lambda i: _element(role, value, elements, i))
 
 
-def _element(role: WarpRole, value: SSAValue, elements: Element | LocalOrRemote, index: SSAValue) -> SSAValue:
+def _element(role: WarpRole, value: SSAValue, elements: Elements, index: SSAValue) -> SSAValue:
     """One element: a neighbour in the same register may lie past the edge, or at an odd place."""
     emit, kind = role.emit, tile_type(value).element_type
     address, exists = elements.at(_offsets(role, value, index))
@@ -190,14 +207,14 @@ def _store(role: WarpRole, op: StoreOp | StoreAddOp, rank: SSAValue | None) -> N
             store_element(emit, op, address, fragments.element(role, tile, i))
 
 
-def _one_by_one(role: WarpRole, op: Access, value: SSAValue) -> None:
+def _one_by_one(role: WarpRole, op: Access | GatherOp, value: SSAValue) -> None:
     """Remark that threads access single elements of a tile, unless it is the way for ragged edges beside another."""
     kind = tile_type(value)
     if kind.rank < 2 or role.chunk is not None:
         return
     assert isinstance(op.array, BlockArgument)
     name = role.launch.kernel.argument_name(op.array)
-    what = "loads" if isinstance(op, LoadOp) else "stores" if isinstance(op, StoreOp) else "adds"
+    what = "stores" if isinstance(op, StoreOp) else "adds" if isinstance(op, StoreAddOp) else "loads"
     reason = "its tiles are spread over registers as those of an MMA"
     slow(
         op, f"each thread {what} single elements of `{name}`, {dtype_bytes(kind.element_type)} bytes, not 16: {reason}"
@@ -219,12 +236,12 @@ def store_element(emit: Emitter, op: StoreOp | StoreAddOp, address: SSAValue, va
     emit.do(f"{writing(op)}{size if isinstance(op, StoreOp) else ''}", address, bits)
 
 
-def _by_chunks(op: Access, fragment: Fragment) -> None:
+def _by_chunks(op: Access | GatherOp, fragment: Fragment) -> None:
     if len(fragment.axes) != 2:
         raise CannotLowerError(op, "rows or single elements among tiles, in a role without a warpgroup")
 
 
-def _chunks(role: WarpRole, value: SSAValue, elements: Element | LocalOrRemote) -> list[tuple[SSAValue, SSAValue]]:
+def _chunks(role: WarpRole, value: SSAValue, elements: Elements) -> list[tuple[SSAValue, SSAValue]]:
     """Where each chunk that a thread works on begins, and whether it exists, wholly or not at all."""
     starts = (role.emit.const(FLAT * number) for number in range(role.chunks))
     return [elements.at(_offsets(role, value, start)) for start in starts]

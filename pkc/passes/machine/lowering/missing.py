@@ -8,7 +8,6 @@ from pkc.dialect import access
 from pkc.remarks import missed
 
 UNKNOWN: dict[type[Operation], str] = {
-    access.GatherOp: "rows picked by a table",
     access.AtomicAddOp: "a sum in no order",
     access.ScatterAddOp: "a sum into rows picked by a table",
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import reduce
 from typing import Any
 
 from xdsl.dialects import arith, scf
@@ -14,11 +13,10 @@ from xdsl.ir import Block, Operation, SSAValue
 from pkc.dialect import access, coordinates, counters, deferred, fences, program, roles
 from pkc.dialect.machine import TASKS
 from pkc.dialect.tile import MmaIssueOp, MmaOp, MmaWaitOp, TransposeOp, in_flight, tile_type
-from pkc.dialect.transfers import moves_by_tma, only_whole, unread_axes
 from pkc.dialect.types import TileType
-from pkc.passes.analysis.multiples import cut_blocks
 from pkc.passes.analysis.pointwise import is_pointwise
 from pkc.passes.machine.lowering import (
+    accesses,
     channels,
     computed,
     flat,
@@ -28,13 +26,11 @@ from pkc.passes.machine.lowering import (
     rounding,
     signals,
     staging,
-    tma,
-    unstaging,
+    tables,
 )
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.fragments import RegisterTile
 from pkc.passes.machine.lowering.missing import CannotLowerError
-from pkc.passes.roles.remote_accesses import in_any_order
 
 
 def lower_block(role: WarpRole, block: Block) -> None:
@@ -56,6 +52,8 @@ def lower_ops(role: WarpRole, ops: Sequence[Operation]) -> None:
 
 
 def _lower(role: WarpRole, op: Operation) -> None:
+    if tables.is_table(op):
+        return  # evaluated where an element is needed
     handler = _HANDLERS.get(type(op))
     if handler is not None:
         handler(role, op)
@@ -385,48 +383,6 @@ def _branch(role: WarpRole, body: Block, targets: list[RegisterTile | SSAValue])
     role.tiles = outside
 
 
-def _load(role: WarpRole, op: access.LoadOp) -> None:
-    if only_whole(op):
-        whole = _is_whole(role, op)
-        with role.emit.when(whole):
-            tma.load(role, op)
-        with role.emit.when(role.emit.negated(whole)):
-            unstaging.load(role, op)
-    elif moves_by_tma(op):
-        tma.load(role, op)
-    elif unstaging.is_carried(role, op):
-        unstaging.load(role, op)
-    else:
-        memory.load(role, op)
-
-
-def _is_whole(role: WarpRole, op: access.LoadOp) -> SSAValue:
-    """Whether all blocks of a load that may end inside of its array are whole."""
-    blocks = [role.dims.is_whole(role.blocks[block.result]) for block in cut_blocks(op, unread_axes(op))]
-    return reduce(role.emit.both, blocks)
-
-
-def _store(role: WarpRole, op: access.StoreOp) -> None:
-    tile = role.tiles[op.tile]
-    if moves_by_tma(op):
-        tma.store(role, op)
-    elif isinstance(tile, Staged) and (not role.threads.warpgroups or unstaging.fits(op, tile)):
-        unstaging.store(role, op, tile)
-    else:
-        memory.store(role, op)
-
-
-def _store_add(role: WarpRole, op: access.StoreAddOp) -> None:
-    if not in_any_order(role.launch.kernel):
-        hint = "`schedule(deterministic=False)` allows sums in any order; or give each rank a separate array"
-        raise CannotLowerError(op, "`store_add` in a defined order", hint)
-    tile = role.tiles[op.tile]
-    if isinstance(tile, Staged) and (not role.threads.warpgroups or unstaging.fits(op, tile)):
-        unstaging.store(role, op, tile)
-    else:
-        memory.store(role, op)
-
-
 def _transpose(role: WarpRole, op: TransposeOp) -> None:
     tile = role.tiles[op.tile]
     if not isinstance(tile, Staged):
@@ -502,9 +458,10 @@ _HANDLERS: dict[type[Operation], Callable[[WarpRole, Any], None]] = {
     roles.ReleaseOp: channels.release,
     roles.ReleaseDeferredOp: channels.release_deferred,
     access.ReadOp: _know(memory.read),
-    access.LoadOp: _load,
-    access.StoreOp: _store,
-    access.StoreAddOp: _store_add,
+    access.LoadOp: accesses.load,
+    access.GatherOp: accesses.gather,
+    access.StoreOp: accesses.store,
+    access.StoreAddOp: accesses.store_add,
     counters.SignalOp: signals.send,
     counters.RaiseOp: signals.send,
     counters.SignalAllOp: signals.send_all,

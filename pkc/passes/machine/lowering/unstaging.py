@@ -3,27 +3,35 @@ for targets without TMA."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
 
-from pkc.dialect.access import LoadOp, StoreAddOp, StoreOp, array_type
+from pkc.dialect.access import GatherOp, LoadOp, StoreAddOp, StoreOp, array_type
 from pkc.dialect.machine import b32
 from pkc.dialect.roles import CommitOp
+from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import TMA
 from pkc.dialect.types import RANKS, TileType, dtype_bytes
 from pkc.passes.machine.lowering import channels, fragments
 from pkc.passes.machine.lowering.context import Staged, WarpRole
-from pkc.passes.machine.lowering.memory import Access, Element, LocalOrRemote, store_element, writing
+from pkc.passes.machine.lowering.memory import Access, Element, Elements, LocalOrRemote, store_element, writing
 from pkc.passes.machine.lowering.missing import CannotLowerError
+from pkc.passes.machine.lowering.rows import Rows
 from pkc.passes.machine.lowering.tma import copies
 
 _CHUNK = 16
 """Bytes that a thread moves at once; a swizzle leaves them together."""
 
+_AT_ONCE = 4
+"""Chunks that a thread loads before it waits for the first of them."""
 
-def is_carried(role: WarpRole, op: LoadOp) -> bool:
+Chunk = tuple[SSAValue, SSAValue, SSAValue, SSAValue]
+"""The address of a chunk, whether something is there, its row and its column in the tile."""
+
+
+def is_carried(role: WarpRole, op: LoadOp | GatherOp) -> bool:
     """Whether a tile that ordinary instructions load goes into one stage as it is."""
     uses = list(op.result.uses)
     moves = TMA not in role.emit.target.transfers or not role.threads.warpgroups
@@ -36,7 +44,7 @@ def fits(op: StoreOp | StoreAddOp, tile: Staged) -> bool:
     return kind.rank == 2 and not tile.transposed and dtype_bytes(kind.element_type) > 1
 
 
-def load(role: WarpRole, op: LoadOp) -> None:
+def load(role: WarpRole, op: LoadOp | GatherOp) -> None:
     """A tile of two dimensions into the stage that it is committed to, row by row; zero where it has no elements."""
     kind, emit = tile_type(op.result), role.emit
     if kind.rank != 2:
@@ -50,28 +58,35 @@ def load(role: WarpRole, op: LoadOp) -> None:
     layout, size = emit.target.shared_layout(kind), dtype_bytes(kind.element_type)
     zero = emit.value("bits_f32", emit.real(0.0))
 
-    def places() -> tuple[Element | LocalOrRemote, SSAValue]:
-        elements = Element(role, op) if op.local is None else LocalOrRemote(role, op, op.local)
-        return elements, emit.const(kind.shape[0])
+    def places() -> tuple[Elements, SSAValue]:
+        return _elements(role, op), emit.const(kind.shape[0])
 
-    def move(there: SSAValue, exists: SSAValue, row: SSAValue, column: SSAValue, count: int) -> None:
-        here = fragments.shared_address(emit, address, layout, size, (row, column))
+    def move(chunks: Sequence[Chunk], count: int) -> None:
         words = _CHUNK // 4 if count > 1 else 1
-        bits = emit.registers(words, b32)
-        for i in range(words):
-            emit.set(zero, bits, i)
-        with emit.when(exists):
-            if count > 1:
-                emit.do("load_global_v4", bits, there)
-            else:
+        found = [emit.registers(words, b32) for _ in chunks]
+        for bits, (there, exists, _, _) in zip(found, chunks, strict=True):
+            for i in range(words):
+                emit.set(zero, bits, i)
+            if count > 1:  # no branch: the loads of all chunks are in flight at once
+                emit.do("load_global_v4_where", bits, there, exists)
+                continue
+            with emit.when(exists):
                 emit.set(emit.value(f"load_global_b{8 * size}", there), bits, 0)
-        if count > 1:
-            emit.do("store_shared_v4", bits, here)
-        else:
-            emit.do(f"store_shared_b{8 * size}", here, emit.get(bits, 0))
+        for bits, (_, _, row, column) in zip(found, chunks, strict=True):
+            here = fragments.shared_address(emit, address, layout, size, (row, column))
+            if count > 1:
+                emit.do("store_shared_v4", bits, here)
+            else:
+                emit.do(f"store_shared_b{8 * size}", here, emit.get(bits, 0))
 
-    _by_chunks(role, op, kind, places, move)
+    _by_chunks(role, op, kind, places, move, _AT_ONCE)
     role.carried.add(op.result)
+
+
+def _elements(role: WarpRole, op: LoadOp | GatherOp) -> Elements:
+    if isinstance(op, GatherOp):
+        return Rows(role, op)
+    return Element(role, op) if op.local is None else LocalOrRemote(role, op, op.local)
 
 
 def store(role: WarpRole, op: StoreOp | StoreAddOp, tile: Staged) -> None:
@@ -96,11 +111,12 @@ def _store(role: WarpRole, op: StoreOp | StoreAddOp, tile: Staged, rank: SSAValu
         _store_row(role, op, tile, rank)
         return
 
-    def places() -> tuple[Element, SSAValue]:
+    def places() -> tuple[Elements, SSAValue]:
         elements = Element(role, op, rank)
         return elements, emit.least(emit.most(elements.rows, 0), kind.shape[0])
 
-    def move(there: SSAValue, exists: SSAValue, row: SSAValue, column: SSAValue, count: int) -> None:
+    def move(chunks: Sequence[Chunk], count: int) -> None:
+        ((there, exists, row, column),) = chunks
         with emit.when(exists):
             if count > 1:
                 here = fragments.shared_address(emit, tile.address, tile.layout, size, (row, column))
@@ -110,7 +126,7 @@ def _store(role: WarpRole, op: StoreOp | StoreAddOp, tile: Staged, rank: SSAValu
             else:
                 store_element(emit, op, there, fragments.read_shared(emit, tile, row, column))
 
-    _by_chunks(role, op, kind, places, move)
+    _by_chunks(role, op, kind, places, move, 1)
 
 
 def _store_row(role: WarpRole, op: StoreOp | StoreAddOp, tile: Staged, rank: SSAValue | None) -> None:
@@ -125,24 +141,25 @@ def _store_row(role: WarpRole, op: StoreOp | StoreAddOp, tile: Staged, rank: SSA
             store_element(emit, op, address, found)
 
 
-def _check_bytes(op: Access, kind: TileType) -> None:
+def _check_bytes(op: Access | GatherOp, kind: TileType) -> None:
     if dtype_bytes(kind.element_type) < 2:
-        how = "loaded into" if isinstance(op, LoadOp) else "stored from"
+        how = "loaded into" if isinstance(op, LoadOp | GatherOp) else "stored from"
         raise CannotLowerError(op, f"8-bit elements {how} their stage by ordinary instructions")
 
 
 def _by_chunks(
     role: WarpRole,
-    op: Access,
+    op: Access | GatherOp,
     kind: TileType,
-    places: Callable[[], tuple[Element | LocalOrRemote, SSAValue]],
-    move: Callable[[SSAValue, SSAValue, SSAValue, SSAValue, int], None],
+    places: Callable[[], tuple[Elements, SSAValue]],
+    move: Callable[[Sequence[Chunk], int], None],
+    at_once: int,
 ) -> None:
     """Move a tile in chunks of a row, each by the next thread: of 16 bytes where rows and blocks end at multiples of
     that, else of one element.
 
-    `places` gives where the elements are, and how many rows there are; `move` gets an address, whether something is
-    there, a row, a column, and how many elements.
+    `places` gives where the elements are, and how many rows there are; `move` gets chunks, and how many elements each
+    of them has: `at_once` chunks where their number is a multiple of that for each thread, else one.
     """
     emit, threads = role.emit, role.threads
     chunk = _CHUNK // dtype_bytes(kind.element_type)
@@ -150,13 +167,19 @@ def _by_chunks(
     for count in (chunk, 1):
         with emit.when(whole if count > 1 else emit.negated(whole)):
             (elements, rows), each = places(), kind.shape[1] // count
-            first = emit.minus(threads.thread, threads.start)
-            with emit.loop(first, emit.times(rows, each), threads.count) as number:
-                row, column = emit.over(number, each), emit.times(emit.modulo(number, each), count)
-                move(*elements.at([row, column]), row, column, count)
+            first, total = emit.minus(threads.thread, threads.start), emit.times(rows, each)
+            known = constant_of(total)
+            together = at_once if known is not None and known % (at_once * threads.count) == 0 and count > 1 else 1
+            with emit.loop(first, total, together * threads.count) as begin:
+                chunks: list[Chunk] = []
+                for step in range(together):
+                    number = emit.plus(begin, step * threads.count)
+                    row, column = emit.over(number, each), emit.times(emit.modulo(number, each), count)
+                    chunks.append((*elements.at([row, column]), row, column))
+                move(chunks, count)
 
 
-def _whole_chunks(role: WarpRole, op: Access, elements: int) -> SSAValue:
+def _whole_chunks(role: WarpRole, op: Access | GatherOp, elements: int) -> SSAValue:
     """Whether the rows of the array begin, and the block begins and ends, at multiples of a chunk."""
     emit, last = role.emit, op.indices[-1]
     columns = role.dims.row_length(array_type(op.array))

@@ -1,0 +1,68 @@
+"""Accesses to arrays, each by the way that is planned: TMA, threads between memory and a stage, or registers."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from xdsl.ir import SSAValue
+
+from pkc.dialect.access import GatherOp, LoadOp, StoreAddOp, StoreOp
+from pkc.dialect.transfers import moves_by_tma, only_whole, unread_axes
+from pkc.passes.analysis.multiples import cut_blocks
+from pkc.passes.machine.lowering import memory, rows, tma, unstaging
+from pkc.passes.machine.lowering.context import Staged, WarpRole
+from pkc.passes.machine.lowering.missing import CannotLowerError
+
+
+def load(role: WarpRole, op: LoadOp) -> None:
+    """A tile: into the stage that it is committed to, or into registers."""
+    if only_whole(op):
+        whole = _is_whole(role, op)
+        with role.emit.when(whole):
+            tma.load(role, op)
+        with role.emit.when(role.emit.negated(whole)):
+            unstaging.load(role, op)
+    elif moves_by_tma(op):
+        tma.load(role, op)
+    elif unstaging.is_carried(role, op):
+        unstaging.load(role, op)
+    else:
+        memory.load(role, op)
+
+
+def gather(role: WarpRole, op: GatherOp) -> None:
+    """Rows that a table picks: into the stage that they are committed to, or into registers."""
+    if unstaging.is_carried(role, op):
+        unstaging.load(role, op)
+    else:
+        rows.gather(role, op)
+
+
+def _is_whole(role: WarpRole, op: LoadOp) -> SSAValue:
+    """Whether all blocks of a load that may end inside of its array are whole."""
+    blocks = [role.dims.is_whole(role.blocks[block.result]) for block in cut_blocks(op, unread_axes(op))]
+    return reduce(role.emit.both, blocks)
+
+
+def store(role: WarpRole, op: StoreOp) -> None:
+    """A tile from its stage, or from registers."""
+    if moves_by_tma(op):
+        tma.store(role, op)
+    else:
+        _by_threads(role, op)
+
+
+def store_add(role: WarpRole, op: StoreAddOp) -> None:
+    """A tile from its stage, or from registers, added where it belongs, if the schedule lets that be in any order."""
+    if not role.launch.kernel.in_any_order:
+        hint = "`schedule(deterministic=False)` allows sums in any order; or give each rank a separate array"
+        raise CannotLowerError(op, "`store_add` in a defined order", hint)
+    _by_threads(role, op)
+
+
+def _by_threads(role: WarpRole, op: StoreOp | StoreAddOp) -> None:
+    tile = role.tiles[op.tile]
+    if isinstance(tile, Staged) and (not role.threads.warpgroups or unstaging.fits(op, tile)):
+        unstaging.store(role, op, tile)
+    else:
+        memory.store(role, op)

@@ -1,0 +1,79 @@
+"""Accesses to rows that a table picks, on whichever rank each of them is."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from pkc.dialect.access import GatherOp, ScatterAddOp, array_type
+from pkc.dialect.tile import tile_type
+from pkc.dialect.types import Layout, PGLType, dtype_bytes
+from pkc.passes.machine.lowering import fragments, memory, tables
+from pkc.passes.machine.lowering.blocks import Placed
+from pkc.passes.machine.lowering.context import WarpRole
+from pkc.passes.machine.lowering.missing import CannotLowerError
+
+
+class Rows:
+    """Where the elements of an access to rows are: their addresses, and whether they exist.
+
+    Row i of the tile is the row of the array that entry i of the table names; if that is not one, none.
+    """
+
+    def __init__(self, role: WarpRole, op: GatherOp | ScatterAddOp, copy: SSAValue | None = None) -> None:
+        """`copy` is the rank whose copy of a replicated array is accessed, if it is not this one."""
+        kind = array_type(op.array)
+        self._role, self._op, self._copy = role, op, copy
+        self._pairs = isinstance(kind, PGLType) and kind.layout is Layout.Symmetric
+        self._heap = isinstance(kind, PGLType)
+        self._shard = kind.shard_dim if isinstance(kind, PGLType) else None
+        self._dims = kind.dimensions
+        self._size = dtype_bytes(kind.element_type)
+        self._places = [self._place(number, index) for number, index in enumerate(op.indices, 1)]
+        self._extents = [
+            role.dims.shard_length(dim) if number == self._shard else role.dims.extent(dim)
+            for number, dim in enumerate(kind.dimensions)
+        ]
+        self._axes = [number for number, index in enumerate(op.indices, 1) if index in role.blocks]
+        self._base = role.emit.address(op.array)
+
+    def _place(self, number: int, index: SSAValue) -> Placed:
+        role, split = self._role, number == self._shard
+        found = role.blocks.get(index)
+        if found is None:
+            return role.dims.at(self._dims[number], role.known[index], split=split)
+        if split and found.shard is None:
+            raise CannotLowerError(self._op, "rows of an array whose columns straddle shards")
+        return found
+
+    def at(self, offsets: list[SSAValue]) -> tuple[SSAValue, SSAValue]:
+        """The address of the element at these offsets within the tile, and whether it exists."""
+        role, emit = self._role, self._role.emit
+        first, inside = offsets[0], dict(zip(self._axes, offsets[1:], strict=True))
+        if self._pairs:
+            owner, row = (tables.row_of(role, self._op.rows, [first, emit.const(i)]) for i in (0, 1))
+        else:
+            owner, row = role.rank if self._copy is None else self._copy, tables.row_of(role, self._op.rows, [first])
+        exists = emit.both(emit.compare("sge", row, 0), emit.compare("slt", row, role.dims.extent(self._dims[0])))
+        if self._shard == 0:
+            owner, row = emit.over(row, self._extents[0]), emit.modulo(row, self._extents[0])
+        linear = emit.wide(row)
+        for number, place in enumerate(self._places, 1):
+            coordinate = place.local if number == self._shard else role.dims.position(place)
+            if number in inside:
+                coordinate = emit.plus(coordinate, inside[number])
+                exists = emit.both(exists, emit.compare("slt", inside[number], role.dims.valid(place)))
+            if number == self._shard:
+                owner = role.dims.owner(place)
+            linear = emit.plus(emit.times(linear, emit.wide(self._extents[number])), emit.wide(coordinate))
+        address = emit.plus(self._base, emit.times(linear, self._size))
+        if self._heap:
+            address = emit.plus(address, emit.times(emit.wide(owner), emit.launch_value("heap_stride")))
+        return address, exists
+
+
+def gather(role: WarpRole, op: GatherOp) -> None:
+    """Rows into registers; zero where there is none."""
+    kind, fragment = tile_type(op.result), fragments.fragment_of(role, op.result)
+    target = fragments.allocate(role, fragment, kind.element_type, op.result.name_hint)
+    role.tiles[op.result] = target
+    memory.fill_tile(role, op, op.result, target, Rows(role, op))

@@ -1,0 +1,86 @@
+"""Tables of rows: integers that say where the rows of a tile lie, each read by the thread that needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Attribute, Operation, SSAValue, Use
+
+from pkc.dialect.access import GatherOp, LoadOp, ScatterAddOp
+from pkc.dialect.declaration import OPERATIONS
+from pkc.dialect.elementwise import CompareOp
+from pkc.dialect.machine import b32
+from pkc.dialect.reductions import RowReduction
+from pkc.dialect.tile import BroadcastOp, ClipOp, FullOp, PositionsOp, SplatOp, tile_type
+from pkc.dialect.types import TileType, i1, i32
+from pkc.passes.machine.lowering import computed, fragments
+from pkc.passes.machine.lowering.context import Staged, WarpRole
+from pkc.passes.machine.lowering.memory import Element
+from pkc.passes.machine.lowering.missing import CannotLowerError, origin
+
+_MAKES = (LoadOp, ClipOp, FullOp, SplatOp, PositionsOp, BroadcastOp, CompareOp, *OPERATIONS)
+
+
+def is_table(op: Operation) -> bool:
+    """Whether an operation only makes numbers of rows for accesses: these evaluate it where they need an element."""
+    if not isinstance(op, _MAKES) or isinstance(op, RowReduction) or len(op.results) != 1:
+        return False
+    kind = op.results[0].type
+    if not isinstance(kind, TileType) or kind.element_type not in (i32, i1) or kind.rank < 1:
+        return False
+    uses = list(op.results[0].uses)
+    return bool(uses) and all(_is_of_table(use) for use in uses)
+
+
+def _is_of_table(use: Use) -> bool:
+    op = use.operation
+    if isinstance(op, GatherOp | ScatterAddOp):
+        return op.operands[use.index] is op.rows
+    return is_table(op)
+
+
+def row_of(role: WarpRole, table: SSAValue, at: Sequence[SSAValue]) -> SSAValue:
+    """The element of a table at a place, as an integer; -1 past the edge of what is loaded."""
+    cast = arith.IndexCastOp(_element(role, table, at), IndexType())
+    role.emit.add(cast)
+    return cast.result
+
+
+def _element(role: WarpRole, table: SSAValue, at: Sequence[SSAValue]) -> SSAValue:
+    emit, op = role.emit, table.owner
+    found = role.tiles.get(table)
+    if isinstance(found, Staged):
+        row, column = at if len(at) == 2 else (emit.const(0), at[0])
+        return fragments.read_shared(emit, found, row, column)
+    if isinstance(op, LoadOp):
+        return _loaded(role, op, at)
+    if isinstance(op, ClipOp):
+        inside = emit.compare("slt", at[op.axis.value.data], role.dims.valid(role.blocks[op.block]))
+        return emit.select(inside, _element(role, op.tile, at), computed.constant(emit, op.constant, _kind(op.result)))
+    if isinstance(op, FullOp):
+        return computed.constant(emit, op.constant, _kind(op.result))
+    if isinstance(op, SplatOp):
+        return emit.i32(role.known[op.scalar])
+    if isinstance(op, PositionsOp) and not op.zigzag:
+        return emit.i32(emit.plus(role.dims.position(role.blocks[op.block]), at[0]))
+    if isinstance(op, BroadcastOp):
+        return _element(role, op.tile, [at[axis] for axis in op.positions])
+    if isinstance(op, Operation) and is_table(op):
+        return computed.apply(emit, op, type(op), [_element(role, operand, at) for operand in op.operands])
+    raise CannotLowerError(origin(table), "a table of rows that is made so")
+
+
+def _kind(table: SSAValue) -> Attribute:
+    return tile_type(table).element_type
+
+
+def _loaded(role: WarpRole, op: LoadOp, at: Sequence[SSAValue]) -> SSAValue:
+    """One element of memory; -1, no row, where the tile has none."""
+    emit = role.emit
+    address, exists = Element(role, op).at(list(at))
+    found = emit.registers(1, b32)
+    emit.set(emit.value("bits_i32", computed.constant(emit, -1, i32)), found, 0)
+    emit.do("load_global_v1_where", found, address, exists)
+    return emit.value("int_bits", emit.get(found, 0))
