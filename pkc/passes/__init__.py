@@ -20,8 +20,8 @@ from pkc.passes.roles.assign_roles import AssignRoles
 from pkc.passes.roles.balance_tasks import BalanceTasks
 from pkc.passes.roles.check_roles import CheckRoles
 from pkc.passes.roles.defer_signals import DeferSignals
-from pkc.passes.roles.drop_prints import DropPrints
 from pkc.passes.roles.delay_signals import DelaySignals
+from pkc.passes.roles.drop_prints import DropPrints
 from pkc.passes.roles.expand_barriers import ExpandBarriers
 from pkc.passes.roles.expand_fetch import ExpandFetch
 from pkc.passes.roles.expand_reduce import ExpandReduce

@@ -8,7 +8,7 @@ import numpy as np
 
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.elementwise import AddOp, Binary
-from pkc.dialect.error_bounds import narrowing
+from pkc.dialect.error_bounds import FORMATS, LARGEST, narrowing
 from pkc.dialect.numeric import Values
 from pkc.dialect.ranges import Bounded
 from pkc.dialect.types import f32
@@ -25,6 +25,10 @@ class BoundedArray(Array):
         self.error = None if frozen else np.zeros(place.shape)
         self.written = np.full(place.shape, summed)
         self.ordinary = content is None or not self.is_float or bool(np.isfinite(self.value).all())
+        self.in_any_order = False
+        """Whether contributions to sums are added as they come, each rounded."""
+        self._added: Values | None = None
+        self._size: Values | None = None
 
     def load(self, where: Where, shape: tuple[int, ...]) -> Bounded:
         error = None if self.error is None else padded(self.error[where], shape, copy=True)
@@ -50,10 +54,20 @@ class BoundedArray(Array):
         self._put(where, self._fitted(where, tile))
 
     def add(self, where: Where, tile: Bounded) -> None:
-        self._put(where, self._sum(self._at(where), self._fitted(where, tile)))
+        made = self._fitted(where, tile)
+        if self.in_any_order and self.is_float:
+            self._note(where, made)
+        self._put(where, self._sum(self._at(where), made))
+
+    def _note(self, where: Where, made: Bounded) -> None:
+        """Count an addition, and add up how large the contributions may be, which no partial sum exceeds."""
+        if self._added is None or self._size is None:
+            self._added, self._size = np.zeros(self.place.shape), np.zeros(self.place.shape)
+        self._added[where] += 1
+        self._size[where] += np.abs(made.value) + _or_zero(made.error)
 
     def add_rounded(self, where: Where, tile: Bounded) -> None:
-        self.add(where, tile)
+        self._put(where, self._sum(self._at(where), self._fitted(where, tile)))
         self._round(where)
 
     def reduce(self, where: Where, shape: tuple[int, ...], combine: type[Binary]) -> Bounded:
@@ -69,7 +83,18 @@ class BoundedArray(Array):
             self._round((copy, *where[1:]))
 
     def finish_sums(self) -> None:
-        self._round((slice(None),))
+        if self._added is None or self._size is None:
+            self._round((slice(None),))
+            return
+        # Each of n additions gives a partial sum, rounded: at most all contributions with the errors so far.
+        form = FORMATS[self.place.element]
+        with np.errstate(all="ignore"):
+            largest = self._size * (1 + form.unit) ** self._added
+            lost = self._added * (form.unit * largest + form.half_step)
+            lost[largest > LARGEST[self.place.element]] = np.inf
+        assert self.error is not None
+        self.error += lost
+        self._added = self._size = None
 
     def _sum(self, a: Bounded, b: Bounded) -> Bounded:
         return self._combined(AddOp, a, b)

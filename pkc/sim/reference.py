@@ -86,6 +86,8 @@ def reference(
 
 def _execute(program: Program, data: Data, semantics: Callable[[Operation], Callable[..., Any]]) -> dict[str, Expected]:
     arrays: dict[str, BoundedArray] = make_arrays(program, data, BoundedArray, is_global=True)
+    for array in arrays.values():
+        array.in_any_order = program.kernel.in_any_order
     machine = make_machine(program, data, MemoryState(arrays, None), None)
     execute(program, data, machine, semantics)
     return {name: _expected(arrays[name]) for name in program.outputs}

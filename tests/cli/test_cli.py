@@ -373,7 +373,7 @@ def test_explains_what_the_target_has_no_instructions_for(capsys: pytest.Capture
     path = str(EXAMPLES / "moe_combine.pk")
     assert main(["compile", path, "--emit", "roles", "--explain"]) == 0
     _, remarks = capsys.readouterr().err.split("not optimised:\n")
-    refused = "pk.kernel: cannot be compiled for sm_90a yet: a sum into rows picked by a table"
+    refused = "pk.kernel: cannot be compiled for sm_90a yet: a sum, in a defined order, into rows picked by a table"
     assert f"{path}:5: {refused} [pk-lower-tiles]" in remarks.splitlines()
 
 

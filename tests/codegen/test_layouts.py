@@ -385,6 +385,47 @@ def test_rows_of_a_table(way: str, table: str, h: int, columns: int, counts: tup
             assert np.isnan(found[e, length:]).all()
 
 
+TO_ROWS = """\
+kernel combine(counts: i32[E], rows: i32[E, P], weight: f32[E, P], X: {kind}[E, P, N], Y: {kind}[T, N].{layout}):
+    schedule(deterministic=False)
+    for e in tasks(E):
+        for p, n in tasks(blocks(P, 64, stop=counts[e]), blocks(N, 16)):
+            Y[rows[e, p], n] += cast(X[e, p, n], f32) * weight[e, p]
+"""
+
+
+@pytest.mark.parametrize("layout", ["shard(0)", "shard(1)", "replicate()"])
+@pytest.mark.parametrize(
+    ("n", "counts", "table", "kind"),
+    [
+        (40, (70, 0, 3), [2, -1, 8, 2], "bf16"),
+        (20, (0, 0, 72), [8], "bf16"),
+        (24, (1, 64, 65), [0, 1, -7, 3, 4, 5, 6, 7, 8], "f32"),
+        (19, (5, 9, 0), [-1, 3], "f32"),
+    ],
+)
+def test_sums_into_rows_of_a_table(
+    layout: str, n: int, counts: tuple[int, ...], table: Sequence[int], kind: str
+) -> None:
+    """Rows that repeat, that are none, all the same; experts without rows, with the last of several blocks."""
+    ranks, t, p = 3, 9, 72
+    x, weight = numbered(ranks, 3, p, n), numbered(ranks, 3, p) % 7 - 3
+    rows = np.resize(table, (ranks, 3, p))
+    expected = np.zeros((t, n))
+    for rank, e, position in np.ndindex(ranks, 3, p):
+        if position < counts[e] and rows[rank, e, position] >= 0:
+            expected[rows[rank, e, position]] += x[rank, e, position] * weight[rank, e, position]
+    inputs = {"counts": [counts] * ranks, "rows": rows, "weight": weight, "X": x}
+    text = TO_ROWS.format(kind=kind, layout=layout)
+    memory = run(text, ranks, 18, {"E": 3, "P": p, "T": t, "N": n}, order=FETCHING, **inputs)
+    axis = {"shard(0)": 0, "shard(1)": 1}.get(layout)
+    for rank, found in enumerate(memory.arrays["Y"]):
+        first, last = (0, t) if axis is None else blocks.shard_bounds((t, n)[axis], ranks, rank)
+        place = (slice(first, last), slice(None)) if axis != 1 else (slice(None), slice(first, last))
+        mine = expected[place]
+        np.testing.assert_array_equal(found[tuple(map(slice, mine.shape))], mine)
+
+
 BOUNDED = """\
 kernel copy(first: i32[E], end: i32[E], X: f32[M, N], Y: f32[E, M, N]):
     for e in tasks(E):

@@ -84,12 +84,13 @@ class Memory:
             flat[at] = element
 
     def add(self, address: int, word: Any, *, narrow: bool = False) -> None:
-        """A register, added to what is at an address."""
+        """A register, added to what was stored at an address."""
         flat, first, size = self._find(address)
         count = 1 if narrow or size == 4 else 2
         assert first + count <= flat.size
         elements = word if isinstance(word, tuple) else (word,)
         for at, element in zip(range(first, first + count), elements, strict=False):
+            assert not np.isnan(flat.item(at)), "added to nothing"
             flat[at] += element
 
     def _find(self, address: int) -> tuple[np.ndarray[Any, Any], int, int]:

@@ -355,6 +355,11 @@ def _experts(ranks: int) -> Sequence[Dims]:
     return [{"T": t, "E": e, "P": p, "H": h, "N": n} for t, e, p, h, n in found]
 
 
+def _combined(ranks: int) -> Sequence[Dims]:
+    """The same, with rows of tables of a multiple of 16 bytes."""
+    return [{"T": dims["T"], "E": dims["E"], "P": _up(dims["P"], 4), "N": dims["N"]} for dims in _experts(ranks)]
+
+
 def _by_tables() -> Iterator[Case]:
     """Rows that tables pick, on all ranks, on this one, on one that the table names."""
     schedules = ("overlap=none", "overlap=intra_sm", "overlap=inter_sm,comm_sms=8")
@@ -362,6 +367,13 @@ def _by_tables() -> Iterator[Case]:
     text = (EXAMPLES / "moe_dispatch_gemm.pk").read_text(encoding="utf-8")
     private = text.replace("X: bf16[T, H].shard(0)", "X: bf16[T, H]")
     named = text.replace(".shard(0)", ".symmetric()").replace("rows: i32[E, P]", "rows: i32[E, P, 2]")
+    anyhow = {"deterministic": "False"}
+    yield Case("moe_combine", "moe_combine", _combined, anyhow)
+    combine = (EXAMPLES / "moe_combine.pk").read_text(encoding="utf-8")
+    for kind in ("f16", "f32"):
+        settings = anyhow | {"tile_N": "64"}
+        yield Case(f"moe_combine {kind}", combine.replace("bf16", kind), _few(_combined), settings)
+    yield Case("moe_combine replicated", combine.replace(".shard(0)", ".replicate()"), _few(_combined), anyhow)
     yield Case("moe_dispatch_gemm private", private, _experts, alone=True)
     yield Case("moe_dispatch_gemm symmetric", named, _experts)
 

@@ -147,3 +147,31 @@ def test_another_shape_is_not_ok():
     expected = Expected(np.zeros(3), np.zeros(3), np.ones(3, bool))
     (item,) = compare({"Y": np.zeros(4)}, {"Y": expected})
     assert (item.ok, item.problem) == (False, "has shape [4] instead of [3]")
+
+
+IN_ANY_ORDER = """\
+kernel total(X: {kind}[E, M, N], Y: {kind}[M, N].shard(0)):
+    schedule(deterministic={deterministic})
+    for e, m, n in tasks(E, blocks(M, 16), blocks(N, 16)):
+        Y[m, n] += X[e, m, n]
+"""
+
+
+@pytest.mark.parametrize(("kind", "dtype"), [("bf16", ml_dtypes.bfloat16), ("f16", np.float16), ("f32", np.float32)])
+def test_sums_in_any_order(kind, dtype):
+    """Whatever the order, the rounding at each addition stays within the bound, and that of one order does not do."""
+    dims, bounds = {"E": 5, "M": 20, "N": 24}, {}
+    for deterministic in (True, False):
+        text = IN_ANY_ORDER.format(kind=kind, deterministic=deterministic)
+        module = compile_program(parse_text(Source("total.pk", text))).module
+        inputs = draw_inputs(module, ranks=4, dims=dims, seed=1)
+        bounds[deterministic] = reference(module, ranks=4, dims=dims, inputs=inputs)
+    given, caught = inputs["X"].reshape(20, 20, 24), False
+    for seed in range(5):
+        total = np.zeros((20, 24), dtype)
+        for number in np.random.default_rng(seed).permutation(20):
+            total = (total.astype(np.float32) + given[number].astype(np.float32)).astype(dtype)
+        (item,) = compare({"Y": total}, bounds[False])
+        assert 0.02 < item.worst_ratio <= 1
+        caught |= not compare({"Y": total}, bounds[True])[0].ok
+    assert caught

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import LoadOp, StoreAddOp, StoreOp
+from pkc.dialect.access import LoadOp, ScatterAddOp, StoreAddOp, StoreOp
 from pkc.dialect.attributes import planned
 from pkc.dialect.coordinates import RankOp
 from pkc.dialect.engines import is_engine
@@ -170,7 +170,7 @@ def _end(channel: ChannelOp, kind: type[Operation]) -> RoleOp:
 def _moves(role: RoleOp) -> bool:
     """Whether a role only starts copies and signals, so that one thread is enough."""
     for op in role.walk():
-        if isinstance(op, StoreAddOp):
+        if isinstance(op, StoreAddOp | ScatterAddOp):
             return False
         if isinstance(op, LoadOp | StoreOp):
             if needs_threads(op):

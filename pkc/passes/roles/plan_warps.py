@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
 from pkc.dialect import TILE
-from pkc.dialect.access import AllReduceOp, GatherOp, LoadOp, ReduceOp, StoreOp, array_type
+from pkc.dialect.access import AllReduceOp, GatherOp, LoadOp, ReduceOp, ScatterAddOp, StoreAddOp, StoreOp, array_type
 from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import RankOp
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
@@ -246,7 +246,9 @@ def _carries(role: RoleOp) -> bool:
 
 
 def _is_carried(op: Operation) -> bool:
-    if isinstance(op, StoreOp):
+    if isinstance(op, ScatterAddOp):
+        return True
+    if isinstance(op, StoreOp | StoreAddOp):
         return (
             needs_threads(op)
             and stage_of(op.tile) is not None

@@ -6,7 +6,7 @@ from functools import reduce
 
 from xdsl.ir import SSAValue
 
-from pkc.dialect.access import GatherOp, LoadOp, StoreAddOp, StoreOp
+from pkc.dialect.access import GatherOp, LoadOp, ScatterAddOp, StoreAddOp, StoreOp
 from pkc.dialect.transfers import moves_by_tma, only_whole, unread_axes
 from pkc.passes.analysis.multiples import cut_blocks
 from pkc.passes.machine.lowering import memory, rows, tma, unstaging
@@ -36,6 +36,16 @@ def gather(role: WarpRole, op: GatherOp) -> None:
         unstaging.load(role, op)
     else:
         rows.gather(role, op)
+
+
+def scatter_add(role: WarpRole, op: ScatterAddOp) -> None:
+    """A tile in a stage added to rows that a table picks, if the schedule lets that be in any order."""
+    if not role.launch.kernel.in_any_order:
+        hint = "`schedule(deterministic=False)` lets each contribution be added where it lives, in no order"
+        raise CannotLowerError(op, "a sum, in a defined order, into rows picked by a table", hint)
+    if not isinstance(role.tiles[op.tile], Staged):
+        raise CannotLowerError(op, "a sum into rows picked by a table, of a tile that is in no stage")
+    unstaging.scatter_add(role, op)
 
 
 def _is_whole(role: WarpRole, op: LoadOp) -> SSAValue:

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, BlockArgument, SSAValue, Use
 from xdsl.traits import MemoryEffectKind, get_effects
 
-from pkc.dialect.access import GatherOp, LoadOp, ReadOp, StoreAddOp, StoreOp, array_type
+from pkc.dialect.access import GatherOp, LoadOp, ReadOp, ScatterAddOp, StoreAddOp, StoreOp, array_type
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.machine import SubviewOp, b32
 from pkc.dialect.tile import tile_type
@@ -221,12 +221,12 @@ def _one_by_one(role: WarpRole, op: Access | GatherOp, value: SSAValue) -> None:
     )
 
 
-def writing(op: StoreOp | StoreAddOp) -> str:
+def writing(op: StoreOp | StoreAddOp | ScatterAddOp) -> str:
     """How the instructions begin that write a tile."""
     return "store_global" if isinstance(op, StoreOp) else f"add_global_{dtype_name(tile_type(op.tile).element_type)}"
 
 
-def store_element(emit: Emitter, op: StoreOp | StoreAddOp, address: SSAValue, value: SSAValue) -> None:
+def store_element(emit: Emitter, op: StoreOp | StoreAddOp | ScatterAddOp, address: SSAValue, value: SSAValue) -> None:
     """One element, computed as f32 or i32, to memory."""
     kind = tile_type(op.tile).element_type
     if kind in PACKED:

@@ -9,7 +9,6 @@ from pkc.remarks import missed
 
 UNKNOWN: dict[type[Operation], str] = {
     access.AtomicAddOp: "a sum in no order",
-    access.ScatterAddOp: "a sum into rows picked by a table",
 }
 """Operations without lowering, in the user's words."""
 

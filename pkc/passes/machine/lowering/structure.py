@@ -460,6 +460,7 @@ _HANDLERS: dict[type[Operation], Callable[[WarpRole, Any], None]] = {
     access.ReadOp: _know(memory.read),
     access.LoadOp: accesses.load,
     access.GatherOp: accesses.gather,
+    access.ScatterAddOp: accesses.scatter_add,
     access.StoreOp: accesses.store,
     access.StoreAddOp: accesses.store_add,
     counters.SignalOp: signals.send,

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.access import LoadOp, ReadOp, StoreAddOp, StoreOp
+from pkc.dialect.access import LoadOp, ReadOp, ScatterAddOp, StoreAddOp, StoreOp
 from pkc.dialect.machine import MAX_BOX, TensorMapOp
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import tile_type
@@ -172,6 +172,6 @@ def _shard(role: WarpRole, places: list[Placed], split: int | None) -> tuple[lis
     return [emit.select(emit.compare("eq", last, 1), emit.const(0), shard)], last
 
 
-def copies(op: StoreOp | StoreAddOp) -> bool:
-    """Whether a store goes to every rank's copy of an array."""
+def copies(op: StoreOp | StoreAddOp | ScatterAddOp) -> bool:
+    """Whether what is written goes to every rank's copy of an array."""
     return isinstance(op.array.type, PGLType) and op.array.type.layout is Layout.Replicate

@@ -4,10 +4,11 @@ for targets without TMA."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 
 from xdsl.ir import SSAValue
 
-from pkc.dialect.access import GatherOp, LoadOp, StoreAddOp, StoreOp, array_type
+from pkc.dialect.access import GatherOp, LoadOp, ScatterAddOp, StoreAddOp, StoreOp, array_type
 from pkc.dialect.machine import b32
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.scalars import constant_of
@@ -47,8 +48,9 @@ def fits(op: StoreOp | StoreAddOp, tile: Staged) -> bool:
 def load(role: WarpRole, op: LoadOp | GatherOp) -> None:
     """A tile of two dimensions into the stage that it is committed to, row by row; zero where it has no elements."""
     kind, emit = tile_type(op.result), role.emit
-    if kind.rank != 2:
-        raise CannotLowerError(op, "a tile that is not two-dimensional, loaded into its stage by ordinary instructions")
+    if kind.rank > 2:
+        what = "a tile of more than two dimensions, loaded into its stage by ordinary instructions"
+        raise CannotLowerError(op, what)
     _check_bytes(op, kind)
     commit = next(use.operation for use in op.result.uses)
     assert isinstance(commit, CommitOp)
@@ -57,6 +59,8 @@ def load(role: WarpRole, op: LoadOp | GatherOp) -> None:
     address = emit.plus(start, ring.slots[list(commit.tiles).index(op.result)])
     layout, size = emit.target.shared_layout(kind), dtype_bytes(kind.element_type)
     zero = emit.value("bits_f32", emit.real(0.0))
+
+    role.carried.add(op.result)
 
     def places() -> tuple[Elements, SSAValue]:
         return _elements(role, op), emit.const(kind.shape[0])
@@ -79,8 +83,12 @@ def load(role: WarpRole, op: LoadOp | GatherOp) -> None:
             else:
                 emit.do(f"store_shared_b{8 * size}", here, emit.get(bits, 0))
 
-    _by_chunks(role, op, kind, places, move, _AT_ONCE)
-    role.carried.add(op.result)
+    if kind.rank == 2:
+        _by_chunks(role, op, kind, places, move, _AT_ONCE)
+        return
+    elements, threads = _elements(role, op), role.threads
+    with emit.loop(emit.minus(threads.thread, threads.start), prod(kind.shape), threads.count) as column:
+        move([(*elements.at([column][: kind.rank]), emit.const(0), column)], 1)
 
 
 def _elements(role: WarpRole, op: LoadOp | GatherOp) -> Elements:
@@ -129,6 +137,41 @@ def _store(role: WarpRole, op: StoreOp | StoreAddOp, tile: Staged, rank: SSAValu
     _by_chunks(role, op, kind, places, move, 1)
 
 
+def scatter_add(role: WarpRole, op: ScatterAddOp) -> None:
+    """The rows of a staged tile added to those that a table picks, on every rank if the array is replicated."""
+    kind, emit, tile = tile_type(op.tile), role.emit, role.tiles[op.tile]
+    assert isinstance(tile, Staged)
+    if kind.rank != 2:
+        raise CannotLowerError(op, "a sum into rows picked by a table, of a tile that is not two-dimensional")
+    if copies(op):
+        with emit.loop(0, role.dims.extent(RANKS)) as rank:
+            _scatter_add(role, op, tile, rank)
+    else:
+        _scatter_add(role, op, tile, None)
+    emit.do("sync_warp")  # one thread says for all that the stage has been read
+
+
+def _scatter_add(role: WarpRole, op: ScatterAddOp, tile: Staged, rank: SSAValue | None) -> None:
+    kind, emit = tile.type, role.emit
+    size = dtype_bytes(kind.element_type)
+
+    def places() -> tuple[Elements, SSAValue]:
+        return Rows(role, op, rank), emit.const(kind.shape[0])
+
+    def move(chunks: Sequence[Chunk], count: int) -> None:
+        ((there, exists, row, column),) = chunks
+        if count > 1:
+            here = fragments.shared_address(emit, tile.address, tile.layout, size, (row, column))
+            bits = emit.registers(_CHUNK // 4, b32)
+            emit.do("load_shared_v4", bits, here)
+            emit.do(f"{writing(op)}_v4_where", bits, there, exists)
+            return
+        with emit.when(exists):
+            store_element(emit, op, there, fragments.read_shared(emit, tile, row, column))
+
+    _by_chunks(role, op, kind, places, move, 1)
+
+
 def _store_row(role: WarpRole, op: StoreOp | StoreAddOp, tile: Staged, rank: SSAValue | None) -> None:
     """A tile of one dimension, or of none, each element by the next thread."""
     emit, kind, threads = role.emit, tile_type(op.tile), role.threads
@@ -149,7 +192,7 @@ def _check_bytes(op: Access | GatherOp, kind: TileType) -> None:
 
 def _by_chunks(
     role: WarpRole,
-    op: Access | GatherOp,
+    op: Access | GatherOp | ScatterAddOp,
     kind: TileType,
     places: Callable[[], tuple[Elements, SSAValue]],
     move: Callable[[Sequence[Chunk], int], None],
@@ -179,7 +222,7 @@ def _by_chunks(
                 move(chunks, count)
 
 
-def _whole_chunks(role: WarpRole, op: Access | GatherOp, elements: int) -> SSAValue:
+def _whole_chunks(role: WarpRole, op: Access | GatherOp | ScatterAddOp, elements: int) -> SSAValue:
     """Whether the rows of the array begin, and the block begins and ends, at multiples of a chunk."""
     emit, last = role.emit, op.indices[-1]
     columns = role.dims.row_length(array_type(op.array))
