@@ -8,7 +8,6 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect.access import AllReduceOp, LoadOp, ReduceOp, StoreOp, array_type
 from pkc.dialect.coordinates import DimOp, RingPeerOp
-from pkc.dialect.elementwise import AddOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import CastOp
 from pkc.dialect.types import RANKS, f32
@@ -17,8 +16,8 @@ from pkc.passes.kernel_pass import KernelPass
 
 
 class ExpandReduce(KernelPass):
-    """Write out `reduce` and `all_reduce` of an author: loads from every rank in rank order, additions in f32, stores
-    to every rank, beginning with this one.
+    """Write out `reduce` and `all_reduce` of an author: loads from every rank in rank order, additions (or maxima, or
+    minima) in f32, stores to every rank, beginning with this one.
 
     Before:
 
@@ -53,13 +52,14 @@ class ExpandReduce(KernelPass):
 
 
 def _total(op: ReduceOp | AllReduceOp) -> SSAValue:
-    """The f32 sum of all ranks' copies, added up before `op`. It begins with rank 0's: zeros keep their sign."""
+    """The f32 sum, maximum or minimum of all ranks' copies, computed before `op`. It begins with rank 0's: zeros keep
+    their sign."""
     zero, one, ranks = constant(0), constant(1), DimOp(RANKS)
     first = _wide(op, zero.result)
     total = first[-1].results[0]
     body = Block(arg_types=[IndexType(), total.type])
     added = _wide(op, body.args[0])
-    more = AddOp(body.args[1], added[-1].results[0])
+    more = op.combine(body.args[1], added[-1].results[0])
     for inner in (*added, more, scf.YieldOp(more.result)):
         append(body, inner, op.location)
     loop = scf.ForOp(one.result, ranks.result, one.result, [total], body)
