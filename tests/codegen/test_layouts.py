@@ -394,7 +394,7 @@ kernel combine(counts: i32[E], rows: i32[E, P], weight: f32[E, P], X: {kind}[E, 
 """
 
 
-@pytest.mark.parametrize("layout", ["shard(0)", "shard(1)", "replicate()"])
+@pytest.mark.parametrize("layout", ["shard(0)", "shard(1)"])
 @pytest.mark.parametrize(
     ("n", "counts", "table", "kind"),
     [

@@ -373,7 +373,6 @@ def _by_tables() -> Iterator[Case]:
     for kind in ("f16", "f32"):
         settings = anyhow | {"tile_N": "64"}
         yield Case(f"moe_combine {kind}", combine.replace("bf16", kind), _few(_combined), settings)
-    yield Case("moe_combine replicated", combine.replace(".shard(0)", ".replicate()"), _few(_combined), anyhow)
     yield Case("moe_dispatch_gemm private", private, _experts, alone=True)
     yield Case("moe_dispatch_gemm symmetric", named, _experts)
 

@@ -247,22 +247,23 @@ pk.kernel @perhaps(%X: !pk.private<[M, 64], f32> {pk.name = "X"}, %Y: !pk.privat
 // CHECK-NEXT: pk.fence acquire_sys
 // CHECK-NEXT: pk.fence async_global
 // CHECK: pk.load %L
-pk.kernel @copied(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %L: !pk.private<[M], f32> {pk.name = "L", pk.scratch}, %ready: !pk.signal<[1]> {pk.name = "ready"}, %entered: !pk.signal<[1]> {pk.name = "entered"}) attributes {derived} {
-  %c = pk.channel "L" stages 1 : !pk.channel<!pk.tile<16xf32>>
+pk.kernel @copied(%X: !pk.pgl<[M, 16], f32, shard 0> {pk.name = "X"}, %L: !pk.private<[M, 16], f32> {pk.name = "L", pk.scratch}, %ready: !pk.signal<[1]> {pk.name = "ready"}, %entered: !pk.signal<[1]> {pk.name = "entered"}) attributes {derived} {
+  %c = pk.channel "L" stages 1 : !pk.channel<!pk.tile<16x16xf32>>
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %r = pk.rank
   %m = pk.block[%zero] sharded : !pk.block<M by 16>
+  %k = pk.block[%zero] : !pk.block<16 by 16>
   pk.role copy_engine {
     pk.wait %entered[%zero] for %one : !pk.signal<[1]>
-    pk.copy %X[%m : !pk.block<M by 16>] along [0] to %L[%m : !pk.block<M by 16>] along [0] : !pk.pgl<[M], f32, shard 0> to !pk.private<[M], f32>
+    pk.copy %X[%m, %k : !pk.block<M by 16>, !pk.block<16 by 16>] along [0, 1] to %L[%m, %k : !pk.block<M by 16>, !pk.block<16 by 16>] along [0, 1] : !pk.pgl<[M, 16], f32, shard 0> to !pk.private<[M, 16], f32>
     pk.raise %ready at %r[%zero] to %one : !pk.signal<[1]>
   }
   pk.role loader {
     pk.wait %ready[%zero] for %one : !pk.signal<[1]>
-    pk.acquire %c : !pk.channel<!pk.tile<16xf32>>
-    %x = pk.load %L[%m : !pk.block<M by 16>] {transfer = {by = "tma", why = ""}} : !pk.private<[M], f32> -> !pk.tile<16xf32>
-    pk.commit %c, %x : !pk.channel<!pk.tile<16xf32>>, !pk.tile<16xf32>
+    pk.acquire %c : !pk.channel<!pk.tile<16x16xf32>>
+    %x = pk.load %L[%m, %k : !pk.block<M by 16>, !pk.block<16 by 16>] {transfer = {by = "tma", why = ""}} : !pk.private<[M, 16], f32> -> !pk.tile<16x16xf32>
+    pk.commit %c, %x : !pk.channel<!pk.tile<16x16xf32>>, !pk.tile<16x16xf32>
   }
 }
 

@@ -96,6 +96,36 @@ pk.kernel @copies(%A: !pk.pgl<[M, N], f32, shard 0> {pk.name = "A"}, %B: !pk.pri
 
 // -----
 
+// TMA begins at multiples of 16 bytes: of a shard, of a list with such a start, not where a start is unknown, nor where
+// the shard of another array begins.
+// CHECK-LABEL: pk.kernel @begins
+// CHECK: pk.load %A{{.*}} {transfer = {by = "tma", why = "stored as it is: through shared memory"}}
+// CHECK: pk.load %B{{.*}} {transfer = {by = "tma", why = "stored as it is: through shared memory"}}
+// CHECK: pk.load %B{{.*}} {transfer = {by = "register", why = "its blocks may begin where no multiple of 16 bytes is, which TMA needs"}}
+// CHECK: pk.load %B{{.*}} {transfer = {by = "register", why = "its blocks may begin where no multiple of 16 bytes is, which TMA needs"}}
+pk.kernel @begins(%A: !pk.pgl<[M, N], bf16, shard 1> {pk.name = "A"}, %B: !pk.private<[M, N], bf16> {pk.name = "B"}, %at: !pk.private<[M], i32> {pk.name = "at"}) attributes {derived} {
+  %zero = arith.constant 0 : index
+  pk.role communicator {
+    %m = pk.block[%zero] : !pk.block<M by 16>
+    %n = pk.block[%zero] : !pk.block<N by 16>
+    %s = pk.block[%zero] sharded : !pk.block<N by 16>
+    %a = pk.load %A[%m, %s : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.pgl<[M, N], bf16, shard 1> -> !pk.tile<16x16xbf16>
+    pk.store %a, %A[%m, %s : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.tile<16x16xbf16>, !pk.pgl<[M, N], bf16, shard 1>
+    %eight = arith.constant 8 : index
+    %e = pk.block[%zero] from %eight : !pk.block<N by 16>
+    %b = pk.load %B[%m, %e : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.private<[M, N], bf16> -> !pk.tile<16x16xbf16>
+    pk.store %b, %B[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.tile<16x16xbf16>, !pk.private<[M, N], bf16>
+    %r = pk.read %at[%zero] : !pk.private<[M], i32>
+    %u = pk.block[%zero] from %r : !pk.block<N by 16>
+    %c = pk.load %B[%m, %u : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.private<[M, N], bf16> -> !pk.tile<16x16xbf16>
+    pk.store %c, %B[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.tile<16x16xbf16>, !pk.private<[M, N], bf16>
+    %d = pk.load %B[%m, %s : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.private<[M, N], bf16> -> !pk.tile<16x16xbf16>
+    pk.store %d, %B[%m, %n : !pk.block<M by 16>, !pk.block<N by 16>] : !pk.tile<16x16xbf16>, !pk.private<[M, N], bf16>
+  }
+}
+
+// -----
+
 // Elements, table rows and additions are the business of ordinary instructions.
 // CHECK-LABEL: pk.kernel @rows
 // CHECK: pk.read {{.*}} {transfer = {by = "register", why = "one element"}}

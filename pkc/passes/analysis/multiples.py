@@ -29,7 +29,7 @@ def multiple_of(value: SSAValue) -> int:
         case arith.MuliOp():
             return multiple_of(op.lhs) * multiple_of(op.rhs)
         case BlockPositionOp() if isinstance(op.block.owner, BlockOp):
-            return _of_position(op.block.owner)
+            return position_multiple(op.block.owner)
         case _:
             return 1
 
@@ -49,8 +49,8 @@ def cut_blocks(op: LoadOp | StoreOp, but: Sequence[int] = ()) -> list[BlockOp]:
     return [block for block in kept if isinstance(block, BlockOp) and not ends_with_whole_block(block)]
 
 
-def _of_position(block: BlockOp) -> int:
-    """The position of a block that counts from the beginning of its dimension or from its list's."""
+def position_multiple(block: BlockOp) -> int:
+    """A number that divides the position of a block that counts from the beginning of its dimension or of its list."""
     if block.in_shard:
         return 1
     begins = multiple_of(block.start) if block.start is not None else 0

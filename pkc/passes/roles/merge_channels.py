@@ -63,7 +63,7 @@ def _follows(channel: ChannelOp, first: ChannelOp) -> bool:
 def _ends(channel: ChannelOp) -> list[tuple[RoleOp | None, list[Operation]]]:
     """The producing and the consuming role, and the statements of each that use a channel, in their order."""
     users = [use.operation for use in channel.result.uses]
-    producing = [op for op in users if isinstance(op, AcquireOp | CommitOp)]
+    producing: list[Operation] = [op for op in users if isinstance(op, AcquireOp | CommitOp)]
     return [_statements(producing), _statements([op for op in users if op not in producing])]
 
 

@@ -22,12 +22,12 @@ from pkc.dialect.access import (
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.program import WRITTEN, KernelOp
 from pkc.dialect.roles import CommitOp
-from pkc.dialect.tile import tile_type
+from pkc.dialect.tile import block_type, tile_type
 from pkc.dialect.transfers import REGISTER, TMA, TRANSFER, moves_by_tma, stage_of, transfer, unread_axes
 from pkc.dialect.types import BlockType, PGLType, PrivateType, dtype_bytes
 from pkc.location import describe
 from pkc.passes.analysis.dependence import ancestors
-from pkc.passes.analysis.multiples import cut_blocks
+from pkc.passes.analysis.multiples import cut_blocks, position_multiple
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import array_name, reached
 from pkc.passes.roles.straddling import on_several_ranks
@@ -187,9 +187,24 @@ def _too_much(op: LoadOp | StoreOp) -> str:
     sharded = {axis for axis, block in blocks if block.in_shard} - _read_on(op) | _shards(op.array)
     if len(sharded) > 1:
         return "follows the shards of two dimensions, a tensor map those of one"
+    if not _begins_aligned(op):
+        return f"its blocks may begin where no multiple of {_GRANULE} bytes is, which TMA needs"
     copies = isinstance(array, PGLType) and array.shard_dim is None
     dims = len(array.dimensions) + copies + bool(sharded)
     return f"{dims} dimensions: a tensor map has {_MOST_DIMS}" if dims > _MOST_DIMS else ""
+
+
+def _begins_aligned(op: LoadOp | StoreOp) -> bool:
+    """Whether the first element of each row of a tile lies at a multiple of what TMA moves, for all sizes and ranks.
+
+    Else hardware ends with an illegal instruction. Rows of an array begin so (`Array`), shards of rows as well.
+    """
+    block, array = op.indices[-1].owner, array_type(op.array)
+    if not isinstance(block, BlockOp):
+        return True
+    of_shard = isinstance(array, PGLType) and array.shard_dim == len(array.dimensions) - 1
+    begins = block_type(block.result).extent if of_shard and block.in_shard else position_multiple(block)
+    return begins * dtype_bytes(array.element_type) % _GRANULE == 0
 
 
 def _is_staged(op: LoadOp | StoreOp) -> bool:

@@ -45,6 +45,9 @@ def scatter_add(role: WarpRole, op: ScatterAddOp) -> None:
         raise CannotLowerError(op, "a sum, in a defined order, into rows picked by a table", hint)
     if not isinstance(role.tiles[op.tile], Staged):
         raise CannotLowerError(op, "a sum into rows picked by a table, of a tile that is in no stage")
+    if tma.copies(op):
+        hint = "with `.shard(0)` each row has one owner, to which all ranks add"
+        raise CannotLowerError(op, "a sum into rows of a replicated array picked by a table", hint)
     unstaging.scatter_add(role, op)
 
 

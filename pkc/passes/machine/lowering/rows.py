@@ -19,10 +19,9 @@ class Rows:
     Row i of the tile is the row of the array that entry i of the table names; if that is not one, none.
     """
 
-    def __init__(self, role: WarpRole, op: GatherOp | ScatterAddOp, copy: SSAValue | None = None) -> None:
-        """`copy` is the rank whose copy of a replicated array is accessed, if it is not this one."""
+    def __init__(self, role: WarpRole, op: GatherOp | ScatterAddOp) -> None:
         kind = array_type(op.array)
-        self._role, self._op, self._copy = role, op, copy
+        self._role, self._op = role, op
         self._pairs = isinstance(kind, PGLType) and kind.layout is Layout.Symmetric
         self._heap = isinstance(kind, PGLType)
         self._shard = kind.shard_dim if isinstance(kind, PGLType) else None
@@ -52,7 +51,7 @@ class Rows:
         if self._pairs:
             owner, row = (tables.row_of(role, self._op.rows, [first, emit.const(i)]) for i in (0, 1))
         else:
-            owner, row = role.rank if self._copy is None else self._copy, tables.row_of(role, self._op.rows, [first])
+            owner, row = role.rank, tables.row_of(role, self._op.rows, [first])
         exists = emit.both(emit.compare("sge", row, 0), emit.compare("slt", row, role.dims.extent(self._dims[0])))
         if self._shard == 0:
             owner, row = emit.over(row, self._extents[0]), emit.modulo(row, self._extents[0])

@@ -138,25 +138,15 @@ def _store(role: WarpRole, op: StoreOp | StoreAddOp, tile: Staged, rank: SSAValu
 
 
 def scatter_add(role: WarpRole, op: ScatterAddOp) -> None:
-    """The rows of a staged tile added to those that a table picks, on every rank if the array is replicated."""
+    """The rows of a staged tile added to those that a table picks."""
     kind, emit, tile = tile_type(op.tile), role.emit, role.tiles[op.tile]
     assert isinstance(tile, Staged)
     if kind.rank != 2:
         raise CannotLowerError(op, "a sum into rows picked by a table, of a tile that is not two-dimensional")
-    if copies(op):
-        with emit.loop(0, role.dims.extent(RANKS)) as rank:
-            _scatter_add(role, op, tile, rank)
-    else:
-        _scatter_add(role, op, tile, None)
-    emit.do("sync_warp")  # one thread says for all that the stage has been read
-
-
-def _scatter_add(role: WarpRole, op: ScatterAddOp, tile: Staged, rank: SSAValue | None) -> None:
-    kind, emit = tile.type, role.emit
     size = dtype_bytes(kind.element_type)
 
     def places() -> tuple[Elements, SSAValue]:
-        return Rows(role, op, rank), emit.const(kind.shape[0])
+        return Rows(role, op), emit.const(kind.shape[0])
 
     def move(chunks: Sequence[Chunk], count: int) -> None:
         ((there, exists, row, column),) = chunks
@@ -170,6 +160,7 @@ def _scatter_add(role: WarpRole, op: ScatterAddOp, tile: Staged, rank: SSAValue 
             store_element(emit, op, there, fragments.read_shared(emit, tile, row, column))
 
     _by_chunks(role, op, kind, places, move, 1)
+    emit.do("sync_warp")  # one thread says for all that the stage has been read
 
 
 def _store_row(role: WarpRole, op: StoreOp | StoreAddOp, tile: Staged, rank: SSAValue | None) -> None:
