@@ -25,6 +25,7 @@ from pkc.passes.roles.drop_prints import DropPrints
 from pkc.passes.roles.expand_barriers import ExpandBarriers
 from pkc.passes.roles.expand_fetch import ExpandFetch
 from pkc.passes.roles.expand_reduce import ExpandReduce
+from pkc.passes.roles.fuse_chains import FuseChains
 from pkc.passes.roles.guard_launches import GuardLaunches
 from pkc.passes.roles.insert_fences import InsertFences
 from pkc.passes.roles.merge_channels import MergeChannels
@@ -111,6 +112,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     SplitStores(),  # obeys the transfers; before all that looks at stores one by one
     PipelineMma(),  # needs the stages; before the next pass, which plans the MMAs that this one leaves
     PlanMma(),  # needs the stages, of which an MMA in flight keeps one; before drains, which obey deferred releases
+    FuseChains(),  # needs the registers; releases and MMAs stand where they stay, and nothing merges what it repeats
     DeferSignals(),  # needs the transfers: only stores by TMA are still in flight when their role goes on
     ReleaseShared(),  # obeys what stages share; before the drains that releases need
     InsertFences(),  # last to change anything: it obeys the transfers, and nothing may move across what it places

@@ -10,10 +10,12 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect.access import GatherOp, LoadOp
 from pkc.dialect.elementwise import CompareOp
+from pkc.dialect.fences import FenceOp
 from pkc.dialect.program import RoleOp, TasksOp
 from pkc.dialect.roles import ConsumeOp
-from pkc.dialect.tile import BroadcastOp, ClipOp, FullOp, MmaIssueOp, MmaWaitOp, PositionsOp, SplatOp, TransposeOp
+from pkc.dialect.tile import FullOp, MmaIssueOp, MmaWaitOp, PositionsOp, SplatOp
 from pkc.dialect.types import TileType, dtype_bytes, i1
+from pkc.passes.analysis.chains import chain_of, is_view
 from pkc.passes.analysis.dependence import maker
 from pkc.passes.analysis.pointwise import is_pointwise
 from pkc.targets.target import Target, target_of
@@ -22,7 +24,6 @@ _IN_MEMORY = (ConsumeOp, LoadOp, GatherOp)
 """Their results live in shared memory, and come to registers chunk by chunk."""
 
 _MADE_WHERE_USED = (FullOp, SplatOp, PositionsOp, CompareOp)
-_SEEN_OTHERWISE = (BroadcastOp, TransposeOp, ClipOp)
 
 _QUAD = 4
 """Lanes of a warp that share the rows of an accumulator: each of them has what there is once for a row."""
@@ -47,6 +48,9 @@ def _peak(block: Block, after: frozenset[SSAValue], target: Target) -> Peak:
     for op in reversed(list(block.ops)):
         if isinstance(op, TasksOp) and is_pointwise(op):
             continue
+        if _inside_chain(op):
+            live = (live - set(op.results)) | _tiles(op.operands)
+            continue
         live -= set(op.results)
         inside = _tiles(_from_outside(op))
         for region in op.regions:
@@ -57,6 +61,14 @@ def _peak(block: Block, after: frozenset[SSAValue], target: Target) -> Peak:
         live |= inside | _tiles(op.operands) | _tiles(_read_until(op))
         most = max(most, Peak(_registers(live, target), op), key=_needed)
     return most
+
+
+def _inside_chain(op: Operation) -> bool:
+    """Whether an operation is in a chain but not its first: one element at a time takes the place of its operands."""
+    before = op.prev_op
+    while isinstance(before, FenceOp):
+        before = before.prev_op
+    return before is not None and chain_of(op) is not None and chain_of(before) == chain_of(op)
 
 
 def _read_until(op: Operation) -> Iterable[SSAValue]:
@@ -81,7 +93,7 @@ def _tiles(values: Iterable[SSAValue]) -> set[SSAValue]:
     found: set[SSAValue] = set()
     for value in values:
         seen = value
-        while isinstance(seen.owner, _SEEN_OTHERWISE):
+        while isinstance(seen.owner, Operation) and is_view(seen.owner) and seen.owner.operands:
             seen = seen.owner.operands[0]
         if isinstance(seen.type, TileType) and not isinstance(seen.owner, (*_IN_MEMORY, *_MADE_WHERE_USED)):
             found.add(seen)

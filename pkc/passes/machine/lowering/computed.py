@@ -118,11 +118,17 @@ def compute(role: WarpRole, op: Operation) -> bool:
     elif isinstance(op, RowReduction):
         _reduce(role, op)
     elif type(op) in OPERATIONS or isinstance(op, ew.CompareOp):
-        sources = [as_elements(role, operand) for operand in op.operands]
-        _compute(role, op.results[0], lambda i: apply(role.emit, op, type(op), [element(role, s, i) for s in sources]))
+        make = of_elements(role, op)
+        _compute(role, op.results[0], lambda i: make(role.emit, i))
     else:
         return False
     return True
+
+
+def of_elements(role: WarpRole, op: Operation) -> Callable[[Emitter, SSAValue], SSAValue]:
+    """Makes an element of the result of an element-wise operation."""
+    sources = [as_elements(role, operand) for operand in op.operands]
+    return lambda emit, i: apply(emit, op, type(op), [element(role, source, i) for source in sources])
 
 
 def _compute(role: WarpRole, value: SSAValue, make: Callable[[SSAValue], SSAValue]) -> None:
@@ -131,7 +137,8 @@ def _compute(role: WarpRole, value: SSAValue, make: Callable[[SSAValue], SSAValu
     role.tiles[value] = target
 
 
-def _cast(role: WarpRole, op: CastOp) -> None:
+def converted(role: WarpRole, op: CastOp) -> Callable[[Emitter, SSAValue], SSAValue]:
+    """Makes an element of the result of a cast, in f32 or i32: not yet rounded to a narrower type."""
     source = as_elements(role, op.tile)
     before, after = tile_type(op.tile).element_type, tile_type(op.result).element_type
 
@@ -147,6 +154,11 @@ def _cast(role: WarpRole, op: CastOp) -> None:
             return cast.result
         return value
 
+    return convert
+
+
+def _cast(role: WarpRole, op: CastOp) -> None:
+    convert, after = converted(role, op), tile_type(op.result).element_type
     target = fragment_of(role, op.result)
     if after in PACKED and target.axes == (0, 1):
         _compute(role, op.result, lambda i: convert(role.emit, i))

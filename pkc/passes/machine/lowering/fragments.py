@@ -41,11 +41,13 @@ class RegisterTile:
 
 @dataclass(frozen=True)
 class LazyTile:
-    """A tile that is computed where it is used: `element` gives element i of its fragment."""
+    """A tile that is computed where it is used: `element` gives element i of its fragment, `exact`, if it is there, the
+    same before it is rounded to the element type."""
 
     fragment: Fragment
     element_type: Attribute
     element: Callable[[Emitter, SSAValue], SSAValue]
+    exact: Callable[[Emitter, SSAValue], SSAValue] | None = None
 
 
 Value = RegisterTile | LazyTile

@@ -34,11 +34,16 @@ def write(role: WarpRole, op: CommitOp) -> None:
         if isinstance(found, Staged):
             found = fragments.as_elements(role, value)
         assert isinstance(found, fragments.RegisterTile | fragments.LazyTile)
-        if isinstance(found, RegisterTile) and found.packed and _in_matrices(role, found.fragment):
+        if _is_in_pairs(found) and _in_matrices(role, found.fragment):
             _matrices(role, found, layout, address)
         else:
             _remark(op, value, found)
             _elements(role, found, tile_type(value), layout, address)
+
+
+def _is_in_pairs(tile: Value) -> bool:
+    """Whether a register, or what is computed right here, has two neighbours of 16 bits."""
+    return tile.packed if isinstance(tile, RegisterTile) else tile.exact is not None
 
 
 def _in_matrices(role: WarpRole, fragment: Fragment) -> bool:
@@ -59,7 +64,7 @@ def _remark(op: CommitOp, value: SSAValue, tile: Value) -> None:
     slow(op, f"{channel_of(op.channel).label.data} goes into its stage 4 bytes at a time, not by stmatrix: {reason}")
 
 
-def _matrices(role: WarpRole, tile: RegisterTile, layout: SharedLayout, address: SSAValue) -> None:
+def _matrices(role: WarpRole, tile: Value, layout: SharedLayout, address: SSAValue) -> None:
     """16-bit elements by stmatrix: each warp writes 16 rows and 16 columns at once."""
     emit, threads, fragment = role.emit, role.threads, tile.fragment
     group = warpgroup(role)
@@ -78,8 +83,18 @@ def _matrices(role: WarpRole, tile: RegisterTile, layout: SharedLayout, address:
                 emit.times(emit.over(chunk, chunks), layout.panel_bytes), emit.left(emit.bit_xor(mine, swizzle), 4)
             )
             base = emit.plus(emit.times(pair, 4), repeat * fragment.columns // 4)
-            words = [emit.get(tile.registers, emit.plus(base, i)) for i in range(4)]
+            words = [_pair(emit, tile, emit.plus(base, i)) for i in range(4)]
             emit.do("stmatrix_x4", emit.plus(start, offset), *words)
+
+
+def _pair(emit: Emitter, tile: Value, number: SSAValue) -> SSAValue:
+    """The register with two neighbours of a tile of 16-bit elements."""
+    if isinstance(tile, RegisterTile):
+        return emit.get(tile.registers, number)
+    assert tile.exact is not None
+    first = emit.times(number, 2)
+    low, high = tile.exact(emit, first), tile.exact(emit, emit.plus(first, 1))
+    return emit.value(f"pack_{PACKED[tile.element_type]}", low, high)
 
 
 def _of_tile(emit: Emitter, fragment: Fragment, row: SSAValue) -> AbstractContextManager[object]:

@@ -17,6 +17,7 @@ from pkc.dialect.types import TileType
 from pkc.passes.analysis.pointwise import is_pointwise
 from pkc.passes.machine.lowering import (
     accesses,
+    chain,
     channels,
     computed,
     flat,
@@ -49,6 +50,7 @@ def lower_ops(role: WarpRole, ops: Sequence[Operation]) -> None:
     for op in ops:
         role.emit.location = op.location
         _lower(role, op)
+        chain.finish(role, op)
 
 
 def _lower(role: WarpRole, op: Operation) -> None:
@@ -61,7 +63,7 @@ def _lower(role: WarpRole, op: Operation) -> None:
     if op.regions or not (op.results and all(isinstance(r.type, TileType) for r in op.results)):
         _integer(role, op)
         return
-    if not (computed.make_lazy(role, op) or computed.compute(role, op)):
+    if not (chain.compute(role, op) or computed.make_lazy(role, op) or computed.compute(role, op)):
         raise CannotLowerError(op)
 
 

@@ -1,0 +1,54 @@
+"""Chains of operations on tiles, whose elements are computed one after the other and not tile by tile."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+
+from pkc.dialect.attributes import number_on
+from pkc.dialect.declaration import OPERATIONS
+from pkc.dialect.elementwise import CompareOp
+from pkc.dialect.fences import FenceOp
+from pkc.dialect.reductions import RowReduction
+from pkc.dialect.roles import CommitOp
+from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, PositionsOp, SplatOp, TransposeOp
+from pkc.dialect.types import TileType, bf16, f16
+
+CHAIN = "chain"
+"""On an operation: the number of its chain among those of its block. A chain may end with what takes its tiles."""
+
+_MADE_WHERE_USED = (FullOp, SplatOp, PositionsOp)
+_SEEN_OTHERWISE = (BroadcastOp, ClipOp, TransposeOp)
+
+
+def is_view(op: Operation) -> bool:
+    """Whether the elements of a result are made, or read from an operand, wherever they are used."""
+    if isinstance(op, CastOp):
+        kind = op.result.type
+        assert isinstance(kind, TileType)
+        return kind.rank < 2 or kind.element_type not in (bf16, f16)
+    return isinstance(op, (*_MADE_WHERE_USED, *_SEEN_OTHERWISE))
+
+
+def is_elementwise(op: Operation) -> bool:
+    """Whether an operation computes each element of a tile of several axes from those at the same place."""
+    computes = isinstance(op, CastOp | CompareOp) or (type(op) in OPERATIONS and not isinstance(op, RowReduction))
+    kinds = [result.type for result in op.results]
+    return computes and not is_view(op) and all(isinstance(kind, TileType) and kind.rank > 1 for kind in kinds)
+
+
+def chain_of(op: Operation) -> int | None:
+    """The number of the chain that an operation is in."""
+    return number_on(op, CHAIN)
+
+
+def takes(op: Operation) -> bool:
+    """Whether an operation can take the elements of a chain as they are computed, and so end it."""
+    return isinstance(op, RowReduction | CommitOp)
+
+
+def following(op: Operation) -> Operation | None:
+    """The next operation, fences aside: these stand before what takes a tile, and order what it does."""
+    found = op.next_op
+    while isinstance(found, FenceOp):
+        found = found.next_op
+    return found

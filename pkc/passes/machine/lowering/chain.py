@@ -1,0 +1,104 @@
+"""Chains: the elements of one place go through all operations before those of the next (`pk-fuse-chains`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from pkc.dialect.fences import FenceOp
+from pkc.dialect.tile import CastOp, tile_type
+from pkc.passes.analysis.chains import chain_of, following, is_elementwise, takes
+from pkc.passes.machine.emit import Emitter
+from pkc.passes.machine.lowering import fragments
+from pkc.passes.machine.lowering.computed import converted, of_elements
+from pkc.passes.machine.lowering.context import WarpRole
+from pkc.passes.machine.lowering.fragments import PACKED, LazyTile, RegisterTile, fragment_of
+from pkc.targets.layout import Fragment
+
+
+def compute(role: WarpRole, op: Operation) -> bool:
+    """Lower an element-wise operation of a chain: its elements are computed where they are used, once for each use of
+    an index in a block. False if `op` is none."""
+    if chain_of(op) is None or not is_elementwise(op):
+        return False
+    value = op.results[0]
+    kind = tile_type(value).element_type
+    if isinstance(op, CastOp) and kind in PACKED:
+        exact, name = _once(converted(role, op)), f"low_{PACKED[kind]}"
+
+        def rounded(emit: Emitter, index: SSAValue) -> SSAValue:
+            return emit.value(name, emit.value(f"pack_{PACKED[kind]}", exact(emit, index), emit.real(0.0)))
+
+        role.tiles[value] = LazyTile(fragment_of(role, value), kind, _once(rounded), exact)
+    else:
+        role.tiles[value] = LazyTile(fragment_of(role, value), kind, _once(of_elements(role, op)))
+    return True
+
+
+def finish(role: WarpRole, op: Operation) -> None:
+    """Behind the last element-wise operation of a chain: tiles that are used behind the chain get registers, all in one
+    go. What only the end of the chain takes gets none."""
+    after = following(op)
+    if chain_of(op) is None or takes(op):
+        return
+    if after is not None and chain_of(after) == chain_of(op) and not takes(after):
+        return
+    made: list[tuple[SSAValue, LazyTile, RegisterTile]] = []
+    for other in _before(op):
+        found = role.tiles[other.results[0]]
+        if is_elementwise(other) and isinstance(found, LazyTile) and _is_kept(other):
+            kind = found.element_type
+            target = fragments.allocate(role, found.fragment, kind, other.results[0].name_hint)
+            made.append((other.results[0], found, target))
+    for fragment in dict.fromkeys(tile.fragment for _, tile, _ in made):
+        _fill(role, fragment, [(tile, target) for _, tile, target in made if tile.fragment == fragment])
+    for value, _, target in made:
+        role.tiles[value] = target
+
+
+def _before(op: Operation) -> list[Operation]:
+    """An operation and those of its chain before it, in their order."""
+    found, before = list[Operation](), op
+    while before is not None:
+        if chain_of(before) == chain_of(op):
+            found.append(before)
+        elif not isinstance(before, FenceOp):
+            break
+        before = before.prev_op
+    return found[::-1]
+
+
+def _is_kept(op: Operation) -> bool:
+    """Whether something uses a result that is not in the chain."""
+    users = (use.operation for value in op.results for use in value.uses)
+    return any(chain_of(user) != chain_of(op) or user.parent is not op.parent for user in users)
+
+
+def _fill(role: WarpRole, fragment: Fragment, tiles: Sequence[tuple[LazyTile, RegisterTile]]) -> None:
+    """Element by element, or pair by pair if neighbours share a register, of all tiles at once."""
+    emit = role.emit
+    at_once = 2 if any(target.packed for _, target in tiles) else 1
+    with emit.loop(0, fragment.count // at_once, unroll=True) as number:
+        first = emit.times(number, at_once)
+        places = [first, emit.plus(first, 1)][:at_once]
+        for tile, target in tiles:
+            found = [(tile.exact or tile.element)(emit, index) for index in places]
+            if target.packed:
+                emit.set(emit.value(f"pack_{PACKED[target.element_type]}", *found), target.registers, number)
+                continue
+            for index, value in zip(places, found, strict=True):
+                emit.set(value, target.registers, index)
+
+
+def _once(make: Callable[[Emitter, SSAValue], SSAValue]) -> Callable[[Emitter, SSAValue], SSAValue]:
+    """The same, without computing an element again where it is known already."""
+    known: dict[tuple[Block, SSAValue], SSAValue] = {}
+
+    def element(emit: Emitter, index: SSAValue) -> SSAValue:
+        key = (emit.block, index)
+        if key not in known:
+            known[key] = make(emit, index)
+        return known[key]
+
+    return element

@@ -1,0 +1,172 @@
+"""The pass `pk-fuse-chains`: what is computed element by element needs no registers for whole tiles in between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import Block, Operation, SSAValue
+
+from pkc.dialect.attributes import Role
+from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.roles import ConsumeOp, ReleaseDeferredOp, ReleaseOp
+from pkc.dialect.tile import AnyMmaOp, MmaWaitOp
+from pkc.passes.analysis.chains import CHAIN, is_elementwise, is_view, takes
+from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.roles.budgets import tiles
+from pkc.targets.target import target_of
+
+
+class FuseChains(KernelPass):
+    """Put operations on elements in front of what takes their result, as chains that are computed piece by piece, in
+    consumers whose tiles do not fit into their registers.
+
+    An operation joins the first that needs it; what only shows or makes elements is repeated for each chain. If that
+    does not suffice, everything is: what several need is then computed several times. Operations move past channels,
+    but not past loops, branches and MMAs. A stage that a chain reads is released behind it.
+
+    Before, with registers for `%x` and for `%s`:
+
+        %b = pk.consume %0 : ...
+        %x = pk.add %acc, %b : ...
+        pk.release %0 : ...
+        %s = pk.sigmoid %x : ...
+        %y = pk.mul %x, %s : ...
+        pk.acquire %1 : ...
+        pk.commit %1, %y : ...
+
+    After:
+
+        %b = pk.consume %0 : ...
+        pk.acquire %1 : ...
+        %x = pk.add %acc, %b {chain = 0} : ...
+        %s = pk.sigmoid %x {chain = 0} : ...
+        %y = pk.mul %x, %s {chain = 0} : ...
+        pk.commit %1, %y {chain = 0} : ...
+        pk.release %0 : ...
+    """
+
+    name = "pk-fuse-chains"
+
+    def run(self, kernel: KernelOp) -> None:
+        target = target_of(kernel)
+        for role in kernel.body.block.ops:
+            if not isinstance(role, RoleOp) or role.role.data is not Role.Consumer:
+                continue
+            for repeat in (False, True):
+                if any(tiles(role, target)):
+                    _fuse(role, repeat)
+
+
+def _fuse(role: RoleOp, repeat: bool) -> None:
+    blocks = [region.block for op in role.walk() for region in op.regions if region.blocks]
+    for block in blocks:
+        number = 0
+        for ops, end in _stretches(block):
+            for op in ops:
+                op.attributes.pop(CHAIN, None)
+            number = _Stretch(block, ops, end, repeat).fuse(number)
+
+
+def _stretches(block: Block) -> Iterable[tuple[list[Operation], Operation | None]]:
+    """The operations of a block between those that chains do not pass, each with the one behind them."""
+    found: list[Operation] = []
+    for op in list(block.ops):
+        kept = isinstance(op, ReleaseOp) and op.kept
+        if op.regions or kept or isinstance(op, AnyMmaOp | MmaWaitOp | ReleaseDeferredOp) or op is block.last_op:
+            yield found, op
+            found = []
+        else:
+            found.append(op)
+
+
+@dataclass
+class _Stretch:
+    """Operations without loops, branches and MMAs among them."""
+
+    block: Block
+    ops: list[Operation]
+    end: Operation | None
+    repeat: bool
+    placed: set[Operation] = field(default_factory=set[Operation])
+
+    def fuse(self, number: int) -> int:
+        """Make the chains, numbered from `number` on; the number of the next one."""
+        inside = set(self.ops)
+        candidates = {op for op in self.ops if is_elementwise(op) or is_view(op)}
+        for op in [op for op in self.ops if op not in candidates]:
+            roots = [value for value in op.operands if value.owner in candidates]
+            number += self._chain(op, roots, candidates, number, self.repeat)
+        left = [
+            value
+            for op in self.ops
+            if is_elementwise(op)
+            for value in op.results
+            if any(use.operation not in inside for use in value.uses)
+        ]
+        if self.end is not None:
+            number += self._chain(self.end, left, candidates, number, False)
+        for op in reversed(self.ops):
+            if op in candidates and not any(value.uses for value in op.results):
+                op.detach()
+                op.erase()
+        return number
+
+    def _chain(
+        self, sink: Operation, roots: Sequence[SSAValue], candidates: set[Operation], number: int, repeat: bool
+    ) -> int:
+        """Put what `sink` needs right in front of it, as a chain; whether there is one."""
+        needed = self._needed(roots, candidates, repeat)
+        if not any(map(is_elementwise, needed)):
+            return 0
+        copies: dict[SSAValue, SSAValue] = {}
+        for op in needed:
+            if is_view(op) or repeat:
+                made = op.clone(value_mapper=dict(copies))
+                for old, new in zip(op.results, made.results, strict=True):
+                    copies[old] = new
+                    new.name_hint = old.name_hint
+            else:
+                self.placed.add(op)
+                op.detach()
+                made = op
+                made.operands = [copies.get(value, value) for value in made.operands]
+            made.location = op.location
+            made.attributes[CHAIN] = IntegerAttr(number, i64)
+            self.block.insert_op_before(made, sink)
+        sink.operands = [copies.get(value, value) for value in sink.operands]
+        if takes(sink):
+            sink.attributes[CHAIN] = IntegerAttr(number, i64)
+        self._release_behind(sink, [value for op in needed for value in op.operands])
+        return 1
+
+    def _needed(self, roots: Sequence[SSAValue], candidates: set[Operation], repeat: bool) -> list[Operation]:
+        """The candidates that values are computed from, in their order; those of earlier chains have registers."""
+        found, todo = set[Operation](), list(roots)
+        while todo:
+            op = todo.pop().owner
+            if isinstance(op, Operation) and op in candidates and op not in found and (repeat or op not in self.placed):
+                found.add(op)
+                todo += op.operands
+        return [op for op in self.ops if op in found]
+
+    def _release_behind(self, sink: Operation, read: Iterable[SSAValue]) -> None:
+        """Keep the stages that a chain reads until it is computed."""
+        for value in read:
+            while isinstance(value.owner, Operation) and is_view(value.owner) and value.owner.operands:
+                value = value.owner.operands[0]
+            consume = value.owner
+            if not isinstance(consume, ConsumeOp) or consume.parent is not self.block:
+                continue
+            release = next(
+                (
+                    op
+                    for op in self.ops
+                    if isinstance(op, ReleaseOp) and op.channel is consume.channel and consume.is_before_in_block(op)
+                ),
+                None,
+            )
+            if release is not None and release.is_before_in_block(sink):
+                release.detach()
+                self.block.insert_op_after(release, sink)

@@ -1,0 +1,100 @@
+// Operations on elements as chains in front of what takes their result, where their tiles would not fit.
+// RUN: pkc-opt %s -p pk-fuse-chains --split-input-file | filecheck %s
+
+// Of each of 128 threads, %acc and %s would take 256 registers. What is cast is used by two chains, and made for each.
+// CHECK-LABEL: pk.kernel @epilogue
+// CHECK: %[[S:.*]] = pk.consume %{{.*}} -> !pk.tile<64x256xbf16>{{$}}
+// CHECK: pk.commit %{{.*}}, %{{.*}} {chain = 0 : i64}
+// CHECK-NOT: pk.release
+// CHECK: pk.acquire
+// CHECK: %[[W:.*]] = pk.cast %[[S]] {chain = 1 : i64}
+// CHECK-NEXT: %[[X:.*]] = pk.add %{{.*}}, %[[W]] {chain = 1 : i64}
+// CHECK-NEXT: %[[G:.*]] = pk.sigmoid %[[X]] {chain = 1 : i64}
+// CHECK-NEXT: pk.mul %[[X]], %[[G]] {chain = 1 : i64}
+// CHECK-NEXT: pk.commit %{{.*}}, %{{.*}} {chain = 1 : i64}
+// CHECK-NEXT: pk.release
+pk.kernel @epilogue() {
+  %0 = pk.channel "R" stages 1 : !pk.channel<!pk.tile<64x256xbf16>>
+  %1 = pk.channel "first" stages 1 : !pk.channel<!pk.tile<64x256xf32>>
+  %2 = pk.channel "second" stages 1 : !pk.channel<!pk.tile<64x256xf32>>
+  %3 = pk.channel "A, B" stages 1 : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x256xbf16>>
+  pk.role consumer warps 4 attributes {group = "compute", first_warp = 0 : i64, registers = 232 : i64} {
+    %a, %b = pk.consume %3 : !pk.channel<!pk.tile<64x64xbf16>, !pk.tile<64x256xbf16>> -> !pk.tile<64x64xbf16>, !pk.tile<64x256xbf16>
+    %zero = pk.full 0.000000e+00 : f32 : !pk.tile<64x256xf32>
+    %acc = pk.mma %a, %b, %zero : !pk.tile<64x64xbf16>, !pk.tile<64x256xbf16> -> !pk.tile<64x256xf32>
+    %s = pk.consume %0 : !pk.channel<!pk.tile<64x256xbf16>> -> !pk.tile<64x256xbf16>
+    %r = pk.cast %s : !pk.tile<64x256xbf16> -> !pk.tile<64x256xf32>
+    %x = pk.add %acc, %r : !pk.tile<64x256xf32>
+    %g = pk.sigmoid %x : !pk.tile<64x256xf32>
+    %y = pk.mul %x, %g : !pk.tile<64x256xf32>
+    %z = pk.mul %acc, %r : !pk.tile<64x256xf32>
+    pk.release %0 : !pk.channel<!pk.tile<64x256xbf16>>
+    pk.acquire %1 : !pk.channel<!pk.tile<64x256xf32>>
+    pk.commit %1, %z : !pk.channel<!pk.tile<64x256xf32>>, !pk.tile<64x256xf32>
+    pk.acquire %2 : !pk.channel<!pk.tile<64x256xf32>>
+    pk.commit %2, %y : !pk.channel<!pk.tile<64x256xf32>>, !pk.tile<64x256xf32>
+  }
+}
+
+// -----
+
+// What two reductions need has registers where these suffice, and is computed twice where they do not.
+// CHECK-LABEL: pk.kernel @enough
+// CHECK: %[[P:.*]] = pk.exp
+// CHECK-NEXT: pk.row_sum %[[P]] {chain = 0 : i64}
+// CHECK-NOT: pk.exp %
+// CHECK: pk.mul %[[P]],
+pk.kernel @enough() {
+  %0 = pk.channel "X" stages 1 : !pk.channel<!pk.tile<64x192xf32>>
+  %1 = pk.channel "sums" stages 1 : !pk.channel<!pk.tile<64xf32>, !pk.tile<64xf32>>
+  pk.role consumer warps 4 attributes {group = "compute", first_warp = 0 : i64, registers = 152 : i64} {
+    %x = pk.consume %0 : !pk.channel<!pk.tile<64x192xf32>> -> !pk.tile<64x192xf32>
+    %p = pk.exp %x : !pk.tile<64x192xf32>
+    %s = pk.row_sum %p : !pk.tile<64x192xf32> -> !pk.tile<64xf32>
+    %q = pk.exp2 %x : !pk.tile<64x192xf32>
+    %pq = pk.mul %p, %q : !pk.tile<64x192xf32>
+    %t = pk.row_sum %pq : !pk.tile<64x192xf32> -> !pk.tile<64xf32>
+    pk.release %0 : !pk.channel<!pk.tile<64x192xf32>>
+    pk.commit %1, %s, %t : !pk.channel<!pk.tile<64xf32>, !pk.tile<64xf32>>, !pk.tile<64xf32>, !pk.tile<64xf32>
+  }
+}
+
+// -----
+
+// CHECK-LABEL: pk.kernel @repeated
+// CHECK: %[[P:.*]] = pk.exp %{{.*}} {chain = 0 : i64}
+// CHECK-NEXT: pk.row_sum %[[P]] {chain = 0 : i64}
+// CHECK-NEXT: %[[AGAIN:.*]] = pk.exp %{{.*}} {chain = 1 : i64}
+// CHECK-NEXT: %[[Q:.*]] = pk.exp2
+// CHECK-NEXT: pk.mul %[[AGAIN]], %[[Q]] {chain = 1 : i64}
+pk.kernel @repeated() {
+  %0 = pk.channel "X" stages 1 : !pk.channel<!pk.tile<64x192xf32>>
+  %1 = pk.channel "sums" stages 1 : !pk.channel<!pk.tile<64xf32>, !pk.tile<64xf32>>
+  pk.role consumer warps 4 attributes {group = "compute", first_warp = 0 : i64, registers = 104 : i64} {
+    %x = pk.consume %0 : !pk.channel<!pk.tile<64x192xf32>> -> !pk.tile<64x192xf32>
+    %p = pk.exp %x : !pk.tile<64x192xf32>
+    %s = pk.row_sum %p : !pk.tile<64x192xf32> -> !pk.tile<64xf32>
+    %q = pk.exp2 %x : !pk.tile<64x192xf32>
+    %pq = pk.mul %p, %q : !pk.tile<64x192xf32>
+    %t = pk.row_sum %pq : !pk.tile<64x192xf32> -> !pk.tile<64xf32>
+    pk.release %0 : !pk.channel<!pk.tile<64x192xf32>>
+    pk.commit %1, %s, %t : !pk.channel<!pk.tile<64xf32>, !pk.tile<64xf32>>, !pk.tile<64xf32>, !pk.tile<64xf32>
+  }
+}
+
+// -----
+
+// What fits stays as it is.
+// CHECK-LABEL: pk.kernel @fits
+// CHECK-NOT: chain
+pk.kernel @fits() {
+  %0 = pk.channel "X" stages 1 : !pk.channel<!pk.tile<64x64xf32>>
+  %1 = pk.channel "sums" stages 1 : !pk.channel<!pk.tile<64xf32>>
+  pk.role consumer warps 4 attributes {group = "compute", first_warp = 0 : i64, registers = 232 : i64} {
+    %x = pk.consume %0 : !pk.channel<!pk.tile<64x64xf32>> -> !pk.tile<64x64xf32>
+    %p = pk.exp %x : !pk.tile<64x64xf32>
+    %s = pk.row_sum %p : !pk.tile<64x64xf32> -> !pk.tile<64xf32>
+    pk.release %0 : !pk.channel<!pk.tile<64x64xf32>>
+    pk.commit %1, %s : !pk.channel<!pk.tile<64xf32>>, !pk.tile<64xf32>
+  }
+}
