@@ -60,15 +60,20 @@ COLUMN_STEP = 8
 class Fragment:
     """How the elements of a tile are spread over the registers of `warpgroups` warpgroups, each of which has `rows`.
 
-    With `axes` (0, 1) as the accumulators of MMA: register ((i * C / 8 + j) * 2 + h) * 2 + c of a thread has row
+    Without `lanes`, with `axes` (0, 1) as the accumulators of MMA: register ((i * C / 8 + j) * 2 + h) * 2 + c of a thread has row
     rows * (w + i * warpgroups) + 16 warp + lane / 4 + 8 h and column 8 j + 2 (lane mod 4) + c. With one axis, the
     registers that differ in the other one are the same; with none there is one register.
+
+    With `lanes`, of which each row has so many, as tiles that meet no MMA: `rows` at a time, thread t of the role has
+    row t / lanes of them. Register (i * R + 2 j) + c, R being `per_row`, has row rows * i + t / lanes and column
+    2 (lanes * j + t mod lanes) + c, which is behind the last one for some threads if these are no multiple of 2 lanes.
     """
 
     shape: tuple[int, ...]
     axes: tuple[int, ...]
     warpgroups: int
     rows: int
+    lanes: int = 0
     flat: int = 0
     """If not 0: that many neighbours of the innermost axis, wherever a thread is in the tile at the time."""
 
@@ -87,8 +92,25 @@ class Fragment:
         return self.shape[-1] if 1 in self.axes else 0
 
     @property
+    def paired(self) -> bool:
+        """Whether a thread's elements are pairs of neighbours, so that those of 16 bits share registers."""
+        return self.axes == (0, 1) or (self.axes == (1,) and bool(self.lanes or self.flat))
+
+    @property
+    def per_row(self) -> int:
+        """With `lanes`: elements that each thread has of a row, a pair for each of several lanes at a time."""
+        return -(-self.columns // (2 * self.lanes)) * 2 if self.columns else 1
+
+    @property
+    def ends_early(self) -> bool:
+        """Whether some threads have elements behind the last column, which are in no tile."""
+        return bool(self.lanes and self.columns % (2 * self.lanes))
+
+    @property
     def count(self) -> int:
         """Elements that each thread has."""
         if self.flat:
             return self.flat if self.axes else 1
+        if self.lanes:
+            return self.repeats * self.per_row
         return self.repeats * (2 if 0 in self.axes else 1) * (self.columns // 4 if self.columns else 1)

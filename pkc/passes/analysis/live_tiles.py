@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
@@ -13,17 +14,21 @@ from pkc.dialect.elementwise import CompareOp
 from pkc.dialect.fences import FenceOp
 from pkc.dialect.program import RoleOp, TasksOp
 from pkc.dialect.roles import ConsumeOp
-from pkc.dialect.tile import FullOp, MmaIssueOp, MmaWaitOp, PositionsOp, SplatOp
+from pkc.dialect.tile import FullOp, MmaIssueOp, MmaWaitOp, PositionsOp, SplatOp, tile_type
 from pkc.dialect.types import TileType, dtype_bytes, i1
 from pkc.passes.analysis.chains import chain_of, is_view
-from pkc.passes.analysis.dependence import maker
-from pkc.passes.analysis.pointwise import is_pointwise
+from pkc.passes.analysis.dependence import ancestors, maker
+from pkc.passes.analysis.pointwise import is_pointwise, is_spread
+from pkc.passes.analysis.register_axes import infer_axes
+from pkc.passes.analysis.row_lanes import lanes_for, of_rows
 from pkc.targets.target import Target, target_of
 
 _IN_MEMORY = (ConsumeOp, LoadOp, GatherOp)
 """Their results live in shared memory, and come to registers chunk by chunk."""
 
 _MADE_WHERE_USED = (FullOp, SplatOp, PositionsOp, CompareOp)
+
+_Size = Callable[[SSAValue], int]
 
 _QUAD = 4
 """Lanes of a warp that share the rows of an accumulator: each of them has what there is once for a row."""
@@ -39,12 +44,13 @@ class Peak:
 
 def peak(role: RoleOp) -> Peak:
     """The peak of a role. A result may take the place of an operand that is not used again."""
-    return _peak(role.body.block, frozenset(), target_of(role))
+    target = target_of(role)
+    return _peak(role.body.block, frozenset(), lambda value: _beside_mma(tile_type(value), target))
 
 
-def _peak(block: Block, after: frozenset[SSAValue], target: Target) -> Peak:
+def _peak(block: Block, after: frozenset[SSAValue], size: _Size) -> Peak:
     """Going backwards, with what lives on behind the block; tasks that go chunk by chunk have next to nothing live."""
-    live, most = set(after), Peak(_registers(after, target), block.last_op)
+    live, most = set(after), Peak(sum(map(size, after)), block.last_op)
     for op in reversed(list(block.ops)):
         if isinstance(op, TasksOp) and is_pointwise(op):
             continue
@@ -53,13 +59,14 @@ def _peak(block: Block, after: frozenset[SSAValue], target: Target) -> Peak:
             continue
         live -= set(op.results)
         inside = _tiles(_from_outside(op))
+        here = _spread(op) if isinstance(op, TasksOp) and is_spread(op) else size
         for region in op.regions:
             for inner in region.blocks:
                 # What a loop uses lives through all its iterations; what it carries lives as the values inside.
                 behind = live if isinstance(op, scf.IfOp) else live | inside
-                most = max(most, _peak(inner, frozenset(behind), target), key=_needed)
+                most = max(most, _peak(inner, frozenset(behind), here), key=_needed)
         live |= inside | _tiles(op.operands) | _tiles(_read_until(op))
-        most = max(most, Peak(_registers(live, target), op), key=_needed)
+        most = max(most, Peak(sum(map(size, live)), op), key=_needed)
     return most
 
 
@@ -100,14 +107,9 @@ def _tiles(values: Iterable[SSAValue]) -> set[SSAValue]:
     return found
 
 
-def _registers(values: Iterable[SSAValue], target: Target) -> int:
-    return sum(_size(value.type, target) for value in values if isinstance(value.type, TileType))
-
-
-def _size(kind: TileType, target: Target) -> int:
-    elements = 1
-    for extent in kind.shape:
-        elements *= extent
+def _beside_mma(kind: TileType, target: Target) -> int:
+    """The registers of a tile that lies as the accumulators of MMAs."""
+    elements = prod(kind.shape)
     if kind.element_type == i1:
         return 0
     if kind.rank < 2:
@@ -115,3 +117,22 @@ def _size(kind: TileType, target: Target) -> int:
     # A warpgroup has registers for all rows that it multiplies, whether or not the tile has them.
     elements = elements // kind.shape[0] * max(kind.shape[0], target.mma.rows)
     return elements * dtype_bytes(kind.element_type) // target.arch.register_bytes
+
+
+def _spread(tasks: TasksOp) -> _Size:
+    """The registers of the tiles of tasks without MMA, by tile."""
+    role = next(around for around in ancestors(tasks) if isinstance(around, RoleOp))
+    arch = target_of(tasks).arch
+    threads = arch.warp * (role.warps.value.data if role.warps is not None else arch.warpgroup)
+    axes = infer_axes(role.body)
+    lanes = lanes_for(tasks, axes, threads, arch.warp)
+
+    def size(value: SSAValue) -> int:
+        kind = tile_type(value)
+        if kind.element_type == i1:
+            return 0
+        each = of_rows(tuple(kind.shape), axes[value], threads, lanes).count
+        # 16-bit elements of a tile of several axes share registers in pairs.
+        return threads * (each if kind.rank < 2 else each * dtype_bytes(kind.element_type) // arch.register_bytes)
+
+    return size

@@ -15,3 +15,8 @@ WHOLE = (AnyMmaOp, RowReduction, TransposeOp)
 def is_pointwise(op: Operation) -> bool:
     """Whether what is inside an operation can go over its tiles in chunks, each through all operations."""
     return not any(isinstance(inner, (*WHOLE, AcquireOp, ConsumeOp)) for inner in op.walk())
+
+
+def is_spread(op: Operation) -> bool:
+    """Whether the tiles inside an operation meet no MMA, so that threads may have them as suits rows."""
+    return not any(isinstance(inner, AnyMmaOp) for inner in op.walk())

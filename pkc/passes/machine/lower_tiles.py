@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import LoadOp, ScatterAddOp, StoreAddOp, StoreOp
-from pkc.dialect.attributes import planned
+from pkc.dialect.attributes import number_on, planned
 from pkc.dialect.coordinates import RankOp
 from pkc.dialect.engines import is_engine
 from pkc.dialect.machine import ONE, ROLE, TensorMapOp
@@ -25,7 +25,7 @@ from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.machine import machine_errors as errors
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import channels, signals
-from pkc.passes.machine.lowering.axes import infer_axes
+from pkc.passes.analysis.register_axes import infer_axes
 from pkc.passes.machine.lowering.blocks import Dimensions
 from pkc.passes.machine.lowering.context import Launch, Ring, Threads, WarpRole
 from pkc.passes.machine.lowering.missing import UNKNOWN, CannotLowerError
@@ -345,6 +345,7 @@ def _of_group(emit: Emitter, launch: Launch, group: str) -> SSAValue | None:
 
 def _work(emit: Emitter, launch: Launch, rank: SSAValue, role: RoleOp, threads: Threads, group: str) -> None:
     warp_role = WarpRole(launch, emit, Dimensions(emit), threads, rank, group, infer_axes(role.body))
+    warp_role.words = number_on(role, OFFSET) or 0
     inside = set(role.walk())
     for channel in launch.rings:
         users = [use.operation for use in channel.uses if use.operation in inside]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import IntegerAttr, i64
 
-from pkc.dialect.program import KernelOp
+from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp, ChannelType, channel_of
+from pkc.passes.analysis.row_lanes import shared_words
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.roles.budgets import channel_group, shared_memory
+from pkc.passes.roles.budgets import channel_group, group_of, shared_memory
 from pkc.targets.target import Target, target_of
 
 OFFSET, BARRIERS, STAGE_BYTES = "offset", "barriers", "stage_bytes"
-"""On a channel: bytes from the start of shared memory to its first stage and barrier, and from stage to stage."""
+"""On a channel: bytes from the start of shared memory to its first stage and barrier, and from stage to stage; on a
+role: to the words in which its warps share rows."""
 
 SHARED_BYTES = "shared_bytes"
 """On a kernel: the shared memory it needs, with room to align its start."""
@@ -22,7 +24,8 @@ class PlanMemory(KernelPass):
 
     CTAs that compute and CTAs that communicate are planned separately. Tiles begin at multiples of the target's
     alignment. A channel in the stages of another one begins where that begins. Behind all stages come the barriers:
-    those of a channel that say a stage is full, one for each stage, then those that say it is empty.
+    those of a channel that say a stage is full, one for each stage, then those that say it is empty. Behind these comes
+    what warps hand each other when they reduce a row together.
 
     Before:
 
@@ -40,13 +43,17 @@ class PlanMemory(KernelPass):
         for op in kernel.body.block.ops:
             if isinstance(op, ChannelOp):
                 groups.setdefault(channel_group(op), []).append(op)
-        for channels in groups.values():
-            _place(channels, target)
+        ends = {group: _place(channels, target) for group, channels in groups.items()}
+        for role in kernel.body.block.ops:
+            if isinstance(role, RoleOp) and (words := shared_words(role, target.arch.warp)):
+                end = ends.get(group_of(role), 0)
+                role.attributes[OFFSET] = IntegerAttr(end, i64)
+                ends[group_of(role)] = end + words * target.arch.register_bytes
         kernel.attributes[SHARED_BYTES] = IntegerAttr(shared_memory(kernel) + target.alignment, i64)
 
 
-def _place(channels: list[ChannelOp], target: Target) -> None:
-    """The channels of one group of CTAs, one behind the other."""
+def _place(channels: list[ChannelOp], target: Target) -> int:
+    """The channels of one group of CTAs, one behind the other; where they end."""
     offset = 0
     for channel in channels:
         kind = channel.result.type
@@ -59,3 +66,4 @@ def _place(channels: list[ChannelOp], target: Target) -> None:
     for channel in channels:
         channel.attributes[BARRIERS] = IntegerAttr(offset, i64)
         offset += 2 * channel.depth * target.arch.mbarrier_bytes
+    return offset

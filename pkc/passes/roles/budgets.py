@@ -16,6 +16,7 @@ from pkc.passes import plan_errors
 from pkc.passes.analysis import budget_errors as errors
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.analysis.live_tiles import peak
+from pkc.passes.analysis.row_lanes import shared_words
 from pkc.passes.roles.plan_warps import COMPUTE
 from pkc.targets.target import Operands, Target, target_of
 
@@ -51,6 +52,8 @@ def shared_memory(kernel: KernelOp) -> int:
         if isinstance(op, ChannelOp):
             group = channel_group(op)
             taken[group] = taken.get(group, 0) + target.channel_bytes(op)
+        if isinstance(op, RoleOp) and (words := shared_words(op, target.arch.warp)):
+            taken[group_of(op)] = taken.get(group_of(op), 0) + words * target.arch.register_bytes
     taken[COMPUTE] = taken.get(COMPUTE, 0) + read_behind(kernel)
     return max(taken.values())
 

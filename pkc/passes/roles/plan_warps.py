@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Operation
@@ -13,13 +14,14 @@ from pkc.dialect import TILE
 from pkc.dialect.access import AllReduceOp, GatherOp, LoadOp, ReduceOp, ScatterAddOp, StoreAddOp, StoreOp, array_type
 from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import RankOp
-from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
+from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.tile import AnyMmaOp, tile_type
 from pkc.dialect.transfers import TMA, needs_threads, stage_of
 from pkc.dialect.types import PGLType, SignalType, TileType, i32
 from pkc.location import describe, span_of
 from pkc.passes.analysis import budget_errors as errors
+from pkc.passes.analysis.pointwise import is_pointwise, is_spread
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import array_name
 from pkc.passes.roles.straddling import on_several_ranks
@@ -27,6 +29,9 @@ from pkc.remarks import missed
 from pkc.targets.target import Target, target_of
 
 COMPUTE, COMMUNICATE = "compute", "communicate"
+
+_EACH = 64
+"""Elements of a tile that meets no MMA for which a thread is enough."""
 
 _CARRYING = 2
 """Warps of a role whose threads carry tiles between global and shared memory, if there is room."""
@@ -39,8 +44,8 @@ class PlanWarps(KernelPass):
     `compute`. A communicator gets separate SMs if the schedule says `comm_sms`; otherwise it is two more warps of the
     CTAs that compute.
 
-    - Consumers: a warpgroup for each 64 rows of the widest accumulator, or as many as the target's MMA has, at most as
-      many as the target says (two), or `consumers` of the schedule.
+    - Consumers: a warpgroup for each 64 rows of the widest accumulator, or as many as the target's MMA has, or for each
+      8192 elements of tiles that meet no MMA; at most as many as the target says (two), or `consumers` of the schedule.
     - Loader and storer: one warp each, behind the consumers, in a warpgroup that communicators share; two warps each
       where threads carry tiles, as all do on a target without TMA.
     - A communicator that adds tiles up on separate SMs has a power of two of warpgroups: these share a tile evenly.
@@ -193,6 +198,10 @@ def _consumer(kernel: KernelOp, role: RoleOp, target: Target) -> WarpPlan:
     if consumers is None:
         consumers = max(1, min(rows // each, target.arch.consumers))
         why = f"{consumers} warpgroups for tiles of {rows} rows" if rows else "no tile has rows: one warpgroup"
+        most, share = _elements(role), _EACH * target.arch.warpgroup * target.arch.warp
+        if consumers < target.arch.consumers and most > consumers * share:
+            consumers = min(-(-most // share), target.arch.consumers)
+            why = f"{consumers} warpgroups for tiles of {most} elements"
     if isinstance(op, AnyMmaOp) and consumers > 1 and rows % (consumers * each):
         found = errors.RowsNotShared(span_of(op.location), rows, consumers, each, consumers * each)
         raise PkcError(found)
@@ -205,6 +214,13 @@ def _rows(role: RoleOp) -> tuple[int, Operation | None]:
     mmas = [(result, op) for result, op in made if isinstance(op, AnyMmaOp)]
     rows = [(tile_type(result).shape[0], op) for result, op in mmas or made if tile_type(result).rank > 1]
     return max(rows, key=lambda found: found[0], default=(0, None))
+
+
+def _elements(role: RoleOp) -> int:
+    """The elements of the largest tile of tasks without MMA."""
+    tasks = [op for op in role.walk() if isinstance(op, TasksOp) and is_spread(op) and not is_pointwise(op)]
+    made = (op for around in tasks for op in around.walk() if isinstance(op, TILE))
+    return max((prod(tile_type(value).shape) for op in made for value in op.results), default=0)
 
 
 def _alone(roles: Sequence[RoleOp], target: Target) -> list[WarpPlan]:

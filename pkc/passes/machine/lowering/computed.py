@@ -27,12 +27,17 @@ from pkc.passes.machine.lowering.context import WarpRole
 from pkc.passes.machine.lowering.fragments import (
     PACKED,
     LazyTile,
+    RegisterTile,
+    Value,
     allocate,
     along,
     as_elements,
+    column,
+    column_number,
     element,
     fill,
     fragment_of,
+    row_number,
 )
 from pkc.passes.machine.lowering.missing import CannotLowerError
 
@@ -65,13 +70,13 @@ def _positions(role: WarpRole, op: PositionsOp) -> None:
     fragment = fragment_of(role, op.result)
     if not op.zigzag:
         start = role.dims.position(role.blocks[op.block])
-        _lazy(role, op.result, lambda emit, i: emit.i32(emit.plus(start, along(role, fragment, 0, i))))
+        _lazy(role, op.result, lambda emit, i: emit.i32(emit.plus(start, along(role, op.result, 0, i))))
         return
     first, last, before = (role.known[number] for number in op.zigzag)
     behind = role.emit.minus(last, tile_type(op.result).shape[0] - 1)
 
     def at(emit: Emitter, index: SSAValue) -> SSAValue:
-        inside = along(role, fragment, 0, index)
+        inside = along(role, op.result, 0, index)
         begun = emit.select(emit.compare("slt", inside, before), first, behind)
         return emit.i32(emit.plus(begun, inside))
 
@@ -82,18 +87,17 @@ def _broadcast(role: WarpRole, op: BroadcastOp) -> None:
     source, target = as_elements(role, op.tile), fragment_of(role, op.result)
     if role.chunk is not None and source.fragment.axes:
         raise CannotLowerError(op, "combining a tile with rows or columns in a role without a warpgroup")
-    if len(target.axes) == 2 and source.fragment.axes not in ((), op.positions):
+    rank = tile_type(op.result).rank
+    along_last = tuple(int(position == rank - 1) for position in op.positions)
+    if len(target.axes) == 2 and source.fragment.axes not in ((), along_last):
         raise CannotLowerError(op, "a tile along the rows of one tile and along the columns of another")
     if len(target.axes) != 2 or not source.fragment.axes:
         _lazy(role, op.result, lambda emit, i: element(role, source, i if source.fragment.axes else emit.const(0)))
         return
 
     def at(emit: Emitter, index: SSAValue) -> SSAValue:
-        inside = emit.modulo(index, target.columns // 2)
-        if source.fragment.axes == (0,):
-            repeat = emit.over(index, target.columns // 2)
-            return element(role, source, emit.plus(emit.times(repeat, 2), emit.bit_and(emit.right(index, 1), 1)))
-        return element(role, source, emit.plus(emit.times(emit.right(inside, 2), 2), emit.bit_and(index, 1)))
+        by_row = source.fragment.axes == (0,)
+        return element(role, source, (row_number if by_row else column_number)(emit, target, index))
 
     _lazy(role, op.result, at)
 
@@ -105,7 +109,7 @@ def _clip(role: WarpRole, op: ClipOp) -> None:
     axis, fill_value = op.axis.value.data, op.constant
 
     def at(emit: Emitter, index: SSAValue) -> SSAValue:
-        inside = emit.compare("slt", along(role, source.fragment, axis, index), valid)
+        inside = emit.compare("slt", along(role, op.result, axis, index), valid)
         return emit.select(inside, element(role, source, index), constant(emit, fill_value, kind))
 
     _lazy(role, op.result, at)
@@ -187,6 +191,9 @@ def _reduce(role: WarpRole, op: RowReduction) -> None:
         return apply(emit, op, op.COMBINE, [a, b])
 
     target = allocate(role, fragment, tile_type(op.result).element_type, op.result.name_hint)
+    if source.fragment.lanes:
+        _reduce_lanes(role, op, source, target)
+        return
     if not source.fragment.columns:
         raise CannotLowerError(op, "a reduction of the result of a row reduction, or of a tile combined with one")
     pairs = source.fragment.columns // 8
@@ -210,6 +217,51 @@ def _reduce(role: WarpRole, op: RowReduction) -> None:
                 other = emit.value(shuffle, mine, emit.const(distance))
                 emit.set(combine(emit, mine, other), target.registers, at)
     role.tiles[op.result] = target
+
+
+def _reduce_lanes(role: WarpRole, op: RowReduction, source: Value, target: RegisterTile) -> None:
+    """Over the registers that a thread has of a row, then over the lanes that share it."""
+    emit, fragment, kind = role.emit, source.fragment, tile_type(op.result).element_type
+    shuffle = "shuffle_xor" if kind == f32 else "shuffle_xor_i32"
+    neutral = constant(emit, op.NEUTRAL[kind], kind)
+    with emit.loop(0, target.fragment.count, unroll=True) as repeat:
+        emit.set(neutral, target.registers, repeat)
+        with emit.loop(0, fragment.per_row, unroll=True) as j:
+            index = emit.plus(emit.times(repeat, fragment.per_row), j)
+            found = element(role, source, index)
+            if fragment.ends_early:
+                inside = emit.compare("slt", column(role, fragment, index), fragment.columns)
+                found = emit.select(inside, found, neutral)
+            mine = emit.get(target.registers, repeat)
+            emit.set(apply(emit, op, op.COMBINE, [mine, found]), target.registers, repeat)
+        distance = 1
+        while distance < min(fragment.lanes, role.threads.arch.warp):
+            mine = emit.get(target.registers, repeat)
+            other = emit.value(shuffle, mine, emit.const(distance))
+            emit.set(apply(emit, op, op.COMBINE, [mine, other]), target.registers, repeat)
+            distance *= 2
+        if fragment.lanes > role.threads.arch.warp:
+            _combine_warps(role, op, fragment.lanes // role.threads.arch.warp, target, repeat)
+    role.tiles[op.result] = target
+
+
+def _combine_warps(role: WarpRole, op: RowReduction, warps: int, target: RegisterTile, at: SSAValue) -> None:
+    """One word of shared memory for each warp: all have read the ones before when the next are written."""
+    emit, threads = role.emit, role.threads
+    barrier, real = f"sync_{threads.barrier}_of_{threads.count}", target.element_type == f32
+    mine = emit.minus(threads.warp, threads.first)
+    words = emit.plus(role.launch.base, role.words)
+    emit.do(barrier)
+    with emit.when(emit.compare("eq", threads.lane, 0)):
+        bits = emit.value("bits_f32" if real else "bits_i32", emit.get(target.registers, at))
+        emit.do("store_shared_b32", emit.plus(words, emit.times(mine, 4)), bits)
+    emit.do(barrier)
+    first = emit.plus(words, emit.times(emit.over(mine, warps), 4 * warps))
+    for warp in range(warps):
+        bits = emit.value("load_shared_b32", emit.plus(first, 4 * warp))
+        found = emit.value("float_bits" if real else "int_bits", bits)
+        both = found if not warp else apply(emit, op, op.COMBINE, [emit.get(target.registers, at), found])
+        emit.set(both, target.registers, at)
 
 
 # Element by element

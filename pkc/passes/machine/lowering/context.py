@@ -97,6 +97,8 @@ class Threads:
     registers: int = 0
     flat: bool = False
     """Whether they go over tiles in chunks, instead of having fragments of whole tiles."""
+    lanes: int = 0
+    """How many of them share a row, if their tiles meet no MMA."""
 
     @property
     def count(self) -> int:
@@ -155,6 +157,8 @@ class WarpRole:
     """Whether each chunk exists wholly or not at all, and is aligned to 16 bytes."""
     unroll: int = 1
     """Of a loop inside that one: how many iterations load before the first of them computes."""
+    words: int = 0
+    """Where in shared memory its warps hand each other what they have of a row."""
     queue: Queue | None = None
     """The deferred signals."""
 

@@ -122,8 +122,8 @@ def _shape(ops: Sequence[Operation]) -> list[int]:
             for result in inner.results:
                 if isinstance(result.type, TileType) and result.type.rank:
                     shapes.append(list(result.type.shape))
-    if not shapes or any(shape != shapes[0] or len(shape) != 2 or shape[-1] % FLAT for shape in shapes):
-        what = "computing with tiles that are not all of one two-dimensional shape in a role without a warpgroup"
+    if not shapes or any(shape != shapes[0] or len(shape) > 2 or shape[-1] % FLAT for shape in shapes):
+        what = "computing with tiles that are not all of one shape of one or two axes in a role without a warpgroup"
         raise CannotLowerError(ops[0], what, f"rows of a multiple of {FLAT} elements, without reductions of rows")
     return shapes[0]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.dialects import scf
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -17,6 +18,7 @@ from pkc.dialect.types import TileType, bf16, dtype_bytes, f16, f32, i1, i32
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering.context import Staged, WarpRole, warp_of_group, warpgroup
 from pkc.passes.machine.lowering.missing import CannotLowerError, origin
+from pkc.passes.analysis.row_lanes import of_rows
 from pkc.targets.layout import COLUMN_STEP, ROW_STEP, WARP_ROWS, Fragment, SharedLayout
 
 FLAT = 8
@@ -28,7 +30,7 @@ PACKED: dict[Attribute, str] = {bf16: "bf16", f16: "f16"}
 
 @dataclass(frozen=True)
 class RegisterTile:
-    """A tile in registers; each register of a two-dimensional tile of 16-bit elements has two neighbours."""
+    """A tile in registers; each register of paired 16-bit elements has two neighbours."""
 
     registers: SSAValue
     fragment: Fragment
@@ -36,7 +38,7 @@ class RegisterTile:
 
     @property
     def packed(self) -> bool:
-        return self.element_type in PACKED and self.fragment.axes == (0, 1)
+        return self.element_type in PACKED and self.fragment.paired
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,8 @@ def fragment_of(role: WarpRole, value: SSAValue) -> Fragment:
         raise CannotLowerError(origin(value), "computing with 8-bit floats", "multiply (`@`) or copy them as they are")
     if role.chunk is not None:
         return Fragment(kind.shape, role.axes[value], 1, 0, flat=FLAT * role.chunks)
+    if role.threads.lanes:
+        return of_rows(kind.shape, role.axes[value], role.threads.count, role.threads.lanes)
     fragment = role.emit.target.fragment(kind.shape, role.axes[value], role.threads.warpgroups)
     if kind.rank > 2:
         raise CannotLowerError(origin(value), f"computing with tiles of {kind.rank} dimensions")
@@ -105,7 +109,7 @@ def element(role: WarpRole, value: Value, index: SSAValue) -> SSAValue:
 
 def allocate(role: WarpRole, fragment: Fragment, element_type: Attribute, hint: str | None) -> RegisterTile:
     """Registers for a tile."""
-    packed = element_type in PACKED and fragment.axes == (0, 1)
+    packed = element_type in PACKED and fragment.paired
     kind = b32 if packed else _register_type(element_type)
     count = fragment.count // 2 if packed else fragment.count
     return RegisterTile(role.emit.registers(count, kind, hint), fragment, element_type)
@@ -173,6 +177,9 @@ def row(role: WarpRole, fragment: Fragment, index: SSAValue) -> SSAValue:
     emit, threads = role.emit, role.threads
     if role.chunk is not None:
         return emit.over(_first_of_chunk(role, index), fragment.shape[-1])
+    if fragment.lanes:
+        inside = emit.over(_number(role), fragment.lanes)
+        return emit.plus(inside, emit.times(emit.over(index, fragment.per_row), fragment.rows))
     each = fragment.columns // 2 if fragment.columns else 2
     repeat = emit.over(index, each)
     half = emit.bit_and(emit.right(index, 1) if fragment.columns else index, 1)
@@ -195,6 +202,11 @@ def column(role: WarpRole, fragment: Fragment, index: SSAValue) -> SSAValue:
     emit = role.emit
     if role.chunk is not None:
         return emit.plus(emit.modulo(_first_of_chunk(role, index), fragment.shape[-1]), emit.modulo(index, FLAT))
+    if fragment.lanes:
+        j = emit.right(emit.modulo(index, fragment.per_row), 1)
+        lane = emit.modulo(_number(role), fragment.lanes)
+        pair = emit.times(emit.plus(emit.times(j, fragment.lanes), lane), 2)
+        return emit.plus(pair, emit.bit_and(index, 1))
     if 0 in fragment.axes:
         inside = emit.modulo(index, fragment.columns // 2)
         j = emit.right(inside, 2)
@@ -204,10 +216,51 @@ def column(role: WarpRole, fragment: Fragment, index: SSAValue) -> SSAValue:
     return emit.plus(emit.plus(emit.times(j, 8), pair), emit.bit_and(index, 1))
 
 
-def along(role: WarpRole, fragment: Fragment, axis: int, index: SSAValue) -> SSAValue:
-    """The position along one axis of a tile; a tile of one axis may lie along either."""
-    place = fragment.axes[axis]
-    return row(role, fragment, index) if place == 0 else column(role, fragment, index)
+def _number(role: WarpRole) -> SSAValue:
+    """The number of this thread in the role."""
+    return role.emit.minus(role.threads.thread, role.threads.start)
+
+
+def along(role: WarpRole, value: SSAValue, axis: int, index: SSAValue) -> SSAValue:
+    """The position along one axis of a tile; a tile of one axis may lie along either.
+
+    Of several axes the last one lies along columns, the others along rows, the first one outermost.
+    """
+    emit, fragment, shape = role.emit, fragment_of(role, value), tile_type(value).shape
+    if len(shape) <= 2:
+        place = fragment.axes[axis]
+        return row(role, fragment, index) if place == 0 else column(role, fragment, index)
+    if axis == len(shape) - 1:
+        return column(role, fragment, index)
+    further = emit.over(row(role, fragment, index), prod(shape[axis + 1 : -1]))
+    return emit.modulo(further, shape[axis]) if axis else further
+
+
+def row_number(emit: Emitter, fragment: Fragment, index: SSAValue) -> SSAValue:
+    """Which of the rows that a thread has element `index` is in."""
+    if fragment.lanes:
+        return emit.over(index, fragment.per_row)
+    repeat = emit.over(index, fragment.columns // 2)
+    return emit.plus(emit.times(repeat, 2), emit.bit_and(emit.right(index, 1), 1))
+
+
+def column_number(emit: Emitter, fragment: Fragment, index: SSAValue) -> SSAValue:
+    """Which of the columns that a thread has element `index` is in."""
+    if fragment.lanes:
+        return emit.modulo(index, fragment.per_row)
+    inside = emit.modulo(index, fragment.columns // 2)
+    return emit.plus(emit.times(emit.right(inside, 2), 2), emit.bit_and(index, 1))
+
+
+def is_in_tile(role: WarpRole, fragment: Fragment, index: SSAValue) -> SSAValue | None:
+    """Whether an element of a thread is in the tile; nothing if all are."""
+    emit = role.emit
+    inside: list[SSAValue] = []
+    if fragment.cut:
+        inside.append(emit.compare("slt", row(role, fragment, index), fragment.shape[0]))
+    if fragment.ends_early:
+        inside.append(emit.compare("slt", column(role, fragment, index), fragment.columns))
+    return emit.both(*inside) if len(inside) > 1 else next(iter(inside), None)
 
 
 def _from_stage(role: WarpRole, tile: Staged, fragment: Fragment) -> LazyTile:
@@ -216,6 +269,8 @@ def _from_stage(role: WarpRole, tile: Staged, fragment: Fragment) -> LazyTile:
         columns = column(role, fragment, index) if 1 in fragment.axes else emit.const(0)
         if fragment.cut:
             rows = emit.least(rows, fragment.shape[0] - 1)
+        if fragment.ends_early:
+            columns = emit.least(columns, fragment.columns - 1)
         if tile.type.rank == 1 and fragment.axes == (0,):
             rows, columns = emit.const(0), rows
         if tile.transposed:

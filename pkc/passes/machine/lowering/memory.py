@@ -237,7 +237,7 @@ def store_element(emit: Emitter, op: StoreOp | StoreAddOp | ScatterAddOp, addres
 
 
 def _by_chunks(op: Access | GatherOp, fragment: Fragment) -> None:
-    if len(fragment.axes) != 2:
+    if not fragment.paired:
         raise CannotLowerError(op, "rows or single elements among tiles, in a role without a warpgroup")
 
 
@@ -275,11 +275,7 @@ def _vectors(role: WarpRole, tile: fragments.RegisterTile, chunks: list[tuple[SS
 
 
 def _offsets(role: WarpRole, value: SSAValue, index: SSAValue) -> list[SSAValue]:
-    fragment = fragments.fragment_of(role, value)
-    return [
-        fragments.row(role, fragment, index) if axis == 0 else fragments.column(role, fragment, index)
-        for axis in fragment.axes
-    ]
+    return [fragments.along(role, value, axis, index) for axis in range(tile_type(value).rank)]
 
 
 def _zero(emit: Emitter, kind: Attribute) -> SSAValue:

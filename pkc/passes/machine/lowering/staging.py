@@ -47,7 +47,7 @@ def _is_in_pairs(tile: Value) -> bool:
 
 
 def _in_matrices(role: WarpRole, fragment: Fragment) -> bool:
-    whole = fragment.columns % 16 == 0 and fragment.shape[0] % WARP_ROWS == 0
+    whole = fragment.columns % 16 == 0 and fragment.shape[0] % WARP_ROWS == 0 and not fragment.lanes
     return whole and role.emit.target.instruction("stmatrix_x4") is not None
 
 
@@ -112,10 +112,11 @@ def _elements(role: WarpRole, tile: Value, kind: TileType, layout: SharedLayout,
         first = emit.times(i, 2) if narrow and 1 in fragment.axes else i
         row = fragments.row(role, fragment, first) if 0 in fragment.axes else emit.const(0)
         column = fragments.column(role, fragment, first) if 1 in fragment.axes else emit.const(0)
-        at = (row, column) if kind.rank == 2 else (emit.const(0), row if fragment.axes == (0,) else column)
+        at = (row, column) if kind.rank > 1 else (emit.const(0), row if fragment.axes == (0,) else column)
         place = fragments.shared_address(emit, address, layout, size, at)
         value = fragments.element(role, tile, first)
-        with _of_tile(emit, fragment, row):
+        inside = fragments.is_in_tile(role, fragment, first)
+        with emit.when(inside) if inside is not None else nullcontext():
             if narrow and 1 in fragment.axes:
                 following = fragments.element(role, tile, emit.plus(first, 1))
                 emit.do("store_shared_b32", place, emit.value(f"pack_{PACKED[kind.element_type]}", value, following))

@@ -14,7 +14,8 @@ from pkc.dialect import access, coordinates, counters, deferred, fences, program
 from pkc.dialect.machine import TASKS
 from pkc.dialect.tile import MmaIssueOp, MmaOp, MmaWaitOp, TransposeOp, in_flight, tile_type
 from pkc.dialect.types import TileType
-from pkc.passes.analysis.pointwise import is_pointwise
+from pkc.passes.analysis.pointwise import is_pointwise, is_spread
+from pkc.passes.analysis.row_lanes import lanes_for
 from pkc.passes.machine.lowering import (
     accesses,
     chain,
@@ -199,7 +200,10 @@ def _task(role: WarpRole, op: program.TasksOp, task: SSAValue, counts: list[SSAV
     indices = _natural(role, task, counts) if op.raster is None else _banded(role, task, counts, op.raster)
     role.known.update(zip(op.body.block.args, indices, strict=True))
     threads = role.threads
-    role.threads = replace(threads, flat=not threads.one and is_pointwise(op))
+    flat = not threads.one and is_pointwise(op)
+    spread = not threads.one and not flat and is_spread(op)
+    lanes = lanes_for(op, role.axes, threads.count, threads.arch.warp) if spread else 0
+    role.threads = replace(threads, flat=flat, lanes=lanes)
     lower_block(role, op.body.block)
     role.threads = threads
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 from xdsl.dialects import scf
 from xdsl.ir import Operation, Region, SSAValue
 
+from pkc.dialect.program import TasksOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import BroadcastOp, MmaWaitOp
 from pkc.dialect.types import TileType
+from pkc.passes.analysis.pointwise import is_spread
 
 
 def infer_axes(region: Region) -> dict[SSAValue, tuple[int, ...]]:
     """The axes of every tile value: (0, 1), (0,) along rows, (1,) along columns, () for a scalar.
 
     One-dimensional tiles that are combined lie along the same axis; a row reduction gives rows, a broadcast names the
-    axis. A tile of which nothing tells the axis lies along columns if it is reduced, as one row, and else along rows.
+    axis. A tile of which nothing tells the axis lies along columns, as one row, if it is reduced or meets no MMA, and else
+    along rows.
     """
     groups = _Groups()
     for op in region.walk():
@@ -22,7 +25,11 @@ def infer_axes(region: Region) -> dict[SSAValue, tuple[int, ...]]:
     for op in region.walk():
         if isinstance(op, RowReduction) and _rank(op.tile) == 1:
             groups.axis.setdefault(groups.root(op.tile), 1)
-    return {value: _axes(value, groups) for op in region.walk() for value in _tiles_of(op)}
+    for op in region.walk():
+        if isinstance(op, TasksOp) and is_spread(op):
+            for value in (value for inner in op.walk() for value in tiles_of(inner) if _rank(value) == 1):
+                groups.axis.setdefault(groups.root(value), 1)
+    return {value: _axes(value, groups) for op in region.walk() for value in tiles_of(op)}
 
 
 class _Groups:
@@ -53,7 +60,8 @@ def _rank(value: SSAValue) -> int | None:
     return value.type.rank if isinstance(value.type, TileType) else None
 
 
-def _tiles_of(op: Operation) -> list[SSAValue]:
+def tiles_of(op: Operation) -> list[SSAValue]:
+    """The tiles that an operation uses and makes, and those that its blocks begin with."""
     found = [value for value in (*op.operands, *op.results) if isinstance(value.type, TileType)]
     for region in op.regions:
         for block in region.blocks:
@@ -67,8 +75,9 @@ def _unify(op: Operation, groups: _Groups) -> None:
             groups.put(op.result, 0)
         return
     if isinstance(op, BroadcastOp):
-        if _rank(op.tile) == 1 and _rank(op.result) == 2:
-            groups.put(op.tile, op.positions[0])
+        result = _rank(op.result)
+        if _rank(op.tile) == 1 and result is not None and result > 1:
+            groups.put(op.tile, int(op.positions[0] == result - 1))
         elif _rank(op.tile) == 1:
             groups.join(op.tile, op.result)
         return

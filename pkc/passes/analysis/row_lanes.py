@@ -1,0 +1,52 @@
+"""How tiles that meet no MMA are spread over threads: each row over some lanes, as many rows at a time as threads allow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from xdsl.ir import Operation, SSAValue
+
+from pkc.dialect.program import RoleOp, TasksOp
+from pkc.dialect.reductions import RowReduction
+from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp
+from pkc.dialect.types import TileType
+from pkc.passes.analysis.pointwise import is_spread
+from pkc.passes.analysis.register_axes import infer_axes, tiles_of
+from pkc.targets.layout import Fragment
+
+
+def of_rows(shape: tuple[int, ...], axes: tuple[int, ...], threads: int, lanes: int) -> Fragment:
+    """How a tile is spread over so many threads; what has more than two axes is rows of its last one."""
+    if len(shape) > 2:
+        shape, axes = (prod(shape[:-1]), shape[-1]), (0, 1)
+    return Fragment(shape, axes, 1, threads // lanes, lanes)
+
+
+def lanes_for(tasks: Operation, axes: Mapping[SSAValue, tuple[int, ...]], threads: int, warp: int) -> int:
+    """The lanes of each row of the tiles of `tasks`: a warp, or fewer if no row has as many pairs, or more if threads
+    were left over."""
+    rows, columns = 1, 2
+    for inner in tasks.walk():
+        for value in () if isinstance(inner, AcquireOp | ConsumeOp | CommitOp) else tiles_of(inner):
+            assert isinstance(value.type, TileType)
+            if not value.type.rank:
+                continue
+            whole = of_rows(tuple(value.type.shape), axes[value], threads, 1)
+            rows = max(rows, whole.shape[0] if 0 in whole.axes else 1)
+            columns = max(columns, whole.columns)
+    lanes = 1
+    while lanes * 4 <= columns and threads % (lanes * 2) == 0 and (lanes < warp or threads // lanes > rows):
+        lanes *= 2
+    return lanes
+
+
+def shared_words(role: RoleOp, warp: int) -> int:
+    """Words of shared memory by which warps of a role hand each other what they have of a row: one for each, if any."""
+    threads = warp * (role.warps.value.data if role.warps is not None else 0)
+    axes = infer_axes(role.body) if threads else {}
+    for op in role.walk() if threads else ():
+        if isinstance(op, TasksOp) and is_spread(op) and any(isinstance(inner, RowReduction) for inner in op.walk()):
+            if lanes_for(op, axes, threads, warp) > warp:
+                return threads // warp
+    return 0
