@@ -289,6 +289,7 @@ def _compiles(
             schedule={**dict(schedule), **dict(more)},
             level=level,
             target=target.name,
+            smaller=False,
         )
     except PkcError:
         return False

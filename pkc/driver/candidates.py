@@ -32,7 +32,7 @@ _OF_ROWS = 10
 
 def other_tiles(kernel: KernelOp, target: Target) -> list[Mapping[str, str]]:
     """Each combination of tiles that a kernel with planned remote accesses could have; none if `why_none` says why."""
-    if _follows_blocks(kernel):
+    if follows_blocks(kernel):
         return []
     chain = _chain(kernel)
     if chain is not None:
@@ -61,7 +61,7 @@ def _is_transposed(operand: SSAValue) -> bool:
 def why_none(kernel: KernelOp) -> str:
     """Why a kernel's tiles are not chosen."""
     mmas = [op for op in kernel.walk() if isinstance(op, MmaOp)]
-    if _follows_blocks(kernel):
+    if follows_blocks(kernel):
         return "where blocks begin, or how many came before, is part of what it computes"
     if any(map(is_dependent, mmas)):
         if any(map(planned, kernel.walk())):
@@ -77,7 +77,7 @@ def why_none(kernel: KernelOp) -> str:
     return "it has no blocks of a dimension of run-time length that could have another size"
 
 
-def _follows_blocks(kernel: KernelOp) -> bool:
+def follows_blocks(kernel: KernelOp) -> bool:
     """Whether a kernel's result may depend on the size of its blocks: it computes with their beginnings, or carries
     numbers from one to the next."""
     for op in kernel.walk():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -14,7 +15,7 @@ from pkc.diagnostics import Diagnostic, PkcError, listing, near
 from pkc.dialect.access import AllReduceOp, ReduceOp
 from pkc.dialect.prints import PrintOp
 from pkc.dialect.program import KernelOp
-from pkc.driver import errors
+from pkc.driver import errors, fit
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.schedule import TILE, tiles_of
@@ -146,8 +147,50 @@ def compile_program(
     dump: Path | None = None,
     instruments: Iterable[str] = (),
     target: str = DEFAULT,
+    smaller: bool = True,
 ) -> Compiled:
-    """As `load`, from a tree."""
+    """As `load`, from a tree. A kernel whose tiles do not fit into a CTA gets `smaller` ones, with a remark, unless its
+    schedule sets tiles, stages, warpgroups or a separate loader."""
+    given = (program, kernel, constants, level, dump, tuple(instruments), target)
+    try:
+        return _compiled(*given, schedule)
+    except PkcError as error:
+        if not smaller or not fit.is_too_large(error):
+            raise
+        tile = build_module(program, kernel=kernel, constants=constants, options=schedule)
+        run_pipeline(tile, TILE_PIPELINE, verify_each=False)
+        for kernel_op, tiles in _tried(tile):
+            with contextlib.suppress(PkcError):
+                found = _compiled(*given, {**(schedule or {}), **tiles})
+                found.remarks.insert(0, _instead(kernel_op, tiles, error))
+                return found
+        raise
+
+
+def _tried(module: ModuleOp) -> Iterator[tuple[KernelOp, Mapping[str, str]]]:
+    """Smaller tiles for the one kernel of a module, unless its schedule sets some, or what else takes room."""
+    kernels = [op for op in module.ops if isinstance(op, KernelOp)]
+    if len(kernels) == 1 and not tiles_of(kernels[0].schedule) and fit.TAKES_ROOM.isdisjoint(kernels[0].schedule):
+        yield from ((kernels[0], tiles) for tiles in fit.smaller(kernels[0]))
+
+
+def _instead(kernel: KernelOp, tiles: Mapping[str, str], error: PkcError) -> Remark:
+    why = error.diagnostics[0]
+    chosen = ", ".join(f"{key}={size}" for key, size in tiles.items())
+    reason = f"its blocks do not have the sizes that the program says, but {chosen}: {why.fill(why.title)}"
+    return Remark(fit.STEP, kernel.name, reason, span_of(kernel.location))
+
+
+def _compiled(
+    program: tree.Program,
+    kernel: str | None,
+    constants: Mapping[str, Number] | None,
+    level: str,
+    dump: Path | None,
+    instruments: Iterable[str],
+    target: str,
+    schedule: Mapping[str, str] | None,
+) -> Compiled:
     lookup(target)
     module = build_module(program, kernel=kernel, constants=constants, options=schedule)
     if level == "machine":

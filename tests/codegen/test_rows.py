@@ -1,15 +1,11 @@
-"""Reductions of rows on the registers of a warpgroup: of many rows, of one, of floats and integers."""
+"""Reductions of rows on the registers of a role: of many rows, of one, of floats and integers."""
 
 from __future__ import annotations
 
-import contextlib
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
 from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.ir import Block
 
 from pkc.codegen.build import machine_level
 from pkc.dialect.declaration import words
@@ -19,46 +15,8 @@ from pkc.driver.compiler import compile_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.sim.run import simulate
-from tests.codegen.threads import Cta, Does, Memory, Thread, _EndedError, warps
-
-_TOGETHER = 4
-"""Threads that share a row, and hand each other what they have of it."""
-
-
-class _Sharing(Thread):
-    """One of the threads that share a row; they run at the same time and meet at each shuffle."""
-
-    def __init__(self, cta: Cta, number: int, barrier: Barrier, slots: list[Any]) -> None:
-        super().__init__(cta, number)
-        self._barrier, self._slots = barrier, slots
-
-    @classmethod
-    def does(cls, name: str) -> Does:
-        return _Sharing.hand_over if name.startswith("shuffle_xor") else super().does(name)
-
-    def hand_over(self, value: Any, distance: int) -> Any:
-        """What the thread at this distance has; all of them meet here."""
-        assert 0 < distance < _TOGETHER
-        self._slots[self.number % _TOGETHER] = value
-        self._barrier.wait(20)
-        other = self._slots[self.number % _TOGETHER ^ distance]
-        self._barrier.wait(20)
-        return other
-
-
-class _Rows(Cta):
-    def run(self, body: Block, threads: range) -> None:
-        for first in range(threads.start, threads.stop, _TOGETHER):
-            barrier, slots = Barrier(_TOGETHER), [None] * _TOGETHER
-            group = [_Sharing(self, first + i, barrier, slots) for i in range(_TOGETHER)]
-            with ThreadPoolExecutor(_TOGETHER) as pool:
-                list(pool.map(_to_its_end, group, [body] * _TOGETHER))
-            assert not any(thread.matrices for thread in group)
-
-
-def _to_its_end(thread: Thread, body: Block) -> None:
-    with contextlib.suppress(_EndedError):
-        thread.block(body)
+from tests.codegen.threads import Memory, warps
+from tests.codegen.together import Together
 
 
 def run(
@@ -70,7 +28,7 @@ def run(
     memory = Memory(lowered, 1, sizes)
     for name, content in {"X": values, **more}.items():
         memory.arrays[name][0][...] = content
-    memory.ctas = [_Rows(memory, 0, 0, 1)]
+    memory.ctas = [Together(memory, 0, 0, 1)]
     for _, threads in warps(roles, 1):
         memory.ctas[0].run(lowered.body.block, threads)
     memory.ctas[0].barriers.check()

@@ -132,7 +132,7 @@ class Cta:
         matrices: dict[int, list[tuple[int, ...]]] = {}
         for number in threads:
             thread = Thread(self, number)
-            with contextlib.suppress(_EndedError):
+            with contextlib.suppress(EndedError):
                 thread.block(body)
             matrices[number] = thread.matrices
         for first in range(threads.start, threads.stop, _WARP):
@@ -200,7 +200,7 @@ def swizzled(offset: Any, width: int) -> Any:
     return offset ^ (((offset >> 7) & (width // 16 - 1)) << 4) if width else offset
 
 
-class _EndedError(Exception):
+class EndedError(Exception):
     """The thread has ended before the kernel does."""
 
 
@@ -364,11 +364,11 @@ def _record(thread: Thread, number: tuple[list[int], int], base: int, length: in
 
 
 def _end_thread(thread: Thread) -> None:
-    raise _EndedError
+    raise EndedError
 
 
 def _on_values(value: Callable[..., Any]) -> Does:
-    return lambda _, *operands: value(*operands)
+    return lambda _, *operands: value(*(np.float64(x) if isinstance(x, float) else x for x in operands))
 
 
 _DECLARED = {op.name: declared.value for op, declared in OPERATIONS.items()}

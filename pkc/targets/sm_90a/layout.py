@@ -12,15 +12,20 @@ ALIGNMENT = 1024
 """Bytes at which a swizzled tile begins: the pattern of 128 bytes repeats after 8 rows."""
 
 
+_LONG, _FEW = 4096, 8
+"""Bytes of a row that no MMA goes through at once, and the rows of the pattern of a swizzle."""
+
+
 def shared_layout(tile: TileType) -> SharedLayout:
-    """The layout of a tile in a stage; one whose rows fill no panel of 32 bytes has no swizzle."""
+    """The layout of a tile in a stage. One whose rows fill no panel of 32 bytes has no swizzle; nor have a few long
+    rows, each panel of which would take the room of eight."""
     size = dtype_bytes(tile.element_type)
     if tile.rank == 0:
         return SharedLayout(1, 1, 1, 16, 0)
     columns = tile.shape[-1]
     rows = prod(tile.shape[:-1])
     width = next((w for w in (128, 64, 32) if columns * size % w == 0), None)
-    if width is None or tile.rank == 1:
+    if width is None or tile.rank == 1 or (rows < _FEW and columns * size > _LONG):
         each = _panel(columns, size)
         return SharedLayout(rows, each, columns // each, -(-each * size // CHUNK) * CHUNK, 0)
     return SharedLayout(rows, width // size, columns * size // width, width, width)

@@ -89,7 +89,8 @@ def _broadcast(role: WarpRole, op: BroadcastOp) -> None:
         raise CannotLowerError(op, "combining a tile with rows or columns in a role without a warpgroup")
     rank = tile_type(op.result).rank
     along_last = tuple(int(position == rank - 1) for position in op.positions)
-    if len(target.axes) == 2 and source.fragment.axes not in ((), along_last):
+    mixed = len(op.positions) > 1 and rank > len(op.positions)
+    if mixed or (len(target.axes) == 2 and source.fragment.axes not in ((), along_last)):
         raise CannotLowerError(op, "a tile along the rows of one tile and along the columns of another")
     if len(target.axes) != 2 or not source.fragment.axes:
         _lazy(role, op.result, lambda emit, i: element(role, source, i if source.fragment.axes else emit.const(0)))
@@ -191,11 +192,11 @@ def _reduce(role: WarpRole, op: RowReduction) -> None:
         return apply(emit, op, op.COMBINE, [a, b])
 
     target = allocate(role, fragment, tile_type(op.result).element_type, op.result.name_hint)
+    if not source.fragment.columns:
+        raise CannotLowerError(op, "a reduction of the result of a row reduction, or of a tile combined with one")
     if source.fragment.lanes:
         _reduce_lanes(role, op, source, target)
         return
-    if not source.fragment.columns:
-        raise CannotLowerError(op, "a reduction of the result of a row reduction, or of a tile combined with one")
     pairs = source.fragment.columns // 8
     halves = 2 if 0 in source.fragment.axes else 1
     for repeat in range(fragment.repeats):

@@ -1,0 +1,64 @@
+"""Threads of a role that run at the same time: they hand each other values by shuffles and meet at barriers."""
+
+from __future__ import annotations
+
+import contextlib
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+from xdsl.ir import Block
+
+from tests.codegen.threads import Cta, Does, Thread, EndedError
+
+_WARP = 32
+_PATIENCE = 60
+
+
+class Meeting(Thread):
+    """A thread of a role whose warps run together."""
+
+    def __init__(self, cta: Cta, number: int, warp: Barrier, role: Barrier, slots: list[Any]) -> None:
+        super().__init__(cta, number)
+        self._warp, self._role, self._slots = warp, role, slots
+
+    @classmethod
+    def does(cls, name: str) -> Does:
+        if name.startswith("shuffle_xor"):
+            return Meeting.hand_over
+        if name.startswith("sync_") and "_of_" in name:
+            return lambda thread: thread.meet()
+        return super().does(name)
+
+    def hand_over(self, value: Any, distance: int) -> Any:
+        """What the thread at this distance has; all of the warp meet here."""
+        assert 0 < distance < _WARP
+        lane = self.number % _WARP
+        self._slots[lane] = value
+        self._warp.wait(_PATIENCE)
+        other = self._slots[lane ^ distance]
+        self._warp.wait(_PATIENCE)
+        return other
+
+    def meet(self) -> None:
+        self._role.wait(_PATIENCE)
+
+
+class Together(Cta):
+    """A CTA each of whose roles runs with all its threads at once."""
+
+    def run(self, body: Block, threads: range) -> None:
+        role = Barrier(len(threads))
+        group: list[Meeting] = []
+        for first in range(threads.start, threads.stop, _WARP):
+            warp, slots = Barrier(_WARP), [None] * _WARP
+            group += [Meeting(self, first + lane, warp, role, slots) for lane in range(_WARP)]
+        with ThreadPoolExecutor(len(group)) as pool:
+            list(pool.map(_to_its_end, group, [body] * len(group)))
+        for first in range(0, len(group), _WARP):
+            self._store_matrices([thread.matrices for thread in group[first : first + _WARP]])
+
+
+def _to_its_end(thread: Thread, body: Block) -> None:
+    with contextlib.suppress(EndedError):
+        thread.block(body)
