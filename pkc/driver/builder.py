@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 from collections.abc import Collection, Mapping
+
+from xdsl.dialects.builtin import ModuleOp
 
 from pkc import cache
 from pkc.codegen import stored
 from pkc.codegen.artifact import Artifact
 from pkc.codegen.build import build
 from pkc.codegen.nvrtc import version
+from pkc.dialect.blocks import shard_length
+from pkc.dialect.program import KernelOp
+from pkc.dialect.types import ArrayType, PGLType, dtype_bytes
 from pkc.driver.autoschedule import autoschedule
-from pkc.driver.compiler import Number, compile_program
+from pkc.driver.compiler import Number, compile_program, say_divisors
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
 from pkc.passes.run import print_ir
 from pkc.targets import BUILT_IN, DEFAULT
 from pkc.targets.arch import hardware_queues
+from pkc.targets.layout import CHUNK
 
 
 def artifact_for(
@@ -54,7 +61,13 @@ def artifact_for(
             cache.put(key, json.dumps(dict(best)).encode())
     chosen = {**options, **best}
     return build_program(
-        program, kernel=kernel, constants=constants, schedule=chosen, target=target, instruments=instruments
+        program,
+        kernel=kernel,
+        constants=constants,
+        schedule=chosen,
+        target=target,
+        instruments=instruments,
+        sizes=(dims, ranks),
     )
 
 
@@ -66,10 +79,15 @@ def build_program(
     schedule: Mapping[str, str] | None = None,
     target: str = DEFAULT,
     instruments: Collection[str] = (),
+    sizes: tuple[Mapping[str, int], int] | None = None,
 ) -> Artifact:
-    """The machine code of a kernel, which serves all sizes. It depends on the program's IR, the target and pkc."""
+    """The machine code of a kernel, which serves all sizes; with `sizes`, dimensions and ranks, all that suit TMA as
+    these do. It depends on the program's IR, the target and pkc."""
     kernel = kernel or program.kernels[0].name
     module = build_module(program, kernel=kernel, constants=constants, options=schedule)
+    divisors = divisors_of(module, *sizes) if sizes is not None else {}
+    if divisors:
+        say_divisors(module, divisors)
     added = ",".join(sorted(instruments))
     key = cache.key("artifact 3", _compiler(), version(), target, kernel, added, print_ir(module, locations=True))
     kept = _kept(key, target)
@@ -83,11 +101,32 @@ def build_program(
         level="machine",
         instruments=instruments,
         target=target,
+        divisors=divisors,
     )
     artifact = build(compiled.module, kernel=kernel)
     if target in BUILT_IN:
         cache.put(key, stored.pack(artifact))
     return artifact
+
+
+def divisors_of(module: ModuleOp, dims: Mapping[str, int], ranks: int) -> dict[str, int]:
+    """By dimension, the greatest power of two that divides the lengths of rows along it, if rows of some array do not
+    all begin at multiples of 16 bytes."""
+    found: dict[str, int] = {}
+    for kernel in module.ops:
+        assert isinstance(kernel, KernelOp)
+        for kind in (argument.type for argument in kernel.body.block.args):
+            if not isinstance(kind, ArrayType) or len(kind.dimensions) < 2:
+                continue
+            last = kind.dimensions[-1]
+            if not isinstance(last, str) or last not in dims:
+                continue
+            sharded = isinstance(kind, PGLType) and kind.shard_dim == len(kind.dimensions) - 1
+            length = shard_length(dims[last], ranks) if sharded else dims[last]
+            divisor = math.gcd(length, CHUNK)
+            if divisor * dtype_bytes(kind.element_type) % CHUNK:
+                found[last] = min(divisor, found.get(last, divisor))
+    return found
 
 
 def _kept(key: str, target: str) -> bytes | None:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, i64
 from xdsl.passes import ModulePass
 
 from pkc.diagnostics import Diagnostic, PkcError, listing, near
 from pkc.dialect.access import AllReduceOp, ReduceOp
 from pkc.dialect.prints import PrintOp
-from pkc.dialect.program import KernelOp
+from pkc.dialect.program import DIVISORS, KernelOp
 from pkc.driver import errors, fit
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
@@ -148,10 +148,12 @@ def compile_program(
     instruments: Iterable[str] = (),
     target: str = DEFAULT,
     smaller: bool = True,
+    divisors: Mapping[str, int] | None = None,
 ) -> Compiled:
     """As `load`, from a tree. A kernel whose tiles do not fit into a CTA gets `smaller` ones, with a remark, unless its
-    schedule sets tiles, stages, warpgroups or a separate loader."""
-    given = (program, kernel, constants, level, dump, tuple(instruments), target)
+    schedule sets tiles, stages, warpgroups or a separate loader. `divisors` says of run-time dimensions what the lengths
+    of their rows are multiples of, if TMA needs more."""
+    given = (program, kernel, constants, level, dump, tuple(instruments), target, divisors)
     try:
         return _compiled(*given, schedule)
     except PkcError as error:
@@ -165,6 +167,13 @@ def compile_program(
                 found.remarks.insert(0, _instead(kernel_op, tiles, error))
                 return found
         raise
+
+
+def say_divisors(module: ModuleOp, divisors: Mapping[str, int]) -> None:
+    """Write on the kernels of a module what the lengths of rows are multiples of."""
+    found = DictionaryAttr({dim: IntegerAttr(divisor, i64) for dim, divisor in sorted(divisors.items())})
+    for op in module.ops:
+        op.attributes[DIVISORS] = found
 
 
 def _tried(module: ModuleOp) -> Iterator[tuple[KernelOp, Mapping[str, str]]]:
@@ -189,12 +198,15 @@ def _compiled(
     dump: Path | None,
     instruments: Iterable[str],
     target: str,
+    divisors: Mapping[str, int] | None,
     schedule: Mapping[str, str] | None,
 ) -> Compiled:
     lookup(target)
     module = build_module(program, kernel=kernel, constants=constants, options=schedule)
     if level == "machine":
         _refuse_simulated(module)
+    if divisors:
+        say_divisors(module, divisors)
     warnings = [finding for finding in check(module) if finding.severity == "warning"]
     explanations: list[Why] = []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from pkc.frontend.tree import Program
 from pkc.location import Source
 from tests.functions import elements, program
 from tests.matmuls import FORMS, LOOPS, SUMS, matmul
+from tests.tiles import EPILOGUES, OVER_RANKS, TILES
 from tests.written import WRITTEN
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -60,7 +62,7 @@ class Case:
         return artifact_for(self.program(), dims=dims, ranks=ranks, **given)
 
 
-# Sizes. M is any number from 1 up; N and K are lengths of rows of arrays, multiples of 16 bytes.
+# Sizes. M is any number from 1 up; N and K are lengths of rows of arrays, multiples of 16 bytes if not said otherwise.
 
 
 def _matrices(step: int = 8) -> Sizes:
@@ -249,8 +251,11 @@ def _scheduled(text: str, sizes: Sizes, *schedules: str, **more: bool) -> Iterat
     """A kernel with the default schedule at all sizes, and with others at few."""
     yield Case(text, text, sizes, **more)
     for schedule in schedules:
-        settings = dict(setting.split("=") for setting in schedule.split(","))
-        yield Case(f"{text} {schedule}", text, _few(sizes), settings, **more)
+        yield Case(f"{text} {schedule}", text, _few(sizes), _settings(schedule), **more)
+
+
+def _settings(schedule: str) -> dict[str, str]:
+    return dict(setting.split("=") for setting in schedule.split(",") if setting)
 
 
 def _table() -> Iterator[Case]:
@@ -269,8 +274,14 @@ def _table() -> Iterator[Case]:
     yield from _scheduled(
         "gemm", matrices, "stages=1", "stages=2", "consumers=2", "order=natural", *splits, *little, alone=True
     )
-    row = ({"M": 128, "N": 260, "K": 64}, "PK847"), ({"M": 128, "N": 256, "K": 68}, "PK847")
-    yield Case("gemm refused", "gemm", lambda _: [], alone=True, refused=row)
+    yield Case("gemm uneven", "gemm", _uneven, alone=True)
+    yield Case(f"gemm uneven {splits[0]}", "gemm", _uneven, _settings(splits[0]), alone=True)
+    row = (({"M": 128, "N": 256, "K": 68}, "PK510"),)
+    yield Case("gemm_fp8 refused", "gemm_fp8", lambda _: [], alone=True, refused=row)
+    for family in ("ag_gemm", "gemm_rs", "gemm_ar"):
+        for schedule in ("", "overlap=none", "overlap=intra_sm", "overlap=inter_sm,comm_sms=8", "overlap=copy_engine"):
+            yield Case(f"{family} uneven {schedule}".strip(), family, _uneven, _settings(schedule))
+    yield from _tiles()
     yield Case("gemm_fp8", "gemm_fp8", _matrices(16), alone=True)
     for kind in ("bf16", "f16"):
         for form in FORMS:
@@ -381,6 +392,36 @@ def _from_memory() -> Iterator[Case]:
     """Tasks, blocks and conditions that arrays decide."""
     for name, text in FROM_MEMORY.items():
         yield Case(f"from memory {name}", text, _lists("EMNK" if "[E, K, N]" in text else "EMN"), alone=True)
+
+
+def _tiles() -> Iterator[Case]:
+    """Epilogues, and tiles that meet no MMA: at rows that suit TMA, and at others."""
+    for name, text in (EPILOGUES | OVER_RANKS | TILES).items():
+        alone = name not in OVER_RANKS
+        # Where A or A.T is square, M is the length of rows too.
+        yield Case(f"tiles {name}", text, _of(text, ALIGNED, LARGE), alone=alone)
+        yield Case(f"tiles {name} uneven", text, _of(text, UNEVEN), alone=alone)
+
+
+ALIGNED = {"B": 3, "H": 136, "M": 136, "N": 264, "K": 136, "S": 72, "V": 264}
+UNEVEN = {"B": 3, "H": 131, "M": 131, "N": 259, "K": 133, "S": 71, "V": 261}
+LARGE = {"B": 5, "H": 512, "M": 512, "N": 1024, "K": 512, "S": 512, "V": 1024}
+
+
+def _of(text: str, *sizes: Dims) -> Sizes:
+    """Sizes of the dimensions that a program has; M is of all ranks together."""
+    head = text.partition(":\n")[0]
+    found = [{dim: size for dim, size in each.items() if re.search(rf"[\[ ]{dim}[,\]]", head)} for each in sizes]
+    return lambda ranks: [dims | ({"M": dims["M"] * ranks} if "M" in dims else {}) for dims in found]
+
+
+def _uneven(ranks: int) -> Sequence[Dims]:
+    """Rows that begin at no multiple of 16 bytes."""
+    return [
+        {"M": 1, "N": 1, "K": 1},
+        {"M": 61 * ranks + 5, "N": 131, "K": 77},
+        {"M": 128 * ranks, "N": 260, "K": 132},
+    ]
 
 
 def _functions() -> Iterator[Case]:

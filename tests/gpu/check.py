@@ -162,6 +162,9 @@ class Runner:
 
     def _refused(self, number: int, dims: Dims, code: str) -> None:
         inputs = draw_inputs(_program(number).module, ranks=self._mesh.ranks, dims=dims, seed=1)
+        artifact = self._build(number, dims).result()
+        if isinstance(artifact, str) and f"[{code}]" in artifact:
+            return
         try:
             self._call(number, dims, inputs).launch()
         except PkcError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.access import (
@@ -20,7 +20,7 @@ from pkc.dialect.access import (
     array_type,
 )
 from pkc.dialect.coordinates import BlockOp
-from pkc.dialect.program import WRITTEN, KernelOp
+from pkc.dialect.program import DIVISORS, WRITTEN, KernelOp
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import block_type, tile_type
 from pkc.dialect.transfers import REGISTER, TMA, TRANSFER, moves_by_tma, stage_of, transfer, unread_axes
@@ -176,6 +176,8 @@ def _too_much(op: LoadOp | StoreOp) -> str:
     row = dtype_bytes(array.element_type) * (last.extent if isinstance(last, BlockType) else 1)
     if row % _GRANULE:
         return f"rows of {row} bytes: TMA moves multiples of {_GRANULE}"
+    if reason := rows_apart(op):
+        return reason
     owners = ((axis, index.owner) for axis, index in enumerate(op.indices))
     blocks = [(axis, block) for axis, block in owners if isinstance(block, BlockOp)]
     if cut_blocks(op, unread_axes(op)) and not _is_staged(op):
@@ -209,7 +211,7 @@ def _begins_aligned(op: LoadOp | StoreOp) -> bool:
 
 def _is_staged(op: LoadOp | StoreOp) -> bool:
     """Whether threads could move the tile of an access into its stage, or out of it, too."""
-    if tile_type(op.result if isinstance(op, LoadOp) else op.tile).rank != 2:
+    if tile_type(op.result if isinstance(op, LoadOp) else op.tile).rank < 2:
         return False
     if isinstance(op, StoreOp):
         return stage_of(op.tile) is not None
@@ -220,6 +222,29 @@ def _read_on(op: LoadOp | StoreOp) -> set[int]:
     """The dimensions of an array along which a load may go on past the end of its block."""
     dims = [dim for dim, index in enumerate(op.indices) if isinstance(index.type, BlockType)]
     return {dims[axis] for axis in unread_axes(op)}
+
+
+def rows_apart(op: LoadOp | StoreOp) -> str:
+    """Whether the rows of an array begin where TMA finds none, and where they do."""
+    dims = array_type(op.array).dimensions
+    between = _between_rows(op, dims[-1]) if len(dims) > 1 else 0
+    if between % _GRANULE == 0:
+        return ""
+    return f"its rows begin {between} bytes, or a multiple of that, behind each other, and with TMA {_GRANULE}"
+
+
+def _between_rows(op: LoadOp | StoreOp, last: str | int) -> int:
+    """What bytes from one row of an array to the next are surely a multiple of; lengths of rows of which the launch
+    says nothing are taken to suit TMA."""
+    kernel: Operation | None = op
+    while kernel is not None and not isinstance(kernel, KernelOp):
+        kernel = kernel.parent_op()
+    divisors = kernel.attributes.get(DIVISORS) if kernel is not None else None
+    size = dtype_bytes(array_type(op.array).element_type)
+    if isinstance(last, int):
+        return last * size
+    known = divisors.data.get(last) if isinstance(divisors, DictionaryAttr) else None
+    return known.value.data * size if isinstance(known, IntegerAttr) else _GRANULE
 
 
 def _aligned_rows(array: PGLType | PrivateType) -> bool:

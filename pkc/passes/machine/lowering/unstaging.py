@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-from xdsl.ir import SSAValue
+from xdsl.ir import BlockArgument, SSAValue
 
 from pkc.dialect.access import GatherOp, LoadOp, ScatterAddOp, StoreAddOp, StoreOp, array_type
 from pkc.dialect.machine import b32
@@ -15,12 +15,14 @@ from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import TMA
 from pkc.dialect.types import RANKS, TileType, dtype_bytes
+from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import channels, fragments
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.memory import Access, Element, Elements, LocalOrRemote, store_element, writing
 from pkc.passes.machine.lowering.missing import CannotLowerError
 from pkc.passes.machine.lowering.rows import Rows
 from pkc.passes.machine.lowering.tma import copies
+from pkc.passes.roles.plan_transfers import rows_apart
 
 _CHUNK = 16
 """Bytes that a thread moves at once; a swizzle leaves them together."""
@@ -46,12 +48,9 @@ def fits(op: StoreOp | StoreAddOp, tile: Staged) -> bool:
 
 
 def load(role: WarpRole, op: LoadOp | GatherOp) -> None:
-    """A tile of two dimensions into the stage that it is committed to, row by row; zero where it has no elements."""
+    """A tile into the stage that it is committed to, row by row; zero where it has no elements."""
     kind, emit = tile_type(op.result), role.emit
-    if kind.rank > 2:
-        what = "a tile of more than two dimensions, loaded into its stage by ordinary instructions"
-        raise CannotLowerError(op, what)
-    _check_bytes(op, kind)
+    _check_bytes(role, op, kind)
     commit = next(use.operation for use in op.result.uses)
     assert isinstance(commit, CommitOp)
     ring = role.launch.rings[commit.channel]
@@ -63,7 +62,7 @@ def load(role: WarpRole, op: LoadOp | GatherOp) -> None:
     role.carried.add(op.result)
 
     def places() -> tuple[Elements, SSAValue]:
-        return _elements(role, op), emit.const(kind.shape[0])
+        return _elements(role, op), emit.const(prod(kind.shape[:-1]))
 
     def move(chunks: Sequence[Chunk], count: int) -> None:
         words = _CHUNK // 4 if count > 1 else 1
@@ -83,12 +82,7 @@ def load(role: WarpRole, op: LoadOp | GatherOp) -> None:
             else:
                 emit.do(f"store_shared_b{8 * size}", here, emit.get(bits, 0))
 
-    if kind.rank == 2:
-        _by_chunks(role, op, kind, places, move, _AT_ONCE)
-        return
-    elements, threads = _elements(role, op), role.threads
-    with emit.loop(emit.minus(threads.thread, threads.start), prod(kind.shape), threads.count) as column:
-        move([(*elements.at([column][: kind.rank]), emit.const(0), column)], 1)
+    _by_chunks(role, op, kind, places, move, _AT_ONCE)
 
 
 def _elements(role: WarpRole, op: LoadOp | GatherOp) -> Elements:
@@ -100,10 +94,9 @@ def _elements(role: WarpRole, op: LoadOp | GatherOp) -> Elements:
 def store(role: WarpRole, op: StoreOp | StoreAddOp, tile: Staged) -> None:
     """A tile row by row, or a single row by elements, to every rank if the array is replicated."""
     kind, emit = tile_type(op.tile), role.emit
-    if kind.rank > 2 or tile.transposed:
-        what = "a tile of more than two dimensions, or `.T`, stored from its stage by ordinary instructions"
-        raise CannotLowerError(op, what)
-    _check_bytes(op, kind)
+    if tile.transposed:
+        raise CannotLowerError(op, "`.T`, stored from its stage by ordinary instructions")
+    _check_bytes(role, op, kind)
     if not copies(op):
         _store(role, op, tile, None)
     else:
@@ -121,7 +114,8 @@ def _store(role: WarpRole, op: StoreOp | StoreAddOp, tile: Staged, rank: SSAValu
 
     def places() -> tuple[Elements, SSAValue]:
         elements = Element(role, op, rank)
-        return elements, emit.least(emit.most(elements.rows, 0), kind.shape[0])
+        whole = prod(kind.shape[:-1])
+        return elements, emit.least(emit.most(elements.rows, 0), whole) if kind.rank == 2 else emit.const(whole)
 
     def move(chunks: Sequence[Chunk], count: int) -> None:
         ((there, exists, row, column),) = chunks
@@ -175,10 +169,16 @@ def _store_row(role: WarpRole, op: StoreOp | StoreAddOp, tile: Staged, rank: SSA
             store_element(emit, op, address, found)
 
 
-def _check_bytes(op: Access | GatherOp, kind: TileType) -> None:
-    if dtype_bytes(kind.element_type) < 2:
-        how = "loaded into" if isinstance(op, LoadOp | GatherOp) else "stored from"
-        raise CannotLowerError(op, f"8-bit elements {how} their stage by ordinary instructions")
+def _check_bytes(role: WarpRole, op: Access | GatherOp, kind: TileType) -> None:
+    if dtype_bytes(kind.element_type) >= 2:
+        return
+    if isinstance(op, LoadOp | StoreOp) and rows_apart(op):
+        assert isinstance(op.array, BlockArgument)
+        name = role.launch.kernel.argument_name(op.array)
+        hint = f"give `{name}` rows of a multiple of {_CHUNK} bytes: {_CHUNK} elements"
+        raise CannotLowerError(op, f"rows of 8-bit elements that TMA does not move, of `{name}`", hint)
+    how = "loaded into" if isinstance(op, LoadOp | GatherOp) else "stored from"
+    raise CannotLowerError(op, f"8-bit elements {how} their stage by ordinary instructions")
 
 
 def _by_chunks(
@@ -196,11 +196,11 @@ def _by_chunks(
     of them has: `at_once` chunks where their number is a multiple of that for each thread, else one.
     """
     emit, threads = role.emit, role.threads
-    chunk = _CHUNK // dtype_bytes(kind.element_type)
-    whole = _whole_chunks(role, op, chunk) if kind.shape[1] % chunk == 0 else emit.compare("ne", emit.const(0), 0)
+    chunk, columns = _CHUNK // dtype_bytes(kind.element_type), kind.shape[-1] if kind.rank else 1
+    whole = _whole_chunks(role, op, chunk) if columns % chunk == 0 else emit.compare("ne", emit.const(0), 0)
     for count in (chunk, 1):
         with emit.when(whole if count > 1 else emit.negated(whole)):
-            (elements, rows), each = places(), kind.shape[1] // count
+            (elements, rows), each = places(), columns // count
             first, total = emit.minus(threads.thread, threads.start), emit.times(rows, each)
             known = constant_of(total)
             together = at_once if known is not None and known % (at_once * threads.count) == 0 and count > 1 else 1
@@ -209,8 +209,19 @@ def _by_chunks(
                 for step in range(together):
                     number = emit.plus(begin, step * threads.count)
                     row, column = emit.over(number, each), emit.times(emit.modulo(number, each), count)
-                    chunks.append((*elements.at([row, column]), row, column))
+                    chunks.append((*elements.at(_along_axes(emit, kind, row, column)), row, column))
                 move(chunks, count)
+
+
+def _along_axes(emit: Emitter, kind: TileType, row: SSAValue, column: SSAValue) -> list[SSAValue]:
+    """The positions along each axis of a tile; of more than two, the last one is that of columns."""
+    if kind.rank < 2:
+        return [column][: kind.rank]
+    found = [column]
+    for extent in reversed(kind.shape[1:-1]):
+        found.append(emit.modulo(row, extent))
+        row = emit.over(row, extent)
+    return [row, *reversed(found)]
 
 
 def _whole_chunks(role: WarpRole, op: Access | GatherOp | ScatterAddOp, elements: int) -> SSAValue:

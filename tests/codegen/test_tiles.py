@@ -1,0 +1,139 @@
+"""Small programs at the machine level, thread by thread on numpy, against the simulator; epilogues as machine code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pkc.codegen.build import build_kernel, machine_level
+from pkc.dialect.numeric import numpy_dtype
+from pkc.dialect.types import PrivateType, i32
+from pkc.driver.builder import divisors_of
+from pkc.driver.compiler import Compiled, compile_program
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
+from pkc.sim.program import Program
+from pkc.sim.run import simulate
+from tests.codegen.threads import Memory, warps
+from tests.codegen.together import Together
+from tests.tiles import EPILOGUES, OVER_RANKS, TILES
+
+ALIGNED = {"B": 3, "M": 18, "N": 136, "K": 136, "S": 18}
+UNEVEN = {"B": 3, "M": 17, "N": 131, "K": 131, "S": 17}
+"""Rows that begin at no multiple of 16 bytes, and no threads that share them evenly."""
+
+SMALLER = {"softmax_1024_m64", "softmax_8192_m64", "layernorm_1024_m64", "rowsum_1024_m64"}
+"""Their blocks have fewer positions than the program says."""
+
+OFTEN = {
+    "ew_bias",
+    "ew_outer",
+    "ew_scale_row",
+    "ew_default_tile",
+    "copy_n260",
+    "transpose_add",
+    "batched_3axis",
+    "softmax_odd_132_m1",
+    "layernorm_1024_m16",
+    "rmsnorm_loop",
+    "softmax_online_row",
+    "rs_residual_after",
+    "rs_rmsnorm_after",
+    "ag_scale_row",
+    "ar_1d",
+    "gemm_residual_f32",
+    "swiglu_256",
+}
+"""Those that `make test` runs: each for one way through the lowering."""
+
+
+def often(names: Iterable[str]) -> list[Any]:
+    return [pytest.param(name, marks=() if name in OFTEN else pytest.mark.long) for name in names]
+
+
+def sizes_of(text: str, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Of the dimensions that a program has; two tasks where each has a single row."""
+    head = text.partition(":\n")[0]
+    few = {"M": 2} if "tasks(M" in text else {}
+    return {dim: size for dim, size in {**sizes, **few}.items() if re.search(rf"[\[ ]{dim}[,\]]", head)}
+
+
+def compiled(text: str, sizes: Mapping[str, int], level: str) -> Compiled:
+    program = parse_text(Source("tiles.pk", text))
+    divisors = divisors_of(compile_program(program).module, sizes, 1)
+    return compile_program(program, level=level, divisors=divisors)
+
+
+def check(text: str, sizes: Mapping[str, int]) -> None:
+    """All arrays that a kernel writes on one rank, each task on a CTA of its own."""
+    sizes = sizes_of(text, sizes)
+    tile, roles = compiled(text, sizes, "tile"), compiled(text, sizes, "roles").kernel
+    lowered = machine_level(roles)
+    memory = Memory(lowered, 1, dict(sizes))
+    written, generator = set(Program(tile.kernel).outputs), np.random.default_rng(1)
+    inputs: dict[str, np.ndarray] = {}
+    for argument in lowered.body.block.args:
+        name, kind = lowered.argument_name(argument), argument.type
+        if name in written or not isinstance(kind, PrivateType):
+            continue
+        # Eighths are exact in all types.
+        values = generator.integers(-16, 17, memory.arrays[name][0].shape)
+        inputs[name] = (values if kind.element_type == i32 else values / 8).astype(numpy_dtype(kind.element_type))[None]
+        memory.arrays[name][0][...] = inputs[name][0]
+    count = tasks(text, sizes)
+    memory.ctas = [Together(memory, 0, number, count) for number in range(count)]
+    for numbers, threads in warps(roles, count):
+        for number in numbers:
+            memory.ctas[number].run(lowered.body.block, threads)
+    expected = simulate(tile.module, ranks=1, dims=sizes, inputs=inputs)
+    for name in written:
+        wanted = np.asarray(expected[name][0]).astype(np.float64)
+        np.testing.assert_allclose(memory.arrays[name][0], wanted, rtol=1e-2, atol=1e-3)
+
+
+def tasks(text: str, sizes: Mapping[str, int]) -> int:
+    """How many tasks the program's blocks give."""
+    found = re.search(r"tasks\((.*)\):", text)
+    assert found is not None
+    count = 1
+    for dim, size, alone in re.findall(r"blocks\((\w+), (\d+)\)|\b([A-Z])\b", found[1]):
+        extent = sizes[alone] if alone else sizes[dim]
+        count *= extent if alone else -(-extent // int(size))
+    return count
+
+
+@pytest.mark.parametrize("sizes", [ALIGNED, UNEVEN], ids=["aligned", "uneven"])
+@pytest.mark.parametrize("name", often(name for name in TILES if name not in SMALLER))
+def test_tiles_without_mma(name: str, sizes: dict[str, int]) -> None:
+    check(TILES[name], sizes)
+
+
+def test_several_warps_share_a_row() -> None:
+    check(TILES["softmax_1024_m1"].replace("1024", "264"), {"M": 2})
+
+
+def test_blocks_are_as_small_as_a_cta_needs() -> None:
+    """Of 64 rows of 8192 elements two fit; the rest of the program stays."""
+    found = compile_program(parse_text(Source("tiles.pk", TILES["softmax_8192_m64"])), level="roles")
+    (remark,) = (remark for remark in found.remarks if remark.step == "fit")
+    assert "tile_M=2:" in remark.reason
+    assert "<M by 2>" in str(found.module)
+
+
+@pytest.mark.parametrize("name", often([*EPILOGUES, *OVER_RANKS]))
+def test_epilogues_are_compiled(name: str) -> None:
+    """At the tiles that the program says or, with a remark, at smaller ones; with rows of any length."""
+    text = (EPILOGUES | OVER_RANKS)[name]
+    for sizes in (ALIGNED, UNEVEN):
+        assert machine_level(compiled(text, sizes_of(text, sizes), "roles").kernel)
+
+
+@pytest.mark.parametrize("name", ["gemm_bias_residual_gelu", "gemm_two_out"])
+def test_an_epilogue_needs_no_registers_beside_the_accumulators(name: str) -> None:
+    found = compile_program(parse_text(Source("tiles.pk", EPILOGUES[name])), level="roles")
+    assert not [remark for remark in found.remarks if remark.step == "fit"]
+    assert not build_kernel(found.kernel).warnings

@@ -1,0 +1,604 @@
+"""Small programs at the tiles that one writes first: matmuls with epilogues, and tiles that meet no MMA."""
+
+from __future__ import annotations
+
+EPILOGUES: dict[str, str] = {
+    "gemm_residual": """\
+kernel gemm_residual(A: bf16[M, K], B: bf16[K, N], R: bf16[M, N], C: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        C[m, n] = acc + R[m, n]
+""",
+    "gemm_residual_f32": """\
+kernel gemm_residual_f32(A: bf16[M, K], B: bf16[K, N], R: f32[M, N], C: f32[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        C[m, n] = acc + R[m, n]
+""",
+    "gemm_bias": """\
+kernel gemm_bias(A: bf16[M, K], B: bf16[K, N], b: bf16[N], C: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        C[m, n] = acc + b[n]
+""",
+    "gemm_bias_f32": """\
+kernel gemm_bias_f32(A: bf16[M, K], B: bf16[K, N], b: f32[N], C: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        C[m, n] = acc + b[n]
+""",
+    "gemm_gelu": """\
+kernel gemm_gelu(A: bf16[M, K], B: bf16[K, N], C: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        C[m, n] = acc * 0.5 * (1.0 + erf(acc * 0.70710678))
+""",
+    "gemm_bias_gelu_tanh": """\
+kernel gemm_bias_gelu_tanh(A: bf16[M, K], B: bf16[K, N], b: f32[N], C: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        x = acc + b[n]
+        C[m, n] = 0.5 * x * (1.0 + tanh(0.79788456 * (x + 0.044715 * x * x * x)))
+""",
+    "gemm_silu": """\
+kernel gemm_silu(A: bf16[M, K], B: bf16[K, N], C: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        C[m, n] = acc * sigmoid(acc)
+""",
+    "gemm_scale_row": """\
+kernel gemm_scale_row(A: bf16[M, K], B: bf16[K, N], s: f32[M], C: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        C[m, n] = acc * s[m]
+""",
+    "gemm_scale_both": """\
+kernel gemm_scale_both(A: bf16[M, K], B: bf16[K, N], s: f32[M], t: f32[N], C: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        C[m, n] = acc * s[m] * t[n]
+""",
+    "gemm_alpha_beta": """\
+kernel gemm_alpha_beta(A: bf16[M, K], B: bf16[K, N], R: bf16[M, N], alpha: f32, beta: f32, C: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        C[m, n] = alpha * acc + beta * R[m, n]
+""",
+    "gemm_bias_residual_gelu": """\
+kernel gemm_bias_residual_gelu(A: bf16[M, K], B: bf16[K, N], b: bf16[N], R: bf16[M, N], C: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        x = acc + b[n]
+        C[m, n] = x * sigmoid(1.702 * x) + R[m, n]
+""",
+    "gemm_gate_mul": """\
+kernel gemm_gate_mul(A: bf16[M, K], B: bf16[K, N], G: bf16[M, N], C: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        C[m, n] = acc * sigmoid(acc) * G[m, n]
+""",
+    "gemm_two_out": """\
+kernel gemm_two_out(A: bf16[M, K], B: bf16[K, N], D: bf16[M, N], C: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        D[m, n] = acc
+        C[m, n] = acc * sigmoid(acc)
+""",
+    "gemm_loop_residual": """\
+kernel gemm_loop_residual(A: bf16[M, K], B: bf16[K, N], R: bf16[M, N], C: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = cast(R[m, n], f32)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        C[m, n] = acc
+""",
+    "gemm_bias_init": """\
+kernel gemm_bias_init(A: bf16[M, K], B: bf16[K, N], b: f32[N], C: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n) + b[n]
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        C[m, n] = acc
+""",
+    "swiglu": """\
+kernel swiglu(A: bf16[M, K], W: bf16[K, N], V: bf16[K, N], C: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 128)):
+        g = zeros(f32, m, n)
+        u = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            g += A[m, k] @ W[k, n]
+            u += A[m, k] @ V[k, n]
+        C[m, n] = g * sigmoid(g) * u
+""",
+    "swiglu_256": """\
+kernel swiglu_256(A: bf16[M, K], W: bf16[K, N], V: bf16[K, N], C: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        g = zeros(f32, m, n)
+        u = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            g += A[m, k] @ W[k, n]
+            u += A[m, k] @ V[k, n]
+        C[m, n] = g * sigmoid(g) * u
+""",
+    "syrk": """\
+kernel syrk(A: bf16[M, K], C: f32[M, M]):
+    for m, n in tasks(blocks(M, 128), blocks(M, 128)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ A[n, k].T
+        C[m, n] = acc
+""",
+    "at_a": """\
+kernel at_a(A: bf16[K, M], C: f32[M, M]):
+    for m, n in tasks(blocks(M, 128), blocks(M, 128)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[k, m].T @ A[k, n]
+        C[m, n] = acc
+""",
+    "gemm_row_softmax": """\
+kernel gemm_row_softmax(A: bf16[M, K], B: bf16[K, 128], C: bf16[M, 128]):
+    for m in tasks(blocks(M, 128)):
+        acc = zeros(f32, m, 128)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, :]
+        p = exp(acc - rowmax(acc))
+        C[m, :] = p / rowsum(p)
+""",
+    "gemm_rmsnorm_after": """\
+kernel gemm_rmsnorm_after(A: bf16[M, K], B: bf16[K, 256], w: f32[256], C: bf16[M, 256]):
+    for m in tasks(blocks(M, 128)):
+        acc = zeros(f32, m, 256)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, :]
+        C[m, :] = acc * rsqrt(rowsum(acc * acc) / 256.0 + 0.00001) * w[:]
+""",
+    "mlp_two_gemms": """\
+kernel mlp_two_gemms(X: bf16[M, 128], W: bf16[128, H], V: bf16[H, 128], Y: bf16[M, 128]):
+    for m in tasks(blocks(M, 128)):
+        y = zeros(f32, m, 128)
+        x = X[m, :]
+        for h in blocks(H, 64):
+            a = x @ W[:, h]
+            y += cast(max(a, 0.0), bf16) @ V[h, :]
+        Y[m, :] = y
+""",
+}
+"""What is computed with the result of an MMA: with tiles, rows and columns that are loaded for that."""
+
+OVER_RANKS: dict[str, str] = {
+    "rs_bias_before": """\
+kernel rs_bias_before(A: bf16[M, K], B: bf16[K, N], b: bf16[N], C: bf16[M, N].shard(0)):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        C[m, n] += acc + b[n]
+""",
+    "rs_bias_after": """\
+kernel rs_bias_after(A: bf16[M, K], B: bf16[K, N], b: bf16[N], S: bf16[M, N].shard(0).scratch(), C: bf16[M, N].shard(0)):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        S[m, n] += acc
+    for m, n in tasks(blocks(M, 128, of=rank), blocks(N, 256)):
+        C[m, n] = S[m, n] + b[n]
+""",
+    "rs_residual_after": """\
+kernel rs_residual_after(A: bf16[M, K], B: bf16[K, N], R: bf16[M, N].shard(0), S: bf16[M, N].shard(0).scratch(), C: bf16[M, N].shard(0)):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        S[m, n] += acc
+    for m, n in tasks(blocks(M, 128, of=rank), blocks(N, 256)):
+        C[m, n] = S[m, n] + R[m, n]
+""",
+    "rs_gelu_after": """\
+kernel rs_gelu_after(A: bf16[M, K], B: bf16[K, N], S: bf16[M, N].shard(0).scratch(), C: bf16[M, N].shard(0)):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        S[m, n] += acc
+    for m, n in tasks(blocks(M, 128, of=rank), blocks(N, 256)):
+        C[m, n] = S[m, n] * sigmoid(1.702 * S[m, n])
+""",
+    "rs_f32_after": """\
+kernel rs_f32_after(A: bf16[M, K], B: bf16[K, N], R: f32[M, N].shard(0), S: f32[M, N].shard(0).scratch(), C: bf16[M, N].shard(0)):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        S[m, n] += acc
+    for m, n in tasks(blocks(M, 128, of=rank), blocks(N, 256)):
+        C[m, n] = S[m, n] + R[m, n]
+""",
+    "rs_rmsnorm_after": """\
+kernel rs_rmsnorm_after(A: bf16[M, K], B: bf16[K, 1024], w: f32[1024], S: bf16[M, 1024].shard(0).scratch(), C: bf16[M, 1024].shard(0)):
+    for m, n in tasks(blocks(M, 128), blocks(1024, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        S[m, n] += acc
+    for m in tasks(blocks(M, 16, of=rank)):
+        x = S[m, :]
+        C[m, :] = x * rsqrt(rowsum(x * x) / 1024.0 + 0.00001) * w[:]
+""",
+    "ar_gemm_bias_before": """\
+kernel ar_gemm_bias_before(A: bf16[M, K], B: bf16[K, N], b: bf16[N], C: bf16[M, N].replicate()):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        C[m, n] += acc + b[n]
+""",
+    "ag_bias_gelu": """\
+kernel ag_bias_gelu(A: bf16[M, K].shard(0), B: bf16[K, N], b: f32[N], C: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        x = acc + b[n]
+        C[m, n] = x * sigmoid(1.702 * x)
+""",
+    "ag_residual": """\
+kernel ag_residual(A: bf16[M, K].shard(0), B: bf16[K, N], R: bf16[M, N], C: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        C[m, n] = acc + R[m, n]
+""",
+    "ag_scale_row": """\
+kernel ag_scale_row(A: bf16[M, K].shard(0), B: bf16[K, N], s: f32[M].shard(0), C: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        C[m, n] = acc * s[m]
+""",
+    "ag_swiglu": """\
+kernel ag_swiglu(A: bf16[M, K].shard(0), W: bf16[K, N], V: bf16[K, N], C: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 128)):
+        g = zeros(f32, m, n)
+        u = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            g += A[m, k] @ W[k, n]
+            u += A[m, k] @ V[k, n]
+        C[m, n] = g * sigmoid(g) * u
+""",
+    "rs_n260": """\
+kernel rs_n260(A: bf16[M, K], B: bf16[K, N], C: bf16[M, N].shard(0)):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        C[m, n] += acc
+""",
+    "rs_ew": """\
+kernel rs_ew(X: bf16[M, N], Y: bf16[M, N].shard(0)):
+    for m, n in tasks(blocks(M, 64), blocks(N, 128)):
+        Y[m, n] += X[m, n] * 2.0
+""",
+    "ag_ew": """\
+kernel ag_ew(X: bf16[M, N].shard(0), Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 128)):
+        Y[m, n] = X[m, n] * 2.0
+""",
+    "ar_1d": """\
+kernel ar_1d(X: f32[N], Y: f32[N].replicate()):
+    for n in tasks(blocks(N, 1024)):
+        Y[n] += X[n]
+""",
+    "ar_rmsnorm": """\
+kernel ar_rmsnorm(X: bf16[M, 1024], w: f32[1024], S: bf16[M, 1024].replicate().scratch(), Y: bf16[M, 1024]):
+    for m, n in tasks(blocks(M, 64), blocks(1024, 128)):
+        S[m, n] += X[m, n]
+    for m in tasks(blocks(M, 16)):
+        x = S[m, :]
+        Y[m, :] = x * rsqrt(rowsum(x * x) / 1024.0 + 0.00001) * w[:]
+""",
+}
+"""The same beside a collective, before and behind it, and collectives of tiles that meet no MMA."""
+
+TILES: dict[str, str] = {
+    "ew_chain": """\
+kernel ew_chain(X: bf16[M, N], Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        Y[m, n] = X[m, n] * sigmoid(X[m, n])
+""",
+    "ew_add": """\
+kernel ew_add(X: bf16[M, N], Z: bf16[M, N], Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        Y[m, n] = X[m, n] + Z[m, n]
+""",
+    "ew_mixed": """\
+kernel ew_mixed(X: bf16[M, N], Z: f32[M, N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        Y[m, n] = X[m, n] + Z[m, n]
+""",
+    "ew_bias": """\
+kernel ew_bias(X: bf16[M, N], b: bf16[N], Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        Y[m, n] = X[m, n] + b[n]
+""",
+    "ew_scale_row": """\
+kernel ew_scale_row(X: bf16[M, N], s: f32[M], Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        Y[m, n] = X[m, n] * s[m]
+""",
+    "ew_odd": """\
+kernel ew_odd(X: f32[M, N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        Y[m, n] = X[m, n] * 2.0
+""",
+    "ew_mask": """\
+kernel ew_mask(X: f32[M, N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        Y[m, n] = where(positions(m) >= positions(n), X[m, n], 0.0)
+""",
+    "ew_outer": """\
+kernel ew_outer(a: f32[M], b: f32[N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        Y[m, n] = a[m] * b[n]
+""",
+    "ew_default_tile": """\
+kernel ew_default_tile(X: bf16[M, N], Z: bf16[M, N], Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        Y[m, n] = max(X[m, n] + Z[m, n], 0.0)
+""",
+    "ew_small_tile": """\
+kernel ew_small_tile(X: bf16[M, N], Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 4)):
+        Y[m, n] = X[m, n] * 2.0
+""",
+    "copy_n260": """\
+kernel copy_n260(X: bf16[M, N], Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        Y[m, n] = X[m, n]
+""",
+    "copy1d": """\
+kernel copy1d(X: f32[N], Y: f32[N]):
+    for n in tasks(blocks(N, 1024)):
+        Y[n] = X[n]
+""",
+    "transpose": """\
+kernel transpose(X: bf16[N, M], Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        Y[m, n] = X[n, m].T
+""",
+    "transpose_f32": """\
+kernel transpose_f32(X: f32[N, M], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        Y[m, n] = X[n, m].T
+""",
+    "transpose_add": """\
+kernel transpose_add(X: bf16[N, M], Z: bf16[M, N], Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        Y[m, n] = X[n, m].T + Z[m, n]
+""",
+    "batched_ew": """\
+kernel batched_ew(X: bf16[B, M, N], Y: bf16[B, M, N]):
+    for b, m, n in tasks(B, blocks(M, 64), blocks(N, 64)):
+        Y[b, m, n] = X[b, m, n] * 2.0
+""",
+    "batched_3axis": """\
+kernel batched_3axis(X: bf16[B, M, N], Y: bf16[B, M, N]):
+    for b, m, n in tasks(blocks(B, 4), blocks(M, 16), blocks(N, 64)):
+        Y[b, m, n] = X[b, m, n] * 2.0
+""",
+    "rowwise_block1": """\
+kernel rowwise_block1(X: f32[M, N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 1), blocks(N, 1024)):
+        Y[m, n] = exp(X[m, n])
+""",
+    "softmax_128_m64": """\
+kernel softmax_128_m64(X: f32[M, 128], Y: f32[M, 128]):
+    for m in tasks(blocks(M, 64)):
+        x = X[m, :]
+        p = exp(x - rowmax(x))
+        Y[m, :] = p / rowsum(p)
+""",
+    "softmax_1024_m1": """\
+kernel softmax_1024_m1(X: f32[M, 1024], Y: f32[M, 1024]):
+    for m in tasks(M):
+        x = X[m, :]
+        p = exp(x - rowmax(x))
+        Y[m, :] = p / rowsum(p)
+""",
+    "softmax_1024_m16": """\
+kernel softmax_1024_m16(X: f32[M, 1024], Y: f32[M, 1024]):
+    for m in tasks(blocks(M, 16)):
+        x = X[m, :]
+        p = exp(x - rowmax(x))
+        Y[m, :] = p / rowsum(p)
+""",
+    "softmax_1024_m64": """\
+kernel softmax_1024_m64(X: f32[M, 1024], Y: f32[M, 1024]):
+    for m in tasks(blocks(M, 64)):
+        x = X[m, :]
+        p = exp(x - rowmax(x))
+        Y[m, :] = p / rowsum(p)
+""",
+    "softmax_8192_m1": """\
+kernel softmax_8192_m1(X: f32[M, 8192], Y: f32[M, 8192]):
+    for m in tasks(M):
+        x = X[m, :]
+        p = exp(x - rowmax(x))
+        Y[m, :] = p / rowsum(p)
+""",
+    "softmax_8192_m64": """\
+kernel softmax_8192_m64(X: f32[M, 8192], Y: f32[M, 8192]):
+    for m in tasks(blocks(M, 64)):
+        x = X[m, :]
+        p = exp(x - rowmax(x))
+        Y[m, :] = p / rowsum(p)
+""",
+    "softmax_odd_132_m1": """\
+kernel softmax_odd_132_m1(X: bf16[M, 132], Y: bf16[M, 132]):
+    for m in tasks(M):
+        x = X[m, :]
+        p = exp(x - rowmax(x))
+        Y[m, :] = p / rowsum(p)
+""",
+    "softmax_odd_100_m64": """\
+kernel softmax_odd_100_m64(X: f32[M, 100], Y: f32[M, 100]):
+    for m in tasks(blocks(M, 64)):
+        x = X[m, :]
+        p = exp(x - rowmax(x))
+        Y[m, :] = p / rowsum(p)
+""",
+    "layernorm_1024_m16": """\
+kernel layernorm_1024_m16(X: bf16[M, 1024], w: f32[1024], b: f32[1024], Y: bf16[M, 1024]):
+    for m in tasks(blocks(M, 16)):
+        x = X[m, :]
+        mu = rowsum(x) / 1024.0
+        d = x - mu
+        v = rowsum(d * d) / 1024.0
+        Y[m, :] = d * rsqrt(v + 0.00001) * w[:] + b[:]
+""",
+    "rmsnorm_4096_m4": """\
+kernel rmsnorm_4096_m4(X: bf16[M, 4096], w: bf16[4096], Y: bf16[M, 4096]):
+    for m in tasks(blocks(M, 4)):
+        x = cast(X[m, :], f32)
+        Y[m, :] = x * rsqrt(rowsum(x * x) / 4096.0 + 0.00001) * w[:]
+""",
+    "rowsum_1024_m64": """\
+kernel rowsum_1024_m64(X: f32[M, 1024], Y: f32[M]):
+    for m in tasks(blocks(M, 64)):
+        Y[m] = rowsum(X[m, :])
+""",
+    "lse_1024_m16": """\
+kernel lse_1024_m16(X: f32[M, 1024], Y: f32[M]):
+    for m in tasks(blocks(M, 16)):
+        x = X[m, :]
+        c = rowmax(x)
+        Y[m] = c + log(rowsum(exp(x - c)))
+""",
+    "softmax_online": """\
+kernel softmax_online(X: f32[M, N], Y: f32[M, N]):
+    for m in tasks(blocks(M, 64)):
+        c = full(f32, -inf, m)
+        s = zeros(f32, m)
+        for n in blocks(N, 128):
+            new = max(c, rowmax(X[m, n]))
+            s = s * exp(c - new) + rowsum(exp(X[m, n] - new))
+            c = new
+        for n in blocks(N, 128):
+            Y[m, n] = exp(X[m, n] - c) / s
+""",
+    "softmax_online_row": """\
+kernel softmax_online_row(X: f32[M, N], Y: f32[M, N]):
+    for m in tasks(M):
+        c = full(f32, -inf)
+        s = zeros(f32)
+        for n in blocks(N, 1024):
+            new = max(c, rowmax(X[m, n]))
+            s = s * exp(c - new) + rowsum(exp(X[m, n] - new))
+            c = new
+        for n in blocks(N, 1024):
+            Y[m, n] = exp(X[m, n] - c) / s
+""",
+    "rmsnorm_loop": """\
+kernel rmsnorm_loop(X: bf16[M, N], w: bf16[N], Y: bf16[M, N]):
+    for m in tasks(blocks(M, 16)):
+        s = zeros(f32, m)
+        for n in blocks(N, 256):
+            x = X[m, n]
+            s += rowsum(x * x)
+        r = rsqrt(s / cast(N, f32) + 0.00001)
+        for n in blocks(N, 256):
+            Y[m, n] = X[m, n] * r * w[n]
+""",
+    "row_sums_loop": """\
+kernel row_sums_loop(X: bf16[M, N], Y: f32[M]):
+    for m in tasks(blocks(M, 64)):
+        s = zeros(f32, m)
+        for n in blocks(N, 128):
+            s += rowsum(cast(X[m, n], f32))
+        Y[m] = s
+""",
+    "col_sums_T": """\
+kernel col_sums_T(X: bf16[M, N], Y: f32[N]):
+    for n in tasks(blocks(N, 64)):
+        s = zeros(f32, n)
+        for m in blocks(M, 64):
+            s += rowsum(cast(X[m, n].T, f32))
+        Y[n] = s
+""",
+    "col_sums_rows": """\
+kernel col_sums_rows(X: f32[M, N], Y: f32[N]):
+    for n in tasks(blocks(N, 256)):
+        s = zeros(f32, n)
+        for m in blocks(M, 1):
+            s += X[m, n]
+        Y[n] = s
+""",
+    "loop_acc": """\
+kernel loop_acc(X: f32[B, M, N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        s = zeros(f32, m, n)
+        for b in range(B):
+            s += X[b, m, n]
+        Y[m, n] = s
+""",
+    "dot1d": """\
+kernel dot1d(X: f32[N], Y: f32[N], Z: f32[M]):
+    for m in tasks(M):
+        s = zeros(f32)
+        for n in blocks(N, 1024):
+            s += rowsum(X[n] * Y[n])
+        Z[m] = s
+""",
+    "gemv": """\
+kernel gemv(A: bf16[M, K], x: bf16[K], y: f32[M]):
+    for m in tasks(blocks(M, 64)):
+        s = zeros(f32, m)
+        for k in blocks(K, 128):
+            s += rowsum(A[m, k] * x[k])
+        y[m] = s
+""",
+    "rope": """\
+kernel rope(X: bf16[S, 2, 64], c: f32[S, 64], s: f32[S, 64], Y: bf16[S, 2, 64]):
+    for t in tasks(blocks(S, 64)):
+        a = X[t, 0, :]
+        b = X[t, 1, :]
+        Y[t, 0, :] = a * c[t, :] - b * s[t, :]
+        Y[t, 1, :] = a * s[t, :] + b * c[t, :]
+""",
+    "row_div_loop2d": """\
+kernel row_div_loop2d(X: f32[M, N], Y: f32[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 128)):
+        x = X[m, n]
+        Y[m, n] = x / rowmax(abs(x))
+""",
+}
+"""Tiles that meet no MMA: element by element, by rows of any length, transposed, of three axes."""
