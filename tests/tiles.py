@@ -202,7 +202,8 @@ kernel rs_bias_before(A: bf16[M, K], B: bf16[K, N], b: bf16[N], C: bf16[M, N].sh
         C[m, n] += acc + b[n]
 """,
     "rs_bias_after": """\
-kernel rs_bias_after(A: bf16[M, K], B: bf16[K, N], b: bf16[N], S: bf16[M, N].shard(0).scratch(), C: bf16[M, N].shard(0)):
+kernel rs_bias_after(A: bf16[M, K], B: bf16[K, N], b: bf16[N],
+                S: bf16[M, N].shard(0).scratch(), C: bf16[M, N].shard(0)):
     for m, n in tasks(blocks(M, 128), blocks(N, 256)):
         acc = zeros(f32, m, n)
         for k in blocks(K, 64):
@@ -212,7 +213,8 @@ kernel rs_bias_after(A: bf16[M, K], B: bf16[K, N], b: bf16[N], S: bf16[M, N].sha
         C[m, n] = S[m, n] + b[n]
 """,
     "rs_residual_after": """\
-kernel rs_residual_after(A: bf16[M, K], B: bf16[K, N], R: bf16[M, N].shard(0), S: bf16[M, N].shard(0).scratch(), C: bf16[M, N].shard(0)):
+kernel rs_residual_after(A: bf16[M, K], B: bf16[K, N], R: bf16[M, N].shard(0),
+                S: bf16[M, N].shard(0).scratch(), C: bf16[M, N].shard(0)):
     for m, n in tasks(blocks(M, 128), blocks(N, 256)):
         acc = zeros(f32, m, n)
         for k in blocks(K, 64):
@@ -222,7 +224,8 @@ kernel rs_residual_after(A: bf16[M, K], B: bf16[K, N], R: bf16[M, N].shard(0), S
         C[m, n] = S[m, n] + R[m, n]
 """,
     "rs_gelu_after": """\
-kernel rs_gelu_after(A: bf16[M, K], B: bf16[K, N], S: bf16[M, N].shard(0).scratch(), C: bf16[M, N].shard(0)):
+kernel rs_gelu_after(A: bf16[M, K], B: bf16[K, N],
+                S: bf16[M, N].shard(0).scratch(), C: bf16[M, N].shard(0)):
     for m, n in tasks(blocks(M, 128), blocks(N, 256)):
         acc = zeros(f32, m, n)
         for k in blocks(K, 64):
@@ -232,7 +235,8 @@ kernel rs_gelu_after(A: bf16[M, K], B: bf16[K, N], S: bf16[M, N].shard(0).scratc
         C[m, n] = S[m, n] * sigmoid(1.702 * S[m, n])
 """,
     "rs_f32_after": """\
-kernel rs_f32_after(A: bf16[M, K], B: bf16[K, N], R: f32[M, N].shard(0), S: f32[M, N].shard(0).scratch(), C: bf16[M, N].shard(0)):
+kernel rs_f32_after(A: bf16[M, K], B: bf16[K, N], R: f32[M, N].shard(0),
+                S: f32[M, N].shard(0).scratch(), C: bf16[M, N].shard(0)):
     for m, n in tasks(blocks(M, 128), blocks(N, 256)):
         acc = zeros(f32, m, n)
         for k in blocks(K, 64):
@@ -242,7 +246,8 @@ kernel rs_f32_after(A: bf16[M, K], B: bf16[K, N], R: f32[M, N].shard(0), S: f32[
         C[m, n] = S[m, n] + R[m, n]
 """,
     "rs_rmsnorm_after": """\
-kernel rs_rmsnorm_after(A: bf16[M, K], B: bf16[K, 1024], w: f32[1024], S: bf16[M, 1024].shard(0).scratch(), C: bf16[M, 1024].shard(0)):
+kernel rs_rmsnorm_after(A: bf16[M, K], B: bf16[K, 1024], w: f32[1024],
+                S: bf16[M, 1024].shard(0).scratch(), C: bf16[M, 1024].shard(0)):
     for m, n in tasks(blocks(M, 128), blocks(1024, 256)):
         acc = zeros(f32, m, n)
         for k in blocks(K, 64):
@@ -319,7 +324,8 @@ kernel ar_1d(X: f32[N], Y: f32[N].replicate()):
         Y[n] += X[n]
 """,
     "ar_rmsnorm": """\
-kernel ar_rmsnorm(X: bf16[M, 1024], w: f32[1024], S: bf16[M, 1024].replicate().scratch(), Y: bf16[M, 1024]):
+kernel ar_rmsnorm(X: bf16[M, 1024], w: f32[1024],
+                S: bf16[M, 1024].replicate().scratch(), Y: bf16[M, 1024]):
     for m, n in tasks(blocks(M, 64), blocks(1024, 128)):
         S[m, n] += X[m, n]
     for m in tasks(blocks(M, 16)):

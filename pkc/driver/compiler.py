@@ -151,8 +151,8 @@ def compile_program(
     divisors: Mapping[str, int] | None = None,
 ) -> Compiled:
     """As `load`, from a tree. A kernel whose tiles do not fit into a CTA gets `smaller` ones, with a remark, unless its
-    schedule sets tiles, stages, warpgroups or a separate loader. `divisors` says of run-time dimensions what the lengths
-    of their rows are multiples of, if TMA needs more."""
+    schedule sets tiles, stages, warpgroups or a separate loader. `divisors` says of run-time dimensions what the
+    lengths of their rows are multiples of, if TMA needs more."""
     given = (program, kernel, constants, level, dump, tuple(instruments), target, divisors)
     try:
         return _compiled(*given, schedule)

@@ -60,9 +60,9 @@ COLUMN_STEP = 8
 class Fragment:
     """How the elements of a tile are spread over the registers of `warpgroups` warpgroups, each of which has `rows`.
 
-    Without `lanes`, with `axes` (0, 1) as the accumulators of MMA: register ((i * C / 8 + j) * 2 + h) * 2 + c of a thread has row
-    rows * (w + i * warpgroups) + 16 warp + lane / 4 + 8 h and column 8 j + 2 (lane mod 4) + c. With one axis, the
-    registers that differ in the other one are the same; with none there is one register.
+    Without `lanes`, with `axes` (0, 1) as the accumulators of MMA: register ((i * C / 8 + j) * 2 + h) * 2 + c of a
+    thread has row rows * (w + i * warpgroups) + 16 warp + lane / 4 + 8 h and column 8 j + 2 (lane mod 4) + c. With one
+    axis, the registers that differ in the other one are the same; with none there is one register.
 
     With `lanes`, of which each row has so many, as tiles that meet no MMA: `rows` at a time, thread t of the role has
     row t / lanes of them. Register (i * R + 2 j) + c, R being `per_row`, has row rows * i + t / lanes and column

@@ -9,7 +9,7 @@ from typing import Any
 
 from xdsl.ir import Block
 
-from tests.codegen.threads import Cta, Does, Thread, EndedError
+from tests.codegen.threads import Cta, Does, EndedError, Thread
 
 _WARP = 32
 _PATIENCE = 60

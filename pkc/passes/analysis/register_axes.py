@@ -16,8 +16,8 @@ def infer_axes(region: Region) -> dict[SSAValue, tuple[int, ...]]:
     """The axes of every tile value: (0, 1), (0,) along rows, (1,) along columns, () for a scalar.
 
     One-dimensional tiles that are combined lie along the same axis; a row reduction gives rows, a broadcast names the
-    axis. A tile of which nothing tells the axis lies along columns, as one row, if it is reduced or meets no MMA, and else
-    along rows.
+    axis. A tile of which nothing tells the axis lies along columns, as one row, if it is reduced or meets no MMA, and
+    else along rows.
     """
     groups = _Groups()
     for op in region.walk():

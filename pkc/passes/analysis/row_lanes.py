@@ -1,4 +1,4 @@
-"""How tiles that meet no MMA are spread over threads: each row over some lanes, as many rows at a time as threads allow."""
+"""How tiles that meet no MMA are spread over threads: each row over some lanes, as many rows at a time as can be."""
 
 from __future__ import annotations
 
@@ -44,9 +44,8 @@ def lanes_for(tasks: Operation, axes: Mapping[SSAValue, tuple[int, ...]], thread
 def shared_words(role: RoleOp, warp: int) -> int:
     """Words of shared memory by which warps of a role hand each other what they have of a row: one for each, if any."""
     threads = warp * (role.warps.value.data if role.warps is not None else 0)
-    axes = infer_axes(role.body) if threads else {}
-    for op in role.walk() if threads else ():
-        if isinstance(op, TasksOp) and is_spread(op) and any(isinstance(inner, RowReduction) for inner in op.walk()):
-            if lanes_for(op, axes, threads, warp) > warp:
-                return threads // warp
-    return 0
+    if not threads:
+        return 0
+    axes, tasks = infer_axes(role.body), [op for op in role.walk() if isinstance(op, TasksOp) and is_spread(op)]
+    reducing = [op for op in tasks if any(isinstance(inner, RowReduction) for inner in op.walk())]
+    return threads // warp if any(lanes_for(op, axes, threads, warp) > warp for op in reducing) else 0

@@ -21,11 +21,11 @@ from pkc.dialect.transfers import TMA, needs_threads
 from pkc.dialect.types import TileType
 from pkc.location import span_of
 from pkc.passes.analysis.dependence import ancestors
+from pkc.passes.analysis.register_axes import infer_axes
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.machine import machine_errors as errors
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import channels, signals
-from pkc.passes.analysis.register_axes import infer_axes
 from pkc.passes.machine.lowering.blocks import Dimensions
 from pkc.passes.machine.lowering.context import Launch, Ring, Threads, WarpRole
 from pkc.passes.machine.lowering.missing import UNKNOWN, CannotLowerError

@@ -67,7 +67,6 @@ def _lazy(role: WarpRole, value: SSAValue, element_of: Callable[[Emitter, SSAVal
 
 
 def _positions(role: WarpRole, op: PositionsOp) -> None:
-    fragment = fragment_of(role, op.result)
     if not op.zigzag:
         start = role.dims.position(role.blocks[op.block])
         _lazy(role, op.result, lambda emit, i: emit.i32(emit.plus(start, along(role, op.result, 0, i))))

@@ -15,10 +15,10 @@ from pkc.dialect.tile import (
     tile_type,
 )
 from pkc.dialect.types import TileType, bf16, dtype_bytes, f16, f32, i1, i32
+from pkc.passes.analysis.row_lanes import of_rows
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering.context import Staged, WarpRole, warp_of_group, warpgroup
 from pkc.passes.machine.lowering.missing import CannotLowerError, origin
-from pkc.passes.analysis.row_lanes import of_rows
 from pkc.targets.layout import COLUMN_STEP, ROW_STEP, WARP_ROWS, Fragment, SharedLayout
 
 FLAT = 8
