@@ -16,7 +16,7 @@ from pkc.codegen.build import build
 from pkc.codegen.nvrtc import version
 from pkc.dialect.blocks import shard_length
 from pkc.dialect.program import KernelOp
-from pkc.dialect.types import ArrayType, PGLType, dtype_bytes
+from pkc.dialect.types import PGLType, PrivateType, dtype_bytes
 from pkc.driver.autoschedule import autoschedule
 from pkc.driver.compiler import Number, compile_program, say_divisors
 from pkc.frontend import tree
@@ -116,7 +116,7 @@ def divisors_of(module: ModuleOp, dims: Mapping[str, int], ranks: int) -> dict[s
     for kernel in module.ops:
         assert isinstance(kernel, KernelOp)
         for kind in (argument.type for argument in kernel.body.block.args):
-            if not isinstance(kind, ArrayType) or len(kind.dimensions) < 2:
+            if not isinstance(kind, PrivateType | PGLType) or len(kind.dimensions) < 2:
                 continue
             last = kind.dimensions[-1]
             if not isinstance(last, str) or last not in dims:
