@@ -75,13 +75,13 @@ def check(text: str, sizes: Mapping[str, int]) -> None:
     lowered = machine_level(roles)
     memory = Memory(lowered, 1, dict(sizes))
     written, generator = set(Program(tile.kernel).outputs), np.random.default_rng(1)
-    inputs: dict[str, np.ndarray] = {}
+    inputs: dict[str, np.ndarray[Any, Any]] = {}
     for argument in lowered.body.block.args:
         name, kind = lowered.argument_name(argument), argument.type
         if name in written or not isinstance(kind, PrivateType):
             continue
         # Eighths are exact in all types.
-        values = generator.integers(-16, 17, memory.arrays[name][0].shape)
+        values: np.ndarray[Any, Any] = np.asarray(generator.integers(-16, 17, memory.arrays[name][0].shape))
         inputs[name] = (values if kind.element_type == i32 else values / 8).astype(numpy_dtype(kind.element_type))[None]
         memory.arrays[name][0][...] = inputs[name][0]
     count = tasks(text, sizes)

@@ -27,7 +27,7 @@ class Meeting(Thread):
         if name.startswith("shuffle_xor"):
             return Meeting.hand_over
         if name.startswith("sync_") and "_of_" in name:
-            return lambda thread: thread.meet()
+            return Meeting.meet
         return super().does(name)
 
     def hand_over(self, value: Any, distance: int) -> Any:
