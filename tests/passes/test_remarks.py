@@ -286,6 +286,7 @@ NOTHING = {
     "pk-zero-sums": "adds what pk-stage-sums, which says why, has left",
     "pk-order-phases": "adds the waits that the order of phases needs, and no others",
     "pk-plan-memory": "places what is planned",
+    "pk-fuse-chains": "refused by pk-check-roles where chains do not suffice",
     "pk-split-roles": "obeys roles",
     "pk-guard-launches": "adds what launches need",
     "pk-plan-padding": "marks every tile of which nothing reads the padding",
