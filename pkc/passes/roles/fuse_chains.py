@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
-from pkc.dialect.attributes import Role
-from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.attributes import Role, number_on
+from pkc.dialect.program import REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import ConsumeOp, ReleaseDeferredOp, ReleaseOp
 from pkc.dialect.tile import AnyMmaOp, MmaWaitOp
 from pkc.passes.analysis.chains import CHAIN, is_elementwise, is_view, takes
+from pkc.passes.analysis.live_tiles import peak
+from pkc.passes.analysis.pointwise import is_spread
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.budgets import tiles
 from pkc.targets.target import target_of
@@ -20,7 +22,8 @@ from pkc.targets.target import target_of
 
 class FuseChains(KernelPass):
     """Put operations on elements in front of what takes their result, as chains that are computed piece by piece, in
-    consumers whose tiles do not fit into their registers.
+    consumers whose tiles do not fit into their registers, or, without MMA, take most of them: each thread then has
+    many elements on their way from shared memory, which need the others.
 
     An operation joins the first that needs it; what only shows or makes elements is repeated for each chain. If that
     does not suffice, everything is: what several need is then computed several times. Operations move past channels,
@@ -55,8 +58,14 @@ class FuseChains(KernelPass):
             if not isinstance(role, RoleOp) or role.role.data is not Role.Consumer:
                 continue
             for repeat in (False, True):
-                if any(tiles(role, target)):
+                if any(tiles(role, target)) or (not repeat and _take_most(role)):
                     _fuse(role, repeat)
+
+
+def _take_most(role: RoleOp) -> bool:
+    """Whether the tiles of a role without MMA take most of its registers."""
+    threads = target_of(role).arch.warp * (role.warps.value.data if role.warps is not None else 0)
+    return is_spread(role) and 2 * peak(role).registers > threads * (number_on(role, REGISTERS) or 0)
 
 
 def _fuse(role: RoleOp, repeat: bool) -> None:

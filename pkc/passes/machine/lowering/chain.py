@@ -46,7 +46,7 @@ def finish(role: WarpRole, op: Operation) -> None:
         return
     made: list[tuple[SSAValue, LazyTile, RegisterTile]] = []
     for other in _before(op):
-        found = role.tiles[other.results[0]]
+        found = role.tiles.get(other.results[0])
         if is_elementwise(other) and isinstance(found, LazyTile) and _is_kept(other):
             kind = found.element_type
             target = fragments.allocate(role, found.fragment, kind, other.results[0].name_hint)

@@ -138,13 +138,15 @@ def _whole_chunks(role: WarpRole, ops: Sequence[Operation]) -> SSAValue:
             if not isinstance(inner, (*_LOADS, access.StoreOp, access.StoreAddOp)) or is_table(inner):
                 continue
             index, array = inner.indices[-1], access.array_type(inner.array)
-            row = (array.dimensions[-1], ends_with_shards(array))
-            extents: list[tuple[object, SSAValue]] = [(row, role.dims.row_length(array))]
-            if index in role.blocks:
-                block = role.blocks[index]
-                extents.append((index, role.dims.valid(block)))
-                if block.stop is not None:  # else an aligned end implies an aligned begin
-                    extents.append(((index, "begin"), block.local))
+            if index not in role.blocks:  # neighbours of the tile are none of the array
+                return emit.compare("ne", emit.const(0), 0)
+            block, row = role.blocks[index], (array.dimensions[-1], ends_with_shards(array))
+            extents: list[tuple[object, SSAValue]] = [
+                (row, role.dims.row_length(array)),
+                (index, role.dims.valid(block)),
+            ]
+            if block.stop is not None:  # else an aligned end implies an aligned begin
+                extents.append(((index, "begin"), block.local))
             for key, extent in extents:
                 if key not in seen:
                     seen.add(key)

@@ -56,11 +56,12 @@ def _remark(op: CommitOp, value: SSAValue, tile: Value) -> None:
     if tile.element_type not in PACKED or tile_type(value).rank != 2:
         return
     rows, columns = tile_type(value).shape
-    reason = (
-        f"{rows} x {columns} is not a multiple of {WARP_ROWS} x 16"
-        if isinstance(tile, RegisterTile)
-        else "it is not in registers"
-    )
+    if tile.fragment.lanes:
+        reason = "its rows are spread over lanes, as suits tiles that meet no MMA"
+    elif isinstance(tile, RegisterTile):
+        reason = f"{rows} x {columns} is not a multiple of {WARP_ROWS} x 16"
+    else:
+        reason = "it is not in registers"
     slow(op, f"{channel_of(op.channel).label.data} goes into its stage 4 bytes at a time, not by stmatrix: {reason}")
 
 
