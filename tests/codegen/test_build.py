@@ -97,6 +97,20 @@ def test_example(name: str) -> None:
     check(built(name), name)
 
 
+UNEVEN = itertools.product(ACROSS, ["", "none", "intra_sm"])
+
+
+@pytest.mark.parametrize(("name", "overlap"), sweep(UNEVEN, lambda name, overlap: name == "ag_gemm" and not overlap))
+def test_rows_that_tma_does_not_move(name: str, overlap: str) -> None:
+    """Threads carry the tiles of all arrays, and have the registers for it."""
+    schedule = {"overlap": overlap} if overlap else {}
+    divisors = {"K": 1, "N": 1}
+    program = parse_text(Source(name, (EXAMPLES / f"{name}.pk").read_text(encoding="utf-8")))
+    made = build_kernel(compile_program(program, level="roles", schedule=schedule, divisors=divisors).kernel)
+    assert not made.warnings
+    _check_registers(made, name)
+
+
 INSTRUMENTED = itertools.product(
     ["gemm_rs", "ag_gemm", "attention", "ring_attention"], ["trace", "debug", "trace,debug"]
 )

@@ -277,8 +277,11 @@ def _is_carried(op: Operation) -> bool:
 
 
 def _gathers(role: RoleOp) -> bool:
-    """Whether threads load rows that a table picks, and have several on their way at once."""
-    return any(isinstance(op, GatherOp) for op in role.walk())
+    """Whether threads load rows that a table picks, or tiles that are here or elsewhere, several at once."""
+    return any(
+        isinstance(op, GatherOp) or (isinstance(op, LoadOp) and op.local is not None and _is_carried(op))
+        for op in role.walk()
+    )
 
 
 def _communicate(
@@ -328,7 +331,9 @@ def _moving(plans: Sequence[WarpPlan], target: Target) -> int:
     if not any(_reaches(op) or _is_carried(op) for op in ops):
         return target.registers.moving
     dims = max((len(array_type(op.array).dimensions) for op in ops if isinstance(op, LoadOp | StoreOp)), default=0)
-    return target.registers.reaching + target.registers.dimension * max(0, dims - 2)
+    # A tile that is carried from or to another GPU needs as many more as another dimension.
+    far = any(_reaches(op) and _is_carried(op) for op in ops)
+    return target.registers.reaching + target.registers.dimension * (max(0, dims - 2) + far)
 
 
 def _reaches(op: Operation) -> bool:
