@@ -52,16 +52,16 @@ def _in_matrices(role: WarpRole, fragment: Fragment) -> bool:
 
 
 def _remark(op: CommitOp, value: SSAValue, tile: Value) -> None:
-    """Say of a tile of 16-bit elements that it does not go into its stage as matrices; wider ones never do."""
-    if tile.element_type not in PACKED or tile_type(value).rank != 2:
+    """Say of a tile of 16-bit elements that it does not go into its stage as matrices; wider ones never do, nor do
+    those that meet no MMA: of these a warp writes a row at a time."""
+    if tile.element_type not in PACKED or tile_type(value).rank != 2 or tile.fragment.lanes:
         return
     rows, columns = tile_type(value).shape
-    if tile.fragment.lanes:
-        reason = "its rows are spread over lanes, as suits tiles that meet no MMA"
-    elif isinstance(tile, RegisterTile):
-        reason = f"{rows} x {columns} is not a multiple of {WARP_ROWS} x 16"
-    else:
-        reason = "it is not in registers"
+    reason = (
+        f"{rows} x {columns} is not a multiple of {WARP_ROWS} x 16"
+        if isinstance(tile, RegisterTile)
+        else "it is not in registers"
+    )
     slow(op, f"{channel_of(op.channel).label.data} goes into its stage 4 bytes at a time, not by stmatrix: {reason}")
 
 
