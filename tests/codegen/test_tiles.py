@@ -112,6 +112,37 @@ def test_tiles_without_mma(name: str, sizes: dict[str, int]) -> None:
     check(TILES[name], sizes)
 
 
+ONE_OF_EACH = {
+    "copied": "kernel f(X: bf16[M, N, 8], Y: bf16[M, N]):\n    for m, n in tasks(blocks(M, 16), blocks(N, 64)):\n"
+    "        Y[m, n] = X[m, n, 3]\n",
+    "computed": "kernel f(X: bf16[M, N, 8], Y: f32[M, N]):\n    for m, n in tasks(blocks(M, 16), blocks(N, 64)):\n"
+    "        Y[m, n] = cast(X[m, n, 3], f32) * 2.0\n",
+    "a row": "kernel f(X: bf16[M, 8], Y: bf16[M]):\n    for m in tasks(blocks(M, 16)):\n        Y[m] = X[m, 3]\n",
+}
+
+
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_neighbours_in_a_tile_that_are_none_in_the_array(name: str) -> None:
+    check(ONE_OF_EACH[name], ALIGNED)
+
+
+GATHERED = {
+    "copied": "        for n in blocks(N, 64):\n            Y[s, n] = gather(X, rows[s], n)\n",
+    "computed": "        for n in blocks(N, 64):\n            x = cast(gather(X, rows[s] - 1, n), f32)\n"
+    "            Y[s, n] = cast(x * w[s], bf16)\n",
+    "reduced": "        for n in blocks(N, 64):\n            x = cast(gather(X, rows[s], n), f32)\n"
+    "            Y[s, n] = cast(x - rowmax(x), bf16)\n",
+}
+
+
+@pytest.mark.parametrize("sizes", [ALIGNED, UNEVEN], ids=["aligned", "uneven"])
+@pytest.mark.parametrize("name", GATHERED)
+def test_gathered_rows(name: str, sizes: dict[str, int]) -> None:
+    """Rows of any length, of which each thread has 16 bytes, or some lanes have each."""
+    head = "kernel f(X: bf16[M, N], rows: i32[S], w: f32[S], Y: bf16[S, N]):\n    for s in tasks(blocks(S, 16)):\n"
+    check(head + GATHERED[name], sizes)
+
+
 def test_several_warps_share_a_row() -> None:
     check(TILES["softmax_1024_m1"].replace("1024", "264"), {"M": 2})
 
