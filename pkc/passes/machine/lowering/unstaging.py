@@ -227,7 +227,7 @@ def _along_axes(emit: Emitter, kind: TileType, row: SSAValue, column: SSAValue) 
 def _whole_chunks(role: WarpRole, op: Access | GatherOp | ScatterAddOp, elements: int) -> SSAValue:
     """Whether the rows of the array begin, and the block begins and ends, at multiples of a chunk."""
     emit, last = role.emit, op.indices[-1] if op.indices else None
-    if last not in role.blocks:  # neighbours of the tile are none of the array
+    if last is None or last not in role.blocks:  # neighbours of the tile are none of the array
         return emit.compare("ne", emit.const(0), 0)
     columns = role.dims.row_length(array_type(op.array))
     aligned = emit.compare("eq", emit.bit_and(columns, elements - 1), 0)
