@@ -25,10 +25,8 @@ NAME = "pk.name"
 SCRATCH = "pk.scratch"
 """Argument attribute: allocated by pkc for the length of the kernel, undefined at entry."""
 
-
 DIVISORS = "divisors"
-"""On a kernel: by run-time dimension, what the lengths of the rows along it are multiples of, if that is no multiple of
-what TMA needs."""
+"""On a kernel: by `row_of`, what the lengths of rows are multiples of, if that is no multiple of what TMA needs."""
 
 DERIVED = "derived"
 """On a kernel and its roles: pkc derived the roles from tasks that stood in none, so passes may change them."""

@@ -344,3 +344,14 @@ def _parse_extent(parser: AttrParser) -> StringAttr | IntAttr | BlockType:
     if parser.parse_optional_keyword("by") is None:
         return dim
     return BlockType(dim.data, parser.parse_integer(allow_boolean=False))
+
+
+def ends_with_shards(array: PrivateType | PGLType) -> bool:
+    """Whether the last dimension of an array is sharded."""
+    return isinstance(array, PGLType) and array.shard_dim == array.rank - 1
+
+
+def row_of(array: PrivateType | PGLType) -> str:
+    """What the rows of an array are as long as: a dimension, or a shard of it."""
+    last = str(array.dimensions[-1])
+    return f"{last}.shard" if ends_with_shards(array) else last

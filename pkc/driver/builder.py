@@ -16,7 +16,7 @@ from pkc.codegen.build import build
 from pkc.codegen.nvrtc import version
 from pkc.dialect.blocks import shard_length
 from pkc.dialect.program import KernelOp
-from pkc.dialect.types import PGLType, PrivateType, dtype_bytes
+from pkc.dialect.types import PGLType, PrivateType, dtype_bytes, ends_with_shards, row_of
 from pkc.driver.autoschedule import autoschedule
 from pkc.driver.compiler import Number, compile_program, say_divisors
 from pkc.frontend import tree
@@ -110,8 +110,8 @@ def build_program(
 
 
 def divisors_of(module: ModuleOp, dims: Mapping[str, int], ranks: int) -> dict[str, int]:
-    """By dimension, the greatest power of two that divides the lengths of rows along it, if rows of some array do not
-    all begin at multiples of 16 bytes."""
+    """By `row_of`, the greatest power of two that divides the lengths of rows, if rows of some array do not begin at
+    multiples of 16 bytes. Of an array that ends with shards there may be a copy with whole rows."""
     found: dict[str, int] = {}
     for kernel in module.ops:
         assert isinstance(kernel, KernelOp)
@@ -121,11 +121,13 @@ def divisors_of(module: ModuleOp, dims: Mapping[str, int], ranks: int) -> dict[s
             last = kind.dimensions[-1]
             if not isinstance(last, str) or last not in dims:
                 continue
-            sharded = isinstance(kind, PGLType) and kind.shard_dim == len(kind.dimensions) - 1
-            length = shard_length(dims[last], ranks) if sharded else dims[last]
-            divisor = math.gcd(length, CHUNK)
-            if divisor * dtype_bytes(kind.element_type) % CHUNK:
-                found[last] = min(divisor, found.get(last, divisor))
+            lengths = {last: dims[last]}
+            if ends_with_shards(kind):
+                lengths[row_of(kind)] = shard_length(dims[last], ranks)
+            for row, length in lengths.items():
+                divisor = math.gcd(length, CHUNK)
+                if divisor * dtype_bytes(kind.element_type) % CHUNK:
+                    found[row] = min(divisor, found.get(row, divisor))
     return found
 
 

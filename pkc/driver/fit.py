@@ -14,6 +14,7 @@ from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import AnyMmaOp, tile_type
 from pkc.driver.candidates import follows_blocks
+from pkc.driver.sizes import counts_blocks
 from pkc.frontend.schedule import TILE
 from pkc.passes.analysis.axes import block_of_axis
 from pkc.passes.analysis.budget_errors import TooManyRegisters, TooWideMma
@@ -47,7 +48,7 @@ def smaller(kernel: KernelOp) -> Iterator[Mapping[str, str]]:
     None if the result could depend on where blocks begin. A dimension of which blocks are reduced, or that MMAs sum
     over, keeps its blocks.
     """
-    if any(isinstance(op, RoleOp) for op in kernel.body.block.ops) or follows_blocks(kernel):
+    if follows_blocks(kernel) or any(isinstance(op, RoleOp) or counts_blocks(op) for op in kernel.walk()):
         return
     sizes = _sizes(kernel)
     fewest, summed = _multiplied(kernel), _summed(kernel, sizes)

@@ -24,7 +24,7 @@ from pkc.dialect.program import DIVISORS, WRITTEN, KernelOp
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import block_type, tile_type
 from pkc.dialect.transfers import REGISTER, TMA, TRANSFER, moves_by_tma, stage_of, transfer, unread_axes
-from pkc.dialect.types import BlockType, PGLType, PrivateType, dtype_bytes
+from pkc.dialect.types import BlockType, PGLType, PrivateType, dtype_bytes, row_of
 from pkc.location import describe
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.analysis.multiples import cut_blocks, position_multiple
@@ -226,24 +226,24 @@ def _read_on(op: LoadOp | StoreOp) -> set[int]:
 
 def rows_apart(op: LoadOp | StoreOp) -> str:
     """Whether the rows of an array begin where TMA finds none, and where they do."""
-    dims = array_type(op.array).dimensions
-    between = _between_rows(op, dims[-1]) if len(dims) > 1 else 0
+    between = _between_rows(op) if array_type(op.array).rank > 1 else 0
     if between % _GRANULE == 0:
         return ""
     return f"its rows begin {between} bytes, or a multiple of that, behind each other, and with TMA {_GRANULE}"
 
 
-def _between_rows(op: LoadOp | StoreOp, last: str | int) -> int:
+def _between_rows(op: LoadOp | StoreOp) -> int:
     """What bytes from one row of an array to the next are surely a multiple of; lengths of rows of which the launch
     says nothing are taken to suit TMA."""
     kernel: Operation | None = op
     while kernel is not None and not isinstance(kernel, KernelOp):
         kernel = kernel.parent_op()
     divisors = kernel.attributes.get(DIVISORS) if kernel is not None else None
-    size = dtype_bytes(array_type(op.array).element_type)
+    array = array_type(op.array)
+    last, size = array.dimensions[-1], dtype_bytes(array.element_type)
     if isinstance(last, int):
         return last * size
-    known = divisors.data.get(last) if isinstance(divisors, DictionaryAttr) else None
+    known = divisors.data.get(row_of(array)) if isinstance(divisors, DictionaryAttr) else None
     return known.value.data * size if isinstance(known, IntegerAttr) else _GRANULE
 
 

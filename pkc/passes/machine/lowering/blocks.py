@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, DimOp
-from pkc.dialect.types import RANKS, BlockType, Dim, PGLType, PrivateType
+from pkc.dialect.types import RANKS, BlockType, Dim, PGLType, PrivateType, ends_with_shards
 from pkc.passes.machine.emit import Emitter
 
 
@@ -24,11 +24,6 @@ class Placed:
     local: SSAValue
     shard: SSAValue | None = None
     stop: SSAValue | None = None
-
-
-def ends_with_shards(array: PrivateType | PGLType) -> bool:
-    """Whether the last dimension of an array is sharded."""
-    return isinstance(array, PGLType) and array.shard_dim == len(array.dimensions) - 1
 
 
 class Dimensions:

@@ -10,10 +10,9 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect import access, counters
 from pkc.dialect.tile import tile_type
-from pkc.dialect.types import TileType, dtype_bytes
+from pkc.dialect.types import TileType, dtype_bytes, row_of
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.analysis.pointwise import WHOLE
-from pkc.passes.machine.lowering.blocks import ends_with_shards
 from pkc.passes.machine.lowering.context import WarpRole
 from pkc.passes.machine.lowering.fragments import FLAT
 from pkc.passes.machine.lowering.missing import CannotLowerError, slow
@@ -140,7 +139,7 @@ def _whole_chunks(role: WarpRole, ops: Sequence[Operation]) -> SSAValue:
             index, array = inner.indices[-1], access.array_type(inner.array)
             if index not in role.blocks:  # neighbours of the tile are none of the array
                 return emit.compare("ne", emit.const(0), 0)
-            block, row = role.blocks[index], (array.dimensions[-1], ends_with_shards(array))
+            block, row = role.blocks[index], row_of(array)
             extents: list[tuple[object, SSAValue]] = [
                 (row, role.dims.row_length(array)),
                 (index, role.dims.valid(block)),
