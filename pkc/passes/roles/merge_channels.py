@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
@@ -67,7 +69,7 @@ def _ends(channel: ChannelOp) -> list[tuple[RoleOp | None, list[Operation]]]:
     return [_statements(producing), _statements([op for op in users if op not in producing])]
 
 
-def _statements(users: list[Operation]) -> tuple[RoleOp | None, list[Operation]]:
+def _statements(users: Sequence[Operation]) -> tuple[RoleOp | None, list[Operation]]:
     """The role of operations, if they are of one, and the statements of it that they are in, in their order."""
     tops: set[Operation] = set()
     roles: set[RoleOp] = set()
