@@ -13,6 +13,7 @@ from pkc.cost.work import count_work
 from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
 from pkc.dialect.access import LoadOp
+from pkc.dialect.elementwise import SelectOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import PGLType
 from pkc.driver.candidates import is_plain, other_tiles, why_none
@@ -390,6 +391,7 @@ def _fetches(kernel: KernelOp) -> bool:
 def _planned(program: tree.Program, kernel: str, constants: _Items, schedule: Mapping[str, str]) -> KernelOp:
     """The tile level of a kernel, with the plans of its remote accesses, without the blocks that tasks skip."""
     module = build_module(program, kernel=kernel, constants=dict(constants), options=schedule)
-    run_pipeline(module, (PlanOverlap(), StraddleShards(), SkipBlocks()), verify=False)
+    masked = any(isinstance(op, SelectOp) for op in module.walk())
+    run_pipeline(module, (PlanOverlap(), StraddleShards(), *([SkipBlocks()] if masked else [])), verify=False)
     (found,) = (op for op in module.ops if isinstance(op, KernelOp))
     return found
