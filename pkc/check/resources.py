@@ -20,7 +20,7 @@ _COUNTER_BYTES = 4
 
 def resources(kernel: KernelOp, sizes: Mapping[str, int]) -> Iterator[str]:
     """The resources of a kernel at the roles level; `sizes` are those of its dimensions, with `ranks`."""
-    roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+    roles = kernel.roles
     channels = [op for op in kernel.body.block.ops if isinstance(op, ChannelOp)]
     name = kernel.sym_name.data
     yield f"{name}: {', '.join(map(_role, roles)) or 'no roles'}"

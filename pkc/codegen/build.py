@@ -21,7 +21,7 @@ from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.attributes import planned
 from pkc.dialect.engines import engines_text
 from pkc.dialect.machine import InstructionOp, RegistersOp, RegistersType
-from pkc.dialect.program import COMM_SMS, KernelOp, RoleOp
+from pkc.dialect.program import COMM_SMS, KernelOp
 from pkc.location import span_of
 from pkc.passes import MACHINE_PIPELINE
 from pkc.passes.machine.lower_tiles import MACHINE, THREADS
@@ -92,7 +92,7 @@ def machine_level(kernel: KernelOp) -> KernelOp:
     """The kernel itself if it is at the machine level, else a copy lowered to it."""
     if MACHINE in kernel.attributes:
         return kernel
-    if not any(isinstance(op, RoleOp) for op in kernel.body.block.ops):
+    if not kernel.roles:
         what = "a kernel without roles"
         hint = "compile it to the roles level first"
         raise PkcError(NotLowered(span_of(kernel.location), target_of(kernel).name, what, hint))

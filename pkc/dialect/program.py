@@ -112,6 +112,11 @@ class KernelOp(IRDLOperation):
         return value.value.data if isinstance(value, IntegerAttr) else None
 
     @property
+    def roles(self) -> list[RoleOp]:
+        """The roles, if it is split into such, in their order."""
+        return [op for op in self.body.block.ops if isinstance(op, RoleOp)]
+
+    @property
     def in_any_order(self) -> bool:
         """Whether the schedule lets contributions to sums be added where the array lives, as they come."""
         return str(self.schedule.get("deterministic", "true")) == "false"

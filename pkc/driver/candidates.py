@@ -14,7 +14,7 @@ from pkc.cost.work import is_dependent
 from pkc.dialect.access import AccumulateOp, LoadOp, StoreOp
 from pkc.dialect.coordinates import BlockIndexOp, BlockNumberOp, BlockPositionOp
 from pkc.dialect.elementwise import AddOp, MaxOp, MinOp, MulOp
-from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.program import KernelOp
 from pkc.dialect.reductions import RowMaxOp, RowMinOp, RowSumOp
 from pkc.dialect.tile import CastOp, ClipOp, MmaOp, TransposeOp, tile_type
 from pkc.dialect.types import BlockType, Dim, TileType, dtype_bytes
@@ -110,7 +110,7 @@ class _Dims:
 
 def _matmul_dims(kernel: KernelOp) -> _Dims | None:
     """The dimensions, if all matmuls of a kernel have the same three, and none is a constant."""
-    if any(isinstance(op, RoleOp) for op in kernel.body.block.ops):
+    if kernel.roles:
         return None
     found: set[_Dims] = set()
     for op in kernel.walk():

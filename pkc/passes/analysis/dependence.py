@@ -12,7 +12,7 @@ from xdsl.traits import Pure
 
 from pkc.dialect.access import GatherOp, LoadOp, ReadOp, ReduceOp, is_pgl
 from pkc.dialect.coordinates import BlockCountOp, RankOp, RingPeerOp, VisitedOp
-from pkc.dialect.program import KernelOp, TasksOp
+from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import Layout, PrivateType
 
 
@@ -49,6 +49,16 @@ def ancestors(op: Operation) -> Iterator[Operation]:
 def enclosing_tasks(op: Operation) -> list[TasksOp]:
     """The `pk.tasks` around `op`, innermost first."""
     return [parent for parent in ancestors(op) if isinstance(parent, TasksOp)]
+
+
+def role_around(op: Operation) -> RoleOp | None:
+    """The role that an operation is in; roles are not nested."""
+    return next((parent for parent in ancestors(op) if isinstance(parent, RoleOp)), None)
+
+
+def roles_around(ops: Iterable[Operation]) -> list[RoleOp]:
+    """The roles that operations are in, each once, in the order of the operations."""
+    return list(dict.fromkeys(role for op in ops if (role := role_around(op)) is not None))
 
 
 def task_count(index: SSAValue) -> SSAValue | None:

@@ -17,7 +17,7 @@ from pkc.dialect.roles import ConsumeOp
 from pkc.dialect.tile import FullOp, MmaIssueOp, MmaWaitOp, PositionsOp, SplatOp, tile_type
 from pkc.dialect.types import TileType, dtype_bytes, i1
 from pkc.passes.analysis.chains import chain_of, is_view
-from pkc.passes.analysis.dependence import ancestors, maker
+from pkc.passes.analysis.dependence import maker, role_around
 from pkc.passes.analysis.pointwise import is_pointwise, is_spread
 from pkc.passes.analysis.register_axes import infer_axes
 from pkc.passes.analysis.row_lanes import lanes_for, of_rows
@@ -121,7 +121,8 @@ def _beside_mma(kind: TileType, target: Target) -> int:
 
 def _spread(tasks: TasksOp) -> _Size:
     """The registers of the tiles of tasks without MMA, by tile."""
-    role = next(around for around in ancestors(tasks) if isinstance(around, RoleOp))
+    role = role_around(tasks)
+    assert role is not None
     arch = target_of(tasks).arch
     threads = arch.warp * (role.warps.value.data if role.warps is not None else arch.warpgroup)
     axes = infer_axes(role.body)

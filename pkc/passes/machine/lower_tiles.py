@@ -20,7 +20,7 @@ from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, CommitOp, Consu
 from pkc.dialect.transfers import TMA, needs_threads
 from pkc.dialect.types import TileType
 from pkc.location import span_of
-from pkc.passes.analysis.dependence import ancestors
+from pkc.passes.analysis.dependence import roles_around
 from pkc.passes.analysis.register_axes import infer_axes
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.machine import machine_errors as errors
@@ -74,7 +74,7 @@ class LowerTiles(KernelPass):
     name = "pk-lower-tiles"
 
     def run(self, kernel: KernelOp) -> None:
-        if any(isinstance(role, RoleOp) for role in kernel.body.block.ops):
+        if kernel.roles:
             _lower_kernel(kernel)
 
 
@@ -87,7 +87,7 @@ _PLANS: dict[type[Operation], tuple[tuple[str, str], ...]] = {
 
 
 def _lower_kernel(kernel: KernelOp) -> None:
-    roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp) and not is_engine(op)]
+    roles = [role for role in kernel.roles if not is_engine(role)]
     try:
         for op in kernel.walk():
             if type(op) in UNKNOWN:
@@ -163,8 +163,8 @@ def _by_tma(commit: CommitOp) -> bool:
 
 def _end(channel: ChannelOp, kind: type[Operation]) -> RoleOp:
     """The role at one end of a channel: the one with operations `kind`."""
-    op = next(use.operation for use in channel.result.uses if isinstance(use.operation, kind))
-    return next(role for role in ancestors(op) if isinstance(role, RoleOp))
+    (role,) = roles_around(use.operation for use in channel.result.uses if isinstance(use.operation, kind))
+    return role
 
 
 def _moves(role: RoleOp) -> bool:
@@ -300,7 +300,7 @@ def _team(emit: Emitter, launch: Launch, rank: SSAValue, team: _Team, threads: T
             emit.do(f"setmaxnreg_{'inc' if team.registers > start else 'dec'}_{team.registers}")
         for role in team.roles:
             first, warps = planned(role, FIRST_WARP), _warps(role)
-            number = 1 + [op for op in launch.kernel.body.block.ops if isinstance(op, RoleOp)].index(role)
+            number = 1 + launch.kernel.roles.index(role)
             role_threads = replace(
                 threads, first=first, warps=warps, one=_moves(role), barrier=number, registers=planned(role, REGISTERS)
             )

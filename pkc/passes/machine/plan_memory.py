@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects.builtin import IntegerAttr, i64
 
-from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.program import KernelOp
 from pkc.dialect.roles import ChannelOp, ChannelType, channel_of
 from pkc.passes.analysis.row_lanes import shared_words
 from pkc.passes.kernel_pass import KernelPass
@@ -44,8 +44,8 @@ class PlanMemory(KernelPass):
             if isinstance(op, ChannelOp):
                 groups.setdefault(channel_group(op), []).append(op)
         ends = {group: _place(channels, target) for group, channels in groups.items()}
-        for role in kernel.body.block.ops:
-            if isinstance(role, RoleOp) and (words := shared_words(role, target.arch.warp)):
+        for role in kernel.roles:
+            if words := shared_words(role, target.arch.warp):
                 end = ends.get(group_of(role), 0)
                 role.attributes[OFFSET] = IntegerAttr(end, i64)
                 ends[group_of(role)] = end + words * target.arch.register_bytes

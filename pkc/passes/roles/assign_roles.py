@@ -49,7 +49,7 @@ class AssignRoles(KernelPass):
     name = "pk-assign-roles"
 
     def run(self, kernel: KernelOp) -> None:
-        if not any(isinstance(op, RoleOp) for op in kernel.body.block.ops):
+        if not kernel.roles:
             wrap_in_role(kernel, Role.Consumer)
         for role_op in derived_roles(kernel):
             _check_order(kernel, role_op)
@@ -61,7 +61,7 @@ class AssignRoles(KernelPass):
 
 def derived_roles(kernel: KernelOp) -> list[RoleOp]:
     """The roles that are to be split: the one that pkc made from the tasks of a kernel, or those of its author."""
-    return [op for op in kernel.body.block.ops if isinstance(op, RoleOp) and DERIVED in op.attributes]
+    return [role for role in kernel.roles if DERIVED in role.attributes]
 
 
 def role_of(op: Operation) -> Role | None:

@@ -14,7 +14,7 @@ from pkc.dialect.tile import AnyMmaOp, tile_type
 from pkc.location import span_of
 from pkc.passes import plan_errors
 from pkc.passes.analysis import budget_errors as errors
-from pkc.passes.analysis.dependence import ancestors
+from pkc.passes.analysis.dependence import roles_around
 from pkc.passes.analysis.live_tiles import peak
 from pkc.passes.analysis.row_lanes import shared_words
 from pkc.passes.roles.plan_warps import COMPUTE
@@ -27,7 +27,7 @@ def budgets(kernel: KernelOp) -> Iterator[Diagnostic]:
     arch, shared = target.arch, shared_memory(kernel)
     if shared > target.stage_memory:
         yield plan_errors.SharedMemory(span, name, shared, target.stage_memory)
-    roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp) and GROUP in op.attributes]
+    roles = [role for role in kernel.roles if GROUP in role.attributes]
     yield from _sms(kernel, roles, target)
     needed = barriers(roles, target)
     if needed > arch.named_barriers:
@@ -91,9 +91,7 @@ def group_of(role: RoleOp) -> str:
 
 def channel_group(channel: ChannelOp) -> str:
     """The SMs that a channel is in: those of the roles that it joins."""
-    users = (use.operation for use in channel.result.uses)
-    roles = (around for user in users for around in ancestors(user) if isinstance(around, RoleOp))
-    return next(map(group_of, roles), COMPUTE)
+    return next(map(group_of, roles_around(use.operation for use in channel.result.uses)), COMPUTE)
 
 
 def _sms(kernel: KernelOp, roles: list[RoleOp], target: Target) -> Iterator[Diagnostic]:

@@ -9,15 +9,15 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import Pure
 
 from pkc.diagnostics import Diagnostic, Label
-from pkc.dialect.attributes import Role
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import RaiseOp, WaitOp
 from pkc.dialect.deferred import SendDeferredOp, is_deferred
-from pkc.dialect.program import PER_CTA, KernelOp, RoleOp, TasksOp
+from pkc.dialect.engines import is_engine
+from pkc.dialect.program import PER_CTA, KernelOp, TasksOp
 from pkc.dialect.roles import CHANNEL_OPS, AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
-from pkc.passes.analysis.dependence import ancestors
+from pkc.passes.analysis.dependence import roles_around
 from pkc.passes.kernel_pass import CheckPass
 from pkc.passes.roles.budgets import budgets
 from pkc.passes.roles.role_values import VIEWS
@@ -93,8 +93,8 @@ _COPY_ENGINE = (CopyOp, WaitOp, RaiseOp, TasksOp, scf.ForOp, scf.IfOp, scf.Yield
 
 
 def _copied(kernel: KernelOp) -> Iterator[Diagnostic]:
-    for role in kernel.body.block.ops:
-        if isinstance(role, RoleOp) and role.role.data is Role.CopyEngine:
+    for role in kernel.roles:
+        if is_engine(role):
             ops = (op for op in role.body.walk() if not isinstance(op, _COPY_ENGINE))
             yield from (errors.NotACopy(span_of(op.location), op.name) for op in ops if not op.has_trait(Pure))
 
@@ -104,7 +104,7 @@ def _ends(channel: ChannelOp) -> Iterator[Diagnostic]:
     consuming = (ConsumeOp,) if guest is not None else (ConsumeOp, *releases)
     for kinds, what in (((AcquireOp, CommitOp), "producing"), (consuming, "consuming")):
         users = [use.operation for use in channel.result.uses if isinstance(use.operation, kinds)]
-        roles = {role for op in users for role in ancestors(op) if isinstance(role, RoleOp)}
+        roles = roles_around(users)
         if len(roles) != 1:
             yield errors.ChannelEnds(span_of(channel.location), channel.label.data, len(roles), what)
     if guest is not None:

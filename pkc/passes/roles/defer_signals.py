@@ -67,7 +67,7 @@ class DeferSignals(KernelPass):
     ONLY_DERIVED = True
 
     def run(self, kernel: KernelOp) -> None:
-        for role in [role for role in kernel.body.block.ops if isinstance(role, RoleOp) and has_separate_sms(role)]:
+        for role in filter(has_separate_sms, kernel.roles):
             _plan(role)
 
 

@@ -10,7 +10,7 @@ from xdsl.traits import is_side_effect_free
 from pkc.dialect.access import StoreAddOp, StoreOp
 from pkc.dialect.attributes import Role
 from pkc.dialect.counters import SignalAllOp, SignalOp
-from pkc.dialect.program import WRITTEN, KernelOp, RoleOp
+from pkc.dialect.program import WRITTEN, KernelOp
 from pkc.dialect.tile import CastOp
 from pkc.dialect.types import TileType
 from pkc.passes.build import append_copy, defined_in
@@ -47,7 +47,7 @@ class DelaySignals(KernelPass):
     name = "pk-delay-signals"
 
     def run(self, kernel: KernelOp) -> None:
-        roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)] if WRITTEN in kernel.attributes else []
+        roles = kernel.roles if WRITTEN in kernel.attributes else []
         for role in roles:
             loops = role.walk() if role.role.data is Role.Communicator else ()
             for loop in [op for op in loops if isinstance(op, scf.ForOp) and _stores_from_outside(op)]:

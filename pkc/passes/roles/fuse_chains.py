@@ -54,8 +54,8 @@ class FuseChains(KernelPass):
 
     def run(self, kernel: KernelOp) -> None:
         target = target_of(kernel)
-        for role in kernel.body.block.ops:
-            if not isinstance(role, RoleOp) or role.role.data is not Role.Consumer:
+        for role in kernel.roles:
+            if role.role.data is not Role.Consumer:
                 continue
             for repeat in (False, True):
                 if any(tiles(role, target)) or (not repeat and _take_most(role)):

@@ -17,7 +17,7 @@ from pkc.dialect.engines import is_engine
 from pkc.dialect.program import AFTER_ALL, DERIVED, PER_CTA, WRITTEN, KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.types import RANKS, SignalType
-from pkc.passes.analysis.dependence import ancestors, is_cut_short, sources
+from pkc.passes.analysis.dependence import ancestors, is_cut_short, roles_around, sources
 from pkc.passes.build import add_parameter, append, before, constant, phase_of, product_ops
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import reached
@@ -77,7 +77,7 @@ def _guard_kernel(kernel: KernelOp) -> None:
             _count_in_epochs(op, op.count)
         if isinstance(op, RaiseOp):
             _count_in_epochs(op, op.value)
-    roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+    roles = kernel.roles
     reaching = [role for role in roles if any(reached(role))]
     engines = [role for role in reaching if is_engine(role)]
     for role in engines:
@@ -106,7 +106,7 @@ def _guard_kernel(kernel: KernelOp) -> None:
 def _guard_written(kernel: KernelOp) -> None:
     """Make a protocol that the author wrote begin at zero in each launch: nobody signals before all have entered, and
     when all roles of all ranks that signal or wait have left, one CTA resets the counters."""
-    roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+    roles = kernel.roles
     signals = [arg for arg in kernel.body.block.args if isinstance(arg.type, SignalType) and arg.uses.get_length()]
     reaching = [role for role in roles if any(reached(role)) or any(map(_signals, role.walk()))]
     if not reaching:
@@ -191,8 +191,7 @@ def made_by(role: RoleOp) -> set[RoleOp]:
 
 def _makers(role: RoleOp, waits: tuple[type[Operation], ...]) -> set[RoleOp]:
     """The roles whose commits or signals to this rank the waiting operations of a role wait for."""
-    made = (user for op in role.walk() if isinstance(op, waits) for user in _awaited(op))
-    return {around for user in made for around in ancestors(user) if isinstance(around, RoleOp)}
+    return set(roles_around(user for op in role.walk() if isinstance(op, waits) for user in _awaited(op)))
 
 
 def _awaited(op: Operation) -> Iterator[Operation]:

@@ -11,16 +11,16 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
 from pkc.dialect.access import AllReduceOp, AtomicAddOp, LoadOp, ScatterAddOp, StoreAddOp, StoreOp
-from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import RankOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import ORDER, Order, RaiseOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.deferred import SendDeferredOp, is_deferred
+from pkc.dialect.engines import is_engine
 from pkc.dialect.fences import Drain, DrainOp, Fence, FenceOp
 from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.roles import CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
 from pkc.dialect.transfers import FENCED, crosses_proxies, is_fenced, moves_by_tma, stage_of
-from pkc.passes.analysis.dependence import ancestors
+from pkc.passes.analysis.dependence import ancestors, role_around, roles_around
 from pkc.passes.build import before
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import remote_reads, remote_stores
@@ -79,8 +79,8 @@ class InsertFences(KernelPass):
                 before(op, [FenceOp(Fence.AsyncShared)])
         shared = set(_shared_by_tma(kernel))
         _acquire(kernel, shared)
-        for role in kernel.body.block.ops:
-            if isinstance(role, RoleOp) and role.role.data is not Role.CopyEngine:
+        for role in kernel.roles:
+            if not is_engine(role):
                 _Drains(shared).role(role)
 
 
@@ -103,7 +103,8 @@ def _is_local(op: Operation) -> bool:
 
 
 def _on_copy_engine(op: Operation) -> bool:
-    return any(isinstance(around, RoleOp) and around.role.data is Role.CopyEngine for around in ancestors(op))
+    role = role_around(op)
+    return role is not None and is_engine(role)
 
 
 def _scope(op: WaitOp) -> Fence:
@@ -157,7 +158,7 @@ def _affected(op: Operation) -> Iterator[Operation]:
         if not isinstance(inner, CommitOp):
             continue
         consumes = (use.operation for use in inner.channel.uses if isinstance(use.operation, ConsumeOp))
-        for role in {around for consume in consumes for around in ancestors(consume) if isinstance(around, RoleOp)}:
+        for role in roles_around(consumes):
             first = role.body.block.first_op
             assert first is not None
             yield from first.walk()

@@ -51,7 +51,7 @@ class OrderPhases(KernelPass):
     ONLY_DERIVED = True
 
     def run(self, kernel: KernelOp) -> None:
-        roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+        roles = kernel.roles
         stretches = [stretch for role in roles for stretch in _stretches(role)]
         # All is looked at before anything is added; what follows the same stretch is added in the order of the phases.
         afar = {array for role in {s.role for s in stretches} for _, array in reached(role)}

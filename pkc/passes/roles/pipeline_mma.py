@@ -9,10 +9,10 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from pkc.dialect.program import GROUP, KernelOp, RoleOp
+from pkc.dialect.program import GROUP, KernelOp
 from pkc.dialect.tile import MmaIssueOp, MmaOp, MmaWaitOp
 from pkc.location import describe, span_of
-from pkc.passes.analysis.dependence import ancestors
+from pkc.passes.analysis.dependence import role_around
 from pkc.passes.build import append, append_copy
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.budgets import tiles
@@ -137,7 +137,8 @@ def _rewrite(loop: scf.ForOp, halves: Halves) -> None:
     for block, values in ((branch.true_region.block, found), (branch.false_region.block, loop.iter_args)):
         append(block, scf.YieldOp(*(values[result.index] for result in used)), loop.location)
     _replace(loop, used, branch.results)
-    role = next(around for around in ancestors(branch) if isinstance(around, RoleOp))
+    role = role_around(branch)
+    assert role is not None
     missing = next(tiles(role, target_of(role)), None) if GROUP in role.attributes else None
     if missing is not None:
         assert branch.parent is not None

@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, ScatterAccumulateOp, StoreOp, is_pgl
 from pkc.dialect.names import task_variable
-from pkc.dialect.program import KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.types import Layout
 from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors
@@ -59,7 +59,7 @@ class PlanOverlap(KernelPass):
     name = "pk-plan-overlap"
 
     def run(self, kernel: KernelOp) -> None:
-        if not any(isinstance(o, RoleOp) for o in kernel.body.block.ops):
+        if not kernel.roles:
             _plan_kernel(kernel)
             return
         for key in sorted(_OF_DERIVED_ROLES & set(kernel.schedule)):

@@ -13,13 +13,13 @@ from pkc.diagnostics import PkcError
 from pkc.dialect.access import AtomicAddOp, ScatterAddOp, StoreOp
 from pkc.dialect.attributes import Role
 from pkc.dialect.counters import WaitOp
-from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.program import KernelOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, ConsumeOp, channel_of
 from pkc.dialect.tile import MmaOp, tile_type
 from pkc.dialect.types import dtype_bytes
 from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors
-from pkc.passes.analysis.dependence import ancestors
+from pkc.passes.analysis.dependence import roles_around
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.budgets import channel_group, read_behind
 from pkc.passes.roles.remote_accesses import array_name
@@ -195,6 +195,5 @@ def _flops(mma: MmaOp) -> float:
 
 
 def _communicates(channel: ChannelOp) -> bool:
-    users = (use.operation for use in channel.result.uses)
-    roles = [around for user in users for around in ancestors(user) if isinstance(around, RoleOp)]
+    roles = roles_around(use.operation for use in channel.result.uses)
     return any(role.role.data is Role.Communicator for role in roles)

@@ -14,6 +14,7 @@ from pkc.dialect import TILE
 from pkc.dialect.access import AllReduceOp, GatherOp, LoadOp, ReduceOp, ScatterAddOp, StoreAddOp, StoreOp, array_type
 from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import RankOp
+from pkc.dialect.engines import is_engine
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.tile import AnyMmaOp, tile_type
@@ -147,8 +148,7 @@ def has_separate_sms(role: RoleOp) -> bool:
 
 def _sm_roles(kernel: KernelOp) -> list[RoleOp]:
     """The roles that run on SMs."""
-    roles = (op for op in kernel.body.block.ops if isinstance(op, RoleOp))
-    return [role for role in roles if role.role.data is not Role.CopyEngine]
+    return [role for role in kernel.roles if not is_engine(role)]
 
 
 def _write(kernel: KernelOp, plans: Iterable[WarpPlan]) -> None:

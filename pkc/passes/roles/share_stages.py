@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from xdsl.ir import Block, Operation
 
-from pkc.dialect.program import KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseOp
 from pkc.dialect.tile import MmaOp, tile_type
-from pkc.passes.analysis.dependence import ancestors
+from pkc.passes.analysis.dependence import role_around
 from pkc.passes.kernel_pass import KernelPass
 from pkc.remarks import missed
 from pkc.targets.target import target_of
@@ -99,6 +99,7 @@ def _reads_own_rows(op: Operation, index: int) -> bool:
     """Whether each warpgroup reads only its own rows of an operand: those that it has of all tiles of that shape."""
     if not isinstance(op, MmaOp) or op.operands[index] is not op.a or op.a is op.b:
         return False
-    target, role = target_of(op), next(role for role in ancestors(op) if isinstance(role, RoleOp))
+    target, role = target_of(op), role_around(op)
+    assert role is not None
     groups = (role.warps.value.data if role.warps is not None else 0) // target.arch.warpgroup
     return groups > 0 and tile_type(op.a).shape[0] % (groups * target.mma.rows) == 0

@@ -41,7 +41,7 @@ class ShareSums(KernelPass):
     ONLY_DERIVED = True
 
     def run(self, kernel: KernelOp) -> None:
-        roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+        roles = kernel.roles
         consumers = [role for role in roles if role.role.data is Role.Consumer]
         adding = [role for role in roles if role.role.data is Role.Communicator and AFTER_ALL in role.attributes]
         for role in adding if consumers else ():

@@ -16,12 +16,12 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from pkc.diagnostics import Diagnostic, Label
 from pkc.dialect.coordinates import BlockCountOp, BlockNumberOp, BlockOp, InterleaveOp, OwnerOp, RankOp, RotateOp
 from pkc.dialect.counters import BarrierOp, RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp
-from pkc.dialect.program import PER_CTA, KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import PER_CTA, KernelOp, TasksOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS, SignalType
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
-from pkc.passes.analysis.dependence import ancestors, same_value, sources, task_count
+from pkc.passes.analysis.dependence import ancestors, role_around, same_value, sources, task_count
 from pkc.passes.analysis.polynomials import EPOCH, Polynomial, blocks_of_this_rank, polynomial
 from pkc.passes.build import is_constant
 
@@ -127,7 +127,7 @@ def _each_launch(op: SignalOp | SignalAllOp) -> Polynomial | None:
                 continue
             factor = None if index in _deciding(op) else polynomial(count)
             total = None if total is None or factor is None else total * factor
-    role = next((parent for parent in ancestors(op) if isinstance(parent, RoleOp)), None)
+    role = role_around(op)
     if total is None or role is None:
         return None
     if tasks is None:

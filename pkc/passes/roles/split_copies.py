@@ -55,7 +55,7 @@ class SplitCopies(KernelPass):
     ONLY_DERIVED = True
 
     def run(self, kernel: KernelOp) -> None:
-        roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+        roles = kernel.roles
         copying = [op for op in roles if op.role.data is Role.Communicator and _only_copies(op)]
         passed = {op: found for op in copying if (found := _passed_on(op)) is not None}
         stages = _stages(kernel, passed.values())

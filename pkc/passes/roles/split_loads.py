@@ -65,7 +65,7 @@ class SplitLoads(KernelPass):
             return
         if DERIVED not in kernel.attributes:
             return
-        roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp) and op.role.data is Role.Loader]
+        roles = [role for role in kernel.roles if role.role.data is Role.Loader]
         if not roles:
             missed(SplitLoads.name, kernel, "`separate_loader=true` changes nothing: no role loads for others")
         for role in roles:

@@ -97,7 +97,7 @@ def add_channels(kernel: KernelOp, found: list[RoleValue], stages: int = 1) -> l
         label = ", ".join(map(channel_label, role_value.made))
         channel = ChannelOp(label, stages, role_value.type)
         channel.location = role_value.made[0].location
-        first_role = next(op for op in kernel.body.block.ops if isinstance(op, RoleOp))
+        first_role = kernel.roles[0]
         kernel.body.block.insert_op_before(channel, first_role)
         made.append(channel)
     return made

@@ -62,7 +62,7 @@ class SpreadRoles(KernelPass):
     name = "pk-spread-roles"
 
     def run(self, kernel: KernelOp) -> None:
-        roles = [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]
+        roles = kernel.roles
         if DERIVED in kernel.attributes or not roles:
             return
         kernel.attributes |= {DERIVED: UnitAttr(), WRITTEN: UnitAttr()}

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import BlockArgument, SSAValue
 
 from pkc import remarks
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import LoadOp
 from pkc.dialect.fetch import FetchOp
-from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.program import KernelOp
 from pkc.dialect.types import Layout, PGLType
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
-from pkc.passes.analysis.dependence import ancestors, enclosing_tasks, same_value, same_values
+from pkc.passes.analysis.dependence import enclosing_tasks, role_around, same_value, same_values
 from pkc.passes.build import add_parameter
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.fetches import buffer_of, can_fetch, groups_of
@@ -46,7 +46,7 @@ class StageRemoteReads(KernelPass):
     name = "pk-stage-remote-reads"
 
     def run(self, kernel: KernelOp) -> None:
-        reads = [op for op in remote_reads(kernel) if planned(op) in _STAGED and not _in_role(op)]
+        reads = [op for op in remote_reads(kernel) if planned(op) in _STAGED and role_around(op) is None]
         for read in reads:
             if not can_fetch(read, whole=planned(read) == "none"):
                 raise PkcError(errors.CannotStage(span_of(read.location), array_name(read.array)))
@@ -56,10 +56,6 @@ class StageRemoteReads(KernelPass):
         for read in _fetched_again(together):
             reason = f"`{array_name(read.array)}` is fetched once more: its tiles here are others, or for another phase"
             remarks.missed(self.name, read, reason)
-
-
-def _in_role(op: Operation) -> bool:
-    return any(isinstance(parent, RoleOp) for parent in ancestors(op))
 
 
 def _together(reads: Sequence[Read]) -> list[list[Read]]:

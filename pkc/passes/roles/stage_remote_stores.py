@@ -13,9 +13,9 @@ from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, RankOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import RaiseOp, WaitOp
-from pkc.dialect.program import AFTER_ALL, KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import AFTER_ALL, KernelOp, TasksOp
 from pkc.dialect.types import PrivateType
-from pkc.passes.analysis.dependence import ancestors, sources
+from pkc.passes.analysis.dependence import role_around, sources
 from pkc.passes.build import add_parameter, add_role, append, before, constant, wrap_in_role
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.program_slices import Known, close_loops, copy_nest, copy_value, variables
@@ -75,7 +75,7 @@ def _stage(kernel: KernelOp, store: StoreOp) -> None:
     computed = add_parameter(kernel, f"{name}.computed", groups.type, location)
 
     role_body = add_role(kernel, Role.CopyEngine, store)
-    around = next((op for op in ancestors(store) if isinstance(op, RoleOp)), None)
+    around = role_around(store)
     engine = role_body.parent_op()
     if around is not None and engine is not None and AFTER_ALL in around.attributes:
         engine.attributes[AFTER_ALL] = UnitAttr()  # each copy follows what the role around the store has done

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, ScatterAccumulateOp, ScatterAddOp, StoreOp, is_pgl
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, ZigzagPositionOp
-from pkc.dialect.program import KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import Layout
 from pkc.location import span_of
@@ -46,7 +46,7 @@ class StraddleShards(KernelPass):
     name = "pk-straddle-shards"
 
     def run(self, kernel: KernelOp) -> None:
-        if any(isinstance(o, RoleOp) for o in kernel.body.block.ops):
+        if kernel.roles:
             return
         if may_straddle(kernel):
             _straddle(kernel)

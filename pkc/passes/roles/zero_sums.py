@@ -14,7 +14,7 @@ from pkc.dialect.counters import SignalAllOp, WaitOp
 from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.tile import FullOp, tile_type
 from pkc.dialect.types import RANKS, BlockType, Layout, SignalType, TileType
-from pkc.passes.analysis.dependence import ancestors
+from pkc.passes.analysis.dependence import roles_around
 from pkc.passes.build import (
     DERIVED,
     add_parameter,
@@ -66,7 +66,7 @@ class ZeroSums(KernelPass):
             mark_fresh(kernel, array)
             adding = [op for op in left if op.array is array]
             zeroed = add_parameter(kernel, f"{array_name(array)}.zeroed", SignalType((1,)), adding[0].location)
-            roles = dict.fromkeys(role for op in adding for role in ancestors(op) if isinstance(role, RoleOp))
+            roles = roles_around(adding)
             _zero(kernel, adding[0], zeroed)
             for role in roles:
                 _await(role, zeroed)

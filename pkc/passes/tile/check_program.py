@@ -36,11 +36,11 @@ from pkc.dialect.types import Layout
 from pkc.location import NOWHERE, Span, span_of
 from pkc.passes import errors
 from pkc.passes.analysis.dependence import (
-    ancestors,
     differs_by_rank,
     enclosing_tasks,
     guards,
     is_one,
+    role_around,
     sources,
 )
 from pkc.passes.analysis.value_numbers import ValueNumbers
@@ -107,7 +107,9 @@ def _overlapping_tasks(kernel: KernelOp) -> Iterator[Diagnostic]:
 
 def _overlapping_ranks(kernel: KernelOp) -> Iterator[Diagnostic]:
     for store in _all(kernel, StoreOp):
-        if _in_role(store) or not (is_pgl(store.array, Layout.Shard) or is_pgl(store.array, Layout.Replicate)):
+        if role_around(store) is not None or not (
+            is_pgl(store.array, Layout.Shard) or is_pgl(store.array, Layout.Replicate)
+        ):
             continue
         counts = chain.from_iterable(tasks.counts for tasks in enclosing_tasks(store))
         if not any(map(differs_by_rank, sources((*store.indices, *guards(store), *counts)))):
@@ -126,7 +128,7 @@ def _nothing_written(kernel: KernelOp) -> Iterator[Diagnostic]:
 def _phases(kernel: KernelOp) -> Iterator[Diagnostic]:
     places = _Places(kernel)
     for tasks in _all(kernel, TasksOp):
-        if not enclosing_tasks(tasks) and not _in_role(tasks):
+        if not enclosing_tasks(tasks) and role_around(tasks) is None:
             yield from _phase(kernel, tasks, places)
 
 
@@ -199,7 +201,7 @@ def _beside_roles(kernel: KernelOp) -> Iterator[Diagnostic]:
 def _signals(kernel: KernelOp) -> Iterator[Diagnostic]:
     sent = {op.signal for op in _all(kernel, *_SENDS)}
     for op in _all(kernel, *_COUNTERS):
-        if not _in_role(op):
+        if role_around(op) is None:
             yield errors.OutsideRole(_span(op), op.name.removeprefix("pk."))
         elif isinstance(op, WaitOp) and op.signal not in sent:
             yield errors.WaitNeverSignalled(_span(op), _name(kernel, op.signal))
@@ -242,10 +244,6 @@ _RULES = (
 
 def _all(op: Operation, *kinds: type[_Op]) -> list[_Op]:
     return [inner for inner in op.walk() if isinstance(inner, kinds)]
-
-
-def _in_role(op: Operation) -> bool:
-    return any(isinstance(parent, RoleOp) for parent in ancestors(op))
 
 
 def _is_used(value: SSAValue) -> bool:

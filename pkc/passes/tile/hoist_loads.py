@@ -10,11 +10,11 @@ from xdsl.traits import MemoryEffectKind, Pure, get_effects
 
 from pkc.dialect.access import LoadOp, array_type
 from pkc.dialect.coordinates import BlockCountOp, BlockPositionOp, DimOp
-from pkc.dialect.program import KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import BlockType, Dim
-from pkc.passes.analysis.dependence import ancestors, enclosing_tasks
+from pkc.passes.analysis.dependence import ancestors, enclosing_tasks, role_around
 from pkc.passes.build import defined_in, is_constant
 from pkc.passes.kernel_pass import KernelPass
 from pkc.remarks import missed
@@ -55,7 +55,7 @@ class HoistLoads(KernelPass):
         written: dict[TasksOp, set[SSAValue]] = {}
         for loop in reversed([op for op in kernel.walk() if isinstance(op, scf.ForOp)]):  # inner loops first
             tasks = enclosing_tasks(loop)
-            if tasks and not any(isinstance(around, RoleOp) for around in ancestors(loop)):
+            if tasks and role_around(loop) is None:
                 phase = tasks[-1]
                 if phase not in written:
                     written[phase] = _written(phase)

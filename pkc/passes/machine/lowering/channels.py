@@ -9,7 +9,6 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.program import RoleOp
 from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
 from pkc.dialect.tile import tile_type
 from pkc.passes.machine.lowering.context import Place, Ring, Staged, WarpRole, first_thread
@@ -103,7 +102,7 @@ def _has_read(role: WarpRole) -> None:
     if size == 1:
         emit.do("sync_warp")
         return
-    taken = 1 + sum(isinstance(op, RoleOp) for op in role.launch.kernel.body.block.ops)
+    taken = 1 + len(role.launch.kernel.roles)
     for group in range(threads.warpgroups):
         first = threads.first + group * size
         of_group = emit.both(emit.compare("sge", threads.warp, first), emit.compare("slt", threads.warp, first + size))
