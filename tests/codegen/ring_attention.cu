@@ -932,7 +932,7 @@ ring_attention(const __grid_constant__ Args args) {
                     const float v376 = divide(v374, v375);
                     v372[v373] = v376;
                 }
-                if ((warp >= 0) & (warp < 4)) {
+                if (warp < 4) {
                     sync_6_of_128();
                 }
                 if ((warp >= 4) & v7) {

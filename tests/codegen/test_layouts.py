@@ -21,7 +21,7 @@ from pkc.driver.compiler import compile_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering import fragments, structure
+from pkc.passes.machine.lowering import fragments, tasks
 from pkc.passes.machine.lowering.blocks import Dimensions
 from pkc.passes.machine.lowering.context import Threads, WarpRole
 from pkc.targets.sm_90a import TARGET
@@ -455,7 +455,7 @@ def test_bands(counts: tuple[int, ...], rows: int) -> None:
     block = Block(arg_types=[IndexType()])
     emit = Emitter(block, UNKNOWN_LOC, TARGET)
     role = cast(WarpRole, SimpleNamespace(emit=emit))
-    indices = structure._banded(role, block.args[0], [emit.const(count) for count in counts], rows)
+    indices = tasks.banded(role, block.args[0], [emit.const(count) for count in counts], rows)
     found: list[tuple[int, ...]] = []
     evaluate = integers(block)
     for number in range(math.prod(counts)):

@@ -156,6 +156,12 @@ class Emitter:
         self.add(op)
         return op.result
 
+    def between(self, value: SSAValue, first: int, end: int) -> SSAValue:
+        """Whether a value that is not negative is one of first, ..., end - 1."""
+        if first == 0:
+            return self.compare("slt", value, end)
+        return self.both(self.compare("sge", value, first), self.compare("slt", value, end))
+
     def select(self, condition: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
         op = arith.SelectOp(condition, a, b)
         self.add(op)

@@ -293,7 +293,7 @@ def _idle(teams: Sequence[_Team], threads: int, target: Target) -> Iterator[_Tea
 
 def _team(emit: Emitter, launch: Launch, rank: SSAValue, team: _Team, threads: Threads, total: int) -> None:
     """Emit the roles of a team, each for its warps, on the CTAs of its group."""
-    in_team = _in_group(emit, launch, team.group, _between(emit, threads.warp, team.first, team.end))
+    in_team = _in_group(emit, launch, team.group, emit.between(threads.warp, team.first, team.end))
     with emit.when(in_team):
         start, arch = emit.target.launched_registers(total) // total, emit.target.arch
         if total > arch.warpgroup * arch.warp and team.registers != start:
@@ -306,7 +306,7 @@ def _team(emit: Emitter, launch: Launch, rank: SSAValue, team: _Team, threads: T
             )
             emit.location = role.location
             emit.comment(f"{role.role.data}: {'warp' if warps == 1 else f'{warps} warps'} from {first}")
-            in_role = _between(emit, threads.warp, first, first + warps)
+            in_role = emit.between(threads.warp, first, first + warps)
             if role_threads.one:
                 in_role = emit.both(emit.compare("eq", threads.warp, first), emit.compare("eq", threads.lane, 0))
             with emit.when(in_role):
@@ -321,12 +321,6 @@ def _label(body: Block, role: RoleOp, threads: Threads) -> None:
     branch.attributes |= {ROLE: StringAttr(str(role.role.data)), FIRST_WARP: role.attributes[FIRST_WARP]}
     if threads.one:
         branch.attributes[ONE] = UnitAttr()
-
-
-def _between(emit: Emitter, value: SSAValue, first: int, end: int) -> SSAValue:
-    if first == 0:
-        return emit.compare("slt", value, end)
-    return emit.both(emit.compare("sge", value, first), emit.compare("slt", value, end))
 
 
 def _in_group(emit: Emitter, launch: Launch, group: str, condition: SSAValue) -> SSAValue:

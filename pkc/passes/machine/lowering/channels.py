@@ -105,8 +105,7 @@ def _has_read(role: WarpRole) -> None:
     taken = 1 + len(role.launch.kernel.roles)
     for group in range(threads.warpgroups):
         first = threads.first + group * size
-        of_group = emit.both(emit.compare("sge", threads.warp, first), emit.compare("slt", threads.warp, first + size))
-        with emit.when(of_group):
+        with emit.when(emit.between(threads.warp, first, first + size)):
             emit.do(f"sync_{taken + group}_of_{size * threads.arch.warp}")
 
 

@@ -252,7 +252,7 @@ def _reduce_lanes(role: WarpRole, op: RowReduction, source: Value, target: Regis
 def _combine_warps(role: WarpRole, op: RowReduction, warps: int, target: RegisterTile, at: SSAValue) -> None:
     """One word of shared memory for each warp: all have read the ones before when the next are written."""
     emit, threads = role.emit, role.threads
-    barrier, real = f"sync_{threads.barrier}_of_{threads.count}", target.element_type == f32
+    barrier, real = threads.sync, target.element_type == f32
     mine = emit.minus(threads.warp, threads.first)
     words = emit.plus(role.launch.base, role.words)
     emit.do(barrier)

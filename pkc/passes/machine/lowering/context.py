@@ -110,6 +110,11 @@ class Threads:
         return self.arch.warp * self.first
 
     @property
+    def sync(self) -> str:
+        """The instruction with which they wait for each other."""
+        return "sync_warp" if self.warps == 1 else f"sync_{self.barrier}_of_{self.count}"
+
+    @property
     def warpgroups(self) -> int:
         return self.warps // self.arch.warpgroup
 

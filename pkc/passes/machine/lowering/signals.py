@@ -149,12 +149,8 @@ def _order(op: Operation) -> Order:
 
 
 def _gather(role: WarpRole) -> None:
-    if role.threads.one:
-        return
-    if role.threads.warps == 1:
-        role.emit.do("sync_warp")
-    else:
-        role.emit.do(f"sync_{role.threads.barrier}_of_{role.threads.count}")
+    if not role.threads.one:
+        role.emit.do(role.threads.sync)
 
 
 def _address(role: WarpRole, signal: SSAValue, indices: list[SSAValue], rank: SSAValue) -> SSAValue:
