@@ -15,14 +15,20 @@ templates filled from its fields, so that each kind is written once and can be l
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, fields
+from pathlib import Path
+from traceback import extract_tb, format_list
 from typing import ClassVar, dataclass_transform
 
 from pkc.location import NOWHERE, Span
 
 REGISTRY: dict[str, type[Diagnostic]] = {}
 """Every kind of diagnostic by its code."""
+
+PACKAGE = f"{Path(__file__).parent}{os.sep}"
+"""How the names of pkc's files begin."""
 
 _WIDTH = 160
 """Longer source lines are cut around the caret."""
@@ -86,6 +92,13 @@ class PkcError(Exception):
 
     def __str__(self) -> str:
         return "\n\n".join(d.render() for d in self.diagnostics)
+
+    def traceback(self) -> list[str]:
+        """What Python prints of it: the lines of the program that led to it, without those of pkc."""
+        frames = [frame for frame in extract_tb(self.__traceback__) if not frame.filename.startswith(PACKAGE)]
+        return ["Traceback (most recent call last):", *map(str.rstrip, format_list(frames)), str(self)]
+
+    _render_traceback_ = traceback  # the name that IPython looks for
 
 
 def render_all(diagnostics: Iterable[Diagnostic], *, colour: bool = False) -> str:

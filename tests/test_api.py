@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
+import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import ml_dtypes
@@ -10,6 +13,7 @@ import pytest
 
 import pkc
 from pkc.language import *
+from pkc.sim.reference import compare
 
 M, N, K = dims("M N K")
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -80,3 +84,75 @@ def test_machine_code_for_given_sizes() -> None:
     assert pkc.artifact(pkc.load(path).with_schedule(tile_M=64), ranks=2, dims=sizes) == made
     with pytest.raises(pkc.PkcError, match="PK520"):
         pkc.artifact(path, ranks=2, dims=sizes, target="sm_42")
+
+
+def test_simulate_draws_rounds_and_compares() -> None:
+    x = np.random.default_rng(5).standard_normal((2, 40, 64)).astype(np.float32)
+    found = scaled_sum.simulate(ranks=2, X=x, scale=0.5, twice=True)
+    want = x.astype(ml_dtypes.bfloat16).astype(np.float64).sum(axis=0)
+    np.testing.assert_allclose(found["Y"], want, rtol=1e-6, atol=1e-6)
+    assert found.ok
+    assert list(found) == ["Y"]
+    assert found.dims == {"M": 40, "N": 64}
+    text = repr(found).splitlines()
+    assert text[:2] == [
+        "scaled_sum on 2 simulated ranks, M=40, N=64, seed 0",
+        "`X` is rounded from float32 to bf16",
+    ]
+    assert text[-1] == "ok: Y within the bound of the float64 reference"
+    drawn = scaled_sum.simulate(ranks=3, M=33, N=64, seed=1)
+    assert drawn.ok
+    assert drawn.inputs["X"].shape == (3, 33, 64)
+    assert 0.05 <= drawn.inputs["scale"] <= 0.25
+
+
+def test_a_wrong_result_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = scaled_sum.simulate(ranks=2, M=5, N=64)
+    output = found["Y"].copy()
+    output[3, 7] += 1
+    wrong = replace(found, outputs={"Y": output}, compared=tuple(compare({"Y": output}, found.expected)))
+    assert not wrong.ok
+    assert "WRONG: [3, 7]" in repr(wrong)
+    assert "<td>WRONG: [3, 7]" in wrong._repr_html_()
+
+
+def test_names_and_options_that_do_not_exist() -> None:
+    with pytest.raises(pkc.PkcError) as error:
+        scaled_sum.simulate(ranks=2, M=5, n=64)
+    assert str(error.value) == ("error[PK916]: kernel `scaled_sum` has nothing named `n`\n  = help: did you mean `N`?")
+    with pytest.raises(pkc.PkcError, match="PK501"):
+        scaled_sum.with_schedule(overlp="none")
+    with pytest.raises(pkc.PkcError, match="PK502"):
+        scaled_sum.with_schedule(stages=0)
+
+
+def test_what_a_kernel_tells_of_itself() -> None:
+    assert "pk.tasks" in scaled_sum.ir()
+    assert "pk.role" in scaled_sum.ir("roles", twice=True)
+    assert "def scaled_sum(" in scaled_sum.source
+    assert "sum of `Y`" in scaled_sum.explain()
+    assert scaled_sum.__name__ == "scaled_sum"
+    signature = inspect.signature(scaled_sum)
+    assert list(signature.parameters) == ["X", "Y", "scale", "twice"]
+    assert signature.parameters["Y"].annotation == "f32[M, N].replicate()"
+    assert signature.parameters["twice"].default == "False"
+    artifact = pkc.artifact(EXAMPLES / "gemm.pk", ranks=1, dims={"M": 256, "N": 256, "K": 256})
+    assert repr(artifact) == f"<pkc artifact gemm for sm_90a, {len(artifact.cubin)} bytes>"
+
+
+def test_a_pickled_kernel_keeps_what_it_captured(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = pickle.dumps(scaled_sum.with_schedule(overlap="none"))
+    monkeypatch.setitem(globals(), "TILE", 16)
+    again = pickle.loads(stored)
+    assert again.options == {"overlap": "none"}
+    assert "pk.block<M by 32>" in again.ir()
+
+
+def test_tracebacks_in_notebooks_have_no_lines_of_pkc() -> None:
+    with pytest.raises(pkc.PkcError) as error:
+        scaled_sum.simulate(ranks=0, M=5, N=64)
+    lines = error.value._render_traceback_()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert "scaled_sum.simulate(ranks=0" in lines[1]
+    assert lines[-1].startswith("error[PK610]")
+    assert not any(str(Path(pkc.__file__).parent) in line for line in lines)

@@ -154,19 +154,6 @@ class InputUnreadable(Diagnostic):
     reason: str
 
 
-class InputWrongType(Diagnostic):
-    """Raised when the elements of an input file cannot become those of the array."""
-
-    code = "PK922"
-    title = "`{path}` has elements of type {found}; `{name}` is of type {expected}"
-    help = "{rule}"
-    name: str
-    path: str
-    found: str
-    expected: str
-    rule: str
-
-
 class NotWritten(Diagnostic):
     """Raised when `--out` names an array that the kernel does not write."""
 
@@ -176,19 +163,6 @@ class NotWritten(Diagnostic):
     kernel: str
     name: str
     written: str
-
-
-class InputBeyondRange(Diagnostic):
-    """Raised when the file of an input has a number that is too large for the array."""
-
-    code = "PK925"
-    title = "`{path}` has {value}, which does not fit into `{name}` of type {element}"
-    help = "the largest number of {element} is {largest}"
-    name: str
-    path: str
-    value: str
-    element: str
-    largest: str
 
 
 # Resources, and mistakes in pkc

@@ -11,13 +11,13 @@ import numpy as np
 
 from pkc import console
 from pkc.cli import errors as cli_errors
-from pkc.cli import results
 from pkc.cli.arrays import check_names, check_written, load_inputs, save_outputs
 from pkc.cli.program import Chosen, CompileForGpus
 from pkc.cli.references import Reference, computed, expected_by, references_of
 from pkc.codegen.artifact import Artifact
 from pkc.diagnostics import PkcError
 from pkc.dialect.types import FLOATS, RANKS
+from pkc.driver import results
 from pkc.driver.compiler import Compiled
 from pkc.location import NOWHERE
 from pkc.sim.draw import draw_inputs

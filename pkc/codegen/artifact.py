@@ -204,7 +204,7 @@ class Waits:
     points: tuple[Wait, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Artifact:
     """Machine code for one target; it does not depend on sizes or on the number of ranks."""
 
@@ -233,6 +233,9 @@ class Artifact:
     `pk.reset` for counters of this rank, `pk.raise` for those of any. The rest is integer arithmetic on dimensions, the
     rank and the number of ranks, which the host carries out when it prepares a launch.
     """
+
+    def __repr__(self) -> str:
+        return f"<pkc artifact {self.name} for {self.target}, {len(self.cubin)} bytes>"
 
     @property
     def interface(self) -> Interface:

@@ -1,4 +1,4 @@
-"""Errors in naming a kernel of a file, and in what it is compiled for: PK910, PK911, PK914 and PK915."""
+"""Errors in naming a kernel of a file, and in what it is compiled for: PK910, PK911 and PK914 to PK916."""
 
 from __future__ import annotations
 
@@ -25,6 +25,17 @@ class KernelNotChosen(Diagnostic):
     path: str
     count: int
     names: str
+
+
+class UnknownName(Diagnostic):
+    """Raised when `kernel.simulate` is given something for a name that the kernel does not have."""
+
+    code = "PK916"
+    title = "kernel `{kernel}` has nothing named `{name}`"
+    help = "{hint}"
+    kernel: str
+    name: str
+    hint: str
 
 
 class PrintOnGpus(Diagnostic):

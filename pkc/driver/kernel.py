@@ -15,10 +15,37 @@ from pkc.location import NOWHERE
 from pkc.targets import DEFAULT
 
 if TYPE_CHECKING:
+    from inspect import Signature
+
+    from pkc.driver.compiler import Compiled
     from pkc.driver.launcher import Launcher
+    from pkc.driver.simulated import Simulated
     from pkc.frontend import tree
     from pkc.runtime.arrays import Array
     from pkc.runtime.mesh import Mesh
+
+
+class _Signature:
+    """The parameters of a kernel, for `inspect.signature` and editors."""
+
+    def __get__(self, kernel: Kernel | None, _owner: type[Kernel]) -> Signature:
+        from inspect import Parameter, Signature
+
+        if kernel is None:
+            raise AttributeError
+        (source,) = kernel.tree.kernels
+        kind, empty = Parameter.POSITIONAL_OR_KEYWORD, Parameter.empty
+        return Signature(
+            [
+                Parameter(
+                    param.name,
+                    kind,
+                    default=empty if param.default is None else param.default.span.text,
+                    annotation=param.annotation.span.text,
+                )
+                for param in source.params
+            ]
+        )
 
 
 class Kernel(Readable):
@@ -26,6 +53,8 @@ class Kernel(Readable):
 
     `kernel(a, b, c)` launches it: arrays, scalars and constants by position or by name, as docs/runtime.md says.
     """
+
+    __signature__ = _Signature()
 
     def __init__(
         self,
@@ -41,6 +70,11 @@ class Kernel(Readable):
         self.options: dict[str, str] = {key: _word(value) for key, value in (options or {}).items()}
         """The keys of the schedule that override those of the program."""
         self._variants: dict[object, Kernel] = {}
+        self.__name__ = name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A pickle has the program as it is now, with the values that it captures."""
+        return _kernel_of, (self.tree, self.name, self.options, self.target)
 
     @property
     def tree(self) -> tree.Program:
@@ -65,6 +99,39 @@ class Kernel(Readable):
         """
         self.launcher.launch(arguments, named, stream)
 
+    @property
+    def source(self) -> str:
+        """The text that the kernel is read from."""
+        return self.tree.span.source.text
+
+    def simulate(self, *, ranks: int, seed: int = 0, **given: Any) -> Simulated:
+        """Run the kernel on so many simulated ranks, without a GPU, and compare with the reference: the outputs by
+        name, with a report.
+
+        `given` are arrays, scalars, constants and run-time dimensions by name. Arrays may have any type of floats, and
+        are rounded to that of the parameter; private and symmetric ones have a leading axis of ranks, the others are
+        global. Arrays and scalars that are missing are drawn with `seed`, which also decides the order in which ranks
+        and roles run. What the program prints goes to stdout. Raises `PkcError`.
+        """
+        from pkc.driver.simulated import simulated
+
+        return simulated(self.tree, given, ranks=ranks, seed=seed, schedule=self.options)
+
+    def ir(self, level: str = "tile", **constants: int | float | bool) -> str:
+        """The text of the IR at a level: `tile`, `roles` or `machine`. Raises `PkcError`."""
+        return str(self._compiled(level, constants).module)
+
+    def explain(self, **constants: int | float | bool) -> str:
+        """What passes decided for this kernel and why, and what they left unoptimised, as `pkc compile --explain` has
+        it without sizes: a line each. Raises `PkcError`."""
+        compiled = self._compiled("machine", constants)
+        return "\n".join(map(str, [*compiled.explanations, *compiled.remarks]))
+
+    def _compiled(self, level: str, constants: Mapping[str, int | float | bool]) -> Compiled:
+        from pkc.driver.compiler import compile_program
+
+        return compile_program(self.tree, constants=constants, schedule=self.options, level=level, target=self.target)
+
     def empty(self, array: str, mesh: Mesh | None = None, /, **dims: Any) -> Array:
         """An array that fits the parameter of this name, content undefined: `gemm_rs.empty("C", M=8192, N=8192)`.
 
@@ -75,8 +142,12 @@ class Kernel(Readable):
     def with_schedule(self, /, **options: object) -> Kernel:
         """The same kernel with another schedule: `gemm_rs.with_schedule(overlap="inter_sm", comm_sms=16)(a, b, c)`.
 
-        Other keys stay as they are. The same options give the same kernel, which compiles once.
+        Other keys stay as they are. The same options give the same kernel, which compiles once. Raises `PkcError` for
+        keys and values that no schedule has.
         """
+        from pkc.frontend.schedule import from_options
+
+        from_options({key: _word(value) for key, value in options.items()})
         return self._variant(self.options | {key: _word(value) for key, value in options.items()}, self.target)
 
     def with_target(self, target: str, /) -> Kernel:
@@ -94,6 +165,11 @@ class Kernel(Readable):
 
     def __repr__(self) -> str:
         return f"<pkc kernel {self.name}>"
+
+
+def _kernel_of(program: tree.Program, name: str, options: Mapping[str, str], target: str) -> Kernel:
+    reading = Reading(program)
+    return Kernel(lambda: reading, name, options, target)
 
 
 def _word(value: object) -> str:

@@ -12,12 +12,11 @@ from typing import Any, cast
 
 from pkc.codegen.artifact import ArrayParameter, Artifact, Interface
 from pkc.codegen.kernel_parameters import interface_of
-from pkc.diagnostics import Diagnostic, PkcError, listing, near
+from pkc.diagnostics import PACKAGE, Diagnostic, PkcError, listing, near
 from pkc.dialect.types import RANKS
 from pkc.driver import launch_errors as errors
 from pkc.driver.builder import artifact_for
 from pkc.driver.compiler import Number, compile_program
-from pkc.driver.uncaught import PACKAGE
 from pkc.frontend import tree
 from pkc.frontend.captures import plain
 from pkc.frontend.words import Reading

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
-from pathlib import Path
 from types import TracebackType
 
 from pkc.diagnostics import PkcError
-
-PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
-"""How the names of pkc's files begin."""
 
 _others = sys.excepthook
 
@@ -25,6 +20,4 @@ def _print(kind: type[BaseException], error: BaseException, trace: TracebackType
     if not isinstance(error, PkcError) or os.environ.get("PKC_DEBUG") == "1":
         _others(kind, error, trace)
         return
-    frames = [frame for frame in traceback.extract_tb(trace) if not frame.filename.startswith(PACKAGE)]
-    lines = traceback.format_list(frames)
-    sys.stderr.write("".join(["Traceback (most recent call last):\n", *lines, f"{error}\n"]))
+    sys.stderr.write("\n".join([*error.with_traceback(trace).traceback(), ""]))

@@ -78,15 +78,31 @@ class WrongInputShape(Diagnostic):
 
 
 class WrongInputType(Diagnostic):
-    """Raised when an array does not have the element type of its parameter."""
+    """Raised when the elements of an array that is passed cannot become those of its parameter."""
 
     code = "PK607"
-    title = "`{name}` has elements of {found}"
+    title = "{source} has elements of type {found}; `{name}` is of type {expected}"
     label = "what is passed for this does not fit"
-    help = "expected {expected}"
-    name: str
+    help = "{rule}"
+    source: str
     found: str
+    name: str
     expected: str
+    rule: str
+
+
+class InputBeyondRange(Diagnostic):
+    """Raised when an array that is passed has a number that is too large for its parameter."""
+
+    code = "PK614"
+    title = "{source} has {value}, which does not fit into `{name}` of type {element}"
+    label = "what is passed for this does not fit"
+    help = "the largest number of {element} is {largest}"
+    source: str
+    value: str
+    name: str
+    element: str
+    largest: str
 
 
 class MissingInput(Diagnostic):

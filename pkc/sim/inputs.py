@@ -10,11 +10,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.numeric import Values, numpy_dtype
+from pkc.dialect.numeric import Values
 from pkc.dialect.program import KernelOp
-from pkc.dialect.types import RANKS, Layout, PGLType, PrivateType, dtype_name
+from pkc.dialect.types import RANKS, Layout, PGLType, PrivateType
 from pkc.location import NOWHERE
 from pkc.sim import errors
+from pkc.sim.conversion import convert
 from pkc.sim.program import Program
 
 Inputs: TypeAlias = Mapping[str, Any]
@@ -77,11 +78,21 @@ def check_data(program: Program, dims: Mapping[str, int], inputs: Inputs, ranks:
         if name in program.scalars:
             scalars[name] = _scalar(program, name, value)
         else:
-            arrays[name] = _array(program, data, name, value)
+            arrays[name] = as_elements(program, {name: value})[name]
     missing = [name for name in (*program.inputs, *program.scalars) if name not in inputs]
     if missing:
         raise PkcError(*(errors.MissingInput(program.span_of(name), program.name, name) for name in missing))
     return data
+
+
+def as_elements(program: Program, inputs: Inputs) -> dict[str, Any]:
+    """The inputs, arrays in the element types of their parameters: floats are rounded. Raises `PkcError`."""
+    arrays = {name: kind.element_type for name, kind in program.arrays.items() if name in inputs}
+    converted = {
+        name: convert(_content(program, name, inputs[name]), name, element, "what is passed", program.span_of(name))
+        for name, element in arrays.items()
+    }
+    return {**inputs, **converted}
 
 
 def _check_setting(program: Program, name: str, size: object) -> None:
@@ -161,15 +172,6 @@ def _scalar(program: Program, name: str, value: Any) -> float | int:
     if math.isinf(rounded) and not np.isinf(number):
         raise PkcError(errors.BadScalar(program.span_of(name), name, repr(value), kind))
     return rounded
-
-
-def _array(program: Program, data: Data, name: str, value: Any) -> Values:
-    kind = program.arrays[name]
-    content = _content(program, name, value)
-    if content.dtype != numpy_dtype(kind.element_type):
-        wanted = dtype_name(kind.element_type)
-        raise PkcError(errors.WrongInputType(program.span_of(name), name, str(content.dtype), wanted))
-    return content
 
 
 def check_memory(program: Program, sizes: Mapping[str, int]) -> None:

@@ -88,12 +88,12 @@ CASES = [
     Case("PK921-truncated", (*RUN, "--in", "A=a.npy", "copy.pk"), _truncated),
     Case("PK921-objects", (*RUN, "--in", "A=a.npy", "copy.pk"), _save("a.npy", np.array([{}], dtype=object))),
     Case("PK921-zip", (*RUN, "--in", "A=a.npz", "copy.pk"), _zip),
-    Case("PK922-complex", (*RUN, "--in", "A=a.npy", "copy.pk"), _save("a.npy", np.zeros((2, 4), complex))),
-    Case("PK922-floats-for-i32", (*RUN, "--in", "count=a.npy", "copy.pk"), _save("a.npy", np.zeros((2, 4)))),
-    Case("PK922-too-large-for-i32", (*RUN, "--in", "count=a.npy", "copy.pk"), _save("a.npy", np.full((2, 4), 1 << 40))),
+    Case("PK607-complex", (*RUN, "--in", "A=a.npy", "copy.pk"), _save("a.npy", np.zeros((2, 4), complex))),
+    Case("PK607-floats-for-i32", (*RUN, "--in", "count=a.npy", "copy.pk"), _save("a.npy", np.zeros((2, 4)))),
+    Case("PK607-too-large-for-i32", (*RUN, "--in", "count=a.npy", "copy.pk"), _save("a.npy", np.full((2, 4), 1 << 40))),
     Case("PK924-no-folder", (*RUN, "--out", "B=missing/b.npy", "copy.pk")),
     Case("PK924-compile", ("compile", "-o", "missing/copy.mlir", "copy.pk")),
-    Case("PK925-too-large", (*RUN, "--in", "A=a.npy", "copy.pk"), _save("a.npy", np.full((2, 4), 1e39))),
+    Case("PK614-too-large", (*RUN, "--in", "A=a.npy", "copy.pk"), _save("a.npy", np.full((2, 4), 1e39))),
 ]
 
 

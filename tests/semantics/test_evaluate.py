@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 from xdsl.ir import Operation
 
-from pkc.diagnostics import PkcError
+from pkc.diagnostics import PACKAGE, PkcError
 from pkc.dialect.counters import RaiseOp
 from pkc.dialect.positions import Sizes
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.task_order import back_and_forth, in_order, in_order_from, sharer
 from pkc.dialect.types import RANKS
-from pkc.driver.uncaught import PACKAGE
 from pkc.location import span_of
 from pkc.semantics.evaluate import Call, Evaluator
 from pkc.sim.errors import NoSuchShard

@@ -50,14 +50,14 @@ error[PK604]: kernel `add` has no dimension `N`
 
 def test_another_element_type(add: ModuleOp) -> None:
     expected = """\
-error[PK607]: `A` has elements of float64
+error[PK607]: what is passed has elements of type complex128; `A` is of type f32
  --> add.pk:1:12
   |
 1 | kernel add(A: f32[M], B: f32[M], s: f32, C: f32[M]):
   |            ^ what is passed for this does not fit
-  = help: expected f32
+  = help: f32 is read from floats or integers, rounded to nearest
 """
-    assert shown(add, {"A": A.astype(np.float64), "B": A, "s": 1.0}) == expected
+    assert shown(add, {"A": A.astype(complex), "B": A, "s": 1.0}) == expected
 
 
 def test_missing_inputs(add: ModuleOp) -> None:

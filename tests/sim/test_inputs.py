@@ -50,7 +50,12 @@ def test_dimensions_come_from_settings_and_shapes():
         ({"A": A, "B": B, "C": np.zeros((8, 6), BF16)}, {}, "= help: a sum over ranks begins at zero"),
         ({"A": A[0], "B": B}, {}, "`A` has shape [8, 4]\n  = help: expected [2, M, K], with the ranks first"),
         ({"A": [A[0], A[1, :3]], "B": B}, {}, "error[PK606]: `A` has shape that is not rectangular"),
-        ({"A": A.astype(np.float32), "B": B}, {}, "error[PK607]: `A` has elements of float32\n  = help: expected bf16"),
+        (
+            {"A": A.astype(complex), "B": B},
+            {},
+            "error[PK607]: what is passed has elements of type complex128; `A` is of type bf16",
+        ),
+        ({"A": np.full(A.shape, 1e300), "B": B}, {}, "which does not fit into `A` of type bf16"),
         ({"A": A}, {"N": 6}, "error[PK608]: input `B` is missing"),
         ({"A": A, "B": B}, {"ranks": 17}, "error[PK610]: cannot simulate 17 ranks"),
         ({}, {"M": 10**7, "N": 10**6, "K": 1}, "error[PK612]: simulating the arrays of all ranks takes"),

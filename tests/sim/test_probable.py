@@ -9,11 +9,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from pkc.cli import results
 from pkc.dialect import reduction_bounds
 from pkc.dialect.numeric import UNIT
 from pkc.dialect.probable_bounds import LAMBDA, sum_of_row
 from pkc.dialect.ranges import Bounded
+from pkc.driver import results
 from pkc.driver.compiler import compile_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source

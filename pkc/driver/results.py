@@ -14,11 +14,16 @@ _HEAD = ("array", "shape", "written", "max error", "bound there", "error/bound")
 
 def comparison_table(expected: Mapping[str, Expected], compared: Sequence[Comparison]) -> str:
     """One line for each array that was checked: shape, elements written, largest error, both bounds there, verdict."""
+    return _table(comparison_rows(expected, compared))
+
+
+def comparison_rows(expected: Mapping[str, Expected], compared: Sequence[Comparison]) -> list[tuple[str, ...]]:
+    """The cells of that table, its head first."""
     rows: list[tuple[str, ...]] = [(*_HEAD, "probable", "error/probable", "")]
     for item in compared:
         likely = (f"{item.probable_there:.3e}", f"{item.probable_ratio:.3f}")
         rows.append((*_extent(item, expected[item.array]), *_errors(item), *likely, _found(item)))
-    return _table(rows)
+    return rows
 
 
 def short_table(expected: Mapping[str, Expected], compared: Sequence[Comparison]) -> str:

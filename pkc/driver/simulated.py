@@ -1,0 +1,109 @@
+"""A kernel run on simulated ranks for Python: what is missing is drawn, and results are compared with the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from pkc.diagnostics import PkcError, near
+from pkc.dialect.numeric import Values
+from pkc.dialect.types import dtype_name
+from pkc.driver import errors, results
+from pkc.driver.compiler import compile_program
+from pkc.frontend import tree
+from pkc.location import NOWHERE
+from pkc.sim.draw import draw_inputs
+from pkc.sim.inputs import as_elements
+from pkc.sim.program import Program
+from pkc.sim.reference import Comparison, Expected, compare, reference
+from pkc.sim.run import resolve_dims, simulate
+
+
+@dataclass(frozen=True, repr=False)
+class Simulated(Mapping[str, Values]):
+    """The arrays that a kernel wrote, by name, with all that led to them and how they compare with the reference.
+
+    Private and symmetric arrays have a leading axis of ranks, sharded and replicated ones are the global array.
+    Printed, and as the last line of a notebook's cell, it is the table of `pkc run`.
+    """
+
+    kernel: str
+    ranks: int
+    seed: int
+    dims: Mapping[str, int]
+    """The lengths of the run-time dimensions."""
+    inputs: Mapping[str, Any]
+    """Arrays and scalars as the kernel read them: what was given, rounded, and what was drawn."""
+    outputs: Mapping[str, Values]
+    expected: Mapping[str, Expected]
+    """What each output should be, and the bound on its error."""
+    compared: tuple[Comparison, ...]
+    rounded: tuple[str, ...]
+    """A line for each array that was given in another type than its parameter's."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether every element is within its bound."""
+        return all(item.ok for item in self.compared)
+
+    def __getitem__(self, name: str) -> Values:
+        return self.outputs[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.outputs)
+
+    def __len__(self) -> int:
+        return len(self.outputs)
+
+    def __repr__(self) -> str:
+        shown = results.comparison_table(self.expected, self.compared)
+        warnings = [*results.unwritten(self.expected), *results.improbable(self.compared)]
+        return "\n".join([self._title(), *self.rounded, shown, *warnings, results.verdict(self.compared)])
+
+    def _repr_html_(self) -> str:
+        head, *rows = results.comparison_rows(self.expected, self.compared)
+        lines = [_row("th", head), *(_row("td", row) for row in rows)]
+        about = "<br>".join(map(escape, [self._title(), *self.rounded]))
+        return f"<p>{about}</p><table>{''.join(lines)}</table><p>{escape(results.verdict(self.compared))}</p>"
+
+    def _title(self) -> str:
+        sizes = "".join(f", {name}={size}" for name, size in self.dims.items())
+        return f"{self.kernel} on {self.ranks} simulated ranks{sizes}, seed {self.seed}"
+
+
+def _row(cell: str, texts: tuple[str, ...]) -> str:
+    return f"<tr>{''.join(f'<{cell}>{escape(text)}</{cell}>' for text in texts)}</tr>"
+
+
+def simulated(
+    program: tree.Program, given: Mapping[str, Any], *, ranks: int, seed: int, schedule: Mapping[str, str]
+) -> Simulated:
+    """Run a program of one kernel with what is given by name: arrays, scalars, constants, dimensions. Raises
+    `PkcError`."""
+    (source,) = program.kernels
+    constants = [param.name for param in source.params if param.annotation.base == "const"]
+    values = {name: given[name] for name in constants if name in given}
+    compiled = compile_program(program, constants=values, schedule=schedule)
+    kernel, module = compiled.kernel, compiled.module
+    called = Program(kernel)
+    data = {name: given[name] for name in given if name in kernel.arguments}
+    sizes = {name: given[name] for name in given if name in called.dims}
+    for name in given:
+        if name not in (*constants, *data, *sizes):
+            known = [*kernel.arguments, *constants, *called.dims]
+            raise PkcError(errors.UnknownName(NOWHERE, source.name, name, near(name, known, "it has ")))
+    dims = resolve_dims(kernel, sizes, data, ranks)
+    inputs = draw_inputs(module, ranks=ranks, dims=dims, seed=seed) | as_elements(called, data)
+    outputs = simulate(module, ranks=ranks, dims=dims, inputs=inputs, seed=seed, say=print)
+    expected = reference(module, ranks=ranks, dims=dims, inputs=inputs, probable=True)
+    rounded = tuple(
+        f"`{name}` is rounded from {np.asarray(data[name]).dtype} to {dtype_name(kind.element_type)}"
+        for name, kind in called.arrays.items()
+        if name in data and np.asarray(data[name]).dtype != inputs[name].dtype
+    )
+    compared = tuple(compare(outputs, expected))
+    return Simulated(source.name, ranks, seed, dims, inputs, outputs, expected, compared, rounded)
