@@ -156,3 +156,15 @@ def test_tracebacks_in_notebooks_have_no_lines_of_pkc() -> None:
     assert "scaled_sum.simulate(ranks=0" in lines[1]
     assert lines[-1].startswith("error[PK610]")
     assert not any(str(Path(pkc.__file__).parent) in line for line in lines)
+
+
+def test_a_reference_of_the_program() -> None:
+    @pkc.kernel(reference="3 * X")
+    def twice(X: f32[M], Y: f32[M]):
+        for m in tasks(blocks(M, 64)):
+            Y[m] = X[m] + X[m]
+
+    found = twice.simulate(ranks=1, M=100)
+    assert all(item.ok for item in found.compared)
+    assert not found.ok
+    assert repr(found).splitlines()[-1] == "WRONG: Y outside the bound of 3 * X"

@@ -15,7 +15,14 @@ from pkc.cli.settings import Number, Settings, assignments, numbers, sort_settin
 from pkc.codegen.artifact import Artifact
 from pkc.diagnostics import PkcError
 from pkc.dialect.program import KernelOp
-from pkc.driver.compiler import Compiled, compile_program, find_kernel, load_program
+from pkc.driver.compiler import (
+    Compiled,
+    compile_program,
+    constants_of,
+    default_constants,
+    find_kernel,
+    load_program,
+)
 from pkc.frontend import tree
 from pkc.passes.machine.lower_tiles import LowerTiles
 from pkc.remarks import Remark
@@ -44,9 +51,7 @@ class Chosen:
 
     def all_constants(self) -> dict[str, Number]:
         """The constants that are given, and the defaults of the others that are plain numbers."""
-        defaults = {param.name: param.default for param in self.kernel.params if param.annotation.base == "const"}
-        numbers = {name: node.value for name, node in defaults.items() if isinstance(node, tree.Number)}
-        return numbers | dict(self.constants)
+        return default_constants(self.kernel) | dict(self.constants)
 
     def compile(self, level: str = "tile", target: str = DEFAULT, *, warn: bool = True) -> Compiled:
         """The kernel at a level of IR. Prints warnings, if asked."""
@@ -79,11 +84,6 @@ def choose(asked: Asked) -> Chosen:
     kernel = find_kernel(program, asked.file, asked.kernel)
     constants = {name: values.pop(name) for name in constants_of(kernel) if name in values}
     return Chosen(program, kernel, asked.ranks, constants, values, schedule_options(asked.schedule))
-
-
-def constants_of(kernel: tree.Kernel) -> list[str]:
-    """The names of the parameters that are given at compile time."""
-    return [param.name for param in kernel.params if param.annotation.base == "const"]
 
 
 def schedule_options(schedule: Iterable[str]) -> dict[str, str]:

@@ -13,12 +13,12 @@ from pkc import console
 from pkc.cli import errors as cli_errors
 from pkc.cli.arrays import check_names, check_written, load_inputs, save_outputs
 from pkc.cli.program import Chosen, CompileForGpus
-from pkc.cli.references import Reference, computed, expected_by, references_of
 from pkc.codegen.artifact import Artifact
 from pkc.diagnostics import PkcError
-from pkc.dialect.types import FLOATS, RANKS
+from pkc.dialect.types import RANKS
 from pkc.driver import results
 from pkc.driver.compiler import Compiled
+from pkc.driver.references import Reference, computed, expected_by, references_of, values_for
 from pkc.location import NOWHERE
 from pkc.sim.draw import draw_inputs
 from pkc.sim.program import Program
@@ -68,7 +68,7 @@ def _execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | Non
     inputs = draw_inputs(module, ranks=ranks, dims=dims, seed=seed, kernel=name) | given
     wanted = []
     if references:
-        known = _for_references(called, inputs) | request.chosen.all_constants() | dims | {RANKS: ranks}
+        known = values_for(called, inputs) | request.chosen.all_constants() | dims | {RANKS: ranks}
         wanted = computed(references, name, known)
     if on_gpus is not None:
         with console.progress(f"compiling {name} for GPUs"):
@@ -98,19 +98,6 @@ def _execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | Non
         click.echo(results.short_table(expected, items))
     click.echo(results.verdict(compared, others))
     return all(item.ok for item in [*compared, *(item for _, items in others for item in items)])
-
-
-def _for_references(called: Program, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The inputs as references get them: floats as float64."""
-    arrays = {
-        name: np.array(inputs[name], np.float64 if kind.element_type in FLOATS else None)
-        for name, kind in called.arrays.items()
-        if name in inputs
-    }
-    scalars = {
-        name: np.float32(inputs[name]) if kind == "f32" else inputs[name] for name, kind in called.scalars.items()
-    }
-    return arrays | {name: value.item() if hasattr(value, "item") else value for name, value in scalars.items()}
 
 
 def _on_gpus(

@@ -137,6 +137,17 @@ def load(
     )
 
 
+def constants_of(kernel: tree.Kernel) -> list[str]:
+    """The names of the parameters that are given at compile time."""
+    return [param.name for param in kernel.params if param.annotation.base == "const"]
+
+
+def default_constants(kernel: tree.Kernel) -> dict[str, Number]:
+    """The defaults of constants that are plain numbers."""
+    defaults = {param.name: param.default for param in kernel.params if param.annotation.base == "const"}
+    return {name: node.value for name, node in defaults.items() if isinstance(node, tree.Number)}
+
+
 def compile_program(
     program: tree.Program,
     *,

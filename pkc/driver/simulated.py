@@ -11,9 +11,10 @@ import numpy as np
 
 from pkc.diagnostics import PkcError, near
 from pkc.dialect.numeric import Values
-from pkc.dialect.types import dtype_name
+from pkc.dialect.types import RANKS, dtype_name
 from pkc.driver import errors, results
-from pkc.driver.compiler import compile_program
+from pkc.driver.compiler import compile_program, constants_of, default_constants
+from pkc.driver.references import computed, expected_by, references_of, values_for
 from pkc.frontend import tree
 from pkc.location import NOWHERE
 from pkc.sim.draw import draw_inputs
@@ -42,13 +43,15 @@ class Simulated(Mapping[str, Values]):
     expected: Mapping[str, Expected]
     """What each output should be, and the bound on its error."""
     compared: tuple[Comparison, ...]
+    others: tuple[tuple[str, tuple[Comparison, ...]], ...]
+    """The same against the reference that the program names, with its name."""
     rounded: tuple[str, ...]
     """A line for each array that was given in another type than its parameter's."""
 
     @property
     def ok(self) -> bool:
-        """Whether every element is within its bound."""
-        return all(item.ok for item in self.compared)
+        """Whether every element is within its bound, of all references."""
+        return all(item.ok for item in [*self.compared, *(item for _, items in self.others for item in items)])
 
     def __getitem__(self, name: str) -> Values:
         return self.outputs[name]
@@ -62,13 +65,16 @@ class Simulated(Mapping[str, Values]):
     def __repr__(self) -> str:
         shown = results.comparison_table(self.expected, self.compared)
         warnings = [*results.unwritten(self.expected), *results.improbable(self.compared)]
-        return "\n".join([self._title(), *self.rounded, shown, *warnings, results.verdict(self.compared)])
+        return "\n".join([self._title(), *self.rounded, shown, *warnings, self._verdict()])
 
     def _repr_html_(self) -> str:
         head, *rows = results.comparison_rows(self.expected, self.compared)
         lines = [_row("th", head), *(_row("td", row) for row in rows)]
         about = "<br>".join(map(escape, [self._title(), *self.rounded]))
-        return f"<p>{about}</p><table>{''.join(lines)}</table><p>{escape(results.verdict(self.compared))}</p>"
+        return f"<p>{about}</p><table>{''.join(lines)}</table><p>{escape(self._verdict())}</p>"
+
+    def _verdict(self) -> str:
+        return results.verdict(self.compared, self.others)
 
     def _title(self) -> str:
         sizes = "".join(f", {name}={size}" for name, size in self.dims.items())
@@ -85,7 +91,7 @@ def simulated(
     """Run a program of one kernel with what is given by name: arrays, scalars, constants, dimensions. Raises
     `PkcError`."""
     (source,) = program.kernels
-    constants = [param.name for param in source.params if param.annotation.base == "const"]
+    constants = constants_of(source)
     values = {name: given[name] for name in constants if name in given}
     compiled = compile_program(program, constants=values, schedule=schedule)
     kernel, module = compiled.kernel, compiled.module
@@ -98,6 +104,10 @@ def simulated(
             raise PkcError(errors.UnknownName(NOWHERE, source.name, name, near(name, known, "it has ")))
     dims = resolve_dims(kernel, sizes, data, ranks)
     inputs = draw_inputs(module, ranks=ranks, dims=dims, seed=seed) | as_elements(called, data)
+    references = [] if source.reference is None else [source.reference]
+    asked = references_of(references, source.name, called.outputs, source.span)
+    known = values_for(called, inputs) | default_constants(source) | values | dims | {RANKS: ranks}
+    wanted = computed(asked, source.name, known)
     outputs = simulate(module, ranks=ranks, dims=dims, inputs=inputs, seed=seed, say=print)
     expected = reference(module, ranks=ranks, dims=dims, inputs=inputs, probable=True)
     rounded = tuple(
@@ -106,4 +116,8 @@ def simulated(
         if name in data and np.asarray(data[name]).dtype != inputs[name].dtype
     )
     compared = tuple(compare(outputs, expected))
-    return Simulated(source.name, ranks, seed, dims, inputs, outputs, expected, compared, rounded)
+    others = tuple(
+        (one.name, tuple(compare(outputs, expected_by(one, found, expected))))
+        for one, found in zip(asked, wanted, strict=True)
+    )
+    return Simulated(source.name, ranks, seed, dims, inputs, outputs, expected, compared, others, rounded)

@@ -16,11 +16,13 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from pkc.cli import errors
 from pkc.diagnostics import PkcError, listing, near
 from pkc.dialect.numeric import Values
+from pkc.dialect.types import FLOATS
+from pkc.driver import reference_errors as errors
 from pkc.frontend.construct import shorten
 from pkc.location import NOWHERE, Source, Span
+from pkc.sim.program import Program
 from pkc.sim.reference import Expected
 
 Function: TypeAlias = Callable[..., Any]
@@ -92,6 +94,19 @@ def _expression(asked: str, text: str, span: Span) -> Function:
         return eval(code, {"np": np, **values})
 
     return evaluate
+
+
+def values_for(called: Program, inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs of a run as references get them: floats as float64."""
+    arrays = {
+        name: np.array(inputs[name], np.float64 if kind.element_type in FLOATS else None)
+        for name, kind in called.arrays.items()
+        if name in inputs
+    }
+    scalars = {
+        name: np.float32(inputs[name]) if kind == "f32" else inputs[name] for name, kind in called.scalars.items()
+    }
+    return arrays | {name: value.item() if hasattr(value, "item") else value for name, value in scalars.items()}
 
 
 def computed(references: Sequence[Reference], kernel: str, values: Mapping[str, Any]) -> list[dict[str, Values]]:
