@@ -93,8 +93,9 @@ class UnknownType(Diagnostic):
     code = "PK210"
     title = "unknown type `{name}`"
     label = "not an element type"
-    help = "element types are bf16, f16, f32, i32, e4m3 and e5m2; a parameter may also be `const` or `signal[...]`"
+    help = "{hint}"
     name: str
+    hint: str
 
 
 class BadAnnotation(Diagnostic):

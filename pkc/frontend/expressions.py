@@ -12,7 +12,7 @@ from pkc.dialect.access import COMBINED, GatherOp, ReduceOp
 from pkc.dialect.coordinates import RankOp, ZigzagGapOp, ZigzagPositionOp
 from pkc.dialect.tile import PositionsOp
 from pkc.dialect.types import DTYPES, FLOATS, RANKS, Layout, PGLType, f32, i32
-from pkc.frontend import functions, indexing, operators, tree
+from pkc.frontend import elsewhere, functions, indexing, operators, tree
 from pkc.frontend.check_errors import (
     MisplacedCall,
     NotAValue,
@@ -98,6 +98,8 @@ def _function_hint(frame: Frame, name: str) -> str:
         return f"convert with `cast(x, {name})`"
     if isinstance(frame.names.get(name), ArrayRef):
         return f"an array is indexed: `{name}[...]`"
+    if name in elsewhere.FUNCTIONS and name not in frame.functions:
+        return elsewhere.FUNCTIONS[name]
     return frame.hint(name, (*frame.functions, *SIGNATURES))
 
 
@@ -305,7 +307,8 @@ def symmetric_place(frame: Frame, node: tree.Call) -> indexing.Place:
 def _dtype(node: tree.Expr) -> object:
     if isinstance(node, tree.Name) and node.id in DTYPES:
         return DTYPES[node.id]
-    raise PkcError(UnknownType(node.span, node.span.text))
+    name = node.span.text
+    raise PkcError(UnknownType(node.span, name, elsewhere.of_type(name)))
 
 
 _FUNCTIONS: dict[str, Callable[[Frame, tree.Call], Value]] = {

@@ -9,11 +9,11 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import DictionaryAttr, IndexType, StringAttr, UnitAttr
 from xdsl.ir import Attribute, BlockArgument
 
-from pkc.diagnostics import Label, PkcError
+from pkc.diagnostics import Diagnostic, Label, PkcError
 from pkc.dialect.program import NAME, SCRATCH
 from pkc.dialect.tile import SplatOp
 from pkc.dialect.types import DTYPES, RANKS, Dim, Layout, PGLType, PrivateType, SignalType, TileType, f32, i32
-from pkc.frontend import tree
+from pkc.frontend import elsewhere, tree
 from pkc.frontend.check_errors import (
     BadAnnotation,
     BadDimension,
@@ -76,12 +76,16 @@ def parameters_of(frame: Frame, params: tuple[tree.Param, ...]) -> list[Paramete
     _check_names(params)
     frame.fixed |= {param.name: "a parameter" for param in params if param.annotation.base != "const"}
     found: list[Parameter] = []
+    wrong: list[Diagnostic] = []
     for param in params:
         if param.annotation.base == "const":
             continue
-        if param.default is not None:
-            raise PkcError(BadAnnotation(param.default.span, param.name, "only a constant has a default"))
-        found.append(_parameter(frame, param))
+        try:
+            found.append(_parameter(frame, param))
+        except PkcError as error:
+            wrong += error.diagnostics
+    if wrong:
+        raise PkcError(*wrong)
     return found
 
 
@@ -119,6 +123,8 @@ def _check_names(params: tuple[tree.Param, ...]) -> None:
 
 def _parameter(frame: Frame, param: tree.Param) -> Parameter:
     annotation = param.annotation
+    if param.default is not None:
+        raise PkcError(BadAnnotation(param.default.span, param.name, "only a constant has a default"))
     if annotation.base == "signal":
         if annotation.modifiers or not annotation.dims:
             raise PkcError(BadAnnotation(annotation.span, param.name, "a signal array is written `signal[n]`"))
@@ -127,7 +133,7 @@ def _parameter(frame: Frame, param: tree.Param) -> Parameter:
     if dtype is None:
         start = annotation.span.start
         span = Span(annotation.span.source, start, start + len(annotation.base))
-        raise PkcError(UnknownType(span, annotation.base))
+        raise PkcError(UnknownType(span, annotation.base, elsewhere.of_type(annotation.base)))
     if annotation.dims is None:
         if annotation.modifiers or dtype not in (f32, i32):
             problem = "a parameter without dimensions is a scalar: `f32`, `i32`, or a `const`"

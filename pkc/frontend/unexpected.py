@@ -91,6 +91,8 @@ def _hint(token: Token, expected: set[str], layout: Layout) -> str:
         return "index with a block: `blocks(N, size, start=a, stop=b)`"
     if token.type == "COLON" and layout.open and _line(layout.source, token).startswith("def"):
         return "parameters of functions have no types; a kernel begins with `kernel`"
+    if {"KERNEL", "DEF"} <= expected and token in ("import", "class", "@"):
+        return "a file that ends in `.pk` has kernels and functions alone; kernels in Python are in a `.py` file"
     if expected == {"COLON"} and layout.open:
         return "a parameter has a type: `A: bf16[M, N]`, `n: i32` or `D: const`"
     if expected == {"LSQB"} and layout.last is not None and layout.last == ")":

@@ -1,0 +1,49 @@
+"""Words of Python, torch and Triton for what this language writes otherwise: what to write instead."""
+
+from __future__ import annotations
+
+TYPES = {
+    "bfloat16": "bf16",
+    "float16": "f16",
+    "fp16": "f16",
+    "half": "f16",
+    "float32": "f32",
+    "fp32": "f32",
+    "float": "f32",
+    "int32": "i32",
+    "int": "i32",
+    "fp8": "e4m3",
+    "float8_e4m3fn": "e4m3",
+    "float8_e5m2": "e5m2",
+}
+
+FUNCTIONS = {
+    "silu": "write `x * sigmoid(x)`",
+    "swish": "write `x * sigmoid(x)`",
+    "relu": "write `max(x, 0.0)`",
+    "gelu": "write `0.5 * x * (1.0 + erf(x * 0.70710678))`",
+    "softplus": "write `log(1.0 + exp(x))`",
+    "softmax": "write `e = exp(x - rowmax(x))`, then `e / rowsum(e)`",
+    "maximum": "write `max(a, b)`",
+    "minimum": "write `min(a, b)`",
+    "sum": "of each row: `rowsum(x)`",
+    "amax": "of each row: `rowmax(x)`",
+    "mean": "of each row of N elements: `rowsum(x) / cast(N, f32)`",
+    "dot": "write `a @ b`",
+    "matmul": "write `a @ b`",
+    "arange": "the positions of a block are `positions(m)`",
+    "program_id": "a loop over `tasks(...)` gives each task its blocks",
+    "cdiv": "a list of blocks knows how many there are: `blocks(N, 128)`",
+    "load": "an array is loaded by its index: `A[m, k]`",
+    "pow": "there is no power operator; multiply, or use `exp2(x)`",
+}
+
+
+def of_type(name: str) -> str:
+    """What to write for an element type that is none here."""
+    known = "element types are bf16, f16, f32, i32, e4m3 and e5m2"
+    return (
+        f"did you mean `{TYPES[name]}`?"
+        if name in TYPES
+        else f"{known}; a parameter may also be `const` or `signal[...]`"
+    )

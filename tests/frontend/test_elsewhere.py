@@ -1,0 +1,41 @@
+"""Words of other languages: what the help says to write instead compiles."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from pkc.driver.compiler import compile_program
+from pkc.frontend import elsewhere
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
+
+EXPRESSION = re.compile(r"`([^`]*)`")
+IN_WORDS = {"softmax", "cdiv", "arange", "load", "pow", "program_id"}
+"""Functions for which there is no expression of x, a and b."""
+
+
+@pytest.mark.parametrize("name", sorted(set(elsewhere.FUNCTIONS) - IN_WORDS))
+def test_functions(name: str) -> None:
+    found = EXPRESSION.search(elsewhere.FUNCTIONS[name])
+    assert found is not None
+    values = ("A[m, :]", "A[m, :].T") if "@" in found[1] else ("x", "1.0")
+    text = f"""\
+kernel k(A: bf16[M, 64], C: f32[M]):
+    for m in tasks(blocks(M, 64)):
+        N = 64
+        x = cast(A[m, :], f32)
+        a = {values[0]}
+        b = {values[1]}
+        t = {found[1]}
+        C[m] = {"t" if found[1].startswith("row") else "rowsum(t)"}
+"""
+    compile_program(parse_text(Source("k.pk", text)))
+
+
+@pytest.mark.parametrize("name", elsewhere.TYPES)
+def test_types(name: str) -> None:
+    kind = elsewhere.TYPES[name]
+    text = f"kernel k(A: {kind}[M], B: {kind}[M]):\n    for m in tasks(blocks(M, 64)):\n        B[m] = A[m]\n"
+    compile_program(parse_text(Source("k.pk", text)))
