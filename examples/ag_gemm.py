@@ -13,3 +13,7 @@ def ag_gemm(A: bf16[M, K].shard(0), B: bf16[K, N], C: bf16[M, N]):
         for k in blocks(K, 64):
             acc += A[m, k] @ B[k, n]  # foreign rows arrive while own rows are computed
         C[m, n] = acc
+
+
+if __name__ == "__main__":
+    print(ag_gemm.simulate(ranks=4))

@@ -28,3 +28,7 @@ def ag_gemm_explicit(
                 for k in blocks(K, 64):
                     acc += G[m, k] @ B[k, n]
                 C[m, n] = acc
+
+
+if __name__ == "__main__":
+    print(ag_gemm_explicit.simulate(ranks=4))

@@ -10,3 +10,7 @@ M, N = dims("M N")
 def all_gather(X: bf16[M, N].shard(0), Y: bf16[M, N].replicate()):
     for m, n in tasks(blocks(M, 128, of=rank), blocks(N, 256)):
         Y[m, n] = X[m, n]
+
+
+if __name__ == "__main__":
+    print(all_gather.simulate(ranks=4))

@@ -10,3 +10,7 @@ M, N = dims("M N")
 def all_reduce(X: bf16[M, N], Y: bf16[M, N].replicate()):
     for m, n in tasks(blocks(M, 128), blocks(N, 256)):
         Y[m, n] += X[m, n]
+
+
+if __name__ == "__main__":
+    print(all_reduce.simulate(ranks=4))

@@ -21,3 +21,7 @@ def all_reduce_explicit(
                 store(Y.at(r)[m, n], t)
         signal_all(done[0], 1)
         wait(done[0], ranks)  # every rank's rows have arrived
+
+
+if __name__ == "__main__":
+    print(all_reduce_explicit.simulate(ranks=4))

@@ -10,3 +10,7 @@ M, N = dims("M N")
 def all_to_all(X: bf16[M, N].shard(0), Y: bf16[M, N].shard(1)):
     for m, n in tasks(blocks(M, 128, of=rank), blocks(N, 128)):
         Y[m, n] = X[m, n]
+
+
+if __name__ == "__main__":
+    print(all_to_all.simulate(ranks=4))

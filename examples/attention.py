@@ -32,3 +32,7 @@ def attention(
             o = o * c + cast(p, bf16) @ V[b, h, kv]
             top = t
         O[b, h, q] = o / total
+
+
+if __name__ == "__main__":
+    print(attention.simulate(ranks=4))

@@ -13,3 +13,7 @@ def gemm(A: bf16[M, K], B: bf16[K, N], C: bf16[M, N]):
         for k in blocks(K, 64):
             acc += A[m, k] @ B[k, n]
         C[m, n] = acc
+
+
+if __name__ == "__main__":
+    print(gemm.simulate(ranks=4))

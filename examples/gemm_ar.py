@@ -13,3 +13,7 @@ def gemm_ar(A: bf16[M, K], B: bf16[K, N], C: bf16[M, N].replicate()):
         for k in blocks(K, 64):
             acc += A[m, k] @ B[k, n]
         C[m, n] += acc  # summed over ranks into every copy
+
+
+if __name__ == "__main__":
+    print(gemm_ar.simulate(ranks=4))

@@ -13,3 +13,7 @@ def gemm_fp8(A: e4m3[M, K], B: e4m3[N, K], C: bf16[M, N], scale: f32):
         for k in blocks(K, 128):
             acc += A[m, k] @ B[n, k].T
         C[m, n] = acc * scale
+
+
+if __name__ == "__main__":
+    print(gemm_fp8.simulate(ranks=4))

@@ -13,3 +13,7 @@ def gemm_rs(A: bf16[M, K], B: bf16[K, N], C: bf16[M, N].shard(0)):
         for k in blocks(K, 64):
             acc += A[m, k] @ B[k, n]
         C[m, n] += acc  # summed over ranks into the owner's rows
+
+
+if __name__ == "__main__":
+    print(gemm_rs.simulate(ranks=4))

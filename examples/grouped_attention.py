@@ -36,3 +36,7 @@ def grouped_attention(
         total = max(total, 1e-30)  # zeros where a row sees nothing
         O[b, h, q] = o / total
         L[b, h, q] = top + log2(total)
+
+
+if __name__ == "__main__":
+    print(grouped_attention.simulate(ranks=4))

@@ -11,3 +11,7 @@ def moe_combine(Y: bf16[E, P, N], rows: i32[E, P], weight: f32[E, P], count: i32
     for e in tasks(E):
         for p, n in tasks(blocks(P, 128, stop=count[e]), blocks(N, 256)):
             O[rows[e, p], n] += Y[e, p, n] * weight[e, p]
+
+
+if __name__ == "__main__":
+    print(moe_combine.simulate(ranks=4))

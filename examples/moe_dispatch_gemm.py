@@ -20,3 +20,7 @@ def moe_dispatch_gemm(
             for k in blocks(H, 64):
                 acc += gather(X, rows[e, p], k) @ W[e, k, n]
             Y[e, p, n] = acc
+
+
+if __name__ == "__main__":
+    print(moe_dispatch_gemm.simulate(ranks=4))

@@ -34,3 +34,7 @@ def ring_attention(
                 o = o * c + cast(p, bf16) @ V[b, h, kv]
                 top = t
         O[b, h, q] = o / total
+
+
+if __name__ == "__main__":
+    print(ring_attention.simulate(ranks=4))

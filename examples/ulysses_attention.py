@@ -29,3 +29,7 @@ def ulysses_attention(
             o = o * c + cast(p, bf16) @ V[b, h, kv]
             top = t
         O[b, h, q] = o / total
+
+
+if __name__ == "__main__":
+    print(ulysses_attention.simulate(ranks=4))

@@ -32,3 +32,7 @@ def window_attention(
             o = o * c + cast(p, bf16) @ V[b, h, kv]
             top = t
         O[b, h, q] = o / max(total, 1e-30)
+
+
+if __name__ == "__main__":
+    print(window_attention.simulate(ranks=4))

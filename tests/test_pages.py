@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -19,3 +20,19 @@ def test_programs(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert programs
     for program in programs:
         exec(compile(program, page, "exec"), {})
+
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_end_with_a_run(example: Path) -> None:
+    assert example.read_text(encoding="utf-8").splitlines()[-2:] == [
+        'if __name__ == "__main__":',
+        f"    print({example.stem}.simulate(ranks=4))",
+    ]
+
+
+def test_an_example_runs_as_a_program(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(ROOT / "examples" / "reduce_scatter.py"), run_name="__main__")
+    assert capsys.readouterr().out.splitlines()[-1].startswith("ok: ")

@@ -27,7 +27,7 @@ def on_ranks(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of `Asked`, which is its first argument."""
 
     @click.argument("file")
-    @click.option("--ranks", type=click.IntRange(min=1), required=True, help="How many ranks (GPUs).")
+    @click.option("--ranks", type=click.IntRange(min=1), default=2, show_default=True, help="How many ranks (GPUs).")
     @click.option(
         "--set", "settings", metavar="NAME=V,...", multiple=True, help="Values of dimensions, constants and scalars."
     )

@@ -24,6 +24,7 @@ from pkc.sim.draw import draw_inputs
 from pkc.sim.program import Program
 from pkc.sim.reference import compare, reference
 from pkc.sim.run import resolve_dims, simulate
+from pkc.sim.small import small_dims
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,11 @@ def _execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | Non
     references = request.asked(name, called.outputs)
 
     given = load_inputs(kernel, request.inputs) | settings.scalars
-    dims = resolve_dims(kernel, settings.dims, given, ranks)
+    sizes = settings.dims
+    if called.dims and not sizes and not request.inputs:
+        sizes = small_dims(kernel, ranks)
+        click.echo("no size is set: small ones are taken, whose last blocks are short")
+    dims = resolve_dims(kernel, sizes, given, ranks)
     inputs = draw_inputs(module, ranks=ranks, dims=dims, seed=seed, kernel=name) | given
     wanted = []
     if references:

@@ -104,14 +104,16 @@ class Kernel(Readable):
         """The text that the kernel is read from."""
         return self.tree.span.source.text
 
-    def simulate(self, *, ranks: int, seed: int = 0, **given: Any) -> Simulated:
+    def simulate(self, *, ranks: int = 2, seed: int = 0, **given: Any) -> Simulated:
         """Run the kernel on so many simulated ranks, without a GPU, and compare with the reference: the outputs by
         name, with a report.
 
         `given` are arrays, scalars, constants and run-time dimensions by name. Arrays may have any type of floats, and
         are rounded to that of the parameter; private and symmetric ones have a leading axis of ranks, the others are
         global. Arrays and scalars that are missing are drawn with `seed`, which also decides the order in which ranks
-        and roles run. What the program prints goes to stdout. Raises `PkcError`.
+        and roles run; without any size, small ones are taken. What the program prints goes to stdout.
+
+        Raises `PkcError`.
         """
         from pkc.driver.simulated import simulated
 

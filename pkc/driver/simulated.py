@@ -22,6 +22,7 @@ from pkc.sim.inputs import as_elements
 from pkc.sim.program import Program
 from pkc.sim.reference import Comparison, Expected, compare, reference
 from pkc.sim.run import resolve_dims, simulate
+from pkc.sim.small import small_dims
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,6 +103,8 @@ def simulated(
         if name not in (*constants, *data, *sizes):
             known = [*kernel.arguments, *constants, *called.dims]
             raise PkcError(errors.UnknownName(NOWHERE, source.name, name, near(name, known, "it has ")))
+    if not sizes and not set(data) & set(called.arrays):
+        sizes = small_dims(kernel, ranks)
     dims = resolve_dims(kernel, sizes, data, ranks)
     inputs = draw_inputs(module, ranks=ranks, dims=dims, seed=seed) | as_elements(called, data)
     references = [] if source.reference is None else [source.reference]

@@ -75,7 +75,7 @@ def test_help_imports_no_compiler() -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--speed"], ["bench"], ["run", "double.pk"], ["run", "double.pk", "--ranks", "0"], ["compile", "--emit", "cuda"]],
+    [["--speed"], ["bench"], ["run", "double.pk", "--ranks", "0"], ["compile", "--emit", "cuda"]],
     ids=" ".join,
 )
 def test_usage_is_status_2(arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -432,3 +432,17 @@ def test_dumps_the_ir_after_each_pass(folder: Path, capsys: pytest.CaptureFixtur
         assert main(["opt", str(file)]) == 0
         read = capsys.readouterr().out
     assert read == emitted
+
+
+def test_sizes_that_are_not_set_are_small(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "copy.pk"
+    path.write_text("kernel copy(A: f32[M], B: f32[M]):\n    for m in tasks(blocks(M, 128)):\n        B[m] = A[m]\n")
+    assert main(["run", str(path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "no size is set: small ones are taken, whose last blocks are short"
+    assert lines[1] == "copy on 2 simulated ranks, M=129, seed 0"
+
+
+def test_a_value_without_its_option(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "copy.pk", "--set", "M=1", "N=2"]) == 2
+    assert "have commas between them: --set M=1024,N=512" in capsys.readouterr().err
