@@ -73,8 +73,16 @@ def _array(called: Program, name: str, sizes: Mapping[str, int], rng: np.random.
     shape = [sizes[RANKS], *shape] if has_leading_ranks(kind) else shape
     if kind.element_type in FLOATS:
         return rng.standard_normal(shape, dtype=np.float32).astype(numpy_dtype(kind.element_type))
-    wanted = list(_uses_of_array(called.kernel.arguments[name], sizes))
-    return _integers(_common(wanted), shape, sizes, rng)
+    argument = called.kernel.arguments[name]
+    drawn = _integers(_common(list(_uses_of_array(argument, sizes))), shape, sizes, rng)
+    return np.sort(drawn, axis=-1) if _are_offsets(argument) else drawn
+
+
+def _are_offsets(array: SSAValue) -> bool:
+    """Whether lists of blocks go from one element of an array to another: ascending ones do not overlap."""
+    reads = [use.operation.results[0] for use in array.uses if isinstance(use.operation, access.ReadOp)]
+    lists = [use.operation for read in reads for use in read.uses]
+    return any(isinstance(op, coordinates.BlockCountOp) and op.start in reads and op.stop in reads for op in lists)
 
 
 def _scalar(called: Program, name: str, sizes: Mapping[str, int], rng: np.random.Generator) -> float | int:
@@ -128,7 +136,7 @@ def _uses_of_tile(table: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range]
 def _uses_of_index(value: SSAValue, sizes: Mapping[str, int]) -> Iterator[_Range]:
     for use in value.uses:
         op = use.operation
-        if isinstance(op, arith.IndexCastOp):
+        if isinstance(op, arith.IndexCastOp | arith.MinSIOp | arith.MaxSIOp):
             yield from _uses_of_index(op.result, sizes)
         elif isinstance(op, arith.AddiOp | arith.SubiOp):
             by = _taken_off(op, use)

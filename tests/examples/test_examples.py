@@ -113,6 +113,39 @@ def window_attention(i: Arrays, ranks: int, *, window: int = 70) -> Arrays:
     return {"O": masked_attention(i, (before(i) >= 0) & (before(i) < window))["O"]}
 
 
+def packed_attention(i: Arrays, ranks: int, *, causal: bool = False) -> Arrays:
+    """Each sequence by itself; rows of none are not written."""
+    o = np.full(np.shape(i["Q"]), np.nan)
+    for r in range(ranks):
+        bounds = (zip(i[name][r], i[name][r][1:], strict=False) for name in ("rows", "keys"))
+        for rows, keys in zip(*bounds, strict=True):
+            q, k, v = (i[name][r][:, slice(*to)] for name, to in (("Q", rows), ("K", keys), ("V", keys)))
+            o[r][:, slice(*rows)] = attended({"Q": q, "K": k, "V": v, "scale": i["scale"]}, causal=causal)
+    return {"O": o}
+
+
+def attended(i: Arrays, *, causal: bool) -> np.ndarray:
+    """O of any number of keys, also of none."""
+    if np.shape(i["K"])[-2] == 0:
+        return np.zeros(np.shape(i["Q"]))
+    return masked_attention(i, (before(i) >= 0) | (not causal))["O"]
+
+
+def packed_causal_attention(i: Arrays, ranks: int) -> Arrays:
+    return packed_attention(i, ranks, causal=True)
+
+
+def decode_attention(i: Arrays, ranks: int) -> Arrays:
+    """Over the keys that all ranks have of a sequence, side by side."""
+    o = np.zeros(np.shape(i["Q"]))
+    for b in range(o.shape[0]):
+        k, v = (
+            np.concatenate([f64(i[name][r, b, :, : i["length"][r, b]]) for r in range(ranks)], axis=-2) for name in "KV"
+        )
+        o[b] = attended({"Q": i["Q"][b], "K": k, "V": v, "scale": i["scale"]}, causal=False)
+    return {"O": o}
+
+
 def dispatched_gemm(i: Arrays, ranks: int) -> Arrays:
     x, w, rows, count = f64(i["X"]), f64(i["W"]), np.asarray(i["rows"]), np.asarray(i["count"])
     y = np.full((*rows.shape, w.shape[-1]), np.nan)
@@ -188,6 +221,22 @@ def ragged_sequence(ranks: int) -> Dims:
     return {"B": 2, "H": 3, "S": 53 * ranks + 2}
 
 
+def packed(ranks: int) -> Dims:
+    return {"H": 2, "S": 256, "T": 384, "N": 4}
+
+
+def ragged_packed(ranks: int) -> Dims:
+    return {"H": 1, "S": 301, "T": 333, "N": 7}
+
+
+def decoded(ranks: int) -> Dims:
+    return {"B": ranks, "G": 1, "R": 16, "T": 512}
+
+
+def ragged_decoded(ranks: int) -> Dims:
+    return {"B": 3, "G": 2, "R": 5, "T": 301}
+
+
 def experts(ranks: int) -> Dims:
     return {"T": 32 * ranks, "H": 128, "E": 2, "P": 128, "N": 256}
 
@@ -208,6 +257,9 @@ CASES: dict[str, Case] = {
     "grouped_attention": Case(groups, ragged_groups, grouped_attention),
     "grouped_attention causal": Case(groups, ragged_groups, grouped_causal_attention),
     "window_attention window=70": Case(one_gpu, ragged_one_gpu, window_attention),
+    "packed_attention": Case(packed, ragged_packed, packed_attention),
+    "packed_attention causal": Case(packed, ragged_packed, packed_causal_attention),
+    "decode_attention": Case(decoded, ragged_decoded, decode_attention),
     "ring_attention": Case(sequence, ragged_sequence, softmax_attention),
     "ring_attention causal": Case(sequence, ragged_sequence, causal_attention),
     "ulysses_attention": Case(sequence, ragged_sequence, softmax_attention),

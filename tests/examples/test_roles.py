@@ -20,6 +20,7 @@ OVERLAPS = ("default", "none", "intra_sm", "inter_sm", "copy_engine", "push", "p
 ranks' parts."""
 
 ILLEGAL = {
+    ("decode_attention", "copy_engine"),
     ("moe_combine", "none"),
     ("moe_combine", "inter_sm"),
     ("moe_combine", "copy_engine"),
@@ -30,8 +31,8 @@ ILLEGAL = {
     ("ulysses_attention", "across"),
 }
 """Rows that a table scatters have no owner that could be told when all have come: only `intra_sm` can send them. Rows
-that a table gathers lie where the host does not know when it enqueues copies. Owners send what every rank reads, not
-what depends on a table or on the heads of a rank. A block of one rank's part spans no others, and what the SM that
+that a table gathers lie where the host does not know when it enqueues copies. Copy engines cannot tell other ranks that
+a phase is over. Owners send what every rank reads, not what depends on a table or on the heads of a rank. A block of one rank's part spans no others, and what the SM that
 computes fetches itself comes from one rank at a time."""
 
 

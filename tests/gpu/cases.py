@@ -121,6 +121,18 @@ def _groups(group: int) -> Sizes:
     return lambda ranks: [{"B": b, "H": group * g, "G": g, "S": s, "T": t} for b, g, s, t in found]
 
 
+def _packed(ranks: int) -> Sequence[Dims]:
+    """Heads, rows and keys of all sequences, one more than sequences: empty ones, of one row, of many blocks."""
+    found = [(1, 1, 1, 2), (2, 130, 257, 3), (1, 129, 64, 40), (3, 900, 1700, 9)]
+    return [{"H": h, "S": s, "T": t, "N": n} for h, s, t, n in found]
+
+
+def _decoded(ranks: int) -> Sequence[Dims]:
+    """Sequences, heads of K and V, rows for each, room for keys."""
+    found = [(1, 1, 1, 1), (3, 2, 5, 301), (2 * ranks, 1, 16, 1000), (ranks + 1, 3, 20, 2050)]
+    return [{"B": b, "G": g, "R": r, "T": t} for b, g, r, t in found]
+
+
 def _nested(ranks: int) -> Sequence[Dims]:
     return [{"E": 1, "M": 1, "N": 8}, {"E": 3, "M": 1000, "N": 264}]
 
@@ -461,6 +473,13 @@ def _attention() -> Iterator[Case]:
     for window in (1, 70, 128):
         constants = {"window": window}
         yield Case(f"window_attention window={window}", "window_attention", _one_gpu, constants=constants, alone=True)
+    for constants in ({}, {"causal": True}, {"D": 64}):
+        listed = "".join(f" {name}={value}" for name, value in constants.items())
+        yield Case(f"packed_attention{listed}", "packed_attention", _packed, constants=constants, alone=True)
+    yield Case("packed_attention tile_T=160", "packed_attention", _packed, {"tile_T": "160"}, alone=True)
+    for constants in ({}, {"splits": 1}, {"splits": 7, "D": 64}):
+        listed = "".join(f" {name}={value}" for name, value in constants.items())
+        yield Case(f"decode_attention{listed}", "decode_attention", _decoded, constants=constants)
     yield from _scheduled("ring_attention", _sequence, *overlaps)
     yield Case("ring_attention causal", "ring_attention", _sequence, constants={"causal": True})
     zigzag = {"causal": True, "zigzag": True}

@@ -1,0 +1,38 @@
+"""Attention of sequences of different lengths, one behind the other: sequence b has rows rows[b] to rows[b + 1] and keys
+keys[b] to keys[b + 1]"""
+
+import pkc
+from pkc.language import *
+
+H, S, D, T, N = dims("H S D T N")
+
+
+@pkc.kernel
+def packed_attention(
+    Q: bf16[H, S, D],
+    K: bf16[H, T, D],
+    V: bf16[H, T, D],
+    O: bf16[H, S, D],
+    rows: i32[N],
+    keys: i32[N],
+    scale: f32,
+    D: const = 128,
+    causal: const = False,
+):
+    k = max(scale, 1e-30)  # surely positive: what is masked stays masked
+    for b in tasks(N - 1):
+        for h, q in tasks(H, blocks(S, 128, start=rows[b], stop=rows[b + 1])):
+            top = full(f32, -1e30, q)
+            total = zeros(f32, q)
+            o = zeros(f32, q, D)
+            for kv in blocks(T, 128, start=keys[b], stop=keys[b + 1]):
+                s = Q[h, q] @ K[h, kv].T
+                if causal:  # the last row of a sequence sees all of its keys
+                    s = where(positions(q) + (keys[b + 1] - rows[b + 1]) >= positions(kv), s, -inf)
+                t = max(top, rowmax(s) * k)
+                p = exp2(s * k - t)
+                c = exp2(top - t)
+                total = total * c + rowsum(p)
+                o = o * c + cast(p, bf16) @ V[h, kv]
+                top = t
+            O[h, q] = o / max(total, 1e-30)  # zeros where a row sees nothing
