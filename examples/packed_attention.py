@@ -1,5 +1,5 @@
-"""Attention of sequences of different lengths, one behind the other: sequence b has rows rows[b] to rows[b + 1] and keys
-keys[b] to keys[b + 1]"""
+"""Attention of sequences of different lengths, one behind the other: sequence b has rows rows[b] to rows[b + 1] and
+keys keys[b] to keys[b + 1]"""
 
 import pkc
 from pkc.language import *

@@ -32,8 +32,8 @@ ILLEGAL = {
 }
 """Rows that a table scatters have no owner that could be told when all have come: only `intra_sm` can send them. Rows
 that a table gathers lie where the host does not know when it enqueues copies. Copy engines cannot tell other ranks that
-a phase is over. Owners send what every rank reads, not what depends on a table or on the heads of a rank. A block of one rank's part spans no others, and what the SM that
-computes fetches itself comes from one rank at a time."""
+a phase is over. Owners send what every rank reads, not what depends on a table or on the heads of a rank. A block of
+one rank's part spans no others, and what the SM that computes fetches itself comes from one rank at a time."""
 
 
 def at_roles_level(name: str, overlap: str) -> Compiled:

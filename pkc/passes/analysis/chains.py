@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.attributes import number_on
 from pkc.dialect.declaration import OPERATIONS
-from pkc.dialect.elementwise import CompareOp
+from pkc.dialect.elementwise import AddOp, CompareOp, MulOp, NegOp, SubOp
 from pkc.dialect.fences import FenceOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.roles import CommitOp
-from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, PositionsOp, SplatOp, TransposeOp
-from pkc.dialect.types import TileType, bf16, f16
+from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, PositionsOp, SplatOp, TransposeOp, tile_type
+from pkc.dialect.types import TileType, bf16, f16, i32
 
 CHAIN = "chain"
 """On an operation: the number of its chain among those of its block. A chain may end with what takes its tiles."""
@@ -26,7 +26,23 @@ def is_view(op: Operation) -> bool:
         kind = op.result.type
         assert isinstance(kind, TileType)
         return kind.rank < 2 or kind.element_type not in (bf16, f16)
-    return isinstance(op, (*_MADE_WHERE_USED, *_SEEN_OTHERWISE))
+    return isinstance(op, (*_MADE_WHERE_USED, *_SEEN_OTHERWISE)) or is_of_positions(op)
+
+
+def is_of_positions(op: Operation) -> bool:
+    """Whether integers of a tile follow from where they stand and from scalars by arithmetic of one instruction."""
+    return (
+        isinstance(op, (AddOp, SubOp, MulOp, NegOp))
+        and tile_type(op.result).element_type == i32
+        and all(map(_is_given, op.operands))
+    )
+
+
+def _is_given(value: SSAValue) -> bool:
+    op = value.owner
+    if isinstance(op, BroadcastOp):
+        return _is_given(op.tile)
+    return isinstance(op, Operation) and (isinstance(op, _MADE_WHERE_USED) or is_of_positions(op))
 
 
 def is_elementwise(op: Operation) -> bool:

@@ -21,6 +21,7 @@ from pkc.dialect.tile import (
     tile_type,
 )
 from pkc.dialect.types import f32, i1, i32
+from pkc.passes.analysis.chains import is_of_positions
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import rounding
 from pkc.passes.machine.lowering.context import WarpRole
@@ -57,6 +58,8 @@ def make_lazy(role: WarpRole, op: Operation) -> bool:
         _broadcast(role, op)
     elif isinstance(op, ClipOp):
         _clip(role, op)
+    elif is_of_positions(op):
+        _lazy(role, op.results[0], of_elements(role, op))
     else:
         return False
     return True
