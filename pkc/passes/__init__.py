@@ -19,6 +19,7 @@ from pkc.passes.machine.trace import Trace
 from pkc.passes.roles.assign_roles import AssignRoles
 from pkc.passes.roles.balance_tasks import BalanceTasks
 from pkc.passes.roles.check_roles import CheckRoles
+from pkc.passes.roles.clip_operands import ClipOperands
 from pkc.passes.roles.defer_signals import DeferSignals
 from pkc.passes.roles.delay_signals import DelaySignals
 from pkc.passes.roles.drop_prints import DropPrints
@@ -93,6 +94,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     Dce(),  # what only replaced accesses used
     BalanceTasks(),  # of every role alike, and before the next pass, which numbers the other tasks by bands
     OrderTasks(),  # of every role alike, before they are split: roles of a CTA must go through the same tasks
+    ClipOperands(),  # of loads that are final; before the next pass, which looks for clips
     PlanPadding(),  # loads are final; before they are split from what uses them
     AssignRoles(),  # needs the final accesses: reads load, writes store, the rest computes
     SplitCopies(),  # communicators that move tiles; before the others, which share the rest of shared memory

@@ -43,8 +43,10 @@ CASES = [
 """Form (`tests/matmuls.py`), element type, tile of M, N and K."""
 
 
-def run(text: str, sizes: dict[str, int], schedule: dict[str, str]) -> tuple[Values, Values, Values]:
-    """A, B and C of a kernel of one task, which has a stage for each block that it loads."""
+def run(
+    text: str, sizes: dict[str, int], schedule: dict[str, str], **more: Values | int
+) -> tuple[Values, Values, Values]:
+    """A, B and C of a kernel of one task, which has a stage for each block that it loads; `more` has other arrays."""
     program = parse_text(Source("matmul.pk", text))
     roles = compile_program(program, schedule=schedule, level="roles").kernel
     lowered = machine_level(roles)
@@ -53,6 +55,8 @@ def run(text: str, sizes: dict[str, int], schedule: dict[str, str]) -> tuple[Val
     a, b, c = (memory.arrays[name][0] for name in "ABC")
     for operand in (a, b):
         operand[...] = random.integers(-4, 5, operand.shape)
+    for name, content in more.items():
+        memory.arrays[name][0][...] = content
     cta = Warpgroups(memory, 0, 0, 1)
     for _, threads in warps(roles, 1):
         cta.run(lowered.body.block, threads)
@@ -80,6 +84,22 @@ kernel product(A: bf16[M, D], B: bf16[N, D], C: f32[M, N], D: const = 64):
 """
     a, b, c = run(text, {"M": 100, "N": 56}, {})
     np.testing.assert_array_equal(c, a @ b.T)
+
+
+@pytest.mark.parametrize(("rows", "end"), [(64, 1), (128, 100)])
+def test_rows_past_the_end_of_a_block_that_ends_inside_of_an_array(rows: int, end: int) -> None:
+    """TMA loads what the array has there, and no number times it may come into the sum."""
+    text = f"""\
+kernel product(end: i32[1], A: bf16[K, M], B: bf16[K, N], C: f32[M, N]):
+    for m, n in tasks(blocks(M, {rows}), blocks(N, 64)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64, stop=end[0]):
+            acc += A[k, m].T @ B[k, n]
+        C[m, n] = acc
+"""
+    a, b, c = run(text, {"M": rows, "N": 64, "K": 136}, {"stages": "3"}, end=end)
+    assert np.any(a[end : -(-end // 64) * 64]), "nothing is past the end"
+    np.testing.assert_array_equal(c, a[:end].T @ b[:end])
 
 
 def test_a_descriptor() -> None:

@@ -25,19 +25,20 @@ Values = np.ndarray[Any, Any]
 
 
 class Warpgroups(Cta):
-    """One CTA; the threads of a warpgroup meet at each wgmma."""
+    """One CTA; the threads of a warpgroup meet at each wgmma, which no warpgroup of a role runs before all are there."""
 
     def run(self, body: Block, threads: range) -> None:
         if len(threads) % _WARPGROUP:
             super().run(body, threads)
             return
-        for first in range(threads.start, threads.stop, _WARPGROUP):
-            made = [greenlet(_Meeting(self, number).block) for number in range(first, first + _WARPGROUP)]
-            found = [one.switch(body) for one in made]
-            while not all(one.dead for one in made):
-                assert not any(one.dead for one in made), "only some threads of the warpgroup run wgmma"
-                self._multiply(found)
-                found = [one.switch() for one in made]
+        made = [greenlet(_Meeting(self, number).block) for number in threads]
+        groups = [made[first : first + _WARPGROUP] for first in range(0, len(made), _WARPGROUP)]
+        found = [[one.switch(body) for one in group] for group in groups]
+        while not all(one.dead for one in made):
+            assert not any(one.dead for one in made), "only some threads of the role run wgmma"
+            for met in found:
+                self._multiply(met)
+            found = [[one.switch() for one in group] for group in groups]
 
     def _multiply(self, met: list[tuple[Any, ...]]) -> None:
         (name,) = {name for name, *_ in met}

@@ -70,3 +70,37 @@ pk.kernel @turn(%X: !pk.pgl<[M, N], f32, shard 0> {pk.name = "X"}, %Y: !pk.pgl<[
   %v = pk.load %V[%m, %n : !pk.block<M by 64>, !pk.block<N by 64>] : !pk.private<[M, N], f32> -> !pk.tile<64x64xf32>
   pk.store %v, %Y[%m, %n : !pk.block<M by 64>, !pk.block<N by 64>] : !pk.tile<64x64xf32>, !pk.pgl<[M, N], f32, shard 1>
 }
+
+// -----
+
+// What a branch reads that is taken where the block is whole has no padding; the other branch clips.
+// CHECK-LABEL: pk.kernel @edges
+// CHECK: pk.load %A[%m, %k : {{.*}}] {unread = array<i64: 1>} :
+// CHECK: pk.load %B[%m, %k : {{.*}}] : {{.*}} -> !pk.tile<64x64xf32>
+pk.kernel @edges(%A: !pk.private<[M, K], f32> {pk.name = "A"}, %B: !pk.private<[M, K], f32> {pk.name = "B"}, %C: !pk.private<[M], f32> {pk.name = "C"}, %count: !pk.private<[8], i32> {pk.name = "count"}) {
+  %zero = arith.constant 0 : index
+  %rows = pk.read %count[%zero] : !pk.private<[8], i32>
+  %m = pk.block[%zero] : !pk.block<M by 64>
+  %k = pk.block[%zero] to %rows : !pk.block<K by 64>
+  %some = arith.cmpi slt, %zero, %rows : index
+  %whole = pk.is_whole %k : !pk.block<K by 64>
+  %inside = arith.andi %some, %whole : i1
+  %a = pk.load %A[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.private<[M, K], f32> -> !pk.tile<64x64xf32>
+  %b = scf.if %inside -> (!pk.tile<64x64xf32>) {
+    scf.yield %a : !pk.tile<64x64xf32>
+  } else {
+    %clipped = pk.clip %a axis 1 to %k fill 0.0 : f32 : !pk.tile<64x64xf32>, !pk.block<K by 64> -> !pk.tile<64x64xf32>
+    scf.yield %clipped : !pk.tile<64x64xf32>
+  }
+  %c = pk.row_sum %b : !pk.tile<64x64xf32> -> !pk.tile<64xf32>
+  pk.store %c, %C[%m : !pk.block<M by 64>] : !pk.tile<64xf32>, !pk.private<[M], f32>
+  %x = pk.load %B[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.private<[M, K], f32> -> !pk.tile<64x64xf32>
+  %y = scf.if %some -> (!pk.tile<64x64xf32>) {
+    scf.yield %x : !pk.tile<64x64xf32>
+  } else {
+    %cut = pk.clip %x axis 1 to %k fill 0.0 : f32 : !pk.tile<64x64xf32>, !pk.block<K by 64> -> !pk.tile<64x64xf32>
+    scf.yield %cut : !pk.tile<64x64xf32>
+  }
+  %z = pk.row_sum %y : !pk.tile<64x64xf32> -> !pk.tile<64xf32>
+  pk.store %z, %C[%m : !pk.block<M by 64>] : !pk.tile<64xf32>, !pk.private<[M], f32>
+}

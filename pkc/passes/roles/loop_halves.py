@@ -234,7 +234,7 @@ class _Cut:
         read = {
             op.channel
             for op in consumed.values()
-            if any(self._read[other] & set(op.tiles) for other in ops if other not in mmas)
+            if any(other not in mmas and not isinstance(other, VIEWS) for other in self._readers(op))
         }
         after = [op for op in ops if op not in leading and op not in mmas and op not in releases]
         used = {value for op in after for value in self._read[op]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import DenseArrayBase, i64
 from xdsl.ir import Operation, SSAValue, Use
 
@@ -16,7 +16,7 @@ from pkc.dialect.access import (
     StoreOp,
     array_type,
 )
-from pkc.dialect.coordinates import BlockOp
+from pkc.dialect.coordinates import BlockOp, IsWholeOp
 from pkc.dialect.elementwise import Binary, CompareOp, SelectOp, Unary
 from pkc.dialect.program import KernelOp
 from pkc.dialect.reductions import RowReduction
@@ -100,6 +100,8 @@ class _Padding:
 
     def _is_unread_by(self, use: Use, axis: int) -> bool:
         op, operand = use.operation, use.index
+        if self._is_whole_at(op):
+            return True
         if isinstance(op, _STORES):
             return self._is_left_out(op, axis)
         if isinstance(op, _SCATTERS):
@@ -108,6 +110,21 @@ class _Padding:
             return True
         found = _goes_to(op, operand, axis)
         return found is not None and all(self.is_unread(value, there) for value, there in found)
+
+    def _is_whole_at(self, op: Operation) -> bool:
+        """Whether an operation stands in a branch that is taken only where the block is whole."""
+        branch, around = op.parent, op.parent_op()
+        while around is not None:
+            if isinstance(around, scf.IfOp) and branch is around.true_region.block and self._needs_whole(around.cond):
+                return True
+            branch, around = around.parent, around.parent_op()
+        return False
+
+    def _needs_whole(self, condition: SSAValue) -> bool:
+        op = condition.owner
+        if isinstance(op, arith.AndIOp):
+            return self._needs_whole(op.lhs) or self._needs_whole(op.rhs)
+        return isinstance(op, IsWholeOp) and op.block is self._block
 
     def _is_left_out(self, op: StoreOp | StoreAddOp | AtomicAddOp | AccumulateOp, axis: int) -> bool:
         """Whether a store leaves out what its tile has past the end of the block."""

@@ -12,19 +12,21 @@ from pkc.dialect import elementwise as ew
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import (
+    AnyMmaOp,
     BroadcastOp,
     CastOp,
     ClipOp,
     FullOp,
     PositionsOp,
     SplatOp,
+    TransposeOp,
     tile_type,
 )
 from pkc.dialect.types import f32, i1, i32
 from pkc.passes.analysis.chains import is_of_positions
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering import rounding
-from pkc.passes.machine.lowering.context import WarpRole
+from pkc.passes.machine.lowering import rounding, staging
+from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.fragments import (
     PACKED,
     LazyTile,
@@ -106,6 +108,11 @@ def _broadcast(role: WarpRole, op: BroadcastOp) -> None:
 
 
 def _clip(role: WarpRole, op: ClipOp) -> None:
+    staged = role.tiles[op.tile]
+    if isinstance(staged, Staged) and all(isinstance(use.operation, AnyMmaOp | TransposeOp) for use in op.result.uses):
+        staging.clear(role, staged, role.dims.valid(role.blocks[op.block]))
+        role.tiles[op.result] = staged
+        return
     source = as_elements(role, op.tile)
     kind = tile_type(op.result).element_type
     valid = role.dims.valid(role.blocks[op.block])
