@@ -486,6 +486,16 @@ def test_tasks_of_uneven_length_are_each_done_once(heads: int, rows: int, ctas: 
     np.testing.assert_array_equal(memory.arrays["O"][0], x[0] * added[:, None])
 
 
+def test_tasks_of_uneven_length_in_tasks() -> None:
+    """They go on from one set to the next, beginning where the last one ended."""
+    head, *body = UNEVEN.replace("[H,", "[E, H,").replace("[h,", "[e, h,").splitlines()
+    text = "\n".join([head, "    for e in tasks(E):", *(f"    {line}" for line in body), ""])
+    x = numbered(1, 3, 3, 300, 16) % 3
+    memory = run(text, 1, 4, {"E": 3, "H": 3, "S": 300}, X=x)
+    added = np.arange(300) // 64 * 64 + 1
+    np.testing.assert_array_equal(memory.arrays["O"][0], x[0] * added[:, None])
+
+
 class _OneDimension(Dimensions):
     """A dimension and a number of ranks that are known when code runs."""
 

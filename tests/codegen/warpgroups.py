@@ -25,7 +25,7 @@ Values = np.ndarray[Any, Any]
 
 
 class Warpgroups(Cta):
-    """One CTA; the threads of a warpgroup meet at each wgmma, which no warpgroup of a role runs before all are there."""
+    """One CTA; the threads of a warpgroup meet at each wgmma, and so do the warpgroups of a role."""
 
     def run(self, body: Block, threads: range) -> None:
         if len(threads) % _WARPGROUP:

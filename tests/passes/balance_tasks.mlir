@@ -78,3 +78,24 @@ pk.kernel @left(%X: !pk.private<[H, S], f32> {pk.name = "X"}) {
     }
   }
 }
+
+// -----
+
+// Tasks in tasks.
+// CHECK-LABEL: pk.kernel @inside
+// CHECK: pk.tasks (%e) in (%lists) {
+// CHECK: pk.tasks (%h, %i) in (%heads, %blocks) attributes {raster = 8 : i64, longest_first} {
+pk.kernel @inside(%X: !pk.private<[E, H, S], f32> {pk.name = "X"}, %count: !pk.private<[E], i32> {pk.name = "count"}) {
+  %lists = pk.dim "E"
+  %heads = pk.dim "H"
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  pk.tasks (%e) in (%lists) {
+    %end = pk.read %count[%e] : !pk.private<[E], i32>
+    %blocks = pk.block_count <S by 16> to %end
+    pk.tasks (%h, %i) in (%heads, %blocks) {
+      scf.for %k = %zero to %i step %one {
+      }
+    }
+  }
+}

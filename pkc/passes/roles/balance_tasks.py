@@ -21,7 +21,7 @@ class BalanceTasks(KernelPass):
     the length of a task's loops grows with its last index (causal attention), that index goes downwards, and tasks are
     numbered by bands of rows (`raster`), the row fastest: tasks of one length come together, and the short ones of a
     band last. Where the length falls with the index, the bands are enough. CTAs take `longest_first` tasks back and
-    forth, so that none has the longest of every round.
+    forth, so that none has the longest of every round. Tasks in tasks do so for each of those around them.
 
     Before:
 
@@ -46,8 +46,13 @@ class BalanceTasks(KernelPass):
 
     def run(self, kernel: KernelOp) -> None:
         for tasks in list(kernel.walk()):
-            if isinstance(tasks, TasksOp) and not tasks.encloses_tasks and computes(tasks, kernel):
+            if isinstance(tasks, TasksOp) and not tasks.encloses_tasks and computes(_outermost(tasks), kernel):
                 _balance(tasks)
+
+
+def _outermost(tasks: TasksOp) -> TasksOp:
+    around = tasks.parent_op()
+    return _outermost(around) if isinstance(around, TasksOp) else tasks
 
 
 def _balance(tasks: TasksOp) -> None:
