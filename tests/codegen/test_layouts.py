@@ -491,7 +491,7 @@ def test_tasks_of_uneven_length_in_tasks() -> None:
     head, *body = UNEVEN.replace("[H,", "[E, H,").replace("[h,", "[e, h,").splitlines()
     text = "\n".join([head, "    for e in tasks(E):", *(f"    {line}" for line in body), ""])
     x = numbered(1, 3, 3, 300, 16) % 3
-    memory = run(text, 1, 4, {"E": 3, "H": 3, "S": 300}, X=x)
+    memory = run(text, 1, 16, {"E": 3, "H": 3, "S": 300}, X=x)
     added = np.arange(300) // 64 * 64 + 1
     np.testing.assert_array_equal(memory.arrays["O"][0], x[0] * added[:, None])
 
