@@ -128,3 +128,16 @@ def test_variant(name: str) -> None:
     found = check_statically(roles.kernel, ranks=ranks, dims=dims)
     assert not found.findings
     assert not found.undecided
+
+
+def test_what_follows_a_sequence_is_nothing_to_it() -> None:
+    """TMA reads on, past the last key of a sequence: of the next one all are infinite, or NaN."""
+    variant = Variant("packed_attention", "causal", {"H": 1, "S": 20, "T": 30, "N": 3})
+    inputs = draw_inputs(variant.at("tile").module, ranks=1, dims=variant.dims, seed=1)
+    inputs["rows"][0], inputs["keys"][0] = (0, 9, 20), (0, 10, 30)
+    outputs = [simulate(variant.at("roles").module, ranks=1, dims=variant.dims, inputs=inputs)["O"]]
+    for value in (np.inf, np.nan):
+        inputs["K"][:, :, 10:] = inputs["V"][:, :, 10:] = value
+        outputs.append(simulate(variant.at("roles").module, ranks=1, dims=variant.dims, inputs=inputs)["O"])
+        assert outputs[-1][:, :, :9].tobytes() == outputs[0][:, :, :9].tobytes()
+        assert np.isnan(outputs[-1][:, :, 9:].astype(float)).all()
