@@ -58,7 +58,7 @@ def window_of(count: int) -> Callable[[Arrays, int], Arrays]:
 
 
 PACKED = {"H": 2, "S": 170, "T": 200, "N": 6}
-DECODED = {"B": 3, "G": 1, "R": 3, "T": 333}
+DECODED = {"H": 3, "R": 3, "T": 333}
 SMALLER = {"tile_T": "64"}
 """For heads of 256: 128 keys and values of them do not fit into shared memory beside 128 queries."""
 

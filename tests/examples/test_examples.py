@@ -136,13 +136,11 @@ def packed_causal_attention(i: Arrays, ranks: int) -> Arrays:
 
 
 def decode_attention(i: Arrays, ranks: int) -> Arrays:
-    """Over the keys that all ranks have of a sequence, side by side."""
+    """Over the keys that all ranks have, side by side."""
     o = np.zeros(np.shape(i["Q"]))
-    for b in range(o.shape[0]):
-        k, v = (
-            np.concatenate([f64(i[name][r, b, :, : i["length"][r, b]]) for r in range(ranks)], axis=-2) for name in "KV"
-        )
-        o[b] = attended({"Q": i["Q"][b], "K": k, "V": v, "scale": i["scale"]}, causal=False)
+    for h in range(o.shape[0]):
+        k, v = (np.concatenate([f64(i[n][r, h, : i["length"][r, h]]) for r in range(ranks)]) for n in "KV")
+        o[h] = attended({"Q": i["Q"][None, h], "K": k[None], "V": v[None], "scale": i["scale"]}, causal=False)[0]
     return {"O": o}
 
 
@@ -230,11 +228,11 @@ def ragged_packed(ranks: int) -> Dims:
 
 
 def decoded(ranks: int) -> Dims:
-    return {"B": ranks, "G": 1, "R": 16, "T": 512}
+    return {"H": ranks, "R": 16, "T": 512}
 
 
 def ragged_decoded(ranks: int) -> Dims:
-    return {"B": 3, "G": 2, "R": 5, "T": 301}
+    return {"H": 5, "R": 5, "T": 301}
 
 
 def experts(ranks: int) -> Dims:

@@ -128,9 +128,9 @@ def _packed(ranks: int) -> Sequence[Dims]:
 
 
 def _decoded(ranks: int) -> Sequence[Dims]:
-    """Sequences, heads of K and V, rows for each, room for keys."""
-    found = [(1, 1, 1, 1), (3, 2, 5, 301), (2 * ranks, 1, 16, 1000), (ranks + 1, 3, 20, 2050)]
-    return [{"B": b, "G": g, "R": r, "T": t} for b, g, r, t in found]
+    """Heads of K and V, rows for each, room for keys."""
+    found = [(1, 1, 1), (5, 5, 301), (2 * ranks, 16, 1000), (3 * ranks + 1, 20, 2050)]
+    return [{"H": h, "R": r, "T": t} for h, r, t in found]
 
 
 def _nested(ranks: int) -> Sequence[Dims]:
