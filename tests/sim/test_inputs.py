@@ -120,6 +120,30 @@ def test_integers_are_drawn_from_the_range_of_their_use():
     assert (drawn["free"].min(), drawn["free"].max()) == (0, 99)
 
 
+OFFSETS = """
+pk.kernel @lists(%bounds: !pk.private<[E], i32> {pk.name = "bounds"}, %ends: !pk.private<[E], i32> {pk.name = "ends"},
+                 %X: !pk.private<[P], f32> {pk.name = "X"}) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %size = pk.dim "P"
+  %start = pk.read %bounds[%zero] : !pk.private<[E], i32>
+  %stop = pk.read %bounds[%one] : !pk.private<[E], i32>
+  %n = pk.block_count <P by 8> from %start to %stop
+  %end = pk.read %ends[%zero] : !pk.private<[E], i32>
+  %least = arith.minsi %end, %size : index
+  %m = pk.block_count <P by 8> from %start to %least
+}"""
+
+
+def test_offsets_ascend():
+    drawn = draw_inputs(parse(OFFSETS), ranks=2, dims={"E": 500, "P": 4}, seed=0)
+    for of_rank in drawn["bounds"]:
+        assert sorted(set(of_rank)) == [0, 1, 2, 3, 4]
+        assert (np.diff(of_rank) >= 0).all()
+    assert sorted(set(drawn["ends"].flat)) == [0, 1, 2, 3, 4]
+    assert (np.diff(drawn["ends"][0]) < 0).any()
+
+
 MOVED = """
 pk.kernel @moved(%R: !pk.private<[P], i32> {pk.name = "R"}, %count: !pk.private<[E], i32> {pk.name = "count"},
                  %X: !pk.pgl<[N, 4], f32, shard 0> {pk.name = "X"}, %Y: !pk.private<[P, 4], f32> {pk.name = "Y"}) {
