@@ -289,6 +289,7 @@ NOTHING = {
     "pk-fuse-chains": "refused by pk-check-roles where chains do not suffice",
     "pk-split-roles": "obeys roles",
     "pk-guard-launches": "adds what launches need",
+    "pk-clip-operands": "threads load the last block of what it leaves, as pk-plan-transfers says",
     "pk-plan-padding": "marks every tile of which nothing reads the padding",
     "pk-split-stores": "obeys transfers",
     "pk-insert-fences": "adds the fences that the order of memory needs",
