@@ -25,11 +25,10 @@ def packed_attention(
             top = full(f32, -1e30, q)
             total = zeros(f32, q)
             o = zeros(f32, q, D)
-            shift = keys[b + 1] - rows[b + 1]  # the last row of a sequence sees all of its keys
             for kv in blocks(T, 128, start=keys[b], stop=keys[b + 1]):
                 s = Q[h, q] @ K[h, kv].T
-                if causal:
-                    s = where(positions(q) + shift >= positions(kv), s, -inf)
+                if causal:  # the last row of a sequence sees all of its keys
+                    s = where(positions(q) + keys[b + 1] - rows[b + 1] >= positions(kv), s, -inf)
                 t = max(top, rowmax(s) * k)
                 p = exp2(s * k - t)
                 c = exp2(top - t)

@@ -20,9 +20,12 @@ from xdsl.traits import (
 )
 from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
+from pkc.passes.analysis.dependence import never_changes
+
 
 class Cse(ModulePass):
-    """Merge equal operations; loads of one block only when nothing is written or awaited between them.
+    """Merge equal operations; loads of one block only when nothing is written or awaited between them, and elements of
+    private arrays that the kernel only reads wherever they are read.
 
     Before:
 
@@ -111,7 +114,7 @@ class _Merge:
         if is_trivially_dead(op):
             self.unneeded.append(op)
             return
-        pure = is_side_effect_free(op)
+        pure = is_side_effect_free(op) or never_changes(op)
         if not pure and not only_has_effect(op, MemoryEffectKind.READ):
             return
         key = _key(op, {})

@@ -54,3 +54,26 @@ pk.kernel @nested(%X: !pk.private<[8], f32> {pk.name = "X"}, %Y: !pk.private<[8]
     pk.store %x1, %Y[%c : !pk.block<8 by 8>] : !pk.tile<8xf32>, !pk.private<[8], f32>
   }
 }
+
+// Elements of an array that the kernel only reads are the same everywhere.
+// CHECK-LABEL: pk.kernel @elements
+// CHECK:       pk.read %count[%{{.*}}]
+// CHECK:       pk.tasks
+// CHECK-NOT:   pk.read %count
+// CHECK:       pk.read %written[%{{.*}}]
+// CHECK:       pk.tasks
+// CHECK:       pk.read %written[%{{.*}}]
+pk.kernel @elements(%count: !pk.private<[8], i32> {pk.name = "count"}, %written: !pk.private<[8], i32> {pk.name = "written"}) {
+  %i = arith.constant 0 : index
+  %n = pk.read %count[%i] : !pk.private<[8], i32>
+  pk.tasks (%j) in (%n) {
+    %m = pk.read %count[%i] : !pk.private<[8], i32>
+    %a = pk.read %written[%i] : !pk.private<[8], i32>
+    pk.tasks (%k) in (%a) {
+      %b = pk.read %written[%i] : !pk.private<[8], i32>
+      %sum = arith.addi %m, %b : index
+      %t = pk.splat %sum : index -> !pk.tile<i32>
+      pk.store %t, %written[%k : index] : !pk.tile<i32>, !pk.private<[8], i32>
+    }
+  }
+}

@@ -129,3 +129,35 @@ pk.kernel @kept(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.private<[M], 
     }
   }
 }
+
+// -----
+
+// Elements that nobody writes are read once for all tasks inside, at positions that exist: of the dimension of one that
+// is read there already. They are not read where there may be none, nor before what writes them.
+// CHECK-LABEL: pk.kernel @elements
+// CHECK: pk.tasks (%b) in
+// CHECK-NEXT: %[[R:.*]] = pk.read %rows[%b]
+// CHECK-NEXT: %[[K:.*]] = pk.read %keys[%b]
+// CHECK-NEXT: pk.tasks (%h) in (%[[R]]) {
+// CHECK-NEXT: pk.read %other[%b]
+// CHECK-NEXT: scf.for %{{.*}} = %{{.*}} to %[[K]] step
+// CHECK-NEXT: pk.read %written[%b]
+pk.kernel @elements(%rows: !pk.private<[N], i32> {pk.name = "rows"}, %keys: !pk.private<[N], i32> {pk.name = "keys"}, %other: !pk.private<[M], i32> {pk.name = "other"}, %written: !pk.private<[N], i32> {pk.name = "written"}) {
+  %one = arith.constant 1 : index
+  %zero = arith.constant 0 : index
+  %n = pk.dim "N"
+  %less = arith.subi %n, %one : index
+  pk.tasks (%b) in (%less) {
+    %r = pk.read %rows[%b] : !pk.private<[N], i32>
+    pk.tasks (%h) in (%r) {
+      %o = pk.read %other[%b] : !pk.private<[M], i32>
+      %k = pk.read %keys[%b] : !pk.private<[N], i32>
+      scf.for %i = %zero to %k step %one {
+        %w = pk.read %written[%b] : !pk.private<[N], i32>
+        %sum = arith.addi %w, %o : index
+        %t = pk.splat %sum : index -> !pk.tile<i32>
+        pk.store %t, %written[%h : index] : !pk.tile<i32>, !pk.private<[N], i32>
+      }
+    }
+  }
+}

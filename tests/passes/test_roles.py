@@ -30,6 +30,7 @@ ILLEGAL = {
     ("moe_combine", "inter_sm"),
     ("moe_combine", "copy_engine"),
     ("moe_dispatch_gemm", "copy_engine"),
+    ("decode_attention", "copy_engine"),
 }
 PLANNED = [(path, overlap) for path in EXAMPLES for overlap in OVERLAPS if (path.stem, overlap) not in ILLEGAL]
 DIMS = {"M": 50, "N": 40, "K": 36, "H": 3, "L": 5, "P": 20}

@@ -157,3 +157,10 @@ def _yielded(region: Region, number: int) -> SSAValue:
     last = region.block.last_op
     assert last is not None
     return last.operands[number]
+
+
+def never_changes(op: Operation) -> bool:
+    """Whether an operation reads an element of an array that nobody writes while the kernel runs."""
+    if not isinstance(op, ReadOp) or not isinstance(op.array.type, PrivateType):
+        return False
+    return all(isinstance(use.operation, ReadOp | LoadOp | GatherOp) for use in op.array.uses)

@@ -8,13 +8,13 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import MemoryEffectKind, Pure, get_effects
 
-from pkc.dialect.access import LoadOp, array_type
+from pkc.dialect.access import LoadOp, ReadOp, array_type
 from pkc.dialect.coordinates import BlockCountOp, BlockPositionOp, DimOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import BlockType, Dim
-from pkc.passes.analysis.dependence import ancestors, enclosing_tasks, role_around
+from pkc.passes.analysis.dependence import ancestors, enclosing_tasks, never_changes, role_around
 from pkc.passes.build import defined_in, is_constant
 from pkc.passes.kernel_pass import KernelPass
 from pkc.remarks import missed
@@ -29,6 +29,10 @@ class HoistLoads(KernelPass):
     exists may be loaded in vain. Blocks exist wherever they are named: only lists of blocks make them. A position
     exists if it is one of a block, or numbers all positions of the array's dimension, or is a constant below a
     constant. Roles that an author wrote stay as they are: a wait may stand in front of each load.
+
+    An element of a private array that the kernel only reads moves out of loops, and out of tasks in tasks: CTAs go
+    through the outer ones together. Its position exists, too, if an element of a dimension of the same length is read
+    there before.
 
     Before:
 
@@ -60,6 +64,35 @@ class HoistLoads(KernelPass):
                 if phase not in written:
                     written[phase] = _written(phase)
                 _hoist(kernel, loop, written[phase])
+        for op in list(kernel.walk()):
+            if isinstance(op, ReadOp) and never_changes(op) and role_around(op) is None:
+                _hoist_read(op)
+
+
+def _hoist_read(op: ReadOp) -> None:
+    """Move an element out of one loop, or out of tasks in tasks, after another."""
+    around = op.parent_op()
+    while isinstance(around, scf.ForOp) or (isinstance(around, TasksOp) and isinstance(around.parent_op(), TasksOp)):
+        if any(defined_in(index, around) for index in op.indices):
+            return
+        positions = zip(op.indices, array_type(op.array).dimensions, strict=True)
+        if not all(_exists(index, dim) or _is_read_before(index, dim, around) for index, dim in positions):
+            return
+        op.detach()
+        assert around.parent is not None
+        around.parent.insert_op_before(op, around)
+        around = op.parent_op()
+
+
+def _is_read_before(index: SSAValue, dim: Dim, place: Operation) -> bool:
+    """Whether an element of a dimension is read at an index in front of a place, whatever branches are taken."""
+    for use in index.uses:
+        read = use.operation
+        if isinstance(read, ReadOp) and read.parent is place.parent and read.is_before_in_block(place):
+            found = zip(read.indices, array_type(read.array).dimensions, strict=True)
+            if any(other is index and there == dim for other, there in found):
+                return True
+    return False
 
 
 def _hoist(kernel: KernelOp, loop: scf.ForOp, written: set[SSAValue]) -> None:
