@@ -1,22 +1,23 @@
 """Attention of sequences of different lengths, one behind the other: sequence b has rows rows[b] to rows[b + 1] and
-keys keys[b] to keys[b + 1]"""
+keys keys[b] to keys[b + 1]; `group` heads of Q share one of K and V"""
 
 import pkc
 from pkc.language import *
 
-H, S, D, T, N = dims("H S D T N")
+S, H, D, T, G, N = dims("S H D T G N")
 
 
 @pkc.kernel
 def packed_attention(
-    Q: bf16[H, S, D],
-    K: bf16[H, T, D],
-    V: bf16[H, T, D],
-    O: bf16[H, S, D],
+    Q: bf16[S, H, D],
+    K: bf16[T, G, D],
+    V: bf16[T, G, D],
+    O: bf16[S, H, D],
     rows: i32[N],
     keys: i32[N],
     scale: f32,
     D: const = 128,
+    group: const = 1,
     causal: const = False,
 ):
     k = max(scale, 1e-30)  # surely positive: what is masked stays masked
@@ -26,13 +27,13 @@ def packed_attention(
             total = zeros(f32, q)
             o = zeros(f32, q, D)
             for kv in blocks(T, 128, start=keys[b], stop=keys[b + 1]):
-                s = Q[h, q] @ K[h, kv].T
+                s = Q[q, h] @ K[kv, h // group].T
                 if causal:  # the last row of a sequence sees all of its keys
                     s = where(positions(q) + keys[b + 1] - rows[b + 1] >= positions(kv), s, -inf)
                 t = max(top, rowmax(s) * k)
                 p = exp2(s * k - t)
                 c = exp2(top - t)
                 total = total * c + rowsum(p)
-                o = o * c + cast(p, bf16) @ V[h, kv]
+                o = o * c + cast(p, bf16) @ V[kv, h // group]
                 top = t
-            O[h, q] = o / max(total, 1e-30)  # zeros where a row sees nothing
+            O[q, h] = o / max(total, 1e-30)  # zeros where a row sees nothing

@@ -57,7 +57,7 @@ def window_of(count: int) -> Callable[[Arrays, int], Arrays]:
     return lambda i, ranks: window_attention(i, ranks, window=count)
 
 
-PACKED = {"H": 2, "S": 170, "T": 200, "N": 6}
+PACKED = {"H": 2, "G": 2, "S": 170, "T": 200, "N": 6}
 DECODED = {"H": 3, "R": 3, "T": 333}
 SMALLER = {"tile_T": "64"}
 """For heads of 256: 128 keys and values of them do not fit into shared memory beside 128 queries."""
@@ -91,7 +91,7 @@ VARIANTS = {
         "grouped_attention", "group=3,causal", GROUPS | {"T": 50}, grouped_causal_attention
     ),
     "groups f16 D=64": Variant("grouped_attention", "group=3,D=64", GROUPS, grouped_attention, dtype="f16"),
-    "packed, causal": Variant("packed_attention", "causal,D=64", PACKED, packed_causal_attention),
+    "packed, causal": Variant("packed_attention", "causal,D=64,group=2", PACKED | {"G": 1}, packed_causal_attention),
     "packed, most sequences empty": Variant("packed_attention", "", PACKED | {"N": 40}, packed_attention, dtype="f16"),
     "packed, one sequence": Variant("packed_attention", "", PACKED | {"N": 2}, packed_attention),
     "decode, more rows than a tile": Variant("decode_attention", "splits=3", DECODED | {"R": 20}, decode_attention),
@@ -132,12 +132,12 @@ def test_variant(name: str) -> None:
 
 def test_what_follows_a_sequence_is_nothing_to_it() -> None:
     """TMA reads on, past the last key of a sequence: of the next one all are infinite, or NaN."""
-    variant = Variant("packed_attention", "causal", {"H": 1, "S": 20, "T": 30, "N": 3})
+    variant = Variant("packed_attention", "causal", {"H": 1, "G": 1, "S": 20, "T": 30, "N": 3})
     inputs = draw_inputs(variant.at("tile").module, ranks=1, dims=variant.dims, seed=1)
     inputs["rows"][0], inputs["keys"][0] = (0, 9, 20), (0, 10, 30)
     outputs = [simulate(variant.at("roles").module, ranks=1, dims=variant.dims, inputs=inputs)["O"]]
     for value in (np.inf, np.nan):
-        inputs["K"][:, :, 10:] = inputs["V"][:, :, 10:] = value
+        inputs["K"][:, 10:] = inputs["V"][:, 10:] = value
         outputs.append(simulate(variant.at("roles").module, ranks=1, dims=variant.dims, inputs=inputs)["O"])
-        assert outputs[-1][:, :, :9].tobytes() == outputs[0][:, :, :9].tobytes()
-        assert np.isnan(outputs[-1][:, :, 9:].astype(float)).all()
+        assert outputs[-1][:, :9].tobytes() == outputs[0][:, :9].tobytes()
+        assert np.isnan(outputs[-1][:, 9:].astype(float)).all()

@@ -119,8 +119,9 @@ def packed_attention(i: Arrays, ranks: int, *, causal: bool = False) -> Arrays:
     for r in range(ranks):
         bounds = (zip(i[name][r], i[name][r][1:], strict=False) for name in ("rows", "keys"))
         for rows, keys in zip(*bounds, strict=True):
-            q, k, v = (i[name][r][:, slice(*to)] for name, to in (("Q", rows), ("K", keys), ("V", keys)))
-            o[r][:, slice(*rows)] = attended({"Q": q, "K": k, "V": v, "scale": i["scale"]}, causal=causal)
+            q, k, v = (i[name][r][slice(*to)].swapaxes(0, 1) for name, to in (("Q", rows), ("K", keys), ("V", keys)))
+            found = attended({"Q": q, "K": k, "V": v, "scale": i["scale"]}, causal=causal)
+            o[r][slice(*rows)] = found.swapaxes(0, 1)
     return {"O": o}
 
 
@@ -220,11 +221,11 @@ def ragged_sequence(ranks: int) -> Dims:
 
 
 def packed(ranks: int) -> Dims:
-    return {"H": 2, "S": 256, "T": 384, "N": 4}
+    return {"H": 2, "G": 2, "S": 256, "T": 384, "N": 4}
 
 
 def ragged_packed(ranks: int) -> Dims:
-    return {"H": 1, "S": 301, "T": 333, "N": 7}
+    return {"H": 1, "G": 1, "S": 301, "T": 333, "N": 7}
 
 
 def decoded(ranks: int) -> Dims:

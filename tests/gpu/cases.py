@@ -121,10 +121,10 @@ def _groups(group: int) -> Sizes:
     return lambda ranks: [{"B": b, "H": group * g, "G": g, "S": s, "T": t} for b, g, s, t in found]
 
 
-def _packed(ranks: int) -> Sequence[Dims]:
-    """Heads, rows and keys of all sequences, one more than sequences: empty ones, of one row, of many blocks."""
+def _packed(group: int) -> Sizes:
+    """Heads of K and V, rows and keys of all sequences, one more than sequences: empty, of one row, of many blocks."""
     found = [(1, 1, 1, 2), (2, 130, 257, 3), (1, 129, 64, 40), (3, 900, 1700, 9)]
-    return [{"H": h, "S": s, "T": t, "N": n} for h, s, t, n in found]
+    return lambda ranks: [{"H": group * g, "G": g, "S": s, "T": t, "N": n} for g, s, t, n in found]
 
 
 def _decoded(ranks: int) -> Sequence[Dims]:
@@ -473,10 +473,11 @@ def _attention() -> Iterator[Case]:
     for window in (1, 70, 128):
         constants = {"window": window}
         yield Case(f"window_attention window={window}", "window_attention", _one_gpu, constants=constants, alone=True)
-    for constants in ({}, {"causal": True}, {"D": 64}):
+    for constants in ({}, {"causal": True}, {"D": 64}, {"group": 3, "causal": True}):
         listed = "".join(f" {name}={value}" for name, value in constants.items())
-        yield Case(f"packed_attention{listed}", "packed_attention", _packed, constants=constants, alone=True)
-    yield Case("packed_attention tile_T=160", "packed_attention", _packed, {"tile_T": "160"}, alone=True)
+        sizes = _packed(constants.get("group", 1))
+        yield Case(f"packed_attention{listed}", "packed_attention", sizes, constants=constants, alone=True)
+    yield Case("packed_attention tile_T=160", "packed_attention", _packed(1), {"tile_T": "160"}, alone=True)
     for constants in ({}, {"splits": 1}, {"splits": 7, "D": 64}):
         listed = "".join(f" {name}={value}" for name, value in constants.items())
         yield Case(f"decode_attention{listed}", "decode_attention", _decoded, constants=constants)
