@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pkc
+from pkc.runtime.mesh import Mesh
 
 ROOT = Path(__file__).parents[1]
 D, HEADS = 128, 16
@@ -102,12 +103,12 @@ def decode(batch: int, heads: int, rows: int, keys: int) -> dict[str, float]:
     """Milliseconds by contestant."""
     import torch
 
-    kernel = pkc.load(ROOT / "examples" / "decode_attention.pk")
+    kernel, mesh = pkc.load(ROOT / "examples" / "decode_attention.pk"), Mesh.single_process([0])
     k, v = (torch.randn(batch, heads, keys, D, device="cuda", dtype=torch.bfloat16) for _ in range(2))
     given = torch.randn(batch, heads, rows, D, device="cuda", dtype=torch.bfloat16)
     flat = [array.view(batch * heads, keys, D) for array in (k, v)]
     length = torch.full((batch * heads,), keys, device="cuda", dtype=torch.int32)
-    q, o = (kernel.empty(name, H=batch * heads, R=rows) for name in "QO")
+    q, o = (kernel.empty(name, mesh, H=batch * heads, R=rows) for name in "QO")
     q.tensor().copy_(given.view(batch * heads, rows, D))
     found: dict[str, float] = {}
     wanted = backend("flash", given, k, v)()
