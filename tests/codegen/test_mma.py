@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
 import pytest
 
 from pkc.codegen.build import machine_level
+from pkc.dialect.machine import InstructionOp
 from pkc.driver.compiler import compile_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
@@ -100,6 +102,25 @@ kernel product(end: i32[1], A: bf16[K, M], B: bf16[K, N], C: f32[M, N]):
     a, b, c = run(text, {"M": rows, "N": 64, "K": 136}, {"stages": "3"}, end=end)
     assert np.any(a[end : -(-end // 64) * 64]), "nothing is past the end"
     np.testing.assert_array_equal(c, a[:end].T @ b[:end])
+
+
+def test_zeros_are_seen_by_all_mmas() -> None:
+    """Ordinary instructions write them, and MMAs of all warps read them by the async proxy."""
+    text = """\
+kernel product(end: i32[1], A: bf16[M, K], B: bf16[K, N], C: f32[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 64)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64, stop=end[0]):
+            acc += A[m, k] @ B[k, n]
+        C[m, n] = acc
+"""
+    lowered = machine_level(compile_program(parse_text(Source("product.pk", text)), level="roles").kernel)
+    names = [op.instruction_name.data for op in lowered.walk() if isinstance(op, InstructionOp)]
+    multiplied = next(number for number, name in enumerate(names) if name.startswith("wgmma_n"))
+    cleared = names.index("store_shared_v4")
+    assert cleared < multiplied
+    assert names[cleared + 1] == "fence_async_shared"
+    assert re.fullmatch(r"sync_\d_of_256", names[cleared + 2])
 
 
 def test_a_descriptor() -> None:
