@@ -51,3 +51,7 @@ def decode_attention(
                 o = o * c + P.at(r)[h, i, q] * w
                 top = t
         O[h, q] = o / max(total, 1e-30)  # zeros where there are no keys
+
+
+if __name__ == "__main__":
+    print(decode_attention.simulate(ranks=4))

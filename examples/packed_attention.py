@@ -37,3 +37,7 @@ def packed_attention(
                 o = o * c + cast(p, bf16) @ V[kv, h // group]
                 top = t
             O[q, h] = o / max(total, 1e-30)  # zeros where a row sees nothing
+
+
+if __name__ == "__main__":
+    print(packed_attention.simulate(ranks=4))
