@@ -6,7 +6,9 @@ import pytest
 
 from pkc.diagnostics import PkcError
 from pkc.sim.draw import draw_inputs
+from pkc.sim.program import find_kernel
 from pkc.sim.run import resolve_dims, simulate
+from pkc.sim.small import small_dims
 from tests.sim.helpers import GEMM_RS, copy, parse
 
 BF16 = ml_dtypes.bfloat16
@@ -133,6 +135,18 @@ pk.kernel @lists(%bounds: !pk.private<[E], i32> {pk.name = "bounds"}, %ends: !pk
   %least = arith.minsi %end, %size : index
   %m = pk.block_count <P by 8> from %start to %least
 }"""
+
+
+def test_the_smallest_sizes_have_a_sequence():
+    module = parse("""
+pk.kernel @lists(%bounds: !pk.private<[N], i32> {pk.name = "bounds"}) {
+  %n = pk.dim "N"
+  %one = arith.constant 1 : index
+  %less = arith.subi %n, %one : index
+  pk.tasks (%b) in (%less) {
+  }
+}""")
+    assert small_dims(find_kernel(module, None), ranks=1) == {"N": 2}
 
 
 def test_offsets_ascend():
