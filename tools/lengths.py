@@ -65,7 +65,7 @@ def backend(name: str, q: Any, k: Any, v: Any, **options: Any) -> Callable[[], A
     from torch.nn.functional import scaled_dot_product_attention
 
     def run() -> Any:
-        with sdpa_kernel(SDPBackend[f"{name.upper()}_ATTENTION"]):
+        with sdpa_kernel(getattr(SDPBackend, f"{name.upper()}_ATTENTION")):
             return scaled_dot_product_attention(q, k, v, **options)
 
     return run
