@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pkc.bench.peers.contest import Contestant
 from pkc.bench.peers.problem import Case, Problem, Shape
 from pkc.bench.peers.ranks import Job, torch
 from pkc.bench.suite import Entry
@@ -90,12 +89,12 @@ def _array(parameter: ArrayParameter, shape: tuple[int, ...], mesh: Mesh, job: J
     return array, tensor(view) if min(view.shape) else None
 
 
-def contestant(name: str, artifact: Artifact, given: Operands, mesh: Mesh) -> Contestant:
-    """Load a kernel; its launches enqueue on torch's current stream. Raises `PkcError`."""
+def launches(artifact: Artifact, given: Operands, mesh: Mesh) -> Callable[[], Any]:
+    """Load a kernel; a call launches it on torch's current stream and returns its result. Raises `PkcError`."""
     loaded = LoadedKernel(artifact, mesh)
 
     def run() -> Any:
         loaded(given.arguments, stream=torch().cuda.current_stream())
         return given.result
 
-    return Contestant(name, run)
+    return run

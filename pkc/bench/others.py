@@ -27,9 +27,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     results: list[dict[str, Any]] = []
     for kernel in given.kernel or [*suite()]:
         for problem in suite()[kernel].problems(given.sizes, job.ranks):
-            alone = problem.alone()
-            cases = problem.draw(job), alone.draw(job) if alone else None
-            found = compete(field(*cases), job, repetitions=given.repetitions)
+            entrants = field(problem.draw(job), [alone.draw(job) for alone in problem.alone()])
+            found = compete(entrants, job, repetitions=given.repetitions)
             results.append({"kernel": kernel, "ranks": job.ranks, **problem.fields, "contestants": found})
             if job.rank:
                 continue

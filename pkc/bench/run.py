@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from pkc import console
 from pkc.bench import errors, kernels, record
 from pkc.bench.peers import contest, ranks
-from pkc.bench.peers.contest import WARMUP, Entrant
+from pkc.bench.peers.contest import WARMUP, Entrant, Step
 from pkc.bench.peers.problem import ALONE, Case, Problem, alone_ms, field
 from pkc.bench.peers.ranks import Job
 from pkc.bench.suite import Entry, Machine, link_ms, machine, suite
@@ -164,17 +164,16 @@ class _Run:
 
     def _entrants(self, problem: Problem, mesh: Mesh, broken: dict[str, Any]) -> list[Entrant]:
         """The peers, the kernel with each schedule, the work alone; the errors of those that fail go to `broken`."""
-        case, same_alone = problem.draw(self._job), problem.alone()
-        alone = same_alone.draw(self._job) if same_alone is not None else None
+        case, alone = problem.draw(self._job), [same.draw(self._job) for same in problem.alone()]
         schedules: dict[str, Mapping[str, str]] = {"pkc": {}}
         schedules |= {variant_name(variant): variant for variant in self._request.variants}
         given = self._request.schedule
         built = [
-            self._build(_Source(name, self._program, self._entry, {**given, **variant}), case, mesh)
+            self._build(_Source(name, self._program, self._entry, {**given, **variant}), [case], mesh)
             for name, variant in schedules.items()
         ]
         beside = Path(self._request.path).parent / (self._entry.alone or "")
-        if alone is not None and beside.is_file() and not self._request.quick:
+        if alone and beside.is_file() and not self._request.quick:
             program = load_program(beside)
             entry = entry_of(program.kernels[0].name)
             built.append(self._build(_Source("pkc_alone", program, entry, {}), alone, mesh))
@@ -183,14 +182,11 @@ class _Run:
         others = [peer for peer in field(case, alone) if peer.name in ALONE or not self._request.quick]
         return [*others, *ready]
 
-    def _build(self, source: _Source, case: Case, mesh: Mesh) -> tuple[str, Entrant | str]:
-        """A kernel of pkc as an entrant, or why it fails; on all ranks if it fails on one."""
+    def _build(self, source: _Source, cases: Sequence[Case], mesh: Mesh) -> tuple[str, Entrant | str]:
+        """A kernel of pkc as an entrant that does all cases in turn, or why it fails; on all ranks if on one."""
         made: Entrant | str
         try:
-            target = self._request.target
-            artifact = kernels.compile_kernel(source.program, source.entry, case.problem, source.schedule, target)
-            given = kernels.operands(artifact, source.entry, case, self._job, mesh)
-            made = Entrant(kernels.contestant(source.name, artifact, given, mesh), case.reference)
+            made = Entrant(source.name, [self._step(source, case, mesh) for case in cases])
         except PkcError as error:
             made = str(error)
         except Exception as error:
@@ -199,6 +195,12 @@ class _Run:
         if self._job.any(isinstance(made, str)) and not isinstance(made, str):
             made = "it fails on another rank"
         return source.name, made
+
+    def _step(self, source: _Source, case: Case, mesh: Mesh) -> Step:
+        target = self._request.target
+        artifact = kernels.compile_kernel(source.program, source.entry, case.problem, source.schedule, target)
+        given = kernels.operands(artifact, source.entry, case, self._job, mesh)
+        return Step(kernels.launches(artifact, given, mesh), case.reference)
 
 
 @dataclass(frozen=True)

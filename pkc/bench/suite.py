@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pkc.bench import errors
-from pkc.bench.peers import attention, gemm
+from pkc.bench.peers import attention, gemm, layers
 from pkc.bench.peers.problem import Problem
 from pkc.diagnostics import PkcError
 from pkc.location import NOWHERE
@@ -20,7 +20,12 @@ FOLDER = Path(__file__).parent
 LINKS = {"reduce_scatter": "reduce", "all_gather": "push", "ring": "push", "all_to_all": "push"}
 """The fastest kind of transfer for each exchange."""
 
-_FAMILIES: Mapping[str, Any] = {"gemm": gemm, "attention": attention}
+_FAMILIES: Mapping[str, Any] = {
+    "gemm": gemm,
+    "swiglu": layers.Swiglu,
+    "mlp": layers.Mlp,
+    "attention": attention,
+}
 
 PUBLISHED = "ParallelKittens"
 PUBLISHED_RANKS = 8

@@ -8,6 +8,7 @@ from typing import Any
 PEERS = {
     "cublas": "cuBLAS",
     "cublas_nccl": "cuBLAS + NCCL",
+    "cublas_torch": "cuBLAS + torch",
     "torch_fused": "torch fused",
     "cudnn": "cuDNN",
     "flash": "flash",
@@ -25,8 +26,8 @@ LEGEND = """\
 A size is M x N x K, or B x H x S x D, of all GPUs together, or one number if they are the same. Times are in ms:
 medians of the slowest rank, all of one run except the ParallelKittens figures, which were measured before on the same
 machine. (x) is how many times as long as pkc it takes. The limit is the longer of the work of a GPU alone, by cuBLAS or
-cuDNN, and the bytes over the measured rate of the link; (share) is the limit over pkc's time. NVLink multicast is off
-everywhere."""
+cuDNN, of several GEMMs one after the other, and the bytes over the measured rate of the link; (share) is the limit over
+pkc's time. NVLink multicast is off everywhere."""
 
 
 def table(records: Sequence[Mapping[str, Any]]) -> str:

@@ -19,9 +19,9 @@ def test_the_peers_run_without_a_kernel() -> None:
 
 
 def test_multiplication_of_each_rank() -> None:
-    assert Matmul("reduce_scatter", 32, 64, 128, 8).alone() == Matmul("none", 32, 64, 16, 8)
-    assert Matmul("all_gather", 32, 64, 128, 8).alone() == Matmul("none", 32, 8, 128, 8)
-    assert Matmul("none", 32, 64, 128, 8).alone() is None
+    assert Matmul("reduce_scatter", 32, 64, 128, 8).alone() == (Matmul("none", 32, 64, 16, 8),)
+    assert Matmul("all_gather", 32, 64, 128, 8).alone() == (Matmul("none", 32, 8, 128, 8),)
+    assert not Matmul("none", 32, 64, 128, 8).alone()
 
 
 def test_the_limit_is_that_of_the_work_alone() -> None:

@@ -149,7 +149,7 @@ def test_quick_is_pkc_and_the_work_alone(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def _entrant(name: str) -> Entrant:
-    return Entrant(Contestant(name, lambda: None), None)  # type: ignore[arg-type]
+    return Entrant(name, [])
 
 
 def test_limit_is_the_link_where_that_takes_longer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -45,9 +45,11 @@ MATMULS = {
     "attention",
     "decode_attention",
     "grouped_attention",
+    "mlp",
     "moe_dispatch_gemm",
     "packed_attention",
     "ring_attention",
+    "swiglu",
     "ulysses_attention",
     "window_attention",
 }
@@ -245,7 +247,16 @@ def test_matmuls_of_8_bits(a: str, b: str) -> None:
     assert not made.warnings
 
 
-ON_ONE_GPU = {"gemm", "gemm_fp8", "attention", "grouped_attention", "packed_attention", "window_attention"}
+ON_ONE_GPU = {
+    "gemm",
+    "gemm_fp8",
+    "mlp",
+    "swiglu",
+    "attention",
+    "grouped_attention",
+    "packed_attention",
+    "window_attention",
+}
 """Examples in which nothing goes from rank to rank."""
 BY_TABLES = {"moe_dispatch_gemm"}
 """Examples in which a table says what goes from rank to rank, so that the host cannot enqueue it."""

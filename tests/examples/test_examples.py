@@ -61,6 +61,15 @@ def gemm(i: Arrays, ranks: int) -> Arrays:
     return {"C": np.matmul(f64(i["A"]), f64(i["B"]))}
 
 
+def swiglu(i: Arrays, ranks: int) -> Arrays:
+    gate, up = f64(i["X"]) @ f64(i["W"]), f64(i["X"]) @ f64(i["V"])
+    return {"Y": gate / (1 + np.exp(-gate)) * up}
+
+
+def mlp(i: Arrays, ranks: int) -> Arrays:
+    return {"Y": np.maximum(f64(i["X"]) @ f64(i["W"]), 0) @ f64(i["V"])}
+
+
 def scaled_gemm(i: Arrays, ranks: int) -> Arrays:
     return {"C": np.matmul(f64(i["A"]), np.swapaxes(f64(i["B"]), -1, -2)) * np.float64(np.float32(i["scale"]))}
 
@@ -236,6 +245,14 @@ def ragged_decoded(ranks: int) -> Dims:
     return {"H": 5, "R": 5, "T": 301}
 
 
+def layers(ranks: int) -> Dims:
+    return {**matrices(ranks), "P": 256}
+
+
+def ragged_layers(ranks: int) -> Dims:
+    return {**ragged_matrices(ranks), "P": 273}
+
+
 def experts(ranks: int) -> Dims:
     return {"T": 32 * ranks, "H": 128, "E": 2, "P": 128, "N": 256}
 
@@ -247,6 +264,8 @@ def ragged_experts(ranks: int) -> Dims:
 CASES: dict[str, Case] = {
     "gemm": Case(matrices, ragged_matrices, gemm),
     "gemm_fp8": Case(matrices, ragged_matrices, scaled_gemm),
+    "swiglu": Case(matrices, ragged_matrices, swiglu),
+    "mlp": Case(layers, ragged_layers, mlp),
     "gemm_rs": Case(matrices, ragged_matrices, gemm_sum),
     "gemm_ar": Case(matrices, ragged_matrices, gemm_sum),
     "ag_gemm": Case(matrices, ragged_matrices, gathered_gemm),

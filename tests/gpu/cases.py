@@ -179,19 +179,6 @@ ELEMENTWISE = f"""\
     for m, n in tasks(blocks(M, 64), blocks(N, 64)):
         Y[m, n] = gelu(power(X[m, n], 3))
 """
-TWO_SHAPES = """\
-kernel mlp(A: bf16[M, K], B: bf16[K, N], H: bf16[M, N], D: bf16[N, K], C: bf16[M, K]):
-    for m, n in tasks(blocks(M, 128), blocks(N, 128)):
-        acc = zeros(f32, m, n)
-        for k in blocks(K, 64):
-            acc += A[m, k] @ B[k, n]
-        H[m, n] = max(acc, 0.0)
-    for m, k in tasks(blocks(M, 128), blocks(K, 128)):
-        acc = zeros(f32, m, k)
-        for n in blocks(N, 64):
-            acc += H[m, n] @ D[n, k]
-        C[m, k] = acc
-"""
 ROW_SUMS = """\
 kernel sums(X: f32[M, N], Z: f32[M]):
     for m in tasks(blocks(M, 128)):
@@ -330,7 +317,8 @@ def _table() -> Iterator[Case]:
     yield Case("ring_attention many tasks", "ring_attention", heads)
     yield Case("functions in an epilogue", EPILOGUE, _few(matrices), alone=True)
     yield Case("functions of elements", ELEMENTWISE, _few(_collective), alone=True)
-    yield Case("two shapes", TWO_SHAPES, _few(matrices), alone=True)
+    yield Case("swiglu", "swiglu", matrices, alone=True)
+    yield Case("mlp", "mlp", lambda ranks: [{**dims, "P": dims["K"]} for dims in matrices(ranks)], alone=True)
     yield Case("sums of rows", ROW_SUMS, _few(_collective), alone=True)
     yield from _attention()
     yield from _from_memory()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pkc.bench.peers.contest import Contestant, Entrant, compete
+from pkc.bench.peers.contest import Entrant, Step, compete
 from pkc.bench.peers.gemm import Collective, Matmul
 from pkc.bench.peers.ranks import Job, torch
 from pkc.bench.suite import suite
@@ -55,9 +55,9 @@ def test_a_matmul_without_one_column_is_wrong(collective: Collective) -> None:
         return a[:, 1:] @ b[1:]
 
     entrants = [
-        Entrant(Contestant("right", lambda: a @ b), case.reference),
-        Entrant(Contestant("wrong", without_a_column), case.reference),
-        Entrant(Contestant("short", lambda: (a @ b)[1:]), case.reference),
+        Entrant("right", [Step(lambda: a @ b, case.reference)]),
+        Entrant("wrong", [Step(without_a_column, case.reference)]),
+        Entrant("short", [Step(lambda: (a @ b)[1:], case.reference)]),
     ]
     found = compete(entrants, job, repetitions=20)
     assert found["right"]["error_over_bound"] < 1
@@ -113,8 +113,8 @@ def test_attention_without_one_key_is_wrong(size: str) -> None:
         return attend(q, k, v, attn_mask=seen)
 
     entrants = [
-        Entrant(Contestant("right", lambda: attend(q, k, v, is_causal=causal)), case.reference),
-        Entrant(Contestant("wrong", without_a_key), case.reference),
+        Entrant("right", [Step(lambda: attend(q, k, v, is_causal=causal), case.reference)]),
+        Entrant("wrong", [Step(without_a_key, case.reference)]),
     ]
     found = compete(entrants, job, repetitions=20)
     assert found["right"]["error_over_bound"] < 1

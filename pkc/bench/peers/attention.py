@@ -113,12 +113,12 @@ class Attention:
         """The positions of a rank's rows, in their order."""
         return [start + row for start, length in _ranges(self, rank) for row in range(length)]
 
-    def alone(self) -> Attention | None:
+    def alone(self) -> Sequence[Attention]:
         if not self.spread:
-            return None
+            return ()
         by_heads = self.exchange == "all_to_all" or self.causal
         heads, rows = (self.h // self.ranks, self.s) if by_heads else (self.h, self.local_s)
-        return Attention("none", self.b, heads, rows, self.t, self.d, self.causal, self.ranks)
+        return (Attention("none", self.b, heads, rows, self.t, self.d, self.causal, self.ranks),)
 
     def draw(self, job: Job) -> Case:
         generator = torch().Generator(device=job.place).manual_seed(job.rank)

@@ -41,15 +41,23 @@ class Contestant:
 
 
 @dataclass(frozen=True)
-class Entrant:
-    """A contestant, and the reference that its result is compared with."""
+class Step:
+    """What a contestant runs at a time, and the reference that its result is compared with."""
 
-    contestant: Contestant
+    run: Callable[[], Any]
     reference: Reference
 
-    @property
-    def name(self) -> str:
-        return self.contestant.name
+
+@dataclass(frozen=True)
+class Entrant:
+    """A contestant with what its results must be; of several steps, which run one after the other."""
+
+    name: str
+    steps: Sequence[Step]
+
+    def run(self) -> None:
+        for step in self.steps:
+            step.run()
 
 
 def compete(entrants: Sequence[Entrant], job: Job, *, repetitions: int, warmup: int = WARMUP) -> dict[str, Any]:
@@ -60,20 +68,31 @@ def compete(entrants: Sequence[Entrant], job: Job, *, repetitions: int, warmup: 
         found[entrant.name] = _try_out(entrant, job)
         if "error" not in found[entrant.name]:
             ready.append(entrant)
-    times = measure([entrant.contestant for entrant in ready], job, repetitions=repetitions, warmup=warmup)
+    times = measure([entrant.run for entrant in ready], job, repetitions=repetitions, warmup=warmup)
     for entrant, samples in zip(ready, times, strict=True):
         found[entrant.name] |= summary(samples)
     return found
 
 
 def _try_out(entrant: Entrant, job: Job) -> dict[str, Any]:
+    """Try each step: the largest error of all over its bound, or an `error`."""
+    worst = 0.0
+    for step in entrant.steps:
+        found = _try_step(step, job)
+        if "error" in found:
+            return found
+        worst = max(worst, found["error_over_bound"])
+    return {"error_over_bound": worst}
+
+
+def _try_step(step: Step, job: Job) -> dict[str, Any]:
     """Run it twice, the result poisoned in between, and check it: the largest error over its bound, or an `error`."""
     problem = ""
     result = None
     try:
         # A new allocation most often gets the memory of the poisoned result.
-        entrant.contestant.run().fill_(math.nan)
-        result = entrant.contestant.run()
+        step.run().fill_(math.nan)
+        result = step.run()
         finish()
     except Hung:
         raise
@@ -82,7 +101,7 @@ def _try_out(entrant: Entrant, job: Job) -> dict[str, Any]:
     if job.any(bool(problem)):
         return {"error": problem or "it fails on another rank"}
     try:
-        return {"error_over_bound": entrant.reference.check(result)}
+        return {"error_over_bound": step.reference.check(result)}
     except Wrong as failure:
         return {"error": str(failure)}
 
@@ -101,7 +120,7 @@ def finish(timeout: float = TIMEOUT) -> None:
         time.sleep(0.0002)
 
 
-def measure(contestants: Sequence[Contestant], job: Job, *, repetitions: int, warmup: int) -> list[list[float]]:
+def measure(contestants: Sequence[Callable[[], Any]], job: Job, *, repetitions: int, warmup: int) -> list[list[float]]:
     """Milliseconds of the slowest rank for each repetition of each contestant. Raises `Hung`."""
     flushed = torch().empty(FLUSH_BYTES, dtype=torch().uint8, device="cuda")
     meeting = torch().zeros(1, device="cuda")
@@ -116,7 +135,7 @@ def measure(contestants: Sequence[Contestant], job: Job, *, repetitions: int, wa
                 flushed.zero_()
                 job.total(meeting)
                 before.record()
-                contestants[number].run()
+                contestants[number]()
                 after.record()
             finish()
     finally:

@@ -94,10 +94,10 @@ class Matmul:
         dim = {"reduce_scatter": ("K", self.k), "all_gather": ("N", self.n)}.get(self.exchange)
         return (*dim, self.ranks) if dim is not None and dim[1] % self.ranks else None
 
-    def alone(self) -> Matmul | None:
+    def alone(self) -> Sequence[Matmul]:
         if self.exchange == "none" or self.ranks == 1:
-            return None
-        return Matmul("none", self.m, self.local_n, self.local_k, self.ranks)
+            return ()
+        return (Matmul("none", self.m, self.local_n, self.local_k, self.ranks),)
 
     def draw(self, job: Job) -> Case:
         """Normally distributed inputs: the values decide how much power the MMAs take, hence the clock."""
@@ -113,11 +113,17 @@ class Matmul:
 
 def parse(text: str, exchange: Collective, ranks: int) -> Matmul | None:
     """The problem of a size as the command line has it; `None` if it is no size."""
+    sizes = parse_sizes(text)
+    return Matmul(exchange, *sizes, ranks) if sizes is not None else None
+
+
+def parse_sizes(text: str) -> tuple[int, int, int] | None:
+    """M, N and K of a size as the command line has it; `None` if it is no size."""
     numbers = [int(number) for number in text.split("x") if number.isdecimal()]
     if len(numbers) not in (1, 3) or "x".join(map(str, numbers)) != text or min(numbers) < 1:
         return None
     m, n, k = numbers * 3 if len(numbers) == 1 else numbers
-    return Matmul(exchange, m, n, k, ranks)
+    return m, n, k
 
 
 # The peers

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from pkc.bench.peers.contest import Contestant, Entrant
+from pkc.bench.peers.contest import Contestant, Entrant, Step
 from pkc.bench.peers.ranks import Job
 from pkc.bench.peers.reference import Reference
 
@@ -67,8 +67,8 @@ class Problem(Protocol):
         """A dimension that must be divided evenly and is not, with its size and the number of pieces."""
         ...
 
-    def alone(self) -> Problem | None:
-        """The same work of each rank without communication; `None` if this is it."""
+    def alone(self) -> Sequence[Problem]:
+        """The same work of each rank without communication, and unfused: one after the other; none if this is it."""
         ...
 
     def draw(self, job: Job) -> Case:
@@ -85,14 +85,19 @@ class Case:
     reference: Reference
     peers: Sequence[Contestant]
 
-    def entrants(self, suffix: str = "") -> list[Entrant]:
-        """The peers, `suffix` added to their names."""
-        return [Entrant(Contestant(peer.name + suffix, peer.run), self.reference) for peer in self.peers]
+
+def field(case: Case, alone: Sequence[Case]) -> list[Entrant]:
+    """The peers, and those of the work alone, as `..._alone`."""
+    return [*_entrants([case]), *_entrants(alone, "_alone")]
 
 
-def field(case: Case, alone: Case | None) -> list[Entrant]:
-    """The peers, and those of the same work without communication, as `..._alone`."""
-    return [*case.entrants(), *(alone.entrants("_alone") if alone else [])]
+def _entrants(cases: Sequence[Case], suffix: str = "") -> Iterator[Entrant]:
+    """The peers that all cases have, which they go through in turn; `suffix` is added to their names."""
+    steps: dict[str, list[Step]] = {}
+    for case in cases:
+        for peer in case.peers:
+            steps.setdefault(peer.name, []).append(Step(peer.run, case.reference))
+    return (Entrant(name + suffix, found) for name, found in steps.items() if len(found) == len(cases))
 
 
 ALONE = ("cublas_alone", "cublas", "cudnn_alone", "cudnn")
