@@ -798,3 +798,62 @@ pk.kernel @across(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pr
     pk.store %12, %C[%m, %n : !pk.block<M by 16>, !pk.block<N by 32>] : !pk.tile<16x32xbf16>, !pk.private<[M, N], bf16>
   }
 }
+
+// -----
+
+// Blocks of a shard that are awaited together are one longer block, whose counter counts them; the last may be of fewer.
+// CHECK-LABEL: pk.kernel @attention
+// CHECK-SAME: %K_V_ready: !pk.signal<[S by 2048]>
+// CHECK: pk.role communicator
+// CHECK: %[[KV:.*]] = pk.block[%{{.*}}] sharded : !pk.block<S by 16>
+// CHECK: %[[FOREIGN:.*]] = arith.cmpi ne,
+// CHECK-NEXT: scf.if %[[FOREIGN]] {
+// CHECK: %[[GROUP:.*]] = pk.block_index %[[KV]] in <S by 2048> sharded
+// CHECK: pk.signal %K_V_ready at %{{.*}}[%[[GROUP]]] by
+// CHECK: pk.role consumer
+// CHECK: %[[PEER:.*]] = pk.ring_peer
+// CHECK: %[[COUNT:.*]] = pk.block_count <S by 16> of %[[PEER]] sharded
+// CHECK: scf.for %[[I:.*]] = %{{.*}} to %[[COUNT]] step
+// CHECK: %[[KV:.*]] = pk.block[%[[I]]] of %[[PEER]] sharded
+// CHECK: %[[GROUP:.*]] = pk.block_index %[[KV]] in <S by 2048> sharded
+// CHECK: %[[INSIDE:.*]] = arith.remsi %[[I]], %[[MANY:.*]] : index
+// CHECK: arith.cmpi eq, %[[INSIDE]],
+// CHECK: scf.if
+// CHECK-NEXT: %[[LEFT:.*]] = arith.subi %[[COUNT]], %[[I]] : index
+// CHECK-NEXT: %[[NEEDED:.*]] = arith.minsi %[[LEFT]], %[[MANY]] : index
+// CHECK-NEXT: pk.wait %K_V_ready[%[[GROUP]]] for %[[NEEDED]]
+// CHECK: pk.load %K_fetched local %K
+pk.kernel @attention(%Q: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "Q"}, %K: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "K"}, %V: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "V"}, %O: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "O"}, %K_fetched: !pk.private<[S, 16], bf16> {pk.name = "K.fetched", pk.scratch}, %V_fetched: !pk.private<[S, 16], bf16> {pk.name = "V.fetched", pk.scratch}, %K_V_ready: !pk.signal<[S by 16]> {pk.name = "K_V.ready"}) attributes {schedule = {}, order = "local_first"} {
+  %0 = pk.rank
+  %1 = pk.block_count <S by 16> of %0 sharded
+  pk.tasks (%2) in (%1) {
+    %q = pk.block[%2] of %0 sharded : !pk.block<S by 16>
+    %o = pk.full 0.000000e+00 : f32 : !pk.tile<16x16xf32>
+    %3 = pk.dim "ranks"
+    %4 = arith.constant 0 : index
+    %5 = arith.constant 1 : index
+    %o_1 = scf.for %6 = %4 to %3 step %5 iter_args(%o_2 = %o) -> (!pk.tile<16x16xf32>) {
+      %7 = pk.ring_peer %6
+      %8 = pk.block_count <S by 16> of %7 sharded
+      %o_3 = scf.for %9 = %4 to %8 step %5 iter_args(%o_4 = %o_2) -> (!pk.tile<16x16xf32>) {
+        %kv = pk.block[%9] of %7 sharded : !pk.block<S by 16>
+        %10 = pk.block[%4] : !pk.block<16 by 16>
+        %11 = pk.load %Q[%q, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] : !pk.pgl<[S, 16], bf16, shard 0> -> !pk.tile<16x16xbf16>
+        %12 = pk.load %K[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] {remote = {overlap = "inter_sm", why = "used again along q: fetched once, by a communicator"}} : !pk.pgl<[S, 16], bf16, shard 0> -> !pk.tile<16x16xbf16>
+        %13 = pk.fetch %12 into %K_fetched[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] ready %K_V_ready local spread 2 group 128 : !pk.private<[S, 16], bf16>, !pk.signal<[S by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
+        %14 = pk.transpose %13 : !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
+        %15 = pk.mma %11, %14, %o : !pk.tile<16x16xbf16>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xf32>
+        %16 = pk.cast %15 : !pk.tile<16x16xf32> -> !pk.tile<16x16xbf16>
+        %17 = pk.load %V[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] {remote = {overlap = "inter_sm", why = "used again along q: fetched once, by a communicator"}} : !pk.pgl<[S, 16], bf16, shard 0> -> !pk.tile<16x16xbf16>
+        %18 = pk.fetch %17 into %V_fetched[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] ready %K_V_ready local spread 2 group 128 : !pk.private<[S, 16], bf16>, !pk.signal<[S by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
+        %19 = pk.clip %16 axis 1 to %kv fill 0.000000e+00 : bf16 : !pk.tile<16x16xbf16>, !pk.block<S by 16> -> !pk.tile<16x16xbf16>
+        %o_5 = pk.mma %19, %18, %o_4 : !pk.tile<16x16xbf16>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xf32>
+        scf.yield %o_5 : !pk.tile<16x16xf32>
+      }
+      scf.yield %o_3 : !pk.tile<16x16xf32>
+    }
+    %20 = pk.block[%4] : !pk.block<16 by 16>
+    %21 = pk.cast %o_1 : !pk.tile<16x16xf32> -> !pk.tile<16x16xbf16>
+    pk.store %21, %O[%q, %20 : !pk.block<S by 16>, !pk.block<16 by 16>] : !pk.tile<16x16xbf16>, !pk.pgl<[S, 16], bf16, shard 0>
+  }
+}

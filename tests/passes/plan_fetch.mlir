@@ -90,10 +90,10 @@ pk.kernel @large(%A: !pk.pgl<[M, K], bf16, shard 0> {pk.name = "A"}, %B: !pk.pri
 
 // -----
 
-// Each tile of K and V has a counter; the loops over ranks and over the blocks of each both become tasks.
+// Blocks of a shard are awaited together too; the loops over ranks and over the blocks of each both become tasks.
 // CHECK-LABEL: pk.kernel @attention
-// CHECK: pk.fetch {{.*}} ready %K_V_ready local spread 2 :
-// CHECK: pk.fetch {{.*}} ready %K_V_ready local spread 2 :
+// CHECK: pk.fetch {{.*}} ready %K_V_ready local spread 2 group 128 :
+// CHECK: pk.fetch {{.*}} ready %K_V_ready local spread 2 group 128 :
 pk.kernel @attention(%Q: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "Q"}, %K: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "K"}, %V: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "V"}, %O: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "O"}) attributes {schedule = {}} {
   %0 = pk.rank
   %1 = pk.block_count <S by 16> of %0 sharded

@@ -9,12 +9,12 @@ from xdsl.rewriter import Rewriter
 
 from pkc.dialect.access import LoadOp
 from pkc.dialect.attributes import Role, RoleAttr
-from pkc.dialect.coordinates import CtasOp, DimOp, OwnerOp, RankOp
+from pkc.dialect.coordinates import BlockCountOp, BlockIndexOp, BlockOp, CtasOp, DimOp, OwnerOp, RankOp
 from pkc.dialect.counters import WaitOp
 from pkc.dialect.fetch import FetchOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.tile import block_type
-from pkc.dialect.types import RANKS, BlockType, SignalType
+from pkc.dialect.types import RANKS, SignalType
 from pkc.passes.build import append, before, constant, product_ops, wrap_in_role
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.fetch_roles import copy, pull, push
@@ -23,7 +23,6 @@ from pkc.passes.roles.program_slices import copy_value, iterations_of
 from pkc.passes.roles.remote_accesses import is_pushed, planned
 from pkc.passes.roles.straddling import overlapping
 from pkc.passes.splits import split_of
-from pkc.passes.tile_groups import counter_ops
 
 
 class ExpandFetch(KernelPass):
@@ -88,8 +87,12 @@ def _count_groups(kernel: KernelOp, fetch: Fetch) -> None:
     """A counter for each group of tiles."""
     ready, place = fetch.first.ready, grouped_place(fetch)
     assert isinstance(ready, BlockArgument) and isinstance(ready.type, SignalType) and place is not None
-    tiles = block_type(fetch.first.places[place])
-    kind = SignalType([*ready.type.extents, BlockType(tiles.of, tiles.extent * fetch.group)])
+    longer, extents = fetch.longer(block_type(fetch.first.places[place])), list(ready.type.extents)
+    if fetch.again:
+        extents.append(longer)
+    else:
+        extents[fetch.groups.places.index(place)] = longer
+    kind = SignalType(extents)
     Rewriter.replace_value_with_new_type(ready, kind)
     kernel.function_type = FunctionType.from_lists([arg.type for arg in kernel.body.block.args], [])
 
@@ -109,7 +112,7 @@ def _await(fetch: Fetch, op: FetchOp) -> None:
     """Wait for the tiles that `op` reads, as early as it is known which."""
     awaited = fetch.counter(op)
     anchor = await_before(op, awaited)
-    numbers, counter = counter_ops(awaited)
+    numbers, counter = fetch.counter_ops(awaited)
     signals, count = _signals(fetch)
     before(anchor, [*numbers, *signals])
     local: SSAValue | None = None
@@ -157,31 +160,47 @@ def _signals(fetch: Fetch) -> tuple[list[Operation], SSAValue]:
 def _await_groups(fetch: Fetch, op: FetchOp, counter: list[SSAValue], each: SSAValue, local: SSAValue | None) -> None:
     """Wait in the loop that reads the tiles, at the first one of each group."""
     place = grouped_place(fetch)
-    loop = loop_of(op.places[place]) if place is not None else None
-    assert loop is not None
-    body = loop.body.block
-    first_op = body.first_op
-    assert first_op is not None
-    iteration, split = body.args[0], split_of(loop)
+    index = op.places[place] if place is not None else None
+    loop = loop_of(index) if index is not None else None
+    assert index is not None and loop is not None
+    body, split, rows = loop.body.block, split_of(loop), bool(fetch.again)
+    anchor = body.first_op if rows else await_before(op, fetch.counter(op))
+    assert anchor is not None
+    number, count, ops = (body.args[0], iterations_of(body.args[0]), []) if rows else _in_shard(index)
     tiles, zero = constant(fetch.group), constant(0)
-    group, inside = arith.DivSIOp(iteration, tiles.result), arith.RemSIOp(iteration, tiles.result)
-    ops: list[Operation] = [tiles, zero, group, inside, arith.CmpiOp(inside.result, zero.result, "eq")]
-    left: list[Operation] = [arith.SubiOp(iterations_of(iteration), iteration)]
+    group, inside = arith.DivSIOp(number, tiles.result), arith.RemSIOp(number, tiles.result)
+    ops += [tiles, zero, group, inside, arith.CmpiOp(inside.result, zero.result, "eq")]
+    left: list[Operation] = [arith.SubiOp(count, number)]
     if split is not None:
         # A split may begin inside a group, whose other tiles are signalled too.
-        enters = arith.CmpiOp(iteration, loop.lb, "eq")
+        enters = arith.CmpiOp(body.args[0], loop.lb, "eq")
         ops += [enters, arith.OrIOp(ops[-1].results[0], enters.result)]
         start = arith.MuliOp(group.result, tiles.result)
-        left = [start, arith.SubiOp(split.iterations, start.result)]
+        left = [start, arith.SubiOp(count, start.result)]
     if local is not None:
         yes = arith.ConstantOp.from_int_and_width(1, 1)
         foreign = arith.XOrIOp(local, yes.result)
         ops += [yes, foreign, arith.AndIOp(ops[-1].results[0], foreign.result)]
     branch = scf.IfOp(ops[-1].results[0], [], Region(Block()), Region())
-    before(first_op, [*ops, branch])
+    before(anchor, [*ops, branch])
     needed: list[Operation] = [*left, arith.MinSIOp(left[-1].results[0], tiles.result)]
     if fetch.straddling is not None:
         needed.append(arith.MuliOp(each, needed[-1].results[0]))
-    needed += [WaitOp(op.ready, (*counter, group.result), needed[-1].results[0]), scf.YieldOp()]
+    counters = [*counter, *([group.result] if rows else [])]
+    needed += [WaitOp(op.ready, counters, needed[-1].results[0]), scf.YieldOp()]
     for inner in needed:
         append(branch.true_region.block, inner, loop.location)
+
+
+def _in_shard(index: SSAValue) -> tuple[SSAValue, SSAValue, list[Operation]]:
+    """The number of a block among those of its shard, how many these are, and the operations that find it out."""
+    block = index.owner
+    assert isinstance(block, BlockOp)
+    if block.shard is not None:
+        return block.index, iterations_of(block.index), []
+    kind, zero, owner = block_type(index), constant(0), OwnerOp(index)
+    # All shards but the last have one length.
+    each, mine = (BlockCountOp(kind, shard=shard, sharded=True) for shard in (zero.result, owner.result))
+    first, number = arith.MuliOp(owner.result, each.result), BlockIndexOp(index, kind, sharded=True)
+    inside = arith.SubiOp(number.result, first.result)
+    return inside.result, mine.result, [zero, owner, each, mine, first, number, inside]

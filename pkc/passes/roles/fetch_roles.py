@@ -45,7 +45,7 @@ def pull(kernel: KernelOp, fetch: Fetch) -> None:
         _announce_overlapping(body, fetch, counter, known)
     else:
         # Counters that several CTAs add to count; a single one says which launch it has seen.
-        counted = not set(fetch.again).isdisjoint(fetch.spread)
+        counted = fetch.group or not set(fetch.again).isdisjoint(fetch.spread)
         _announce(body, fetch, counter, SignalOp if counted else RaiseOp, known)
     close_loops(role)
 
@@ -177,10 +177,10 @@ def _announce_overlapping(block: Block, fetch: Fetch, counter: list[SSAValue], k
 def _announce(
     block: Block, fetch: Fetch, counter: list[SSAValue], how: type[SignalOp] | type[RaiseOp], known: Known
 ) -> None:
-    ops, indices = counter_ops(counter)
+    ops, indices = fetch.counter_ops(counter)
     rank, one = RankOp(), constant(1)
     ops += (rank, one)
-    if fetch.group:
+    if fetch.group and fetch.again:
         tiles = constant(fetch.group)
         number = arith.DivSIOp(known[fetch.again[-1]], tiles.result)
         ops += (tiles, number)

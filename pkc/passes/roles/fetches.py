@@ -10,18 +10,18 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from pkc.dialect.access import GatherOp, LoadOp, array_type
-from pkc.dialect.coordinates import BlockOp
+from pkc.dialect.coordinates import BlockIndexOp, BlockOp
 from pkc.dialect.fetch import FetchOp
 from pkc.dialect.program import KernelOp, TasksOp
-from pkc.dialect.tile import ClipOp
-from pkc.dialect.types import PrivateType
+from pkc.dialect.tile import ClipOp, block_type
+from pkc.dialect.types import BlockType, PrivateType
 from pkc.passes.analysis.dependence import ancestors, sources
 from pkc.passes.build import defined_in
 from pkc.passes.roles.program_slices import CannotCopyError, Known, copy_nest, copy_value, variables
 from pkc.passes.roles.pushes import Push, ring_of
 from pkc.passes.roles.remote_accesses import Read, address, array_name, planned, shard_of
 from pkc.passes.roles.straddling import straddles
-from pkc.passes.tile_groups import TileGroups, groups_along, repeats
+from pkc.passes.tile_groups import TileGroups, counter_ops, groups_along, repeats
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,43 @@ class Fetch:
         index = split_index(self.first)
         return index if index is not None and straddles(index) else None
 
+    @property
+    def along_shards(self) -> int | None:
+        """The place of the blocks of shards that the innermost loop goes through, if a group is of some of these; None
+        if a counter is for all tiles of that loop, or if blocks straddle shards."""
+        index = split_index(self.first)
+        block = index.owner if index is not None else None
+        if not isinstance(block, BlockOp) or block.sharded is None or self.again or not self.inner or self.whole:
+            return None
+        place = list(self.first.places).index(block.result)
+        return place if block.index is self.inner[-1] and place in self.groups.places else None
+
     def counter(self, op: FetchOp) -> list[SSAValue]:
         """The indices that say which counter a fetch waits for."""
         return [op.places[place] for place in self.groups.places]
+
+    def counter_ops(self, counter: Sequence[SSAValue]) -> tuple[list[Operation], list[SSAValue]]:
+        """Operations that find the counter of these indices, and its indices; blocks of a shard that are a group are
+        one longer block."""
+        place = self.along_shards if self.group else None
+        if place is None:
+            return counter_ops(counter)
+        ops: list[Operation] = []
+        values: list[SSAValue] = []
+        for index in counter:
+            longer = counter.index(index) == self.groups.places.index(place)
+            found = (
+                [BlockIndexOp(index, self.longer(block_type(index)), sharded=True)]
+                if longer
+                else counter_ops([index])[0]
+            )
+            ops += found
+            values.append(found[-1].results[0] if found else index)
+        return ops, values
+
+    def longer(self, block: BlockType) -> BlockType:
+        """The block that a group of blocks is."""
+        return BlockType(block.of, block.extent * self.group)
 
 
 def fetches(kernel: KernelOp) -> list[Fetch]:
@@ -194,10 +228,11 @@ def is_task(variable: SSAValue) -> bool:
 
 
 def number_of(index: SSAValue) -> SSAValue | None:
-    """The number of a block in the list of a whole dimension that follows no shards."""
+    """The number of a block in the list of a whole dimension, or of a shard."""
     block = index.owner
-    whole = isinstance(block, BlockOp) and block.sharded is None and block.shard is block.start is block.stop is None
-    return block.index if isinstance(block, BlockOp) and whole else None
+    if not isinstance(block, BlockOp) or block.start is not None or block.stop is not None:
+        return None
+    return block.index
 
 
 def loop_of(index: SSAValue) -> scf.ForOp | None:
@@ -210,7 +245,9 @@ def loop_of(index: SSAValue) -> scf.ForOp | None:
 def grouped_place(fetch: Fetch) -> int | None:
     """The place of the index that the innermost loop numbers, if tiles of that loop can be counted in groups."""
     again = fetch.again
-    places = [place for place, index in enumerate(fetch.first.places) if again and number_of(index) is again[-1]]
+    if not again:
+        return fetch.along_shards
+    places = [place for place, index in enumerate(fetch.first.places) if number_of(index) is again[-1]]
     return places[0] if len(places) == len(again) == 1 else None
 
 

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from pkc import remarks
-from pkc.dialect.coordinates import BlockOp
+from pkc.dialect.coordinates import BlockOp, VisitedOp
 from pkc.dialect.program import COMM_SMS, KernelOp
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import dtype_bytes
@@ -112,10 +112,8 @@ def _group(fetch: Fetch, spread: int) -> tuple[int, str]:
     again = fetch.again
     if not fetch.inner:
         return 0, ""  # a task has one tile
-    if not again:
-        return 0, "their loop goes along the sharded dimension, where each has a counter of its own"
     if planned(fetch.read) == "copy_engine":
-        return 0, "a copy engine brings all tiles of a counter in one copy"
+        return 0, f"a copy engine brings {'all tiles of a counter' if again else 'each'} in one copy"
     if spread < len(fetch.inner):
         return 0, "one CTA fetches all tiles of a counter's last loops" if spread else "one CTA fetches them"
     place = grouped_place(fetch)
@@ -123,10 +121,13 @@ def _group(fetch: Fetch, spread: int) -> tuple[int, str]:
         return 0, "they are no list of blocks that one loop goes through"
     for op in (site[0] for site in fetch.sites):
         loop = loop_of(op.places[place])
-        if loop is None or await_before(op, fetch.counter(op)) is not loop:
+        anchor = await_before(op, fetch.counter(op))
+        if loop is None or (anchor is not loop if again else anchor.parent is not loop.body.block):
             return 0, "they are read in a loop inside of another one"
         if not from_zero(loop.body.block.args[0]):
             return 0, "they are read in a loop that does not go up from 0 in steps of 1"
+        if isinstance(loop.ub.owner, VisitedOp):
+            return 0, "some are not read, and a wait for others would count them"
     kinds, tuning = [tile_type(op.tile) for op in fetch.by_buffer], target_of(fetch.first).tuning
     size = sum(prod(kind.shape) * dtype_bytes(kind.element_type) for kind in kinds)
     return max(tuning.awaited_tiles, tuning.awaited_bytes // size), ""
