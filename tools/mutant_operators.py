@@ -56,6 +56,8 @@ OPERATORS = (
     Operator("one store more in flight", (DrainOp,), changes.one_store_more, changes.leaves_some),
     Operator("sent an iteration early", (SendDeferredOp,), changes.one_signal_more, changes.keeps_signals),
     Operator("released an iteration early", (roles.ReleaseOp,), stages.one_stage_less, stages.keeps_stages),
+    Operator("shared stage released by its first reader", (roles.ReleaseOp,), stages.by_first_reader, stages.is_shared),
+    Operator("shared stage released before it is stored", (roles.ReleaseOp,), stages.before_guest, stages.is_shared),
     Operator("MMA in flight, released at once", (MmaOp,), stages.released_at_once, stages.is_in_flight),
     Operator("MMA in flight with one stage", (roles.ChannelOp,), stages.one_stage, stages.is_kept),
     Operator("one MMA more in flight", (MmaWaitOp,), stages.one_mma_more),

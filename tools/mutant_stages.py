@@ -22,6 +22,32 @@ def early(op: Operation) -> None:
     block.insert_op_after(op, consume)
 
 
+def is_shared(op: Operation) -> bool:
+    """Whether a release is of stages in which something else leaves."""
+    assert isinstance(op, roles.ReleaseOp)
+    return roles.channel_of(op.channel).guest is not None
+
+
+def by_first_reader(op: Operation) -> None:
+    """Release a shared stage where what came in it is not read any more, before the store of what leaves in it."""
+    assert isinstance(op, roles.ReleaseOp)
+    guest = roles.channel_of(op.channel).guest
+    assert guest is not None
+    (acquire,) = _on(guest.result, roles.AcquireOp)
+    op.detach()
+    _block(acquire).insert_op_before(op, acquire)
+
+
+def before_guest(op: Operation) -> None:
+    """Release a shared stage before what leaves in it is read."""
+    assert isinstance(op, roles.ReleaseOp)
+    guest = roles.channel_of(op.channel).guest
+    assert guest is not None
+    consume = next(other for other in _on(guest.result, roles.ConsumeOp) if other.parent is op.parent)
+    op.detach()
+    _block(consume).insert_op_after(op, consume)
+
+
 def one_stage_less(op: Operation) -> None:
     """Release each stage an iteration earlier."""
     assert isinstance(op, roles.ReleaseOp)

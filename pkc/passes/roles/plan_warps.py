@@ -342,7 +342,8 @@ def _reaches(op: Operation) -> bool:
 
 
 def _with_registers(plans: Sequence[WarpPlan], threads: int, target: Target) -> list[WarpPlan]:
-    """Registers by the warpgroup: movers get what they need, the others share the rest of the SM.
+    """Registers by the warpgroup: movers get what they need, the others share the rest of the SM, in eights; what that
+    leaves goes to the movers.
 
     Without `setmaxnreg` all have the same.
     """
@@ -355,6 +356,9 @@ def _with_registers(plans: Sequence[WarpPlan], threads: int, target: Target) -> 
     few = target.registers.adding if several else _moving(shared, target)
     if any(plan.group == COMMUNICATE for plan in shared):
         few = target.registers.holding
-    rest = (launched - (threads - computing) * few) // computing // 8 * 8 if computing else 0
+    moving = threads - computing
+    rest = (launched - moving * few) // computing // 8 * 8 if computing else 0
     many = min(rest, most)
+    if computing and moving:
+        few += (launched - moving * few - computing * rest) // moving // 8 * 8
     return [replace(plan, registers=many if plan.computes else few) for plan in plans]
