@@ -13,6 +13,7 @@ from pkc.cost.work import count_work
 from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
 from pkc.dialect.access import LoadOp
+from pkc.dialect.coordinates import VisitedOp
 from pkc.dialect.elementwise import SelectOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import PGLType
@@ -22,6 +23,7 @@ from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.schedule import TILE
 from pkc.location import describe
+from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.pipeline_mma import PipelineMma
 from pkc.passes.roles.plan_overlap import PlanOverlap
 from pkc.passes.roles.plan_warps import comm_sms
@@ -177,9 +179,12 @@ def _autoschedule(
         return Autoschedule(taken[1], taken[0], instead, untried=tuple(untried), others=others, usual=usual)
 
     fixed = base.kernel.schedule
-    untried = [] if others else [f"no other tiles were tried: {why_none(base.kernel)}"]
+    written = _written(program, kernel, constants, schedule)
+    untried = [] if others else [f"no other tiles were tried: {why_none(written)}"]
     tuning = target.tuning
-    gain = _careful(tuning.gain_of_chains if instead.chained else tuning.gain, instead, target)
+    # How much blocks that tasks skip spare is known of an average task alone.
+    known = instead.chained and not any(isinstance(op, VisitedOp) for op in base.kernel.walk())
+    gain = _careful(tuning.gain_of_chains if known else tuning.gain, instead, target)
     if not _has_stages(instead) and (instead.chained or not (others and compiles(instead, {}))):
         gain = math.inf
     taken = _better((instead, base.settings), estimated(others), compiles, gain, tuning.equal)
@@ -313,7 +318,7 @@ def _candidates(
     """The kernel as the program has it, then with each combination of tiles that it could have."""
     base = _Candidate({}, _planned(program, kernel, constants, dict(schedule)))
     fixed = any(key.startswith(TILE) for key in base.kernel.schedule)
-    tiles = [] if fixed else other_tiles(base.kernel, target)
+    tiles = [] if fixed else other_tiles(_written(program, kernel, constants, schedule), target)
     return [
         base,
         *(_Candidate(more, _planned(program, kernel, constants, {**dict(schedule), **more})) for more in tiles),
@@ -390,8 +395,25 @@ def _fetches(kernel: KernelOp) -> bool:
 
 def _planned(program: tree.Program, kernel: str, constants: _Items, schedule: Mapping[str, str]) -> KernelOp:
     """The tile level of a kernel, with the plans of its remote accesses, without the blocks that tasks skip."""
+    return _after(program, kernel, constants, schedule, (PlanOverlap(), StraddleShards(), SkipBlocks()))
+
+
+@functools.lru_cache(maxsize=32)
+def _written(program: tree.Program, kernel: str, constants: _Items, schedule: _Options) -> KernelOp:
+    """The same with the blocks that tasks skip, whose number depends on the tiles without the result doing so."""
+    return _after(program, kernel, constants, dict(schedule), (PlanOverlap(), StraddleShards()))
+
+
+def _after(
+    program: tree.Program,
+    kernel: str,
+    constants: _Items,
+    schedule: Mapping[str, str],
+    passes: Sequence[KernelPass],
+) -> KernelOp:
     module = build_module(program, kernel=kernel, constants=dict(constants), options=schedule)
     masked = any(isinstance(op, SelectOp) for op in module.walk())
-    run_pipeline(module, (PlanOverlap(), StraddleShards(), *([SkipBlocks()] if masked else [])), verify=False)
+    steps = [step for step in passes if masked or not isinstance(step, SkipBlocks)]
+    run_pipeline(module, steps, verify=False)
     (found,) = (op for op in module.ops if isinstance(op, KernelOp))
     return found

@@ -13,7 +13,7 @@ from pkc.diagnostics import PkcError
 from pkc.dialect import TILE
 from pkc.dialect.access import AllReduceOp, GatherOp, LoadOp, ReduceOp, ScatterAddOp, StoreAddOp, StoreOp, array_type
 from pkc.dialect.attributes import Role
-from pkc.dialect.coordinates import RankOp
+from pkc.dialect.coordinates import RankOp, VisitedOp
 from pkc.dialect.engines import is_engine
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import CommitOp, ConsumeOp
@@ -325,11 +325,12 @@ def _warpgroups(plans: Sequence[WarpPlan], target: Target) -> int:
 
 
 def _moving(plans: Sequence[WarpPlan], target: Target) -> int:
-    """Registers of threads that start copies; where these reach other GPUs, or threads carry tiles, the array with most
-    dimensions decides."""
+    """Registers of threads that start copies, and find out which blocks are skipped; where they reach other GPUs, or
+    carry tiles, the array with most dimensions decides."""
     ops = [op for plan in plans for op in plan.role.walk()]
     if not any(_reaches(op) or _is_carried(op) for op in ops):
-        return target.registers.moving
+        skips = any(isinstance(op, VisitedOp) for op in ops)
+        return target.registers.moving + target.registers.dimension * skips
     dims = max((len(array_type(op.array).dimensions) for op in ops if isinstance(op, LoadOp | StoreOp)), default=0)
     # A tile that is carried from or to another GPU needs as many more as another dimension.
     far = any(_reaches(op) and _is_carried(op) for op in ops)
