@@ -161,9 +161,10 @@ def _autoschedule(
             return False
         compiled.append(settings)
         # Other than matmuls, not all tiles that fit have instructions.
+        known = plain or not any(key.startswith(TILE) for key in settings)
         level = (
             "roles"
-            if plain or not _compiles(program, kernel, constants, schedule, (), target, "machine")
+            if known or not _compiles(program, kernel, constants, schedule, (), target, "machine")
             else "machine"
         )
         return _compiles(program, kernel, constants, schedule, more, target, level, pipelined=pipelined)

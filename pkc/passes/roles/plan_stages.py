@@ -180,7 +180,7 @@ def _hides_loads(channel: ChannelOp) -> bool:
     """Whether the iterations that consume a channel multiply for longer than a load takes, which awaits nobody."""
     rates = target_of(channel).rates
     sources = [use.operation.parent for use in channel.result.uses if isinstance(use.operation, AcquireOp)]
-    if any(isinstance(op, WaitOp) for block in sources if block is not None for op in block.ops):
+    if any(isinstance(op, WaitOp) for block in sources if block is not None for op in block.walk()):
         return False
     loops = {use.operation.parent for use in channel.result.uses if isinstance(use.operation, ConsumeOp)}
     mmas = [[op for op in loop.ops if isinstance(op, MmaOp)] for loop in loops if loop is not None]
