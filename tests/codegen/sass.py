@@ -33,6 +33,36 @@ def loops(cubin: bytes, kernel: str) -> list[list[int]]:
     return found
 
 
+def least(cubin: bytes, kernel: str) -> list[list[int]]:
+    """As `loops`, of each the fewest instructions that an iteration carries out: branches past others are taken."""
+    code = _instructions(cubin, kernel)
+    found: list[list[int]] = []
+    for at, word in enumerate(code):
+        first = at + 1 + _offset(word) // 16
+        if _kind(word) == BRA and first <= at:
+            found.append([_kind(code[place]) for place in _shortest(code, first, at)])
+    return found
+
+
+def _shortest(code: list[int], first: int, last: int) -> list[int]:
+    """The places on the shortest way from one instruction forward to another one; none if there is no way."""
+    before: dict[int, int] = {first: first}
+    todo = [first]
+    for at in todo:
+        word = code[at]
+        following = [] if _kind(word) in (BRA, EXIT) and word >> 12 & 0xF == _ALWAYS else [at + 1]
+        if _kind(word) == BRA:
+            following.append(at + 1 + _offset(word) // 16)
+        for place in following:
+            if at < place <= last and place not in before:
+                before[place] = at
+                todo.append(place)
+    way = [last] if last in before else []
+    while way and way[-1] != first:
+        way.append(before[way[-1]])
+    return way[::-1]
+
+
 def _instructions(cubin: bytes, kernel: str) -> list[int]:
     code = code_of(cubin, kernel)
     return [int.from_bytes(code[at : at + 16], "little") for at in range(0, len(code), 16)]
