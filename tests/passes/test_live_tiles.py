@@ -43,7 +43,8 @@ def test_operands_of_an_mma_in_flight_live_until_its_wait() -> None:
 
 
 MASKED = TWICE.replace(
-    "o += cast(s * exp2(s), bf16)", "d = positions(q) - positions(kv); o += cast(where(d >= 0 and d < 70, s, 0.0), bf16)"
+    "o += cast(s * exp2(s), bf16)",
+    "d = positions(q) - positions(kv); o += cast(where(d >= 0 and d < 70, s, 0.0), bf16)",
 )
 
 
