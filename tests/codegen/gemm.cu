@@ -103,8 +103,8 @@ static __device__ __forceinline__ void fence_async_shared() {
     asm volatile("fence.proxy.async.shared::cta;" :  :  : "memory");
 }
 // registers of each thread
-static __device__ __forceinline__ void setmaxnreg_dec_32() {
-    asm volatile("setmaxnreg.dec.sync.aligned.u32 32;" :  :  : "memory");
+static __device__ __forceinline__ void setmaxnreg_dec_40() {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 40;" :  :  : "memory");
 }
 // arrives at a; the phase also waits for b bytes
 static __device__ __forceinline__ void mbarrier_expect(int a, int b) {
@@ -258,7 +258,7 @@ gemm(const __grid_constant__ Args args) {
         }
     }
     if ((warp >= 8) & (warp < 12)) {
-        setmaxnreg_dec_32();
+        setmaxnreg_dec_40();
         // loader: warp from 8
 #line 3 "examples/gemm.pk"
         const bool v40 = lane == 0;

@@ -193,8 +193,8 @@ static __device__ __forceinline__ void bulk_wait_full() {
     asm volatile("cp.async.bulk.wait_group 0;" :  :  : "memory");
 }
 // the same on this GPU
-static __device__ __forceinline__ void raise_release_gpu(unsigned long long a, int b) {
-    asm volatile("red.release.gpu.global.max.u32 [%0], %1;" :  : "l"(a), "r"(b) : "memory");
+static __device__ __forceinline__ void signal_release_gpu(unsigned long long a, int b) {
+    asm volatile("red.release.gpu.global.add.u32 [%0], %1;" :  : "l"(a), "r"(b) : "memory");
 }
 // acquires what was released, this GPU
 static __device__ __forceinline__ void fence_acquire_gpu() {
@@ -1091,10 +1091,11 @@ ring_attention(const __grid_constant__ Args args) {
                     mbarrier_arrive((shared_ + 229400));
                     const int v442 = v_phase2[0];
                     v_phase2[0] = (v442 ^ 1);
+                    const int v443 = (v435 * v424) + v434;
                     bulk_wait_full();
-                    const int v443 = (((((0 * args.B) + v432) * args.H) + v431) * (((args.S + 127) / 128) + args.ranks)) + ((((v435 * v424) + v434) / 128) + v435);
-                    const unsigned long long v444 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v443 * 4ull);
-                    raise_release_gpu(v444, (1 * epoch));
+                    const int v444 = (((((0 * args.B) + v432) * args.H) + v431) * (((args.S + 1023) / 1024) + args.ranks)) + (((v443 / v424) * ((v424 + 1023) / 1024)) + ((v443 % v424) / 1024));
+                    const unsigned long long v445 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v444 * 4ull);
+                    signal_release_gpu(v445, 1);
                 }
             }
         }
@@ -1111,82 +1112,87 @@ ring_attention(const __grid_constant__ Args args) {
             v_phase3[0] = 0;
             int v_stage1[1];
             v_stage1[0] = 0;
-            const int v445 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v446 = (max(min(args.S - (args.rank * v445), v445), 0) + 127) / 128;
-            const int v447 = (args.B * args.H) * v446;
+            const int v446 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v447 = (max(min(args.S - (args.rank * v446), v446), 0) + 127) / 128;
+            const int v448 = (args.B * args.H) * v447;
             #pragma unroll 1
-            for (int task3 = cta; task3 < v447; task3 += computing) {
-                const int v448 = task3 / v446;
-                const int v449 = v448 % args.H;
-                const int v450 = v448 / args.H;
-                const int v451 = (task3 % v446) * 128;
+            for (int task3 = cta; task3 < v448; task3 += computing) {
+                const int v449 = task3 / v447;
+                const int v450 = v449 % args.H;
+                const int v451 = v449 / args.H;
+                const int v452 = (task3 % v447) * 128;
 #line 10 "examples/ring_attention.pk"
-                const int v452 = q_phase1[0];
-                mbarrier_wait((shared_ + 229416), (v452 ^ 1));
-                const int v453 = shared_ + 229408;
-                mbarrier_expect(v453, 32768);
-                const int v454 = shared_ + 65536;
-                const int v455 = args.S / v445;
-                const int v456 = (args.rank >= v455) ? 1 : 0;
-                const int v457 = (v456 == 1) ? 0 : args.rank;
-                tma_load_5d(v454, args.Q_map4[v456], v453, 0, v451, v449, v450, v457);
-                tma_load_5d((v454 + 16384), args.Q_map4[v456], v453, 64, v451, v449, v450, v457);
-                const int v458 = q_phase1[0];
-                q_phase1[0] = (v458 ^ 1);
+                const int v453 = q_phase1[0];
+                mbarrier_wait((shared_ + 229416), (v453 ^ 1));
+                const int v454 = shared_ + 229408;
+                mbarrier_expect(v454, 32768);
+                const int v455 = shared_ + 65536;
+                const int v456 = args.S / v446;
+                const int v457 = (args.rank >= v456) ? 1 : 0;
+                const int v458 = (v457 == 1) ? 0 : args.rank;
+                tma_load_5d(v455, args.Q_map4[v457], v454, 0, v452, v450, v451, v458);
+                tma_load_5d((v455 + 16384), args.Q_map4[v457], v454, 64, v452, v450, v451, v458);
+                const int v459 = q_phase1[0];
+                q_phase1[0] = (v459 ^ 1);
 #line 8 "examples/ring_attention.pk"
                 #pragma unroll 1
-                for (int v459 = 0; v459 < args.ranks; ++v459) {
-                    const int v460 = (args.rank + v459) % args.ranks;
+                for (int v460 = 0; v460 < args.ranks; ++v460) {
+                    const int v461 = (args.rank + v460) % args.ranks;
 #line 9 "examples/ring_attention.pk"
-                    const int v461 = v460 * v445;
-                    const int v462 = (max(min(args.S - v461, v445), 0) + 127) / 128;
+                    const int v462 = v461 * v446;
+                    const int v463 = (max(min(args.S - v462, v446), 0) + 127) / 128;
                     #pragma unroll 1
-                    for (int v463 = 0; v463 < v462; ++v463) {
-                        const int v464 = v463 * 128;
+                    for (int v464 = 0; v464 < v463; ++v464) {
+                        const int v465 = v464 * 128;
 #line 10 "examples/ring_attention.pk"
-                        const bool v465 = v460 == args.rank;
-                        const int v466 = (((((0 * args.B) + v450) * args.H) + v449) * (((args.S + 127) / 128) + args.ranks)) + (((v461 + v464) / 128) + v460);
-                        const unsigned long long v467 = (args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + ((unsigned long long)v466 * 4ull);
-                        spin(v467, ((v465 ? 0 : 1) * epoch));
-                        fence_acquire_gpu();
-                        fence_async_global();
-                        const int v468 = k_stage1[0];
-                        const int v469 = k_phase3[0];
-                        const int v470 = v468 * 8;
-                        mbarrier_wait(((shared_ + 229456) + v470), (v469 ^ 1));
-                        const int v471 = shared_ + 229440;
-                        mbarrier_expect((v471 + v470), 32768);
-                        const int v472 = k_stage1[0];
-                        const int v473 = (shared_ + 98304) + (v472 * 32768);
-                        const int v474 = v471 + (v472 * 8);
-                        const int v475 = (v460 >= v455) ? 1 : 0;
-                        const int v476 = (v475 == 1) ? 0 : v460;
-                        tma_load_5d(v473, (v465 ? args.K_map0[v475] : args.K_fetched_map2[v475]), v474, 0, v464, v449, v450, v476);
-                        tma_load_5d((v473 + 16384), (v465 ? args.K_map0[v475] : args.K_fetched_map2[v475]), v474, 64, v464, v449, v450, v476);
-                        const int v477 = k_phase3[0];
-                        const int v478 = k_stage1[0];
-                        const int v479 = v478 + 1;
-                        const bool v480 = v479 == 2;
-                        k_phase3[0] = (v480 ? (v477 ^ 1) : v477);
-                        k_stage1[0] = (v480 ? 0 : v479);
+                        const int v466 = v462 + v465;
+                        const int v467 = ((v466 / v446) * ((v446 + 1023) / 1024)) + ((v466 % v446) / 1024);
+                        const bool v468 = v461 == args.rank;
+                        if (((v464 % 8) == 0) & (v468 ^ true)) {
+#line 9 "examples/ring_attention.pk"
+                            const unsigned long long v469 = (unsigned long long)((((((0 * args.B) + v451) * args.H) + v450) * (((args.S + 1023) / 1024) + args.ranks)) + v467);
+                            spin(((args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + (v469 * 4ull)), (min(v463 - v464, 8) * epoch));
+                            fence_acquire_gpu();
+                            fence_async_global();
+                        }
+#line 10 "examples/ring_attention.pk"
+                        const int v470 = k_stage1[0];
+                        const int v471 = k_phase3[0];
+                        const int v472 = v470 * 8;
+                        mbarrier_wait(((shared_ + 229456) + v472), (v471 ^ 1));
+                        const int v473 = shared_ + 229440;
+                        mbarrier_expect((v473 + v472), 32768);
+                        const int v474 = k_stage1[0];
+                        const int v475 = (shared_ + 98304) + (v474 * 32768);
+                        const int v476 = v473 + (v474 * 8);
+                        const int v477 = (v461 >= v456) ? 1 : 0;
+                        const int v478 = (v477 == 1) ? 0 : v461;
+                        tma_load_5d(v475, (v468 ? args.K_map0[v477] : args.K_fetched_map2[v477]), v476, 0, v465, v450, v451, v478);
+                        tma_load_5d((v475 + 16384), (v468 ? args.K_map0[v477] : args.K_fetched_map2[v477]), v476, 64, v465, v450, v451, v478);
+                        const int v479 = k_phase3[0];
+                        const int v480 = k_stage1[0];
+                        const int v481 = v480 + 1;
+                        const bool v482 = v481 == 2;
+                        k_phase3[0] = (v482 ? (v479 ^ 1) : v479);
+                        k_stage1[0] = (v482 ? 0 : v481);
 #line 15 "examples/ring_attention.pk"
-                        const int v481 = v_stage1[0];
-                        const int v482 = v_phase3[0];
-                        const int v483 = v481 * 8;
-                        mbarrier_wait(((shared_ + 229488) + v483), (v482 ^ 1));
-                        const int v484 = shared_ + 229472;
-                        mbarrier_expect((v484 + v483), 32768);
-                        const int v485 = v_stage1[0];
-                        const int v486 = (shared_ + 163840) + (v485 * 32768);
-                        const int v487 = v484 + (v485 * 8);
-                        tma_load_5d(v486, (v465 ? args.V_map1[v475] : args.V_fetched_map3[v475]), v487, 0, v464, v449, v450, v476);
-                        tma_load_5d((v486 + 16384), (v465 ? args.V_map1[v475] : args.V_fetched_map3[v475]), v487, 64, v464, v449, v450, v476);
-                        const int v488 = v_phase3[0];
-                        const int v489 = v_stage1[0];
-                        const int v490 = v489 + 1;
-                        const bool v491 = v490 == 2;
-                        v_phase3[0] = (v491 ? (v488 ^ 1) : v488);
-                        v_stage1[0] = (v491 ? 0 : v490);
+                        const int v483 = v_stage1[0];
+                        const int v484 = v_phase3[0];
+                        const int v485 = v483 * 8;
+                        mbarrier_wait(((shared_ + 229488) + v485), (v484 ^ 1));
+                        const int v486 = shared_ + 229472;
+                        mbarrier_expect((v486 + v485), 32768);
+                        const int v487 = v_stage1[0];
+                        const int v488 = (shared_ + 163840) + (v487 * 32768);
+                        const int v489 = v486 + (v487 * 8);
+                        tma_load_5d(v488, (v468 ? args.V_map1[v477] : args.V_fetched_map3[v477]), v489, 0, v465, v450, v451, v478);
+                        tma_load_5d((v488 + 16384), (v468 ? args.V_map1[v477] : args.V_fetched_map3[v477]), v489, 64, v465, v450, v451, v478);
+                        const int v490 = v_phase3[0];
+                        const int v491 = v_stage1[0];
+                        const int v492 = v491 + 1;
+                        const bool v493 = v492 == 2;
+                        v_phase3[0] = (v493 ? (v490 ^ 1) : v490);
+                        v_stage1[0] = (v493 ? 0 : v492);
                     }
                 }
             }
@@ -1198,31 +1204,31 @@ ring_attention(const __grid_constant__ Args args) {
             q_phase2[0] = 0;
             int cast_phase1[1];
             cast_phase1[0] = 0;
-            const int v492 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
-            const int v493 = (max(min(args.S - (args.rank * v492), v492), 0) + 127) / 128;
-            const int v494 = (args.B * args.H) * v493;
+            const int v494 = max((args.S + (args.ranks - 1)) / args.ranks, 1);
+            const int v495 = (max(min(args.S - (args.rank * v494), v494), 0) + 127) / 128;
+            const int v496 = (args.B * args.H) * v495;
             #pragma unroll 1
-            for (int task4 = cta; task4 < v494; task4 += computing) {
-                const int v495 = task4 / v493;
-                const int v496 = v495 % args.H;
-                const int v497 = v495 / args.H;
-                const int v498 = (task4 % v493) * 128;
+            for (int task4 = cta; task4 < v496; task4 += computing) {
+                const int v497 = task4 / v495;
+                const int v498 = v497 % args.H;
+                const int v499 = v497 / args.H;
+                const int v500 = (task4 % v495) * 128;
 #line 17 "examples/ring_attention.pk"
-                const int v499 = cast_phase1[0];
-                mbarrier_wait((shared_ + 229424), v499);
-                const int v500 = shared_ + 65536;
-                const int v501 = (args.rank >= (args.S / v492)) ? 1 : 0;
-                const int v502 = (v501 == 1) ? 0 : args.rank;
-                tma_store_5d(v500, args.O_map5[v501], 0, v498, v496, v497, v502);
-                tma_store_5d((v500 + 16384), args.O_map5[v501], 64, v498, v496, v497, v502);
+                const int v501 = cast_phase1[0];
+                mbarrier_wait((shared_ + 229424), v501);
+                const int v502 = shared_ + 65536;
+                const int v503 = (args.rank >= (args.S / v494)) ? 1 : 0;
+                const int v504 = (v503 == 1) ? 0 : args.rank;
+                tma_store_5d(v502, args.O_map5[v503], 0, v500, v498, v499, v504);
+                tma_store_5d((v502 + 16384), args.O_map5[v503], 64, v500, v498, v499, v504);
                 bulk_commit();
                 bulk_wait_read();
                 mbarrier_arrive((shared_ + 229432));
-                const int v503 = cast_phase1[0];
-                cast_phase1[0] = (v503 ^ 1);
+                const int v505 = cast_phase1[0];
+                cast_phase1[0] = (v505 ^ 1);
                 mbarrier_arrive((shared_ + 229416));
-                const int v504 = q_phase2[0];
-                q_phase2[0] = (v504 ^ 1);
+                const int v506 = q_phase2[0];
+                q_phase2[0] = (v506 ^ 1);
             }
 #line 6 "examples/ring_attention.pk"
             bulk_wait_full();

@@ -133,6 +133,21 @@ kernel k(Q: bf16[S, D].shard(0), K: bf16[S, D].shard(0), V: bf16[S, D].shard(0),
 """,
         [("K K", "local spread 2 group 256"), ("V", "local spread 2 group 256")],
     ),
+    "blocks that tasks skip": Case(
+        """
+kernel k(Q: bf16[S, D].shard(0), K: bf16[S, D].shard(0), V: bf16[S, D].shard(0), O: bf16[S, D].shard(0),
+         D: const = 16):
+    for q in tasks(blocks(S, 16, of=rank)):
+        o = zeros(f32, q, D)
+        for r in ring():
+            for kv in blocks(S, 16, of=r):
+                s = where(positions(q) >= positions(kv), Q[q] @ K[kv].T, 0.0)
+                o = o + cast(s, bf16) @ V[kv]
+        O[q] = o
+""",
+        [("K V", "local spread 2")],
+        ["tiles of `K` and `V` are awaited one by one: tasks skip some of them, whose signals nobody would await"],
+    ),
     "keys and values of heads that a rank has": Case(
         """
 kernel k(Q: bf16[H, S, D].shard(1), K: bf16[H, S, D].shard(1), V: bf16[H, S, D].shard(1), O: bf16[H, S, D].shard(1),

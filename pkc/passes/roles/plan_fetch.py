@@ -127,7 +127,7 @@ def _group(fetch: Fetch, spread: int) -> tuple[int, str]:
         if not from_zero(loop.body.block.args[0]):
             return 0, "they are read in a loop that does not go up from 0 in steps of 1"
         if isinstance(loop.ub.owner, VisitedOp):
-            return 0, "some are not read, and a wait for others would count them"
+            return 0, "tasks skip some of them, whose signals nobody would await"
     kinds, tuning = [tile_type(op.tile) for op in fetch.by_buffer], target_of(fetch.first).tuning
     size = sum(prod(kind.shape) * dtype_bytes(kind.element_type) for kind in kinds)
     return max(tuning.awaited_tiles, tuning.awaited_bytes // size), ""
