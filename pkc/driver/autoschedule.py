@@ -183,9 +183,13 @@ def _autoschedule(
     written = _written(program, kernel, constants, schedule)
     untried = [] if others else [f"no other tiles were tried: {why_none(written)}"]
     tuning = target.tuning
-    # How much blocks that tasks skip spare is known of an average task alone.
-    known = instead.chained and not any(isinstance(op, VisitedOp) for op in base.kernel.walk())
-    gain = _careful(tuning.gain_of_chains if known else tuning.gain, instead, target)
+    gain = _careful(tuning.gain_of_chains if instead.chained else tuning.gain, instead, target)
+    if others and instead.chained and any(isinstance(op, VisitedOp) for op in base.kernel.walk()):
+        # Those that are measured to be slower are estimated to be faster.
+        untried.append(
+            "no other tiles are taken if these have two stages: of blocks that tasks skip, only an average is known"
+        )
+        gain = 0.0
     if not _has_stages(instead) and (instead.chained or not (others and compiles(instead, {}))):
         gain = math.inf
     taken = _better((instead, base.settings), estimated(others), compiles, gain, tuning.equal)
