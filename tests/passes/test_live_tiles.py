@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pkc.dialect.tile import MmaIssueOp
 from pkc.driver.compiler import compile_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
@@ -40,16 +39,3 @@ def test_operands_of_an_mma_in_flight_live_until_its_wait() -> None:
     remarks = compile_program(parse_text(Source("k.pk", TWICE)), level="roles").remarks
     (left,) = (remark for remark in remarks if remark.step == "pk-pipeline-mma")
     assert f"would take {3 * 64 + 32} registers of a thread" in left.reason
-
-
-MASKED = TWICE.replace(
-    "o += cast(s * exp2(s), bf16)",
-    "d = positions(q) - positions(kv); o += cast(where(d >= 0 and d < 70, s, 0.0), bf16)",
-)
-
-
-def test_integers_that_follow_from_positions_take_no_registers() -> None:
-    """Two comparisons read them: 64 for the result and 64 for the scores, 32 in bf16, and 64 more would be too many."""
-    compiled = compile_program(parse_text(Source("k.pk", MASKED)), level="roles")
-    assert not [remark for remark in compiled.remarks if remark.step == "pk-pipeline-mma"]
-    assert any(isinstance(op, MmaIssueOp) for op in compiled.kernel.walk())
