@@ -18,3 +18,7 @@ def mlp(X: bf16[M, K], W: bf16[K, N], V: bf16[N, P], H: bf16[M, N].scratch(), Y:
         for n in blocks(N, 64):
             y += H[m, n] @ V[n, p]
         Y[m, p] = y
+
+
+if __name__ == "__main__":
+    print(mlp.simulate(ranks=4))

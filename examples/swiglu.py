@@ -15,3 +15,7 @@ def swiglu(X: bf16[M, K], W: bf16[K, N], V: bf16[K, N], Y: bf16[M, N]):
             gate += X[m, k] @ W[k, n]
             up += X[m, k] @ V[k, n]
         Y[m, n] = gate * sigmoid(gate) * up
+
+
+if __name__ == "__main__":
+    print(swiglu.simulate(ranks=4))
