@@ -95,11 +95,16 @@ def same_as(wanted: Diagnostic) -> Alike:
 
 
 def follows_from(wanted: Iterable[Diagnostic]) -> Alike:
-    """A finding of any kind, in a run that comes through a line that one of `wanted` is about."""
+    """A finding of any kind, in a run that comes through a line that one of `wanted` is about; but not that the run is
+    too small."""
+    wanted = list(wanted)
     lines = frozenset[tuple[str, int]]().union(*map(_lines, wanted))
+    codes = {finding.code for finding in wanted}
     places = [re.compile(rf"\b{re.escape(Path(name).name)}:{line}\b") for name, line in lines]
 
     def follows(example: Counterexample) -> bool:
+        if isinstance(example.found[0], _ADDRESSES) and example.found[0].code not in codes:
+            return False
         through = any(place.search(step) for place in places for step in example.lines)
         return through or bool(_lines(example.found[0]) & lines)
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from xdsl.ir import Operation
+
 from pkc.check import static_errors as errors
 from pkc.check.progress import Progress
 from pkc.check.trace import Counter, counter_name, of_channel
 from pkc.diagnostics import Diagnostic, Label
+from pkc.dialect.counters import WaitOp
 from pkc.dialect.roles import CommitOp, ConsumeOp, channel_of
+from pkc.dialect.types import SignalType
 from pkc.location import span_of
 
 
@@ -16,7 +20,8 @@ def covered(progress: Progress, launch: int) -> Iterator[Diagnostic]:
     """Findings after a launch that came to its end.
 
     Every wait is for all signals that its counter has got by the end of the launch, so that no wait ends early. Of
-    counters that a launch resets, in protocols written by hand, some signals may be awaited first and the rest later.
+    counters that a launch resets, in protocols written by hand, some signals may be awaited first and the rest later,
+    and what is awaited on more ranks may be of no use on so many.
     """
     awaited_names = {name for name, _, _ in progress.awaited}
     for counter, op in progress.sent.items():
@@ -24,7 +29,7 @@ def covered(progress: Progress, launch: int) -> Iterator[Diagnostic]:
         if of_channel(counter):
             yield from _channel(progress, counter)
             continue
-        if counter[0] not in awaited_names:
+        if counter[0] not in awaited_names and not (counter in progress.reset and _has_wait(op)):
             yield errors.NeverAwaited(span_of(op.location), counter_name(counter), counter[1], sent)
         if not awaited:
             continue  # a rank without tasks waits for nothing
@@ -34,6 +39,16 @@ def covered(progress: Progress, launch: int) -> Iterator[Diagnostic]:
             where = (counter_name(counter), counter[1], sent, wanted, launch)
             also = (Label(span_of(op.location), "signalled here"),)
             yield errors.NotAllAwaited(span_of(waits.location), *where, also=also)
+
+
+def _has_wait(op: Operation) -> bool:
+    """Whether the kernel has a wait for a counter of the array that an operation signals."""
+    return any(
+        isinstance(use.operation, WaitOp)
+        for value in op.operands
+        if isinstance(value.type, SignalType)
+        for use in value.uses
+    )
 
 
 def _channel(progress: Progress, counter: Counter) -> Iterator[Diagnostic]:

@@ -15,7 +15,10 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Operation
 
-from pkc.check.trace import ADD, ARRIVE, ARRIVED, FORK, RAISE, RESET, WAIT, Counter, WarpRole, of_channel
+from pkc.check.trace import ADD, ARRIVE, ARRIVED, FORK, RAISE, RESET, WAIT, Counter, WarpRole, counter_name, of_channel
+from pkc.diagnostics import PkcError
+from pkc.location import span_of
+from pkc.sim.errors import COUNTERS, CounterOverflow
 
 
 @dataclass(eq=False)
@@ -51,7 +54,8 @@ class Progress:
         return self.reset.get(counter, self.counters.get(counter, 0))
 
     def launch(self, warp_roles: Iterable[WarpRole]) -> list[Run]:
-        """Run one more launch; the runs that are blocked at its end, each at the event that it waits at."""
+        """Run one more launch; the runs that are blocked at its end, each at the event that it waits at. Raises
+        `PkcError` for a number that a counter does not hold."""
         self.counters = {counter: value for counter, value in self.counters.items() if not of_channel(counter)}
         self.awaited, self.sent, self.reset = {}, {}, {}
         ready = [Run(warp_role) for warp_role in warp_roles]
@@ -67,6 +71,7 @@ class Progress:
             if kind in (WAIT, ARRIVED):
                 wanted = run.target if kind == ARRIVED else number
                 self.awaited.setdefault(counter, {})[wanted, op] = run.warp_role
+                self._check_width(counter, "is awaited to be", wanted, op)
                 if counters.get(counter, 0) < wanted:
                     bisect.insort(waiting.setdefault(counter, []), (wanted, run), key=_wanted)
                     return
@@ -74,6 +79,7 @@ class Progress:
                 value = counters.get(counter, 0)
                 counters[counter] = value + number if kind == ADD else max(value, number)
                 self.sent[counter] = op
+                self._check_width(counter, "reaches", counters[counter], op)
                 if counter in waiting and waiting[counter][0][0] <= counters[counter]:
                     _wake(counter, counters[counter], ready, waiting)
             elif kind == RESET:
@@ -88,6 +94,10 @@ class Progress:
             run.place += 1
         if run.parent is not None:
             _join(run.parent, ready)
+
+    def _check_width(self, counter: Counter, verb: str, value: int, op: Operation) -> None:
+        if value not in COUNTERS:
+            raise PkcError(CounterOverflow(span_of(op.location), counter_name(counter), counter[1], verb, value))
 
     def _reset(self, every: Counter) -> None:
         for counter, value in self.counters.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import click
 
@@ -22,17 +22,22 @@ from pkc.check.parallel import first_that
 from pkc.check.resources import resources
 from pkc.check.run import Baseline, Trial, Trials, baseline_of
 from pkc.check.static import Static, check_statically
+from pkc.check.unwritten import unwritten
 from pkc.cli import errors
 from pkc.cli.program import Chosen
 from pkc.cli.settings import assignments
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.attributes import Role
+from pkc.dialect.program import RoleOp
 from pkc.dialect.types import RANKS
 from pkc.driver.compiler import Compiled
 from pkc.location import NOWHERE
 from pkc.sim.orders import Delay
 from pkc.sim.run import resolve_dims
-from pkc.sim.small import small_dims
+from pkc.sim.small import empty_dims, small_dims
+
+_FEW = 2
+"""As many orders are tried of an instance in which ranks have nothing."""
 
 
 @dataclass(frozen=True)
@@ -50,25 +55,64 @@ def delays_of(texts: Sequence[str], ranks: int) -> tuple[Delay, ...]:
     return tuple(_delay(text, ranks) for text in texts)
 
 
+def roles_of(chosen: Chosen, target: str) -> Compiled:
+    """The roles level of a kernel. Roles that an author wrote and the target cannot run are taken as they are: what
+    they mean can be checked all the same."""
+    try:
+        return chosen.compile("roles", target, warn=False)
+    except PkcError as error:
+        try:
+            written = chosen.compile("written", target, warn=False)
+        except PkcError:
+            raise error from None
+        if not any(isinstance(op, RoleOp) for op in chosen.compile(warn=False).kernel.body.block.ops):
+            raise
+        reasons = "; ".join(f"{found.code}: {found.fill(found.title)}" for found in error.diagnostics)
+        click.echo(f"checked as it is written, with no code for {target} ({reasons})")
+        return written
+
+
 def execute(tile: Compiled, roles: Compiled, request: Request) -> bool:
     """Check statically, then simulate both levels; print what was checked and found. True if nothing was found."""
     ranks, settings = request.chosen.ranks, request.chosen.settings(tile.kernel)
-    dims = resolve_dims(tile.kernel, small_dims(tile.kernel, ranks) | settings.dims, settings.scalars, ranks)
+    small = small_dims(tile.kernel, ranks)
+    dims = resolve_dims(tile.kernel, small | settings.dims, settings.scalars, ranks)
     for line in resources(roles.kernel, {**dims, RANKS: ranks}):
         click.echo(line)
-    with console.progress(f"following every CTA of {ranks} ranks"):
-        static = check_statically(roles.kernel, ranks=ranks, dims=dims)
     checked = _Checked(tile, roles, request, dims)
+    if not _follow(checked):
+        return False
+    if request.exhaustive and not _explore(checked):
+        return False
+    if not _simulate(checked):
+        return False
+    # Ranks that have nothing, unless the sizes are given.
+    without = resolve_dims(tile.kernel, small | empty_dims(tile.kernel, ranks) | settings.dims, settings.scalars, ranks)
+    if without == dims:
+        return True
+    few = replace(checked, dims=without, request=replace(request, seeds=min(request.seeds, _FEW)))
+    return _follow(few) and _simulate(few)
+
+
+def _follow(checked: _Checked) -> bool:
+    """Check an instance statically. True if nothing was found."""
+    with console.progress(f"following every CTA of {checked.ranks} ranks"):
+        static = check_statically(checked.roles.kernel, ranks=checked.ranks, dims=checked.dims)
     if static.findings:
         console.diagnostics(static.findings)
         _show_run(checked, static.findings)
         return False
     click.echo(_static(static))
-    if request.exhaustive and not _explore(checked):
-        return False
-    with console.progress(f"simulating {request.seeds} orders on {ranks} ranks"):
+    return True
+
+
+def _simulate(checked: _Checked) -> bool:
+    """Compare both levels of an instance in some orders. True if nothing was found; outputs that lack elements are
+    warned of."""
+    seeds, ranks = checked.request.seeds, checked.ranks
+    with console.progress(f"simulating {seeds} orders on {ranks} ranks"):
         try:
-            baseline = baseline_of(tile, ranks=ranks, dims=dims)
+            baseline = baseline_of(checked.tile, ranks=ranks, dims=checked.dims)
         except PkcError as error:  # roles that an author wrote fail at the tile level already
             _show(checked, list(error.diagnostics), None)
             return False
@@ -76,11 +120,11 @@ def execute(tile: Compiled, roles: Compiled, request: Request) -> bool:
     if found:
         _show(checked, found, failed)
         return False
-    launches = len(baseline.inputs)
-    sizes = "".join(f", {name} = {size}" for name, size in dims.items())
+    console.diagnostics(list(unwritten(checked.tile.kernel, baseline)))
+    sizes = "".join(f", {name} = {size}" for name, size in checked.dims.items())
     click.echo(
-        f"ok: {request.seeds} orders, {launches} launches each, on {ranks} ranks{sizes} give the bits that the program"
-        " means"
+        f"ok: {seeds} orders, {len(baseline.inputs)} launches each, on {ranks} ranks{sizes} give the bits that the"
+        " program means"
     )
     return True
 

@@ -20,7 +20,7 @@ from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.schedule import TILE, tiles_of
 from pkc.location import NOWHERE, span_of
-from pkc.passes import TILE_PIPELINE, machine_pipeline, roles_pipeline
+from pkc.passes import TILE_PIPELINE, machine_pipeline, roles_pipeline, written_pipeline
 from pkc.passes.roles.order_tasks import OrderExplanation, OrderTasks, explain_order
 from pkc.passes.roles.pipeline_mma import PipelineMma, PipelinePlan, explain_pipelines
 from pkc.passes.roles.plan_fetch import FetchPlan, PlanFetch, explain_fetch
@@ -54,9 +54,12 @@ EXPLAINED: dict[type[ModulePass], Callable[[ModuleOp], Sequence[Why]]] = {
 
 
 def passes_to(level: str, instruments: Iterable[str] = (), target: str = DEFAULT) -> tuple[ModulePass, ...]:
-    """The passes that lead to a level of IR, at the machine level with `INSTRUMENTS` of `pkc/passes`."""
+    """The passes that lead to a level of IR, at the machine level with `INSTRUMENTS` of `pkc/passes`; to the level
+    `written`, which is the roles level with roles as their author wrote them."""
     if level == "tile":
         return TILE_PIPELINE
+    if level == "written":
+        return (*TILE_PIPELINE, *written_pipeline(target))
     roles = (*TILE_PIPELINE, *roles_pipeline(target))
     return roles if level == "roles" else (*roles, *machine_pipeline(instruments))
 

@@ -127,6 +127,13 @@ def roles_pipeline(target: str = DEFAULT) -> tuple[ModulePass, ...]:
     return (AttachTarget(target), *_TO_ROLES)  # before all that asks for the target
 
 
+def written_pipeline(target: str = DEFAULT) -> tuple[ModulePass, ...]:
+    """From tile IR to roles as their author wrote them, which run once on each rank: for checks of what cannot be
+    shared out among CTAs."""
+    spread = (ExpandReduce, ExpandBarriers, SpreadRoles)
+    return tuple(step for step in roles_pipeline(target) if not isinstance(step, spread))
+
+
 ROLES_PIPELINE: tuple[ModulePass, ...] = roles_pipeline()
 """The same for the default target."""
 

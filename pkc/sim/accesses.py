@@ -178,10 +178,9 @@ def _store_add(op: access.StoreAddOp, machine: Machine) -> Call:
 
     def store_add(frame: Frame, tile: Any, indices: Indices, rank: int | None) -> None:
         where = locate(frame, indices, rank)
-        machine.memory.check_load(array, where, frame.task, op)
+        machine.memory.check_addition(array, where, frame.task, op)
         note(frame, where)
-        machine.memory.note_change(array, where, op)
-        array.add_rounded(where, tile)
+        machine.memory.add_later(array, where, tile, frame.task, op)
 
     return Call(store_add, op.tile, op.indices, _at(op))
 

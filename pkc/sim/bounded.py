@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -50,8 +51,16 @@ class BoundedArray(Array):
     def as_float(self, tile: Bounded) -> Bounded:
         return Bounded(tile.value.astype(np.float64), tile.error, tile.ordinary)
 
+    @cached_property
+    def _since_stored(self) -> tuple[Values, Values, Values]:
+        """Of each element since it was stored: additions, how large all of them and what was there may be together,
+        and the sum of their errors."""
+        return np.zeros(self.place.shape), np.zeros(self.place.shape), np.zeros(self.place.shape)
+
     def store(self, where: Where, tile: Bounded) -> None:
         self._put(where, self._fitted(where, tile))
+        if "_since_stored" in self.__dict__:
+            self._since_stored[0][where] = 0
 
     def add(self, where: Where, tile: Bounded) -> None:
         made = self._fitted(where, tile)
@@ -67,8 +76,19 @@ class BoundedArray(Array):
         self._size[where] += np.abs(made.value) + _or_zero(made.error)
 
     def add_rounded(self, where: Where, tile: Bounded) -> None:
-        self._put(where, self._sum(self._at(where), self._fitted(where, tile)))
-        self._round(where)
+        here, made = self._at(where), self._fitted(where, tile)
+        if not self.is_float:
+            self._put(where, self._sum(here, made))
+            return
+        assert self.error is not None
+        added, size, begun = self._since_stored
+        fresh = added[where] == 0
+        begun[where] = np.where(fresh, _or_zero(here.error), begun[where]) + _or_zero(made.error)
+        size[where] = np.where(fresh, np.abs(here.value) + _or_zero(here.error), size[where])
+        size[where] += np.abs(made.value) + _or_zero(made.error)
+        added[where] += 1
+        self._put(where, self._sum(here, made))
+        self.error[where] = begun[where] + self._lost(added[where], size[where])
 
     def reduce(self, where: Where, shape: tuple[int, ...], combine: type[Binary]) -> Bounded:
         total = self._at((0, *where[1:]))
@@ -86,15 +106,19 @@ class BoundedArray(Array):
         if self._added is None or self._size is None:
             self._round((slice(None),))
             return
-        # Each of n additions gives a partial sum, rounded: at most all contributions with the errors so far.
+        assert self.error is not None
+        self.error += self._lost(self._added, self._size)
+        self._added = self._size = None
+
+    def _lost(self, added: Values, size: Values) -> Values:
+        """What roundings lose in any order: each of n additions gives a partial sum, at most the `size` of all that is
+        added with the errors so far."""
         form = FORMATS[self.place.element]
         with np.errstate(all="ignore"):
-            largest = self._size * (1 + form.unit) ** self._added
-            lost = self._added * (form.unit * largest + form.half_step)
+            largest = size * (1 + form.unit) ** added
+            lost = np.asarray(added * (form.unit * largest + form.half_step))
             lost[largest > LARGEST[self.place.element]] = np.inf
-        assert self.error is not None
-        self.error += lost
-        self._added = self._size = None
+        return lost
 
     def _sum(self, a: Bounded, b: Bounded) -> Bounded:
         return self._combined(AddOp, a, b)

@@ -329,3 +329,20 @@ class Overwritten(Diagnostic):
     array: str
     element: str
     writer: str
+
+
+class CounterOverflow(Diagnostic):
+    """Raised when a counter gets, or a wait is for, what 32 bits do not hold."""
+
+    code = "PK715"
+    title = "{counter} of rank {rank} {verb} {value}, and counters have 32 bits"
+    label = "here"
+    help = "count events by one: a counter goes from -2^31 to 2^31 - 1"
+    counter: str
+    rank: int
+    verb: str
+    value: int
+
+
+COUNTERS = range(-(2**31), 2**31)
+"""What a counter holds."""

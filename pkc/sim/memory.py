@@ -30,12 +30,13 @@ _ADD_IN_PHASE = "an addition needs something to add to: store zeros there first,
 
 
 class Contribution(NamedTuple):
-    """What one task of one rank adds to a sum."""
+    """What one task of one rank adds to a sum, which may be rounded at once."""
 
     task: Task
     array: Array
     where: Where
     tile: Any
+    rounded: bool = False
 
 
 class MemoryState:
@@ -64,6 +65,10 @@ class MemoryState:
         if array.name in self._summed:
             raise PkcError(self._read_of_sum(array, op, self._summed[array.name]))
         self._read[array.name] = op
+        self.check_addition(array, where, task, op)
+
+    def check_addition(self, array: Array, where: Where, task: Task, op: Operation) -> None:
+        """Refuse to read, or to add to, elements that hold nothing or what another task of the phase has stored."""
         if self._writes is not None:
             self._writes.loaded(array, where, task, op)
         if array.place.scratch:
@@ -101,7 +106,7 @@ class MemoryState:
         if self.trace is not None:
             self.trace.accessed(op, array, where, Access.Add)
         for copy in _copies(array, where):
-            contribution = Contribution(task, array, (copy, *where[1:]), _kept(tile))
+            contribution = Contribution(task, array, (copy, *where[1:]), _kept(tile), isinstance(op, StoreAddOp))
             self._added.setdefault((array.name, copy), []).append(contribution)
 
     def _settle(self, array: Array, where: Where) -> None:
@@ -111,9 +116,9 @@ class MemoryState:
     def settle(self, array: Array, copy: int) -> None:
         """Carry out the additions to one copy of an array."""
         added = self._added.pop((array.name, copy), [])
-        for _, _, where, tile in sorted(added, key=lambda c: (c.task.rank, c.task.indices)):
-            array.add(where, tile)
-        if added:
+        for _, _, where, tile, rounded in sorted(added, key=lambda c: (c.task.rank, c.task.indices)):
+            (array.add_rounded if rounded else array.add)(where, tile)
+        if not all(one.rounded for one in added):
             array.round_copy(copy)
 
     # Launches
@@ -140,7 +145,7 @@ class MemoryState:
 
     def add_contributions(self) -> None:
         """Carry out the sums so far, in the order of ranks and task indices, not that of the run."""
-        for _, array, where, tile in sorted(self._sums, key=lambda c: (c.task.rank, c.task.indices)):
+        for _, array, where, tile, _ in sorted(self._sums, key=lambda c: (c.task.rank, c.task.indices)):
             array.add(where, tile)
         self._sums.clear()
 

@@ -8,9 +8,12 @@ from typing import Any
 
 from xdsl.ir import Operation
 
+from pkc.diagnostics import PkcError
 from pkc.dialect import counters
 from pkc.dialect.deferred import SendDeferredOp, is_deferred
+from pkc.location import span_of
 from pkc.semantics.evaluate import Call
+from pkc.sim import errors
 from pkc.sim.machine import Calls, Frame, Machine
 from pkc.sim.schedule import Counter
 from pkc.sim.trace import Access
@@ -134,6 +137,11 @@ def _locator(op: counters.CounterOp, machine: Machine) -> Callable[[Frame, int, 
     return locate
 
 
+def _check_width(op: Operation, counter: Counter, verb: str, value: int) -> None:
+    if value not in errors.COUNTERS:
+        raise PkcError(errors.CounterOverflow(span_of(op.location), str(counter), counter.rank, verb, value))
+
+
 def _add(machine: Machine, op: Operation, frame: Frame, counter: Counter, amount: int) -> None:
     now = machine.memory.counters[counter] = machine.memory.counters.get(counter, 0) + amount
     if machine.memory.ledger is not None:
@@ -144,12 +152,14 @@ def _add(machine: Machine, op: Operation, frame: Frame, counter: Counter, amount
 
 
 def _announce(machine: Machine, op: Operation, frame: Frame, counter: Counter, now: int) -> None:
+    _check_width(op, counter, "reaches", now)
     if machine.order is not None:
         machine.order.signal(frame.warp_role, counter, now, counters.order_of(op) or counters.Order.Release_Sys)
     machine.scheduler.let_go(counter)
 
 
 def _until(machine: Machine, op: Operation, frame: Frame, counter: Counter, count: int) -> None:
+    _check_width(op, counter, "is awaited to be", count)
     machine.scheduler.wait(op, counter, count, lambda: machine.memory.counters.get(counter, 0))
     if machine.order is not None:
         machine.order.wait(frame.warp_role, counter, count)

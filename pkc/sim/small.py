@@ -1,4 +1,4 @@
-"""The smallest instance of a kernel in which roles and ranks can go wrong with each other."""
+"""The smallest instances of a kernel in which roles and ranks can go wrong with each other."""
 
 from __future__ import annotations
 
@@ -12,29 +12,44 @@ from pkc.sim.program import Program
 
 
 def small_dims(kernel: KernelOp, ranks: int) -> dict[str, int]:
-    """A size for each run-time dimension: two blocks, the second of one position; two for each rank of a sharded
-    dimension, the last one short; 1 for a dimension that has neither blocks nor shards. As many more as are taken off:
-    of offsets, of which sequences have one less."""
-    program = Program(kernel)
-    blocks: dict[str, int] = {}
-    taken: dict[str, int] = {}
-    for op in kernel.walk():
-        if isinstance(op, arith.SubiOp) and isinstance(op.lhs.owner, DimOp):
-            taken[op.lhs.owner.dim.data] = constant_of(op.rhs) or 0
-        for value in (*op.operands, *op.results):
-            kind = value.type
-            if isinstance(kind, BlockType) and isinstance(kind.of, str):
-                blocks[kind.of] = max(blocks.get(kind.of, 1), kind.extent)
-    sharded = {
-        kind.dimensions[kind.shard_dim]
-        for kind in program.arrays.values()
-        if isinstance(kind, PGLType) and kind.shard_dim is not None
-    }
-    sizes = {dim: _size(blocks.get(dim, 0), ranks if dim in sharded else 0) for dim in program.dims}
+    """A size for each run-time dimension: two blocks, the second of one position; of a sharded one two for each rank,
+    but one for the last, so that ranks have different numbers of blocks; 1 for a dimension that has neither blocks nor
+    shards. As many more as are taken off: of offsets, of which sequences have one less."""
+    blocks, sharded, taken = _blocks(kernel), _sharded(kernel), _taken(kernel)
+    sizes = {dim: _size(blocks.get(dim, 0), ranks if dim in sharded else 0) for dim in Program(kernel).dims}
     return {dim: size + max(taken.get(dim, 0), 0) for dim, size in sizes.items()}
 
 
+def empty_dims(kernel: KernelOp, ranks: int) -> dict[str, int]:
+    """A size for each sharded dimension with which the last rank has nothing of it, unless there is only one."""
+    return {dim: max(1, ranks - 1) for dim in Program(kernel).dims if dim in _sharded(kernel)}
+
+
+def _blocks(kernel: KernelOp) -> dict[str, int]:
+    """The positions of the largest blocks of each dimension that has some."""
+    found: dict[str, int] = {}
+    for op in kernel.walk():
+        for value in (*op.operands, *op.results):
+            kind = value.type
+            if isinstance(kind, BlockType) and isinstance(kind.of, str):
+                found[kind.of] = max(found.get(kind.of, 1), kind.extent)
+    return found
+
+
+def _taken(kernel: KernelOp) -> dict[str, int]:
+    """What is taken off dimensions."""
+    less = (op for op in kernel.walk() if isinstance(op, arith.SubiOp))
+    return {op.lhs.owner.dim.data: constant_of(op.rhs) or 0 for op in less if isinstance(op.lhs.owner, DimOp)}
+
+
+def _sharded(kernel: KernelOp) -> set[int | str]:
+    arrays = (kind for kind in Program(kernel).arrays.values() if isinstance(kind, PGLType))
+    return {kind.dimensions[kind.shard_dim] for kind in arrays if kind.shard_dim is not None}
+
+
 def _size(block: int, ranks: int) -> int:
+    if ranks > 1:
+        return max(ranks, (block + 1) * ranks - 1)
     if ranks:
-        return max(ranks, 2 * block * ranks - 1)
+        return max(1, 2 * block - 1)
     return block + 1 if block else 1

@@ -126,7 +126,7 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     ]
     assert re.fullmatch(r"static: 3990 warp roles with \d+ events, in \d+\.\d\d s", static)
     assert re.fullmatch(
-        r"every order on 2 ranks, M = 511, K = 65, N = 257: 1 and 1 runs with 1 and 2 CTAs for each role,"
+        r"every order on 2 ranks, M = 257, K = 65, N = 257: 1 and 1 runs with 1 and 2 CTAs for each role,"
         r" of \d+ and \d+ steps, stand for all",
         every,
     )

@@ -49,7 +49,7 @@ def test_a_wait_for_one_signal_less() -> None:
     for wait in waits(compiled, "C.arrived"):
         number(wait, COUNT, -1)
     example = failing("gemm_rs", compiled)
-    assert example.size == "2 ranks, 1 CTA for each role, M = 511, K = 65, N = 257"
+    assert example.size == "2 ranks, 1 CTA for each role, M = 257, K = 65, N = 257"
     assert example.found[0].code == "PK705"
     assert example.lines == [
         "rank 0 storer        gemm_rs.pk:7  C[m, n] += acc  signals `C.arrived[0, 0]` of rank 0: now 1",
@@ -73,7 +73,7 @@ def test_a_store_over_what_is_not_read() -> None:
     block.insert_op_after(again, store)
     example = failing("gemm_rs", compiled)
     assert example.found[0].fill(example.found[0].title) == (
-        "`C.slots` is stored again before it is read at [0, 256, 0]"
+        "`C.slots` is stored again before it is read at [0, 129, 0]"
     )
 
 

@@ -41,6 +41,18 @@ class TooManyWarps(Diagnostic):
     available: int
 
 
+class NoSuchWarp(Diagnostic):
+    """A role has a warp that a CTA does not have, or that another role has."""
+
+    code = "PK476"
+    title = "{role} cannot have warp {warp}: {problem}"
+    label = "the warps of this role"
+    help = "`first_warp` and `warps` of the roles of a group say which warps of a CTA run them, each for one role"
+    role: str
+    warp: int
+    problem: str
+
+
 class NoSmsLeft(Diagnostic):
     """More SMs communicate than the GPU can spare: a CTA that waits needs an SM on which it stays."""
 

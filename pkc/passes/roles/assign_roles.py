@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from xdsl.dialects import scf
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from pkc.diagnostics import Label, PkcError
 from pkc.dialect.access import AtomicAddOp, GatherOp, LoadOp, ReduceOp, ScatterAddOp, StoreAddOp, StoreOp
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.counters import RaiseOp, SignalAllOp, SignalOp, WaitOp
-from pkc.dialect.program import DERIVED, WRITTEN, KernelOp, RoleOp
+from pkc.dialect.program import DERIVED, WRITTEN, KernelOp, RoleOp, TasksOp
 from pkc.dialect.types import TileType
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
@@ -77,9 +77,9 @@ def _check_order(kernel: KernelOp, role_op: RoleOp) -> None:
             continue
         for use in read.array.uses:
             store = use.operation
-            if not isinstance(store, StoreOp) or not role_op.is_ancestor(store) or _follows(store, read):
+            if not isinstance(store, StoreOp) or not role_op.is_ancestor(store) or _follows(kernel, store, read):
                 continue
-            if phase_of(store) != phase_of(read) or _joined(kernel, store, read):
+            if phase_of(store) != phase_of(read) or _apart(store, read) or _joined(kernel, store, read):
                 continue
             label = Label(span_of(store.location), "written here")
             name = kernel.argument_name(read.array) if isinstance(read.array, BlockArgument) else ""
@@ -91,10 +91,34 @@ def _joined(kernel: KernelOp, store: StoreOp, read: Operation) -> bool:
     return WRITTEN in kernel.attributes and enclosing_tasks(store)[:1] != enclosing_tasks(read)[:1]
 
 
-def _follows(store: StoreOp, read: LoadOp | GatherOp) -> bool:
+def _apart(store: StoreOp, read: Operation) -> bool:
+    """Whether no run of a loop or task has both: they stand in the two branches of a condition."""
+    for around in ancestors(store):
+        if isinstance(around, scf.ForOp | TasksOp):
+            return False
+        if isinstance(around, scf.IfOp) and around in ancestors(read):
+            return _branch(around, store) is not _branch(around, read)
+    return False
+
+
+def _branch(around: scf.IfOp, op: Operation) -> Block | None:
+    return next((region.block for region in around.regions if region.blocks and region.block.is_ancestor(op)), None)
+
+
+def _loops(kernel: KernelOp, op: Operation) -> set[Operation]:
+    """The loops around an operation; of an author's tasks those inside of them, as CTAs wait for each other between
+    the iterations of the others."""
+    tasks = enclosing_tasks(op)[-1:] if WRITTEN in kernel.attributes else []
+    return {
+        parent
+        for parent in ancestors(op)
+        if isinstance(parent, scf.ForOp) and all(around.is_ancestor(parent) for around in tasks)
+    }
+
+
+def _follows(kernel: KernelOp, store: StoreOp, read: LoadOp | GatherOp) -> bool:
     """Whether a store comes after a read: it stores what is computed from it, and no loop has both."""
-    loops = {parent for parent in ancestors(store) if isinstance(parent, scf.ForOp)}
-    return read.results[0] in sources([store.tile]) and loops.isdisjoint(ancestors(read))
+    return read.results[0] in sources([store.tile]) and _loops(kernel, store).isdisjoint(_loops(kernel, read))
 
 
 def _role(op: Operation) -> Role | None:

@@ -29,6 +29,7 @@ def budgets(kernel: KernelOp) -> Iterator[Diagnostic]:
         yield plan_errors.SharedMemory(span, name, shared, target.stage_memory)
     roles = [role for role in kernel.roles if GROUP in role.attributes]
     yield from _sms(kernel, roles, target)
+    yield from _warps(roles, target)
     needed = barriers(roles, target)
     if needed > arch.named_barriers:
         yield errors.TooManyBarriers(span, name, needed, arch.named_barriers)
@@ -99,6 +100,20 @@ def _sms(kernel: KernelOp, roles: list[RoleOp], target: Target) -> Iterator[Diag
     most = target.arch.sms - any(group_of(role) == COMPUTE for role in roles)
     if sms > most:
         yield errors.NoSmsLeft(span_of(kernel.location), sms, target.arch.sms, most)
+
+
+def _warps(roles: list[RoleOp], target: Target) -> Iterator[Diagnostic]:
+    """Warps that two roles of a CTA have, or that a CTA does not have."""
+    taken: dict[tuple[str, int], RoleOp] = {}
+    most = target.arch.threads // target.arch.warp
+    for role in roles:
+        first = number_on(role, FIRST_WARP) or 0
+        for warp in range(first, first + warps_of(role)):
+            other = taken.setdefault((group_of(role), warp), role)
+            if other is not role or warp >= most:
+                problem = f"{other.role.data} has it too" if other is not role else f"a CTA has {most} warps"
+                yield errors.NoSuchWarp(span_of(role.location), str(role.role.data), warp, problem)
+                break
 
 
 def _register_file(roles: list[RoleOp], target: Target) -> tuple[int, int]:

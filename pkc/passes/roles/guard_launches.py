@@ -38,7 +38,8 @@ class GuardLaunches(KernelPass):
 
     A protocol that the author wrote counts from zero: a wait may be for some of the signals of a launch, and how many
     there are in all is not known. So its counters are reset: nobody signals before all ranks have entered, and a rank
-    resets its counters when all roles of all ranks that signal or wait have left.
+    resets its counters when all roles of all ranks that signal or wait have left. Roles that are not shared out among
+    CTAs run as they were written, once on each rank.
 
     A launch has ended on a rank when all its roles have, copy engines included. Copy engines cannot add to counters.
     They run beside the kernel, and begin when all earlier launches on their rank have ended. So they wait for each
@@ -69,6 +70,8 @@ class GuardLaunches(KernelPass):
             _guard_written(kernel)
         elif DERIVED in kernel.attributes:
             _guard_kernel(kernel)
+        else:
+            _guard_written(kernel)
 
 
 def _guard_kernel(kernel: KernelOp) -> None:
@@ -119,7 +122,9 @@ def _guard_written(kernel: KernelOp) -> None:
     _at_start(roles[0], _signal(entered))
     for role in leaving:
         _at_end(role, _signal(left))
-    _at_end(leaving[0], [*_wait(left, leaving), *_by_one(list(map(ResetOp, signals)), leaving[0])])
+    resets: list[Operation] = list(map(ResetOp, signals))
+    shared_out = WRITTEN in kernel.attributes
+    _at_end(leaving[0], [*_wait(left, leaving), *(_by_one(resets, leaving[0]) if shared_out else resets)])
 
 
 def _by_one(ops: Sequence[Operation], role: RoleOp) -> list[Operation]:

@@ -47,6 +47,7 @@ class PlanWarps(KernelPass):
 
     - Consumers: a warpgroup for each 64 rows of the widest accumulator, or as many as the target's MMA has, or for each
       8192 elements of tiles that meet no MMA; at most as many as the target says (two), or `consumers` of the schedule.
+    - A communicator that an author wrote, and no pass has split, has the `warps` that the author gave it.
     - Loader and storer: one warp each, behind the consumers, in a warpgroup that communicators share; two warps each
       where threads carry tiles, as all do on a target without TMA.
     - A communicator that adds tiles up on separate SMs has a power of two of warpgroups: these share a tile evenly.
@@ -310,10 +311,16 @@ def _adds(role: RoleOp) -> bool:
 def _in_line(plans: Sequence[WarpPlan]) -> list[WarpPlan]:
     """One after the other; roles that compute come first, so that they begin with a warpgroup."""
     first, placed = 0, list[WarpPlan]()
-    for plan in sorted(plans, key=lambda plan: not plan.computes):
+    for plan in sorted(map(_as_written, plans), key=lambda plan: not plan.computes):
         placed.append(replace(plan, first=first))
         first += plan.warps
     return placed
+
+
+def _as_written(plan: WarpPlan) -> WarpPlan:
+    """The plan with as many warps as the author of the role asks for."""
+    warps = None if GROUP in plan.role.attributes else plan.role.warps
+    return plan if warps is None else replace(plan, warps=warps.value.data, why="as the role's `warps` says")
 
 
 # Registers

@@ -8,7 +8,7 @@ on them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from xdsl.dialects import scf
 from xdsl.ir import Operation
@@ -56,7 +56,7 @@ def _place_signal(signal: _Signal, ops: Sequence[Operation], places: dict[Operat
     loose = [
         load
         for load in loads
-        if not any(load.results[0] in found and _follows(store, load) for store, found in stored.items())
+        if not _are_between([store for store, found in stored.items() if load.results[0] in found], load, signal)
     ]
     if not loose:
         return
@@ -70,10 +70,19 @@ def _is_written(load: LoadOp | GatherOp) -> bool:
     return any(isinstance(use.operation, _Store) for use in load.array.uses)
 
 
-def _follows(store: Operation, load: Operation) -> bool:
-    """Whether a store is carried out whenever a load that it depends on is."""
-    around = store.parent_op()
-    return around is not None and around in ancestors(load)
+def _are_between(stores: Iterable[Operation], load: Operation, signal: Operation) -> bool:
+    """Whether one of the stores is carried out whenever a load that they depend on is, or the signal behind them."""
+    blocks = {store.parent for store in stores}
+    todo = list(blocks)
+    while todo:
+        block = todo.pop()
+        around = block.parent_op() if block is not None else None
+        # Of two branches that both store one is taken.
+        if isinstance(around, scf.IfOp) and all(region.blocks and region.block in blocks for region in around.regions):
+            outer = around.parent
+            todo += [] if outer in blocks else [outer]
+            blocks.add(outer)
+    return any(block is not None and (block.is_ancestor(load) or block.is_ancestor(signal)) for block in blocks)
 
 
 def _is_consumed(load: Operation, signal: Operation) -> bool:

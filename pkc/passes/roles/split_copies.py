@@ -114,6 +114,9 @@ def _remark(passed: Mapping[RoleOp, Sequence[RoleValue]]) -> None:
 
 
 def _split(kernel: KernelOp, role_op: RoleOp, found: list[RoleValue], stages: int) -> None:
+    if role_op.warps is not None:
+        reason = "pkc splits the communicator into one that loads and one that stores, and plans the warps of both"
+        missed(SplitCopies.name, role_op, f"`warps={role_op.warps.value.data}` changes nothing: {reason}")
     channels = add_channels(kernel, found, stages)
     for role in (Role.Loader, Role.Storer):
         made = add_role_op(role, found, channels, kernel, role_op)

@@ -1,0 +1,64 @@
+"""`pkc check` of protocols that an author wrote: each wrong one is found for its reason, no right one is accused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pkc.cli.main import main
+from tests.check.protocols import RIGHT, WRONG
+from tests.sweeps import sweep
+
+_EFFORT = ("--seeds", "3", "--exhaustive", "20")
+
+
+def checked(text: str, ranks: int, options: tuple[str, ...], folder: Path) -> int:
+    path = folder / "k.pk"
+    path.write_text(text.lstrip(), encoding="utf-8")
+    return main(["check", str(path), "--ranks", str(ranks), *_EFFORT, *options])
+
+
+_OFTEN = {
+    "the count of its own blocks in place of the sender's",
+    "a count that is right unless a rank has nothing",
+    "more than a counter of 32 bits holds",
+    "an output of which one rank alone writes its copy",
+    "an output of which the last block is not written",
+    "tasks that wait for later ones, more than fit",
+    "two roles at one barrier",
+}
+"""What no other test is about."""
+
+
+@pytest.mark.parametrize("name", sweep(WRONG, _OFTEN.__contains__))
+def test_a_wrong_one_is_found(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = WRONG[name]
+    status = checked(wrong.text, wrong.ranks, wrong.options, tmp_path)
+    said = capsys.readouterr().err
+    first = next((line for line in said.splitlines() if line.startswith(("error", "warning"))), "")
+    assert any(f"[{code}]" in first for code in wrong.codes), said
+    assert status == (1 if first.startswith("error") else 0)
+
+
+_EVERY = [(name, ranks) for name, right in RIGHT.items() for ranks in right.ranks]
+_ONCE = {(name, right.ranks[number % len(right.ranks)]) for number, (name, right) in enumerate(RIGHT.items())}
+
+
+@pytest.mark.parametrize(("name", "ranks"), sweep(_EVERY, lambda *case: case in _ONCE))
+def test_a_right_one_is_not_accused(name: str, ranks: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status = checked(RIGHT[name].text, ranks, RIGHT[name].options, tmp_path)
+    assert (status, capsys.readouterr().err) == (0, "")
+
+
+@pytest.mark.parametrize("ranks", sweep((1, 2, 3), lambda ranks: ranks == 2))
+def test_any_order_of_additions_is_within_the_bound(
+    ranks: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The reference adds in one order, the kernel in another."""
+    path = tmp_path / "k.pk"
+    text = RIGHT["sums that are added to in any order"].text
+    for kind in ("f16", "f32"):
+        path.write_text(text.replace("f16", kind).lstrip(), encoding="utf-8")
+        assert main(["run", str(path), "--ranks", str(ranks), "--set", "M=500", "--seed", "3"]) == 0
+    assert "ok" in capsys.readouterr().out
