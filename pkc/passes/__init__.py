@@ -12,6 +12,7 @@ from pkc.passes.cse import Cse
 from pkc.passes.dce import Dce
 from pkc.passes.machine.bound_waits import BoundWaits
 from pkc.passes.machine.check_machine import CheckMachine
+from pkc.passes.machine.guard_waits import GuardWaits
 from pkc.passes.machine.lower_tiles import LowerTiles
 from pkc.passes.machine.plan_memory import PlanMemory
 from pkc.passes.machine.restart_counters import RestartCounters
@@ -147,7 +148,8 @@ _LOWERING: tuple[ModulePass, ...] = (
 
 INSTRUMENTS: dict[str, tuple[ModulePass, ...]] = {
     "trace": (Trace(),),  # after all that could move what it measures
-    "debug": (BoundWaits(),),  # after the trace, which knows waits by the instructions they were
+    "guard": (GuardWaits(),),  # after the trace, which knows waits by the instructions they were
+    "debug": (BoundWaits(),),  # the same; bounds what a guard leaves
 }
 """What is added to a kernel at the machine level, if it is asked for, to see inside of it while it runs."""
 

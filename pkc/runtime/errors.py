@@ -186,7 +186,7 @@ class Hang(Diagnostic):
 
 
 class Stuck(Diagnostic):
-    """A kernel compiled with `debug` has given up waiting: what each of its warp roles waited for."""
+    """A kernel compiled with `guard` or `debug` has given up waiting: what each of its warp roles waited for."""
 
     code = "PK837"
     title = "`{kernel}` has given up: {first}"

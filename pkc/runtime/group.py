@@ -99,6 +99,10 @@ class Group:
         self._send(0, *local, what)
         return [local if rank == self.rank else self._receive(0, what) for rank in range(self.ranks)]
 
+    def left(self) -> list[int]:
+        """The ranks that this process is connected to and whose processes have ended, without waiting for any."""
+        return [rank for rank, peer in self._peers.items() if _has_ended(peer)]
+
     def close(self) -> None:
         for peer in self._peers.values():
             peer.close()
@@ -166,6 +170,15 @@ class Group:
         # Rank 0 answers when all ranks have sent, so it need not be the one that is missing.
         names = ", ".join(f"rank {rank}" for rank in ranks) if self.rank == 0 else "the others"
         return PkcError(RankMissing(NOWHERE, self.rank, round(self._timeout), names, what))
+
+
+def _has_ended(peer: socket.socket) -> bool:
+    try:
+        return not peer.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
 
 
 def close_all(descriptors: Sequence[int]) -> None:

@@ -75,8 +75,8 @@ class LoadedKernel:
 
     `grid` is the number of CTAs on each rank, by default one for each SM that a rank has; with copy engines some SMs
     are left free (`pkc.runtime.enqueue`). All CTAs must be able to run at once, because they wait for each other.
-    `wait_limit` is how many seconds a wait of a kernel compiled with `debug` may take, late launches of other ranks
-    included; other kernels wait for ever.
+    `wait_limit` is how many seconds a wait of a kernel compiled with `guard` or `debug` may take, late launches of
+    other ranks included; other kernels wait for ever.
     """
 
     def __init__(
@@ -316,7 +316,20 @@ class LoadedKernel:
             found = reports.read(waits, written, partial(self._counter_at, memory, dims))
             if found:
                 self._given_up = True
-                raise PkcError(reports.diagnose(self.artifact.name, found, self._wait_limit))
+                absent = [*self._left(), *reports.missing_launches(self._launches(memory))]
+                raise PkcError(reports.diagnose(self.artifact.name, found, self._wait_limit, absent))
+
+    def _launches(self, memory: _Memory) -> dict[int, int]:
+        """How often each rank has launched the kernel with these dimensions, as its memory says: nobody need answer."""
+        mesh, found = self.mesh, np.zeros((self.mesh.ranks, 1), np.int32)
+        with mesh.current(mesh.local[0]):
+            for rank in range(mesh.ranks):
+                mesh.driver.cuMemcpyDtoH(found[rank].ctypes.data, mesh.heap.address(rank, memory.epochs), 4)
+        return dict(enumerate(found[:, 0].tolist()))
+
+    def _left(self) -> list[str]:
+        group = self.mesh.group
+        return [f"the process of rank {rank} has ended" for rank in (group.left() if group is not None else ())]
 
     def _begin_again(self) -> None:
         """Zero all counters: kernels that gave up left them at any value."""

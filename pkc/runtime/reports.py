@@ -51,12 +51,14 @@ def read(waits: Waits, ranks: Mapping[int, Words], counter_at: CounterAt) -> lis
     return found
 
 
-def diagnose(kernel: str, reports: Sequence[Report], seconds: float) -> Stuck:
-    """All reports as one diagnostic, at the line of the first; waits at the same place share a line."""
+def diagnose(kernel: str, reports: Sequence[Report], seconds: float, absent: Sequence[str] = ()) -> Stuck:
+    """All reports as one diagnostic, at the line of the first; waits at the same place share a line. Before them what
+    is known of ranks that are `absent`."""
     groups = sorted(_groups(reports), key=_importance)
     texts = [_describe(group) for group in groups[:MOST_LINES]]
     if len(groups) > MOST_LINES:
         texts.append(f"and {len(groups) - MOST_LINES} more")
+    texts = [*absent, *texts]
     first = groups[0][0]
     title = f"rank {first.rank} waits for {_what(first.wait)} in vain"
     return Stuck(_span(first.wait), kernel, title, "\n          ".join(texts), seconds)
@@ -96,3 +98,17 @@ def _what(wait: Wait) -> str:
 
 def _span(wait: Wait) -> Span:
     return NOWHERE if wait.file == NOWHERE.source.name else span_at(wait.file, wait.line, wait.column)
+
+
+def missing_launches(launches: Mapping[int, int]) -> list[str]:
+    """Which ranks have launched a kernel less often than another, in words."""
+    most = max(launches.values(), default=0)
+    return [
+        f"rank {rank} has launched this kernel {_times(count)}, others {_times(most)}"
+        for rank, count in launches.items()
+        if count < most
+    ]
+
+
+def _times(count: int) -> str:
+    return f"{count} time{'s' * (count != 1)}"

@@ -57,6 +57,9 @@ class BoundWaits(KernelPass):
     """
 
     name = "pk-bound-waits"
+    ENDS = True
+    """Whether a thread that gives up ends; else it goes on as if its wait were over, and waits for stages, which roles
+    that go on fill and release, stay as they are."""
 
     def run(self, kernel: KernelOp) -> None:
         threads = kernel.attributes[THREADS]
@@ -70,9 +73,14 @@ class BoundWaits(KernelPass):
         number = 0
         for branch in role_branches(kernel):
             for op in list(branch.walk()):
-                if isinstance(op, InstructionOp) and AWAITS in op.attributes:
-                    _Wait(op, number, ONE in branch.attributes, warps, reports, stopped).bound()
+                if isinstance(op, InstructionOp) and AWAITS in op.attributes and (self.ENDS or _spins(op)):
+                    _Wait(op, number, ONE in branch.attributes, warps, reports, stopped, self.ENDS).bound()
                     number += 1
+
+
+def _spins(op: InstructionOp) -> bool:
+    """Whether an instruction waits for a counter; others wait for stages."""
+    return op.instruction_name.data == "spin"
 
 
 @dataclass
@@ -84,11 +92,13 @@ class _Wait:
     warps: int
     reports: SSAValue
     stopped: SSAValue
+    ends: bool
+    """Whether a thread that gives up ends."""
 
     def bound(self) -> None:
-        if self.op.instruction_name.data != "spin":
+        if not _spins(self.op):
             insert_before(self.op, self._for_a_stage)
-        elif self.alone:
+        elif self.alone or not self.ends:
             insert_before(self.op, lambda emit: self._for_counters(emit, None))
         else:
             self._for_a_warp()
@@ -110,15 +120,15 @@ class _Wait:
             emit.do("end_thread")
 
     def _for_counters(self, emit: Emitter, given_up: SSAValue | None) -> None:
-        """One thread waits; if it gives up it ends, or sets a register that tells its whole warp to end."""
+        """One thread waits; if it gives up it ends, sets a register that tells its whole warp to end, or goes on."""
         counter, count = self.op.arguments
         seen = emit.registers(1, IndexType(), "seen")
-        why = self._look(emit, "spin_bounded", seen, counter, count)
+        why = self._look(emit, "spin_bounded" if self.ends else "spin_guarded", seen, counter, count)
         with emit.when(emit.compare("ne", why, 0)):
             self._report(emit, why, emit.get(seen, 0), count, self._low(emit, counter))
-            if given_up is None:
+            if given_up is None and self.ends:
                 emit.do("end_thread")
-            else:
+            elif given_up is not None:
                 emit.set(emit.const(1), given_up, 0)
 
     def _for_a_warp(self) -> None:

@@ -149,6 +149,18 @@ PLAIN: tuple[Instruction, ...] = (
         "until the counter at b is at least c, for e nanoseconds, or until the counter at d is not 0:"
         " 0, or 1 or 2 if it gives up at value a",
     ),
+    Instruction(
+        "spin_guarded",
+        ("registers<1 x index>", "i64", "index", "i64", "i64"),
+        "index",
+        "unsigned v, s; unsigned long long now, first = 0; for (unsigned n = 1;; ++n) {"
+        ' asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(b) : "memory");'
+        " if ((int)(v - (unsigned)c) >= 0) return 0; if (n % 1024) continue;"
+        ' asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now) :: "memory"); if (!first) first = now;'
+        ' asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(s) : "l"(d) : "memory");'
+        " if (s || now - first > e) { a[0] = v; return s ? 2 : 1; } }",
+        "as spin_bounded, but looks at the clock and at d once in 1024 looks at b",
+    ),
     Instruction("any_of_warp", ("i1",), "i1", "return __any_sync(0xffffffffu, a);", "whether it holds for any thread"),
     effect("end_thread", (), "exit;", "the thread ends"),
     Instruction(
