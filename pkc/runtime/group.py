@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import socket
 import struct
 import time
@@ -173,10 +174,10 @@ class Group:
 
 
 def _has_ended(peer: socket.socket) -> bool:
+    # With a timeout, `recv` waits for it, whatever its flags.
+    readable, _, _ = select.select([peer], [], [], 0)
     try:
-        return not peer.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-    except BlockingIOError:
-        return False
+        return bool(readable) and not peer.recv(1, socket.MSG_PEEK)
     except OSError:
         return True
 

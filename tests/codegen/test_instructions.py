@@ -165,6 +165,29 @@ def test_so_it_is_by_a_bounded_wait(count: int, values: list[int], looks: int) -
     assert seen == [value % WRAPS for value in values[:looks]]
 
 
+@pytest.mark.parametrize(("count", "values", "looks"), AWAITED)
+def test_so_it_is_by_a_guarded_wait(count: int, values: list[int], looks: int) -> None:
+    """Which looks at nothing but the counter."""
+    body = "int seen[1] = {-1}; p[1] = spin_guarded(seen, a, (int)b, a + 64, c);"
+    thread = run(body, ["spin_guarded"], BASE, count, 10**9, others=counting([*values, values[-1] + 1]))
+    assert thread.word(4) == 0
+    assert thread.loads == looks
+
+
+@pytest.mark.parametrize(("stop", "why", "looks"), [(0, 1, 9 * 1024 + 9), (1, 2, 1024 + 1)], ids=["late", "others"])
+def test_a_guarded_wait_gives_up(stop: int, why: int, looks: int) -> None:
+    """It looks at the clock, and at what others say, once in 1024 looks, each a microsecond after the last here."""
+    thread = Thread(bytearray(128))
+    thread.put(0, 4)
+    thread.put(64, stop)
+    times = iter(range(100 * WRAPS, 200 * WRAPS, 1000))
+    thread.clock = lambda: next(times)
+    body = "int seen[1] = {-1}; p[1] = spin_guarded(seen, a, (int)b, a + 64, c); p[2] = seen[0];"
+    thread.run(compiled(body, "spin_guarded"), [BASE, BASE, 5, 7_500])
+    assert [thread.word(at) for at in (4, 8)] == [why, 4]
+    assert thread.loads == looks
+
+
 @pytest.mark.parametrize(("stop", "why", "after"), [((0,), 1, 5_000), ((0, 1), 2, 1_000_000)], ids=["late", "others"])
 def test_a_bounded_wait_gives_up(stop: tuple[int, ...], why: int, after: int) -> None:
     """After its limit; or a millisecond after another did. It says what it has seen."""

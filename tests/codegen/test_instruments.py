@@ -160,6 +160,19 @@ def test_a_stage_has_no_counter() -> None:
     assert {r.task for r in found} == set(range(CTAS))
 
 
+def test_who_gives_up_a_guarded_wait_goes_on() -> None:
+    """All roles come to their end: every block is stored, and every phase of a barrier is complete."""
+    kernel, memory = run("guard", SIZES, "spin_guarded")
+    waits = waits_of(kernel)
+    assert waits is not None
+    found = reports.read(waits, dict(enumerate(words(memory, waits.reports))), lambda *_: (0,))
+    assert {(r.wait.role, r.wait.awaits, r.wait.until) for r in found} == {
+        ("storer", "entered", "raised"),
+        ("communicator", "Y.arrived", "raised"),
+    }
+    assert all(not np.isnan(shard[:3]).any() for shard in memory.arrays["Y"])
+
+
 def test_both_leave_nothing_that_the_machine_has_not() -> None:
     program = parse_text(Source("rs.pk", SUM))
     module = compile_program(program, level="machine", instruments=["trace", "debug"]).module

@@ -263,7 +263,7 @@ def _does(name: str) -> Does:
         return _tma_load
     if name.startswith("tma_store"):
         return lambda thread, address, box, *place: thread.cta.copy(box, address, place, load=False)
-    if "_bounded" in name:
+    if "_bounded" in name or name == "spin_guarded":
         return lambda thread, *values: _bounded(thread, name, values)
     if "global" not in name or name.startswith("fence"):
         return lambda *_: None
@@ -285,7 +285,7 @@ def _tma_load(thread: Thread, address: int, box: Map, barrier: int, *place: int)
 
 
 def _bounded(thread: Thread, name: str, values: Sequence[Any]) -> int:
-    if name == "spin_bounded":
+    if name in ("spin_bounded", "spin_guarded"):
         registers, start = values[0]
         registers[start] = 5
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -224,3 +225,21 @@ error[PK835]: rank 0 and rank 1 do different things
 rank 1 launches copy (5ace2a28) with M=8, K=16, `C` at 0x1000
   = help: every rank must make the same meshes, arrays and launches, with equal shapes and in the same order"""
         assert text == expected
+
+
+def _sees_who_left(rank: int) -> list[int]:
+    group = Group(job(os.environ))
+    before = group.left()
+    group.agree("has looked")
+    if rank == 1:
+        group.close()
+        return before
+    deadline = time.monotonic() + 10
+    while not group.left() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return [*before, *group.left()]
+
+
+def test_who_has_left() -> None:
+    """Rank 0 sees that rank 1 is gone, and did not see it before; nobody waits for an answer."""
+    assert in_processes(_sees_who_left, 2) == [[1], []]

@@ -76,6 +76,23 @@ error[PK837]: `gemm_rs` has given up: rank 1 waits for `entered` in vain
     )
 
 
+def test_who_has_not_launched_is_named() -> None:
+    assert reports.missing_launches({0: 5, 1: 5}) == []
+    assert reports.missing_launches({0: 5, 1: 1, 2: 4, 3: 5}) == [
+        "rank 1 has launched this kernel 1 time, others 5 times",
+        "rank 2 has launched this kernel 4 times, others 5 times",
+    ]
+
+
+def test_who_is_absent_comes_first(waits: Waits) -> None:
+    found = reports.read(waits, {0: words({(0, 0): (1, 1, 0, 0, 0, 0)})}, counter_at)
+    note = reports.diagnose("k", found, 1, ["the process of rank 1 has ended"]).waits.splitlines()
+    assert [line.strip().split(":")[0] for line in note] == [
+        "the process of rank 1 has ended",
+        "rank 0, consumer of CTA 0, task 0",
+    ]
+
+
 def test_many_waits_are_shortened(waits: Waits) -> None:
     written = {rank: words({(0, 0): (2, 1, rank, 0, 0, 0)}) for rank in range(reports.MOST_LINES + 7)}
     note = reports.diagnose("k", reports.read(waits, written, counter_at), 1).waits.splitlines()
