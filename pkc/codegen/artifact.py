@@ -28,6 +28,7 @@ class ArrayParameter:
     `layout` is `private`, `shard`, `replicate` or `symmetric`; all but private lie in the symmetric heap. A
     `scratch` array is allocated by the runtime, any other is given by the caller. `shard` is the dimension that is
     sharded over the ranks, ceil(extent / ranks) positions each; `zigzag` says in which order (`pkc/dialect/blocks.py`).
+    `written` is known above the machine level.
     """
 
     name: str
@@ -37,6 +38,7 @@ class ArrayParameter:
     shard: int | None
     scratch: bool
     zigzag: bool = False
+    written: bool = False
 
 
 @dataclass(frozen=True)

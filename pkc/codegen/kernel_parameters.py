@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pkc.codegen.artifact import (
     ArrayParameter,
@@ -26,6 +26,7 @@ from pkc.codegen.artifact import (
 )
 from pkc.codegen.names import Names
 from pkc.dialect.coordinates import DimOp, RankOp
+from pkc.dialect.effects import UpdatesArray, WritesArray
 from pkc.dialect.engines import on_sms, restarts
 from pkc.dialect.machine import AddressOp, LaunchValueOp, TensorMapOp
 from pkc.dialect.program import KernelOp
@@ -42,12 +43,17 @@ def array_parameters(kernel: KernelOp) -> tuple[ArrayParameter, ...]:
 def _array(kernel: KernelOp, arg: BlockArgument) -> ArrayParameter:
     kind = arg.type
     assert isinstance(kind, PrivateType | PGLType)
-    dtype, name = dtype_name(kind.element_type), kernel.argument_name(arg)
+    dtype, name, scratch = dtype_name(kind.element_type), kernel.argument_name(arg), kernel.is_scratch(arg)
+    written = any(_writes(use.operation) for use in arg.uses)
     if isinstance(kind, PrivateType):
-        return ArrayParameter(name, dtype, kind.dimensions, "private", None, kernel.is_scratch(arg))
+        return ArrayParameter(name, dtype, kind.dimensions, "private", None, scratch, written=written)
     layout = str(kind.layout)
     assert layout in ("shard", "replicate", "symmetric")
-    return ArrayParameter(name, dtype, kind.dimensions, layout, kind.shard_dim, kernel.is_scratch(arg), kind.zigzag)
+    return ArrayParameter(name, dtype, kind.dimensions, layout, kind.shard_dim, scratch, kind.zigzag, written)
+
+
+def _writes(op: Operation) -> bool:
+    return op.has_trait(WritesArray) or op.has_trait(UpdatesArray)
 
 
 def interface_of(kernel: KernelOp) -> Interface:

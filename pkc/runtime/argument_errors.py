@@ -133,3 +133,16 @@ class ArgumentAlignment(Diagnostic):
     array: str
     rank: int
     address: str
+
+
+class OverlappingArrays(Diagnostic):
+    """Two arguments have memory in common, and the kernel writes one of them."""
+
+    code = "PK867"
+    title = "`{first}` and `{second}` of `{kernel}` overlap on rank {rank}, and the kernel writes `{written}`"
+    help = "pass another array: tasks may read the one when others have already written the other"
+    kernel: str
+    first: str
+    second: str
+    rank: int
+    written: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from pkc.dialect.types import RANKS
 from pkc.location import NOWHERE
 from pkc.runtime import argument_errors as errors
 from pkc.runtime.arrays import Array, View, row_major
-from pkc.runtime.element import element_name
+from pkc.runtime.element import ELEMENTS, element_name
 from pkc.runtime.mesh import Mesh, Rank
 
 _MOST = 2**31 - 1
@@ -44,7 +45,9 @@ def fingerprint(value: Any) -> object:
         return tuple(map(fingerprint, cast("Sequence[Any]", value)))
     if hasattr(value, "data_ptr"):
         return value.data_ptr(), tuple(value.shape), tuple(value.stride()), value.dtype, value.device
-    if isinstance(value, Array | View):
+    if isinstance(value, Array):
+        return (id(value), "freed") if value.freed else value
+    if isinstance(value, View):
         return value
     if isinstance(value, numbers.Number):
         # 1, True and 1.0 are equal, and so are both zeros.
@@ -62,6 +65,8 @@ class _Binder:
     def __init__(self, interface: Interface, mesh: Mesh) -> None:
         self._interface, self._mesh, self._kernel = interface, mesh, interface.name
         self._found: dict[str, tuple[int, str]] = {}
+        self._taken: dict[int, list[tuple[ArrayParameter, int, int]]] = {}
+        """By rank, the memory of the arguments so far: the first address and the one behind the last."""
 
     def bind(self, arguments: Mapping[str, Any], settings: Mapping[str, int]) -> Bound:
         given = [parameter for parameter in self._interface.arrays if not parameter.scratch]
@@ -74,11 +79,26 @@ class _Binder:
         for parameter in given:
             value = arguments[parameter.name]
             if parameter.layout == "private":
-                private[parameter.name] = tuple(view.address for view in self._private(parameter, value))
+                views = list(self._private(parameter, value))
+                private[parameter.name] = tuple(view.address for view in views)
             else:
-                heap[parameter.name] = self._symmetric(parameter, value).offset
+                array = self._symmetric(parameter, value)
+                heap[parameter.name] = array.offset
+                views = [array.local(rank.rank) for rank in self._mesh.local]
+            self._check_apart(parameter, views)
         scalar_values = {name: self._scalar(name, arguments[name], dtype) for name, dtype in scalars.items()}
         return Bound(self._dims(), scalar_values, heap, private)
+
+    def _check_apart(self, parameter: ArrayParameter, views: Sequence[View]) -> None:
+        """Refuse memory that another argument has too, if the kernel writes one of them."""
+        for rank, view in zip(self._mesh.local, views, strict=True):
+            first, last = view.address, view.address + math.prod(view.shape) * ELEMENTS[view.dtype].bytes
+            for other, start, end in self._taken.setdefault(rank.rank, []):
+                if first < end and start < last and (parameter.written or other.written):
+                    written = parameter if parameter.written else other
+                    where = (other.name, parameter.name, rank.rank, written.name)
+                    raise PkcError(errors.OverlappingArrays(NOWHERE, self._kernel, *where))
+            self._taken[rank.rank].append((parameter, first, last))
 
     def _check_names(self, expected: Sequence[str], arguments: Mapping[str, Any]) -> None:
         missing = [name for name in expected if name not in arguments]
@@ -93,6 +113,7 @@ class _Binder:
     def _symmetric(self, parameter: ArrayParameter, value: Any) -> Array:
         if not isinstance(value, Array):
             raise self._not_symmetric(parameter, "is reached by other ranks: it must be an array of the mesh")
+        value.check()
         if value.heap is not self._mesh.heap:
             raise self._not_symmetric(parameter, "is an array of another mesh")
         if (value.layout, value.shard, value.zigzag) != (parameter.layout, parameter.shard, parameter.zigzag):

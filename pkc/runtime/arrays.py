@@ -11,7 +11,7 @@ from pkc.diagnostics import PkcError
 from pkc.dialect.blocks import shard_bounds, shard_length, zigzag_halves
 from pkc.location import NOWHERE
 from pkc.runtime.element import ELEMENTS
-from pkc.runtime.errors import OtherRank
+from pkc.runtime.errors import FreedArray, OtherRank
 
 if TYPE_CHECKING:
     from pkc.runtime.mesh import Mesh
@@ -68,6 +68,7 @@ class Array:
         self.shape, self.dtype, self.layout, self.shard, self.zigzag = shape, dtype, layout, shard, zigzag
         self.offset = self.heap.allocate(math.prod(self.memory_shape) * ELEMENTS[dtype].bytes)
         """Its offset in the symmetric heap."""
+        self.freed = False
 
     @property
     def memory_shape(self) -> tuple[int, ...]:
@@ -76,6 +77,7 @@ class Array:
 
     def local(self, rank: int) -> View:
         """The elements of the array that are on a rank of this process. Raises `PkcError`."""
+        self.check()
         if rank not in self.heap.devices:
             raise PkcError(OtherRank(NOWHERE, rank, ", ".join(map(str, self.heap.devices))))
         shape = list(self.shape)
@@ -129,8 +131,16 @@ class Array:
         return found
 
     def free(self) -> None:
-        """Free the memory; every rank must do so, in the same order. No kernel may still use it."""
+        """Free the memory; every rank must do so, in the same order. No kernel may still use it. Raises `PkcError`."""
+        self.check()
+        self.freed = True
         self.heap.free(self.offset)
+
+    def check(self) -> None:
+        """Raises `PkcError` if the array has no memory any more."""
+        if self.freed:
+            shape = f"[{', '.join(map(str, self.shape))}]"
+            raise PkcError(FreedArray(NOWHERE, f"array of {self.dtype}{shape}"))
 
 
 def memory_shape(shape: tuple[int, ...], shard: int | None, ranks: int) -> tuple[int, ...]:

@@ -292,3 +292,12 @@ class TooFewQueues(Diagnostic):
     streams: int
     needed: int
     queues: int
+
+
+class FreedArray(Diagnostic):
+    """An array is used, or freed, after it was freed."""
+
+    code = "PK866"
+    title = "this {array} was freed"
+    help = "its memory may be that of another array: make a new one with `mesh.empty`"
+    array: str

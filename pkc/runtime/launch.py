@@ -130,6 +130,10 @@ class LoadedKernel:
 
     def prepare(self, bound: Bound, stream: int) -> Starts:
         """All that launches with these arguments need; the first launch will be on `stream`. Raises `PkcError`."""
+        with self.mesh.launching:
+            return self._prepare(bound, stream)
+
+    def _prepare(self, bound: Bound, stream: int) -> Starts:
         what = f"launches {self.artifact.name} ({self._digest}) with {bound.describe()}"
         if self.mesh.group is not None and what not in self._agreed:
             self.mesh.group.agree(what)
@@ -143,15 +147,17 @@ class LoadedKernel:
         return starts
 
     def launch(self, starts: Starts, streams: Sequence[int], shared: int | None) -> None:
-        """Launch what is prepared; streams as `Mesh.streams` gives them."""
-        if self._given_up:
-            self._begin_again()
-        if shared is None:
+        """Launch what is prepared; streams as `Mesh.streams` gives them. Threads launch one after the other, so that
+        every GPU gets their kernels in the same order."""
+        with self.mesh.launching:
+            if self._given_up:
+                self._begin_again()
+            if shared is None:
+                self._launch(starts, streams)
+                return
+            self._fork(shared)
             self._launch(starts, streams)
-            return
-        self._fork(shared)
-        self._launch(starts, streams)
-        self._join(shared)
+            self._join(shared)
 
     def scratch(self, name: str, dims: Mapping[str, int]) -> int:
         """The offset in the heap of a scratch array or a signal, after a launch with these dimensions."""
@@ -325,7 +331,7 @@ class LoadedKernel:
         with mesh.current(mesh.local[0]):
             for rank in range(mesh.ranks):
                 mesh.driver.cuMemcpyDtoH(found[rank].ctypes.data, mesh.heap.address(rank, memory.epochs), 4)
-        return dict(enumerate(found[:, 0].tolist()))
+        return {rank: int(found[rank, 0]) for rank in range(mesh.ranks)}
 
     def _left(self) -> list[str]:
         group = self.mesh.group

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -74,6 +75,8 @@ class Mesh:
         self.local: tuple[Rank, ...] = tuple(self._rank(rank, device) for rank, device in devices.items())
         self.heap = Heap(driver, devices, ranks, group)
         self.closed = False
+        self.launching = threading.RLock()
+        """Held while one thread prepares or starts a launch on all ranks of this process."""
         self._checks: list[Callable[[], None]] = []
         self._sides: dict[int, list[Side]] = {rank.rank: [] for rank in self.local}
 

@@ -26,6 +26,12 @@ def scaled(X: bf16[M, N], Y: bf16[M, N], factor: f32, SIZE: const = 64):
 
 
 @pkc.kernel
+def added(X: bf16[M, N], Y: bf16[M, N], Z: bf16[M, N]):
+    for m, n in tasks(blocks(M, ROWS), blocks(N, 64)):
+        Z[m, n] = X[m, n] + Y[m, n]
+
+
+@pkc.kernel
 def gathered(X: bf16[M, N].shard(0), Y: bf16[M, N]):
     for m, n in tasks(blocks(M, 64), blocks(N, 64)):
         Y[m, n] = X[m, n]
@@ -39,7 +45,7 @@ def use(monkeypatch: pytest.MonkeyPatch, api: Api) -> None:
 
 
 def tensor(*shape: int, device: int = 0, at: int = 0) -> Tensor:
-    return Tensor(shape, device=Device(device), address=FIRST_POINTER + at * 4096)
+    return Tensor(shape, device=Device(device), address=FIRST_POINTER + (at << 20))
 
 
 def told(call: Callable[[], object]) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,8 +18,8 @@ import pkc
 from pkc.language import *
 from pkc.runtime import torch as adapter
 from tests.calls import helpers
-from tests.calls.helpers import gathered, here, scaled, tensor, told
-from tests.runtime.fake import Api, Device
+from tests.calls.helpers import added, gathered, here, scaled, tensor, told
+from tests.runtime.fake import FIRST_POINTER, Api, Device, Tensor
 
 ROOT = Path(__file__).parents[2]
 
@@ -228,3 +230,80 @@ def test_a_tensor_of_an_array(monkeypatch: pytest.MonkeyPatch) -> None:
     array.tensor()
     array.tensor(3)
     assert seen == [array.local(0), array.local(3)]
+
+
+def test_an_array_that_is_read_and_written_under_two_names() -> None:
+    x, more = tensor(64, 64), Tensor((64, 64), address=FIRST_POINTER + 63 * 128)
+    expected = f"""\
+error[PK867]: `X` and `Y` of `scaled` overlap on rank 0, and the kernel writes `Y`
+{here("scaled(x, x, 1)")}
+  = help: pass another array: tasks may read the one when others have already written the other
+"""
+    assert told(lambda: scaled(x, x, 1)) == expected
+    for one, two in ((x, more), (more, x)):
+        assert "PK867" in told(partial(scaled, one, two, 1))
+
+
+def test_memory_that_follows_is_other_memory(api: Api) -> None:
+    scaled(tensor(64, 64), Tensor((64, 64), address=FIRST_POINTER + 64 * 128), 1)
+    assert len(api.launches) == 1
+
+
+def test_one_array_that_is_only_read_twice(api: Api) -> None:
+    x = tensor(64, 64)
+    added(x, x, tensor(64, 64, at=1))
+    assert len(api.launches) == 1
+    assert "PK867" in told(lambda: added(x, tensor(64, 64, at=1), x))
+
+
+def test_an_array_that_was_freed(api: Api) -> None:
+    """Also if a call with it was made before."""
+    mesh = pkc.mesh()
+    x = mesh.empty((256, 64), "bf16", "shard", 0)
+    ys = [tensor(256, 64, device=rank.device, at=1) for rank in mesh.local]
+    gathered(x, ys)
+    launched = len(api.launches)
+    x.free()
+    expected = f"""\
+error[PK866]: this array of bf16[256, 64] was freed
+{here("gathered(x, ys)")}
+  = help: its memory may be that of another array: make a new one with `mesh.empty`
+"""
+    assert told(lambda: gathered(x, ys)) == expected
+    for call in (x.free, x.tensor, partial(x.local, 0)):
+        assert "PK866" in told(call)
+    assert len(api.launches) == launched
+
+
+def test_threads_launch_one_after_the_other(api: Api) -> None:
+    """Each GPU gets the kernels of two threads in the same order, each on its own stream."""
+    mesh = pkc.mesh()
+    x = mesh.empty((256, 64), "bf16", "shard", 0)
+    outputs = [[tensor(256, 64, device=rank.device, at=at) for rank in mesh.local] for at in (1, 2)]
+    streams = [[1000 * at + rank.rank for rank in mesh.local] for at in (1, 2)]
+    for ys, on in zip(outputs, streams, strict=True):
+        gathered(x, ys, stream=on)
+    api.launches.clear()
+    started = api.cuLaunchKernelEx
+
+    def slowly(*arguments: Any) -> Any:
+        time.sleep(0.0005)
+        return started(*arguments)
+
+    api.cuLaunchKernelEx = slowly
+
+    def call(at: int) -> None:
+        for _ in range(8):
+            gathered(x, outputs[at], stream=streams[at])
+
+    threads = [threading.Thread(target=call, args=(at,)) for at in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    ranks = len(mesh.local)
+    rounds = [api.launches[at : at + ranks] for at in range(0, len(api.launches), ranks)]
+    assert len(rounds) == 16
+    for each in rounds:
+        assert [launch.stream % 1000 for launch in each] == list(range(ranks))
+        assert len({launch.stream // 1000 for launch in each}) == 1
