@@ -14,7 +14,7 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -124,6 +124,13 @@ def subjects(names: list[str], overlaps: Iterable[str] = OVERLAPS) -> Iterator[S
             yield Subject(f"{path.stem} {overlap or 'default'}", compiled, small, larger)
 
 
+def subject_of(name: str, tile: Compiled, compiled: Compiled, sizes: Mapping[str, int]) -> Subject:
+    """A kernel at both levels, on small instances and on one of given sizes."""
+    few = baseline_of(tile, ranks=2, dims=small_dims(tile.kernel, 2), launches=3)
+    more = baseline_of(tile, ranks=RANKS, dims=sizes, launches=3)
+    return Subject(name, compiled, _instance(compiled, few), _instance(compiled, more))
+
+
 def _instance(compiled: Compiled, meaning: Baseline) -> Instance:
     right = Trials(compiled.kernel, meaning)
     right.check(Replay(1, ()))
@@ -142,10 +149,10 @@ def _meanings(path: Path, overlap: str) -> tuple[Baseline, Baseline]:
     return small, baseline_of(tile, ranks=RANKS, dims=sizes, launches=3)
 
 
-def mutants(kernel: KernelOp) -> Iterator[tuple[Operator, str, KernelOp]]:
+def mutants(kernel: KernelOp, operators: Iterable[Operator] = OPERATORS) -> Iterator[tuple[Operator, str, KernelOp]]:
     """Each break of a kernel: the operator, where, the broken kernel."""
     count = sum(1 for _ in kernel.walk())
-    for operator in OPERATORS:
+    for operator in operators:
         for position in range(count):
             module = kernel.parent_op()
             assert module is not None

@@ -1,0 +1,145 @@
+"""Breaks that people make, each after a kind of bug that is reported of PTX and NCCL programs, not after pkc's passes.
+
+Flags of another slot, scopes that are too small, data sent to the wrong neighbour, counts of the wrong rank, counters
+that overflow, warps that two roles have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, i64
+from xdsl.ir import Operation, SSAValue
+
+from pkc.dialect import access, coordinates, counters
+from pkc.dialect.attributes import number_on
+from pkc.dialect.counters import ORDER, Order, order_of
+from pkc.dialect.program import FIRST_WARP, GROUP, WRITTEN, KernelOp, RoleOp
+from pkc.dialect.scalars import constant_of
+from pkc.dialect.types import SignalType
+from pkc.passes.build import before, constant
+from pkc.passes.roles.remote_accesses import array_name
+from tools.mutant_operators import Operator
+
+_WIDTH = 2**31
+
+
+def first_counter(op: Operation) -> None:
+    """Wait for the first counter along the last dimension."""
+    assert isinstance(op, counters.WaitOp)
+    zero = constant(0)
+    before(op, [zero])
+    _replace(op, op.indices[-1], zero.result)
+
+
+def has_several(op: Operation) -> bool:
+    assert isinstance(op, counters.WaitOp)
+    kind = op.signal.type
+    return isinstance(kind, SignalType) and kind.dimensions[-1] != 1 and constant_of(op.indices[-1]) is None
+
+
+def next_rank(op: Operation) -> None:
+    """Store on the rank after the right one."""
+    assert isinstance(op, access.StoreOp)
+    assert op.rank is not None
+    one, ranks = constant(1), coordinates.DimOp("ranks")
+    following = arith.AddiOp(op.rank, one.result)
+    rank = arith.RemSIOp(following.result, ranks.result)
+    before(op, [one, ranks, following, rank])
+    _replace(op, op.rank, rank.result)
+
+
+def goes_to_one_rank(op: Operation) -> bool:
+    """Whether a store goes to one rank, and not to each in turn."""
+    assert isinstance(op, access.StoreOp)
+    return op.rank is not None and not isinstance(op.rank.owner, coordinates.RingPeerOp)
+
+
+def of_the_gpu(op: Operation) -> None:
+    """Release to this GPU alone."""
+    op.attributes[ORDER] = StringAttr(str(Order.Release_Gpu))
+
+
+def releases_to_all(op: Operation) -> bool:
+    """Whether a signal releases to other GPUs. What pkc adds at the entry and exit of an author's protocol is left out:
+    the author's own signals may order the same."""
+    assert isinstance(op, counters.CounterOp)
+    kernel = next(around for around in _around(op) if isinstance(around, KernelOp))
+    added = WRITTEN in kernel.attributes and array_name(op.signal) in ("entered", "left")
+    return order_of(op) is Order.Release_Sys and not added
+
+
+def _around(op: Operation) -> Iterator[Operation]:
+    parent = op.parent_op()
+    while parent is not None:
+        yield parent
+        parent = parent.parent_op()
+
+
+def own_blocks(op: Operation) -> None:
+    """The number of blocks of this rank in place of another's."""
+    assert isinstance(op, coordinates.BlockCountOp)
+    assert op.shard is not None
+    rank = coordinates.RankOp()
+    before(op, [rank])
+    _replace(op, op.shard, rank.result)
+
+
+def is_of_another(op: Operation) -> bool:
+    assert isinstance(op, coordinates.BlockCountOp)
+    return op.shard is not None and not isinstance(op.shard.owner, coordinates.RankOp)
+
+
+def wide(op: Operation) -> None:
+    """Count by 2^31 what is counted by one."""
+    for inner in list(op.walk()):
+        if isinstance(inner, counters.SignalOp | counters.SignalAllOp | counters.WaitOp):
+            number = inner.count if isinstance(inner, counters.WaitOp) else inner.amount
+            factor = constant(_WIDTH)
+            product = arith.MuliOp(number, factor.result)
+            before(inner, [factor, product])
+            _replace(inner, number, product.result)
+
+
+def counts(op: Operation) -> bool:
+    return any(isinstance(inner, counters.WaitOp) for inner in op.walk())
+
+
+def warps_of_another(op: Operation) -> None:
+    """The first warp of another role of the CTA."""
+    other = _beside(op)
+    assert other is not None
+    op.attributes[FIRST_WARP] = IntegerAttr(number_on(other, FIRST_WARP) or 0, i64)
+
+
+def shares_its_cta(op: Operation) -> bool:
+    return _beside(op) is not None
+
+
+def _beside(op: Operation) -> RoleOp | None:
+    block = op.parent
+    assert block is not None
+    others = (other for other in block.ops if isinstance(other, RoleOp) and other is not op)
+    return next((other for other in others if other.attributes.get(GROUP) == op.attributes.get(GROUP)), None)
+
+
+def _replace(op: Operation, old: SSAValue, new: SSAValue) -> None:
+    place = list(op.operands).index(old)
+    op.operands[place] = new
+
+
+MISTAKES: tuple[Operator, ...] = (
+    Operator("flag of another slot", (counters.WaitOp,), first_counter, has_several),
+    Operator("data for the wrong neighbour", (access.StoreOp,), next_rank, goes_to_one_rank),
+    Operator(
+        "scope of one GPU",
+        (counters.SignalOp, counters.SignalAllOp, counters.RaiseOp),
+        of_the_gpu,
+        releases_to_all,
+    ),
+    Operator("count of its own shard", (coordinates.BlockCountOp,), own_blocks, is_of_another),
+    Operator("counters of more than 32 bits", (KernelOp,), wide, counts),
+    Operator("warps of two roles", (RoleOp,), warps_of_another, shares_its_cta),
+)
+"""The second set of operators."""

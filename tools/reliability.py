@@ -1,0 +1,113 @@
+"""The figures of docs/reliability.md that need no GPU, each counted now.
+
+    python -m tools.reliability                # all
+    python -m tools.reliability protocols      # some of: protocols, litmus, mutants
+    python -m tools.reliability mutants gemm_rs
+
+Wrong protocols that `pkc check` finds and right ones that it accuses (tests/check/protocols.py), litmus verdicts that
+agree with PTX (tests/litmus), and mutants by mistakes that people make (tools/mutant_mistakes.py), of each example.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pkc.cli.main import main as pkc
+from pkc.driver.compiler import compile_program
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
+from tests.check.protocols import RIGHT, WRONG
+from tests.litmus.__main__ import main as compare
+from tests.written import WRITTEN
+from tools import mutants
+from tools.mutant_mistakes import MISTAKES
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the figures asked for; the exit status is 1 if something was not found, or accused."""
+    kinds = {"protocols": protocols, "litmus": litmus, "mutants": lambda: subjects(names)}
+    asked = [name for name in arguments if name in kinds] or list(kinds)
+    names = [name for name in arguments if name not in kinds]
+    results = [kinds[name]() for name in asked]
+    return int(not all(results))
+
+
+def protocols() -> bool:
+    """Programs that an author could write: wrong ones found for their reason, right ones accused."""
+    missed = [
+        name for name, wrong in WRONG.items() if not _is_found(wrong.text, wrong.ranks, wrong.options, wrong.codes)
+    ]
+    cases = [(name, ranks) for name, right in RIGHT.items() for ranks in right.ranks]
+    accused = [f"{name}, {ranks} ranks" for name, ranks in cases if _says(RIGHT[name].text, ranks, RIGHT[name].options)]
+    print(f"wrong protocols found: {len(WRONG) - len(missed)} of {len(WRONG)}")
+    print(f"right protocols accused: {len(accused)} of {len(cases)} ({len(RIGHT)} on several numbers of ranks)")
+    for name in (*missed, *accused):
+        print(f"- {name}")
+    return not missed and not accused
+
+
+def _is_found(text: str, ranks: int, options: Sequence[str], codes: Sequence[str]) -> bool:
+    found = _says(text, ranks, options)
+    return any(f"[{code}]" in found.split("\n")[0] for code in codes)
+
+
+def _says(text: str, ranks: int, options: Sequence[str]) -> str:
+    """What `pkc check` prints about a program to stderr: nothing of a right one."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+        path = Path(folder) / "k.pk"
+        path.write_text(text.lstrip(), encoding="utf-8")
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            pkc(["check", str(path), "--ranks", str(ranks), *options])
+    return said.getvalue()
+
+
+def litmus() -> bool:
+    """Litmus tests whose verdict is that of PTX; others differ for a reason that is written beside them."""
+    table = io.StringIO()
+    with contextlib.redirect_stdout(table):
+        status = compare([])
+    print(f"litmus verdicts: {table.getvalue().splitlines()[-1]}")
+    return status == 0
+
+
+def subjects(names: Sequence[str]) -> bool:
+    """Mutants by subject: how many were made, how many caught, and which breaks had nothing to break."""
+    whole = True
+    for subject in (*mutants.subjects(list(names)), *_written(names)):
+        made, survived = Counter[str](), list[str]()
+        for operator, where, broken in mutants.mutants(subject.compiled.kernel, MISTAKES):
+            made[operator.name] += 1
+            survived += [] if mutants.caught(broken, subject) else [f"{operator.name}, {where}"]
+        none = [operator.name for operator in MISTAKES if not made[operator.name]]
+        without = f"; not applicable: {', '.join(none)}" if none else ""
+        print(f"{subject.name}: {made.total() - len(survived)} of {made.total()} mutants caught{without}", flush=True)
+        for line in survived:
+            print(f"- {line}")
+        whole &= not survived
+    return whole
+
+
+def _written(names: Sequence[str]) -> Iterator[mutants.Subject]:
+    """Kernels whose roles an author wrote, all or those of these names."""
+    for name, text in WRITTEN.items():
+        if names and name not in names:
+            continue
+        program = parse_text(Source("k.pk", text.lstrip("\n")))
+        tile, roles = (compile_program(program, level=level) for level in ("tile", "roles"))
+        used = {dim for arg in tile.kernel.body.block.args for dim in getattr(arg.type, "dimensions", ())}
+        sizes = {dim: size for dim, size in _SIZES.items() if dim in used}
+        yield mutants.subject_of(name, tile, roles, sizes)
+
+
+_SIZES = {"M": 50, "N": 40, "K": 36}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
