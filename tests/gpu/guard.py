@@ -1,7 +1,7 @@
 """What guarded waits cost, and what they say of a rank that is missing.
 
     python -m tests.gpu.guard --ranks 2                              # cost: each family with and without
-    torchrun --nproc-per-node 2 -m tests.gpu.guard --fault late      # faults: late, killed, other
+    torchrun --nproc-per-node 2 -m tests.gpu.guard --fault late      # faults: late, other; killed ends torchrun
     python -m tests.gpu.guard --ranks 2 --fault signal               # a kernel without one of its signals
 
 A cost is the median over rounds of the time of launches in a row with guards over that without, taken in turns.
