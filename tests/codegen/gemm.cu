@@ -248,7 +248,7 @@ gemm(const __grid_constant__ Args args) {
                     const unsigned v36 = v24[(v34 + 1)];
                     const unsigned v37 = v24[(v34 + 2)];
                     const unsigned v38 = v24[(v34 + 3)];
-                    stmatrix_x4((v31 + (((v33 / 8) * 16384) + ((((v33 % 8) + (lane >> 4)) ^ v30) << 4))), v35, v36, v37, v38);
+                    stmatrix_x4((v31 + (((v33 >> 3) * 16384) + ((((v33 & 7) + (lane >> 4)) ^ v30) << 4))), v35, v36, v37, v38);
                 }
                 fence_async_shared();
                 mbarrier_arrive((shared_ + 213040));

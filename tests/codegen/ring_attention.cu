@@ -351,7 +351,7 @@ ring_attention(const __grid_constant__ Args args) {
                             #pragma unroll
                             for (int v43 = 0; v43 < 64; ++v43) {
                                 const float v44 = v25[v43];
-                                const float v45 = ((((((v43 % 64) >> 2) * 8) + ((lane & 3) * 2)) + (v43 & 1)) < v19) ? v44 : __int_as_float(0xff800000);
+                                const float v45 = ((((((v43 & 63) >> 2) * 8) + ((lane & 3) * 2)) + (v43 & 1)) < v19) ? v44 : __int_as_float(0xff800000);
                                 v25[v43] = v45;
                             }
                         }
@@ -430,7 +430,7 @@ ring_attention(const __grid_constant__ Args args) {
                         #pragma unroll
                         for (int v94 = 0; v94 < 64; ++v94) {
                             const float v95 = v89[v94];
-                            const float v96 = t[(((v94 / 64) * 2) + ((v94 >> 1) & 1))];
+                            const float v96 = t[(((v94 >> 6) * 2) + ((v94 >> 1) & 1))];
                             v93[v94] = (v95 - v96);
                         }
                         float p[64];
@@ -561,7 +561,7 @@ ring_attention(const __grid_constant__ Args args) {
                             #pragma unroll
                             for (int v158 = 0; v158 < 64; ++v158) {
                                 const float v159 = o1[v158];
-                                const float v160 = c1[(((v158 / 64) * 2) + ((v158 >> 1) & 1))];
+                                const float v160 = c1[(((v158 >> 6) * 2) + ((v158 >> 1) & 1))];
                                 v157[v158] = (v159 * v160);
                             }
                             const int v161 = v_stage[0];
@@ -630,7 +630,7 @@ ring_attention(const __grid_constant__ Args args) {
                                 #pragma unroll
                                 for (int v203 = 0; v203 < 64; ++v203) {
                                     const float v204 = v155[v203];
-                                    const float v205 = ((((((v203 % 64) >> 2) * 8) + ((lane & 3) * 2)) + (v203 & 1)) < v202) ? v204 : __int_as_float(0xff800000);
+                                    const float v205 = ((((((v203 & 63) >> 2) * 8) + ((lane & 3) * 2)) + (v203 & 1)) < v202) ? v204 : __int_as_float(0xff800000);
                                     v155[v203] = v205;
                                 }
                             }
@@ -709,7 +709,7 @@ ring_attention(const __grid_constant__ Args args) {
                             #pragma unroll
                             for (int v254 = 0; v254 < 64; ++v254) {
                                 const float v255 = v249[v254];
-                                const float v256 = t2[(((v254 / 64) * 2) + ((v254 >> 1) & 1))];
+                                const float v256 = t2[(((v254 >> 6) * 2) + ((v254 >> 1) & 1))];
                                 v253[v254] = (v255 - v256);
                             }
                             float p1[64];
@@ -843,7 +843,7 @@ ring_attention(const __grid_constant__ Args args) {
                         #pragma unroll
                         for (int v322 = 0; v322 < 64; ++v322) {
                             const float v323 = o1[v322];
-                            const float v324 = c1[(((v322 / 64) * 2) + ((v322 >> 1) & 1))];
+                            const float v324 = c1[(((v322 >> 6) * 2) + ((v322 >> 1) & 1))];
                             v321[v322] = (v323 * v324);
                         }
                         const int v325 = v_stage[0];
@@ -928,7 +928,7 @@ ring_attention(const __grid_constant__ Args args) {
                 #pragma unroll
                 for (int v373 = 0; v373 < 64; ++v373) {
                     const float v374 = o[v373];
-                    const float v375 = total[(((v373 / 64) * 2) + ((v373 >> 1) & 1))];
+                    const float v375 = total[(((v373 >> 6) * 2) + ((v373 >> 1) & 1))];
                     const float v376 = divide(v374, v375);
                     v372[v373] = v376;
                 }
@@ -957,7 +957,7 @@ ring_attention(const __grid_constant__ Args args) {
                     const unsigned v389 = v377[(v387 + 1)];
                     const unsigned v390 = v377[(v387 + 2)];
                     const unsigned v391 = v377[(v387 + 3)];
-                    stmatrix_x4((v384 + (((v386 / 8) * 16384) + ((((v386 % 8) + (lane >> 4)) ^ v383) << 4))), v388, v389, v390, v391);
+                    stmatrix_x4((v384 + (((v386 >> 3) * 16384) + ((((v386 & 7) + (lane >> 4)) ^ v383) << 4))), v388, v389, v390, v391);
                 }
                 fence_async_shared();
                 mbarrier_arrive((shared_ + 229424));

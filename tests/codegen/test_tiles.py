@@ -168,3 +168,11 @@ def test_an_epilogue_needs_no_registers_beside_the_accumulators(name: str) -> No
     found = compile_program(parse_text(Source("tiles.pk", EPILOGUES[name])), level="roles")
     assert not [remark for remark in found.remarks if remark.step == "fit"]
     assert not build_kernel(found.kernel).warnings
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name == "rowsum_1024_m64" else pytest.mark.long) for name in TILES]
+)
+def test_rows_stay_in_registers(name: str) -> None:
+    """Where the elements of a thread lie is a constant behind one address: addresses take no registers of their own."""
+    assert not build_kernel(compiled(TILES[name], sizes_of(TILES[name], ALIGNED), "roles").kernel).warnings

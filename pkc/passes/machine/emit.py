@@ -116,6 +116,14 @@ class Emitter:
     def modulo(self, a: SSAValue, b: SSAValue | int) -> SSAValue:
         return self._integer(arith.RemSIOp, a, b)
 
+    def part(self, a: SSAValue, b: int) -> SSAValue:
+        """a / b, of an a that is not negative: a shift if it can be, of which compilers see what is constant."""
+        return self.right(a, b.bit_length() - 1) if b & (b - 1) == 0 else self.over(a, b)
+
+    def rest(self, a: SSAValue, b: int) -> SSAValue:
+        """a modulo b, of an a that is not negative: a mask if it can be."""
+        return self.bit_and(a, b - 1) if b & (b - 1) == 0 else self.modulo(a, b)
+
     def bit_and(self, a: SSAValue, b: SSAValue | int) -> SSAValue:
         return self._integer(arith.AndIOp, a, b)
 

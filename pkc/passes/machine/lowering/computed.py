@@ -233,21 +233,34 @@ def _reduce(role: WarpRole, op: RowReduction) -> None:
     role.tiles[op.result] = target
 
 
+_CHAINS = (4, 2, 1)
+"""In how many parts a thread reduces what it has of a row: the first number that divides it."""
+
+
 def _reduce_lanes(role: WarpRole, op: RowReduction, source: Value, target: RegisterTile) -> None:
     """Over the registers that a thread has of a row, then over the lanes that share it."""
     emit, fragment, kind = role.emit, source.fragment, tile_type(op.result).element_type
     shuffle = "shuffle_xor" if kind == f32 else "shuffle_xor_i32"
     neutral = constant(emit, op.NEUTRAL[kind], kind)
+    # Several at once: an addition need not wait for the one before.
+    chains = next(n for n in _CHAINS if fragment.per_row % n == 0)
+    parts = emit.registers(chains, target.element_type)
     with emit.loop(0, target.fragment.count, unroll=True) as repeat:
-        emit.set(neutral, target.registers, repeat)
-        with emit.loop(0, fragment.per_row, unroll=True) as j:
-            index = emit.plus(emit.times(repeat, fragment.per_row), j)
-            found = element(role, source, index)
-            if fragment.ends_early:
-                inside = emit.compare("slt", column(role, fragment, index), fragment.columns)
-                found = emit.select(inside, found, neutral)
-            mine = emit.get(target.registers, repeat)
-            emit.set(apply(emit, op, op.COMBINE, [mine, found]), target.registers, repeat)
+        for chain in range(chains):
+            emit.set(neutral, parts, chain)
+        with emit.loop(0, fragment.per_row // chains, unroll=True) as step:
+            for chain in range(chains):
+                j = emit.plus(emit.times(step, chains), chain)
+                index = emit.plus(emit.times(repeat, fragment.per_row), j)
+                found = element(role, source, index)
+                if fragment.ends_early:
+                    inside = emit.compare("slt", column(role, fragment, index), fragment.columns)
+                    found = emit.select(inside, found, neutral)
+                emit.set(apply(emit, op, op.COMBINE, [emit.get(parts, chain), found]), parts, chain)
+        whole = emit.get(parts, 0)
+        for chain in range(1, chains):
+            whole = apply(emit, op, op.COMBINE, [whole, emit.get(parts, chain)])
+        emit.set(whole, target.registers, repeat)
         distance = 1
         while distance < min(fragment.lanes, role.threads.arch.warp):
             mine = emit.get(target.registers, repeat)

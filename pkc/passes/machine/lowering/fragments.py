@@ -176,12 +176,12 @@ def row(role: WarpRole, fragment: Fragment, index: SSAValue) -> SSAValue:
     """The row, in the tile, of element `index` of a thread."""
     emit, threads = role.emit, role.threads
     if role.chunk is not None:
-        return emit.over(_first_of_chunk(role, index), fragment.shape[-1])
+        return emit.part(_first_of_chunk(role, index), fragment.shape[-1])
     if fragment.lanes:
-        inside = emit.over(_number(role), fragment.lanes)
-        return emit.plus(inside, emit.times(emit.over(index, fragment.per_row), fragment.rows))
+        inside = emit.part(_number(role), fragment.lanes)
+        return emit.plus(inside, emit.times(emit.part(index, fragment.per_row), fragment.rows))
     each = fragment.columns // 2 if fragment.columns else 2
-    repeat = emit.over(index, each)
+    repeat = emit.part(index, each)
     half = emit.bit_and(emit.right(index, 1) if fragment.columns else index, 1)
     group = warpgroup(role)
     block = emit.plus(group, emit.times(repeat, fragment.warpgroups))
@@ -193,7 +193,7 @@ def _first_of_chunk(role: WarpRole, index: SSAValue) -> SSAValue:
     """Where the chunk that element `index` is in begins, counted through the tile."""
     emit = role.emit
     assert role.chunk is not None
-    further = emit.times(emit.over(index, FLAT), role.threads.count)
+    further = emit.times(emit.part(index, FLAT), role.threads.count)
     return emit.times(emit.plus(role.chunk, further), FLAT)
 
 
@@ -201,14 +201,14 @@ def column(role: WarpRole, fragment: Fragment, index: SSAValue) -> SSAValue:
     """The column, in the tile, of element `index` of a thread."""
     emit = role.emit
     if role.chunk is not None:
-        return emit.plus(emit.modulo(_first_of_chunk(role, index), fragment.shape[-1]), emit.modulo(index, FLAT))
+        return emit.plus(emit.rest(_first_of_chunk(role, index), fragment.shape[-1]), emit.rest(index, FLAT))
     if fragment.lanes:
-        j = emit.right(emit.modulo(index, fragment.per_row), 1)
-        lane = emit.modulo(_number(role), fragment.lanes)
+        j = emit.right(emit.rest(index, fragment.per_row), 1)
+        lane = emit.rest(_number(role), fragment.lanes)
         pair = emit.times(emit.plus(emit.times(j, fragment.lanes), lane), 2)
         return emit.plus(pair, emit.bit_and(index, 1))
     if 0 in fragment.axes:
-        inside = emit.modulo(index, fragment.columns // 2)
+        inside = emit.rest(index, fragment.columns // 2)
         j = emit.right(inside, 2)
     else:
         j = emit.right(index, 1)
@@ -232,23 +232,23 @@ def along(role: WarpRole, value: SSAValue, axis: int, index: SSAValue) -> SSAVal
         return row(role, fragment, index) if place == 0 else column(role, fragment, index)
     if axis == len(shape) - 1:
         return column(role, fragment, index)
-    further = emit.over(row(role, fragment, index), prod(shape[axis + 1 : -1]))
-    return emit.modulo(further, shape[axis]) if axis else further
+    further = emit.part(row(role, fragment, index), prod(shape[axis + 1 : -1]))
+    return emit.rest(further, shape[axis]) if axis else further
 
 
 def row_number(emit: Emitter, fragment: Fragment, index: SSAValue) -> SSAValue:
     """Which of the rows that a thread has element `index` is in."""
     if fragment.lanes:
-        return emit.over(index, fragment.per_row)
-    repeat = emit.over(index, fragment.columns // 2)
+        return emit.part(index, fragment.per_row)
+    repeat = emit.part(index, fragment.columns // 2)
     return emit.plus(emit.times(repeat, 2), emit.bit_and(emit.right(index, 1), 1))
 
 
 def column_number(emit: Emitter, fragment: Fragment, index: SSAValue) -> SSAValue:
     """Which of the columns that a thread has element `index` is in."""
     if fragment.lanes:
-        return emit.modulo(index, fragment.per_row)
-    inside = emit.modulo(index, fragment.columns // 2)
+        return emit.rest(index, fragment.per_row)
+    inside = emit.rest(index, fragment.columns // 2)
     return emit.plus(emit.times(emit.right(inside, 2), 2), emit.bit_and(index, 1))
 
 
@@ -285,10 +285,10 @@ def shared_address(
 ) -> SSAValue:
     """The address of an element of a staged tile: `at` is its row and column, `size` its bytes."""
     rows, columns = at
-    panel = emit.over(columns, layout.columns)
-    inside = emit.times(emit.modulo(columns, layout.columns), size)
+    panel = emit.part(columns, layout.columns)
+    inside = emit.times(emit.rest(columns, layout.columns), size)
     if layout.swizzle:
-        swizzle = emit.bit_and(emit.over(rows, layout.lines), layout.width // 16 - 1)
+        swizzle = emit.bit_and(emit.part(rows, layout.lines), layout.width // 16 - 1)
         chunk = emit.bit_xor(emit.right(inside, 4), swizzle)
         inside = emit.plus(emit.left(chunk, 4), emit.bit_and(inside, 15))
     start = emit.plus(emit.times(panel, layout.panel_bytes), emit.times(rows, layout.width))

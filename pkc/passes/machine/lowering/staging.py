@@ -94,7 +94,7 @@ def _matrices(role: WarpRole, tile: Value, layout: SharedLayout, address: SSAVal
     group = warpgroup(role)
     inside = emit.plus(emit.times(warp_of_group(role), WARP_ROWS), emit.bit_and(threads.lane, WARP_ROWS - 1))
     chunks = layout.width // 16
-    swizzle = emit.bit_and(emit.over(threads.lane, layout.lines), chunks - 1)
+    swizzle = emit.bit_and(emit.part(threads.lane, layout.lines), chunks - 1)
     for repeat in range(fragment.repeats):
         block = emit.plus(group, repeat * fragment.warpgroups)
         row = emit.plus(emit.times(block, fragment.rows), inside)
@@ -102,9 +102,9 @@ def _matrices(role: WarpRole, tile: Value, layout: SharedLayout, address: SSAVal
         # Whole warps have rows of the tile, or none.
         with _of_tile(emit, fragment, row), emit.loop(0, fragment.columns // 16, unroll=True) as pair:
             chunk = emit.times(pair, 2)
-            mine = emit.plus(emit.modulo(chunk, chunks), emit.right(threads.lane, 4))
+            mine = emit.plus(emit.rest(chunk, chunks), emit.right(threads.lane, 4))
             offset = emit.plus(
-                emit.times(emit.over(chunk, chunks), layout.panel_bytes), emit.left(emit.bit_xor(mine, swizzle), 4)
+                emit.times(emit.part(chunk, chunks), layout.panel_bytes), emit.left(emit.bit_xor(mine, swizzle), 4)
             )
             base = emit.plus(emit.times(pair, 4), repeat * fragment.columns // 4)
             words = [_pair(emit, tile, emit.plus(base, i)) for i in range(4)]
@@ -131,22 +131,25 @@ def _elements(role: WarpRole, tile: Value, kind: TileType, layout: SharedLayout,
     emit, fragment = role.emit, tile.fragment
     narrow = kind.element_type in PACKED
     size = 2 if narrow else 4
-    count = fragment.count // 2 if narrow and 1 in fragment.axes else fragment.count
-    with emit.loop(0, count, unroll=True) as i:
-        first = emit.times(i, 2) if narrow and 1 in fragment.axes else i
+    paired = narrow and 1 in fragment.axes
+    with emit.loop(0, fragment.count // 2 if paired else fragment.count, unroll=True) as i:
+        first = emit.times(i, 2) if paired else i
         row = fragments.row(role, fragment, first) if 0 in fragment.axes else emit.const(0)
         column = fragments.column(role, fragment, first) if 1 in fragment.axes else emit.const(0)
         at = (row, column) if kind.rank > 1 else (emit.const(0), row if fragment.axes == (0,) else column)
         place = fragments.shared_address(emit, address, layout, size, at)
-        value = fragments.element(role, tile, first)
         inside = fragments.is_in_tile(role, fragment, first)
         with emit.when(inside) if inside is not None else nullcontext():
-            if narrow and 1 in fragment.axes:
-                following = fragments.element(role, tile, emit.plus(first, 1))
-                emit.do("store_shared_b32", place, emit.value(f"pack_{PACKED[kind.element_type]}", value, following))
-            elif narrow:
-                bits = emit.value(f"pack_{PACKED[kind.element_type]}", value, value)
-                emit.do("store_shared_b16", place, bits)
-            else:
-                bits = emit.value("bits_f32" if kind.element_type == f32 else "bits_i32", value)
-                emit.do("store_shared_b32", place, bits)
+            emit.do(f"store_shared_b{16 if narrow and not paired else 32}", place, _bits(role, tile, i, paired))
+
+
+def _bits(role: WarpRole, tile: Value, number: SSAValue, paired: bool) -> SSAValue:
+    """What goes into a stage of an element of a tile, or of a pair of 16-bit elements."""
+    emit, kind = role.emit, tile.element_type
+    if paired and _is_in_pairs(tile):
+        return _pair(emit, tile, number)
+    if kind in PACKED:
+        first = emit.times(number, 2) if paired else number
+        low, high = (fragments.element(role, tile, emit.plus(first, i * paired)) for i in range(2))
+        return emit.value(f"pack_{PACKED[kind]}", low, high)
+    return emit.value("bits_f32" if kind == f32 else "bits_i32", fragments.element(role, tile, number))

@@ -4,6 +4,7 @@ for targets without TMA."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from math import prod
 
 from xdsl.ir import BlockArgument, SSAValue
@@ -197,9 +198,9 @@ def _by_chunks(
     """
     emit, threads = role.emit, role.threads
     chunk, columns = _CHUNK // dtype_bytes(kind.element_type), kind.shape[-1] if kind.rank else 1
-    whole = _whole_chunks(role, op, chunk) if columns % chunk == 0 else emit.compare("ne", emit.const(0), 0)
-    for count in (chunk, 1):
-        with emit.when(whole if count > 1 else emit.negated(whole)):
+    whole = _whole_chunks(role, op, chunk) if columns % chunk == 0 else None
+    for count in (chunk, 1) if whole is not None else (1,):
+        with nullcontext() if whole is None else emit.when(whole if count > 1 else emit.negated(whole)):
             (elements, rows), each = places(), columns // count
             first, total = emit.minus(threads.thread, threads.start), emit.times(rows, each)
             known = constant_of(total)
@@ -208,7 +209,7 @@ def _by_chunks(
                 chunks: list[Chunk] = []
                 for step in range(together):
                     number = emit.plus(begin, step * threads.count)
-                    row, column = emit.over(number, each), emit.times(emit.modulo(number, each), count)
+                    row, column = emit.part(number, each), emit.times(emit.rest(number, each), count)
                     chunks.append((*elements.at(_along_axes(emit, kind, row, column)), row, column))
                 move(chunks, count)
 
@@ -219,8 +220,8 @@ def _along_axes(emit: Emitter, kind: TileType, row: SSAValue, column: SSAValue) 
         return [column][: kind.rank]
     found = [column]
     for extent in reversed(kind.shape[1:-1]):
-        found.append(emit.modulo(row, extent))
-        row = emit.over(row, extent)
+        found.append(emit.rest(row, extent))
+        row = emit.part(row, extent)
     return [row, *reversed(found)]
 
 
