@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from math import log2, prod
 
@@ -19,6 +19,7 @@ from pkc.frontend.schedule import TILE
 from pkc.passes.analysis.axes import block_of_axis
 from pkc.passes.analysis.budget_errors import TooManyRegisters, TooWideMma
 from pkc.passes.plan_errors import SharedMemory
+from pkc.passes.tile.split_rows import ROW, lengths
 
 STEP = "fit"
 """What remarks name as their pass."""
@@ -32,6 +33,9 @@ TAKES_ROOM = frozenset({"stages", "consumers", "separate_loader"})
 _ROWS, _COLUMNS, _LEAST = 64, 32, 2
 """The fewest positions of a block of the rows and of the columns of MMAs, and of any other."""
 
+_PIECES = (16384, 8192, 4096, 2048, 1024)
+"""Elements of a piece of a row that does not fit, the best first: as many as are on their way to an SM at a time."""
+
 _TRIED = 24
 """How many sizes are tried; each takes as long as the passes to the roles level."""
 
@@ -43,9 +47,9 @@ def is_too_large(error: PkcError) -> bool:
 
 def smaller(kernel: KernelOp) -> Iterator[Mapping[str, str]]:
     """Tiles for a kernel at the tile level, the largest first, the squarest of these first: each block has a half, a
-    quarter, ... of its positions.
+    quarter, ... of its positions; then long rows of whole dimensions in pieces.
 
-    None if the result could depend on where blocks begin. A dimension of which blocks are reduced, or that MMAs sum
+    No tiles if the result could depend on where blocks begin. A dimension of which blocks are reduced, or that MMAs sum
     over, keeps its blocks.
     """
     if follows_blocks(kernel) or any(isinstance(op, RoleOp) or counts_blocks(op) for op in kernel.walk()):
@@ -57,8 +61,16 @@ def smaller(kernel: KernelOp) -> Iterator[Mapping[str, str]]:
     found = [chosen for chosen in product(*choices) if chosen != tuple(dims.values())]
     found.sort(key=lambda chosen: (-prod(chosen), sum(log2(size) ** 2 for size in chosen)))
     for chosen in found[:_TRIED]:
-        pairs = zip(dims.items(), chosen, strict=True)
-        yield {f"{TILE}{dim}": str(size) for (dim, before), size in pairs if size != before}
+        yield _settings(dims, chosen)
+    longest = max(lengths(kernel.walk(), _PIECES[-1]), default=0)
+    for row in (size for size in _PIECES if size < longest):
+        fitting = (chosen for chosen in ([*dims.values()], *found) if prod(chosen) * row <= _PIECES[0])
+        yield {**_settings(dims, next(fitting, [*(sizes[-1] for sizes in choices)])), ROW: str(row)}
+
+
+def _settings(dims: Mapping[str, int], chosen: Iterable[int]) -> dict[str, str]:
+    pairs = zip(dims.items(), chosen, strict=True)
+    return {f"{TILE}{dim}": str(size) for (dim, before), size in pairs if size != before}
 
 
 def _halves(size: int, least: int) -> Iterator[int]:

@@ -22,6 +22,7 @@ KEYS: dict[str, tuple[str, ...] | range | type[bool]] = {
     "separate_loader": bool,
     "transfer": ("push",),
     "deterministic": bool,
+    "row": range(16, 65537),
 }
 """What each key takes: one of some names, an integer of a range, or a boolean."""
 

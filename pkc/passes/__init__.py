@@ -60,6 +60,7 @@ from pkc.passes.tile.hoist_loads import HoistLoads
 from pkc.passes.tile.skip_blocks import SkipBlocks
 from pkc.passes.tile.split_edges import SplitEdges
 from pkc.passes.tile.split_loops import SplitLoops
+from pkc.passes.tile.split_rows import SplitRows
 from pkc.targets import DEFAULT
 
 TILE_PIPELINE: tuple[ModulePass, ...] = (
@@ -67,6 +68,7 @@ TILE_PIPELINE: tuple[ModulePass, ...] = (
     Cse(),  # equal blocks become one value, by which the patterns after it know them
     Canonicalize(),  # matmuls add into their accumulator, clips of zero padding go
     DropClips(),  # padding is known as patterns left it; before all that looks at edges
+    SplitRows(),  # whole rows have no clips; before all that looks at loops
     SplitLoops(),  # matmuls are operations that add; both levels must have the same order of additions
     HoistLoads(),  # loops are what they stay; before the roles, which fetch and load where loads stand
     SkipBlocks(),  # masks are still operations of the loop's body

@@ -266,6 +266,7 @@ kernel k(count: i32[E], A: f32[E, M, N], C: f32[E, M]):
 
 ELSEWHERE = {
     "pk-split-loops": "test_a_loop_that_is_split_already",
+    "pk-split-rows": "split_rows.mlir",
     "pk-hoist-loads": "hoist_loads.mlir",
     "pk-split-copies": "test_remarks_of_examples",
     "pk-pipeline-mma": "pipeline_mma.mlir",

@@ -1,0 +1,323 @@
+"""The pass `pk-split-rows`: rows too long for a CTA go through it in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.traits import MemoryEffectKind, only_has_effect
+
+from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, StoreOp
+from pkc.dialect.attributes import Predicate
+from pkc.dialect.coordinates import BlockOp
+from pkc.dialect.declaration import OPERATIONS
+from pkc.dialect.elementwise import CompareOp, MulOp, SelectOp, SubOp
+from pkc.dialect.program import KernelOp
+from pkc.dialect.reductions import RowReduction
+from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, PositionsOp, SplatOp, tile_type
+from pkc.dialect.types import BlockType, TileType
+from pkc.passes.analysis.online import Online, online
+from pkc.passes.build import constant
+from pkc.passes.kernel_pass import KernelPass
+from pkc.remarks import missed
+
+ROW = "row"
+"""Key of the schedule: the most elements of a row that a tile has, where the program says `:`."""
+
+_WRITES = (StoreOp, AccumulateOp)
+_BY_ELEMENT = (
+    *OPERATIONS,
+    CompareOp,
+    CastOp,
+    ClipOp,
+    BroadcastOp,
+    FullOp,
+    SplatOp,
+    PositionsOp,
+    LoadOp,
+    GatherOp,
+    *_WRITES,
+)
+"""Operations on long rows of which every piece can be computed by itself, but for reductions, which are added up."""
+
+
+class SplitRows(KernelPass):
+    """Divide rows of a whole dimension that have more elements than the schedule's `row` says into pieces.
+
+    Loops take the place of the operations on whole rows: each loads the pieces of a row once, and reduces as much as
+    it can; what needs the result of a reduction stands in the next loop, and loads the pieces again. A sum of
+    exponentials of what is less than its maximum needs no loop of its own: it is multiplied whenever the maximum grows
+    (Milakov, Gimelshein: Online normalizer calculation for softmax, 2018). Behind each loop comes the rest of the row,
+    so that no piece has to be clipped. Sums round in another order, nothing else changes.
+
+    Before, with `row = 1024` in the schedule:
+
+        %d = pk.block[%zero] : !pk.block<8192 by 8192>
+        %x = pk.load %X[%m, %d : ...] : ... -> !pk.tile<4x8192xf32>
+        %s = pk.row_sum %x : !pk.tile<4x8192xf32> -> !pk.tile<4xf32>
+        %b = pk.broadcast %s axes [0] : ...
+        %y = pk.div %x, %b : !pk.tile<4x8192xf32>
+        pk.store %y, %Y[%m, %d : ...] : ...
+
+    After:
+
+        %s = scf.for %i = %zero to %eight step %one iter_args(%sum = %zeros) -> (!pk.tile<4xf32>) {
+          %d = pk.block[%i] : !pk.block<8192 by 1024>
+          %x = pk.load %X[%m, %d : ...] : ... -> !pk.tile<4x1024xf32>
+          %t = pk.row_sum %x : !pk.tile<4x1024xf32> -> !pk.tile<4xf32>
+          %u = pk.add %sum, %t : !pk.tile<4xf32>
+          scf.yield %u : !pk.tile<4xf32>
+        }
+        scf.for %i = %zero to %eight step %one {
+          %d = pk.block[%i] : !pk.block<8192 by 1024>
+          %x = pk.load %X[%m, %d : ...] : ... -> !pk.tile<4x1024xf32>
+          %b = pk.broadcast %s axes [0] : ...
+          %y = pk.div %x, %b : !pk.tile<4x1024xf32>
+          pk.store %y, %Y[%m, %d : ...] : ...
+        }
+    """
+
+    name = "pk-split-rows"
+
+    def run(self, kernel: KernelOp) -> None:
+        most = kernel.scheduled_number(ROW)
+        if most is None:
+            return
+        for around in [region.block for op in kernel.walk() for region in op.regions if region.blocks]:
+            for length in sorted(lengths(around.ops, most)):
+                rows = _Rows(around, length, most)
+                reason = rows.obstacle()
+                if reason:
+                    missed(SplitRows.name, rows.ops[0], f"rows of {length} elements are not divided: {reason}")
+                else:
+                    rows.divide()
+
+
+def lengths(ops: Iterable[Operation], most: int) -> set[int]:
+    """How many elements those rows of whole dimensions have that have more than `most`."""
+    kinds = {index.type for op in ops for index in op.operands if isinstance(index.type, BlockType)}
+    return {kind.extent for kind in kinds if kind.of == kind.extent > most}
+
+
+@dataclass
+class _Rows:
+    """The operations of a block on rows of `length` elements; `ops` are in their order."""
+
+    around: Block
+    length: int
+    most: int
+    ops: list[Operation] = field(init=False)
+    passed: dict[Operation, int] = field(default_factory=dict[Operation, int])
+    """The loop that an operation stands in first."""
+    known: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    """How many loops stand in front of the first use of a value that is no long row, if it follows from some."""
+
+    def __post_init__(self) -> None:
+        self.ops = [op for op in self.around.ops if self._is_long(op)]
+
+    def _is_long(self, op: Operation) -> bool:
+        return any(self._axis(value.type) is not None for value in (*op.operands, *op.results))
+
+    def _axis(self, kind: Attribute) -> int | None:
+        """The first axis of a tile that is as long."""
+        shape = tuple(kind.shape) if isinstance(kind, TileType) else ()
+        return shape.index(self.length) if self.length in shape else None
+
+    def _is_reduced(self, op: Operation) -> bool:
+        return isinstance(op, RowReduction) and self._axis(op.tile.type) == tile_type(op.tile).rank - 1
+
+    # Whether it can be done
+
+    def obstacle(self) -> str:
+        """Why the rows stay whole; empty if they need not."""
+        for op in self.ops:
+            kinds = [value.type for value in (*op.operands, *op.results)]
+            if op.regions or not isinstance(op, _BY_ELEMENT):
+                return f"`{op.name}` needs them whole"
+            if any(list(kind.shape).count(self.length) > 1 for kind in kinds if isinstance(kind, TileType)):
+                return "another axis of a tile is as long"
+            blocks = [kind for kind in kinds if isinstance(kind, BlockType)]
+            if any(kind.extent == self.length and kind.of != self.length for kind in blocks):
+                return "blocks of another dimension are as long"
+        between = [op for op in self._between() if op not in self.ops]
+        if not all(isinstance(op, StoreOp) or only_has_effect(op, MemoryEffectKind.READ) for op in between):
+            return "something else is written, or awaited, in between"
+        self._order()
+        read = {op.array for op in self.ops if isinstance(op, LoadOp | GatherOp)}
+        early = [op for op in self.ops if isinstance(op, _WRITES) and self.passed[op] < self._loops() - 1]
+        return "what is written before the last loop is read again" if any(op.array in read for op in early) else ""
+
+    def _between(self) -> list[Operation]:
+        """All operations of the block from the first to the last on long rows."""
+        found = list(self.around.ops)
+        return found[found.index(self.ops[0]) : found.index(self.ops[-1]) + 1] if self.ops else []
+
+    def _order(self) -> None:
+        """Which loop each operation comes in first, and behind which one values are known."""
+        for op in self._between():
+            needed = max((self.known.get(value, 0) for value in op.operands), default=0)
+            if op not in self.ops:
+                self.known |= dict.fromkeys(op.results, needed)
+                continue
+            made = (value.owner for value in op.operands)
+            self.passed[op] = max([needed, *(self.passed[by] for by in made if by in self.passed)], default=0)
+            if isinstance(op, RowReduction) and self._is_reduced(op):
+                kept = self._online(op)
+                if kept is not None:
+                    self.passed[op] = self.passed[kept.greatest]
+                self.known[op.results[0]] = self.passed[op] + 1
+
+    def _online(self, op: RowReduction) -> Online | None:
+        found = online(op)
+        return found if found is not None and self._is_reduced(found.greatest) else None
+
+    def _loops(self) -> int:
+        return max((self.passed[op] for op in self._ends()), default=-1) + 1
+
+    def _ends(self) -> list[Operation]:
+        """What loops are there for."""
+        return [op for op in self.ops if self._is_reduced(op) or isinstance(op, _WRITES)]
+
+    # Doing it
+
+    def divide(self) -> None:
+        between, behind = self._between(), self.ops[-1].next_op
+        waiting = [op for op in between if op not in self.ops and self._needed(op)]
+        for op in waiting:
+            op.detach()
+        for number in range(self._loops()):
+            self._loop(number, behind)
+            for op in [op for op in waiting if self._needed(op) == number + 1]:
+                self._insert(op, behind)
+        for op in reversed(self.ops):
+            op.detach()
+            op.erase()
+
+    def _needed(self, op: Operation) -> int:
+        return max((self.known.get(value, 0) for value in (*op.operands, *op.results)), default=0)
+
+    def _insert(self, op: Operation, behind: Operation | None) -> None:
+        if behind is None:
+            self.around.add_op(op)
+        else:
+            self.around.insert_op_before(op, behind)
+
+    def _loop(self, number: int, behind: Operation | None) -> None:
+        """One loop over the pieces, and the rest of the rows; its reductions take the place of those of whole rows."""
+        ends = [
+            op for op in self.ops if self.passed[op] == number and (self._is_reduced(op) or isinstance(op, _WRITES))
+        ]
+        if not ends:
+            return
+        reductions = [op for op in ends if isinstance(op, RowReduction)]
+        inside = self._inside(ends)
+        size = self.most
+        place = ends[-1]
+        # Constants, and the neutral elements.
+        bounds = [constant(0), constant(self.length // size), constant(1)]
+        begin = [FullOp(op.NEUTRAL[tile_type(op.result).element_type], tile_type(op.result)) for op in reductions]
+        body = Block(arg_types=[IndexType(), *(op.result.type for op in begin)])
+        loop = scf.ForOp(*(op.result for op in bounds), [op.result for op in begin], body)
+        for op in (*bounds, *begin, loop):
+            op.location = place.location
+            self._insert(op, behind)
+        block = BlockOp(body.args[0], BlockType(self.length, size))
+        piece = _Piece(self, block, inside, dict(zip(reductions, body.args[1:], strict=True)))
+        made = piece.ops()
+        end = scf.YieldOp(*(piece.results[op] for op in reductions))
+        end.location = place.location
+        for op in (*made, end):
+            body.add_op(op)
+        sums = dict(zip(reductions, loop.results, strict=True))
+        rest = self.length % size
+        if rest:
+            first = constant(self.length - rest)
+            last = BlockOp(bounds[0].result, BlockType(self.length, rest), start=first.result)
+            piece = _Piece(self, last, inside, sums)
+            first.location = place.location
+            for op in (first, *piece.ops()):
+                self._insert(op, behind)
+            sums = piece.results
+        for op in reductions:
+            sums[op].name_hint = op.result.name_hint
+            op.result.replace_all_uses_with(sums[op])
+
+    def _inside(self, ends: Sequence[Operation]) -> list[Operation]:
+        """What a loop computes for its ends, in the order of the program."""
+        found, todo = set(ends), list(ends)
+        while todo:
+            for value in todo.pop().operands:
+                made = value.owner
+                if made in self.passed and made not in found and self._axis(value.type) is not None:
+                    assert isinstance(made, Operation)
+                    found.add(made)
+                    todo.append(made)
+        return [op for op in self.ops if op in found]
+
+
+@dataclass
+class _Piece:
+    """What is computed of one piece of the rows; `before` has the reductions of the pieces before it."""
+
+    rows: _Rows
+    block: BlockOp
+    inside: Sequence[Operation]
+    before: dict[RowReduction, SSAValue]
+    results: dict[RowReduction, SSAValue] = field(default_factory=dict[RowReduction, SSAValue])
+    made: list[Operation] = field(default_factory=list[Operation])
+
+    def ops(self) -> list[Operation]:
+        self.block.location = self.inside[0].location
+        self.made.append(self.block)
+        now: dict[SSAValue, SSAValue] = {}
+        for op in self.inside:
+            operands = [self._operand(value, now) for value in op.operands]
+            results = [self._shorter(value.type) for value in op.results]
+            copy = type(op).create(
+                operands=operands, result_types=results, properties=dict(op.properties), attributes=dict(op.attributes)
+            )
+            self._add(copy, op)
+            now |= dict(zip(op.results, copy.results, strict=True))
+            for old, new in zip(op.results, copy.results, strict=True):
+                new.name_hint = old.name_hint
+            if isinstance(op, RowReduction) and op in self.before:
+                self._combine(op, copy.results[0])
+                now[op.result] = self.results[op]
+        return self.made
+
+    def _add(self, op: Operation, origin: Operation) -> SSAValue:
+        op.location = origin.location
+        self.made.append(op)
+        return op.results[0] if op.results else self.block.result
+
+    def _operand(self, value: SSAValue, now: dict[SSAValue, SSAValue]) -> SSAValue:
+        whole = isinstance(value.type, BlockType) and value.type == BlockType(self.rows.length, self.rows.length)
+        return self.block.result if whole else now.get(value, value)
+
+    def _shorter(self, kind: Attribute) -> Attribute:
+        if not isinstance(kind, TileType) or self.rows.length not in kind.shape:
+            return kind
+        size = self.block.result.type.extent
+        return TileType([size if extent == self.rows.length else extent for extent in kind.shape], kind.element_type)
+
+    def _combine(self, op: RowReduction, of_piece: SSAValue) -> None:
+        """The reduction so far with that of the piece."""
+        total = self.before[op]
+        found = self.rows._online(op)
+        if found is not None and found.greatest in self.before:
+            total = self._rescaled(op, found, total)
+        self.results[op] = self._add(op.COMBINE(total, of_piece), op)
+
+    def _rescaled(self, op: RowReduction, found: Online, total: SSAValue) -> SSAValue:
+        """A sum so far for the maximum that is known now; nothing of -inf alone has a part in it."""
+        old, new, kind = self.before[found.greatest], self.results[found.greatest], tile_type(total)
+        grown = self._add(SubOp(old, new), op)
+        if found.scale is not None:
+            grown = self._add(MulOp(grown, self._add(FullOp(found.scale, kind), op)), op)
+        shared = self._add(MulOp(total, self._add(found.function(grown), op)), op)
+        lowest = self._add(FullOp(found.greatest.NEUTRAL[kind.element_type], kind), op)
+        nothing = self._add(CompareOp(Predicate.Eq, old, lowest), op)
+        return self._add(SelectOp(nothing, self._add(FullOp(0.0, kind), op), shared), op)

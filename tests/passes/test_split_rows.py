@@ -1,0 +1,82 @@
+"""Rows that go through a CTA in pieces: results within the bound of the whole rows, whatever is in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pkc.driver.compiler import compile_program
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
+from pkc.sim.run import simulate
+
+HEAD = "kernel rows(X: f32[M, 100], w: f32[100], Y: f32[M, 100], Z: f32[M]):\n"
+MANY, ONE = HEAD + "    for m in tasks(blocks(M, 4)):\n", HEAD + "    for m in tasks(M):\n"
+PROGRAMS = {
+    "softmax": "        e = exp(X[m, :] - rowmax(X[m, :]))\n        Y[m, :] = e / rowsum(e)\n        Z[m] = rowmax(X[m, :])\n",
+    "log of a sum": "        x = X[m, :] * 0.5\n        top = rowmax(x)\n        Y[m, :] = x\n"
+    "        Z[m] = log2(rowsum(exp2((x - top) * 3.0))) + 3.0 * top\n",
+    "layernorm": "        c = X[m, :] - rowsum(X[m, :]) / 100.0\n        s = rsqrt(rowsum(c * c) / 100.0 + 0.001)\n"
+    "        Y[m, :] = c * s * w[:]\n        Z[m] = s\n",
+    "of the positions": "        Y[m, :] = X[m, :] * w[:] + full(f32, 1.0, 100)\n"
+    "        Z[m] = rowsum(X[m, :] * w[:]) - rowmin(X[m, :])\n",
+}
+LOOPS = {"softmax": 2, "log of a sum": 1, "layernorm": 3, "of the positions": 1}
+
+
+def compiled(name: str, head: str, **schedule: str) -> Any:
+    return compile_program(parse_text(Source("rows.pk", head + PROGRAMS[name])), schedule=schedule)
+
+
+def run(name: str, head: str, x: np.ndarray[Any, Any], **schedule: str) -> dict[str, Any]:
+    w = np.linspace(-1, 2, 100, dtype=np.float32)
+    inputs = {"X": x[None], "w": w[None]}
+    return dict(simulate(compiled(name, head, **schedule).module, ranks=1, dims={"M": len(x)}, inputs=inputs))
+
+
+@pytest.mark.parametrize("head", [MANY, ONE], ids=["rows", "a row"])
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("row", [16, 25, 99])
+def test_pieces_give_what_rows_give(name: str, head: str, row: int) -> None:
+    """Also where maxima come late, and where whole pieces, or all, are -inf."""
+    x = np.random.default_rng(1).normal(size=(7, 100)).astype(np.float32) * 4
+    x[1] = np.sort(x[1])
+    if name in ("softmax", "log of a sum"):
+        x[2, :40], x[3, 60:], x[4] = -np.inf, -np.inf, -np.inf
+        x[5, 50] = np.nan
+    with np.errstate(invalid="ignore"):
+        whole, pieces = run(name, head, x), run(name, head, x, row=str(row))
+    for array in ("Y", "Z"):
+        np.testing.assert_allclose(pieces[array], whole[array], rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_row_is_read_as_often_as_reductions_need_one_another(name: str) -> None:
+    """Once for a maximum and the sum of exponentials of what is less than it."""
+    assert str(compiled(name, MANY, row="25").module).count("scf.for") == LOOPS[name]
+
+
+def test_rows_too_long_for_a_cta_are_divided() -> None:
+    text = "kernel k(X: bf16[M, 151936], Y: f32[M]):\n    for m in tasks(blocks(M, 8)):\n"
+    text += "        x = cast(X[m, :], f32)\n        Y[m] = log(rowsum(exp(x - rowmax(x)))) + rowmax(x)\n"
+    found = compile_program(parse_text(Source("k.pk", text)), level="roles")
+    (remark,) = (remark for remark in found.remarks if remark.step == "fit")
+    assert "tile_M=2, row=16384" in remark.reason
+    assert "<151936 by 16384>" in str(found.module)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("W[:, m] = X[m, :].T", "`pk.transpose` needs them whole"),
+        ("V[m, :] = X[m, :]\n        Y[m, :] = V[m, :] * rowsum(V[m, :])", "is read again"),
+    ],
+)
+def test_rows_that_stay_whole_leave_a_remark(line: str, reason: str) -> None:
+    head = "kernel k(X: f32[M, 100], V: f32[M, 100], W: f32[100, M], Y: f32[M, 100]):\n"
+    text = f"{head}    for m in tasks(blocks(M, 4)):\n        {line}\n"
+    found = compile_program(parse_text(Source("k.pk", text)), schedule={"row": "16"})
+    assert any(reason in remark.reason for remark in found.remarks), found.remarks
+    assert "<100 by 16>" not in str(found.module)
