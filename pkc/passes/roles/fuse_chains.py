@@ -176,6 +176,10 @@ class _Stretch:
                 ),
                 None,
             )
-            if release is not None and release.is_before_in_block(sink):
-                release.detach()
+            if release is None or not release.is_before_in_block(sink):
+                continue
+            release.detach()
+            if takes(sink):
                 self.block.insert_op_after(release, sink)
+            else:  # what is used behind the chain has registers by then
+                self.block.insert_op_before(release, sink)

@@ -12,7 +12,7 @@ ALIGNMENT = 1024
 """Bytes at which a swizzled tile begins: the pattern of 128 bytes repeats after 8 rows."""
 
 
-_LONG, _FEW = 4096, 8
+_LONG, _FEW = 1024, 8
 """Bytes of a row that no MMA goes through at once, and the rows of the pattern of a swizzle."""
 
 
