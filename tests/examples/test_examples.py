@@ -185,50 +185,6 @@ def summed_everywhere(i: Arrays, ranks: int) -> Arrays:
     return {"Y": np.broadcast_to(f64(i["X"]).sum(axis=0), np.shape(i["X"]))}
 
 
-def normalised(rows: np.ndarray, w: np.ndarray) -> np.ndarray:
-    return rows / np.sqrt((rows * rows).mean(axis=-1, keepdims=True) + f64(np.float32(0.00001))) * w
-
-
-def summed_and_normalised(i: Arrays, ranks: int) -> Arrays:
-    """The rows of a rank, with its residual and its weights."""
-    total, each = f64(i["X"]).sum(axis=0), -(-np.shape(i["X"])[1] // ranks)
-    owner = np.arange(len(total)) // each
-    s = total + f64(i["R"])[owner, np.arange(len(total))]
-    return {"S": s, "Y": normalised(s, f64(i["w"])[owner])}
-
-
-def normalised_gemm(i: Arrays, ranks: int) -> Arrays:
-    x = f64(i["X"])
-    a = normalised(x, f64(i["w"])[np.arange(len(x)) // -(-len(x) // ranks)])
-    return {"C": np.matmul(a[None], f64(i["B"]))}
-
-
-def gemm_sum_normalised(i: Arrays, ranks: int) -> Arrays:
-    s = np.matmul(f64(i["A"]), f64(i["B"])).sum(axis=0) + f64(i["R"])
-    return {"S": s, "Y": normalised(s, f64(i["w"])[np.arange(len(s)) // -(-len(s) // ranks)])}
-
-
-def cross_entropy(i: Arrays, ranks: int) -> Arrays:
-    x = f64(i["X"])
-    column = np.asarray(i["target"]) - np.arange(ranks)[:, None] * x.shape[-1]
-    inside = (column >= 0) & (column < x.shape[-1])
-    at = np.take_along_axis(x, np.where(inside, column, 0)[..., None], axis=-1)[..., 0]
-    lse = np.log(np.exp(x).sum(axis=(0, 2)))
-    loss = lse - np.where(inside, at, 0.0).sum(axis=0)
-    return {name: np.broadcast_to(found, (ranks, len(found))) for name, found in (("lse", lse), ("loss", loss))}
-
-
-def cross_entropy_backward(i: Arrays, ranks: int) -> Arrays:
-    x, columns = f64(i["X"]), np.arange(np.shape(i["X"])[-1])
-    hit = (np.asarray(i["target"])[..., None] - i["first"]) == columns
-    return {"dX": (np.exp(x - f64(i["lse"])[..., None]) - hit) * f64(i["dloss"])[..., None]}
-
-
-def embedded(i: Arrays, ranks: int) -> Arrays:
-    w, ids = f64(i["W"]), np.asarray(i["ids"])
-    return {"Y": np.where((ids >= 0)[..., None], w[ids], 0.0)}
-
-
 # Sizes
 
 
@@ -305,22 +261,6 @@ def ragged_experts(ranks: int) -> Dims:
     return {"T": 19 * ranks + 1, "H": 75, "E": 3, "P": 157, "N": 261}
 
 
-def table_of_logits(ranks: int) -> Dims:
-    return {"M": 32, "V": 2048}
-
-
-def ragged_table_of_logits(ranks: int) -> Dims:
-    return {"M": 21, "V": 1093}
-
-
-def table(ranks: int) -> Dims:
-    return {"V": 32 * ranks, "H": 64, "T": 32}
-
-
-def ragged_table(ranks: int) -> Dims:
-    return {"V": 19 * ranks + 1, "H": 75, "T": 37}
-
-
 CASES: dict[str, Case] = {
     "gemm": Case(matrices, ragged_matrices, gemm),
     "gemm_fp8": Case(matrices, ragged_matrices, scaled_gemm),
@@ -343,12 +283,6 @@ CASES: dict[str, Case] = {
     "ulysses_attention": Case(sequence, ragged_sequence, softmax_attention),
     "moe_dispatch_gemm": Case(experts, ragged_experts, dispatched_gemm),
     "moe_combine": Case(experts, ragged_experts, combined),
-    "all_reduce_rmsnorm H=96": Case(matrices, ragged_matrices, summed_and_normalised),
-    "ag_rmsnorm_gemm K=72": Case(matrices, ragged_matrices, normalised_gemm),
-    "gemm_rs_rmsnorm N=96": Case(matrices, ragged_matrices, gemm_sum_normalised),
-    "vocab_cross_entropy V=100": Case(collective, ragged_collective, cross_entropy),
-    "vocab_cross_entropy_backward": Case(table_of_logits, ragged_table_of_logits, cross_entropy_backward),
-    "embedding": Case(table, ragged_table, embedded),
     "all_gather": Case(collective, ragged_collective, copy),
     "all_to_all": Case(collective, ragged_collective, copy),
     "reduce_scatter": Case(collective, ragged_collective, summed),

@@ -15,8 +15,8 @@ from pkc.sim.run import simulate
 HEAD = "kernel rows(X: f32[M, 100], w: f32[100], Y: f32[M, 100], Z: f32[M]):\n"
 MANY, ONE = HEAD + "    for m in tasks(blocks(M, 4)):\n", HEAD + "    for m in tasks(M):\n"
 PROGRAMS = {
-    "softmax": "        e = exp(X[m, :] - rowmax(X[m, :]))\n        Y[m, :] = e / rowsum(e)\n"
-    "        Z[m] = rowmax(X[m, :])\n",
+    "softmax": "        Z[m] = rowmax(X[m, :])\n        e = exp(X[m, :] - rowmax(X[m, :]))\n"
+    "        Y[m, :] = e / rowsum(e)\n",
     "log of a sum": "        x = X[m, :] * 0.5\n        top = rowmax(x)\n        Y[m, :] = x\n"
     "        Z[m] = log2(rowsum(exp2((x - top) * 3.0))) + 3.0 * top\n",
     "layernorm": "        c = X[m, :] - rowsum(X[m, :]) / 100.0\n        s = rsqrt(rowsum(c * c) / 100.0 + 0.001)\n"

@@ -185,12 +185,12 @@ class _Rows:
 
     def divide(self) -> None:
         between, behind = self._between(), self.ops[-1].next_op
-        waiting = [op for op in between if op not in self.ops and self._needed(op)]
+        waiting = {op: self._needed(op) for op in between if op not in self.ops and self._needed(op)}
         for op in waiting:
             op.detach()
         for number in range(self._loops()):
             self._loop(number, behind)
-            for op in [op for op in waiting if self._needed(op) == number + 1]:
+            for op in [op for op, loops in waiting.items() if loops == number + 1]:
                 self._insert(op, behind)
         for op in reversed(self.ops):
             op.detach()
