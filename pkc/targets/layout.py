@@ -7,6 +7,9 @@ from dataclasses import dataclass
 CHUNK = 16
 """Bytes that stay together in a swizzle, and that rows of boxes are multiples of."""
 
+_BOX = 128
+"""Bytes that a box of TMA begins at a multiple of in shared memory (PTX ISA: cp.async.bulk.tensor)."""
+
 _PATTERN = 8
 """Rows after which the pattern of a swizzle of 128 bytes repeats, and more often that of a narrower one."""
 
@@ -32,9 +35,12 @@ class SharedLayout:
 
     @property
     def panel_bytes(self) -> int:
-        """From one panel to the next: the pattern of a swizzle begins anew in each."""
-        rows = -(-self.rows // _PATTERN) * _PATTERN if self.swizzle and self.panels > 1 else self.rows
-        return rows * self.width
+        """From one panel to the next: the pattern of a swizzle begins anew in each, and a box at a multiple of 128."""
+        if self.panels == 1:
+            return self.rows * self.width
+        if self.swizzle:
+            return -(-self.rows // _PATTERN) * _PATTERN * self.width
+        return -(-self.rows * self.width // _BOX) * _BOX
 
     @property
     def bytes(self) -> int:

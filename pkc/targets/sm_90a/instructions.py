@@ -265,8 +265,11 @@ PLAIN: tuple[Instruction, ...] = (
         "sigmoid_f32",
         ("f32",),
         "f32",
-        # Of e to the power -|a|, which does not overflow, and keeps what is below the normal numbers.
-        "float e = expf(-fabsf(a)); return __fdiv_rn(a < 0.0f ? e : 1.0f, 1.0f + e);",
+        # Of e to the power -|a|, which does not overflow, and keeps what is below the normal numbers. What it is divided
+        # by is from 1 to 2, so that one step of Newton suffices (a branch for other divisors costs as much again).
+        "float e = expf(-fabsf(a)), d = 1.0f + e, r;"
+        ' asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(d));'
+        " r = fmaf(r, fmaf(-d, r, 1.0f), r); return (a < 0.0f ? e : 1.0f) * r;",
         "1 / (1 + e to the power -a)",
         "pk.sigmoid",
     ),

@@ -32,6 +32,10 @@ def shared_layout(tile: TileType) -> SharedLayout:
 
 
 def _panel(columns: int, size: int) -> int:
-    """Columns of a panel without swizzle: all, or as many as a box can have, in whole chunks."""
-    fitting = (n for n in range(min(columns, MAX_BOX), 0, -1) if columns % n == 0 and n * size % CHUNK == 0)
-    return next(fitting, columns) if columns > MAX_BOX else columns
+    """Columns of a panel without swizzle: all, or as many as a box can have, in whole chunks. A power of two, if it is
+    not too small: then the panel of an element is a shift."""
+    if columns <= MAX_BOX:
+        return columns
+    fitting = [n for n in range(MAX_BOX, 0, -1) if columns % n == 0 and n * size % CHUNK == 0]
+    shifts = (n for n in fitting if n & (n - 1) == 0 and n >= MAX_BOX // 4)
+    return next(shifts, fitting[0] if fitting else columns)
