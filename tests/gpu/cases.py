@@ -16,6 +16,7 @@ from pkc.driver.compiler import Compiled, compile_program, load_program
 from pkc.frontend.parse import parse_text
 from pkc.frontend.tree import Program
 from pkc.location import Source
+from tests.drawn import SEEDS, Drawn, draw
 from tests.functions import elements, program
 from tests.matmuls import FORMS, LOOPS, SUMS, matmul
 from tests.tiles import EPILOGUES, OVER_RANKS, TILES
@@ -220,6 +221,27 @@ kernel matmuls(count: i32[E], end: i32[E], A: bf16[E, M, K], B: bf16[E, K, N], C
 """,
 }
 
+LONG_ROWS = {
+    "softmax": """\
+        x = cast(X[m, :], f32)
+        e = exp(x - rowmax(x))
+        Y[m, :] = e / rowsum(e) * w[:]
+        Z[m] = rowmax(x)
+""",
+    "layernorm": """\
+        x = cast(X[m, :], f32)
+        c = x - rowsum(x) / LENGTH.0
+        s = rsqrt(rowsum(c * c) / LENGTH.0 + 0.001)
+        Y[m, :] = c * s * w[:]
+        Z[m] = s
+""",
+    "loss": """\
+        x = X[m, :] * 0.5
+        Y[m, :] = x
+        Z[m] = log(rowsum(exp(x - rowmax(x)))) + rowmax(x)
+""",
+}
+
 _OPERANDS = {"16 bits": ("B: {t}[K, N]", "B[k, n]"), "8 bits": ("B: {t}[N, K]", "B[n, k].T")}
 _COLLECTIVES = {
     "rs": ("A: {t}[M, K]", "C: {c}[M, N].shard(0)", "+="),
@@ -330,6 +352,45 @@ def _table() -> Iterator[Case]:
             yield Case(f"{name} {kind}", text.replace("bf16", kind), _few(_collective))
     yield from _written()
     yield from _functions()
+    yield from _inference()
+    yield from _long_rows()
+    for drawn in map(draw, SEEDS):
+        yield Case(drawn.name, drawn.text, _drawn(drawn), alone=not drawn.over)
+
+
+def _drawn(drawn: Drawn) -> Sizes:
+    return lambda ranks: [drawn.dims(ranks, uneven=uneven) for uneven in (False, True)]
+
+
+def _inference() -> Iterator[Case]:
+    """Norms and losses over ranks, at rows as long as models have them, and in pieces."""
+    for path in sorted((EXAMPLES / "inference").glob("*.pk")):
+        text = path.read_text(encoding="utf-8")
+        found = re.search(r"(\w): const", text)
+        length = found[1] if found else ""
+        few, more = {"M": 9, "N": 264, "K": 136, "V": 264, "H": 264, "T": 37}, LARGE | {"M": 200, "T": 128}
+        sizes = _of(text, *({dim: size for dim, size in each.items() if dim != length} for each in (few, more)))
+        if not length:
+            yield Case(f"inference {path.stem}", text, sizes)
+            continue
+        for constant, schedule in ((1024, {}), (1000, {}), (1000, {"row": "256"})):
+            name = f"inference {path.stem} {length}={constant}" + ", in pieces" * bool(schedule)
+            yield Case(name, text, sizes, schedule, {length: constant})
+        if length == "V":
+            long: Sizes = lambda ranks, sizes=sizes: sizes(ranks)[:1]  # noqa: E731
+            yield Case(f"inference {path.stem} {length}=37984", text, long, constants={length: 37984})
+
+
+def _long_rows() -> Iterator[Case]:
+    """Rows in pieces, with a rest of any length."""
+    sizes: Sizes = lambda ranks: [{"M": 1}, {"M": 150}]  # noqa: E731
+    for length, row in ((151936, ""), (32768, ""), (4480, "1024"), (1000, "256"), (333, "64")):
+        for name, body in LONG_ROWS.items():
+            text = f"kernel {name}(X: bf16[M, {length}], w: bf16[{length}], Y: bf16[M, {length}], Z: f32[M]):\n"
+            for head in ("tasks(M)", "tasks(blocks(M, 4))"):
+                whole = f"{text}    for m in {head}:\n{body.replace('LENGTH', str(length))}"
+                given = {"row": row} if row else {}
+                yield Case(f"rows of {length}: {name}, {head}", whole, sizes, given, alone=True)
 
 
 def _written() -> Iterator[Case]:

@@ -1,0 +1,201 @@
+"""Kernels of rows on one GPU, beside torch.compile and a copy: `python -m tools.rows [--json FILE] [--seconds 95]`.
+
+Each kernel and each peer is a process of its own; they compile at the same time and measure one after the other. Times
+are medians of rounds of launches one after the other, of arrays of 1 GiB. Of pkc all blocks and warpgroups listed are
+measured; `chosen` is what comes without a schedule, of the blocks that stand first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import itertools
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+BYTES = 1 << 30
+LENGTHS = (128, 1024, 4096, 8192, 16384, 32768, 151936)
+ELEMENTS = (16384, 8192, 32768)
+"""Elements of a tile, from which the number of its rows follows."""
+PIECES = (None, 2048, 4096, 8192)
+LAUNCHES, ROUNDS, CHECKED = 5, 3, 64
+
+KERNELS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "copy": ("X: bf16[M, N], Y: bf16[M, N]", ("Y[m, :] = X[m, :]",)),
+    "silu": ("X: bf16[M, N], Y: bf16[M, N]", ("x = cast(X[m, :], f32)", "Y[m, :] = x * sigmoid(x)")),
+    "softmax": (
+        "X: bf16[M, N], Y: bf16[M, N]",
+        ("x = cast(X[m, :], f32)", "e = exp(x - rowmax(x))", "Y[m, :] = e / rowsum(e)"),
+    ),
+    "rmsnorm": (
+        "X: bf16[M, N], w: bf16[N], Y: bf16[M, N]",
+        ("x = cast(X[m, :], f32)", "Y[m, :] = x * rsqrt(rowsum(x * x) / N.0 + 0.00001) * w[:]"),
+    ),
+    "layernorm": (
+        "X: bf16[M, N], w: bf16[N], v: bf16[N], Y: bf16[M, N]",
+        (
+            "x = cast(X[m, :], f32)",
+            "c = x - rowsum(x) / N.0",
+            "Y[m, :] = c * rsqrt(rowsum(c * c) / N.0 + 0.00001) * w[:] + v[:]",
+        ),
+    ),
+    "logsumexp": (
+        "X: bf16[M, N], Y: f32[M]",
+        ("x = cast(X[m, :], f32)", "top = rowmax(x)", "Y[m] = log(rowsum(exp(x - top))) + top"),
+    ),
+}
+
+
+def text_of(name: str, length: int, rows: int) -> str:
+    parameters, lines = KERNELS[name]
+    head = f"kernel {name}({parameters}):\n    for m in {'tasks(M)' if rows == 1 else f'tasks(blocks(M, {rows}))'}:\n"
+    return (head + "".join(f"        {line}\n" for line in lines)).replace("N", str(length))
+
+
+def peers(torch: Any) -> dict[str, Callable[..., Any]]:
+    of = torch.nn.functional
+    return {
+        "copy": lambda x, w, v: x.clone(),
+        "silu": lambda x, w, v: of.silu(x),
+        "softmax": lambda x, w, v: torch.softmax(x, -1),
+        "rmsnorm": lambda x, w, v: of.rms_norm(x, (x.shape[1],), w, 1e-5),
+        "layernorm": lambda x, w, v: of.layer_norm(x, (x.shape[1],), w, v, 1e-5),
+        "logsumexp": lambda x, w, v: torch.logsumexp(x.float(), -1),
+    }
+
+
+def timed(torch: Any, launch: Callable[[], Any]) -> float:
+    """Milliseconds of a launch."""
+    for _ in range(3):
+        launch()
+    found: list[float] = []
+    for _ in range(ROUNDS):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        for _ in range(LAUNCHES):
+            launch()
+        end.record()
+        torch.cuda.synchronize()
+        found.append(begin.elapsed_time(end) / LAUNCHES)
+    return statistics.median(found)
+
+
+def arrays(torch: Any, length: int) -> tuple[Any, Any, Any]:
+    x = torch.randn(BYTES // 2 // length, length, device="cuda", dtype=torch.bfloat16)
+    return x, *(torch.rand(length, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+
+
+def measure_peer(name: str, lock: Path) -> Iterator[dict[str, Any]]:
+    import torch
+
+    for length in LENGTHS:
+        x, w, v = arrays(torch, length)
+        compiled = torch.compile(peers(torch)[name], dynamic=False)
+        compiled(x, w, v)
+        torch.cuda.synchronize()
+        with lock.open() as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            yield {"peer": "torch.compile", "length": length, "ms": timed(torch, lambda: compiled(x, w, v))}
+            if name == "copy":
+                y = torch.empty_like(x)
+                yield {"peer": "copy_", "length": length, "ms": timed(torch, lambda: y.copy_(x))}
+
+
+def measure_pkc(name: str, lock: Path) -> Iterator[dict[str, Any]]:
+    import torch
+
+    from pkc.driver.builder import artifact_for
+    from pkc.frontend.parse import parse_text
+    from pkc.location import Source
+    from pkc.runtime.launch import LoadedKernel
+    from pkc.runtime.mesh import Mesh
+
+    mesh = Mesh.single_process([0])
+    for length in LENGTHS:
+        x, w, v = arrays(torch, length)
+        y = torch.empty(len(x), device="cuda") if name == "logsumexp" else torch.empty_like(x)
+        ends = torch.cat((x[:CHECKED], x[-CHECKED:]))
+        wanted = peers(torch)[name](ends, w, v).float()
+        ready: list[tuple[dict[str, Any], Any]] = []
+        blocks = dict.fromkeys(max(1, elements // length) for elements in ELEMENTS)
+        for rows, consumers, piece in itertools.product(blocks, (None, 4), PIECES if length > 16384 else (None,)):
+            schedule = {"consumers": consumers, "row": piece}
+            given = {key: str(value) for key, value in schedule.items() if value is not None}
+            program = parse_text(Source("rows.pk", text_of(name, length, rows)))
+            entry = {"length": length, "rows": rows, "schedule": given}
+            try:
+                artifact = artifact_for(program, dims={"M": len(x)}, ranks=1, schedule=given)
+                ready.append((entry, LoadedKernel(artifact, mesh)))
+            except Exception as error:
+                yield {**entry, "error": str(error)[:200]}
+        named = {"X": x, "w": w, "v": v, "Y": y}
+        given = {key: value for key, value in named.items() if f"{key}: " in KERNELS[name][0]}
+        with lock.open() as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            for entry, kernel in ready:
+                ms = timed(torch, lambda kernel=kernel: kernel(given, stream=torch.cuda.current_stream()))
+                off = (torch.cat((y[:CHECKED], y[-CHECKED:])).float() - wanted).abs().max() / wanted.abs().max()
+                yield {**entry, "ms": ms, "error of the largest": float(off)}
+
+
+def measure_here(who: str, name: str, lock: Path) -> None:
+    for found in (measure_pkc if who == "pkc" else measure_peer)(name, lock):
+        print(json.dumps({"kernel": name, "who": who, **found}), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--seconds", type=float, default=95)
+    parser.add_argument("--here", nargs=3, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.here:
+        who, name, lock = options.here
+        measure_here(who, name, Path(lock))
+        return
+    end = time.monotonic() + options.seconds
+    with tempfile.TemporaryDirectory() as folder:
+        lock = Path(folder) / "lock"
+        lock.touch()
+        running: list[tuple[subprocess.Popen[bytes], Path]] = []
+        for who, name in itertools.product(("pkc", "peer"), KERNELS):
+            out = Path(folder) / f"{who}_{name}"
+            command = [sys.executable, "-m", "tools.rows", "--here", who, name, str(lock)]
+            with out.open("wb") as stream:
+                running.append((subprocess.Popen(command, cwd=ROOT, stdout=stream), out))
+        results: list[dict[str, Any]] = []
+        for process, out in running:
+            try:
+                process.wait(max(1.0, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+            results += [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines() if line[:1] == "{"]
+    if options.json is not None:
+        options.json.write_text(json.dumps({"bytes": BYTES, "results": results}, indent=1) + "\n", encoding="utf-8")
+    report(results)
+
+
+def report(results: list[dict[str, Any]]) -> None:
+    """A line for each kernel and length: GB/s do not differ by kernel but for what is read and written."""
+    for name, length in itertools.product(KERNELS, LENGTHS):
+        mine = [one for one in results if (one["kernel"], one["length"]) == (name, length)]
+        ours = [one for one in mine if one["who"] == "pkc" and "ms" in one]
+        theirs = ", ".join(f"{one['peer']} {one['ms']:.3f}" for one in mine if one["who"] == "peer")
+        best = min(ours, key=lambda one: one["ms"], default=None)
+        each = " ".join(
+            f"{one['rows']}{'' if not one['schedule'] else one['schedule']}:{one['ms']:.3f}" for one in ours
+        )
+        how = f"{best['ms']:.3f} ({best['rows']} rows {best['schedule']})" if best else "none"
+        print(f"{name} {length}: pkc {how}; {theirs} | {each}")
+
+
+if __name__ == "__main__":
+    main()
