@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import importlib
 import itertools
 import json
 import statistics
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -72,16 +74,16 @@ def peers(torch: Any) -> dict[str, Callable[..., Any]]:
     }
 
 
-def timed(torch: Any, launch: Callable[[], Any]) -> float:
+def timed(torch: Any, launch: Callable[..., Any], *given: Any) -> float:
     """Milliseconds of a launch."""
     for _ in range(3):
-        launch()
+        launch(*given)
     found: list[float] = []
     for _ in range(ROUNDS):
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         begin.record()
         for _ in range(LAUNCHES):
-            launch()
+            launch(*given)
         end.record()
         torch.cuda.synchronize()
         found.append(begin.elapsed_time(end) / LAUNCHES)
@@ -94,8 +96,7 @@ def arrays(torch: Any, length: int) -> tuple[Any, Any, Any]:
 
 
 def measure_peer(name: str, lock: Path) -> Iterator[dict[str, Any]]:
-    import torch
-
+    torch: Any = importlib.import_module("torch")
     for length in LENGTHS:
         x, w, v = arrays(torch, length)
         compiled = torch.compile(peers(torch)[name], dynamic=False)
@@ -103,15 +104,13 @@ def measure_peer(name: str, lock: Path) -> Iterator[dict[str, Any]]:
         torch.cuda.synchronize()
         with lock.open() as held:
             fcntl.flock(held, fcntl.LOCK_EX)
-            yield {"peer": "torch.compile", "length": length, "ms": timed(torch, lambda: compiled(x, w, v))}
+            yield {"peer": "torch.compile", "length": length, "ms": timed(torch, compiled, x, w, v)}
             if name == "copy":
-                y = torch.empty_like(x)
-                yield {"peer": "copy_", "length": length, "ms": timed(torch, lambda: y.copy_(x))}
+                yield {"peer": "copy_", "length": length, "ms": timed(torch, torch.empty_like(x).copy_, x)}
 
 
 def measure_pkc(name: str, lock: Path) -> Iterator[dict[str, Any]]:
-    import torch
-
+    torch: Any = importlib.import_module("torch")
     from pkc.driver.builder import artifact_for
     from pkc.frontend.parse import parse_text
     from pkc.location import Source
@@ -136,12 +135,11 @@ def measure_pkc(name: str, lock: Path) -> Iterator[dict[str, Any]]:
                 ready.append((entry, LoadedKernel(artifact, mesh)))
             except Exception as error:
                 yield {**entry, "error": str(error)[:200]}
-        named = {"X": x, "w": w, "v": v, "Y": y}
-        given = {key: value for key, value in named.items() if f"{key}: " in KERNELS[name][0]}
+        named = {key: value for key, value in zip("XwvY", (x, w, v, y), strict=True) if f"{key}: " in KERNELS[name][0]}
         with lock.open() as held:
             fcntl.flock(held, fcntl.LOCK_EX)
             for entry, kernel in ready:
-                ms = timed(torch, lambda kernel=kernel: kernel(given, stream=torch.cuda.current_stream()))
+                ms = timed(torch, partial(kernel, stream=torch.cuda.current_stream()), named)
                 off = (torch.cat((y[:CHECKED], y[-CHECKED:])).float() - wanted).abs().max() / wanted.abs().max()
                 yield {**entry, "ms": ms, "error of the largest": float(off)}
 
@@ -174,7 +172,7 @@ def main() -> None:
         results: list[dict[str, Any]] = []
         for process, out in running:
             try:
-                process.wait(max(1.0, end - time.monotonic()))
+                process.wait(max(0.1, end - time.monotonic()))
             except subprocess.TimeoutExpired:
                 process.kill()
             results += [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines() if line[:1] == "{"]
