@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects import scf
@@ -162,15 +162,16 @@ class _Rows:
             if op not in self.ops:
                 self.known |= dict.fromkeys(op.results, needed)
                 continue
-            made = (value.owner for value in op.operands)
-            self.passed[op] = max([needed, *(self.passed[by] for by in made if by in self.passed)], default=0)
+            made = [value.owner for value in op.operands if isinstance(value.owner, Operation)]
+            self.passed[op] = max([needed, *(self.passed[by] for by in made if by in self.passed)])
             if isinstance(op, RowReduction) and self._is_reduced(op):
-                kept = self._online(op)
+                kept = self.online_in(op)
                 if kept is not None:
                     self.passed[op] = self.passed[kept.greatest]
                 self.known[op.results[0]] = self.passed[op] + 1
 
-    def _online(self, op: RowReduction) -> Online | None:
+    def online_in(self, op: RowReduction) -> Online | None:
+        """How a reduction goes on beside the maximum that it needs, if that is one of these rows."""
         found = online(op)
         return found if found is not None and self._is_reduced(found.greatest) else None
 
@@ -217,10 +218,10 @@ class _Rows:
         size = self.most
         place = ends[-1]
         # Constants, and the neutral elements.
-        bounds = [constant(0), constant(self.length // size), constant(1)]
+        bounds = zero, pieces, one = constant(0), constant(self.length // size), constant(1)
         begin = [FullOp(op.NEUTRAL[tile_type(op.result).element_type], tile_type(op.result)) for op in reductions]
         body = Block(arg_types=[IndexType(), *(op.result.type for op in begin)])
-        loop = scf.ForOp(*(op.result for op in bounds), [op.result for op in begin], body)
+        loop = scf.ForOp(zero.result, pieces.result, one.result, [op.result for op in begin], body)
         for op in (*bounds, *begin, loop):
             op.location = place.location
             self._insert(op, behind)
@@ -231,11 +232,11 @@ class _Rows:
         end.location = place.location
         for op in (*made, end):
             body.add_op(op)
-        sums = dict(zip(reductions, loop.results, strict=True))
+        sums: dict[RowReduction, SSAValue] = dict(zip(reductions, loop.results, strict=True))
         rest = self.length % size
         if rest:
             first = constant(self.length - rest)
-            last = BlockOp(bounds[0].result, BlockType(self.length, rest), start=first.result)
+            last = BlockOp(zero.result, BlockType(self.length, rest), start=first.result)
             piece = _Piece(self, last, inside, sums)
             first.location = place.location
             for op in (first, *piece.ops()):
@@ -265,7 +266,7 @@ class _Piece:
     rows: _Rows
     block: BlockOp
     inside: Sequence[Operation]
-    before: dict[RowReduction, SSAValue]
+    before: Mapping[RowReduction, SSAValue]
     results: dict[RowReduction, SSAValue] = field(default_factory=dict[RowReduction, SSAValue])
     made: list[Operation] = field(default_factory=list[Operation])
 
@@ -306,7 +307,7 @@ class _Piece:
     def _combine(self, op: RowReduction, of_piece: SSAValue) -> None:
         """The reduction so far with that of the piece."""
         total = self.before[op]
-        found = self.rows._online(op)
+        found = self.rows.online_in(op)
         if found is not None and found.greatest in self.before:
             total = self._rescaled(op, found, total)
         self.results[op] = self._add(op.COMBINE(total, of_piece), op)
