@@ -265,8 +265,8 @@ PLAIN: tuple[Instruction, ...] = (
         "sigmoid_f32",
         ("f32",),
         "f32",
-        # Of e to the power -|a|, which does not overflow, and keeps what is below the normal numbers. Divisors are from 1
-        # to 2, so that one step of Newton suffices; a branch for others costs as much again.
+        # Of e to the power -|a|, which does not overflow, and keeps what is below the normal numbers. Divisors are from
+        # 1 to 2, so that one step of Newton suffices; a branch for others costs as much again.
         "float e = expf(-fabsf(a)), d = 1.0f + e, r;"
         ' asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(d));'
         " r = fmaf(r, fmaf(-d, r, 1.0f), r); return (a < 0.0f ? e : 1.0f) * r;",
