@@ -612,7 +612,7 @@ pk.kernel @some(%there: !pk.signal<[1]> {pk.name = "there"}) attributes {schedul
 // CHECK: pk.comment "storer
 // CHECK: scf.if
 // CHECK: scf.for %[[CHUNK:.*]] = %{{.*}} to
-// CHECK-NEXT: %[[ROW:.*]] = arith.divsi %[[CHUNK]],
+// CHECK: %[[ROW:.*]] = arith.shrui %[[CHUNK]],
 // CHECK: %[[RANK:.*]] = arith.divsi %[[ROW]], %[[SHARD:.*]] : index
 // CHECK-NEXT: %[[WIDE:.*]] = arith.index_cast %[[RANK]]
 // CHECK-NEXT: %[[STRIDE:.*]] = pk.launch_value "heap_stride"
