@@ -31,7 +31,7 @@ from pkc.targets.target import Target, target_of
 
 COMPUTE, COMMUNICATE = "compute", "communicate"
 
-_EACH = 64
+_EACH = 32
 """Elements of a tile that meets no MMA for which a thread is enough."""
 
 _CARRYING = 2
