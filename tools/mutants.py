@@ -44,6 +44,7 @@ SIZES: dict[str, dict[str, int]] = {
     "ring_attention": {"B": 1, "H": 2, "S": 400},
     "ulysses_attention": {"B": 1, "H": 4, "S": 250},  # one block a shard: a second CTA begins with another rank's
     "mlp": {"M": 400, "N": 269, "K": 75, "P": 140},
+    "grouped_gemm": {"E": 2, "P": 157, "N": 261, "K": 75},
     "moe_dispatch_gemm": {"T": 58, "H": 75, "E": 2, "P": 157, "N": 261},
     "moe_combine": {"T": 58, "E": 2, "P": 157, "N": 261},
 }

@@ -14,6 +14,7 @@ from pkc.codegen.kernel_parameters import array_parameters
 from pkc.driver.builder import artifact_for
 from pkc.driver.compiler import compile_program
 from pkc.frontend import tree
+from pkc.runtime.element import ELEMENTS
 from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
 from pkc.runtime.torch import tensor
@@ -82,9 +83,9 @@ def operands(artifact: Artifact, entry: Entry, case: Case, job: Job, mesh: Mesh)
 def _array(parameter: ArrayParameter, shape: tuple[int, ...], mesh: Mesh, job: Job) -> tuple[Any, Any]:
     """The argument for a parameter, and its elements on this rank as a tensor; `None` if there are none."""
     if parameter.layout == "private":
-        made = torch().empty(shape, dtype=torch().bfloat16, device="cuda")
+        made = torch().empty(shape, dtype=getattr(torch(), ELEMENTS[parameter.dtype].torch), device="cuda")
         return made, made
-    array = mesh.empty(shape, "bf16", parameter.layout, parameter.shard, zigzag=parameter.zigzag)
+    array = mesh.empty(shape, parameter.dtype, parameter.layout, parameter.shard, zigzag=parameter.zigzag)
     view = array.local(job.rank)
     return array, tensor(view) if min(view.shape) else None
 

@@ -21,6 +21,9 @@ _COLOURS = {
     "all_gather_cudnn": "#9aa0a6",
     "all_gather_flash": "#5b7db1",
     "all_to_all_cudnn": "#d98324",
+    "torch_grouped": "#9aa0a6",
+    "nccl_grouped": "#d98324",
+    "nccl_index_add": "#d98324",
     "published": "#5b7db1",
 }
 

@@ -10,14 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from pkc.bench import errors
-from pkc.bench.peers import attention, gemm, layers
+from pkc.bench.peers import attention, gemm, layers, moe
 from pkc.bench.peers.problem import Problem
 from pkc.diagnostics import PkcError
 from pkc.location import NOWHERE
 
 FOLDER = Path(__file__).parent
 
-LINKS = {"reduce_scatter": "reduce", "all_gather": "push", "ring": "push", "all_to_all": "push"}
+LINKS = {
+    "reduce_scatter": "reduce",
+    "all_gather": "push",
+    "ring": "push",
+    "all_to_all": "push",
+    "dispatch": "push",
+    "combine": "push",
+    "gathered_combine": "pull",
+    "both": "push",
+}
 """The fastest kind of transfer for each exchange."""
 
 _FAMILIES: Mapping[str, Any] = {
@@ -25,6 +34,7 @@ _FAMILIES: Mapping[str, Any] = {
     "swiglu": layers.Swiglu,
     "mlp": layers.Mlp,
     "attention": attention,
+    "moe": moe,
 }
 
 PUBLISHED = "ParallelKittens"

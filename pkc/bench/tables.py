@@ -15,6 +15,9 @@ PEERS = {
     "all_gather_cudnn": "all-gather + cuDNN",
     "all_gather_flash": "all-gather + flash",
     "all_to_all_cudnn": "all-to-all + cuDNN",
+    "torch_grouped": "torch grouped GEMM",
+    "nccl_grouped": "NCCL all-to-all + torch grouped GEMM",
+    "nccl_index_add": "NCCL all-to-all + weighted index_add",
 }
 PUBLISHED = "ParallelKittens"
 ALONE = "_alone"
@@ -68,6 +71,8 @@ def heading(record: Mapping[str, Any], ranks: int) -> str:
 
 def size(result: Mapping[str, Any]) -> str:
     """`8192`, or `16 x 8192 x 8192` if M, N and K are not all the same; `4 x 16 x 8192 x 128 causal zigzag`."""
+    if "tokens" in result:
+        return " x ".join(str(result[dim]) for dim in _EXPERTS)
     if "m" not in result:
         sizes = " x ".join(str(result[dim]) for dim in _ATTENTION)
         return sizes + " causal" * result["causal"] + " zigzag" * result.get("zigzag", False)
@@ -76,16 +81,21 @@ def size(result: Mapping[str, Any]) -> str:
 
 
 _MATMUL, _ATTENTION = "mnk", "bhsd"
+_EXPERTS = ("tokens", "experts", "top", "hidden", "inner")
 
 
 def _sizes(result: Mapping[str, Any]) -> tuple[int, ...]:
     """By which results are told apart and ordered."""
     if "m" in result:
         return tuple(result[dim] for dim in _MATMUL)
+    if "tokens" in result:
+        return tuple(result[dim] for dim in _EXPERTS)
     return (result["causal"] + result.get("zigzag", False), *(result[dim] for dim in ("d", "s", "b", "h")))
 
 
 def _dims(results: Sequence[Mapping[str, Any]]) -> str:
+    if "tokens" in results[0]:
+        return " x ".join(_EXPERTS)
     return " x ".join(_MATMUL if "m" in results[0] else _ATTENTION).upper().replace("X", "x")
 
 
@@ -98,7 +108,7 @@ def _columns(results: Sequence[Mapping[str, Any]]) -> list[str]:
     peers = [PEERS[name] for name in _names(results, _is_peer)]
     published = [PUBLISHED] * _published(results)
     names = [*(PEERS[name.removesuffix(ALONE)] for name in _alone(results)), "pkc"]
-    work = "GEMM" if "m" in results[0] else "attention"
+    work = "GEMM" if "m" in results[0] else "grouped GEMM" if "tokens" in results[0] else "attention"
     alone = [f"{work} alone: {names[0]}", *names[1:]] if _alone(results) else []
     return [
         _dims(results),

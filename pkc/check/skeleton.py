@@ -212,6 +212,8 @@ class _RoleEvents(Evaluator):
                 self._event(ADD, of(self.name(op.rank)), self.name(op.amount), op)
             case counters.RaiseOp():
                 self._event(RAISE, of(self.name(op.rank)), self.name(op.value), op)
+            case counters.WaitOp() if op.rows is not None:
+                pass  # which counters, tables say, and there are no tiles here
             case counters.WaitOp():
                 self._event(WAIT, of("rank"), self.name(op.count), op)
             case counters.SignalAllOp():

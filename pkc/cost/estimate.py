@@ -132,7 +132,10 @@ class _Estimator:
         shared = sum(load.stage_bytes for load in iteration.loads) + sum(map(self._operands, iteration.mmas))
         arrives = max(
             sum(load.bytes for load in iteration.loads) / rates.load_bytes,
-            sum(load.rows * rates.load_row + load.outside * rates.outside_row for load in iteration.loads),
+            sum(
+                load.rows * rates.load_row + load.outside * rates.outside_row + load.chunks * rates.copied_chunks
+                for load in iteration.loads
+            ),
         )
         multiplies = max(cycles, shared / rates.shared_bytes) / rates.clock
         computes = self._computes(iteration)

@@ -30,6 +30,8 @@ class Load:
     bytes: float
     rows: float
     outside: float
+    chunks: float = 0.0
+    """What each warp that copies it starts copies of, in chunks of 16 bytes for each of its threads."""
 
 
 @dataclass(frozen=True)

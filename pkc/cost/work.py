@@ -26,7 +26,7 @@ from pkc.dialect.coordinates import BlockCountOp, BlockOp
 from pkc.dialect.elementwise import AddOp, MulOp, SubOp
 from pkc.dialect.positions import RANK, Sizes
 from pkc.dialect.prints import PrintOp
-from pkc.dialect.program import KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import COMM_SMS, KernelOp, RoleOp, TasksOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import (
     BroadcastOp,
@@ -42,7 +42,9 @@ from pkc.dialect.tile import (
 )
 from pkc.dialect.types import RANKS, BlockType, Dim, Layout, PGLType, TileType, dtype_bytes
 from pkc.passes.analysis.dependence import sources
+from pkc.passes.roles.plan_warps import CARRYING, CHUNK
 from pkc.passes.roles.remote_accesses import array_name, planned
+from pkc.passes.roles.stage_rows import whole_rows
 from pkc.passes.roles.stage_sums import ROWS
 from pkc.semantics.evaluate import Evaluator
 from pkc.targets.arch import Rate
@@ -267,9 +269,18 @@ class _Counter(Evaluator):
         kind, tile = array_type(op.array), tile_type(op.result)
         layout, data = self._target.shared_layout(tile), prod(tile.shape) * dtype_bytes(tile.element_type)
         name, iteration = array_name(op.array), self._iteration
-        iteration.loads.append(Load(name, layout.bytes, data, layout.rows * layout.panels, 0.0))
+        # Beside communicators there is room for one warp.
+        warps = 1 if planned(op) == "inter_sm" and not self._kernel.scheduled_number(COMM_SMS) else CARRYING
+        chunks = data / CHUNK / (warps * self._target.arch.warp)
+        iteration.loads.append(Load(name, layout.bytes, data, 0.0, 0.0, chunks))
         self._work.read[name] = self._work.read.get(name, 0.0) + self._phase.tasks * iteration.times * data
-        if isinstance(kind, PGLType) and kind.layout is not Layout.Replicate:
+        if planned(op) in ("inter_sm", "copy_engine") and not whole_rows(op):
+            whole = prod(map(self._extent, kind.dimensions)) * dtype_bytes(kind.element_type)
+            away, copied = (self._ranks - 1) / self._ranks, planned(op) == "copy_engine"
+            blocks = self._extent(kind.dimensions[0]) / tile.shape[0]
+            staged = 0 if copied else layout.bytes
+            self._work.fetched.append(Fetched(whole * away, whole / data * away, staged, copied * blocks * away))
+        elif isinstance(kind, PGLType) and kind.layout is not Layout.Replicate:
             iteration.stores.append(Store(0, data * (self._ranks - 1) / self._ranks, summed=False))
 
     def _reduce(self, op: ReduceOp | AllReduceOp) -> None:

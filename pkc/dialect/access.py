@@ -135,28 +135,35 @@ class LoadOp(IRDLOperation):
 class GatherOp(IRDLOperation):
     """Rows of an array, named by a table; zeros where the row is negative.
 
-    `rows` has one axis, positions of the array's first dimension; for a symmetric array two, of (rank, row).
+    `rows` has one axis, positions of the array's first dimension; for a symmetric array two, of (rank, row). With
+    `local`, this rank's rows are those of that array, which is sharded by rows.
     """
 
     name = "pk.gather"
     array = operand_def(ARRAY)
+    local = opt_operand_def(PGLType)
     rows = operand_def(TileType)
     indices = var_operand_def(INDEX)
     result = result_def(TileType)
     traits = traits_def(ReadsArray())
+    irdl_options = _SIZED
     assembly_format = (
-        "$array `rows` $rows `[` $indices `:` type($indices) `]` attr-dict `:` type($array) `,` type($rows)"
-        " `->` type($result)"
+        "$array (`local` $local^ `:` type($local))? `rows` $rows `[` $indices `:` type($indices) `]` attr-dict"
+        " `:` type($array) `,` type($rows) `->` type($result)"
     )
 
-    def __init__(self, array: SSAValue, rows: SSAValue, indices: Sequence[SSAValue]) -> None:
+    def __init__(
+        self, array: SSAValue, rows: SSAValue, indices: Sequence[SSAValue], *, local: SSAValue | None = None
+    ) -> None:
         shape = (tile_type(rows).shape[0], *index_shape([i.type for i in indices]))
         result = TileType(shape, array_type(array).element_type)
-        super().__init__(operands=[array, rows, indices], result_types=[result])
+        super().__init__(operands=[array, local, rows, indices], result_types=[result])
 
     def verify_(self) -> None:
         array, rows = array_type(self.array), tile_type(self.rows)
         verify_indices(array, self.indices, first=1)
+        if self.local is not None:
+            _verify_local(array, array_type(self.local))
         pairs = is_pgl(self.array, Layout.Symmetric)
         if rows.element_type != i32 or rows.rank != 1 + pairs or (pairs and rows.shape[1] != 2):
             raise VerifyException(f"expected i32 rows with {'axes (p, 2)' if pairs else 'one axis'}, got {rows}")

@@ -50,8 +50,9 @@ class FenceOp(IRDLOperation):
 
     `async_shared`, `async_global`: accesses through the generic proxy before it, against accesses through the async
     proxy after it, in shared or global memory (PTX: fence.proxy.async). For a commit, `async_shared` stands between the
-    writes of the tiles to their stage and the commit. `acquire_gpu`, `acquire_sys`: what was released to a counter that
-    this warp role has read, against its later accesses (PTX: fence.acquire).
+    writes of the tiles to their stage and the commit; of tiles that are still on their way then, behind the consume.
+    `acquire_gpu`, `acquire_sys`: what was released to a counter that this warp role has read, against its later
+    accesses (PTX: fence.acquire).
     """
 
     name = "pk.fence"

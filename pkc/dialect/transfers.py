@@ -28,8 +28,10 @@ values; by TMA those that the array has."""
 INSIDE = "its block ends inside of the array, where TMA does not stop"
 """Why ordinary instructions store what TMA stores elsewhere."""
 
-TMA, REGISTER = "tma", "register"
-"""TMA: between global and shared memory, through the async proxy. Register: by ordinary instructions."""
+TMA, ASYNC, REGISTER = "tma", "async", "register"
+"""TMA: between global and shared memory, through the async proxy. Async: from global to shared memory, 16 bytes of a
+thread at once from wherever its address says, through the generic proxy (PTX: cp.async). Register: by ordinary
+instructions."""
 
 FENCED = "fenced"
 """On a kernel: memory order is explicit. Signals and waits order only what `order`, fences and drains say."""
@@ -75,6 +77,12 @@ def moves_by_tma(op: Operation) -> bool:
     return isinstance(plan, DictionaryAttr) and plan.data["by"] == StringAttr(TMA)
 
 
+def moves_async(op: Operation) -> bool:
+    """Whether the threads of an access are planned to go on while its tile is on its way to a stage."""
+    plan = op.attributes.get(TRANSFER)
+    return isinstance(plan, DictionaryAttr) and plan.data["by"] == StringAttr(ASYNC)
+
+
 def stage_of(tile: SSAValue) -> ConsumeOp | None:
     """The `pk.consume` that a tile comes from, if it lies in a stage."""
     return tile.owner if isinstance(tile.owner, ConsumeOp) else None
@@ -99,14 +107,30 @@ def crosses_proxies(commit: CommitOp) -> Operation | None:
 
 
 def is_fenced(commit: CommitOp) -> bool:
-    """Whether a fence stands between what ordinary instructions write to the stage and its commit."""
+    """Whether a fence stands between what ordinary instructions write to the stage and its commit.
+
+    What is still on its way then is fenced by whoever consumes the stage.
+    """
     made = {tile.owner for tile in commit.tiles if not _by_tma(tile)}
+    arriving = {owner for owner in made if isinstance(owner, Operation) and moves_async(owner)}
+    if arriving and not all(_is_fenced_behind(use.operation) for use in commit.channel.uses):
+        return False
+    made -= arriving
+    if not made:
+        return True
     op = commit.prev_op
     while op is not None and op not in made:
         if isinstance(op, FenceOp) and op.kind.data is Fence.AsyncShared:
             return True
         op = op.prev_op
     return False
+
+
+def _is_fenced_behind(op: Operation) -> bool:
+    """Whether a fence follows at once, if the operation consumes a stage."""
+    return not isinstance(op, ConsumeOp) or (
+        isinstance(op.next_op, FenceOp) and op.next_op.kind.data is Fence.AsyncShared
+    )
 
 
 def _by_tma(tile: SSAValue) -> bool:

@@ -12,7 +12,7 @@ from pkc.cost.records import UnknownWorkError
 from pkc.cost.work import count_work
 from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
-from pkc.dialect.access import LoadOp
+from pkc.dialect.access import GatherOp, LoadOp
 from pkc.dialect.coordinates import VisitedOp
 from pkc.dialect.elementwise import SelectOp
 from pkc.dialect.program import KernelOp
@@ -28,6 +28,7 @@ from pkc.passes.roles.pipeline_mma import PipelineMma
 from pkc.passes.roles.plan_overlap import PlanOverlap
 from pkc.passes.roles.plan_warps import comm_sms
 from pkc.passes.roles.remote_accesses import planned
+from pkc.passes.roles.stage_rows import whole_rows
 from pkc.passes.roles.straddle_shards import StraddleShards
 from pkc.passes.run import run_pipeline
 from pkc.passes.tile.skip_blocks import SkipBlocks
@@ -395,7 +396,8 @@ def _reads_ahead(kernel: KernelOp) -> bool:
 def _fetches(kernel: KernelOp) -> bool:
     """Whether all remote accesses are loads of operands that are fetched before their use."""
     remote = [op for op in kernel.walk() if planned(op)]
-    return bool(remote) and all(isinstance(op, LoadOp) and planned(op) == "inter_sm" for op in remote)
+    staged = (isinstance(op, LoadOp) or (isinstance(op, GatherOp) and not whole_rows(op)) for op in remote)
+    return bool(remote) and all(staged) and all(planned(op) == "inter_sm" for op in remote)
 
 
 def _planned(program: tree.Program, kernel: str, constants: _Items, schedule: Mapping[str, str]) -> KernelOp:

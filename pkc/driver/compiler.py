@@ -29,6 +29,7 @@ from pkc.passes.roles.plan_overlap import Explanation, PlanOverlap, explain
 from pkc.passes.roles.plan_stages import PlanStages, StagePlan, explain_stages
 from pkc.passes.roles.plan_transfers import PlanTransfers, TransferPlan, explain_transfers
 from pkc.passes.roles.plan_warps import PlanWarps, WarpPlan, explain_warps
+from pkc.passes.roles.stage_rows import StageRows, explain_rows
 from pkc.passes.run import PassTime, run_pipeline
 from pkc.passes.tile.check_program import check
 from pkc.remarks import Remark, collecting
@@ -42,6 +43,7 @@ Why: TypeAlias = (
 
 EXPLAINED: dict[type[ModulePass], Callable[[ModuleOp], Sequence[Why]]] = {
     PlanOverlap: explain,
+    StageRows: explain_rows,
     PlanFetch: explain_fetch,
     OrderTasks: explain_order,
     PlanWarps: explain_warps,

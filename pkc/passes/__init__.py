@@ -51,6 +51,7 @@ from pkc.passes.roles.split_stores import SplitStores
 from pkc.passes.roles.spread_roles import SpreadRoles
 from pkc.passes.roles.stage_remote_reads import StageRemoteReads
 from pkc.passes.roles.stage_remote_stores import StageRemoteStores
+from pkc.passes.roles.stage_rows import StageRows
 from pkc.passes.roles.stage_sums import StageSums
 from pkc.passes.roles.straddle_shards import StraddleShards
 from pkc.passes.roles.zero_sums import ZeroSums
@@ -85,6 +86,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     SpreadRoles(),  # of what an author wrote as roles everything is known; from here on they are as derived ones
     PlanOverlap(),  # first to plan: every later pass obeys what it writes on remote accesses
     StraddleShards(),  # tasks are what they stay before anything is derived from them; refuses by what is planned
+    StageRows(),  # rows that tables name, before the operands that are left
     StageRemoteReads(),  # operands of other ranks, before sums: a staged operand may feed a sum
     PlanFetch(),  # transfers are known, and still one operation each, which takes all decisions about it
     ExpandFetch(),  # obeys that; before sums, which are derived from tasks that load what they add

@@ -116,6 +116,8 @@ def _gather(op: access.GatherOp, machine: Machine) -> Call:
     array, memory = machine.array(op.array), machine.memory
     shape, note = tile_type(op.result).shape, note_read(op, op.array, machine)
     pairs = array.place.layout is Layout.Symmetric
+    near = machine.array(op.local) if op.local is not None else None
+    note_near = note_read(op, op.local, machine) if op.local is not None else note
 
     def gather(frame: Frame, rows: Any, indices: Indices) -> Any:
         machine.pause()
@@ -125,9 +127,13 @@ def _gather(op: access.GatherOp, machine: Machine) -> Call:
             if row < 0:
                 continue
             where = array.locate(op, frame.rank, (row, *indices), at)
-            memory.check_load(array, where, frame.task, op)
-            note(frame, where)
-            array.put_row(made, position, where)
+            here = near.locate(op, frame.rank, (row, *indices)) if near is not None else None
+            source, says = array, note
+            if near is not None and here is not None and here[0] == frame.rank:
+                where, source, says = here, near, note_near
+            memory.check_load(source, where, frame.task, op)
+            says(frame, where)
+            source.put_row(made, position, where)
         return made
 
     return Call(gather, op.rows, op.indices)

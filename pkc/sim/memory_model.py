@@ -27,8 +27,9 @@ Stage          9.7.9.25.1, .6.2 a stage is given back when no store and no MMA r
 Launch         8.9.4            a launch begins after its caller's writes, for both proxies, and ends when its roles
                                 have, on this rank alone: `WarpRole.__init__`
 
-A stage that ordinary instructions fill and TMA or wgmma reads needs a fence before its commit; whether there is one is
-seen in the IR (`pkc.dialect.transfers.is_fenced`), as passes ask that too.
+A stage that ordinary instructions fill and TMA or wgmma reads needs a fence before its commit, or behind its consume if
+it arrives asynchronously; whether there is one is seen in the IR (`pkc.dialect.transfers.is_fenced`), as passes ask
+that too.
 
 Stronger than PTX, so that programs are refused that PTX gives a meaning:
 
@@ -36,7 +37,7 @@ Stronger than PTX, so that programs are refused that PTX gives a meaning:
   So there is no `fence.sc`: without a race it orders nothing that signals do not (8.9.3);
 - there is no scope of CTA or cluster, except through channels;
 - a fence to the async proxy counts where the access is, not where the data was written (8.9.5 has no rule for it);
-- a fence for a stage counts before its commit, not behind its consume.
+- a fence for a stage that is full when it is committed counts before the commit, not behind the consume.
 
 Weaker than PTX, so that programs pass that PTX does not order; each is a test in `tests/litmus/holes.litmus`:
 

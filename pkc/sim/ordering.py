@@ -12,7 +12,7 @@ from pkc.dialect.engines import engines
 from pkc.dialect.fences import DrainOp, FenceOp
 from pkc.dialect.program import KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import ChannelOp, CommitOp
-from pkc.dialect.transfers import FENCED, moves_by_tma, stage_of
+from pkc.dialect.transfers import FENCED, moves_async, moves_by_tma, stage_of
 from pkc.semantics.evaluate import Call
 from pkc.sim.array import Where
 from pkc.sim.channels import ring_of
@@ -47,7 +47,8 @@ def note_read(op: Operation, array: SSAValue, machine: Machine) -> Note:
     if order is None or memory.name not in order.arrays:
         return _nothing
     commits = [use.operation for result in op.results for use in result.uses if isinstance(use.operation, CommitOp)]
-    find = ring_of(commits[0].channel, machine) if by_tma and commits else None
+    arrives = by_tma or moves_async(op)
+    find = ring_of(commits[0].channel, machine) if arrives and commits else None
 
     read = order.read if memory.name in order.written else order.read_constant
 

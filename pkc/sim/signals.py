@@ -6,11 +6,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
 from pkc.dialect import counters
+from pkc.dialect.blocks import number_of_row
 from pkc.dialect.deferred import SendDeferredOp, is_deferred
+from pkc.dialect.types import BlockType, SignalType
 from pkc.location import span_of
 from pkc.semantics.evaluate import Call
 from pkc.sim import errors
@@ -89,7 +92,22 @@ def _wait(op: counters.WaitOp, machine: Machine) -> Call:
             machine.memory.ledger.awaited(counter, count, frame.epoch, op)
         _until(machine, op, frame, counter, count)
 
-    return Call(wait, op.indices, op.count)
+    if op.rows is None:
+        return Call(wait, op.indices, op.count)
+    assert isinstance(op.signal.type, SignalType)
+    kind = op.signal.type.extents[0]
+    assert isinstance(kind, BlockType)
+    extent = machine.size(kind.of)
+    shard = max(-(-extent // machine.ranks), 1)
+
+    def wait_for_rows(frame: Frame, indices: tuple[int, ...], count: int, rows: Any) -> None:
+        named = {int(row) for row in np.asarray(rows).reshape(-1) if 0 <= row < extent}
+        if op.foreign is not None:
+            named = {row for row in named if row // shard != frame.rank}
+        for number in sorted({number_of_row(extent, machine.ranks, kind.extent, row) for row in named}):
+            wait(frame, (number, *indices), count)
+
+    return Call(wait_for_rows, op.indices, op.count, op.rows)
 
 
 def _barrier(op: counters.BarrierOp, machine: Machine) -> Call:

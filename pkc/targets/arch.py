@@ -55,6 +55,9 @@ class Registers:
     extent, a shard."""
     adding: int
     """It also adds up tiles, some elements at a time, with loads in flight."""
+    copying: int
+    """It also copies rows that a table names, beside two for the address of each of them, and
+    as many as for a dimension for each further set of tasks."""
     holding: int
     """It starts copies on an SM with room for it, where it may defer signals."""
     idle: int
@@ -88,6 +91,8 @@ class Rates:
     """Nanoseconds for each row of a TMA box, of at most 128 bytes."""
     outside_row: float
     """Nanoseconds for each row of a TMA box that lies outside of its array, and is filled with zeros."""
+    copied_chunks: float
+    """Nanoseconds in which a warp starts copies of a chunk of 16 bytes for each of its threads."""
     load_latency: float
     """Nanoseconds until a box is there, with many in flight."""
     memory_bytes: float

@@ -115,6 +115,10 @@ def test_entries_are_examples(entry: Entry) -> None:
         "all_gather": {entry.operands[0]: 0},
         "ring": positions,
         "all_to_all": positions,
+        "dispatch": {entry.operands[0]: 0},
+        "combine": {entry.result: 0},
+        "gathered_combine": {entry.operands[0]: None},
+        "both": {entry.operands[0]: 0, entry.operands[-1]: None},
     }
     assert sharded == spread[entry.exchange]
 

@@ -339,6 +339,13 @@ def _store_shared(thread: Thread, address: int, word: Any) -> None:
     thread.cta.shared.update({address + 2 * i: word for i, word in enumerate(words)})
 
 
+def _copy_shared_v4(thread: Thread, to: int, address: int, where: bool) -> None:
+    """16 bytes, zero if they do not exist; there at once, which is one of the orders that are possible."""
+    assert not where or address % 16 == 0, "16 bytes lie at a multiple of 16"
+    words: list[Any] = [thread.cta.memory.load(address + 4 * i) if where else (0.0, 0.0) for i in range(4)]
+    _store_shared_v4(thread, (words, 0), to)
+
+
 def _store_shared_v4(thread: Thread, of: tuple[list[Any], int], address: int) -> None:
     registers, start = of
     for i in range(4):
@@ -403,6 +410,7 @@ _DOES: dict[str, Does] = {
     "store_shared_b32": _store_shared,
     "store_shared_v4": _store_shared_v4,
     "store_shared_b16": _store_shared_b16,
+    "copy_shared_v4_where": _copy_shared_v4,
     "store_u32": _store_u32,
     "record": _record,
     "end_thread": _end_thread,

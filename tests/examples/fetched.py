@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects import arith, scf
 from xdsl.ir import BlockArgument, SSAValue
 
-from pkc.dialect.access import LoadOp, StoreOp
+from pkc.dialect.access import GatherOp, LoadOp, StoreOp
 from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.copies import CopyOp
@@ -27,12 +29,19 @@ def is_fetched(claim: FetchPlan, kernel: KernelOp) -> bool:
     fills = [op for op in ops if isinstance(op, StoreOp) and name_of(op.array) in names]
     fills = [op for op in fills if describe(op.location) == claim.place]
     copies = [op for op in ops if isinstance(op, CopyOp) and name_of(op.target) in names]
-    reads = [op for op in ops if isinstance(op, LoadOp) and name_of(op.array) in names]
+    reads = [op for op in ops if isinstance(op, LoadOp | GatherOp) and name_of(op.array) in names]
     filled = [name_of(op.target) for op in copies] + [name_of(op.array) for op in fills]
     if tuple(dict.fromkeys(filled)) != names or {name_of(op.array) for op in reads} != set(names):
         return False
-    in_place = [op.local is not None and f"{name_of(op.local)}.fetched" == name_of(op.array) for op in reads]
-    if not all(local == claim.local for local in in_place) or not _counts(claim, kernel, reads[0]):
+    local = [op.local for op in reads]
+    in_place = [
+        beside is not None and f"{name_of(beside)}.fetched" == name_of(op.array)
+        for op, beside in zip(reads, local, strict=True)
+    ]
+    at = list(reads[0].indices)
+    if isinstance(reads[0], GatherOp):  # its rows are one of the buffer's blocks
+        at = [*(fills[0].indices if fills else (*copies[0].target_indices, *at))]
+    if not all(local == claim.local for local in in_place) or not _counts(claim, kernel, at):
         return False
     if claim.by == "copy engines":
         return not fills
@@ -53,10 +62,10 @@ def _is_run(claim: FetchPlan, kernel: KernelOp, fill: StoreOp) -> bool:
     return role.role.data is Role.Communicator and by == claim.by and claim.loops in (None, loops)
 
 
-def _counts(claim: FetchPlan, kernel: KernelOp, read: LoadOp) -> bool:
+def _counts(claim: FetchPlan, kernel: KernelOp, at: Sequence[SSAValue]) -> bool:
     """Whether a counter is for so many tiles of the receive buffer."""
     extents = extents_of(counters_of(claim, kernel))
-    places = [index.type for index in read.indices if not _is_constant(index)]
+    places = [index.type for index in at if not _is_constant(index)]
     if claim.group > 1:
         *_, last = extents
         tiles = [kind.extent for kind in places if isinstance(kind, BlockType) and kind.of == last.of]

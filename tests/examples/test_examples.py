@@ -164,6 +164,14 @@ def dispatched_gemm(i: Arrays, ranks: int) -> Arrays:
     return {"Y": y}
 
 
+def grouped_gemm(i: Arrays, ranks: int) -> Arrays:
+    a, b, count = f64(i["A"]), f64(i["B"]), np.asarray(i["count"])
+    c = np.full((*a.shape[:-1], b.shape[-1]), np.nan)
+    for r, e in np.ndindex(count.shape):
+        c[r, e, : count[r, e]] = a[r, e, : count[r, e]] @ b[r, e]
+    return {"C": c}
+
+
 def combined(i: Arrays, ranks: int) -> Arrays:
     y, rows, weight, count = f64(i["Y"]), np.asarray(i["rows"]), f64(i["weight"]), np.asarray(i["count"])
     o = np.zeros((i["T"], y.shape[-1]))
@@ -171,6 +179,30 @@ def combined(i: Arrays, ranks: int) -> Arrays:
         if p < count[r, e] and rows[r, e, p] >= 0:
             o[rows[r, e, p]] += weight[r, e, p] * y[r, e, p]
     return {"O": o}
+
+
+def gathered_sum(i: Arrays, ranks: int) -> Arrays:
+    y, places, weight = f64(i["Y"]), np.asarray(i["places"]), f64(i["weight"])
+    o = np.zeros((ranks, places.shape[2], y.shape[-1]))
+    for r, k, t in np.ndindex(places.shape[:3]):
+        rank, row = places[r, k, t]
+        if row >= 0:
+            o[r, t] += weight[r, k, t] * y[rank, row]
+    return {"O": o}
+
+
+def expert_mlp(i: Arrays, ranks: int) -> Arrays:
+    """SwiGLU of each expert, in float64 but for what is stored between."""
+    x, rows, count, capacity = f64(i["X"]), np.asarray(i["rows"]), np.asarray(i["count"]), CAPACITY
+    y = f64(i["Y"])
+    written = np.full(y.shape, np.nan)
+    for r, e in np.ndindex(count.shape):
+        at = slice(e * capacity, min(e * capacity + count[r, e], rows.shape[1]))
+        tokens = np.where((rows[r, at] >= 0)[:, None], x[rows[r, at]], 0.0)
+        g, u = tokens @ f64(i["gate"])[r, e], tokens @ f64(i["up"])[r, e]
+        written[r, at] = g / (1 + np.exp(-g)) * u @ f64(i["down"])[r, e]
+    y = np.where(np.isnan(written), y, written)
+    return {**gathered_sum({**i, "Y": y}, ranks), "Y": written}
 
 
 def copy(i: Arrays, ranks: int) -> Arrays:
@@ -253,12 +285,24 @@ def ragged_layers(ranks: int) -> Dims:
     return {**ragged_matrices(ranks), "P": 273}
 
 
+CAPACITY = 128
+"""The most rows of an expert; more than `draw_inputs` gives."""
+
+
+def token_rows(ranks: int) -> Dims:
+    return {"S": 32 * ranks, "T": 32, "H": 128, "E": 2, "N": 128, "K": 2, "R": 2 * CAPACITY}
+
+
+def ragged_token_rows(ranks: int) -> Dims:
+    return {"S": 19 * ranks + 1, "T": 21, "H": 75, "E": 2, "N": 83, "K": 3, "R": 2 * CAPACITY + 9}
+
+
 def experts(ranks: int) -> Dims:
-    return {"T": 32 * ranks, "H": 128, "E": 2, "P": 128, "N": 256}
+    return {"T": 32 * ranks, "H": 128, "E": 2, "P": 128, "N": 256, "K": 128}
 
 
 def ragged_experts(ranks: int) -> Dims:
-    return {"T": 19 * ranks + 1, "H": 75, "E": 3, "P": 157, "N": 261}
+    return {"T": 19 * ranks + 1, "H": 75, "E": 3, "P": 157, "N": 261, "K": 75}
 
 
 CASES: dict[str, Case] = {
@@ -281,7 +325,10 @@ CASES: dict[str, Case] = {
     "ring_attention": Case(sequence, ragged_sequence, softmax_attention),
     "ring_attention causal": Case(sequence, ragged_sequence, causal_attention),
     "ulysses_attention": Case(sequence, ragged_sequence, softmax_attention),
+    "grouped_gemm": Case(experts, ragged_experts, grouped_gemm),
     "moe_dispatch_gemm": Case(experts, ragged_experts, dispatched_gemm),
+    "moe_gather_combine": Case(token_rows, ragged_token_rows, gathered_sum),
+    f"moe_mlp P={CAPACITY}": Case(token_rows, ragged_token_rows, expert_mlp),
     "moe_combine": Case(experts, ragged_experts, combined),
     "all_gather": Case(collective, ragged_collective, copy),
     "all_to_all": Case(collective, ragged_collective, copy),

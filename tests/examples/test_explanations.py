@@ -229,8 +229,8 @@ def _overlaps(claim: Explanation, kernel: KernelOp, fetched: Sequence[FetchPlan]
             moved = of(communicators, LoadOp, GatherOp) and not of(others, LoadOp, GatherOp)
             whole = [not extents_of(counters_of(plan, kernel)) for plan in fetched]
             return bool(moved) and whole == [claim.overlap == "none"] * len(whole) != []
-        case "read", "copy_engine":
-            return bool(of(engines, CopyOp)) and not of(others, LoadOp)
+        case (("read" | "gather"), "copy_engine"):
+            return bool(of(engines, CopyOp)) and not of(others, LoadOp, GatherOp)
         case "write", "intra_sm":
             return bool(of(others, StoreOp)) and not engines
         case "write", "copy_engine":
@@ -249,7 +249,7 @@ def _overlaps(claim: Explanation, kernel: KernelOp, fetched: Sequence[FetchPlan]
 
 def _array(op: Operation, claim: Explanation) -> BlockArgument:
     """The array that an access is to, or that a copy engine reads or writes."""
-    array = op.array if not isinstance(op, CopyOp) else op.source if claim.access == "read" else op.target
+    array = op.array if not isinstance(op, CopyOp) else op.source if claim.access in ("read", "gather") else op.target
     assert isinstance(array, BlockArgument)
     return array
 

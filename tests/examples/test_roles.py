@@ -19,21 +19,22 @@ OVERLAPS = ("default", "none", "intra_sm", "inter_sm", "copy_engine", "push", "p
 """The values of `overlap`; operands that are sent instead of fetched, without and with overlap; blocks that span the
 ranks' parts."""
 
+MLP = "moe_mlp P=128"
+
 ILLEGAL = {
     ("decode_attention", "copy_engine"),
     ("moe_combine", "none"),
     ("moe_combine", "inter_sm"),
     ("moe_combine", "copy_engine"),
-    ("moe_dispatch_gemm", "copy_engine"),
-    *((name, push) for name in ("moe_dispatch_gemm", "ulysses_attention") for push in ("push", "push none")),
+    *((name, push) for name in ("moe_dispatch_gemm", MLP, "ulysses_attention") for push in ("push", "push none")),
     ("moe_combine", "push none"),
     *((name, "across") for name in ("all_gather", "all_to_all", "ring_attention", "ring_attention causal")),
     ("ulysses_attention", "across"),
 }
-"""Rows that a table scatters have no owner that could be told when all have come: only `intra_sm` can send them. Rows
-that a table gathers lie where the host does not know when it enqueues copies. Copy engines cannot tell other ranks that
-a phase is over. Owners send what every rank reads, not what depends on a table or on the heads of a rank. A block of
-one rank's part spans no others, and what the SM that computes fetches itself comes from one rank at a time."""
+"""Rows that a table scatters have no owner that could be told when all have come: only `intra_sm` can send them. Copy
+engines cannot tell other ranks that a phase is over. Owners send what every rank reads, not what depends on a table or
+on the heads of a rank. A block of one rank's part spans no others, and what the SM that computes fetches itself comes
+from one rank at a time."""
 
 
 def at_roles_level(name: str, overlap: str) -> Compiled:

@@ -427,15 +427,41 @@ def _experts(ranks: int) -> Sequence[Dims]:
     return [{"T": t, "E": e, "P": p, "H": h, "N": n} for t, e, p, h, n in found]
 
 
+_CAPACITY = 128
+"""The most rows of an expert; more than `draw_inputs` gives."""
+
+
+def _token_rows(ranks: int) -> Sequence[Dims]:
+    """Tokens of all ranks and of one, experts of each, choices of a token, lengths of rows."""
+    found = [(1, 1, 1, 1, 8, 8), (7 * ranks, 7, 2, 2, 264, 72), (61 * ranks + 5, 66, 3, 3, 72, 136)]
+    found.append((128 * ranks, 128, 4, 8, 256, 256))
+    names = "STEKHN"
+    return [dict(zip(names, dims, strict=True)) | {"R": dims[2] * _CAPACITY} for dims in found]
+
+
+def _returned(ranks: int) -> Sequence[Dims]:
+    """The same, of what experts give back."""
+    return [{dim: dims[dim] for dim in "RHKT"} for dims in _token_rows(ranks)]
+
+
 def _combined(ranks: int) -> Sequence[Dims]:
     """The same, with rows of tables of a multiple of 16 bytes."""
     return [{"T": dims["T"], "E": dims["E"], "P": _up(dims["P"], 4), "N": dims["N"]} for dims in _experts(ranks)]
 
 
+def _grouped(ranks: int) -> Sequence[Dims]:
+    """The same, of rows that are here."""
+    return [{"E": dims["E"], "P": dims["P"], "K": dims["H"], "N": dims["N"]} for dims in _experts(ranks)]
+
+
 def _by_tables() -> Iterator[Case]:
     """Rows that tables pick, on all ranks, on this one, on one that the table names."""
-    schedules = ("overlap=none", "overlap=intra_sm", "overlap=inter_sm,comm_sms=8")
+    schedules = ("overlap=none", "overlap=intra_sm", "overlap=inter_sm,comm_sms=8", "overlap=copy_engine")
     yield from _scheduled("moe_dispatch_gemm", _experts, *schedules)
+    yield Case("moe_gather_combine", "moe_gather_combine", _returned)
+    for schedule in ("", "overlap=intra_sm", "overlap=inter_sm,comm_sms=4", "overlap=copy_engine"):
+        name = f"moe_mlp {schedule}".strip()
+        yield Case(name, "moe_mlp", _token_rows, _settings(schedule), {"P": _CAPACITY})
     text = (EXAMPLES / "moe_dispatch_gemm.pk").read_text(encoding="utf-8")
     private = text.replace("X: bf16[T, H].shard(0)", "X: bf16[T, H]")
     named = text.replace(".shard(0)", ".symmetric()").replace("rows: i32[E, P]", "rows: i32[E, P, 2]")
@@ -445,6 +471,7 @@ def _by_tables() -> Iterator[Case]:
     for kind in ("f16", "f32"):
         settings = anyhow | {"tile_N": "64"}
         yield Case(f"moe_combine {kind}", combine.replace("bf16", kind), _few(_combined), settings)
+    yield Case("grouped_gemm", "grouped_gemm", _grouped, alone=True)
     yield Case("moe_dispatch_gemm private", private, _experts, alone=True)
     yield Case("moe_dispatch_gemm symmetric", named, _experts)
 

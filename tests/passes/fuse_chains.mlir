@@ -98,3 +98,37 @@ pk.kernel @fits() {
     pk.commit %1, %s : !pk.channel<!pk.tile<64xf32>>, !pk.tile<64xf32>
   }
 }
+
+// -----
+
+// What a loop carries is in registers when its end comes, so that the stage is released before; what takes a chain as
+// the last operation of a block reads the stage, which is released behind it.
+// CHECK-LABEL: pk.kernel @ends
+// CHECK: pk.add {{.*}} {chain = 0 : i64}
+// CHECK-NEXT: pk.release %0
+// CHECK-NEXT: scf.yield
+// CHECK: %[[LAST:.*]] = pk.consume %0
+// CHECK: pk.exp
+// CHECK: pk.commit %1,
+// CHECK-NEXT: pk.release %0
+pk.kernel @ends() {
+  %0 = pk.channel "X" stages 1 : !pk.channel<!pk.tile<64x192xf32>>
+  %1 = pk.channel "sums" stages 1 : !pk.channel<!pk.tile<64x192xf32>>
+  pk.role consumer warps 4 attributes {group = "compute", first_warp = 0 : i64, registers = 104 : i64} {
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %many = pk.dim "N"
+    %acc = pk.full 0.000000e+00 : f32 : !pk.tile<64x192xf32>
+    %sum = scf.for %i = %zero to %many step %one iter_args(%a = %acc) -> (!pk.tile<64x192xf32>) {
+      %x = pk.consume %0 : !pk.channel<!pk.tile<64x192xf32>> -> !pk.tile<64x192xf32>
+      %p = pk.exp %x : !pk.tile<64x192xf32>
+      pk.release %0 : !pk.channel<!pk.tile<64x192xf32>>
+      %b = pk.add %a, %p : !pk.tile<64x192xf32>
+      scf.yield %b : !pk.tile<64x192xf32>
+    }
+    %y = pk.consume %0 : !pk.channel<!pk.tile<64x192xf32>> -> !pk.tile<64x192xf32>
+    %q = pk.exp %y : !pk.tile<64x192xf32>
+    pk.release %0 : !pk.channel<!pk.tile<64x192xf32>>
+    pk.commit %1, %q : !pk.channel<!pk.tile<64x192xf32>>, !pk.tile<64x192xf32>
+  }
+}

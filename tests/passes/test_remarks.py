@@ -34,6 +34,20 @@ kernel k(A: bf16[M, K], B: bf16[K, N], C: f32[M, N]):
 """
 
 CASES: dict[str, list[tuple[str, str, int, str]]] = {
+    "pk-stage-rows": [
+        (
+            """
+kernel k(X: f32[M, N].shard(1), T: i32[L, P], Y: f32[L, P, N]):
+    for l, p in tasks(L, blocks(P, 32)):
+        for n in blocks(N, 64):
+            Y[l, p, n] = gather(X, T[l, p], n)
+""",
+            "overlap=inter_sm",
+            4,
+            "pk.gather: the rows of `X` that each table names are fetched, again for each table:"
+            " it is not sharded by rows",
+        ),
+    ],
     "pk-drop-prints": [
         (
             SUM.format(layout="shard(0)", rows=64) + "        print(start(m))\n",

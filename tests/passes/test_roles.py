@@ -29,7 +29,6 @@ ILLEGAL = {
     ("moe_combine", "none"),
     ("moe_combine", "inter_sm"),
     ("moe_combine", "copy_engine"),
-    ("moe_dispatch_gemm", "copy_engine"),
     ("decode_attention", "copy_engine"),
 }
 PLANNED = [(path, overlap) for path in EXAMPLES for overlap in OVERLAPS if (path.stem, overlap) not in ILLEGAL]
@@ -182,7 +181,7 @@ kernel k(X: f32[M, N].shard(0), T: i32[L, P], Y: f32[L, P, N]):
         for p, n in tasks(blocks(P, 8), blocks(N, 16)):
             Y[l, p, n] = gather(X, T[l, p], n)
 """,
-        ON_SMS,
+        OVERLAPS,
     ),
     "a table that is computed": (
         """
@@ -193,7 +192,7 @@ kernel k(X: f32[M, N].shard(0), T: i32[L, P], Y: f32[L, N]):
             acc = acc + rowsum(gather(X, T[l, p] + 1, n).T)
         Y[l, n] = acc
 """,
-        ("", "intra_sm"),
+        ("", "intra_sm", "inter_sm", "copy_engine"),
     ),
     "a loaded tile that a loop without iterations gives back": (
         """
@@ -310,8 +309,6 @@ kernel k(X: f32[M, N], Y: f32[M, N]):
 
 NOT_COPIED = {
     "an address that a branch guards",
-    "a gathered operand",
-    "a table that is computed",
     "a phase that spreads what the next one reads",
     "a sum that the next phase reads",
     "a sum of matmuls that the next phase reads",

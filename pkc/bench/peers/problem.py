@@ -100,7 +100,7 @@ def _entrants(cases: Sequence[Case], suffix: str = "") -> Iterator[Entrant]:
     return (Entrant(name + suffix, found) for name, found in steps.items() if len(found) == len(cases))
 
 
-ALONE = ("cublas_alone", "cublas", "cudnn_alone", "cudnn")
+ALONE = ("cublas_alone", "cublas", "cudnn_alone", "cudnn", "torch_grouped_alone", "torch_grouped")
 """What a rank's work takes without communication: the first of these that was measured is the machine's limit."""
 
 

@@ -140,7 +140,7 @@ def _role(op: Operation) -> Role | None:
 
 def _addressed(user: Operation, value: SSAValue) -> Role | None:
     """The role that an operation serves by making `value`, if it only says where `user` goes."""
-    if isinstance(user, GatherOp | ScatterAddOp) and value is user.rows:
+    if isinstance(user, GatherOp | ScatterAddOp | WaitOp) and value is user.rows:
         return role_of(user)
     role = role_of(user)
     return role if role in (Role.Loader, Role.Storer) and not isinstance(user, (*_LOADS, *_STORES)) else None

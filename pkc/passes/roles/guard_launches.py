@@ -210,7 +210,7 @@ def _awaited(op: Operation) -> Iterator[Operation]:
 def _is_certain(op: WaitOp) -> bool:
     """Whether a wait stands in no branch and in no loop that may end early, and for a number that no condition chooses,
     which may be zero."""
-    chosen = any(isinstance(value.owner, arith.SelectOp) for value in sources([op.count]))
+    chosen = op.rows is not None or any(isinstance(value.owner, arith.SelectOp) for value in sources([op.count]))
     return not chosen and not is_cut_short(op) and not any(isinstance(around, scf.IfOp) for around in ancestors(op))
 
 

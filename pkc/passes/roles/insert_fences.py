@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import StringAttr, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from pkc.dialect.access import AllReduceOp, AtomicAddOp, LoadOp, ScatterAddOp, StoreAddOp, StoreOp
+from pkc.dialect.access import AllReduceOp, AtomicAddOp, GatherOp, LoadOp, ScatterAddOp, StoreAddOp, StoreOp
 from pkc.dialect.coordinates import RankOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import ORDER, Order, RaiseOp, SignalAllOp, SignalOp, WaitOp
@@ -19,7 +19,8 @@ from pkc.dialect.engines import is_engine
 from pkc.dialect.fences import Drain, DrainOp, Fence, FenceOp
 from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.roles import CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
-from pkc.dialect.transfers import FENCED, crosses_proxies, is_fenced, moves_by_tma, stage_of
+from pkc.dialect.transfers import FENCED, crosses_proxies, is_fenced, moves_async, moves_by_tma, stage_of
+from pkc.dialect.types import PGLType
 from pkc.passes.analysis.dependence import ancestors, role_around, roles_around
 from pkc.passes.build import before
 from pkc.passes.kernel_pass import KernelPass
@@ -41,7 +42,8 @@ class InsertFences(KernelPass):
       A role's first signal is a release too: earlier kernels on this rank come before it.
     - A wait is followed by an acquire of the same scope. A fence to the async proxy follows if this warp role, or one
       that it feeds through channels, then accesses by TMA other ranks' memory or what this kernel has written.
-    - A stage that ordinary instructions filled and that TMA or wgmma will read is fenced before it is committed.
+    - A stage that ordinary instructions filled and that TMA or wgmma will read is fenced before it is committed; for
+      what is still on its way then, behind the consume.
     - A stage that a TMA store reads is released only when it has been read; where releases are deferred, that is the
       oldest stage. A stage that ordinary instructions read needs no drain: their values have arrived, and the mbarrier
       comes before the next load into it.
@@ -75,13 +77,29 @@ class InsertFences(KernelPass):
         for op in list(kernel.walk()):
             if isinstance(op, _SENT):
                 op.attributes[ORDER] = StringAttr(Order.Release_Gpu if _stays_here(op.signal) else Order.Release_Sys)
-            if isinstance(op, CommitOp) and crosses_proxies(op) is not None and not is_fenced(op):
-                before(op, [FenceOp(Fence.AsyncShared)])
+            if isinstance(op, CommitOp) and crosses_proxies(op) is not None:
+                _fence_stage(op)
         shared = set(_shared_by_tma(kernel))
         _acquire(kernel, shared)
+        shared |= set(_shared_rows(kernel))
         for role in kernel.roles:
             if not is_engine(role):
                 _Drains(shared).role(role)
+
+
+def _fence_stage(commit: CommitOp) -> None:
+    """Before the commit, for what is there by then; behind each consume, for what arrives while the role goes on."""
+    if is_fenced(commit):
+        return
+    consumes = [use.operation for use in commit.channel.uses if isinstance(use.operation, ConsumeOp)]
+    if any(isinstance(tile.owner, Operation) and moves_async(tile.owner) for tile in commit.tiles):
+        for consume in consumes:
+            fence = FenceOp(Fence.AsyncShared)
+            fence.location = consume.location
+            assert consume.parent is not None
+            consume.parent.insert_op_after(fence, consume)
+    if not is_fenced(commit):
+        before(commit, [FenceOp(Fence.AsyncShared)])
 
 
 # Signals and waits
@@ -138,10 +156,23 @@ def _next_effect(op: Operation) -> Operation | None:
     return following
 
 
-def _shared_by_tma(kernel: KernelOp) -> Iterator[Operation]:
-    """The asynchronous accesses to what others access too: other ranks' memory, and what this kernel has written."""
+def _written(kernel: KernelOp) -> set[SSAValue]:
+    """The arrays that a kernel writes."""
     written = {op.array for op in kernel.walk() if isinstance(op, _WRITES)}
-    written |= {op.target for op in kernel.walk() if isinstance(op, CopyOp)}
+    return written | {op.target for op in kernel.walk() if isinstance(op, CopyOp)}
+
+
+def _shared_rows(kernel: KernelOp) -> Iterator[Operation]:
+    """The rows on their way to a stage from where others may write."""
+    written = _written(kernel)
+    for op in kernel.walk():
+        if isinstance(op, GatherOp) and moves_async(op) and (isinstance(op.array.type, PGLType) or op.array in written):
+            yield op
+
+
+def _shared_by_tma(kernel: KernelOp) -> Iterator[Operation]:
+    """The accesses by TMA to what others access too: other ranks' memory, and what this kernel has written."""
+    written = _written(kernel)
     remote: set[Operation] = {*remote_reads(kernel), *remote_stores(kernel)}
     for op in kernel.walk():
         if not isinstance(op, LoadOp | StoreOp) or not moves_by_tma(op):
@@ -246,6 +277,8 @@ class _Drains:
                 yield DrainOp(Drain.Full)
 
     def _begun(self, op: Operation) -> _InFlight:
+        if isinstance(op, GatherOp):
+            return _InFlight(loading=op in self._shared)
         if not isinstance(op, LoadOp | StoreOp) or not moves_by_tma(op):
             return _InFlight()
         if isinstance(op, StoreOp):

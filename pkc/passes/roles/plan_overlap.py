@@ -33,6 +33,7 @@ from pkc.passes.roles.remote_accesses import (
     remote_stores,
     sums,
 )
+from pkc.passes.roles.stage_rows import whole_rows
 from pkc.remarks import missed
 
 ORDER = "order"
@@ -178,7 +179,7 @@ def _default(op: RemoteAccess, in_place: bool) -> tuple[str, str]:
         return "intra_sm", "one aligned write for each tile: the SM that computed it sends it"
     if isinstance(op, Read):
         again = [task_variable(index)[0] or "a task index" for index in idle_tasks(op)]
-        if again and not can_fetch(op):
+        if again and not can_fetch(op) and not (isinstance(op, GatherOp) and not whole_rows(op)):
             reason = f"each task along {', '.join(again)} fetches it again: its address is known only where it is used"
             missed(PlanOverlap.name, op, f"`{array_name(op.array)}` is not fetched ahead, and {reason}")
             return "intra_sm", "its address is known only where it is used: the SM that computes fetches it"
@@ -199,7 +200,8 @@ def _check_legal(op: RemoteAccess, overlap: str, *, several: bool) -> None:
     reason = _not_copied(op) if overlap == "copy_engine" else ""
     if isinstance(op, ScatterAccumulateOp) and overlap != "intra_sm":
         reason = "a table says where each row goes, so that no owner knows how many rows to wait for"
-    if overlap == "copy_engine" and several:
+    written = any(not isinstance(use.operation, Read) for use in op.array.uses)
+    if overlap == "copy_engine" and several and written:
         reason = "a copy engine cannot tell other ranks that a phase is over"
     if reason:
         found = errors.IllegalOverlap(span_of(op.location), overlap, _ACCESS[type(op)], array_name(op.array), reason)
@@ -219,7 +221,7 @@ def _check_pushed(op: Read, overlap: str) -> None:
 def _not_copied(op: RemoteAccess) -> str:
     """Why a copy engine cannot move what an access moves; empty if it can. The host enqueues the copies beforehand."""
     if isinstance(op, GatherOp):
-        return "a table says where each row lies, and the host does not know it when it enqueues copies"
+        return f"{why}: so copies follow a table, which the host does not know" if (why := whole_rows(op)) else ""
     if not isinstance(op, Read) and not isinstance(op.parent_op(), TasksOp):
         return "it stands in a loop or branch, and the host enqueues one copy for each task"
     if from_memory(op, address(op)):

@@ -19,11 +19,12 @@ from pkc.dialect.access import (
     StoreOp,
     array_type,
 )
+from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import BlockOp
-from pkc.dialect.program import DIVISORS, WRITTEN, KernelOp
+from pkc.dialect.program import DIVISORS, WRITTEN, KernelOp, RoleOp
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import block_type, tile_type
-from pkc.dialect.transfers import REGISTER, TMA, TRANSFER, moves_by_tma, stage_of, transfer, unread_axes
+from pkc.dialect.transfers import ASYNC, REGISTER, TMA, TRANSFER, moves_by_tma, stage_of, transfer, unread_axes
 from pkc.dialect.types import BlockType, PGLType, PrivateType, dtype_bytes, row_of
 from pkc.location import describe
 from pkc.passes.analysis.dependence import ancestors
@@ -90,7 +91,8 @@ class PlanTransfers(KernelPass):
                 if whole:
                     _remark_last_block(op, "load")
             if type(op) in _OTHERS:
-                op.attributes[TRANSFER] = transfer(REGISTER, _OTHERS[type(op)])
+                copied = isinstance(op, GatherOp) and _is_copied(op)
+                op.attributes[TRANSFER] = transfer(ASYNC if copied else REGISTER, _OTHERS[type(op)])
             if isinstance(op, GatherOp | ScatterAddOp):
                 missed(
                     PlanTransfers.name, op, f"rows of `{array_name(op.array)}` do not move by TMA: {_OTHERS[type(op)]}"
@@ -123,6 +125,16 @@ def _of_load(op: LoadOp) -> tuple[str, str]:
             _remark(op, "loaded", reason)
             return REGISTER, reason
     return TMA, "stored as it is: through shared memory" if stores else "goes into its stage as it is"
+
+
+def _is_copied(op: GatherOp) -> bool:
+    """Whether threads that move tiles put one into its stage as it is, 16 bytes at once, and need not wait for it."""
+    kind, target = tile_type(op.result), target_of(op)
+    *_, role = ancestors(op)
+    moves = isinstance(role, RoleOp) and role.role.data in (Role.Loader, Role.Communicator)
+    fits = kind.shape[-1] * dtype_bytes(kind.element_type) % _GRANULE == 0 and dtype_bytes(kind.element_type) > 1
+    users = [use.operation for use in op.result.uses]
+    return ASYNC in target.transfers and moves and fits and len(users) == 1 and isinstance(users[0], CommitOp)
 
 
 def _is_written(op: Operation) -> bool:

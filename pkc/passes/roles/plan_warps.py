@@ -18,8 +18,8 @@ from pkc.dialect.engines import is_engine
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.tile import AnyMmaOp, tile_type
-from pkc.dialect.transfers import TMA, needs_threads, stage_of
-from pkc.dialect.types import PGLType, SignalType, TileType, i32
+from pkc.dialect.transfers import TMA, moves_async, needs_threads, stage_of
+from pkc.dialect.types import PGLType, SignalType, TileType, dtype_bytes, i32
 from pkc.location import describe, span_of
 from pkc.passes.analysis import budget_errors as errors
 from pkc.passes.analysis.pointwise import is_pointwise, is_spread
@@ -34,7 +34,10 @@ COMPUTE, COMMUNICATE = "compute", "communicate"
 _EACH = 32
 """Elements of a tile that meets no MMA for which a thread is enough."""
 
-_CARRYING = 2
+CHUNK = 16
+"""Bytes that a thread moves at once; a swizzle leaves them together."""
+
+CARRYING = 2
 """Warps of a role whose threads carry tiles between global and shared memory, if there is room."""
 
 
@@ -234,11 +237,11 @@ def _sharing(roles: Sequence[RoleOp], target: Target) -> list[WarpPlan]:
     """Roles that share a warpgroup: one thread of a warp starts the copies of a tile, where the target has TMA."""
     if TMA not in target.transfers:
         why = f"its threads carry tiles: {target.name} has no TMA"
-        return [WarpPlan(role, COMPUTE, _CARRYING, why) for role in roles]
+        return [WarpPlan(role, COMPUTE, CARRYING, why) for role in roles]
     communicators = sum(role.role.data is Role.Communicator for role in roles)
     carriers = sum(role.role.data is not Role.Communicator and _carries(role) for role in roles)
     each = 2 if len(roles) + communicators <= target.arch.warpgroup else 1
-    carrying = _CARRYING if len(roles) + communicators + carriers * (_CARRYING - 1) <= target.arch.warpgroup else 1
+    carrying = CARRYING if len(roles) + communicators + carriers * (CARRYING - 1) <= target.arch.warpgroup else 1
     plans: list[WarpPlan] = []
     for role in roles:
         communicates = role.role.data is Role.Communicator
@@ -277,10 +280,29 @@ def _is_carried(op: Operation) -> bool:
     return tile_type(op.result).rank > 1 and any(isinstance(use.operation, CommitOp) for use in op.result.uses)
 
 
+def _copied_rows(role: RoleOp) -> list[GatherOp]:
+    """The gathers whose rows threads copy, which go on while these are on their way."""
+    return [op for op in role.walk() if isinstance(op, GatherOp) and moves_async(op)]
+
+
+MOST_ROWS = 32
+"""Rows whose addresses a thread keeps from one iteration of a loop to the next."""
+
+
+def rows_of_a_thread(op: GatherOp, warps: int) -> int:
+    """Of how many rows each of the threads of so many warps copies a chunk, and so keeps the address; 0 if not all copy
+    as many, or too many."""
+    kind, threads = tile_type(op.result), warps * target_of(op).arch.warp
+    chunks = prod(kind.shape) * dtype_bytes(kind.element_type) // CHUNK
+    known = isinstance(op.rows.owner, Operation) and op.rows.owner.parent is not op.parent
+    return chunks // threads if known and chunks % threads == 0 and chunks <= MOST_ROWS * threads else 0
+
+
 def _gathers(role: RoleOp) -> bool:
     """Whether threads load rows that a table picks, or tiles that are here or elsewhere, several at once."""
     return any(
-        isinstance(op, GatherOp) or (isinstance(op, LoadOp) and op.local is not None and _is_carried(op))
+        (isinstance(op, GatherOp) and not moves_async(op))
+        or (isinstance(op, LoadOp) and op.local is not None and _is_carried(op))
         for op in role.walk()
     )
 
@@ -362,6 +384,10 @@ def _with_registers(plans: Sequence[WarpPlan], threads: int, target: Target) -> 
     computing = sum(plan.warps for plan in plans if plan.computes) * target.arch.warp
     several = any(_adds(plan.role) or _gathers(plan.role) for plan in shared)
     few = target.registers.adding if several else _moving(shared, target)
+    kept = max((rows_of_a_thread(op, plan.warps) for plan in shared for op in _copied_rows(plan.role)), default=None)
+    if kept is not None:
+        sets = max(sum(isinstance(op, TasksOp) and not op.encloses_tasks for op in plan.role.walk()) for plan in shared)
+        few = max(few, (target.registers.copying + 2 * kept + target.registers.dimension * (sets - 1)) // 8 * 8)
     if any(plan.group == COMMUNICATE for plan in shared):
         few = target.registers.holding
     moving = threads - computing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pkc.dialect.transfers import REGISTER, TMA
+from pkc.dialect.transfers import ASYNC, REGISTER, TMA
 from pkc.targets.sm_90a.arch import ARCH, H200, REGISTERS, TUNING
 from pkc.targets.sm_90a.instructions import computing, instruction
 from pkc.targets.sm_90a.layout import ALIGNMENT, shared_layout
@@ -30,7 +30,7 @@ TARGET = Target(
         chained_rows=(64, 128, 192),
         chained=tuple(range(64, 257, 16)),
     ),
-    transfers=frozenset({TMA, REGISTER}),
+    transfers=frozenset({TMA, ASYNC, REGISTER}),
     alignment=ALIGNMENT,
     shared_layout=shared_layout,
     instruction=instruction,

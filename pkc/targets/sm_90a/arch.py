@@ -20,7 +20,7 @@ ARCH = Arch(
 )
 """CUDA C++ Programming Guide, technical specifications; SMs of the SXM boards."""
 
-REGISTERS = Registers(moving=32, reaching=40, dimension=8, adding=80, holding=112, idle=24, reserve=20)
+REGISTERS = Registers(moving=32, reaching=40, dimension=8, adding=80, copying=88, holding=112, idle=24, reserve=20)
 """As many as ptxas needs without spills, two of which it never uses. 24 are too few for the loader of four-dimensional
 arrays, and more of fewer movers is of no use: three warpgroups of consumers have 160 with movers of 32."""
 
@@ -36,6 +36,7 @@ H200 = Rates(
     load_bytes=85,
     load_row=1.0,
     outside_row=4.3,
+    copied_chunks=44,
     load_latency=1000,
     memory_bytes=4300,
     link_bytes=311,

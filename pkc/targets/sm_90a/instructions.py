@@ -243,6 +243,19 @@ PLAIN: tuple[Instruction, ...] = (
         asm("st.shared.v4.b32 [%4], {%0, %1, %2, %3};", "", ", ".join(f'"r"(a[{i}])' for i in range(4)) + ', "r"(b)'),
         "16 bytes to shared memory at b",
     ),
+    Instruction(
+        "copy_shared_v4_where",
+        ("index", "i64", "i1"),
+        None,
+        asm("cp.async.cg.shared.global [%0], [%1], 16, %2;", "", '"r"(a), "l"(b), "r"(c ? 16 : 0)'),
+        "16 bytes of global memory at b on their way to shared memory at a; zero, and nothing is read, if not c",
+    ),
+    effect(
+        "mbarrier_arrive_copied",
+        ("index",),
+        "cp.async.mbarrier.arrive.shared::cta.b64 [%0];",
+        "the phase at a also waits for what this thread has on its way to shared memory",
+    ),
     effect("store_shared_b32", ("index", "b32"), "st.shared.b32 [%0], %1;", "32 bits to shared memory"),
     Instruction(
         "store_shared_b16",

@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
 from pkc.dialect.tile import tile_type
+from pkc.dialect.transfers import moves_async
 from pkc.passes.machine.lowering.context import Place, Ring, Staged, WarpRole, first_thread
 
 
@@ -114,8 +115,10 @@ def commit(role: WarpRole, op: CommitOp) -> None:
     emit, launch = role.emit, role.launch
     ring = launch.rings[op.channel]
     if not ring.by_bytes:
-        stage = stage_of(role, op.channel)
-        emit.do("mbarrier_arrive", ring.full(stage, emit, launch.base))
+        barrier = ring.full(stage_of(role, op.channel), emit, launch.base)
+        if any(isinstance(tile.owner, Operation) and moves_async(tile.owner) for tile in op.tiles):
+            emit.do("mbarrier_arrive_copied", barrier)
+        emit.do("mbarrier_arrive", barrier)
     advance(role, op.channel)
 
 

@@ -148,6 +148,10 @@ class WarpRole:
     tiles: dict[SSAValue, object] = field(default_factory=dict[SSAValue, object])
     carried: set[SSAValue] = field(default_factory=set[SSAValue])
     """Tiles that this role's threads have put into the stage that they are committed to."""
+    ahead: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    """Of gathered tiles: registers with the addresses of the rows that this thread copies, one a chunk; 0 for none."""
+    step: int | None = None
+    """Of the chunks of a tile that a thread copies: which one."""
     filling: list[SSAValue] = field(default_factory=list[SSAValue])
     """Channels whose stages this role fills."""
     places: dict[SSAValue, Place] = field(default_factory=dict[SSAValue, Place])

@@ -22,6 +22,7 @@ class Rows:
     def __init__(self, role: WarpRole, op: GatherOp | ScatterAddOp) -> None:
         kind = array_type(op.array)
         self._role, self._op = role, op
+        self._local = op.local if isinstance(op, GatherOp) else None
         self._pairs = isinstance(kind, PGLType) and kind.layout is Layout.Symmetric
         self._heap = isinstance(kind, PGLType)
         self._shard = kind.shard_dim if isinstance(kind, PGLType) else None
@@ -47,12 +48,17 @@ class Rows:
     def at(self, offsets: list[SSAValue]) -> tuple[SSAValue, SSAValue]:
         """The address of the element at these offsets within the tile, and whether it exists."""
         role, emit = self._role, self._role.emit
+        if role.step is not None and self._op.results and self._op.results[0] in role.ahead:
+            return self._of_known_row(emit.get(role.ahead[self._op.results[0]], role.step), offsets[1:])
         first, inside = offsets[0], dict(zip(self._axes, offsets[1:], strict=True))
         if self._pairs:
             owner, row = (tables.row_of(role, self._op.rows, [first, emit.const(i)]) for i in (0, 1))
         else:
             owner, row = role.rank, tables.row_of(role, self._op.rows, [first])
         exists = emit.both(emit.compare("sge", row, 0), emit.compare("slt", row, role.dims.extent(self._dims[0])))
+        base = self._base
+        if self._local is not None:
+            base, row = _near_or_far(role, self._local, base, row)
         if self._shard == 0:
             owner, row = emit.over(row, self._extents[0]), emit.modulo(row, self._extents[0])
         linear = emit.wide(row)
@@ -64,10 +70,54 @@ class Rows:
             if number == self._shard:
                 owner = role.dims.owner(place)
             linear = emit.plus(emit.times(linear, emit.wide(self._extents[number])), emit.wide(coordinate))
-        address = emit.plus(self._base, emit.times(linear, self._size))
+        address = emit.plus(base, emit.times(linear, self._size))
         if self._heap:
             address = emit.plus(address, emit.times(emit.wide(owner), emit.launch_value("heap_stride")))
         return address, exists
+
+    def _of_known_row(self, row: SSAValue, offsets: list[SSAValue]) -> tuple[SSAValue, SSAValue]:
+        """The same, where the address of the row is known."""
+        role, emit = self._role, self._role.emit
+        inside = dict(zip(self._axes, offsets, strict=True))
+        exists, linear = emit.compare("ne", row, emit.wide_const(0)), emit.const(0)
+        for number, place in enumerate(self._places, 1):
+            coordinate = role.dims.position(place)
+            if number in inside:
+                coordinate = emit.plus(coordinate, inside[number])
+                exists = emit.both(exists, emit.compare("slt", inside[number], role.dims.valid(place)))
+            linear = emit.plus(emit.times(linear, self._extents[number]), coordinate)
+        return emit.plus(row, emit.times(emit.wide(linear), self._size)), exists
+
+
+def _near_or_far(role: WarpRole, local: SSAValue, far: SSAValue, row: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """Where an array begins that has a row, and the row in it: this rank's shard of `local`, or the array at `far`."""
+    emit, kind = role.emit, local.type
+    assert isinstance(kind, PGLType)
+    shard = role.dims.shard_length(kind.dimensions[0])
+    is_near = emit.compare("eq", emit.over(row, shard), role.rank)
+    near = emit.plus(emit.address(local), emit.times(emit.wide(role.rank), emit.launch_value("heap_stride")))
+    return emit.select(is_near, near, far), emit.select(is_near, emit.modulo(row, shard), row)
+
+
+def row_address(role: WarpRole, op: GatherOp, entry: SSAValue) -> SSAValue:
+    """The address of the row that an entry of the table names, of an array that is private or sharded by rows; 0 if it
+    names none."""
+    emit, kind = role.emit, array_type(op.array)
+    rows, *others = kind.dimensions
+    row = tables.row_of(role, op.rows, [entry])
+    exists = emit.both(emit.compare("sge", row, 0), emit.compare("slt", row, role.dims.extent(rows)))
+    address = emit.address(op.array)
+    if op.local is not None:
+        address, row = _near_or_far(role, op.local, address, row)
+    if isinstance(kind, PGLType):
+        shard = role.dims.shard_length(rows)
+        address = emit.plus(address, emit.times(emit.wide(emit.over(row, shard)), emit.launch_value("heap_stride")))
+        row = emit.modulo(row, shard)
+    linear = emit.wide(row)
+    for dim in others:
+        linear = emit.times(linear, emit.wide(role.dims.extent(dim)))
+    address = emit.plus(address, emit.times(linear, dtype_bytes(kind.element_type)))
+    return emit.select(exists, address, emit.wide_const(0))
 
 
 def gather(role: WarpRole, op: GatherOp) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from xdsl.dialects.builtin import IndexType, i64
 from xdsl.ir import BlockArgument, Operation, SSAValue
@@ -10,7 +11,9 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from pkc.dialect.counters import Order, RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp, order_of
 from pkc.dialect.deferred import SendDeferredOp, is_deferred
 from pkc.dialect.scalars import constant_of
+from pkc.dialect.tile import tile_type
 from pkc.dialect.types import BlockType, SignalType
+from pkc.passes.machine.lowering import tables
 from pkc.passes.machine.lowering.context import Queue, WarpRole, first_thread
 from pkc.passes.machine.lowering.missing import CannotLowerError
 
@@ -19,7 +22,7 @@ def send(role: WarpRole, op: SignalOp | RaiseOp) -> None:
     """Signal one counter of one rank: one thread does, when all threads of the role have come here; or defer it."""
     emit = role.emit
     verb, amount = _verb(op)
-    address = _address(role, op.signal, list(op.indices), role.known[op.rank])
+    address = _address(role, op.signal, _known(role, op.indices), role.known[op.rank])
     if is_deferred(op):
         _defer(role, address, role.known[amount])
         return
@@ -109,20 +112,44 @@ def send_all(role: WarpRole, op: SignalAllOp) -> None:
         first = 0 if op.first is None else role.known[op.first]
         stop = role.dims.extent("ranks") if op.last is None else emit.plus(role.known[op.last], 1)
         with emit.loop(first, stop) as rank:
-            address = _address(role, op.signal, list(op.indices), rank)
+            address = _address(role, op.signal, _known(role, op.indices), rank)
             emit.do("signal_relaxed_sys", address, role.known[op.amount])
 
 
 def await_(role: WarpRole, op: WaitOp) -> None:
     """Wait until this rank's counter is high enough: one thread of each warp looks, the others wait for it."""
     emit = role.emit
-    address = _address(role, op.signal, list(op.indices), role.rank)
+    if op.rows is not None:
+        _await_rows(role, op, op.rows)
+        return
+    address = _address(role, op.signal, _known(role, op.indices), role.rank)
     if role.threads.one:
         _spin(role, op, address)
         return
     with emit.when(emit.compare("eq", role.threads.lane, 0)):
         _spin(role, op, address)
     emit.do("sync_warp")
+
+
+def _await_rows(role: WarpRole, op: WaitOp, rows: SSAValue) -> None:
+    """Wait for the counters of the blocks that the rows of a table are in: each thread for some rows, then all."""
+    emit, dims, kind = role.emit, role.dims, op.signal.type
+    assert isinstance(kind, SignalType)
+    block = kind.extents[0]
+    assert isinstance(block, BlockType)
+    first = emit.minus(role.threads.thread, role.threads.start)
+    with emit.loop(first, tile_type(rows).shape[0], role.threads.count) as number:
+        row = tables.row_of(role, rows, [number])
+        exists = emit.both(emit.compare("sge", row, 0), emit.compare("slt", row, dims.extent(block.of)))
+        at = dims.at(block.of, row, split=True)
+        if op.foreign is not None:
+            assert at.shard is not None
+            exists = emit.both(exists, emit.compare("ne", at.shard, role.rank))
+        with emit.when(exists):
+            inside = emit.minus(at.local, emit.modulo(at.local, block.extent))
+            place = dims.number(replace(at, extent=block.extent, local=inside))
+            _spin(role, op, _address(role, op.signal, [place, *_known(role, op.indices)], role.rank))
+    _gather(role)
 
 
 def _spin(role: WarpRole, op: WaitOp, address: SSAValue) -> None:
@@ -158,8 +185,12 @@ def _address(role: WarpRole, signal: SSAValue, indices: list[SSAValue], rank: SS
     assert isinstance(kind, SignalType)
     linear: SSAValue = emit.const(0)
     for extent, index in zip(kind.extents, indices, strict=True):
-        linear = emit.plus(emit.times(linear, _count(role, extent)), role.known[index])
+        linear = emit.plus(emit.times(linear, _count(role, extent)), index)
     return emit.plus(_on_rank(role, signal, rank), emit.times(emit.wide(linear), 4))
+
+
+def _known(role: WarpRole, values: Sequence[SSAValue]) -> list[SSAValue]:
+    return [role.known[value] for value in values]
 
 
 def _on_rank(role: WarpRole, signal: SSAValue, rank: SSAValue) -> SSAValue:

@@ -25,6 +25,7 @@ from pkc.passes.machine.lowering import (
     staging,
     tables,
     tasks,
+    unstaging,
 )
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.fragments import RegisterTile
@@ -52,7 +53,8 @@ def lower_ops(role: WarpRole, ops: Sequence[Operation]) -> None:
 
 def _lower(role: WarpRole, op: Operation) -> None:
     if tables.is_table(op):
-        return  # evaluated where an element is needed
+        unstaging.load_table(role, op)
+        return  # else evaluated where an element is needed
     handler = _HANDLERS.get(type(op))
     if handler is not None:
         handler(role, op)

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Operation, SSAValue, Use
 
 from pkc.dialect.access import GatherOp, LoadOp, ScatterAddOp
+from pkc.dialect.counters import WaitOp
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.elementwise import CompareOp
 from pkc.dialect.machine import b32
@@ -36,7 +37,7 @@ def is_table(op: Operation) -> bool:
 
 def _is_of_table(use: Use) -> bool:
     op = use.operation
-    if isinstance(op, GatherOp | ScatterAddOp):
+    if isinstance(op, GatherOp | ScatterAddOp | WaitOp):
         return op.operands[use.index] is op.rows
     return is_table(op)
 

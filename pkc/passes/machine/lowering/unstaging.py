@@ -7,26 +7,25 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from math import prod
 
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.dialects.builtin import i64
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pkc.dialect.access import GatherOp, LoadOp, ScatterAddOp, StoreAddOp, StoreOp, array_type
 from pkc.dialect.machine import b32
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import tile_type
-from pkc.dialect.transfers import TMA
-from pkc.dialect.types import RANKS, TileType, dtype_bytes
+from pkc.dialect.transfers import TMA, moves_async
+from pkc.dialect.types import RANKS, PrivateType, TileType, dtype_bytes
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import channels, fragments
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.memory import Access, Element, Elements, LocalOrRemote, store_element, writing
 from pkc.passes.machine.lowering.missing import CannotLowerError
-from pkc.passes.machine.lowering.rows import Rows
+from pkc.passes.machine.lowering.rows import Rows, row_address
 from pkc.passes.machine.lowering.tma import copies
 from pkc.passes.roles.plan_transfers import rows_apart
-
-_CHUNK = 16
-"""Bytes that a thread moves at once; a swizzle leaves them together."""
+from pkc.passes.roles.plan_warps import CHUNK, rows_of_a_thread
 
 _AT_ONCE = 4
 """Chunks that a thread loads before it waits for the first of them."""
@@ -65,8 +64,16 @@ def load(role: WarpRole, op: LoadOp | GatherOp) -> None:
     def places() -> tuple[Elements, SSAValue]:
         return _elements(role, op), emit.const(prod(kind.shape[:-1]))
 
+    def copy(chunks: Sequence[Chunk]) -> None:
+        for there, exists, row, column in chunks:
+            here = fragments.shared_address(emit, address, layout, size, (row, column))
+            emit.do("copy_shared_v4_where", here, there, exists)
+
     def move(chunks: Sequence[Chunk], count: int) -> None:
-        words = _CHUNK // 4 if count > 1 else 1
+        if count > 1 and moves_async(op):
+            copy(chunks)
+            return
+        words = CHUNK // 4 if count > 1 else 1
         found = [emit.registers(words, b32) for _ in chunks]
         for bits, (there, exists, _, _) in zip(found, chunks, strict=True):
             for i in range(words):
@@ -83,7 +90,30 @@ def load(role: WarpRole, op: LoadOp | GatherOp) -> None:
             else:
                 emit.do(f"store_shared_b{8 * size}", here, emit.get(bits, 0))
 
-    _by_chunks(role, op, kind, places, move, _AT_ONCE)
+    at_once = (
+        rows_of_a_thread(op, role.threads.warps) if isinstance(op, GatherOp) and op.result in role.ahead else _AT_ONCE
+    )
+    _by_chunks(role, op, kind, places, move, at_once)
+
+
+def load_table(role: WarpRole, op: Operation) -> None:
+    """Find the rows that this thread copies in each iteration of a loop, one for each of its chunks, once for all."""
+    for use in op.results[0].uses:
+        gather = use.operation
+        if not isinstance(gather, GatherOp) or not moves_async(gather) or not is_carried(role, gather):
+            continue
+        kind, array = tile_type(gather.result), array_type(gather.array)
+        copied = rows_of_a_thread(gather, role.threads.warps)
+        by_rows = isinstance(array, PrivateType) or array.shard_dim == 0
+        if gather.parent is op.parent or not by_rows or not copied:
+            continue
+        emit, threads = role.emit, role.threads
+        each = kind.shape[-1] * dtype_bytes(kind.element_type) // CHUNK
+        found, first = emit.registers(copied, i64), emit.minus(threads.thread, threads.start)
+        for step in range(copied):
+            row = emit.over(emit.plus(first, step * threads.count), each)
+            emit.set(row_address(role, gather, row), found, step)
+        role.ahead[gather.result] = found
 
 
 def _elements(role: WarpRole, op: LoadOp | GatherOp) -> Elements:
@@ -123,7 +153,7 @@ def _store(role: WarpRole, op: StoreOp | StoreAddOp, tile: Staged, rank: SSAValu
         with emit.when(exists):
             if count > 1:
                 here = fragments.shared_address(emit, tile.address, tile.layout, size, (row, column))
-                bits = emit.registers(_CHUNK // 4, b32)
+                bits = emit.registers(CHUNK // 4, b32)
                 emit.do("load_shared_v4", bits, here)
                 emit.do(f"{writing(op)}_v4", bits, there)
             else:
@@ -147,7 +177,7 @@ def scatter_add(role: WarpRole, op: ScatterAddOp) -> None:
         ((there, exists, row, column),) = chunks
         if count > 1:
             here = fragments.shared_address(emit, tile.address, tile.layout, size, (row, column))
-            bits = emit.registers(_CHUNK // 4, b32)
+            bits = emit.registers(CHUNK // 4, b32)
             emit.do("load_shared_v4", bits, here)
             emit.do(f"{writing(op)}_v4_where", bits, there, exists)
             return
@@ -176,7 +206,7 @@ def _check_bytes(role: WarpRole, op: Access | GatherOp, kind: TileType) -> None:
     if isinstance(op, LoadOp | StoreOp) and rows_apart(op):
         assert isinstance(op.array, BlockArgument)
         name = role.launch.kernel.argument_name(op.array)
-        hint = f"give `{name}` rows of a multiple of {_CHUNK} bytes: {_CHUNK} elements"
+        hint = f"give `{name}` rows of a multiple of {CHUNK} bytes: {CHUNK} elements"
         raise CannotLowerError(op, f"rows of 8-bit elements that TMA does not move, of `{name}`", hint)
     how = "loaded into" if isinstance(op, LoadOp | GatherOp) else "stored from"
     raise CannotLowerError(op, f"8-bit elements {how} their stage by ordinary instructions")
@@ -197,7 +227,7 @@ def _by_chunks(
     of them has: `at_once` chunks where their number is a multiple of that for each thread, else one.
     """
     emit, threads = role.emit, role.threads
-    chunk, columns = _CHUNK // dtype_bytes(kind.element_type), kind.shape[-1] if kind.rank else 1
+    chunk, columns = CHUNK // dtype_bytes(kind.element_type), kind.shape[-1] if kind.rank else 1
     whole = _whole_chunks(role, op, chunk) if columns % chunk == 0 else None
     for count in (chunk, 1) if whole is not None else (1,):
         with nullcontext() if whole is None else emit.when(whole if count > 1 else emit.negated(whole)):
@@ -208,9 +238,14 @@ def _by_chunks(
             with emit.loop(first, total, together * threads.count) as begin:
                 chunks: list[Chunk] = []
                 for step in range(together):
-                    number = emit.plus(begin, step * threads.count)
+                    # A thread stays in its columns, if a row has no more chunks than there are threads.
+                    stays = threads.count % each == 0
+                    number = begin if stays else emit.plus(begin, step * threads.count)
                     row, column = emit.part(number, each), emit.times(emit.rest(number, each), count)
+                    row = emit.plus(row, step * (threads.count // each)) if stays else row
+                    role.step = step if together > 1 else None
                     chunks.append((*elements.at(_along_axes(emit, kind, row, column)), row, column))
+                role.step = None
                 move(chunks, count)
 
 

@@ -1,0 +1,175 @@
+"""The pass `pk-stage-rows`: arrays of other ranks whose rows a table names get a receive buffer for each row."""
+
+from __future__ import annotations
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType, IntegerAttr, ModuleOp, i64
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from pkc.dialect.access import GatherOp, LoadOp, StoreOp, array_type
+from pkc.dialect.attributes import Role
+from pkc.dialect.coordinates import BlockCountOp, BlockNumberOp, BlockOp, OwnerOp, RankOp
+from pkc.dialect.copies import CopyOp
+from pkc.dialect.counters import RaiseOp, SignalOp, WaitOp
+from pkc.dialect.program import COMM_SMS, IN_ORDER, RASTER, KernelOp, TasksOp
+from pkc.dialect.tile import tile_type
+from pkc.dialect.types import BlockType, PrivateType, SignalType
+from pkc.location import describe
+from pkc.passes.build import add_parameter, add_role, append, before, constant, product_ops
+from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.roles.fetches import await_before
+from pkc.passes.roles.plan_fetch import FetchPlan
+from pkc.passes.roles.program_slices import close_loops
+from pkc.passes.roles.remote_accesses import array_name, planned, remote_reads, shard_of
+from pkc.remarks import missed
+from pkc.targets.target import target_of
+
+
+class StageRows(KernelPass):
+    """Let the rows of other ranks that tables name come through a receive buffer that has a place for each row of the
+    array, so that a row which several tasks or several tables name crosses the link once.
+
+    A communicator, or copy engines, copy all rows of other ranks, whether a table names them or not: which ones are
+    needed is known when the kernel runs, and where many tables name rows, nearly all are. Rows have a counter for each
+    block of as many as a gathered tile has. A reader waits for the blocks of the rows that its table names; this rank's
+    rows are read where they are.
+
+    Before:
+
+        %x = pk.gather %X rows %rows[%k : ...] {remote = {overlap = "inter_sm", ...}} : !pk.pgl<..., shard 0>, ...
+
+    After:
+
+        pk.role communicator {
+          pk.tasks (%i, %j) in (%blocks, %columns) attributes {in_order = 1, raster = 16} {
+            scf.if %foreign {
+              %x = pk.load %X[%t, %k : ...] : !pk.pgl<[T, H], bf16, shard 0> -> !pk.tile<128x64xbf16>
+              pk.store %x, %X_fetched[%t, %k : ...] : !pk.tile<128x64xbf16>, !pk.private<[T, H], bf16>
+              pk.signal %X_ready at %rank[%number] by %one : !pk.signal<[T by 128]>
+        pk.role consumer {
+          ...
+            pk.wait %X_ready[] rows foreign %rows for %columns : !pk.signal<[T by 128]>
+            ...
+            %x = pk.gather %X_fetched local %X rows %rows[%k : ...] : !pk.private<[T, H], bf16>, ...
+    """
+
+    name = "pk-stage-rows"
+
+    def run(self, kernel: KernelOp) -> None:
+        staged: dict[SSAValue, _Staged] = {}
+        for op in list(remote_reads(kernel)):
+            if not isinstance(op, GatherOp) or planned(op) not in ("inter_sm", "copy_engine"):
+                continue
+            obstacle = whole_rows(op)
+            if not obstacle and op.array in staged and not staged[op.array].suits(op):
+                obstacle = "its tiles are others than those of an earlier table"
+            if obstacle:
+                reason = f"the rows of `{array_name(op.array)}` that each table names are fetched, again for each table"
+                missed(self.name, op, f"{reason}: {obstacle}")
+                continue
+            if op.array not in staged:
+                staged[op.array] = _Staged(kernel, op)
+            staged[op.array].read(op)
+
+
+def whole_rows(op: GatherOp) -> str:
+    """Why rows cannot be copied block by block, whatever a table names; empty if they can."""
+    if shard_of(op.array) != 0:
+        return "it is not sharded by rows"
+    whole = all(_is_whole_list(index) for index in op.indices)
+    return "" if whole else "its columns are no blocks of whole dimensions"
+
+
+def _is_whole_list(index: SSAValue) -> bool:
+    block = index.owner
+    return isinstance(block, BlockOp) and block.sharded is None and block.shard is block.start is block.stop is None
+
+
+class _Staged:
+    """The receive buffer of one array, its counters, and the role that fills it."""
+
+    def __init__(self, kernel: KernelOp, op: GatherOp) -> None:
+        array = array_type(op.array)
+        name, rows = array_name(op.array), array.dimensions[0]
+        self._rows = BlockType(rows, tile_type(op.result).shape[0])
+        self._columns = [_kind(index) for index in op.indices]
+        self._by_engines = planned(op) == "copy_engine"
+        buffer = PrivateType(array.dimensions, array.element_type)
+        self._buffer = add_parameter(kernel, f"{name}.fetched", buffer, op.location)
+        self._ready = add_parameter(kernel, f"{name}.ready", SignalType([self._rows]), op.location)
+        self._fill(kernel, op)
+
+    def suits(self, op: GatherOp) -> bool:
+        return tile_type(op.result).shape[0] == self._rows.extent and [*map(_kind, op.indices)] == self._columns
+
+    def read(self, op: GatherOp) -> None:
+        """Wait for the rows of a table as early as it is known, and gather them from the buffer."""
+        anchor = await_before(op, [op.rows])
+        counts: list[Operation] = [constant(1)]
+        if not self._by_engines:
+            counts += [BlockCountOp(kind) for kind in self._columns]
+        multiply, count = product_ops([each.results[0] for each in counts])
+        waits = [other.operation for other in op.rows.uses if isinstance(other.operation, WaitOp)]
+        if not any(wait.signal is self._ready and wait.next_op is anchor for wait in waits):
+            before(anchor, [*counts, *multiply, WaitOp(self._ready, (), count, op.rows, foreign=True)])
+        made = GatherOp(self._buffer, op.rows, list(op.indices), local=op.array)
+        before(op, [made])
+        made.result.name_hint = op.result.name_hint
+        op.result.replace_all_uses_with(made.result)
+        op.detach()
+        op.erase()
+
+    def _fill(self, kernel: KernelOp, op: GatherOp) -> None:
+        """A role that goes through the blocks of other ranks: of rows for copy engines, else of rows and columns."""
+        location, columns = op.location, [] if self._by_engines else self._columns
+        role = add_role(kernel, Role.CopyEngine if self._by_engines else Role.Communicator, op)
+        counts = [append(role, BlockCountOp(self._rows, sharded=True), location)]
+        counts += [append(role, BlockCountOp(kind), location) for kind in columns]
+        body = Block(arg_types=[IndexType()] * len(counts))
+        tasks = append(role, TasksOp([each.result for each in counts], Region(body)), location)
+        if columns:
+            tasks.attributes[IN_ORDER] = IntegerAttr(len(columns), i64)
+        if len(columns) == 1:
+            tasks.attributes[RASTER] = IntegerAttr(target_of(kernel).tuning.fetched_rows, i64)
+        rows = append(body, BlockOp(body.args[0], self._rows, sharded=True), location).result
+        owner, rank = append(body, OwnerOp(rows), location), append(body, RankOp(), location)
+        foreign = append(body, arith.CmpiOp(owner.result, rank.result, "ne"), location)
+        inner = Block()
+        append(body, scf.IfOp(foreign.result, [], Region(inner), Region()), location)
+        if self._by_engines:
+            append(inner, CopyOp(op.array, {0: rows}, self._buffer, {0: rows}), location)
+        else:
+            others = [
+                append(inner, BlockOp(index, kind), location).result
+                for index, kind in zip(body.args[1:], columns, strict=True)
+            ]
+            tile = append(inner, LoadOp(op.array, [rows, *others]), location)
+            append(inner, StoreOp(tile.result, self._buffer, [rows, *others]), location)
+        number, one = append(inner, BlockNumberOp(rows), location), append(inner, constant(1), location)
+        announce = RaiseOp if self._by_engines else SignalOp
+        append(inner, announce(self._ready, (number.result,), rank, one), location)
+        close_loops(role)
+
+
+def _kind(index: SSAValue) -> BlockType:
+    assert isinstance(index.type, BlockType)
+    return index.type
+
+
+def explain_rows(module: ModuleOp) -> list[FetchPlan]:
+    """What becomes of each array whose rows tables name."""
+    found: list[FetchPlan] = []
+    for kernel in (op for op in module.ops if isinstance(op, KernelOp)):
+        sms = kernel.scheduled_number(COMM_SMS)
+        for argument in kernel.body.block.args:
+            users = [use.operation for use in argument.uses]
+            if not any(isinstance(op, WaitOp) and op.rows is not None for op in users):
+                continue
+            (signal,) = (op for op in users if isinstance(op, SignalOp | RaiseOp))
+            assert signal.parent is not None
+            (copy,) = (op for op in signal.parent.ops if isinstance(op, LoadOp | CopyOp))
+            array, engines = (copy.source, True) if isinstance(copy, CopyOp) else (copy.array, False)
+            by = "copy engines" if engines else "one CTA" if sms == 1 else f"{sms} CTAs" if sms else "all CTAs"
+            again, loops = array_type(array).rank - 1, None if engines else 0
+            found.append(FetchPlan(describe(signal.location), (array_name(array),), by, False, loops, 0, again, True))
+    return found
