@@ -22,11 +22,11 @@ from pkc.frontend.captures import plain
 from pkc.frontend.words import Reading
 from pkc.location import NOWHERE, Source, Span
 from pkc.runtime.argument_errors import LaunchDimension
-from pkc.runtime.arguments import bind, fingerprint
+from pkc.runtime.arguments import bind, fingerprint, tensors
 from pkc.runtime.arrays import Array, View
 from pkc.runtime.default import default_mesh, mesh_on, under_torchrun
 from pkc.runtime.errors import ClosedMesh
-from pkc.runtime.launch import MOST_PLANS, LoadedKernel, Starts
+from pkc.runtime.launch import MOST_PLANS, LoadedKernel, Plan
 from pkc.runtime.mesh import Mesh
 from pkc.runtime.torch import current_streams
 
@@ -38,19 +38,21 @@ class Launcher:
         self._read, self._schedule, self._target = read, schedule, target
         self._reading: Reading | None = None
         self._variants: dict[object, _Variant] = {}
-        self._plans: dict[object, _Plan] = {}
+        self._plans: dict[object, _Ready] = {}
 
     def launch(self, arguments: Sequence[Any], named: Mapping[str, Any], stream: Any) -> None:
         """Launch with these arguments, and compile first if they need it. Raises `PkcError`."""
-        key = tuple(map(fingerprint, arguments)), tuple((name, fingerprint(value)) for name, value in named.items())
+        pointers: list[int] = []
+        positional = tuple([fingerprint(value, pointers) for value in arguments])
+        key = positional, tuple([(name, fingerprint(value, pointers)) for name, value in named.items()])
         try:
-            plan = self._plans.get(key)
-            if plan is None or plan.mesh.closed or not plan.reading.current():
-                plan = self._plan(arguments, named, stream)
+            ready = self._plans.get(key)
+            if ready is None or ready.mesh.closed or not ready.reading.current() or not ready.plan.moved(pointers):
+                ready = self._ready(arguments, named, stream, pointers)
                 while len(self._plans) >= MOST_PLANS:
                     del self._plans[next(iter(self._plans))]
-                self._plans[key] = plan
-            plan.loaded.launch(plan.starts, *_streams(plan.mesh, stream))
+                self._plans[key] = ready
+            ready.loaded.launch(ready.plan.starts, *_streams(ready.mesh, stream))
         except PkcError as error:
             raise _at_the_caller(error) from None
 
@@ -80,8 +82,9 @@ class Launcher:
     def _constants(self) -> list[str]:
         return [param.name for param in self._program.kernels[0].params if param.annotation.base == "const"]
 
-    def _plan(self, arguments: Sequence[Any], named: Mapping[str, Any], stream: Any) -> _Plan:
+    def _ready(self, arguments: Sequence[Any], named: Mapping[str, Any], stream: Any, pointers: list[int]) -> _Ready:
         values, settings = _assign(self._program.kernels[0], arguments, named)
+        given = [*zip(values, arguments, strict=False), *named.items()]
         constants = {name: values.pop(name) for name in self._constants if name in values}
         variant = self._variant(constants)
         mesh = _mesh_of(variant.interface, values)
@@ -89,13 +92,14 @@ class Launcher:
         loaded = variant.loaded(mesh, {dim: size for dim, size in bound.dims.items() if dim != RANKS})
         streams, shared = _streams(mesh, stream)
         assert self._reading is not None
-        return _Plan(self._reading, mesh, loaded, loaded.prepare(bound, streams[0] if shared is None else shared))
+        starts = loaded.prepare(bound, streams[0] if shared is None else shared)
+        return _Ready(self._reading, mesh, loaded, Plan(starts, tensors(given), pointers))
 
     def _variant(self, constants: Mapping[str, Any]) -> _Variant:
         """The kernel with these constants, compiled to the tile level."""
         program = self._program
         given = {name: _constant(program.kernels[0].name, name, value) for name, value in constants.items()}
-        key = tuple((name, fingerprint(value)) for name, value in given.items())
+        key = tuple((name, fingerprint(value, [])) for name, value in given.items())
         if key not in self._variants:
             compiled = compile_program(program, constants=given, schedule=self._schedule, target=self._target)
             _warn(compiled.warnings)
@@ -105,13 +109,13 @@ class Launcher:
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _Ready:
     """A call that is ready to be launched, as long as its kernel stays the same."""
 
     reading: Reading
     mesh: Mesh
     loaded: LoadedKernel
-    starts: Starts
+    plan: Plan
 
 
 class _Variant:

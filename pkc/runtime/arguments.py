@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -18,6 +18,18 @@ from pkc.runtime.element import ELEMENTS, element_name
 from pkc.runtime.mesh import Mesh, Rank
 
 _MOST = 2**31 - 1
+_ALIGNMENT = 16
+"""Addresses of private arrays are multiples of so many bytes."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """The memory of an argument on a rank."""
+
+    name: str
+    first: int
+    bytes: int
+    written: bool
 
 
 @dataclass(frozen=True)
@@ -31,6 +43,8 @@ class Bound:
     scalars: dict[str, int | float]
     heap: dict[str, int]
     private: dict[str, tuple[int, ...]]
+    spans: tuple[tuple[Span, ...], ...] = ()
+    """The memory of all arrays, for each rank of this process."""
 
     def describe(self) -> str:
         """What must be equal on all ranks."""
@@ -39,12 +53,17 @@ class Bound:
         return ", ".join(texts)
 
 
-def fingerprint(value: Any) -> object:
-    """A key that differs for arguments that need another plan; as little as possible, as it is made at each call."""
-    if isinstance(value, list | tuple):
-        return tuple(map(fingerprint, cast("Sequence[Any]", value)))
+def fingerprint(value: Any, pointers: list[int]) -> object:
+    """A key that differs for arguments that need another plan; as little as possible, as it is made at each call.
+
+    Tensors that differ in their address alone share a plan: it is added to `pointers`.
+    """
     if hasattr(value, "data_ptr"):
-        return value.data_ptr(), tuple(value.shape), tuple(value.stride()), value.dtype, value.device
+        pointer = value.data_ptr()
+        pointers.append(pointer)
+        return pointer % _ALIGNMENT, value.shape, value.stride(), value.dtype, value.device
+    if isinstance(value, list | tuple):
+        return tuple([fingerprint(item, pointers) for item in cast("Sequence[Any]", value)])
     if isinstance(value, Array):
         return (id(value), "freed") if value.freed else value
     if isinstance(value, View):
@@ -54,6 +73,13 @@ def fingerprint(value: Any) -> object:
         return type(value), str(value)
     # Anything else is refused, and so never looked up again.
     return id(value)
+
+
+def tensors(arguments: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, int]]:
+    """The parameter of each tensor, and its position in a list, in the order of the pointers of `fingerprint`."""
+    for name, value in arguments:
+        items: Sequence[Any] = cast("Sequence[Any]", value) if isinstance(value, list | tuple) else [value]
+        yield from ((name, at) for at, item in enumerate(items) if hasattr(item, "data_ptr"))
 
 
 def bind(interface: Interface, mesh: Mesh, arguments: Mapping[str, Any], settings: Mapping[str, int]) -> Bound:
@@ -87,7 +113,7 @@ class _Binder:
                 views = [array.local(rank.rank) for rank in self._mesh.local]
             self._check_apart(parameter, views)
         scalar_values = {name: self._scalar(name, arguments[name], dtype) for name, dtype in scalars.items()}
-        return Bound(self._dims(), scalar_values, heap, private)
+        return Bound(self._dims(), scalar_values, heap, private, self._spans())
 
     def _check_apart(self, parameter: ArrayParameter, views: Sequence[View]) -> None:
         """Refuse memory that another argument has too, if the kernel writes one of them."""
@@ -99,6 +125,12 @@ class _Binder:
                     where = (other.name, parameter.name, rank.rank, written.name)
                     raise PkcError(errors.OverlappingArrays(NOWHERE, self._kernel, *where))
             self._taken[rank.rank].append((parameter, first, last))
+
+    def _spans(self) -> tuple[tuple[Span, ...], ...]:
+        return tuple(
+            tuple(Span(parameter.name, first, last - first, parameter.written) for parameter, first, last in taken)
+            for taken in (self._taken.get(rank.rank, []) for rank in self._mesh.local)
+        )
 
     def _check_names(self, expected: Sequence[str], arguments: Mapping[str, Any]) -> None:
         missing = [name for name in expected if name not in arguments]
@@ -180,7 +212,7 @@ class _Binder:
         used = [axis for axis, extent in enumerate(view.shape) if extent > 1]
         if any(view.strides[axis] != expected[axis] for axis in used):
             raise PkcError(errors.ArgumentStrides(*place, str(list(view.strides)), str(list(expected))))
-        if view.address % 16:
+        if view.address % _ALIGNMENT:
             raise PkcError(errors.ArgumentAlignment(*place, hex(view.address)))
 
     # Dimensions and scalars

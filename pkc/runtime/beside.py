@@ -47,6 +47,8 @@ class Work:
     roles: Sequence[Sequence[Section]]
     kinds: tuple[Move, ...]
     """One copy of each kind (`pkc.runtime.enqueue.kinds`)."""
+    arrays: frozenset[str]
+    """The arrays between which copy engines copy."""
 
 
 class Beside:

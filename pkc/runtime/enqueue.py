@@ -66,6 +66,8 @@ class Placer:
         self._signals = {signal.name: signal for signal in artifact.signals}
         self._values = values
         self._ranks = values.dims[RANKS]
+        self.copied: set[str] = set()
+        """The arrays between which copies were found."""
 
     def actions(self, steps: Sequence[Step]) -> Iterator[Action]:
         """What a stream does for some steps, in order."""
@@ -93,6 +95,7 @@ class Placer:
     # Copies
 
     def _copy(self, step: Copy) -> Iterator[Move]:
+        self.copied |= {step.source.array, step.target.array}
         lengths, source_strides, source = self._box(step.source)
         target_lengths, target_strides, target = self._box(step.target)
         assert lengths == target_lengths

@@ -22,7 +22,7 @@ from pkc.codegen.artifact import (
 from pkc.dialect.types import RANKS
 from pkc.runtime.arrays import memory_shape, row_major
 from pkc.runtime.element import ELEMENTS
-from pkc.runtime.tensor_map import MAP_BYTES, Memory, tilings
+from pkc.runtime.tensor_map import MAP_BYTES, Memory, move, tilings
 
 ALIGNMENT = MAP_BYTES
 
@@ -54,22 +54,32 @@ class KernelParameters:
         self.address = -(-ctypes.addressof(self._memory) // ALIGNMENT) * ALIGNMENT
         self._fields = tuple(zip(fields, (self.address + offset for offset in offsets), strict=True))
         self._pointers = (ctypes.c_void_p * 1)(self.address)
-
-    @property
-    def pointers(self) -> int:
+        self.pointers = ctypes.addressof(self._pointers)
         """The address of the array of pointers to parameters that a launch takes; it has one entry, the struct."""
-        return ctypes.addressof(self._pointers)
+        self._maps: dict[str, list[tuple[int, int]]] = {}
+        self._bases: dict[str, list[ctypes.c_uint64]] = {}
 
     def fill(self, arrays: Mapping[str, ArrayParameter], values: Values) -> None:
         """Write every field. Raises `PkcError` if TMA cannot move an array."""
         for field, address in self._fields:
             if isinstance(field, TensorMaps):
-                pair = tilings(_memory(arrays[field.array], values), field.box, field.swizzle, field.split)
-                for number, tiling in enumerate(pair):
+                memory = _memory(arrays[field.array], values)
+                for number, tiling in enumerate(tilings(memory, field.box, field.swizzle, field.split)):
                     tiling.check()
-                    tiling.encode(address + number * MAP_BYTES)
+                    target = address + number * MAP_BYTES
+                    tiling.encode(target)
+                    self._maps.setdefault(field.array, []).append((target, tiling.address - memory.address))
             else:
                 _write(field, address, values)
+                if isinstance(field, Base):
+                    self._bases.setdefault(field.array, []).append(ctypes.c_uint64.from_address(address))
+
+    def move(self, array: str, address: int) -> None:
+        """Let an array of the same shape, at a multiple of 16 bytes, take the place of the one that was filled in."""
+        for target, offset in self._maps.get(array, ()):
+            move(target, address + offset)
+        for base in self._bases.get(array, ()):
+            base.value = address
 
 
 def layout(fields: Sequence[Field]) -> tuple[list[int], int]:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from pkc.dialect import blocks
 from pkc.dialect.types import RANKS
 from pkc.location import NOWHERE
 from pkc.runtime import reports
-from pkc.runtime.arguments import Bound, bind, fingerprint
+from pkc.runtime.arguments import Bound, Span, bind, fingerprint, tensors
 from pkc.runtime.arrays import memory_shape
 from pkc.runtime.beside import Beside, Work
 from pkc.runtime.driver import Driver
@@ -66,8 +66,46 @@ class Start:
     """What copy engines do."""
 
 
-Starts: TypeAlias = tuple[Start, ...]
-"""One for each rank of this process."""
+class Plan:
+    """A launch that is prepared, on each rank of this process: for these tensors, and others of the same shapes."""
+
+    def __init__(
+        self,
+        starts: Sequence[Start],
+        places: Sequence[tuple[str, int]],
+        pointers: list[int],
+        spans: Sequence[Sequence[Span]],
+    ) -> None:
+        self.starts = starts
+        numbers = {place: number for number, place in enumerate(places)}
+        self._spans = [[(span, numbers.get((span.name, at))) for span in taken] for at, taken in enumerate(spans)]
+        """By rank of this process, the memory of each array, and which of the pointers is its first address, if any."""
+        self._places = [(starts[at].parameters, name) for name, at in places]
+        self._pointers = pointers
+        # Copies are enqueued with the addresses that they had.
+        copied = {name for start in starts if start.work is not None for name in start.work.arrays}
+        self._fixed = not copied.isdisjoint(name for _, name in self._places)
+
+    def moved(self, pointers: list[int]) -> bool:
+        """Whether the tensors may now be those at `pointers`; if not, they need another plan."""
+        if pointers == self._pointers:
+            return True
+        if self._fixed or not self._apart(pointers):
+            return False
+        for (parameters, name), before, pointer in zip(self._places, self._pointers, pointers, strict=True):
+            if before != pointer:
+                parameters.move(name, pointer)
+        self._pointers = pointers
+        return True
+
+    def _apart(self, pointers: list[int]) -> bool:
+        """Whether no array that the kernel writes shares memory with another one."""
+        for spans in self._spans:
+            taken = [(span.first if at is None else pointers[at], span.bytes, span.written) for span, at in spans]
+            for (first, size, written), (other, length, also) in itertools.combinations(taken, 2):
+                if (written or also) and first < other + length and other < first + size:
+                    return False
+        return True
 
 
 class LoadedKernel:
@@ -94,7 +132,7 @@ class LoadedKernel:
         self._functions = self._load()
         self._memory: dict[tuple[tuple[str, int], ...], _Memory] = {}
         self._agreed: set[str] = set()
-        self._plans: dict[object, Starts] = {}
+        self._plans: dict[object, Plan] = {}
         self._wait_limit, self._given_up = wait_limit, False
         self._implied_dims: dict[str, int] = {}
         if artifact.waits is not None:
@@ -118,22 +156,24 @@ class LoadedKernel:
         """
         settings = {**(dims or {}), **self._implied_dims}
         streams, shared = self.mesh.streams(stream)
-        key = tuple((name, fingerprint(value)) for name, value in arguments.items()), tuple(settings.items())
-        starts = self._plans.get(key)
-        if starts is None:
+        pointers: list[int] = []
+        key = tuple((name, fingerprint(value, pointers)) for name, value in arguments.items()), tuple(settings.items())
+        plan = self._plans.get(key)
+        if plan is None or not plan.moved(pointers):
             bound = bind(self.artifact.interface, self.mesh, arguments, settings)
             starts = self.prepare(bound, streams[0] if shared is None else shared)
+            plan = Plan(starts, list(tensors(arguments.items())), pointers, bound.spans)
             while len(self._plans) >= MOST_PLANS:
                 del self._plans[next(iter(self._plans))]
-            self._plans[key] = starts
-        self.launch(starts, streams, shared)
+            self._plans[key] = plan
+        self.launch(plan.starts, streams, shared)
 
-    def prepare(self, bound: Bound, stream: int) -> Starts:
+    def prepare(self, bound: Bound, stream: int) -> Sequence[Start]:
         """All that launches with these arguments need; the first launch will be on `stream`. Raises `PkcError`."""
         with self.mesh.launching:
             return self._prepare(bound, stream)
 
-    def _prepare(self, bound: Bound, stream: int) -> Starts:
+    def _prepare(self, bound: Bound, stream: int) -> Sequence[Start]:
         what = f"launches {self.artifact.name} ({self._digest}) with {bound.describe()}"
         if self.mesh.group is not None and what not in self._agreed:
             self.mesh.group.agree(what)
@@ -146,7 +186,7 @@ class LoadedKernel:
             self._beside.try_out([start.work for start in starts if start.work is not None])
         return starts
 
-    def launch(self, starts: Starts, streams: Sequence[int], shared: int | None) -> None:
+    def launch(self, starts: Sequence[Start], streams: Sequence[int], shared: int | None) -> None:
         """Launch what is prepared; streams as `Mesh.streams` gives them. Threads launch one after the other, so that
         every GPU gets their kernels in the same order."""
         with self.mesh.launching:
@@ -166,7 +206,7 @@ class LoadedKernel:
 
     # Launching
 
-    def _launch(self, starts: Starts, streams: Sequence[int]) -> None:
+    def _launch(self, starts: Sequence[Start], streams: Sequence[int]) -> None:
         # Nothing is allocated, loaded or waited for here: a kernel that runs may wait for one that is not started yet.
         api = self.mesh.driver.api
         works = [start.work for start in starts if start.work is not None]
@@ -248,7 +288,8 @@ class LoadedKernel:
         found = self._engines.sections(values.rank, values.dims, values.scalars)
         roles = [[enqueued(section) for section in sections] for sections in found]
         offset, count = memory.restarting
-        return Work(heap.address(values.rank, offset), count, roles, tuple(kinds(actions, heap.rank_at)))
+        copied = tuple(kinds(actions, heap.rank_at))
+        return Work(heap.address(values.rank, offset), count, roles, copied, frozenset(placer.copied))
 
     def _config(self) -> Any:
         api, artifact = self.mesh.driver.api, self.artifact

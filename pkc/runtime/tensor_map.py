@@ -95,10 +95,24 @@ class Tiling:
             raise DriverError(DriverFailure(NOWHERE, "cuTensorMapEncodeTiled", str(status), str(self)), status)
 
 
+def move(target: int, address: int) -> None:
+    """Let the map in host memory at `target` be of an array at another address, a multiple of 16."""
+    status = _replace_address()(target, address)
+    if status:
+        raise DriverError(DriverFailure(NOWHERE, "cuTensorMapReplaceAddress", str(status), hex(address)), status)
+
+
 @functools.cache
 def _encode_tiled() -> Any:
     # The driver's library is loaded by now.
     return ctypes.CDLL("libcuda.so.1").cuTensorMapEncodeTiled
+
+
+@functools.cache
+def _replace_address() -> Any:
+    call = ctypes.CDLL("libcuda.so.1").cuTensorMapReplaceAddress
+    call.argtypes = (ctypes.c_void_p, ctypes.c_void_p)
+    return call
 
 
 @dataclass(frozen=True)

@@ -291,11 +291,19 @@ class Api:
         )
         return 0
 
+    def replace(self, target: int, address: int) -> int:
+        """`cuTensorMapReplaceAddress`."""
+        (number,) = ctypes.string_at(target, 1)
+        ctypes.memset(target, len(self.encoded) + 1, 128)
+        self.encoded.append({**self.encoded[number - 1], "address": address})
+        return 0
+
 
 def driver(monkeypatch: pytest.MonkeyPatch, **settings: Any) -> tuple[Driver, Api]:
     """A driver of `Api(**settings)`, which also encodes tensor maps."""
     api = Api(**settings)
     monkeypatch.setattr(tensor_map, "_encode_tiled", lambda: api.encode)
+    monkeypatch.setattr(tensor_map, "_replace_address", lambda: api.replace)
     return Driver(api), api
 
 

@@ -110,8 +110,8 @@ def test_calls_come_in_the_order_of_tasks(monkeypatch: pytest.MonkeyPatch, name:
     run.launch()
     run.api.enqueued.clear()
     run.launch()
-    (starts,) = run.kernel._plans.values()
-    for start in starts:
+    (plan,) = run.kernel._plans.values()
+    for start in plan.starts:
         assert start.work is not None
         roles = run.lanes(start.rank.rank)
         assert [len(lanes) for lanes in roles] == ([1, 1] if name == "gemm_ar" else [4])

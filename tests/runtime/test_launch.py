@@ -23,8 +23,9 @@ from pkc.codegen.artifact import (
 )
 from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
+from pkc.runtime.beside import Work
 from pkc.runtime.kernel_parameters import layout
-from pkc.runtime.launch import MOST_PLANS, LoadedKernel
+from pkc.runtime.launch import MOST_PLANS, LoadedKernel, Plan
 from pkc.runtime.mesh import Mesh
 from tests.runtime.fake import FIRST_POINTER, SMS, SPAN, Api, Device, Tensor, driver
 
@@ -196,6 +197,47 @@ def test_other_dimensions_have_memory_of_their_own(monkeypatch: pytest.MonkeyPat
     kernel(arguments | {"A": [replace(tensor, shape=(40, 80)) for tensor in arguments["A"]]})
     before, after = (struct.unpack_from("<QQQQ", launch.struct, 640) for launch in api.launches[::3])
     assert len({before[0], after[0]}) == len({before[1], after[1]}) == len({before[3], after[3]}) == 2
+
+
+def test_other_tensors_of_the_same_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take the place of the first ones: each rank's struct has their addresses, in maps and in bases."""
+    kernel, arguments, api = reduce_on(monkeypatch)
+    kernel(arguments)
+    first = list(api.encoded)
+    moved = [replace(tensor, address=tensor.address + 4096 * (1 + at)) for at, tensor in enumerate(arguments["A"])]
+    kernel(arguments | {"A": moved})
+    assert len(kernel._plans) == 1
+    for rank, launch in enumerate(api.launches[3:]):
+        maps = [api.encoded[launch.struct[at] - 1] for at in (128, 256)]
+        shift = 4096 * (1 + rank)
+        assert maps == [found | {"address": found["address"] + shift} for found in first[4 * rank : 4 * rank + 2]]
+        assert launch.struct[384:] == api.launches[rank].struct[384:]
+    kernel(arguments)
+    assert [api.encoded[launch.struct[256] - 1]["address"] for launch in api.launches[6:]] == [
+        found["address"] for found in first[1::4]
+    ]
+    with pytest.raises(PkcError, match="PK853"):
+        kernel(arguments | {"A": [replace(moved[0], address=moved[0].address + 8), *moved[1:]]})
+
+
+def test_bases_move(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, arguments, api = small_on(monkeypatch, ranks=2)
+    for shift in (0, 64):
+        kernel(arguments | {"A": [replace(tensor, address=FIRST_POINTER + shift) for tensor in arguments["A"]]})
+    addresses = [struct.unpack_from("<Q", launch.struct)[0] for launch in api.launches]
+    assert addresses == [FIRST_POINTER] * 2 + [FIRST_POINTER + 64] * 2
+
+
+def test_what_copy_engines_copy_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Copies are enqueued with the addresses of the plan, so other tensors need another plan."""
+    kernel, arguments, _ = small_on(monkeypatch, ranks=1)
+    kernel(arguments)
+    (plan,) = kernel._plans.values()
+    for copied, movable in (("A", False), ("B", True)):
+        starts = [replace(plan.starts[0], work=Work(0, 0, (), (), frozenset({copied})))]
+        other = Plan(starts, [("A", 0)], [FIRST_POINTER])
+        assert other.moved([FIRST_POINTER])
+        assert other.moved([FIRST_POINTER + 16]) == movable
 
 
 def test_plans_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
