@@ -63,11 +63,14 @@ class Array:
         shard: int | None,
         *,
         zigzag: bool = False,
+        offset: int | None = None,
     ) -> None:
         self.mesh, self.heap = mesh, mesh.heap
         self.shape, self.dtype, self.layout, self.shard, self.zigzag = shape, dtype, layout, shard, zigzag
-        self.offset = self.heap.allocate(math.prod(self.memory_shape) * ELEMENTS[dtype].bytes)
-        """Its offset in the symmetric heap."""
+        self.bytes = math.prod(self.memory_shape) * ELEMENTS[dtype].bytes
+        """How much memory it has on each rank."""
+        self.offset = self.heap.allocate(self.bytes) if offset is None else offset
+        """Its offset in the symmetric heap; new memory unless it is given."""
         self.freed = False
 
     @property

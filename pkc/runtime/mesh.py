@@ -59,7 +59,7 @@ class Side:
 
 
 class Mesh:
-    """All ranks of a program. Made by `single_process`, `from_torchrun` or `virtual`; all raise `PkcError`.
+    """All ranks of a program. Made by `single_process`, `from_torchrun`, `of_job` or `virtual`; all raise `PkcError`.
 
     The streams of a mesh do not wait for the default stream.
     """
@@ -96,11 +96,21 @@ class Mesh:
     @classmethod
     def from_torchrun(cls, *, driver: Driver | None = None) -> Mesh:
         """One process for each GPU, started by `torchrun` on one host. All processes must call this."""
-        driver = driver or load()
         job = groups.job()
-        _check_device(job.rank, job.local_rank, driver.devices())
+        return cls.of_job(job, range(job.ranks), driver=driver)
+
+    @classmethod
+    def of_job(cls, job: groups.Job, devices: Sequence[int], *, driver: Driver | None = None) -> Mesh:
+        """One process for each GPU of a host: rank r drives `devices[r]`. All processes of the job must call this.
+
+        A program may have several such meshes, of the same, other or overlapping processes: each job has a name.
+        """
+        driver = driver or load()
+        count = driver.devices()
+        _check_device(job.rank, job.local_rank, count)
         group = groups.Group(job)
-        _check_peers(driver, (job.local_rank,), range(min(job.ranks, driver.devices())))
+        # A process may see its own GPU alone.
+        _check_peers(driver, (job.local_rank,), [device for device in devices if device < count])
         return cls(driver, {job.rank: job.local_rank}, job.ranks, group)
 
     @classmethod

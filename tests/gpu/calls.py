@@ -9,14 +9,11 @@ time limit, and prints a line for each check; the exit status is that of a test.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pkc
@@ -24,10 +21,9 @@ from pkc import Kernel
 from pkc.diagnostics import PkcError
 from pkc.runtime.arrays import Array
 from pkc.runtime.mesh import Mesh
-from tests.gpu import present
+from tests.gpu import present, processes
 
-ROOT = Path(__file__).parents[2]
-EXAMPLES = ROOT / "examples"
+EXAMPLES = processes.ROOT / "examples"
 LIMIT = 150
 CALLS = 200
 SIZES = ((1024, 512, 256), (1000, 520, 200))
@@ -358,28 +354,8 @@ def run_checks(kind: str, ranks: int) -> bool:
 
 def run_kind(kind: str, ranks: int) -> bool:
     """Run one kind in other processes; whether all went well in time."""
-    command = [sys.executable, "-m"]
-    if kind == "torchrun":
-        command += ["torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks), "-m"]
-    command += ["tests.gpu.calls", "--here", kind, "--ranks", str(ranks)]
-    environment = dict(os.environ)
-    # The first of the GPUs that this process may use, one for each rank.
-    visible = environment.get("CUDA_VISIBLE_DEVICES", "")
-    known = visible.split(",") if visible else [str(device) for device in range(ranks)]
-    environment["CUDA_VISIBLE_DEVICES"] = ",".join(known[:ranks])
-    for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE"):
-        environment.pop(name, None)
-    process = subprocess.Popen(command, cwd=ROOT, env=environment)
-    try:
-        return process.wait(LIMIT) == 0
-    except subprocess.TimeoutExpired:
-        print(f"{kind:9} FAILED: not done after {LIMIT} s", flush=True)
-        return False
-    finally:
-        process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(40)
-        process.kill()
+    arguments = ["--here", kind, "--ranks", str(ranks)]
+    return processes.run("tests.gpu.calls", arguments, ranks, LIMIT, torchrun=kind == "torchrun")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,0 +1,97 @@
+"""Meshes of process groups: one for each group, made when it is first needed."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import socket
+import uuid
+from typing import Any
+
+from pkc.diagnostics import PkcError
+from pkc.location import NOWHERE
+from pkc.runtime.arrays import Array, ArrayLayout, memory_shape
+from pkc.runtime.element import ELEMENTS, element_name
+from pkc.runtime.errors import SameGpu, SeveralHosts
+from pkc.runtime.group import Job
+from pkc.runtime.mesh import Mesh
+
+dist: Any = importlib.import_module("torch.distributed")
+_c10d: Any = importlib.import_module("torch.distributed.distributed_c10d")
+
+_made: dict[str, tuple[Any, Place]] = {}
+"""By name of the group. Names come again when torch.distributed is initialised again, so the group is kept with it."""
+
+
+def mesh_of(group: Any = None) -> Mesh:
+    """The mesh of a process group, of its name, or of a `DeviceMesh` of one dimension; by default of all processes.
+
+    The first call for a group makes the mesh, and all processes of the group must make it: each drives its current
+    GPU. Groups may be disjoint or overlap. Raises `PkcError` if the group is on several hosts, or two of its processes
+    drive one GPU.
+    """
+    return place_of(name_of(group)).mesh
+
+
+def name_of(group: Any = None) -> str:
+    """The name that operators know a group by."""
+    if isinstance(group, str):
+        return group
+    if group is None:
+        return dist.group.WORLD.group_name
+    return (group.get_group() if hasattr(group, "get_group") else group).group_name
+
+
+def close(group: Any = None) -> None:
+    """Free the memory of a group's mesh, once all its processes have called this. No kernel may run."""
+    made = _made.pop(name_of(group), None)
+    if made is not None:
+        made[1].mesh.close()
+
+
+class Place:
+    """A mesh, and memory in its heap for operands and results that other ranks reach.
+
+    One range of memory serves all operators of a size: they run one after the other, a launch ends when all ranks are
+    done with it, and what an operator returns is copied out before the next one.
+    """
+
+    def __init__(self, mesh: Mesh) -> None:
+        self.mesh = mesh
+        self._ranges: dict[int, int] = {}
+
+    def array(self, shape: tuple[int, ...], dtype: Any, layout: ArrayLayout, shard: int | None = None) -> Array:
+        """An array, content undefined; all ranks must make the same ones in the same order."""
+        name = element_name(dtype)
+        count = math.prod(memory_shape(shape, shard, self.mesh.ranks)) * ELEMENTS[name].bytes
+        # Powers of two, so that all sizes together take at most four times the memory of the largest.
+        size = 1 << max(count - 1, 1).bit_length()
+        if size not in self._ranges:
+            self._ranges[size] = self.mesh.heap.allocate(size)
+        return Array(self.mesh, shape, name, layout, shard, offset=self._ranges[size])
+
+
+def place_of(name: str) -> Place:
+    """The mesh of the group of this name and its memory; made at the first call, in which all processes take part."""
+    group = _c10d._resolve_process_group(name)
+    found = _made.get(name)
+    if found is None or found[0] is not group or found[1].mesh.closed:
+        found = _made[name] = group, Place(_mesh(group))
+    return found[1]
+
+
+def _mesh(group: Any) -> Mesh:
+    cuda = importlib.import_module("torch.cuda")
+    rank, ranks, device = dist.get_rank(group), dist.get_world_size(group), cuda.current_device()
+    if ranks == 1:
+        return Mesh.single_process([device])
+    # Under this name the processes find each other: that of rank 0 counts.
+    mine = socket.gethostname(), device, str(cuda.get_device_properties(device).uuid), f"pkc-{uuid.uuid4()}"
+    all_of: list[Any] = [None] * ranks
+    dist.all_gather_object(all_of, mine, group=group)
+    hosts, devices, gpus, names = zip(*all_of, strict=True)
+    if len(set(hosts)) > 1:
+        raise PkcError(SeveralHosts(NOWHERE, ranks, hosts.count(hosts[rank])))
+    if len(set(gpus)) < ranks:
+        raise PkcError(SameGpu(NOWHERE, str(list(devices))))
+    return Mesh.of_job(Job(rank, ranks, device, names[0]), devices)

@@ -1,0 +1,63 @@
+"""The kernels of the operators, for each element type and each order in which the right operand lies in memory."""
+
+from __future__ import annotations
+
+import functools
+
+from pkc.driver.kernel import Kernel
+from pkc.frontend.parse import parse_text
+from pkc.frontend.tree import Program
+from pkc.frontend.words import Reading
+from pkc.location import Source
+
+TYPES = {"bfloat16": "bf16", "float16": "f16"}
+"""Element types that the kernels multiply, by torch's names."""
+
+_SOURCE = """\
+kernel {name}(A: {type}[M, K]{gathered}, B: {type}[{right}], C: {type}[M, N]{summed}):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ {tile}
+        C[m, n] {stored}
+"""
+
+
+@functools.cache
+def gather_matmul(dtype: str, *, transposed: bool) -> Kernel:
+    """C = all_gather(A) @ B over rows of A; B is `[K, N]` in memory, or `[N, K]` if `transposed`."""
+    return _kernel("all_gather_matmul", dtype, transposed, gathered=".shard(0)")
+
+
+@functools.cache
+def matmul_scatter(dtype: str, *, transposed: bool, average: bool) -> Kernel:
+    """C = reduce_scatter(A @ B) over rows, the sum or the `average`."""
+    return _kernel("matmul_reduce_scatter", dtype, transposed, summed=".shard(0)", average=average)
+
+
+@functools.cache
+def matmul_reduce(dtype: str, *, transposed: bool, average: bool) -> Kernel:
+    """C = all_reduce(A @ B), the sum or the `average`."""
+    return _kernel("matmul_all_reduce", dtype, transposed, summed=".replicate()", average=average)
+
+
+def _kernel(
+    name: str, dtype: str, transposed: bool, *, gathered: str = "", summed: str = "", average: bool = False
+) -> Kernel:
+    right, tile = ("N, K", "B[n, k].T") if transposed else ("K, N", "B[k, n]")
+    value = "acc / cast(ranks, f32)" if average else "acc"
+    text = _SOURCE.format(
+        name=name,
+        type=TYPES[dtype],
+        right=right,
+        tile=tile,
+        gathered=gathered,
+        summed=summed,
+        stored=f"+= {value}" if summed else f"= {value}",
+    )
+    return Kernel(lambda: Reading(_parsed(text)), name)
+
+
+@functools.cache
+def _parsed(text: str) -> Program:
+    return parse_text(Source("pkc.torch", text))

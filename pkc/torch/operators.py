@@ -1,0 +1,139 @@
+"""What the operators of `torch.ops.pkc` do, and the shapes of their results.
+
+Signatures are those of torch's `symm_mem` operators of these names, where it has one. None changes an argument, and
+what they return is new memory. A group is known by its name.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import Any
+
+from pkc.torch import fused, plain, shapes
+
+torch: Any = importlib.import_module("torch")
+_c10d: Any = importlib.import_module("torch.distributed.distributed_c10d")
+
+GATHER, SCATTER, REDUCE = "fused_all_gather_matmul", "fused_matmul_reduce_scatter", "fused_matmul_all_reduce"
+
+
+def fused_all_gather_matmul(
+    A: Any, Bs: Sequence[Any], gather_dim: int, group_name: str, *, return_A: bool = True
+) -> tuple[Any, list[Any]]:
+    """`all_gather(A, gather_dim)`, or `None`, and its products with each of `Bs`.
+
+    `A` has two dimensions or more, the last of which is multiplied; `Bs` are matrices of its type, by rows or by
+    columns in memory. Raises `ValueError` and `PkcError`.
+    """
+    dim, ranks = shapes.along(GATHER, "gather_dim", gather_dim, A.shape), ranks_of(group_name)
+    shapes.check_matmul(GATHER, A, *Bs)
+    if not _has_kernel(GATHER, A, Bs, dim, ranks) or not Bs:
+        return plain.all_gather_matmul(A, Bs, dim, ranks, group_name, return_a=return_A)
+    form = shapes.flat(A.shape, dim)
+    whole, products = fused.gather_matmul(form.of(A), Bs, group_name, return_a=return_A)
+    back = form.times(ranks).back
+    return back(whole) if return_A else None, [back(product) for product in products]
+
+
+def fused_matmul_reduce_scatter(A: Any, B: Any, reduce_op: str, scatter_dim: int, group_name: str) -> Any:
+    """`reduce_scatter(A @ B, scatter_dim)`, where `reduce_op` is "sum" or "avg".
+
+    The extent along `scatter_dim` is a multiple of the number of ranks. Raises `ValueError` and `PkcError`.
+    """
+    average, dim, ranks = *_checked_scatter(A, B, reduce_op, scatter_dim), ranks_of(group_name)
+    _check_shards(A, B, dim, ranks)
+    if not _has_kernel(SCATTER, A, [B], dim, ranks):
+        return plain.matmul_reduce_scatter(A, B, dim, ranks, group_name, average=average)
+    form = shapes.flat(A.shape, dim)
+    return form.over(ranks).back(fused.matmul_scatter(form.of(A), B, group_name, average=average))
+
+
+def fused_matmul_all_reduce(A: Any, B: Any, reduce_op: str, group_name: str) -> Any:
+    """`all_reduce(A @ B)`, where `reduce_op` is "sum" or "avg".
+
+    The gradient of the result is the same on all ranks, as that of what they go on computing with it together is.
+    Raises `ValueError` and `PkcError`.
+    """
+    average, _, ranks = *_checked_scatter(A, B, reduce_op, 0, REDUCE), ranks_of(group_name)
+    if not _has_kernel(REDUCE, A, [B], 0, ranks):
+        return plain.matmul_all_reduce(A, B, ranks, group_name, average=average)
+    found = fused.matmul_reduce(A.flatten(0, -2), B, group_name, average=average)
+    return found.view(*A.shape[:-1], B.shape[1])
+
+
+def _checked_scatter(A: Any, B: Any, reduce_op: str, scatter_dim: int, operator: str = SCATTER) -> tuple[bool, int]:
+    average = shapes.check_reduction(operator, reduce_op)
+    dim = shapes.along(operator, "scatter_dim", scatter_dim, A.shape)
+    shapes.check_matmul(operator, A, B)
+    return average, dim
+
+
+def _check_shards(A: Any, B: Any, dim: int, ranks: int) -> None:
+    extent = B.shape[1] if dim == len(A.shape) - 1 else A.shape[dim]
+    torch._check(extent % ranks == 0, lambda: f"{SCATTER}: {extent} positions cannot be shared by {ranks} ranks")
+
+
+def _has_kernel(operator: str, A: Any, rights: Sequence[Any], dim: int, ranks: int) -> bool:
+    if A.device.type != "cuda":
+        return False
+    last = "columns of A are gathered or scattered" if dim == len(A.shape) - 1 else ""
+    reason = last or fused.obstacle(A, rights, ranks)
+    if reason and ranks > 1:
+        fused.tell(operator, reason)
+    return not reason
+
+
+def ranks_of(group: str) -> int:
+    """How many ranks the group of this name has."""
+    return _c10d._get_group_size_by_name(group)
+
+
+def all_gather(A: Any, gather_dim: int, group_name: str) -> Any:
+    """The tensors of all ranks behind one another along a dimension."""
+    return plain.gather(A, gather_dim, ranks_of(group_name), group_name)
+
+
+def reduce_scatter(A: Any, scatter_dim: int, group_name: str) -> Any:
+    """This rank's shard, along a dimension, of the sum of all ranks' tensors."""
+    return plain.scatter(A, scatter_dim, ranks_of(group_name), group_name)
+
+
+# Shapes
+
+
+def fake_gather(
+    A: Any, Bs: Sequence[Any], gather_dim: int, group_name: str, *, return_A: bool = True
+) -> tuple[Any, list[Any]]:
+    dim, ranks = shapes.along(GATHER, "gather_dim", gather_dim, A.shape), ranks_of(group_name)
+    shapes.check_matmul(GATHER, A, *Bs)
+    if dim == len(A.shape) - 1:
+        whole = A.new_empty((*A.shape[:-1], A.shape[-1] * ranks))
+        products = [A.new_empty((*A.shape[:-1], B.shape[1])) for B in Bs]
+        return whole if return_A else None, products
+    form = shapes.flat(A.shape, dim).times(ranks)
+    return form.empty(A, A.shape[-1]) if return_A else None, [form.empty(A, B.shape[1]) for B in Bs]
+
+
+def fake_scatter(A: Any, B: Any, reduce_op: str, scatter_dim: int, group_name: str) -> Any:
+    _, dim = _checked_scatter(A, B, reduce_op, scatter_dim)
+    ranks = ranks_of(group_name)
+    _check_shards(A, B, dim, ranks)
+    if dim == len(A.shape) - 1:
+        return A.new_empty((*A.shape[:-1], B.shape[1] // ranks))
+    return shapes.flat(A.shape, dim).over(ranks).empty(A, B.shape[1])
+
+
+def fake_reduce(A: Any, B: Any, reduce_op: str, group_name: str) -> Any:
+    _checked_scatter(A, B, reduce_op, 0, REDUCE)
+    return A.new_empty((*A.shape[:-1], B.shape[1]))
+
+
+def fake_all_gather(A: Any, gather_dim: int, group_name: str) -> Any:
+    front = A.movedim(gather_dim, 0).shape
+    return A.new_empty((front[0] * ranks_of(group_name), *front[1:])).movedim(0, gather_dim)
+
+
+def fake_reduce_scatter(A: Any, scatter_dim: int, group_name: str) -> Any:
+    front = A.movedim(scatter_dim, 0).shape
+    return A.new_empty((front[0] // ranks_of(group_name), *front[1:])).movedim(0, scatter_dim)

@@ -1,0 +1,63 @@
+"""Registers the operators with torch: their schemas, implementations, shapes and gradients."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from pkc.torch import gradients, operators
+from pkc.torch.operators import GATHER, REDUCE, SCATTER
+
+torch: Any = importlib.import_module("torch")
+_library: Any = torch.library.Library("pkc", "DEF")
+
+_OPERATORS = (
+    (
+        f"{GATHER}(Tensor A, Tensor[] Bs, int gather_dim, str group_name, *, bool return_A = True)"
+        " -> (Tensor?, Tensor[])",
+        operators.fused_all_gather_matmul,
+        operators.fake_gather,
+        gradients.gather_context,
+        gradients.gather_backward,
+    ),
+    (
+        f"{SCATTER}(Tensor A, Tensor B, str reduce_op, int scatter_dim, str group_name) -> Tensor",
+        operators.fused_matmul_reduce_scatter,
+        operators.fake_scatter,
+        gradients.scatter_context,
+        gradients.scatter_backward,
+    ),
+    (
+        f"{REDUCE}(Tensor A, Tensor B, str reduce_op, str group_name) -> Tensor",
+        operators.fused_matmul_all_reduce,
+        operators.fake_reduce,
+        gradients.reduce_context,
+        gradients.reduce_backward,
+    ),
+    (
+        "all_gather(Tensor A, int gather_dim, str group_name) -> Tensor",
+        operators.all_gather,
+        operators.fake_all_gather,
+        gradients.moved_context,
+        gradients.all_gather_backward,
+    ),
+    (
+        "reduce_scatter(Tensor A, int scatter_dim, str group_name) -> Tensor",
+        operators.reduce_scatter,
+        operators.fake_reduce_scatter,
+        gradients.moved_context,
+        gradients.reduce_scatter_backward,
+    ),
+)
+
+for _schema, _implementation, _fake, _context, _backward in _OPERATORS:
+    _name = _schema.partition("(")[0]
+    # Strides are part of what a graph knows: a right operand by columns must not become one by rows.
+    _library.define(_schema, tags=(torch.Tag.needs_fixed_stride_order,))
+    for _device in ("CPU", "CUDA"):
+        _library.impl(_name, _implementation, _device)
+    torch.library.register_fake(f"pkc::{_name}", _fake, lib=_library)
+    torch.library.register_autograd(f"pkc::{_name}", _backward, setup_context=_context, lib=_library)
+
+OPERATORS = tuple(schema.partition("(")[0] for schema, *_ in _OPERATORS)
+"""The names of the operators in `torch.ops.pkc`."""

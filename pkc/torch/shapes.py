@@ -1,0 +1,72 @@
+"""Shapes of what the operators take and give. Extents may be symbolic: they are compared and divided alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Flat:
+    """A tensor as the matrix whose rows are all its dimensions but the last one, those along `dim` outermost.
+
+    `rows` are the extents of the dimensions that are its rows, in this order.
+    """
+
+    dim: int
+    rows: tuple[Any, ...]
+
+    def of(self, tensor: Any) -> Any:
+        """The matrix of such a tensor."""
+        return tensor.movedim(self.dim, 0).flatten(0, -2)
+
+    def back(self, matrix: Any) -> Any:
+        """The tensor of such a matrix, a view."""
+        return matrix.view(*self.rows, matrix.shape[-1]).movedim(0, self.dim)
+
+    def empty(self, like: Any, columns: Any) -> Any:
+        """A tensor of other columns, laid out as `back` does."""
+        return like.new_empty((*self.rows, columns)).movedim(0, self.dim)
+
+    def times(self, ranks: int) -> Flat:
+        """With so many times the extent along `dim`."""
+        return Flat(self.dim, (self.rows[0] * ranks, *self.rows[1:]))
+
+    def over(self, ranks: int) -> Flat:
+        """With the extent along `dim` divided by so many ranks."""
+        return Flat(self.dim, (self.rows[0] // ranks, *self.rows[1:]))
+
+
+def flat(shape: Sequence[Any], dim: int) -> Flat:
+    """A tensor of this shape as a matrix. `dim` is none of its columns."""
+    rows = [*shape[:-1]]
+    rows.insert(0, rows.pop(dim))
+    return Flat(dim, tuple(rows))
+
+
+def along(operator: str, what: str, dim: int, shape: Sequence[Any]) -> int:
+    """A dimension counted from the first one. Raises `ValueError` as torch's operators do."""
+    found = dim + len(shape) if dim < 0 else dim
+    if len(shape) < 2:
+        raise ValueError(f"{operator}: A must have at least two dimensions, not {len(shape)}")
+    if not 0 <= found < len(shape):
+        raise ValueError(f"{operator}: {what} is {dim}; A has {len(shape)} dimensions")
+    return found
+
+
+def check_matmul(operator: str, a: Any, *rights: Any) -> None:
+    """Raises `ValueError` unless A can be multiplied by each of the matrices."""
+    for number, right in enumerate(rights):
+        name = f"Bs[{number}]" if len(rights) > 1 else "B"
+        if len(right.shape) != 2:
+            raise ValueError(f"{operator}: {name} must be a matrix; it has {len(right.shape)} dimensions")
+        if right.dtype != a.dtype:
+            raise ValueError(f"{operator}: {name} is {right.dtype}, and A is {a.dtype}")
+
+
+def check_reduction(operator: str, reduce_op: str) -> bool:
+    """Whether the reduction is an average. Raises `ValueError` unless it is that or a sum."""
+    if reduce_op not in ("sum", "avg"):
+        raise ValueError(f"{operator}: reduce_op is {reduce_op!r}; it must be 'sum' or 'avg'")
+    return reduce_op == "avg"
