@@ -184,6 +184,36 @@ error[PK832]: rank 0 waited 0 s for rank 1, rank 2
         Group(Job(2, 3, 2, f"pkc-{uuid.uuid4()}"), timeout=0.05)
 
 
+def _overlapping(rank: int) -> Any:
+    """Meshes of ranks 0 and 1, of 1 and 2, and of all, at once: each maps the memory of its own ranks."""
+    api = Api(gpus=3)
+    found: dict[tuple[int, ...], Any] = {}
+    meshes: list[tuple[Mesh, LoadedKernel, Any]] = []
+    for members in ((0, 1), (1, 2), (0, 1, 2)):
+        if rank in members:
+            name = f"{os.environ['TORCHELASTIC_RUN_ID']}-{members}"
+            api.mapped.clear()
+            mesh = Mesh.of_job(Job(members.index(rank), len(members), rank, name), members, driver=Driver(api))
+            meshes.append((mesh, LoadedKernel(SIGNALS, mesh), mesh.empty((8, 8), "f32")))
+            found[members] = (mesh.local[0].rank, mesh.local[0].device, sorted(set(api.mapped.values())))
+    for _, kernel, array in (*meshes, *meshes):
+        kernel({"C": array})
+    launches = len(api.launches)
+    meshes[-1][0].close()
+    return found, launches, meshes[0][0].closed
+
+
+def test_meshes_of_other_and_of_overlapping_processes() -> None:
+    for rank, (found, launches, closed) in enumerate(in_processes(_overlapping, 3)):
+        assert found == {
+            members: (members.index(rank), rank, list(members))
+            for members in ((0, 1), (1, 2), (0, 1, 2))
+            if rank in members
+        }
+        assert launches == 2 * len(found)
+        assert not closed
+
+
 def test_no_gpu_for_a_rank(monkeypatch: pytest.MonkeyPatch) -> None:
     for key, value in ENVIRONMENT.items():
         monkeypatch.setenv(key, value)
