@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
-from pkc.torch.operators import GATHER, SCATTER, ranks_of
+from pkc.torch.operators import GATHER, REDUCE, SCATTER, ranks_of
 
 torch: Any = importlib.import_module("torch")
 
@@ -72,6 +72,32 @@ def reduce_backward(ctx: Any, grad: Any) -> tuple[Any, ...]:
     grad_a = grad @ right.t() if ctx.needs_input_grad[0] else None
     grad_right = a.flatten(0, -2).t() @ grad.flatten(0, -2) if ctx.needs_input_grad[1] else None
     return grad_a, grad_right, None, None
+
+
+def replicated_matmul_context(ctx: Any, inputs: Any, output: Any) -> None:
+    A, B, ctx.group = inputs
+    ctx.save_for_backward(A, B)
+
+
+def replicated_matmul_backward(ctx: Any, grad: Any) -> tuple[Any, ...]:
+    a, right = ctx.saved_tensors
+    grad_a = None
+    if ctx.needs_input_grad[0]:
+        grad_a = getattr(torch.ops.pkc, REDUCE)(grad, right.t(), "sum", ctx.group)
+    grad_right = a.flatten(0, -2).t() @ grad.flatten(0, -2) if ctx.needs_input_grad[1] else None
+    return grad_a, grad_right, None
+
+
+def replicated_context(ctx: Any, inputs: Any, output: Any) -> None:
+    _, ctx.group = inputs
+
+
+def replicated_backward(ctx: Any, grad: Any) -> tuple[Any, ...]:
+    return torch.ops.pkc.all_reduce(grad, ctx.group), None
+
+
+def all_reduce_backward(ctx: Any, grad: Any) -> tuple[Any, ...]:
+    return grad, None
 
 
 def moved_context(ctx: Any, inputs: Any, output: Any) -> None:

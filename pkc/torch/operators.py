@@ -94,6 +94,21 @@ def all_gather(A: Any, gather_dim: int, group_name: str) -> Any:
     return plain.gather(A, gather_dim, ranks_of(group_name), group_name)
 
 
+def all_reduce(A: Any, group_name: str) -> Any:
+    """The sum of all ranks' tensors. The gradient of the result is the same on all ranks."""
+    return plain.reduce(A, group_name)
+
+
+def replicated_matmul(A: Any, B: Any, group_name: str) -> Any:
+    """`A @ B` on each rank by itself. A is the same on all ranks, so its gradient is the sum of theirs."""
+    return A @ B
+
+
+def replicated(A: Any, group_name: str) -> Any:
+    """A copy of what is the same on all ranks; its gradient is the sum of theirs."""
+    return A.clone()
+
+
 def reduce_scatter(A: Any, scatter_dim: int, group_name: str) -> Any:
     """This rank's shard, along a dimension, of the sum of all ranks' tensors."""
     return plain.scatter(A, scatter_dim, ranks_of(group_name), group_name)
@@ -127,6 +142,18 @@ def fake_scatter(A: Any, B: Any, reduce_op: str, scatter_dim: int, group_name: s
 def fake_reduce(A: Any, B: Any, reduce_op: str, group_name: str) -> Any:
     _checked_scatter(A, B, reduce_op, 0, REDUCE)
     return A.new_empty((*A.shape[:-1], B.shape[1]))
+
+
+def fake_replicated_matmul(A: Any, B: Any, group_name: str) -> Any:
+    return A.new_empty((*A.shape[:-1], B.shape[1]))
+
+
+def fake_replicated(A: Any, group_name: str) -> Any:
+    return torch.empty_like(A)
+
+
+def fake_all_reduce(A: Any, group_name: str) -> Any:
+    return A.new_empty(A.shape)
 
 
 def fake_all_gather(A: Any, gather_dim: int, group_name: str) -> Any:

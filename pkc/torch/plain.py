@@ -26,6 +26,11 @@ def scatter(whole: Any, dim: int, ranks: int, group: str, *, average: bool = Fal
     return (found / ranks if average else found).movedim(0, dim)
 
 
+def reduce(mine: Any, group: str) -> Any:
+    """The sum of all ranks' tensors."""
+    return _collectives.wait_tensor(_collectives.all_reduce(mine.contiguous(), "sum", group))
+
+
 def all_gather_matmul(
     a: Any, rights: Sequence[Any], dim: int, ranks: int, group: str, *, return_a: bool
 ) -> tuple[Any, list[Any]]:
@@ -46,5 +51,5 @@ def matmul_reduce_scatter(a: Any, right: Any, dim: int, ranks: int, group: str, 
 
 
 def matmul_all_reduce(a: Any, right: Any, ranks: int, group: str, *, average: bool) -> Any:
-    found = _collectives.wait_tensor(_collectives.all_reduce((a @ right).contiguous(), "sum", group))
+    found = reduce(a @ right, group)
     return found / ranks if average else found

@@ -35,6 +35,27 @@ _OPERATORS = (
         gradients.reduce_backward,
     ),
     (
+        "replicated_matmul(Tensor A, Tensor B, str group_name) -> Tensor",
+        operators.replicated_matmul,
+        operators.fake_replicated_matmul,
+        gradients.replicated_matmul_context,
+        gradients.replicated_matmul_backward,
+    ),
+    (
+        "replicated(Tensor A, str group_name) -> Tensor",
+        operators.replicated,
+        operators.fake_replicated,
+        gradients.replicated_context,
+        gradients.replicated_backward,
+    ),
+    (
+        "all_reduce(Tensor A, str group_name) -> Tensor",
+        operators.all_reduce,
+        operators.fake_all_reduce,
+        gradients.replicated_context,
+        gradients.all_reduce_backward,
+    ),
+    (
         "all_gather(Tensor A, int gather_dim, str group_name) -> Tensor",
         operators.all_gather,
         operators.fake_all_gather,

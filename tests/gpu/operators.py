@@ -184,6 +184,9 @@ def samples(job: Job, dtype: str) -> Sequence[tuple[str, tuple[Any, ...], dict[s
         ("fused_all_gather_matmul", (a, [b], 0, job.group), {"return_A": False}),
         ("fused_matmul_reduce_scatter", (a, b, "avg", 0, job.group), {}),
         ("fused_matmul_all_reduce", (a, c.t(), "sum", job.group), {}),
+        ("replicated_matmul", (a, b, job.group), {}),
+        ("replicated", (a, job.group), {}),
+        ("all_reduce", (a, job.group), {}),
         ("all_gather", (a, 1, job.group), {}),
         ("reduce_scatter", (a, 0, job.group), {}),
     )
@@ -235,15 +238,21 @@ def differentiated(job: Job) -> str:
         # Its result is the same on all ranks, so it is one result.
         return job.operators.fused_matmul_all_reduce(Mine.apply(a), Mine.apply(b), "avg", job.group)
 
+    def replicate(a: Any, b: Any, c: Any) -> Any:
+        # What is the same on all ranks has a gradient on each, and what differs one of its own.
+        same = job.operators.replicated(a.sum(0), job.group)
+        found = job.operators.replicated_matmul(b.sum(0).t(), Mine.apply(c).t(), job.group)
+        return job.operators.all_reduce(Mine.apply(a) * same, job.group), Whole.apply(found)
+
     def drawn(seed: int, *shape: int) -> Any:
         return torch.stack(job.draw(seed, *shape, dtype="float64")).requires_grad_()
 
     operands = drawn(16, 2, 4, 3), drawn(17, 3, 2), drawn(18, 4, 3)
-    for function in (gather, again, scatter, reduce):
+    for function in (gather, again, scatter, reduce, replicate):
         torch.autograd.gradcheck(function, operands, fast_mode=False, check_undefined_grad=False)
-        if function is not reduce:
+        if function not in (reduce, replicate):
             torch.autograd.gradgradcheck(function, operands, fast_mode=True, check_undefined_grad=False)
-    return "4 functions"
+    return "5 functions"
 
 
 def backward(job: Job) -> str:

@@ -1,0 +1,153 @@
+"""Linear layers whose weights are shared out among the ranks of a process group.
+
+With sequence parallelism the activations between a row-parallel and the next column-parallel layer are shared out along
+`sequence_dim`: matmuls gather and scatter them. Without it they are the same on all ranks.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from typing import Any
+
+import pkc.torch
+
+torch: Any = importlib.import_module("torch")
+_c10d: Any = importlib.import_module("torch.distributed.distributed_c10d")
+
+
+class _ParallelLinear(torch.nn.Module):
+    """A shard of `nn.Linear`: `weight` and `bias` are slices of its own, along dimension `partition_dim`."""
+
+    partition_dim: int
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        *,
+        group: Any = None,
+        sequence_parallel: bool = False,
+        sequence_dim: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        torch.nn.Module.__init__(self)
+        self.group = pkc.torch.name_of(group)
+        self.ranks = _c10d._get_group_size_by_name(self.group)
+        self.rank = _c10d._resolve_process_group(self.group).rank()
+        self.in_features, self.out_features = in_features, out_features
+        self.sequence_parallel, self.sequence_dim = sequence_parallel, sequence_dim
+        shape = [out_features, in_features]
+        if shape[self.partition_dim] % self.ranks:
+            what = ("out_features", "in_features")[self.partition_dim]
+            raise ValueError(f"{what} = {shape[self.partition_dim]} cannot be shared by {self.ranks} ranks")
+        shape[self.partition_dim] //= self.ranks
+        place = {"device": device, "dtype": dtype}
+        self.weight = torch.nn.Parameter(torch.empty(*shape, **place))
+        self.bias = torch.nn.Parameter(torch.empty(self._bias_features, **place)) if bias else None
+        self.reset_parameters()
+
+    @property
+    def _bias_features(self) -> int:
+        raise NotImplementedError
+
+    def reset_parameters(self) -> None:
+        """Draw what `nn.Linear` would. Ranks whose generators are seeded differently get different shards."""
+        bound = 1 / math.sqrt(self.in_features)
+        torch.nn.init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            torch.nn.init.uniform_(self.bias, -bound, bound)
+
+    @classmethod
+    def from_linear(cls, linear: Any, **options: Any) -> Any:
+        """This rank's shard of an `nn.Linear`; `options` as for the class."""
+        place = {"device": linear.weight.device, "dtype": linear.weight.dtype}
+        made = cls(linear.in_features, linear.out_features, linear.bias is not None, **{**place, **options})
+        made.load_state_dict(made.shard_of(linear.state_dict()))
+        return made
+
+    def shard_of(self, state: dict[str, Any]) -> dict[str, Any]:
+        """This rank's shards of the state dict of an `nn.Linear`, for `load_state_dict`."""
+        found = {"weight": state["weight"].chunk(self.ranks, self.partition_dim)[self.rank]}
+        if "bias" in state:
+            found["bias"] = self._bias_of(state["bias"])
+        return found
+
+    def _bias_of(self, bias: Any) -> Any:
+        raise NotImplementedError
+
+    def extra_repr(self) -> str:
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}, "
+            f"ranks={self.ranks}, sequence_parallel={self.sequence_parallel}"
+        )
+
+
+class ColumnParallelLinear(_ParallelLinear):
+    """`nn.Linear` whose output features are shared out: rank r has output features r * out / ranks and on.
+
+    The input has all input features: a shard along `sequence_dim` with `sequence_parallel`, which is gathered, and
+    otherwise the same tensor on all ranks, whose gradient is summed over them. Raises `ValueError` if the ranks cannot
+    share the features.
+    """
+
+    partition_dim = 0
+
+    @property
+    def _bias_features(self) -> int:
+        return self.out_features // self.ranks
+
+    def _bias_of(self, bias: Any) -> Any:
+        return bias.chunk(self.ranks)[self.rank]
+
+    def forward(self, x: Any) -> Any:
+        (found,) = project(x, [self])
+        return found
+
+
+class RowParallelLinear(_ParallelLinear):
+    """`nn.Linear` whose input features are shared out; the input has this rank's, as column-parallel layers give them.
+
+    The output has all features: a shard along `sequence_dim` with `sequence_parallel`, otherwise it is the same on all
+    ranks. Every rank has the whole bias. Raises `ValueError` if the ranks cannot share the features.
+    """
+
+    partition_dim = 1
+
+    @property
+    def _bias_features(self) -> int:
+        return self.out_features
+
+    def _bias_of(self, bias: Any) -> Any:
+        return bias
+
+    def forward(self, x: Any) -> Any:
+        right = self.weight.t()
+        if self.sequence_parallel:
+            found = torch.ops.pkc.fused_matmul_reduce_scatter(x, right, "sum", self.sequence_dim, self.group)
+        else:
+            found = torch.ops.pkc.fused_matmul_all_reduce(x, right, "sum", self.group)
+        if self.bias is None:
+            return found
+        # Each rank adds it to its own positions alone.
+        return found + (replicated(self.bias, self.group) if self.sequence_parallel else self.bias)
+
+
+def project(x: Any, layers: list[ColumnParallelLinear]) -> list[Any]:
+    """What several column-parallel layers alike give for one input, which is gathered once."""
+    first = layers[0]
+    rights = [layer.weight.t() for layer in layers]
+    if first.sequence_parallel:
+        _, found = torch.ops.pkc.fused_all_gather_matmul(
+            x, rights, first.sequence_dim, first.group, return_A=torch.is_grad_enabled() and first.weight.requires_grad
+        )
+    else:
+        found = [torch.ops.pkc.replicated_matmul(x, right, first.group) for right in rights]
+    return [y if layer.bias is None else y + layer.bias for y, layer in zip(found, layers, strict=True)]
+
+
+def replicated(parameter: Any, group: Any = None) -> Any:
+    """A parameter that is the same on all ranks and used on other positions by each: its gradient is their sum."""
+    return torch.ops.pkc.replicated(parameter, pkc.torch.name_of(group))
