@@ -329,6 +329,93 @@ def exported(job: Job) -> str:
     return f"{len(names)} operators"
 
 
+def fused(job: Job) -> str:
+    """The pass of torch.compile: what it replaces in functions, why it leaves other places, and the same results."""
+    torch = job.torch
+    import torch._dynamo.backends.common as backends
+    import torch.distributed._functional_collectives as collectives
+    from torch._functorch.aot_autograd import make_boxed_func
+
+    import pkc.torch
+
+    group, told, counts = torch.distributed.group.WORLD, list[str](), list[int]()
+
+    def first(graph: Any) -> None:
+        count, left = pkc.torch.fuse(graph.graph)
+        counts.append(count)
+        told.extend(map(str, left))
+        graph.recompile()
+
+    def passed(graph: Any, _: Any) -> Any:
+        first(graph)
+        return make_boxed_func(graph.forward)
+
+    def linears(x: Any, up: Any, down: Any) -> Any:
+        wide = collectives.all_gather_tensor(x, 0, group)
+        wide = torch.nn.functional.linear(wide, up) * torch.nn.functional.linear(wide, up + 1)
+        return collectives.reduce_scatter_tensor(wide @ down.t(), "sum", 0, group) + x
+
+    def along(x: Any, up: Any, down: Any) -> Any:
+        wide = collectives.all_gather_tensor(x, 1, group)
+        out = torch.nn.functional.linear(wide, up, up[:, 0]) @ down.t()
+        return collectives.reduce_scatter_tensor(out, "sum", 1, group), wide.sum()
+
+    def whole(x: Any, up: Any, down: Any) -> Any:
+        return collectives.all_reduce(x @ up.t(), "avg" if job.device != "cpu" else "sum", group) @ down.t()
+
+    def others(x: Any, up: Any, down: Any) -> Any:
+        wide = collectives.all_gather_tensor(x, 0, group)
+        most = collectives.all_reduce(x @ up.t(), "max", group)
+        biased = torch.nn.functional.linear(x, up, up[:, 0])
+        return (
+            wide.exp(),
+            most,
+            collectives.all_reduce(biased, "sum", group),
+            collectives.all_reduce(x + 1, "sum", group),
+        )
+
+    reasons = (
+        "no matmul has the gathered tensor as its left operand",
+        "it reduces by max, not by a sum",
+        "a bias is added before the sum over ranks",
+        "what it sums is no matmul but aten.add.Tensor",
+    )
+    for function, shape, replaced in (
+        (linears, (64, 128), 2),
+        (along, (3, 32, 128), 2),
+        (whole, (64, 128), 1),
+        (others, (64, 128), 0),
+    ):
+        x, (up, down) = job.draw(34, *shape), layers(job, 128, 96, "bfloat16")
+        given = [tensor[job.rank] for tensor in (x, up, down)]
+        counts.clear()
+        told.clear()
+        torch._dynamo.reset()
+        graph = torch.compile(function, fullgraph=True, backend=backends.aot_autograd(fw_compiler=passed))
+        expected, found = (torch.utils._pytree.tree_leaves(form(*given)) for form in (function, graph))
+        if sum(counts) != replaced or [text.rpartition("fused: ")[2] for text in told] != [*reasons] * (not replaced):
+            raise Failure(f"{function.__name__}: {counts} replaced, left: {told}")
+        if not all("operators.py:" in text for text in told):
+            raise Failure(f"without a place: {told}")
+        for one, other in zip(found, expected, strict=True):
+            bound = 4 * job.rounding(one.dtype) * other.double().abs().max()
+            job.compared(one, other.double(), bound)
+    if job.device != "cpu":
+        said: list[str] = []
+        pkc.torch.fuse_in_compile(say=said.append)
+        torch._dynamo.reset()
+        expected = linears(*given)
+        bound = 4 * job.rounding(expected.dtype) * expected.double().abs().max()
+        job.compared(torch.compile(linears, fullgraph=True)(*given), expected.double(), bound)
+        if said:
+            raise Failure(f"left in Inductor's graph: {said}")
+        torch.compile(others, fullgraph=True)(*given)
+        torch._inductor.config.post_grad_custom_pre_pass = None
+        if len(said) != len(reasons):
+            raise Failure(f"Inductor's graph: {said}")
+    return f"5 collectives, {len(reasons)} left"
+
+
 def captured(job: Job) -> str:
     """CUDA graphs: replays give what calls give, on new operands."""
     torch = job.torch
@@ -443,6 +530,7 @@ CHECKS: Sequence[Callable[[Job], str]] = (
     backward,
     compiled,
     exported,
+    fused,
     captured,
     grouped,
     cost,
