@@ -6,8 +6,9 @@ from pkc import console
 from pkc.codegen.build import build_kernel, machine_level, resources
 from pkc.codegen.cuda import print_kernel
 from pkc.dialect.program import KernelOp
+from pkc.runtime.exported import pack
 
-BELOW_IR = ("cuda", "ptx", "cubin")
+BELOW_IR = ("cuda", "ptx", "cubin", "artifact")
 
 
 def emit(kernel: KernelOp, what: str, *, explain: bool) -> str | bytes:
@@ -19,4 +20,6 @@ def emit(kernel: KernelOp, what: str, *, explain: bool) -> str | bytes:
     if explain:
         console.lines([resources(built)])
         console.remarks(built.remarks)
+    if what == "artifact":
+        return pack(built.artifact)
     return built.compiled.ptx if what == "ptx" else built.artifact.cubin

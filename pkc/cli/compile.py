@@ -103,7 +103,7 @@ def _key(request: Request, sources: list[bytes]) -> str:
 
 def _nvrtc(request: Request) -> str:
     """The version of NVRTC, if it takes part."""
-    if request.emit not in ("ptx", "cubin"):
+    if request.emit not in ("ptx", "cubin", "artifact"):
         return ""
     from pkc.codegen.nvrtc import version
 
@@ -134,7 +134,9 @@ def _compile(request: Request) -> tuple[tree.Program, str | bytes]:
     from pkc.cli.build import BELOW_IR, emit
     from pkc.cli.program import Chosen, autoschedule_for, compile_far, compile_for, constants_of, schedule_options
     from pkc.cli.settings import numbers
+    from pkc.driver.builder import divisors_of
     from pkc.driver.compiler import find_kernel, load_program
+    from pkc.frontend.elaborate import build_module
     from pkc.passes.run import print_ir
 
     file, kernel, target = request.file, request.kernel, request.target
@@ -150,7 +152,14 @@ def _compile(request: Request) -> tuple[tree.Program, str | bytes]:
         found = autoschedule_for(Chosen(program, chosen, request.ranks, values, sizes, options), target)
         options |= found.schedule
     level = "machine" if below else request.emit
-    compiled = compile_for(program, kernel, values, options, level=level, target=target, dump=request.dump)
+    divisors = None
+    if request.emit == "artifact" and chosen is not None:
+        # It is launched with these sizes, for which the others are only an example.
+        module = build_module(program, kernel=chosen.name, constants=values, options=options)
+        divisors = divisors_of(module, sizes, request.ranks)
+    compiled = compile_for(
+        program, kernel, values, options, level=level, target=target, dump=request.dump, divisors=divisors
+    )
     if request.explain:
         planned = compiled if level == "machine" else compile_far(program, kernel, values, options, target)
         console.explanations([*([] if found is None else [found]), *planned.explanations])

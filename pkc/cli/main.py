@@ -99,7 +99,7 @@ def cli() -> None:
 @click.argument("file")
 @click.option(
     "--emit",
-    type=click.Choice(["tile", "roles", "machine", "cuda", "ptx", "cubin"]),
+    type=click.Choice(["tile", "roles", "machine", "cuda", "ptx", "cubin", "artifact"]),
     default="tile",
     help="The level of IR to print, or what is generated from it.",
 )
@@ -135,6 +135,8 @@ def compile_command(
 ) -> None:
     """Compile FILE (.pk or .py) and print its IR, its CUDA C++, PTX or machine code. No GPU is needed.
 
+    `--emit artifact` writes one file that `pkc.runtime.exported.load` reads without a compiler.
+
     A .py file is imported, and so executed, unless --no-import is given.
 
     \b
@@ -142,6 +144,7 @@ def compile_command(
       pkc compile examples/ring_attention.pk --const D=64 -o ring_attention.mlir
       pkc compile examples/ag_gemm.pk --emit roles --explain
       pkc compile examples/gemm_rs.pk --emit cubin -o gemm_rs.cubin --explain
+      pkc compile examples/gemm_rs.pk --emit artifact -o gemm_rs.pkx --ranks 4 --set M=8192,N=8192,K=2048
       pkc compile examples/gemm_rs.pk --explain --ranks 4 --set M=16,N=8192,K=2048
     """
     from pkc import console

@@ -139,8 +139,9 @@ def compile_for(
     target: str = DEFAULT,
     dump: str | None = None,
     warn: bool = True,
+    divisors: Mapping[str, int] | None = None,
 ) -> Compiled:
-    """Compile one kernel, or all, to a level of IR. Prints warnings, if asked."""
+    """Compile one kernel, or all, to a level of IR; `divisors` as for `compile_program`. Prints warnings, if asked."""
     dumping = nullcontext() if dump is None else console.writing(dump)
     with console.progress(f"compiling {kernel or 'all kernels'}"), dumping:
         compiled = compile_program(
@@ -151,6 +152,7 @@ def compile_for(
             level=level,
             dump=None if dump is None else Path(dump),
             target=target,
+            divisors=divisors,
         )
     if warn:
         console.diagnostics(compiled.warnings)

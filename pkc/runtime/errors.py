@@ -105,6 +105,16 @@ class SameGpu(Diagnostic):
     devices: str
 
 
+class NotExported(Diagnostic):
+    """A file is not a kernel that this version of pkc wrote."""
+
+    code = "PK829"
+    title = "`{path}` has no kernel to load: {problem}"
+    help = "`pkc compile FILE --emit artifact -o {path}` writes one"
+    path: str
+    problem: str
+
+
 # One process for each GPU
 
 

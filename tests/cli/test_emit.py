@@ -1,7 +1,10 @@
-"""`pkc compile --emit machine|cuda|ptx|cubin`."""
+"""`pkc compile --emit machine|cuda|ptx|cubin|artifact`."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,8 @@ from pkc.cli.main import main
 from pkc.cli.opt import parse_ir
 from pkc.passes.machine.check_machine import CheckMachine
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
 COPY = """\
 kernel one(X: bf16[M, N], Y: bf16[M, N]):
     for m, n in tasks(blocks(M, 64), blocks(N, 64)):
@@ -19,6 +23,25 @@ kernel one(X: bf16[M, N], Y: bf16[M, N]):
 kernel two(X: bf16[M, N], Y: bf16[M, N]):
     for m, n in tasks(blocks(M, 128), blocks(N, 64)):
         Y[m, n] = X[m, n]
+"""
+LAUNCH = """
+import sys
+from pkc.runtime import tensor_map
+from pkc.runtime.driver import Driver
+from pkc.runtime.exported import load
+from pkc.runtime.launch import LoadedKernel
+from pkc.runtime.mesh import Mesh
+from tests.runtime.fake import Api, Device, Tensor
+
+api, columns = Api(gpus=2), int(sys.argv[2])
+tensor_map._encode_tiled = lambda: api.encode
+artifact = load(sys.argv[1])
+kernel = LoadedKernel(artifact, Mesh.single_process(driver=Driver(api)))
+x, y = ([Tensor((64, columns), device=Device(rank), address=at << 32) for rank in (0, 1)] for at in (1, 2))
+kernel({"X": x, "Y": y})
+compilers = ("pkc.passes", "pkc.frontend.parse", "pkc.driver.compiler", "pkc.codegen.nvrtc", "lark")
+found = [name for name in compilers if name in sys.modules]
+print(f"{len(api.launches)} launches of {artifact.name}, compiled by {found}")
 """
 
 
@@ -74,7 +97,19 @@ def test_machine_code_to_a_file(folder: Path, capfdbinary: pytest.CaptureFixture
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("what", ["cuda", "ptx", "cubin"])
+@pytest.mark.parametrize("columns", [64, 12])
+def test_an_artifact_is_launched_without_a_compiler(capfdbinary: pytest.CaptureFixture[bytes], columns: int) -> None:
+    """Rows of 12 elements do not suit TMA: the file is for the sizes that it was written for."""
+    sizes = f"M=64,N={columns}"
+    emit(capfdbinary, "--emit", "artifact", "--kernel", "one", "--set", sizes, "--ranks", "2", "-o", "one.pkx")
+    command = [sys.executable, "-c", LAUNCH, "one.pkx", str(columns)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    found = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert (found.stdout, found.stderr) == ("2 launches of one, compiled by []\n", "")
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("what", ["cuda", "ptx", "cubin", "artifact"])
 def test_one_kernel_at_a_time(what: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compile", "copy.pk", "--emit", what]) == 1
     assert "error[PK911]" in capsys.readouterr().err

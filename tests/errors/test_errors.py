@@ -61,6 +61,7 @@ OTHER: dict[str, str] = {
     "PK826": "tests/runtime/test_mesh.py::test_a_gpu_that_is_not_there",
     "PK827": "tests/runtime/test_mesh.py::test_more_virtual_ranks_than_run_side_by_side",
     "PK828": "tests/runtime/test_mesh.py::test_one_gpu_twice",
+    "PK829": "tests/runtime/test_exported.py::test_files_that_are_none",
     "PK830": "tests/runtime/test_group.py::test_without_torchrun",
     "PK831": "tests/runtime/test_group.py::test_several_hosts",
     "PK832": "tests/runtime/test_group.py::test_a_rank_that_does_not_come",
