@@ -21,11 +21,17 @@ says. For each code, `tests/errors` has a program that provokes it and the exact
 """
 
 
+OTHERS = ("pkc.__main__", "pkc.nn", "pkc.torch")
+"""Modules that define no diagnostics; all but the first need torch."""
+
+
 def registry() -> dict[str, type[Diagnostic]]:
     """Every kind of diagnostic by code, whichever module defines it."""
-    for module in pkgutil.walk_packages(pkc.__path__, "pkc."):
-        if module.name != "pkc.__main__":
-            importlib.import_module(module.name)
+    importable = (module for module in pkgutil.iter_modules(pkc.__path__, "pkc.") if module.name not in OTHERS)
+    for module in importable:
+        found = importlib.import_module(module.name)
+        for inner in pkgutil.walk_packages(getattr(found, "__path__", ()), f"{module.name}."):
+            importlib.import_module(inner.name)
     return dict(sorted((code, kind) for code, kind in REGISTRY.items() if kind.__module__.startswith("pkc.")))
 
 

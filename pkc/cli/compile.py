@@ -156,7 +156,7 @@ def _compile(request: Request) -> tuple[tree.Program, str | bytes]:
     if request.emit == "artifact" and chosen is not None:
         # It is launched with these sizes, for which the others are only an example.
         module = build_module(program, kernel=chosen.name, constants=values, options=options)
-        divisors = divisors_of(module, sizes, request.ranks)
+        divisors = divisors_of(module, {name: int(size) for name, size in sizes.items()}, request.ranks)
     compiled = compile_for(
         program, kernel, values, options, level=level, target=target, dump=request.dump, divisors=divisors
     )

@@ -411,11 +411,17 @@ class LoadedKernel:
 
 
 def _check_gpu(driver: Driver, artifact: Artifact, rank: Rank) -> None:
-    """Machine code for `sm_XYa` runs on compute capability X.Y alone, that for `sm_XY` on X.Y and later X."""
-    found = tuple(driver.attribute(f"COMPUTE_CAPABILITY_{half}", rank.device) for half in ("MAJOR", "MINOR"))
-    digits = artifact.target.removeprefix("sm_").rstrip("af")
-    wanted = (int(digits[:-1]), int(digits[-1]))
-    exact = artifact.target.endswith("a")
-    if found != wanted if exact else (found[0] != wanted[0] or found < wanted):
+    halves = (driver.attribute(f"COMPUTE_CAPABILITY_{half}", rank.device) for half in ("MAJOR", "MINOR"))
+    found = next(halves), next(halves)
+    if not runs_on(artifact.target, found):
         capability = ".".join(map(str, found))
         raise PkcError(WrongGpu(NOWHERE, artifact.name, artifact.target, rank.device, capability))
+
+
+def runs_on(target: str, capability: tuple[int, int]) -> bool:
+    """Machine code for `sm_XYa` runs on compute capability X.Y alone, that for `sm_XY` on X.Y and later X."""
+    digits = target.removeprefix("sm_").rstrip("af")
+    wanted = (int(digits[:-1]), int(digits[-1]))
+    if target.endswith("a"):
+        return capability == wanted
+    return capability[0] == wanted[0] and capability >= wanted

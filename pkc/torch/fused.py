@@ -11,8 +11,10 @@ from pkc.codegen.artifact import Artifact
 from pkc.driver.builder import artifact_for
 from pkc.driver.kernel import Kernel
 from pkc.runtime.arrays import Array, View, row_major
-from pkc.runtime.launch import LoadedKernel
+from pkc.runtime.launch import LoadedKernel, runs_on
 from pkc.runtime.torch import tensor
+from pkc.targets import DEFAULT
+from pkc.targets.target import lookup
 from pkc.torch import kernels
 from pkc.torch.groups import Place, place_of
 
@@ -23,7 +25,6 @@ _told: set[str] = set()
 _calls: dict[tuple[object, ...], _Call] = {}
 _loaded: dict[tuple[Artifact, int], LoadedKernel] = {}
 
-_CAPABILITY = (9, 0)
 _ALIGNMENT = 16
 
 
@@ -37,8 +38,8 @@ def obstacle(a: Any, rights: Sequence[Any], ranks: int) -> str:
     if not a.numel() or not all(right.numel() for right in rights):
         return "a tensor has no elements"
     found = torch.cuda.get_device_capability(a.device)
-    if found != _CAPABILITY:
-        return f"the GPU has compute capability {found[0]}.{found[1]}; kernels are for 9.0"
+    if not runs_on(lookup(DEFAULT).code, found):
+        return f"the GPU has compute capability {found[0]}.{found[1]}; kernels are for {DEFAULT}"
     return ""
 
 
