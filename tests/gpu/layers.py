@@ -13,6 +13,7 @@ import os
 import statistics
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from pkc.bench.peers.ranks import NO_MULTICAST
@@ -104,7 +105,7 @@ def run(tokens: Sequence[int], hidden: int, inner: int) -> bool:
                 name: ((found - expected).abs().max() / expected.abs().max()).item() for name, found in results.items()
             }
             right &= max(errors.values()) <= BOUND
-            eager = {name: lambda form=form: form(x) for name, form in forms.items()}
+            eager = {name: partial(form, x) for name, form in forms.items()}
             graphs = {name: captured(torch, call) for name, call in eager.items()}
             for kind, calls in (("eager", eager), ("graph", graphs)):
                 times = measure(torch, calls)
