@@ -1,0 +1,49 @@
+"""The kernels of the operators on simulated ranks. Their module needs no torch, unlike its package."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import pkc
+
+PATH = Path(pkc.__file__).parent / "torch" / "kernels.py"
+M, N, K, RANKS = 40, 24, 32, 2
+
+
+def _kernels() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("kernels_of_operators", PATH)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+KERNELS = _kernels()
+
+
+@pytest.mark.parametrize("kind", ["gather", "scatter", "average"])
+@pytest.mark.parametrize(("dtype", "transposed"), [("bfloat16", False), ("float16", True)])
+def test_kernels(kind: str, dtype: str, transposed: bool) -> None:
+    exact = ml_dtypes.bfloat16 if dtype == "bfloat16" else np.float16
+    rng = np.random.default_rng(0)
+    # Small integers: products and sums are exact in every type.
+    a = rng.integers(-2, 3, (M, K) if kind == "gather" else (RANKS, M, K)).astype(exact)
+    b = rng.integers(-2, 3, (RANKS, K, N)).astype(exact)
+    given = np.ascontiguousarray(b.swapaxes(1, 2)) if transposed else b
+    if kind == "gather":
+        kernel = KERNELS.gather_matmul(dtype, transposed=transposed)
+        expected = a.astype(np.float64) @ b.astype(np.float64)
+    else:
+        everywhere = kind == "average"
+        make = KERNELS.matmul_reduce if everywhere else KERNELS.matmul_scatter
+        kernel = make(dtype, transposed=transposed, average=everywhere)
+        expected = (a.astype(np.float64) @ b.astype(np.float64)).sum(0) / (RANKS if everywhere else 1)
+    found = pkc.simulate(kernel, ranks=RANKS, A=a, B=given)["C"]
+    np.testing.assert_array_equal(found.astype(np.float64), expected)
