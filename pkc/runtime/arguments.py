@@ -218,7 +218,8 @@ class _Binder:
     # Dimensions and scalars
 
     def _set(self, dim: str, value: object, source: str) -> None:
-        if not isinstance(value, numbers.Integral) or not 1 <= int(value) <= _MOST:
+        # Whether a class counts as `Integral` takes longer to answer than all else here.
+        if not (type(value) is int or isinstance(value, numbers.Integral)) or not 1 <= int(value) <= _MOST:
             raise self._bad_dim(dim, f"is {value} by {source}; it must be from 1 to {_MOST}")
         first, first_source = self._found.setdefault(dim, (int(value), source))
         if first != value:

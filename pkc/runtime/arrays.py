@@ -155,4 +155,7 @@ def memory_shape(shape: tuple[int, ...], shard: int | None, ranks: int) -> tuple
 
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Strides in elements of an array without gaps, outermost first."""
-    return tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+    strides = [1] * len(shape)
+    for axis in range(len(shape) - 1, 0, -1):
+        strides[axis - 1] = strides[axis] * shape[axis]
+    return tuple(strides)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -49,7 +50,7 @@ class KernelParameters:
     """The struct in host memory, aligned, at `address`. Kernels get a copy at each launch."""
 
     def __init__(self, fields: Sequence[Field]) -> None:
-        offsets, size = layout(fields)
+        offsets, size = _layout(tuple(fields))
         self._memory = ctypes.create_string_buffer(size + ALIGNMENT)
         self.address = -(-ctypes.addressof(self._memory) // ALIGNMENT) * ALIGNMENT
         self._fields = tuple(zip(fields, (self.address + offset for offset in offsets), strict=True))
@@ -64,11 +65,17 @@ class KernelParameters:
         for field, address in self._fields:
             if isinstance(field, TensorMaps):
                 memory = _memory(arrays[field.array], values)
-                for number, tiling in enumerate(tilings(memory, field.box, field.swizzle, field.split)):
-                    tiling.check()
-                    target = address + number * MAP_BYTES
-                    tiling.encode(target)
-                    self._maps.setdefault(field.array, []).append((target, tiling.address - memory.address))
+                whole, rest = tilings(memory, field.box, field.swizzle, field.split)
+                whole.check()
+                whole.encode(address)
+                if rest is whole:
+                    ctypes.memmove(address + MAP_BYTES, address, MAP_BYTES)
+                else:
+                    rest.check()
+                    rest.encode(address + MAP_BYTES)
+                offset = rest.address - memory.address
+                places = (address, whole.address - memory.address), (address + MAP_BYTES, offset)
+                self._maps.setdefault(field.array, []).extend(places)
             else:
                 _write(field, address, values)
                 if isinstance(field, Base):
@@ -80,6 +87,11 @@ class KernelParameters:
             move(target, address + offset)
         for base in self._bases.get(array, ()):
             base.value = address
+
+
+@functools.cache
+def _layout(fields: tuple[Field, ...]) -> tuple[list[int], int]:
+    return layout(fields)
 
 
 def layout(fields: Sequence[Field]) -> tuple[list[int], int]:

@@ -77,15 +77,16 @@ class Tiling:
     def encode(self, target: int) -> None:
         """Write the map to host memory at `target`, a multiple of 128."""
         rank = len(self.extents)
+        long, longs, shorts, ones = _arrays(rank)
         status = _encode_tiled()(
             ctypes.c_void_p(target),
             ELEMENTS[self.dtype].code,
             rank,
             ctypes.c_void_p(self.address),
-            (ctypes.c_uint64 * rank)(*self.extents),
-            (ctypes.c_uint64 * max(rank - 1, 1))(*self.strides),
-            (ctypes.c_uint32 * rank)(*self.box),
-            (ctypes.c_uint32 * rank)(*[1] * rank),
+            long(*self.extents),
+            longs(*self.strides),
+            shorts(*self.box),
+            ones,
             0,
             _SWIZZLES.index(self.swizzle),
             _L2_PROMOTION_128_BYTES,
@@ -100,6 +101,13 @@ def move(target: int, address: int) -> None:
     status = _replace_address()(target, address)
     if status:
         raise DriverError(DriverFailure(NOWHERE, "cuTensorMapReplaceAddress", str(status), hex(address)), status)
+
+
+@functools.cache
+def _arrays(rank: int) -> tuple[Any, Any, Any, Any]:
+    """The types of extents, strides and boxes of so many dimensions, and steps of one."""
+    shorts = ctypes.c_uint32 * rank
+    return ctypes.c_uint64 * rank, ctypes.c_uint64 * max(rank - 1, 1), shorts, shorts(*[1] * rank)
 
 
 @functools.cache
