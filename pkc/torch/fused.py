@@ -7,7 +7,6 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pkc.codegen.artifact import Artifact
 from pkc.driver.builder import artifact_for
 from pkc.driver.kernel import Kernel
 from pkc.runtime.arrays import Array, View, row_major
@@ -22,8 +21,6 @@ torch: Any = importlib.import_module("torch")
 
 _logger = logging.getLogger("pkc.torch")
 _told: set[str] = set()
-_calls: dict[tuple[object, ...], _Call] = {}
-_loaded: dict[tuple[Artifact, int], LoadedKernel] = {}
 
 _ALIGNMENT = 16
 
@@ -58,11 +55,11 @@ def gather_matmul(a: Any, rights: Sequence[Any], group: str, *, return_a: bool) 
     rows *= place.mesh.ranks
     first, transposed = _right(first)
     out = a.new_empty((rows, first.shape[1]))
-    key = ("gather", place, transposed, a.dtype, rows, inner, first.shape[1])
-    call = _calls.get(key)
+    key = ("gather", transposed, a.dtype, rows, inner, first.shape[1])
+    call = place.calls.get(key)
     if call is None:
         kernel = kernels.gather_matmul(_name(a.dtype), transposed=transposed)
-        call = _calls[key] = _Call(place, kernel, "A", place.array((rows, inner), a.dtype, "shard", 0), _dims(key))
+        call = place.calls[key] = _Call(place, kernel, "A", place.array((rows, inner), a.dtype, "shard", 0), _dims(key))
     call.shared.copy_(a)
     call.launch({"B": first.t() if transposed else first, "C": out})
     whole = call.gathered(a) if return_a or len(rights) > 1 else None
@@ -83,13 +80,13 @@ def _summed(kind: str, a: Any, right: Any, group: str, *, average: bool) -> Any:
     place = place_of(group)
     a, (right, transposed) = _aligned(a.contiguous()), _right(right)
     rows, inner, columns = *a.shape, right.shape[1]
-    key = (kind, place, transposed, a.dtype, rows, inner, columns, average)
-    call = _calls.get(key)
+    key = (kind, transposed, a.dtype, rows, inner, columns, average)
+    call = place.calls.get(key)
     if call is None:
         make = kernels.matmul_scatter if kind == "scatter" else kernels.matmul_reduce
         layout = ("shard", 0) if kind == "scatter" else ("replicate", None)
         kernel = make(_name(a.dtype), transposed=transposed, average=average)
-        call = _calls[key] = _Call(place, kernel, "C", place.array((rows, columns), a.dtype, *layout), _dims(key))
+        call = place.calls[key] = _Call(place, kernel, "C", place.array((rows, columns), a.dtype, *layout), _dims(key))
     call.launch({"A": a, "B": right.t() if transposed else right})
     return call.shared.clone()
 
@@ -101,10 +98,9 @@ class _Call:
         mesh = place.mesh
         self._dims, self._name, self._array = dims, name, array
         artifact = artifact_for(kernel.tree, dims=dims, ranks=mesh.ranks, target=kernel.target)
-        key = artifact, id(mesh)
-        if key not in _loaded:
-            _loaded[key] = LoadedKernel(artifact, mesh)
-        self._loaded = _loaded[key]
+        if artifact not in place.loaded:
+            place.loaded[artifact] = LoadedKernel(artifact, mesh)
+        self._loaded = place.loaded[artifact]
         self._rank = mesh.local[0]
         self.shared = array.tensor()
         self._fetched: Any = None
@@ -129,7 +125,7 @@ class _Call:
 
 
 def _dims(key: tuple[Any, ...]) -> dict[str, int]:
-    return dict(zip("MKN", key[4:7], strict=True))
+    return dict(zip("MKN", key[3:6], strict=True))
 
 
 def _name(dtype: Any) -> str:

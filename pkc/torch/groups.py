@@ -8,12 +8,14 @@ import socket
 import uuid
 from typing import Any
 
+from pkc.codegen.artifact import Artifact
 from pkc.diagnostics import PkcError
 from pkc.location import NOWHERE
 from pkc.runtime.arrays import Array, ArrayLayout, memory_shape
 from pkc.runtime.element import ELEMENTS, element_name
 from pkc.runtime.errors import SameGpu, SeveralHosts
 from pkc.runtime.group import Job
+from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
 
 dist: Any = importlib.import_module("torch.distributed")
@@ -50,7 +52,7 @@ def close(group: Any = None) -> None:
 
 
 class Place:
-    """A mesh, and memory in its heap for operands and results that other ranks reach.
+    """A mesh with the kernels loaded there, and memory for operands and results that other ranks reach.
 
     One range of memory serves all operators of a size: they run one after the other, a launch ends when all ranks are
     done with it, and what an operator returns is copied out before the next one.
@@ -58,6 +60,9 @@ class Place:
 
     def __init__(self, mesh: Mesh) -> None:
         self.mesh = mesh
+        self.loaded: dict[Artifact, LoadedKernel] = {}
+        self.calls: dict[object, Any] = {}
+        """What operators have prepared, by kernel and sizes."""
         self._ranges: dict[int, int] = {}
 
     def array(self, shape: tuple[int, ...], dtype: Any, layout: ArrayLayout, shard: int | None = None) -> Array:

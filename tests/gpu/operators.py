@@ -145,7 +145,7 @@ def summed(job: Job, lefts: Sequence[Any], rights: Sequence[Any]) -> tuple[Any, 
 
 def repeated(job: Job) -> str:
     """Operators one after the other, each on what the one before gave, while torch writes operands late."""
-    from pkc.torch import fused as kernels
+    from pkc.torch import groups
 
     torch = job.torch
     left, right = job.draw(10, 128, 256), job.draw(11, 256, 256)
@@ -160,7 +160,7 @@ def repeated(job: Job) -> str:
         results.append(job.operators.fused_matmul_all_reduce(narrow, back[0], "sum", job.group))
     if not all(torch.equal(results[0], other) for other in results[1:]):
         raise Failure("the same operands give other results")
-    if job.device != "cpu" and not kernels._calls:
+    if job.device != "cpu" and len(groups.place_of(job.group).calls) < 3:
         raise Failure("no kernel ran")
     return f"{3 * len(results)} operators"
 

@@ -12,25 +12,26 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
-def run(module: str, arguments: Sequence[str], ranks: int, limit: float, *, torchrun: bool) -> bool:
-    """Run a module in other processes: one for each of the first `ranks` GPUs, or a single one without `torchrun`.
+def run(script: str, arguments: Sequence[str], ranks: int, limit: float, *, torchrun: bool) -> bool:
+    """Run a module or a file in other processes: one for each of the first `ranks` GPUs, or one without `torchrun`.
 
     Returns whether it ended well in time.
     """
-    command = [sys.executable, "-m"]
+    command = [sys.executable]
     if torchrun:
-        command += ["torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks), "-m"]
+        command += ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)]
+    command += [script] if script.endswith(".py") else ["-m", script]
     environment = dict(os.environ)
     visible = environment.get("CUDA_VISIBLE_DEVICES", "")
     known = visible.split(",") if visible else [str(device) for device in range(ranks)]
     environment["CUDA_VISIBLE_DEVICES"] = ",".join(known[:ranks])
     for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE"):
         environment.pop(name, None)
-    process = subprocess.Popen([*command, module, *arguments], cwd=ROOT, env=environment)
+    process = subprocess.Popen([*command, *arguments], cwd=ROOT, env=environment)
     try:
         return process.wait(limit) == 0
     except subprocess.TimeoutExpired:
-        print(f"{module} {' '.join(arguments)} FAILED: not done after {limit} s", flush=True)
+        print(f"{script} {' '.join(arguments)} FAILED: not done after {limit} s", flush=True)
         return False
     finally:
         process.terminate()
