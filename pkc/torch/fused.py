@@ -97,7 +97,8 @@ class _Call:
     def __init__(self, place: Place, kernel: Kernel, name: str, array: Array, dims: Mapping[str, int]) -> None:
         mesh = place.mesh
         self._dims, self._name, self._array = dims, name, array
-        artifact = artifact_for(kernel.tree, dims=dims, ranks=mesh.ranks, target=kernel.target)
+        chosen = {**dims, "M": kernels.rows_of_schedule(dims["M"])}
+        artifact = artifact_for(kernel.tree, dims=chosen, ranks=mesh.ranks, target=kernel.target)
         if artifact not in place.loaded:
             place.loaded[artifact] = LoadedKernel(artifact, mesh)
         self._loaded = place.loaded[artifact]

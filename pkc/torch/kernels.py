@@ -41,6 +41,16 @@ def matmul_reduce(dtype: str, *, transposed: bool, average: bool) -> Kernel:
     return _kernel("matmul_all_reduce", dtype, transposed, summed=".replicate()", average=average)
 
 
+def rows_of_schedule(rows: int) -> int:
+    """The number of rows that a schedule is chosen for: at least as many, at most a fourth more.
+
+    Machine code serves all numbers of rows, and choosing a schedule takes about a second. So that batches of any size
+    need few of them, the three leading bits of a number decide.
+    """
+    unit = 1 << max(rows.bit_length() - 3, 0)
+    return -(-rows // unit) * unit
+
+
 def _kernel(
     name: str, dtype: str, transposed: bool, *, gathered: str = "", summed: str = "", average: bool = False
 ) -> Kernel:

@@ -557,9 +557,8 @@ def run_checks(device: str, names: Sequence[str]) -> bool:
     dist.init_process_group(backend, timeout=timedelta(seconds=WAIT))
     place = "cpu" if device == "cpu" else f"cuda:{local}"
     job = Job(torch, place, dist.get_rank(), dist.get_world_size(), pkc.torch.name_of())
-    for check in CHECKS:
-        if names and check.__name__ not in names:
-            continue
+    by_name = {check.__name__: check for check in CHECKS}
+    for check in [by_name[name] for name in names] or CHECKS:
         started = time.perf_counter()
         try:
             told, right = check(copy.copy(job)), True
@@ -579,7 +578,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", type=int, help="all GPUs, if it is not given")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
-    parser.add_argument("--only", nargs="*", default=[], help="these checks")
+    parser.add_argument("--only", nargs="*", default=[], help="these checks, in this order")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     if given.here:

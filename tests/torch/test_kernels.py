@@ -47,3 +47,13 @@ def test_kernels(kind: str, dtype: str, transposed: bool) -> None:
         expected = (a.astype(np.float64) @ b.astype(np.float64)).sum(0) / (RANKS if everywhere else 1)
     found = pkc.simulate(kernel, ranks=RANKS, A=a, B=given)["C"]
     np.testing.assert_array_equal(found.astype(np.float64), expected)
+
+
+def test_rows_of_schedules() -> None:
+    """Few numbers stand for all; one that is chosen for stands for itself."""
+    found = {rows: KERNELS.rows_of_schedule(rows) for rows in range(1, 5000)}
+    assert all(
+        rows <= chosen < 1.25 * rows + 1 and found.get(chosen, chosen) == chosen for rows, chosen in found.items()
+    )
+    assert found[100] == 112
+    assert len({chosen for rows, chosen in found.items() if 512 < rows <= 1024}) == 4
