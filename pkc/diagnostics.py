@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from traceback import extract_tb, format_list
-from typing import ClassVar, dataclass_transform
+from typing import TYPE_CHECKING, ClassVar, dataclass_transform
 
 from pkc.location import NOWHERE, Span
 
@@ -60,10 +60,15 @@ class Diagnostic:
     """A further help: a possible cause that is not in the text of the program, such as an option."""
 
     def __init_subclass__(cls) -> None:
-        dataclass(frozen=True)(cls)
         if cls.code in REGISTRY and REGISTRY[cls.code].__qualname__ != cls.__qualname__:
             raise ValueError(f"diagnostic code {cls.code} is used twice")
         REGISTRY[cls.code] = cls
+
+    if not TYPE_CHECKING:  # it takes what `__init__` takes
+
+        def __new__(cls, *_arguments: object, **_named: object) -> Diagnostic:
+            _make_dataclass(cls)
+            return object.__new__(cls)
 
     def fill(self, template: str) -> str:
         values = {f.name: getattr(self, f.name) for f in fields(self)}
@@ -81,6 +86,16 @@ class Diagnostic:
 
     def __str__(self) -> str:
         return self.render()
+
+
+def _make_dataclass(cls: type[Diagnostic]) -> None:
+    """Make a kind of diagnostic a dataclass when the first one is made.
+
+    Most kinds never occur in a process, and to make all of them dataclasses takes a fifth of the time to import pkc.
+    """
+    for kind in reversed(cls.__mro__):
+        if issubclass(kind, Diagnostic) and "__dataclass_fields__" not in kind.__dict__:
+            dataclass(frozen=True)(kind)
 
 
 class PkcError(Exception):
