@@ -42,7 +42,8 @@ def fused_matmul_reduce_scatter(A: Any, B: Any, reduce_op: str, scatter_dim: int
     The extent along `scatter_dim` is a multiple of the number of ranks. Raises `ValueError` and `PkcError`.
     """
     average, dim, ranks = *_checked_scatter(A, B, reduce_op, scatter_dim), ranks_of(group_name)
-    _check_shards(A, B, dim, ranks)
+    if _scattered(A, B, dim) % ranks:
+        raise ValueError(_uneven(A, B, dim, ranks))
     if not _has_kernel(SCATTER, A, [B], dim, ranks):
         return plain.matmul_reduce_scatter(A, B, dim, ranks, group_name, average=average)
     form = shapes.flat(A.shape, dim)
@@ -69,9 +70,13 @@ def _checked_scatter(A: Any, B: Any, reduce_op: str, scatter_dim: int, operator:
     return average, dim
 
 
-def _check_shards(A: Any, B: Any, dim: int, ranks: int) -> None:
-    extent = B.shape[1] if dim == len(A.shape) - 1 else A.shape[dim]
-    torch._check(extent % ranks == 0, lambda: f"{SCATTER}: {extent} positions cannot be shared by {ranks} ranks")
+def _scattered(A: Any, B: Any, dim: int) -> Any:
+    """The extent of the product along a dimension."""
+    return B.shape[1] if dim == len(A.shape) - 1 else A.shape[dim]
+
+
+def _uneven(A: Any, B: Any, dim: int, ranks: int) -> str:
+    return f"{SCATTER}: {_scattered(A, B, dim)} positions cannot be shared by {ranks} ranks"
 
 
 def _has_kernel(operator: str, A: Any, rights: Sequence[Any], dim: int, ranks: int) -> bool:
@@ -133,7 +138,7 @@ def fake_gather(
 def fake_scatter(A: Any, B: Any, reduce_op: str, scatter_dim: int, group_name: str) -> Any:
     _, dim = _checked_scatter(A, B, reduce_op, scatter_dim)
     ranks = ranks_of(group_name)
-    _check_shards(A, B, dim, ranks)
+    torch._check(_scattered(A, B, dim) % ranks == 0, lambda: _uneven(A, B, dim, ranks))
     if dim == len(A.shape) - 1:
         return A.new_empty((*A.shape[:-1], B.shape[1] // ranks))
     return shapes.flat(A.shape, dim).over(ranks).empty(A, B.shape[1])

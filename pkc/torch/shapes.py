@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Flat:
     """A tensor as the matrix whose rows are all its dimensions but the last one, those along `dim` outermost.
 
@@ -19,15 +19,18 @@ class Flat:
 
     def of(self, tensor: Any) -> Any:
         """The matrix of such a tensor."""
-        return tensor.movedim(self.dim, 0).flatten(0, -2)
+        front = tensor.movedim(self.dim, 0) if self.dim else tensor
+        return front if len(self.rows) == 1 else front.flatten(0, -2)
 
     def back(self, matrix: Any) -> Any:
         """The tensor of such a matrix, a view."""
-        return matrix.view(*self.rows, matrix.shape[-1]).movedim(0, self.dim)
+        front = matrix if len(self.rows) == 1 else matrix.view(*self.rows, matrix.shape[-1])
+        return front.movedim(0, self.dim) if self.dim else front
 
     def empty(self, like: Any, columns: Any) -> Any:
         """A tensor of other columns, laid out as `back` does."""
-        return like.new_empty((*self.rows, columns)).movedim(0, self.dim)
+        front = like.new_empty((*self.rows, columns))
+        return front.movedim(0, self.dim) if self.dim else front
 
     def times(self, ranks: int) -> Flat:
         """With so many times the extent along `dim`."""
