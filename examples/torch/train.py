@@ -85,7 +85,7 @@ def parallel(model: Model, sequence: bool) -> None:
 
 def train(model: Model, tokens: torch.Tensor, part: slice, share: bool) -> list[float]:
     """The losses of all steps; this process computes those of some positions, and with `share` others the rest."""
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     losses: list[float] = []
     for _ in range(STEPS):
         optimizer.zero_grad()

@@ -360,7 +360,8 @@ def fused(job: Job) -> str:
         return collectives.reduce_scatter_tensor(wide @ down.t(), "sum", 0, group) + x
 
     def along(x: Any, up: Any, down: Any) -> Any:
-        wide = collectives.all_gather_tensor(x, 1, group)
+        # As newer versions of torch trace a gather along another dimension; older ones do not trace it.
+        wide = torch.cat(torch.chunk(collectives.all_gather_tensor(x, 0, group), job.ranks), 1)
         out = torch.nn.functional.linear(wide, up, up[:, 0]) @ down.t()
         return collectives.reduce_scatter_tensor(out, "sum", 1, group), wide.sum()
 
