@@ -244,6 +244,13 @@ error[PK867]: `X` and `Y` of `scaled` overlap on rank 0, and the kernel writes `
         assert "PK867" in told(partial(scaled, one, two, 1))
 
 
+def test_other_tensors_of_the_same_shapes_must_not_overlap_either(api: Api) -> None:
+    """They would share the plan of a call that was right."""
+    scaled(tensor(64, 64), tensor(64, 64, at=1), 1)
+    assert "PK867" in told(lambda: scaled(tensor(64, 64, at=2), tensor(64, 64, at=2), 1))
+    assert len(api.launches) == 1
+
+
 def test_memory_that_follows_is_other_memory(api: Api) -> None:
     scaled(tensor(64, 64), Tensor((64, 64), address=FIRST_POINTER + 64 * 128), 1)
     assert len(api.launches) == 1

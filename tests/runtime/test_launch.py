@@ -235,7 +235,7 @@ def test_what_copy_engines_copy_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     (plan,) = kernel._plans.values()
     for copied, movable in (("A", False), ("B", True)):
         starts = [replace(plan.starts[0], work=Work(0, 0, (), (), frozenset({copied})))]
-        other = Plan(starts, [("A", 0)], [FIRST_POINTER])
+        other = Plan(starts, [("A", 0)], [FIRST_POINTER], [])
         assert other.moved([FIRST_POINTER])
         assert other.moved([FIRST_POINTER + 16]) == movable
 
