@@ -93,7 +93,7 @@ class Launcher:
         streams, shared = _streams(mesh, stream)
         assert self._reading is not None
         starts = loaded.prepare(bound, streams[0] if shared is None else shared)
-        return _Ready(self._reading, mesh, loaded, Plan(starts, tensors(given), pointers))
+        return _Ready(self._reading, mesh, loaded, Plan(starts, list(tensors(given)), pointers, bound.spans))
 
     def _variant(self, constants: Mapping[str, Any]) -> _Variant:
         """The kernel with these constants, compiled to the tile level."""
