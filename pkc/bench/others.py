@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             if job.rank:
                 continue
             for name, times in found.items():
-                say(f"{kernel} {problem.size} on {job.ranks}: {name} {line(times, problem.flops)}")
+                say(f"{kernel} {problem.size} on {job.ranks}: {name} {line(times, problem.flops, problem.link_bytes)}")
             if given.json:
                 given.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
     job.leave()

@@ -24,6 +24,11 @@ _COLOURS = {
     "torch_grouped": "#9aa0a6",
     "nccl_grouped": "#d98324",
     "nccl_index_add": "#d98324",
+    "nccl": "#9aa0a6",
+    "nccl_transposed": "#5b7db1",
+    "torch_one_shot": "#d98324",
+    "torch_two_shot": "#5b7db1",
+    "torch_reduce_scatter": "#d98324",
     "published": "#5b7db1",
 }
 

@@ -122,7 +122,7 @@ class _Run:
         mesh.close()
         found |= broken
         for name, times in found.items():
-            self._say(f"  {name}: {contest.line(times, problem.flops)}")
+            self._say(f"  {name}: {contest.line(times, problem.flops, problem.link_bytes)}")
         failed = [name for name in found if name.startswith("pkc") and "error" in found[name]]
         self._failed += [f"{name} at {problem.size}" for name in failed]
         self._keep(problem, found, clocks.stop() if clocks is not None else {})
@@ -130,7 +130,7 @@ class _Run:
     def _keep(self, problem: Problem, found: Mapping[str, Any], clocks: Mapping[str, int]) -> None:
         known = self._machine
         rate = known.rate(problem.exchange, problem.ranks) if known else None
-        alone = alone_ms(found)
+        alone = alone_ms(found) if problem.flops else 0.0
         link = link_ms(problem, rate)
         self._record["results"].append(
             {

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pkc.bench import errors
-from pkc.bench.peers import attention, gemm, layers, moe
+from pkc.bench.peers import attention, collective, gemm, layers, moe
 from pkc.bench.peers.problem import Problem
 from pkc.diagnostics import PkcError
 from pkc.location import NOWHERE
@@ -26,6 +26,7 @@ LINKS = {
     "combine": "push",
     "gathered_combine": "pull",
     "both": "push",
+    "all_reduce": "push",
 }
 """The fastest kind of transfer for each exchange."""
 
@@ -35,6 +36,7 @@ _FAMILIES: Mapping[str, Any] = {
     "mlp": layers.Mlp,
     "attention": attention,
     "moe": moe,
+    "collective": collective,
 }
 
 PUBLISHED = "ParallelKittens"

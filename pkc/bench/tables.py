@@ -12,6 +12,11 @@ PEERS = {
     "torch_fused": "torch fused",
     "cudnn": "cuDNN",
     "flash": "flash",
+    "nccl": "NCCL",
+    "nccl_transposed": "NCCL with a transpose",
+    "torch_one_shot": "torch one-shot",
+    "torch_two_shot": "torch two-shot",
+    "torch_reduce_scatter": "torch reduce-scatter",
     "all_gather_cudnn": "all-gather + cuDNN",
     "all_gather_flash": "all-gather + flash",
     "all_to_all_cudnn": "all-to-all + cuDNN",
@@ -26,7 +31,7 @@ VARIANT = "pkc "
 """The prefix of the names of other schedules than the default one."""
 
 LEGEND = """\
-A size is M x N x K, or B x H x S x D, of all GPUs together, or one number if they are the same. Times are in ms:
+A size is M x N x K, M x N, or B x H x S x D, of all GPUs together, or one number if they are the same. Times are in ms:
 medians of the slowest rank, all of one run except the ParallelKittens figures, which were measured before on the same
 machine. (x) is how many times as long as pkc it takes. The limit is the longer of the work of a GPU alone, by cuBLAS or
 cuDNN, of several GEMMs one after the other, and the bytes over the measured rate of the link; (share) is the limit over
@@ -70,14 +75,15 @@ def heading(record: Mapping[str, Any], ranks: int) -> str:
 
 
 def size(result: Mapping[str, Any]) -> str:
-    """`8192`, or `16 x 8192 x 8192` if M, N and K are not all the same; `4 x 16 x 8192 x 128 causal zigzag`."""
+    """`8192`, or `16 x 8192 x 8192` if M, N and K are not all the same; `4 x 16 x 8192 x 128 causal zigzag`;
+    `8192 x 8192` of a matrix that is only exchanged."""
     if "tokens" in result:
         return " x ".join(str(result[dim]) for dim in _EXPERTS)
     if "m" not in result:
         sizes = " x ".join(str(result[dim]) for dim in _ATTENTION)
         return sizes + " causal" * result["causal"] + " zigzag" * result.get("zigzag", False)
     sizes = _sizes(result)
-    return str(sizes[0]) if len(set(sizes)) == 1 else " x ".join(map(str, sizes))
+    return str(sizes[0]) if "k" in result and len(set(sizes)) == 1 else " x ".join(map(str, sizes))
 
 
 _MATMUL, _ATTENTION = "mnk", "bhsd"
@@ -87,7 +93,7 @@ _EXPERTS = ("tokens", "experts", "top", "hidden", "inner")
 def _sizes(result: Mapping[str, Any]) -> tuple[int, ...]:
     """By which results are told apart and ordered."""
     if "m" in result:
-        return tuple(result[dim] for dim in _MATMUL)
+        return tuple(result[dim] for dim in _MATMUL if dim in result)
     if "tokens" in result:
         return tuple(result[dim] for dim in _EXPERTS)
     return (result["causal"] + result.get("zigzag", False), *(result[dim] for dim in ("d", "s", "b", "h")))
@@ -96,7 +102,8 @@ def _sizes(result: Mapping[str, Any]) -> tuple[int, ...]:
 def _dims(results: Sequence[Mapping[str, Any]]) -> str:
     if "tokens" in results[0]:
         return " x ".join(_EXPERTS)
-    return " x ".join(_MATMUL if "m" in results[0] else _ATTENTION).upper().replace("X", "x")
+    dims = [dim for dim in (_MATMUL if "m" in results[0] else _ATTENTION) if dim in results[0]]
+    return " x ".join(dims).upper().replace("X", "x")
 
 
 def milliseconds(result: Mapping[str, Any], name: str) -> float | None:
@@ -113,7 +120,7 @@ def _columns(results: Sequence[Mapping[str, Any]]) -> list[str]:
     return [
         _dims(results),
         "pkc",
-        "TFLOP/s",
+        "TFLOP/s" if results[0]["flops"] else "GB/s",
         "limit (share)",
         *(f"{name} (x)" for name in (*peers, *published)),
         *alone,
@@ -123,7 +130,8 @@ def _columns(results: Sequence[Mapping[str, Any]]) -> list[str]:
 def _row(result: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> list[str]:
     ours = milliseconds(result, "pkc")
     limit = result["limit_ms"]
-    row = [size(result), _time(result, "pkc"), "-" if ours is None else f"{result['flops'] / ours / 1e9:.0f}"]
+    work = result["flops"] / 1e9 or result["link_bytes"] / 1e6
+    row = [size(result), _time(result, "pkc"), "-" if ours is None else f"{work / ours:.0f}"]
     row.append(_ratio(limit, limit and ours and limit / ours))
     for name in _names(results, _is_peer):
         row.append(_versus(milliseconds(result, name), ours, _time(result, name)))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from pkc.bench.peers.attention import Attention
-from pkc.bench.peers.gemm import Collective, Matmul
+from pkc.bench.peers.collective import Collective, Exchange
+from pkc.bench.peers.gemm import Collective as AroundGemm
+from pkc.bench.peers.gemm import Matmul
 from pkc.bench.suite import Entry, Machine, link_ms, machine, machines, suite
 from pkc.diagnostics import PkcError
 from pkc.dialect.types import PGLType, PrivateType
@@ -22,7 +25,7 @@ def h200() -> Machine:
     return found
 
 
-def square(collective: Collective, size: int) -> Matmul:
+def square(collective: AroundGemm, size: int) -> Matmul:
     return Matmul(collective, size, size, size, 8)
 
 
@@ -41,7 +44,7 @@ def square(collective: Collective, size: int) -> Matmul:
         ("all_gather", 32768, 5.478),
     ],
 )
-def test_link_limit_on_8_gpus(collective: Collective, size: int, expected: float) -> None:
+def test_link_limit_on_8_gpus(collective: AroundGemm, size: int, expected: float) -> None:
     limit = link_ms(square(collective, size), h200().rate(collective, 8))
     assert limit is not None
     assert round(limit, 3) == expected
@@ -109,12 +112,14 @@ def test_entries_are_examples(entry: Entry) -> None:
     assert [len(kinds[name].dimensions) for name in entry.operands] == [len(shape) for shape in problem.operands]
     sharded = {name: kind.shard_dim for name, kind in arrays.items() if isinstance(kind, PGLType)}
     positions = dict.fromkeys(arrays, 2)
+    first = entry.operands[0]
     spread = {
         "none": {},
         "reduce_scatter": {entry.result: 0},
-        "all_gather": {entry.operands[0]: 0},
+        "all_gather": {first: 0} | ({entry.result: None} if entry.family == "collective" else {}),
+        "all_reduce": {entry.result: None},
         "ring": positions,
-        "all_to_all": positions,
+        "all_to_all": {first: 0, entry.result: 1} if entry.family == "collective" else positions,
         "dispatch": {entry.operands[0]: 0},
         "combine": {entry.result: 0},
         "gathered_combine": {entry.operands[0]: None},
@@ -215,3 +220,37 @@ def test_the_same_attention_alone() -> None:
         assert (alone.flops, alone.link_bytes, alone.uneven) == (problem.flops, 0, None)
     (one,) = suite()["ring_attention"].problems("2x8x64", 1)
     assert not one.alone()
+
+
+def test_sizes_of_collectives() -> None:
+    (found,) = suite()["all_reduce"].problems("512x1024", 4)
+    assert found == Collective("all_reduce", 512, 1024, 4)
+    assert (found.size, found.fields, found.flops, found.alone()) == ("512x1024", {"m": 512, "n": 1024}, 0, ())
+    for text in ("512", "512x1024x8", "0x8", "512x1024+causal"):
+        with pytest.raises(PkcError, match="PK942"):
+            suite()["all_reduce"].problems(text, 1)
+
+
+def test_what_collectives_send() -> None:
+    """A matrix of 1 MiB on 4 GPUs: three quarters of it to their owners, and each quarter's sum to three others."""
+    quarter = 2**18
+    assert Collective("reduce_scatter", 512, 1024, 4).link_bytes == 3 * quarter
+    assert Collective("all_gather", 512, 1024, 4).link_bytes == 3 * quarter
+    assert Collective("all_reduce", 512, 1024, 4).link_bytes == 6 * quarter
+    assert Collective("all_to_all", 512, 1024, 4).link_bytes == 3 * quarter // 4
+    assert Collective("all_reduce", 512, 1024, 1).link_bytes == 0
+
+
+def test_what_collectives_begin_and_end_with() -> None:
+    shapes = {
+        "all_reduce": ((8, 6), (8, 6)),
+        "reduce_scatter": ((8, 6), (4, 6)),
+        "all_gather": ((4, 6), (8, 6)),
+        "all_to_all": ((4, 6), (8, 3)),
+    }
+    for exchange in get_args(Exchange):
+        found = Collective(exchange, 8, 6, 2)
+        assert (found.local, found.local_result) == shapes[exchange]
+        assert Collective(exchange, 9, 6, 2).uneven == ("M", 9, 2)
+    assert Collective("all_to_all", 8, 7, 2).uneven == ("N", 7, 2)
+    assert Collective("all_gather", 8, 7, 2).uneven is None

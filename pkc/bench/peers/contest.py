@@ -34,10 +34,14 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Contestant:
-    """`run` enqueues on the current stream and returns the local shard of the result."""
+    """`run` enqueues on the current stream and returns the local shard of the result.
+
+    One that overwrites its operands enqueues by `restore`, which is not timed, what brings them back.
+    """
 
     name: str
     run: Callable[[], Any]
+    restore: Callable[[], Any] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,7 @@ class Step:
 
     run: Callable[[], Any]
     reference: Reference
+    restore: Callable[[], Any] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,10 @@ class Entrant:
         for step in self.steps:
             step.run()
 
+    def restore(self) -> None:
+        for step in self.steps:
+            step.restore()
+
 
 def compete(entrants: Sequence[Entrant], job: Job, *, repetitions: int, warmup: int = WARMUP) -> dict[str, Any]:
     """Check all, then measure those that are right; by name the `summary`, or an `error`. Raises `Hung`."""
@@ -68,7 +77,13 @@ def compete(entrants: Sequence[Entrant], job: Job, *, repetitions: int, warmup: 
         found[entrant.name] = _try_out(entrant, job)
         if "error" not in found[entrant.name]:
             ready.append(entrant)
-    times = measure([entrant.run for entrant in ready], job, repetitions=repetitions, warmup=warmup)
+    times = measure(
+        [entrant.run for entrant in ready],
+        job,
+        repetitions=repetitions,
+        warmup=warmup,
+        restores=[entrant.restore for entrant in ready],
+    )
     for entrant, samples in zip(ready, times, strict=True):
         found[entrant.name] |= summary(samples)
     return found
@@ -92,6 +107,7 @@ def _try_step(step: Step, job: Job) -> dict[str, Any]:
     try:
         # A new allocation most often gets the memory of the poisoned result.
         step.run().fill_(math.nan)
+        step.restore()
         result = step.run()
         finish()
     except Hung:
@@ -120,8 +136,16 @@ def finish(timeout: float = TIMEOUT) -> None:
         time.sleep(0.0002)
 
 
-def measure(contestants: Sequence[Callable[[], Any]], job: Job, *, repetitions: int, warmup: int) -> list[list[float]]:
-    """Milliseconds of the slowest rank for each repetition of each contestant. Raises `Hung`."""
+def measure(
+    contestants: Sequence[Callable[[], Any]],
+    job: Job,
+    *,
+    repetitions: int,
+    warmup: int,
+    restores: Sequence[Callable[[], Any]] = (),
+) -> list[list[float]]:
+    """Milliseconds of the slowest rank for each repetition of each contestant. What brings its operands back is one of
+    `restores`, if there are any, and not timed. Raises `Hung`."""
     flushed = torch().empty(FLUSH_BYTES, dtype=torch().uint8, device="cuda")
     meeting = torch().zeros(1, device="cuda")
     events = [[_pair() for _ in range(repetitions)] for _ in contestants]
@@ -132,6 +156,8 @@ def measure(contestants: Sequence[Callable[[], Any]], job: Job, *, repetitions: 
             for number in _order(len(contestants), repetition):
                 before, after = events[number][repetition] if repetition >= 0 else _pair()
                 torch().cuda._sleep(HOLD_CYCLES)
+                if restores:
+                    restores[number]()
                 flushed.zero_()
                 job.total(meeting)
                 before.record()
@@ -175,9 +201,10 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def line(times: Mapping[str, Any], flops: float) -> str:
-    """Median, 5th to 95th percentile and rate, or what went wrong."""
+def line(times: Mapping[str, Any], flops: float, link_bytes: int = 0) -> str:
+    """Median, 5th to 95th percentile and rate, of the link where nothing is computed; or what went wrong."""
     if "error" in times:
         return f"ERROR {times['error']}"
     spread = f"{times['p5_ms']:.4f} to {times['p95_ms']:.4f}"
-    return f"{times['median_ms']:.4f} ms ({spread}) {flops / times['median_ms'] / 1e9:.0f} TFLOP/s"
+    work, unit = (flops / 1e9, "TFLOP/s") if flops else (link_bytes / 1e6, "GB/s")
+    return f"{times['median_ms']:.4f} ms ({spread}) {work / times['median_ms']:.0f} {unit}"

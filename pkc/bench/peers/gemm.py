@@ -8,7 +8,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from pkc.bench.peers.contest import Contestant, Refused
 from pkc.bench.peers.problem import Case, Shape
@@ -18,6 +18,15 @@ from pkc.bench.peers.reference import UNIT, Reference, Rows, sample
 Collective: TypeAlias = Literal["none", "reduce_scatter", "all_gather"]
 
 FORM = "M = N = K, such as 8192, or MxNxK, such as 16x8192x8192"
+
+
+class RowsOfRanks(Protocol):
+    """A problem whose m rows are divided among the ranks."""
+
+    @property
+    def m(self) -> int: ...
+    @property
+    def ranks(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -197,7 +206,7 @@ def _fused_gather(problem: Matmul, a: Any, b: Any) -> Callable[[], Any]:
     return run
 
 
-def symmetric_group(problem: Matmul) -> str:
+def symmetric_group(problem: RowsOfRanks) -> str:
     """The name of the group of all ranks. Raises `Refused`. Importing the module is what defines its operators."""
     if problem.m % problem.ranks:
         raise Refused(f"torch splits rows evenly: {problem.m} over {problem.ranks} ranks")

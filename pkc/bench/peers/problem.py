@@ -96,7 +96,7 @@ def _entrants(cases: Sequence[Case], suffix: str = "") -> Iterator[Entrant]:
     steps: dict[str, list[Step]] = {}
     for case in cases:
         for peer in case.peers:
-            steps.setdefault(peer.name, []).append(Step(peer.run, case.reference))
+            steps.setdefault(peer.name, []).append(Step(peer.run, case.reference, peer.restore))
     return (Entrant(name + suffix, found) for name, found in steps.items() if len(found) == len(cases))
 
 
