@@ -237,12 +237,17 @@ class StoreOp(_Write):
     traits = traits_def(WritesArray())
 
 
+class AddToArrayOp(_Write):
+    """Adds to what is there, in no order: atomic for each element, rounded at each addition."""
+
+    traits = traits_def(UpdatesArray())
+
+
 @irdl_op_definition
-class StoreAddOp(_Write):
-    """Adds to what is there: atomic for each element, rounded at each addition."""
+class StoreAddOp(AddToArrayOp):
+    """What an author adds to the array of one rank."""
 
     name = "pk.store_add"
-    traits = traits_def(UpdatesArray())
 
     def verify_(self) -> None:
         super().verify_()
@@ -265,14 +270,13 @@ class AccumulateOp(_Write):
 
 
 @irdl_op_definition
-class AtomicAddOp(_Write):
-    """Adds to what is there, on whichever rank: atomic for each element, in any order and with any roundings.
+class AtomicAddOp(AddToArrayOp):
+    """A contribution to a sum over ranks, added where the array lives, to every copy of a replicated one.
 
     `pk.accumulate` becomes this where zeros are stored first and `deterministic=False` allows any order.
     """
 
     name = "pk.atomic_add"
-    traits = traits_def(UpdatesArray())
 
     def verify_(self) -> None:
         super().verify_()

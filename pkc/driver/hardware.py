@@ -26,16 +26,18 @@ def run_on_gpus(
     inputs: Mapping[str, Any],
     *,
     launches: int = 1,
-) -> dict[str, Values]:
+    in_any_order: bool = False,
+) -> list[dict[str, Values]]:
     """Launch a kernel on all ranks of a mesh, `launches` times without waiting between; every array afterwards.
 
-    Arrays are as in `Call`. Raises `PkcError`.
+    Arrays are as in `Call`. There is one set of them; with `in_any_order` one for each rank's copies of replicated
+    arrays, whose sums each rounded in an order of its own. Raises `PkcError`.
     """
     call = Call(artifact, mesh, dims, inputs)
     for _ in range(launches):
         call.launch()
     mesh.synchronize(PATIENCE)
-    outputs = call.outputs()
+    outputs = call.all_outputs(in_any_order)
     call.free()
     return outputs
 
@@ -80,9 +82,15 @@ class Call:
         """Start the kernel on all ranks; `stream` as for `LoadedKernel`, `dims` are further ones."""
         self.kernel(self._arguments, dims={**self.dims, **(dims or {})}, stream=stream)
 
-    def outputs(self) -> dict[str, Values]:
-        """All arrays as they are now; no kernel may be running."""
-        return {name: _whole(self._mesh, parameter, array) for name, (parameter, array) in self._arrays.items()}
+    def outputs(self, copy: int | None = None) -> dict[str, Values]:
+        """All arrays as they are now, of replicated ones the copy of rank `copy`, or that of all, NaN if they differ;
+        no kernel may be running."""
+        return {name: _whole(self._mesh, *array, copy) for name, array in self._arrays.items()}
+
+    def all_outputs(self, in_any_order: bool) -> list[dict[str, Values]]:
+        """`outputs`, for each rank's copies if those may differ, as sums in any order may round."""
+        copies = range(self._mesh.ranks) if in_any_order else (None,)
+        return [self.outputs(copy) for copy in copies]
 
     def free(self) -> None:
         """Give the memory of the arrays back."""
@@ -111,8 +119,8 @@ def _initial(parameter: ArrayParameter, array: Array, rank: int, whole: Values |
     return np.concatenate([whole[there] for there, _ in array.ranges(rank)], axis=parameter.shard)
 
 
-def _whole(mesh: Mesh, parameter: ArrayParameter, array: Array) -> Values:
-    """An array of all ranks, as the simulator gives it; NaN if the copies of a replicated one differ."""
+def _whole(mesh: Mesh, parameter: ArrayParameter, array: Array, copy: int | None) -> Values:
+    """An array of all ranks, as the simulator gives it; of a replicated one a `copy`, or NaN if the copies differ."""
     local = [download(mesh, array, rank) for rank in range(mesh.ranks)]
     if parameter.layout in ("private", "symmetric"):
         return np.stack(local)
@@ -122,5 +130,7 @@ def _whole(mesh: Mesh, parameter: ArrayParameter, array: Array) -> Values:
             for there, here in array.ranges(rank):
                 whole[there] = values[here]
         return whole
+    if copy is not None:
+        return local[copy]
     alike = [values.tobytes() == local[0].tobytes() for values in local]
     return local[0] if all(alike) else local[alike.index(False)] * np.float32("nan").astype(local[0].dtype)

@@ -394,7 +394,7 @@ kernel combine(counts: i32[E], rows: i32[E, P], weight: f32[E, P], X: {kind}[E, 
 """
 
 
-@pytest.mark.parametrize("layout", ["shard(0)", "shard(1)"])
+@pytest.mark.parametrize("layout", ["shard(0)", "shard(1)", "replicate()"])
 @pytest.mark.parametrize(
     ("n", "counts", "table", "kind"),
     [
@@ -423,6 +423,30 @@ def test_sums_into_rows_of_a_table(
         first, last = (0, t) if axis is None else blocks.shard_bounds((t, n)[axis], ranks, rank)
         place = (slice(first, last), slice(None)) if axis != 1 else (slice(None), slice(first, last))
         mine = expected[place]
+        np.testing.assert_array_equal(found[tuple(map(slice, mine.shape))], mine)
+
+
+IN_NO_ORDER = """\
+kernel total(X: {kind}[M, N], Y: {kind}[M, N].{layout}):
+    schedule(deterministic=False)
+    for m, n in tasks(blocks(M, 64), blocks(N, 16)):
+        Y[m, n] += {value}
+"""
+
+
+@pytest.mark.parametrize("layout", ["shard(0)", "shard(1)", "replicate()"])
+@pytest.mark.parametrize(("n", "value", "kind"), [(40, "X[m, n]", "bf16"), (19, "cast(X[m, n], f32) * 2.0", "f32")])
+def test_sums_in_no_order(layout: str, n: int, value: str, kind: str) -> None:
+    """Of what was loaded, and of what is computed; rows that suit vectors, and others."""
+    ranks, m = 3, 70
+    x = numbered(ranks, m, n) % 32
+    expected = x.sum(axis=0) * (1 + value.count("2.0"))
+    text = IN_NO_ORDER.format(kind=kind, layout=layout, value=value)
+    memory = run(text, ranks, 18, {"M": m, "N": n}, order=FETCHING, X=x)
+    axis = {"shard(0)": 0, "shard(1)": 1}.get(layout)
+    for rank, found in enumerate(memory.arrays["Y"]):
+        first, last = (0, None) if axis is None else blocks.shard_bounds((m, n)[axis], ranks, rank)
+        mine = expected[first:last] if axis != 1 else expected[:, first:last]
         np.testing.assert_array_equal(found[tuple(map(slice, mine.shape))], mine)
 
 

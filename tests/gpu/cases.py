@@ -472,6 +472,10 @@ def _by_tables() -> Iterator[Case]:
         settings = anyhow | {"tile_N": "64"}
         yield Case(f"moe_combine {kind}", combine.replace("bf16", kind), _few(_combined), settings)
     yield Case("grouped_gemm", "grouped_gemm", _grouped, alone=True)
+    for name in ("all_reduce", "reduce_scatter", "gemm_ar", "gemm_rs"):
+        sizes = _few(_matrices() if name.startswith("gemm") else _collective)
+        yield Case(f"{name} deterministic=False", name, sizes, anyhow)
+    yield Case("moe_combine replicated", combine.replace(".shard(0)", ".replicate()"), _few(_combined), anyhow)
     yield Case("moe_dispatch_gemm private", private, _experts, alone=True)
     yield Case("moe_dispatch_gemm symmetric", named, _experts)
 

@@ -85,7 +85,7 @@ def _runs(mesh: Mesh) -> bool:
     compiled = load(PATH)
     inputs = draw_inputs(compiled.module, ranks=mesh.ranks, dims=DIMS, seed=2)
     artifact = build(load(PATH, level="machine", instruments=["debug"]).module)
-    outputs = run_on_gpus(artifact, mesh, DIMS, inputs, launches=3)
+    (outputs,) = run_on_gpus(artifact, mesh, DIMS, inputs, launches=3)
     expected = reference(compiled.module, ranks=mesh.ranks, dims=DIMS, inputs=inputs)
     found = compare({array: outputs[array] for array in Program(compiled.kernel).outputs}, expected)
     say(f"the whole kernel with bounded waits: {'ok' if all(item.ok for item in found) else 'WRONG'}")

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import IntegerAttr, StringAttr, UnitAttr, i64
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import LoadOp, ScatterAddOp, StoreAddOp, StoreOp
+from pkc.dialect.access import AddToArrayOp, LoadOp, ScatterAddOp, StoreOp
 from pkc.dialect.attributes import number_on, planned
 from pkc.dialect.coordinates import RankOp
 from pkc.dialect.engines import is_engine
@@ -28,7 +28,7 @@ from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import channels, signals
 from pkc.passes.machine.lowering.blocks import Dimensions
 from pkc.passes.machine.lowering.context import Launch, Ring, Threads, WarpRole
-from pkc.passes.machine.lowering.missing import UNKNOWN, CannotLowerError
+from pkc.passes.machine.lowering.missing import CannotLowerError
 from pkc.passes.machine.lowering.structure import lower_block
 from pkc.passes.machine.plan_memory import BARRIERS, OFFSET, SHARED_BYTES, STAGE_BYTES, PlanMemory
 from pkc.passes.roles.plan_warps import PlanWarps
@@ -89,9 +89,6 @@ _PLANS: dict[type[Operation], tuple[tuple[str, str], ...]] = {
 def _lower_kernel(kernel: KernelOp) -> None:
     roles = [role for role in kernel.roles if not is_engine(role)]
     try:
-        for op in kernel.walk():
-            if type(op) in UNKNOWN:
-                raise CannotLowerError(op)
         for op in (kernel, *(op for op in kernel.body.block.ops if not is_engine(op))):
             for name, writer in _PLANS.get(type(op), ()):
                 if name not in op.attributes:
@@ -170,7 +167,7 @@ def _end(channel: ChannelOp, kind: type[Operation]) -> RoleOp:
 def _moves(role: RoleOp) -> bool:
     """Whether a role only starts copies and signals, so that one thread is enough."""
     for op in role.walk():
-        if isinstance(op, StoreAddOp | ScatterAddOp):
+        if isinstance(op, AddToArrayOp | ScatterAddOp):
             return False
         if isinstance(op, LoadOp | StoreOp):
             if needs_threads(op):

@@ -10,7 +10,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import AtomicAddOp, ScatterAddOp, StoreOp
+from pkc.dialect.access import AddToArrayOp, ScatterAddOp, StoreOp
 from pkc.dialect.attributes import Role
 from pkc.dialect.counters import WaitOp
 from pkc.dialect.program import KernelOp
@@ -141,7 +141,7 @@ def _content(channel: ChannelOp) -> str:
     return f"what goes to {' and '.join(stored)}" if stored else channel.label.data
 
 
-_WRITES = StoreOp | AtomicAddOp | ScatterAddOp
+_WRITES = StoreOp | AddToArrayOp | ScatterAddOp
 _AS_SAID = "as the schedule's `stages` says"
 
 

@@ -11,7 +11,7 @@ from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
 from pkc.dialect import TILE
-from pkc.dialect.access import AllReduceOp, GatherOp, LoadOp, ReduceOp, ScatterAddOp, StoreAddOp, StoreOp, array_type
+from pkc.dialect.access import AddToArrayOp, AllReduceOp, GatherOp, LoadOp, ReduceOp, ScatterAddOp, StoreOp, array_type
 from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import RankOp, VisitedOp
 from pkc.dialect.engines import is_engine
@@ -268,7 +268,7 @@ def _carries(role: RoleOp) -> bool:
 def _is_carried(op: Operation) -> bool:
     if isinstance(op, ScatterAddOp):
         return True
-    if isinstance(op, StoreOp | StoreAddOp):
+    if isinstance(op, StoreOp | AddToArrayOp):
         return (
             needs_threads(op)
             and stage_of(op.tile) is not None

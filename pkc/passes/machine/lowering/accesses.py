@@ -6,7 +6,7 @@ from functools import reduce
 
 from xdsl.ir import SSAValue
 
-from pkc.dialect.access import GatherOp, LoadOp, ScatterAddOp, StoreAddOp, StoreOp
+from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ScatterAddOp, StoreOp
 from pkc.dialect.transfers import moves_by_tma, only_whole, unread_axes
 from pkc.passes.analysis.multiples import cut_blocks
 from pkc.passes.machine.lowering import memory, rows, tma, unstaging
@@ -45,9 +45,6 @@ def scatter_add(role: WarpRole, op: ScatterAddOp) -> None:
         raise CannotLowerError(op, "a sum, in a defined order, into rows picked by a table", hint)
     if not isinstance(role.tiles[op.tile], Staged):
         raise CannotLowerError(op, "a sum into rows picked by a table, of a tile that is in no stage")
-    if tma.copies(op):
-        hint = "with `.shard(0)` each row has one owner, to which all ranks add"
-        raise CannotLowerError(op, "a sum into rows of a replicated array picked by a table", hint)
     unstaging.scatter_add(role, op)
 
 
@@ -65,7 +62,7 @@ def store(role: WarpRole, op: StoreOp) -> None:
         _by_threads(role, op)
 
 
-def store_add(role: WarpRole, op: StoreAddOp) -> None:
+def add(role: WarpRole, op: AddToArrayOp) -> None:
     """A tile from its stage, or from registers, added where it belongs, if the schedule lets that be in any order."""
     if not role.launch.kernel.in_any_order:
         hint = "`schedule(deterministic=False)` allows sums in any order; or give each rank a separate array"
@@ -73,7 +70,7 @@ def store_add(role: WarpRole, op: StoreAddOp) -> None:
     _by_threads(role, op)
 
 
-def _by_threads(role: WarpRole, op: StoreOp | StoreAddOp) -> None:
+def _by_threads(role: WarpRole, op: StoreOp | AddToArrayOp) -> None:
     tile = role.tiles[op.tile]
     if isinstance(tile, Staged) and (not role.threads.warpgroups or unstaging.fits(op, tile)):
         unstaging.store(role, op, tile)

@@ -100,7 +100,7 @@ def loads_ahead(body: Block) -> list[Operation]:
     loads = [op for op in ops if isinstance(op, _LOADS) and not is_table(op)]
     needed = sources([operand for load in loads for operand in load.operands])
     obstacle = ""
-    if any(op.regions or isinstance(op, access.StoreOp | access.StoreAddOp) for op in ops):
+    if any(op.regions or isinstance(op, access.StoreOp | access.AddToArrayOp) for op in ops):
         obstacle = "its loop branches or stores"
     elif not needed.isdisjoint(body.args[1:]):
         obstacle = "its address is computed in the iteration before"
@@ -134,7 +134,7 @@ def _whole_chunks(role: WarpRole, ops: Sequence[Operation]) -> SSAValue:
     seen: set[object] = set()
     for op in ops:
         for inner in op.walk():
-            if not isinstance(inner, (*_LOADS, access.StoreOp, access.StoreAddOp)) or is_table(inner):
+            if not isinstance(inner, (*_LOADS, access.StoreOp, access.AddToArrayOp)) or is_table(inner):
                 continue
             index, array = inner.indices[-1], access.array_type(inner.array)
             if index not in role.blocks:  # neighbours of the tile are none of the array

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, BlockArgument, SSAValue, Use
 from xdsl.traits import MemoryEffectKind, get_effects
 
-from pkc.dialect.access import GatherOp, LoadOp, ReadOp, ScatterAddOp, StoreAddOp, StoreOp, array_type
+from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ReadOp, ScatterAddOp, StoreOp, array_type
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.machine import SubviewOp, b32
 from pkc.dialect.tile import tile_type
@@ -182,7 +182,7 @@ def _element(role: WarpRole, value: SSAValue, elements: Elements, index: SSAValu
     return emit.get(found, 0)
 
 
-def store(role: WarpRole, op: StoreOp | StoreAddOp) -> None:
+def store(role: WarpRole, op: StoreOp | AddToArrayOp) -> None:
     """A tile from registers, stored or added, to every rank if the array is replicated."""
     kind = op.array.type
     if not (isinstance(kind, PGLType) and kind.layout is Layout.Replicate):
@@ -192,7 +192,7 @@ def store(role: WarpRole, op: StoreOp | StoreAddOp) -> None:
         _store(role, op, rank)
 
 
-def _store(role: WarpRole, op: StoreOp | StoreAddOp, rank: SSAValue | None) -> None:
+def _store(role: WarpRole, op: StoreOp | AddToArrayOp, rank: SSAValue | None) -> None:
     emit, tile = role.emit, fragments.as_elements(role, op.tile)
     elements = Element(role, op, rank)
     if role.vectors:
@@ -214,19 +214,19 @@ def _one_by_one(role: WarpRole, op: Access | GatherOp, value: SSAValue) -> None:
         return
     assert isinstance(op.array, BlockArgument)
     name = role.launch.kernel.argument_name(op.array)
-    what = "stores" if isinstance(op, StoreOp) else "adds" if isinstance(op, StoreAddOp) else "loads"
+    what = "stores" if isinstance(op, StoreOp) else "adds" if isinstance(op, AddToArrayOp) else "loads"
     reason = "its tiles are spread over registers as those of an MMA"
     slow(
         op, f"each thread {what} single elements of `{name}`, {dtype_bytes(kind.element_type)} bytes, not 16: {reason}"
     )
 
 
-def writing(op: StoreOp | StoreAddOp | ScatterAddOp) -> str:
+def writing(op: StoreOp | AddToArrayOp | ScatterAddOp) -> str:
     """How the instructions begin that write a tile."""
     return "store_global" if isinstance(op, StoreOp) else f"add_global_{dtype_name(tile_type(op.tile).element_type)}"
 
 
-def store_element(emit: Emitter, op: StoreOp | StoreAddOp | ScatterAddOp, address: SSAValue, value: SSAValue) -> None:
+def store_element(emit: Emitter, op: StoreOp | AddToArrayOp | ScatterAddOp, address: SSAValue, value: SSAValue) -> None:
     """One element, computed as f32 or i32, to memory."""
     kind = tile_type(op.tile).element_type
     if kind in PACKED:

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from pkc.dialect import access
 from pkc.remarks import missed
-
-UNKNOWN: dict[type[Operation], str] = {
-    access.AtomicAddOp: "a sum in no order",
-}
-"""Operations without lowering, in the user's words."""
 
 
 class CannotLowerError(Exception):
@@ -19,7 +13,7 @@ class CannotLowerError(Exception):
     def __init__(self, op: Operation, what: str | None = None, hint: str | None = None) -> None:
         super().__init__()
         self.op = op
-        self.what = what or UNKNOWN.get(type(op)) or f"`{op.name}`"
+        self.what = what or f"`{op.name}`"
         self.hint = hint
 
 

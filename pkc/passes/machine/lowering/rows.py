@@ -19,9 +19,10 @@ class Rows:
     Row i of the tile is the row of the array that entry i of the table names; if that is not one, none.
     """
 
-    def __init__(self, role: WarpRole, op: GatherOp | ScatterAddOp) -> None:
+    def __init__(self, role: WarpRole, op: GatherOp | ScatterAddOp, copy: SSAValue | None = None) -> None:
+        """`copy` is the rank whose copy of a replicated array is accessed, if it is not this one."""
         kind = array_type(op.array)
-        self._role, self._op = role, op
+        self._role, self._op, self._copy = role, op, copy
         self._local = op.local if isinstance(op, GatherOp) else None
         self._pairs = isinstance(kind, PGLType) and kind.layout is Layout.Symmetric
         self._heap = isinstance(kind, PGLType)
@@ -54,7 +55,7 @@ class Rows:
         if self._pairs:
             owner, row = (tables.row_of(role, self._op.rows, [first, emit.const(i)]) for i in (0, 1))
         else:
-            owner, row = role.rank, tables.row_of(role, self._op.rows, [first])
+            owner, row = role.rank if self._copy is None else self._copy, tables.row_of(role, self._op.rows, [first])
         exists = emit.both(emit.compare("sge", row, 0), emit.compare("slt", row, role.dims.extent(self._dims[0])))
         base = self._base
         if self._local is not None:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.access import LoadOp, ReadOp, ScatterAddOp, StoreAddOp, StoreOp
+from pkc.dialect.access import AddToArrayOp, LoadOp, ReadOp, ScatterAddOp, StoreOp
 from pkc.dialect.machine import MAX_BOX, TensorMapOp
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import tile_type
@@ -18,7 +18,7 @@ from pkc.passes.machine.lowering.blocks import Placed
 from pkc.passes.machine.lowering.context import Staged, WarpRole, first_thread
 from pkc.passes.machine.lowering.missing import CannotLowerError
 
-Access: TypeAlias = LoadOp | ReadOp | StoreOp | StoreAddOp
+Access: TypeAlias = LoadOp | ReadOp | StoreOp | AddToArrayOp
 
 
 def placed(role: WarpRole, op: Access) -> tuple[list[Placed], int | None]:
@@ -172,6 +172,6 @@ def _shard(role: WarpRole, places: list[Placed], split: int | None) -> tuple[lis
     return [emit.select(emit.compare("eq", last, 1), emit.const(0), shard)], last
 
 
-def copies(op: StoreOp | StoreAddOp | ScatterAddOp) -> bool:
+def copies(op: StoreOp | AddToArrayOp | ScatterAddOp) -> bool:
     """Whether what is written goes to every rank's copy of an array."""
     return isinstance(op.array.type, PGLType) and op.array.type.layout is Layout.Replicate

@@ -10,7 +10,7 @@ from math import prod
 from xdsl.dialects.builtin import i64
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from pkc.dialect.access import GatherOp, LoadOp, ScatterAddOp, StoreAddOp, StoreOp, array_type
+from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ScatterAddOp, StoreOp, array_type
 from pkc.dialect.machine import b32
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.scalars import constant_of
@@ -41,7 +41,7 @@ def is_carried(role: WarpRole, op: LoadOp | GatherOp) -> bool:
     return moves and len(uses) == 1 and isinstance(uses[0].operation, CommitOp)
 
 
-def fits(op: StoreOp | StoreAddOp, tile: Staged) -> bool:
+def fits(op: StoreOp | AddToArrayOp, tile: Staged) -> bool:
     """Whether a staged tile can be stored from where it lies."""
     kind = tile_type(op.tile)
     return kind.rank == 2 and not tile.transposed and dtype_bytes(kind.element_type) > 1
@@ -122,7 +122,7 @@ def _elements(role: WarpRole, op: LoadOp | GatherOp) -> Elements:
     return Element(role, op) if op.local is None else LocalOrRemote(role, op, op.local)
 
 
-def store(role: WarpRole, op: StoreOp | StoreAddOp, tile: Staged) -> None:
+def store(role: WarpRole, op: StoreOp | AddToArrayOp, tile: Staged) -> None:
     """A tile row by row, or a single row by elements, to every rank if the array is replicated."""
     kind, emit = tile_type(op.tile), role.emit
     if tile.transposed:
@@ -136,7 +136,7 @@ def store(role: WarpRole, op: StoreOp | StoreAddOp, tile: Staged) -> None:
     emit.do("sync_warp")  # one thread says for all that the stage has been read
 
 
-def _store(role: WarpRole, op: StoreOp | StoreAddOp, tile: Staged, rank: SSAValue | None) -> None:
+def _store(role: WarpRole, op: StoreOp | AddToArrayOp, tile: Staged, rank: SSAValue | None) -> None:
     kind, emit = tile_type(op.tile), role.emit
     size = dtype_bytes(kind.element_type)
     if kind.rank < 2:
@@ -163,15 +163,25 @@ def _store(role: WarpRole, op: StoreOp | StoreAddOp, tile: Staged, rank: SSAValu
 
 
 def scatter_add(role: WarpRole, op: ScatterAddOp) -> None:
-    """The rows of a staged tile added to those that a table picks."""
+    """The rows of a staged tile added to those that a table picks, on every rank if the array is replicated."""
     kind, emit, tile = tile_type(op.tile), role.emit, role.tiles[op.tile]
     assert isinstance(tile, Staged)
     if kind.rank != 2:
         raise CannotLowerError(op, "a sum into rows picked by a table, of a tile that is not two-dimensional")
+    if copies(op):
+        with emit.loop(0, role.dims.extent(RANKS)) as rank:
+            _scatter_add(role, op, tile, rank)
+    else:
+        _scatter_add(role, op, tile, None)
+    emit.do("sync_warp")  # one thread says for all that the stage has been read
+
+
+def _scatter_add(role: WarpRole, op: ScatterAddOp, tile: Staged, rank: SSAValue | None) -> None:
+    kind, emit = tile.type, role.emit
     size = dtype_bytes(kind.element_type)
 
     def places() -> tuple[Elements, SSAValue]:
-        return Rows(role, op), emit.const(kind.shape[0])
+        return Rows(role, op, rank), emit.const(kind.shape[0])
 
     def move(chunks: Sequence[Chunk], count: int) -> None:
         ((there, exists, row, column),) = chunks
@@ -185,10 +195,9 @@ def scatter_add(role: WarpRole, op: ScatterAddOp) -> None:
             store_element(emit, op, there, fragments.read_shared(emit, tile, row, column))
 
     _by_chunks(role, op, kind, places, move, 1)
-    emit.do("sync_warp")  # one thread says for all that the stage has been read
 
 
-def _store_row(role: WarpRole, op: StoreOp | StoreAddOp, tile: Staged, rank: SSAValue | None) -> None:
+def _store_row(role: WarpRole, op: StoreOp | AddToArrayOp, tile: Staged, rank: SSAValue | None) -> None:
     """A tile of one dimension, or of none, each element by the next thread."""
     emit, kind, threads = role.emit, tile_type(op.tile), role.threads
     places = Element(role, op, rank)
