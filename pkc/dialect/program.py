@@ -26,7 +26,8 @@ SCRATCH = "pk.scratch"
 """Argument attribute: allocated by pkc for the length of the kernel, undefined at entry."""
 
 DIVISORS = "divisors"
-"""On a kernel: by `row_of`, what the lengths of rows are multiples of, if that is no multiple of what TMA needs."""
+"""On a kernel: by `row_of`, what the lengths of rows are multiples of, if that is no multiple of what TMA needs; by
+`every_shard`, what the lengths of all shards of a dimension are multiples of, if they are equal."""
 
 DERIVED = "derived"
 """On a kernel and its roles: pkc derived the roles from tasks that stood in none, so passes may change them."""

@@ -351,6 +351,11 @@ def ends_with_shards(array: PrivateType | PGLType) -> bool:
     return isinstance(array, PGLType) and array.shard_dim == array.rank - 1
 
 
+def every_shard(dim: object) -> str:
+    """What all shards of a dimension are as long as."""
+    return f"{dim}.shards"
+
+
 def row_of(array: PrivateType | PGLType) -> str:
     """What the rows of an array are as long as: a dimension, or a shard of it."""
     last = str(array.dimensions[-1])

@@ -14,9 +14,12 @@ from pkc.codegen import stored
 from pkc.codegen.artifact import Artifact
 from pkc.codegen.build import build
 from pkc.codegen.nvrtc import version
+from pkc.dialect.access import LoadOp, StoreOp, array_type
 from pkc.dialect.blocks import shard_length
+from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.program import KernelOp
-from pkc.dialect.types import PGLType, PrivateType, dtype_bytes, ends_with_shards, row_of
+from pkc.dialect.tile import block_type
+from pkc.dialect.types import PGLType, PrivateType, dtype_bytes, ends_with_shards, every_shard, row_of
 from pkc.driver.autoschedule import autoschedule
 from pkc.driver.compiler import Number, compile_program, say_divisors
 from pkc.frontend import tree
@@ -111,7 +114,8 @@ def build_program(
 
 def divisors_of(module: ModuleOp, dims: Mapping[str, int], ranks: int) -> dict[str, int]:
     """By `row_of`, the greatest power of two that divides the lengths of rows, if rows of some array do not begin at
-    multiples of 16 bytes. Of an array that ends with shards there may be a copy with whole rows."""
+    multiples of 16 bytes. Of an array that ends with shards there may be a copy with whole rows. By `every_shard`, the
+    same of shards, if they are equal and an access follows those of several dimensions."""
     found: dict[str, int] = {}
     for kernel in module.ops:
         assert isinstance(kernel, KernelOp)
@@ -128,6 +132,27 @@ def divisors_of(module: ModuleOp, dims: Mapping[str, int], ranks: int) -> dict[s
                 divisor = math.gcd(length, CHUNK)
                 if divisor * dtype_bytes(kind.element_type) % CHUNK:
                     found[row] = min(divisor, found.get(row, divisor))
+        for dim in _crossed(kernel) & dims.keys():
+            if dims[dim] % ranks == 0:
+                found[every_shard(dim)] = math.gcd(dims[dim] // ranks, _LONGEST_BLOCK)
+    return found
+
+
+_LONGEST_BLOCK = 1 << 16
+"""What the lengths of shards are multiples of matters up to the size of a block."""
+
+
+def _crossed(kernel: KernelOp) -> set[str]:
+    """The dimensions of which one access follows the shards of several: a box of TMA can only follow one."""
+    found: set[str] = set()
+    for op in kernel.walk():
+        if not isinstance(op, LoadOp | StoreOp):
+            continue
+        kind = array_type(op.array)
+        dims = {kind.dimensions[kind.shard_dim]} if isinstance(kind, PGLType) and kind.shard_dim is not None else set()
+        blocks = (index.owner for index in op.indices)
+        dims |= {block_type(b.result).of for b in blocks if isinstance(b, BlockOp) and b.in_shard}
+        found |= {dim for dim in dims if isinstance(dim, str)} if len(dims) > 1 else set()
     return found
 
 

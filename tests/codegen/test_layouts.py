@@ -15,8 +15,10 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from pkc.codegen.build import machine_level
 from pkc.dialect import blocks, task_order
+from pkc.dialect.machine import TensorMapOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import RANKS, BlockType, Dim, TileType, bf16, dtype_bytes, e4m3, f32
+from pkc.driver.builder import divisors_of
 from pkc.driver.compiler import compile_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
@@ -28,6 +30,7 @@ from pkc.targets.sm_90a import TARGET
 from pkc.targets.sm_90a.layout import shared_layout
 from tests.codegen.as_python import integers
 from tests.codegen.threads import FETCHING, ORDER, Cta, Memory, swizzled, warps
+from tests.exchanges import DIMS, PAIRS, exchange
 
 
 def run(
@@ -38,10 +41,14 @@ def run(
     /,
     schedule: dict[str, str] | None = None,
     order: Sequence[str] = ORDER,
+    fitting: bool = False,
     **inputs: ArrayLike,
 ) -> Memory:
-    """All CTAs of all ranks, `count` each; inputs have a leading axis of ranks."""
-    roles: KernelOp = compile_program(parse_text(Source("test.pk", text)), schedule=schedule, level="roles").kernel
+    """All CTAs of all ranks, `count` each; inputs have a leading axis of ranks. What is `fitting` is compiled for
+    sizes like these."""
+    program = parse_text(Source("test.pk", text))
+    divisors = divisors_of(compile_program(program).module, sizes, ranks) if fitting else None
+    roles: KernelOp = compile_program(program, schedule=schedule, level="roles", divisors=divisors).kernel
     lowered = machine_level(roles)
     memory = Memory(lowered, ranks, sizes)
     for name, values in inputs.items():
@@ -424,6 +431,27 @@ def test_sums_into_rows_of_a_table(
         place = (slice(first, last), slice(None)) if axis != 1 else (slice(None), slice(first, last))
         mine = expected[place]
         np.testing.assert_array_equal(found[tuple(map(slice, mine.shape))], mine)
+
+
+@pytest.mark.parametrize(("before", "after"), PAIRS)
+@pytest.mark.parametrize(("sizes", "even"), [((4, 64, 64), True), ((3, 70, 36), False)])
+def test_exchanges_of_shards(before: int, after: int, sizes: tuple[int, ...], even: bool) -> None:
+    """By TMA where all shards end with whole blocks; else by threads if both dimensions have blocks of several."""
+    ranks, x = 2, numbered(*sizes)
+    shards = np.zeros((ranks, *(-(-n // ranks) if axis == before else n for axis, n in enumerate(sizes))))
+    for rank in range(ranks):
+        first, last = blocks.shard_bounds(sizes[before], ranks, rank)
+        mine = x.take(range(first, last), before)
+        shards[rank][tuple(map(slice, mine.shape))] = mine
+    text = exchange(before, after, "f32")
+    memory = run(text, ranks, 60, dict(zip(DIMS, sizes, strict=True)), order=FETCHING, fitting=True, X=shards)
+    for rank, found in enumerate(memory.arrays["Y"]):
+        first, last = blocks.shard_bounds(sizes[after], ranks, rank)
+        mine = x.take(range(first, last), after)
+        np.testing.assert_array_equal(found[tuple(map(slice, mine.shape))], mine)
+    arrays = {memory.kernel.argument_name(op.array) for op in memory.kernel.walk() if isinstance(op, TensorMapOp)}
+    if even or 0 not in (before, after):
+        assert arrays == ({"X", "Y"} if even else set())
 
 
 IN_NO_ORDER = """\

@@ -17,6 +17,7 @@ from pkc.frontend.parse import parse_text
 from pkc.frontend.tree import Program
 from pkc.location import Source
 from tests.drawn import SEEDS, Drawn, draw
+from tests.exchanges import DIMS, PAIRS, exchange
 from tests.functions import elements, program
 from tests.matmuls import FORMS, LOOPS, SUMS, matmul
 from tests.tiles import EPILOGUES, OVER_RANKS, TILES
@@ -99,6 +100,12 @@ def _transposed(of: Sizes) -> Sizes:
 def _collective(ranks: int) -> Sequence[Dims]:
     found = [(1, 8), (7, 264), (16, 24), (128, 256), (129, 264), (128 * ranks, 512), (61 * ranks + 5, 520)]
     return [{"M": m, "N": n} for m, n in found]
+
+
+def _even_and_uneven(ranks: int) -> Sequence[Dims]:
+    """Shards of whole blocks, of parts of them, of rows that do not suit TMA."""
+    found = [(2 * ranks, 32 * ranks, 64 * ranks), (5, 13 * ranks + 1, 40), (3, 48 * ranks, 96 * ranks), (4, 35, 131)]
+    return [{"A": a, "B": b, "C": c} for a, b, c in found]
 
 
 def _sequence(ranks: int) -> Sequence[Dims]:
@@ -350,6 +357,10 @@ def _table() -> Iterator[Case]:
         text = (EXAMPLES / f"{name}.pk").read_text(encoding="utf-8")
         for kind in ("f16", "f32"):
             yield Case(f"{name} {kind}", text.replace("bf16", kind), _few(_collective))
+    for before, after in PAIRS:
+        for kind in ("bf16", "f32") if before + after == DIMS.index("C") else ("bf16",):
+            name = f"exchange {DIMS[before]} to {DIMS[after]}, {kind}"
+            yield Case(name, exchange(before, after, kind), _even_and_uneven)
     yield from _written()
     yield from _functions()
     yield from _inference()

@@ -202,3 +202,21 @@ pk.kernel @out(%L: !pk.private<[H, M], f32> {pk.name = "L"}, %P: !pk.private<[H,
     pk.release %0 : !pk.channel<!pk.tile<64xf32>>
   }
 }
+
+// What follows the shards of two dimensions goes by TMA if all of the other dimension's end with whole blocks.
+// CHECK-LABEL: pk.kernel @crossed
+// CHECK: pk.load %X{{.*}} {transfer = {by = "tma", why = "stored as it is: through shared memory"}}
+// CHECK: pk.store {{.*}}, %Y{{.*}} {transfer = {by = "tma"
+// CHECK: pk.load %X{{.*}} {transfer = {by = "register", why = "follows the shards of two dimensions, a tensor map those of one"}}
+pk.kernel @crossed(%X: !pk.pgl<[M, N], bf16, shard 0> {pk.name = "X"}, %Y: !pk.pgl<[M, N], bf16, shard 1> {pk.name = "Y"}) attributes {derived, divisors = {M.shards = 32 : i64, N.shards = 16 : i64}} {
+  %zero = arith.constant 0 : index
+  pk.role communicator {
+    %m = pk.block[%zero] sharded : !pk.block<M by 32>
+    %n = pk.block[%zero] sharded : !pk.block<N by 16>
+    %a = pk.load %X[%m, %n : !pk.block<M by 32>, !pk.block<N by 16>] : !pk.pgl<[M, N], bf16, shard 0> -> !pk.tile<32x16xbf16>
+    pk.store %a, %Y[%m, %n : !pk.block<M by 32>, !pk.block<N by 16>] : !pk.tile<32x16xbf16>, !pk.pgl<[M, N], bf16, shard 1>
+    %l = pk.block[%zero] sharded : !pk.block<N by 32>
+    %b = pk.load %X[%m, %l : !pk.block<M by 32>, !pk.block<N by 32>] : !pk.pgl<[M, N], bf16, shard 0> -> !pk.tile<32x32xbf16>
+    pk.store %b, %Y[%m, %l : !pk.block<M by 32>, !pk.block<N by 32>] : !pk.tile<32x32xbf16>, !pk.pgl<[M, N], bf16, shard 1>
+  }
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
@@ -25,7 +26,7 @@ from pkc.dialect.program import DIVISORS, WRITTEN, KernelOp, RoleOp
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import block_type, tile_type
 from pkc.dialect.transfers import ASYNC, REGISTER, TMA, TRANSFER, moves_by_tma, stage_of, transfer, unread_axes
-from pkc.dialect.types import BlockType, PGLType, PrivateType, dtype_bytes, row_of
+from pkc.dialect.types import BlockType, PGLType, PrivateType, dtype_bytes, every_shard, row_of
 from pkc.location import describe
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.analysis.multiples import cut_blocks, position_multiple
@@ -198,13 +199,14 @@ def _too_much(op: LoadOp | StoreOp) -> str:
         return f"rows of the array may begin where no multiple of {_GRANULE} bytes is, which TMA needs"
     if on_several_ranks(op):
         return "its rows go to several ranks, and no TMA store begins before an array"
-    sharded = {axis for axis, block in blocks if block.in_shard} - _read_on(op) | _shards(op.array)
+    in_shards = {axis for axis, block in blocks if block.in_shard and not _fills_shards(op, block)}
+    sharded = in_shards - _read_on(op) | _shards(op.array)
     if len(sharded) > 1:
         return "follows the shards of two dimensions, a tensor map those of one"
     if not _begins_aligned(op):
         return f"its blocks may begin where no multiple of {_GRANULE} bytes is, which TMA needs"
     copies = isinstance(array, PGLType) and array.shard_dim is None
-    dims = len(array.dimensions) + copies + bool(sharded)
+    dims = len(array.dimensions) + copies + any(block.in_shard for _, block in blocks)
     return f"{dims} dimensions: a tensor map has {_MOST_DIMS}" if dims > _MOST_DIMS else ""
 
 
@@ -217,7 +219,11 @@ def _begins_aligned(op: LoadOp | StoreOp) -> bool:
     if not isinstance(block, BlockOp):
         return True
     of_shard = isinstance(array, PGLType) and array.shard_dim == len(array.dimensions) - 1
-    begins = block_type(block.result).extent if of_shard and block.in_shard else position_multiple(block)
+    kind = block_type(block.result)
+    if not block.in_shard:
+        begins = position_multiple(block)
+    else:
+        begins = kind.extent if of_shard else math.gcd(kind.extent, _divisor(op, every_shard(kind.of)) or 1)
     return begins * dtype_bytes(array.element_type) % _GRANULE == 0
 
 
@@ -244,19 +250,32 @@ def rows_apart(op: LoadOp | StoreOp) -> str:
     return f"its rows begin {between} bytes, or a multiple of that, behind each other, and with TMA {_GRANULE}"
 
 
-def _between_rows(op: LoadOp | StoreOp) -> int:
-    """What bytes from one row of an array to the next are surely a multiple of; lengths of rows of which the launch
-    says nothing are taken to suit TMA."""
+def _fills_shards(op: LoadOp | StoreOp, block: BlockOp) -> bool:
+    """Whether blocks end where shards do, so that none of them reaches into the next shard."""
+    kind = block_type(block.result)
+    each = _divisor(op, every_shard(kind.of))
+    return each is not None and each % kind.extent == 0
+
+
+def _divisor(op: Operation, length: str) -> int | None:
+    """What a length is a multiple of, if the launch says it."""
     kernel: Operation | None = op
     while kernel is not None and not isinstance(kernel, KernelOp):
         kernel = kernel.parent_op()
     divisors = kernel.attributes.get(DIVISORS) if kernel is not None else None
+    known = divisors.data.get(length) if isinstance(divisors, DictionaryAttr) else None
+    return known.value.data if isinstance(known, IntegerAttr) else None
+
+
+def _between_rows(op: LoadOp | StoreOp) -> int:
+    """What bytes from one row of an array to the next are surely a multiple of; lengths of rows of which the launch
+    says nothing are taken to suit TMA."""
     array = array_type(op.array)
     last, size = array.dimensions[-1], dtype_bytes(array.element_type)
     if isinstance(last, int):
         return last * size
-    known = divisors.data.get(row_of(array)) if isinstance(divisors, DictionaryAttr) else None
-    return known.value.data * size if isinstance(known, IntegerAttr) else _GRANULE
+    known = _divisor(op, row_of(array))
+    return known * size if known is not None else _GRANULE
 
 
 def _aligned_rows(array: PGLType | PrivateType) -> bool:
