@@ -52,8 +52,9 @@ def is_pgl(value: SSAValue, layout: Layout) -> bool:
 
 
 def _verify_rank(array: SSAValue, rank: SSAValue | None) -> None:
-    if rank is not None and not (is_pgl(array, Layout.Symmetric) or isinstance(array.type, SignalType)):
-        raise VerifyException("only a symmetric array is addressed by rank")
+    copies = is_pgl(array, Layout.Symmetric) or is_pgl(array, Layout.Replicate)
+    if rank is not None and not (copies or isinstance(array.type, SignalType)):
+        raise VerifyException("only an array of which each rank has a copy is addressed by rank")
 
 
 def _verify_local(array: PrivateType | PGLType, local: PrivateType | PGLType) -> None:

@@ -124,6 +124,10 @@ class RaiseOp(_Sent):
         super().__init__(operands=[rank, value, signal, indices])
 
 
+EARLIER = "earlier"
+"""On a wait: it is for the signals of the launches before this one."""
+
+
 @irdl_op_definition
 class WaitOp(CounterOp):
     """Waits until this rank's counter is at least `count`; later reads see what was written before the signals.

@@ -38,6 +38,10 @@ WRITTEN = "written"
 FRESH = "pk.fresh"
 """Argument attribute: the kernel reads it, but never what it had at entry: its sums begin at zero."""
 
+KEPT = "pk.kept"
+"""Argument attribute: scratch memory that other ranks write before its rank has entered a launch, so that it is of
+this kernel alone between launches too."""
+
 AFTER_ALL = "after_all"
 """On a role: all that it does comes after signals of the same launch from every rank."""
 
@@ -135,6 +139,9 @@ class KernelOp(IRDLOperation):
 
     def is_fresh(self, arg: BlockArgument) -> bool:
         return FRESH in self.arg_attrs.data[arg.index].data
+
+    def is_kept(self, arg: BlockArgument) -> bool:
+        return KEPT in self.arg_attrs.data[arg.index].data
 
     @classmethod
     def parse(cls, parser: Parser) -> KernelOp:

@@ -149,10 +149,12 @@ def _crossed(kernel: KernelOp) -> set[str]:
         if not isinstance(op, LoadOp | StoreOp):
             continue
         kind = array_type(op.array)
-        dims = {kind.dimensions[kind.shard_dim]} if isinstance(kind, PGLType) and kind.shard_dim is not None else set()
         blocks = (index.owner for index in op.indices)
-        dims |= {block_type(b.result).of for b in blocks if isinstance(b, BlockOp) and b.in_shard}
-        found |= {dim for dim in dims if isinstance(dim, str)} if len(dims) > 1 else set()
+        dims = {block_type(block.result).of for block in blocks if isinstance(block, BlockOp) and block.in_shard}
+        if isinstance(kind, PGLType) and kind.shard_dim is not None:
+            dims.add(kind.dimensions[kind.shard_dim])
+        if len(dims) > 1:
+            found.update(dim for dim in dims if isinstance(dim, str))
     return found
 
 

@@ -23,6 +23,7 @@ KEYS: dict[str, tuple[str, ...] | range | type[bool]] = {
     "transfer": ("push",),
     "deterministic": bool,
     "row": range(16, 65537),
+    "all_reduce": ("one_shot", "two_shot"),
 }
 """What each key takes: one of some names, an integer of a range, or a boolean."""
 

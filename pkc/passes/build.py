@@ -52,8 +52,13 @@ def mark_fresh(kernel: KernelOp, array: SSAValue) -> None:
     assert isinstance(array, BlockArgument)
     if not any(isinstance(use.operation, LoadOp | GatherOp | ReadOp) for use in array.uses):
         return
+    mark(kernel, array, FRESH)
+
+
+def mark(kernel: KernelOp, array: BlockArgument, name: str) -> None:
+    """Give an array an attribute without a value."""
     entries = list(kernel.arg_attrs)
-    entries[array.index] = DictionaryAttr({**entries[array.index].data, FRESH: UnitAttr()})
+    entries[array.index] = DictionaryAttr({**entries[array.index].data, name: UnitAttr()})
     kernel.arg_attrs = ArrayAttr(entries)
 
 

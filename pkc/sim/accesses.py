@@ -172,8 +172,9 @@ def _store(op: access.StoreOp, machine: Machine) -> Call:
     def store(frame: Frame, tile: Any, indices: Indices, rank: int | None) -> None:
         for where, piece in by_shard(frame, indices, rank, tile):
             memory.check_store(array, where, frame.task, op)
-            note(frame, array.everywhere(where), piece)
-            array.store(array.everywhere(where), piece)
+            place = where if rank is not None else array.everywhere(where)
+            note(frame, place, piece)
+            array.store(place, piece)
 
     return Call(store, op.tile, op.indices, _at(op))
 

@@ -68,6 +68,8 @@ class Placement:
     is_global: bool
     scratch: bool
     zigzag: bool = False
+    kept: bool = False
+    """Whether the kernel has it between launches too."""
 
     @property
     def per_rank(self) -> bool:
@@ -136,7 +138,9 @@ class Array:
     # Launches
 
     def begin_launch(self, rank: int, content: Values | None) -> None:
-        """Set what a rank's memory holds when it launches a kernel again: new content, or poison."""
+        """Set what a rank's memory holds when it launches a kernel again: new content, or poison, unless it is kept."""
+        if self.place.kept:
+            return
         fresh = poison(self.place.shape, self.dtype) if content is None else self._initial(content, summed=False)
         self.value[rank] = fresh[rank]
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from xdsl.ir import Operation
 
 from pkc.diagnostics import Label, PkcError
+from pkc.dialect.counters import EARLIER
 from pkc.location import span_of
 from pkc.sim import errors
 from pkc.sim.schedule import Counter
@@ -43,14 +44,14 @@ class Ledger:
         self._sent.setdefault(counter, []).append(_Sent(launch, amount, raised, op))
 
     def awaited(self, counter: Counter, wanted: int, launch: int, op: Operation) -> None:
-        """A wait of a launch."""
+        """A wait for the signals of a launch and those before it."""
         self._awaited[_Awaited(counter, launch, wanted, op)] = None
 
     def check(self) -> None:
         """An error if a wait is not for what its counter has reached at the end of its launch, or if there is none.
 
         What is raised needs no wait: the next launch raises it further, whatever it is now. Nor does a rank that has
-        no tasks, as long as others wait for the same counter of theirs.
+        no tasks, as long as others wait for the same counter of theirs; nor what the next launch awaits.
         """
         for wait in sorted(self._awaited, key=lambda wait: (wait.launch, wait.counter)):
             sent = self._until(wait.counter, wait.launch)
@@ -59,6 +60,9 @@ class Ledger:
                 labels = tuple(Label(span_of(op.location), "signalled here") for op in ops)
                 raise _left_over(wait.op, wait, _total(sent), f"but the wait is for {wait.wanted}", labels)
         waited = {(wait.counter._replace(rank=0), wait.launch) for wait in self._awaited}
+        waited |= {
+            (wait.counter._replace(rank=0), wait.launch + 1) for wait in self._awaited if EARLIER in wait.op.attributes
+        }
         for counter, sent in sorted(self._sent.items(), key=lambda item: item[0]):
             for one in sent:
                 if not one.raised and (counter._replace(rank=0), one.launch) not in waited:

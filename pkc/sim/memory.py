@@ -130,7 +130,8 @@ class MemoryState:
             if self.unread is not None:
                 self.unread.begin_launch(array, rank)
         if self.trace is not None:
-            self.trace.launched(self.arrays.values(), rank, Access.Write, f"begins launch {number}")
+            changed = [array for array in self.arrays.values() if not array.place.kept]
+            self.trace.launched(changed, rank, Access.Write, f"begins launch {number}")
 
     def end_launch(self, rank: int, number: int, outputs: Iterable[str]) -> dict[str, Values]:
         """The copies of some arrays that a rank has at the end of a launch."""

@@ -58,7 +58,9 @@ class MemoryOrder:
         entries = [self._entry(caller) for caller in self._callers]
         self._grids = {name: Grid() for name in self.arrays}
         self._copies = {
-            name: [Copy(self._grids[name], entry) for entry in entries[: array.place.copies]]
+            name: [
+                Copy(self._grids[name], None if array.place.kept else entry) for entry in entries[: array.place.copies]
+            ]
             for name, array in self.arrays.items()
         }
 
@@ -109,6 +111,8 @@ class MemoryOrder:
             return
         entry = self._entry(caller)
         for name, copies in self._copies.items():
+            if self.arrays[name].place.kept:
+                continue
             for box, access in copies[rank].everything() if rank < len(copies) else ():
                 if not caller.knows(access.component, access.tick):
                     raise PkcError(_after_exit(self.arrays[name], rank, box, access, caller))

@@ -88,6 +88,11 @@ class Program:
         return frozenset(name for name, arg in self.kernel.arguments.items() if self.kernel.is_scratch(arg))
 
     @cached_property
+    def kept(self) -> frozenset[str]:
+        """Scratch arrays that keep what they hold from launch to launch."""
+        return frozenset(name for name, arg in self.kernel.arguments.items() if self.kernel.is_kept(arg))
+
+    @cached_property
     def written(self) -> frozenset[str]:
         return self._used_by(_WRITES) | self._copied(_TARGET)
 

@@ -84,6 +84,7 @@ def make_arrays(
             is_global,
             name in program.scratch,
             isinstance(array, PGLType) and array.zigzag,
+            name in program.kept,
         )
         summed, frozen = name in program.summed, name not in program.written and not again
         made[name] = kind(place, data.arrays.get(name), summed=summed, frozen=frozen)

@@ -89,7 +89,7 @@ def _wait(op: counters.WaitOp, machine: Machine) -> Call:
     def wait(frame: Frame, indices: tuple[int, ...], count: int) -> None:
         counter = counter_of(frame, frame.rank, indices)
         if machine.memory.ledger is not None:
-            machine.memory.ledger.awaited(counter, count, frame.epoch, op)
+            machine.memory.ledger.awaited(counter, count, frame.epoch - (counters.EARLIER in op.attributes), op)
         _until(machine, op, frame, counter, count)
 
     if op.rows is None:

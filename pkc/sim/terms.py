@@ -131,6 +131,8 @@ class TermArray(Array):
         return _places(shape) ^ np.int64(hash(_digest(f"{self.name} {same} {self._launches[copy]}")))
 
     def begin_launch(self, rank: int, content: Values | None) -> None:
+        if self.place.kept:
+            return
         self._launches[rank] += 1
         fresh = poison(self.value.shape[1:], self.value.dtype) if content is None else self._content(rank)
         self.value[rank] = fresh

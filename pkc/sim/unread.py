@@ -51,5 +51,5 @@ class Unread:
     def begin_launch(self, array: Array, rank: int) -> None:
         """Forget what a rank's memory held: at the beginning of a launch it is undefined."""
         stored = self._stored.get(array.name)
-        if stored is not None:
+        if stored is not None and not array.place.kept:
             stored[rank] = 0

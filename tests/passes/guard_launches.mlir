@@ -44,11 +44,17 @@ pk.kernel @push(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.pgl<[M], f32,
 
 // -----
 
-// Scratch memory of others is reached only after they have entered; its owner awaits what is written, so nobody waits
-// at the end. Waits and raises count in epochs.
+// Scratch memory of others is written once those that read it are done with the launch before: nobody waits for an
+// entry. Its owner awaits what is written, so nobody waits at the end. Waits and raises count in epochs.
 // CHECK-LABEL: pk.kernel @slots
+// CHECK-SAME: pk.scratch, pk.kept
+// CHECK-NOT: entered
 // CHECK-NOT: left
-// CHECK: pk.wait %entered
+// CHECK: pk.ctas communicator
+// CHECK: %[[NOW:.*]] = pk.epoch
+// CHECK: %[[BEFORE:.*]] = arith.subi %[[NOW]]
+// CHECK: %[[EMPTIED:.*]] = arith.muli %{{.*}}, %[[BEFORE]]
+// CHECK: pk.wait %emptied{{.*}} for %[[EMPTIED]] {earlier}
 // CHECK: pk.store
 // CHECK: %[[E:.*]] = pk.epoch
 // CHECK-NEXT: %[[V:.*]] = arith.muli %one, %[[E]]
@@ -57,6 +63,10 @@ pk.kernel @push(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.pgl<[M], f32,
 // CHECK-NEXT: %[[W:.*]] = arith.muli %one, %[[F]]
 // CHECK-NEXT: pk.wait %done{{.*}} for %[[W]]
 // CHECK-NOT: left
+// CHECK: pk.wait %emptied{{.*}} {earlier}
+// CHECK: pk.load %S
+// CHECK: pk.signal_all %emptied
+// CHECK-NOT: pk.wait
 pk.kernel @slots(%X: !pk.private<[M], f32> {pk.name = "X"}, %S: !pk.pgl<[M], f32, shard 0> {pk.name = "S", pk.scratch}, %done: !pk.signal<[1]> {pk.name = "done"}) attributes {derived} {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
@@ -70,6 +80,51 @@ pk.kernel @slots(%X: !pk.private<[M], f32> {pk.name = "X"}, %S: !pk.pgl<[M], f32
     }
     pk.raise %done at %r[%zero] to %one : !pk.signal<[1]>
     pk.wait %done[%zero] for %one : !pk.signal<[1]>
+  }
+  pk.role communicator {
+    %m = pk.block[%zero] of %r sharded : !pk.block<M by 16>
+    %x = pk.load %S[%m : !pk.block<M by 16>] : !pk.pgl<[M], f32, shard 0> -> !pk.tile<16xf32>
+  }
+}
+
+// -----
+
+// Where the roles that read it make the exit wait for them, that is enough; TMA may read on after its role has ended.
+// CHECK-LABEL: pk.kernel @sent_on
+// CHECK-NOT: entered
+// CHECK-NOT: emptied
+// CHECK: pk.wait %left
+// CHECK-LABEL: pk.kernel @by_tma
+// CHECK-NOT: pk.kept
+// CHECK: pk.wait %entered
+pk.kernel @sent_on(%X: !pk.private<[M], f32> {pk.name = "X"}, %S: !pk.pgl<[M], f32, shard 0> {pk.name = "S", pk.scratch}, %Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}) attributes {derived} {
+  %zero = arith.constant 0 : index
+  %r = pk.rank
+  pk.role storer {
+    %m = pk.block[%zero] sharded : !pk.block<M by 16>
+    %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.private<[M], f32> -> !pk.tile<16xf32>
+    pk.store %x, %S[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, shard 0>
+  }
+  pk.role communicator attributes {after_all} {
+    %m = pk.block[%zero] of %r sharded : !pk.block<M by 16>
+    %x = pk.load %S[%m : !pk.block<M by 16>] : !pk.pgl<[M], f32, shard 0> -> !pk.tile<16xf32>
+    pk.store %x, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, replicate>
+  }
+}
+pk.kernel @by_tma(%X: !pk.private<[M], f32> {pk.name = "X"}, %S: !pk.pgl<[M], f32, shard 0> {pk.name = "S", pk.scratch}) attributes {derived} {
+  %c = pk.channel "S" stages 1 : !pk.channel<!pk.tile<16xf32>>
+  %zero = arith.constant 0 : index
+  %r = pk.rank
+  pk.role storer {
+    %m = pk.block[%zero] sharded : !pk.block<M by 16>
+    %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.private<[M], f32> -> !pk.tile<16xf32>
+    pk.store %x, %S[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, shard 0>
+  }
+  pk.role loader {
+    %m = pk.block[%zero] of %r sharded : !pk.block<M by 16>
+    pk.acquire %c : !pk.channel<!pk.tile<16xf32>>
+    %x = pk.load %S[%m : !pk.block<M by 16>] {transfer = {by = "tma", why = ""}} : !pk.pgl<[M], f32, shard 0> -> !pk.tile<16xf32>
+    pk.commit %c, %x : !pk.channel<!pk.tile<16xf32>>, !pk.tile<16xf32>
   }
 }
 

@@ -9,18 +9,20 @@ from xdsl.dialects.builtin import IndexType, UnitAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import Pure
 
-from pkc.dialect.access import GatherOp, LoadOp, ReadOp, ReduceOp
+from pkc.dialect.access import GatherOp, LoadOp, ReadOp, ReduceOp, StoreOp
 from pkc.dialect.coordinates import CtasOp, DimOp, EpochOp, RankOp
 from pkc.dialect.copies import CopyOp
-from pkc.dialect.counters import BarrierOp, RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.counters import EARLIER, BarrierOp, RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.engines import is_engine
-from pkc.dialect.program import AFTER_ALL, DERIVED, PER_CTA, WRITTEN, KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import AFTER_ALL, DERIVED, KEPT, PER_CTA, WRITTEN, KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import CommitOp, ConsumeOp
+from pkc.dialect.transfers import needs_threads
 from pkc.dialect.types import RANKS, SignalType
 from pkc.passes.analysis.dependence import ancestors, is_cut_short, roles_around, sources
-from pkc.passes.build import add_parameter, append, before, constant, phase_of, product_ops
+from pkc.passes.build import add_parameter, append, before, constant, mark, phase_of, product_ops
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import reached
+from pkc.remarks import missed
 
 
 class GuardLaunches(KernelPass):
@@ -29,9 +31,12 @@ class GuardLaunches(KernelPass):
     Counters only grow: in launch number e a wait for n signals waits for n * e, since every launch sends a counter the
     same number, or raises it to n * e. Two obligations remain, and become separate signals:
 
-    - entry: a rank's inputs are valid, and its scratch memory no longer in use, once it has entered this launch; so
-      each role that reaches other ranks first waits until all have entered, unless what it sends depends on a role
-      that does, or on signals of this launch from every rank;
+    - entry: a rank's inputs are valid, and its arrays may be written, once it has entered this launch; so each role
+      that reaches other ranks first waits until all have entered, unless what it sends depends on a role that does, or
+      on signals of this launch from every rank. A role that only writes to scratch memory of others need not await
+      their entry: that memory is the kernel's between launches too (`pk.kept`), and free once the roles that read it
+      are done with the launch before. These signal it, `emptied`, if the exit does not imply it: the wait for it has
+      mostly been met long before, and no rank waits for another to begin;
     - exit: a rank's arrays may be used again once it has left; so the kernel ends on a rank only when, on every
       rank, each role that reaches the caller's arrays of other ranks, or reads their scratch memory, is done. Writes to
       scratch memory need no such wait: its owner awaits them.
@@ -91,19 +96,61 @@ def _guard_kernel(kernel: KernelOp) -> None:
     lasting = [role for role in moving if any(_lasts(kernel, op, array) for op, array in reached(role))]
     first = next(role for role in roles if not is_engine(role))
     early = [role for role in moving if not _follows_all(role)]
+    ahead = [] if engines else [role for role in early if _writes_scratch(kernel, role)]
     if not any(phase_of(op) for op in kernel.walk()):  # else only a later phase may come through another role
-        early = [role for role in early if made_by(role).isdisjoint(reaching)]
+        awaiting = set(reaching) - set(ahead)
+        early = [role for role in early if made_by(role).isdisjoint(awaiting)]
+    ahead = [role for role in early if role in ahead]
+    early = [role for role in early if role not in ahead]
     if early:
         entered = add_parameter(kernel, "entered", SignalType((1,)), kernel.location)
         for role in early:
             _at_start(role, _wait(entered, [first]))
         _at_start(first, _signal(entered))
+    _write_ahead(kernel, ahead, lasting)
     if not lasting:
         return
     left = add_parameter(kernel, "left", SignalType((1,)), kernel.location)
     for role in lasting:
         _at_end(role, _signal(left))
     _at_end(lasting[0], _wait(left, lasting))
+
+
+def _writes_scratch(kernel: KernelOp, role: RoleOp) -> bool:
+    """Whether all that a role does to other ranks is to write to scratch memory that their threads read."""
+    accesses = list(reached(role))
+    for op, array in accesses:
+        if not isinstance(op, StoreOp) or not kernel.is_scratch(array):
+            return False
+        if any(isinstance(user, CopyOp) or not needs_threads(user) for user in _readers(array)):
+            reason = f"TMA may still read `{kernel.argument_name(array)}` of the launch before"
+            missed(GuardLaunches.name, op, f"it waits until all ranks have entered: {reason}")
+            return False
+    return bool(accesses)
+
+
+def _readers(array: BlockArgument) -> list[Operation]:
+    """The operations that read an array."""
+    users = (use.operation for use in array.uses)
+    return [
+        op for op in users if not isinstance(op, StoreOp | CopyOp) or (isinstance(op, CopyOp) and array is op.source)
+    ]
+
+
+def _write_ahead(kernel: KernelOp, ahead: Sequence[RoleOp], lasting: Sequence[RoleOp]) -> None:
+    """Let roles write to scratch memory of ranks that have not entered, once these have read it in the last launch."""
+    arrays = dict.fromkeys(array for role in ahead for _, array in reached(role))
+    for array in arrays:
+        mark(kernel, array, KEPT)
+    reading = roles_around(op for array in arrays for op in _readers(array))
+    if not ahead or all(role in lasting for role in reading):
+        return
+    emptied = add_parameter(kernel, "emptied", SignalType((1,)), kernel.location)
+    # Who reads waits too: else the signal of a CTA without tasks could pass for one of the launch before.
+    for role in dict.fromkeys((*ahead, *reading)):
+        _at_start(role, _wait(emptied, reading, earlier=True))
+    for role in reading:
+        _at_end(role, _signal(emptied))
 
 
 def _guard_written(kernel: KernelOp) -> None:
@@ -227,18 +274,26 @@ def _signal(signal: BlockArgument) -> list[Operation]:
     return [zero, one, SignalAllOp(signal, (zero.result,), one)]
 
 
-def _wait(signal: BlockArgument, signalling: list[RoleOp]) -> list[Operation]:
-    """Wait until every CTA of these roles has signalled, on every rank, in this launch."""
+def _wait(signal: BlockArgument, signalling: list[RoleOp], *, earlier: bool = False) -> list[Operation]:
+    """Wait until every CTA of these roles has signalled, on every rank, in this launch, or in the one before."""
     ctas: list[Operation] = [CtasOp(role.role) for role in signalling]
     ops: list[Operation] = list(ctas)
     total: SSAValue = ctas[0].results[0]
     for more in ctas[1:]:
         ops.append(arith.AddiOp(total, more.results[0]))
         total = ops[-1].results[0]
-    ranks, epoch = DimOp(RANKS), EpochOp()
-    multiply, wanted = product_ops([total, ranks.result, epoch.result])
-    zero = constant(0)
-    return [*ops, ranks, epoch, *multiply, zero, WaitOp(signal, (zero.result,), wanted)]
+    ranks, epoch, zero = DimOp(RANKS), EpochOp(), constant(0)
+    ops += [ranks, epoch]
+    launches: SSAValue = epoch.result
+    if earlier:
+        one = constant(1)
+        ops += [one, arith.SubiOp(epoch, one)]
+        launches = ops[-1].results[0]
+    multiply, wanted = product_ops([total, ranks.result, launches])
+    wait = WaitOp(signal, (zero.result,), wanted)
+    if earlier:
+        wait.attributes[EARLIER] = UnitAttr()
+    return [*ops, *multiply, zero, wait]
 
 
 def _at_start(role: RoleOp, ops: Sequence[Operation]) -> None:

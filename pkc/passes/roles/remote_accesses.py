@@ -82,10 +82,10 @@ def reached(root: Operation) -> Iterator[tuple[Operation, BlockArgument]]:
 def _reaches(op: Operation, array: SSAValue) -> bool:
     if isinstance(op, ReduceOp | AllReduceOp | Sum):
         return True
-    if is_pgl(array, Layout.Replicate):
+    at = getattr(op, "rank", None)
+    if is_pgl(array, Layout.Replicate) and at is None:
         return isinstance(op, StoreOp | CopyOp) and array is not getattr(op, "source", None)
-    if is_pgl(array, Layout.Symmetric):
-        at = getattr(op, "rank", None)
+    if is_pgl(array, Layout.Symmetric) or is_pgl(array, Layout.Replicate):
         return isinstance(op, GatherOp) or (at is not None and not isinstance(at.owner, RankOp))
     if not is_pgl(array, Layout.Shard) or isinstance(op, GatherOp):
         return is_pgl(array, Layout.Shard)

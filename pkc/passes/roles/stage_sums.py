@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, UnitAttr, i64
+from xdsl.dialects.builtin import IndexType, IntegerAttr, StringAttr, UnitAttr, i64
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from pkc.diagnostics import PkcError
@@ -30,6 +30,9 @@ from pkc.remarks import missed
 CHUNKS = "chunks"
 """The attribute of tasks that add up tiles: how many chunks of rows, each a task, a tile is divided into."""
 
+ALL_REDUCE = "all_reduce"
+"""The key of the schedule: whether owners add up what all ranks get, or every rank."""
+
 ROWS = 32
 """Rows that a task adds up: few, so that tasks end together; enough for two warps with 16 bytes for each thread."""
 
@@ -40,11 +43,12 @@ class StageSums(KernelPass):
     Every rank stores its contribution in its slot at the owner of the tile and signals the tile's counter there.
     A communicator of the owner waits for as many signals as there are ranks, adds the slots in f32 in rank order,
     rounds once and stores: to itself (reduce-scatter), or to every rank (all-reduce, the two-shot algorithm). So the
-    result is bit-equal from run to run. Tiles of many rows are added up in chunks, each a task, unless the communicator
-    has separate SMs: their many threads add up a whole tile for each wait. A replicated array is divided among the
-    owners by its first dimension. With the plan `none` there is one counter for a rank's whole contribution. With
-    `copy_engine`, which cannot add to counters, each rank has a counter for every tile, and the owner awaits them one
-    after the other.
+    result is bit-equal from run to run. With `all_reduce=one_shot` every rank has slots for all tiles of a replicated
+    array and adds up all contributions itself: more bytes, and nothing to send back. Tiles of many rows are added up in
+    chunks, each a task, unless the communicator has separate SMs: their many threads add up a whole tile for each wait.
+    A replicated array is divided among the owners by its first dimension. With the plan `none` there is one counter for
+    a rank's whole contribution. With `copy_engine`, which cannot add to counters, each rank has a counter for every
+    tile, and the owner awaits them one after the other.
 
     Before:
 
@@ -91,14 +95,31 @@ def _stage(kernel: KernelOp, op: AccumulateOp) -> None:
     places = () if whole else tuple(i for i, index in enumerate(indices) if _varies(index))
     groups = groups_along(kind.dimensions, indices, places)
     copied = planned(op) == "copy_engine"
-    if is_pgl(op.array, Layout.Replicate) and not may_straddle(kernel):
+    one_shot = _is_one_shot(kernel, op)
+    if is_pgl(op.array, Layout.Replicate) and not may_straddle(kernel) and not one_shot:
         follow_shards(kernel, block_type(_block_of(indices[split])).of)
-    slots_type = PGLType((RANKS, *kind.dimensions), kind.element_type, Layout.Shard, split + 1)
+    layout = (Layout.Replicate, None) if one_shot else (Layout.Shard, split + 1)
+    slots_type = PGLType((RANKS, *kind.dimensions), kind.element_type, *layout)
     slots = add_parameter(kernel, f"{name}.slots", slots_type, op.location)
     arrived_type = SignalType((RANKS, *groups.type.extents)) if copied else groups.type
     arrived = add_parameter(kernel, f"{name}.arrived", arrived_type, op.location)
     _add_up(kernel, op, split, groups, slots, arrived)
     _contribute(op, split, groups, slots, arrived)
+
+
+def _is_one_shot(kernel: KernelOp, op: AccumulateOp) -> bool:
+    """Whether every rank adds up every tile itself, as the schedule may say of sums that all ranks get."""
+    if kernel.schedule.get(ALL_REDUCE) != StringAttr("one_shot"):
+        return False
+    reason = ""
+    if not is_pgl(op.array, Layout.Replicate):
+        reason = "one rank gets each sum"
+    elif planned(op) != "inter_sm":
+        reason = f"contributions are planned `{planned(op)}`"
+    if reason:
+        what = f"`{ALL_REDUCE}=one_shot` changes nothing for this sum of `{array_name(op.array)}`"
+        missed(StageSums.name, op, f"{what}: {reason}")
+    return not reason
 
 
 def _check(name: str, op: AccumulateOp) -> None:
@@ -169,14 +190,16 @@ def _varies(index: SSAValue) -> bool:
 
 
 def _contribute(op: AccumulateOp, split: int, groups: TileGroups, slots: BlockArgument, arrived: BlockArgument) -> None:
-    """In place of the sum: store to this rank's slot at the owner, signal the owner's counter."""
+    """In place of the sum: store to this rank's slot at the owner, or at all ranks, and signal its counter there."""
     indices = tuple(op.indices)
     block = _block_of(indices[split])
     rank, one, owner = RankOp(), constant(1), OwnerOp(block)
     address, counter = counter_ops([indices[place] for place in groups.places])
     store = StoreOp(op.tile, slots, (rank.result, *indices))
     announce: Operation
-    if straddles(indices[split]):
+    if is_pgl(slots, Layout.Replicate):
+        announce = SignalAllOp(arrived, counter, one)
+    elif straddles(indices[split]):
         last = OwnerOp(block, last=True)
         address.append(last)
         announce = SignalAllOp(arrived, counter, one, first=owner.result, last=last.result)
@@ -204,11 +227,12 @@ def _add_up(
     ranks = DimOp(RANKS)
     for made in (rank, zero, one, ranks):
         append(role_body, made, location)
-    body, known, counts = _local_tasks(role_body, op, split, rank.result)
+    body, known, counts = _tasks(role_body, op, split, None if is_pgl(slots, Layout.Replicate) else rank.result)
     expected = _expected(role_body, op, groups, ranks.result, counts)
     tasks = append(role_body, TasksOp(list(counts.values()), Region(body)), location)
     indices = [copy_value(body, index, known) for index in op.indices]
-    straddling = straddles(op.indices[split])
+    one_shot = is_pgl(slots, Layout.Replicate)
+    straddling = straddles(op.indices[split]) and not one_shot
     at_group = body
     counter = [] if straddling else _counter(body, op, [indices[place] for place in groups.places])
     chunks = 1 if comm_sms(kernel) else _chunks(op, split)
@@ -231,7 +255,7 @@ def _add_up(
         append(at_group, WaitOp(arrived, counter, expected), location)
     close_loops(body)
     total = _sum(tasks, inner, narrow, LoadOp(slots, (inner.args[0], *indices)), bounds)
-    store = append(body, StoreOp(total, op.array, indices), location)
+    store = append(body, StoreOp(total, op.array, indices, rank.result if one_shot else None), location)
     if copied and is_pgl(op.array, Layout.Replicate):
         store.attributes[REMOTE] = op.attributes[REMOTE]
 
@@ -254,11 +278,11 @@ def _overlapped(body: Block, op: AccumulateOp, split: int, indices: list[SSAValu
     return inner, append(inner, BlockOp(inner.args[0], kind), op.location).result
 
 
-def _local_tasks(
-    role_body: Block, op: AccumulateOp, split: int, rank: SSAValue
+def _tasks(
+    role_body: Block, op: AccumulateOp, split: int, rank: SSAValue | None
 ) -> tuple[Block, Known, dict[BlockArgument, SSAValue]]:
-    """The tasks of the tiles that a rank owns: their body, what stands there for the values of the contribution, and
-    how many values each task index takes."""
+    """The tasks of the tiles that a rank owns, or of all: their body, what stands there for the values of the
+    contribution, and how many values each task index takes."""
     made = _block_of(op.indices[split]).owner
     assert isinstance(made, BlockOp) and isinstance(made.index, BlockArgument)
     kind, sharded = block_type(made.result), made.sharded is not None

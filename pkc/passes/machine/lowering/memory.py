@@ -13,13 +13,13 @@ from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ReadOp, ScatterAd
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.machine import SubviewOp, b32
 from pkc.dialect.tile import tile_type
-from pkc.dialect.types import ArrayType, Layout, PGLType, dtype_bytes, dtype_name, f32, i32
+from pkc.dialect.types import ArrayType, PGLType, dtype_bytes, dtype_name, f32, i32
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import fragments
 from pkc.passes.machine.lowering.context import WarpRole
 from pkc.passes.machine.lowering.fragments import FLAT, PACKED
 from pkc.passes.machine.lowering.missing import CannotLowerError, slow
-from pkc.passes.machine.lowering.tma import Access, in_one_shard, placed
+from pkc.passes.machine.lowering.tma import Access, copies, in_one_shard, placed
 from pkc.targets.layout import Fragment
 
 
@@ -184,8 +184,7 @@ def _element(role: WarpRole, value: SSAValue, elements: Elements, index: SSAValu
 
 def store(role: WarpRole, op: StoreOp | AddToArrayOp) -> None:
     """A tile from registers, stored or added, to every rank if the array is replicated."""
-    kind = op.array.type
-    if not (isinstance(kind, PGLType) and kind.layout is Layout.Replicate):
+    if not copies(op):
         _store(role, op, None)
         return
     with role.emit.loop(0, role.dims.extent("ranks")) as rank:

@@ -174,4 +174,5 @@ def _shard(role: WarpRole, places: list[Placed], split: int | None) -> tuple[lis
 
 def copies(op: StoreOp | AddToArrayOp | ScatterAddOp) -> bool:
     """Whether what is written goes to every rank's copy of an array."""
-    return isinstance(op.array.type, PGLType) and op.array.type.layout is Layout.Replicate
+    kind, one = op.array.type, not isinstance(op, ScatterAddOp) and op.rank is not None
+    return isinstance(kind, PGLType) and kind.layout is Layout.Replicate and not one
