@@ -212,9 +212,11 @@ class _Estimator:
             return 0.0
         # All but the last of them are added up while other tasks compute.
         chunks = max(store.chunks for store in summed)
-        rounds = min(2, -(-phase.tasks * chunks // (self._ranks * self._sms)))
+        owners = 1 if any(store.shots == 1 for store in summed) else self._ranks
+        rounds = min(2, -(-phase.tasks * chunks // (owners * self._sms)))
         each = max(store.tile_bytes for store in summed) / chunks
-        return rounds * self._ranks * each / rates.add_bytes + 2 * rates.signal
+        ways = 2 if any(store.shots == 2 for store in summed) else 1
+        return rounds * self._ranks * each / rates.add_bytes + 2 * ways * rates.signal
 
     def _fetching(self) -> float:
         """Nanoseconds to fetch remote operands: by the link, and by each SM one tile at a time, or by a copy engine one

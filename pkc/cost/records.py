@@ -45,6 +45,8 @@ class Store:
     chunks: int = 1
     written: float = 0.0
     """Bytes of it that memory of a rank takes."""
+    shots: int = 0
+    """Of what all ranks get: whether each rank adds it up (1), or its owner, who sends the sum to all (2)."""
 
 
 @dataclass

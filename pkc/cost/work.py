@@ -21,6 +21,7 @@ from pkc.dialect.access import (
     StoreAddOp,
     StoreOp,
     array_type,
+    is_pgl,
 )
 from pkc.dialect.coordinates import BlockCountOp, BlockOp
 from pkc.dialect.elementwise import AddOp, MulOp, SubOp
@@ -43,7 +44,7 @@ from pkc.dialect.tile import (
 from pkc.dialect.types import RANKS, BlockType, Dim, Layout, PGLType, TileType, dtype_bytes
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.roles.plan_warps import CARRYING, CHUNK
-from pkc.passes.roles.remote_accesses import array_name, planned
+from pkc.passes.roles.remote_accesses import array_name, is_one_shot, planned
 from pkc.passes.roles.stage_rows import whole_rows
 from pkc.passes.roles.stage_sums import ROWS
 from pkc.semantics.evaluate import Evaluator
@@ -302,11 +303,17 @@ class _Counter(Evaluator):
         if isinstance(kind, PGLType) and (kind.layout is Layout.Shard or _names_a_rank(op)):
             sent = data * others / self._ranks
         elif isinstance(kind, PGLType) and kind.layout is Layout.Replicate:
-            # A sum goes to its owner and from there to all.
-            sent = data * (2 * others / self._ranks if isinstance(op, AccumulateOp) else others)
-        if isinstance(op, AccumulateOp):
-            return Store(size, sent, True, max(1, tile.shape[0] // ROWS) if tile.rank == 2 else 1, written=data)
-        return Store(size, sent, False, written=data)
+            sent = data * others
+        if not isinstance(op, AccumulateOp):
+            return Store(size, sent, False, written=data)
+        shots = 0
+        if is_pgl(op.array, Layout.Replicate):
+            shots = 1 if is_one_shot(self._kernel, op) else 2
+        if shots == 2:  # to its owner, and from there to all
+            sent = 2 * data * others / self._ranks
+        return Store(
+            size, sent, True, max(1, tile.shape[0] // ROWS) if tile.rank == 2 else 1, written=data, shots=shots
+        )
 
 
 _NOTHING = Rate(0.0)

@@ -12,7 +12,7 @@ from pkc.cost.records import UnknownWorkError
 from pkc.cost.work import count_work
 from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
-from pkc.dialect.access import GatherOp, LoadOp
+from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp
 from pkc.dialect.coordinates import VisitedOp
 from pkc.dialect.elementwise import SelectOp
 from pkc.dialect.program import KernelOp
@@ -27,7 +27,7 @@ from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.pipeline_mma import PipelineMma
 from pkc.passes.roles.plan_overlap import PlanOverlap
 from pkc.passes.roles.plan_warps import comm_sms
-from pkc.passes.roles.remote_accesses import planned
+from pkc.passes.roles.remote_accesses import ALL_REDUCE, is_one_shot, planned
 from pkc.passes.roles.stage_rows import whole_rows
 from pkc.passes.roles.straddle_shards import StraddleShards
 from pkc.passes.run import run_pipeline
@@ -198,6 +198,9 @@ def _autoschedule(
         found, refused = _straddling(program, kernel, constants, schedule, target)
         taken = _better(taken, estimated(found), compiles, tuning.gain, tuning.equal)
         untried += [f"`straddle=true` was not tried: {reason}" for reason in refused]
+    if ranks > 1 and ALL_REDUCE not in fixed:
+        found = _in_one_shot(program, kernel, constants, schedule, taken[1])
+        taken = _better(taken, estimated(found), compiles, tuning.gain, tuning.equal)
     if ranks == 1 or not _OVERLAP.isdisjoint(fixed):
         return result(taken)
     if taken[0].chained and _reads_ahead(base.kernel):
@@ -353,6 +356,16 @@ def _by_copy_engines(
         return [_Candidate(more, _planned(program, kernel, constants, {**dict(schedule), **more}))], []
     except PkcError as error:
         return [], _reasons(error)
+
+
+def _in_one_shot(
+    program: tree.Program, kernel: str, constants: _Items, schedule: _Options, settings: Mapping[str, str]
+) -> list[_Candidate]:
+    """The candidate whose sums each rank adds up itself, if there are any that all ranks get."""
+    more = {**settings, ALL_REDUCE: "one_shot"}
+    found = _planned(program, kernel, constants, {**dict(schedule), **more})
+    sums = (op for op in found.walk() if isinstance(op, AccumulateOp))
+    return [_Candidate(more, found)] if any(is_one_shot(found, op) for op in sums) else []
 
 
 def _with_separate_sms(

@@ -72,8 +72,6 @@ def why_none(kernel: KernelOp) -> str:
         )
     if any(map(counts_blocks, kernel.walk())):
         return "how many blocks there are, or have been signalled, is part of what it computes"
-    if not mmas and any(map(planned, kernel.walk())):
-        return "it has no MMAs, and reaches other ranks"
     return "it has no blocks of a dimension of run-time length that could have another size"
 
 

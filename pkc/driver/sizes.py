@@ -20,7 +20,6 @@ from pkc.dialect.tile import MmaOp, tile_type
 from pkc.dialect.types import BlockType, Dim
 from pkc.frontend.schedule import TILE
 from pkc.passes.analysis.axes import block_of_axis
-from pkc.passes.roles.remote_accesses import planned
 from pkc.targets.target import Target
 
 
@@ -43,7 +42,7 @@ def other_sizes(kernel: KernelOp, target: Target) -> list[Mapping[str, str]]:
     if any(isinstance(op, RoleOp) or counts_blocks(op) for op in kernel.walk()):
         return []
     mmas = [op for op in kernel.walk() if isinstance(op, MmaOp)]
-    if any(map(is_dependent, mmas)) or (not mmas and any(map(planned, kernel.walk()))):
+    if any(map(is_dependent, mmas)):
         return []
     dims = dict(_of_matmuls(mmas) if mmas else _of_accesses(kernel))
     for fixed in reduced_alone(kernel):

@@ -454,6 +454,25 @@ def test_exchanges_of_shards(before: int, after: int, sizes: tuple[int, ...], ev
         assert arrays == ({"X", "Y"} if even else set())
 
 
+ALL_REDUCE = """\
+kernel total(X: f32[M, N], Y: f32[M, N].replicate()):
+    for m, n in tasks(blocks(M, 64), blocks(N, 16)):
+        Y[m, n] += X[m, n]
+"""
+
+
+@pytest.mark.parametrize("way", ["one_shot", "two_shot"])
+def test_all_reduce(way: str) -> None:
+    """With slots for one shard, or for all of the array; copies on all ranks."""
+    ranks, m, n = 3, 70, 36
+    x = numbered(ranks, m, n) % 32
+    order = ("loader", "storer", "communicator")
+    memory = run(ALL_REDUCE, ranks, 18, {"M": m, "N": n}, {"all_reduce": way}, order, X=x)
+    assert memory.arrays["Y.slots"][0].shape == (3, 70 if way == "one_shot" else 24, 36)
+    for found in memory.arrays["Y"]:
+        np.testing.assert_array_equal(found, x.sum(axis=0))
+
+
 IN_NO_ORDER = """\
 kernel total(X: {kind}[M, N], Y: {kind}[M, N].{layout}):
     schedule(deterministic=False)

@@ -84,7 +84,6 @@ NO_CHAIN = (
             NO_CHAIN,
         ),
         (kernel(PRODUCTS.format(rows="M", looped="N").replace("exp2(X[m] @ A[:, n])", BY_ITSELF)), NO_CHAIN),
-        (example("all_gather"), "it has no MMAs, and reaches other ranks"),
     ],
 )
 def test_why_nothing_is_tried(found: KernelOp, why: str) -> None:

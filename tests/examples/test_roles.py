@@ -15,9 +15,12 @@ from pkc.sim.draw import draw_inputs
 from pkc.sim.run import simulate
 from tests.examples.test_examples import CASES, EXAMPLES, compiled, in_sizes, text_of
 
-OVERLAPS = ("default", "none", "intra_sm", "inter_sm", "copy_engine", "push", "push none", "across")
+OVERLAPS = ("default", "none", "intra_sm", "inter_sm", "copy_engine", "push", "push none", "across", "one_shot")
 """The values of `overlap`; operands that are sent instead of fetched, without and with overlap; blocks that span the
-ranks' parts."""
+ranks' parts; sums that every rank adds up."""
+
+ALL_REDUCED = ("all_reduce", "gemm_ar")
+"""Examples with sums that all ranks get."""
 
 MLP = "moe_mlp P=128"
 
@@ -41,7 +44,7 @@ def at_roles_level(name: str, overlap: str) -> Compiled:
     push, _, rest = overlap.partition(" ")
     schedule = {"transfer": "push"} if push == "push" else {} if overlap == "default" else {"overlap": overlap}
     schedule |= {"overlap": rest} if rest else {}
-    schedule = {"straddle": "true"} if overlap == "across" else schedule
+    schedule = {"across": {"straddle": "true"}, "one_shot": {"all_reduce": "one_shot"}}.get(overlap, schedule)
     return compiled(name, "roles", *schedule.items())
 
 
@@ -49,7 +52,8 @@ def at_roles_level(name: str, overlap: str) -> Compiled:
 def overlaps(name: str) -> tuple[list[str], list[str]]:
     """The overlaps that an example can have, and of these the ones that give the same IR as one before."""
     first: dict[str, str] = {}
-    legal = [overlap for overlap in OVERLAPS if (name, overlap) not in ILLEGAL]
+    tried = OVERLAPS if name in ALL_REDUCED else OVERLAPS[:-1]
+    legal = [overlap for overlap in tried if (name, overlap) not in ILLEGAL]
     for overlap in legal:
         first.setdefault(text_of(at_roles_level(name, overlap)), overlap)
     return list(first.values()), [overlap for overlap in legal if overlap not in first.values()]

@@ -357,6 +357,10 @@ def _table() -> Iterator[Case]:
         text = (EXAMPLES / f"{name}.pk").read_text(encoding="utf-8")
         for kind in ("f16", "f32"):
             yield Case(f"{name} {kind}", text.replace("bf16", kind), _few(_collective))
+    for name in ("all_reduce", "gemm_ar"):
+        sizes = _matrices() if name.startswith("gemm") else _collective
+        for schedule in ("all_reduce=one_shot", "all_reduce=one_shot,tile_M=8,tile_N=64"):
+            yield Case(f"{name} {schedule}", name, sizes, _settings(schedule))
     for before, after in PAIRS:
         for kind in ("bf16", "f32") if before + after == DIMS.index("C") else ("bf16",):
             name = f"exchange {DIMS[before]} to {DIMS[after]}, {kind}"

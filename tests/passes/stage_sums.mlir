@@ -326,3 +326,29 @@ pk.kernel @across(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M,
     pk.accumulate %4, %C[%m, %n : !pk.block<M by 16>, !pk.block<N by 32>] : !pk.tile<16x32xbf16>, !pk.pgl<[M, N], bf16, shard 0>
   }
 }
+
+// -----
+
+// One shot: every rank has slots for all tiles, is sent all contributions, and stores the sums to its own copy.
+// CHECK-LABEL: pk.kernel @one_shot
+// CHECK-SAME: %C_slots: !pk.pgl<[ranks, M, N], bf16, replicate>
+// CHECK: pk.role communicator
+// CHECK: %[[RANK:.*]] = pk.rank
+// CHECK: pk.tasks
+// CHECK: %m = pk.block[%{{.*}}] : !pk.block<M by 16>
+// CHECK: pk.wait %C_arrived
+// CHECK: pk.load %C_slots
+// CHECK: pk.store {{.*}}, %C at %[[RANK]][%m,
+// CHECK: pk.role consumer
+// CHECK: pk.store {{.*}}, %C_slots[
+// CHECK-NEXT: pk.signal_all %C_arrived[
+pk.kernel @one_shot(%X: !pk.private<[M, N], bf16> {pk.name = "X"}, %C: !pk.pgl<[M, N], bf16, replicate> {pk.name = "C"}) attributes {schedule = {all_reduce = "one_shot"}} {
+  %0 = pk.block_count <M by 16>
+  %1 = pk.block_count <N by 32>
+  pk.tasks (%2, %3) in (%0, %1) {
+    %m = pk.block[%2] : !pk.block<M by 16>
+    %n = pk.block[%3] : !pk.block<N by 32>
+    %4 = pk.load %X[%m, %n : !pk.block<M by 16>, !pk.block<N by 32>] : !pk.private<[M, N], bf16> -> !pk.tile<16x32xbf16>
+    pk.accumulate %4, %C[%m, %n : !pk.block<M by 16>, !pk.block<N by 32>] : !pk.tile<16x32xbf16>, !pk.pgl<[M, N], bf16, replicate>
+  }
+}

@@ -20,6 +20,7 @@ from pkc.passes.roles.fetches import can_fetch
 from pkc.passes.roles.program_slices import from_memory, variables
 from pkc.passes.roles.pushes import CannotPushError, push_of
 from pkc.passes.roles.remote_accesses import (
+    ALL_REDUCE,
     REMOTE,
     Read,
     RemoteAccess,
@@ -27,6 +28,7 @@ from pkc.passes.roles.remote_accesses import (
     address,
     array_name,
     idle_tasks,
+    is_one_shot,
     plan,
     planned,
     remote_reads,
@@ -67,7 +69,7 @@ class PlanOverlap(KernelPass):
             missed(PlanOverlap.name, kernel, f"`{key}` of the schedule changes nothing: the author wrote the roles")
 
 
-_OF_DERIVED_ROLES = {"overlap", "transfer", "order", "straddle"}
+_OF_DERIVED_ROLES = {"overlap", "transfer", "order", "straddle", ALL_REDUCE}
 """Keys of the schedule that say how roles are derived."""
 
 
@@ -141,6 +143,9 @@ def _plan_kernel(kernel: KernelOp) -> None:
         key = "transfer=push" if pushed else f"overlap={wanted}"
         what = "no operand comes from other ranks" if accesses else "nothing goes from rank to rank"
         missed(PlanOverlap.name, kernel, f"`{key}` changes nothing: {what}")
+    summed = [op for op in accesses if isinstance(op, AccumulateOp)]
+    if _wanted(kernel, ALL_REDUCE) == "one_shot" and not any(is_one_shot(kernel, op) for op in summed):
+        missed(PlanOverlap.name, kernel, f"`{ALL_REDUCE}=one_shot` changes nothing: no owner sends a sum to all ranks")
     kernel.attributes[ORDER] = StringAttr(_wanted(kernel, "order") or _order(accesses))
 
 

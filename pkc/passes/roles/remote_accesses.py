@@ -28,6 +28,9 @@ from pkc.dialect.program import KernelOp
 from pkc.dialect.types import Layout, PGLType
 from pkc.passes.analysis.dependence import enclosing_tasks, sources
 
+ALL_REDUCE = "all_reduce"
+"""The key of the schedule: whether owners add up what all ranks get, or every rank."""
+
 REMOTE = "remote"
 """The attribute in which planning passes write and which rewriting passes obey."""
 
@@ -145,6 +148,12 @@ def planned(op: Operation) -> str:
     overlap = attr.data["overlap"]
     assert isinstance(overlap, StringAttr)
     return overlap.data
+
+
+def is_one_shot(kernel: KernelOp, op: AccumulateOp) -> bool:
+    """Whether every rank adds up every tile itself, as the schedule may say of sums that all ranks get."""
+    wanted = kernel.schedule.get(ALL_REDUCE) == StringAttr("one_shot")
+    return wanted and is_pgl(op.array, Layout.Replicate) and planned(op) == "inter_sm"
 
 
 def shard_of(array: SSAValue) -> int:

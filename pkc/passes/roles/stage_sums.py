@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr, StringAttr, UnitAttr, i64
+from xdsl.dialects.builtin import IndexType, IntegerAttr, UnitAttr, i64
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 
 from pkc.diagnostics import PkcError
@@ -22,16 +22,13 @@ from pkc.passes.build import add_parameter, add_role, append, before, constant, 
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.plan_warps import comm_sms
 from pkc.passes.roles.program_slices import Known, close_loops, copy_value
-from pkc.passes.roles.remote_accesses import REMOTE, array_name, idle_tasks, planned, shard_of, sums
+from pkc.passes.roles.remote_accesses import REMOTE, array_name, idle_tasks, is_one_shot, planned, shard_of, sums
 from pkc.passes.roles.straddling import follow_shards, may_straddle, overlapping, straddles
 from pkc.passes.tile_groups import TileGroups, counter_ops, groups_along
 from pkc.remarks import missed
 
 CHUNKS = "chunks"
 """The attribute of tasks that add up tiles: how many chunks of rows, each a task, a tile is divided into."""
-
-ALL_REDUCE = "all_reduce"
-"""The key of the schedule: whether owners add up what all ranks get, or every rank."""
 
 ROWS = 32
 """Rows that a task adds up: few, so that tasks end together; enough for two warps with 16 bytes for each thread."""
@@ -95,7 +92,7 @@ def _stage(kernel: KernelOp, op: AccumulateOp) -> None:
     places = () if whole else tuple(i for i, index in enumerate(indices) if _varies(index))
     groups = groups_along(kind.dimensions, indices, places)
     copied = planned(op) == "copy_engine"
-    one_shot = _is_one_shot(kernel, op)
+    one_shot = is_one_shot(kernel, op)
     if is_pgl(op.array, Layout.Replicate) and not may_straddle(kernel) and not one_shot:
         follow_shards(kernel, block_type(_block_of(indices[split])).of)
     layout = (Layout.Replicate, None) if one_shot else (Layout.Shard, split + 1)
@@ -105,21 +102,6 @@ def _stage(kernel: KernelOp, op: AccumulateOp) -> None:
     arrived = add_parameter(kernel, f"{name}.arrived", arrived_type, op.location)
     _add_up(kernel, op, split, groups, slots, arrived)
     _contribute(op, split, groups, slots, arrived)
-
-
-def _is_one_shot(kernel: KernelOp, op: AccumulateOp) -> bool:
-    """Whether every rank adds up every tile itself, as the schedule may say of sums that all ranks get."""
-    if kernel.schedule.get(ALL_REDUCE) != StringAttr("one_shot"):
-        return False
-    reason = ""
-    if not is_pgl(op.array, Layout.Replicate):
-        reason = "one rank gets each sum"
-    elif planned(op) != "inter_sm":
-        reason = f"contributions are planned `{planned(op)}`"
-    if reason:
-        what = f"`{ALL_REDUCE}=one_shot` changes nothing for this sum of `{array_name(op.array)}`"
-        missed(StageSums.name, op, f"{what}: {reason}")
-    return not reason
 
 
 def _check(name: str, op: AccumulateOp) -> None:
