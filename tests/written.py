@@ -85,6 +85,21 @@ kernel k(X: f32[M, N], S: f32[M, N].symmetric().scratch(), Y: f32[M, N], at: sig
         for m, n in tasks(blocks(M, 16), blocks(N, 16)):
             Y[m, n] = S[m, n]
 """,
+    "maxima and minima": """
+kernel k(X: f32[M, N], S: f32[M, N].symmetric().scratch(), Y: f32[M, N], Z: f32[M, N], at: signal[1], done: signal[1]):
+    with role(communicator):
+        for m, n in tasks(blocks(M, 16), blocks(N, 8)):
+            store(S.at(rank)[m, n], X[m, n])
+        barrier(at[0])
+        for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+            Z[m, n] = reduce(S[m, n], min)
+        barrier(at[0])
+        for m, n in tasks(blocks(M, 8, of=rank), blocks(N, 16)):
+            all_reduce(S[m, n], max)
+        barrier(done[0])
+        for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+            Y[m, n] = S[m, n]
+""",
     "sums in any order": """
 kernel k(X: f32[M, N], S: f32[M, N].symmetric().scratch(), Y: f32[M, N], at: signal[1], done: signal[1]):
     schedule(deterministic=False)

@@ -1,4 +1,4 @@
-"""Errors in naming a kernel of a file, and in what it is compiled for: PK910, PK911 and PK914 to PK916."""
+"""Errors in naming a kernel of a file, and in what it is compiled for: PK910, PK911, PK914 and PK916."""
 
 from __future__ import annotations
 
@@ -45,14 +45,3 @@ class PrintOnGpus(Diagnostic):
     title = "`print` is for the simulator"
     label = "GPUs do not print"
     help = "leave it out, or run the kernel on simulated ranks: `pkc run` without `--target`"
-
-
-class ReducedOnGpus(Diagnostic):
-    """Raised when a kernel with the maximum or minimum over ranks is compiled for GPUs."""
-
-    code = "PK915"
-    title = "the {word} over ranks is for the simulator so far"
-    label = "no code for GPUs"
-    help = "load the copy of each rank instead: `for r in ring():` and `t = {function}(t, X.at(r)[...])`"
-    word: str
-    function: str
