@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from pkc.cost.records import Iteration, Mma, Phase, UnknownWorkError, Work
+from pkc.cost.records import Iteration, Mma, Phase, Store, UnknownWorkError, Work
 from pkc.dialect.engines import JOINED
 from pkc.targets.target import Target
 
@@ -58,6 +58,8 @@ def _error(work: Work, ranks: int, target: Target, sms: int | None, found: Estim
         return rates.error_of_mmas  # measured with what is computed between MMAs
     worst = _Estimator(work, ranks, target, sms or target.arch.sms, unsure=True).total()
     measured = rates.error_of_mmas if work.multiplies else rates.error_of_others
+    if not work.multiplies and found.link:
+        measured = rates.error_of_exchanges
     return measured + worst.total / found.total - 1 + bool(work.assumed)
 
 
@@ -92,7 +94,9 @@ class _Estimator:
         whole = Estimate(0.0, phase.tasks, rounds, task, 0.0, 0.0, self._sms, self._depth(phase), iterations, chained)
         if not rounds:
             return whole
-        main = rounds * task + rates.load_latency
+        # The next contribution is sent when the last one is announced.
+        each = max(task, rates.announce) if self._announced(phase) else task
+        main = (rounds - 1) * each + task + rates.load_latency
         link = self._sent(phase) / rates.link_bytes
         if self._announced(phase):
             # A storer sends the next contribution after the last one has arrived and is announced.
@@ -116,7 +120,7 @@ class _Estimator:
         total = self._rates.task
         for iteration in phase.iterations:
             total += iteration.times * self._iteration(iteration, depth)
-        return max(total, self._rates.announce) if self._announced(phase) else total
+        return total
 
     def _announced(self, phase: Phase) -> bool:
         """Whether tasks contribute to sums, and announce each contribution to its owner."""
@@ -139,12 +143,18 @@ class _Estimator:
         )
         multiplies = max(cycles, shared / rates.shared_bytes) / rates.clock
         computes = self._computes(iteration)
-        stores = 0.0 if self._work.multiplies else sum(store.written for store in iteration.stores) / rates.load_bytes
+        stores = 0.0 if self._work.multiplies else sum(map(self._storing, iteration.stores))
         if not iteration.loop:
             return arrives + multiplies + computes + stores
         busy = self._busy(iteration, multiplies, computes, depth) + stores
         waits = (rates.load_latency + arrives) / max(1, depth) if iteration.loads else 0.0
         return rates.iteration + max(busy, arrives, waits)
+
+    def _storing(self, store: Store) -> float:
+        """Nanoseconds of an SM for a tile that leaves it, for another rank more slowly."""
+        if not store.sent:
+            return store.written / self._rates.load_bytes
+        return max(store.written, store.sent) / self._rates.fetch_bytes
 
     def _computes(self, iteration: Iteration) -> float:
         """Nanoseconds of threads. Of two warpgroups no special-function unit works while ordinary instructions run; the

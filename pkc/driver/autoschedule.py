@@ -199,8 +199,8 @@ def _autoschedule(
         taken = _better(taken, estimated(found), compiles, tuning.gain, tuning.equal)
         untried += [f"`straddle=true` was not tried: {reason}" for reason in refused]
     if ranks > 1 and ALL_REDUCE not in fixed:
-        found = _in_one_shot(program, kernel, constants, schedule, taken[1])
-        taken = _better(taken, estimated(found), compiles, tuning.gain, tuning.equal)
+        found = estimated(_in_one_shot(program, kernel, constants, schedule, target))
+        taken = _better(taken, found, compiles, tuning.gain, tuning.equal)
     if ranks == 1 or not _OVERLAP.isdisjoint(fixed):
         return result(taken)
     if taken[0].chained and _reads_ahead(base.kernel):
@@ -358,14 +358,17 @@ def _by_copy_engines(
         return [], _reasons(error)
 
 
+@functools.lru_cache(maxsize=32)
 def _in_one_shot(
-    program: tree.Program, kernel: str, constants: _Items, schedule: _Options, settings: Mapping[str, str]
+    program: tree.Program, kernel: str, constants: _Items, schedule: _Options, target: Target
 ) -> list[_Candidate]:
-    """The candidate whose sums each rank adds up itself, if there are any that all ranks get."""
-    more = {**settings, ALL_REDUCE: "one_shot"}
+    """The candidates whose sums each rank adds up itself, if there are sums that all ranks get."""
+    more = {ALL_REDUCE: "one_shot"}
     found = _planned(program, kernel, constants, {**dict(schedule), **more})
-    sums = (op for op in found.walk() if isinstance(op, AccumulateOp))
-    return [_Candidate(more, found)] if any(is_one_shot(found, op) for op in sums) else []
+    if not any(isinstance(op, AccumulateOp) and is_one_shot(found, op) for op in found.walk()):
+        return []
+    tiles = _candidates(program, kernel, constants, (*schedule, *more.items()), target)
+    return [_Candidate({**one.settings, **more}, one.kernel) for one in tiles]
 
 
 def _with_separate_sms(

@@ -123,8 +123,10 @@ class Rates:
     """How much longer MMAs take, as a fraction, while SMs store what they fetch from other GPUs."""
     error_of_mmas: float
     """The share by which estimates of kernels with MMAs are off."""
+    error_of_exchanges: float
+    """The same of kernels without MMAs whose tiles go to other ranks."""
     error_of_others: float
-    """The same of kernels without MMAs."""
+    """The same of other kernels without MMAs."""
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,8 @@ def _reduce_scatters(problem: Collective, x: Any) -> Iterator[Contestant]:
 
     def scatter() -> Any:
         shared, group = ready()
-        torch().ops.symm_mem.reduce_scatter_out(shared, group, False, sums)
+        # The rows of a rank lie side by side: without `split_last_dim` it takes one dimension.
+        torch().ops.symm_mem.reduce_scatter_out(shared.view(-1), group, False, sums.view(-1))
         return sums
 
     yield Contestant("torch_reduce_scatter", scatter)

@@ -184,14 +184,17 @@ def _remark(plan: WarpPlan) -> None:
 
 
 def _compute(kernel: KernelOp, roles: Sequence[RoleOp], target: Target) -> list[WarpPlan]:
-    """The CTAs that compute: consumers first, then a warpgroup for the roles that move tiles."""
+    """The CTAs that compute: consumers first, or what adds in their place, then a warpgroup for the roles that move
+    tiles."""
     consumers = [role for role in roles if role.role.data is Role.Consumer]
-    movers = [role for role in roles if role not in consumers]
+    communicators = [role for role in roles if role.role.data is Role.Communicator]
     plans = [_consumer(kernel, role, target) for role in consumers]
-    if movers and all(role.role.data is Role.Communicator for role in roles):
-        plans += _alone(movers, target)
-    else:
-        plans += _sharing(movers, target)
+    if len(communicators) == len(roles):
+        return _in_line([*plans, *_alone(communicators, target)])
+    adding = [] if consumers else [role for role in communicators if _adds(role)]
+    most, why = target.arch.consumers * target.arch.warpgroup, "nothing else computes: it adds with as many as that"
+    plans += [WarpPlan(role, COMPUTE, most, why) for role in adding]
+    plans += _sharing([role for role in roles if role not in (*consumers, *adding)], target)
     return _in_line(plans)
 
 

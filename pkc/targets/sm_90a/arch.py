@@ -53,6 +53,8 @@ H200 = Rates(
     while_fetching=0.13,
     # tests/cost/test_estimate.py; without MMAs nothing was measured: 500 ns for each task are those of a matmul.
     error_of_mmas=0.14,
+    # Collectives on 2 GPUs with tiles of 128 x 256, 16 x 256 and 8 x 128, 16 KiB to 1 GiB.
+    error_of_exchanges=0.25,
     error_of_others=0.5,
 )
 """Measured on H200 SXM (docs/performance.md)."""
