@@ -53,6 +53,7 @@ golden: $(DEV)
 	$(BIN)/python -m pytest $(PARALLEL) --update-golden
 	$(BIN)/python -m tools.machine_page
 	$(BIN)/python -m tools.operations_page
+	$(BIN)/python -m tools.constructs
 
 # Puts the tables of bench/results into the README and draws them.
 bench-report:
