@@ -10,7 +10,7 @@ from pkc.check import static_errors as errors
 from pkc.check.progress import Progress
 from pkc.check.trace import Counter, counter_name, of_channel
 from pkc.diagnostics import Diagnostic, Label
-from pkc.dialect.counters import EARLIER, WaitOp
+from pkc.dialect.counters import WaitOp
 from pkc.dialect.roles import CommitOp, ConsumeOp, channel_of
 from pkc.dialect.types import SignalType
 from pkc.location import span_of
@@ -21,8 +21,7 @@ def covered(progress: Progress, launch: int) -> Iterator[Diagnostic]:
 
     Every wait is for all signals that its counter has got by the end of the launch, so that no wait ends early. Of
     counters that a launch resets, in protocols written by hand, some signals may be awaited first and the rest later,
-    and what is awaited on more ranks may be of no use on so many. A wait for earlier
-    launches is for what these have sent.
+    and what is awaited on more ranks may be of no use on so many.
     """
     awaited_names = {name for name, _, _ in progress.awaited}
     for counter, op in progress.sent.items():
@@ -36,9 +35,7 @@ def covered(progress: Progress, launch: int) -> Iterator[Diagnostic]:
             continue  # a rank without tasks waits for nothing
         chosen = max if counter in progress.reset else min
         wanted, waits = chosen(awaited, key=lambda wait: wait[0])
-        # Each launch sends a counter the same number.
-        due = sent * (launch - 1) // launch if EARLIER in waits.attributes else sent
-        if wanted < due:
+        if wanted < sent:
             where = (counter_name(counter), counter[1], sent, wanted, launch)
             also = (Label(span_of(op.location), "signalled here"),)
             yield errors.NotAllAwaited(span_of(waits.location), *where, also=also)

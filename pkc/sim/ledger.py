@@ -60,11 +60,12 @@ class Ledger:
                 labels = tuple(Label(span_of(op.location), "signalled here") for op in ops)
                 raise _left_over(wait.op, wait, _total(sent), f"but the wait is for {wait.wanted}", labels)
         waited = {(wait.counter._replace(rank=0), wait.launch) for wait in self._awaited}
-        waited |= {
-            (wait.counter._replace(rank=0), wait.launch + 1) for wait in self._awaited if EARLIER in wait.op.attributes
-        }
+        ahead = {wait.counter.signal for wait in self._awaited if EARLIER in wait.op.attributes}
+        last = max((one.launch for sent in self._sent.values() for one in sent), default=0)
         for counter, sent in sorted(self._sent.items(), key=lambda item: item[0]):
             for one in sent:
+                if one.launch == last and counter.signal in ahead:
+                    continue
                 if not one.raised and (counter._replace(rank=0), one.launch) not in waited:
                     wait = _Awaited(counter, one.launch, 0, one.op)
                     raise _left_over(one.op, wait, _total(self._until(counter, one.launch)), "and nobody waits for it")

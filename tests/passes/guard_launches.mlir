@@ -53,8 +53,10 @@ pk.kernel @push(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.pgl<[M], f32,
 // CHECK: pk.ctas communicator
 // CHECK: %[[NOW:.*]] = pk.epoch
 // CHECK: %[[BEFORE:.*]] = arith.subi %[[NOW]]
-// CHECK: %[[EMPTIED:.*]] = arith.muli %{{.*}}, %[[BEFORE]]
-// CHECK: pk.wait %emptied{{.*}} for %[[EMPTIED]] {earlier}
+// CHECK: %[[TURN:.*]] = arith.remsi %[[BEFORE]]
+// CHECK: %[[LAUNCHES:.*]] = arith.divsi %[[NOW]]
+// CHECK: %[[EMPTIED:.*]] = arith.muli %{{.*}}, %[[LAUNCHES]]
+// CHECK: pk.wait %emptied[%[[TURN]]] for %[[EMPTIED]] {earlier}
 // CHECK: pk.store
 // CHECK: %[[E:.*]] = pk.epoch
 // CHECK-NEXT: %[[V:.*]] = arith.muli %one, %[[E]]
@@ -63,9 +65,11 @@ pk.kernel @push(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.pgl<[M], f32,
 // CHECK-NEXT: %[[W:.*]] = arith.muli %one, %[[F]]
 // CHECK-NEXT: pk.wait %done{{.*}} for %[[W]]
 // CHECK-NOT: left
-// CHECK: pk.wait %emptied{{.*}} {earlier}
+// CHECK-NOT: pk.wait %emptied
 // CHECK: pk.load %S
-// CHECK: pk.signal_all %emptied
+// CHECK: %[[E2:.*]] = pk.epoch
+// CHECK: %[[T2:.*]] = arith.remsi %[[E2]]
+// CHECK: pk.signal_all %emptied[%[[T2]]]
 // CHECK-NOT: pk.wait
 pk.kernel @slots(%X: !pk.private<[M], f32> {pk.name = "X"}, %S: !pk.pgl<[M], f32, shard 0> {pk.name = "S", pk.scratch}, %done: !pk.signal<[1]> {pk.name = "done"}) attributes {derived} {
   %zero = arith.constant 0 : index

@@ -145,12 +145,12 @@ def _write_ahead(kernel: KernelOp, ahead: Sequence[RoleOp], lasting: Sequence[Ro
     reading = roles_around(op for array in arrays for op in _readers(array))
     if not ahead or all(role in lasting for role in reading):
         return
-    emptied = add_parameter(kernel, "emptied", SignalType((1,)), kernel.location)
-    # Who reads waits too: else the signal of a CTA without tasks could pass for one of the launch before.
-    for role in dict.fromkeys((*ahead, *reading)):
+    # Two counters, in turn: else the signal of a CTA without tasks could pass for one of the launch before.
+    emptied = add_parameter(kernel, "emptied", SignalType((2,)), kernel.location)
+    for role in ahead:
         _at_start(role, _wait(emptied, reading, earlier=True))
     for role in reading:
-        _at_end(role, _signal(emptied))
+        _at_end(role, _signal(emptied, in_turn=True))
 
 
 def _guard_written(kernel: KernelOp) -> None:
@@ -268,14 +268,19 @@ def _count_in_epochs(op: WaitOp | RaiseOp, number: SSAValue) -> None:
     op.operands = [total.result if operand is number else operand for operand in op.operands]
 
 
-def _signal(signal: BlockArgument) -> list[Operation]:
-    """Each CTA that comes here signals every rank once."""
+def _signal(signal: BlockArgument, *, in_turn: bool = False) -> list[Operation]:
+    """Each CTA that comes here signals every rank once; of two counters those of launches in turn."""
     zero, one = constant(0), constant(1)
-    return [zero, one, SignalAllOp(signal, (zero.result,), one)]
+    if not in_turn:
+        return [zero, one, SignalAllOp(signal, (zero.result,), one)]
+    epoch, two = EpochOp(), constant(2)
+    turn = arith.RemSIOp(epoch, two)
+    return [epoch, one, two, turn, SignalAllOp(signal, (turn.result,), one)]
 
 
 def _wait(signal: BlockArgument, signalling: list[RoleOp], *, earlier: bool = False) -> list[Operation]:
-    """Wait until every CTA of these roles has signalled, on every rank, in this launch, or in the one before."""
+    """Wait until every CTA of these roles has signalled, on every rank, in this launch, or, the other of two counters,
+    in the one before."""
     ctas: list[Operation] = [CtasOp(role.role) for role in signalling]
     ops: list[Operation] = list(ctas)
     total: SSAValue = ctas[0].results[0]
@@ -284,16 +289,16 @@ def _wait(signal: BlockArgument, signalling: list[RoleOp], *, earlier: bool = Fa
         total = ops[-1].results[0]
     ranks, epoch, zero = DimOp(RANKS), EpochOp(), constant(0)
     ops += [ranks, epoch]
-    launches: SSAValue = epoch.result
-    if earlier:
-        one = constant(1)
-        ops += [one, arith.SubiOp(epoch, one)]
-        launches = ops[-1].results[0]
-    multiply, wanted = product_ops([total, ranks.result, launches])
-    wait = WaitOp(signal, (zero.result,), wanted)
-    if earlier:
-        wait.attributes[EARLIER] = UnitAttr()
-    return [*ops, *multiply, zero, wait]
+    if not earlier:
+        multiply, wanted = product_ops([total, ranks.result, epoch.result])
+        return [*ops, *multiply, zero, WaitOp(signal, (zero.result,), wanted)]
+    one, two = constant(1), constant(2)
+    before_this, launches = arith.SubiOp(epoch, one), arith.DivSIOp(epoch, two)
+    turn = arith.RemSIOp(before_this, two)
+    multiply, wanted = product_ops([total, ranks.result, launches.result])
+    wait = WaitOp(signal, (turn.result,), wanted)
+    wait.attributes[EARLIER] = UnitAttr()
+    return [*ops, one, two, before_this, turn, launches, *multiply, wait]
 
 
 def _at_start(role: RoleOp, ops: Sequence[Operation]) -> None:

@@ -13,7 +13,7 @@ from xdsl.traits import is_side_effect_free
 from pkc.dialect.access import AllReduceOp, AtomicAddOp, GatherOp, LoadOp, ScatterAddOp, StoreAddOp, StoreOp
 from pkc.dialect.coordinates import RankOp
 from pkc.dialect.copies import CopyOp
-from pkc.dialect.counters import ORDER, Order, RaiseOp, SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.counters import EARLIER, ORDER, Order, RaiseOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.deferred import SendDeferredOp, is_deferred
 from pkc.dialect.engines import is_engine
 from pkc.dialect.fences import Drain, DrainOp, Fence, FenceOp
@@ -139,7 +139,8 @@ def _acquire(kernel: KernelOp, shared: set[Operation]) -> None:
             scopes[following] |= scope
             continue
         fences = [FenceOp(Fence.AcquireSys if Fence.AcquireSys in scope else Fence.AcquireGpu)]
-        if any(inner in shared for inner in _affected(op)):
+        # What earlier launches signal is that they have read, and reads need none (decision 0004).
+        if EARLIER not in op.attributes and any(inner in shared for inner in _affected(op)):
             fences.append(FenceOp(Fence.AsyncGlobal))
         for fence in fences:
             fence.location = op.location

@@ -15,7 +15,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pkc.diagnostics import Diagnostic, Label
 from pkc.dialect.coordinates import BlockCountOp, BlockNumberOp, BlockOp, InterleaveOp, OwnerOp, RankOp, RotateOp
-from pkc.dialect.counters import EARLIER, BarrierOp, RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.counters import BarrierOp, RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.program import PER_CTA, KernelOp, TasksOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS, SignalType
@@ -83,31 +83,28 @@ def _of_array(array: BlockArgument) -> Iterator[Counted]:
         return  # their author may wait for some of the signals first, and for the rest later
     signals = [op for op in ops if isinstance(op, SignalOp | SignalAllOp)]
     raises = [op for op in ops if isinstance(op, RaiseOp)]
-    each = None if raises else _sent(signals)
-    sent = _raised(raises) if each is None else each * Polynomial.of(EPOCH)
+    sent = _raised(raises) if raises else _sent(signals)
     first = next(iter((*raises, *signals)), None)
     for op in ops:
         if isinstance(op, WaitOp):
-            earlier = sent - each if sent is not None and each is not None and EARLIER in op.attributes else sent
-            yield Counted(op, polynomial(op.count), earlier, first)
+            yield Counted(op, polynomial(op.count), sent, first)
 
 
 def _raised(raises: list[RaiseOp]) -> Polynomial | None:
     values = [polynomial(op.value) for op in raises]
-    first = values[0] if values else None
+    first = values[0]
     alike = first is not None and all(value is not None and (value - first).is_zero for value in values)
     return first if alike else None
 
 
 def _sent(signals: list[SignalOp | SignalAllOp]) -> Polynomial | None:
-    """What a counter gets in each launch."""
     total = Polynomial.constant(0)
     for op in signals:
         each = _each_launch(op)
         if each is None:
             return None
         total += each
-    return total
+    return total * Polynomial.of(EPOCH)
 
 
 def _each_launch(op: SignalOp | SignalAllOp) -> Polynomial | None:
