@@ -9,7 +9,7 @@
 // -----
 
 // A rank for a private array.
-// CHECK: invalid `pk.read`: only a symmetric array is addressed by rank
+// CHECK: invalid `pk.read`: only an array of which each rank has a copy is addressed by rank
 %a, %b = "t.v"() : () -> (!pk.private<[M], i32>, index)
 %r = pk.read %a at %b[%b] : !pk.private<[M], i32>
 
@@ -50,7 +50,7 @@
 // -----
 
 // A sharded array has one owner of each element.
-// CHECK: invalid `pk.load`: only a symmetric array is addressed by rank
+// CHECK: invalid `pk.load`: only an array of which each rank has a copy is addressed by rank
 %a, %b, %c, %d = "t.v"() : () -> (!pk.pgl<[M, N], f32, shard 0>, !pk.block<M by 8>, !pk.block<N by 16>, index)
 %r = pk.load %a at %d[%b, %c : !pk.block<M by 8>, !pk.block<N by 16>] : !pk.pgl<[M, N], f32, shard 0> -> !pk.tile<8x16xf32>
 
@@ -99,7 +99,7 @@ pk.store %d, %a[%b, %c : !pk.block<M by 8>, !pk.block<N by 16>] : !pk.tile<8x16x
 // -----
 
 // A replicated array is stored on every rank.
-// CHECK: invalid `pk.store`: only a symmetric array is addressed by rank
+// CHECK: invalid `pk.store`: only an array of which each rank has a copy is addressed by rank
 %a, %b, %c, %d, %e = "t.v"() : () -> (!pk.pgl<[M, N], f32, replicate>, !pk.block<M by 8>, !pk.block<N by 16>, !pk.tile<8x16xf32>, index)
 pk.store %d, %a at %e[%b, %c : !pk.block<M by 8>, !pk.block<N by 16>] : !pk.tile<8x16xf32>, !pk.pgl<[M, N], f32, replicate>
 
