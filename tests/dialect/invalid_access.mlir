@@ -98,10 +98,10 @@ pk.store %d, %a[%b, %c : !pk.block<M by 8>, !pk.block<N by 16>] : !pk.tile<8x16x
 
 // -----
 
-// A replicated array is stored on every rank.
+// A sharded array is stored at its owner.
 // CHECK: invalid `pk.store`: only an array of which each rank has a copy is addressed by rank
-%a, %b, %c, %d, %e = "t.v"() : () -> (!pk.pgl<[M, N], f32, replicate>, !pk.block<M by 8>, !pk.block<N by 16>, !pk.tile<8x16xf32>, index)
-pk.store %d, %a at %e[%b, %c : !pk.block<M by 8>, !pk.block<N by 16>] : !pk.tile<8x16xf32>, !pk.pgl<[M, N], f32, replicate>
+%a, %b, %c, %d, %e = "t.v"() : () -> (!pk.pgl<[M, N], f32, shard 0>, !pk.block<M by 8>, !pk.block<N by 16>, !pk.tile<8x16xf32>, index)
+pk.store %d, %a at %e[%b, %c : !pk.block<M by 8>, !pk.block<N by 16>] : !pk.tile<8x16xf32>, !pk.pgl<[M, N], f32, shard 0>
 
 // -----
 
