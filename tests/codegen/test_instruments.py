@@ -80,7 +80,7 @@ def test_every_role_records_all_that_it_does() -> None:
         ("loader", "task", "loads"): 2 * rows,
         ("loader", "wait", "room in `X`"): 2 * rows,
         ("loader", "over", "loads"): rows,
-        ("storer", "wait", "`entered`"): rows,
+        ("storer", "wait", "`emptied`"): rows,
         ("storer", "task", "stores"): 2 * rows,
         ("storer", "wait", "`X`"): 2 * rows,
         ("storer", "drain", "read"): 2 * rows,
@@ -137,14 +137,16 @@ def test_nobody_gives_up_who_does_not_wait_too_long() -> None:
 
 def test_who_gives_up_says_what_for() -> None:
     waits, found = given_up("spin_bounded")
-    assert waits.warps == 4
-    # Warps 0 and 1 of each CTA are communicators, warp 3 is the storer, which waits before its first task.
+    assert waits.warps == 12
+    # Warps 0 to 7 of each CTA are communicators, warp 9 is the storer, which waits before its first task.
+    warps = (*range(8), 9)
     assert [(r.rank, r.cta, r.warp) for r in found] == [
-        (rank, cta, warp) for rank in range(RANKS) for cta in range(CTAS) for warp in (0, 1, 3)
+        (rank, cta, warp) for rank in range(RANKS) for cta in range(CTAS) for warp in warps
     ]
-    storer, communicator = found[2], found[9]
-    assert (storer.wait.role, storer.wait.awaits, storer.task) == ("storer", "entered", -1)
-    assert (storer.seen, storer.wanted, storer.index) == (5, RANKS * CTAS, (0,))
+    storer, communicator = found[8], found[CTAS * len(warps)]
+    assert (storer.wait.role, storer.wait.awaits, storer.task) == ("storer", "emptied", -1)
+    # Nothing was sent in a launch before the first one.
+    assert (storer.seen, storer.wanted, storer.index) == (5, 0, (0,))
     assert (communicator.wait.role, communicator.wait.awaits) == ("communicator", "Y.arrived")
     assert (communicator.rank, communicator.task, communicator.wanted) == (1, 0, RANKS)
     # Blocks 0 to 2 are rank 0's; no block has number 3, between the shards, and each row has three counters.
