@@ -42,13 +42,9 @@ def _reported(argv: Sequence[str] | None) -> int:
         sys.stdout.flush()
         return status
     except click.ClickException as error:
-        if (
-            isinstance(error, click.UsageError)
-            and "unexpected extra argument" in error.message
-            and "=" in error.message
-        ):
-            error.message += ". Several values of one option have commas between them: --set M=1024,N=512"
         error.show()
+        if "unexpected extra argument" in error.message and "=" in error.message:
+            click.echo("Several values of one option have commas between them: --set M=1024,N=512", err=True)
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
