@@ -252,6 +252,10 @@ IN_FLIGHT = "in_flight"
 the loop none is."""
 
 
+PIECES = "pieces"
+"""On `pk.mma` in front of a chain: how many pieces of its rows it is computed in, each when the chain needs it, so that
+only one of them has registers."""
+
 OPERANDS, REGISTERS = "operands", "registers"
 """On an MMA: ordinary instructions read its operands into registers. Otherwise the MMA reads them in shared memory,
 through the async proxy."""
@@ -338,6 +342,11 @@ class MmaWaitOp(IRDLOperation):
 def reads_registers(op: AnyMmaOp) -> bool:
     """Whether the operands of an MMA come from registers."""
     return op.attributes.get(OPERANDS) == StringAttr(REGISTERS)
+
+
+def pieces_of(op: Operation) -> int:
+    """In how many pieces of rows an MMA is computed with its chain; 0 if it is computed as a whole."""
+    return number_on(op, PIECES) or 0
 
 
 def in_flight(op: AnyMmaOp) -> int:

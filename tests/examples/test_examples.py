@@ -74,6 +74,14 @@ def scaled_gemm(i: Arrays, ranks: int) -> Arrays:
     return {"C": np.matmul(f64(i["A"]), np.swapaxes(f64(i["B"]), -1, -2)) * np.float64(np.float32(i["scale"]))}
 
 
+def block_scaled_gemm(i: Arrays, ranks: int) -> Arrays:
+    a, b, rows, tiles = (f64(i[name]) for name in ("A", "B", "a_scale", "b_scale"))
+    columns = np.arange(a.shape[-1]) // 128
+    a = a * np.swapaxes(rows, -1, -2)[..., columns]
+    b = b * tiles[..., np.arange(b.shape[-2])[:, None] // 128, columns]
+    return {"C": np.matmul(a, np.swapaxes(b, -1, -2))}
+
+
 def gemm_sum(i: Arrays, ranks: int) -> Arrays:
     return {"C": np.matmul(f64(i["A"]), f64(i["B"])).sum(axis=0)}
 
@@ -228,6 +236,14 @@ def ragged_matrices(ranks: int) -> Dims:
     return {"M": 61 * ranks + 5, "N": 269, "K": 75}
 
 
+def scaled_matrices(ranks: int) -> Dims:
+    return {"M": 256, "N": 256, "K": 256, "G": 2, "H": 2}
+
+
+def ragged_scaled_matrices(ranks: int) -> Dims:
+    return {"M": 269, "N": 133, "K": 275, "G": 3, "H": 2}
+
+
 def collective(ranks: int) -> Dims:
     return {"M": 128 * ranks, "N": 128 * ranks}
 
@@ -310,6 +326,7 @@ CASES: dict[str, Case] = {
     "gemm_fp8": Case(matrices, ragged_matrices, scaled_gemm),
     "swiglu": Case(matrices, ragged_matrices, swiglu),
     "mlp": Case(layers, ragged_layers, mlp),
+    "gemm_fp8_blocks": Case(scaled_matrices, ragged_scaled_matrices, block_scaled_gemm),
     "gemm_rs": Case(matrices, ragged_matrices, gemm_sum),
     "gemm_ar": Case(matrices, ragged_matrices, gemm_sum),
     "ag_gemm": Case(matrices, ragged_matrices, gathered_gemm),

@@ -14,7 +14,7 @@ from pkc.dialect.elementwise import CompareOp
 from pkc.dialect.fences import FenceOp
 from pkc.dialect.program import RoleOp, TasksOp
 from pkc.dialect.roles import ConsumeOp
-from pkc.dialect.tile import FullOp, MmaIssueOp, MmaWaitOp, PositionsOp, SplatOp, tile_type
+from pkc.dialect.tile import FullOp, MmaIssueOp, MmaWaitOp, PositionsOp, SplatOp, pieces_of, tile_type
 from pkc.dialect.types import TileType, dtype_bytes, i1
 from pkc.passes.analysis.chains import chain_of, is_view
 from pkc.passes.analysis.dependence import maker, role_around
@@ -59,14 +59,16 @@ def _peak(block: Block, after: frozenset[SSAValue], size: _Size) -> Peak:
             continue
         live -= set(op.results)
         inside = _tiles(_from_outside(op))
-        here = _spread(op) if isinstance(op, TasksOp) and is_spread(op) else size
+        within = _spread(op) if isinstance(op, TasksOp) and is_spread(op) else size
         for region in op.regions:
             for inner in region.blocks:
                 # What a loop uses lives through all its iterations; what it carries lives as the values inside.
                 behind = live if isinstance(op, scf.IfOp) else live | inside
-                most = max(most, _peak(inner, frozenset(behind), here), key=_needed)
+                most = max(most, _peak(inner, frozenset(behind), within), key=_needed)
         live |= inside | _tiles(op.operands) | _tiles(_read_until(op))
-        most = max(most, Peak(sum(map(size, live)), op), key=_needed)
+        pieces = pieces_of(op)
+        piece = size(op.results[0]) // pieces if pieces else 0
+        most = max(most, Peak(sum(map(size, live)) + piece, op), key=_needed)
     return most
 
 

@@ -17,6 +17,7 @@ from pkc.passes.analysis.live_tiles import peak
 from pkc.passes.analysis.pointwise import is_spread
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.budgets import tiles
+from pkc.passes.roles.mma_pieces import split_mmas
 from pkc.targets.target import target_of
 
 
@@ -60,6 +61,8 @@ class FuseChains(KernelPass):
             for repeat in (False, True):
                 if any(tiles(role, target)) or (not repeat and _take_most(role)):
                     _fuse(role, repeat)
+                if any(tiles(role, target)):
+                    split_mmas(role)
 
 
 def _take_most(role: RoleOp) -> bool:

@@ -18,10 +18,11 @@ from pkc.passes.roles.assign_roles import role_of
 
 @dataclass
 class RoleValue:
-    """Values made in one block by `producer` and first used together there by `consumer`.
+    """Values made in one block by `producer` and first used together there by `consumer`, in `used`; other views of
+    them, the first of which is `first`, use nothing.
 
     The producer acquires before `made[0]` and commits after `made[-1]`; the consumer consumes before `first` and
-    releases after `last`. All four are operations of `block`.
+    releases after `last`. All are operations of `block`.
     """
 
     block: Block
@@ -30,6 +31,7 @@ class RoleValue:
     values: list[SSAValue]
     made: list[Operation]
     first: Operation
+    used: Operation
     last: Operation
 
     @property
@@ -67,16 +69,18 @@ def _add(found: list[RoleValue], op: Operation, value: SSAValue, producer: Role,
     places = [_within(block, use) for use in uses if role_of(use) is consumer]
     places.sort(key=block.get_operation_index)
     first, last = places[0], places[-1]
+    used = next((place for place in places if not isinstance(place, VIEWS)), first)
     if isinstance(last, scf.YieldOp):
         raise KeptBeyondStageError(op)
     for role_value in found:
-        same = (role_value.block, role_value.producer, role_value.consumer, role_value.first)
-        if same == (block, producer, consumer, first):
+        same = (role_value.block, role_value.producer, role_value.consumer, role_value.used)
+        if same == (block, producer, consumer, used):
             role_value.values.append(value)
             role_value.made.append(op)
+            role_value.first = min(role_value.first, first, key=block.get_operation_index)
             role_value.last = max(role_value.last, last, key=block.get_operation_index)
             return
-    found.append(RoleValue(block, producer, consumer, [value], [op], first, last))
+    found.append(RoleValue(block, producer, consumer, [value], [op], first, used, last))
 
 
 def _keep_until_passed_on(found: list[RoleValue]) -> None:

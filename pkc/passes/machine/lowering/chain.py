@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect.fences import FenceOp
-from pkc.dialect.tile import CastOp, tile_type
+from pkc.dialect.tile import CastOp, MmaOp, tile_type
 from pkc.passes.analysis.chains import chain_of, following, is_elementwise, takes
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering import fragments
+from pkc.passes.machine.lowering import fragments, mma
 from pkc.passes.machine.lowering.computed import converted, of_elements
 from pkc.passes.machine.lowering.context import WarpRole
 from pkc.passes.machine.lowering.fragments import PACKED, LazyTile, RegisterTile, fragment_of
@@ -45,6 +45,7 @@ def finish(role: WarpRole, op: Operation) -> None:
     if after is not None and chain_of(after) == chain_of(op) and not takes(after):
         return
     made: list[tuple[SSAValue, LazyTile, RegisterTile]] = []
+    mmas = [other for other in _before(op) if isinstance(other, MmaOp)]
     for other in _before(op):
         found = role.tiles.get(other.results[0])
         if is_elementwise(other) and isinstance(found, LazyTile) and _is_kept(other):
@@ -52,7 +53,7 @@ def finish(role: WarpRole, op: Operation) -> None:
             target = fragments.allocate(role, found.fragment, kind, other.results[0].name_hint)
             made.append((other.results[0], found, target))
     for fragment in dict.fromkeys(tile.fragment for _, tile, _ in made):
-        _fill(role, fragment, [(tile, target) for _, tile, target in made if tile.fragment == fragment])
+        _fill(role, fragment, [(tile, target) for _, tile, target in made if tile.fragment == fragment], mmas)
     for value, _, target in made:
         role.tiles[value] = target
 
@@ -75,11 +76,23 @@ def _is_kept(op: Operation) -> bool:
     return any(chain_of(user) != chain_of(op) or user.parent is not op.parent for user in users)
 
 
-def _fill(role: WarpRole, fragment: Fragment, tiles: Sequence[tuple[LazyTile, RegisterTile]]) -> None:
-    """Element by element, or pair by pair if neighbours share a register, of all tiles at once."""
+def _fill(
+    role: WarpRole, fragment: Fragment, tiles: Sequence[tuple[LazyTile, RegisterTile]], mmas: Sequence[MmaOp]
+) -> None:
+    """Element by element, or pair by pair if neighbours share a register, of all tiles at once; piece by piece behind
+    the MMAs whose products have registers for a piece."""
+    pieces = fragment.repeats if mmas else 1
+    each = fragment.count // pieces
+    for piece in range(pieces):
+        for op in mmas:
+            mma.multiply_piece(role, op, piece)
+        _fill_some(role, range(piece * each, (piece + 1) * each), tiles)
+
+
+def _fill_some(role: WarpRole, elements: range, tiles: Sequence[tuple[LazyTile, RegisterTile]]) -> None:
     emit = role.emit
     at_once = 2 if any(target.packed for _, target in tiles) else 1
-    with emit.loop(0, fragment.count // at_once, unroll=True) as number:
+    with emit.loop(elements.start // at_once, elements.stop // at_once, unroll=True) as number:
         first = emit.times(number, at_once)
         places = [first, emit.plus(first, 1)][:at_once]
         for tile, target in tiles:

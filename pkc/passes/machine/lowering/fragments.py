@@ -52,6 +52,13 @@ class LazyTile:
     exact: Callable[[Emitter, SSAValue], SSAValue] | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class PieceTile(LazyTile):
+    """A tile of which one piece, some rows of each warpgroup, is in `registers` at a time."""
+
+    registers: SSAValue
+
+
 Value = RegisterTile | LazyTile
 
 

@@ -9,10 +9,11 @@ from xdsl.ir import SSAValue
 
 from pkc.diagnostics import PkcError
 from pkc.dialect.machine import SubviewOp
-from pkc.dialect.tile import AnyMmaOp, FullOp, MmaOp, MmaWaitOp, in_flight, tile_type
+from pkc.dialect.tile import AnyMmaOp, FullOp, MmaOp, MmaWaitOp, in_flight, pieces_of, tile_type
 from pkc.dialect.types import dtype_bytes, dtype_name, f32
 from pkc.location import span_of
 from pkc.passes.machine import machine_errors as errors
+from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import fragments, warp_mma
 from pkc.passes.machine.lowering.context import Staged, WarpRole, warpgroup
 from pkc.passes.machine.lowering.missing import CannotLowerError, slow
@@ -50,6 +51,9 @@ class _Operand:
 
 def multiply(role: WarpRole, op: MmaOp) -> None:
     """acc + a @ b, in the registers of acc; complete, but for the MMAs that stay in flight."""
+    if pieces_of(op):
+        in_pieces(role, op)
+        return
     issue(role, op)
     if role.emit.target.mma.operands is not Operands.REGISTERS:
         role.emit.do(f"wgmma_wait_{in_flight(op)}")
@@ -86,11 +90,33 @@ def issue(role: WarpRole, op: AnyMmaOp) -> None:
     if in_registers:
         warp_mma.multiply(role, op, acc)
     else:
-        _from_shared(role, op, acc, from_zero)
+        _from_shared(role, op, acc.registers, range(acc.fragment.repeats), from_zero)
 
 
-def _from_shared(role: WarpRole, op: AnyMmaOp, acc: fragments.RegisterTile, from_zero: bool) -> None:
-    """The MMA in steps along k, of which the first writes what the others add to, if it is `from_zero`."""
+def in_pieces(role: WarpRole, op: MmaOp) -> None:
+    """Registers for one piece of a product; `multiply_piece` computes each in front of what uses it."""
+    fragment = fragments.fragment_of(role, op.result)
+    each = fragment.count // fragment.repeats
+    registers = role.emit.registers(each, f32, op.result.name_hint)
+
+    def element(emit: Emitter, index: SSAValue) -> SSAValue:
+        return emit.get(registers, emit.modulo(index, each))
+
+    role.tiles[op.result] = fragments.PieceTile(fragment, f32, element, registers=registers)
+
+
+def multiply_piece(role: WarpRole, op: MmaOp, number: int) -> None:
+    """a @ b for a piece of the rows of a, complete."""
+    tile = role.tiles[op.result]
+    assert isinstance(tile, fragments.PieceTile)
+    _from_shared(role, op, tile.registers, (number,), from_zero=True)
+    role.emit.do("wgmma_wait_0")
+    role.emit.do(f"wgmma_done_{tile.fragment.count // tile.fragment.repeats}", tile.registers)
+
+
+def _from_shared(role: WarpRole, op: AnyMmaOp, to: SSAValue, repeats: Sequence[int], from_zero: bool) -> None:
+    """The MMA of some of the rows that each warpgroup has, in steps along k, of which the first writes what the others
+    add to, if it is `from_zero`."""
     emit, mma = role.emit, role.emit.target.mma
     m, k = tile_type(op.a).shape
     n = tile_type(op.b).shape[1]
@@ -110,14 +136,14 @@ def _from_shared(role: WarpRole, op: AnyMmaOp, acc: fragments.RegisterTile, from
     if a is not None and m % mma.rows and not a.along_k:
         what = f"an MMA of {m} rows whose left operand has the rows innermost"
         raise CannotLowerError(op, what, f"blocks of a multiple of {mma.rows} rows")
-    for repeat in range(acc.fragment.repeats):
+    for place, repeat in enumerate(repeats):
         block = emit.plus(group, repeat * role.threads.warpgroups)
         starts_a = None
         if a is not None:
             starts_a = _descriptor(role, a, emit.plus(a.tile.address, emit.times(block, a.other(mma.rows))))
         for column in range(0, n, mma.columns):
             width = min(mma.columns, n - column)
-            subview = SubviewOp(acc.registers, (repeat * n + column) // 2, width // 2)
+            subview = SubviewOp(to, (place * n + column) // 2, width // 2)
             emit.add(subview)
             for first in range(0, k, step):
                 if a is not None and starts_a is not None:

@@ -1,0 +1,66 @@
+"""MMAs whose products are used up by a chain: computed piece by piece, so that a product needs few registers."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.ir import Operation
+
+from pkc.dialect.program import RoleOp
+from pkc.dialect.roles import ConsumeOp, ReleaseOp
+from pkc.dialect.tile import PIECES, FullOp, MmaOp, in_flight, pieces_of, reads_registers, tile_type
+from pkc.dialect.transfers import mma_operand_stage
+from pkc.passes.analysis.chains import CHAIN, chain_of, is_elementwise, takes
+from pkc.targets.target import target_of
+
+
+def split_mmas(role: RoleOp) -> None:
+    """Put MMAs that begin with zeros in front of the chain that alone uses their products, as its first operations:
+    there they are computed in as many pieces as each warpgroup has times the rows of an MMA."""
+    for mma in [op for op in role.walk() if isinstance(op, MmaOp) and not pieces_of(op)]:
+        chain = _chain_of_users(mma)
+        pieces = _pieces(role, mma)
+        if chain and pieces > 1 and _begins_with_zeros(mma) and not in_flight(mma):
+            _split(mma, chain, pieces)
+
+
+def _pieces(role: RoleOp, mma: MmaOp) -> int:
+    arch = target_of(mma).arch
+    warpgroups = (role.warps.value.data if role.warps is not None else 0) // arch.warpgroup
+    return tile_type(mma.result).shape[0] // (target_of(mma).mma.rows * max(warpgroups, 1))
+
+
+def _begins_with_zeros(mma: MmaOp) -> bool:
+    """Also: whether its operands stay in their stages."""
+    staged = mma_operand_stage(mma.a) is not None and mma_operand_stage(mma.b) is not None
+    return staged and not reads_registers(mma) and isinstance(mma.acc.owner, FullOp) and mma.acc.owner.constant == 0
+
+
+def _chain_of_users(mma: MmaOp) -> list[Operation]:
+    """The chain that has all users of a product; nothing if there is none that ends in registers, with tiles of the
+    shape of the product alone."""
+    users = [use.operation for use in mma.result.uses]
+    numbers = {chain_of(user) for user in users}
+    if len(numbers) != 1 or None in numbers or any(user.parent is not mma.parent for user in users):
+        return []
+    (number,) = numbers
+    block = mma.parent
+    assert block is not None
+    chain = [op for op in block.ops if chain_of(op) == number]
+    kinds = {tile_type(op.results[0]).shape for op in chain if is_elementwise(op)}
+    return chain if kinds == {tile_type(mma.result).shape} and not any(map(takes, chain)) else []
+
+
+def _split(mma: MmaOp, chain: list[Operation], pieces: int) -> None:
+    block, last = mma.parent, chain[-1]
+    assert block is not None
+    stages = [mma_operand_stage(operand) for operand in (mma.a, mma.b)]
+    mma.detach()
+    block.insert_op_before(mma, chain[0])
+    mma.attributes[PIECES] = IntegerAttr(pieces, i64)
+    mma.attributes[CHAIN] = chain[0].attributes[CHAIN]
+    for stage in dict.fromkeys(stages):
+        assert isinstance(stage, ConsumeOp)
+        for release in [op for op in block.ops if isinstance(op, ReleaseOp) and op.channel is stage.channel]:
+            if release.is_before_in_block(last):
+                release.detach()
+                block.insert_op_after(release, last)
