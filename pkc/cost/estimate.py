@@ -196,7 +196,7 @@ class _Estimator:
         came = [load.stage_bytes for iteration in phase.iterations if not iteration.loop for load in iteration.loads]
         left = [store.tile_bytes for iteration in phase.iterations for store in iteration.stores]
         once = sum(came) + sum(left)
-        if any(iteration.dependent for iteration in phase.iterations):
+        if any(iteration.mmas for iteration in phase.iterations):
             once -= sum(size for size in left if size in came)  # it leaves in their stage (`pk-share-stages`)
         if not self._separate:
             once += sum(fetched.stage_bytes for fetched in self._work.fetched)

@@ -117,3 +117,96 @@ pk.kernel @right(%X: !pk.private<[M], f32> {pk.name = "X"}) {
     }
   }
 }
+
+// -----
+
+// A residual is used up, element by element, when the result is written over it.
+// CHECK-LABEL: pk.kernel @residual
+// CHECK: [[R:%.*]] = pk.channel "R" stages 1 : !pk.channel<!pk.tile<128x64xbf16>>
+// CHECK-NEXT: pk.channel "C" stages 1 in [[R]] : !pk.channel<!pk.tile<128x64xbf16>>
+// CHECK-NEXT: pk.channel "A"
+pk.kernel @residual(%X: !pk.private<[M], f32> {pk.name = "X"}) {
+  %r = pk.channel "R" stages 1 : !pk.channel<!pk.tile<128x64xbf16>>
+  %k = pk.channel "A" stages 1 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>>
+  %c = pk.channel "C" stages 1 : !pk.channel<!pk.tile<128x64xbf16>>
+  pk.role loader warps 1 {
+    %n = pk.block_count <M by 128>
+    pk.tasks (%i) in (%n) {
+      %t = pk.full 0.000000e+00 : bf16 : !pk.tile<128x64xbf16>
+      pk.acquire %r : !pk.channel<!pk.tile<128x64xbf16>>
+      pk.commit %r, %t : !pk.channel<!pk.tile<128x64xbf16>>, !pk.tile<128x64xbf16>
+    }
+  }
+  pk.role consumer warps 8 {
+    %n = pk.block_count <M by 128>
+    pk.tasks (%i) in (%n) {
+      %zero = pk.full 0.000000e+00 : f32 : !pk.tile<128x64xf32>
+      %a, %b = pk.consume %k : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>> -> !pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>
+      %s = pk.mma %a, %b, %zero : !pk.tile<128x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<128x64xf32>
+      pk.release %k : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>>
+      %came = pk.consume %r : !pk.channel<!pk.tile<128x64xbf16>> -> !pk.tile<128x64xbf16>
+      %wide = pk.cast %came : !pk.tile<128x64xbf16> -> !pk.tile<128x64xf32>
+      pk.acquire %c : !pk.channel<!pk.tile<128x64xbf16>>
+      %sum = pk.add %s, %wide : !pk.tile<128x64xf32>
+      %made = pk.cast %sum : !pk.tile<128x64xf32> -> !pk.tile<128x64xbf16>
+      pk.commit %c, %made : !pk.channel<!pk.tile<128x64xbf16>>, !pk.tile<128x64xbf16>
+      pk.release %r : !pk.channel<!pk.tile<128x64xbf16>>
+    }
+  }
+  pk.role storer warps 1 {
+    %n = pk.block_count <M by 128>
+    pk.tasks (%i) in (%n) {
+      %t = pk.consume %c : !pk.channel<!pk.tile<128x64xbf16>> -> !pk.tile<128x64xbf16>
+      pk.release %c : !pk.channel<!pk.tile<128x64xbf16>>
+    }
+  }
+}
+
+// -----
+
+// What is computed from the residual is needed once more behind the first result: it is not overwritten.
+// CHECK-LABEL: pk.kernel @needed_again
+// CHECK-NOT: in %
+// CHECK: pk.channel: C has stages of its own, not those of R
+pk.kernel @needed_again(%X: !pk.private<[M], f32> {pk.name = "X"}) {
+  %r = pk.channel "R" stages 1 : !pk.channel<!pk.tile<128x64xbf16>>
+  %k = pk.channel "A" stages 1 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>>
+  %c = pk.channel "C" stages 1 : !pk.channel<!pk.tile<128x64xbf16>>
+  %d = pk.channel "D" stages 1 : !pk.channel<!pk.tile<128x64xf32>>
+  pk.role loader warps 1 {
+    %n = pk.block_count <M by 128>
+    pk.tasks (%i) in (%n) {
+      %t = pk.full 0.000000e+00 : bf16 : !pk.tile<128x64xbf16>
+      pk.acquire %r : !pk.channel<!pk.tile<128x64xbf16>>
+      pk.commit %r, %t : !pk.channel<!pk.tile<128x64xbf16>>, !pk.tile<128x64xbf16>
+    }
+  }
+  pk.role consumer warps 8 {
+    %n = pk.block_count <M by 128>
+    pk.tasks (%i) in (%n) {
+      %zero = pk.full 0.000000e+00 : f32 : !pk.tile<128x64xf32>
+      %a, %b = pk.consume %k : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>> -> !pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>
+      %s = pk.mma %a, %b, %zero : !pk.tile<128x64xbf16>, !pk.tile<64x64xbf16> -> !pk.tile<128x64xf32>
+      pk.release %k : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x64xbf16>>
+      %came = pk.consume %r : !pk.channel<!pk.tile<128x64xbf16>> -> !pk.tile<128x64xbf16>
+      %wide = pk.cast %came : !pk.tile<128x64xbf16> -> !pk.tile<128x64xf32>
+      %sum = pk.add %s, %wide : !pk.tile<128x64xf32>
+      pk.release %r : !pk.channel<!pk.tile<128x64xbf16>>
+      %made = pk.cast %sum : !pk.tile<128x64xf32> -> !pk.tile<128x64xbf16>
+      pk.acquire %c : !pk.channel<!pk.tile<128x64xbf16>>
+      pk.commit %c, %made : !pk.channel<!pk.tile<128x64xbf16>>, !pk.tile<128x64xbf16>
+      %twice = pk.add %sum, %sum : !pk.tile<128x64xf32>
+      pk.acquire %d : !pk.channel<!pk.tile<128x64xf32>>
+      pk.commit %d, %twice : !pk.channel<!pk.tile<128x64xf32>>, !pk.tile<128x64xf32>
+    }
+  }
+  pk.role storer warps 1 {
+    %n = pk.block_count <M by 128>
+    pk.tasks (%i) in (%n) {
+      %t = pk.consume %c : !pk.channel<!pk.tile<128x64xbf16>> -> !pk.tile<128x64xbf16>
+      pk.release %c : !pk.channel<!pk.tile<128x64xbf16>>
+      %u = pk.consume %d : !pk.channel<!pk.tile<128x64xf32>> -> !pk.tile<128x64xf32>
+      pk.release %d : !pk.channel<!pk.tile<128x64xf32>>
+    }
+  }
+}

@@ -7,6 +7,7 @@ from xdsl.ir import Operation, Region, SSAValue
 
 from pkc.dialect.program import TasksOp
 from pkc.dialect.reductions import RowReduction
+from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.tile import BroadcastOp, MmaWaitOp
 from pkc.dialect.types import TileType
 from pkc.passes.analysis.pointwise import is_spread
@@ -95,7 +96,7 @@ def _unify(op: Operation, groups: _Groups) -> None:
                 for end, result in zip(region.block.last_op.operands, op.results, strict=False):
                     _join_all(groups, [end, result])
         return
-    if not op.regions and not isinstance(op, MmaWaitOp):
+    if not op.regions and not isinstance(op, MmaWaitOp | ConsumeOp | CommitOp):
         _join_all(groups, [value for value in (*op.operands, *op.results) if _rank(value) == 1])
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from xdsl.ir import Block, Operation
+from dataclasses import dataclass
+
+from xdsl.ir import Block, Operation, Use
 
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseOp
-from pkc.dialect.tile import MmaOp, tile_type
+from pkc.dialect.tile import CastOp, ClipOp, MmaOp, tile_type
+from pkc.passes.analysis.chains import is_elementwise, takes
 from pkc.passes.analysis.dependence import role_around
+from pkc.passes.analysis.pointwise import is_spread
 from pkc.passes.kernel_pass import KernelPass
 from pkc.remarks import missed
 from pkc.targets.target import target_of
@@ -16,10 +20,12 @@ from pkc.targets.target import target_of
 class ShareStages(KernelPass):
     """Let a task's result leave in the stage of an operand that the task is done with.
 
-    Both are passed once in a task, and have one kind. The operand is only a left operand of MMAs, of which each
-    warpgroup reads the rows that it writes of the result: so no warpgroup waits for another one before it writes. The
-    memory of the result's own stages serves others (attention: Q of the next task comes while O of this one leaves).
-    Operands that warpgroups read otherwise get a remark. `pk-release-shared` obeys.
+    Both are passed once in a task, and have one kind. The operand is a left operand of MMAs, of which each warpgroup
+    reads the rows that it writes of the result, or is combined with other tiles element by element (a residual): so no
+    warpgroup waits for another one before it writes. What is computed from elements is used up when the result is
+    written, as chains of operations read an operand at the end (`pk-fuse-chains`). The memory of the result's own
+    stages serves others (attention: Q of the next task comes while O of this one leaves; a residual: one more stage of
+    the operands of the MMAs). Operands that warpgroups read otherwise get a remark. `pk-release-shared` obeys.
 
     Before:
 
@@ -47,11 +53,16 @@ class ShareStages(KernelPass):
         channels = [op for op in kernel.body.block.ops if isinstance(op, ChannelOp)]
         for guest in channels:
             for host in channels:
-                consumed = _before(host, guest)
-                if consumed is None:
+                found = _around(host, guest)
+                if found is None:
                     continue
-                uses = [use for tile in consumed.tiles for use in tile.uses]
-                if not all(_reads_own_rows(use.operation, use.index) for use in uses):
+                came, left = found
+                done = came.release.is_before_in_block(left.acquire)
+                uses = [use for tile in came.consume.tiles for use in tile.uses]
+                if not all(
+                    (done and _reads_own_rows(use.operation, use.index)) or _is_used_up(use, left.commit)
+                    for use in uses
+                ):
                     what = f"{guest.label.data} has stages of its own, not those of {host.label.data}"
                     missed(
                         ShareStages.name, guest, f"{what}, of which a warpgroup reads rows that others would overwrite"
@@ -63,8 +74,18 @@ class ShareStages(KernelPass):
                 break
 
 
-def _before(host: ChannelOp, guest: ChannelOp) -> ConsumeOp | None:
-    """What consumes a channel of the same kind that each task is done with before it acquires a stage of `guest`."""
+@dataclass(frozen=True)
+class _Passage:
+    """The operations of a channel through which each task passes once."""
+
+    acquire: AcquireOp
+    commit: CommitOp
+    consume: ConsumeOp
+    release: ReleaseOp
+
+
+def _around(host: ChannelOp, guest: ChannelOp) -> tuple[_Passage, _Passage] | None:
+    """How each task passes through two channels of one kind, if it has consumed `host` when it commits to `guest`."""
     if host is guest or host.result.type != guest.result.type:
         return None
     if any(channel.host is not None or channel.guest is not None for channel in (host, guest)):
@@ -72,27 +93,46 @@ def _before(host: ChannelOp, guest: ChannelOp) -> ConsumeOp | None:
     came, left = _once(host), _once(guest)
     if came is None or left is None:
         return None
-    (_, consumed, release), (acquire, _, _) = came, left
-    if consumed.parent is not acquire.parent or not release.is_before_in_block(acquire):
-        return None
-    return consumed
+    same = came.consume.parent is left.commit.parent
+    return (came, left) if same and came.consume.is_before_in_block(left.commit) else None
 
 
-def _once(channel: ChannelOp) -> tuple[AcquireOp, ConsumeOp, ReleaseOp] | None:
-    """The operations of a channel through which each task passes once."""
+def _once(channel: ChannelOp) -> _Passage | None:
     users = [use.operation for use in channel.result.uses]
     if len(users) != 4 or not all(_in_task(op.parent) for op in users):
         return None
-    acquire = next((op for op in users if isinstance(op, AcquireOp)), None)
-    consume = next((op for op in users if isinstance(op, ConsumeOp)), None)
-    release = next((op for op in users if isinstance(op, ReleaseOp)), None)
-    if acquire is None or consume is None or release is None or not any(isinstance(op, CommitOp) for op in users):
-        return None
-    return acquire, consume, release
+    found = [next((op for op in users if isinstance(op, kind)), None) for kind in _ENDS]
+    match found:
+        case [AcquireOp() as acquire, CommitOp() as commit, ConsumeOp() as consume, ReleaseOp() as release]:
+            return _Passage(acquire, commit, consume, release)
+        case _:
+            return None
+
+
+_ENDS = (AcquireOp, CommitOp, ConsumeOp, ReleaseOp)
 
 
 def _in_task(block: Block | None) -> bool:
     return block is not None and isinstance(block.parent_op(), TasksOp)
+
+
+def _is_used_up(use: Use, written: CommitOp) -> bool:
+    """Whether a tile beside MMAs is used element by element alone, and what is computed so is used up when `written`
+    is: each thread then overwrites what it has read."""
+    task = written.parent_op()
+    if not isinstance(task, TasksOp) or is_spread(task):
+        return False
+    todo, done = [use.operation], set[Operation]()
+    while todo:
+        op = todo.pop()
+        if op.parent is not written.parent or not (op is written or op.is_before_in_block(written)):
+            return False
+        if isinstance(op, CastOp | ClipOp) or is_elementwise(op):
+            todo += [other.operation for result in op.results for other in result.uses if other.operation not in done]
+        elif not takes(op) or op is use.operation:
+            return False
+        done.add(op)
+    return True
 
 
 def _reads_own_rows(op: Operation, index: int) -> bool:
