@@ -146,6 +146,22 @@ kernel swiglu_256(A: bf16[M, K], W: bf16[K, N], V: bf16[K, N], C: bf16[M, N]):
             u += A[m, k] @ V[k, n]
         C[m, n] = g * sigmoid(g) * u
 """,
+    "gemm_to_e4m3": """\
+kernel gemm_to_e4m3(A: bf16[M, K], B: bf16[K, N], s: f32[M], C: e4m3[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 256)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        C[m, n] = acc * s[m]
+""",
+    "fp8_to_e5m2": """\
+kernel fp8_to_e5m2(A: e4m3[M, K], B: e4m3[N, K], scale: f32, C: e5m2[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 128)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 128):
+            acc += A[m, k] @ B[n, k].T
+        C[m, n] = cast(acc * scale, e5m2)
+""",
     "syrk": """\
 kernel syrk(A: bf16[M, K], C: f32[M, M]):
     for m, n in tasks(blocks(M, 128), blocks(M, 128)):
@@ -336,6 +352,23 @@ kernel ar_rmsnorm(X: bf16[M, 1024], w: f32[1024],
 """The same beside a collective, before and behind it, and collectives of tiles that meet no MMA."""
 
 TILES: dict[str, str] = {
+    "to_e4m3": """\
+kernel to_e4m3(X: bf16[M, N], Y: e4m3[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 128)):
+        Y[m, n] = X[m, n] * 100.0
+""",
+    "from_e4m3": """\
+kernel from_e4m3(X: e4m3[M, N], Z: e5m2[M, N], Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 128)):
+        Y[m, n] = X[m, n] + Z[m, n]
+""",
+    "quantize_rows": """\
+kernel quantize_rows(X: bf16[M, 1024], Y: e4m3[M, 1024], S: f32[M]):
+    for m in tasks(blocks(M, 16)):
+        s = max(rowmax(abs(X[m, :])), 0.0001) / 448.0
+        S[m] = s
+        Y[m, :] = X[m, :] / s
+""",
     "ew_chain": """\
 kernel ew_chain(X: bf16[M, N], Y: bf16[M, N]):
     for m, n in tasks(blocks(M, 64), blocks(N, 64)):

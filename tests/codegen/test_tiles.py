@@ -47,6 +47,9 @@ OFTEN = {
     "ar_1d",
     "gemm_residual_f32",
     "swiglu_256",
+    "gemm_to_e4m3",
+    "to_e4m3",
+    "from_e4m3",
 }
 """Those that `make test` runs: each for one way through the lowering."""
 

@@ -20,8 +20,9 @@ from pkc.codegen.artifact import TensorMaps
 from pkc.dialect import blocks, machine
 from pkc.dialect.coordinates import DimOp, RankOp
 from pkc.dialect.declaration import OPERATIONS
+from pkc.dialect.numeric import numpy_dtype
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, KernelOp, RoleOp
-from pkc.dialect.types import PGLType, PrivateType, dtype_bytes
+from pkc.dialect.types import DTYPES, PGLType, PrivateType, dtype_bytes
 from pkc.passes.roles.plan_warps import COMMUNICATE
 from pkc.targets.sm_90a.instructions import PLAIN
 from tests.codegen.as_python import Writer
@@ -69,14 +70,14 @@ class Memory:
         flat, first, size = self._find(address)
         if size == 4:
             return flat.item(first)
-        count = 1 if narrow else 2
+        count = 1 if narrow else 4 // size
         assert first + count <= flat.size
         return tuple(flat[first : first + count].tolist())
 
     def store(self, address: int, word: Any, *, narrow: bool = False) -> None:
         """A register to an address, where nothing was stored before."""
         flat, first, size = self._find(address)
-        count = 1 if narrow or size == 4 else 2
+        count = 1 if narrow else 4 // size
         assert first + count <= flat.size
         elements = word if isinstance(word, tuple) else (word,)
         for at, element in zip(range(first, first + count), elements, strict=False):
@@ -86,7 +87,7 @@ class Memory:
     def add(self, address: int, word: Any, *, narrow: bool = False) -> None:
         """A register, added to what was stored at an address."""
         flat, first, size = self._find(address)
-        count = 1 if narrow or size == 4 else 2
+        count = 1 if narrow else 4 // size
         assert first + count <= flat.size
         elements = word if isinstance(word, tuple) else (word,)
         for at, element in zip(range(first, first + count), elements, strict=False):
@@ -276,8 +277,8 @@ def _does(name: str) -> Does:
     if "_v4" in name:
         return _load_global_v4 if name.startswith("load") else _store_global_v4
     if name.startswith("load"):
-        return lambda thread, address: thread.cta.memory.load(address, narrow=name.endswith("b16"))
-    return lambda thread, address, word: thread.cta.memory.store(address, word, narrow=name.endswith("b16"))
+        return lambda thread, address: thread.cta.memory.load(address, narrow=name.endswith(("b16", "b8")))
+    return lambda thread, address, word: thread.cta.memory.store(address, word, narrow=name.endswith(("b16", "b8")))
 
 
 def _tma_load(thread: Thread, address: int, box: Map, barrier: int, *place: int) -> None:
@@ -322,9 +323,11 @@ def _add_global_v4(thread: Thread, of: tuple[list[Any], int], address: int, *whe
 
 
 def _load_shared(thread: Thread, address: int) -> Any:
-    """A register: one element, or two of 16 bits."""
+    """A register: one element, two of 16 or four of 8 bits."""
     shared = thread.cta.shared
     low = shared[address]
+    if address + 1 in shared:
+        return tuple(shared[address + i] for i in range(4))
     return (low, shared[address + 2]) if address + 2 in shared else low
 
 
@@ -336,7 +339,15 @@ def _load_shared_v4(thread: Thread, to: tuple[list[Any], int], address: int) -> 
 
 def _store_shared(thread: Thread, address: int, word: Any) -> None:
     words = word if isinstance(word, tuple) else (word,)
-    thread.cta.shared.update({address + 2 * i: word for i, word in enumerate(words)})
+    thread.cta.shared.update({address + 4 // len(words) * i: word for i, word in enumerate(words)})
+
+
+def _load_shared_b8x2(thread: Thread, address: int) -> Any:
+    return thread.cta.shared[address], thread.cta.shared[address + 1]
+
+
+def _store_shared_b8x2(thread: Thread, address: int, word: tuple[Any, Any]) -> None:
+    thread.cta.shared.update({address: word[0], address + 1: word[1]})
 
 
 def _copy_shared_v4(thread: Thread, to: int, address: int, where: bool) -> None:
@@ -378,6 +389,14 @@ def _on_values(value: Callable[..., Any]) -> Does:
     return lambda _, *operands: value(*(np.float64(x) if isinstance(x, float) else x for x in operands))
 
 
+def _pack(kind: np.dtype[Any]) -> Does:
+    """Two elements; of 8 bits, whose steps are wide, rounded."""
+    if kind.itemsize > 1:
+        return lambda _, low, high: (low, high)
+    return lambda _, *pair: tuple(float(np.float32(x).astype(kind)) for x in pair)
+
+
+_PAIRED = ("bf16", "f16", "e4m3", "e5m2")
 _DECLARED = {op.name: declared.value for op, declared in OPERATIONS.items()}
 _DOES: dict[str, Does] = {
     "thread_number": lambda thread: thread.number,
@@ -389,9 +408,9 @@ _DOES: dict[str, Does] = {
     "sm_number": lambda thread: 100 + thread.cta.number,
     "timer": lambda thread: thread.cta.tick(),
     "cycle": lambda thread: 2 * thread.cta.tick(),
-    **{f"pack_{kind}": lambda _, low, high: (low, high) for kind in ("bf16", "f16")},
-    **{f"low_{kind}": lambda _, pair: pair[0] for kind in ("bf16", "f16")},
-    **{f"high_{kind}": lambda _, pair: pair[1] for kind in ("bf16", "f16")},
+    **{f"pack_{kind}": _pack(numpy_dtype(DTYPES[kind])) for kind in _PAIRED},
+    **{f"low_{kind}": lambda _, pair: pair[0] for kind in _PAIRED},
+    **{f"high_{kind}": lambda _, pair: pair[1] for kind in _PAIRED},
     # Two elements of zero are one register of zero.
     "bits_f32": lambda _, x: x if x else (0.0, 0.0),
     "float_bits": lambda _, x: x[0] if isinstance(x, tuple) else x,
@@ -411,6 +430,9 @@ _DOES: dict[str, Does] = {
     "store_shared_v4": _store_shared_v4,
     "store_shared_b16": _store_shared_b16,
     "copy_shared_v4_where": _copy_shared_v4,
+    "store_shared_b8": _store_shared_b16,
+    "load_shared_b8x2": _load_shared_b8x2,
+    "store_shared_b8x2": _store_shared_b8x2,
     "store_u32": _store_u32,
     "record": _record,
     "end_thread": _end_thread,

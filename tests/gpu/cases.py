@@ -83,6 +83,12 @@ def _matrices(step: int = 8) -> Sizes:
     return sizes
 
 
+def _scaled(ranks: int) -> Sequence[Dims]:
+    """Matrices whose scales are for blocks of 128."""
+    found = [(1, 16, 128), (300, 264, 400), (512, 512, 1024)]
+    return [{"M": m, "N": n, "K": k, "G": -(-k // 128), "H": -(-n // 128)} for m, n, k in found]
+
+
 def _few(of: Sizes) -> Sizes:
     """The smallest, one around a block, the last one."""
     return lambda ranks: [of(ranks)[0], of(ranks)[4], of(ranks)[-1]]
@@ -304,13 +310,14 @@ def _table() -> Iterator[Case]:
     )
     yield Case("gemm uneven", "gemm", _uneven, alone=True)
     yield Case(f"gemm uneven {splits[0]}", "gemm", _uneven, _settings(splits[0]), alone=True)
-    row = (({"M": 128, "N": 256, "K": 68}, "PK510"),)
-    yield Case("gemm_fp8 refused", "gemm_fp8", lambda _: [], alone=True, refused=row)
     for family in ("ag_gemm", "gemm_rs", "gemm_ar"):
         for schedule in ("", "overlap=none", "overlap=intra_sm", "overlap=inter_sm,comm_sms=8", "overlap=copy_engine"):
             yield Case(f"{family} uneven {schedule}".strip(), family, _uneven, _settings(schedule))
     yield from _tiles()
     yield Case("gemm_fp8", "gemm_fp8", _matrices(16), alone=True)
+    yield Case("gemm_fp8 uneven", "gemm_fp8", _uneven, alone=True)
+    yield Case("gemm_fp8_blocks", "gemm_fp8_blocks", _scaled, alone=True)
+    yield Case("gemm_fp8_blocks tile_M=128", "gemm_fp8_blocks", _scaled, {"tile_M": "128"}, alone=True)
     for kind in ("bf16", "f16"):
         for form in FORMS:
             sizes = _transposed(matrices) if form.startswith("t") else matrices

@@ -11,7 +11,7 @@ from pkc.dialect.fences import FenceOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, PositionsOp, SplatOp, TransposeOp, tile_type
-from pkc.dialect.types import TileType, bf16, f16, i32
+from pkc.dialect.types import NARROW, TileType, i32
 
 CHAIN = "chain"
 """On an operation: the number of its chain among those of its block. A chain may end with what takes its tiles."""
@@ -25,7 +25,7 @@ def is_view(op: Operation) -> bool:
     if isinstance(op, CastOp):
         kind = op.result.type
         assert isinstance(kind, TileType)
-        return kind.rank < 2 or kind.element_type not in (bf16, f16)
+        return kind.rank < 2 or kind.element_type not in NARROW
     return isinstance(op, (*_MADE_WHERE_USED, *_SEEN_OTHERWISE)) or is_of_positions(op)
 
 

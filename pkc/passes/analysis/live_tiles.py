@@ -118,7 +118,12 @@ def _beside_mma(kind: TileType, target: Target) -> int:
         return elements * _QUAD
     # A warpgroup has registers for all rows that it multiplies, whether or not the tile has them.
     elements = elements // kind.shape[0] * max(kind.shape[0], target.mma.rows)
-    return elements * dtype_bytes(kind.element_type) // target.arch.register_bytes
+    return elements * _register_bytes(kind) // target.arch.register_bytes
+
+
+def _register_bytes(kind: TileType) -> int:
+    """Of each element: two of 16 or of 8 bits share a register."""
+    return max(2, dtype_bytes(kind.element_type))
 
 
 def _spread(tasks: TasksOp) -> _Size:
@@ -136,6 +141,6 @@ def _spread(tasks: TasksOp) -> _Size:
             return 0
         each = of_rows(tuple(kind.shape), axes[value], threads, lanes).count
         # 16-bit elements of a tile of several axes share registers in pairs.
-        return threads * (each if kind.rank < 2 else each * dtype_bytes(kind.element_type) // arch.register_bytes)
+        return threads * (each if kind.rank < 2 else each * _register_bytes(kind) // arch.register_bytes)
 
     return size

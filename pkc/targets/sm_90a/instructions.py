@@ -220,6 +220,36 @@ PLAIN: tuple[Instruction, ...] = (
     Instruction("high_bf16", ("b32",), "f32", "return __uint_as_float(a & 0xffff0000u);", "the high bf16"),
     pure("low_f16", ("b32",), "f32", "{ .reg .b16 l, h; mov.b32 {l, h}, %1; cvt.f32.f16 %0, l; }", "the low f16"),
     pure("high_f16", ("b32",), "f32", "{ .reg .b16 l, h; mov.b32 {l, h}, %1; cvt.f32.f16 %0, h; }", "the high f16"),
+    Instruction(
+        "pack_e4m3",
+        ("f32", "f32"),
+        "b32",
+        "const float x = fabsf(a) > 464.0f ? __int_as_float(0x7fffffff) : a;"
+        " const float y = fabsf(b) > 464.0f ? __int_as_float(0x7fffffff) : b; unsigned short r;"
+        ' asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(r) : "f"(y), "f"(x)); return r;',
+        "two e4m3, a in the low byte, to nearest even; NaN where that is more than 448",
+    ),
+    Instruction(
+        "pack_e5m2",
+        ("f32", "f32"),
+        "b32",
+        'unsigned short s; asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(s) : "f"(b), "f"(a)); unsigned r = s;'
+        " if (fabsf(a) >= 61440.0f) r = (r & 0xff80u) | 0x7cu;"
+        " if (fabsf(b) >= 61440.0f) r = (r & 0x80ffu) | 0x7c00u; return r;",
+        "two e5m2, a in the low byte, to nearest even",
+    ),
+    *(
+        pure(
+            f"{half}_{kind}",
+            ("b32",),
+            "f32",
+            "{ .reg .b16 p, l, h; .reg .b32 w; cvt.u16.u32 p, %1; "
+            f"cvt.rn.f16x2.{kind}x2 w, p; mov.b32 {{l, h}}, w; cvt.f32.f16 %0, {half[0]}; }}",
+            f"the {half} {kind}",
+        )
+        for kind in ("e4m3", "e5m2")
+        for half in ("low", "high")
+    ),
     Instruction("bits_f32", ("f32",), "b32", "return __float_as_uint(a);", "the bits of an f32"),
     Instruction("float_bits", ("b32",), "f32", "return __uint_as_float(a);", "the f32 with these bits"),
     Instruction(
@@ -256,6 +286,21 @@ PLAIN: tuple[Instruction, ...] = (
         "cp.async.mbarrier.arrive.shared::cta.b64 [%0];",
         "the phase at a also waits for what this thread has on its way to shared memory",
     ),
+    Instruction(
+        "load_shared_b8x2",
+        ("index",),
+        "b32",
+        'unsigned short r; asm volatile("ld.shared.b16 %0, [%1];" : "=h"(r) : "r"(a) : "memory"); return r;',
+        "two bytes of shared memory",
+    ),
+    Instruction(
+        "store_shared_b8x2",
+        ("index", "b32"),
+        None,
+        asm("st.shared.b16 [%0], %1;", "", '"r"(a), "h"((unsigned short)b)'),
+        "the low two bytes to shared memory",
+    ),
+    effect("store_shared_b8", ("index", "b32"), "st.shared.b8 [%0], %1;", "the low byte to shared memory"),
     effect("store_shared_b32", ("index", "b32"), "st.shared.b32 [%0], %1;", "32 bits to shared memory"),
     Instruction(
         "store_shared_b16",
@@ -307,6 +352,14 @@ PLAIN: tuple[Instruction, ...] = (
         'unsigned short r; asm volatile("ld.global.b16 %0, [%1];" : "=h"(r) : "l"(a) : "memory"); return r;',
         "16 bits of global memory",
     ),
+    Instruction(
+        "load_global_b8",
+        ("i64",),
+        "b32",
+        'unsigned r; asm volatile("ld.global.u8 %0, [%1];" : "=r"(r) : "l"(a) : "memory"); return r;',
+        "a byte of global memory",
+    ),
+    effect("store_global_b8", ("i64", "b32"), "st.global.b8 [%0], %1;", "the low byte to global memory"),
     effect("store_global_b32", ("i64", "b32"), "st.global.b32 [%0], %1;", "32 bits to global memory"),
     Instruction(
         "store_global_b16",

@@ -137,7 +137,8 @@ def _whole_chunks(role: WarpRole, ops: Sequence[Operation]) -> SSAValue:
             if not isinstance(inner, (*_LOADS, access.StoreOp, access.AddToArrayOp)) or is_table(inner):
                 continue
             index, array = inner.indices[-1], access.array_type(inner.array)
-            if index not in role.blocks:  # neighbours of the tile are none of the array
+            if index not in role.blocks or dtype_bytes(array.element_type) == 1:
+                # Neighbours of the tile are none of the array, or fewer than a register has.
                 return emit.compare("ne", emit.const(0), 0)
             block, row = role.blocks[index], row_of(array)
             extents: list[tuple[object, SSAValue]] = [

@@ -14,7 +14,7 @@ from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import (
     tile_type,
 )
-from pkc.dialect.types import TileType, bf16, dtype_bytes, f16, f32, i1, i32
+from pkc.dialect.types import TileType, bf16, dtype_bytes, e4m3, e5m2, f16, f32, i1, i32
 from pkc.passes.analysis.row_lanes import of_rows
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering.context import Staged, WarpRole, warp_of_group, warpgroup
@@ -24,8 +24,8 @@ from pkc.targets.layout import COLUMN_STEP, ROW_STEP, WARP_ROWS, Fragment, Share
 FLAT = 8
 """Neighbouring elements that a thread without a warpgroup works on at once: 16 bytes of a 16-bit type."""
 
-PACKED: dict[Attribute, str] = {bf16: "bf16", f16: "f16"}
-"""Element types of which one register has two."""
+PACKED: dict[Attribute, str] = {bf16: "bf16", f16: "f16", e4m3: "e4m3", e5m2: "e5m2"}
+"""Element types of which one register has two: of 8 bits in its low half."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,6 @@ def fragment_of(role: WarpRole, value: SSAValue) -> Fragment:
     """How a tile is spread over the threads of the role."""
     kind = value.type
     assert isinstance(kind, TileType)
-    if dtype_bytes(kind.element_type) == 1 and kind.element_type != i1:
-        raise CannotLowerError(origin(value), "computing with 8-bit floats", "multiply (`@`) or copy them as they are")
     if role.chunk is not None:
         return Fragment(kind.shape, role.axes[value], 1, 0, flat=FLAT * role.chunks)
     if role.threads.lanes:
@@ -306,8 +304,9 @@ def read_shared(emit: Emitter, tile: Staged, rows: SSAValue, columns: SSAValue) 
     """One element of a staged tile."""
     kind = tile.type.element_type
     if kind in PACKED:
-        even = shared_address(emit, tile.address, tile.layout, 2, (rows, emit.bit_and(columns, ~1 & 0xFFFF)))
-        pair = emit.value("load_shared_b32", even)
+        size = dtype_bytes(kind)
+        even = shared_address(emit, tile.address, tile.layout, size, (rows, emit.bit_and(columns, ~1 & 0xFFFF)))
+        pair = emit.value("load_shared_b32" if size > 1 else "load_shared_b8x2", even)
         name = PACKED[kind]
         odd = emit.compare("ne", emit.bit_and(columns, 1), 0)
         return emit.select(odd, emit.value(f"high_{name}", pair), emit.value(f"low_{name}", pair))

@@ -222,14 +222,17 @@ def _one_by_one(role: WarpRole, op: Access | GatherOp, value: SSAValue) -> None:
 
 def writing(op: StoreOp | AddToArrayOp | ScatterAddOp) -> str:
     """How the instructions begin that write a tile."""
-    return "store_global" if isinstance(op, StoreOp) else f"add_global_{dtype_name(tile_type(op.tile).element_type)}"
+    kind = tile_type(op.tile).element_type
+    if dtype_bytes(kind) == 1 and not isinstance(op, StoreOp):
+        raise CannotLowerError(op, "a sum of 8-bit floats in memory", "an array of bf16")
+    return "store_global" if isinstance(op, StoreOp) else f"add_global_{dtype_name(kind)}"
 
 
 def store_element(emit: Emitter, op: StoreOp | AddToArrayOp | ScatterAddOp, address: SSAValue, value: SSAValue) -> None:
     """One element, computed as f32 or i32, to memory."""
     kind = tile_type(op.tile).element_type
     if kind in PACKED:
-        bits, size = emit.value(f"pack_{PACKED[kind]}", value, value), "_b16"
+        bits, size = emit.value(f"pack_{PACKED[kind]}", value, value), f"_b{8 * dtype_bytes(kind)}"
     else:
         bits, size = emit.value("bits_f32" if kind == f32 else "bits_i32", value), "_b32"
     emit.do(f"{writing(op)}{size if isinstance(op, StoreOp) else ''}", address, bits)
@@ -287,5 +290,5 @@ def _zero_bits(emit: Emitter) -> SSAValue:
 
 def _loaded(emit: Emitter, kind: Attribute, address: SSAValue) -> SSAValue:
     if kind in PACKED:
-        return emit.value(f"low_{PACKED[kind]}", emit.value("load_global_b16", address))
+        return emit.value(f"low_{PACKED[kind]}", emit.value(f"load_global_b{8 * dtype_bytes(kind)}", address))
     return emit.value("float_bits" if kind == f32 else "int_bits", emit.value("load_global_b32", address))

@@ -18,6 +18,9 @@ from pkc.passes.machine.lowering.fragments import PACKED, RegisterTile, Value
 from pkc.passes.machine.lowering.missing import slow
 from pkc.targets.layout import WARP_ROWS, Fragment, SharedLayout
 
+_MATRIX_ELEMENT = 2
+"""Bytes of an element of the matrices that `stmatrix` writes."""
+
 
 def write(role: WarpRole, op: CommitOp) -> None:
     """Write what a role has computed into the stage that it has acquired."""
@@ -35,7 +38,8 @@ def write(role: WarpRole, op: CommitOp) -> None:
         if isinstance(found, Staged):
             found = fragments.as_elements(role, value)
         assert isinstance(found, fragments.RegisterTile | fragments.LazyTile)
-        if _is_in_pairs(found) and _in_matrices(role, found.fragment):
+        halves = dtype_bytes(found.element_type) == _MATRIX_ELEMENT
+        if halves and _is_in_pairs(found) and _in_matrices(role, found.fragment):
             _matrices(role, found, layout, address)
         else:
             _remark(op, value, found)
@@ -75,9 +79,10 @@ def _in_matrices(role: WarpRole, fragment: Fragment) -> bool:
 
 
 def _remark(op: CommitOp, value: SSAValue, tile: Value) -> None:
-    """Say of a tile of 16-bit elements that it does not go into its stage as matrices; wider ones never do, nor do
-    those that meet no MMA: of these a warp writes a row at a time."""
-    if tile.element_type not in PACKED or tile_type(value).rank != 2 or tile.fragment.lanes:
+    """Say of a tile of 16-bit elements that it does not go into its stage as matrices; others never do, nor do those
+    that meet no MMA: of these a warp writes a row at a time."""
+    other = dtype_bytes(tile.element_type) != _MATRIX_ELEMENT
+    if other or tile.element_type not in PACKED or tile_type(value).rank != 2 or tile.fragment.lanes:
         return
     rows, columns = tile_type(value).shape
     reason = (
@@ -129,9 +134,9 @@ def _of_tile(emit: Emitter, fragment: Fragment, row: SSAValue) -> AbstractContex
 def _elements(role: WarpRole, tile: Value, kind: TileType, layout: SharedLayout, address: SSAValue) -> None:
     """Write element by element; threads that have the same element write the same value."""
     emit, fragment = role.emit, tile.fragment
-    narrow = kind.element_type in PACKED
-    size = 2 if narrow else 4
+    narrow, size = kind.element_type in PACKED, dtype_bytes(kind.element_type)
     paired = narrow and 1 in fragment.axes
+    store = "b8x2" if paired and size == 1 else f"b{8 * size * (1 + paired)}"
     with emit.loop(0, fragment.count // 2 if paired else fragment.count, unroll=True) as i:
         first = emit.times(i, 2) if paired else i
         row = fragments.row(role, fragment, first) if 0 in fragment.axes else emit.const(0)
@@ -140,11 +145,11 @@ def _elements(role: WarpRole, tile: Value, kind: TileType, layout: SharedLayout,
         place = fragments.shared_address(emit, address, layout, size, at)
         inside = fragments.is_in_tile(role, fragment, first)
         with emit.when(inside) if inside is not None else nullcontext():
-            emit.do(f"store_shared_b{16 if narrow and not paired else 32}", place, _bits(role, tile, i, paired))
+            emit.do(f"store_shared_{store}", place, _bits(role, tile, i, paired))
 
 
 def _bits(role: WarpRole, tile: Value, number: SSAValue, paired: bool) -> SSAValue:
-    """What goes into a stage of an element of a tile, or of a pair of 16-bit elements."""
+    """What goes into a stage of an element of a tile, or of a pair of elements that share a register."""
     emit, kind = role.emit, tile.element_type
     if paired and _is_in_pairs(tile):
         return _pair(emit, tile, number)

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from math import prod
 
 from xdsl.dialects.builtin import i64
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ScatterAddOp, StoreOp, array_type
 from pkc.dialect.machine import b32
@@ -24,7 +24,6 @@ from pkc.passes.machine.lowering.memory import Access, Element, Elements, LocalO
 from pkc.passes.machine.lowering.missing import CannotLowerError
 from pkc.passes.machine.lowering.rows import Rows, row_address
 from pkc.passes.machine.lowering.tma import copies
-from pkc.passes.roles.plan_transfers import rows_apart
 from pkc.passes.roles.plan_warps import CHUNK, rows_of_a_thread
 
 _AT_ONCE = 4
@@ -44,13 +43,12 @@ def is_carried(role: WarpRole, op: LoadOp | GatherOp) -> bool:
 def fits(op: StoreOp | AddToArrayOp, tile: Staged) -> bool:
     """Whether a staged tile can be stored from where it lies."""
     kind = tile_type(op.tile)
-    return kind.rank == 2 and not tile.transposed and dtype_bytes(kind.element_type) > 1
+    return kind.rank == 2 and not tile.transposed
 
 
 def load(role: WarpRole, op: LoadOp | GatherOp) -> None:
     """A tile into the stage that it is committed to, row by row; zero where it has no elements."""
     kind, emit = tile_type(op.result), role.emit
-    _check_bytes(role, op, kind)
     commit = next(use.operation for use in op.result.uses)
     assert isinstance(commit, CommitOp)
     ring = role.launch.rings[commit.channel]
@@ -124,10 +122,9 @@ def _elements(role: WarpRole, op: LoadOp | GatherOp) -> Elements:
 
 def store(role: WarpRole, op: StoreOp | AddToArrayOp, tile: Staged) -> None:
     """A tile row by row, or a single row by elements, to every rank if the array is replicated."""
-    kind, emit = tile_type(op.tile), role.emit
+    emit = role.emit
     if tile.transposed:
         raise CannotLowerError(op, "`.T`, stored from its stage by ordinary instructions")
-    _check_bytes(role, op, kind)
     if not copies(op):
         _store(role, op, tile, None)
     else:
@@ -207,18 +204,6 @@ def _store_row(role: WarpRole, op: StoreOp | AddToArrayOp, tile: Staged, rank: S
         with emit.when(exists):
             found = fragments.read_shared(emit, tile, emit.const(0), column)
             store_element(emit, op, address, found)
-
-
-def _check_bytes(role: WarpRole, op: Access | GatherOp, kind: TileType) -> None:
-    if dtype_bytes(kind.element_type) >= 2:
-        return
-    if isinstance(op, LoadOp | StoreOp) and rows_apart(op):
-        assert isinstance(op.array, BlockArgument)
-        name = role.launch.kernel.argument_name(op.array)
-        hint = f"give `{name}` rows of a multiple of {CHUNK} bytes: {CHUNK} elements"
-        raise CannotLowerError(op, f"rows of 8-bit elements that TMA does not move, of `{name}`", hint)
-    how = "loaded into" if isinstance(op, LoadOp | GatherOp) else "stored from"
-    raise CannotLowerError(op, f"8-bit elements {how} their stage by ordinary instructions")
 
 
 def _by_chunks(
