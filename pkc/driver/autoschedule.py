@@ -19,6 +19,7 @@ from pkc.dialect.program import KernelOp
 from pkc.dialect.types import PGLType
 from pkc.driver.candidates import is_plain, other_tiles, why_none
 from pkc.driver.compiler import Number, compile_program
+from pkc.driver.divisors import divisors_of
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.schedule import TILE
@@ -152,6 +153,7 @@ def _autoschedule(
         return Autoschedule(reason="the schedule sets tiles")
 
     plain = is_plain(base.kernel)
+    divisors = tuple(sorted(divisors_of([base.kernel], sizes, ranks).items()))
     tried: list[_Found] = []
     compiled: list[Mapping[str, str]] = []
 
@@ -161,14 +163,11 @@ def _autoschedule(
         if not plain and len(compiled) >= _MOST_COMPILED:
             return False
         compiled.append(settings)
+        of = program, kernel, constants, schedule, target, divisors
         # Other than matmuls, not all tiles that fit have instructions.
         known = plain or not any(key.startswith(TILE) for key in settings)
-        level = (
-            "roles"
-            if known or not _compiles(program, kernel, constants, schedule, (), target, "machine")
-            else "machine"
-        )
-        return _compiles(program, kernel, constants, schedule, more, target, level, pipelined=pipelined)
+        level = "roles" if known or not _compiles(*of, (), "machine") else "machine"
+        return _compiles(*of, more, level, pipelined=pipelined)
 
     def estimated(candidates: Iterable[_Candidate]) -> list[_Found]:
         found = [(_estimate(one, sizes, ranks, target), one.settings) for one in candidates]
@@ -288,8 +287,9 @@ def _compiles(
     kernel: str,
     constants: _Items,
     schedule: _Options,
-    more: _Options,
     target: Target,
+    divisors: tuple[tuple[str, int], ...],
+    more: _Options,
     level: str,
     *,
     pipelined: bool = False,
@@ -305,6 +305,7 @@ def _compiles(
             level=level,
             target=target.name,
             smaller=False,
+            divisors=dict(divisors),
         )
     except PkcError:
         return False

@@ -4,30 +4,21 @@ from __future__ import annotations
 
 import functools
 import json
-import math
 from collections.abc import Collection, Mapping
-
-from xdsl.dialects.builtin import ModuleOp
 
 from pkc import cache
 from pkc.codegen import stored
 from pkc.codegen.artifact import Artifact
 from pkc.codegen.build import build
 from pkc.codegen.nvrtc import version
-from pkc.dialect.access import LoadOp, StoreOp, array_type
-from pkc.dialect.blocks import shard_length
-from pkc.dialect.coordinates import BlockOp
-from pkc.dialect.program import KernelOp
-from pkc.dialect.tile import block_type
-from pkc.dialect.types import PGLType, PrivateType, dtype_bytes, ends_with_shards, every_shard, row_of
 from pkc.driver.autoschedule import autoschedule
 from pkc.driver.compiler import Number, compile_program, say_divisors
+from pkc.driver.divisors import divisors_of
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
 from pkc.passes.run import print_ir
 from pkc.targets import BUILT_IN, DEFAULT
 from pkc.targets.arch import hardware_queues
-from pkc.targets.layout import CHUNK
 
 
 def artifact_for(
@@ -88,7 +79,7 @@ def build_program(
     these do. It depends on the program's IR, the target and pkc."""
     kernel = kernel or program.kernels[0].name
     module = build_module(program, kernel=kernel, constants=constants, options=schedule)
-    divisors = divisors_of(module, *sizes) if sizes is not None else {}
+    divisors = divisors_of(module.ops, *sizes) if sizes is not None else {}
     if divisors:
         say_divisors(module, divisors)
     added = ",".join(sorted(instruments))
@@ -110,52 +101,6 @@ def build_program(
     if target in BUILT_IN:
         cache.put(key, stored.pack(artifact))
     return artifact
-
-
-def divisors_of(module: ModuleOp, dims: Mapping[str, int], ranks: int) -> dict[str, int]:
-    """By `row_of`, the greatest power of two that divides the lengths of rows, if rows of some array do not begin at
-    multiples of 16 bytes. Of an array that ends with shards there may be a copy with whole rows. By `every_shard`, the
-    same of shards, if they are equal and an access follows those of several dimensions."""
-    found: dict[str, int] = {}
-    for kernel in module.ops:
-        assert isinstance(kernel, KernelOp)
-        for kind in (argument.type for argument in kernel.body.block.args):
-            if not isinstance(kind, PrivateType | PGLType) or len(kind.dimensions) < 2:
-                continue
-            last = kind.dimensions[-1]
-            if not isinstance(last, str) or last not in dims:
-                continue
-            lengths = {last: dims[last]}
-            if ends_with_shards(kind):
-                lengths[row_of(kind)] = shard_length(dims[last], ranks)
-            for row, length in lengths.items():
-                divisor = math.gcd(length, CHUNK)
-                if divisor * dtype_bytes(kind.element_type) % CHUNK:
-                    found[row] = min(divisor, found.get(row, divisor))
-        for dim in _crossed(kernel) & dims.keys():
-            if dims[dim] % ranks == 0:
-                found[every_shard(dim)] = math.gcd(dims[dim] // ranks, _LONGEST_BLOCK)
-    return found
-
-
-_LONGEST_BLOCK = 1 << 16
-"""What the lengths of shards are multiples of matters up to the size of a block."""
-
-
-def _crossed(kernel: KernelOp) -> set[str]:
-    """The dimensions of which one access follows the shards of several: a box of TMA can only follow one."""
-    found: set[str] = set()
-    for op in kernel.walk():
-        if not isinstance(op, LoadOp | StoreOp):
-            continue
-        kind = array_type(op.array)
-        blocks = (index.owner for index in op.indices)
-        dims = {block_type(block.result).of for block in blocks if isinstance(block, BlockOp) and block.in_shard}
-        if isinstance(kind, PGLType) and kind.shard_dim is not None:
-            dims.add(kind.dimensions[kind.shard_dim])
-        if len(dims) > 1:
-            found.update(dim for dim in dims if isinstance(dim, str))
-    return found
 
 
 def _kept(key: str, target: str) -> bytes | None:

@@ -19,6 +19,7 @@ from pkc.dialect.reductions import RowMaxOp, RowMinOp, RowSumOp
 from pkc.dialect.tile import CastOp, ClipOp, MmaOp, TransposeOp, tile_type
 from pkc.dialect.types import BlockType, Dim, TileType, dtype_bytes
 from pkc.driver.sizes import counts_blocks, other_sizes, reduced_alone, settings
+from pkc.frontend.schedule import TILE
 from pkc.passes.analysis.axes import block_of_axis
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.roles.remote_accesses import planned
@@ -32,8 +33,17 @@ _OF_ROWS = 10
 
 def other_tiles(kernel: KernelOp, target: Target) -> list[Mapping[str, str]]:
     """Each combination of tiles that a kernel with planned remote accesses could have; none if `why_none` says why."""
-    if follows_blocks(kernel):
+    if carries_numbers(kernel):
         return []
+    kept = {f"{TILE}{dim}": size for dim, size in followed(kernel).items()}
+    return [
+        found
+        for found in _combinations(kernel, target)
+        if all(kept.get(key, size) == size for key, size in ((key, int(size)) for key, size in found.items()))
+    ]
+
+
+def _combinations(kernel: KernelOp, target: Target) -> list[Mapping[str, str]]:
     chain = _chain(kernel)
     if chain is not None:
         return list(_of_chain(kernel, chain, target))
@@ -61,7 +71,7 @@ def _is_transposed(operand: SSAValue) -> bool:
 def why_none(kernel: KernelOp) -> str:
     """Why a kernel's tiles are not chosen."""
     mmas = [op for op in kernel.walk() if isinstance(op, MmaOp)]
-    if follows_blocks(kernel):
+    if carries_numbers(kernel) or followed(kernel):
         return "where blocks begin, or how many came before, is part of what it computes"
     if any(map(is_dependent, mmas)):
         if any(map(planned, kernel.walk())):
@@ -75,15 +85,18 @@ def why_none(kernel: KernelOp) -> str:
     return "it has no blocks of a dimension of run-time length that could have another size"
 
 
-def follows_blocks(kernel: KernelOp) -> bool:
-    """Whether a kernel's result may depend on the size of its blocks: it computes with their beginnings, or carries
-    numbers from one to the next."""
-    for op in kernel.walk():
-        if isinstance(op, BlockPositionOp | BlockNumberOp | BlockIndexOp):
-            return True
-        if isinstance(op, scf.ForOp) and any(not isinstance(value.type, TileType) for value in op.iter_args):
-            return True
-    return False
+def carries_numbers(kernel: KernelOp) -> bool:
+    """Whether a kernel carries numbers from one block to the next: its result may depend on the size of all blocks."""
+    loops = (op for op in kernel.walk() if isinstance(op, scf.ForOp))
+    return any(not isinstance(value.type, TileType) for loop in loops for value in loop.iter_args)
+
+
+def followed(kernel: KernelOp) -> dict[Dim, int]:
+    """The size of the blocks whose beginnings or numbers a kernel computes with, by dimension: its result may depend on
+    it."""
+    places = (op for op in kernel.walk() if isinstance(op, BlockPositionOp | BlockNumberOp | BlockIndexOp))
+    kinds = (op.block.type for op in places)
+    return {kind.of: kind.extent for kind in kinds if isinstance(kind, BlockType)}
 
 
 # Matmuls

@@ -13,7 +13,7 @@ from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import AnyMmaOp, tile_type
-from pkc.driver.candidates import follows_blocks
+from pkc.driver.candidates import carries_numbers, followed
 from pkc.driver.sizes import counts_blocks
 from pkc.frontend.schedule import TILE
 from pkc.passes.analysis.axes import block_of_axis
@@ -49,14 +49,14 @@ def smaller(kernel: KernelOp) -> Iterator[Mapping[str, str]]:
     """Tiles for a kernel at the tile level, the largest first, the squarest of these first: each block has a half, a
     quarter, ... of its positions; then long rows of whole dimensions in pieces.
 
-    No tiles if the result could depend on where blocks begin. A dimension of which blocks are reduced, or that MMAs sum
-    over, keeps its blocks.
+    No tiles if the result could depend on the size of all blocks. A dimension of which blocks are reduced, or that MMAs
+    sum over, or where the beginnings of blocks matter, keeps its blocks.
     """
-    if follows_blocks(kernel) or any(isinstance(op, RoleOp) or counts_blocks(op) for op in kernel.walk()):
+    if carries_numbers(kernel) or any(isinstance(op, RoleOp) or counts_blocks(op) for op in kernel.walk()):
         return
     sizes = _sizes(kernel)
-    fewest, summed = _multiplied(kernel), _summed(kernel, sizes)
-    dims = {dim: size for dim, size in sizes.items() if dim not in summed}
+    fewest, kept = _multiplied(kernel), _summed(kernel, sizes) | set(followed(kernel))
+    dims = {dim: size for dim, size in sizes.items() if dim not in kept}
     choices = [list(_halves(size, fewest.get(dim, _LEAST))) for dim, size in dims.items()]
     found = [chosen for chosen in product(*choices) if chosen != tuple(dims.values())]
     found.sort(key=lambda chosen: (-prod(chosen), sum(log2(size) ** 2 for size in chosen)))

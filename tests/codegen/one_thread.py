@@ -30,6 +30,7 @@ _NUMBERS: dict[str, Callable[[int, int], int]] = {
 }
 _COMPARE = {"eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt}
 _COMPARE["ge"] = operator.ge
+_EIGHT_BIT = {"e4m3x2": ml_dtypes.float8_e4m3fn, "e5m2x2": ml_dtypes.float8_e5m2}
 _MOST_STEPS = 100_000
 
 
@@ -94,6 +95,10 @@ class Thread:
             return values[0] if values[2] else values[1]
         if parts[-1] == "pred":
             return _NUMBERS[kind](*values)
+        if parts[-1] == "f32" and kind == "abs":
+            return values[0] & 0x7FFFFFFF
+        if parts[-1] == "f32" and kind == "setp":
+            return int(_COMPARE[parts[1]](*map(_float, values[:2])))
         bits = int(parts[-1][1:])
         numbers = [_signed(value, bits) if parts[-1][0] == "s" else value % 2**bits for value in values]
         if kind == "setp":
@@ -141,6 +146,16 @@ def _converted(parts: list[str], values: list[int]) -> int:
         assert parts[0] == "rn"
         kind = np.float16 if parts[1] == "f16x2" else ml_dtypes.bfloat16
         upper, lower = (int(_float(value).astype(kind).view(np.uint16)) for value in values)
+        return upper << 16 | lower
+    if parts[:2] == ["rn", "satfinite"]:
+        kind = _EIGHT_BIT[parts[2]]
+        most = float(ml_dtypes.finfo(kind).max)
+        # A finite value instead of one that is too large; NaN stays.
+        upper, lower = (int(np.clip(_float(value), -most, most).astype(kind).view(np.uint8)) for value in values)
+        return upper << 8 | lower
+    if parts[:2] == ["rn", "f16x2"]:
+        upper, lower = (np.uint8(byte).view(_EIGHT_BIT[parts[2]]) for byte in (values[0] >> 8, values[0] & 0xFF))
+        upper, lower = (int(value.astype(np.float16).view(np.uint16)) for value in (upper, lower))
         return upper << 16 | lower
     if parts == ["f32", "f16"]:
         return int(np.uint16(values[0]).view(np.float16).astype(np.float32).view(np.uint32))

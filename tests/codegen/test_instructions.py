@@ -73,6 +73,52 @@ def test_halves_of_a_register(kind: str, dtype: type) -> None:
         assert [float(np.uint32(thread.word(at)).view(np.float32)) for at in (4, 8)] == [low, high]
 
 
+EIGHT_BIT = [("e4m3", ml_dtypes.float8_e4m3fn), ("e5m2", ml_dtypes.float8_e5m2)]
+ENDS = [
+    1.0,
+    -0.3,
+    2.0**-9,
+    2.0**-18,
+    448.0,
+    464.0,
+    464.25,
+    -465.0,
+    1e9,
+    57344.0,
+    61439.0,
+    -61440.0,
+    np.inf,
+    -np.inf,
+    -0.0,
+]
+"""Around the largest numbers of 8 bits: e4m3 has none beyond 448, up to half of the next step; e5m2 has infinities."""
+
+
+@pytest.mark.parametrize(("kind", "dtype"), EIGHT_BIT)
+def test_8_bit_elements_do_not_saturate(kind: str, dtype: type) -> None:
+    body, names = f"float* f = (float*)p; p[2] = pack_{kind}(f[0], f[1]);", [f"pack_{kind}"]
+    numbers = np.array([*ENDS, np.nan], np.float32)
+    for pair in zip(numbers, numbers[::-1], strict=True):
+        found = run(body, names, words=[int(value.view(np.uint32)) for value in pair]).word(8)
+        bits = np.array([found & 0xFF, found >> 8], np.uint8)
+        np.testing.assert_array_equal(
+            bits.view(dtype).astype(np.float32), np.array(pair).astype(dtype).astype(np.float32)
+        )
+        assert [np.signbit(x) for x in bits.view(dtype).astype(np.float32) if x == 0] == [
+            np.signbit(x) for x in np.array(pair).astype(dtype).astype(np.float32) if x == 0
+        ]
+
+
+@pytest.mark.parametrize(("kind", "dtype"), EIGHT_BIT)
+def test_bytes_of_a_register(kind: str, dtype: type) -> None:
+    body = f"float* f = (float*)p; f[1] = low_{kind}(p[0]); f[2] = high_{kind}(p[0]);"
+    for low, high in ((1.5, -3.0), (-0.25, 96.0), (np.nan, 2.0**-9)):
+        bits = [int(np.array(value).astype(dtype).view(np.uint8)) for value in (low, high)]
+        thread = run(body, [f"low_{kind}", f"high_{kind}"], words=[0xABCD0000 | bits[1] << 8 | bits[0]])
+        found = [float(np.uint32(thread.word(at)).view(np.float32)) for at in (4, 8)]
+        np.testing.assert_array_equal(found, [low, high])
+
+
 # Global memory
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -275,6 +276,19 @@ def test_tiles_that_do_not_fit_the_schedule_are_not_taken() -> None:
     load(EXAMPLES / "gemm.pk", schedule={"stages": "16", **staged.schedule}, level="roles")
     with pytest.raises(PkcError, match="PK435"):
         load(EXAMPLES / "gemm.pk", schedule={"stages": "16", **free.schedule}, level="roles")
+
+
+def test_tiles_are_tried_with_rows_as_long_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of 260 elements of 16 bits do not begin at multiples of 16 bytes: threads carry them."""
+    tried: list[Mapping[str, int]] = []
+
+    def compiled(*arguments: Any, divisors: Mapping[str, int], **options: Any) -> Any:
+        tried.append(divisors)
+        return compile_program(*arguments, divisors=divisors, **options)
+
+    monkeypatch.setattr("pkc.driver.autoschedule.compile_program", compiled)
+    assert chosen("gemm", ranks=1, M=16, N=2060, K=512).schedule
+    assert tried and all(divisors == {"N": 4} for divisors in tried)
 
 
 def test_sms_that_communicate_have_no_tasks() -> None:

@@ -53,6 +53,12 @@ def test_rows_have_a_warpgroup_for_each_64() -> None:
     assert rows(consumers="2") == {("128", "")}
 
 
+def test_dimensions_whose_beginnings_of_blocks_matter_keep_their_blocks() -> None:
+    found = other_tiles(example("gemm_fp8_blocks"), TARGET)
+    assert {settings.get("tile_M") for settings in found} >= {"64", "128"}
+    assert {(settings.get("tile_N", "128"), settings.get("tile_K", "128")) for settings in found} == {("128", "128")}
+
+
 def test_a_target_may_try_nothing() -> None:
     assert other_tiles(example("attention", {"D": 64}), TINY) == []
 

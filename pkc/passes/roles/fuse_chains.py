@@ -27,8 +27,10 @@ class FuseChains(KernelPass):
     many elements on their way from shared memory, which need the others.
 
     An operation joins the first that needs it; what only shows or makes elements is repeated for each chain. If that
-    does not suffice, everything is: what several need is then computed several times. Operations move past channels,
-    but not past loops, branches and MMAs. A stage that a chain reads is released behind it.
+    does not suffice, MMAs that begin with zeros, and whose products a chain alone uses, are computed with it in pieces
+    (`pkc/passes/roles/mma_pieces.py`); then everything is repeated: what several need is computed several times.
+    Operations move past channels, but not past loops, branches and other MMAs. A stage that a chain reads is released
+    behind it.
 
     Before, with registers for `%x` and for `%s`:
 

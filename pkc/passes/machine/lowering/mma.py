@@ -128,7 +128,9 @@ def _from_shared(role: WarpRole, op: AnyMmaOp, to: SSAValue, repeats: Sequence[i
     left = role.tiles[op.a]
     a = _shared(role, op, op.a, 1, step) if isinstance(left, Staged) else None
     if a is None and dtype_bytes(tile_type(op.a).element_type) == 1:
-        raise CannotLowerError(op, "an MMA of 8-bit floats that are computed", "`cast(x, bf16)` of both operands")
+        raise CannotLowerError(
+            op, "an MMA of 8-bit floats that are computed", "round them to bf16, and multiply by an array of bf16"
+        )
     left_registers = None if a is not None else fragments.materialize(role, op.a).registers
     dtypes = dict.fromkeys(dtype_name(tile_type(operand).element_type) for operand in (op.a, op.b))
     name = f"wgmma_n{{n}}_{'_'.join(dtypes)}_{'s' if a else 'r'}s_"
