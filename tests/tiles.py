@@ -146,6 +146,48 @@ kernel swiglu_256(A: bf16[M, K], W: bf16[K, N], V: bf16[K, N], C: bf16[M, N]):
             u += A[m, k] @ V[k, n]
         C[m, n] = g * sigmoid(g) * u
 """,
+    "right_computed": """\
+kernel right_computed(A: bf16[M, K], W: e4m3[K, N], s: f32[N], C: f32[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 128)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ cast(cast(W[k, n], f32) * s[n], bf16)
+        C[m, n] = acc
+""",
+    "both_computed": """\
+kernel both_computed(A: f32[M, K], W: f32[N, K], C: f32[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 128)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += cast(A[m, k], bf16) @ cast(W[n, k], bf16).T
+        C[m, n] = acc
+""",
+    "left_computed_t": """\
+kernel left_computed_t(A: bf16[K, M], s: f32[M], W: bf16[K, N], C: f32[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 128)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += cast(A[k, m] * s[m], bf16).T @ W[k, n]
+        C[m, n] = acc
+""",
+    "chained_right": """\
+kernel chained_right(X: bf16[128, M], W: bf16[K, 128], V: bf16[N, K], C: f32[N, M]):
+    for n, m in tasks(blocks(N, 128), blocks(M, 64)):
+        acc = zeros(f32, n, m)
+        x = X[:, m]
+        for k in blocks(K, 64):
+            acc += V[n, k] @ cast(max(W[k, :] @ x, 0.0), bf16)
+        C[n, m] = acc
+""",
+    "fp8_chained": """\
+kernel fp8_chained(X: e4m3[M, 128], W: e4m3[N, 128], V: e4m3[128, N], C: f32[M, 128]):
+    for m in tasks(blocks(M, 128)):
+        acc = zeros(f32, m, 128)
+        x = X[m, :]
+        for n in blocks(N, 128):
+            acc += cast(max(x @ W[n, :].T * 0.1, 0.0), e4m3) @ V[:, n].T
+        C[m, :] = acc
+""",
     "gemm_to_e4m3": """\
 kernel gemm_to_e4m3(A: bf16[M, K], B: bf16[K, N], s: f32[M], C: e4m3[M, N]):
     for m, n in tasks(blocks(M, 128), blocks(N, 256)):

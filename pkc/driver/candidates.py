@@ -223,12 +223,14 @@ def _goes_on(op: Operation, loop: scf.ForOp) -> bool:
 def _of_chain(kernel: KernelOp, chain: _Chain, target: Target) -> Iterator[Mapping[str, str]]:
     """Those that fit into shared memory and registers, by what tiles have of these; with two stages, if any have."""
     given, each = kernel.scheduled_number(CONSUMERS), target.mma.rows
+    narrowest = min(dtype_bytes(tile_type(op.a).element_type) for op in kernel.walk() if isinstance(op, MmaOp))
+    lengths = [size for size in target.tiles.chained if size % (target.mma.depth // narrowest) == 0]
     for rows in target.tiles.chained_rows:
         consumers = rows // each
         if given not in (None, consumers):
             continue
         room = _room(consumers, target) - _OF_ROWS
-        fitting = [size for size in target.tiles.chained if _tile_registers(chain, rows, size, target) <= room]
+        fitting = [size for size in lengths if _tile_registers(chain, rows, size, target) <= room]
         for stages in (1, 2):
             some = [size for size in fitting if _shared(kernel, chain, rows, size, stages) <= target.stage_memory]
             fitting = some if some or stages == 1 else fitting

@@ -49,6 +49,7 @@ from pkc.passes.roles.split_loads import SplitLoads
 from pkc.passes.roles.split_roles import SplitRoles
 from pkc.passes.roles.split_stores import SplitStores
 from pkc.passes.roles.spread_roles import SpreadRoles
+from pkc.passes.roles.stage_operands import StageOperands
 from pkc.passes.roles.stage_remote_reads import StageRemoteReads
 from pkc.passes.roles.stage_remote_stores import StageRemoteStores
 from pkc.passes.roles.stage_rows import StageRows
@@ -105,6 +106,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     SplitCopies(),  # communicators that move tiles; before the others, which share the rest of shared memory
     DelaySignals(),  # of the communicators that are left whole, whose threads go over tiles in chunks
     SplitRoles(),  # obeys the roles; values across roles go through channels
+    StageOperands(),  # what comes through channels is known; computed operands get channels too
     SplitLoads(),  # channels are made; before passes that count roles, and add waits to each
     ShareSums(),  # tasks are split: consumers are the roles that have the registers
     OrderPhases(),  # needs every role of a phase, and where its tasks stand in it

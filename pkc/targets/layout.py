@@ -90,8 +90,8 @@ class Fragment:
 
     @property
     def cut(self) -> bool:
-        """Whether the tile has fewer rows than a warpgroup: the registers of the other rows are never stored."""
-        return 0 in self.axes and not self.flat and self.shape[0] % self.rows != 0
+        """Whether the tile has fewer rows than there are registers for: those of the other rows are never stored."""
+        return 0 in self.axes and not self.flat and self.shape[0] % (self.rows * self.warpgroups) != 0
 
     @property
     def columns(self) -> int:

@@ -45,7 +45,8 @@ class Peak:
 def peak(role: RoleOp) -> Peak:
     """The peak of a role. A result may take the place of an operand that is not used again."""
     target = target_of(role)
-    return _peak(role.body.block, frozenset(), lambda value: _beside_mma(tile_type(value), target))
+    groups = max(1, (role.warps.value.data if role.warps is not None else 0) // target.arch.warpgroup)
+    return _peak(role.body.block, frozenset(), lambda value: _beside_mma(tile_type(value), groups, target))
 
 
 def _peak(block: Block, after: frozenset[SSAValue], size: _Size) -> Peak:
@@ -109,15 +110,16 @@ def _tiles(values: Iterable[SSAValue]) -> set[SSAValue]:
     return found
 
 
-def _beside_mma(kind: TileType, target: Target) -> int:
-    """The registers of a tile that lies as the accumulators of MMAs."""
+def _beside_mma(kind: TileType, groups: int, target: Target) -> int:
+    """The registers of a tile that lies as the accumulators of MMAs, in so many warpgroups."""
     elements = prod(kind.shape)
     if kind.element_type == i1:
         return 0
     if kind.rank < 2:
         return elements * _QUAD
-    # A warpgroup has registers for all rows that it multiplies, whether or not the tile has them.
-    elements = elements // kind.shape[0] * max(kind.shape[0], target.mma.rows)
+    # Warpgroups have registers for as many rows as they multiply at once, whether or not the tile has them.
+    at_once = groups * target.mma.rows
+    elements = elements // kind.shape[0] * (-(-kind.shape[0] // at_once) * at_once)
     return elements * _register_bytes(kind) // target.arch.register_bytes
 
 

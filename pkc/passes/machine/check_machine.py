@@ -24,7 +24,7 @@ from pkc.passes.machine.lower_tiles import THREADS
 from pkc.passes.machine.plan_memory import SHARED_BYTES
 from pkc.targets.target import target_of
 
-_BARRIER = re.compile(r"sync_(\d+)_of_(\d+)")
+_BARRIER = re.compile(r"(?:sync|arrive)_(\d+)_of_(\d+)")
 _REGISTERS = re.compile(r"setmaxnreg_(?:inc|dec)_(\d+)")
 
 _MACHINE = (*MACHINE, RankOp, DimOp, scf.YieldOp)

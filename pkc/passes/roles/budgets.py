@@ -10,7 +10,7 @@ from pkc.diagnostics import Diagnostic
 from pkc.dialect.attributes import Role, number_on
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp
-from pkc.dialect.tile import AnyMmaOp, tile_type
+from pkc.dialect.tile import AnyMmaOp, pieces_of, tile_type
 from pkc.location import span_of
 from pkc.passes import plan_errors
 from pkc.passes.analysis import budget_errors as errors
@@ -72,11 +72,12 @@ def read_behind(kernel: KernelOp) -> int:
 
 def barriers(roles: list[RoleOp], target: Target) -> int:
     """Named barriers of a CTA: one for itself, one for the warps of each role, one for each of several warpgroups of a
-    role, unless these are single warps."""
+    role, unless these are single warps; two by which warpgroups with MMAs in pieces get out of step."""
     size = target.arch.warpgroup
     several = [warps for warps in map(warps_of, roles) if warps > 1]
     groups = [warps // size for warps in several if warps > size > 1]
-    return 1 + len(several) + sum(groups)
+    in_turn = 2 * any(pieces_of(op) for role in roles for op in role.walk())
+    return 1 + len(several) + sum(groups) + in_turn
 
 
 def warps_of(role: RoleOp) -> int:

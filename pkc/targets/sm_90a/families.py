@@ -170,9 +170,11 @@ def _setmaxnreg(match: re.Match[str]) -> Instruction | None:
 
 def _sync(match: re.Match[str]) -> Instruction | None:
     """Barrier 0 is that of `sync_threads`."""
-    barrier, threads = int(match[1]), int(match[2])
+    barrier, threads = int(match[2]), int(match[3])
     if not 1 <= barrier < ARCH.named_barriers or threads % ARCH.warp or not 0 < threads <= ARCH.threads:
         return None
+    if match[1] == "arrive":
+        return effect(match[0], (), f"bar.arrive {barrier}, {threads};", "arrives at a barrier, and goes on")
     return effect(match[0], (), f"bar.sync {barrier}, {threads};", "barrier over that many threads")
 
 
@@ -186,7 +188,7 @@ _FAMILIES: tuple[tuple[str, Callable[[re.Match[str]], Instruction | None]], ...]
     (r"settle_(\d+)", _settle),
     (r"bulk_wait_(read|full)_([1-9]\d*)", _bulk_wait),
     (r"setmaxnreg_(inc|dec)_(\d+)", _setmaxnreg),
-    (r"sync_(\d+)_of_(\d+)", _sync),
+    (r"(sync|arrive)_(\d+)_of_(\d+)", _sync),
 )
 
 

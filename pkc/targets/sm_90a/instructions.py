@@ -323,11 +323,10 @@ PLAIN: tuple[Instruction, ...] = (
         "sigmoid_f32",
         ("f32",),
         "f32",
-        # Of e to the power -|a|, which does not overflow, and keeps what is below the normal numbers. Divisors are from
-        # 1 to 2, so that one step of Newton suffices; a branch for others costs as much again.
-        "float e = expf(-fabsf(a)), d = 1.0f + e, r;"
-        ' asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(d));'
-        " r = fmaf(r, fmaf(-d, r, 1.0f), r); return (a < 0.0f ? e : 1.0f) * r;",
+        # Of e to the power -|a|, which does not overflow, and keeps what is below the normal numbers.
+        # 1 + e is from 1 to 2; a division by instructions that branch would leave threads waiting for each element.
+        'float e = expf(-fabsf(a)), r; asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(1.0f + e));'
+        " return (a < 0.0f ? e : 1.0f) * r;",
         "1 / (1 + e to the power -a)",
         "pk.sigmoid",
     ),

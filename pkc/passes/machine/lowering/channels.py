@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
 from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import moves_async
-from pkc.passes.machine.lowering.context import Place, Ring, Staged, WarpRole, first_thread
+from pkc.passes.machine.lowering.context import Place, Ring, Staged, WarpRole, first_thread, spare_barrier
 
 
 def prepare(role: WarpRole, channel: SSAValue, users: Collection[Operation]) -> None:
@@ -103,11 +103,10 @@ def _has_read(role: WarpRole) -> None:
     if size == 1:
         emit.do("sync_warp")
         return
-    taken = 1 + len(role.launch.kernel.roles)
     for group in range(threads.warpgroups):
         first = threads.first + group * size
         with emit.when(emit.between(threads.warp, first, first + size)):
-            emit.do(f"sync_{taken + group}_of_{size * threads.arch.warp}")
+            emit.do(f"sync_{spare_barrier(role, group)}_of_{size * threads.arch.warp}")
 
 
 def commit(role: WarpRole, op: CommitOp) -> None:

@@ -166,6 +166,8 @@ class WarpRole:
     """Whether each chunk exists wholly or not at all, and is aligned to 16 bytes."""
     unroll: int = 1
     """Of a loop inside that one: how many iterations load before the first of them computes."""
+    first_iteration: SSAValue | None = None
+    """Of the loop around, if it has MMAs in pieces: whether this is its first iteration."""
     words: int = 0
     """Where in shared memory its warps hand each other what they have of a row."""
     queue: Queue | None = None
@@ -183,6 +185,11 @@ def warpgroup(role: WarpRole) -> SSAValue:
     """The number of this thread's warpgroup among those of the role."""
     threads = role.threads
     return role.emit.over(role.emit.minus(threads.warp, threads.first), threads.arch.warpgroup)
+
+
+def spare_barrier(role: WarpRole, number: int) -> int:
+    """A named barrier behind those of the CTA, of its roles, and of the warpgroups of one."""
+    return 1 + len(role.launch.kernel.roles) + number
 
 
 def warp_of_group(role: WarpRole) -> SSAValue:

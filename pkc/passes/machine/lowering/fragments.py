@@ -78,7 +78,7 @@ def fragment_of(role: WarpRole, value: SSAValue) -> Fragment:
         raise CannotLowerError(origin(value), "tiles in the registers of a role without a warpgroup")
     by_row, by_column = 0 in fragment.axes, 1 in fragment.axes
     length = kind.shape[0] if by_row else 0
-    short = length < rows == fragment.rows and (length < ROW_STEP or length % ROW_STEP == 0)
+    short = length < ROW_STEP or length % ROW_STEP == 0
     if (length % rows and not short) or (by_column and kind.shape[-1] % COLUMN_STEP):
         shape = "x".join(map(str, kind.shape))
         what = f"a tile of {shape} in the registers of a role with {role.threads.warps} warps"

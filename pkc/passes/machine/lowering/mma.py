@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
@@ -15,7 +16,7 @@ from pkc.location import span_of
 from pkc.passes.machine import machine_errors as errors
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import fragments, warp_mma
-from pkc.passes.machine.lowering.context import Staged, WarpRole, warpgroup
+from pkc.passes.machine.lowering.context import Staged, WarpRole, spare_barrier, warpgroup
 from pkc.passes.machine.lowering.missing import CannotLowerError, slow
 from pkc.targets.target import Operands
 
@@ -109,9 +110,33 @@ def multiply_piece(role: WarpRole, op: MmaOp, number: int) -> None:
     """a @ b for a piece of the rows of a, complete."""
     tile = role.tiles[op.result]
     assert isinstance(tile, fragments.PieceTile)
-    _from_shared(role, op, tile.registers, (number,), from_zero=True)
+    behind = _one_behind_the_other(role) if number == 0 else nullcontext()
+    with behind:
+        _from_shared(role, op, tile.registers, (number,), from_zero=True)
     role.emit.do("wgmma_wait_0")
     role.emit.do(f"wgmma_done_{tile.fragment.count // tile.fragment.repeats}", tile.registers)
+
+
+def begin_together(role: WarpRole) -> None:
+    """In front of a loop with MMAs in pieces: no warpgroup is a loop ahead."""
+    if role.threads.warpgroups == 2:
+        role.emit.do(f"sync_{spare_barrier(role, 2)}_of_{role.threads.count}")
+
+
+@contextmanager
+def _one_behind_the_other(role: WarpRole) -> Generator[None]:
+    """The first MMAs of a loop: those of the second warpgroup are issued behind those of the first one, and so run
+    behind them. From then on tensor cores have work while the threads of one warpgroup compute."""
+    emit = role.emit
+    if role.first_iteration is None or role.threads.warpgroups != 2:
+        yield
+        return
+    barrier, group = f"{spare_barrier(role, 3)}_of_{role.threads.count}", warpgroup(role)
+    with emit.when(emit.both(role.first_iteration, emit.compare("eq", group, 1))):
+        emit.do(f"sync_{barrier}")
+    yield
+    with emit.when(emit.both(role.first_iteration, emit.compare("eq", group, 0))):
+        emit.do(f"arrive_{barrier}")
 
 
 def _from_shared(role: WarpRole, op: AnyMmaOp, to: SSAValue, repeats: Sequence[int], from_zero: bool) -> None:

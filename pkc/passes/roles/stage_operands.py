@@ -1,0 +1,117 @@
+"""The pass `pk-stage-operands`: operands of MMAs that are computed go through shared memory, where MMAs read them."""
+
+from __future__ import annotations
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, CommitOp, ConsumeOp, ReleaseOp
+from pkc.dialect.tile import ClipOp, MmaOp, TransposeOp, tile_type
+from pkc.dialect.transfers import mma_operand_stage
+from pkc.dialect.types import EIGHT_BIT
+from pkc.passes.kernel_pass import KernelPass
+
+
+class StageOperands(KernelPass):
+    """Write operands of MMAs that a role computes into a stage, unless the MMA can read them in registers: left ones of
+    16 bits that are not transposed.
+
+    The stages are those of a channel from the role to itself: when all its warps have written their rows, each
+    warpgroup reads what it needs of them. With two stages the MMAs of one iteration read while the next tile is
+    computed (`pk-plan-mma`).
+
+    Before:
+
+        %w = pk.cast %b : ... -> !pk.tile<64x128xbf16>
+        %acc_1 = pk.mma %a, %w, %acc : ...
+
+    After:
+
+        %0 = pk.channel "w" stages 1 : !pk.channel<!pk.tile<64x128xbf16>>
+        ...
+        %w = pk.cast %b : ... -> !pk.tile<64x128xbf16>
+        pk.acquire %0 : ...
+        pk.commit %0, %w : ...
+        %w_1 = pk.consume %0 : ...
+        %acc_1 = pk.mma %a, %w_1, %acc : ...
+        pk.release %0 : ...
+    """
+
+    name = "pk-stage-operands"
+
+    def run(self, kernel: KernelOp) -> None:
+        for role in [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]:
+            for mma in [op for op in role.walk() if isinstance(op, MmaOp)]:
+                for index in (0, 1):
+                    operand = mma.operands[index]
+                    if _is_computed(operand) and (index or _needs_memory(operand)):
+                        _stage(kernel, role, mma, index)
+
+
+def _is_computed(operand: SSAValue) -> bool:
+    return mma_operand_stage(operand) is None and not isinstance(_untransposed(operand).owner, Block)
+
+
+def _untransposed(operand: SSAValue) -> SSAValue:
+    """The tile of which an operand is the transpose, masks aside; else the operand."""
+    found = operand
+    while isinstance(found.owner, ClipOp):
+        found = found.owner.tile
+    return found.owner.tile if isinstance(found.owner, TransposeOp) else operand
+
+
+def _needs_memory(left: SSAValue) -> bool:
+    """Of 8 bits, registers of an accumulator do not have the elements that the MMA expects in them."""
+    return _untransposed(left) is not left or tile_type(left).element_type in EIGHT_BIT
+
+
+def _masked(operand: SSAValue, made: SSAValue) -> SSAValue:
+    """`made`, of which an operand is the transpose, with the masks of the operand."""
+    clips: list[ClipOp] = []
+    while isinstance(operand.owner, ClipOp):
+        clips.append(operand.owner)
+        operand = operand.owner.tile
+    for clip in reversed(clips):
+        mask = ClipOp(made, clip.block, 1 - clip.axis.value.data, clip.constant)
+        mask.location = clip.location
+        assert clip.parent is not None
+        clip.parent.insert_op_before(mask, clip)
+        made = mask.result
+    return made
+
+
+def _stage(kernel: KernelOp, role: RoleOp, mma: MmaOp, index: int) -> None:
+    operand = mma.operands[index]
+    turned = _untransposed(operand) is not operand
+    made = _masked(operand, _untransposed(operand)) if turned else operand
+    maker = made.owner
+    assert isinstance(maker, Operation)
+    block = maker.parent
+    assert block is not None
+    last = block.find_ancestor_op_in_block(mma)
+    assert last is not None
+    channel = ChannelOp(made.name_hint or "operand", 1, ChannelType([tile_type(made)]))
+    channel.location = maker.location
+    kernel.body.block.insert_op_before(channel, role)
+    consume = ConsumeOp(channel.result)
+    consume.results[0].name_hint = made.name_hint
+    before: list[Operation] = [AcquireOp(channel.result), CommitOp(channel.result, [made]), consume]
+    tile = consume.results[0]
+    if turned:
+        before.append(TransposeOp(tile))
+        tile = before[-1].results[0]
+    release = ReleaseOp(channel.result)
+    for op in (*before, release):
+        op.location = mma.location
+    block.insert_ops_before(before, last)
+    block.insert_op_after(release, last)
+    mma.operands[index] = tile
+    _drop_unused(operand)
+
+
+def _drop_unused(value: SSAValue) -> None:
+    """Other views of a tile that nothing uses any more."""
+    while isinstance(value.owner, ClipOp | TransposeOp) and not list(value.uses):
+        op, value = value.owner, value.owner.tile
+        op.detach()
+        op.erase()
