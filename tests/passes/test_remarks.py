@@ -303,6 +303,7 @@ NOTHING = {
     "pk-plan-memory": "places what is planned",
     "pk-fuse-chains": "refused by pk-check-roles where chains do not suffice",
     "pk-split-roles": "obeys roles",
+    "pk-stage-operands": "stages every operand that MMAs cannot read in registers",
     "pk-guard-launches": "adds what launches need",
     "pk-clip-operands": "threads load the last block of what it leaves, as pk-plan-transfers says",
     "pk-plan-padding": "marks every tile of which nothing reads the padding",
