@@ -296,6 +296,31 @@ kernel k(X: f32[M].shard(0), S: f32[M].shard(0).scratch(), Y: f32[M], Z: f32[M])
 """,
         ON_SMS,
     ),
+    "operands that are computed, one of them transposed": (
+        """
+kernel k(A: bf16[M, K], B: f32[N, K], s: f32[M].shard(0), C: f32[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 16):
+            acc += cast(A[m, k] * 0.5, bf16) @ cast(B[n, k], bf16).T
+        C[m, n] = acc * s[m]
+""",
+        OVERLAPS,
+    ),
+    "a residual, and a product of 8 bits that is computed": (
+        """
+kernel k(A: e4m3[M, K], B: e4m3[K, N], V: e4m3[N, 32], R: f32[M, 32], C: f32[M, 32]):
+    for m in tasks(blocks(M, 16)):
+        acc = zeros(f32, m, 32)
+        for n in blocks(N, 32):
+            p = zeros(f32, m, n)
+            for k in blocks(K, 32):
+                p += A[m, k] @ B[k, n]
+            acc += cast(p, e4m3) @ V[n, :]
+        C[m, :] = acc + R[m, :]
+""",
+        OVERLAPS,
+    ),
     "a tile in place": (
         """
 kernel k(X: f32[M, N], Y: f32[M, N]):

@@ -182,8 +182,9 @@ def _shared_by_tma(kernel: KernelOp) -> Iterator[Operation]:
             yield op
 
 
-def _affected(op: Operation) -> Iterator[Operation]:
-    """What runs behind `op` in its role, and in the roles of its CTA that get tiles from there."""
+def _affected(op: Operation, seen: tuple[RoleOp, ...] = ()) -> Iterator[Operation]:
+    """What runs behind `op` in its role, and in the roles of its CTA that get tiles from there, but for those `seen`
+    on the way: a role may pass tiles to itself."""
     later = list(_later(op))
     for inner in later:
         yield inner
@@ -191,10 +192,12 @@ def _affected(op: Operation) -> Iterator[Operation]:
             continue
         consumes = (use.operation for use in inner.channel.uses if isinstance(use.operation, ConsumeOp))
         for role in roles_around(consumes):
+            if role in seen:
+                continue
             first = role.body.block.first_op
             assert first is not None
             yield from first.walk()
-            yield from _affected(first)
+            yield from _affected(first, (*seen, role))
 
 
 def _later(op: Operation) -> Iterator[Operation]:

@@ -11,6 +11,7 @@ from pkc.diagnostics import PkcError
 from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, ScatterAccumulateOp, StoreOp, is_pgl
 from pkc.dialect.names import task_variable
 from pkc.dialect.program import KernelOp, TasksOp
+from pkc.dialect.tile import tile_type
 from pkc.dialect.types import Layout
 from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors
@@ -36,6 +37,7 @@ from pkc.passes.roles.remote_accesses import (
     sums,
 )
 from pkc.passes.roles.stage_rows import whole_rows
+from pkc.passes.roles.straddling import may_straddle
 from pkc.remarks import missed
 
 ORDER = "order"
@@ -47,8 +49,8 @@ class PlanOverlap(KernelPass):
 
     The schedule's `overlap` decides if it names one that makes a difference, else ParallelKittens' rule (arXiv
     2511.13940, section 3.1.3): a write, or an operand used once, is moved by the SM that computes (`intra_sm`); an
-    operand that several tasks use, and a sum that every rank gets, by a communicator (`inter_sm`). Written as an
-    attribute, with the reason:
+    operand that several tasks use, and a sum that every rank gets, by a communicator (`inter_sm`); a row that a task
+    reads once is moved by the SM that computes, too. Written as an attribute, with the reason:
 
     Before:
 
@@ -123,7 +125,7 @@ def _plan_kernel(kernel: KernelOp) -> None:
     accesses: list[RemoteAccess] = [*remote_reads(kernel), *remote_stores(kernel), *sums(kernel)]
     wanted, in_place = _wanted(kernel, "overlap"), kernel.in_any_order
     for op in accesses:
-        overlap, why = _default(op, in_place)
+        overlap, why = _default(op, in_place, may_straddle(kernel))
         if wanted:
             _check_legal(op, wanted, several=len(found) > 1)
             if _matters(op, wanted, in_place):
@@ -173,7 +175,7 @@ def _matters(op: RemoteAccess, wanted: str, in_place: bool) -> bool:
 _IN_PLACE = "`deterministic=False`: each contribution is added where the array lives, by the SM that computed it"
 
 
-def _default(op: RemoteAccess, in_place: bool) -> tuple[str, str]:
+def _default(op: RemoteAccess, in_place: bool, straddles: bool) -> tuple[str, str]:
     if isinstance(op, ScatterAccumulateOp):
         return "intra_sm", "rows go where a table says: each is added at its owner by the SM that has it"
     if isinstance(op, Sum):
@@ -188,10 +190,18 @@ def _default(op: RemoteAccess, in_place: bool) -> tuple[str, str]:
             reason = f"each task along {', '.join(again)} fetches it again: its address is known only where it is used"
             missed(PlanOverlap.name, op, f"`{array_name(op.array)}` is not fetched ahead, and {reason}")
             return "intra_sm", "its address is known only where it is used: the SM that computes fetches it"
+        if again and _is_short(op) and not straddles:
+            return "intra_sm", f"a row, once in a task: the SM that computes fetches it, again along {', '.join(again)}"
         if again:
             return "inter_sm", f"used again along {', '.join(again)}: fetched once, by a communicator"
         return "intra_sm", "used once: the SM that computes with it fetches it"
     return "intra_sm", "one aligned write for each tile: the SM that computed it sends it"
+
+
+def _is_short(op: Read) -> bool:
+    """Whether a task reads few bytes, and once: roles and a receive buffer for them take more than the link does. What
+    straddles shards is always fetched."""
+    return isinstance(op, LoadOp) and tile_type(op.result).rank < 2 and isinstance(op.parent_op(), TasksOp)
 
 
 def _check_begin(op: Sum) -> None:
