@@ -16,6 +16,7 @@ from pkc.location import Source
 from tests.codegen.barriers import Barrier
 from tests.codegen.threads import Cta, Does, Map, Memory, Thread, warps
 from tests.pipelines import LOOPS
+from tests.tiles import EPILOGUES
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 _REAL = ("mbarrier", "thread_number", "warp_number", "cta_", "shared_base")
@@ -47,14 +48,18 @@ KERNELS: dict[str, tuple[dict[str, int], dict[str, str]]] = {
     "gemm_rs": ({"M": 300, "N": 260, "K": 64 * 5}, {}),
     "ag_gemm": ({"M": 700, "N": 260, "K": 64 * 7}, {"overlap": "inter_sm", "comm_sms": "1"}),
     "chained GEMMs": ({"M": 150, "N": 64 * 13}, {}),
+    "both_computed": ({"M": 300, "N": 130, "K": 64 * 5}, {}),
+    "gemm_fp8_blocks": ({"M": 500, "N": 130, "K": 128 * 5, "G": 5, "H": 2}, {}),
 }
-"""Examples and loops of `tests/pipelines.py` at sizes for which stages are used again; sizes, schedules."""
+"""Examples, loops of `tests/pipelines.py` and epilogues of `tests/tiles.py` at sizes for which stages are used
+again; sizes, schedules."""
 
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_every_phase_is_completed_and_awaited(name: str) -> None:
     sizes, schedule = KERNELS[name]
-    program = parse_text(Source("k.pk", LOOPS[name])) if name in LOOPS else load_program(EXAMPLES / f"{name}.pk")
+    text = (LOOPS | EPILOGUES).get(name)
+    program = parse_text(Source("k.pk", text)) if text is not None else load_program(EXAMPLES / f"{name}.pk")
     roles = compile_program(program, schedule=schedule, level="roles").kernel
     lowered = machine_level(roles)
     memory = Memory(lowered, 2, sizes)

@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
 from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import moves_async
+from pkc.passes.analysis.dependence import role_around, roles_around
 from pkc.passes.machine.lowering.context import Place, Ring, Staged, WarpRole, first_thread, spare_barrier
 
 
@@ -118,7 +119,14 @@ def commit(role: WarpRole, op: CommitOp) -> None:
         if any(isinstance(tile.owner, Operation) and moves_async(tile.owner) for tile in op.tiles):
             emit.do("mbarrier_arrive_copied", barrier)
         emit.do("mbarrier_arrive", barrier)
-    advance(role, op.channel)
+    if not _takes_it_itself(op):
+        advance(role, op.channel)
+
+
+def _takes_it_itself(op: CommitOp) -> bool:
+    """Whether the role consumes the stage too, and releases it before it acquires the next one: it goes on then."""
+    consumes = (use.operation for use in op.channel.uses if isinstance(use.operation, ConsumeOp))
+    return role_around(op) in roles_around(consumes)
 
 
 def consume(role: WarpRole, op: ConsumeOp) -> None:
