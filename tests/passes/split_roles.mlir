@@ -106,10 +106,9 @@ pk.kernel @gathered(%X: !pk.pgl<[T, H], f32, shard 0> {pk.name = "X"}, %rows: !p
 
 // -----
 
-// Tiles that are first used separately have separate channels.
+// Tiles that are first used together share a channel, transposed or not; those that are not have separate ones.
 // CHECK-LABEL: pk.kernel @attention
-// CHECK: pk.channel "Q" stages 1
-// CHECK: pk.channel "K" stages 1
+// CHECK: pk.channel "Q, K" stages 1
 // CHECK: pk.channel "V" stages
 // CHECK: pk.role loader
 // CHECK: pk.load %Q
@@ -120,9 +119,7 @@ pk.kernel @gathered(%X: !pk.pgl<[T, H], f32, shard 0> {pk.name = "X"}, %rows: !p
 // CHECK: pk.role consumer
 // CHECK: pk.consume
 // CHECK-NEXT: pk.transpose
-// CHECK-NEXT: pk.consume
 // CHECK-NEXT: pk.mma
-// CHECK-NEXT: pk.release
 // CHECK-NEXT: pk.release
 pk.kernel @attention(%Q: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "Q"}, %K: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "K"}, %V: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "V"}, %O: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "O"}) attributes {schedule = {}} {
   %0 = pk.rank
