@@ -49,7 +49,15 @@ class StageOperands(KernelPass):
 
 
 def _is_computed(operand: SSAValue) -> bool:
-    return mma_operand_stage(operand) is None and not isinstance(_untransposed(operand).owner, Block)
+    return not _is_staged(operand) and not isinstance(_untransposed(operand).owner, Block)
+
+
+def _is_staged(operand: SSAValue) -> bool:
+    """Whether an operand lies in a stage, where what lies past its end may be cleared (`pk-clip-operands`)."""
+    made = operand.owner.tile if isinstance(operand.owner, TransposeOp) else operand
+    if isinstance(made.owner, ClipOp) and mma_operand_stage(made.owner.tile) is not None:
+        return tile_type(made).element_type not in EIGHT_BIT and made.owner.axis.value.data == 0
+    return mma_operand_stage(operand) is not None
 
 
 def _untransposed(operand: SSAValue) -> SSAValue:
