@@ -134,8 +134,8 @@ def _compile(request: Request) -> tuple[tree.Program, str | bytes]:
     from pkc.cli.build import BELOW_IR, emit
     from pkc.cli.program import Chosen, autoschedule_for, compile_far, compile_for, constants_of, schedule_options
     from pkc.cli.settings import numbers
-    from pkc.driver.builder import divisors_of
     from pkc.driver.compiler import find_kernel, load_program
+    from pkc.driver.divisors import divisors_of
     from pkc.frontend.elaborate import build_module
     from pkc.passes.run import print_ir
 
@@ -156,7 +156,7 @@ def _compile(request: Request) -> tuple[tree.Program, str | bytes]:
     if request.emit == "artifact" and chosen is not None:
         # It is launched with these sizes, for which the others are only an example.
         module = build_module(program, kernel=chosen.name, constants=values, options=options)
-        divisors = divisors_of(module, {name: int(size) for name, size in sizes.items()}, request.ranks)
+        divisors = divisors_of(module.ops, {name: int(size) for name, size in sizes.items()}, request.ranks)
     compiled = compile_for(
         program, kernel, values, options, level=level, target=target, dump=request.dump, divisors=divisors
     )

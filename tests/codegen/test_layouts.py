@@ -18,8 +18,8 @@ from pkc.dialect import blocks, task_order
 from pkc.dialect.machine import TensorMapOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import RANKS, BlockType, Dim, TileType, bf16, dtype_bytes, e4m3, f32
-from pkc.driver.builder import divisors_of
 from pkc.driver.compiler import compile_program
+from pkc.driver.divisors import divisors_of
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.passes.machine.emit import Emitter
@@ -47,7 +47,7 @@ def run(
     """All CTAs of all ranks, `count` each; inputs have a leading axis of ranks. What is `fitting` is compiled for
     sizes like these."""
     program = parse_text(Source("test.pk", text))
-    divisors = divisors_of(compile_program(program).module, sizes, ranks) if fitting else None
+    divisors = divisors_of(compile_program(program).module.ops, sizes, ranks) if fitting else None
     roles: KernelOp = compile_program(program, schedule=schedule, level="roles", divisors=divisors).kernel
     lowered = machine_level(roles)
     memory = Memory(lowered, ranks, sizes)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pkc.codegen.build import build_kernel
-from pkc.driver.builder import divisors_of
 from pkc.driver.compiler import compile_program
+from pkc.driver.divisors import divisors_of
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.sim.draw import draw_inputs
@@ -33,7 +33,7 @@ def test_drawn(seed: int) -> None:
             np.testing.assert_allclose(expected[array].value, want, rtol=1e-9, atol=1e-9)
         found = compare(simulate(compiled.module, ranks=ranks, dims=dims, inputs=inputs, seed=seed), expected)
         assert all(c.ok for c in found), (drawn.text, found)
-        divisors = divisors_of(compiled.module, dims, ranks)
+        divisors = divisors_of(compiled.module.ops, dims, ranks)
         assert build_kernel(compile_program(program, level="roles", divisors=divisors).kernel).artifact.cubin
 
 
