@@ -14,3 +14,7 @@ def gemm_fp8_blocks(A: e4m3[M, K], B: e4m3[N, K], a_scale: f32[G, M], b_scale: f
             g = start(k) // 128
             acc += A[m, k] @ B[n, k].T * (a_scale[g, m] * b_scale[start(n) // 128, g])
         C[m, n] = acc
+
+
+if __name__ == "__main__":
+    print(gemm_fp8_blocks.simulate(ranks=4))
