@@ -114,7 +114,7 @@ def test_on_gpus_it_runs_what_is_compiled_for_these_sizes(
     asked: list[dict[str, object]] = []
     monkeypatch.setattr(builder, "artifact_for", lambda program, **given: asked.append(given))
     # Stands for GPUs.
-    monkeypatch.setattr(cli_run, "_on_gpus", lambda artifact, ranks, dims, inputs, wanted: {"C": 2 * inputs["A"]})
+    monkeypatch.setattr(cli_run, "_on_gpus", lambda artifact, ranks, dims, inputs, _: [{"C": 2 * inputs["A"]}])
     assert main([*RUN, "--target", "sm_90a", "--schedule", "stages=3"]) == 0
     expected = {"dims": {"M": 5, "N": 8}, "ranks": 2, "kernel": "double", "constants": {}, "schedule": {"stages": "3"}}
     assert main([*RUN, "--target", "sm_90a", "--schedule", "stages=3", "--debug"]) == 0
@@ -356,9 +356,9 @@ def test_explains_warps(capsys: pytest.CaptureFixture[str]) -> None:
         f"{path}:6: load of `A`: by tma (goes into its stage as it is)",
         f"{path}:6: load of `B`: by tma (goes into its stage as it is)",
         f"{path}:7: store of `C`: by tma (leaves its stage as it is)",
-        f"{path}:3: loader: 1 warp of the SMs that compute, 32 registers (it moves tiles, and computes none)",
+        f"{path}:3: loader: 1 warp of the SMs that compute, 40 registers (it moves tiles, and computes none)",
         f"{path}:3: consumer: 8 warps of the SMs that compute, 232 registers (2 warpgroups for tiles of 128 rows)",
-        f"{path}:3: storer: 1 warp of the SMs that compute, 32 registers (it moves tiles, and computes none)",
+        f"{path}:3: storer: 1 warp of the SMs that compute, 40 registers (it moves tiles, and computes none)",
         f"{path}:6: channel of A, B: 3 stages of 49168 bytes (as many as there is room for)",
         f"{path}:7: channel of cast: 1 stage of 65552 bytes (no room for that of the next task)",
         f"{path}:6: MMA of `acc`: in flight while the next one is issued",

@@ -169,9 +169,9 @@ pk.barrier %a[] : !pk.signal<[ranks, 2]>
 // -----
 
 // A wait is on a signal.
-// CHECK: invalid `pk.wait`: Expected attribute index but got
+// CHECK: invalid `pk.wait`: !pk.private<[M, N], f32> should be of base attribute pk.signal
 %a, %b = "t.v"() : () -> (!pk.private<[M, N], f32>, index)
-"pk.wait"(%a, %b, %b, %b) : (!pk.private<[M, N], f32>, index, index, index) -> ()
+"pk.wait"(%b, %a, %b) <{operandSegmentSizes = array<i32: 1, 0, 1, 1>}> : (index, !pk.private<[M, N], f32>, index) -> ()
 
 // -----
 

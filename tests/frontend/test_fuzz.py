@@ -162,7 +162,7 @@ def python_function(text: str) -> Callable[..., object] | None:
         exec(compile(text, name, "exec", dont_inherit=True), scope)
     except (Exception, SystemExit):
         return None
-    functions = [value for value in scope.values() if isinstance(value, FunctionType)]
+    functions = [v for v in scope.values() if isinstance(v, FunctionType) and v.__code__.co_filename == name]
     return functions[-1] if functions else None
 
 

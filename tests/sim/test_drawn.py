@@ -19,7 +19,7 @@ from tests.sweeps import sweep
 OFTEN = {1, 4, 7}
 
 
-@pytest.mark.parametrize("seed", sweep([(seed,) for seed in SEEDS], lambda seed: seed in OFTEN))
+@pytest.mark.parametrize("seed", sweep(SEEDS, lambda seed: seed in OFTEN))
 def test_drawn(seed: int) -> None:
     drawn = draw(seed)
     ranks = 3 if drawn.over else 1

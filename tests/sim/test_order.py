@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 from pkc.check.run import Baseline, Trial, Trials, baseline_of
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.access import StoreOp
-from pkc.dialect.counters import EARLIER, ORDER, RaiseOp, SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.counters import EARLIER, ORDER, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.fences import Drain, DrainAttr, DrainOp, Fence, FenceAttr, FenceOp
 from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.transfers import TRANSFER, transfer
@@ -182,7 +182,7 @@ def test_a_fence_in_front_of_what_it_is_for_is_too_early() -> None:
         ("gemm_rs", SignalOp, "relaxed_sys", "PK730"),
         ("gemm_rs", SignalOp, "release_gpu", "PK730"),
         ("reduce_scatter", SignalAllOp, "relaxed_sys", "PK730"),
-        ("ring_attention", RaiseOp, "relaxed_sys", "PK730"),
+        ("ring_attention", SignalOp, "relaxed_sys", "PK730"),
         ("all_gather", SignalAllOp, "relaxed_sys", "PK737"),
     ],
 )
