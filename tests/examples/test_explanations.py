@@ -43,6 +43,7 @@ from pkc.remarks import Remark, collecting
 from pkc.targets.target import target_of
 from tests.examples.fetched import counters_of, extents_of, is_fetched
 from tests.examples.test_examples import CASES, EXAMPLES
+from tests.sweeps import sweep
 
 GOLDEN = Path(__file__).parent / "remarks"
 NAMES = sorted({name.partition(" ")[0] for name in CASES})
@@ -87,7 +88,10 @@ def explained(name: str, schedule: str) -> Explained | None:
     return Explained(compiled.kernel, machine, claims, [*compiled.remarks, *remarks])
 
 
-@pytest.mark.parametrize("name", NAMES)
+OFTEN = {"gemm", "gemm_rs", "ag_gemm", "gemm_ar", "all_reduce", "attention", "ring_attention", "moe_combine", "swiglu"}
+
+
+@pytest.mark.parametrize("name", sweep(NAMES, lambda name: name in OFTEN))
 def test_what_is_explained_happens(name: str, golden: Callable[[Path, str], None]) -> None:
     """And what was not optimised is in the example's file: an optimisation that no longer applies is a line more."""
     wrong: list[str] = []
