@@ -36,14 +36,14 @@ def with_tiles(name: str, number: int, level: str) -> Compiled:
     return compiled(name, level, *schedule.items())
 
 
-@pytest.mark.parametrize(
-    ("number", "size"),
-    sweep(product(range(len(TILES)), ("divisible", "ragged")), lambda *case: case in ((0, "ragged"), (1, "divisible"))),
-)
 ALIKE = ("grouped_attention", "packed_attention", "window_attention", "decode_attention", "moe_mlp", "mlp", "swiglu")
 """Examples with the operations of others."""
 
 
+@pytest.mark.parametrize(
+    ("number", "size"),
+    sweep(product(range(len(TILES)), ("divisible", "ragged")), lambda *case: case in ((0, "ragged"), (1, "divisible"))),
+)
 @pytest.mark.parametrize("name", sweep(CASES, lambda name: not name.startswith(ALIKE)))
 def test_tiles(name: str, number: int, size: str) -> None:
     case, module = CASES[name], with_tiles(name, number, "tile").module
