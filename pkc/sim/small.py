@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from xdsl.dialects import arith
 
-from pkc.dialect.coordinates import DimOp
+from pkc.dialect.access import LoadOp, ReadOp, array_type
+from pkc.dialect.coordinates import BlockPositionOp, DimOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.scalars import constant_of
+from pkc.dialect.tile import block_type
 from pkc.dialect.types import BlockType, PGLType
 from pkc.sim.program import Program
 
@@ -14,10 +16,12 @@ from pkc.sim.program import Program
 def small_dims(kernel: KernelOp, ranks: int) -> dict[str, int]:
     """A size for each run-time dimension: two blocks, the second of one position; of a sharded one two for each rank,
     but one for the last, so that ranks have different numbers of blocks; 1 for a dimension that has neither blocks nor
-    shards. As many more as are taken off: of offsets, of which sequences have one less."""
+    shards. As many more as are taken off: of offsets, of which sequences have one less. As many as there are parts of
+    another dimension, of one with an element for each."""
     blocks, sharded, taken = _blocks(kernel), _sharded(kernel), _taken(kernel)
     sizes = {dim: _size(blocks.get(dim, 0), ranks if dim in sharded else 0) for dim in Program(kernel).dims}
-    return {dim: size + max(taken.get(dim, 0), 0) for dim, size in sizes.items()}
+    sizes = {dim: size + max(taken.get(dim, 0), 0) for dim, size in sizes.items()}
+    return sizes | {dim: (sizes[other] - 1) // by + 1 for dim, (other, by) in _parts(kernel).items()}
 
 
 def empty_dims(kernel: KernelOp, ranks: int) -> dict[str, int]:
@@ -40,6 +44,22 @@ def _taken(kernel: KernelOp) -> dict[str, int]:
     """What is taken off dimensions."""
     less = (op for op in kernel.walk() if isinstance(op, arith.SubiOp))
     return {op.lhs.owner.dim.data: constant_of(op.rhs) or 0 for op in less if isinstance(op.lhs.owner, DimOp)}
+
+
+def _parts(kernel: KernelOp) -> dict[str, tuple[str, int]]:
+    """Dimensions that are indexed by the number of a part of another one, that other one, and how long a part is."""
+    found: dict[str, tuple[str, int]] = {}
+    for op in kernel.walk():
+        if not isinstance(op, LoadOp | ReadOp):
+            continue
+        for dim, index in zip(array_type(op.array).dimensions, op.indices, strict=True):
+            part = index.owner
+            by = constant_of(part.rhs) if isinstance(part, arith.FloorDivSIOp) else None
+            position = part.lhs.owner if isinstance(part, arith.FloorDivSIOp) else None
+            if by and isinstance(position, BlockPositionOp) and isinstance(dim, str):
+                of = block_type(position.block).of
+                found |= {dim: (of, by)} if isinstance(of, str) else {}
+    return found
 
 
 def _sharded(kernel: KernelOp) -> set[int | str]:

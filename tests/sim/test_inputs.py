@@ -1,10 +1,13 @@
 """Dimensions and data that do not fit, and inputs that are drawn."""
 
+from pathlib import Path
+
 import ml_dtypes
 import numpy as np
 import pytest
 
 from pkc.diagnostics import PkcError
+from pkc.driver.compiler import load
 from pkc.sim.draw import draw_inputs
 from pkc.sim.program import find_kernel
 from pkc.sim.run import resolve_dims, simulate
@@ -147,6 +150,11 @@ pk.kernel @lists(%bounds: !pk.private<[N], i32> {pk.name = "bounds"}) {
   }
 }""")
     assert small_dims(find_kernel(module, None), ranks=1) == {"N": 2}
+
+
+def test_scales_of_parts_are_as_many_as_these():
+    kernel = load(Path(__file__).parents[2] / "examples" / "gemm_fp8_blocks.pk").kernel
+    assert small_dims(kernel, ranks=1) == {"M": 257, "K": 129, "N": 129, "G": 2, "H": 2}
 
 
 def test_offsets_ascend():
