@@ -28,7 +28,6 @@ from pkc.cli.program import Chosen
 from pkc.cli.settings import assignments
 from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect.attributes import Role
-from pkc.dialect.program import RoleOp
 from pkc.dialect.types import RANKS
 from pkc.driver.compiler import Compiled
 from pkc.location import NOWHERE
@@ -65,7 +64,7 @@ def roles_of(chosen: Chosen, target: str) -> Compiled:
             written = chosen.compile("written", target, warn=False)
         except PkcError:
             raise error from None
-        if not any(isinstance(op, RoleOp) for op in chosen.compile(warn=False).kernel.body.block.ops):
+        if not chosen.compile(warn=False).kernel.roles:
             raise
         reasons = "; ".join(f"{found.code}: {found.fill(found.title)}" for found in error.diagnostics)
         click.echo(f"checked as it is written, with no code for {target} ({reasons})")

@@ -43,12 +43,13 @@ from pkc.dialect.tile import (
 )
 from pkc.dialect.types import RANKS, BlockType, Dim, Layout, PGLType, TileType, dtype_bytes
 from pkc.passes.analysis.dependence import sources
-from pkc.passes.roles.plan_warps import CARRYING, CHUNK
+from pkc.passes.roles.carrying import CARRYING
 from pkc.passes.roles.remote_accesses import array_name, is_one_shot, planned
 from pkc.passes.roles.stage_rows import whole_rows
 from pkc.passes.roles.stage_sums import ROWS
 from pkc.semantics.evaluate import Evaluator
 from pkc.targets.arch import Rate
+from pkc.targets.layout import CHUNK
 from pkc.targets.target import Target
 
 

@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from pkc.dialect.access import StoreOp
 from pkc.dialect.engines import engines
 from pkc.dialect.fences import DrainOp, FenceOp
-from pkc.dialect.program import KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.roles import ChannelOp, CommitOp
 from pkc.dialect.transfers import FENCED, moves_async, moves_by_tma, stage_of
 from pkc.semantics.evaluate import Call
@@ -32,7 +32,7 @@ def memory_order(kernel: KernelOp, machine: Machine, written: Collection[str], *
 
     If `guarded`, arrays belong to the caller before and after each launch of their rank.
     """
-    roles = sum(isinstance(op, RoleOp) for op in kernel.body.block.ops)
+    roles = len(kernel.roles)
     channels = sum(isinstance(op, ChannelOp) for op in kernel.body.block.ops)
     lanes = machine.lanes * sum(isinstance(op, TasksOp) for role in engines(kernel) for op in role.walk())
     ctas = machine.ctas + machine.comm_ctas if machine.per_cta else 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 CHUNK = 16
-"""Bytes that stay together in a swizzle, and that rows of boxes are multiples of."""
+"""Bytes that stay together in a swizzle, that rows of boxes are multiples of, and that a thread moves at once."""
 
 _BOX = 128
 """Bytes that a box of TMA begins at a multiple of in shared memory (PTX ISA: cp.async.bulk.tensor)."""

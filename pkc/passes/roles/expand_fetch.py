@@ -12,7 +12,7 @@ from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.coordinates import BlockCountOp, BlockIndexOp, BlockOp, CtasOp, DimOp, OwnerOp, RankOp
 from pkc.dialect.counters import WaitOp
 from pkc.dialect.fetch import FetchOp
-from pkc.dialect.program import WRITTEN, KernelOp, RoleOp
+from pkc.dialect.program import WRITTEN, KernelOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS, SignalType
 from pkc.passes.build import append, before, constant, product_ops, wrap_in_role
@@ -67,8 +67,8 @@ class ExpandFetch(KernelPass):
         found = fetches(kernel)
         for fetch in found:
             _expand(kernel, fetch)
-        beside = any(isinstance(op, RoleOp) for op in kernel.body.block.ops)  # those of `pk-stage-rows`
-        if found or (beside and WRITTEN not in kernel.attributes):
+        # There may be roles of `pk-stage-rows`.
+        if found or (kernel.roles and WRITTEN not in kernel.attributes):
             wrap_in_role(kernel, Role.Consumer)
 
 

@@ -57,13 +57,14 @@ _MOST_DIMS = 5
 
 
 class PlanTransfers(KernelPass):
-    """Write on each access of a derived kernel how it moves its tile: by `tma`, or through a `register`.
+    """Write on each access of a derived kernel how it moves its tile: by `tma`, `async`, or through a `register`.
 
     What goes through untouched goes by TMA: loads into the stages of a channel, stores of what lies in a stage, copies
     from one array to another. What is computed with or made where it is accessed has to be in registers. So has what
-    TMA cannot express: short rows, table rows; and everything on a target without TMA. A block may end inside of its
-    array, where TMA does not stop: such a tile is loaded by TMA if nothing reads what lies past the end
-    (`pk-plan-padding`), and stored from its stage by TMA where the block is whole, else by threads.
+    TMA cannot express: short rows, rows that a table names; and everything on a target without TMA. Rows that a table
+    names and that go into their stage as they are go there `async`: threads start copies of 16 bytes and go on. A block
+    may end inside of its array, where TMA does not stop: such a tile is loaded by TMA if nothing reads what lies past
+    the end (`pk-plan-padding`), and stored from its stage by TMA where the block is whole, else by threads.
 
     A tile that leaves its stage for another rank goes a few `rows` at a time, each read before the next is begun: an SM
     carries out its copies in order, so that the loads for the next tile would wait until the link has taken all of it.

@@ -11,19 +11,20 @@ from xdsl.ir import Operation
 
 from pkc.diagnostics import PkcError
 from pkc.dialect import TILE
-from pkc.dialect.access import AddToArrayOp, AllReduceOp, GatherOp, LoadOp, ReduceOp, ScatterAddOp, StoreOp, array_type
+from pkc.dialect.access import LoadOp, StoreOp, array_type
 from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import RankOp, VisitedOp
 from pkc.dialect.engines import is_engine
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.tile import AnyMmaOp, tile_type
-from pkc.dialect.transfers import TMA, moves_async, needs_threads, stage_of
-from pkc.dialect.types import PGLType, SignalType, TileType, dtype_bytes, i32
+from pkc.dialect.transfers import TMA
+from pkc.dialect.types import PGLType, SignalType
 from pkc.location import describe, span_of
 from pkc.passes.analysis import budget_errors as errors
 from pkc.passes.analysis.pointwise import is_pointwise, is_spread
 from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.roles.carrying import CARRYING, adds, carries_tiles, copied_rows, gathers, is_carried, rows_of_a_thread
 from pkc.passes.roles.remote_accesses import array_name
 from pkc.passes.roles.straddling import on_several_ranks
 from pkc.remarks import missed
@@ -34,12 +35,6 @@ COMPUTE, COMMUNICATE = "compute", "communicate"
 _EACH = 32
 """Elements of a tile that meets no MMA for which a thread is enough."""
 
-CHUNK = 16
-"""Bytes that a thread moves at once; a swizzle leaves them together."""
-
-CARRYING = 2
-"""Warps of a role whose threads carry tiles between global and shared memory, if there is room."""
-
 
 class PlanWarps(KernelPass):
     """Write which SMs run each role of a kernel, and its warps and registers.
@@ -49,7 +44,7 @@ class PlanWarps(KernelPass):
     CTAs that compute.
 
     - Consumers: a warpgroup for each 64 rows of the widest accumulator, or as many as the target's MMA has, or for each
-      8192 elements of tiles that meet no MMA; at most as many as the target says (two), or `consumers` of the schedule.
+      4096 elements of tiles that meet no MMA; at most as many as the target says (two), or `consumers` of the schedule.
     - A communicator that an author wrote, and no pass has split, has the `warps` that the author gave it.
     - Loader and storer: one warp each, behind the consumers, in a warpgroup that communicators share; two warps each
       where threads carry tiles, as all do on a target without TMA.
@@ -175,7 +170,7 @@ def _remark(plan: WarpPlan) -> None:
                 op,
                 f"{whole - rows} of {whole} rows are computed for nothing: {reason}",
             )
-    if plan.role.role.data is Role.Communicator and plan.warps == 1 and _adds(plan.role):
+    if plan.role.role.data is Role.Communicator and plan.warps == 1 and adds(plan.role):
         reason = "other roles share its warpgroup; `comm_sms` gives it separate SMs"
         missed(PlanWarps.name, plan.role, f"one warp, not two, adds up the tiles: {reason}")
 
@@ -191,7 +186,7 @@ def _compute(kernel: KernelOp, roles: Sequence[RoleOp], target: Target) -> list[
     plans = [_consumer(kernel, role, target) for role in consumers]
     if len(communicators) == len(roles):
         return _in_line([*plans, *_alone(communicators, target)])
-    adding = [] if consumers else [role for role in communicators if _adds(role)]
+    adding = [] if consumers else [role for role in communicators if adds(role)]
     most, why = target.arch.consumers * target.arch.warpgroup, "nothing else computes: it adds with as many as that"
     plans += [WarpPlan(role, COMPUTE, most, why) for role in adding]
     plans += _sharing([role for role in roles if role not in (*consumers, *adding)], target)
@@ -233,7 +228,7 @@ def _elements(role: RoleOp) -> int:
 def _alone(roles: Sequence[RoleOp], target: Target) -> list[WarpPlan]:
     """Communicators of a kernel that has nothing else."""
     warps = target.arch.consumers * target.arch.warpgroup
-    return [WarpPlan(role, COMPUTE, warps if _adds(role) else 2, "nothing else runs: it has all SMs") for role in roles]
+    return [WarpPlan(role, COMPUTE, warps if adds(role) else 2, "nothing else runs: it has all SMs") for role in roles]
 
 
 def _sharing(roles: Sequence[RoleOp], target: Target) -> list[WarpPlan]:
@@ -242,7 +237,7 @@ def _sharing(roles: Sequence[RoleOp], target: Target) -> list[WarpPlan]:
         why = f"its threads carry tiles: {target.name} has no TMA"
         return [WarpPlan(role, COMPUTE, CARRYING, why) for role in roles]
     communicators = sum(role.role.data is Role.Communicator for role in roles)
-    carriers = sum(role.role.data is not Role.Communicator and _carries(role) for role in roles)
+    carriers = sum(role.role.data is not Role.Communicator and carries_tiles(role) for role in roles)
     each = 2 if len(roles) + communicators <= target.arch.warpgroup else 1
     carrying = CARRYING if len(roles) + communicators + carriers * (CARRYING - 1) <= target.arch.warpgroup else 1
     plans: list[WarpPlan] = []
@@ -253,7 +248,7 @@ def _sharing(roles: Sequence[RoleOp], target: Target) -> list[WarpPlan]:
             if communicates
             else "it moves tiles, and computes none"
         )
-        carries = not communicates and _carries(role)
+        carries = not communicates and carries_tiles(role)
         if carries:
             why = "its threads carry tiles that TMA does not move"
         elif not communicates and any(map(on_several_ranks, role.walk())):
@@ -263,58 +258,11 @@ def _sharing(roles: Sequence[RoleOp], target: Target) -> list[WarpPlan]:
     return plans
 
 
-def _carries(role: RoleOp) -> bool:
-    """Whether threads of a role move tiles, not single rows, between arrays and stages, each tile to one rank."""
-    return any(map(_is_carried, role.walk()))
-
-
-def _is_carried(op: Operation) -> bool:
-    if isinstance(op, ScatterAddOp):
-        return True
-    if isinstance(op, StoreOp | AddToArrayOp):
-        return (
-            needs_threads(op)
-            and stage_of(op.tile) is not None
-            and not on_several_ranks(op)
-            and tile_type(op.tile).rank > 1
-        )
-    if not isinstance(op, LoadOp | GatherOp) or not needs_threads(op):
-        return False
-    return tile_type(op.result).rank > 1 and any(isinstance(use.operation, CommitOp) for use in op.result.uses)
-
-
-def _copied_rows(role: RoleOp) -> list[GatherOp]:
-    """The gathers whose rows threads copy, which go on while these are on their way."""
-    return [op for op in role.walk() if isinstance(op, GatherOp) and moves_async(op)]
-
-
-MOST_ROWS = 32
-"""Rows whose addresses a thread keeps from one iteration of a loop to the next."""
-
-
-def rows_of_a_thread(op: GatherOp, warps: int) -> int:
-    """Of how many rows each of the threads of so many warps copies a chunk, and so keeps the address; 0 if not all copy
-    as many, or too many."""
-    kind, threads = tile_type(op.result), warps * target_of(op).arch.warp
-    chunks = prod(kind.shape) * dtype_bytes(kind.element_type) // CHUNK
-    known = isinstance(op.rows.owner, Operation) and op.rows.owner.parent is not op.parent
-    return chunks // threads if known and chunks % threads == 0 and chunks <= MOST_ROWS * threads else 0
-
-
-def _gathers(role: RoleOp) -> bool:
-    """Whether threads load rows that a table picks, or tiles that are here or elsewhere, several at once."""
-    return any(
-        (isinstance(op, GatherOp) and not moves_async(op))
-        or (isinstance(op, LoadOp) and op.local is not None and _is_carried(op))
-        for op in role.walk()
-    )
-
-
 def _communicate(
     kernel: KernelOp, roles: Sequence[RoleOp], others: Sequence[RoleOp], dedicated_sms: int, target: Target
 ) -> list[WarpPlan]:
     """The CTAs that communicate: whole warpgroups to add tiles up, two warps to move them."""
-    adding = [role for role in roles if _adds(role)]
+    adding = [role for role in roles if adds(role)]
     moving = [role for role in roles if role not in adding]
     why = f"{dedicated_sms} SMs of its own"
     beside = _warpgroups(_compute(kernel, others, target), target) if others else target.arch.consumers
@@ -323,14 +271,6 @@ def _communicate(
     each = 1 << each.bit_length() >> 1
     plans = [WarpPlan(role, COMMUNICATE, each * target.arch.warpgroup, why) for role in adding]
     return _in_line([*plans, *(WarpPlan(role, COMMUNICATE, 2, why) for role in moving)])
-
-
-def _adds(role: RoleOp) -> bool:
-    """Whether a role computes with tiles; positions of rows in a table are addresses."""
-    made = (op for op in role.walk() if isinstance(op, (*TILE, ReduceOp)))
-    types = [result.type for op in made for result in op.results]
-    tables = [kind for kind in types if isinstance(kind, TileType) and kind.element_type == i32 and kind.rank == 1]
-    return len(tables) < len(types) or any(isinstance(op, AllReduceOp) for op in role.walk())
 
 
 def _in_line(plans: Sequence[WarpPlan]) -> list[WarpPlan]:
@@ -360,12 +300,12 @@ def _moving(plans: Sequence[WarpPlan], target: Target) -> int:
     """Registers of threads that start copies, and find out which blocks are skipped; where they reach other GPUs, or
     carry tiles, the array with most dimensions decides."""
     ops = [op for plan in plans for op in plan.role.walk()]
-    if not any(_reaches(op) or _is_carried(op) for op in ops):
+    if not any(_reaches(op) or is_carried(op) for op in ops):
         skips = any(isinstance(op, VisitedOp) for op in ops)
         return target.registers.moving + target.registers.dimension * skips
     dims = max((len(array_type(op.array).dimensions) for op in ops if isinstance(op, LoadOp | StoreOp)), default=0)
     # A tile that is carried from or to another GPU needs as many more as another dimension.
-    far = any(_reaches(op) and _is_carried(op) for op in ops)
+    far = any(_reaches(op) and is_carried(op) for op in ops)
     return target.registers.reaching + target.registers.dimension * (max(0, dims - 2) + far)
 
 
@@ -385,9 +325,9 @@ def _with_registers(plans: Sequence[WarpPlan], threads: int, target: Target) -> 
         return [replace(plan, registers=launched // threads) for plan in plans]
     shared = [plan for plan in plans if not plan.computes]
     computing = sum(plan.warps for plan in plans if plan.computes) * target.arch.warp
-    several = any(_adds(plan.role) or _gathers(plan.role) for plan in shared)
+    several = any(adds(plan.role) or gathers(plan.role) for plan in shared)
     few = target.registers.adding if several else _moving(shared, target)
-    kept = max((rows_of_a_thread(op, plan.warps) for plan in shared for op in _copied_rows(plan.role)), default=None)
+    kept = max((rows_of_a_thread(op, plan.warps) for plan in shared for op in copied_rows(plan.role)), default=None)
     if kept is not None:
         sets = max(sum(isinstance(op, TasksOp) and not op.encloses_tasks for op in plan.role.walk()) for plan in shared)
         few = max(few, (target.registers.copying + 2 * kept + target.registers.dimension * (sets - 1)) // 8 * 8)

@@ -24,7 +24,8 @@ from pkc.passes.machine.lowering.memory import Access, Element, Elements, LocalO
 from pkc.passes.machine.lowering.missing import CannotLowerError
 from pkc.passes.machine.lowering.rows import Rows, row_address
 from pkc.passes.machine.lowering.tma import copies
-from pkc.passes.roles.plan_warps import CHUNK, rows_of_a_thread
+from pkc.passes.roles.carrying import rows_of_a_thread
+from pkc.targets.layout import CHUNK
 
 _AT_ONCE = 4
 """Chunks that a thread loads before it waits for the first of them."""
