@@ -71,9 +71,7 @@ class GuardLaunches(KernelPass):
     name = "pk-guard-launches"
 
     def run(self, kernel: KernelOp) -> None:
-        if WRITTEN in kernel.attributes:
-            _guard_written(kernel)
-        elif DERIVED in kernel.attributes:
+        if DERIVED in kernel.attributes and WRITTEN not in kernel.attributes:
             _guard_kernel(kernel)
         else:
             _guard_written(kernel)
@@ -95,13 +93,7 @@ def _guard_kernel(kernel: KernelOp) -> None:
         return
     lasting = [role for role in moving if any(_lasts(kernel, op, array) for op, array in reached(role))]
     first = next(role for role in roles if not is_engine(role))
-    early = [role for role in moving if not _follows_all(role)]
-    ahead = [] if engines else [role for role in early if _writes_scratch(kernel, role)]
-    if not any(phase_of(op) for op in kernel.walk()):  # else only a later phase may come through another role
-        awaiting = set(reaching) - set(ahead)
-        early = [role for role in early if made_by(role).isdisjoint(awaiting)]
-    ahead = [role for role in early if role in ahead]
-    early = [role for role in early if role not in ahead]
+    early, ahead = _early(kernel, moving, engines)
     if early:
         entered = add_parameter(kernel, "entered", SignalType((1,)), kernel.location)
         for role in early:
@@ -114,6 +106,16 @@ def _guard_kernel(kernel: KernelOp) -> None:
     for role in lasting:
         _at_end(role, _signal(left))
     _at_end(lasting[0], _wait(left, lasting))
+
+
+def _early(kernel: KernelOp, moving: Sequence[RoleOp], engines: Sequence[RoleOp]) -> tuple[list[RoleOp], list[RoleOp]]:
+    """The roles that must await the entry of all ranks, and those that may write ahead of it."""
+    early = [role for role in moving if not _follows_all(role)]
+    ahead = [] if engines else [role for role in early if _writes_scratch(kernel, role)]
+    if not any(phase_of(op) for op in kernel.walk()):  # else only a later phase may come through another role
+        awaiting = {*moving, *engines}.difference(ahead)
+        early = [role for role in early if made_by(role).isdisjoint(awaiting)]
+    return [role for role in early if role not in ahead], [role for role in ahead if role in early]
 
 
 def _writes_scratch(kernel: KernelOp, role: RoleOp) -> bool:
@@ -132,9 +134,7 @@ def _writes_scratch(kernel: KernelOp, role: RoleOp) -> bool:
 def _readers(array: BlockArgument) -> list[Operation]:
     """The operations that read an array."""
     users = (use.operation for use in array.uses)
-    return [
-        op for op in users if not isinstance(op, StoreOp | CopyOp) or (isinstance(op, CopyOp) and array is op.source)
-    ]
+    return [op for op in users if not isinstance(op, StoreOp | CopyOp) or array is getattr(op, "source", None)]
 
 
 def _write_ahead(kernel: KernelOp, ahead: Sequence[RoleOp], lasting: Sequence[RoleOp]) -> None:

@@ -208,16 +208,12 @@ class _Rows:
 
     def _loop(self, number: int, behind: Operation | None) -> None:
         """One loop over the pieces, and the rest of the rows; its reductions take the place of those of whole rows."""
-        ends = [
-            op for op in self.ops if self.passed[op] == number and (self._is_reduced(op) or isinstance(op, _WRITES))
-        ]
+        ends = [op for op in self._ends() if self.passed[op] == number]
         if not ends:
             return
         reductions = [op for op in ends if isinstance(op, RowReduction)]
         inside = self._inside(ends)
-        size = self.most
-        place = ends[-1]
-        # Constants, and the neutral elements.
+        size, place = self.most, ends[-1]
         bounds = zero, pieces, one = constant(0), constant(self.length // size), constant(1)
         begin = [FullOp(op.NEUTRAL[tile_type(op.result).element_type], tile_type(op.result)) for op in reductions]
         body = Block(arg_types=[IndexType(), *(op.result.type for op in begin)])
@@ -271,8 +267,7 @@ class _Piece:
     made: list[Operation] = field(default_factory=list[Operation])
 
     def ops(self) -> list[Operation]:
-        self.block.location = self.inside[0].location
-        self.made.append(self.block)
+        self._place(self.block, self.inside[0])
         now: dict[SSAValue, SSAValue] = {}
         for op in self.inside:
             operands = [self._operand(value, now) for value in op.operands]
@@ -280,7 +275,7 @@ class _Piece:
             copy = type(op).create(
                 operands=operands, result_types=results, properties=dict(op.properties), attributes=dict(op.attributes)
             )
-            self._add(copy, op)
+            self._place(copy, op)
             now |= dict(zip(op.results, copy.results, strict=True))
             for old, new in zip(op.results, copy.results, strict=True):
                 new.name_hint = old.name_hint
@@ -289,10 +284,13 @@ class _Piece:
                 now[op.result] = self.results[op]
         return self.made
 
-    def _add(self, op: Operation, origin: Operation) -> SSAValue:
+    def _place(self, op: Operation, origin: Operation) -> None:
         op.location = origin.location
         self.made.append(op)
-        return op.results[0] if op.results else self.block.result
+
+    def _add(self, op: Operation, origin: Operation) -> SSAValue:
+        self._place(op, origin)
+        return op.results[0]
 
     def _operand(self, value: SSAValue, now: dict[SSAValue, SSAValue]) -> SSAValue:
         whole = isinstance(value.type, BlockType) and value.type == BlockType(self.rows.length, self.rows.length)
