@@ -29,7 +29,7 @@ from pkc.remarks import Remark
 from pkc.targets import DEFAULT
 
 if TYPE_CHECKING:
-    from pkc.driver.autoschedule import Autoschedule
+    from pkc.driver.chosen import Autoschedule
 
 
 class CompileForGpus(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from pkc.cost.estimate import Estimate, estimate
 from pkc.cost.records import UnknownWorkError
@@ -18,6 +18,7 @@ from pkc.dialect.elementwise import SelectOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import PGLType
 from pkc.driver.candidates import is_plain, other_tiles, why_none
+from pkc.driver.chosen import Autoschedule, Found
 from pkc.driver.compiler import Number, compile_program
 from pkc.driver.divisors import divisors_of
 from pkc.frontend import tree
@@ -37,66 +38,6 @@ from pkc.remarks import Remark
 from pkc.targets import DEFAULT
 from pkc.targets.arch import QUEUES, hardware_queues
 from pkc.targets.target import Target, lookup
-
-
-@dataclass(frozen=True)
-class Autoschedule:
-    """The schedule that is chosen for a kernel, by key, and why."""
-
-    schedule: Mapping[str, str] = field(default_factory=dict[str, str])
-    taken: Estimate | None = None
-    instead: Estimate | None = None
-    reason: str = ""
-    place: str = ""
-    untried: tuple[str, ...] = ()
-    """What was not tried, and why, though it might have been better."""
-    remarks: tuple[Remark, ...] = ()
-    """`untried` as remarks at the kernel."""
-    others: tuple[_Found, ...] = ()
-    """What else was estimated."""
-    usual: float = 0.0
-    """An error that estimates may have without being called uncertain."""
-
-    def __str__(self) -> str:
-        if self.taken is None or self.instead is None:
-            return f"{self.place}: schedule: as the program says ({self.reason})"
-        if not self.schedule:
-            which, over = (
-                "as the program says",
-                f"{_tasks(self.taken)}; estimated {_time(self.taken)}{self._next_best()}",
-            )
-        else:
-            which = _settings(self.schedule)
-            instead = f"{_tasks(self.taken)} instead of {self.instead.tasks}"
-            over = f"{instead}; estimated {_time(self.taken)} against {_time(self.instead)}"
-        return f"{self.place}: schedule: {which} ({over}{self._give_or_take()})"
-
-    def _next_best(self) -> str:
-        """What would have been best among the others, if they did not gain enough."""
-        fitting = [found for found in self.others if found[0].stages and found[1]]
-        if not fitting:
-            return ""
-        best, settings = min(fitting, key=lambda found: found[0].total)
-        return f"; best of {len(self.others)} others: {_settings(settings)}, {_time(best)}"
-
-    def _give_or_take(self) -> str:
-        assert self.taken is not None
-        if round(self.taken.error, 2) <= self.usual:
-            return ""
-        assumed = f", assuming {', '.join(self.taken.assumed)}" if self.taken.assumed else ""
-        return f"; give or take {self.taken.error:.0%}{assumed}"
-
-
-def _settings(schedule: Mapping[str, str]) -> str:
-    return ", ".join(f"{key} = {value}" for key, value in schedule.items())
-
-
-def _tasks(found: Estimate) -> str:
-    return f"{found.tasks} task{'s' * (found.tasks != 1)} for {found.sms} SMs"
-
-
-def _time(found: Estimate) -> str:
-    return f"{found.total / 1000:.3g} us"
 
 
 def autoschedule(
@@ -154,7 +95,7 @@ def _autoschedule(
 
     plain = is_plain(base.kernel)
     divisors = tuple(sorted(divisors_of([base.kernel], sizes, ranks).items()))
-    tried: list[_Found] = []
+    tried: list[Found] = []
     compiled: list[Mapping[str, str]] = []
 
     def compiles(found: Estimate, settings: Mapping[str, str]) -> bool:
@@ -169,12 +110,12 @@ def _autoschedule(
         level = "roles" if known or not _compiles(*of, (), "machine") else "machine"
         return _compiles(*of, more, level, pipelined=pipelined)
 
-    def estimated(candidates: Iterable[_Candidate]) -> list[_Found]:
+    def estimated(candidates: Iterable[_Candidate]) -> list[Found]:
         found = [(_estimate(one, sizes, ranks, target), one.settings) for one in candidates]
         tried.extend(found)
         return found
 
-    def result(taken: _Found) -> Autoschedule:
+    def result(taken: Found) -> Autoschedule:
         usual = target.rates.error_of_mmas
         others = tuple(tried)
         return Autoschedule(taken[1], taken[0], instead, untried=tuple(untried), others=others, usual=usual)
@@ -233,19 +174,17 @@ _OVERLAP = {"overlap", "comm_sms", "transfer"}
 """Keys of the schedule that say who fetches: then neither copy engines nor a separate loader is chosen."""
 
 
-_Found = tuple[Estimate, Mapping[str, str]]
-
 _AS_MUCH = 1.01
 """Work for SMs that differs by less than this factor is as much: edges of tiles are estimated no better."""
 
 
 def _better(
-    now: _Found,
-    others: Sequence[_Found],
+    now: Found,
+    others: Sequence[Found],
     compiles: Callable[[Estimate, Mapping[str, str]], bool],
     gain: float,
     equal: float,
-) -> _Found:
+) -> Found:
     """The best of `others` that compiles, if it takes at most `gain` of the time of `now`; else `now`."""
     enough = (found for found in others if found[0].stages > (not found[0].chained))
     worth = [found for found in enough if found[0].total <= gain * now[0].total]
@@ -264,7 +203,7 @@ def _careful(gain: float, found: Estimate, target: Target) -> float:
     return gain * (1 + usual) / (1 + max(usual, found.error))
 
 
-def _cheapest(worth: Sequence[_Found], equal: float) -> Callable[[_Found], tuple[float, float, int, float]]:
+def _cheapest(worth: Sequence[Found], equal: float) -> Callable[[Found], tuple[float, float, int, float]]:
     """The order of preference: among times as good as equal the least work for SMs, then the largest tiles."""
     best = min((found.total for found, _ in worth), default=0.0)
     least = min((found.busy for found, _ in worth if found.total <= equal * best), default=0.0)

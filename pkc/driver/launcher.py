@@ -26,8 +26,9 @@ from pkc.runtime.arguments import bind, fingerprint, tensors
 from pkc.runtime.arrays import Array, View
 from pkc.runtime.default import default_mesh, mesh_on, under_torchrun
 from pkc.runtime.errors import ClosedMesh
-from pkc.runtime.launch import MOST_PLANS, LoadedKernel, Plan
+from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
+from pkc.runtime.plans import Plan, keep
 from pkc.runtime.torch import current_streams
 
 
@@ -49,9 +50,7 @@ class Launcher:
             ready = self._plans.get(key)
             if ready is None or ready.mesh.closed or not ready.reading.current() or not ready.plan.moved(pointers):
                 ready = self._ready(arguments, named, stream, pointers)
-                while len(self._plans) >= MOST_PLANS:
-                    del self._plans[next(iter(self._plans))]
-                self._plans[key] = ready
+                keep(self._plans, key, ready)
             ready.loaded.launch(ready.plan.starts, *_streams(ready.mesh, stream))
         except PkcError as error:
             raise _at_the_caller(error) from None

@@ -72,7 +72,7 @@ def _reference(asked: Function | str, kernel: str, written: Sequence[str], span:
 
 
 def _function(path: str, name: str, span: Span) -> Function:
-    from pkc.frontend.parse import read_source
+    from pkc.frontend.files import read_source
     from pkc.frontend.python import import_file
 
     module = vars(import_file(read_source(path, ".py")))

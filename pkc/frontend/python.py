@@ -17,8 +17,8 @@ from types import FunctionType, ModuleType
 from pkc.diagnostics import Diagnostic, Label, PkcError
 from pkc.frontend import construct, errors, python_errors, tree
 from pkc.frontend.captures import Captures
+from pkc.frontend.files import read_source
 from pkc.frontend.function_errors import RecursiveCall
-from pkc.frontend.parse import read_source
 from pkc.frontend.python_source import Positions
 from pkc.frontend.python_tree import FunctionReader
 from pkc.frontend.words import Readable, Reading, Word

@@ -16,7 +16,7 @@ from typing import cast
 from pkc.diagnostics import PkcError
 from pkc.frontend import errors, python_errors, tree
 from pkc.frontend.captures import Captures
-from pkc.frontend.parse import read_source
+from pkc.frontend.files import read_source
 from pkc.frontend.python import failure, schedule_of
 from pkc.frontend.python_source import Positions
 from pkc.frontend.python_tree import FunctionReader

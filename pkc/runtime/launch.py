@@ -18,7 +18,7 @@ from pkc.dialect import blocks
 from pkc.dialect.types import RANKS
 from pkc.location import NOWHERE
 from pkc.runtime import reports
-from pkc.runtime.arguments import Bound, Span, bind, fingerprint, tensors
+from pkc.runtime.arguments import Bound, bind, fingerprint, tensors
 from pkc.runtime.arrays import memory_shape
 from pkc.runtime.beside import Beside, Work
 from pkc.runtime.driver import Driver
@@ -28,15 +28,13 @@ from pkc.runtime.enqueue import Action, Call, Placer, calls, counters, counters_
 from pkc.runtime.errors import FirstLaunchInCapture, WrongGpu
 from pkc.runtime.kernel_parameters import KernelParameters, Values, extents_of
 from pkc.runtime.mesh import Mesh, Rank
+from pkc.runtime.plans import Plan, Start, keep
 
 WAIT_LIMIT = 5.0
 """Seconds that a bounded wait may take by default."""
 
 _SPARE_SMS = 4
 """SMs that a kernel with copy engines leaves free: the driver copies within one GPU by a kernel."""
-
-MOST_PLANS = 256
-"""Sets of arguments whose kernel parameters are kept; the oldest goes first."""
 
 
 @dataclass(frozen=True)
@@ -52,60 +50,6 @@ class _Memory:
     """Offsets and sizes, in bytes, of what begins as zeros."""
     restarting: tuple[int, int]
     """Offset and size, in bytes, of the counters that restart with each launch."""
-
-
-@dataclass(frozen=True)
-class Start:
-    """All that a launch on one rank needs, prepared."""
-
-    rank: Rank
-    config: Any
-    function: Any
-    parameters: KernelParameters
-    work: Work | None
-    """What copy engines do."""
-
-
-class Plan:
-    """A launch that is prepared, on each rank of this process: for these tensors, and others of the same shapes."""
-
-    def __init__(
-        self,
-        starts: Sequence[Start],
-        places: Sequence[tuple[str, int]],
-        pointers: list[int],
-        spans: Sequence[Sequence[Span]],
-    ) -> None:
-        self.starts = starts
-        numbers = {place: number for number, place in enumerate(places)}
-        self._spans = [[(span, numbers.get((span.name, at))) for span in taken] for at, taken in enumerate(spans)]
-        """By rank of this process, the memory of each array, and which of the pointers is its first address, if any."""
-        self._places = [(starts[at].parameters, name) for name, at in places]
-        self._pointers = pointers
-        # Copies are enqueued with the addresses that they had.
-        copied = {name for start in starts if start.work is not None for name in start.work.arrays}
-        self._fixed = not copied.isdisjoint(name for _, name in self._places)
-
-    def moved(self, pointers: list[int]) -> bool:
-        """Whether the tensors may now be those at `pointers`; if not, they need another plan."""
-        if pointers == self._pointers:
-            return True
-        if self._fixed or not self._apart(pointers):
-            return False
-        for (parameters, name), before, pointer in zip(self._places, self._pointers, pointers, strict=True):
-            if before != pointer:
-                parameters.move(name, pointer)
-        self._pointers = pointers
-        return True
-
-    def _apart(self, pointers: list[int]) -> bool:
-        """Whether no array that the kernel writes shares memory with another one."""
-        for spans in self._spans:
-            taken = [(span.first if at is None else pointers[at], span.bytes, span.written) for span, at in spans]
-            for (first, size, written), (other, length, also) in itertools.combinations(taken, 2):
-                if (written or also) and first < other + length and other < first + size:
-                    return False
-        return True
 
 
 class LoadedKernel:
@@ -163,9 +107,7 @@ class LoadedKernel:
             bound = bind(self.artifact.interface, self.mesh, arguments, settings)
             starts = self.prepare(bound, streams[0] if shared is None else shared)
             plan = Plan(starts, list(tensors(arguments.items())), pointers, bound.spans)
-            while len(self._plans) >= MOST_PLANS:
-                del self._plans[next(iter(self._plans))]
-            self._plans[key] = plan
+            keep(self._plans, key, plan)
         self.launch(plan.starts, streams, shared)
 
     def prepare(self, bound: Bound, stream: int) -> Sequence[Start]:

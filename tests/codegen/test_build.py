@@ -24,7 +24,7 @@ from pkc.dialect.counters import RaiseOp, WaitOp
 from pkc.dialect.engines import engines, parse_engines
 from pkc.dialect.machine import InstructionOp
 from pkc.driver import builder
-from pkc.driver.autoschedule import Autoschedule
+from pkc.driver.chosen import Autoschedule
 from pkc.driver.compiler import compile_program, load, load_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source

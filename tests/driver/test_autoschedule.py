@@ -11,7 +11,8 @@ import pytest
 from pkc.diagnostics import PkcError
 from pkc.driver import autoschedule as module
 from pkc.driver import builder
-from pkc.driver.autoschedule import Autoschedule, autoschedule
+from pkc.driver.autoschedule import autoschedule
+from pkc.driver.chosen import Autoschedule
 from pkc.driver.compiler import Compiled, compile_program, load, load_program
 from pkc.frontend import tree
 from pkc.frontend.parse import parse_text

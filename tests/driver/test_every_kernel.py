@@ -13,7 +13,8 @@ from pkc.dialect.declaration import OPERATIONS, Semantics
 from pkc.dialect.elementwise import Binary, SelectOp, Unary
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.types import f32, i1, i32
-from pkc.driver.autoschedule import Autoschedule, autoschedule
+from pkc.driver.autoschedule import autoschedule
+from pkc.driver.chosen import Autoschedule
 from pkc.driver.compiler import compile_program
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.parse import parse_text

@@ -9,7 +9,8 @@ import pytest
 from pkc.diagnostics import PkcError
 from pkc.frontend import errors
 from pkc.frontend.check_errors import DuplicateName
-from pkc.frontend.parse import MAX_BYTES, parse_file, parse_text, read_source
+from pkc.frontend.files import MAX_BYTES, read_source
+from pkc.frontend.parse import parse_file, parse_text
 from pkc.frontend.tree import (
     Assign,
     At,

@@ -25,8 +25,9 @@ from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
 from pkc.runtime.beside import Work
 from pkc.runtime.kernel_parameters import layout
-from pkc.runtime.launch import MOST_PLANS, LoadedKernel, Plan
+from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
+from pkc.runtime.plans import MOST_PLANS, Plan
 from tests.runtime.fake import FIRST_POINTER, SMS, SPAN, Api, Device, Tensor, driver
 
 STRIDE = 1 << 38

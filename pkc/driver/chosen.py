@@ -1,0 +1,73 @@
+"""What the autoschedule has chosen, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from pkc.cost.estimate import Estimate
+from pkc.remarks import Remark
+
+Found: TypeAlias = tuple[Estimate, Mapping[str, str]]
+"""An estimate, and the settings that it is of."""
+
+
+@dataclass(frozen=True)
+class Autoschedule:
+    """The schedule that is chosen for a kernel, by key, and why."""
+
+    schedule: Mapping[str, str] = field(default_factory=dict[str, str])
+    taken: Estimate | None = None
+    instead: Estimate | None = None
+    reason: str = ""
+    place: str = ""
+    untried: tuple[str, ...] = ()
+    """What was not tried, and why, though it might have been better."""
+    remarks: tuple[Remark, ...] = ()
+    """`untried` as remarks at the kernel."""
+    others: tuple[Found, ...] = ()
+    """What else was estimated."""
+    usual: float = 0.0
+    """An error that estimates may have without being called uncertain."""
+
+    def __str__(self) -> str:
+        if self.taken is None or self.instead is None:
+            return f"{self.place}: schedule: as the program says ({self.reason})"
+        if not self.schedule:
+            which, over = (
+                "as the program says",
+                f"{_tasks(self.taken)}; estimated {_time(self.taken)}{self._next_best()}",
+            )
+        else:
+            which = _settings(self.schedule)
+            instead = f"{_tasks(self.taken)} instead of {self.instead.tasks}"
+            over = f"{instead}; estimated {_time(self.taken)} against {_time(self.instead)}"
+        return f"{self.place}: schedule: {which} ({over}{self._give_or_take()})"
+
+    def _next_best(self) -> str:
+        """What would have been best among the others, if they did not gain enough."""
+        fitting = [found for found in self.others if found[0].stages and found[1]]
+        if not fitting:
+            return ""
+        best, settings = min(fitting, key=lambda found: found[0].total)
+        return f"; best of {len(self.others)} others: {_settings(settings)}, {_time(best)}"
+
+    def _give_or_take(self) -> str:
+        assert self.taken is not None
+        if round(self.taken.error, 2) <= self.usual:
+            return ""
+        assumed = f", assuming {', '.join(self.taken.assumed)}" if self.taken.assumed else ""
+        return f"; give or take {self.taken.error:.0%}{assumed}"
+
+
+def _settings(schedule: Mapping[str, str]) -> str:
+    return ", ".join(f"{key} = {value}" for key, value in schedule.items())
+
+
+def _tasks(found: Estimate) -> str:
+    return f"{found.tasks} task{'s' * (found.tasks != 1)} for {found.sms} SMs"
+
+
+def _time(found: Estimate) -> str:
+    return f"{found.total / 1000:.3g} us"
