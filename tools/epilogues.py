@@ -30,6 +30,7 @@ from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
 from pkc.runtime.torch import tensor
 from tests.tiles import EPILOGUES, OVER_RANKS
+from tools.launches import batch
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SIZE, MOST_RANKS = 8192, 4
@@ -81,7 +82,7 @@ def run_here(name: str) -> None:
     times: dict[str, list[float]] = {each: [] for each in calls}
     for number in range(ROUNDS + 1):
         for each, call in calls.items():
-            taken = _batch(call, mesh)
+            taken = batch(call, LAUNCHES, _streams(mesh))
             if number:  # the first round allocates and warms up
                 times[each].append(round(taken, 5))
     print(json.dumps(times), flush=True)
@@ -129,24 +130,6 @@ def _streams(mesh: Mesh) -> list[Any]:
     import torch
 
     return [torch.cuda.current_stream(rank.device) for rank in mesh.local]
-
-
-def _batch(call: Callable[[], None], mesh: Mesh) -> float:
-    """Milliseconds for a launch, of the slowest GPU."""
-    import torch
-
-    streams = _streams(mesh)
-    for stream in streams:
-        stream.synchronize()
-    marks = [[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in streams]
-    for number in range(2):
-        for stream, pair in zip(streams, marks, strict=True):
-            pair[number].record(stream)
-        for _ in range(0 if number else LAUNCHES):
-            call()
-    for stream in streams:
-        stream.synchronize()
-    return max(first.elapsed_time(last) for first, last in marks) / LAUNCHES
 
 
 def table(name: str, times: dict[str, list[float]]) -> tuple[list[str], bool]:

@@ -14,13 +14,13 @@ import argparse
 import inspect
 import json
 import math
-import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pkc
 from pkc.runtime.mesh import Mesh
+from tools.launches import median
 
 ROOT = Path(__file__).parents[1]
 D, HEADS = 128, 16
@@ -40,23 +40,12 @@ ROUNDS, LAUNCHES = 7, 10
 
 def timed(run: Callable[[], object]) -> float:
     """Milliseconds of a launch; nan, with the reason, where it cannot be run."""
-    import torch
-
     try:
         run()
     except (RuntimeError, TypeError, pkc.PkcError) as error:
         print(f"# {str(error).splitlines()[0][:100]}")
         return math.nan
-    found: list[float] = []
-    for _ in range(ROUNDS):
-        first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        first.record()
-        for _ in range(LAUNCHES):
-            run()
-        last.record()
-        torch.cuda.synchronize()
-        found.append(first.elapsed_time(last) / LAUNCHES)
-    return statistics.median(found)
+    return median(run, LAUNCHES, ROUNDS)
 
 
 def backend(name: str, q: Any, k: Any, v: Any, **options: Any) -> Callable[[], Any]:

@@ -12,7 +12,6 @@ import fcntl
 import importlib
 import itertools
 import json
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from tools.launches import median
 
 ROOT = Path(__file__).parents[1]
 BYTES = 1 << 30
@@ -74,20 +75,9 @@ def peers(torch: Any) -> dict[str, Callable[..., Any]]:
     }
 
 
-def timed(torch: Any, launch: Callable[..., Any], *given: Any) -> float:
+def timed(launch: Callable[..., Any], *given: Any) -> float:
     """Milliseconds of a launch."""
-    for _ in range(3):
-        launch(*given)
-    found: list[float] = []
-    for _ in range(ROUNDS):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        for _ in range(LAUNCHES):
-            launch(*given)
-        end.record()
-        torch.cuda.synchronize()
-        found.append(begin.elapsed_time(end) / LAUNCHES)
-    return statistics.median(found)
+    return median(partial(launch, *given), LAUNCHES, ROUNDS)
 
 
 def arrays(torch: Any, length: int) -> tuple[Any, Any, Any]:
@@ -104,9 +94,9 @@ def measure_peer(name: str, lock: Path) -> Iterator[dict[str, Any]]:
         torch.cuda.synchronize()
         with lock.open() as held:
             fcntl.flock(held, fcntl.LOCK_EX)
-            yield {"peer": "torch.compile", "length": length, "ms": timed(torch, compiled, x, w, v)}
+            yield {"peer": "torch.compile", "length": length, "ms": timed(compiled, x, w, v)}
             if name == "copy":
-                yield {"peer": "copy_", "length": length, "ms": timed(torch, torch.empty_like(x).copy_, x)}
+                yield {"peer": "copy_", "length": length, "ms": timed(torch.empty_like(x).copy_, x)}
 
 
 def measure_pkc(name: str, lock: Path) -> Iterator[dict[str, Any]]:
@@ -139,7 +129,7 @@ def measure_pkc(name: str, lock: Path) -> Iterator[dict[str, Any]]:
         with lock.open() as held:
             fcntl.flock(held, fcntl.LOCK_EX)
             for entry, kernel in ready:
-                ms = timed(torch, partial(kernel, stream=torch.cuda.current_stream()), named)
+                ms = timed(partial(kernel, stream=torch.cuda.current_stream()), named)
                 off = (torch.cat((y[:CHECKED], y[-CHECKED:])).float() - wanted).abs().max() / wanted.abs().max()
                 yield {**entry, "ms": ms, "error of the largest": float(off)}
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from pkc.bench.peers.contest import Contestant
-from pkc.bench.peers.problem import Case, Shape
+from pkc.bench.peers.problem import Case, Shape, Usual, numbers_of
 from pkc.bench.peers.ranks import Job, dist, torch
 from pkc.bench.peers.reference import UNIT, Reference, Rows, sample
 from pkc.dialect.blocks import zigzag_halves
@@ -30,7 +30,7 @@ _SHORT = {CUDNN: "cudnn", FLASH: "flash"}
 
 
 @dataclass(frozen=True)
-class Attention:
+class Attention(Usual):
     """O = softmax(Q K^T / sqrt(d)) V for Q[b, h, s, d] and K, V[b, h, t, d]; without an exchange, by each rank alone.
 
     ring, all_to_all: s = t positions are divided evenly among the ranks. For ring a rank computes the rows of its
@@ -56,10 +56,6 @@ class Attention:
     def fields(self) -> Mapping[str, Any]:
         sizes = {"b": self.b, "h": self.h, "s": self.s, "t": self.t, "d": self.d, "causal": self.causal}
         return {**sizes, **({"zigzag": True} if self.zigzag else {})}
-
-    @property
-    def square(self) -> int | None:
-        return None
 
     @property
     def spread(self) -> bool:
@@ -135,8 +131,8 @@ def parse(text: str, exchange: Exchange, ranks: int) -> Attention | None:
     size, causal = size.removesuffix(CAUSAL), size.endswith(CAUSAL)
     if zigzag and (exchange != "ring" or not causal):
         return None
-    numbers = [int(number) for number in size.split("x") if number.isdecimal()]
-    if len(numbers) not in (3, 4) or "x".join(map(str, numbers)) != size or min(numbers) < 1:
+    numbers = numbers_of(size, 3, 4)
+    if numbers is None:
         return None
     b, h, s, d = numbers if len(numbers) == 4 else (*numbers, HEAD)
     return Attention(exchange, b, h, s, s, d, causal, ranks, zigzag)

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from pkc.bench.peers.contest import Contestant
 from pkc.bench.peers.gemm import symmetric_group
-from pkc.bench.peers.problem import Case, Shape
+from pkc.bench.peers.problem import Case, Shape, Usual, numbers_of
 from pkc.bench.peers.ranks import Job, dist, torch
 from pkc.bench.peers.reference import UNIT, Reference, Rows, sample
 
@@ -23,7 +23,7 @@ _MOVED = ("all_gather", "all_to_all")
 
 
 @dataclass(frozen=True)
-class Collective:
+class Collective(Usual):
     """Y[m, n] of X[m, n], in bf16.
 
     all_reduce: the sum of the ranks' X on every rank. reduce_scatter: rows of it. all_gather: rows of X become all of X
@@ -42,10 +42,6 @@ class Collective:
     @property
     def fields(self) -> Mapping[str, Any]:
         return {"m": self.m, "n": self.n}
-
-    @property
-    def square(self) -> int | None:
-        return None
 
     @property
     def local(self) -> Shape:
@@ -79,21 +75,9 @@ class Collective:
         return self.m, self.n
 
     @property
-    def constants(self) -> Mapping[str, int]:
-        return {}
-
-    @property
-    def scalars(self) -> Mapping[str, float]:
-        return {}
-
-    @property
     def uneven(self) -> tuple[str, int, int] | None:
         dims = {"M": self.m} | ({"N": self.n} if self.exchange == "all_to_all" else {})
         return next(((dim, size, self.ranks) for dim, size in dims.items() if size % self.ranks), None)
-
-    def alone(self) -> Sequence[Collective]:
-        """There is no work without communication."""
-        return ()
 
     def draw(self, job: Job) -> Case:
         """Normally distributed inputs."""
@@ -104,8 +88,8 @@ class Collective:
 
 def parse(text: str, exchange: Exchange, ranks: int) -> Collective | None:
     """The problem of a size as the command line has it; `None` if it is no size."""
-    numbers = [int(number) for number in text.split("x") if number.isdecimal()]
-    if len(numbers) != 2 or "x".join(map(str, numbers)) != text or min(numbers) < 1:
+    numbers = numbers_of(text, 2)
+    if numbers is None:
         return None
     m, n = numbers
     return Collective(exchange, m, n, ranks)

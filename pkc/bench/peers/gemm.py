@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
 from pkc.bench.peers.contest import Contestant, Refused
-from pkc.bench.peers.problem import Case, Shape
+from pkc.bench.peers.problem import Case, Shape, Usual, numbers_of
 from pkc.bench.peers.ranks import NO_MULTICAST, Job, dist, torch
 from pkc.bench.peers.reference import UNIT, Reference, Rows, sample
 
@@ -29,19 +29,12 @@ class RowsOfRanks(Protocol):
     def ranks(self) -> int: ...
 
 
-@dataclass(frozen=True)
-class Matmul:
-    """C[m, n] = A[m, k] @ B[k, n] by all ranks together; without a collective, by each rank alone.
+class Sizes(Usual):
+    """What a problem of M x N x K says of its size."""
 
-    reduce_scatter: a rank has columns of A and rows of B, and ends with rows of C. all_gather: a rank has rows of A
-    and columns of B, and ends with columns of C. Shards of rows have ceil(m / ranks) rows; k and n are divided evenly.
-    """
-
-    exchange: Collective
     m: int
     n: int
     k: int
-    ranks: int
 
     @property
     def size(self) -> str:
@@ -54,6 +47,21 @@ class Matmul:
     @property
     def square(self) -> int | None:
         return self.m if self.m == self.n == self.k else None
+
+
+@dataclass(frozen=True)
+class Matmul(Sizes):
+    """C[m, n] = A[m, k] @ B[k, n] by all ranks together; without a collective, by each rank alone.
+
+    reduce_scatter: a rank has columns of A and rows of B, and ends with rows of C. all_gather: a rank has rows of A
+    and columns of B, and ends with columns of C. Shards of rows have ceil(m / ranks) rows; k and n are divided evenly.
+    """
+
+    exchange: Collective
+    m: int
+    n: int
+    k: int
+    ranks: int
 
     @property
     def local_n(self) -> int:
@@ -91,14 +99,6 @@ class Matmul:
         return self.m, self.local_n
 
     @property
-    def constants(self) -> Mapping[str, int]:
-        return {}
-
-    @property
-    def scalars(self) -> Mapping[str, float]:
-        return {}
-
-    @property
     def uneven(self) -> tuple[str, int, int] | None:
         dim = {"reduce_scatter": ("K", self.k), "all_gather": ("N", self.n)}.get(self.exchange)
         return (*dim, self.ranks) if dim is not None and dim[1] % self.ranks else None
@@ -128,8 +128,8 @@ def parse(text: str, exchange: Collective, ranks: int) -> Matmul | None:
 
 def parse_sizes(text: str) -> tuple[int, int, int] | None:
     """M, N and K of a size as the command line has it; `None` if it is no size."""
-    numbers = [int(number) for number in text.split("x") if number.isdecimal()]
-    if len(numbers) not in (1, 3) or "x".join(map(str, numbers)) != text or min(numbers) < 1:
+    numbers = numbers_of(text, 1, 3)
+    if numbers is None:
         return None
     m, n, k = numbers * 3 if len(numbers) == 1 else numbers
     return m, n, k

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from pkc.bench.peers import gemm
 from pkc.bench.peers.contest import Contestant
-from pkc.bench.peers.gemm import Matmul
+from pkc.bench.peers.gemm import Matmul, Sizes
 from pkc.bench.peers.problem import Case, Shape
 from pkc.bench.peers.ranks import Job, torch
 from pkc.bench.peers.reference import UNIT, Reference, Rows, sample
@@ -20,7 +20,7 @@ _SLOPE = 1.1
 
 
 @dataclass(frozen=True)
-class Layers(ABC):
+class Layers(Sizes, ABC):
     """Two GEMMs of m x n x k multiplications each, with what lies between or behind them; by each rank alone."""
 
     m: int
@@ -41,18 +41,6 @@ class Layers(ABC):
         return "none"
 
     @property
-    def size(self) -> str:
-        return f"{self.m}x{self.n}x{self.k}"
-
-    @property
-    def fields(self) -> Mapping[str, Any]:
-        return {"m": self.m, "n": self.n, "k": self.k}
-
-    @property
-    def square(self) -> int | None:
-        return self.m if self.m == self.n == self.k else None
-
-    @property
     def flops(self) -> float:
         """Of both GEMMs."""
         return 4.0 * self.m * self.n * self.k
@@ -60,18 +48,6 @@ class Layers(ABC):
     @property
     def link_bytes(self) -> int:
         return 0
-
-    @property
-    def constants(self) -> Mapping[str, int]:
-        return {}
-
-    @property
-    def scalars(self) -> Mapping[str, float]:
-        return {}
-
-    @property
-    def uneven(self) -> tuple[str, int, int] | None:
-        return None
 
     @property
     @abstractmethod

@@ -11,7 +11,7 @@ import numpy as np
 
 from pkc import routing
 from pkc.bench.peers.contest import Contestant
-from pkc.bench.peers.problem import Case, Shape
+from pkc.bench.peers.problem import Case, Shape, Usual, numbers_of
 from pkc.bench.peers.ranks import Job, dist, torch
 from pkc.bench.peers.reference import SAMPLED_ROWS, UNIT, Reference, Rows
 
@@ -27,7 +27,7 @@ _UNEVEN = 0.15
 
 
 @dataclass(frozen=True)
-class Experts:
+class Experts(Usual):
     """Rows of `tokens` for the `top` of so many `experts`, which are spread over the ranks like the tokens.
 
     dispatch: Y[e] = X[rows of e] @ W[e], X[tokens, hidden] sharded, W[e] [hidden, inner]; none: the same of rows that
@@ -51,10 +51,6 @@ class Experts:
     def fields(self) -> Mapping[str, Any]:
         names = ("tokens", "experts", "top", "hidden", "inner")
         return {name: getattr(self, name) for name in names}
-
-    @property
-    def square(self) -> int | None:
-        return None
 
     @property
     def local(self) -> int:
@@ -122,10 +118,6 @@ class Experts:
         return {"P": self.most} if self.exchange == "both" else {}
 
     @property
-    def scalars(self) -> Mapping[str, float]:
-        return {}
-
-    @property
     def uneven(self) -> tuple[str, int, int] | None:
         dims = (("experts", self.experts), ("tokens", self.tokens))
         return next(((name, size, self.ranks) for name, size in dims if size % self.ranks), None)
@@ -144,8 +136,8 @@ class Experts:
 
 def parse(text: str, exchange: Exchange, ranks: int) -> Experts | None:
     """The problem of a size as the command line has it; `None` if it is no size."""
-    numbers = [int(number) for number in text.split("x") if number.isdecimal()]
-    if len(numbers) not in (1, 5) or "x".join(map(str, numbers)) != text or min(numbers) < 1:
+    numbers = numbers_of(text, 1, 5)
+    if numbers is None:
         return None
     tokens, experts, top, hidden, inner = numbers if len(numbers) == 5 else (*numbers, EXPERTS, TOP, HIDDEN, INNER)
     return Experts(exchange, tokens, experts, top, hidden, inner, ranks) if top <= experts else None

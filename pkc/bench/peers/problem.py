@@ -76,6 +76,35 @@ class Problem(Protocol):
         ...
 
 
+class Usual:
+    """What most problems say of themselves; a family says what is otherwise."""
+
+    @property
+    def square(self) -> int | None:
+        return None
+
+    @property
+    def constants(self) -> Mapping[str, int]:
+        return {}
+
+    @property
+    def scalars(self) -> Mapping[str, float]:
+        return {}
+
+    @property
+    def uneven(self) -> tuple[str, int, int] | None:
+        return None
+
+    def alone(self) -> Sequence[Problem]:
+        return ()
+
+
+def numbers_of(size: str, *counts: int) -> list[int] | None:
+    """The numbers of a size such as `16x8192`, from 1 up; `None` unless there are as many as one of `counts`."""
+    numbers = [int(number) for number in size.split("x") if number.isdecimal()]
+    return numbers if len(numbers) in counts and "x".join(map(str, numbers)) == size and min(numbers) > 0 else None
+
+
 @dataclass(frozen=True)
 class Case:
     """A problem with this rank's operands, what its result must be, and the alternatives to pkc."""
