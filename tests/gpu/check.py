@@ -43,7 +43,8 @@ from pkc.sim.draw import draw_inputs
 from pkc.sim.program import Program
 from pkc.sim.reference import Expected, compare, reference
 from tests.gpu import present
-from tests.gpu.cases import CASES, Dims
+from tests.gpu.cases import CASES
+from tests.gpu.lengths import Dims
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 60
@@ -109,8 +110,6 @@ class Runner:
         case, worst = CASES[number], 0.0
         for dims in case.sizes(self._mesh.ranks):
             worst = max(worst, self._size(number, dims))
-        for dims, code in case.refused:
-            self._refused(number, dims, code)
         told = f"error/bound {worst:.3f}"
         sizes = case.sizes(self._mesh.ranks)
         if sizes and not case.alone and self._mesh.ranks > 1:
@@ -159,19 +158,6 @@ class Runner:
             worst = max(worst, _compared(number, call, expected, f"{dims}, {launches} launches"))
         call.free()
         return worst
-
-    def _refused(self, number: int, dims: Dims, code: str) -> None:
-        inputs = draw_inputs(_program(number).module, ranks=self._mesh.ranks, dims=dims, seed=1)
-        artifact = self._build(number, dims).result()
-        if isinstance(artifact, str) and f"[{code}]" in artifact:
-            return
-        try:
-            self._call(number, dims, inputs).launch()
-        except PkcError as error:
-            if error.diagnostics[0].code == code:
-                return
-            raise
-        raise Wrong(f"{dims} is not refused")
 
     def _many(self, number: int, dims: Dims) -> None:
         both = [self._expect(number, dims, seed).result() for seed in (1, 2)]
