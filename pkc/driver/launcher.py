@@ -48,10 +48,15 @@ class Launcher:
         key = positional, tuple([(name, fingerprint(value, pointers)) for name, value in named.items()])
         try:
             ready = self._plans.get(key)
-            if ready is None or ready.mesh.closed or not ready.reading.current() or not ready.plan.moved(pointers):
-                ready = self._ready(arguments, named, stream, pointers)
+            if ready is not None and not ready.mesh.closed and ready.reading.current():
+                with ready.mesh.launching:  # or another thread may let its tensors take the place of these
+                    if ready.plan.moved(pointers):
+                        ready.launch(stream)
+                        return
+            ready = self._ready(arguments, named, stream, pointers)
+            with ready.mesh.launching:
+                ready.launch(stream)
                 keep(self._plans, key, ready)
-            ready.loaded.launch(ready.plan.starts, *_streams(ready.mesh, stream))
         except PkcError as error:
             raise _at_the_caller(error) from None
 
@@ -115,6 +120,9 @@ class _Ready:
     mesh: Mesh
     loaded: LoadedKernel
     plan: Plan
+
+    def launch(self, stream: Any) -> None:
+        self.loaded.launch(self.plan.starts, *_streams(self.mesh, stream))
 
 
 class _Variant:

@@ -102,13 +102,15 @@ class LoadedKernel:
         streams, shared = self.mesh.streams(stream)
         pointers: list[int] = []
         key = tuple((name, fingerprint(value, pointers)) for name, value in arguments.items()), tuple(settings.items())
-        plan = self._plans.get(key)
-        if plan is None or not plan.moved(pointers):
-            bound = bind(self.artifact.interface, self.mesh, arguments, settings)
-            starts = self.prepare(bound, streams[0] if shared is None else shared)
-            plan = Plan(starts, list(tensors(arguments.items())), pointers, bound.spans)
-            keep(self._plans, key, plan)
-        self.launch(plan.starts, streams, shared)
+        # Another thread may let its tensors take the place of these, once the launch has its copy of their addresses.
+        with self.mesh.launching:
+            plan = self._plans.get(key)
+            if plan is None or not plan.moved(pointers):
+                bound = bind(self.artifact.interface, self.mesh, arguments, settings)
+                starts = self.prepare(bound, streams[0] if shared is None else shared)
+                plan = Plan(starts, list(tensors(arguments.items())), pointers, bound.spans)
+                keep(self._plans, key, plan)
+            self.launch(plan.starts, streams, shared)
 
     def prepare(self, bound: Bound, stream: int) -> Sequence[Start]:
         """All that launches with these arguments need; the first launch will be on `stream`. Raises `PkcError`."""

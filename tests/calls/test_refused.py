@@ -283,7 +283,7 @@ error[PK866]: this array of bf16[256, 64] was freed
 
 
 def test_threads_launch_one_after_the_other(api: Api) -> None:
-    """Each GPU gets the kernels of two threads in the same order, each on its own stream."""
+    """Each GPU gets the kernels of two threads in the same order, each on its own stream with its own tensors."""
     mesh = pkc.mesh()
     x = mesh.empty((256, 64), "bf16", "shard", 0)
     outputs = [[tensor(256, 64, device=rank.device, at=at) for rank in mesh.local] for at in (1, 2)]
@@ -292,10 +292,13 @@ def test_threads_launch_one_after_the_other(api: Api) -> None:
         gathered(x, ys, stream=on)
     api.launches.clear()
     started = api.cuLaunchKernelEx
+    (ready,) = gathered.launcher._plans.values()
 
-    def slowly(*arguments: Any) -> Any:
+    def slowly(config: Any, *arguments: Any) -> Any:
         time.sleep(0.0005)
-        return started(*arguments)
+        mine = outputs[int(config.hStream) // 1000 - 1]
+        assert ready.plan._pointers == [y.address for y in mine]
+        return started(config, *arguments)
 
     api.cuLaunchKernelEx = slowly
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+import threading
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -227,6 +229,33 @@ def test_bases_move(monkeypatch: pytest.MonkeyPatch) -> None:
         kernel(arguments | {"A": [replace(tensor, address=FIRST_POINTER + shift) for tensor in arguments["A"]]})
     addresses = [struct.unpack_from("<Q", launch.struct)[0] for launch in api.launches]
     assert addresses == [FIRST_POINTER] * 2 + [FIRST_POINTER + 64] * 2
+
+
+def test_threads_have_tensors_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one thread replaces in a plan is launched before another thread replaces it."""
+    kernel, arguments, api = small_on(monkeypatch, ranks=2)
+    kernel(arguments)
+    api.launches.clear()
+    started = api.cuLaunchKernelEx
+
+    def slowly(*given: Any) -> Any:
+        time.sleep(0.001)
+        return started(*given)
+
+    api.cuLaunchKernelEx = slowly
+
+    def call(shift: int) -> None:
+        mine = arguments | {"A": [replace(tensor, address=FIRST_POINTER + shift) for tensor in arguments["A"]]}
+        for _ in range(8):
+            kernel(mine, stream=[shift + 1, shift + 2])
+
+    threads = [threading.Thread(target=call, args=(shift,)) for shift in (64, 128)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    shifts = [struct.unpack_from("<Q", launch.struct)[0] - FIRST_POINTER for launch in api.launches]
+    assert shifts == [launch.stream // 64 * 64 for launch in api.launches] and len(shifts) == 32
 
 
 def test_what_copy_engines_copy_stays(monkeypatch: pytest.MonkeyPatch) -> None:
