@@ -41,7 +41,7 @@ class PlanWarps(KernelPass):
 
     Each CTA has one SM. The last `comm_sms` SMs run the roles of the group `communicate`, the others those of the group
     `compute`. A communicator gets separate SMs if the schedule says `comm_sms`; otherwise it is two more warps of the
-    CTAs that compute.
+    CTAs that compute, or, if it adds tiles up and there are no consumers, as many warpgroups as these may have.
 
     - Consumers: a warpgroup for each 64 rows of the widest accumulator, or as many as the target's MMA has, or for each
       4096 elements of tiles that meet no MMA; at most as many as the target says (two), or `consumers` of the schedule.

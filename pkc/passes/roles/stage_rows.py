@@ -171,5 +171,6 @@ def explain_rows(module: ModuleOp) -> list[FetchPlan]:
             array, engines = (copy.source, True) if isinstance(copy, CopyOp) else (copy.array, False)
             by = "copy engines" if engines else "one CTA" if sms == 1 else f"{sms} CTAs" if sms else "all CTAs"
             again, loops = array_type(array).rank - 1, None if engines else 0
-            found.append(FetchPlan(describe(signal.location), (array_name(array),), by, False, loops, 0, again, True))
+            place, names = describe(signal.location), (array_name(array),)
+            found.append(FetchPlan(place, names, by, pushed=False, loops=loops, group=0, again=again, local=True))
     return found
