@@ -126,7 +126,7 @@ class Program:
     @cached_property
     def has_roles(self) -> bool:
         """Whether the kernel has roles, whose accesses are not checked for two writers."""
-        return any(isinstance(op, program.RoleOp) for op in self.kernel.body.block.ops)
+        return bool(self.kernel.roles)
 
     @property
     def counts_in_epochs(self) -> bool:

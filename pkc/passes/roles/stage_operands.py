@@ -40,7 +40,7 @@ class StageOperands(KernelPass):
     name = "pk-stage-operands"
 
     def run(self, kernel: KernelOp) -> None:
-        for role in [op for op in kernel.body.block.ops if isinstance(op, RoleOp)]:
+        for role in kernel.roles:
             for mma in [op for op in role.walk() if isinstance(op, MmaOp)]:
                 for index in (0, 1):
                     operand = mma.operands[index]

@@ -25,11 +25,10 @@ _MODES = {128: 1, 64: 2, 32: 3}
 
 @dataclass(frozen=True)
 class _Operand:
-    """An operand in shared memory: its major, and how far apart 64 rows, `n` columns and k steps lie."""
+    """An operand in shared memory, and whether the elements of the contracted dimension lie side by side."""
 
     tile: Staged
     along_k: bool
-    k_step: int
 
     def step(self, k: int) -> int:
         """Bytes to the `k`th element of the contracted dimension."""
@@ -148,10 +147,10 @@ def _from_shared(role: WarpRole, op: AnyMmaOp, to: SSAValue, repeats: Sequence[i
     step = mma.depth // dtype_bytes(tile_type(op.a).element_type)
     if k % step:
         raise CannotLowerError(op, f"an MMA over {k} elements", f"blocks of a multiple of {step}")
-    b = _shared(role, op, op.b, 0, step)
+    b = _shared(role, op, op.b, 0)
     starts_b = _descriptor(role, b, b.tile.address)
     left = role.tiles[op.a]
-    a = _shared(role, op, op.a, 1, step) if isinstance(left, Staged) else None
+    a = _shared(role, op, op.a, 1) if isinstance(left, Staged) else None
     if a is None and dtype_bytes(tile_type(op.a).element_type) == 1:
         raise CannotLowerError(
             op, "an MMA of 8-bit floats that are computed", "round them to bf16, and multiply by an array of bf16"
@@ -199,7 +198,7 @@ def finish(role: WarpRole, ops: Sequence[MmaOp]) -> None:
         role.emit.do(f"wgmma_done_{count}", registers)
 
 
-def _shared(role: WarpRole, op: AnyMmaOp, value: SSAValue, contracted: int, step: int) -> _Operand:
+def _shared(role: WarpRole, op: AnyMmaOp, value: SSAValue, contracted: int) -> _Operand:
     """An operand of which axis `contracted` is summed over."""
     tile = role.tiles[value]
     if not isinstance(tile, Staged):
@@ -212,7 +211,7 @@ def _shared(role: WarpRole, op: AnyMmaOp, value: SSAValue, contracted: int, step
         wanted = ("`B[n, k].T` of an array `[N, K]`", "`A[m, k]` of an array `[M, K]`")[contracted]
         side = ("right", "left")[contracted]
         raise PkcError(errors.NarrowMma(span_of(op.location), role.emit.target.name, side, wanted))
-    return _Operand(tile, along_k, step)
+    return _Operand(tile, along_k)
 
 
 def _descriptor(role: WarpRole, operand: _Operand, address: SSAValue) -> SSAValue:
