@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pkc.codegen.build import machine_level
+from pkc.dialect.machine import InstructionOp
 from pkc.dialect.types import dtype_bytes
 from pkc.driver.compiler import compile_program, load_program
 from pkc.frontend.parse import parse_text
@@ -120,3 +121,25 @@ def test_what_is_right(how: dict[str, Any]) -> None:
 def test_what_is_wrong(how: dict[str, Any], message: str) -> None:
     with pytest.raises(AssertionError, match=message):
         full(**how).check()
+
+
+_ATTEND = """
+    with role(consumer):
+        for m in tasks(blocks(M, {rows})):
+            o = zeros(f32, m, 64)
+            q = Q[m, :]
+            for t in blocks(T, 64):
+                o += cast(q @ K[t, :].T, bf16) @ V[t, :]
+            {to}[m, :] = o
+"""
+
+
+@pytest.mark.parametrize("rows", [64, 128])
+def test_warpgroups_of_two_roles_wait_by_barriers_of_their_own(rows: int) -> None:
+    """Each waits for its own warps before it overwrites what they have read."""
+    head = "kernel two(Q: bf16[M, 64], K: bf16[T, 64], V: bf16[T, 64], O: bf16[M, 64], P: bf16[M, 64]):"
+    text = head + "".join(_ATTEND.format(rows=rows, to=to) for to in "OP")
+    kernel = compile_program(parse_text(Source("two.pk", text)), level="machine").kernel
+    names = [op.instruction_name.data for op in kernel.walk() if isinstance(op, InstructionOp)]
+    waits = [name for name in names if name.startswith("sync_") and name.endswith("_of_128")]
+    assert len(set(waits)) == len(waits) == 2 * rows // 64

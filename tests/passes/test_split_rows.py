@@ -78,7 +78,8 @@ def test_rows_too_long_for_a_cta_are_divided() -> None:
     ],
 )
 def test_rows_that_stay_whole_leave_a_remark(line: str, reason: str) -> None:
-    head = "kernel k(X: f32[M, 100], V: f32[M, 100], W: f32[100, M], S: f32[M].shard(0), P: f32[T, 100, 100], Y: f32[M, 100]):\n"
+    arrays = "X: f32[M, 100], V: f32[M, 100], W: f32[100, M], S: f32[M].shard(0), P: f32[T, 100, 100], Y: f32[M, 100]"
+    head = f"kernel k({arrays}):\n"
     text = f"{head}    for m in tasks(blocks(M, 4)):\n        {line}\n"
     found = compile_program(parse_text(Source("k.pk", text)), schedule={"row": "16"})
     assert any(reason in remark.reason for remark in found.remarks), found.remarks

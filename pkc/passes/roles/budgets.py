@@ -71,13 +71,16 @@ def read_behind(kernel: KernelOp) -> int:
 
 
 def barriers(roles: list[RoleOp], target: Target) -> int:
-    """Named barriers of a CTA: one for itself, one for the warps of each role, one for each of several warpgroups of a
-    role, unless these are single warps; two by which warpgroups with MMAs in pieces get out of step."""
-    size = target.arch.warpgroup
-    several = [warps for warps in map(warps_of, roles) if warps > 1]
-    groups = [warps // size for warps in several if warps > size > 1]
-    in_turn = 2 * any(pieces_of(op) for role in roles for op in role.walk())
-    return 1 + len(several) + sum(groups) + in_turn
+    """Named barriers of a CTA: one for itself, one for the warps of each role, `spare_barriers` of each."""
+    several = sum(warps_of(role) > 1 for role in roles)
+    return 1 + several + sum(spare_barriers(role, target.arch.warpgroup) for role in roles)
+
+
+def spare_barriers(role: RoleOp, size: int) -> int:
+    """Named barriers of a role with warpgroups of `size` warps: one for each of these, unless they are single warps;
+    two by which warpgroups with MMAs in pieces get out of step."""
+    groups = warps_of(role) // size if size > 1 else 0
+    return groups + 2 * any(map(pieces_of, role.walk()))
 
 
 def warps_of(role: RoleOp) -> int:

@@ -14,6 +14,7 @@ from pkc.dialect.roles import ChannelOp
 from pkc.dialect.types import TileType
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering.blocks import Dimensions, Placed
+from pkc.passes.roles.budgets import group_of, spare_barriers
 from pkc.targets.arch import Arch
 from pkc.targets.layout import SharedLayout
 
@@ -188,8 +189,10 @@ def warpgroup(role: WarpRole) -> SSAValue:
 
 
 def spare_barrier(role: WarpRole, number: int) -> int:
-    """A named barrier behind those of the CTA, of its roles, and of the warpgroups of one."""
-    return 1 + len(role.launch.kernel.roles) + number
+    """A named barrier of a role behind those of the CTA, of its roles, and of the warpgroups of earlier roles."""
+    roles, arch = role.launch.kernel.roles, role.threads.arch
+    earlier = [other for other in roles[: role.threads.barrier - 1] if group_of(other) == role.group]
+    return 1 + len(roles) + sum(spare_barriers(other, arch.warpgroup) for other in earlier) + number
 
 
 def warp_of_group(role: WarpRole) -> SSAValue:
