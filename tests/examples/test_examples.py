@@ -354,6 +354,9 @@ CASES: dict[str, Case] = {
     "all_reduce_explicit": Case(collective, ragged_collective, summed_everywhere),
 }
 
+ALIKE = ("grouped_attention", "packed_attention", "window_attention", "decode_attention", "moe_mlp", "mlp", "swiglu")
+"""Examples with the operations of others."""
+
 
 @cache
 def compiled(name: str, level: str = "tile", *schedule: tuple[str, str]) -> Compiled:

@@ -13,7 +13,8 @@ from pkc.dialect.deferred import is_deferred
 from pkc.driver.compiler import Compiled, load
 from pkc.sim.draw import draw_inputs
 from pkc.sim.run import simulate
-from tests.examples.test_examples import CASES, EXAMPLES, compiled, in_sizes, text_of
+from tests.examples.test_examples import ALIKE, CASES, EXAMPLES, compiled, in_sizes, text_of
+from tests.sweeps import sweep
 
 OVERLAPS = ("default", "none", "intra_sm", "inter_sm", "copy_engine", "push", "push none", "across", "one_shot")
 """The values of `overlap`; operands that are sent instead of fetched, without and with overlap; blocks that span the
@@ -85,7 +86,7 @@ def check_bits(name: str, ranks: int, ragged: bool, overlaps: list[str]) -> None
 
 
 @in_sizes(1, 2, 3, 4, 8)
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", sweep(CASES, lambda name: not name.startswith(ALIKE)))
 def test_roles_give_the_bits_of_the_tile_level(name: str, ranks: int, ragged: bool) -> None:
     check_bits(name, ranks, ragged, overlaps(name)[0])
 

@@ -12,7 +12,7 @@ from pkc.driver.compiler import Compiled
 from pkc.sim.draw import draw_inputs
 from pkc.sim.reference import compare, reference
 from pkc.sim.run import simulate
-from tests.examples.test_examples import CASES, compiled
+from tests.examples.test_examples import ALIKE, CASES, compiled
 from tests.sweeps import sweep
 
 TILES = (
@@ -34,10 +34,6 @@ def with_tiles(name: str, number: int, level: str) -> Compiled:
     schedule = {f"tile_{dim}": str(size) for dim, size in TILES[number].items() if dim in dims}
     assert schedule
     return compiled(name, level, *schedule.items())
-
-
-ALIKE = ("grouped_attention", "packed_attention", "window_attention", "decode_attention", "moe_mlp", "mlp", "swiglu")
-"""Examples with the operations of others."""
 
 
 @pytest.mark.parametrize(
