@@ -23,7 +23,7 @@ from pkc.dialect.engines import engines_text
 from pkc.dialect.machine import InstructionOp, RegistersOp, RegistersType
 from pkc.dialect.program import COMM_SMS, KernelOp
 from pkc.location import span_of
-from pkc.passes import MACHINE_PIPELINE
+from pkc.passes import FEWER_REGISTERS, MACHINE_PIPELINE
 from pkc.passes.machine.lower_tiles import MACHINE, THREADS
 from pkc.passes.machine.machine_errors import NotLowered
 from pkc.passes.machine.plan_memory import SHARED_BYTES
@@ -58,9 +58,8 @@ def build(module: ModuleOp, *, kernel: str | None = None) -> Artifact:
 
 def build_kernel(kernel: KernelOp) -> Built:
     """As `build`, of one kernel, with the texts in between and what the compiler found."""
-    kernel, target = machine_level(kernel), target_of(kernel)
-    source = print_kernel(kernel)
-    compiled = compile_cuda(source, target.code, kernel.sym_name.data)
+    kernel, source, compiled = _compiled(machine_level(kernel))
+    target = target_of(kernel)
     found = list(_lints(kernel, compiled))
     wrong = [finding for finding in found if finding.severity == "error"]
     if wrong:
@@ -86,6 +85,29 @@ def build_kernel(kernel: KernelOp) -> Built:
     serialized = dict.fromkeys(finding.text for finding in compiled.findings if finding.kind == "serialized")
     remarks = tuple(lost_overlap(kernel, code_of(compiled.cubin, name), serialized))
     return Built(artifact, source, compiled, kernel_facts(compiled.cubin)[name], tuple(found), remarks)
+
+
+def _compiled(kernel: KernelOp) -> tuple[KernelOp, str, Compiled]:
+    """A kernel of the machine level, its text in CUDA C++, and what this is compiled to: with integers computed again
+    if registers spill only otherwise."""
+    usual = _compile(kernel)
+    if not _spills(usual[2]):
+        return usual
+    module = ModuleOp([kernel.clone()])
+    run_pipeline(module, FEWER_REGISTERS, verify_each=False)
+    (found,) = module.ops
+    assert isinstance(found, KernelOp)
+    other = _compile(found)
+    return usual if _spills(other[2]) else other
+
+
+def _compile(kernel: KernelOp) -> tuple[KernelOp, str, Compiled]:
+    source = print_kernel(kernel)
+    return kernel, source, compile_cuda(source, target_of(kernel).code, kernel.sym_name.data)
+
+
+def _spills(compiled: Compiled) -> bool:
+    return any(finding.kind == "spills" for finding in compiled.findings)
 
 
 def machine_level(kernel: KernelOp) -> KernelOp:

@@ -15,6 +15,7 @@ from pkc.passes.machine.check_machine import CheckMachine
 from pkc.passes.machine.guard_waits import GuardWaits
 from pkc.passes.machine.lower_tiles import LowerTiles
 from pkc.passes.machine.plan_memory import PlanMemory
+from pkc.passes.machine.recompute_integers import RecomputeIntegers
 from pkc.passes.machine.restart_counters import RestartCounters
 from pkc.passes.machine.trace import Trace
 from pkc.passes.roles.assign_roles import AssignRoles
@@ -174,11 +175,16 @@ MACHINE_PIPELINE: tuple[ModulePass, ...] = machine_pipeline()
 """From the roles level to the machine level: what each thread does, in instructions of the kernel's target."""
 
 
+FEWER_REGISTERS: tuple[ModulePass, ...] = (RecomputeIntegers(), CheckMachine())
+"""What a kernel of the machine level goes through if its registers spill otherwise."""
+
+
 def _thunk(kind: type[ModulePass]) -> Callable[[], type[ModulePass]]:
     return lambda: kind
 
 
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {
-    step.name: _thunk(type(step)) for step in (*TILE_PIPELINE, *ROLES_PIPELINE, *machine_pipeline(INSTRUMENTS))
+    step.name: _thunk(type(step))
+    for step in (*TILE_PIPELINE, *ROLES_PIPELINE, *machine_pipeline(INSTRUMENTS), *FEWER_REGISTERS)
 }
 """Every pass by the name it has in `pkc opt -p`."""

@@ -24,8 +24,9 @@ from pkc.dialect.counters import RaiseOp, WaitOp
 from pkc.dialect.engines import engines, parse_engines
 from pkc.dialect.machine import InstructionOp
 from pkc.driver import builder
+from pkc.driver.autoschedule import autoschedule
 from pkc.driver.chosen import Autoschedule
-from pkc.driver.compiler import compile_program, load, load_program
+from pkc.driver.compiler import Number, compile_program, load, load_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.targets.sm_90a.instructions import instruction
@@ -205,6 +206,60 @@ def test_consumers_have_what_movers_leave(head: int, schedule: dict[str, str], l
     (consumer, written), (mover, few) = registers(made.artifact.cubin, made.artifact.name)
     assert (consumer, mover) == (left, rest)
     assert few < rest < left // 2 < written
+
+
+Case = tuple[str, dict[str, int], int, dict[str, Number]]
+
+
+def attention(b: int, h: int, s: int, d: int = 128, **more: bool) -> Case:
+    return "attention", {"B": b, "H": h, "S": s, "T": s}, 1, {"D": d, **more}
+
+
+def ring(b: int, s: int, **more: bool) -> Case:
+    return "ring_attention", {"B": b, "H": 16, "S": s}, 4, dict(more)
+
+
+AT_SIZES: tuple[Case, ...] = (
+    attention(4, 16, 8192),
+    attention(16, 16, 2048),
+    attention(4, 16, 8192, causal=True),
+    attention(4, 32, 4096, 64, causal=True),
+    attention(2, 16, 8192, 256),
+    attention(2, 16, 8192, 256, causal=True),
+    ring(4, 24576),
+    ring(16, 6144),
+    ring(4, 24576, causal=True),
+    ring(4, 24576, causal=True, zigzag=True),
+    ("ulysses_attention", {"B": 1, "H": 32, "S": 32768}, 4, {}),
+    ("ulysses_attention", {"B": 2, "H": 128, "S": 8192}, 4, {}),
+    *(
+        ("grouped_attention", {"B": 4, "H": 16, "G": 4, "S": 8192, "T": 8192}, 1, {"causal": mask})
+        for mask in (False, True)
+    ),
+    ("window_attention", {"B": 4, "H": 16, "S": 8192, "T": 8192}, 1, {}),
+    ("packed_attention", {"S": 32768, "T": 32768, "H": 16, "G": 16, "N": 17}, 1, {}),
+    ("decode_attention", {"H": 128, "R": 8, "T": 8192}, 1, {}),
+)
+"""Sizes of attention that are measured (`pkc/bench/suite.toml`, `tools/lengths.py`), on so many ranks."""
+SPILLED = (
+    ring(4, 24576, causal=True),
+    ring(4, 24576, causal=True, zigzag=True),
+    attention(2, 16, 8192, 256, causal=True),
+)
+"""Those that spill unless integers are computed again."""
+
+
+@pytest.mark.parametrize(
+    ("name", "dims", "ranks", "constants"), sweep(AT_SIZES, lambda *case: case == SPILLED[1]), ids=str
+)
+def test_attention_spills_nothing(name: str, dims: dict[str, int], ranks: int, constants: dict[str, Number]) -> None:
+    """With the schedule that is chosen."""
+    program = load_program(EXAMPLES / f"{name}.pk")
+    chosen = autoschedule(program, dims=dims, ranks=ranks, constants=constants).schedule
+    made = build_kernel(compile_program(program, level="machine", constants=constants, schedule=chosen).kernel)
+    assert not made.warnings
+    assert " no spills," in resources(made)
+    assert ("unknown(" in made.source) == ((name, dims, ranks, constants) in SPILLED)
 
 
 SCHEDULES = ("none", "intra_sm", "inter_sm", "inter_sm,comm_sms=8")

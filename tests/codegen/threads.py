@@ -404,6 +404,7 @@ _DOES: dict[str, Does] = {
     "cta_number": lambda thread: thread.cta.number,
     "cta_count": lambda thread: thread.cta.count,
     "shared_base": lambda _: 0,
+    "unknown": lambda _, value: value,
     "load_u32": lambda *_: 0,
     "sm_number": lambda thread: 100 + thread.cta.number,
     "timer": lambda thread: thread.cta.tick(),

@@ -22,6 +22,9 @@ PLAIN: tuple[Instruction, ...] = (
     Instruction("thread_number", (), "index", "return threadIdx.x;", "number of this thread in its CTA"),
     Instruction("cta_number", (), "index", "return blockIdx.x;", "number of this CTA in the grid"),
     Instruction("cta_count", (), "index", "return gridDim.x;", "CTAs of the grid"),
+    Instruction(
+        "unknown", ("index",), "index", 'asm volatile("" : "+r"(a)); return a;', "a, as a number that may be any"
+    ),
     Instruction("sync_threads", (), None, "__syncthreads();", "barrier over all threads of the CTA"),
     Instruction("sync_warp", (), None, "__syncwarp();", "barrier over the threads of a warp, with memory order"),
     Instruction(
