@@ -7,12 +7,15 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from xdsl.dialects import scf
+from xdsl.ir import Operation
+
 from pkc.cost.estimate import Estimate, estimate
 from pkc.cost.records import UnknownWorkError
 from pkc.cost.work import count_work
 from pkc.diagnostics import PkcError
 from pkc.dialect import blocks
-from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp
+from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, ReadOp
 from pkc.dialect.coordinates import VisitedOp
 from pkc.dialect.elementwise import SelectOp
 from pkc.dialect.program import KernelOp
@@ -25,6 +28,7 @@ from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.schedule import TILE
 from pkc.location import describe
+from pkc.passes.analysis.dependence import sources
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.pipeline_mma import PipelineMma
 from pkc.passes.roles.plan_overlap import PlanOverlap
@@ -125,10 +129,11 @@ def _autoschedule(
     untried = [] if others else [f"no other tiles were tried: {why_none(written)}"]
     tuning = target.tuning
     gain = _careful(tuning.gain_of_chains if instead.chained else tuning.gain, instead, target)
-    if others and instead.chained and any(isinstance(op, VisitedOp) for op in base.kernel.walk()):
+    if others and instead.chained and any(map(_has_uneven_blocks, base.kernel.walk())):
         # Those that are measured to be slower are estimated to be faster.
         untried.append(
-            "no other tiles are taken if these have two stages: of blocks that tasks skip, only an average is known"
+            "no other tiles are taken if these have two stages: of blocks that tasks skip,"
+            " or whose number they read, at most an average is known"
         )
         gain = 0.0
     if not _has_stages(instead) and (instead.chained or not (others and compiles(instead, {}))):
@@ -189,6 +194,13 @@ def _better(
     enough = (found for found in others if found[0].stages > (not found[0].chained))
     worth = [found for found in enough if found[0].total <= gain * now[0].total]
     return next((found for found in sorted(worth, key=_cheapest(worth, equal)) if compiles(*found)), now)
+
+
+def _has_uneven_blocks(op: Operation) -> bool:
+    """Whether tasks skip blocks, or a loop goes through as many as an array says."""
+    if isinstance(op, scf.ForOp):
+        return any(isinstance(value.owner, ReadOp) for value in sources((op.lb, op.ub)))
+    return isinstance(op, VisitedOp)
 
 
 def _has_stages(found: Estimate) -> bool:

@@ -237,7 +237,10 @@ AT_SIZES: tuple[Case, ...] = (
         for mask in (False, True)
     ),
     ("window_attention", {"B": 4, "H": 16, "S": 8192, "T": 8192}, 1, {}),
-    ("packed_attention", {"S": 32768, "T": 32768, "H": 16, "G": 16, "N": 17}, 1, {}),
+    *(
+        ("packed_attention", {"S": 32768, "T": 32768, "H": 16, "G": 16, "N": 17}, 1, {"causal": mask})
+        for mask in (False, True)
+    ),
     ("decode_attention", {"H": 128, "R": 8, "T": 8192}, 1, {}),
 )
 """Sizes of attention that are measured (`pkc/bench/suite.toml`, `tools/lengths.py`), on so many ranks."""

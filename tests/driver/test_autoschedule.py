@@ -173,6 +173,16 @@ def test_blocks_that_tasks_skip_do_not_keep_tiles_from_being_tried() -> None:
     assert attention({"D": 256, "causal": True}, B=2, H=16, S=8192, T=8192) == {"tile_T": "80"}
 
 
+@pytest.mark.parametrize("causal", [False, True])
+def test_blocks_of_which_an_array_has_the_number_keep_their_size(causal: bool) -> None:
+    """How much of the last one is for nothing, no size tells; tiles that are larger would cost short sequences most."""
+    program = load_program(EXAMPLES / "packed_attention.pk")
+    sizes = {"S": 32768, "T": 32768, "H": 16, "G": 16, "N": 17}
+    found = autoschedule(program, dims=sizes, ranks=1, constants={"causal": causal})
+    assert found.schedule == {}
+    assert "whose number they read" in found.untried[0]
+
+
 def test_a_few_tasks_with_loops_get_more_of_fewer_rows() -> None:
     few = {"B": 1, "H": 8, "S": 1024, "T": 8192}
     assert attention({"D": 128}, **few)["tile_S"] == "64"

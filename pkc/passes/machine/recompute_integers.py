@@ -58,7 +58,7 @@ class RecomputeIntegers(KernelPass):
                 _hide(op.results[0])
         ops = (inside for op in kernel.body.block.ops if not is_engine(op) for inside in op.walk())
         # Those around come first: loops inside begin with what these compute again.
-        for loop in [op for op in ops if _is_rolled(op) and any(map(_is_rolled, op.body.walk()))]:
+        for loop in [op for op in ops if isinstance(op, scf.ForOp) and _is_around(op)]:
             _Again(loop).replace()
 
 
@@ -75,6 +75,10 @@ def _hide(value: SSAValue) -> None:
     block.insert_op_after(hidden, value.op)
 
 
+def _is_around(loop: scf.ForOp) -> bool:
+    return _is_rolled(loop) and any(map(_is_rolled, loop.body.walk()))
+
+
 def _is_rolled(op: Operation) -> bool:
     return isinstance(op, scf.ForOp) and UNROLL not in op.attributes
 
@@ -82,10 +86,9 @@ def _is_rolled(op: Operation) -> bool:
 class _Again:
     """What an iteration of a loop computes again: the copies in its body, by what they are copies of."""
 
-    def __init__(self, loop: Operation) -> None:
-        (region,) = loop.regions
-        self._block = region.block
-        self._inside = list(region.walk())
+    def __init__(self, loop: scf.ForOp) -> None:
+        self._block = loop.body.block
+        self._inside = list(loop.body.walk())
         self._known = set(self._inside)
         self._first = self._block.first_op
         self._copies: dict[SSAValue, SSAValue] = {}
