@@ -91,6 +91,8 @@ def _wait(op: counters.WaitOp, machine: Machine) -> Call:
         if machine.memory.ledger is not None:
             machine.memory.ledger.awaited(counter, count, frame.epoch - (counters.EARLIER in op.attributes), op)
         _until(machine, op, frame, counter, count)
+        if machine.memory.unread is not None and counters.EARLIER in op.attributes:
+            machine.memory.unread.emptied(frame.rank)
 
     if op.rows is None:
         return Call(wait, op.indices, op.count)

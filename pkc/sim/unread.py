@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 import numpy as np
 from xdsl.ir import Operation
@@ -21,11 +21,14 @@ class Unread:
     The first load of an element counts, whoever it is from.
     """
 
-    def __init__(self, arrays: Iterable[Array]) -> None:
+    def __init__(self, arrays: Collection[Array]) -> None:
         self._stored: dict[str, Values] = {
             array.name: np.zeros(array.value.shape, np.int32) for array in arrays if array.place.scratch
         }
+        self._kept = {array.name for array in arrays if array.place.kept}
         self._stores: list[tuple[Task, Operation]] = []
+        self._earlier: dict[int, int] = {}
+        """By rank, how many stores there had been when its launch began."""
 
     def stored(self, array: Array, where: Where, task: Task, op: Operation) -> None:
         """Record a store; an error if it is over an element that has not been read since it was stored."""
@@ -49,7 +52,19 @@ class Unread:
             stored[where] = 0
 
     def begin_launch(self, array: Array, rank: int) -> None:
-        """Forget what a rank's memory held: at the beginning of a launch it is undefined."""
+        """Forget what a rank's memory held: at the beginning of a launch it is undefined, unless it is kept."""
+        self._earlier[rank] = len(self._stores)
         stored = self._stored.get(array.name)
-        if stored is not None and not array.place.kept:
+        if stored is not None and array.name not in self._kept:
             stored[rank] = 0
+
+    def emptied(self, rank: int) -> None:
+        """Forget what a rank has stored in earlier launches to what is kept: it knows that all who read are done with
+        them, and under a mask they may have left some unread."""
+        stores = self._stores[: self._earlier.get(rank, 0)]
+        over = np.array(
+            [False, *(task.rank == rank for task, _ in stores)] + [False] * (len(self._stores) - len(stores))
+        )
+        for name in self._kept:
+            stored = self._stored[name]
+            stored[over[stored]] = 0

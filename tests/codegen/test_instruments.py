@@ -169,7 +169,7 @@ def test_who_gives_up_a_guarded_wait_goes_on() -> None:
     assert waits is not None
     found = reports.read(waits, dict(enumerate(words(memory, waits.reports))), lambda *_: (0,))
     assert {(r.wait.role, r.wait.awaits, r.wait.until) for r in found} == {
-        ("storer", "entered", "raised"),
+        ("storer", "emptied", "raised"),
         ("communicator", "Y.arrived", "raised"),
     }
     assert all(not np.isnan(shard[:3]).any() for shard in memory.arrays["Y"])

@@ -11,9 +11,12 @@ from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect import blocks
 from pkc.dialect.coordinates import BlockCountOp, CtasOp, DimOp, EpochOp, RankOp
+from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import RANKS, BlockType
 
 EPOCH = "epoch"
+HALF_EPOCH = "epoch / 2"
+"""Half of the launches before this one, rounded up: those that took the same one of two counters as the last."""
 OF_THIS_RANK = " of this rank"
 """In a symbol: what may be another number on each rank."""
 
@@ -88,7 +91,7 @@ def _term(symbols: tuple[str, ...], factor: int) -> str:
 
 
 def polynomial(value: SSAValue) -> Polynomial | None:
-    """An integer as a polynomial; None if it depends on memory, on a loop, or on a quotient."""
+    """An integer as a polynomial; None if it depends on memory, on a loop, or on a quotient, but half of the epoch."""
     op = value.owner
     match op:
         case arith.ConstantOp():
@@ -101,6 +104,8 @@ def polynomial(value: SSAValue) -> Polynomial | None:
             return Polynomial.of(f"ctas of {op.role.data}")
         case BlockCountOp():
             return _block_count(op)
+        case arith.DivSIOp() if isinstance(op.lhs.owner, EpochOp) and constant_of(op.rhs) == 2:
+            return Polynomial.of(HALF_EPOCH)
         case arith.AddiOp() | arith.SubiOp() | arith.MuliOp():
             return _combined(op)
         case arith.SelectOp():

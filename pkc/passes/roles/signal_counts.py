@@ -10,20 +10,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pkc.diagnostics import Diagnostic, Label
-from pkc.dialect.coordinates import BlockCountOp, BlockNumberOp, BlockOp, InterleaveOp, OwnerOp, RankOp, RotateOp
-from pkc.dialect.counters import BarrierOp, RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp
+from pkc.dialect.coordinates import (
+    BlockCountOp,
+    BlockNumberOp,
+    BlockOp,
+    EpochOp,
+    InterleaveOp,
+    OwnerOp,
+    RankOp,
+    RotateOp,
+)
+from pkc.dialect.counters import EARLIER, BarrierOp, RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.program import PER_CTA, KernelOp, TasksOp
 from pkc.dialect.tile import block_type
 from pkc.dialect.types import RANKS, SignalType
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import ancestors, role_around, same_value, sources, task_count
-from pkc.passes.analysis.polynomials import EPOCH, Polynomial, blocks_of_this_rank, polynomial
+from pkc.passes.analysis.polynomials import EPOCH, HALF_EPOCH, Polynomial, blocks_of_this_rank, polynomial
 from pkc.passes.build import is_constant
+
+_NOT_EQUAL = arith.CMPI_COMPARISON_OPERATIONS.index("ne")
 
 
 @dataclass(frozen=True)
@@ -83,10 +94,10 @@ def _of_array(array: BlockArgument) -> Iterator[Counted]:
         return  # their author may wait for some of the signals first, and for the rest later
     signals = [op for op in ops if isinstance(op, SignalOp | SignalAllOp)]
     raises = [op for op in ops if isinstance(op, RaiseOp)]
-    sent = _raised(raises) if raises else _sent(signals)
     first = next(iter((*raises, *signals)), None)
     for op in ops:
         if isinstance(op, WaitOp):
+            sent = _raised(raises) if raises else _sent(signals, op)
             yield Counted(op, polynomial(op.count), sent, first)
 
 
@@ -97,14 +108,49 @@ def _raised(raises: list[RaiseOp]) -> Polynomial | None:
     return first if alike else None
 
 
-def _sent(signals: list[SignalOp | SignalAllOp]) -> Polynomial | None:
-    total = Polynomial.constant(0)
+def _sent(signals: list[SignalOp | SignalAllOp], wait: WaitOp) -> Polynomial | None:
+    """What a counter that a wait is for gets in all launches that the wait is for."""
+    total, launches = Polynomial.constant(0), _launches(signals, wait)
     for op in signals:
         each = _each_launch(op)
-        if each is None:
+        if each is None or (_foreign_block(op) is not None and wait.foreign is None):
             return None
         total += each
-    return total * Polynomial.of(EPOCH)
+    return None if launches is None else total * launches
+
+
+def _launches(signals: list[SignalOp | SignalAllOp], wait: WaitOp) -> Polynomial | None:
+    """How many launches signal a counter up to the end of a wait: all so far, or, of two counters that they take in
+    turn, half of those before this one, if the wait is for the counter of the last."""
+    in_turn = [_is_turn(op, of_last=False) for op in signals]
+    if not any(in_turn):
+        return None if EARLIER in wait.attributes else Polynomial.of(EPOCH)
+    return Polynomial.of(HALF_EPOCH) if all(in_turn) and _is_turn(wait, of_last=True) else None
+
+
+def _is_turn(op: SignalOp | SignalAllOp | WaitOp, *, of_last: bool) -> bool:
+    """Whether of two counters the one is meant that this launch takes, or the last one."""
+    turn = op.indices[0].owner if len(op.indices) == 1 else None
+    if not isinstance(turn, arith.RemSIOp) or not is_constant(turn.rhs, 2):
+        return False
+    launch = turn.lhs.owner
+    if not of_last:
+        return isinstance(launch, EpochOp)
+    return isinstance(launch, arith.SubiOp) and isinstance(launch.lhs.owner, EpochOp) and is_constant(launch.rhs, 1)
+
+
+def _foreign_block(op: SignalOp | SignalAllOp) -> SSAValue | None:
+    """The block whose counter a signal in a branch is for, if the branch is that for blocks of other ranks."""
+    branch = op.parent_op()
+    condition = branch.cond.owner if isinstance(branch, scf.IfOp) else None
+    if not isinstance(branch, scf.IfOp) or not isinstance(condition, arith.CmpiOp):
+        return None
+    owner, rank = condition.lhs.owner, condition.rhs.owner
+    foreign = condition.predicate.value.data == _NOT_EQUAL and op.parent is branch.true_region.block
+    if not foreign or not isinstance(owner, OwnerOp) or not isinstance(rank, RankOp):
+        return None
+    named = (place.owner.block for place in op.indices if isinstance(place.owner, BlockNumberOp))
+    return next((block for block in named if block is owner.block), None)
 
 
 def _each_launch(op: SignalOp | SignalAllOp) -> Polynomial | None:
@@ -113,6 +159,8 @@ def _each_launch(op: SignalOp | SignalAllOp) -> Polynomial | None:
     tasks: TasksOp | None = None
     owned: Polynomial | None = None
     for parent in ancestors(op):
+        if isinstance(parent, scf.IfOp) and parent is op.parent_op() and _foreign_block(op) is not None:
+            continue
         if isinstance(parent, scf.IfOp) or (isinstance(parent, TasksOp) and PER_CTA not in parent.attributes):
             return None
         if isinstance(parent, scf.ForOp) and not _counts_from_zero(parent):
