@@ -14,6 +14,7 @@ from pkc.dialect import context, coordinates, counters, program, roles
 from pkc.dialect.program import KernelOp
 from pkc.driver.compiler import load
 from pkc.passes.build import constant
+from pkc.passes.roles.signal_counts import count_findings, counted
 from tests.clock import within
 from tests.examples.test_examples import EXAMPLES
 
@@ -204,3 +205,64 @@ def test_a_dropped_wait_is_found(ranks: int) -> None:
         .splitlines()[0]
         .startswith("error[PK483]: nobody waits for `Y.arrived[")
     )
+
+
+TABLES = {"T": 600, "H": 128, "E": 2, "P": 300, "N": 256}
+
+
+def wait_for_rows(broken: KernelOp) -> counters.WaitOp:
+    return next(op for op in broken.walk() if isinstance(op, counters.WaitOp) and op.rows is not None)
+
+
+@pytest.mark.parametrize(
+    ("bound", "most", "code"),
+    [(arith.MinSIOp, 1, "PK482"), (arith.MaxSIOp, 1, None), (arith.MaxSIOp, 99, "PK481")],
+)
+def test_a_wait_for_rows_is_for_what_their_blocks_get(
+    bound: type[arith.MinSIOp | arith.MaxSIOp], most: int, code: str | None
+) -> None:
+    broken = kernel("moe_dispatch_gemm")
+    wait = wait_for_rows(broken)
+    number = constant(most)
+    bounded = bound(wait.count, number.result)
+    insert(wait, number, bounded)
+    wait.operands = [bounded.result if operand is wait.count else operand for operand in wait.operands]
+    found = check_statically(broken, ranks=3, dims=TABLES)
+    assert not found.undecided
+    assert [finding.code for finding in found.findings] == ([code] if code else [])
+
+
+def test_who_waits_for_rows_and_never_does() -> None:
+    broken = kernel("moe_dispatch_gemm")
+    wait = wait_for_rows(broken)
+    wait.detach()
+    wait.erase()
+    found = check_statically(broken, ranks=3, dims=TABLES).findings
+    # The first block of another rank begins at row 200: a whole block and a shard are before it. It has two tiles.
+    assert [str(finding).splitlines()[0] for finding in found] == [
+        "error[PK483]: nobody waits for `X.ready[2]` of rank 0, which gets 2 signals"
+    ]
+
+
+@pytest.mark.parametrize(("factor", "codes"), [(1, []), (2, ["PK471"])])
+def test_a_wait_for_the_launch_before_counts_its_signals_for_all_sizes(factor: int, codes: list[str]) -> None:
+    broken = kernel("reduce_scatter")
+    wait = next(op for op in broken.walk() if counters.EARLIER in op.attributes)
+    assert isinstance(wait, counters.WaitOp)
+    number = constant(factor)
+    product = arith.MuliOp(wait.count, number.result)
+    insert(wait, number, product)
+    wait.operands = [product.result if operand is wait.count else operand for operand in wait.operands]
+    assert [finding.code for finding in count_findings(broken)] == codes
+    assert all(each.shown for each in counted(broken)) == (not codes)
+
+
+def test_a_wait_for_the_other_of_two_counters_is_not_shown() -> None:
+    broken = kernel("reduce_scatter")
+    wait = next(op for op in broken.walk() if counters.EARLIER in op.attributes)
+    assert isinstance(wait, counters.WaitOp)
+    epoch, two = coordinates.EpochOp(), constant(2)
+    turn = arith.RemSIOp(epoch.result, two.result)
+    insert(wait, epoch, two, turn)
+    wait.operands = [turn.result if operand is wait.indices[0] else operand for operand in wait.operands]
+    assert [each.wait for each in counted(broken) if not each.shown] == [wait]
