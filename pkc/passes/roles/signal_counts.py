@@ -113,7 +113,7 @@ def _sent(signals: list[SignalOp | SignalAllOp], wait: WaitOp) -> Polynomial | N
     total, launches = Polynomial.constant(0), _launches(signals, wait)
     for op in signals:
         each = _each_launch(op)
-        if each is None or (_foreign_block(op) is not None and wait.foreign is None):
+        if each is None or (_is_foreign(op) and wait.foreign is None):
             return None
         total += each
     return None if launches is None else total * launches
@@ -139,18 +139,17 @@ def _is_turn(op: SignalOp | SignalAllOp | WaitOp, *, of_last: bool) -> bool:
     return isinstance(launch, arith.SubiOp) and isinstance(launch.lhs.owner, EpochOp) and is_constant(launch.rhs, 1)
 
 
-def _foreign_block(op: SignalOp | SignalAllOp) -> SSAValue | None:
-    """The block whose counter a signal in a branch is for, if the branch is that for blocks of other ranks."""
+def _is_foreign(op: SignalOp | SignalAllOp) -> bool:
+    """Whether a signal stands in the branch for blocks of other ranks, and is for the counter of the block."""
     branch = op.parent_op()
     condition = branch.cond.owner if isinstance(branch, scf.IfOp) else None
     if not isinstance(branch, scf.IfOp) or not isinstance(condition, arith.CmpiOp):
-        return None
+        return False
     owner, rank = condition.lhs.owner, condition.rhs.owner
     foreign = condition.predicate.value.data == _NOT_EQUAL and op.parent is branch.true_region.block
     if not foreign or not isinstance(owner, OwnerOp) or not isinstance(rank, RankOp):
-        return None
-    named = (place.owner.block for place in op.indices if isinstance(place.owner, BlockNumberOp))
-    return next((block for block in named if block is owner.block), None)
+        return False
+    return any(isinstance(at.owner, BlockNumberOp) and at.owner.block is owner.block for at in op.indices)
 
 
 def _each_launch(op: SignalOp | SignalAllOp) -> Polynomial | None:
@@ -159,7 +158,7 @@ def _each_launch(op: SignalOp | SignalAllOp) -> Polynomial | None:
     tasks: TasksOp | None = None
     owned: Polynomial | None = None
     for parent in ancestors(op):
-        if isinstance(parent, scf.IfOp) and parent is op.parent_op() and _foreign_block(op) is not None:
+        if isinstance(parent, scf.IfOp) and parent is op.parent_op() and _is_foreign(op):
             continue
         if isinstance(parent, scf.IfOp) or (isinstance(parent, TasksOp) and PER_CTA not in parent.attributes):
             return None
