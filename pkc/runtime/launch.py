@@ -98,7 +98,7 @@ class LoadedKernel:
         The first launch for some dimensions allocates memory and so cannot be captured into a graph; with one process
         for each GPU it waits for all ranks. Raises `PkcError`.
         """
-        settings = {**(dims or {}), **self._implied_dims}
+        settings = dims or {}
         streams, shared = self.mesh.streams(stream)
         pointers: list[int] = []
         key = tuple((name, fingerprint(value, pointers)) for name, value in arguments.items()), tuple(settings.items())
@@ -106,11 +106,25 @@ class LoadedKernel:
         with self.mesh.launching:
             plan = self._plans.get(key)
             if plan is None or not plan.moved(pointers):
-                bound = bind(self.artifact.interface, self.mesh, arguments, settings)
-                starts = self.prepare(bound, streams[0] if shared is None else shared)
-                plan = Plan(starts, list(tensors(arguments.items())), pointers, bound.spans)
+                plan = self.plan(arguments, pointers, settings, streams[0] if shared is None else shared)
                 keep(self._plans, key, plan)
             self.launch(plan.starts, streams, shared)
+
+    def plan(self, arguments: Mapping[str, Any], pointers: list[int], settings: Mapping[str, int], stream: int) -> Plan:
+        """A launch with these arguments, prepared; the first will be on `stream`. Raises `PkcError`.
+
+        `pointers` has the addresses of their tensors, `settings` the dimensions that no array shows.
+        """
+        bound = bind(self.artifact.interface, self.mesh, arguments, {**settings, **self._implied_dims})
+        return Plan(self.prepare(bound, stream), list(tensors(arguments.items())), pointers, bound.spans)
+
+    def start(self, plan: Plan, pointers: list[int], stream: int) -> bool:
+        """Launch a plan with tensors at `pointers` on the only rank of this process; whether it serves for them."""
+        with self.mesh.launching:
+            if not plan.moved(pointers):
+                return False
+            self.launch(plan.starts, [stream], None)
+        return True
 
     def prepare(self, bound: Bound, stream: int) -> Sequence[Start]:
         """All that launches with these arguments need; the first launch will be on `stream`. Raises `PkcError`."""
@@ -155,11 +169,15 @@ class LoadedKernel:
         api = self.mesh.driver.api
         works = [start.work for start in starts if start.work is not None]
         _, before = api.cuCtxGetCurrent()
+        # What runs beside the kernels makes other contexts current.
+        current = before if self._beside is None else None
         try:
             if self._beside is not None:
                 self._beside.begin(works, streams)
             for start, stream in zip(starts, streams, strict=True):
-                api.cuCtxSetCurrent(start.rank.context)
+                if start.rank.context != current:
+                    current = start.rank.context
+                    api.cuCtxSetCurrent(current)
                 start.config.hStream = stream
                 (status,) = api.cuLaunchKernelEx(start.config, start.function, start.parameters.pointers, 0)
                 if status:
@@ -167,7 +185,8 @@ class LoadedKernel:
             if self._beside is not None:
                 self._beside.enqueue(works, streams)
         finally:
-            api.cuCtxSetCurrent(before)
+            if self._beside is not None or current != before:
+                api.cuCtxSetCurrent(before)
 
     def _fork(self, stream: int) -> None:
         """Let the mesh's streams wait for a stream of the first rank's GPU."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -41,9 +41,7 @@ class Plan:
         spans: Sequence[Sequence[Span]],
     ) -> None:
         self.starts = starts
-        numbers = {place: number for number, place in enumerate(places)}
-        self._spans = [[(span, numbers.get((span.name, at))) for span in taken] for at, taken in enumerate(spans)]
-        """By rank of this process, the memory of each array, and which of the pointers is its first address, if any."""
+        self._pairs = list(_pairs(places, spans))
         self._places = [(starts[at].parameters, name) for name, at in places]
         self._pointers = pointers
         # Copies are enqueued with the addresses that they had.
@@ -64,12 +62,25 @@ class Plan:
 
     def _apart(self, pointers: list[int]) -> bool:
         """Whether no array that the kernel writes shares memory with another one."""
-        for spans in self._spans:
-            taken = [(span.first if at is None else pointers[at], span.bytes, span.written) for span, at in spans]
-            for (first, size, written), (other, length, also) in itertools.combinations(taken, 2):
-                if (written or also) and first < other + length and other < first + size:
-                    return False
+        for one, first, size, two, other, length in self._pairs:
+            begin = first if one is None else pointers[one]
+            start = other if two is None else pointers[two]
+            if begin < start + length and start < begin + size:
+                return False
         return True
+
+
+def _pairs(
+    places: Sequence[tuple[str, int]], spans: Sequence[Sequence[Span]]
+) -> Iterator[tuple[int | None, int, int, int | None, int, int]]:
+    """Arrays of a rank that may not come to share memory when tensors move: which of the pointers is the first address,
+    the address if none is, and the bytes, of both."""
+    numbers = {place: number for number, place in enumerate(places)}
+    for at, taken in enumerate(spans):
+        for one, two in itertools.combinations(taken, 2):
+            pointers = numbers.get((one.name, at)), numbers.get((two.name, at))
+            if (one.written or two.written) and pointers != (None, None):
+                yield pointers[0], one.first, one.bytes, pointers[1], two.first, two.bytes
 
 
 def keep(plans: dict[object, Prepared], key: object, prepared: Prepared) -> None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import importlib
 import logging
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pkc.driver.builder import artifact_for
 from pkc.driver.kernel import Kernel
 from pkc.runtime.arrays import Array, View, row_major
-from pkc.runtime.launch import LoadedKernel, runs_on
+from pkc.runtime.launch import LoadedKernel, Plan, runs_on
 from pkc.runtime.torch import tensor
 from pkc.targets import DEFAULT
 from pkc.targets.target import lookup
 from pkc.torch import kernels
 from pkc.torch.groups import Place, place_of
+from pkc.torch.shapes import Flat
 
 torch: Any = importlib.import_module("torch")
 
@@ -48,97 +50,130 @@ def tell(operator: str, reason: str) -> None:
         _logger.warning(text)
 
 
-def gather_matmul(a: Any, rights: Sequence[Any], group: str, *, return_a: bool) -> tuple[Any, list[Any]]:
-    """The gathered rows of `a`, a matrix, and their products; the kernel multiplies by the first right operand."""
-    place = place_of(group)
-    (rows, inner), first = a.shape, rights[0]
-    rows *= place.mesh.ranks
-    first, transposed = _right(first)
-    out = a.new_empty((rows, first.shape[1]))
-    key = ("gather", transposed, a.dtype, rows, inner, first.shape[1])
-    call = place.calls.get(key)
-    if call is None:
-        kernel = kernels.gather_matmul(_name(a.dtype), transposed=transposed)
-        call = place.calls[key] = _Call(place, kernel, "A", place.array((rows, inner), a.dtype, "shard", 0), _dims(key))
-    call.shared.copy_(a)
-    call.launch({"B": first.t() if transposed else first, "C": out})
-    whole = call.gathered(a) if return_a or len(rights) > 1 else None
-    return whole if return_a else None, [out, *(whole @ right for right in rights[1:])]
+class GatherMatmul:
+    """All-gather + matmul of tensors that are laid out as these; the kernel multiplies by the first right operand."""
+
+    def __init__(self, a: Any, rights: Sequence[Any], form: Flat, group: str, *, return_a: bool) -> None:
+        place = place_of(group)
+        self._form, self._whole_form = form, form.times(place.mesh.ranks)
+        self._right = _Right(rights[0])
+        self._returns, self._keeps = return_a, return_a or len(rights) > 1
+        self._shape = (math.prod(self._whole_form.rows), rights[0].shape[1])
+        key = ("gather", self._right.transposed, a.dtype, self._shape[0], a.shape[-1], self._shape[1])
+        sizes = place.sizes.get(key)
+        if sizes is None:
+            kernel = kernels.gather_matmul(_name(a.dtype), transposed=self._right.transposed)
+            array = place.array((key[3], key[4]), a.dtype, "shard", 0)
+            sizes = place.sizes[key] = _Sizes(place, kernel, "A", array, key[3:])
+        self._sizes, self._launch = sizes, _Launch(sizes, "BC", self._right.transposed)
+
+    def __call__(self, a: Any, rights: Sequence[Any]) -> tuple[Any, list[Any]]:
+        matrix, sizes = self._form.of(a), self._sizes
+        out = matrix.new_empty(self._shape)
+        sizes.shared.copy_(matrix)
+        self._launch(self._right.of(rights[0]), out)
+        back = self._whole_form.back
+        if not self._keeps:
+            return None, [back(out)]
+        whole = sizes.gathered(matrix)
+        products = [back(out), *(back(whole @ right) for right in rights[1:])]
+        return back(whole) if self._returns else None, products
 
 
-def matmul_scatter(a: Any, right: Any, group: str, *, average: bool) -> Any:
-    """This rank's rows of the sum over ranks of a product of matrices."""
-    return _summed("scatter", a, right, group, average=average)
+class MatmulSum:
+    """The sum over ranks, or the average, of products of tensors that are laid out as these.
+
+    With `scatter` each rank has its shard along the first dimension of `form`, otherwise all of it.
+    """
+
+    def __init__(self, a: Any, right: Any, form: Flat, group: str, *, scatter: bool, average: bool) -> None:
+        place = place_of(group)
+        self._form, self._mine = form, form.over(place.mesh.ranks) if scatter else form
+        self._right = _Right(right)
+        rows, inner, columns = math.prod(form.rows), *right.shape
+        key = (scatter, average, self._right.transposed, a.dtype, rows, inner, columns)
+        sizes = place.sizes.get(key)
+        if sizes is None:
+            make = kernels.matmul_scatter if scatter else kernels.matmul_reduce
+            kernel = make(_name(a.dtype), transposed=self._right.transposed, average=average)
+            array = place.array((rows, columns), a.dtype, *(("shard", 0) if scatter else ("replicate", None)))
+            sizes = place.sizes[key] = _Sizes(place, kernel, "C", array, key[4:])
+        self._sizes, self._launch = sizes, _Launch(sizes, "AB", self._right.transposed)
+
+    def __call__(self, a: Any, right: Any) -> Any:
+        self._launch(_aligned(self._form.of(a).contiguous()), self._right.of(right))
+        return self._mine.back(self._sizes.shared.clone())
 
 
-def matmul_reduce(a: Any, right: Any, group: str, *, average: bool) -> Any:
-    """The sum over ranks of a product of matrices."""
-    return _summed("reduce", a, right, group, average=average)
+class _Right:
+    """How a kernel takes a right operand of a layout: as it lies if it has no gaps, by rows or by columns."""
+
+    def __init__(self, right: Any) -> None:
+        by_rows = right.is_contiguous()
+        self.transposed = not by_rows and right.t().is_contiguous()
+        self._taken = by_rows or self.transposed
+
+    def of(self, right: Any) -> Any:
+        return _aligned(right if self._taken else right.contiguous())
 
 
-def _summed(kind: str, a: Any, right: Any, group: str, *, average: bool) -> Any:
-    place = place_of(group)
-    a, (right, transposed) = _aligned(a.contiguous()), _right(right)
-    rows, inner, columns = *a.shape, right.shape[1]
-    key = (kind, transposed, a.dtype, rows, inner, columns, average)
-    call = place.calls.get(key)
-    if call is None:
-        make = kernels.matmul_scatter if kind == "scatter" else kernels.matmul_reduce
-        layout = ("shard", 0) if kind == "scatter" else ("replicate", None)
-        kernel = make(_name(a.dtype), transposed=transposed, average=average)
-        call = place.calls[key] = _Call(place, kernel, "C", place.array((rows, columns), a.dtype, *layout), _dims(key))
-    call.launch({"A": a, "B": right.t() if transposed else right})
-    return call.shared.clone()
-
-
-class _Call:
+class _Sizes:
     """A kernel for some sizes, with the array that other ranks reach; `shared` is its part on this rank, a tensor."""
 
-    def __init__(self, place: Place, kernel: Kernel, name: str, array: Array, dims: Mapping[str, int]) -> None:
+    def __init__(self, place: Place, kernel: Kernel, name: str, array: Array, sizes: Sequence[int]) -> None:
         mesh = place.mesh
-        self._dims, self._name, self._array = dims, name, array
-        chosen = {**dims, "M": kernels.rows_of_schedule(dims["M"])}
-        artifact = artifact_for(kernel.tree, dims=chosen, ranks=mesh.ranks, target=kernel.target)
-        if artifact not in place.loaded:
-            place.loaded[artifact] = LoadedKernel(artifact, mesh)
-        self._loaded = place.loaded[artifact]
-        self._rank = mesh.local[0]
+        self.name, self.array, self.rank = name, array, mesh.local[0]
+        self._dims = dict(zip("MKN", sizes, strict=True))
+        self.loaded = _loaded(place, kernel, {**self._dims, "M": kernels.rows_of_schedule(self._dims["M"])})
         self.shared = array.tensor()
         self._fetched: Any = None
-
-    def launch(self, private: Mapping[str, Any]) -> None:
-        """Launch on torch's current stream."""
-        stream = torch.cuda.current_stream(self._rank.device).cuda_stream
-        self._loaded({self._name: self._array, **private}, stream=stream)
 
     def gathered(self, local: Any) -> Any:
         """A copy of the whole operand, which the kernel has fetched but for this rank's rows."""
         if self._fetched is None:
-            name = f"{self._name}.fetched"
-            heap, shape = self._array.heap, self._array.shape
-            address = heap.address(self._rank.rank, self._loaded.scratch(name, self._dims))
-            view = View(address, shape, row_major(shape), self._array.dtype, self._rank.device)
+            name = f"{self.name}.fetched"
+            heap, shape = self.array.heap, self.array.shape
+            address = heap.address(self.rank.rank, self.loaded.scratch(name, self._dims))
+            view = View(address, shape, row_major(shape), self.array.dtype, self.rank.device)
             self._fetched = tensor(view)
         whole = self._fetched.clone()
         rows = local.shape[0]
-        whole[self._rank.rank * rows : (self._rank.rank + 1) * rows] = local
+        whole[self.rank.rank * rows : (self.rank.rank + 1) * rows] = local
         return whole
 
 
-def _dims(key: tuple[Any, ...]) -> dict[str, int]:
-    return dict(zip("MKN", key[3:6], strict=True))
+def _loaded(place: Place, kernel: Kernel, dims: Mapping[str, int]) -> LoadedKernel:
+    """A kernel with the schedule for these dimensions, loaded once."""
+    key = kernel, *dims.values()
+    if key not in place.chosen:
+        artifact = artifact_for(kernel.tree, dims=dims, ranks=place.mesh.ranks, target=kernel.target)
+        if artifact not in place.loaded:
+            place.loaded[artifact] = LoadedKernel(artifact, place.mesh)
+        place.chosen[key] = place.loaded[artifact]
+    return place.chosen[key]
+
+
+class _Launch:
+    """Launches of a kernel on torch's current stream with private tensors `names` of one layout, B `transposed`."""
+
+    def __init__(self, sizes: _Sizes, names: str, transposed: bool) -> None:
+        self._sizes, self._names, self._transposed = sizes, names, transposed
+        self._loaded, self._device = sizes.loaded, sizes.rank.device
+        self._plan: Plan | None = None
+
+    def __call__(self, *private: Any) -> None:
+        pointers = [each.data_ptr() for each in private]
+        stream = torch._C._cuda_getCurrentRawStream(self._device)
+        if self._plan is None or not self._loaded.start(self._plan, pointers, stream):
+            arguments = dict(zip(self._names, private, strict=True))
+            if self._transposed:
+                arguments["B"] = arguments["B"].t()
+            self._plan = self._loaded.plan({**arguments, self._sizes.name: self._sizes.array}, pointers, {}, stream)
+            self._loaded.start(self._plan, pointers, stream)
 
 
 def _name(dtype: Any) -> str:
     return str(dtype).removeprefix("torch.")
-
-
-def _right(right: Any) -> tuple[Any, bool]:
-    """A right operand that lies in memory as a kernel takes it, and whether by columns."""
-    by_rows = right.is_contiguous()
-    if not by_rows and right.t().is_contiguous():
-        return _aligned(right.t()).t(), True
-    return _aligned(right.contiguous()), False
 
 
 def _aligned(matrix: Any) -> Any:

@@ -6,6 +6,7 @@ import importlib
 import math
 import socket
 import uuid
+from dataclasses import dataclass, field
 from typing import Any
 
 from pkc.codegen.artifact import Artifact
@@ -21,7 +22,10 @@ from pkc.runtime.mesh import Mesh
 dist: Any = importlib.import_module("torch.distributed")
 _c10d: Any = importlib.import_module("torch.distributed.distributed_c10d")
 
-_made: dict[str, tuple[Any, Place]] = {}
+MOST_CALLS = 256
+"""Layouts of tensors for which a group keeps what an operator does with them; the oldest goes first."""
+
+_known: dict[str, _Known] = {}
 """By name of the group. Names come again when torch.distributed is initialised again, so the group is kept with it."""
 
 
@@ -46,9 +50,9 @@ def name_of(group: Any = None) -> str:
 
 def close(group: Any = None) -> None:
     """Free the memory of a group's mesh, once all its processes have called this. No kernel may run."""
-    made = _made.pop(name_of(group), None)
-    if made is not None:
-        made[1].mesh.close()
+    known = _known.pop(name_of(group), None)
+    if known is not None and known.place is not None:
+        known.place.mesh.close()
 
 
 class Place:
@@ -61,7 +65,9 @@ class Place:
     def __init__(self, mesh: Mesh) -> None:
         self.mesh = mesh
         self.loaded: dict[Artifact, LoadedKernel] = {}
-        self.calls: dict[object, Any] = {}
+        self.chosen: dict[object, LoadedKernel] = {}
+        """The loaded kernels, by kernel and the dimensions that a schedule was chosen for."""
+        self.sizes: dict[object, Any] = {}
         """What operators have prepared, by kernel and sizes."""
         self._ranges: dict[int, int] = {}
 
@@ -76,13 +82,42 @@ class Place:
         return Array(self.mesh, shape, name, layout, shard, offset=self._ranges[size])
 
 
+@dataclass(slots=True)
+class _Known:
+    """What this process has for a group: what its operators do by layout of their tensors, and its place if any does
+    that needs one."""
+
+    group: Any
+    calls: dict[object, Any] = field(default_factory=dict[object, Any])
+    place: Place | None = None
+
+
 def place_of(name: str) -> Place:
     """The mesh of the group of this name and its memory; made at the first call, in which all processes take part."""
+    known = _find(name)
+    if known.place is None:
+        known.place = Place(_mesh(known.group))
+    return known.place
+
+
+def calls_of(name: str) -> dict[object, Any]:
+    """What operators of the group of this name do, by layout of their tensors."""
+    return _find(name).calls
+
+
+def keep(calls: dict[object, Any], layout: object, call: Any) -> None:
+    """Keep what an operator does with tensors of a layout."""
+    while len(calls) >= MOST_CALLS:
+        del calls[next(iter(calls))]
+    calls[layout] = call
+
+
+def _find(name: str) -> _Known:
     group = _c10d._resolve_process_group(name)
-    found = _made.get(name)
-    if found is None or found[0] is not group or found[1].mesh.closed:
-        found = _made[name] = group, Place(_mesh(group))
-    return found[1]
+    found = _known.get(name)
+    if found is None or found.group is not group or (found.place is not None and found.place.mesh.closed):
+        found = _known[name] = _Known(group)
+    return found
 
 
 def _mesh(group: Any) -> Mesh:

@@ -7,10 +7,12 @@ what they return is new memory. A group is known by its name.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from pkc.torch import fused, plain, shapes
+from pkc.torch.groups import calls_of, keep
 
 torch: Any = importlib.import_module("torch")
 _c10d: Any = importlib.import_module("torch.distributed.distributed_c10d")
@@ -26,14 +28,22 @@ def fused_all_gather_matmul(
     `A` has two dimensions or more, the last of which is multiplied; `Bs` are matrices of its type, by rows or by
     columns in memory. Raises `ValueError` and `PkcError`.
     """
-    dim, ranks = shapes.along(GATHER, "gather_dim", gather_dim, A.shape), ranks_of(group_name)
+    calls = calls_of(group_name)
+    layout = GATHER, gather_dim, return_A, _layout(A), *[_layout(B) for B in Bs]
+    call = calls.get(layout)
+    if call is None:
+        call = _gather(A, Bs, gather_dim, group_name, return_a=return_A)
+        keep(calls, layout, call)
+    return call(A, Bs)
+
+
+def _gather(A: Any, Bs: Sequence[Any], gather_dim: int, group: str, *, return_a: bool) -> Callable[..., Any]:
+    """What the operator does with tensors that are laid out as these."""
+    dim, ranks = shapes.along(GATHER, "gather_dim", gather_dim, A.shape), ranks_of(group)
     shapes.check_matmul(GATHER, A, *Bs)
     if not _has_kernel(GATHER, A, Bs, dim, ranks) or not Bs:
-        return plain.all_gather_matmul(A, Bs, dim, ranks, group_name, return_a=return_A)
-    form = shapes.flat(A.shape, dim)
-    whole, products = fused.gather_matmul(form.of(A), Bs, group_name, return_a=return_A)
-    back = form.times(ranks).back
-    return back(whole) if return_A else None, [back(product) for product in products]
+        return partial(plain.all_gather_matmul, dim=dim, ranks=ranks, group=group, return_a=return_a)
+    return fused.GatherMatmul(A, Bs, shapes.flat(A.shape, dim), group, return_a=return_a)
 
 
 def fused_matmul_reduce_scatter(A: Any, B: Any, reduce_op: str, scatter_dim: int, group_name: str) -> Any:
@@ -41,13 +51,23 @@ def fused_matmul_reduce_scatter(A: Any, B: Any, reduce_op: str, scatter_dim: int
 
     The extent along `scatter_dim` is a multiple of the number of ranks. Raises `ValueError` and `PkcError`.
     """
-    average, dim, ranks = *_checked_scatter(A, B, reduce_op, scatter_dim), ranks_of(group_name)
+    calls = calls_of(group_name)
+    layout = SCATTER, reduce_op, scatter_dim, _layout(A), _layout(B)
+    call = calls.get(layout)
+    if call is None:
+        call = _scatter(A, B, reduce_op, scatter_dim, group_name)
+        keep(calls, layout, call)
+    return call(A, B)
+
+
+def _scatter(A: Any, B: Any, reduce_op: str, scatter_dim: int, group: str) -> Callable[..., Any]:
+    """What the operator does with tensors that are laid out as these."""
+    average, dim, ranks = *_checked_scatter(A, B, reduce_op, scatter_dim), ranks_of(group)
     if _scattered(A, B, dim) % ranks:
         raise ValueError(_uneven(A, B, dim, ranks))
     if not _has_kernel(SCATTER, A, [B], dim, ranks):
-        return plain.matmul_reduce_scatter(A, B, dim, ranks, group_name, average=average)
-    form = shapes.flat(A.shape, dim)
-    return form.over(ranks).back(fused.matmul_scatter(form.of(A), B, group_name, average=average))
+        return partial(plain.matmul_reduce_scatter, dim=dim, ranks=ranks, group=group, average=average)
+    return fused.MatmulSum(A, B, shapes.flat(A.shape, dim), group, scatter=True, average=average)
 
 
 def fused_matmul_all_reduce(A: Any, B: Any, reduce_op: str, group_name: str) -> Any:
@@ -56,11 +76,26 @@ def fused_matmul_all_reduce(A: Any, B: Any, reduce_op: str, group_name: str) -> 
     The gradient of the result is the same on all ranks, as that of what they go on computing with it together is.
     Raises `ValueError` and `PkcError`.
     """
-    average, _, ranks = *_checked_scatter(A, B, reduce_op, 0, REDUCE), ranks_of(group_name)
+    calls = calls_of(group_name)
+    layout = REDUCE, reduce_op, _layout(A), _layout(B)
+    call = calls.get(layout)
+    if call is None:
+        call = _reduce(A, B, reduce_op, group_name)
+        keep(calls, layout, call)
+    return call(A, B)
+
+
+def _reduce(A: Any, B: Any, reduce_op: str, group: str) -> Callable[..., Any]:
+    """What the operator does with tensors that are laid out as these."""
+    average, _, ranks = *_checked_scatter(A, B, reduce_op, 0, REDUCE), ranks_of(group)
     if not _has_kernel(REDUCE, A, [B], 0, ranks):
-        return plain.matmul_all_reduce(A, B, ranks, group_name, average=average)
-    found = fused.matmul_reduce(A.flatten(0, -2), B, group_name, average=average)
-    return found.view(*A.shape[:-1], B.shape[1])
+        return partial(plain.matmul_all_reduce, ranks=ranks, group=group, average=average)
+    return fused.MatmulSum(A, B, shapes.flat(A.shape, 0), group, scatter=False, average=average)
+
+
+def _layout(tensor: Any) -> tuple[Any, ...]:
+    """All that decides what an operator does with a tensor, but for its address."""
+    return tensor.shape, tensor.stride(), tensor.dtype, tensor.device
 
 
 def _checked_scatter(A: Any, B: Any, reduce_op: str, scatter_dim: int, operator: str = SCATTER) -> tuple[bool, int]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 from pkc.torch import gradients, operators
 from pkc.torch.operators import GATHER, REDUCE, SCATTER
 
 torch: Any = importlib.import_module("torch")
+_autograd: Any = importlib.import_module("torch._library.autograd")
 _library: Any = torch.library.Library("pkc", "DEF")
 
 _OPERATORS = (
@@ -71,14 +73,36 @@ _OPERATORS = (
     ),
 )
 
+_DEVICES = ("CPU", "CUDA")
+_BELOW = torch._C._after_autograd_keyset
+
+
+def _direct(device: str, implementation: Callable[..., Any], general: Callable[..., Any]) -> Callable[..., Any]:
+    """Autograd's kernel for a device: the implementation, without another way through the dispatcher, where no gradient
+    is wanted and nothing traces, transforms or intercepts operators; `general` otherwise."""
+    alone = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, device)).raw_repr()
+
+    def kernel(keyset: Any, *arguments: Any, **keywords: Any) -> Any:
+        wanted = torch.is_grad_enabled() and torch._C._any_requires_grad(*arguments)
+        if wanted or (keyset & _BELOW).raw_repr() != alone:
+            return general(keyset, *arguments, **keywords)
+        with torch._C._AutoDispatchBelowAutograd():
+            return implementation(*arguments, **keywords)
+
+    return kernel
+
+
 for _schema, _implementation, _fake, _context, _backward in _OPERATORS:
     _name = _schema.partition("(")[0]
     # Strides are part of what a graph knows: a right operand by columns must not become one by rows.
     _library.define(_schema, tags=(torch.Tag.needs_fixed_stride_order,))
-    for _device in ("CPU", "CUDA"):
-        _library.impl(_name, _implementation, _device)
     torch.library.register_fake(f"pkc::{_name}", _fake, lib=_library)
     torch.library.register_autograd(f"pkc::{_name}", _backward, setup_context=_context, lib=_library)
+    _info = _autograd.Info(_backward, _context)
+    _general = _autograd.make_autograd_impl(getattr(torch.ops.pkc, _name).default, _info)
+    for _device in _DEVICES:
+        _library.impl(_name, _implementation, _device)
+        _library.impl(_name, _direct(_device, _implementation, _general), f"Autograd{_device}", with_keyset=True)
 
 OPERATORS = tuple(schema.partition("(")[0] for schema, *_ in _OPERATORS)
 """The names of the operators in `torch.ops.pkc`."""
