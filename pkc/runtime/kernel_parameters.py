@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -49,8 +48,8 @@ class Values:
 class KernelParameters:
     """The struct in host memory, aligned, at `address`. Kernels get a copy at each launch."""
 
-    def __init__(self, fields: Sequence[Field]) -> None:
-        offsets, size = _layout(tuple(fields))
+    def __init__(self, fields: Sequence[Field], offsets: Sequence[int], size: int) -> None:
+        """`offsets` and `size` are the `layout` of the fields."""
         self._memory = ctypes.create_string_buffer(size + ALIGNMENT)
         self.address = -(-ctypes.addressof(self._memory) // ALIGNMENT) * ALIGNMENT
         self._fields = tuple(zip(fields, (self.address + offset for offset in offsets), strict=True))
@@ -87,11 +86,6 @@ class KernelParameters:
             move(target, address + offset)
         for base in self._bases.get(array, ()):
             base.value = address
-
-
-@functools.cache
-def _layout(fields: tuple[Field, ...]) -> tuple[list[int], int]:
-    return layout(fields)
 
 
 def layout(fields: Sequence[Field]) -> tuple[list[int], int]:

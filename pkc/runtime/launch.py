@@ -26,7 +26,7 @@ from pkc.runtime.element import ELEMENTS
 from pkc.runtime.engines import Engines, Section
 from pkc.runtime.enqueue import Action, Call, Placer, calls, counters, counters_along, kinds, side_by_side
 from pkc.runtime.errors import FirstLaunchInCapture, WrongGpu
-from pkc.runtime.kernel_parameters import KernelParameters, Values, extents_of
+from pkc.runtime.kernel_parameters import KernelParameters, Values, extents_of, layout
 from pkc.runtime.mesh import Mesh, Rank
 from pkc.runtime.plans import Plan, Start, keep
 
@@ -74,6 +74,7 @@ class LoadedKernel:
         self.grid = sms // artifact.cluster * artifact.cluster
         self._digest = (artifact.source or hashlib.sha256(artifact.cubin).hexdigest())[:8]
         self._functions = self._load()
+        self._layout, self._arrays = layout(artifact.fields), {array.name: array for array in artifact.arrays}
         self._memory: dict[tuple[tuple[str, int], ...], _Memory] = {}
         self._agreed: set[str] = set()
         self._plans: dict[object, Plan] = {}
@@ -230,11 +231,11 @@ class LoadedKernel:
                 given = bound.private[parameter.name][at] if not parameter.scratch else None
                 addresses[parameter.name] = given or heap.address(rank.rank, memory.offsets[parameter.name])
         epochs = heap.address(rank.rank, memory.epochs)
-        parameters = KernelParameters(artifact.fields)
+        parameters = KernelParameters(artifact.fields, *self._layout)
         limit = int(self._wait_limit * 1e9)
         values = Values(rank.rank, heap.stride, epochs, limit, bound.dims, bound.scalars, addresses)
         with self.mesh.current(rank):  # the driver encodes tensor maps only within a context
-            parameters.fill({parameter.name: parameter for parameter in artifact.arrays}, values)
+            parameters.fill(self._arrays, values)
         return Start(rank, self._config(), self._functions[rank.rank], parameters, self._work(values, memory))
 
     def _work(self, values: Values, memory: _Memory) -> Work | None:
@@ -286,30 +287,25 @@ class LoadedKernel:
         mesh, artifact = self.mesh, self.artifact
         offsets: dict[str, int] = {}
         zeroed: list[tuple[int, int]] = []
+
+        def counting(count: int) -> int:
+            zeroed.append((mesh.zeroed(count), count))
+            return zeroed[-1][0]
+
         for parameter in artifact.arrays:
             if parameter.scratch:
                 size = self._scratch_bytes(parameter, dims)
-                offsets[parameter.name] = mesh.heap.allocate(size)
-                if artifact.waits is not None and parameter.name == artifact.waits.reports:
-                    zeroed.append((offsets[parameter.name], size))
+                reports = artifact.waits is not None and parameter.name == artifact.waits.reports
+                offsets[parameter.name] = (counting if reports else mesh.heap.allocate)(size)
         for signal in artifact.signals:
             if not signal.restarts:
-                count = 4 * counters(signal, dims)
-                offsets[signal.name] = mesh.heap.allocate(count)
-                zeroed.append((offsets[signal.name], count))
+                offsets[signal.name] = counting(4 * counters(signal, dims))
+        epochs = counting(4 * self.grid)
         # Side by side, so that one call clears them.
         together = [signal for signal in artifact.signals if signal.restarts]
         ends = list(itertools.accumulate((4 * counters(signal, dims) for signal in together), initial=0))
-        restarting = (mesh.heap.allocate(ends[-1]), ends[-1]) if together else (0, 0)
+        restarting = (counting(ends[-1]), ends[-1]) if together else (0, 0)
         offsets |= {signal.name: restarting[0] + end for signal, end in zip(together, ends, strict=False)}
-        epochs = mesh.heap.allocate(4 * self.grid)
-        zeroed += [(epochs, 4 * self.grid), *([restarting] if together else [])]
-        for offset, count in zeroed:
-            mesh.zero(offset, count)
-        mesh.synchronize()
-        if mesh.group is not None:
-            # Others may signal as soon as they launch.
-            mesh.group.agree(f"has zeroed the counters of {artifact.name}")
         return _Memory(offsets, epochs, tuple(zeroed), restarting)
 
     def _check_waits(self, waits: Waits) -> None:

@@ -31,7 +31,11 @@ from pkc.runtime.errors import (
     TooFewQueues,
 )
 from pkc.runtime.heap import Heap
+from pkc.runtime.offsets import ALIGNMENT
 from pkc.targets.arch import QUEUES, hardware_queues
+
+_ZEROED = 1 << 20
+"""Bytes that are zeroed at once; counters of one kernel for one set of sizes take some thousand."""
 
 _PATIENCE = 0.001
 """Seconds for which completion is polled without a pause."""
@@ -78,6 +82,8 @@ class Mesh:
         self.launching = threading.RLock()
         """Held while one thread prepares or starts a launch on all ranks of this process."""
         self._checks: list[Callable[[], None]] = []
+        self._zeroed = (0, 0)
+        """The first and the last offset of memory that is zero on all ranks and not in use."""
         self._sides: dict[int, list[Side]] = {rank.rank: [] for rank in self.local}
 
     @classmethod
@@ -144,6 +150,25 @@ class Mesh:
         if problem:
             raise PkcError(ImpossibleArray(NOWHERE, problem))
         return Array(self, extents, name, layout, shard, zigzag=zigzag)
+
+    def zeroed(self, count: int) -> int:
+        """The offset in the heap, a multiple of 1024, of `count` new bytes, zero on all ranks. Raises `PkcError`.
+
+        They are part of a range that is zeroed at once, so that few calls wait for the GPUs and for other processes.
+        """
+        size = -(-count // ALIGNMENT) * ALIGNMENT
+        first, end = self._zeroed
+        if first + size > end:
+            length = max(size, _ZEROED)
+            first = self.heap.allocate(length)
+            end = first + length
+            self.zero(first, length)
+            self.synchronize()
+            if self.group is not None:
+                # Others may signal there as soon as they launch.
+                self.group.agree("has zeroed memory for counters")
+        self._zeroed = first + size, end
+        return first
 
     def zero(self, offset: int, count: int) -> None:
         """Set `count` bytes at an offset of the heap to zero, on each rank of this process; not waited for."""

@@ -245,14 +245,14 @@ def test_launches_are_agreed_on_when_they_are_new() -> None:
         assert told[:4] == [
             "enlarges the symmetric heap by 64 MiB",
             "launches copy (5ace2a28) with M=8, K=8, `C` at 0x0",
-            "has zeroed the counters of copy",
+            "has zeroed memory for counters",
             "launches copy (5ace2a28) with M=8, K=8, `C` at 0x400",
         ]
         assert launches == 4, "the fifth is refused before it begins"
         expected = """\
 error[PK835]: rank 0 and rank 1 do different things
-  = note: rank 0 launches copy (5ace2a28) with M=8, K=8, `C` at 0x1000; \
-rank 1 launches copy (5ace2a28) with M=8, K=16, `C` at 0x1000
+  = note: rank 0 launches copy (5ace2a28) with M=8, K=8, `C` at 0x100800; \
+rank 1 launches copy (5ace2a28) with M=8, K=16, `C` at 0x100800
   = help: every rank must make the same meshes, arrays and launches, with equal shapes and in the same order"""
         assert text == expected
 
