@@ -22,7 +22,7 @@ _ALIGNMENT = 16
 """Addresses of private arrays are multiples of so many bytes."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Span:
     """The memory of an argument on a rank."""
 

@@ -29,7 +29,7 @@ ALIGNMENT = MAP_BYTES
 _Plain: TypeAlias = Base | HeapStride | Epochs | Dimension | RankField | Scalar | WaitLimit
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Values:
     """What the kernel parameters of one rank are filled from.
 

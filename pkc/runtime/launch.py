@@ -75,6 +75,7 @@ class LoadedKernel:
         self._digest = (artifact.source or hashlib.sha256(artifact.cubin).hexdigest())[:8]
         self._functions = self._load()
         self._layout, self._arrays = layout(artifact.fields), {array.name: array for array in artifact.arrays}
+        self._interface = artifact.interface
         self._memory: dict[tuple[tuple[str, int], ...], _Memory] = {}
         self._agreed: set[str] = set()
         self._plans: dict[object, Plan] = {}
@@ -116,7 +117,7 @@ class LoadedKernel:
 
         `pointers` has the addresses of their tensors, `settings` the dimensions that no array shows.
         """
-        bound = bind(self.artifact.interface, self.mesh, arguments, {**settings, **self._implied_dims})
+        bound = bind(self._interface, self.mesh, arguments, {**settings, **self._implied_dims})
         return Plan(self.prepare(bound, stream), list(tensors(arguments.items())), pointers, bound.spans)
 
     def start(self, plan: Plan, pointers: list[int], stream: int) -> bool:

@@ -27,7 +27,7 @@ _L2_PROMOTION_128_BYTES = 2
 _MOST_DIMENSIONS, _MOST_BOX, _MOST_STRIDE = 5, 256, 1 << 40
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Tiling:
     """What a map is made of: all tuples innermost first, strides in bytes and without that of the innermost dimension.
 
@@ -123,7 +123,7 @@ def _replace_address() -> Any:
     return call
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Memory:
     """An array in memory, outermost dimension first; `strides` in bytes.
 
