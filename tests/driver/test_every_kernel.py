@@ -22,6 +22,7 @@ from pkc.location import Source
 from pkc.targets.arch import ANY
 from pkc.targets.sm_90a import TARGET
 from tests.matmuls import FORMS, matmul
+from tests.sweeps import sweep
 
 HEAD = "kernel k({params}):\n    for m, n in tasks(blocks(M, 64), blocks(N, 64)):\n"
 ELEMENTS: dict[Attribute, str] = {f32: "f32", i32: "i32", i1: "f32"}
@@ -119,7 +120,10 @@ ORDINARY = {
 SIZES = ({"M": 16, "N": 4096}, {"M": 4096, "N": 4096})
 
 
-@pytest.mark.parametrize(("name", "sizes"), list(product(ORDINARY, SIZES)), ids=str)
+ROTATED = [(name, SIZES[number % len(SIZES)]) for number, name in enumerate(ORDINARY)]
+
+
+@pytest.mark.parametrize(("name", "sizes"), sweep(product(ORDINARY, SIZES), lambda *case: case in ROTATED), ids=str)
 def test_ordinary_kernels_get_a_choice(name: str, sizes: dict[str, int]) -> None:
     text = ORDINARY[name]
     dims = {dim: size for dim, size in {**sizes, "K": 2048, "E": 4}.items() if re.search(rf"\[.*\b{dim}\b.*\]", text)}
@@ -178,8 +182,11 @@ def test_blocks_that_are_reduced_by_themselves_keep_their_size() -> None:
     assert tried(ORDINARY["matmul with an epilogue"], dims) == {"tile_M", "tile_N", "tile_K"}
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("dims", [{"M": 100, "N": 72, "K": 136}, {"M": 37, "N": 100, "K": 200}])
+UNEVEN = ({"M": 100, "N": 72, "K": 136}, {"M": 37, "N": 100, "K": 200})
+TURNS = [(form, UNEVEN[number % len(UNEVEN)]) for number, form in enumerate(FORMS)]
+
+
+@pytest.mark.parametrize(("form", "dims"), sweep(product(FORMS, UNEVEN), lambda *case: case in TURNS), ids=str)
 def test_tiles_that_are_chosen_have_instructions(form: str, dims: dict[str, int]) -> None:
     """Operands either way round, of few rows."""
     program = parse_text(Source("k.pk", matmul(form, "bf16", "bf16")))

@@ -433,7 +433,14 @@ def test_what_cannot_be_fetched_ahead_is_refused(name: str) -> None:
         assert [finding.code for finding in raised.value.diagnostics] == [expected], overlap
 
 
-@pytest.mark.parametrize(("path", "overlap"), PLANNED, ids=lambda value: getattr(value, "stem", value) or "default")
+TURNS = [PLANNED[number] for number in range(0, len(PLANNED), 3)]
+
+
+@pytest.mark.parametrize(
+    ("path", "overlap"),
+    sweep(PLANNED, lambda *case: case in TURNS),
+    ids=lambda value: getattr(value, "stem", value) or "default",
+)
 def test_every_operation_keeps_a_line_of_the_program(path: Path, overlap: str) -> None:
     module = load(path, schedule={"overlap": overlap} if overlap else {}).module
     lost: list[str] = []
