@@ -121,9 +121,11 @@ def is_awaited_first(op: Operation) -> bool:
     """Whether the late half of a pipelined loop reads the stages of a channel that is filled before another one, which
     the early half reads: with one stage each would wait for the other."""
     assert isinstance(op, roles.ChannelOp)
-    (commit,) = _on(op.result, roles.CommitOp)
-    filled = [other for other in _block(commit).ops if isinstance(other, roles.CommitOp)]
-    behind = [other.channel for other in filled if commit.is_before_in_block(other)]
+    commits = _on(op.result, roles.CommitOp)  # several, if phases share the channel
+    filled = [
+        (commit, other) for commit in commits for other in _block(commit).ops if isinstance(other, roles.CommitOp)
+    ]
+    behind = [other.channel for commit, other in filled if commit.is_before_in_block(other)]
     return _is_late(op.result) and any(_on(channel, roles.ConsumeOp) and not _is_late(channel) for channel in behind)
 
 

@@ -40,7 +40,7 @@ SIZES: dict[str, dict[str, int]] = {
     "grouped_attention": {"B": 1, "H": 4, "G": 1, "S": 145, "T": 203},
     "window_attention": {"B": 1, "H": 2, "S": 145, "T": 203},
     "packed_attention": {"H": 1, "G": 1, "S": 301, "T": 333, "N": 4},
-    "decode_attention": {"H": 2, "R": 5, "T": 301},
+    "decode_attention": {"H": 4, "R": 5, "T": 1100},
     "ring_attention": {"B": 1, "H": 2, "S": 400},
     "ulysses_attention": {"B": 1, "H": 4, "S": 250},  # one block a shard: a second CTA begins with another rank's
     "mlp": {"M": 400, "N": 269, "K": 75, "P": 140},
