@@ -17,8 +17,9 @@ from xdsl.ir import Operation
 
 from pkc.check.trace import ADD, ARRIVE, ARRIVED, FORK, RAISE, RESET, WAIT, Counter, WarpRole, counter_name, of_channel
 from pkc.diagnostics import PkcError
+from pkc.dialect.ranges import I32
 from pkc.location import span_of
-from pkc.sim.errors import COUNTERS, CounterOverflow
+from pkc.sim.errors import CounterOverflow
 
 
 @dataclass(eq=False)
@@ -96,7 +97,7 @@ class Progress:
             _join(run.parent, ready)
 
     def _check_width(self, counter: Counter, verb: str, value: int, op: Operation) -> None:
-        if value not in COUNTERS:
+        if value not in I32:
             raise PkcError(CounterOverflow(span_of(op.location), counter_name(counter), counter[1], verb, value))
 
     def _reset(self, every: Counter) -> None:

@@ -18,7 +18,7 @@ from pkc.diagnostics import PkcError
 from pkc.dialect.types import RANKS
 from pkc.driver import results
 from pkc.driver.compiler import Compiled
-from pkc.driver.references import Reference, computed, expected_by, references_of, values_for
+from pkc.driver.references import Reference, computed, expected_by, references_of
 from pkc.location import NOWHERE
 from pkc.sim.draw import draw_inputs
 from pkc.sim.program import Program
@@ -71,10 +71,7 @@ def _execute(compiled: Compiled, request: Request, on_gpus: CompileForGpus | Non
         click.echo("no size is set: small ones are taken, whose last blocks are short")
     dims = resolve_dims(kernel, sizes, given, ranks)
     inputs = draw_inputs(module, ranks=ranks, dims=dims, seed=seed, kernel=name) | given
-    wanted = []
-    if references:
-        known = values_for(called, inputs) | request.chosen.all_constants() | dims | {RANKS: ranks}
-        wanted = computed(references, name, known)
+    wanted = computed(references, called, inputs, request.chosen.all_constants() | dims | {RANKS: ranks})
     if on_gpus is not None:
         with console.progress(f"compiling {name} for GPUs"):
             artifact = on_gpus(dims=dims, ranks=ranks)

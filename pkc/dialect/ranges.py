@@ -27,6 +27,9 @@ LARGEST: dict[Attribute, float] = {
 }
 """The largest number of each float type."""
 
+I32 = range(-(2**31), 2**31)
+"""What an i32 holds, and a counter."""
+
 MOST = LARGEST[f32]
 
 

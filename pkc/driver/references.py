@@ -96,7 +96,7 @@ def _expression(asked: str, text: str, span: Span) -> Function:
     return evaluate
 
 
-def values_for(called: Program, inputs: Mapping[str, Any]) -> dict[str, Any]:
+def _values(called: Program, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """The inputs of a run as references get them: floats as float64."""
     arrays = {
         name: np.array(inputs[name], np.float64 if kind.element_type in FLOATS else None)
@@ -109,9 +109,15 @@ def values_for(called: Program, inputs: Mapping[str, Any]) -> dict[str, Any]:
     return arrays | {name: value.item() if hasattr(value, "item") else value for name, value in scalars.items()}
 
 
-def computed(references: Sequence[Reference], kernel: str, values: Mapping[str, Any]) -> list[dict[str, Values]]:
-    """The arrays that each reference gives for the values by name. Raises `PkcError`."""
-    return [_computed(reference, kernel, values) for reference in references]
+def computed(
+    references: Sequence[Reference], called: Program, inputs: Mapping[str, Any], others: Mapping[str, Any]
+) -> list[dict[str, Values]]:
+    """The arrays that each reference gives for the inputs of a run, and other values by name: constants, dimensions and
+    the number of ranks. Raises `PkcError`."""
+    if not references:
+        return []
+    values = {**_values(called, inputs), **others}
+    return [_computed(reference, called.name, values) for reference in references]
 
 
 def _computed(reference: Reference, kernel: str, values: Mapping[str, Any]) -> dict[str, Values]:

@@ -14,7 +14,7 @@ from pkc.dialect.numeric import Values
 from pkc.dialect.types import RANKS, dtype_name
 from pkc.driver import errors, results
 from pkc.driver.compiler import compile_program, constants_of, default_constants
-from pkc.driver.references import computed, expected_by, references_of, values_for
+from pkc.driver.references import computed, expected_by, references_of
 from pkc.frontend import tree
 from pkc.location import NOWHERE
 from pkc.sim.draw import draw_inputs
@@ -109,8 +109,7 @@ def simulated(
     inputs = draw_inputs(module, ranks=ranks, dims=dims, seed=seed) | as_elements(called, data)
     references = [] if source.reference is None else [source.reference]
     asked = references_of(references, source.name, called.outputs, source.span)
-    known = values_for(called, inputs) | default_constants(source) | values | dims | {RANKS: ranks}
-    wanted = computed(asked, source.name, known)
+    wanted = computed(asked, called, inputs, default_constants(source) | values | dims | {RANKS: ranks})
     outputs = simulate(module, ranks=ranks, dims=dims, inputs=inputs, seed=seed, say=print)
     expected = reference(module, ranks=ranks, dims=dims, inputs=inputs, probable=True)
     rounded = tuple(

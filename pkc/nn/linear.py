@@ -46,12 +46,8 @@ class _ParallelLinear(torch.nn.Module):
         shape[self.partition_dim] //= self.ranks
         place = {"device": device, "dtype": dtype}
         self.weight = torch.nn.Parameter(torch.empty(*shape, **place))
-        self.bias = torch.nn.Parameter(torch.empty(self._bias_features, **place)) if bias else None
+        self.bias = torch.nn.Parameter(torch.empty(shape[0], **place)) if bias else None
         self.reset_parameters()
-
-    @property
-    def _bias_features(self) -> int:
-        raise NotImplementedError
 
     def reset_parameters(self) -> None:
         """Draw what `nn.Linear` would. Ranks whose generators are seeded differently get different shards."""
@@ -70,13 +66,13 @@ class _ParallelLinear(torch.nn.Module):
 
     def shard_of(self, state: dict[str, Any]) -> dict[str, Any]:
         """This rank's shards of the state dict of an `nn.Linear`, for `load_state_dict`."""
-        found = {"weight": state["weight"].chunk(self.ranks, self.partition_dim)[self.rank]}
-        if "bias" in state:
-            found["bias"] = self._bias_of(state["bias"])
-        return found
-
-    def _bias_of(self, bias: Any) -> Any:
-        raise NotImplementedError
+        # Output features are the first dimension of the weight, and the only one of the bias.
+        shared = {"weight", "bias"} if self.partition_dim == 0 else {"weight"}
+        return {
+            name: whole.chunk(self.ranks, self.partition_dim)[self.rank] if name in shared else whole
+            for name, whole in state.items()
+            if name in ("weight", "bias")
+        }
 
     def extra_repr(self) -> str:
         return (
@@ -95,13 +91,6 @@ class ColumnParallelLinear(_ParallelLinear):
 
     partition_dim = 0
 
-    @property
-    def _bias_features(self) -> int:
-        return self.out_features // self.ranks
-
-    def _bias_of(self, bias: Any) -> Any:
-        return bias.chunk(self.ranks)[self.rank]
-
     def forward(self, x: Any) -> Any:
         (found,) = project(x, [self])
         return found
@@ -115,13 +104,6 @@ class RowParallelLinear(_ParallelLinear):
     """
 
     partition_dim = 1
-
-    @property
-    def _bias_features(self) -> int:
-        return self.out_features
-
-    def _bias_of(self, bias: Any) -> Any:
-        return bias
 
     def forward(self, x: Any) -> Any:
         right = self.weight.t()

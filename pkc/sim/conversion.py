@@ -7,12 +7,11 @@ from xdsl.ir import Attribute
 
 from pkc.diagnostics import PkcError
 from pkc.dialect.numeric import Values, numpy_dtype
-from pkc.dialect.ranges import LARGEST
+from pkc.dialect.ranges import I32, LARGEST
 from pkc.dialect.types import dtype_name, i32
 from pkc.location import NOWHERE, Span
 from pkc.sim import errors
 
-_I32 = range(-(2**31), 2**31)
 _RAW = "V"
 """The kind as which numpy saves bf16 and the 8-bit floats, of which it has no names: bytes."""
 
@@ -32,7 +31,7 @@ def convert(data: Values, name: str, element: Attribute, source: str, span: Span
         rule = f"{expected} is read from integers"
     elif not is_float and data.dtype.kind not in "iu":
         rule = f"{expected} is read from floats or integers, rounded to nearest"
-    elif element == i32 and data.size and (int(data.min()) not in _I32 or int(data.max()) not in _I32):
+    elif element == i32 and data.size and (int(data.min()) not in I32 or int(data.max()) not in I32):
         rule = "its values need more than 32 bits"
     if rule:
         raise PkcError(errors.WrongInputType(span, source, str(data.dtype), name, expected, rule))

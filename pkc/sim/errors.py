@@ -342,7 +342,3 @@ class CounterOverflow(Diagnostic):
     rank: int
     verb: str
     value: int
-
-
-COUNTERS = range(-(2**31), 2**31)
-"""What a counter holds."""

@@ -12,6 +12,7 @@ import numpy as np
 from pkc.diagnostics import PkcError
 from pkc.dialect.numeric import Values
 from pkc.dialect.program import KernelOp
+from pkc.dialect.ranges import I32
 from pkc.dialect.types import RANKS, Layout, PGLType, PrivateType
 from pkc.location import NOWHERE
 from pkc.sim import errors
@@ -163,7 +164,7 @@ def _scalar(program: Program, name: str, value: Any) -> float | int:
     kind = program.scalars[name]
     number = np.asarray(value)
     fits = number.shape == () and number.dtype.kind in ("iu" if kind == "i32" else "iuf")
-    if not fits or (kind == "i32" and not -(2**31) <= int(number) < 2**31):
+    if not fits or (kind == "i32" and int(number) not in I32):
         raise PkcError(errors.BadScalar(program.span_of(name), name, repr(value), kind))
     if kind == "i32":
         return int(number)

@@ -13,6 +13,7 @@ from pkc.diagnostics import PkcError
 from pkc.dialect import counters
 from pkc.dialect.blocks import number_of_row
 from pkc.dialect.deferred import SendDeferredOp, is_deferred
+from pkc.dialect.ranges import I32
 from pkc.dialect.types import BlockType, SignalType
 from pkc.location import span_of
 from pkc.semantics.evaluate import Call
@@ -158,7 +159,7 @@ def _locator(op: counters.CounterOp, machine: Machine) -> Callable[[Frame, int, 
 
 
 def _check_width(op: Operation, counter: Counter, verb: str, value: int) -> None:
-    if value not in errors.COUNTERS:
+    if value not in I32:
         raise PkcError(errors.CounterOverflow(span_of(op.location), str(counter), counter.rank, verb, value))
 
 

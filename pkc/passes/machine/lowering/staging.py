@@ -16,7 +16,7 @@ from pkc.passes.machine.lowering import channels, fragments
 from pkc.passes.machine.lowering.context import Staged, WarpRole, warp_of_group, warpgroup
 from pkc.passes.machine.lowering.fragments import PACKED, RegisterTile, Value
 from pkc.passes.machine.lowering.missing import slow
-from pkc.targets.layout import WARP_ROWS, Fragment, SharedLayout
+from pkc.targets.layout import CHUNK, WARP_ROWS, Fragment, SharedLayout
 
 _MATRIX_ELEMENT = 2
 """Bytes of an element of the matrices that `stmatrix` writes."""
@@ -46,26 +46,22 @@ def write(role: WarpRole, op: CommitOp) -> None:
             _elements(role, found, tile_type(value), layout, address)
 
 
-_CHUNK = 16
-"""Bytes that a thread clears at once."""
-
-
 def clear(role: WarpRole, tile: Staged, first: SSAValue) -> None:
     """Zeros in the rows from `first` on of a stage, before MMAs of any warp of the role read it."""
     emit, threads = role.emit, role.threads
     rows, columns = tile.type.shape
     size = dtype_bytes(tile.type.element_type)
-    each = columns * size // _CHUNK
+    each = columns * size // CHUNK
     with emit.when(emit.compare("slt", first, rows)):
-        zeros = emit.registers(_CHUNK // 4, b32)
-        for i in range(_CHUNK // 4):
+        zeros = emit.registers(CHUNK // 4, b32)
+        for i in range(CHUNK // 4):
             emit.set(emit.value("bits_f32", emit.real(0.0)), zeros, i)
         begin = emit.plus(emit.times(first, each), emit.minus(threads.thread, threads.start))
         with emit.loop(begin, rows * each, threads.count) as chunk:
-            at = emit.over(chunk, each), emit.times(emit.modulo(chunk, each), _CHUNK // size)
+            at = emit.over(chunk, each), emit.times(emit.modulo(chunk, each), CHUNK // size)
             emit.do("store_shared_v4", zeros, fragments.shared_address(emit, tile.address, tile.layout, size, at))
         emit.do("fence_async_shared")
-        emit.do(f"sync_{threads.barrier}_of_{threads.count}")
+        emit.do(threads.sync)
 
 
 def _is_in_pairs(tile: Value) -> bool:
