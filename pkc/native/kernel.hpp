@@ -1,0 +1,76 @@
+// A kernel from a file of `pkc compile --emit artifact`: its machine code, and what a launch fills in.
+
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mesh.hpp"
+
+namespace pkc {
+
+using Json = nlohmann::json;
+using Shape = std::vector<int64_t>;
+using Dims = std::map<std::string, int64_t>;
+
+// An array parameter, as `pkc.codegen.artifact.ArrayParameter` describes it.
+struct Parameter {
+    explicit Parameter(const Json &header);
+
+    uint64_t bytes(const Shape &extents, int ranks) const;
+    bool in_heap() const { return layout != "private"; }
+
+    std::string name, dtype, layout;
+    std::vector<Json> dims;
+    std::optional<int> shard;
+    bool scratch;
+};
+
+// Arguments of a launch: addresses of arrays by rank (of those in the heap that on rank 0), numbers by name.
+struct Arguments {
+    Dims dims;
+    std::map<std::string, double> numbers;
+    std::map<std::string, std::vector<uint64_t>> addresses;
+};
+
+class Kernel {
+public:
+    Kernel(Mesh &mesh, const std::string &path);
+    ~Kernel();
+    Kernel(const Kernel &) = delete;
+    Kernel &operator=(const Kernel &) = delete;
+
+    const Parameter &parameter(const std::string &name) const;
+    void bind(const Parameter &parameter, const Shape &shape, Dims &dims) const;
+    void launch(Arguments arguments, const std::vector<CUstream> &streams);
+
+    Mesh &mesh;
+
+private:
+    struct Memory {
+        std::map<std::string, uint64_t> offsets;
+        uint64_t epochs;
+    };
+
+    const Memory &memory(const Dims &dims, const std::vector<CUstream> &streams);
+    uint64_t scratch_bytes(const Parameter &parameter, const Dims &dims) const;
+    void complete(Arguments &arguments) const;
+    uint64_t address_of(const std::string &name, int rank, const Arguments &arguments) const;
+    void fill(char *block, int rank, const Arguments &arguments, uint64_t epochs) const;
+    void fill_maps(char *at, const Json &field, int rank, const Arguments &arguments) const;
+
+    Json header_;
+    std::string name_;
+    std::vector<Parameter> parameters_;
+    std::vector<size_t> places_;
+    size_t size_ = 0;
+    int grid_ = 0;
+    CUlibrary library_ = nullptr;
+    std::vector<CUfunction> functions_;
+    std::map<Dims, Memory> memory_;
+};
+
+}  // namespace pkc

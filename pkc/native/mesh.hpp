@@ -1,0 +1,76 @@
+// The GPUs of a process and their symmetric heap: memory at the same offset on every rank, reached from all of them.
+
+#pragma once
+
+#include <cuda.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace pkc {
+
+struct Error : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+inline void check(CUresult status, const char *call) {
+    if (status == CUDA_SUCCESS) return;
+    const char *text = nullptr;
+    cuGetErrorString(status, &text);
+    throw Error(std::string(call) + " fails: " + (text ? text : std::to_string(status)));
+}
+
+#define PKC_CALL(call, ...) ::pkc::check(call(__VA_ARGS__), #call)
+
+// A context that is current for a while.
+class Current {
+public:
+    explicit Current(CUcontext context) { PKC_CALL(cuCtxPushCurrent, context); }
+    ~Current() {
+        CUcontext popped;
+        cuCtxPopCurrent(&popped);
+    }
+    Current(const Current &) = delete;
+    Current &operator=(const Current &) = delete;
+};
+
+struct Rank {
+    int rank;
+    CUdevice device;
+    CUcontext context;
+    CUstream stream;
+    CUevent event;
+    int sms;
+};
+
+// A segment for each rank, `stride` bytes apart, so that the rank is one more dimension of an array in a tensor map.
+class Mesh {
+public:
+    explicit Mesh(const std::vector<int> &devices);
+    ~Mesh();
+    Mesh(const Mesh &) = delete;
+    Mesh &operator=(const Mesh &) = delete;
+
+    uint64_t allocate(uint64_t bytes);
+    uint64_t zeroed(uint64_t bytes);
+    uint64_t address(int rank, uint64_t offset) const { return base_ + rank * stride + offset; }
+    void synchronize(double seconds);
+    int ranks() const { return static_cast<int>(local.size()); }
+
+    std::vector<Rank> local;
+    uint64_t stride = 0;
+
+private:
+    void add(int device);
+    void release();
+    std::vector<CUmemGenericAllocationHandle> create(uint64_t bytes);
+    void grow(uint64_t bytes);
+
+    CUdeviceptr base_ = 0;
+    uint64_t unit_ = 1, used_ = 0, size_ = 0;
+    std::vector<std::pair<CUdeviceptr, size_t>> mapped_;
+};
+
+}  // namespace pkc

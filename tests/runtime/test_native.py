@@ -1,0 +1,50 @@
+"""The C++ loader fills in a launch as the Python runtime does: both on fake drivers that answer alike."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pkc.runtime.exported import pack
+from pkc.runtime.kernel_parameters import layout
+from tests.native import build_program
+from tests.runtime.fake import FIRST_POINTER
+from tests.runtime.test_launch import REDUCE, reduce_on
+
+HERE = Path(__file__).parent / "native"
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
+    folder = tmp_path_factory.mktemp("native")
+    program, kernel = folder / "launch", folder / "kernel.pkx"
+    kernel.write_bytes(pack(REDUCE))
+    build_program(list(HERE.glob("*.cpp")), program)
+    size = layout(REDUCE.fields)[1]
+    ran = subprocess.run([program, kernel, str(size), str(FIRST_POINTER)], check=True, capture_output=True, text=True)
+    return [json.loads(line) for line in ran.stdout.splitlines()]
+
+
+def test_a_launch_gets_what_it_gets_from_python(printed: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, arguments, api = reduce_on(monkeypatch)
+    kernel(arguments)
+    assert printed[:2] == [{"code": "machine code"}, {"kernel": "gemm_rs"}]
+    assert [found for found in printed if "extents" in found] == api.encoded
+    found = [{**launch, "struct": bytes.fromhex(launch["struct"])} for launch in printed if "function" in launch]
+    streams = {launch.pop("stream") for launch in found}
+    assert len(streams) == 3
+    assert found == [
+        {name: value for name, value in vars(launch).items() if name != "stream"} for launch in api.launches
+    ]
+
+
+def test_what_does_not_fit_is_said(printed: list[Any]) -> None:
+    assert printed[-3:] == [
+        "gemm_rs needs the number scale",
+        "dimension 1 of C is 32, not 64",
+        "gemm_rs needs the array C",
+    ]
