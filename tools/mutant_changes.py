@@ -265,8 +265,7 @@ def orders(op: Operation) -> bool:
 def _fed_by(role: program.RoleOp) -> set[program.RoleOp]:
     """The roles of this rank from which the tiles come that a role sends, through channels and counters.
 
-    As `made_by` of `pk-guard-launches`, but waits count also where they may be for 0: then nothing was fetched for the
-    tile.
+    Waits count also where they may be for 0: then nothing was fetched for the tile.
     """
     found: set[program.RoleOp] = set()
     todo = [role]

@@ -419,3 +419,192 @@ pk.kernel @sometimes(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %L: !pk.pri
     pk.release %0 : !pk.channel<!pk.tile<4xf32>>
   }
 }
+
+// -----
+
+// What follows another phase of all ranks follows their entry: then nobody tells of it. A signal from tasks says nothing
+// of ranks that have none.
+// CHECK-LABEL: pk.kernel @phases
+// CHECK-NOT: entered
+// CHECK: pk.signal_all %over
+// CHECK-LABEL: pk.kernel @from_tasks
+// CHECK: pk.wait %entered
+pk.kernel @phases(%P: !pk.pgl<[M], f32, symmetric> {pk.name = "P", pk.scratch}, %Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}, %over: !pk.signal<[1]> {pk.name = "over"}) attributes {derived} {
+  %c = pk.channel "P" stages 1 : !pk.channel<!pk.tile<16xf32>>
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %ranks = pk.dim "ranks"
+  %n = pk.block_count <M by 16>
+  pk.role loader {
+    pk.wait %over[%zero] for %ranks : !pk.signal<[1]>
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 1} {
+      %m = pk.block[%i] : !pk.block<M by 16>
+      scf.for %j = %zero to %ranks step %one {
+        %peer = pk.ring_peer %j
+        pk.acquire %c : !pk.channel<!pk.tile<16xf32>>
+        %x = pk.load %P at %peer[%m : !pk.block<M by 16>] : !pk.pgl<[M], f32, symmetric> -> !pk.tile<16xf32>
+        pk.commit %c, %x : !pk.channel<!pk.tile<16xf32>>, !pk.tile<16xf32>
+      }
+    }
+  }
+  pk.role storer {
+    %z = pk.full 0.0 : f32 : !pk.tile<16xf32>
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 0} {
+      %m = pk.block[%i] : !pk.block<M by 16>
+      pk.store %z, %P[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, symmetric>
+    }
+    pk.signal_all %over[%zero] by %one : !pk.signal<[1]>
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 1} {
+      %m = pk.block[%i] : !pk.block<M by 16>
+      scf.for %j = %zero to %ranks step %one {
+        %x = pk.consume %c : !pk.channel<!pk.tile<16xf32>> -> !pk.tile<16xf32>
+        pk.release %c : !pk.channel<!pk.tile<16xf32>>
+      }
+      pk.store %z, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, replicate>
+    }
+  }
+}
+pk.kernel @from_tasks(%Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}, %over: !pk.signal<[1]> {pk.name = "over"}) attributes {derived} {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r = pk.rank
+  %n = pk.block_count <M by 16> of %r sharded
+  %all = pk.block_count <M by 16> sharded
+  pk.role storer {
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 0} {
+      pk.signal_all %over[%zero] by %one : !pk.signal<[1]>
+    }
+    pk.wait %over[%zero] for %all : !pk.signal<[1]>
+    pk.tasks (%i) in (%one) attributes {per_cta, phase = 1} {
+      %m = pk.block[%i] : !pk.block<M by 16>
+      %z = pk.full 0.0 : f32 : !pk.tile<16xf32>
+      pk.store %z, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, replicate>
+    }
+  }
+}
+
+// -----
+
+// The loader does not wait for blocks of its own rank, but those are stored on this rank: the storer need not wait. For
+// another block of the task it must.
+// CHECK-LABEL: pk.kernel @own
+// CHECK: pk.role storer {
+// CHECK-NOT: pk.wait %entered
+// CHECK-LABEL: pk.kernel @other
+// CHECK: pk.role storer {
+// CHECK: pk.wait %entered
+pk.kernel @own(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %L: !pk.private<[M], f32> {pk.name = "L", pk.scratch}, %Y: !pk.pgl<[M], f32, shard 0> {pk.name = "Y"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}) attributes {derived} {
+  %c = pk.channel "L" stages 1 : !pk.channel<!pk.tile<16xf32>>
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r = pk.rank
+  %n = pk.block_count <M by 16> sharded
+  pk.role communicator {
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.pgl<[M], f32, shard 0> -> !pk.tile<16xf32>
+      pk.store %x, %L[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[M], f32>
+      pk.raise %ready at %r[%i] to %one : !pk.signal<[M by 16]>
+    }
+  }
+  pk.role loader {
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %j = pk.rotate %i by %one of %n
+      %m = pk.block[%j] sharded : !pk.block<M by 16>
+      %o = pk.owner %m : !pk.block<M by 16>
+      %own = arith.cmpi eq, %o, %r : index
+      %needed = arith.select %own, %zero, %one : index
+      pk.wait %ready[%j] for %needed : !pk.signal<[M by 16]>
+      pk.acquire %c : !pk.channel<!pk.tile<16xf32>>
+      %x = pk.load %L[%m : !pk.block<M by 16>] : !pk.private<[M], f32> -> !pk.tile<16xf32>
+      pk.commit %c, %x : !pk.channel<!pk.tile<16xf32>>, !pk.tile<16xf32>
+    }
+  }
+  pk.role storer {
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %j = pk.rotate %i by %one of %n
+      %m = pk.block[%j] sharded : !pk.block<M by 16>
+      %x = pk.consume %c : !pk.channel<!pk.tile<16xf32>> -> !pk.tile<16xf32>
+      pk.store %x, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, shard 0>
+      pk.release %c : !pk.channel<!pk.tile<16xf32>>
+    }
+  }
+}
+pk.kernel @other(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %L: !pk.private<[M], f32> {pk.name = "L", pk.scratch}, %Y: !pk.pgl<[M], f32, shard 0> {pk.name = "Y"}, %ready: !pk.signal<[M by 16]> {pk.name = "ready"}) attributes {derived} {
+  %c = pk.channel "L" stages 1 : !pk.channel<!pk.tile<16xf32>>
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r = pk.rank
+  %n = pk.block_count <M by 16> sharded
+  pk.role communicator {
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.pgl<[M], f32, shard 0> -> !pk.tile<16xf32>
+      pk.store %x, %L[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[M], f32>
+      pk.raise %ready at %r[%i] to %one : !pk.signal<[M by 16]>
+    }
+  }
+  pk.role loader {
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      %o = pk.owner %m : !pk.block<M by 16>
+      %own = arith.cmpi eq, %o, %r : index
+      %needed = arith.select %own, %zero, %one : index
+      pk.wait %ready[%i] for %needed : !pk.signal<[M by 16]>
+      pk.acquire %c : !pk.channel<!pk.tile<16xf32>>
+      %x = pk.load %L[%m : !pk.block<M by 16>] : !pk.private<[M], f32> -> !pk.tile<16xf32>
+      pk.commit %c, %x : !pk.channel<!pk.tile<16xf32>>, !pk.tile<16xf32>
+    }
+  }
+  pk.role storer {
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %j = pk.rotate %i by %one of %n
+      %m = pk.block[%j] sharded : !pk.block<M by 16>
+      %x = pk.consume %c : !pk.channel<!pk.tile<16xf32>> -> !pk.tile<16xf32>
+      pk.store %x, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, shard 0>
+      pk.release %c : !pk.channel<!pk.tile<16xf32>>
+    }
+  }
+}
+
+// -----
+
+// Of signals that each CTA sends after its tasks, all of which are awaited, one is enough that had a task which waited.
+// CHECK-LABEL: pk.kernel @whole
+// CHECK: pk.role communicator {
+// CHECK: pk.wait %entered
+// CHECK: pk.role storer {
+// CHECK-NOT: pk.wait %entered
+pk.kernel @whole(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %L: !pk.private<[M], f32> {pk.name = "L", pk.scratch}, %Y: !pk.pgl<[M], f32, replicate> {pk.name = "Y"}, %ready: !pk.signal<[1]> {pk.name = "ready"}) attributes {derived} {
+  %a = pk.channel "X" stages 1 : !pk.channel<!pk.tile<16xf32>>
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %r = pk.rank
+  %n = pk.block_count <M by 16> sharded
+  %ctas = pk.ctas communicator
+  pk.role communicator {
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      pk.acquire %a : !pk.channel<!pk.tile<16xf32>>
+      %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.pgl<[M], f32, shard 0> -> !pk.tile<16xf32>
+      pk.commit %a, %x : !pk.channel<!pk.tile<16xf32>>, !pk.tile<16xf32>
+    }
+  }
+  pk.role communicator {
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      %x = pk.consume %a : !pk.channel<!pk.tile<16xf32>> -> !pk.tile<16xf32>
+      pk.store %x, %L[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.private<[M], f32>
+      pk.release %a : !pk.channel<!pk.tile<16xf32>>
+    }
+    pk.signal %ready at %r[%zero] by %one : !pk.signal<[1]>
+  }
+  pk.role storer {
+    pk.tasks (%i) in (%n) attributes {per_cta} {
+      pk.wait %ready[%zero] for %ctas : !pk.signal<[1]>
+      %m = pk.block[%i] sharded : !pk.block<M by 16>
+      %x = pk.load %L[%m : !pk.block<M by 16>] : !pk.private<[M], f32> -> !pk.tile<16xf32>
+      pk.store %x, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xf32>, !pk.pgl<[M], f32, replicate>
+    }
+  }
+}

@@ -81,11 +81,20 @@ def _deferred(kernel: KernelOp) -> Iterator[Diagnostic]:
             if not any(op.is_before_in_block(send) for send in sends):
                 what = (op.name, SendDeferredOp.name, "in the same block")
                 yield errors.NeverReleased(span_of(op.location), *what)
-        if isinstance(op, ReleaseOp) and op.kept:
-            uses = (use.operation for use in op.channel.uses)
-            if not any(isinstance(other, ReleaseDeferredOp) for other in uses):
-                what = (op.name, ReleaseDeferredOp.name, "when the tasks are over")
-                yield errors.NeverReleased(span_of(op.location), *what)
+        if isinstance(op, ReleaseOp) and op.kept and not _is_carried_out(op):
+            what = (op.name, ReleaseDeferredOp.name, "when the loop or the tasks around it are over")
+            yield errors.NeverReleased(span_of(op.location), *what)
+
+
+def _is_carried_out(release: ReleaseOp) -> bool:
+    """Whether what a release keeps is freed whenever it has run: not only by another phase, which may have no tasks."""
+    inner: Operation | None = release
+    while inner is not None and inner.parent is not None:
+        frees = (op for op in inner.parent.ops if isinstance(op, ReleaseDeferredOp) and op.channel is release.channel)
+        if any(inner.is_before_in_block(op) for op in frees):
+            return True
+        inner = inner.parent_op()
+    return False
 
 
 _COPY_ENGINE = (CopyOp, WaitOp, RaiseOp, TasksOp, scf.ForOp, scf.IfOp, scf.YieldOp)

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, UnitAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
-from xdsl.traits import Pure
 
-from pkc.dialect.access import GatherOp, LoadOp, ReadOp, ReduceOp, StoreOp
-from pkc.dialect.coordinates import CtasOp, DimOp, EpochOp, RankOp
+from pkc.dialect.access import GatherOp, LoadOp, ReadOp, ReduceOp, StoreOp, is_pgl
+from pkc.dialect.coordinates import BlockOp, BlockPositionOp, CtasOp, DimOp, EpochOp, RankOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import EARLIER, BarrierOp, RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.engines import is_engine
-from pkc.dialect.program import AFTER_ALL, DERIVED, KEPT, PER_CTA, WRITTEN, KernelOp, RoleOp, TasksOp
-from pkc.dialect.roles import CommitOp, ConsumeOp
+from pkc.dialect.program import DERIVED, KEPT, PER_CTA, WRITTEN, KernelOp, RoleOp, TasksOp
 from pkc.dialect.transfers import needs_threads
-from pkc.dialect.types import RANKS, SignalType
-from pkc.passes.analysis.dependence import ancestors, is_cut_short, roles_around, sources
-from pkc.passes.build import add_parameter, append, before, constant, mark, phase_of, product_ops
+from pkc.dialect.types import RANKS, Layout, SignalType
+from pkc.passes.analysis.dependence import is_cut_short, roles_around
+from pkc.passes.analysis.entered import follows_entry
+from pkc.passes.build import add_parameter, append, before, constant, mark, product_ops
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.roles.remote_accesses import reached
+from pkc.passes.roles.remote_accesses import reached, shard_of
 from pkc.remarks import missed
 
 
@@ -32,11 +31,11 @@ class GuardLaunches(KernelPass):
     same number, or raises it to n * e. Two obligations remain, and become separate signals:
 
     - entry: a rank's inputs are valid, and its arrays may be written, once it has entered this launch; so each role
-      that reaches other ranks first waits until all have entered, unless what it sends depends on a role that does, or
-      on signals of this launch from every rank. A role that only writes to scratch memory of others need not await
-      their entry: that memory is the kernel's between launches too (`pk.kept`), and free once the roles that read it
-      are done with the launch before. These signal it, `emptied`, if the exit does not imply it: the wait for it has
-      mostly been met long before, and no rank waits for another to begin;
+      that reaches other ranks first waits until all have entered, unless each such access follows the wait of another
+      role, through channels and counters, or signals of this launch from every rank. A role that only writes to scratch
+      memory of others need not await their entry: that memory is the kernel's between launches too (`pk.kept`), and
+      free once the roles that read it are done with the launch before. These signal it, `emptied`, if the exit does not
+      imply it: the wait for it has mostly been met long before, and no rank waits for another to begin;
     - exit: a rank's arrays may be used again once it has left; so the kernel ends on a rank only when, on every
       rank, each role that reaches the caller's arrays of other ranks, or reads their scratch memory, is done. Writes to
       scratch memory need no such wait: its owner awaits them.
@@ -109,13 +108,30 @@ def _guard_kernel(kernel: KernelOp) -> None:
 
 
 def _early(kernel: KernelOp, moving: Sequence[RoleOp], engines: Sequence[RoleOp]) -> tuple[list[RoleOp], list[RoleOp]]:
-    """The roles that must await the entry of all ranks, and those that may write ahead of it."""
-    early = [role for role in moving if not _follows_all(role)]
-    ahead = [] if engines else [role for role in early if _writes_scratch(kernel, role)]
-    if not any(phase_of(op) for op in kernel.walk()):  # else only a later phase may come through another role
-        awaiting = {*moving, *engines}.difference(ahead)
-        early = [role for role in early if made_by(role).isdisjoint(awaiting)]
-    return [role for role in early if role not in ahead], [role for role in ahead if role in early]
+    """The roles that must await the entry of all ranks, as few as can be, and those that may write ahead of it."""
+    needing = [role for role in moving if not _follows_entry(role, engines)]
+    ahead = [] if engines else [role for role in needing if _writes_scratch(kernel, role)]
+    needing = [role for role in needing if role not in ahead]
+    early = needing
+    for role in reversed(needing):  # those that get tiles before those that they get them from
+        fewer = [other for other in early if other is not role]
+        if all(_follows_entry(other, [*engines, *fewer]) for other in needing if other not in fewer):
+            early = fewer
+    return early, [role for role in ahead if not _follows_entry(role, [*engines, *early])]
+
+
+def _follows_entry(role: RoleOp, waiting: Sequence[RoleOp]) -> bool:
+    """Whether all ranks have entered whenever a role reaches one of them, if these roles wait for that."""
+    return all(follows_entry(op, waiting, _block_of(op, array)) for op, array in reached(role))
+
+
+def _block_of(op: Operation, array: BlockArgument) -> SSAValue | None:
+    """The block, in one shard, whose owner an access reaches; None if it may reach others."""
+    if not is_pgl(array, Layout.Shard) or not isinstance(op, LoadOp | ReadOp | StoreOp):
+        return None
+    index = op.indices[shard_of(array)]
+    value = index.owner.block if isinstance(index.owner, BlockPositionOp) else index
+    return value if isinstance(value.owner, BlockOp) and value.owner.in_shard else None
 
 
 def _writes_scratch(kernel: KernelOp, role: RoleOp) -> bool:
@@ -188,18 +204,6 @@ def _signals(op: Operation) -> bool:
     return isinstance(op, SignalOp | SignalAllOp | RaiseOp | BarrierOp)
 
 
-def _follows_all(role: RoleOp) -> bool:
-    """Whether all that a role does follows signals of this launch from every rank."""
-    if AFTER_ALL in role.attributes:
-        return True
-    for op in role.body.block.ops:
-        if isinstance(op, WaitOp) and any(isinstance(use.operation, SignalAllOp) for use in op.signal.uses):
-            return True
-        if not op.has_trait(Pure):
-            return False
-    return False
-
-
 def _lasts(kernel: KernelOp, op: Operation, array: BlockArgument) -> bool:
     """Whether the owner of an array must not leave before an operation of another rank is done.
 
@@ -225,40 +229,6 @@ def _meeting(signal: BlockArgument, role: RoleOp) -> list[Operation]:
     for op in (WaitOp(signal, (wait.args[0],), epoch.result), scf.YieldOp()):
         append(wait, op, role.location)
     return [rank, zero, one, ranks, epoch, scf.ForOp(*bounds, [], tell), scf.ForOp(*bounds, [], wait)]
-
-
-def made_by(role: RoleOp) -> set[RoleOp]:
-    """The roles of this rank that made what a role sends, passed on through channels and counters.
-
-    The counters that the role itself awaits do not count: it may reach another rank before.
-    """
-    found = _makers(role, (ConsumeOp,))
-    todo = list(found)
-    while todo:
-        made = _makers(todo.pop(), (ConsumeOp, WaitOp)) - found
-        found |= made
-        todo += made
-    return found
-
-
-def _makers(role: RoleOp, waits: tuple[type[Operation], ...]) -> set[RoleOp]:
-    """The roles whose commits or signals to this rank the waiting operations of a role wait for."""
-    return set(roles_around(user for op in role.walk() if isinstance(op, waits) for user in _awaited(op)))
-
-
-def _awaited(op: Operation) -> Iterator[Operation]:
-    if isinstance(op, ConsumeOp):
-        yield from (use.operation for use in op.channel.uses if isinstance(use.operation, CommitOp))
-    if isinstance(op, WaitOp) and _is_certain(op):
-        sent = (use.operation for use in op.signal.uses if isinstance(use.operation, RaiseOp | SignalOp))
-        yield from (user for user in sent if isinstance(user.rank.owner, RankOp))
-
-
-def _is_certain(op: WaitOp) -> bool:
-    """Whether a wait stands in no branch and in no loop that may end early, and for a number that no condition chooses,
-    which may be zero."""
-    chosen = op.rows is not None or any(isinstance(value.owner, arith.SelectOp) for value in sources([op.count]))
-    return not chosen and not is_cut_short(op) and not any(isinstance(around, scf.IfOp) for around in ancestors(op))
 
 
 def _count_in_epochs(op: WaitOp | RaiseOp, number: SSAValue) -> None:
