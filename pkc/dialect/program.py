@@ -253,6 +253,12 @@ class TasksOp(IRDLOperation):
         """Whether further tasks stand directly inside: then those are distributed over CTAs, and all CTAs run these."""
         return any(isinstance(op, TasksOp) for op in self.body.block.ops)
 
+    @property
+    def outermost(self) -> TasksOp:
+        """The tasks around all others that these stand in, or these."""
+        around = self.parent_op()
+        return around.outermost if isinstance(around, TasksOp) else self
+
 
 @irdl_op_definition
 class RoleOp(IRDLOperation):

@@ -46,13 +46,8 @@ class BalanceTasks(KernelPass):
 
     def run(self, kernel: KernelOp) -> None:
         for tasks in list(kernel.walk()):
-            if isinstance(tasks, TasksOp) and not tasks.encloses_tasks and computes(_outermost(tasks), kernel):
+            if isinstance(tasks, TasksOp) and not tasks.encloses_tasks and computes(tasks.outermost, kernel):
                 _balance(tasks)
-
-
-def _outermost(tasks: TasksOp) -> TasksOp:
-    around = tasks.parent_op()
-    return _outermost(around) if isinstance(around, TasksOp) else tasks
 
 
 def _balance(tasks: TasksOp) -> None:

@@ -32,7 +32,8 @@ class OrderTasks(KernelPass):
     whatever the sizes. The last indices of tasks that are `in_order` stay as they are.
 
     Tasks with two indices are numbered by bands of rows (`raster`), so that CTAs that work at the same time share what
-    they read; so are tasks with more, if what they read is shared along both of the last two.
+    they read; so are tasks with more, if what they read is shared along both of the last two. Tasks in tasks have bands
+    of their own for each of those around them: of the rows of an expert, as many as it gets.
 
     Before:
 
@@ -100,7 +101,9 @@ def explain_order(module: ModuleOp) -> list[OrderExplanation]:
 def _band(kernel: KernelOp) -> None:
     """Number the tasks of what pkc derived by bands, unless an earlier pass has said how."""
     for tasks in kernel.walk():
-        if not isinstance(tasks, TasksOp) or not computes(tasks, kernel) or RASTER in tasks.attributes:
+        if not isinstance(tasks, TasksOp) or tasks.encloses_tasks or RASTER in tasks.attributes:
+            continue
+        if not computes(tasks.outermost, kernel):
             continue
         if len(tasks.counts) == 2 or (len(tasks.counts) > 2 and _share_both_ways(tasks)):
             tasks.attributes[RASTER] = IntegerAttr(target_of(kernel).tuning.band, i64)
