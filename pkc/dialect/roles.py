@@ -95,6 +95,11 @@ class ChannelOp(IRDLOperation):
         return self.stages.value.data
 
     @property
+    def kind(self) -> ChannelType:
+        assert isinstance(self.result.type, ChannelType)
+        return self.result.type
+
+    @property
     def guest(self) -> ChannelOp | None:
         """The channel whose stages are those of this one."""
         users = (use.operation for use in self.result.uses)

@@ -43,6 +43,7 @@ from pkc.passes.roles.plan_stages import PlanStages
 from pkc.passes.roles.plan_transfers import PlanTransfers
 from pkc.passes.roles.plan_warps import PlanWarps
 from pkc.passes.roles.release_shared import ReleaseShared
+from pkc.passes.roles.reuse_memory import ReuseMemory
 from pkc.passes.roles.share_stages import ShareStages
 from pkc.passes.roles.share_sums import ShareSums
 from pkc.passes.roles.split_copies import SplitCopies
@@ -110,10 +111,11 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     StageOperands(),  # what comes through channels is known; computed operands get channels too
     SplitLoads(),  # channels are made; before passes that count roles, and add waits to each
     ShareSums(),  # tasks are split: consumers are the roles that have the registers
+    ReuseMemory(),  # needs the roles and their phases; before the next ones, which obey it
+    MergeChannels(),  # of the phases that share memory as a whole; before stages are counted, or shared by two channels
     OrderPhases(),  # needs every role of a phase, and where its tasks stand in it
     PlanTransfers(),  # needs the final roles: what a role does with a tile decides how it gets it
     PlanWarps(),  # roles are known, and do not change any more; needs the transfers, which threads carry out or start
-    MergeChannels(),  # needs the roles and their phases; before stages are counted, or shared by two channels
     ShareStages(),  # needs the warps, which read and write rows of their own; before stages are counted
     PlanStages(),  # channels are known, and which CTAs they share shared memory in
     GuardLaunches(),  # last to add signals: it must know every role that reaches another rank

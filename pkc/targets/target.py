@@ -12,7 +12,7 @@ from xdsl.ir import Operation
 from pkc import targets
 from pkc.diagnostics import PkcError, near
 from pkc.dialect.program import TARGET, KernelOp
-from pkc.dialect.roles import ChannelOp, ChannelType
+from pkc.dialect.roles import ChannelType
 from pkc.dialect.types import TileType
 from pkc.location import NOWHERE, Span, span_of
 from pkc.targets.arch import ANY, Arch, Rate, Rates, Registers, Tuning
@@ -143,12 +143,6 @@ class Target:
     def footprint(self, channel: ChannelType) -> int:
         """Bytes of shared memory that one stage takes: its tiles and two barriers, one for full and one for free."""
         return self.stage_bytes(channel) + 2 * self.arch.mbarrier_bytes
-
-    def channel_bytes(self, channel: ChannelOp) -> int:
-        """Bytes of shared memory that a channel takes: its stages, unless they are another's, and their barriers."""
-        kind = channel.result.type
-        assert isinstance(kind, ChannelType)
-        return channel.depth * (2 * self.arch.mbarrier_bytes if channel.host is not None else self.footprint(kind))
 
 
 def lookup(name: str, span: Span = NOWHERE) -> Target:

@@ -16,7 +16,7 @@ from pkc.dialect.coordinates import RankOp
 from pkc.dialect.engines import is_engine
 from pkc.dialect.machine import ONE, ROLE, TensorMapOp
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
-from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, CommitOp, ConsumeOp, ReleaseOp
+from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp, ConsumeOp, ReleaseOp
 from pkc.dialect.transfers import TMA, needs_threads
 from pkc.dialect.types import TileType
 from pkc.location import span_of
@@ -134,8 +134,7 @@ def _lower(kernel: KernelOp, roles: Sequence[RoleOp]) -> None:
 
 
 def _ring(channel: ChannelOp, target: Target) -> Ring:
-    kind = channel.result.type
-    assert isinstance(kind, ChannelType)
+    kind = channel.kind
     slots, _ = target.stage_layout(kind.tiles)
     producer, consumer = _end(channel, AcquireOp), _end(channel, ReleaseOp)
     commits = (use.operation for use in channel.result.uses)

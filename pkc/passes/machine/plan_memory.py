@@ -5,8 +5,9 @@ from __future__ import annotations
 from xdsl.dialects.builtin import IntegerAttr, i64
 
 from pkc.dialect.program import KernelOp
-from pkc.dialect.roles import ChannelOp, ChannelType, channel_of
+from pkc.dialect.roles import ChannelOp, channel_of
 from pkc.passes.analysis.row_lanes import shared_words
+from pkc.passes.build import phase_of
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.budgets import channel_group, group_of, shared_memory
 from pkc.targets.target import Target, target_of
@@ -23,7 +24,8 @@ class PlanMemory(KernelPass):
     """Give every channel its place in shared memory.
 
     CTAs that compute and CTAs that communicate are planned separately. Tiles begin at multiples of the target's
-    alignment. A channel in the stages of another one begins where that begins. Behind all stages come the barriers:
+    alignment. A channel in the stages of another one begins where that begins. Channels of one phase (`phase`) lie
+    behind those of all phases, and where those of other phases lie. Behind all stages come the barriers:
     those of a channel that say a stage is full, one for each stage, then those that say it is empty. Behind these comes
     what warps hand each other when they reduce a row together.
 
@@ -53,16 +55,15 @@ class PlanMemory(KernelPass):
 
 
 def _place(channels: list[ChannelOp], target: Target) -> int:
-    """The channels of one group of CTAs, one behind the other; where they end."""
-    offset = 0
-    for channel in channels:
-        kind = channel.result.type
-        assert isinstance(kind, ChannelType)
-        length = target.stage_bytes(kind)
-        host = channel.host
+    """The channels of one group of CTAs, those of each phase behind those of all; where they end."""
+    ends: dict[int | None, int] = {None: 0}
+    for channel in sorted(channels, key=lambda channel: phase_of(channel) is not None):
+        phase, length, host = phase_of(channel), target.stage_bytes(channel.kind), channel.host
+        offset = ends.setdefault(phase, ends[None])
         channel.attributes[OFFSET] = IntegerAttr(offset, i64) if host is None else channel_of(host).attributes[OFFSET]
         channel.attributes[STAGE_BYTES] = IntegerAttr(length, i64)
-        offset += channel.depth * length if host is None else 0
+        ends[phase] += channel.depth * length if host is None else 0
+    offset = max(ends.values())
     for channel in channels:
         channel.attributes[BARRIERS] = IntegerAttr(offset, i64)
         offset += 2 * channel.depth * target.arch.mbarrier_bytes

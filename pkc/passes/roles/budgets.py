@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from xdsl.dialects.builtin import StringAttr
 
@@ -17,6 +17,7 @@ from pkc.passes.analysis import budget_errors as errors
 from pkc.passes.analysis.dependence import roles_around
 from pkc.passes.analysis.live_tiles import peak
 from pkc.passes.analysis.row_lanes import shared_words
+from pkc.passes.build import phase_of
 from pkc.passes.roles.plan_warps import COMPUTE
 from pkc.targets.target import Operands, Target, target_of
 
@@ -48,15 +49,28 @@ def budgets(kernel: KernelOp) -> Iterator[Diagnostic]:
 
 def shared_memory(kernel: KernelOp) -> int:
     """Bytes of shared memory that a CTA needs, barriers included: of the group that needs most."""
-    target, taken = target_of(kernel), dict[str, int]()
+    target, channels = target_of(kernel), dict[str, dict[ChannelOp, int]]()
     for op in kernel.body.block.ops:
         if isinstance(op, ChannelOp):
-            group = channel_group(op)
-            taken[group] = taken.get(group, 0) + target.channel_bytes(op)
-        if isinstance(op, RoleOp) and (words := shared_words(op, target.arch.warp)):
-            taken[group_of(op)] = taken.get(group_of(op), 0) + words * target.arch.register_bytes
+            channels.setdefault(channel_group(op), {})[op] = op.depth
+    taken = {group: bytes_of(depths) for group, depths in channels.items()}
+    for role in kernel.roles:
+        if words := shared_words(role, target.arch.warp):
+            taken[group_of(role)] = taken.get(group_of(role), 0) + words * target.arch.register_bytes
     taken[COMPUTE] = taken.get(COMPUTE, 0) + read_behind(kernel)
     return max(taken.values())
+
+
+def bytes_of(depths: Mapping[ChannelOp, int]) -> int:
+    """Bytes of shared memory that channels with so many stages take. Those of different phases lie in the same memory
+    (`pk-reuse-memory`), but for their barriers."""
+    barriers, stages = 0, dict[int | None, int]()
+    for channel, depth in depths.items():
+        target, phase = target_of(channel), phase_of(channel)
+        barriers += 2 * depth * target.arch.mbarrier_bytes
+        if channel.host is None:
+            stages[phase] = stages.get(phase, 0) + depth * target.stage_bytes(channel.kind)
+    return stages.pop(None, 0) + max(stages.values(), default=0) + barriers
 
 
 def read_behind(kernel: KernelOp) -> int:

@@ -10,6 +10,7 @@ from xdsl.ir import Operation
 from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, CommitOp
 from pkc.passes.analysis.dependence import ancestors
+from pkc.passes.build import phase_of
 from pkc.passes.kernel_pass import KernelPass
 
 
@@ -17,7 +18,8 @@ class MergeChannels(KernelPass):
     """Use one channel for tiles of one kind that go from one role to another in one phase, then in a later one.
 
     Both roles are through with the first phase before they begin with the second, so its tiles come behind the others
-    in the same ring. Its stages are those of both phases, which otherwise would divide shared memory.
+    in the same ring. Its stages are those of both phases, which otherwise would divide shared memory, unless each has
+    all of it (`pk-reuse-memory`).
 
     Before:
 
@@ -40,21 +42,34 @@ class MergeChannels(KernelPass):
     name = "pk-merge-channels"
 
     def run(self, kernel: KernelOp) -> None:
-        kept: list[ChannelOp] = []
-        for channel in [op for op in kernel.body.block.ops if isinstance(op, ChannelOp)]:
-            first = next((first for first in kept if _follows(channel, first)), None)
-            if first is None:
-                kept.append(channel)
-                continue
+        for channel, first in merged(kernel).items():
             first.label = StringAttr(f"{first.label.data}; {channel.label.data}")
             channel.result.replace_all_uses_with(first.result)
             channel.detach()
             channel.erase()
 
 
-def _follows(channel: ChannelOp, first: ChannelOp) -> bool:
-    """Whether the roles of a channel are those of the first one, and use it when they are through with that."""
-    if channel.result.type != first.result.type:
+def merged(kernel: KernelOp) -> dict[ChannelOp, ChannelOp]:
+    """The channels that can be merged with one before them, and with which."""
+    kept: list[ChannelOp] = []
+    found: dict[ChannelOp, ChannelOp] = {}
+    for channel in [op for op in kernel.body.block.ops if isinstance(op, ChannelOp)]:
+        others = {first: [channel for channel, other in found.items() if other is first] for first in kept}
+        first = next((first for first in kept if _follows(channel, [first, *others[first]])), None)
+        if first is None:
+            kept.append(channel)
+        else:
+            found[channel] = first
+    return found
+
+
+def _follows(channel: ChannelOp, earlier: Sequence[ChannelOp]) -> bool:
+    """Whether the roles of a channel are those of earlier ones, and use it when they are through with these."""
+    return all(_is_behind(channel, other) for other in earlier)
+
+
+def _is_behind(channel: ChannelOp, first: ChannelOp) -> bool:
+    if channel.kind != first.kind or phase_of(channel) != phase_of(first):
         return False
     return all(
         role is not None and role is other and before[-1].is_before_in_block(after[0])

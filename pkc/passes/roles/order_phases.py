@@ -13,8 +13,9 @@ from xdsl.traits import MemoryEffectKind, only_has_effect
 from pkc.dialect.coordinates import CtasOp, DimOp, RankOp
 from pkc.dialect.counters import SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.program import KernelOp, RoleOp, TasksOp
+from pkc.dialect.roles import AcquireOp, ConsumeOp, channel_of
 from pkc.dialect.types import RANKS, PGLType, PrivateType, SignalType
-from pkc.passes.build import add_parameter, constant, phase_of, product_ops
+from pkc.passes.build import PHASE, add_parameter, constant, phase_of, product_ops
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import reached
 
@@ -24,7 +25,9 @@ class OrderPhases(KernelPass):
 
     Roles that use such an array signal at the end of their tasks of the earlier phase. Those that use it later wait for
     all of them, on all ranks if other ranks reach the array, else on this rank. An array that is only read, or that one
-    phase alone uses, orders nothing. A role serves one phase, or goes through several one after the other.
+    phase alone uses, orders nothing. A role serves one phase, or goes through several one after the other. Where
+    channels of phases lie in the same shared memory (`phase`, `pk-reuse-memory`), who consumes one signals too, and who
+    fills one of a later phase waits.
 
     Before:
 
@@ -51,17 +54,21 @@ class OrderPhases(KernelPass):
     ONLY_DERIVED = True
 
     def run(self, kernel: KernelOp) -> None:
-        roles = kernel.roles
-        stretches = [stretch for role in roles for stretch in _stretches(role)]
         # All is looked at before anything is added; what follows the same stretch is added in the order of the phases.
+        stretches = _all_stretches(kernel)
         afar = {array for role in {s.role for s in stretches} for _, array in reached(role)}
-        phases = sorted({stretch.phase for stretch in stretches})[:-1]
-        ends = [end for phase in phases if (end := _end(kernel, stretches, phase, afar))]
+        ends = [end for phase in _phases(stretches)[:-1] if (end := _end(kernel, stretches, phase, afar))]
         for end in ends:
             for stretch in end.signalling:
                 _insert(stretch, stretch.ops[-1].next_op, end.signal_ops())
             for stretch in end.waiting:
                 _insert(stretch, stretch.ops[0], end.wait())
+
+
+def phases_in_order(kernel: KernelOp) -> bool:
+    """Whether something of each phase but the last is awaited by a later one."""
+    stretches = _all_stretches(kernel)
+    return all(_shared(stretches, phase) for phase in _phases(stretches)[:-1])
 
 
 @dataclass(frozen=True)
@@ -82,6 +89,19 @@ class _Stretch:
         reading = MemoryEffectKind.READ
         inner = (op for outer in self.ops for op in outer.walk() if not op.regions and not only_has_effect(op, reading))
         return {array for op in inner for array in _arrays(op)}
+
+    def takes_part(self, kind: type[AcquireOp | ConsumeOp]) -> bool:
+        """Whether it fills or consumes channels of its phase."""
+        ops = (op for outer in self.ops for op in outer.walk() if isinstance(op, kind))
+        return any(PHASE in channel_of(op.channel).attributes for op in ops)
+
+
+def _all_stretches(kernel: KernelOp) -> list[_Stretch]:
+    return [stretch for role in kernel.roles for stretch in _stretches(role)]
+
+
+def _phases(stretches: Sequence[_Stretch]) -> list[int]:
+    return sorted({stretch.phase for stretch in stretches})
 
 
 def _stretches(role: RoleOp) -> list[_Stretch]:
@@ -107,21 +127,31 @@ def _stretches(role: RoleOp) -> list[_Stretch]:
 
 def _end(kernel: KernelOp, stretches: Sequence[_Stretch], phase: int, afar: Set[BlockArgument]) -> _End | None:
     """The signal at the end of a phase, if a later one needs it; `afar` are the arrays that other ranks reach."""
-    ending = [stretch for stretch in stretches if stretch.phase == phase]
-    used = {array for stretch in ending for array in stretch.used}
-    written = {array for stretch in ending for array in stretch.written}
-    later = [(s, (s.used & written) | (s.written & used)) for s in stretches if s.phase > phase]
-    shared = {array for _, arrays in later for array in arrays}
+    shared = _shared(stretches, phase)
     if not shared:
         return None
-    alone = shared.isdisjoint(afar)
     signal = add_parameter(kernel, f"phase{phase}.over", SignalType((1,)), kernel.location)
-    signalling = [stretch for stretch in ending if stretch.used & shared]
+    ending = [stretch for stretch in stretches if stretch.phase == phase]
+    signalling = [stretch for stretch in ending if stretch.used & shared or stretch.takes_part(ConsumeOp)]
     waiting: dict[RoleOp, _Stretch] = {}
-    for stretch, arrays in later:
-        if arrays:
+    for stretch in stretches:
+        if stretch.phase > phase and (_clashing(ending, stretch) or stretch.takes_part(AcquireOp)):
             waiting.setdefault(stretch.role, stretch)
-    return _End(signal, signalling, list(waiting.values()), alone)
+    return _End(signal, signalling, list(waiting.values()), shared.isdisjoint(afar))
+
+
+def _shared(stretches: Sequence[_Stretch], phase: int) -> set[BlockArgument]:
+    """The arrays because of which later phases wait for one."""
+    ending = [stretch for stretch in stretches if stretch.phase == phase]
+    later = [stretch for stretch in stretches if stretch.phase > phase]
+    return {array for stretch in later for array in _clashing(ending, stretch)}
+
+
+def _clashing(ending: Sequence[_Stretch], later: _Stretch) -> set[BlockArgument]:
+    """The arrays that one of them uses and the other writes."""
+    used = {array for stretch in ending for array in stretch.used}
+    written = {array for stretch in ending for array in stretch.written}
+    return (later.used & written) | (later.written & used)
 
 
 def _arrays(op: Operation) -> Iterator[BlockArgument]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -14,14 +14,14 @@ from pkc.dialect.access import AddToArrayOp, ScatterAddOp, StoreOp
 from pkc.dialect.attributes import Role
 from pkc.dialect.counters import WaitOp
 from pkc.dialect.program import KernelOp
-from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, ConsumeOp, channel_of
+from pkc.dialect.roles import AcquireOp, ChannelOp, ConsumeOp, channel_of
 from pkc.dialect.tile import MmaOp, tile_type
 from pkc.dialect.types import dtype_bytes
 from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import roles_around
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.roles.budgets import channel_group, read_behind
+from pkc.passes.roles.budgets import bytes_of, channel_group, read_behind
 from pkc.passes.roles.remote_accesses import array_name
 from pkc.remarks import missed
 from pkc.targets.target import target_of
@@ -37,7 +37,8 @@ class PlanStages(KernelPass):
     multiplies for longer than a load takes that awaits no other rank. Then each tile that is passed once in a task gets
     a second stage if there is room for it, so that the next task begins while it is still in use; up to four where no
     loop needs any. The rest goes to loops, up to 32 stages each. `stages` of the schedule says how many those of loops
-    have. The channels of communicators stay as they are.
+    have. The channels of communicators stay as they are. Each phase has the memory of those that lie in the same place
+    (`pk-reuse-memory`).
 
     Before:
 
@@ -88,7 +89,7 @@ def plan_stages(kernel: KernelOp) -> list[StagePlan]:
     if not planned:
         return []
     target, group = target_of(kernel), channel_group(planned[0])
-    others = sum(target.channel_bytes(c) for c in channels if c not in planned and channel_group(c) == group)
+    others = bytes_of({c: c.depth for c in channels if c not in planned and channel_group(c) == group})
     return _divide(kernel, planned, target.stage_memory - others - read_behind(kernel))
 
 
@@ -97,7 +98,7 @@ def _divide(kernel: KernelOp, channels: Sequence[ChannelOp], available: int) -> 
     passed = [channel for channel in channels if channel not in turning and channel.host is None]
     wanted, tuning = kernel.scheduled_number("stages") or 0, target_of(kernel).tuning
     stages = {channel: wanted if wanted and channel in turning else 1 for channel in (*turning, *passed)}
-    needed = sum(count * _footprint(channel) for channel, count in stages.items())
+    needed = _needed(stages)
     if needed > available:
         raise PkcError(errors.SharedMemory(span_of(kernel.location), kernel.sym_name.data, needed, available))
     growing = [] if wanted else turning
@@ -147,12 +148,17 @@ _AS_SAID = "as the schedule's `stages` says"
 
 def _grow(stages: dict[ChannelOp, int], channels: Sequence[ChannelOp], most: int, available: int) -> None:
     """Give each channel a stage more, round after round, as long as there is room."""
-    left = available - sum(count * _footprint(channel) for channel, count in stages.items())
     for count in range(1, most):
         for channel in channels:
-            if stages[channel] == count and _footprint(channel) <= left:
+            more = {**stages, channel: count + 1}
+            if stages[channel] == count and _needed(more) <= available:
                 stages[channel] += 1
-                left -= _footprint(channel)
+
+
+def _needed(stages: Mapping[ChannelOp, int]) -> int:
+    """Bytes of shared memory for channels, and for what leaves in their stages."""
+    guests = {channel.guest: count for channel, count in stages.items() if channel.guest is not None}
+    return bytes_of({**stages, **guests})
 
 
 def _why(turning: bool, stages: int, wanted: int, most: int) -> str:
@@ -165,9 +171,8 @@ def _why(turning: bool, stages: int, wanted: int, most: int) -> str:
 
 def _footprint(channel: ChannelOp) -> int:
     """Bytes that a stage takes, with the barriers of what leaves in it."""
-    target, kind = target_of(channel), channel.result.type
-    assert isinstance(kind, ChannelType)
-    return target.footprint(kind) + (2 * target.arch.mbarrier_bytes if channel.guest is not None else 0)
+    target = target_of(channel)
+    return target.footprint(channel.kind) + (2 * target.arch.mbarrier_bytes if channel.guest is not None else 0)
 
 
 def _in_loop(channel: ChannelOp) -> bool:

@@ -1,0 +1,66 @@
+"""The pass `pk-reuse-memory`: channels of one phase lie where those of another one did."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import IntegerAttr, i64
+
+from pkc.dialect.attributes import Role
+from pkc.dialect.program import KernelOp
+from pkc.dialect.roles import ChannelOp
+from pkc.passes.analysis.dependence import roles_around
+from pkc.passes.build import PHASE, phase_of
+from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.roles.merge_channels import merged
+from pkc.passes.roles.order_phases import phases_in_order
+from pkc.remarks import missed
+
+_SEVERAL = 2
+"""Phases of which each has channels that no other can use."""
+
+
+class ReuseMemory(KernelPass):
+    """Write on channels that serve one phase alone which one, where phases come one after the other: `phase`.
+
+    Channels of different phases then have the same shared memory, all of it each, instead of a share. That needs that
+    every CTA is through with one phase before it fills stages of the next: `pk-order-phases` lets roles that consume
+    channels with a `phase` signal at its end, and roles that fill those of later phases wait for that. Only phases
+    between which something waits anyway, because of an array, are treated so, and only where channels are left that
+    `pk-merge-channels` could not merge: phases that pass the same tiles need no memory of their own. Channels of
+    communicators keep theirs.
+
+    Before:
+
+        %0 = pk.channel "A, B" stages 1 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>>
+        %1 = pk.channel "T, C" stages 1 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x256xbf16>>
+
+    After:
+
+        %0 = pk.channel "A, B" stages 1 {phase = 0 : i64} : ...
+        %1 = pk.channel "T, C" stages 1 {phase = 1 : i64} : ...
+    """
+
+    name = "pk-reuse-memory"
+    ONLY_DERIVED = True
+
+    def run(self, kernel: KernelOp) -> None:
+        channels = [op for op in kernel.body.block.ops if isinstance(op, ChannelOp)]
+        found = {channel: phase for channel in channels if (phase := _only_phase(channel)) is not None}
+        alike = merged(kernel)
+        alone = found.keys() - alike.keys() - set(alike.values())
+        if len({found[channel] for channel in alone}) < _SEVERAL:
+            return
+        if not phases_in_order(kernel):
+            reason = "nothing that one of its phases writes is used by the next, so that they need not wait"
+            missed(self.name, kernel, f"channels of different phases share shared memory: {reason}")
+            return
+        for channel, phase in found.items():
+            channel.attributes[PHASE] = IntegerAttr(phase, i64)
+
+
+def _only_phase(channel: ChannelOp) -> int | None:
+    """The phase of all that uses a channel between roles that compute, if it is one."""
+    users = [use.operation for use in channel.result.uses]
+    if any(role.role.data is Role.Communicator for role in roles_around(users)):
+        return None
+    found = {phase_of(op) for op in users}
+    return found.pop() if len(found) == 1 else None
