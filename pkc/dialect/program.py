@@ -77,6 +77,10 @@ LONGEST_FIRST = "longest_first"
 """Attribute of `pk.tasks`: none has longer loops than those before it in its band. CTAs take them back and forth
 (`pkc/dialect/task_order.py`)."""
 
+PHASE = "phase"
+"""On task sets, and on roles that serve one: which phase of a kernel of several it is, from 0. On channels that lie in
+the same shared memory: the one that they serve."""
+
 IN_ORDER = "in_order"
 """Attribute of `pk.tasks`: how many of the last indices were loops; these ascend as in the loops of the reader."""
 

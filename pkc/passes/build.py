@@ -23,12 +23,9 @@ from xdsl.traits import is_side_effect_free
 
 from pkc.dialect.access import GatherOp, LoadOp, ReadOp
 from pkc.dialect.attributes import Role, RoleAttr
-from pkc.dialect.program import DERIVED, FRESH, NAME, SCRATCH, KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import DERIVED, FRESH, NAME, PHASE, SCRATCH, KernelOp, RoleOp, TasksOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import SignalType
-
-PHASE = "phase"
-"""On task sets, and on roles that serve one: which phase of a kernel of several it is, from 0."""
 
 _Op = TypeVar("_Op", bound=Operation)
 

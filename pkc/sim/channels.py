@@ -11,11 +11,12 @@ from xdsl.ir import Operation, SSAValue
 from pkc.diagnostics import Label, PkcError
 from pkc.dialect import roles
 from pkc.dialect.numeric import Values
+from pkc.dialect.program import PHASE, KernelOp
 from pkc.dialect.ranges import Bounded
 from pkc.dialect.transfers import crosses_proxies, is_fenced
 from pkc.location import span_of
 from pkc.semantics.evaluate import Call
-from pkc.sim import order_errors
+from pkc.sim import errors, order_errors
 from pkc.sim.array import poison
 from pkc.sim.machine import Calls, Frame, Machine
 from pkc.sim.memory_model import RingClocks, WarpRole
@@ -55,7 +56,7 @@ def ring_of(value: SSAValue, machine: Machine) -> Callable[[Frame], Ring]:
 
 
 def _acquire(op: roles.AcquireOp, machine: Machine) -> Call:
-    find = ring_of(op.channel, machine)
+    find, others = ring_of(op.channel, machine), _in_same_memory(roles.channel_of(op.channel))
 
     def acquire(frame: Frame) -> None:
         ring = find(frame)
@@ -64,8 +65,30 @@ def _acquire(op: roles.AcquireOp, machine: Machine) -> Call:
         machine.scheduler.wait(op, ring.free, number, lambda: ring.depth + ring.released)
         if ring.clocks is not None:
             ring.clocks.acquire(frame.warp_role, number)
+        for channel in others:
+            other = machine.rings.get((frame.rank, frame.cta, channel))
+            if isinstance(other, Ring) and not _is_over(other, frame.warp_role):
+                raise PkcError(_memory_in_use(op, channel, frame.warp_role))
 
     return Call(acquire)
+
+
+def _in_same_memory(channel: roles.ChannelOp) -> list[roles.ChannelOp]:
+    """The channels of other phases that lie where a channel does."""
+    phase, kernel = channel.attributes.get(PHASE), channel.parent_op()
+    if phase is None or not isinstance(kernel, KernelOp):
+        return []
+    channels = (op for op in kernel.body.block.ops if isinstance(op, roles.ChannelOp))
+    return [other for other in channels if other.attributes.get(PHASE) not in (None, phase)]
+
+
+def _is_over(ring: Ring, warp_role: WarpRole) -> bool:
+    return ring.acquired == ring.released and (ring.clocks is None or ring.clocks.is_over_for(warp_role))
+
+
+def _memory_in_use(op: roles.AcquireOp, other: roles.ChannelOp, warp_role: WarpRole) -> errors.MemoryInUse:
+    label, also = roles.channel_of(op.channel).label.data, (Label(span_of(other.location), "the other one"),)
+    return errors.MemoryInUse(span_of(op.location), label, other.label.data, warp_role.name, also=also)
 
 
 def _commit(op: roles.CommitOp, machine: Machine) -> Call:

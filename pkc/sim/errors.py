@@ -342,3 +342,15 @@ class CounterOverflow(Diagnostic):
     rank: int
     verb: str
     value: int
+
+
+class MemoryInUse(Diagnostic):
+    """Raised when a channel is filled whose shared memory a channel of another phase still uses."""
+
+    code = "PK716"
+    title = "`{channel}` is filled where `{other}`, of another phase, may still have tiles"
+    label = "filled here by {warp_role}"
+    help = "let those who consume `{other}` signal when they are done, and wait for that first"
+    channel: str
+    other: str
+    warp_role: str

@@ -24,6 +24,8 @@ Mbarrier       9.7.13.15.16     commit to consume, and release to acquire, of on
 Proxy          8.6, 8.9.5       an asynchronous access needs what was known at the last fence to the async proxy of its
                                 CTA; counters do not carry that: `Attempt.must_know`, `WarpRole.fence`
 Stage          9.7.9.25.1, .6.2 a stage is given back when no store and no MMA reads it: `WarpRole.store_reading`
+Memory                          channels of phases that have the same shared memory are filled when all stages of the
+                                others have been given back, and who fills them knows that: `RingClocks.is_over_for`
 Launch         8.9.4            a launch begins after its caller's writes, for both proxies, and ends when its roles
                                 have, on this rank alone: `WarpRole.__init__`
 
@@ -126,6 +128,7 @@ class RingClocks:
         self._depth = depth
         self._full: dict[int, tuple[Clock, Clock]] = {}
         self._free: dict[int, tuple[Clock, Clock]] = {}
+        self._given_back = (component, 0)
 
     def commit(self, warp_role: WarpRole) -> None:
         """The producer commits the next stage: with its clock, and the loads into the stage (Mbarrier)."""
@@ -140,7 +143,13 @@ class RingClocks:
 
     def release(self, warp_role: WarpRole, number: int) -> None:
         """The consumer releases a stage."""
-        self._free[number % self._depth] = warp_role.release(), warp_role.known_async.copy()
+        known = warp_role.release()
+        self._given_back = warp_role.component, int(known[warp_role.component])
+        self._free[number % self._depth] = known, warp_role.known_async.copy()
+
+    def is_over_for(self, warp_role: WarpRole) -> bool:
+        """Whether the last release happened before what a role does next (Memory)."""
+        return warp_role.knows(*self._given_back)
 
     def acquire(self, warp_role: WarpRole, number: int) -> None:
         """The producer has acquired a free stage."""

@@ -34,6 +34,7 @@ OTHER: dict[str, str] = {
     "PK712": "tests/check/test_checker.py::test_launches_need_roles",
     "PK713": "tests/sim/test_ledger.py::test_another_number_than_is_sent",
     "PK714": "tests/check/test_counterexample.py::test_a_store_over_what_is_not_read",
+    "PK716": "tests/sim/test_channels.py::test_memory_of_two_phases",
     "PK720": "tests/check/test_checker.py::test_another_result_is_found",
     "PK731": "tests/sim/test_order.py::test_what_is_missing_is_found_in_every_order",
     "PK732": "tests/sim/test_order.py::test_what_is_missing_is_found_in_every_order",

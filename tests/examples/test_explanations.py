@@ -29,7 +29,7 @@ from pkc.driver.compiler import EXPLAINED, Why, load
 from pkc.location import describe, span_of
 from pkc.passes import ROLES_PIPELINE
 from pkc.passes.machine.lower_tiles import THREADS
-from pkc.passes.roles.budgets import channel_group, read_behind
+from pkc.passes.roles.budgets import bytes_of, channel_group, read_behind
 from pkc.passes.roles.order_tasks import OrderExplanation
 from pkc.passes.roles.pipeline_mma import PipelinePlan
 from pkc.passes.roles.plan_fetch import FetchPlan
@@ -300,9 +300,8 @@ def _has_stages(claim: StagePlan, kernel: KernelOp, machine: KernelOp | None) ->
         return False
     if "room" in claim.why:
         beside = [op for op in channels if channel_group(op) == channel_group(claim.channel)]
-        taken = sum(target_of(op).channel_bytes(op) for op in beside) + read_behind(kernel)
-        target = target_of(claim.channel)
-        if taken + target.footprint(claim.channel.result.type) <= target.stage_memory:
+        more = bytes_of({op: op.depth + (op is claim.channel) for op in beside})
+        if more + read_behind(kernel) <= target_of(kernel).stage_memory:
             return False
     made = [op for op in _instructions(machine) if op.instruction_name.data == "mbarrier_init"]
     return machine is None or len(made) == 2 * sum(op.depth for op in channels)

@@ -267,6 +267,24 @@ kernel k(count: i32[E], A: f32[E, M, N], C: f32[E, M]):
             "pk.load: threads load the last block of `A`, which may end inside of the array, where TMA does not stop",
         ),
     ],
+    "pk-reuse-memory": [
+        (
+            """
+kernel k(X: bf16[M, N], A: bf16[M, K], B: bf16[K, N], Y: bf16[M, N], C: f32[M, N]):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        Y[m, n] = X[m, n]
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ B[k, n]
+        C[m, n] = acc
+""",
+            "",
+            1,
+            "pk.kernel: channels of different phases divide shared memory among them: a phase uses nothing that the one"
+            " before writes, so that they run at the same time",
+        ),
+    ],
     "pk-plan-mma": [
         (
             MATMUL.format(rows=64, body="acc = acc * 0.5 + A[m, k] @ B[k, n]"),

@@ -172,3 +172,54 @@ def test_a_stage_holds_several_tiles_and_scalars() -> None:
     inputs, outputs = run(parse(text), ctas=2, M=16)
     x = np.asarray(inputs["X"], np.float32)
     np.testing.assert_array_equal(outputs["Y"], x * np.repeat(x[:, :4], 4, axis=1))
+
+
+PHASES = """
+pk.kernel @phases(%X: !pk.private<[M], f32> {{pk.name = "X"}}, %Y: !pk.private<[M], f32> {{pk.name = "Y"}},
+                  %over: !pk.signal<[1]> {{pk.name = "over"}}) {{
+  %count = pk.block_count <M by 4>
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %rank = pk.rank
+  %0 = pk.channel "X" stages 2 {{phase = 0 : i64}} : !pk.channel<!pk.tile<4xf32>>
+  %1 = pk.channel "Y" stages 2 {{phase = 1 : i64}} : !pk.channel<!pk.tile<4xf32>>
+  pk.role loader {{
+    pk.tasks (%i) in (%count) attributes {{per_cta}} {{
+      %m = pk.block[%i] : !pk.block<M by 4>
+      pk.acquire %0 : !pk.channel<!pk.tile<4xf32>>
+      %t = pk.load %X[%m : !pk.block<M by 4>] : !pk.private<[M], f32> -> !pk.tile<4xf32>
+      pk.commit %0, %t : !pk.channel<!pk.tile<4xf32>>, !pk.tile<4xf32>
+    }}
+    {wait}
+    pk.tasks (%i) in (%one) attributes {{per_cta}} {{
+      %m = pk.block[%i] : !pk.block<M by 4>
+      pk.acquire %1 : !pk.channel<!pk.tile<4xf32>> loc("pipe.pk":1:5)
+      %t = pk.load %X[%m : !pk.block<M by 4>] : !pk.private<[M], f32> -> !pk.tile<4xf32>
+      pk.commit %1, %t : !pk.channel<!pk.tile<4xf32>>, !pk.tile<4xf32>
+    }}
+  }}
+  pk.role storer {{
+    pk.tasks (%i) in (%count) attributes {{per_cta}} {{
+      %m = pk.block[%i] : !pk.block<M by 4>
+      %t = pk.consume %0 : !pk.channel<!pk.tile<4xf32>> -> !pk.tile<4xf32>
+      pk.store %t, %Y[%m : !pk.block<M by 4>] : !pk.tile<4xf32>, !pk.private<[M], f32>
+      pk.release %0 : !pk.channel<!pk.tile<4xf32>>
+    }}
+    pk.signal %over at %rank[%zero] by %one : !pk.signal<[1]>
+    pk.tasks (%i) in (%one) attributes {{per_cta}} {{
+      %t = pk.consume %1 : !pk.channel<!pk.tile<4xf32>> -> !pk.tile<4xf32>
+      pk.release %1 : !pk.channel<!pk.tile<4xf32>>
+    }}
+  }}
+}}"""
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_memory_of_two_phases(seed: int) -> None:
+    """Whoever fills the channel of the second phase must know that the first one is over, in whatever order."""
+    waiting = parse(PHASES.format(wait="pk.wait %over[%zero] for %one : !pk.signal<[1]>"))
+    inputs, outputs = run(waiting, seed=seed, M=12)
+    np.testing.assert_array_equal(outputs["Y"], f64(inputs["X"]))
+    found = finding(parse(PHASES.format(wait="")), 1, seed=seed, M=12)
+    assert isinstance(found, errors.MemoryInUse)
+    assert {found.channel, found.other} == {"X", "Y"}

@@ -12,10 +12,10 @@ from xdsl.traits import MemoryEffectKind, only_has_effect
 
 from pkc.dialect.coordinates import CtasOp, DimOp, RankOp
 from pkc.dialect.counters import SignalAllOp, SignalOp, WaitOp
-from pkc.dialect.program import KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import PHASE, KernelOp, RoleOp, TasksOp
 from pkc.dialect.roles import AcquireOp, ConsumeOp, channel_of
 from pkc.dialect.types import RANKS, PGLType, PrivateType, SignalType
-from pkc.passes.build import PHASE, add_parameter, constant, phase_of, product_ops
+from pkc.passes.build import add_parameter, constant, phase_of, product_ops
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import reached
 

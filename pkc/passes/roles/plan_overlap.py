@@ -10,12 +10,12 @@ from xdsl.ir import Operation
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import AccumulateOp, GatherOp, LoadOp, ScatterAccumulateOp, StoreOp, is_pgl
 from pkc.dialect.names import task_variable
-from pkc.dialect.program import KernelOp, TasksOp
+from pkc.dialect.program import PHASE, KernelOp, TasksOp
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import Layout
 from pkc.location import describe, span_of
 from pkc.passes import plan_errors as errors
-from pkc.passes.build import PHASE, phase_of, phases
+from pkc.passes.build import phase_of, phases
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.fetches import can_fetch
 from pkc.passes.roles.program_slices import from_memory, variables

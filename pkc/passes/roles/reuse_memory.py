@@ -5,10 +5,10 @@ from __future__ import annotations
 from xdsl.dialects.builtin import IntegerAttr, i64
 
 from pkc.dialect.attributes import Role
-from pkc.dialect.program import KernelOp
+from pkc.dialect.program import PHASE, KernelOp
 from pkc.dialect.roles import ChannelOp
 from pkc.passes.analysis.dependence import roles_around
-from pkc.passes.build import PHASE, phase_of
+from pkc.passes.build import phase_of
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.merge_channels import merged
 from pkc.passes.roles.order_phases import phases_in_order
@@ -50,8 +50,8 @@ class ReuseMemory(KernelPass):
         if len({found[channel] for channel in alone}) < _SEVERAL:
             return
         if not phases_in_order(kernel):
-            reason = "nothing that one of its phases writes is used by the next, so that they need not wait"
-            missed(self.name, kernel, f"channels of different phases share shared memory: {reason}")
+            reason = "a phase uses nothing that the one before writes, so that they run at the same time"
+            missed(self.name, kernel, f"channels of different phases divide shared memory among them: {reason}")
             return
         for channel, phase in found.items():
             channel.attributes[PHASE] = IntegerAttr(phase, i64)

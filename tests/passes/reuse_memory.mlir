@@ -1,0 +1,81 @@
+// Channels that serve one phase have the shared memory of that phase.
+// RUN: pkc-opt %s -p pk-reuse-memory,pk-merge-channels,pk-order-phases --split-input-file | filecheck %s
+
+// The second phase passes other tiles. Who consumes those of the first signals at its end, beside who stores the array;
+// who fills those of the second waits for all of them.
+// CHECK-LABEL: pk.kernel @others
+// CHECK: pk.channel "A" stages 1 {phase = 0 : i64}
+// CHECK: pk.channel "T" stages 1 {phase = 1 : i64}
+// CHECK: pk.role loader {
+// CHECK: pk.commit
+// CHECK: %[[C:.*]] = pk.ctas consumer
+// CHECK-NEXT: pk.wait %phase0_over[%{{.*}}] for %[[C]]
+// CHECK: pk.acquire
+// CHECK: pk.role consumer {
+// CHECK: pk.release
+// CHECK: pk.signal %phase0_over
+// CHECK-NOT: pk.wait
+pk.kernel @others(%X: !pk.private<[M], f32> {pk.name = "X"}, %Y: !pk.private<[M], f32> {pk.name = "Y"}) attributes {derived, target = "sm_90a"} {
+  %a = pk.channel "A" stages 1 : !pk.channel<!pk.tile<128xf32>>
+  %b = pk.channel "T" stages 1 : !pk.channel<!pk.tile<64xf32>>
+  %n = arith.constant 4 : index
+  pk.role loader {
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 0} {
+      %m = pk.block[%i] : !pk.block<M by 128>
+      pk.acquire %a : !pk.channel<!pk.tile<128xf32>>
+      %t = pk.load %X[%m : !pk.block<M by 128>] : !pk.private<[M], f32> -> !pk.tile<128xf32>
+      pk.commit %a, %t : !pk.channel<!pk.tile<128xf32>>, !pk.tile<128xf32>
+    }
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 1} {
+      %m = pk.block[%i] : !pk.block<M by 64>
+      pk.acquire %b : !pk.channel<!pk.tile<64xf32>>
+      %t = pk.load %Y[%m : !pk.block<M by 64>] : !pk.private<[M], f32> -> !pk.tile<64xf32>
+      pk.commit %b, %t : !pk.channel<!pk.tile<64xf32>>, !pk.tile<64xf32>
+    }
+  }
+  pk.role consumer {
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 0} {
+      %m = pk.block[%i] : !pk.block<M by 128>
+      %x = pk.consume %a : !pk.channel<!pk.tile<128xf32>> -> !pk.tile<128xf32>
+      pk.store %x, %Y[%m : !pk.block<M by 128>] : !pk.tile<128xf32>, !pk.private<[M], f32>
+      pk.release %a : !pk.channel<!pk.tile<128xf32>>
+    }
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 1} {
+      %x = pk.consume %b : !pk.channel<!pk.tile<64xf32>> -> !pk.tile<64xf32>
+      pk.release %b : !pk.channel<!pk.tile<64xf32>>
+    }
+  }
+}
+
+// -----
+
+// Tiles of one kind: one channel serves both phases, and nobody waits for its memory.
+// CHECK-LABEL: pk.kernel @alike
+// CHECK: pk.channel "A; T" stages 1 : 
+// CHECK-NOT: pk.signal
+pk.kernel @alike(%X: !pk.private<[M], f32> {pk.name = "X"}) attributes {derived, target = "sm_90a"} {
+  %a = pk.channel "A" stages 1 : !pk.channel<!pk.tile<64xf32>>
+  %b = pk.channel "T" stages 1 : !pk.channel<!pk.tile<64xf32>>
+  %n = arith.constant 4 : index
+  pk.role loader {
+    %t = pk.full 0.000000e+00 : f32 : !pk.tile<64xf32>
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 0} {
+      pk.acquire %a : !pk.channel<!pk.tile<64xf32>>
+      pk.commit %a, %t : !pk.channel<!pk.tile<64xf32>>, !pk.tile<64xf32>
+    }
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 1} {
+      pk.acquire %b : !pk.channel<!pk.tile<64xf32>>
+      pk.commit %b, %t : !pk.channel<!pk.tile<64xf32>>, !pk.tile<64xf32>
+    }
+  }
+  pk.role consumer {
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 0} {
+      %x = pk.consume %a : !pk.channel<!pk.tile<64xf32>> -> !pk.tile<64xf32>
+      pk.release %a : !pk.channel<!pk.tile<64xf32>>
+    }
+    pk.tasks (%i) in (%n) attributes {per_cta, phase = 1} {
+      %x = pk.consume %b : !pk.channel<!pk.tile<64xf32>> -> !pk.tile<64xf32>
+      pk.release %b : !pk.channel<!pk.tile<64xf32>>
+    }
+  }
+}
