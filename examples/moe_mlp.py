@@ -33,7 +33,7 @@ def moe_mlp(
                 u += x @ up[e, h, n]
             A[r, n] = g * sigmoid(g) * u
     for e in tasks(E):
-        for r, h in tasks(blocks(R, 128, start=e * P, stop=e * P + count[e]), blocks(H, 128)):
+        for r, h in tasks(blocks(R, 128, start=e * P, stop=e * P + count[e]), blocks(H, 256)):
             y = zeros(f32, r, h)
             for n in blocks(N, 64):
                 y += A[r, n] @ down[e, n, h]
