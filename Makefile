@@ -21,6 +21,8 @@ unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH PIP_TARGET PIP_PREFIX PIP_ROOT PIP_US
 
 demo: $(BASE)
 	$(BIN)/pkc run examples/gemm_rs.pk --ranks 8 --set M=1024,N=512,K=512
+	@mkdir -p build
+	$(BIN)/pkc explain examples/gemm_rs.pk --ranks 2 --set M=4096,N=4096,K=2048 --html build/gemm_rs.html
 
 # Between edits, in less than half a minute: style, the types of what has changed, a test of every kind that is fast.
 check: lint $(DEV)

@@ -233,7 +233,7 @@ class _RoleEvents(Evaluator):
         key = f"({self.constant(op)}, {self.names(op.indices)}, {self.name(op.count)})"
         with self.inside(f"if {key} not in awaited:"):
             self.line(f"awaited.add({key})")
-            with self.inside(f"for every in {self.call(Call(_finder_of_rows(op, self.machine), op.indices), 'rank')}:"):
+            with self.inside(f"for every in {self.call(Call(finder_of_rows(op, self.machine), op.indices), 'rank')}:"):
                 self._event(WAIT, "every", self.name(op.count), op)
 
     def _channel(self, op: Any) -> None:
@@ -328,7 +328,7 @@ def _finder(op: counters.CounterOp, machine: Machine) -> Callable[..., Counter]:
     return find
 
 
-def _finder_of_rows(op: counters.WaitOp, machine: Machine) -> Callable[[int, tuple[int, ...]], list[Counter]]:
+def finder_of_rows(op: counters.WaitOp, machine: Machine) -> Callable[[int, tuple[int, ...]], list[Counter]]:
     """What finds all counters of a rank that a wait for the rows of a table may be for."""
     assert isinstance(op.signal.type, SignalType)
     kind = op.signal.type.extents[0]

@@ -277,6 +277,54 @@ def trace(asked: Asked, seed: int, output: str | None, launches: int, ctas: int,
 
 
 @cli.command(epilog=EXIT_STATUSES)
+@on_ranks
+@click.option("-o", "--output", metavar="FILE", help="Write it as .png, .html or .json (for ui.perfetto.dev).")
+@click.option("--measured", metavar="FILE.json", help="Draw what `pkc trace -o` has measured on the same axes.")
+@click.option(
+    "--ctas", type=click.IntRange(min=1), default=4, show_default=True, help="CTAs of each rank shown one by one."
+)
+@click.option("--target", default=DEFAULT, show_default=True, help="The GPU.")
+def timeline(asked: Asked, output: str | None, measured: str | None, ctas: int, target: str) -> None:
+    """Predict what each role of a kernel of FILE (.pk or .py) does when. No GPU is needed.
+
+    The steps of every role of every CTA of every rank are run against the rates of the GPU: tensor cores, shared
+    memory, memory, links, signals. Whether that is what happens is measured by `pkc trace`.
+
+    \b
+    Example:
+      pkc timeline examples/gemm_rs.pk --ranks 4 --set M=2048,N=2048,K=512
+      pkc timeline examples/ag_gemm.pk --ranks 2 --set M=2048,N=512,K=2048 -o ag_gemm.html
+    """
+    from pkc.cli.program import choose
+    from pkc.cli.timeline import Request, execute
+
+    files = [None if name is None else Path(name) for name in (output, measured)]
+    if files[0] is not None and files[0].suffix not in (".png", ".html", ".json"):
+        raise click.UsageError("-o writes .png, .html or .json")
+    execute(Request(choose(asked), target, ctas, files[0], files[1]))
+
+
+@cli.command(epilog=EXIT_STATUSES)
+@on_ranks
+@click.option("--html", "output", metavar="FILE.html", help="Write everything as one page.")
+@click.option("--target", default=DEFAULT, show_default=True, help="The GPU.")
+def explain(asked: Asked, output: str | None, target: str) -> None:
+    """Show what pkc makes of a kernel of FILE (.pk or .py): who works beside whom, and how long. No GPU is needed.
+
+    The page that --html writes has the source, the roles, the predicted time line, every decision and its reason,
+    what was not optimised, what the machine code takes, and the IR before and after each pass.
+
+    \b
+    Example:
+      pkc explain examples/ag_gemm.pk --ranks 2 --set M=2048,N=512,K=2048 --html ag_gemm.html
+    """
+    from pkc.cli.explain import execute
+    from pkc.cli.program import choose
+
+    execute(choose(asked), target, None if output is None else Path(output))
+
+
+@cli.command(epilog=EXIT_STATUSES)
 @click.argument("file")
 @click.option(
     "--sizes", metavar="A,B,...", help="M = N = K, or MxNxK; BxHxS, BxHxSxD, +causal behind. Of all GPUs together."

@@ -160,7 +160,7 @@ class _Counter(Evaluator):
             iteration.mmas.append(Mma(rows, right.shape[1], inner, dtype_bytes(left.element_type), computed))
             iteration.dependent |= computed
         else:
-            self._computing(self._rate(op), prod(max(map(_shape, _tiles_of(op)), key=prod, default=(0,))))
+            self._computing(rate_of(op, self._target, looped=self._iteration.loop), elements_of(op))
         return True
 
     def _computing(self, rate: Rate, elements: float) -> None:
@@ -176,14 +176,6 @@ class _Counter(Evaluator):
         while block is not None and isinstance(block.parent_op(), scf.ForOp) and found.isdisjoint(block.args):
             block = block.parent_block()
         return self._iteration if block is None else self._iterations.get(block, self._iteration)
-
-    def _rate(self, op: Operation) -> Rate:
-        """Instructions for each element that an operation computes."""
-        if _free(op) and not (isinstance(op, CastOp) and self._iteration.loop):
-            return _NOTHING
-        if isinstance(op, MulOp) and all(_adds_only(use.operation) for use in op.result.uses):
-            return _NOTHING  # multiplied and added at once
-        return self._target.per_element(op.COMBINE.name if isinstance(op, RowReduction) else op.name)
 
     def _assume(self, what: str) -> None:
         self._work.assumed[what] = None
@@ -315,6 +307,20 @@ class _Counter(Evaluator):
         return Store(
             size, sent, True, max(1, tile.shape[0] // ROWS) if tile.rank == 2 else 1, written=data, shots=shots
         )
+
+
+def rate_of(op: Operation, target: Target, *, looped: bool) -> Rate:
+    """Instructions for each element that an operation on tiles computes, in a loop or outside of loops."""
+    if _free(op) and not (isinstance(op, CastOp) and looped):
+        return _NOTHING
+    if isinstance(op, MulOp) and all(_adds_only(use.operation) for use in op.result.uses):
+        return _NOTHING  # multiplied and added at once
+    return target.per_element(op.COMBINE.name if isinstance(op, RowReduction) else op.name)
+
+
+def elements_of(op: Operation) -> int:
+    """The elements of the largest tile of an operation."""
+    return prod(max(map(_shape, _tiles_of(op)), key=prod, default=(0,)))
 
 
 _NOTHING = Rate(0.0)

@@ -3,31 +3,46 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
 import numpy as np
 
-from pkc.timeline.records import Events
+from pkc.timeline.records import Events, Used
 
 
-def write(events: Events, file: TextIO, ctas: int) -> None:
+def write(events: Events, file: TextIO, ctas: int, used: Sequence[Used] = ()) -> None:
     """A process for each rank, a thread for each role of `ctas` CTAs, chosen evenly; times in microseconds."""
-    _, count = events.sms.shape
-    shown = frozenset(number * count // min(ctas, count) for number in range(min(ctas, count)))
     file.write('{"displayTimeUnit": "ns", "traceEvents": [\n')
     separator = ""
-    for event in (*_names(events, shown), *_durations(events, shown)):
+    for event in listed(events, ctas, used):
         file.write(separator + json.dumps(event))
         separator = ",\n"
     file.write("\n]}\n")
+
+
+def listed(events: Events, ctas: int, used: Sequence[Used] = ()) -> Iterator[dict[str, Any]]:
+    """The same as a list, with a counter for each of what is `used`."""
+    _, count = events.sms.shape
+    shown = frozenset(number * count // min(ctas, count) for number in range(min(ctas, count)))
+    yield from _names(events, shown)
+    yield from _durations(events, shown)
+    for each in used:
+        yield from _counter(each)
+
+
+def _counter(used: Used) -> Iterator[dict[str, Any]]:
+    for rank, values in enumerate(used.values):
+        for place, share in enumerate(values / used.full):
+            at = round(place * used.width / 1e3, 3)
+            yield {"ph": "C", "pid": rank, "ts": at, "name": used.name, "args": {used.name: round(float(share), 3)}}
 
 
 def _thread(events: Events, cta: int, role: int) -> int:
     return cta * len(events.trace.roles) + role
 
 
-def _names(events: Events, shown: frozenset[int]) -> Iterator[Mapping[str, Any]]:
+def _names(events: Events, shown: frozenset[int]) -> Iterator[dict[str, Any]]:
     for rank, sms in enumerate(events.sms):
         yield {"ph": "M", "pid": rank, "name": "process_name", "args": {"name": f"rank {rank}"}}
         for cta in sorted(shown):
@@ -41,7 +56,7 @@ def _names(events: Events, shown: frozenset[int]) -> Iterator[Mapping[str, Any]]
                 yield {"ph": "M", "pid": rank, "tid": thread, "name": "thread_sort_index", "args": order}
 
 
-def _durations(events: Events, shown: frozenset[int]) -> Iterator[Mapping[str, Any]]:
+def _durations(events: Events, shown: frozenset[int]) -> Iterator[dict[str, Any]]:
     """Tasks, and the waits within them; the waits of a loop are an argument of its task."""
     points = events.trace.points
     kinds = events.kinds

@@ -55,13 +55,23 @@ class Events:
         return np.isin(self.point, numbers)
 
 
+@dataclass(frozen=True)
+class Used:
+    """How much of something each rank uses in each `width` nanoseconds, by rank and bin; `full` is all there is."""
+
+    name: str
+    full: float
+    width: float
+    values: NDArray[np.float64]
+
+
 def decode(trace: Trace, ranks: Sequence[Words]) -> Events:
     """The events of all ranks; empty rows are of roles that do not run on that CTA."""
     found = [_of_rank(trace, rank, words) for rank, words in enumerate(ranks)]
     columns = {name: np.concatenate([columns[name] for columns, _, _ in found]) for name in found[0][0]}
     sms = np.stack([sms for _, sms, _ in found])
     events = Events(trace, **columns, within=np.zeros(0, np.int64), sms=sms, lost=sum(lost for _, _, lost in found))
-    return _with_tasks(events)
+    return with_tasks(events)
 
 
 def longest(words: Words) -> int:
@@ -111,7 +121,7 @@ def _cycles_in_a_nanosecond(raw: NDArray[np.uint32], kinds: NDArray[Any]) -> flo
     return float(np.median(passed[usable, 3] / passed[usable, 0]))
 
 
-def _with_tasks(events: Events) -> Events:
+def with_tasks(events: Events) -> Events:
     """With `within` filled in: the last event of kind `task`, unless the tasks have ended since."""
     count = len(events.point)
     places = np.arange(count)

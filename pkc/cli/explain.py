@@ -1,0 +1,76 @@
+"""`pkc explain`: what pkc makes of a kernel at given sizes, in the terminal and as one page."""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from pkc import console
+from pkc.cli.program import Chosen, compile_far
+from pkc.cli.timeline import Predicted, first_rank, predicted, timelines
+from pkc.codegen.build import build_kernel, resources
+from pkc.diagnostics import PkcError
+from pkc.driver.compiler import Compiled, compile_program
+from pkc.timeline import diagram, differences, page
+from pkc.timeline.lanes import Timeline
+from pkc.timeline.text import text
+
+
+def execute(chosen: Chosen, target: str, path: Path | None) -> None:
+    """Print roles, channels and overlap, and write the page. Raises `PkcError`."""
+    found = predicted(chosen, target)
+    shown, until = timelines(found, None)
+    click.echo(f"{found.schedule}\n")
+    click.echo("\n".join(diagram.text(found.compiled.kernel)))
+    click.echo(f"\n{text(first_rank(shown[0]), until)}")
+    if path is None:
+        return
+    with console.progress("compiling for the page"), TemporaryDirectory() as folder:
+        body = _body(chosen, target, found, shown, until, Path(folder))
+    with console.writing(str(path)):
+        path.write_text(page.page(found.title, body), encoding="utf-8")
+    click.echo(f"\n{path.resolve()}")
+
+
+def _body(chosen: Chosen, target: str, found: Predicted, shown: list[Timeline], until: float, folder: Path) -> str:
+    compiled = compile_far(chosen.program, chosen.kernel.name, chosen.constants, found.options, target)
+    compile_program(
+        chosen.program,
+        kernel=chosen.kernel.name,
+        constants=chosen.constants,
+        schedule=found.options,
+        level="roles",
+        target=target,
+        dump=folder,
+        divisors=found.divisors,
+    )
+    source = chosen.program.span.source.text
+    parts = [
+        f"<h2>Source</h2><pre>{escape(source)}</pre>",
+        f"<h2>Roles</h2>{diagram.svg(found.compiled.kernel)}",
+        "<p>Solid: a channel through shared memory of one SM. Dashed: a signal, of this rank or another.</p>",
+        f"<h2>Time</h2><p>{escape(str(found.schedule))}</p>",
+        page.drawing(shown, until),
+        _listed("What was decided", [str(found.schedule), *map(str, compiled.explanations)]),
+        _listed("What was not optimised", list(map(str, compiled.remarks)) or ["Nothing that pkc knows of."]),
+        _listed("Resources", _resources(compiled)),
+        f"<h2>Passes</h2><p>Those that changed the IR, down to the roles.</p>{differences.html(folder)}",
+    ]
+    return "\n".join(parts)
+
+
+def _listed(title: str, lines: list[str]) -> str:
+    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return f"<h2>{title}</h2><ul>{items}</ul>"
+
+
+def _resources(compiled: Compiled) -> list[str]:
+    """What the machine code takes, if it can be made here."""
+    try:
+        built = build_kernel(compiled.kernel)
+    except PkcError as error:
+        return [found.fill(found.title) for found in error.diagnostics]
+    return [resources(built)]

@@ -1,0 +1,125 @@
+"""Predicted time lines: against what was measured, and against what can be counted by hand."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pkc.driver.compiler import compile_program, load_program
+from pkc.targets.sm_90a import TARGET
+from pkc.timeline import table
+from pkc.timeline.predict import Prediction, predict
+
+ROOT = Path(__file__).parents[2]
+MEASURED = ROOT / "bench" / "tiles"
+
+
+def predicted(example: str, ranks: int, dims: dict[str, int], **schedule: str) -> Prediction:
+    program = load_program(ROOT / "examples" / f"{example}.pk")
+    kernel = compile_program(program, schedule=schedule, level="roles").kernel
+    return predict(kernel, ranks=ranks, dims=dims)
+
+
+def measured(kernel: str, file: str, size: list[int]) -> Iterable[tuple[dict[str, str], float]]:
+    entries = tomllib.loads((MEASURED / file).read_text(encoding="utf-8"))["measured"]
+    found = next(entry for entry in entries if entry["kernel"] == kernel and entry["size"] == size)
+    for tiles, ms in found["ms"].items():
+        yield {f"tile_{dim}": tile for dim, tile in zip("MNK", tiles.split("x"), strict=True)}, ms
+
+
+@pytest.mark.parametrize(
+    ("kernel", "file", "size", "dims"),
+    [
+        ("gemm_rs", "h200_x4_slices.toml", [2048, 2048, 1024], {"M": 2048, "N": 2048, "K": 256}),
+        ("ag_gemm", "h200_x4.toml", [2048, 1024, 2048], {"M": 2048, "N": 256, "K": 2048}),
+    ],
+)
+def test_near_what_was_measured(kernel: str, file: str, size: list[int], dims: dict[str, int]) -> None:
+    """Within 20 per cent, on 4 GPUs."""
+    schedule, ms = list(measured(kernel, file, size))[1]
+    found = predicted(kernel, 4, dims, **schedule)
+    assert (found.nanoseconds + TARGET.rates.launch) / 1e6 == pytest.approx(ms, rel=0.2)
+
+
+@pytest.fixture(scope="module")
+def gemm() -> Prediction:
+    return predicted("gemm", 1, {"M": 2048, "N": 2048, "K": 2048})
+
+
+def test_tensor_cores_are_as_busy_as_the_work_asks_for(gemm: Prediction) -> None:
+    """Every MMA once, at the rate of the target; and this kernel waits for hardly anything else."""
+    rates = TARGET.rates
+    wanted = 2 * 2048 * 2048 * 2048 / rates.mma_flops / rates.clock / TARGET.arch.sms
+    tensor = next(used for used in gemm.used if used.name == "tensor cores")
+    assert tensor.values.sum() / TARGET.arch.sms == pytest.approx(wanted, rel=0.3)
+    assert tensor.values.sum() / TARGET.arch.sms >= wanted * (1 - 1e-9)
+    assert tensor.values.sum() / TARGET.arch.sms > 0.6 * gemm.nanoseconds
+
+
+def test_every_task_once(gemm: Prediction) -> None:
+    tasks = gemm.events.of_kind("task")
+    for role in range(3):
+        assert (tasks & (gemm.events.role == role)).sum() == (2048 // 128) * (2048 // 256)
+
+
+def test_each_role_adds_up(gemm: Prediction) -> None:
+    found = list(table.lines(gemm.events))
+    heads = [place for place, line in enumerate(found) if not line.depth]
+    assert [found[place].name for place in heads] == ["loader", "consumer", "storer"]
+    for place, following in zip(heads, [*heads[1:], len(found)], strict=True):
+        shares = [line.share for line in found[place + 1 : following]]
+        assert min(shares) > -1e-6
+        assert sum(shares) == pytest.approx(1)
+
+
+def test_what_goes_over_the_link() -> None:
+    """Three quarters of each rank's product go to others, as bf16."""
+    found = predicted("gemm_rs", 4, {"M": 1024, "N": 1024, "K": 256})
+    link = next(used for used in found.used if used.name == "link out")
+    assert link.values.sum(axis=1) == pytest.approx(np.full(4, 1024 * 1024 * 2 * 3 / 4))
+
+
+def test_who_waits_for_operands_that_others_have() -> None:
+    found = predicted("ag_gemm", 2, {"M": 1024, "N": 256, "K": 1024})
+    names = [line.name for line in table.lines(found.events)]
+    assert "waits for `A.ready`" in names
+    assert "communicator, loads" in names
+
+
+@pytest.mark.parametrize(
+    ("example", "ranks", "dims"),
+    [
+        ("moe_dispatch_gemm", 2, {"T": 512, "H": 256, "N": 256, "E": 2, "P": 256}),
+        ("ring_attention", 2, {"B": 1, "H": 2, "S": 512}),
+        ("gemm_ar", 2, {"M": 512, "N": 512, "K": 256}),
+        ("ag_gemm_explicit", 2, {"M": 512, "N": 512, "K": 256}),
+        ("mlp", 1, {"M": 512, "N": 512, "K": 256, "P": 256}),
+    ],
+)
+def test_other_kernels_end(example: str, ranks: int, dims: dict[str, int]) -> None:
+    """Each role of each CTA begins and ends once."""
+    found = predicted(example, ranks, dims)
+    begins, ends = (found.events.row[found.events.of_kind(kind)] for kind in ("begin", "end"))
+    assert found.ends
+    assert sorted(begins) == sorted(ends)
+    assert len(set(begins)) == len(begins)
+
+
+def test_copy_engines() -> None:
+    """The copies of one rank take at least what the link takes."""
+    found = predicted("ag_gemm", 2, {"M": 4096, "N": 256, "K": 1024}, overlap="copy_engine")
+    assert found.nanoseconds > 2048 * 1024 * 2 / TARGET.rates.link_bytes
+    assert "copy_engine" in found.events.trace.roles
+
+
+def test_longer_lines_are_cut() -> None:
+    program = load_program(ROOT / "examples" / "gemm.pk")
+    kernel = compile_program(program, level="roles").kernel
+    dims = {"M": 1024, "N": 1024, "K": 1024}
+    cut, whole = (predict(kernel, ranks=1, dims=dims, most=most) for most in (5000, 10**6))
+    assert whole.ends and not cut.ends
+    assert 0 < cut.nanoseconds < whole.nanoseconds
