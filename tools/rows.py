@@ -1,8 +1,9 @@
 """Kernels of rows on one GPU, beside torch.compile and a copy: `python -m tools.rows [--json FILE] [--seconds 95]`.
 
-Each kernel and each peer is a process of its own; they compile at the same time and measure one after the other. Times
-are medians of rounds of launches one after the other, of arrays of 1 GiB. Of pkc all blocks and warpgroups listed are
-measured; `chosen` is what comes without a schedule, of the blocks that stand first.
+Each kernel and each peer is a process of its own; they compile at the same time and measure one after the other, while
+no other process fills its arrays. Times are medians of rounds of launches one after the other, of arrays of 1 GiB. Of
+pkc all blocks and warpgroups listed are measured; `chosen` is what comes without a schedule, of the blocks that stand
+first.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,7 +31,7 @@ LENGTHS = (128, 1024, 4096, 8192, 16384, 32768, 151936)
 ELEMENTS = (16384, 8192, 32768)
 """Elements of a tile, from which the number of its rows follows."""
 PIECES = (None, 2048, 4096, 8192)
-LAUNCHES, ROUNDS, CHECKED = 5, 3, 64
+LAUNCHES, ROUNDS, CHECKED = 5, 5, 64
 
 KERNELS: dict[str, tuple[str, tuple[str, ...]]] = {
     "copy": ("X: bf16[M, N], Y: bf16[M, N]", ("Y[m, :] = X[m, :]",)),
@@ -80,26 +82,40 @@ def timed(launch: Callable[..., Any], *given: Any) -> float:
     return median(partial(launch, *given), LAUNCHES, ROUNDS)
 
 
-def arrays(torch: Any, length: int) -> tuple[Any, Any, Any]:
+@contextmanager
+def alone(lock: Path, *, measuring: bool) -> Iterator[None]:
+    """While one process measures no other one does, or fills its arrays."""
+    with lock.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX if measuring else fcntl.LOCK_SH)
+        yield
+
+
+def arrays(torch: Any, length: int, lock: Path) -> tuple[Any, Any, Any]:
+    with alone(lock, measuring=False):
+        found = _arrays(torch, length)
+        torch.cuda.synchronize()
+    return found
+
+
+def _arrays(torch: Any, length: int) -> tuple[Any, Any, Any]:
     x = torch.randn(BYTES // 2 // length, length, device="cuda", dtype=torch.bfloat16)
     return x, *(torch.rand(length, device="cuda", dtype=torch.bfloat16) for _ in range(2))
 
 
-def measure_peer(name: str, lock: Path) -> Iterator[dict[str, Any]]:
+def measure_peer(name: str, lengths: Sequence[int], lock: Path) -> Iterator[dict[str, Any]]:
     torch: Any = importlib.import_module("torch")
-    for length in LENGTHS:
-        x, w, v = arrays(torch, length)
+    for length in lengths:
+        x, w, v = arrays(torch, length, lock)
         compiled = torch.compile(peers(torch)[name], dynamic=False)
         compiled(x, w, v)
         torch.cuda.synchronize()
-        with lock.open() as held:
-            fcntl.flock(held, fcntl.LOCK_EX)
+        with alone(lock, measuring=True):
             yield {"peer": "torch.compile", "length": length, "ms": timed(compiled, x, w, v)}
             if name == "copy":
                 yield {"peer": "copy_", "length": length, "ms": timed(torch.empty_like(x).copy_, x)}
 
 
-def measure_pkc(name: str, lock: Path) -> Iterator[dict[str, Any]]:
+def measure_pkc(name: str, lengths: Sequence[int], lock: Path) -> Iterator[dict[str, Any]]:
     torch: Any = importlib.import_module("torch")
     from pkc.driver.builder import artifact_for
     from pkc.frontend.parse import parse_text
@@ -108,8 +124,8 @@ def measure_pkc(name: str, lock: Path) -> Iterator[dict[str, Any]]:
     from pkc.runtime.mesh import Mesh
 
     mesh = Mesh.single_process([0])
-    for length in LENGTHS:
-        x, w, v = arrays(torch, length)
+    for length in lengths:
+        x, w, v = arrays(torch, length, lock)
         y = torch.empty(len(x), device="cuda") if name == "logsumexp" else torch.empty_like(x)
         ends = torch.cat((x[:CHECKED], x[-CHECKED:]))
         wanted = peers(torch)[name](ends, w, v).float()
@@ -126,16 +142,15 @@ def measure_pkc(name: str, lock: Path) -> Iterator[dict[str, Any]]:
             except Exception as error:
                 yield {**entry, "error": str(error)[:200]}
         named = {key: value for key, value in zip("XwvY", (x, w, v, y), strict=True) if f"{key}: " in KERNELS[name][0]}
-        with lock.open() as held:
-            fcntl.flock(held, fcntl.LOCK_EX)
+        with alone(lock, measuring=True):
             for entry, kernel in ready:
                 ms = timed(partial(kernel, stream=torch.cuda.current_stream()), named)
                 off = (torch.cat((y[:CHECKED], y[-CHECKED:])).float() - wanted).abs().max() / wanted.abs().max()
                 yield {**entry, "ms": ms, "error of the largest": float(off)}
 
 
-def measure_here(who: str, name: str, lock: Path) -> None:
-    for found in (measure_pkc if who == "pkc" else measure_peer)(name, lock):
+def measure_here(who: str, name: str, lengths: Sequence[int], lock: Path) -> None:
+    for found in (measure_pkc if who == "pkc" else measure_peer)(name, lengths, lock):
         print(json.dumps({"kernel": name, "who": who, **found}), flush=True)
 
 
@@ -143,20 +158,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--seconds", type=float, default=95)
+    parser.add_argument("--kernels", default=",".join(KERNELS))
+    parser.add_argument("--lengths", default=",".join(map(str, LENGTHS)))
     parser.add_argument("--here", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    lengths = [int(length) for length in options.lengths.split(",")]
     if options.here:
         who, name, lock = options.here
-        measure_here(who, name, Path(lock))
+        measure_here(who, name, lengths, Path(lock))
         return
     end = time.monotonic() + options.seconds
     with tempfile.TemporaryDirectory() as folder:
         lock = Path(folder) / "lock"
         lock.touch()
         running: list[tuple[subprocess.Popen[bytes], Path]] = []
-        for who, name in itertools.product(("pkc", "peer"), KERNELS):
+        for who, name in itertools.product(("pkc", "peer"), options.kernels.split(",")):
             out = Path(folder) / f"{who}_{name}"
-            command = [sys.executable, "-m", "tools.rows", "--here", who, name, str(lock)]
+            command = [sys.executable, "-m", "tools.rows", "--lengths", options.lengths]
+            command += ["--here", who, name, str(lock)]
             with out.open("wb") as stream:
                 running.append((subprocess.Popen(command, cwd=ROOT, stdout=stream), out))
         results: list[dict[str, Any]] = []

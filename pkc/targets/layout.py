@@ -71,8 +71,9 @@ class Fragment:
     axis, the registers that differ in the other one are the same; with none there is one register.
 
     With `lanes`, of which each row has so many, as tiles that meet no MMA: `rows` at a time, thread t of the role has
-    row t / lanes of them. Register (i * R + 2 j) + c, R being `per_row`, has row rows * i + t / lanes and column
-    2 (lanes * j + t mod lanes) + c, which is behind the last one for some threads if these are no multiple of 2 lanes.
+    row t / lanes of them. Register (i * R + n j) + c, R being `per_row` and n `together`, has row rows * i + t / lanes
+    and column n (lanes * j + t mod lanes) + c, which is behind the last one for some threads if these are no multiple
+    of n lanes.
     """
 
     shape: tuple[int, ...]
@@ -80,6 +81,8 @@ class Fragment:
     warpgroups: int
     rows: int
     lanes: int = 0
+    together: int = 2
+    """With `lanes`: how many neighbours of a row a thread has at each place, an even number."""
     flat: int = 0
     """If not 0: that many neighbours of the innermost axis, wherever a thread is in the tile at the time."""
 
@@ -104,13 +107,13 @@ class Fragment:
 
     @property
     def per_row(self) -> int:
-        """With `lanes`: elements that each thread has of a row, a pair for each of several lanes at a time."""
-        return -(-self.columns // (2 * self.lanes)) * 2 if self.columns else 1
+        """With `lanes`: elements that each thread has of a row, `together` for each of several lanes at a time."""
+        return -(-self.columns // (self.together * self.lanes)) * self.together if self.columns else 1
 
     @property
     def ends_early(self) -> bool:
         """Whether some threads have elements behind the last column, which are in no tile."""
-        return bool(self.lanes and self.columns % (2 * self.lanes))
+        return bool(self.lanes and self.columns % (self.together * self.lanes))
 
     @property
     def count(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from math import prod
 
 from xdsl.ir import Operation, SSAValue
@@ -15,30 +16,44 @@ from pkc.passes.analysis.pointwise import is_spread
 from pkc.passes.analysis.register_axes import infer_axes, tiles_of
 from pkc.targets.layout import Fragment
 
+_TOGETHER = 8
+"""Neighbours that a thread has where rows are multiples of that and all threads get some: 16 bytes of 16-bit elements,
+which are one access."""
 
-def of_rows(shape: tuple[int, ...], axes: tuple[int, ...], threads: int, lanes: int) -> Fragment:
+
+@dataclass(frozen=True)
+class Lanes:
+    """How rows of tiles are shared out: `count` threads have one, `together` neighbours each at a time."""
+
+    count: int
+    together: int = 2
+
+
+def of_rows(shape: tuple[int, ...], axes: tuple[int, ...], threads: int, lanes: Lanes) -> Fragment:
     """How a tile is spread over so many threads; what has more than two axes is rows of its last one."""
     if len(shape) > 2:
         shape, axes = (prod(shape[:-1]), shape[-1]), (0, 1)
-    return Fragment(shape, axes, 1, threads // lanes, lanes)
+    return Fragment(shape, axes, 1, threads // lanes.count, lanes.count, lanes.together)
 
 
-def lanes_for(tasks: Operation, axes: Mapping[SSAValue, tuple[int, ...]], threads: int, warp: int) -> int:
-    """The lanes of each row of the tiles of `tasks`: a warp, or fewer if no row has as many pairs, or more if threads
-    were left over."""
-    rows, columns = 1, 2
+def lanes_for(tasks: Operation, axes: Mapping[SSAValue, tuple[int, ...]], threads: int, warp: int) -> Lanes:
+    """The lanes of each row of the tiles of `tasks`: a warp, or fewer if no row has as many elements, or more if
+    threads were left over."""
+    rows, lengths = 1, {2}
     for inner in tasks.walk():
         for value in () if isinstance(inner, AcquireOp | ConsumeOp | CommitOp) else tiles_of(inner):
             assert isinstance(value.type, TileType)
             if not value.type.rank:
                 continue
-            whole = of_rows(tuple(value.type.shape), axes[value], threads, 1)
+            whole = of_rows(tuple(value.type.shape), axes[value], threads, Lanes(1))
             rows = max(rows, whole.shape[0] if 0 in whole.axes else 1)
-            columns = max(columns, whole.columns)
+            lengths.add(whole.columns)
+    columns, divisible = max(lengths), all(length % _TOGETHER == 0 for length in lengths - {0, 2})
+    together = _TOGETHER if divisible and rows * columns >= _TOGETHER * threads else 2
     lanes = 1
-    while lanes * 4 <= columns and threads % (lanes * 2) == 0 and (lanes < warp or threads // lanes > rows):
+    while lanes * 2 * together <= columns and threads % (lanes * 2) == 0 and (lanes < warp or threads // lanes > rows):
         lanes *= 2
-    return lanes
+    return Lanes(lanes, together)
 
 
 def shared_words(role: RoleOp, warp: int) -> int:
@@ -48,4 +63,4 @@ def shared_words(role: RoleOp, warp: int) -> int:
         return 0
     axes, tasks = infer_axes(role.body), [op for op in role.walk() if isinstance(op, TasksOp) and is_spread(op)]
     reducing = [op for op in tasks if any(isinstance(inner, RowReduction) for inner in op.walk())]
-    return threads // warp if any(lanes_for(op, axes, threads, warp) > warp for op in reducing) else 0
+    return threads // warp if any(lanes_for(op, axes, threads, warp).count > warp for op in reducing) else 0

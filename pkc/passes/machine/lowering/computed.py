@@ -174,7 +174,7 @@ def converted(role: WarpRole, op: CastOp) -> Callable[[Emitter, SSAValue], SSAVa
 def _cast(role: WarpRole, op: CastOp) -> None:
     convert, after = converted(role, op), tile_type(op.result).element_type
     target = fragment_of(role, op.result)
-    if after in PACKED and target.axes == (0, 1):
+    if after in PACKED and (target.axes == (0, 1) or (target.lanes and target.paired)):
         _compute(role, op.result, lambda i: convert(role.emit, i))
         return
     if after in PACKED:

@@ -12,6 +12,7 @@ from pkc.dialect.counters import Order
 from pkc.dialect.program import KernelOp
 from pkc.dialect.roles import ChannelOp
 from pkc.dialect.types import TileType
+from pkc.passes.analysis.row_lanes import Lanes
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering.blocks import Dimensions, Placed
 from pkc.passes.roles.budgets import group_of, spare_barriers
@@ -98,8 +99,8 @@ class Threads:
     registers: int = 0
     flat: bool = False
     """Whether they go over tiles in chunks, instead of having fragments of whole tiles."""
-    lanes: int = 0
-    """How many of them share a row, if their tiles meet no MMA."""
+    lanes: Lanes | None = None
+    """How they share rows, if their tiles meet no MMA."""
 
     @property
     def count(self) -> int:

@@ -19,7 +19,7 @@ from pkc.passes.analysis.row_lanes import of_rows
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering.context import Staged, WarpRole, warp_of_group, warpgroup
 from pkc.passes.machine.lowering.missing import CannotLowerError, origin
-from pkc.targets.layout import COLUMN_STEP, ROW_STEP, WARP_ROWS, Fragment, SharedLayout
+from pkc.targets.layout import CHUNK, COLUMN_STEP, ROW_STEP, WARP_ROWS, Fragment, SharedLayout
 
 FLAT = 8
 """Neighbouring elements that a thread without a warpgroup works on at once: 16 bytes of a 16-bit type."""
@@ -68,7 +68,7 @@ def fragment_of(role: WarpRole, value: SSAValue) -> Fragment:
     assert isinstance(kind, TileType)
     if role.chunk is not None:
         return Fragment(kind.shape, role.axes[value], 1, 0, flat=FLAT * role.chunks)
-    if role.threads.lanes:
+    if role.threads.lanes is not None:
         return of_rows(kind.shape, role.axes[value], role.threads.count, role.threads.lanes)
     fragment = role.emit.target.fragment(kind.shape, role.axes[value], role.threads.warpgroups)
     if kind.rank > 2:
@@ -208,10 +208,10 @@ def column(role: WarpRole, fragment: Fragment, index: SSAValue) -> SSAValue:
     if role.chunk is not None:
         return emit.plus(emit.rest(_first_of_chunk(role, index), fragment.shape[-1]), emit.rest(index, FLAT))
     if fragment.lanes:
-        j = emit.right(emit.rest(index, fragment.per_row), 1)
+        j = emit.part(emit.rest(index, fragment.per_row), fragment.together)
         lane = emit.rest(_number(role), fragment.lanes)
-        pair = emit.times(emit.plus(emit.times(j, fragment.lanes), lane), 2)
-        return emit.plus(pair, emit.bit_and(index, 1))
+        first = emit.times(emit.plus(emit.times(j, fragment.lanes), lane), fragment.together)
+        return emit.plus(first, emit.rest(index, fragment.together))
     if 0 in fragment.axes:
         inside = emit.rest(index, fragment.columns // 2)
         j = emit.right(inside, 2)
@@ -268,7 +268,10 @@ def is_in_tile(role: WarpRole, fragment: Fragment, index: SSAValue) -> SSAValue 
     return emit.both(*inside) if len(inside) > 1 else next(iter(inside), None)
 
 
-def _from_stage(role: WarpRole, tile: Staged, fragment: Fragment) -> LazyTile:
+def _from_stage(role: WarpRole, tile: Staged, fragment: Fragment) -> Value:
+    if in_chunks(fragment, tile.layout, dtype_bytes(tile.type.element_type)) and not tile.transposed:
+        return _chunks_from_stage(role, tile, fragment)
+
     def read(emit: Emitter, index: SSAValue) -> SSAValue:
         rows = row(role, fragment, index) if 0 in fragment.axes else emit.const(0)
         columns = column(role, fragment, index) if 1 in fragment.axes else emit.const(0)
@@ -283,6 +286,43 @@ def _from_stage(role: WarpRole, tile: Staged, fragment: Fragment) -> LazyTile:
         return read_shared(emit, tile, rows, columns)
 
     return LazyTile(fragment, tile.type.element_type, read)
+
+
+def _chunks_from_stage(role: WarpRole, tile: Staged, fragment: Fragment) -> RegisterTile:
+    """All elements of a thread into registers, 16 bytes at a time."""
+    emit, kind = role.emit, tile.type.element_type
+    size = dtype_bytes(kind)
+    each, words = CHUNK // size, CHUNK // 4
+    target = allocate(role, fragment, kind, None)
+    with emit.loop(0, fragment.count // each, unroll=True) as number:
+        place = in_stage(role, fragment, tile.layout, size, emit.times(number, each))
+        bits = emit.registers(words, b32)
+        emit.do("load_shared_v4", bits, emit.plus(tile.address, place))
+        for i in range(words):
+            found = emit.get(bits, i)
+            if not target.packed:
+                found = emit.value("float_bits" if kind == f32 else "int_bits", found)
+            emit.set(found, target.registers, emit.plus(emit.times(number, words), i))
+    return target
+
+
+def in_stage(role: WarpRole, fragment: Fragment, layout: SharedLayout, size: int, first: SSAValue) -> SSAValue:
+    """Where in a stage a chunk of 16 bytes is of which a thread has element `first`; of one behind the tile, some."""
+    emit = role.emit
+    rows = row(role, fragment, first) if 0 in fragment.axes else emit.const(0)
+    columns = column(role, fragment, first)
+    if fragment.cut:
+        rows = emit.least(rows, fragment.shape[0] - 1)
+    if fragment.ends_early:
+        columns = emit.least(columns, fragment.columns - CHUNK // size)
+    return shared_address(emit, emit.const(0), layout, size, (rows, columns))
+
+
+def in_chunks(fragment: Fragment, layout: SharedLayout, size: int) -> bool:
+    """Whether a thread's elements of a staged tile are whole chunks of 16 bytes."""
+    each = CHUNK // size
+    many = bool(fragment.lanes) and 1 in fragment.axes and fragment.together % each == 0
+    return many and size > 1 and layout.columns % each == 0
 
 
 def shared_address(

@@ -43,7 +43,9 @@ def write(role: WarpRole, op: CommitOp) -> None:
             _matrices(role, found, layout, address)
         else:
             _remark(op, value, found)
-            _elements(role, found, tile_type(value), layout, address)
+            chunks = fragments.in_chunks(found.fragment, layout, dtype_bytes(found.element_type))
+            move = _chunks if chunks else _elements
+            move(role, found, tile_type(value), layout, address)
 
 
 def clear(role: WarpRole, tile: Staged, first: SSAValue) -> None:
@@ -142,6 +144,21 @@ def _elements(role: WarpRole, tile: Value, kind: TileType, layout: SharedLayout,
         inside = fragments.is_in_tile(role, fragment, first)
         with emit.when(inside) if inside is not None else nullcontext():
             emit.do(f"store_shared_{store}", place, _bits(role, tile, i, paired))
+
+
+def _chunks(role: WarpRole, tile: Value, kind: TileType, layout: SharedLayout, address: SSAValue) -> None:
+    """Write 16 bytes at a time."""
+    emit, fragment, size = role.emit, tile.fragment, dtype_bytes(kind.element_type)
+    paired, words = size == _MATRIX_ELEMENT, CHUNK // 4
+    with emit.loop(0, fragment.count * size // CHUNK, unroll=True) as number:
+        first = emit.times(number, CHUNK // size)
+        place = emit.plus(address, fragments.in_stage(role, fragment, layout, size, first))
+        inside = fragments.is_in_tile(role, fragment, first)
+        with emit.when(inside) if inside is not None else nullcontext():
+            bits = emit.registers(words, b32)
+            for i in range(words):
+                emit.set(_bits(role, tile, emit.plus(emit.times(number, words), i), paired), bits, i)
+            emit.do("store_shared_v4", bits, place)
 
 
 def _bits(role: WarpRole, tile: Value, number: SSAValue, paired: bool) -> SSAValue:

@@ -98,7 +98,7 @@ def _task(
     threads = role.threads
     flat = not threads.one and is_pointwise(op)
     spread = not threads.one and not flat and is_spread(op)
-    lanes = lanes_for(op, role.axes, threads.count, threads.arch.warp) if spread else 0
+    lanes = lanes_for(op, role.axes, threads.count, threads.arch.warp) if spread else None
     role.threads = replace(threads, flat=flat, lanes=lanes)
     lower_block(role, op.body.block)
     role.threads = threads
