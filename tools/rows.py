@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -83,7 +83,7 @@ def timed(launch: Callable[..., Any], *given: Any) -> float:
 
 
 @contextmanager
-def alone(lock: Path, *, measuring: bool) -> Iterator[None]:
+def alone(lock: Path, *, measuring: bool) -> Generator[None]:
     """While one process measures no other one does, or fills its arrays."""
     with lock.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX if measuring else fcntl.LOCK_SH)
