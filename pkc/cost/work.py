@@ -28,7 +28,7 @@ from pkc.dialect.elementwise import AddOp, MulOp, SubOp
 from pkc.dialect.positions import RANK, Sizes
 from pkc.dialect.prints import PrintOp
 from pkc.dialect.program import COMM_SMS, KernelOp, RoleOp, TasksOp
-from pkc.dialect.reductions import RowReduction
+from pkc.dialect.reductions import FoldOp, RowReduction
 from pkc.dialect.tile import (
     BroadcastOp,
     CastOp,
@@ -36,6 +36,7 @@ from pkc.dialect.tile import (
     FullOp,
     MmaOp,
     PositionsOp,
+    RepeatOp,
     SplatOp,
     TransposeOp,
     block_type,
@@ -315,7 +316,8 @@ def rate_of(op: Operation, target: Target, *, looped: bool) -> Rate:
         return _NOTHING
     if isinstance(op, MulOp) and all(_adds_only(use.operation) for use in op.result.uses):
         return _NOTHING  # multiplied and added at once
-    return target.per_element(op.COMBINE.name if isinstance(op, RowReduction) else op.name)
+    reduction = type(op) if isinstance(op, RowReduction) else op.reduction if isinstance(op, FoldOp) else None
+    return target.per_element(op.name if reduction is None else reduction.COMBINE.name)
 
 
 def elements_of(op: Operation) -> int:
@@ -352,7 +354,7 @@ def _free(op: Operation) -> bool:
     return isinstance(op, (CastOp, ClipOp, scf.YieldOp, PrintOp, *_UNMADE))
 
 
-_UNMADE = (FullOp, SplatOp, BroadcastOp, PositionsOp, TransposeOp)
+_UNMADE = (FullOp, SplatOp, BroadcastOp, RepeatOp, PositionsOp, TransposeOp)
 """Operations on tiles that are made where they are used."""
 
 

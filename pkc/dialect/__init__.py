@@ -24,7 +24,7 @@ from pkc.dialect import (
 )
 from pkc.dialect.attributes import PredicateAttr, RoleAttr
 from pkc.dialect.elementwise import CompareOp
-from pkc.dialect.reductions import OPERATIONS
+from pkc.dialect.reductions import OPERATIONS, FoldOp
 from pkc.dialect.types import BlockType, PGLType, PrivateType, SignalType, TileType
 
 PROGRAM = (
@@ -55,12 +55,14 @@ TILE = (
     tile.SplatOp,
     tile.PositionsOp,
     tile.BroadcastOp,
+    tile.RepeatOp,
     tile.TransposeOp,
     tile.CastOp,
     tile.ClipOp,
     tile.MmaOp,
     tile.MmaIssueOp,
     tile.MmaWaitOp,
+    FoldOp,
     CompareOp,
     *OPERATIONS,
 )

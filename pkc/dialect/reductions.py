@@ -8,8 +8,9 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
+from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import operand_def
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def
 from xdsl.utils.exceptions import VerifyException
 
 from pkc.dialect import uncertain
@@ -73,3 +74,39 @@ class RowSumOp(RowReduction):
     name = "pk.row_sum"
     COMBINE: ClassVar = AddOp
     NEUTRAL: ClassVar = {f32: 0, i32: 0}
+
+
+@irdl_op_definition
+class FoldOp(TileOp):
+    """Rows reduced to some elements each: element i of a result of n is the reduction `by` of those whose position has
+    the remainder i by n. Threads fold what they have by themselves."""
+
+    name = "pk.fold"
+    tile = operand_def(TileType)
+    by = prop_def(StringAttr)
+    assembly_format = "$by $tile attr-dict `:` type($tile) `->` type($result)"
+
+    def __init__(self, by: type[RowReduction], tile: SSAValue | Operation, count: int) -> None:
+        source = tile_type(tile)
+        super().__init__(
+            operands=[tile],
+            properties={"by": StringAttr(by.name)},
+            result_types=[TileType([*source.shape[:-1], count], source.element_type)],
+        )
+
+    @property
+    def reduction(self) -> type[RowReduction]:
+        return FOLDS[self.by.data]
+
+    def verify_(self) -> None:
+        source, result = tile_type(self.tile), tile_type(self.result)
+        if self.by.data not in FOLDS:
+            raise VerifyException(f"{self.by.data} is no reduction of rows")
+        expect(source, OPERATIONS[self.reduction].types)
+        folded = source.rank > 0 and source.shape[:-1] == result.shape[:-1] and source.rank == result.rank
+        if not folded or source.element_type != result.element_type or source.shape[-1] % result.shape[-1]:
+            raise VerifyException(f"cannot fold the rows of {source} to {result}")
+
+
+FOLDS: dict[str, type[RowReduction]] = {op.name: op for op in (RowMaxOp, RowMinOp, RowSumOp)}
+"""Reductions of rows by their names."""

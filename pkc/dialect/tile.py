@@ -173,6 +173,25 @@ class BroadcastOp(TileOp):
 
 
 @irdl_op_definition
+class RepeatOp(TileOp):
+    """Each row several times behind itself: element i of a row is element i mod n of one of n elements."""
+
+    name = "pk.repeat"
+    tile = operand_def(TileType)
+    assembly_format = "$tile attr-dict `:` type($tile) `->` type($result)"
+
+    def __init__(self, tile: SSAValue | Operation, count: int) -> None:
+        source = tile_type(tile)
+        super().__init__(operands=[tile], result_types=[TileType([*source.shape[:-1], count], source.element_type)])
+
+    def verify_(self) -> None:
+        source, result = tile_type(self.tile), tile_type(self.result)
+        alike = source.element_type == result.element_type and source.shape[:-1] == result.shape[:-1]
+        if source.rank == 0 or source.rank != result.rank or not alike or result.shape[-1] % source.shape[-1]:
+            raise VerifyException(f"cannot repeat the rows of {source} to {result}")
+
+
+@irdl_op_definition
 class TransposeOp(TileOp):
     """The two axes exchanged."""
 

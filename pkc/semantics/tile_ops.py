@@ -134,6 +134,44 @@ def _broadcast(op: tile.BroadcastOp, real: Real) -> Unary:
     return lambda a: np.broadcast_to(np.transpose(a, order).reshape(kept), shape)
 
 
+def _repeat(op: tile.RepeatOp, real: Real) -> Unary:
+    return _repeated(op)
+
+
+def _repeated(op: tile.RepeatOp) -> Unary:
+    shape = tile.tile_type(op.result).shape
+    return lambda a: np.tile(a, shape[-1] // a.shape[-1])
+
+
+def _repeated_errors(op: tile.RepeatOp) -> Rule:
+    repeat = _repeated(op)
+    return lambda value, a: None if a.error is None else repeat(a.error)
+
+
+def _fold(op: reductions.FoldOp, real: Real) -> Unary:
+    reduce, count = OPERATIONS[op.reduction].value, tile.tile_type(op.result).shape[-1]
+    return lambda a: reduce(_folds(a, count))
+
+
+def _folds(a: Values, count: int) -> Values:
+    """What a fold takes together, along the last axis."""
+    return a.reshape(*a.shape[:-1], -1, count).swapaxes(-1, -2)
+
+
+def _folded(rule: Callable[[type[reductions.RowReduction]], Bound | None]) -> Callable[[Any], Bound]:
+    def make(op: reductions.FoldOp) -> Bound:
+        of_rows, count = rule(op.reduction), tile.tile_type(op.result).shape[-1]
+        assert of_rows is not None
+
+        def bound(made: Values, a: Bounded) -> Bounded:
+            error = None if a.error is None else _folds(a.error, count)
+            return of_rows(made, Bounded(_folds(a.value, count), error, a.ordinary))
+
+        return bound
+
+    return make
+
+
 def _transpose(op: tile.TransposeOp, real: Real) -> Unary:
     return np.transpose
 
@@ -242,6 +280,10 @@ _STRUCTURE: dict[type[Operation], Structure] = {
     tile.SplatOp: Structure(_splat, _exact, _exact),
     tile.PositionsOp: Structure(_positions, None, _exact),
     tile.BroadcastOp: Structure(_broadcast, _moved(error_bounds.broadcast), _uncertain(error_bounds.broadcast)),
+    tile.RepeatOp: Structure(_repeat, _moved(_repeated_errors), _uncertain(_repeated_errors)),
+    reductions.FoldOp: Structure(
+        _fold, _folded(lambda by: OPERATIONS[by].real), _folded(lambda by: OPERATIONS[by].other)
+    ),
     tile.TransposeOp: Structure(_transpose, _moved(error_bounds.transpose), _uncertain(error_bounds.transpose)),
     tile.ClipOp: Structure(_clip, _clipped, _uncertain(error_bounds.clip)),
     tile.CastOp: Structure(_cast, error_bounds.cast, uncertain.to_integer),
@@ -253,6 +295,9 @@ _STRUCTURE: dict[type[Operation], Structure] = {
 
 _PROBABLE: dict[type[Operation], Callable[[Any], Bound]] = {
     reductions.RowSumOp: lambda op: probable_bounds.sum_of_row,
+    reductions.FoldOp: _folded(
+        lambda by: probable_bounds.sum_of_row if by is reductions.RowSumOp else OPERATIONS[by].real
+    ),
     tile.MmaOp: probable_bounds.mma,
     tile.MmaIssueOp: probable_bounds.mma,
 }

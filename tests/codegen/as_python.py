@@ -18,6 +18,8 @@ def truncated(a: int, b: int) -> int:
 
 
 _COMPARE = ("==", "!=", "<", "<=", ">", ">=")
+_COMPARE_FLOATS = {1: "==", 2: ">", 3: ">=", 4: "<", 5: "<=", 13: "!="}
+"""By the number of the predicate: ordered, and not equal if unordered."""
 
 _FORMS: dict[type[Operation], str] = {
     arith.AddiOp: "{} + {}",
@@ -103,6 +105,8 @@ class Writer:
     def _expression(self, op: Operation, operands: Sequence[str]) -> str:
         if isinstance(op, arith.CmpiOp):
             return f"{operands[0]} {_COMPARE[op.predicate.value.data]} {operands[1]}"
+        if isinstance(op, arith.CmpfOp):
+            return f"({operands[0]} {_COMPARE_FLOATS[op.predicate.value.data]} {operands[1]})"
         if isinstance(op, machine.RegistersOp):
             return f"([None] * {op.result.type.count}, 0)"
         if isinstance(op, machine.SubviewOp):

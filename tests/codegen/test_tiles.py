@@ -150,6 +150,14 @@ def test_several_warps_share_a_row() -> None:
     check(TILES["softmax_1024_m1"].replace("1024", "264"), {"M": 2})
 
 
+def test_pieces_of_a_row_are_reduced_by_each_thread() -> None:
+    text = (
+        TILES["softmax_1024_m1"].replace("1024", "1000").replace("):\n", "):\n    schedule(row=256, consumers=1)\n", 1)
+    )
+    assert "pk.repeat" in str(compile_program(parse_text(Source("tiles.pk", text))).module)
+    check(text, {"M": 2})
+
+
 def test_blocks_are_as_small_as_a_cta_needs() -> None:
     """Of 64 rows of 8192 elements two fit; the rest of the program stays."""
     found = compile_program(parse_text(Source("tiles.pk", TILES["softmax_8192_m64"])), level="roles")

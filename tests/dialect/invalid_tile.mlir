@@ -56,6 +56,24 @@
 
 // -----
 
+// CHECK: invalid `pk.fold`: cannot fold the rows of !pk.tile<8xf32> to !pk.tile<3xf32>
+%a = pk.full 0.0 : f32 : !pk.tile<8xf32>
+%r = pk.fold "pk.row_sum" %a : !pk.tile<8xf32> -> !pk.tile<3xf32>
+
+// -----
+
+// CHECK: invalid `pk.fold`: pk.exp is no reduction of rows
+%a = pk.full 0.0 : f32 : !pk.tile<8xf32>
+%r = pk.fold "pk.exp" %a : !pk.tile<8xf32> -> !pk.tile<4xf32>
+
+// -----
+
+// CHECK: invalid `pk.repeat`: cannot repeat the rows of !pk.tile<3xf32> to !pk.tile<8xf32>
+%a = pk.full 0.0 : f32 : !pk.tile<3xf32>
+%r = pk.repeat %a : !pk.tile<3xf32> -> !pk.tile<8xf32>
+
+// -----
+
 // Another shape.
 // CHECK: invalid `pk.cast`: a cast keeps the shape: !pk.tile<8xf32> to !pk.tile<4xbf16>
 %a = "t.v"() : () -> (!pk.tile<8xf32>)

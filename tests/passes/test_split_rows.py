@@ -28,11 +28,12 @@ LOOPS = {"softmax": 2, "log of a sum": 1, "layernorm": 3, "of the positions": 1}
 
 
 def compiled(name: str, head: str, **schedule: str) -> Any:
-    return compile_program(parse_text(Source("rows.pk", head + PROGRAMS[name])), schedule=schedule)
+    text = head + (PROGRAMS[name].replace("100", "1000") if "1000" in head else PROGRAMS[name])
+    return compile_program(parse_text(Source("rows.pk", text)), schedule=schedule)
 
 
 def run(name: str, head: str, x: np.ndarray[Any, Any], **schedule: str) -> dict[str, Any]:
-    w = np.linspace(-1, 2, 100, dtype=np.float32)
+    w = np.linspace(-1, 2, x.shape[1], dtype=np.float32)
     inputs = {"X": x[None], "w": w[None]}
     return dict(simulate(compiled(name, head, **schedule).module, ranks=1, dims={"M": len(x)}, inputs=inputs))
 
@@ -51,6 +52,23 @@ def test_pieces_give_what_rows_give(name: str, head: str, row: int) -> None:
         whole, pieces = run(name, head, x), run(name, head, x, row=str(row))
     for array in ("Y", "Z"):
         np.testing.assert_allclose(pieces[array], whole[array], rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("head", [MANY, ONE], ids=["rows", "a row"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_reductions_of_long_pieces_are_kept_by_parts(name: str, head: str) -> None:
+    """Of parts that are -inf so far, that stay so, that have a NaN, and with a rest behind the pieces."""
+    x = np.random.default_rng(2).normal(size=(7, 1000)).astype(np.float32) * 4
+    x[1] = np.sort(x[1])
+    if name in ("softmax", "log of a sum"):
+        x[2, :600], x[3, 300:], x[4], x[5, 500], x[6, 256:512] = -np.inf, -np.inf, -np.inf, np.nan, -np.inf
+    head = head.replace("100", "1000")
+    with np.errstate(invalid="ignore"):
+        whole, pieces = run(name, head, x), run(name, head, x, row="256")
+    for array in ("Y", "Z"):
+        np.testing.assert_allclose(pieces[array], whole[array], rtol=2e-5, atol=2e-6)
+    loops = LOOPS[name] if name in ("softmax", "log of a sum") else 0
+    assert str(compiled(name, head, row="256").module).count("pk.repeat") == min(loops, 1)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

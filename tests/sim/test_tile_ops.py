@@ -228,6 +228,22 @@ def test_reductions_and_matmuls():
     assert tile_ops.value(reductions.RowMinOp(of(i32)))(n).tolist() == [min(row) for row in n.tolist()]
 
 
+@pytest.mark.parametrize("kind", reductions.FOLDS.values())
+def test_folds_and_repeats(kind):
+    """Element i of n is what is reduced of i, i + n, i + 2 n and so on, at both levels and with its error."""
+    a = floats((3, 12))
+    op = reductions.FoldOp(kind, of(f32, (3, 12)), 4)
+    by = {reductions.RowMaxOp: max, reductions.RowMinOp: min, reductions.RowSumOp: sum}[kind]
+    want = [[by(float(a[row, i + 4 * k]) for k in range(3)) for i in range(4)] for row in range(3)]
+    np.testing.assert_allclose(tile_ops.value(op)(a), want, rtol=1e-6)
+    errors = np.arange(36.0).reshape(3, 12) / 1e3
+    found = tile_ops.bounded(op)(Bounded(a.astype(np.float64), errors))
+    least = [[by([errors[row, i + 4 * k] for k in range(3)]) if by is sum else 0 for i in range(4)] for row in range(3)]
+    assert (found.error >= least).all()
+    repeat = tile_ops.value(tile.RepeatOp(of(f32, (3, 4)), 12))(np.array(want))
+    assert all(repeat[row, i] == want[row][i % 4] for row in range(3) for i in range(12))
+
+
 BOUNDED = [
     (op, 2 if issubclass(op, elementwise.Binary) else 1)
     for op, declared in OPERATIONS.items()

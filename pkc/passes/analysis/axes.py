@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from xdsl.ir import OpResult, SSAValue
 
 from pkc.dialect.access import GatherOp, LoadOp
-from pkc.dialect.reductions import RowReduction
-from pkc.dialect.tile import AnyMmaOp, BroadcastOp, PositionsOp, TransposeOp, tile_type
+from pkc.dialect.reductions import FoldOp, RowReduction
+from pkc.dialect.tile import AnyMmaOp, BroadcastOp, PositionsOp, RepeatOp, TransposeOp, tile_type
 from pkc.dialect.types import BlockType, TileType
 
 
@@ -32,7 +32,7 @@ def block_of_axis(tile: SSAValue, axis: int) -> SSAValue | None:
         return block_of_axis(op.tile, 1 - axis)
     if isinstance(op, BroadcastOp):
         return block_of_axis(op.tile, op.positions.index(axis)) if axis in op.positions else None
-    if op.regions:
+    if op.regions or isinstance(op, FoldOp | RepeatOp):
         return None
     shape = tile_type(tile).shape
     alike = (value for value in op.operands if isinstance(value.type, TileType) and value.type.shape == shape)

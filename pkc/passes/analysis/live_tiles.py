@@ -14,7 +14,7 @@ from pkc.dialect.elementwise import CompareOp
 from pkc.dialect.fences import FenceOp
 from pkc.dialect.program import RoleOp, TasksOp
 from pkc.dialect.roles import ConsumeOp
-from pkc.dialect.tile import FullOp, MmaIssueOp, MmaWaitOp, PositionsOp, SplatOp, pieces_of, tile_type
+from pkc.dialect.tile import FullOp, MmaIssueOp, MmaWaitOp, PositionsOp, RepeatOp, SplatOp, pieces_of, tile_type
 from pkc.dialect.types import TileType, dtype_bytes, i1
 from pkc.passes.analysis.chains import chain_of, is_view
 from pkc.passes.analysis.dependence import maker, role_around
@@ -26,7 +26,7 @@ from pkc.targets.target import Target, target_of
 _IN_MEMORY = (ConsumeOp, LoadOp, GatherOp)
 """Their results live in shared memory, and come to registers chunk by chunk."""
 
-_MADE_WHERE_USED = (FullOp, SplatOp, PositionsOp, CompareOp)
+_MADE_WHERE_USED = (FullOp, SplatOp, PositionsOp, RepeatOp, CompareOp)
 
 _Size = Callable[[SSAValue], int]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from xdsl.ir import Operation
 
-from pkc.dialect.reductions import RowReduction
+from pkc.dialect.reductions import FoldOp, RowReduction
 from pkc.dialect.roles import AcquireOp, ConsumeOp
-from pkc.dialect.tile import AnyMmaOp, TransposeOp
+from pkc.dialect.tile import AnyMmaOp, RepeatOp, TransposeOp
 
-WHOLE = (AnyMmaOp, RowReduction, TransposeOp)
+WHOLE = (AnyMmaOp, RowReduction, FoldOp, RepeatOp, TransposeOp)
 """Operations that need more than the element of an operand at the place of the result's."""
 
 

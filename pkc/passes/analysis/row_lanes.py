@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import prod
+from math import gcd, prod
 
 from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.program import RoleOp, TasksOp
-from pkc.dialect.reductions import RowReduction
+from pkc.dialect.reductions import FoldOp, RowReduction
 from pkc.dialect.roles import AcquireOp, CommitOp, ConsumeOp
+from pkc.dialect.tile import tile_type
 from pkc.dialect.types import TileType
 from pkc.passes.analysis.pointwise import is_spread
 from pkc.passes.analysis.register_axes import infer_axes, tiles_of
@@ -39,8 +40,10 @@ def of_rows(shape: tuple[int, ...], axes: tuple[int, ...], threads: int, lanes: 
 def lanes_for(tasks: Operation, axes: Mapping[SSAValue, tuple[int, ...]], threads: int, warp: int) -> Lanes:
     """The lanes of each row of the tiles of `tasks`: a warp, or fewer if no row has as many elements, or more if
     threads were left over."""
-    rows, lengths = 1, {2}
+    rows, lengths, folds = 1, {2}, set[int]()
     for inner in tasks.walk():
+        if isinstance(inner, FoldOp):
+            folds.add(tile_type(inner.result).shape[-1])
         for value in () if isinstance(inner, AcquireOp | ConsumeOp | CommitOp) else tiles_of(inner):
             assert isinstance(value.type, TileType)
             if not value.type.rank:
@@ -49,7 +52,8 @@ def lanes_for(tasks: Operation, axes: Mapping[SSAValue, tuple[int, ...]], thread
             rows = max(rows, whole.shape[0] if 0 in whole.axes else 1)
             lengths.add(whole.columns)
     columns, divisible = max(lengths), all(length % _TOGETHER == 0 for length in lengths - {0, 2})
-    together = _TOGETHER if divisible and rows * columns >= _TOGETHER * threads else 2
+    together = _TOGETHER if divisible and (folds or rows * columns >= _TOGETHER * threads) else 2
+    columns = gcd(*folds) if folds else columns
     lanes = 1
     while lanes * 2 * together <= columns and threads % (lanes * 2) == 0 and (lanes < warp or threads // lanes > rows):
         lanes *= 2

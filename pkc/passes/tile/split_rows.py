@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
@@ -15,11 +16,21 @@ from pkc.dialect.attributes import Predicate
 from pkc.dialect.coordinates import BlockOp
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.elementwise import CompareOp, MulOp, SelectOp, SubOp
-from pkc.dialect.program import KernelOp
-from pkc.dialect.reductions import RowReduction
-from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, PositionsOp, SplatOp, tile_type
-from pkc.dialect.types import BlockType, TileType
+from pkc.dialect.program import KernelOp, TasksOp
+from pkc.dialect.reductions import FoldOp, RowMaxOp, RowReduction
+from pkc.dialect.tile import (
+    BroadcastOp,
+    CastOp,
+    ClipOp,
+    FullOp,
+    PositionsOp,
+    RepeatOp,
+    SplatOp,
+    tile_type,
+)
+from pkc.dialect.types import BlockType, TileType, f32
 from pkc.passes.analysis.online import Online, online
+from pkc.passes.analysis.pointwise import is_spread
 from pkc.passes.build import constant
 from pkc.passes.kernel_pass import KernelPass
 from pkc.remarks import missed
@@ -42,6 +53,11 @@ _BY_ELEMENT = (
     *_WRITES,
 )
 """Operations on long rows of which every piece can be computed by itself, but for reductions, which are added up."""
+
+
+_FOLDS, _FEWEST, _USUAL = 1024, 256, 2
+"""Of how many elements a loop keeps reductions: for each warpgroup, of which a row has so many if the schedule says
+nothing, and at least of each row."""
 
 
 class SplitRows(KernelPass):
@@ -88,7 +104,7 @@ class SplitRows(KernelPass):
             return
         for around in [region.block for op in kernel.walk() for region in op.regions if region.blocks]:
             for length in sorted(lengths(around.ops, most)):
-                rows = _Rows(around, length, most)
+                rows = _Rows(around, length, most, kernel.scheduled_number("consumers"))
                 reason = rows.obstacle()
                 if reason:
                     missed(SplitRows.name, rows.ops[0], f"rows of {length} elements are not divided: {reason}")
@@ -109,6 +125,7 @@ class _Rows:
     around: Block
     length: int
     most: int
+    consumers: int | None
     ops: list[Operation] = field(init=False)
     passed: dict[Operation, int] = field(default_factory=dict[Operation, int])
     """The loop that an operation stands in first."""
@@ -214,15 +231,16 @@ class _Rows:
         reductions = [op for op in ends if isinstance(op, RowReduction)]
         inside = self._inside(ends)
         size, place = self.most, ends[-1]
+        folds = self._folds(reductions)
+        begin = [_neutral(op, folds) for op in reductions]
         bounds = zero, pieces, one = constant(0), constant(self.length // size), constant(1)
-        begin = [FullOp(op.NEUTRAL[tile_type(op.result).element_type], tile_type(op.result)) for op in reductions]
         body = Block(arg_types=[IndexType(), *(op.result.type for op in begin)])
         loop = scf.ForOp(zero.result, pieces.result, one.result, [op.result for op in begin], body)
         for op in (*bounds, *begin, loop):
             op.location = place.location
             self._insert(op, behind)
         block = BlockOp(body.args[0], BlockType(self.length, size))
-        piece = _Piece(self, block, inside, dict(zip(reductions, body.args[1:], strict=True)))
+        piece = _Piece(self, block, inside, dict(zip(reductions, body.args[1:], strict=True)), folds)
         made = piece.ops()
         end = scf.YieldOp(*(piece.results[op] for op in reductions))
         end.location = place.location
@@ -230,17 +248,32 @@ class _Rows:
             body.add_op(op)
         sums: dict[RowReduction, SSAValue] = dict(zip(reductions, loop.results, strict=True))
         rest = self.length % size
-        if rest:
+        if rest or folds:
             first = constant(self.length - rest)
-            last = BlockOp(zero.result, BlockType(self.length, rest), start=first.result)
-            piece = _Piece(self, last, inside, sums)
-            first.location = place.location
-            for op in (first, *piece.ops()):
+            last = BlockOp(zero.result, BlockType(self.length, rest), start=first.result) if rest else None
+            piece = _Piece(self, last, inside, sums, folded=bool(folds))
+            for op in (*([first] if rest else []), *piece.ops()):
+                op.location = op.location if op is not first else place.location
                 self._insert(op, behind)
             sums = piece.results
         for op in reductions:
             sums[op].name_hint = op.result.name_hint
             op.result.replace_all_uses_with(sums[op])
+
+    def _folds(self, reductions: Sequence[RowReduction]) -> int:
+        """How many elements of each row a loop keeps of its reductions, so that threads need one another only behind
+        it; 0 if one, as threads have tiles that meet MMAs in another way."""
+        around = self.around.parent_op()
+        while around is not None and not isinstance(around, TasksOp):
+            around = around.parent_op()
+        if not reductions or around is None or not is_spread(around):
+            return 0
+        rows = max(prod(tile_type(op.result).shape) for op in reductions)
+        groups = self.consumers or _USUAL
+        count = max((_FOLDS << (groups - 1).bit_length()) >> (rows - 1).bit_length(), _FEWEST)
+        while count > _FEWEST and self.most % count:
+            count //= 2
+        return 0 if self.most % count else count
 
     def _inside(self, ends: Sequence[Operation]) -> list[Operation]:
         """What a loop computes for its ends, in the order of the program."""
@@ -255,34 +288,73 @@ class _Rows:
         return [op for op in self.ops if op in found]
 
 
+def _neutral(op: RowReduction, folds: int) -> FullOp:
+    kind = tile_type(op.result)
+    return FullOp(op.NEUTRAL[kind.element_type], TileType([*kind.shape, folds], kind.element_type) if folds else kind)
+
+
 @dataclass
 class _Piece:
-    """What is computed of one piece of the rows; `before` has the reductions of the pieces before it."""
+    """What is computed of one piece of the rows; `before` has the reductions of the pieces before it.
+
+    With `folds`, `before` and the results have so many elements of each row. If `folded`, `before` alone has them, and
+    there may be no block.
+    """
 
     rows: _Rows
-    block: BlockOp
+    block: BlockOp | None
     inside: Sequence[Operation]
     before: Mapping[RowReduction, SSAValue]
+    folds: int = 0
+    folded: bool = False
     results: dict[RowReduction, SSAValue] = field(default_factory=dict[RowReduction, SSAValue])
     made: list[Operation] = field(default_factory=list[Operation])
 
     def ops(self) -> list[Operation]:
+        if self.block is None:
+            for op in self.before:
+                self.results[op] = self._before(op)
+            return self.made
         self._place(self.block, self.inside[0])
         now: dict[SSAValue, SSAValue] = {}
         for op in self.inside:
-            operands = [self._operand(value, now) for value in op.operands]
-            results = [self._shorter(value.type) for value in op.results]
-            copy = type(op).create(
-                operands=operands, result_types=results, properties=dict(op.properties), attributes=dict(op.attributes)
-            )
-            self._place(copy, op)
-            now |= dict(zip(op.results, copy.results, strict=True))
-            for old, new in zip(op.results, copy.results, strict=True):
-                new.name_hint = old.name_hint
             if isinstance(op, RowReduction) and op in self.before:
-                self._combine(op, copy.results[0])
-                now[op.result] = self.results[op]
+                now[op.result] = self._reduced(op, now)
+            elif self.folds and isinstance(op, BroadcastOp) and op.tile.owner in self.before:
+                now[op.result] = self._add(RepeatOp(now[op.tile], self.block.result.type.extent), op)
+            else:
+                now |= zip(op.results, self._copy(op, now), strict=True)
         return self.made
+
+    def _copy(self, op: Operation, now: dict[SSAValue, SSAValue]) -> Sequence[SSAValue]:
+        """The operation on what there is of its operands."""
+        operands = [self._operand(value, now) for value in op.operands]
+        results = [self._shorter(value.type) for value in op.results]
+        copy = type(op).create(
+            operands=operands, result_types=results, properties=dict(op.properties), attributes=dict(op.attributes)
+        )
+        self._place(copy, op)
+        for old, new in zip(op.results, copy.results, strict=True):
+            new.name_hint = old.name_hint
+        return copy.results
+
+    def _reduced(self, op: RowReduction, now: dict[SSAValue, SSAValue]) -> SSAValue:
+        """Combine a reduction with that of the pieces before; gives what operations of this piece see of it."""
+        if not self.folds:
+            (of_piece,) = self._copy(op, now)
+            self.results[op] = self._add(op.COMBINE(self._before(op), of_piece), op)
+            return self.results[op]
+        of_piece = self._add(FoldOp(type(op), self._operand(op.tile, now), self.folds), op)
+        self.results[op] = self._add(op.COMBINE(self._before(op), of_piece), op)
+        return self._finite(op, self.results[op])
+
+    def _finite(self, op: RowReduction, value: SSAValue) -> SSAValue:
+        """A greatest element so far, or zero where that is -inf: all exponentials are zero then."""
+        if not isinstance(op, RowMaxOp) or tile_type(value).element_type != f32:
+            return value
+        lowest = self._add(FullOp(op.NEUTRAL[f32], tile_type(value)), op)
+        nothing = self._add(CompareOp(Predicate.Eq, value, lowest), op)
+        return self._add(SelectOp(nothing, self._add(FullOp(0.0, tile_type(value)), op), value), op)
 
     def _place(self, op: Operation, origin: Operation) -> None:
         op.location = origin.location
@@ -293,30 +365,36 @@ class _Piece:
         return op.results[0]
 
     def _operand(self, value: SSAValue, now: dict[SSAValue, SSAValue]) -> SSAValue:
+        assert self.block is not None
         whole = isinstance(value.type, BlockType) and value.type == BlockType(self.rows.length, self.rows.length)
         return self.block.result if whole else now.get(value, value)
 
     def _shorter(self, kind: Attribute) -> Attribute:
-        if not isinstance(kind, TileType) or self.rows.length not in kind.shape:
+        if self.block is None or not isinstance(kind, TileType) or self.rows.length not in kind.shape:
             return kind
         size = self.block.result.type.extent
         return TileType([size if extent == self.rows.length else extent for extent in kind.shape], kind.element_type)
 
-    def _combine(self, op: RowReduction, of_piece: SSAValue) -> None:
-        """The reduction so far with that of the piece."""
-        total = self.before[op]
-        found = self.rows.online_in(op)
+    def _before(self, op: RowReduction) -> SSAValue:
+        """The reduction of the pieces before, as it is for the maximum that is known now."""
+        total, found = self.before[op], self.rows.online_in(op)
         if found is not None and found.greatest in self.before:
             total = self._rescaled(op, found, total)
-        self.results[op] = self._add(op.COMBINE(total, of_piece), op)
+        return self._add(type(op)(total), op) if self.folded else total
 
     def _rescaled(self, op: RowReduction, found: Online, total: SSAValue) -> SSAValue:
         """A sum so far for the maximum that is known now; nothing of -inf alone has a part in it."""
         old, new, kind = self.before[found.greatest], self.results[found.greatest], tile_type(total)
+        if self.folds:
+            new = self._finite(found.greatest, new)
+        if self.folded:
+            new = self._add(BroadcastOp(new, range(kind.rank - 1), kind), op)
         grown = self._add(SubOp(old, new), op)
         if found.scale is not None:
             grown = self._add(MulOp(grown, self._add(FullOp(found.scale, kind), op)), op)
         shared = self._add(MulOp(total, self._add(found.function(grown), op)), op)
+        if self.folds or self.folded:
+            return shared
         lowest = self._add(FullOp(found.greatest.NEUTRAL[kind.element_type], kind), op)
         nothing = self._add(CompareOp(Predicate.Eq, old, lowest), op)
         return self._add(SelectOp(nothing, self._add(FullOp(0.0, kind), op), shared), op)

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from pkc.dialect import elementwise as ew
 from pkc.dialect.declaration import OPERATIONS
-from pkc.dialect.reductions import RowReduction
+from pkc.dialect.reductions import FoldOp, RowReduction
 from pkc.dialect.tile import (
     AnyMmaOp,
     BroadcastOp,
@@ -18,6 +18,7 @@ from pkc.dialect.tile import (
     ClipOp,
     FullOp,
     PositionsOp,
+    RepeatOp,
     SplatOp,
     TransposeOp,
     tile_type,
@@ -58,6 +59,8 @@ def make_lazy(role: WarpRole, op: Operation) -> bool:
         _positions(role, op)
     elif isinstance(op, BroadcastOp):
         _broadcast(role, op)
+    elif isinstance(op, RepeatOp):
+        _repeat(role, op)
     elif isinstance(op, ClipOp):
         _clip(role, op)
     elif is_of_positions(op):
@@ -131,6 +134,8 @@ def compute(role: WarpRole, op: Operation) -> bool:
         _cast(role, op)
     elif isinstance(op, RowReduction):
         _reduce(role, op)
+    elif isinstance(op, FoldOp):
+        _fold(role, op)
     elif type(op) in OPERATIONS or isinstance(op, ew.CompareOp):
         make = of_elements(role, op)
         _compute(role, op.results[0], lambda i: make(role.emit, i))
@@ -231,6 +236,42 @@ def _reduce(role: WarpRole, op: RowReduction) -> None:
                 other = emit.value(shuffle, mine, emit.const(distance))
                 emit.set(combine(emit, mine, other), target.registers, at)
     role.tiles[op.result] = target
+
+
+def _repeat(role: WarpRole, op: RepeatOp) -> None:
+    """Each thread repeats what it has."""
+    source = as_elements(role, op.tile)
+    few, many = _folds_in_lanes(role, op, op.tile, op.result)
+
+    def at(emit: Emitter, index: SSAValue) -> SSAValue:
+        row = emit.times(emit.part(index, many), few)
+        return element(role, source, emit.plus(row, emit.rest(emit.rest(index, many), few)))
+
+    _lazy(role, op.result, at)
+
+
+def _fold(role: WarpRole, op: FoldOp) -> None:
+    """Each thread reduces what it has."""
+    emit, source = role.emit, as_elements(role, op.tile)
+    few, many = _folds_in_lanes(role, op, op.result, op.tile)
+    fragment, kind = fragment_of(role, op.result), tile_type(op.result).element_type
+    target = allocate(role, fragment, kind, op.result.name_hint)
+    with emit.loop(0, fragment.count, unroll=True) as number:
+        first = emit.plus(emit.times(emit.part(number, few), many), emit.rest(number, few))
+        emit.set(element(role, source, first), target.registers, number)
+        with emit.loop(1, many // few, unroll=True) as step:
+            found = element(role, source, emit.plus(first, emit.times(step, few)))
+            both = apply(emit, op, op.reduction.COMBINE, [emit.get(target.registers, number), found])
+            emit.set(both, target.registers, number)
+    role.tiles[op.result] = target
+
+
+def _folds_in_lanes(role: WarpRole, op: Operation, few: SSAValue, many: SSAValue) -> tuple[int, int]:
+    """How many elements of a row each thread has of the shorter and of the longer tile."""
+    short, long = fragment_of(role, few), fragment_of(role, many)
+    if not short.lanes or short.ends_early or long.ends_early:
+        raise CannotLowerError(op, "a fold of rows that threads have in other parts")
+    return short.per_row, long.per_row
 
 
 _CHAINS = (4, 2, 1)
