@@ -30,7 +30,7 @@ BYTES = 1 << 30
 LENGTHS = (128, 1024, 4096, 8192, 16384, 32768, 151936)
 ELEMENTS = (16384, 8192, 32768)
 """Elements of a tile, from which the number of its rows follows."""
-PIECES = (None, 2048, 4096, 8192)
+PIECES = (None, 4096, 8192, 16384)
 LAUNCHES, ROUNDS, CHECKED = 5, 5, 64
 
 KERNELS: dict[str, tuple[str, tuple[str, ...]]] = {

@@ -22,7 +22,7 @@ from pkc.dialect.blocks import Block
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.error_bounds import Bound, Rule
 from pkc.dialect.numeric import Values, compute_dtype, float_to_int, int_to_float, overflowed, round_to, wrap_i32
-from pkc.dialect.ranges import Bounded, within
+from pkc.dialect.ranges import Bounded, Error, within
 from pkc.dialect.types import FLOATS, TileType, i1, i32
 
 Real: TypeAlias = type[np.floating[Any]]
@@ -145,7 +145,11 @@ def _repeated(op: tile.RepeatOp) -> Unary:
 
 def _repeated_errors(op: tile.RepeatOp) -> Rule:
     repeat = _repeated(op)
-    return lambda value, a: None if a.error is None else repeat(a.error)
+
+    def rule(value: Values, a: Bounded) -> Error:
+        return None if a.error is None else repeat(a.error)
+
+    return rule
 
 
 def _fold(op: reductions.FoldOp, real: Real) -> Unary:
