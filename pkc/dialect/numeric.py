@@ -89,6 +89,16 @@ def float_to_int(values: Values) -> Values:
     return np.clip(whole, -(2.0**31), 2.0**31 - 1).astype(np.int32)
 
 
+TF32_UNIT = 2.0**-10
+"""What a number loses at most, relative to it, that tensor cores cut to 10 bits behind the leading one."""
+
+
+def to_tf32(values: Values) -> Values:
+    """f32 as tensor cores read it: without the last 13 bits."""
+    cut = (np.ascontiguousarray(values, np.float32).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
+    return np.where(np.isnan(values), values, cut)
+
+
 def wrap_i32(value: int) -> int:
     """An integer modulo 2**32, with a sign."""
     return ((value + 2**31) & 0xFFFFFFFF) - 2**31

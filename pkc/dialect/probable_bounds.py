@@ -43,6 +43,8 @@ def mma(op: tile.AnyMmaOp) -> Bound:
     careful = reduction_bounds.mma(op)
 
     def bound(value: Values, a: Bounded, b: Bounded, acc: Bounded) -> Bounded:
+        given = a, b
+        a, b = (reduction_bounds.mma_factor(op, x) for x in given)
         sizes = reduction_bounds.mma_sizes(a, b, acc)
         largest = sizes.max()
         sizes *= each
@@ -54,6 +56,6 @@ def mma(op: tile.AnyMmaOp) -> Bound:
             error += rest
         if a.ordinary and b.ordinary and acc.ordinary and largest + error.max() <= MOST / 2:
             return Bounded(value, error, True, Chain(own, squares, rest))
-        return careful(value, a, b, acc)
+        return careful(value, *given, acc)
 
     return bound

@@ -8,9 +8,9 @@ import numpy as np
 
 from pkc.dialect import ranges, tile
 from pkc.dialect.error_bounds import Bound
-from pkc.dialect.numeric import UNIT, Values
+from pkc.dialect.numeric import NORMAL, TF32_UNIT, UNIT, Values
 from pkc.dialect.ranges import MOST, Bounded, Ends, Error
-from pkc.dialect.types import dtype_bytes
+from pkc.dialect.types import dtype_bytes, f32
 
 MMA_UNIT = 2 * UNIT
 """The relative error of one addition in an MMA: tensor cores truncate instead of rounding."""
@@ -64,6 +64,15 @@ def mma_terms(op: tile.AnyMmaOp) -> tuple[int, float]:
     return left.shape[1], NARROW_MMA_UNIT if dtype_bytes(left.element_type) == 1 else MMA_UNIT
 
 
+def mma_factor(op: tile.AnyMmaOp, x: Bounded) -> Bounded:
+    """An operand as an MMA multiplies it: f32 is cut to tf32."""
+    if tile.tile_type(op.a).element_type != f32:
+        return x
+    sizes = np.abs(x.value) + _or_zero(x.error)
+    lost = np.where(np.isfinite(sizes) & (sizes > 0), sizes * TF32_UNIT + NORMAL, 0.0)
+    return Bounded(x.value, lost if x.error is None else x.error + lost, x.ordinary)
+
+
 def mma_sizes(a: Bounded, b: Bounded, acc: Bounded) -> Values:
     """What no partial sum of an MMA exceeds."""
     # |a| @ |b| is at most the norm of a's row times that of b's column: no second matmul.
@@ -90,6 +99,7 @@ def mma(op: tile.AnyMmaOp) -> Bound:
     unit = count * each
 
     def bound(value: Values, a: Bounded, b: Bounded, acc: Bounded) -> Bounded:
+        a, b = mma_factor(op, a), mma_factor(op, b)
         error = mma_sizes(a, b, acc)
         error *= unit
         if acc.error is not None:

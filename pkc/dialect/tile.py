@@ -35,7 +35,7 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
 from pkc.dialect.attributes import number_on
-from pkc.dialect.types import EIGHT_BIT, FLOATS, NARROW, BlockType, TileType, f32, i1, i32
+from pkc.dialect.types import EIGHT_BIT, FLOATS, BlockType, TileType, f32, i1, i32
 
 
 def tile_type(value: SSAValue | Operation) -> TileType:
@@ -281,7 +281,8 @@ through the async proxy."""
 
 
 class AnyMmaOp(IRDLOperation):
-    """acc + a @ b: operands of 8 or 16 bits, multiplied exactly, accumulated in f32 in no defined order."""
+    """acc + a @ b: operands of 8 or 16 bits, multiplied exactly, accumulated in f32 in no defined order. Operands
+    of f32 are cut to tf32 first: 10 bits behind the leading one."""
 
     T: ClassVar = VarConstraint("T", BaseAttr(TileType))
     a = operand_def(TileType)
@@ -298,7 +299,7 @@ class AnyMmaOp(IRDLOperation):
         a, b = tile_type(self.a), tile_type(self.b)
         if a.rank != 2 or b.rank != 2 or a.shape[1] != b.shape[0]:
             raise VerifyException(f"cannot multiply {a} and {b}: expected axes (m, k) and (k, n)")
-        expect(a, NARROW)
+        expect(a, FLOATS)
         both_eight_bit = a.element_type in EIGHT_BIT and b.element_type in EIGHT_BIT
         if a.element_type != b.element_type and not both_eight_bit:
             raise VerifyException(

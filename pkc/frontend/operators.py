@@ -15,7 +15,7 @@ from pkc.dialect import tile as ops
 from pkc.dialect.attributes import Predicate
 from pkc.dialect.declaration import OPERATIONS, words
 from pkc.dialect.reductions import RowReduction
-from pkc.dialect.types import EIGHT_BIT, NARROW, dtype_name, f32, i1, i32
+from pkc.dialect.types import EIGHT_BIT, FLOATS, NARROW, dtype_name, f32, i1, i32
 from pkc.frontend.check_errors import ConstantArithmetic
 from pkc.frontend.frame import ARITHMETIC, Frame
 from pkc.frontend.kinds import (
@@ -244,8 +244,8 @@ def _same_dimension(left: Axis, right: Axis) -> str:
 
 def _check_matmul_types(left: Tile, right: Tile, span: Span) -> None:
     for value in (left, right):
-        if value.dtype not in NARROW:
-            problem = f"operands are bf16, f16, e4m3 or e5m2, not {dtype_name(value.dtype)}"
+        if value.dtype not in FLOATS:
+            problem = f"operands are bf16, f16, e4m3, e5m2 or f32, not {dtype_name(value.dtype)}"
             raise PkcError(BadMatmul(span, str(left), str(right), problem, "round it first: `cast(x, bf16)`"))
     eight_bit = left.dtype in EIGHT_BIT and right.dtype in EIGHT_BIT
     if left.dtype != right.dtype and not eight_bit:

@@ -21,9 +21,18 @@ from pkc.dialect.attributes import Predicate
 from pkc.dialect.blocks import Block
 from pkc.dialect.declaration import OPERATIONS
 from pkc.dialect.error_bounds import Bound, Rule
-from pkc.dialect.numeric import Values, compute_dtype, float_to_int, int_to_float, overflowed, round_to, wrap_i32
+from pkc.dialect.numeric import (
+    Values,
+    compute_dtype,
+    float_to_int,
+    int_to_float,
+    overflowed,
+    round_to,
+    to_tf32,
+    wrap_i32,
+)
 from pkc.dialect.ranges import Bounded, Error, within
-from pkc.dialect.types import FLOATS, TileType, i1, i32
+from pkc.dialect.types import FLOATS, TileType, f32, i1, i32
 
 Real: TypeAlias = type[np.floating[Any]]
 Function: TypeAlias = Callable[..., Any]
@@ -269,7 +278,10 @@ def _unchanged(op: tile.MmaWaitOp) -> Bound:
 
 
 def _mma(op: tile.AnyMmaOp, real: Real) -> Function:
+    cut = tile.tile_type(op.a).element_type == f32 and real is np.float32
+
     def mma(a: Values, b: Values, acc: Values) -> Values:
+        a, b = (to_tf32(a), to_tf32(b)) if cut else (a, b)
         # In f64, because a matmul in f32 depends on where a row lies in its tile, by the order in which BLAS adds;
         # an element would then change with the division into blocks.
         result = a.astype(np.float64, copy=False) @ b.astype(np.float64, copy=False)

@@ -377,6 +377,7 @@ def test_opcodes_are_those_of_their_instructions() -> None:
     calls = {
         "wgmma_n8_bf16_ss_kk": ("wgmma_n8_bf16_ss_kk(acc, 1ull, 2ull, args.n);", HGMMA),
         "wgmma_n8_e4m3_ss_kk": ("wgmma_n8_e4m3_ss_kk(acc, 1ull, 2ull, args.n);", QGMMA),
+        "wgmma_n8_f32_ss_kk": ("wgmma_n8_f32_ss_kk(acc, 1ull, 2ull, args.n);", HGMMA),
         "wgmma_wait_1": ("wgmma_wait_1();", WARPGROUP),
         "tma_load_2d": ("tma_load_2d(0, args.map, 8, 0, 0);", UTMALDG),
         "tma_store_2d": ("tma_store_2d(0, args.map, 0, 0);", UTMASTG),
@@ -427,6 +428,7 @@ def test_instructions_of_an_iteration_of_attention(name: str, most: int) -> None
 PARAMETERS = {
     "wgmma_n8_bf16_ss_kk": "float (&a)[4], unsigned long long b, unsigned long long c, int d",
     "wgmma_n8_e4m3_ss_kk": "float (&a)[4], unsigned long long b, unsigned long long c, int d",
+    "wgmma_n8_f32_ss_kk": "float (&a)[4], unsigned long long b, unsigned long long c, int d",
     "wgmma_wait_1": "",
     "tma_load_2d": "int a, const TensorMap& b, int c, int d, int e",
     "tma_store_2d": "int a, const TensorMap& b, int c, int d",

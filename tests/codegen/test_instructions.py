@@ -333,6 +333,16 @@ def test_majors(n: int, kind: str, majors: str) -> None:
         assert f"wgmma.mma_async.sync.aligned.m64n{n}k16.f32.{kind}.{kind} " in entry.body
 
 
+def test_tf32() -> None:
+    """PTX ISA, wgmma.mma_async: k is 8; both operands are K-major, and in shared memory."""
+    entry = instruction("wgmma_n64_f32_ss_kk")
+    assert entry is not None
+    assert "wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 " in entry.body
+    assert ", p, 1, 1;" in entry.body
+    assert instruction("wgmma_n64_f32_rs_kk") is None
+    assert instruction("wgmma_n64_f32_ss_kn") is None
+
+
 @pytest.mark.parametrize(("a", "b"), [("e4m3", "e4m3"), ("e5m2", "e5m2"), ("e4m3", "e5m2"), ("e5m2", "e4m3")])
 def test_types_of_8_bits(a: str, b: str) -> None:
     """A comes first in the name, as in PTX; there are no flags, as both operands are K-major."""

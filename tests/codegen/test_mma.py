@@ -41,6 +41,15 @@ CASES = [
     ("nt", "e4m3", 128, 64, 64),
     ("nt", "e4m3", 64, 32, 128),
     ("nt", "e5m2", 16, 64, 32),
+    ("nt", "f32", 128, 64, 64),
+    ("nt", "f32", 64, 16, 16),
+    # What does not lie along the dimension that is summed over is written the other way round.
+    ("nn", "f32", 64, 64, 32),
+    ("tt", "f32", 64, 32, 32),
+    ("tn", "f32", 64, 32, 32),
+    ("registers", "f32", 64, 32, 32),
+    ("nn", "e4m3", 64, 64, 64),
+    ("tn", "e5m2", 64, 64, 64),
 ]
 """Form (`tests/matmuls.py`), element type, tile of M, N and K."""
 

@@ -44,7 +44,7 @@ class Warpgroups(Cta):
         (name,) = {name for name, *_ in met}
         match = _NAME.fullmatch(name)
         assert match is not None
-        n, step = int(match[1]), 32 if match[2].startswith("e") else 16
+        n, step = int(match[1]), 8 if match[2] == "f32" else 32 if match[2].startswith("e") else 16
         operands = [rest for _, *rest in met]
         right, adds = operands[0][-2:]
         assert all(rest[-2:] == [right, adds] for rest in operands), "threads disagree"

@@ -117,6 +117,11 @@ def _table() -> Iterator[Case]:
         yield Case(f"matmul {kind} into {kind}", matmul("nn", kind, kind, c=kind), lengths.few(matrices), alone=True)
     for a, b in (("e4m3", "e4m3"), ("e4m3", "e5m2"), ("e5m2", "e4m3"), ("e5m2", "e5m2")):
         yield Case(f"matmul {a} {b}", matmul("nt", a, b), lengths.few(lengths.matrices(16)), alone=True)
+    for form in FORMS:
+        sizes = lengths.transposed(lengths.matrices(16), 16) if form.startswith("t") else lengths.matrices(16)
+        for kind in ("f32", "e4m3"):
+            yield Case(f"matmul {kind} {form}", matmul(form, kind, kind), lengths.few(sizes), alone=True)
+    yield Case("matmul f32 shards", with_collective("rs", "f32", "f32"), lengths.few(lengths.matrices(16)))
     for name, text in LOOPS.items():
         sizes = (
             lengths.few(matrices)

@@ -53,9 +53,9 @@ def up(size: int, step: int) -> int:
     return -(-size // step) * step
 
 
-def transposed(of: Sizes) -> Sizes:
+def transposed(of: Sizes, step: int = 8) -> Sizes:
     """M is the length of rows of A."""
-    return lambda ranks: [dims | {"M": up(dims["M"], 8)} for dims in of(ranks)]
+    return lambda ranks: [dims | {"M": up(dims["M"], step)} for dims in of(ranks)]
 
 
 def collective(ranks: int) -> Sequence[Dims]:

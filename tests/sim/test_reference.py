@@ -88,6 +88,28 @@ def test_the_bound_of_8_bit_matmuls_allows_what_tensor_cores_do(kind):
     assert not wrong.ok
 
 
+@pytest.mark.parametrize("rounding", [0, 0x0FFF + 1])
+def test_the_bound_of_f32_matmuls_is_that_of_tf32(rounding):
+    """Operands cut to 10 bits behind the leading one, or rounded to them; a product of bf16 is outside of it."""
+    module = compile_program(parse_text(Source("narrow.pk", NARROW.format(kind="f32")))).module
+    dims = {"M": 70, "N": 60, "K": 256}
+    inputs = draw_inputs(module, ranks=1, dims=dims, seed=4)
+    expected = reference(module, ranks=1, dims=dims, inputs=inputs)
+
+    def cut(x, bits=13):
+        return ((x.view(np.uint32) + rounding) >> bits << bits).view(np.float32).astype(np.float64)
+
+    a, b = np.ascontiguousarray(inputs["A"])[0], np.ascontiguousarray(inputs["B"])[0]
+    (item,) = compare({"C": (cut(a) @ cut(b).T).astype(np.float32)[None]}, expected)
+    assert item.ok
+    assert item.worst_ratio > 0.001
+    (wrong,) = compare({"C": (cut(a, 19) @ cut(b, 19).T).astype(np.float32)[None]}, expected)
+    assert not wrong.ok
+    if not rounding:
+        outputs = simulate(module, ranks=1, dims=dims, inputs=inputs)
+        np.testing.assert_allclose(outputs["C"][0], cut(a) @ cut(b).T, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("change", [lambda c: c * np.float32(1.03), lambda c: c + np.float32(1), lambda c: c * np.nan])
 def test_a_perturbed_element_is_caught(change):
     _, outputs, expected = gemm(3)

@@ -71,18 +71,6 @@ class NotWhole(Diagnostic):
     limit: str
 
 
-class NarrowMma(Diagnostic):
-    """Tensor cores read 8-bit operands only along the dimension that is summed over."""
-
-    code = "PK516"
-    title = "{target} multiplies 8-bit floats only if the summed dimension is innermost in both arrays"
-    label = "it is not innermost in the {side} operand"
-    help = "write the {side} operand as {wanted}"
-    target: str
-    side: str
-    wanted: str
-
-
 class NoInstruction(Diagnostic):
     """The lowering needs an instruction that the table of the target lacks."""
 

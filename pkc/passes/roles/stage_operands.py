@@ -6,15 +6,18 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.dialect.program import KernelOp, RoleOp
 from pkc.dialect.roles import AcquireOp, ChannelOp, ChannelType, CommitOp, ConsumeOp, ReleaseOp
-from pkc.dialect.tile import ClipOp, MmaOp, TransposeOp, tile_type
+from pkc.dialect.tile import CastOp, ClipOp, MmaOp, TransposeOp, tile_type
 from pkc.dialect.transfers import mma_operand_stage
-from pkc.dialect.types import EIGHT_BIT
+from pkc.dialect.types import dtype_bytes
 from pkc.passes.kernel_pass import KernelPass
+from pkc.remarks import missed
+from pkc.targets.target import Operands, target_of
 
 
 class StageOperands(KernelPass):
     """Write operands of MMAs that a role computes into a stage, unless the MMA can read them in registers: left ones of
-    16 bits that are not transposed.
+    16 bits that are not transposed. So do operands in stages that are not of 16 bits and do not lie along the dimension
+    that is summed over, as tensor cores read them: threads write them the other way round.
 
     The stages are those of a channel from the role to itself: when all its warps have written their rows, each
     warpgroup reads what it needs of them. With two stages the MMAs of one iteration read while the next tile is
@@ -46,6 +49,9 @@ class StageOperands(KernelPass):
                     operand = mma.operands[index]
                     if _is_computed(operand) and (index or _needs_memory(operand)):
                         _stage(kernel, role, mma, index)
+                    elif _lies_otherwise(mma, index):
+                        _turn(mma, index)
+                        _stage(kernel, role, mma, index)
 
 
 def _is_computed(operand: SSAValue) -> bool:
@@ -56,7 +62,7 @@ def _is_staged(operand: SSAValue) -> bool:
     """Whether an operand lies in a stage, where what lies past its end may be cleared (`pk-clip-operands`)."""
     made = operand.owner.tile if isinstance(operand.owner, TransposeOp) else operand
     if isinstance(made.owner, ClipOp) and mma_operand_stage(made.owner.tile) is not None:
-        return tile_type(made).element_type not in EIGHT_BIT and made.owner.axis.value.data == 0
+        return not _along_sum(made) and made.owner.axis.value.data == 0
     return mma_operand_stage(operand) is not None
 
 
@@ -69,8 +75,41 @@ def _untransposed(operand: SSAValue) -> SSAValue:
 
 
 def _needs_memory(left: SSAValue) -> bool:
-    """Of 8 bits, registers of an accumulator do not have the elements that the MMA expects in them."""
-    return _untransposed(left) is not left or tile_type(left).element_type in EIGHT_BIT
+    """Of 8 and 32 bits, registers of an accumulator do not have the elements that the MMA expects in them."""
+    return _untransposed(left) is not left or _along_sum(left)
+
+
+def _along_sum(operand: SSAValue) -> bool:
+    """Whether tensor cores read elements of a type only along the dimension that is summed over: all but 16 bits."""
+    return dtype_bytes(tile_type(operand).element_type) != _EITHER_WAY
+
+
+def _lies_otherwise(mma: MmaOp, index: int) -> bool:
+    """Whether an operand lies in a stage in the way in which tensor cores cannot read it."""
+    operand = mma.operands[index]
+    if not _along_sum(operand) or target_of(mma).mma.operands is Operands.REGISTERS or not _is_staged(operand):
+        return False
+    return (_untransposed(operand) is operand) == (index == 1)
+
+
+def _turn(mma: MmaOp, index: int) -> None:
+    """Make an operand the transpose of one that threads compute, from the tile that lies otherwise."""
+    operand = mma.operands[index]
+    missed(StageOperands.name, mma, f"threads write the {_SIDES[index]} operand the other way round: {_WHY}")
+    there = TransposeOp(operand) if index else None
+    back = CastOp(operand if there is None else there.result, tile_type(operand).element_type)
+    made: list[Operation] = [back] if there is None else [there, back, TransposeOp(back.result)]
+    for op in made:
+        op.location = mma.location
+    assert mma.parent is not None
+    mma.parent.insert_ops_before(made, mma)
+    mma.operands[index] = made[-1].results[0]
+
+
+_SIDES = ("left", "right")
+_WHY = "tensor cores read elements that have not 16 bits only along the dimension that is summed over"
+_EITHER_WAY = 2
+"""Bytes of elements that tensor cores read both ways."""
 
 
 def _masked(operand: SSAValue, made: SSAValue) -> SSAValue:

@@ -35,19 +35,24 @@ def _tma(match: re.Match[str]) -> Instruction:
     return Instruction(match[0], operands, None, asm(forms[what], "", ", ".join(inputs)), meanings[what])
 
 
+def _type(dtype: str) -> str:
+    """How an MMA reads numbers: of f32 the first 10 bits behind the leading one."""
+    return "tf32" if dtype == "f32" else dtype
+
+
 def _wgmma(match: re.Match[str]) -> Instruction | None:
     """`wgmma_n256_bf16_ss_kn(acc, a, b, accumulate)`: A from shared memory (s) or registers (r), majors of A and B.
 
-    `wgmma_n256_e4m3_e5m2_ss_kk` if B has another type than A.
+    `wgmma_n256_e4m3_e5m2_ss_kk` if B has another type than A; f32 is read as tf32.
     """
     n, dtype, source, major_a, major_b = int(match[1]), match[2], match[4], match[5], match[6]
     count = n // 2
-    k = {"bf16": 16, "f16": 16, "e4m3": 32, "e5m2": 32}[dtype]
+    k = {"f32": 8, "bf16": 16, "f16": 16, "e4m3": 32, "e5m2": 32}[dtype]
     other = match[3] or dtype
-    if match[3] and (k == 16 or other == dtype):
+    if (match[3] and (k < 32 or other == dtype)) or (k == 8 and source == "r"):
         return None
     # Only 16-bit operands in shared memory may have the other major.
-    by_k = ("k", "k") if k == 32 else ("k", major_b) if source == "r" else (major_a, major_b)
+    by_k = ("k", "k") if k != 16 else ("k", major_b) if source == "r" else (major_a, major_b)
     if n % 8 or not 8 <= n <= 256 or by_k != (major_a, major_b):
         return None
     d = ", ".join(f"%{i}" for i in range(count))
@@ -58,7 +63,8 @@ def _wgmma(match: re.Match[str]) -> Instruction | None:
     b, use = f"%{count + first}", f"%{count + first + 1}"
     ptx = (
         f"{{\\n.reg .pred p;\\nsetp.ne.b32 p, {use}, 0;\\n"
-        f"wgmma.mma_async.sync.aligned.m64n{n}k{k}.f32.{dtype}.{other} {{{d}}}, {a}, {b}, p, 1, 1{transposes};\\n}}"
+        f"wgmma.mma_async.sync.aligned.m64n{n}k{k}.f32.{_type(dtype)}.{_type(other)}"
+        f" {{{d}}}, {a}, {b}, p, 1, 1{transposes};\\n}}"
     )
     outputs = ", ".join(f'"+f"(a[{i}])' for i in range(count))
     if source == "s":
@@ -180,7 +186,7 @@ def _sync(match: re.Match[str]) -> Instruction | None:
 
 _FAMILIES: tuple[tuple[str, Callable[[re.Match[str]], Instruction | None]], ...] = (
     (r"tma_(load|store|add)_([1-5])d", _tma),
-    (r"wgmma_n(\d+)_(bf16|f16|e4m3|e5m2)(?:_(e4m3|e5m2))?_([sr])s_([km])([kn])", _wgmma),
+    (r"wgmma_n(\d+)_(f32|bf16|f16|e4m3|e5m2)(?:_(e4m3|e5m2))?_([sr])s_([km])([kn])", _wgmma),
     (r"(load|store)_global_v([124])(_where)?", _vector),
     (r"add_global_(bf16|f16|f32|i32)(?:(_v4)(_where)?)?", _add),
     (r"wgmma_wait_([0-7])", _wgmma_wait),

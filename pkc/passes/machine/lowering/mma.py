@@ -8,12 +8,9 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from pkc.diagnostics import PkcError
 from pkc.dialect.machine import SubviewOp
 from pkc.dialect.tile import AnyMmaOp, FullOp, MmaOp, MmaWaitOp, in_flight, pieces_of, tile_type
 from pkc.dialect.types import dtype_bytes, dtype_name, f32
-from pkc.location import span_of
-from pkc.passes.machine import machine_errors as errors
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import fragments, warp_mma
 from pkc.passes.machine.lowering.context import Staged, WarpRole, spare_barrier, warpgroup
@@ -207,10 +204,6 @@ def _shared(role: WarpRole, op: AnyMmaOp, value: SSAValue, contracted: int) -> _
     row = tile.layout.columns * tile.layout.panels * dtype_bytes(tile.type.element_type)
     if not tile.layout.swizzle:
         raise CannotLowerError(op, f"an MMA of tiles with rows of {row} bytes", "rows of a multiple of 32 bytes")
-    if not along_k and dtype_bytes(tile.type.element_type) == 1:
-        wanted = ("`B[n, k].T` of an array `[N, K]`", "`A[m, k]` of an array `[M, K]`")[contracted]
-        side = ("right", "left")[contracted]
-        raise PkcError(errors.NarrowMma(span_of(op.location), role.emit.target.name, side, wanted))
     return _Operand(tile, along_k)
 
 

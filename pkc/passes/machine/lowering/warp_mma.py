@@ -6,7 +6,7 @@ from xdsl.ir import SSAValue
 
 from pkc.dialect.machine import SubviewOp
 from pkc.dialect.tile import AnyMmaOp, tile_type
-from pkc.dialect.types import EIGHT_BIT, dtype_bytes, dtype_name
+from pkc.dialect.types import dtype_bytes, dtype_name
 from pkc.passes.machine.lowering import fragments
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.fragments import PACKED, RegisterTile
@@ -21,8 +21,8 @@ def multiply(role: WarpRole, op: AnyMmaOp, acc: RegisterTile) -> None:
     kind = tile_type(op.a).element_type
     step = mma.depth // dtype_bytes(kind)
     right = role.tiles[op.b]
-    if kind in EIGHT_BIT:
-        raise CannotLowerError(op, "an MMA of 8-bit floats")
+    if dtype_bytes(kind) != 2:
+        raise CannotLowerError(op, f"an MMA of {dtype_name(kind)}", "operands of 16 bits: `cast(x, bf16)`")
     if k % step:
         raise CannotLowerError(op, f"an MMA over {k} elements", f"blocks of a multiple of {step}")
     if not isinstance(right, Staged):
