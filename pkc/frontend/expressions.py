@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from pkc.diagnostics import PkcError
-from pkc.dialect.access import COMBINED, GatherOp, ReduceOp
+from pkc.dialect.access import COMBINED, GatherOp, LoadOp, ReduceOp
 from pkc.dialect.coordinates import RankOp, ZigzagGapOp, ZigzagPositionOp
 from pkc.dialect.tile import PositionsOp
 from pkc.dialect.types import DTYPES, FLOATS, RANKS, Layout, PGLType, f32, i32
@@ -260,7 +260,9 @@ def _gather(frame: Frame, node: tree.Call) -> Value:
     rows = _operand(frame, node.args[1])
     table = indexing.row_table(frame, rows, array, node.args[1].span, pairs=pairs)
     indices, axes = indexing.indices_of(frame, array, list(node.args[2:]), evaluate, node.span, first=1)
-    op = GatherOp(array.ssa, table.ssa, indices)
+    # Past the edge of the blocks that a table is computed from it names no rows; one that is loaded names row 0 there.
+    named = table.ssa if isinstance(table.ssa.owner, LoadOp) else operators.clipped(frame, table, 0, -1, node.span)
+    op = GatherOp(array.ssa, named, indices)
     return Tile(frame.value(op, node.span), array.type.element_type, (table.axes[0], *axes))
 
 

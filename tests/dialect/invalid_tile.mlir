@@ -158,10 +158,10 @@
 
 // -----
 
-// Not of f32.
-// CHECK: invalid `pk.mma`: expected elements of type bf16 or f16 or f8E4M3FN or f8E5M2, got !pk.tile<8x8xf32>; `pk.cast` converts
-%a, %b, %c = "t.v"() : () -> (!pk.tile<8x8xf32>, !pk.tile<8x8xf32>, !pk.tile<8x8xf32>)
-%r = pk.mma %a, %b, %c : !pk.tile<8x8xf32>, !pk.tile<8x8xf32> -> !pk.tile<8x8xf32>
+// Not of i32.
+// CHECK: invalid `pk.mma`: expected elements of type bf16 or f16 or f32 or f8E4M3FN or f8E5M2, got !pk.tile<8x8xi32>; `pk.cast` converts
+%a, %b, %c = "t.v"() : () -> (!pk.tile<8x8xi32>, !pk.tile<8x8xi32>, !pk.tile<8x8xf32>)
+%r = pk.mma %a, %b, %c : !pk.tile<8x8xi32>, !pk.tile<8x8xi32> -> !pk.tile<8x8xf32>
 
 // -----
 
