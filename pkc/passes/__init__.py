@@ -29,6 +29,7 @@ from pkc.passes.roles.expand_barriers import ExpandBarriers
 from pkc.passes.roles.expand_fetch import ExpandFetch
 from pkc.passes.roles.expand_reduce import ExpandReduce
 from pkc.passes.roles.fuse_chains import FuseChains
+from pkc.passes.roles.fuse_phases import FusePhases
 from pkc.passes.roles.guard_launches import GuardLaunches
 from pkc.passes.roles.insert_fences import InsertFences
 from pkc.passes.roles.merge_channels import MergeChannels
@@ -94,6 +95,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     PlanFetch(),  # transfers are known, and still one operation each, which takes all decisions about it
     ExpandFetch(),  # obeys that; before sums, which are derived from tasks that load what they add
     StageSums(),  # sums over ranks; now every transfer is a load, a store or a signal
+    FusePhases(),  # of sums that are added up tile by tile; before all that looks at phases
     ZeroSums(),  # the sums that are left are added where they live, in no order
     StageRemoteStores(),  # what copy engines send to other ranks, contributions to sums among it
     Cse(),  # address arithmetic that the derived roles share

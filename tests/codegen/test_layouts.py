@@ -603,6 +603,14 @@ kernel total(X: {kind}[M, N], Y: {kind}[M, N].{layout}):
     for m, n in tasks(blocks(M, {size}), blocks(N, {size})):
         Y[m, n] += X[m, n]
 """
+EPILOGUE = """\
+kernel total(X: {kind}[M, N], b: f32[N], s: f32[M].shard(0), R: {kind}[M, N].shard(0),
+             S: {kind}[M, N].shard(0).scratch(), Y: {kind}[M, N].shard(0)):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        S[m, n] += X[m, n]
+    for m, n in tasks(blocks(M, 32, of=rank), blocks(N, 32)):
+        Y[m, n] = (S[m, n] + b[n]) * s[m] + R[m, n]
+"""
 STRADDLING = """\
 kernel total(X: {kind}[M, N], Y: {kind}[M, N].shard(0)):
     schedule(straddle=True)
@@ -772,6 +780,19 @@ def test_sums_on_separate_sms(ranks: int, m: int, n: int) -> None:
     text, schedule = SUM.format(kind="f32", layout="shard(0)", size=64), {"overlap": "inter_sm", "comm_sms": "2"}
     memory = run(text, ranks, count, {"M": m, "N": n}, schedule, X=x)
     for rank, shard in enumerate(shards(x.sum(axis=0), ranks)):
+        np.testing.assert_array_equal(memory.arrays["Y"][rank][: len(shard)], shard)
+
+
+@pytest.mark.parametrize(("kind", "ranks", "m", "n"), [("bf16", 3, 100, 72), ("f32", 2, 50, 19)])
+def test_what_follows_a_sum(kind: str, ranks: int, m: int, n: int) -> None:
+    """Chunk by chunk, with rows and columns: by 16 bytes, and by elements."""
+    x = np.stack([numbered(m, n) % 17 - rank for rank in range(ranks)])
+    b, s, r = numbered(n) % 5, numbered(m) % 3, numbered(m, n) % 7
+    inputs = {"X": x, "b": np.stack([b] * ranks), "s": padded(s, ranks), "R": padded(r, ranks)}
+    count = blocks.numbers(m, ranks, 64) * blocks.count(0, n, 64)
+    memory = run(EPILOGUE.format(kind=kind), ranks, count, {"M": m, "N": n}, None, **inputs)
+    wanted = (x.sum(axis=0) + b) * s[:, None] + r
+    for rank, shard in enumerate(shards(wanted, ranks)):
         np.testing.assert_array_equal(memory.arrays["Y"][rank][: len(shard)], shard)
 
 

@@ -24,6 +24,12 @@ kernel k(A: bf16[M, N], C: bf16[M, N].{layout}):
     for m, n in tasks(blocks(M, {rows}), blocks(N, 64)):
         C[m, n] += A[m, n]
 """
+AFTER = """
+kernel k(A: bf16[M, N], C: bf16[M, N].shard(0), D: bf16[M, N], F: f32[M, N].shard(0)):
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        C[m, n] += A[m, n]
+{phase}
+"""
 MATMUL = """
 kernel k(A: bf16[M, K], B: bf16[K, N], C: f32[M, N]):
     for m, n in tasks(blocks(M, {rows}), blocks(N, 64)):
@@ -46,6 +52,34 @@ kernel k(X: f32[M, N].shard(1), T: i32[L, P], Y: f32[L, P, N]):
             4,
             "pk.gather: the rows of `X` that each table names are fetched, again for each table:"
             " it is not sharded by rows",
+        ),
+    ],
+    "pk-fuse-phases": [
+        (
+            AFTER.format(phase="    for m, n in tasks(blocks(M, 16), blocks(N, 64)):\n        D[m, n] = C[m, n]"),
+            "",
+            4,
+            "pk.tasks: this phase begins when all of `C` is added up: the phase does not go once through all blocks of"
+            " this rank's rows",
+        ),
+        (
+            AFTER.format(
+                phase="    for m, n in tasks(blocks(M, 16, of=rank), blocks(N, 64)):\n"
+                "        F[m, n] = C[m, n] + rowsum(cast(C[m, n], f32))"
+            ),
+            "",
+            4,
+            "pk.tasks: this phase begins when all of `C` is added up: a row of the sum is complete later than a tile of"
+            " it",
+        ),
+        (
+            AFTER.format(
+                phase="    for m, n in tasks(blocks(M, 16, of=rank), blocks(N, 64)):\n        A[m, n] = C[m, n]"
+            ),
+            "",
+            4,
+            "pk.tasks: this phase begins when all of `C` is added up: it writes `A`, which is used elsewhere in the"
+            " kernel",
         ),
     ],
     "pk-drop-prints": [

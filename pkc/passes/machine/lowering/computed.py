@@ -29,6 +29,7 @@ from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import rounding, staging
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.fragments import (
+    FLAT,
     PACKED,
     LazyTile,
     RegisterTile,
@@ -41,6 +42,7 @@ from pkc.passes.machine.lowering.fragments import (
     element,
     fill,
     fragment_of,
+    per_chunk,
     row_number,
 )
 from pkc.passes.machine.lowering.missing import CannotLowerError
@@ -92,8 +94,10 @@ def _positions(role: WarpRole, op: PositionsOp) -> None:
 
 def _broadcast(role: WarpRole, op: BroadcastOp) -> None:
     source, target = as_elements(role, op.tile), fragment_of(role, op.result)
-    if role.chunk is not None and source.fragment.axes:
-        raise CannotLowerError(op, "combining a tile with rows or columns in a role without a warpgroup")
+    if role.chunk is not None:
+        each = FLAT // per_chunk(source.fragment.axes) if source.fragment.axes else target.count
+        _lazy(role, op.result, lambda emit, i: element(role, source, emit.part(i, each)))
+        return
     rank = tile_type(op.result).rank
     along_last = tuple(int(position == rank - 1) for position in op.positions)
     mixed = len(op.positions) > 1 and rank > len(op.positions)

@@ -162,6 +162,8 @@ class WarpRole:
     """Within tasks that enclose others: the register with the number, modulo the CTAs, of the next one inside."""
     chunk: SSAValue | None = None
     """Within a loop over the chunks of a tile: which one; in a role without warpgroups."""
+    chunked: tuple[int, ...] = ()
+    """The shape of that tile."""
     chunks: int = 1
     """How many chunks a thread works on at once: this one, and those that lie as many threads further each."""
     vectors: bool = False

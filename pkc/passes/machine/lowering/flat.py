@@ -60,7 +60,7 @@ def _on_tiles(op: Operation) -> bool:
 def lower(role: WarpRole, ops: Sequence[Operation], lower_ops: Callable[[WarpRole, Sequence[Operation]], None]) -> None:
     """Loops over the chunks: by 16 bytes at once where each chunk exists wholly or not at all, else by elements."""
     emit = role.emit
-    shape = _shape(ops)
+    shape = _shape(role, ops)
     whole = _whole_chunks(role, ops)
     for vectors, condition in ((True, whole), (False, emit.negated(whole))):
         role.vectors = vectors
@@ -71,7 +71,7 @@ def lower(role: WarpRole, ops: Sequence[Operation], lower_ops: Callable[[WarpRol
             role.unroll = _UNROLL if vectors else 1
             role.chunks = next(n for n in _AT_ONCE if (n <= room and total % (n * threads) == 0) or n == 1)
             with emit.loop(start, total, role.chunks * threads) as chunk:
-                role.chunk = chunk
+                role.chunk, role.chunked = chunk, tuple(shape)
                 lower_ops(role, ops)
         role.chunk, role.unroll = None, 1
     role.vectors = False
@@ -109,9 +109,9 @@ def loads_ahead(body: Block) -> list[Operation]:
     return [] if obstacle else [op for op in ops if op in loads or not needed.isdisjoint(op.results)]
 
 
-def _shape(ops: Sequence[Operation]) -> list[int]:
-    """The shape that all tiles have; scalars do not count."""
-    shapes: list[list[int]] = []
+def _shape(role: WarpRole, ops: Sequence[Operation]) -> list[int]:
+    """The shape that all tiles have but those that go through one of its axes; scalars do not count."""
+    shapes: list[tuple[list[int], tuple[int, ...]]] = []
     for op in ops:
         for inner in op.walk():
             if is_table(inner):
@@ -120,11 +120,13 @@ def _shape(ops: Sequence[Operation]) -> list[int]:
                 raise CannotLowerError(inner, "a matmul, a reduction of rows or `.T` in a role without a warpgroup")
             for result in inner.results:
                 if isinstance(result.type, TileType) and result.type.rank:
-                    shapes.append(list(result.type.shape))
-    if not shapes or any(shape != shapes[0] or len(shape) > 2 or shape[-1] % FLAT for shape in shapes):
+                    shapes.append((list(result.type.shape), role.axes[result]))
+    whole: list[int] = max((shape for shape, _ in shapes), key=len) if shapes else []
+    fits = all(shape == whole or shape == [whole[-2:][axis] for axis in axes] for shape, axes in shapes)
+    if not whole or not fits or len(whole) > 2 or whole[-1] % FLAT:
         what = "computing with tiles that are not all of one shape of one or two axes in a role without a warpgroup"
         raise CannotLowerError(ops[0], what, f"rows of a multiple of {FLAT} elements, without reductions of rows")
-    return shapes[0]
+    return whole
 
 
 def _whole_chunks(role: WarpRole, ops: Sequence[Operation]) -> SSAValue:
@@ -135,6 +137,8 @@ def _whole_chunks(role: WarpRole, ops: Sequence[Operation]) -> SSAValue:
     for op in ops:
         for inner in op.walk():
             if not isinstance(inner, (*_LOADS, access.StoreOp, access.AddToArrayOp)) or is_table(inner):
+                continue
+            if role.axes[inner.results[0] if isinstance(inner, _LOADS) else inner.tile] in ((), (0,)):
                 continue
             index, array = inner.indices[-1], access.array_type(inner.array)
             if index not in role.blocks or dtype_bytes(array.element_type) == 1:

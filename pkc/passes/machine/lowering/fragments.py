@@ -67,7 +67,9 @@ def fragment_of(role: WarpRole, value: SSAValue) -> Fragment:
     kind = value.type
     assert isinstance(kind, TileType)
     if role.chunk is not None:
-        return Fragment(kind.shape, role.axes[value], 1, 0, flat=FLAT * role.chunks)
+        axes = role.axes[value]
+        # Of rows, each chunk has one element.
+        return Fragment(role.chunked if axes == (0,) else kind.shape, axes, 1, 0, flat=per_chunk(axes) * role.chunks)
     if role.threads.lanes is not None:
         return of_rows(kind.shape, role.axes[value], role.threads.count, role.threads.lanes)
     fragment = role.emit.target.fragment(kind.shape, role.axes[value], role.threads.warpgroups)
@@ -85,6 +87,11 @@ def fragment_of(role: WarpRole, value: SSAValue) -> Fragment:
         hint = f"blocks of a multiple of {rows} rows and {COLUMN_STEP} columns; or other `consumers`"
         raise CannotLowerError(origin(value), what, hint)
     return fragment
+
+
+def per_chunk(axes: tuple[int, ...]) -> int:
+    """How many elements of a tile along these axes a chunk needs."""
+    return FLAT if axes[-1:] == (1,) else 1
 
 
 def as_elements(role: WarpRole, value: SSAValue) -> Value:
@@ -181,7 +188,7 @@ def row(role: WarpRole, fragment: Fragment, index: SSAValue) -> SSAValue:
     """The row, in the tile, of element `index` of a thread."""
     emit, threads = role.emit, role.threads
     if role.chunk is not None:
-        return emit.part(_first_of_chunk(role, index), fragment.shape[-1])
+        return emit.part(_first_of_chunk(role, fragment, index), fragment.shape[-1])
     if fragment.lanes:
         inside = emit.part(_number(role), fragment.lanes)
         return emit.plus(inside, emit.times(emit.part(index, fragment.per_row), fragment.rows))
@@ -194,11 +201,11 @@ def row(role: WarpRole, fragment: Fragment, index: SSAValue) -> SSAValue:
     return emit.plus(emit.plus(emit.times(block, fragment.rows), inside), emit.times(half, 8))
 
 
-def _first_of_chunk(role: WarpRole, index: SSAValue) -> SSAValue:
+def _first_of_chunk(role: WarpRole, fragment: Fragment, index: SSAValue) -> SSAValue:
     """Where the chunk that element `index` is in begins, counted through the tile."""
     emit = role.emit
     assert role.chunk is not None
-    further = emit.times(emit.part(index, FLAT), role.threads.count)
+    further = emit.times(emit.part(index, per_chunk(fragment.axes)), role.threads.count)
     return emit.times(emit.plus(role.chunk, further), FLAT)
 
 
@@ -206,7 +213,8 @@ def column(role: WarpRole, fragment: Fragment, index: SSAValue) -> SSAValue:
     """The column, in the tile, of element `index` of a thread."""
     emit = role.emit
     if role.chunk is not None:
-        return emit.plus(emit.rest(_first_of_chunk(role, index), fragment.shape[-1]), emit.rest(index, FLAT))
+        begin = emit.rest(_first_of_chunk(role, fragment, index), fragment.shape[-1])
+        return emit.plus(begin, emit.rest(index, FLAT))
     if fragment.lanes:
         j = emit.part(emit.rest(index, fragment.per_row), fragment.together)
         lane = emit.rest(_number(role), fragment.lanes)

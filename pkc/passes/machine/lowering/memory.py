@@ -163,8 +163,7 @@ def fill_tile(
     role: WarpRole, op: LoadOp | GatherOp, value: SSAValue, target: fragments.RegisterTile, elements: Elements
 ) -> None:
     """Load a tile into its registers, by 16 bytes where it goes; zero where it has no elements."""
-    if role.vectors:
-        _by_chunks(op, target.fragment)
+    if role.vectors and target.fragment.paired:
         _vectors(role, target, _chunks(role, value, elements), "load_global")
         return
     _one_by_one(role, op, value)
