@@ -87,9 +87,10 @@ def _readers(store: StoreOp) -> list[TasksOp]:
     """The task sets of later phases that load what is stored, in their order."""
     found: dict[TasksOp, None] = {}
     for use in store.array.uses:
-        tasks = use.operation.parent_op()
-        later = isinstance(tasks, TasksOp) and (phase_of(tasks) or 0) > (phase_of(store) or 0)
-        if isinstance(use.operation, LoadOp) and isinstance(tasks, TasksOp) and later:
+        op, tasks = use.operation, use.operation.parent_op()
+        if not isinstance(op, LoadOp) or op.array is not store.array or not isinstance(tasks, TasksOp):
+            continue
+        if (phase_of(tasks) or 0) > (phase_of(store) or 0):
             found[tasks] = None
     return list(found)
 
@@ -156,6 +157,8 @@ class _Fusion:
         if isinstance(op, BlockOp):
             return "" if op.result in self.blocks else "it reads blocks of another list"
         if isinstance(op, LoadOp):
+            if op.local is not None:
+                return "it reads other ranks' rows"
             written = any(not isinstance(use.operation, LoadOp) for use in op.array.uses)
             if written and op.array is not self.store.array:
                 return f"it reads `{array_name(op.array)}`, which the kernel writes"
