@@ -282,6 +282,20 @@ kernel k(A: bf16[M, K], B: bf16[K, N], C: bf16[M, N].shard(0), Y: bf16[M, N]):
 """,
         ON_SMS,
     ),
+    "an epilogue behind a sum, with rows and columns": (
+        """
+kernel k(A: bf16[M, K], B: bf16[K, N], b: bf16[N], s: f32[M].shard(0), R: f32[M, N].shard(0),
+         C: bf16[M, N].shard(0).scratch(), Y: bf16[M, N].shard(0)):
+    for m, n in tasks(blocks(M, 32), blocks(N, 16)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 16):
+            acc += A[m, k] @ B[k, n]
+        C[m, n] += acc
+    for n, m in tasks(blocks(N, 32), blocks(M, 16, of=rank)):
+        Y[m, n] = (C[m, n] + b[n]) * s[m] + where(positions(m) > positions(n), R[m, n], 1.0)
+""",
+        ON_SMS,
+    ),
     "four phases that write and read alternately": (
         """
 kernel k(X: f32[M].shard(0), S: f32[M].shard(0).scratch(), Y: f32[M], Z: f32[M]):
@@ -337,6 +351,7 @@ NOT_COPIED = {
     "a phase that spreads what the next one reads",
     "a sum that the next phase reads",
     "a sum of matmuls that the next phase reads",
+    "an epilogue behind a sum, with rows and columns",
     "four phases that write and read alternately",
 }
 """Where data say what is read, or several phases: a copy engine is refused for that reason (PK430)."""
@@ -347,6 +362,7 @@ NOT_STRADDLING = {
     "a phase that spreads what the next one reads",
     "a sum that the next phase reads",
     "a sum of matmuls that the next phase reads",
+    "an epilogue behind a sum, with rows and columns",
     "four phases that write and read alternately",
 }
 """Where a block cannot straddle shards: it is one rank's, or the SM that computes fetches it (PK443)."""
