@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pkc.bench import errors
-from pkc.bench.peers import attention, collective, gemm, layers, moe
+from pkc.bench.peers import attention, collective, gemm, layers, moe, scaled
 from pkc.bench.peers.problem import Problem
 from pkc.diagnostics import PkcError
 from pkc.location import NOWHERE
@@ -32,6 +32,8 @@ LINKS = {
 
 _FAMILIES: Mapping[str, Any] = {
     "gemm": gemm,
+    "fp8": scaled.PerTensor,
+    "fp8_blocks": scaled.Blocks,
     "swiglu": layers.Swiglu,
     "mlp": layers.Mlp,
     "attention": attention,

@@ -60,6 +60,22 @@ def test_link_bytes() -> None:
     assert Matmul("all_gather", 16, 100, 7, 4).link_bytes == 3 * 4 * 7 * 2
 
 
+def test_link_bytes_in_8_bits() -> None:
+    tensor, blocks = (suite()[f"ag_gemm_{name}"].problems("8192", 8)[0] for name in ("fp8", "fp8_blocks"))
+    assert tensor.link_bytes == 7 * 1024 * 8192
+    # With a scale in 4 bytes for 128 columns.
+    assert blocks.link_bytes == 7 * 1024 * (8192 + 64 * 4)
+    for name in ("fp8", "fp8_blocks"):
+        (summed,) = suite()[f"gemm_rs_{name}"].problems("8192", 8)
+        assert summed.link_bytes == 7 * 1024 * 8192 * 2
+        assert [same.fields for same in summed.alone()] == [{"m": 8192, "n": 8192, "k": 1024}]
+
+
+def test_blocks_are_whole() -> None:
+    (problem,) = suite()["gemm_rs_fp8_blocks"].problems("256x256x640", 2)
+    assert problem.uneven == ("K", 320, 128)
+
+
 def test_flops() -> None:
     # 235 TFLOP/s on each of 8 GPUs are 0.585 ms.
     for collective in ("reduce_scatter", "all_gather"):
@@ -99,9 +115,14 @@ def test_machines() -> None:
         assert set(known.published) <= set(suite())
 
 
+def example(kernel: str) -> Path:
+    (path,) = EXAMPLES.rglob(f"{kernel}.pk")
+    return path
+
+
 @pytest.mark.parametrize("entry", suite().values(), ids=lambda entry: entry.kernel)
 def test_entries_are_examples(entry: Entry) -> None:
-    kernel = load(EXAMPLES / f"{entry.kernel}.pk").kernel
+    kernel = load(example(entry.kernel)).kernel
     kinds = {kernel.argument_name(arg): arg.type for arg in kernel.body.block.args}
     passed = [kernel.argument_name(arg) for arg in kernel.body.block.args if not kernel.is_scratch(arg)]
     kinds = {name: kinds[name] for name in passed}
@@ -116,7 +137,9 @@ def test_entries_are_examples(entry: Entry) -> None:
     spread = {
         "none": {},
         "reduce_scatter": {entry.result: 0},
-        "all_gather": {first: 0} | ({entry.result: None} if entry.family == "collective" else {}),
+        "all_gather": {first: 0}
+        | ({entry.result: None} if entry.family == "collective" else {})
+        | ({"a_scale": 1} if entry.family == "fp8_blocks" else {}),
         "all_reduce": {entry.result: None},
         "ring": positions,
         "all_to_all": {first: 0, entry.result: 1} if entry.family == "collective" else positions,
@@ -131,7 +154,7 @@ def test_entries_are_examples(entry: Entry) -> None:
 @pytest.mark.parametrize("entry", [e for e in suite().values() if e.alone], ids=lambda entry: entry.kernel)
 def test_what_is_measured_alone_is_an_example(entry: Entry) -> None:
     assert entry.alone is not None
-    kernel = load(EXAMPLES / entry.alone).kernel
+    kernel = load(example(entry.kernel).parent / entry.alone).kernel
     assert suite()[kernel.sym_name.data].exchange == "none"
 
 

@@ -176,6 +176,9 @@ def _table() -> Iterator[Case]:
     yield from _written()
     yield from _functions()
     yield from _inference()
+    for path in sorted((EXAMPLES / "fp8").glob("*.pk")):
+        sizes = lengths.scaled if "blocks" in path.stem else lengths.few(lengths.matrices(16))
+        yield Case(f"fp8 {path.stem}", path.read_text(encoding="utf-8"), sizes)
     yield from _long_rows()
     for drawn in map(draw, SEEDS):
         yield Case(drawn.name, drawn.text, lengths.drawn(drawn), alone=not drawn.over)

@@ -129,7 +129,10 @@ def _entrants(cases: Sequence[Case], suffix: str = "") -> Iterator[Entrant]:
     return (Entrant(name + suffix, found) for name, found in steps.items() if len(found) == len(cases))
 
 
-ALONE = ("cublas_alone", "cublas", "cudnn_alone", "cudnn", "torch_grouped_alone", "torch_grouped")
+ALONE = (
+    *("cublas_alone", "cublas", "cudnn_alone", "cudnn", "torch_grouped_alone", "torch_grouped"),
+    *("scaled_mm_alone", "scaled_mm"),
+)
 """What a rank's work takes without communication: the first of these that was measured is the machine's limit."""
 
 
