@@ -7,7 +7,7 @@
 // CHECK: pk.tasks (%i, %j)
 // CHECK: %m = pk.block[%i] of %rank sharded : !pk.block<M by 16>
 // CHECK-NEXT: %n = pk.block[%j] : !pk.block<N by 64>
-// CHECK-NEXT: pk.wait %arrived
+// CHECK: pk.wait %arrived
 // CHECK-NEXT: %[[BIAS:.*]] = pk.load %b[%n : !pk.block<N by 64>] : !pk.private<[N], f32> -> !pk.tile<64xf32>
 // CHECK-NEXT: %s = pk.load %slots
 // CHECK-NEXT: %[[ROW:.*]] = pk.broadcast %[[BIAS]] axes [1] : !pk.tile<64xf32> -> !pk.tile<16x64xf32>
