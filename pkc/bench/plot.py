@@ -14,6 +14,8 @@ _COLOURS = {
     "pkc": "#1f6f4a",
     "cublas": "#9aa0a6",
     "cublas_nccl": "#9aa0a6",
+    "cublas_one_shot": "#5b7db1",
+    "cublas_two_shot": "#d98324",
     "cublas_torch": "#9aa0a6",
     "torch_fused": "#d98324",
     "cudnn": "#9aa0a6",

@@ -8,6 +8,8 @@ from typing import Any
 PEERS = {
     "cublas": "cuBLAS",
     "cublas_nccl": "cuBLAS + NCCL",
+    "cublas_one_shot": "cuBLAS + torch one-shot",
+    "cublas_two_shot": "cuBLAS + torch two-shot",
     "cublas_torch": "cuBLAS + torch",
     "torch_fused": "torch fused",
     "cudnn": "cuDNN",

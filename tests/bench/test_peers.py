@@ -61,6 +61,6 @@ def test_torchs_operators_need_an_environment_without_multicast(monkeypatch: pyt
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("TORCH_SYMM_MEM_DISABLE_MULTICAST", "0")
     with pytest.raises(gemm.Refused, match="multicast: TORCH_SYMM_MEM_DISABLE_MULTICAST not set"):
-        gemm.symmetric_group(Matmul("reduce_scatter", 16, 8, 8, 8))
+        gemm.evenly_split(Matmul("reduce_scatter", 16, 8, 8, 8))
     with pytest.raises(gemm.Refused, match="splits rows evenly: 17 over 8"):
-        gemm.symmetric_group(Matmul("reduce_scatter", 17, 8, 8, 8))
+        gemm.evenly_split(Matmul("reduce_scatter", 17, 8, 8, 8))

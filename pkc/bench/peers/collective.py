@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from pkc.bench.peers.contest import Contestant
-from pkc.bench.peers.gemm import symmetric_group
+from pkc.bench.peers.gemm import symmetric
 from pkc.bench.peers.problem import Case, Shape, Usual, numbers_of
 from pkc.bench.peers.ranks import Job, dist, torch
 from pkc.bench.peers.reference import UNIT, Reference, Rows, sample
@@ -119,18 +118,18 @@ def _into(out: Any, call: Callable[[], Any]) -> Callable[[], Any]:
     return run
 
 
-def _all_reduces(problem: Collective, x: Any) -> Iterator[Contestant]:
+def _all_reduces(_: Collective, x: Any) -> Iterator[Contestant]:
     out = x.clone()
     # NCCL through torch has no other than this, which overwrites what it reads.
     yield Contestant("nccl", _into(out, lambda: dist().all_reduce(out)), restore=lambda: out.copy_(x))
-    ready = functools.cache(lambda: _symmetric(problem, x))
+    ready = functools.cache(lambda: _symmetric(x))
 
     def one_shot() -> Any:
         shared, group = ready()
         return torch().ops.symm_mem.one_shot_all_reduce(shared, "sum", group)
 
     yield Contestant("torch_one_shot", one_shot)
-    again = functools.cache(lambda: _symmetric(problem, x))
+    again = functools.cache(lambda: _symmetric(x))
 
     def two_shot() -> Any:
         shared, group = again()
@@ -148,7 +147,7 @@ def _all_gathers(problem: Collective, x: Any) -> Iterator[Contestant]:
 def _reduce_scatters(problem: Collective, x: Any) -> Iterator[Contestant]:
     out = x.new_zeros(problem.local_result)
     yield Contestant("nccl", _into(out, lambda: dist().reduce_scatter_tensor(out, x)))
-    ready = functools.cache(lambda: _symmetric(problem, x))
+    ready = functools.cache(lambda: _symmetric(x))
     sums = x.new_zeros(problem.local_result)
 
     def scatter() -> Any:
@@ -176,12 +175,9 @@ def _all_to_alls(problem: Collective, x: Any) -> Iterator[Contestant]:
     yield Contestant("nccl_transposed", _into(out, with_copy))
 
 
-def _symmetric(problem: Collective, x: Any) -> tuple[Any, str]:
+def _symmetric(x: Any) -> tuple[Any, str]:
     """A copy of X in torch's symmetric memory, and the group. Raises `Refused`."""
-    group = symmetric_group(problem)
-    symmetric = importlib.import_module("torch.distributed._symmetric_memory")
-    shared = symmetric.empty(x.shape, dtype=x.dtype, device=x.device)
-    symmetric.rendezvous(shared, group)
+    shared, group = symmetric(x, x.shape)
     return shared.copy_(x), group
 
 

@@ -1,4 +1,4 @@
-"""The GEMM families: a matmul alone, followed by a reduce-scatter, or preceded by an all-gather."""
+"""The GEMM families: a matmul alone, followed by a reduce-scatter or an all-reduce, or preceded by an all-gather."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from pkc.bench.peers.problem import Case, Shape, Usual, numbers_of
 from pkc.bench.peers.ranks import NO_MULTICAST, Job, dist, torch
 from pkc.bench.peers.reference import UNIT, Reference, Rows, sample
 
-Collective: TypeAlias = Literal["none", "reduce_scatter", "all_gather"]
+Collective: TypeAlias = Literal["none", "reduce_scatter", "all_reduce", "all_gather"]
+
+_SUMMED = ("reduce_scatter", "all_reduce")
+"""Collectives behind a matmul: a rank has a share of what is summed over."""
 
 FORM = "M = N = K, such as 8192, or MxNxK, such as 16x8192x8192"
 
@@ -53,8 +56,9 @@ class Sizes(Usual):
 class Matmul(Sizes):
     """C[m, n] = A[m, k] @ B[k, n] by all ranks together; without a collective, by each rank alone.
 
-    reduce_scatter: a rank has columns of A and rows of B, and ends with rows of C. all_gather: a rank has rows of A
-    and columns of B, and ends with columns of C. Shards of rows have ceil(m / ranks) rows; k and n are divided evenly.
+    reduce_scatter: a rank has columns of A and rows of B, and ends with rows of C. all_reduce: the same, and ends with
+    all of C. all_gather: a rank has rows of A and columns of B, and ends with columns of C. Shards of rows have
+    ceil(m / ranks) rows; k and n are divided evenly.
     """
 
     exchange: Collective
@@ -69,7 +73,7 @@ class Matmul(Sizes):
 
     @property
     def local_k(self) -> int:
-        return self.k // self.ranks if self.exchange == "reduce_scatter" else self.k
+        return self.k // self.ranks if self.exchange in _SUMMED else self.k
 
     @property
     def shard(self) -> int:
@@ -86,8 +90,8 @@ class Matmul(Sizes):
 
     @property
     def link_bytes(self) -> int:
-        """A shard of C from, or of A to, each other rank."""
-        widths = {"none": 0, "reduce_scatter": self.n, "all_gather": self.k}
+        """A shard of C from, or of A to, each other rank; of C both if it is summed for all."""
+        widths = {"none": 0, "reduce_scatter": self.n, "all_reduce": 2 * self.n, "all_gather": self.k}
         return 2 * (self.ranks - 1) * self.shard * widths[self.exchange]
 
     @property
@@ -100,8 +104,10 @@ class Matmul(Sizes):
 
     @property
     def uneven(self) -> tuple[str, int, int] | None:
-        dim = {"reduce_scatter": ("K", self.k), "all_gather": ("N", self.n)}.get(self.exchange)
-        return (*dim, self.ranks) if dim is not None and dim[1] % self.ranks else None
+        if self.exchange == "none":
+            return None
+        dim, size = ("N", self.n) if self.exchange == "all_gather" else ("K", self.k)
+        return (dim, size, self.ranks) if size % self.ranks else None
 
     def alone(self) -> Sequence[Matmul]:
         if self.exchange == "none" or self.ranks == 1:
@@ -145,6 +151,10 @@ def peers(problem: Matmul, a: Any, b: Any, job: Job) -> Iterator[Contestant]:
     elif problem.exchange == "reduce_scatter":
         yield Contestant("cublas_nccl", _matmul_then_scatter(problem, a, b, job))
         yield Contestant("torch_fused", _fused_scatter(problem, a, b))
+    elif problem.exchange == "all_reduce":
+        yield Contestant("cublas_nccl", _matmul_then_reduce(a, b))
+        yield Contestant("cublas_one_shot", _matmul_then_one_shot(problem, a, b))
+        yield Contestant("cublas_two_shot", _matmul_then_two_shot(problem, a, b))
     else:
         yield Contestant("cublas_nccl", _gather_then_matmul(problem, a, b))
         yield Contestant("torch_fused", _fused_gather(problem, a, b))
@@ -173,6 +183,40 @@ def _matmul_then_scatter(problem: Matmul, a: Any, b: Any, job: Job) -> Callable[
     return run
 
 
+def _matmul_then_reduce(a: Any, b: Any) -> Callable[[], Any]:
+    multiply = _matmul(a, b, a.shape[0])
+
+    def run() -> Any:
+        result = multiply()
+        dist().all_reduce(result)
+        return result
+
+    return run
+
+
+def _matmul_then_one_shot(problem: Matmul, a: Any, b: Any) -> Callable[[], Any]:
+    ready = functools.cache(lambda: symmetric(a, problem.result))
+
+    def run() -> Any:
+        shared, group = ready()
+        torch().matmul(a, b, out=shared)
+        return torch().ops.symm_mem.one_shot_all_reduce(shared, "sum", group)
+
+    return run
+
+
+def _matmul_then_two_shot(problem: Matmul, a: Any, b: Any) -> Callable[[], Any]:
+    ready = functools.cache(lambda: symmetric(a, problem.result))
+
+    def run() -> Any:
+        shared, group = ready()
+        torch().matmul(a, b, out=shared)
+        torch().ops.symm_mem.two_shot_all_reduce_(shared, "sum", group)
+        return shared
+
+    return run
+
+
 def _gather_then_matmul(problem: Matmul, a: Any, b: Any) -> Callable[[], Any]:
     gathered = a.new_zeros(problem.ranks * problem.shard, problem.k)
     multiply = _matmul(gathered, b, problem.m)
@@ -185,7 +229,7 @@ def _gather_then_matmul(problem: Matmul, a: Any, b: Any) -> Callable[[], Any]:
 
 
 def _fused_scatter(problem: Matmul, a: Any, b: Any) -> Callable[[], Any]:
-    group = functools.cache(lambda: symmetric_group(problem))
+    group = functools.cache(lambda: evenly_split(problem))
 
     def run() -> Any:
         name = group()
@@ -195,7 +239,7 @@ def _fused_scatter(problem: Matmul, a: Any, b: Any) -> Callable[[], Any]:
 
 
 def _fused_gather(problem: Matmul, a: Any, b: Any) -> Callable[[], Any]:
-    group = functools.cache(lambda: symmetric_group(problem))
+    group = functools.cache(lambda: evenly_split(problem))
 
     def run() -> Any:
         name = group()
@@ -206,22 +250,36 @@ def _fused_gather(problem: Matmul, a: Any, b: Any) -> Callable[[], Any]:
     return run
 
 
-def symmetric_group(problem: RowsOfRanks) -> str:
-    """The name of the group of all ranks. Raises `Refused`. Importing the module is what defines its operators."""
+def symmetric(like: Any, shape: Shape) -> tuple[Any, str]:
+    """Elements in torch's symmetric memory, of the type of `like`, and the group of all ranks. Raises `Refused`."""
+    group = symmetric_group()
+    module = importlib.import_module("torch.distributed._symmetric_memory")
+    shared = module.empty(shape, dtype=like.dtype, device=like.device)
+    module.rendezvous(shared, group)
+    return shared, group
+
+
+def evenly_split(problem: RowsOfRanks) -> str:
+    """As `symmetric_group`, for operators of torch that split rows. Raises `Refused`."""
     if problem.m % problem.ranks:
         raise Refused(f"torch splits rows evenly: {problem.m} over {problem.ranks} ranks")
+    return symmetric_group()
+
+
+def symmetric_group() -> str:
+    """The name of the group of all ranks. Raises `Refused`. Importing the module is what defines its operators."""
     missing = [name for name, value in NO_MULTICAST.items() if os.environ.get(name) != value]
     if missing:
         raise Refused(f"torch's symmetric memory might use NVLink multicast: {', '.join(missing)} not set")
-    symmetric = importlib.import_module("torch.distributed._symmetric_memory")
+    module = importlib.import_module("torch.distributed._symmetric_memory")
     kind = importlib.import_module("torch._C._autograd").DeviceType.CUDA
-    if symmetric._SymmetricMemory.has_multicast_support(kind, torch().cuda.current_device()):
+    if module._SymmetricMemory.has_multicast_support(kind, torch().cuda.current_device()):
         raise Refused("torch reports NVLink multicast although the environment forbids it")
     name = dist().group.WORLD.group_name
     with warnings.catch_warnings():
         # Newer versions say that this is not needed any more; older ones need it.
         warnings.simplefilter("ignore")
-        symmetric.enable_symm_mem_for_group(name)
+        module.enable_symm_mem_for_group(name)
     return name
 
 
@@ -230,7 +288,7 @@ def symmetric_group(problem: RowsOfRanks) -> str:
 
 def reference(problem: Matmul, a: Any, b: Any, job: Job) -> Reference:
     """Some rows of the local shard of C; a result rounds to bf16 once for each rank's addend and once at the end."""
-    scattered = problem.exchange == "reduce_scatter"
+    scattered, summed = problem.exchange == "reduce_scatter", problem.exchange in _SUMMED
     shape = (problem.owned(job.rank) if scattered else problem.m, problem.local_n)
     at = [row for row in sample(problem.shard if scattered else problem.m) if row < shape[0]]
     left, right = _gathered(problem, a, job), b.double()
@@ -239,7 +297,9 @@ def reference(problem: Matmul, a: Any, b: Any, job: Job) -> Reference:
     else:
         exact = left[at].double() @ right
         size = exact.abs()
-    roundings = problem.ranks + 1 if scattered else 2
+        if summed:
+            exact, size = job.total(exact), job.total(size)
+    roundings = problem.ranks + 1 if summed else 2
     return Reference(job, shape, Rows(0, at, exact, roundings * UNIT * size, roundings))
 
 
