@@ -49,7 +49,7 @@ def _memory(kernel: KernelOp, sizes: Mapping[str, int]) -> str:
     for argument in kernel.body.block.args:
         match argument.type:
             case PGLType() as kind if kernel.is_scratch(argument):
-                scratch += _bytes(kind, sizes)
+                scratch += _bytes(kind, sizes) * (2 if kernel.has_packets(argument) else 1)
             case PGLType() as kind:
                 arrays += _bytes(kind, sizes)
             case PrivateType() as kind if kernel.is_scratch(argument):

@@ -28,7 +28,7 @@ class ArrayParameter:
     `layout` is `private`, `shard`, `replicate` or `symmetric`; all but private lie in the symmetric heap. A
     `scratch` array is allocated by the runtime, any other is given by the caller. `shard` is the dimension that is
     sharded over the ranks, ceil(extent / ranks) positions each; `zigzag` says in which order (`pkc/dialect/blocks.py`).
-    `written` is known above the machine level.
+    `written` is known above the machine level. Of `packets` each element takes twice its bytes, zero when allocated.
     """
 
     name: str
@@ -39,6 +39,7 @@ class ArrayParameter:
     scratch: bool
     zigzag: bool = False
     written: bool = False
+    packets: bool = False
 
 
 @dataclass(frozen=True)

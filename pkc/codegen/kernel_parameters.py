@@ -49,7 +49,8 @@ def _array(kernel: KernelOp, arg: BlockArgument) -> ArrayParameter:
         return ArrayParameter(name, dtype, kind.dimensions, "private", None, scratch, written=written)
     layout = str(kind.layout)
     assert layout in ("shard", "replicate", "symmetric")
-    return ArrayParameter(name, dtype, kind.dimensions, layout, kind.shard_dim, scratch, kind.zigzag, written)
+    packets = kernel.has_packets(arg)
+    return ArrayParameter(name, dtype, kind.dimensions, layout, kind.shard_dim, scratch, kind.zigzag, written, packets)
 
 
 def _writes(op: Operation) -> bool:

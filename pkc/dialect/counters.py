@@ -30,11 +30,13 @@ ORDER = "order"
 
 
 class Order(StrEnum):
-    """What a signal releases: all earlier writes of its warp role, to this GPU or to all; or nothing (PTX: red)."""
+    """What a signal releases: all earlier writes of its warp role, to this GPU or to all; or nothing (PTX: red). One
+    that travels in packets tells of these alone."""
 
     Release_Gpu = auto()
     Release_Sys = auto()
     Relaxed_Sys = auto()
+    In_Packets = auto()
 
 
 def order_of(op: Operation) -> Order | None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, IndexType, IntegerAttr, StringAttr, i64
 from xdsl.dialects.utils import parse_func_op_like, print_func_op_like
-from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, opt_prop_def, prop_def, region_def, traits_def, var_operand_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -41,6 +41,11 @@ FRESH = "pk.fresh"
 KEPT = "pk.kept"
 """Argument attribute: scratch memory that other ranks write before its rank has entered a launch, so that it is of
 this kernel alone between launches too."""
+
+PACKETS = "pk.packets"
+"""Argument attribute: of scratch memory, each element is stored with the epoch in one piece of twice its bytes, a
+packet, and a load waits until the packets of its launch are there; of signals, they travel in such packets, so that no
+counter is raised and a wait is over when the load is."""
 
 AFTER_ALL = "after_all"
 """On a role: all that it does comes after signals of the same launch from every rank."""
@@ -147,6 +152,9 @@ class KernelOp(IRDLOperation):
     def is_kept(self, arg: BlockArgument) -> bool:
         return KEPT in self.arg_attrs.data[arg.index].data
 
+    def has_packets(self, arg: SSAValue) -> bool:
+        return isinstance(arg, BlockArgument) and PACKETS in self.arg_attrs.data[arg.index].data
+
     @classmethod
     def parse(cls, parser: Parser) -> KernelOp:
         name, _, _, body, extra, arg_attrs, _ = parse_func_op_like(
@@ -192,6 +200,13 @@ class KernelOp(IRDLOperation):
                 raise VerifyException(
                     f"{arg.type} is not a type of kernel arguments: expected an array, signal, f32 or i32"
                 )
+
+
+def packed(op: Operation) -> bool:
+    """Whether an access is to an array of packets, or an operation on counters to signals that travel in packets."""
+    arg = next((value for value in op.operands if isinstance(value.type, ArrayType)), None)
+    kernel = arg.owner.parent_op() if isinstance(arg, BlockArgument) else None
+    return isinstance(kernel, KernelOp) and arg is not None and kernel.has_packets(arg)
 
 
 @irdl_op_definition

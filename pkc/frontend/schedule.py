@@ -24,6 +24,7 @@ KEYS: dict[str, tuple[str, ...] | range | type[bool]] = {
     "deterministic": bool,
     "row": range(16, 65537),
     "all_reduce": ("one_shot", "two_shot"),
+    "packets": bool,
 }
 """What each key takes: one of some names, an integer of a range, or a boolean."""
 

@@ -39,6 +39,7 @@ from pkc.passes.roles.pipeline_mma import PipelineMma
 from pkc.passes.roles.plan_fetch import PlanFetch
 from pkc.passes.roles.plan_mma import PlanMma
 from pkc.passes.roles.plan_overlap import PlanOverlap
+from pkc.passes.roles.plan_packets import PlanPackets
 from pkc.passes.roles.plan_padding import PlanPadding
 from pkc.passes.roles.plan_stages import PlanStages
 from pkc.passes.roles.plan_transfers import PlanTransfers
@@ -90,6 +91,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     SpreadRoles(),  # of what an author wrote as roles everything is known; from here on they are as derived ones
     PlanOverlap(),  # first to plan: every later pass obeys what it writes on remote accesses
     StraddleShards(),  # tasks are what they stay before anything is derived from them; refuses by what is planned
+    PlanPackets(),  # what is sent, and whether blocks straddle, is known; before what is sent gets its memory
     StageRows(),  # rows that tables name, before the operands that are left
     StageRemoteReads(),  # operands of other ranks, before sums: a staged operand may feed a sum
     PlanFetch(),  # transfers are known, and still one operation each, which takes all decisions about it

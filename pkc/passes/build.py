@@ -23,6 +23,7 @@ from xdsl.traits import is_side_effect_free
 
 from pkc.dialect.access import GatherOp, LoadOp, ReadOp
 from pkc.dialect.attributes import Role, RoleAttr
+from pkc.dialect.coordinates import EpochOp
 from pkc.dialect.program import DERIVED, FRESH, NAME, PHASE, SCRATCH, KernelOp, RoleOp, TasksOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import SignalType
@@ -57,6 +58,12 @@ def mark(kernel: KernelOp, array: BlockArgument, name: str) -> None:
     entries = list(kernel.arg_attrs)
     entries[array.index] = DictionaryAttr({**entries[array.index].data, name: UnitAttr()})
     kernel.arg_attrs = ArrayAttr(entries)
+
+
+def turn_ops() -> list[Operation]:
+    """Which of two halves of scratch memory this launch uses, the last of the operations: launches take turns."""
+    epoch, two = EpochOp(), constant(2)
+    return [epoch, two, arith.RemSIOp(epoch, two)]
 
 
 def add_role(kernel: KernelOp, role: Role, origin: Operation) -> Block:

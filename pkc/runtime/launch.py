@@ -297,7 +297,8 @@ class LoadedKernel:
             if parameter.scratch:
                 size = self._scratch_bytes(parameter, dims)
                 reports = artifact.waits is not None and parameter.name == artifact.waits.reports
-                offsets[parameter.name] = (counting if reports else mesh.heap.allocate)(size)
+                zero = reports or parameter.packets  # no epoch is that of a launch to come
+                offsets[parameter.name] = (counting if zero else mesh.heap.allocate)(size)
         for signal in artifact.signals:
             if not signal.restarts:
                 offsets[signal.name] = counting(4 * counters(signal, dims))
@@ -367,7 +368,7 @@ class LoadedKernel:
         for split in splits - {None, parameter.shard}:
             assert split is not None
             extents[split] = dims[RANKS] * blocks.shard_length(extents[split], dims[RANKS])
-        return math.prod(extents) * ELEMENTS[parameter.dtype].bytes
+        return math.prod(extents) * ELEMENTS[parameter.dtype].bytes * (2 if parameter.packets else 1)
 
 
 def _check_gpu(driver: Driver, artifact: Artifact, rank: Rank) -> None:

@@ -19,6 +19,8 @@ Release        8.8, 8.9.4       a signal adds what its warp role knows to the co
 Observation    8.9.2, 8.9.4     a wait sees what had been released when its counter first had the value: `History.reach`
 Acquire        8.8, 8.11.1      an acquire makes that known, if its scope has who released it: `WarpRole.see`, `fence`
 Cumulativity   8.9.5            what is known is released too, whoever did it: clocks are joined, never replaced
+Packet         8.2, 8.7, 8.10   the element and the epoch are one scalar, stored and read by strong accesses: who
+                                reads the epoch reads the element, and learns nothing else: `WarpRole.sent`, `see`
 Mbarrier       9.7.13.15.16     commit to consume, and release to acquire, of one stage pass on what is known; the loads
                                 into a stage are complete when it is consumed: `RingClocks`
 Proxy          8.6, 8.9.5       an asynchronous access needs what was known at the last fence to the async proxy of its
@@ -101,6 +103,7 @@ class Attempt(NamedTuple):
     op: Operation
     done: Kind
     by_tma: bool = False
+    in_packets: bool = False
 
     def must_know(self, earlier: Kind) -> Clock | None:
         """The clock that must have reached each earlier access of a kind (Conflict, Proxy); None without a conflict."""
@@ -202,7 +205,7 @@ class WarpRole:
         return any(seen is not None and seen[component] >= tick for seen in (self._near, self._far))
 
     def store(self) -> tuple[int, int]:
-        """Begin an asynchronous store: its component and tick (Asynchronous)."""
+        """Begin an asynchronous store, or one of packets: its component and tick (Asynchronous, Packet)."""
         self._stores += 1
         return self.component + 1, self._stores
 
@@ -246,8 +249,17 @@ class WarpRole:
         np.maximum(self.known, known[0], out=self.known)
         np.maximum(self.known_async, known[1], out=self.known_async)
 
-    def see(self, near: Clock | None, far: Clock | None) -> None:
-        """Read from a counter what roles of this rank (`near`), and of others (`far`), have released to it."""
+    def sent(self) -> Clock:
+        """Its packets so far, and nothing else (Packet)."""
+        clock = np.zeros_like(self.known)
+        clock[self.component + 1] = self._stores
+        return clock
+
+    def see(self, near: Clock | None, far: Clock | None, packets: Clock | None = None) -> None:
+        """Read from a counter what roles of this rank (`near`), and of others (`far`), have released to it; `packets`
+        are known at once, since it is they that are read."""
+        if packets is not None:
+            np.maximum(self.known, packets, out=self.known)
         self._near, self._far = _joined(self._near, near), _joined(self._far, far)
         if not self._explicit:
             self.fence(Fence.AcquireSys)
@@ -288,19 +300,21 @@ class History:
     def __init__(self, rank: int) -> None:
         self._rank = rank
         self._values: list[int] = []
-        self._clocks: list[tuple[Clock | None, Clock | None]] = []
+        self._clocks: list[tuple[Clock | None, Clock | None, Clock | None]] = []
 
     def send(self, warp_role: WarpRole, value: int, order: Order) -> None:
         """A warp role has set the counter to a value (Release)."""
-        near, far = self._clocks[-1] if self._clocks else (None, None)
-        if order is not Order.Relaxed_Sys and warp_role.rank == self._rank and not warp_role.on_stream:
+        near, far, packets = self._clocks[-1] if self._clocks else (None, None, None)
+        if order is Order.In_Packets:
+            packets = _joined(packets, warp_role.sent())
+        elif order is not Order.Relaxed_Sys and warp_role.rank == self._rank and not warp_role.on_stream:
             near = _joined(near, warp_role.release())
         elif order is Order.Release_Sys:
             far = _joined(far, warp_role.release())
         self._values.append(value)
-        self._clocks.append((near, far))
+        self._clocks.append((near, far, packets))
 
-    def reach(self, value: int) -> tuple[Clock | None, Clock | None]:
+    def reach(self, value: int) -> tuple[Clock | None, Clock | None, Clock | None]:
         """What had been released when the counter first reached a value: a wait may end then (Observation)."""
         return self._clocks[bisect_left(self._values, value)]
 

@@ -171,7 +171,8 @@ class MemoryOrder:
         if is_empty(box):
             return
         for number, copy in self._addressed(array, where):
-            access = store.noted(*store.warp_role.store()) if store.by_tma else store.noted()
+            apart = store.by_tma or store.in_packets
+            access = store.noted(*store.warp_role.store()) if apart else store.noted()
             same = copy.stores.items.get(box)
             if same is not None and _holds(array, (number, *where[1:]), tile):
                 same.append(access)

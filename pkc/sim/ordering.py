@@ -10,7 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from pkc.dialect.access import StoreOp
 from pkc.dialect.engines import engines
 from pkc.dialect.fences import DrainOp, FenceOp
-from pkc.dialect.program import KernelOp, TasksOp
+from pkc.dialect.program import KernelOp, TasksOp, packed
 from pkc.dialect.roles import ChannelOp, CommitOp
 from pkc.dialect.transfers import FENCED, moves_async, moves_by_tma, stage_of
 from pkc.semantics.evaluate import Call
@@ -64,12 +64,13 @@ def note_store(op: Operation, array: SSAValue, machine: Machine) -> NoteStore:
     order, memory, by_tma = machine.order, machine.array(array), moves_by_tma(op)
     if order is None or memory.name not in order.arrays:
         return _nothing
+    in_packets = packed(op)
     stage = stage_of(op.tile) if by_tma and isinstance(op, StoreOp) else None
     find = None if stage is None else ring_of(stage.channel, machine)
 
     def note(frame: Frame, where: Where, tile: Any) -> None:
         warp_role: WarpRole = frame.warp_role
-        order.store(Attempt(warp_role, op, Kind.Store, by_tma), memory, where, tile)
+        order.store(Attempt(warp_role, op, Kind.Store, by_tma, in_packets), memory, where, tile)
         if by_tma:
             ring = None if find is None else find(frame)
             read = None if ring is None or ring.clocks is None else (ring.clocks, ring.consumed)

@@ -187,7 +187,7 @@ class PerTensor(Scaled):
         return scale
 
     def _fused(self, a: Any, b: Any, scales: tuple[Any, Any]) -> Callable[[], Any]:
-        group, kind = functools.cache(lambda: gemm.symmetric_group(self)), torch().bfloat16
+        group, kind = functools.cache(lambda: gemm.evenly_split(self)), torch().bfloat16
 
         def scatter() -> Any:
             run = torch().ops.symm_mem.fused_scaled_matmul_reduce_scatter

@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.coordinates import BlockCountOp, CtasOp, DimOp, EpochOp, OwnerOp, RankOp
 from pkc.dialect.counters import RaiseOp, SignalAllOp, SignalOp, WaitOp
-from pkc.dialect.program import AFTER_ALL, PER_CTA, RoleOp, TasksOp
+from pkc.dialect.program import AFTER_ALL, PER_CTA, RoleOp, TasksOp, packed
 from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.scalars import constant_of
 from pkc.passes.analysis.dependence import ancestors, enclosing_tasks, role_around, same_value, same_values
@@ -83,7 +83,8 @@ class _Search:
         if isinstance(op, ConsumeOp):  # roles of a CTA run the same tasks
             commits = [use.operation for use in op.channel.uses if isinstance(use.operation, CommitOp)]
             return all(self._follows(commit, target) for commit in commits if phase_of(commit) == phase_of(op))
-        if isinstance(op, WaitOp) and op.rows is None and _is_positive(op.count, target):
+        # Packets tell of themselves alone.
+        if isinstance(op, WaitOp) and not packed(op) and op.rows is None and _is_positive(op.count, target):
             sent = [use.operation for use in op.signal.uses if isinstance(use.operation, _SIGNALS)]
             return bool(sent) and all(_is_from_all(signal) or self._is_behind(signal, op) for signal in sent)
         if isinstance(op, scf.ForOp) and constant_of(op.lb) == 0 and _is_positive(op.ub, target):

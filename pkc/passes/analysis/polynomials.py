@@ -17,6 +17,8 @@ from pkc.dialect.types import RANKS, BlockType
 EPOCH = "epoch"
 HALF_EPOCH = "epoch / 2"
 """Half of the launches before this one, rounded up: those that took the same one of two counters as the last."""
+HALF_OF_LAUNCHES = "(epoch + 1) / 2"
+"""Half of the launches so far, rounded up: those that took the same one of two counters as this one."""
 OF_THIS_RANK = " of this rank"
 """In a symbol: what may be another number on each rank."""
 
@@ -106,12 +108,19 @@ def polynomial(value: SSAValue) -> Polynomial | None:
             return _block_count(op)
         case arith.DivSIOp() if isinstance(op.lhs.owner, EpochOp) and constant_of(op.rhs) == 2:
             return Polynomial.of(HALF_EPOCH)
+        case arith.DivSIOp() if constant_of(op.rhs) == 2 and _is_next_epoch(op.lhs):
+            return Polynomial.of(HALF_OF_LAUNCHES)
         case arith.AddiOp() | arith.SubiOp() | arith.MuliOp():
             return _combined(op)
         case arith.SelectOp():
             return _unless_none(op)
         case _:
             return None
+
+
+def _is_next_epoch(value: SSAValue) -> bool:
+    made = value.owner
+    return isinstance(made, arith.AddiOp) and isinstance(made.lhs.owner, EpochOp) and constant_of(made.rhs) == 1
 
 
 def _unless_none(op: arith.SelectOp) -> Polynomial | None:

@@ -11,7 +11,7 @@ from pkc.diagnostics import Label, PkcError
 from pkc.dialect.access import AtomicAddOp, GatherOp, LoadOp, ReduceOp, ScatterAddOp, StoreAddOp, StoreOp
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.counters import RaiseOp, SignalAllOp, SignalOp, WaitOp
-from pkc.dialect.program import DERIVED, WRITTEN, KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import DERIVED, WRITTEN, KernelOp, RoleOp, TasksOp, packed
 from pkc.dialect.types import TileType
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
@@ -32,8 +32,8 @@ class AssignRoles(KernelPass):
 
     Reads, and the waits that guard them, go to the loader, writes and the signals that announce them to the storer,
     arithmetic on tiles to the consumer; a row table that only addresses an access goes with the access. Integers
-    belong to nobody: every role computes those it needs. A role that an earlier pass has written stays. Communicators
-    that the author wrote are left alone.
+    belong to nobody: every role computes those it needs. What is loaded to be sent in packets the storer loads. A role
+    that an earlier pass has written stays. Communicators that the author wrote are left alone.
 
     Before:
 
@@ -123,6 +123,8 @@ def _follows(kernel: KernelOp, store: StoreOp, read: LoadOp | GatherOp) -> bool:
 
 def _role(op: Operation) -> Role | None:
     """The role of an operation whose users have theirs."""
+    if isinstance(op, LoadOp) and all(_goes_in_packets(use.operation) for use in op.result.uses):
+        return Role.Storer
     if isinstance(op, _LOADS):
         return Role.Loader
     if isinstance(op, _STORES):
@@ -136,6 +138,11 @@ def _role(op: Operation) -> Role | None:
         reason = "it says where an access goes, and is used for something else too"
         missed(AssignRoles.name, op, f"consumers compute this table and pass it on: {reason}")
     return served.pop() or Role.Consumer if len(served) == 1 else Role.Consumer
+
+
+def _goes_in_packets(user: Operation) -> bool:
+    """Whether an operation sends a tile in packets, which threads make of what they load themselves."""
+    return isinstance(user, StoreOp) and packed(user)
 
 
 def _addressed(user: Operation, value: SSAValue) -> Role | None:

@@ -8,7 +8,7 @@ from xdsl.ir import Operation
 
 from pkc.dialect import TILE
 from pkc.dialect.access import AddToArrayOp, AllReduceOp, GatherOp, LoadOp, ReduceOp, ScatterAddOp, StoreOp
-from pkc.dialect.program import RoleOp
+from pkc.dialect.program import RoleOp, packed
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import moves_async, needs_threads, stage_of
@@ -22,6 +22,11 @@ CARRYING = 2
 
 _MOST_ROWS = 32
 """Rows whose addresses a thread keeps from one iteration of a loop to the next."""
+
+
+def sends_packets(role: RoleOp) -> bool:
+    """Whether threads of a role store tiles in packets."""
+    return any(isinstance(op, StoreOp) and packed(op) for op in role.walk())
 
 
 def carries_tiles(role: RoleOp) -> bool:

@@ -13,7 +13,7 @@ from pkc.dialect.coordinates import BlockOp, BlockPositionOp, CtasOp, DimOp, Epo
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import EARLIER, BarrierOp, RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.engines import is_engine
-from pkc.dialect.program import DERIVED, KEPT, PER_CTA, WRITTEN, KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import DERIVED, KEPT, PER_CTA, WRITTEN, KernelOp, RoleOp, TasksOp, packed
 from pkc.dialect.transfers import needs_threads
 from pkc.dialect.types import RANKS, Layout, SignalType
 from pkc.passes.analysis.dependence import is_cut_short, roles_around
@@ -36,6 +36,9 @@ class GuardLaunches(KernelPass):
       memory of others need not await their entry: that memory is the kernel's between launches too (`pk.kept`), and
       free once the roles that read it are done with the launch before. These signal it, `emptied`, if the exit does not
       imply it: the wait for it has mostly been met long before, and no rank waits for another to begin;
+    - packets of launch e go to one of two halves of scratch memory, which packets of e - 2 were in before. Their
+      readers have ended when their rank enters e - 1: so nobody awaits it to begin, but one CTA does before its rank
+      ends e - 1, when it has mostly been met;
     - exit: a rank's arrays may be used again once it has left; so the kernel ends on a rank only when, on every
       rank, each role that reaches the caller's arrays of other ranks, or reads their scratch memory, is done. Writes to
       scratch memory need no such wait: its owner awaits them.
@@ -92,7 +95,12 @@ def _guard_kernel(kernel: KernelOp) -> None:
         return
     lasting = [role for role in moving if any(_lasts(kernel, op, array) for op, array in reached(role))]
     first = next(role for role in roles if not is_engine(role))
-    early, ahead = _early(kernel, moving, engines)
+    sending = [role for role in moving if all(map(packed, (op for op, _ in reached(role))))]
+    early, ahead = _early(kernel, [role for role in moving if role not in sending], engines)
+    for array in dict.fromkeys(array for role in sending for _, array in reached(role)):
+        mark(kernel, array, KEPT)
+    if sending and not early:
+        _enter_late(kernel, first, sending[0])
     if early:
         entered = add_parameter(kernel, "entered", SignalType((1,)), kernel.location)
         for role in early:
@@ -105,6 +113,13 @@ def _guard_kernel(kernel: KernelOp) -> None:
     for role in lasting:
         _at_end(role, _signal(left))
     _at_end(lasting[0], _wait(left, lasting))
+
+
+def _enter_late(kernel: KernelOp, first: RoleOp, last: RoleOp) -> None:
+    """Let one CTA await, before its launch ends, that all ranks have entered it, and so have ended the one before."""
+    entered = add_parameter(kernel, "entered", SignalType((1,)), kernel.location)
+    _at_start(first, _by_one(_signal(entered), first))
+    _at_end(last, _by_one(_wait(entered, []), last))
 
 
 def _early(kernel: KernelOp, moving: Sequence[RoleOp], engines: Sequence[RoleOp]) -> tuple[list[RoleOp], list[RoleOp]]:
@@ -233,8 +248,13 @@ def _meeting(signal: BlockArgument, role: RoleOp) -> list[Operation]:
 
 def _count_in_epochs(op: WaitOp | RaiseOp, number: SSAValue) -> None:
     epoch = EpochOp()
-    total = arith.MuliOp(number, epoch.result)
-    before(op, [epoch, total])
+    launches: list[Operation] = [epoch]
+    if packed(op):  # of two counters that launches take in turn
+        one, two = constant(1), constant(2)
+        following = arith.AddiOp(epoch.result, one.result)
+        launches += [one, two, following, arith.DivSIOp(following.result, two.result)]
+    total = arith.MuliOp(number, launches[-1].results[0])
+    before(op, [*launches, total])
     op.operands = [total.result if operand is number else operand for operand in op.operands]
 
 
@@ -249,9 +269,9 @@ def _signal(signal: BlockArgument, *, in_turn: bool = False) -> list[Operation]:
 
 
 def _wait(signal: BlockArgument, signalling: list[RoleOp], *, earlier: bool = False) -> list[Operation]:
-    """Wait until every CTA of these roles has signalled, on every rank, in this launch, or, the other of two counters,
-    in the one before."""
-    ctas: list[Operation] = [CtasOp(role.role) for role in signalling]
+    """Wait until every CTA of these roles, or one CTA, has signalled, on every rank, in this launch, or, the other of
+    two counters, in the one before."""
+    ctas: list[Operation] = [CtasOp(role.role) for role in signalling] or [constant(1)]
     ops: list[Operation] = list(ctas)
     total: SSAValue = ctas[0].results[0]
     for more in ctas[1:]:

@@ -17,7 +17,7 @@ from pkc.dialect.counters import EARLIER, ORDER, Order, RaiseOp, SignalAllOp, Si
 from pkc.dialect.deferred import SendDeferredOp, is_deferred
 from pkc.dialect.engines import is_engine
 from pkc.dialect.fences import Drain, DrainOp, Fence, FenceOp
-from pkc.dialect.program import KernelOp, RoleOp
+from pkc.dialect.program import KernelOp, RoleOp, packed
 from pkc.dialect.roles import CommitOp, ConsumeOp, ReleaseDeferredOp, ReleaseOp
 from pkc.dialect.transfers import FENCED, crosses_proxies, is_fenced, moves_async, moves_by_tma, stage_of
 from pkc.dialect.types import PGLType
@@ -47,6 +47,7 @@ class InsertFences(KernelPass):
     - A stage that a TMA store reads is released only when it has been read; where releases are deferred, that is the
       oldest stage. A stage that ordinary instructions read needs no drain: their values have arrived, and the mbarrier
       comes before the next load into it.
+    - A signal that travels in packets releases nothing, and nothing is acquired behind its wait.
     - A role ends when its stores are complete.
     - Streams order what a copy engine does. It is no SM, so signals from it and to it are releases to all.
 
@@ -76,7 +77,7 @@ class InsertFences(KernelPass):
         kernel.attributes[FENCED] = UnitAttr()
         for op in list(kernel.walk()):
             if isinstance(op, _SENT):
-                op.attributes[ORDER] = StringAttr(Order.Release_Gpu if _stays_here(op.signal) else Order.Release_Sys)
+                op.attributes[ORDER] = StringAttr(_order(op))
             if isinstance(op, CommitOp) and crosses_proxies(op) is not None:
                 _fence_stage(op)
         shared = set(_shared_by_tma(kernel))
@@ -105,6 +106,12 @@ def _fence_stage(commit: CommitOp) -> None:
 # Signals and waits
 
 
+def _order(op: SignalOp | SignalAllOp | RaiseOp) -> Order:
+    if packed(op):
+        return Order.In_Packets
+    return Order.Release_Gpu if _stays_here(op.signal) else Order.Release_Sys
+
+
 def _stays_here(signal: SSAValue) -> bool:
     """Whether SMs of its own rank alone signal a counter.
 
@@ -131,7 +138,7 @@ def _scope(op: WaitOp) -> Fence:
 
 
 def _acquire(kernel: KernelOp, shared: set[Operation]) -> None:
-    waits = [op for op in kernel.walk() if isinstance(op, WaitOp) and not _on_copy_engine(op)]
+    waits = [op for op in kernel.walk() if isinstance(op, WaitOp) and not _on_copy_engine(op) and not packed(op)]
     scopes = {op: {_scope(op)} for op in waits}
     for op, scope in scopes.items():
         following = _next_effect(op)
@@ -294,7 +301,7 @@ class _Drains:
 
 
 def _needed(op: Operation, state: _InFlight) -> Iterator[DrainOp]:
-    if isinstance(op, _SENT) and not is_deferred(op):
+    if isinstance(op, _SENT) and not is_deferred(op) and not packed(op):
         if state.loading:
             yield DrainOp(Drain.Loads)
         if state.storing:

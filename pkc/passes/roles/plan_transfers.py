@@ -22,7 +22,7 @@ from pkc.dialect.access import (
 )
 from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import BlockOp
-from pkc.dialect.program import DIVISORS, WRITTEN, KernelOp, RoleOp
+from pkc.dialect.program import DIVISORS, WRITTEN, KernelOp, RoleOp, packed
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import block_type, tile_type
 from pkc.dialect.transfers import ASYNC, REGISTER, TMA, TRANSFER, moves_by_tma, stage_of, transfer, unread_axes
@@ -116,6 +116,10 @@ class PlanTransfers(KernelPass):
 def _of_load(op: LoadOp) -> tuple[str, str]:
     users = [use.operation for use in op.result.uses]
     stores = [user for user in users if isinstance(user, StoreOp)]
+    if packed(op):
+        return REGISTER, "each element comes with the epoch"
+    if stores and all(map(packed, users)):
+        return REGISTER, "its threads make packets of it"
     if len(stores) < len(users) and not all(isinstance(user, CommitOp) for user in users):
         return REGISTER, "used where it is loaded"
     if stores and _is_written(op):
@@ -147,6 +151,8 @@ def _is_written(op: Operation) -> bool:
 
 
 def _of_store(op: StoreOp) -> tuple[str, str]:
+    if packed(op):
+        return REGISTER, "each element goes with the epoch"
     if isinstance(op.tile.owner, LoadOp):
         by = TMA if moves_by_tma(op.tile.owner) else REGISTER
         return by, "takes the way of the load"

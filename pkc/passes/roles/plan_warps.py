@@ -24,7 +24,16 @@ from pkc.location import describe, span_of
 from pkc.passes.analysis import budget_errors as errors
 from pkc.passes.analysis.pointwise import is_pointwise, is_spread
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.roles.carrying import CARRYING, adds, carries_tiles, copied_rows, gathers, is_carried, rows_of_a_thread
+from pkc.passes.roles.carrying import (
+    CARRYING,
+    adds,
+    carries_tiles,
+    copied_rows,
+    gathers,
+    is_carried,
+    rows_of_a_thread,
+    sends_packets,
+)
 from pkc.passes.roles.remote_accesses import array_name
 from pkc.passes.roles.straddling import on_several_ranks
 from pkc.remarks import missed
@@ -249,11 +258,15 @@ def _sharing(roles: Sequence[RoleOp], target: Target) -> list[WarpPlan]:
             else "it moves tiles, and computes none"
         )
         carries = not communicates and carries_tiles(role)
-        if carries:
+        if sends_packets(role):
+            why = "its threads make packets"
+        elif carries:
             why = "its threads carry tiles that TMA does not move"
         elif not communicates and any(map(on_several_ranks, role.walk())):
             why = "its threads store rows to several ranks"
         warps = each if communicates else carrying if carries else 1
+        if sends_packets(role):
+            warps = max(1, target.arch.warpgroup - (len(roles) - 1))
         plans.append(WarpPlan(role, COMPUTE, warps, why))
     return plans
 

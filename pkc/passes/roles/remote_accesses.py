@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xdsl.dialects.builtin import DictionaryAttr, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, StringAttr, UnitAttr
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from pkc.dialect.access import (
@@ -148,6 +148,19 @@ def planned(op: Operation) -> str:
     overlap = attr.data["overlap"]
     assert isinstance(overlap, StringAttr)
     return overlap.data
+
+
+def plan_packets(op: Operation) -> None:
+    """Write on a planned remote access that its tiles travel in packets."""
+    attr = op.attributes[REMOTE]
+    assert isinstance(attr, DictionaryAttr)
+    op.attributes[REMOTE] = DictionaryAttr({**attr.data, "packets": UnitAttr()})
+
+
+def in_packets(op: Operation) -> bool:
+    """Whether the tiles of a remote access are planned to travel in packets."""
+    attr = op.attributes.get(REMOTE)
+    return isinstance(attr, DictionaryAttr) and "packets" in attr.data
 
 
 def is_one_shot(kernel: KernelOp, op: AccumulateOp) -> bool:

@@ -31,7 +31,14 @@ from pkc.dialect.types import RANKS, SignalType
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import ancestors, role_around, same_value, sources, task_count
-from pkc.passes.analysis.polynomials import EPOCH, HALF_EPOCH, Polynomial, blocks_of_this_rank, polynomial
+from pkc.passes.analysis.polynomials import (
+    EPOCH,
+    HALF_EPOCH,
+    HALF_OF_LAUNCHES,
+    Polynomial,
+    blocks_of_this_rank,
+    polynomial,
+)
 from pkc.passes.build import is_constant
 
 _NOT_EQUAL = arith.CMPI_COMPARISON_OPERATIONS.index("ne")
@@ -121,16 +128,20 @@ def _sent(signals: list[SignalOp | SignalAllOp], wait: WaitOp) -> Polynomial | N
 
 def _launches(signals: list[SignalOp | SignalAllOp], wait: WaitOp) -> Polynomial | None:
     """How many launches signal a counter up to the end of a wait: all so far, or, of two counters that they take in
-    turn, half of those before this one, if the wait is for the counter of the last."""
+    turn, half of those, or half of those before this one if the wait is for the counter of the last."""
     in_turn = [_is_turn(op, of_last=False) for op in signals]
     if not any(in_turn):
         return None if EARLIER in wait.attributes else Polynomial.of(EPOCH)
-    return Polynomial.of(HALF_EPOCH) if all(in_turn) and _is_turn(wait, of_last=True) else None
+    if not all(in_turn):
+        return None
+    if _is_turn(wait, of_last=False):
+        return Polynomial.of(HALF_OF_LAUNCHES)
+    return Polynomial.of(HALF_EPOCH) if _is_turn(wait, of_last=True) else None
 
 
 def _is_turn(op: SignalOp | SignalAllOp | WaitOp, *, of_last: bool) -> bool:
     """Whether of two counters the one is meant that this launch takes, or the last one."""
-    turn = op.indices[0].owner if len(op.indices) == 1 else None
+    turn = op.indices[0].owner
     if not isinstance(turn, arith.RemSIOp) or not is_constant(turn.rhs, 2):
         return False
     launch = turn.lhs.owner

@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 from pkc.dialect.access import LoadOp, StoreOp
 from pkc.dialect.attributes import Role, RoleAttr
 from pkc.dialect.counters import WaitOp
-from pkc.dialect.program import PER_CTA, WRITTEN, KernelOp, RoleOp, TasksOp
+from pkc.dialect.program import PER_CTA, WRITTEN, KernelOp, RoleOp, TasksOp, packed
 from pkc.dialect.types import TileType
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.assign_roles import ROLE
@@ -66,10 +66,10 @@ class SplitCopies(KernelPass):
 
 
 def _only_copies(role_op: RoleOp) -> bool:
-    """Whether a role loads every tile that it has, and only stores it."""
+    """Whether a role loads every tile that it has, and only stores it; packets its threads unpack."""
     makers = [op for op in role_op.walk() if any(isinstance(result.type, TileType) for result in op.results)]
     stored = all(isinstance(use.operation, StoreOp) for op in makers for result in op.results for use in result.uses)
-    return bool(makers) and stored and all(isinstance(op, LoadOp) for op in makers)
+    return bool(makers) and stored and all(isinstance(op, LoadOp) and not packed(op) for op in makers)
 
 
 def _passed_on(role_op: RoleOp) -> list[RoleValue] | None:

@@ -12,17 +12,37 @@ from pkc.dialect.attributes import Role
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, BlockPositionOp, DimOp, OwnerOp, RankOp
 from pkc.dialect.counters import RaiseOp, SignalAllOp, SignalOp, WaitOp
 from pkc.dialect.elementwise import AddOp
-from pkc.dialect.program import AFTER_ALL, KernelOp, TasksOp
+from pkc.dialect.program import AFTER_ALL, PACKETS, KernelOp, TasksOp
 from pkc.dialect.tile import CastOp, FullOp, block_type, tile_type
 from pkc.dialect.types import FLOATS, RANKS, BlockType, Dim, Layout, PGLType, SignalType, TileType, f32
 from pkc.location import span_of
 from pkc.passes import plan_errors as errors
 from pkc.passes.analysis.dependence import differs_by_rank, enclosing_tasks, sources
-from pkc.passes.build import add_parameter, add_role, append, before, constant, mark_fresh, product_ops, wrap_in_role
+from pkc.passes.build import (
+    add_parameter,
+    add_role,
+    append,
+    before,
+    constant,
+    mark,
+    mark_fresh,
+    product_ops,
+    turn_ops,
+    wrap_in_role,
+)
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.plan_warps import comm_sms
 from pkc.passes.roles.program_slices import Known, close_loops, copy_value
-from pkc.passes.roles.remote_accesses import REMOTE, array_name, idle_tasks, is_one_shot, planned, shard_of, sums
+from pkc.passes.roles.remote_accesses import (
+    REMOTE,
+    array_name,
+    idle_tasks,
+    in_packets,
+    is_one_shot,
+    planned,
+    shard_of,
+    sums,
+)
 from pkc.passes.roles.straddling import follow_shards, may_straddle, overlapping, straddles
 from pkc.passes.tile_groups import TileGroups, counter_ops, groups_along
 from pkc.remarks import missed
@@ -95,11 +115,14 @@ def _stage(kernel: KernelOp, op: AccumulateOp) -> None:
     one_shot = is_one_shot(kernel, op)
     if is_pgl(op.array, Layout.Replicate) and not may_straddle(kernel) and not one_shot:
         follow_shards(kernel, block_type(_block_of(indices[split])).of)
-    layout = (Layout.Replicate, None) if one_shot else (Layout.Shard, split + 1)
-    slots_type = PGLType((RANKS, *kind.dimensions), kind.element_type, *layout)
-    slots = add_parameter(kernel, f"{name}.slots", slots_type, op.location)
-    arrived_type = SignalType((RANKS, *groups.type.extents)) if copied else groups.type
+    dims = (*(2,) * in_packets(op), RANKS, *kind.dimensions)
+    layout = (Layout.Replicate, None) if one_shot else (Layout.Shard, len(dims) - len(kind.dimensions) + split)
+    slots = add_parameter(kernel, f"{name}.slots", PGLType(dims, kind.element_type, *layout), op.location)
+    more = (RANKS,) * copied + (2,) * in_packets(op)
+    arrived_type = SignalType((*more, *groups.type.extents)) if more else groups.type
     arrived = add_parameter(kernel, f"{name}.arrived", arrived_type, op.location)
+    for parameter in (slots, arrived) if in_packets(op) else ():
+        mark(kernel, parameter, PACKETS)
     _add_up(kernel, op, split, groups, slots, arrived)
     _contribute(op, split, groups, slots, arrived)
 
@@ -177,7 +200,10 @@ def _contribute(op: AccumulateOp, split: int, groups: TileGroups, slots: BlockAr
     block = _block_of(indices[split])
     rank, one, owner = RankOp(), constant(1), OwnerOp(block)
     address, counter = counter_ops([indices[place] for place in groups.places])
-    store = StoreOp(op.tile, slots, (rank.result, *indices))
+    turn = turn_ops() if in_packets(op) else []
+    half = [made.results[0] for made in turn[-1:]]
+    counter = [*half, *counter]
+    store = StoreOp(op.tile, slots, (*half, rank.result, *indices))
     announce: Operation
     if is_pgl(slots, Layout.Replicate):
         announce = SignalAllOp(arrived, counter, one)
@@ -191,7 +217,7 @@ def _contribute(op: AccumulateOp, split: int, groups: TileGroups, slots: BlockAr
         # The copy engine that moves the tile announces it too: both get the plan.
         announce = RaiseOp(arrived, (rank.result, *counter), owner, one)
         store.attributes[REMOTE] = announce.attributes[REMOTE] = op.attributes[REMOTE]
-    before(op, [rank, one, owner, *address, store, announce])
+    before(op, [rank, one, owner, *turn, *address, store, announce])
     op.detach()
     op.erase()
 
@@ -203,11 +229,13 @@ def _add_up(
     role_body = add_role(kernel, Role.Communicator, op)
     role = role_body.parent_op()
     assert role is not None
-    role.attributes[AFTER_ALL] = UnitAttr()
+    if not in_packets(op):  # these order nothing but what they hold
+        role.attributes[AFTER_ALL] = UnitAttr()
+    turn = turn_ops() if in_packets(op) else []
     location = op.location
     rank, zero, one = RankOp(), constant(0), constant(1)
     ranks = DimOp(RANKS)
-    for made in (rank, zero, one, ranks):
+    for made in (rank, zero, one, ranks, *turn):
         append(role_body, made, location)
     body, known, counts = _tasks(role_body, op, split, None if is_pgl(slots, Layout.Replicate) else rank.result)
     expected = _expected(role_body, op, groups, ranks.result, counts)
@@ -216,7 +244,8 @@ def _add_up(
     one_shot = is_pgl(slots, Layout.Replicate)
     straddling = straddles(op.indices[split]) and not one_shot
     at_group = body
-    counter = [] if straddling else _counter(body, op, [indices[place] for place in groups.places])
+    half = [made.results[0] for made in turn[-1:]]
+    counter = [] if straddling else [*half, *_counter(body, op, [indices[place] for place in groups.places])]
     chunks = 1 if comm_sms(kernel) else _chunks(op, split)
     if chunks > 1:
         indices[split] = _in_chunks(tasks, indices[split], chunks)
@@ -236,7 +265,7 @@ def _add_up(
     else:
         append(at_group, WaitOp(arrived, counter, expected), location)
     close_loops(body)
-    total = _sum(tasks, inner, narrow, LoadOp(slots, (inner.args[0], *indices)), bounds)
+    total = _sum(tasks, inner, narrow, LoadOp(slots, (*half, inner.args[0], *indices)), bounds)
     store = append(body, StoreOp(total, op.array, indices, rank.result if one_shot else None), location)
     if copied and is_pgl(op.array, Layout.Replicate):
         store.attributes[REMOTE] = op.attributes[REMOTE]

@@ -128,6 +128,45 @@ PLAIN: tuple[Instruction, ...] = (
         "red.relaxed.sys.global.max.u32 [%0], %1;",
         "raises the counter at a to b, without memory order",
     ),
+    # packets: an element in the low half of a word, the epoch in the high one, which memory writes and reads at once
+    # (PTX ISA, Memory Consistency Model, Vector Data-types: each word is a scalar)
+    Instruction(
+        "send_v4_where",
+        ("registers<4 x b32>", "i64", "index", "i1"),
+        None,
+        "if (!d) return; for (int i = 0; i < 2; ++i) {"
+        ' asm volatile("st.relaxed.sys.global.v4.b32 [%4], {%0, %1, %2, %3};" :'
+        ' : "r"(__byte_perm(a[2 * i], c, 0x5410)), "r"(__byte_perm(a[2 * i], c, 0x5432)),'
+        ' "r"(__byte_perm(a[2 * i + 1], c, 0x5410)), "r"(__byte_perm(a[2 * i + 1], c, 0x5432)),'
+        ' "l"(b + 16 * i) : "memory"); }',
+        "8 elements of 16 bits in packets with the epoch c, 32 bytes at b, if d",
+    ),
+    Instruction(
+        "receive_v4_where",
+        ("registers<4 x b32>", "i64", "index", "i1"),
+        None,
+        "if (!d) return; unsigned w[8], late; do { for (int i = 0; i < 2; ++i) {"
+        ' asm volatile("ld.relaxed.sys.global.v4.b32 {%0, %1, %2, %3}, [%4];"'
+        ' : "=r"(w[4 * i]), "=r"(w[4 * i + 1]), "=r"(w[4 * i + 2]), "=r"(w[4 * i + 3]) : "l"(b + 16 * i) : "memory"); }'
+        " late = 0; for (int i = 0; i < 8; ++i) late |= w[i] ^ ((unsigned)c << 16); } while (late >> 16);"
+        " for (int i = 0; i < 4; ++i) a[i] = __byte_perm(w[2 * i], w[2 * i + 1], 0x5410);",
+        "until 8 packets at b have the epoch c, if d; their elements",
+    ),
+    Instruction(
+        "send_b16",
+        ("i64", "b32", "index"),
+        None,
+        'asm volatile("st.relaxed.sys.global.b32 [%0], %1;" : : "l"(a), "r"(__byte_perm(b, c, 0x5410)) : "memory");',
+        "the low 16 bits in a packet with the epoch c",
+    ),
+    Instruction(
+        "receive_b16",
+        ("i64", "index"),
+        "b32",
+        'unsigned w; do { asm volatile("ld.relaxed.sys.global.b32 %0, [%1];" : "=r"(w) : "l"(a) : "memory"); }'
+        " while ((w ^ ((unsigned)b << 16)) >> 16); return w & 0xffffu;",
+        "until the packet at a has the epoch b; its element",
+    ),
     Instruction(
         "spin",
         ("i64", "index"),

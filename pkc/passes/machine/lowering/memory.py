@@ -12,6 +12,7 @@ from xdsl.traits import MemoryEffectKind, get_effects
 from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ReadOp, ScatterAddOp, StoreOp, array_type
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.machine import SubviewOp, b32
+from pkc.dialect.program import packed
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import ArrayType, PGLType, dtype_bytes, dtype_name, f32, i32
 from pkc.passes.machine.emit import Emitter
@@ -35,7 +36,7 @@ class Element:
         assert isinstance(kind, ArrayType)
         self._role = role
         self._places, _ = placed(role, op)
-        self._size = dtype_bytes(array_type(array).element_type)
+        self._size = dtype_bytes(array_type(array).element_type) * (2 if packed(op) else 1)
         heap = isinstance(kind, PGLType)
         self._shard = kind.shard_dim if isinstance(kind, PGLType) else None
         self._extents = [
@@ -164,20 +165,20 @@ def fill_tile(
 ) -> None:
     """Load a tile into its registers, by 16 bytes where it goes; zero where it has no elements."""
     if role.vectors and target.fragment.paired:
-        _vectors(role, target, _chunks(role, value, elements), "load_global")
+        _vectors(role, target, _chunks(role, value, elements), "receive" if packed(op) else "load_global")
         return
     _one_by_one(role, op, value)
-    fragments.fill(role, target, lambda i: _element(role, value, elements, i))
+    fragments.fill(role, target, lambda i: _element(role, op, value, elements, i))
 
 
-def _element(role: WarpRole, value: SSAValue, elements: Elements, index: SSAValue) -> SSAValue:
+def _element(role: WarpRole, op: LoadOp | GatherOp, value: SSAValue, elements: Elements, index: SSAValue) -> SSAValue:
     """One element: a neighbour in the same register may lie past the edge, or at an odd place."""
     emit, kind = role.emit, tile_type(value).element_type
     address, exists = elements.at(_offsets(role, value, index))
     found = emit.registers(1, i32 if kind == i32 else f32)
     emit.set(_zero(emit, kind), found, 0)
     with emit.when(exists):
-        emit.set(_loaded(emit, kind, address), found, 0)
+        emit.set(_loaded(role, op, kind, address), found, 0)
     return emit.get(found, 0)
 
 
@@ -202,7 +203,7 @@ def _store(role: WarpRole, op: StoreOp | AddToArrayOp, rank: SSAValue | None) ->
     with emit.loop(0, tile.fragment.count, unroll=True) as i:
         address, exists = elements.at(_offsets(role, op.tile, i))
         with emit.when(exists):
-            store_element(emit, op, address, fragments.element(role, tile, i))
+            store_element(role, op, address, fragments.element(role, tile, i))
 
 
 def _one_by_one(role: WarpRole, op: Access | GatherOp, value: SSAValue) -> None:
@@ -224,17 +225,22 @@ def writing(op: StoreOp | AddToArrayOp | ScatterAddOp) -> str:
     kind = tile_type(op.tile).element_type
     if dtype_bytes(kind) == 1 and not isinstance(op, StoreOp):
         raise CannotLowerError(op, "a sum of 8-bit floats in memory", "an array of bf16")
+    if packed(op):
+        return "send"
     return "store_global" if isinstance(op, StoreOp) else f"add_global_{dtype_name(kind)}"
 
 
-def store_element(emit: Emitter, op: StoreOp | AddToArrayOp | ScatterAddOp, address: SSAValue, value: SSAValue) -> None:
+def store_element(
+    role: WarpRole, op: StoreOp | AddToArrayOp | ScatterAddOp, address: SSAValue, value: SSAValue
+) -> None:
     """One element, computed as f32 or i32, to memory."""
-    kind = tile_type(op.tile).element_type
+    emit, kind = role.emit, tile_type(op.tile).element_type
     if kind in PACKED:
         bits, size = emit.value(f"pack_{PACKED[kind]}", value, value), f"_b{8 * dtype_bytes(kind)}"
     else:
         bits, size = emit.value("bits_f32" if kind == f32 else "bits_i32", value), "_b32"
-    emit.do(f"{writing(op)}{size if isinstance(op, StoreOp) else ''}", address, bits)
+    epoch = [role.launch.epoch] * packed(op)
+    emit.do(f"{writing(op)}{size if isinstance(op, StoreOp) else ''}", address, bits, *epoch)
 
 
 def _by_chunks(op: Access | GatherOp, fragment: Fragment) -> None:
@@ -255,11 +261,11 @@ def _vectors(role: WarpRole, tile: fragments.RegisterTile, chunks: list[tuple[SS
     bits = tile.registers
     if not tile.packed:
         bits = emit.registers(words, b32)
-        if what != "load_global":
+        if what not in _INTO:
             name = "bits_f32" if tile.element_type == f32 else "bits_i32"
             with emit.loop(0, words, unroll=True) as i:
                 emit.set(emit.value(name, emit.get(tile.registers, i)), bits, i)
-    if what == "load_global":
+    if what in _INTO:
         zero = _zero_bits(emit)
         with emit.loop(0, words, unroll=True) as i:
             emit.set(zero, bits, i)
@@ -268,11 +274,17 @@ def _vectors(role: WarpRole, tile: fragments.RegisterTile, chunks: list[tuple[SS
         emit.add(subview)
         chunk, inside = divmod(first, words // len(chunks))
         address, exists = chunks[chunk]
-        emit.do(f"{what}_v4_where", subview.result, emit.plus(address, 4 * inside), exists)
-    if not tile.packed and what == "load_global":
+        # A chunk of packets is one of 16 bytes of elements, however many bytes it takes.
+        epoch = [role.launch.epoch] * (what in ("send", "receive"))
+        emit.do(f"{what}_v4_where", subview.result, emit.plus(address, 4 * inside), *epoch, exists)
+    if not tile.packed and what in _INTO:
         name = "float_bits" if tile.element_type == f32 else "int_bits"
         with emit.loop(0, words, unroll=True) as i:
             emit.set(emit.value(name, emit.get(bits, i)), tile.registers, i)
+
+
+_INTO = ("load_global", "receive")
+"""How the instructions begin that fill registers from memory."""
 
 
 def _offsets(role: WarpRole, value: SSAValue, index: SSAValue) -> list[SSAValue]:
@@ -287,7 +299,10 @@ def _zero_bits(emit: Emitter) -> SSAValue:
     return emit.value("bits_f32", emit.real(0.0))
 
 
-def _loaded(emit: Emitter, kind: Attribute, address: SSAValue) -> SSAValue:
+def _loaded(role: WarpRole, op: LoadOp | GatherOp, kind: Attribute, address: SSAValue) -> SSAValue:
+    emit = role.emit
+    if packed(op):
+        return emit.value(f"low_{PACKED[kind]}", emit.value("receive_b16", address, role.launch.epoch))
     if kind in PACKED:
         return emit.value(f"low_{PACKED[kind]}", emit.value(f"load_global_b{8 * dtype_bytes(kind)}", address))
     return emit.value("float_bits" if kind == f32 else "int_bits", emit.value("load_global_b32", address))

@@ -10,6 +10,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pkc.dialect.counters import Order, RaiseOp, ResetOp, SignalAllOp, SignalOp, WaitOp, order_of
 from pkc.dialect.deferred import SendDeferredOp, is_deferred
+from pkc.dialect.program import packed
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import BlockType, SignalType
@@ -20,6 +21,8 @@ from pkc.passes.machine.lowering.missing import CannotLowerError
 
 def send(role: WarpRole, op: SignalOp | RaiseOp) -> None:
     """Signal one counter of one rank: one thread does, when all threads of the role have come here; or defer it."""
+    if packed(op):
+        return  # the packets tell it
     emit = role.emit
     verb, amount = _verb(op)
     address = _address(role, op.signal, _known(role, op.indices), role.known[op.rank])
@@ -103,6 +106,8 @@ def _send_first(role: WarpRole, queue: Queue, end: int, first: SSAValue) -> None
 
 def send_all(role: WarpRole, op: SignalAllOp) -> None:
     """Signal the same counter of every rank, or of a range of ranks."""
+    if packed(op):
+        return
     emit = role.emit
     _gather(role)
     with first_thread(role):
@@ -118,6 +123,8 @@ def send_all(role: WarpRole, op: SignalAllOp) -> None:
 
 def await_(role: WarpRole, op: WaitOp) -> None:
     """Wait until this rank's counter is high enough: one thread of each warp looks, the others wait for it."""
+    if packed(op):
+        return  # the loads of the packets wait
     emit = role.emit
     if op.rows is not None:
         _await_rows(role, op, op.rows)

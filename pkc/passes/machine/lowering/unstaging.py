@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ScatterAddOp, StoreOp, array_type
 from pkc.dialect.machine import b32
+from pkc.dialect.program import packed
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import tile_type
@@ -153,9 +154,12 @@ def _store(role: WarpRole, op: StoreOp | AddToArrayOp, tile: Staged, rank: SSAVa
                 here = fragments.shared_address(emit, tile.address, tile.layout, size, (row, column))
                 bits = emit.registers(CHUNK // 4, b32)
                 emit.do("load_shared_v4", bits, here)
-                emit.do(f"{writing(op)}_v4", bits, there)
+                if packed(op):
+                    emit.do("send_v4_where", bits, there, role.launch.epoch, exists)
+                else:
+                    emit.do(f"{writing(op)}_v4", bits, there)
             else:
-                store_element(emit, op, there, fragments.read_shared(emit, tile, row, column))
+                store_element(role, op, there, fragments.read_shared(emit, tile, row, column))
 
     _by_chunks(role, op, kind, places, move, 1)
 
@@ -190,7 +194,7 @@ def _scatter_add(role: WarpRole, op: ScatterAddOp, tile: Staged, rank: SSAValue 
             emit.do(f"{writing(op)}_v4_where", bits, there, exists)
             return
         with emit.when(exists):
-            store_element(emit, op, there, fragments.read_shared(emit, tile, row, column))
+            store_element(role, op, there, fragments.read_shared(emit, tile, row, column))
 
     _by_chunks(role, op, kind, places, move, 1)
 
@@ -204,7 +208,7 @@ def _store_row(role: WarpRole, op: StoreOp | AddToArrayOp, tile: Staged, rank: S
         address, exists = places.at([column] if kind.rank else [])
         with emit.when(exists):
             found = fragments.read_shared(emit, tile, emit.const(0), column)
-            store_element(emit, op, address, found)
+            store_element(role, op, address, found)
 
 
 def _by_chunks(
