@@ -54,6 +54,7 @@ from pkc.passes.roles.split_roles import SplitRoles
 from pkc.passes.roles.split_stores import SplitStores
 from pkc.passes.roles.spread_roles import SpreadRoles
 from pkc.passes.roles.stage_operands import StageOperands
+from pkc.passes.roles.stage_packets import StagePackets
 from pkc.passes.roles.stage_remote_reads import StageRemoteReads
 from pkc.passes.roles.stage_remote_stores import StageRemoteStores
 from pkc.passes.roles.stage_rows import StageRows
@@ -98,6 +99,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     ExpandFetch(),  # obeys that; before sums, which are derived from tasks that load what they add
     StageSums(),  # sums over ranks; now every transfer is a load, a store or a signal
     FusePhases(),  # of sums that are added up tile by tile; before all that looks at phases
+    StagePackets(),  # stores in packets: the only ones left to other ranks that go through scratch memory
     ZeroSums(),  # the sums that are left are added where they live, in no order
     StageRemoteStores(),  # what copy engines send to other ranks, contributions to sums among it
     Cse(),  # address arithmetic that the derived roles share

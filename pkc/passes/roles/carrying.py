@@ -24,6 +24,11 @@ _MOST_ROWS = 32
 """Rows whose addresses a thread keeps from one iteration of a loop to the next."""
 
 
+def unpacks(role: RoleOp) -> bool:
+    """Whether threads of a role load tiles from packets."""
+    return any(isinstance(op, LoadOp) and packed(op) for op in role.walk())
+
+
 def sends_packets(role: RoleOp) -> bool:
     """Whether threads of a role store tiles in packets."""
     return any(isinstance(op, StoreOp) and packed(op) for op in role.walk())

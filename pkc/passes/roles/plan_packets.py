@@ -5,8 +5,8 @@ from __future__ import annotations
 from xdsl.dialects.builtin import BoolAttr
 from xdsl.ir import Operation
 
-from pkc.dialect.access import AccumulateOp, array_type, is_pgl
-from pkc.dialect.program import KernelOp
+from pkc.dialect.access import AccumulateOp, StoreOp, array_type, is_pgl
+from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.types import Layout, dtype_bytes
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import (
@@ -17,6 +17,7 @@ from pkc.passes.roles.remote_accesses import (
     remote_stores,
     sums,
 )
+from pkc.passes.roles.stage_packets import split_of
 from pkc.passes.roles.straddling import may_straddle
 from pkc.remarks import missed
 
@@ -65,8 +66,6 @@ _TRUE = BoolAttr.from_bool(True)
 
 def _obstacle(kernel: KernelOp, op: Operation) -> str:
     """Why what an access sends cannot travel in packets; empty if it can."""
-    if not isinstance(op, AccumulateOp):
-        return "it goes where it belongs at once, which is no scratch memory"
     if planned(op) in ("none", "copy_engine"):
         return "copy engines move bytes as they are"
     if kernel.in_any_order:
@@ -75,6 +74,19 @@ def _obstacle(kernel: KernelOp, op: Operation) -> str:
         return "a block that straddles shards is announced to several owners"
     if dtype_bytes(array_type(op.array).element_type) != _BYTES:
         return f"its elements have not {_BYTES} bytes"
-    if is_pgl(op.array, Layout.Replicate) and not is_one_shot(kernel, op):
+    if isinstance(op, StoreOp):
+        return _store_obstacle(op)
+    if isinstance(op, AccumulateOp) and is_pgl(op.array, Layout.Replicate) and not is_one_shot(kernel, op):
         return "its owner sends the sum to memory of callers, who must have entered (`all_reduce=one_shot` sends none)"
+    return ""
+
+
+def _store_obstacle(op: StoreOp) -> str:
+    """Why nobody could say which tiles come in packets; empty if all do, once."""
+    if not is_pgl(op.array, Layout.Replicate):
+        return "only what every rank gets is unpacked by all"
+    if not isinstance(op.parent_op(), TasksOp):
+        return "it stands in a loop or branch"
+    if split_of(op) < 0:
+        return "a rank does not store the blocks of one shard"
     return ""

@@ -33,6 +33,7 @@ from pkc.passes.roles.carrying import (
     is_carried,
     rows_of_a_thread,
     sends_packets,
+    unpacks,
 )
 from pkc.passes.roles.remote_accesses import array_name
 from pkc.passes.roles.straddling import on_several_ranks
@@ -195,7 +196,7 @@ def _compute(kernel: KernelOp, roles: Sequence[RoleOp], target: Target) -> list[
     plans = [_consumer(kernel, role, target) for role in consumers]
     if len(communicators) == len(roles):
         return _in_line([*plans, *_alone(communicators, target)])
-    adding = [] if consumers else [role for role in communicators if adds(role)]
+    adding = [] if consumers else [role for role in communicators if adds(role) or unpacks(role)]
     most, why = target.arch.consumers * target.arch.warpgroup, "nothing else computes: it adds with as many as that"
     plans += [WarpPlan(role, COMPUTE, most, why) for role in adding]
     plans += _sharing([role for role in roles if role not in (*consumers, *adding)], target)

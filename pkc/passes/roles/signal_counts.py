@@ -200,8 +200,16 @@ def _over_ranks(op: SignalOp | SignalAllOp, total: Polynomial, owned: Polynomial
     to_owner = isinstance(op, SignalOp) and isinstance(op.rank.owner, OwnerOp)
     if total.differs_by_rank or not (to_owner or isinstance(op, SignalAllOp)):
         return None
+    if isinstance(op, SignalAllOp) and any(map(_is_of_this_rank, op.indices)):
+        return total
     total *= Polynomial.of(RANKS)
     return total if owned is None else total * owned
+
+
+def _is_of_this_rank(counter: SSAValue) -> bool:
+    """Whether an index of a counter is the number of a block of this rank's shard: no other rank signals there."""
+    made = counter.owner.block.owner if isinstance(counter.owner, BlockNumberOp) else None
+    return isinstance(made, BlockOp) and made.shard is not None and isinstance(made.shard.owner, RankOp)
 
 
 def _indices(parent: Operation) -> Iterator[tuple[BlockArgument, SSAValue]]:

@@ -114,7 +114,7 @@ def _stage(kernel: KernelOp, op: AccumulateOp) -> None:
     copied = planned(op) == "copy_engine"
     one_shot = is_one_shot(kernel, op)
     if is_pgl(op.array, Layout.Replicate) and not may_straddle(kernel) and not one_shot:
-        follow_shards(kernel, block_type(_block_of(indices[split])).of)
+        follow_shards(kernel, block_type(block_of(indices[split])).of)
     dims = (*(2,) * in_packets(op), RANKS, *kind.dimensions)
     layout = (Layout.Replicate, None) if one_shot else (Layout.Shard, len(dims) - len(kind.dimensions) + split)
     slots = add_parameter(kernel, f"{name}.slots", PGLType(dims, kind.element_type, *layout), op.location)
@@ -149,20 +149,20 @@ def _split(name: str, op: AccumulateOp) -> int:
     """The dimension by which tiles are divided among the owners: the sharded one, or the first with blocks."""
     places = [shard_of(op.array)] if is_pgl(op.array, Layout.Shard) else range(len(op.indices))
     for place in places:
-        kind = _block_of(op.indices[place]).type
+        kind = block_of(op.indices[place]).type
         if isinstance(kind, BlockType) and isinstance(kind.of, str):
             return place
     raise _refused(name, op, "the dimension to divide among its owners has no blocks")
 
 
-def _block_of(index: SSAValue) -> SSAValue:
+def block_of(index: SSAValue) -> SSAValue:
     """The block of one position that an integer index comes from; any other index as it is."""
     return index.owner.block if isinstance(index.owner, BlockPositionOp) else index
 
 
 def _covers(index: SSAValue, dim: Dim) -> bool:
     """Whether an index takes every value that its dimension has, one for each task."""
-    made = _block_of(index).owner
+    made = block_of(index).owner
     if not isinstance(made, BlockOp):
         return isinstance(index, BlockArgument) and _is_extent(_task_count(index), dim)
     if any(bound is not None for bound in (made.shard, made.start, made.stop)):
@@ -197,7 +197,7 @@ def _varies(index: SSAValue) -> bool:
 def _contribute(op: AccumulateOp, split: int, groups: TileGroups, slots: BlockArgument, arrived: BlockArgument) -> None:
     """In place of the sum: store to this rank's slot at the owner, or at all ranks, and signal its counter there."""
     indices = tuple(op.indices)
-    block = _block_of(indices[split])
+    block = block_of(indices[split])
     rank, one, owner = RankOp(), constant(1), OwnerOp(block)
     address, counter = counter_ops([indices[place] for place in groups.places])
     turn = turn_ops() if in_packets(op) else []
@@ -237,7 +237,7 @@ def _add_up(
     ranks = DimOp(RANKS)
     for made in (rank, zero, one, ranks, *turn):
         append(role_body, made, location)
-    body, known, counts = _tasks(role_body, op, split, None if is_pgl(slots, Layout.Replicate) else rank.result)
+    body, known, counts = tasks_of_owner(role_body, op, split, None if is_pgl(slots, Layout.Replicate) else rank.result)
     expected = _expected(role_body, op, groups, ranks.result, counts)
     tasks = append(role_body, TasksOp(list(counts.values()), Region(body)), location)
     indices = [copy_value(body, index, known) for index in op.indices]
@@ -289,12 +289,12 @@ def _overlapped(body: Block, op: AccumulateOp, split: int, indices: list[SSAValu
     return inner, append(inner, BlockOp(inner.args[0], kind), op.location).result
 
 
-def _tasks(
-    role_body: Block, op: AccumulateOp, split: int, rank: SSAValue | None
+def tasks_of_owner(
+    role_body: Block, op: AccumulateOp | StoreOp, split: int, rank: SSAValue | None
 ) -> tuple[Block, Known, dict[BlockArgument, SSAValue]]:
     """The tasks of the tiles that a rank owns, or of all: their body, what stands there for the values of the
     contribution, and how many values each task index takes."""
-    made = _block_of(op.indices[split]).owner
+    made = block_of(op.indices[split]).owner
     assert isinstance(made, BlockOp) and isinstance(made.index, BlockArgument)
     kind, sharded = block_type(made.result), made.sharded is not None
     counts: dict[BlockArgument, SSAValue] = {}
