@@ -5,13 +5,12 @@ from __future__ import annotations
 from xdsl.dialects.builtin import BoolAttr
 from xdsl.ir import Operation
 
-from pkc.dialect.access import AccumulateOp, StoreOp, array_type, is_pgl
+from pkc.dialect.access import StoreOp, array_type, is_pgl
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.types import Layout, dtype_bytes
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import (
     array_name,
-    is_one_shot,
     plan_packets,
     planned,
     remote_stores,
@@ -76,8 +75,6 @@ def _obstacle(kernel: KernelOp, op: Operation) -> str:
         return f"its elements have not {_BYTES} bytes"
     if isinstance(op, StoreOp):
         return _store_obstacle(op)
-    if isinstance(op, AccumulateOp) and is_pgl(op.array, Layout.Replicate) and not is_one_shot(kernel, op):
-        return "its owner sends the sum to memory of callers, who must have entered (`all_reduce=one_shot` sends none)"
     return ""
 
 

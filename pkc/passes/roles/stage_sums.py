@@ -267,7 +267,7 @@ def _add_up(
     close_loops(body)
     total = _sum(tasks, inner, narrow, LoadOp(slots, (*half, inner.args[0], *indices)), bounds)
     store = append(body, StoreOp(total, op.array, indices, rank.result if one_shot else None), location)
-    if copied and is_pgl(op.array, Layout.Replicate):
+    if (copied or in_packets(op)) and is_pgl(op.array, Layout.Replicate) and not one_shot:
         store.attributes[REMOTE] = op.attributes[REMOTE]
 
 
