@@ -63,6 +63,10 @@ def _error(work: Work, ranks: int, target: Target, sms: int | None, found: Estim
     return measured + worst.total / found.total - 1 + bool(work.assumed)
 
 
+def _stores(phase: Phase) -> list[Store]:
+    return [store for iteration in phase.iterations for store in iteration.stores]
+
+
 class _Estimator:
     def __init__(self, work: Work, ranks: int, target: Target, sms: int, *, unsure: bool = False) -> None:
         self._unsure = unsure
@@ -79,7 +83,8 @@ class _Estimator:
         memory = (sum(work.read.values()) + written) / rates.memory_bytes
         communicates = bool(work.fetched) or any(map(self._sent, work.phases))
         busy = max(sum(one.total for one in found), memory)
-        whole = rates.launch + busy + communicates * 4 * rates.signal
+        # What comes in packets is awaited where it is used; entry and exit are awaited meanwhile.
+        whole = rates.launch + busy + (communicates and not self._in_packets()) * 4 * rates.signal
         link = max(one.link for one in found)
         whole = max(whole, self._enqueueing())
         return replace(longest, total=whole, memory=memory, link=link, stages=min(one.stages for one in found))
@@ -124,7 +129,12 @@ class _Estimator:
 
     def _announced(self, phase: Phase) -> bool:
         """Whether tasks contribute to sums, and announce each contribution to its owner."""
-        return any(store.summed for iteration in phase.iterations for store in iteration.stores)
+        return any(store.summed and not store.packets for store in _stores(phase))
+
+    def _in_packets(self) -> bool:
+        """Whether all that a kernel sends goes in packets, and nothing is fetched."""
+        sent = [store for phase in self._work.phases for store in _stores(phase) if store.sent]
+        return not self._work.fetched and all(store.packets for store in sent)
 
     def _longest_iteration(self, phase: Phase) -> float:
         depth = self._depth(phase)
@@ -217,16 +227,17 @@ class _Estimator:
     def _adding(self, phase: Phase) -> float:
         """Nanoseconds until the last contributions to sums have arrived and are added up."""
         rates = self._rates
-        summed = [store for iteration in phase.iterations for store in iteration.stores if store.summed]
+        summed = [store for store in _stores(phase) if store.summed]
         if not summed:
-            return 0.0
+            return rates.packet if any(store.packets for store in _stores(phase)) else 0.0
         # All but the last of them are added up while other tasks compute.
         chunks = max(store.chunks for store in summed)
         owners = 1 if any(store.shots == 1 for store in summed) else self._ranks
         rounds = min(2, -(-phase.tasks * chunks // (owners * self._sms)))
         each = max(store.tile_bytes for store in summed) / chunks
         ways = 2 if any(store.shots == 2 for store in summed) else 1
-        return rounds * self._ranks * each / rates.add_bytes + 2 * ways * rates.signal
+        arrives = rates.packet if any(store.packets for store in summed) else 2 * rates.signal
+        return rounds * self._ranks * each / rates.add_bytes + ways * arrives
 
     def _fetching(self) -> float:
         """Nanoseconds to fetch remote operands: by the link, and by each SM one tile at a time, or by a copy engine one

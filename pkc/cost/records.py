@@ -47,6 +47,8 @@ class Store:
     """Bytes of it that memory of a rank takes."""
     shots: int = 0
     """Of what all ranks get: whether each rank adds it up (1), or its owner, who sends the sum to all (2)."""
+    packets: bool = False
+    """Whether it is sent in packets, which need no announcement; `sent` counts these."""
 
 
 @dataclass

@@ -45,7 +45,7 @@ from pkc.dialect.tile import (
 from pkc.dialect.types import RANKS, BlockType, Dim, Layout, PGLType, TileType, dtype_bytes
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.roles.carrying import CARRYING
-from pkc.passes.roles.remote_accesses import array_name, is_one_shot, planned
+from pkc.passes.roles.remote_accesses import array_name, in_packets, is_one_shot, planned
 from pkc.passes.roles.stage_rows import whole_rows
 from pkc.passes.roles.stage_sums import ROWS
 from pkc.semantics.evaluate import Evaluator
@@ -298,16 +298,17 @@ class _Counter(Evaluator):
             sent = data * others / self._ranks
         elif isinstance(kind, PGLType) and kind.layout is Layout.Replicate:
             sent = data * others
+        packets = in_packets(op)
         if not isinstance(op, AccumulateOp):
-            return Store(size, sent, False, written=data)
+            return Store(size, sent * (2 if packets else 1), False, written=data, packets=packets)
         shots = 0
         if is_pgl(op.array, Layout.Replicate):
             shots = 1 if is_one_shot(self._kernel, op) else 2
         if shots == 2:  # to its owner, and from there to all
             sent = 2 * data * others / self._ranks
-        return Store(
-            size, sent, True, max(1, tile.shape[0] // ROWS) if tile.rank == 2 else 1, written=data, shots=shots
-        )
+        chunks = max(1, tile.shape[0] // ROWS) if tile.rank == 2 else 1
+        sent *= 2 if packets else 1
+        return Store(size, sent, True, chunks, written=data, shots=shots, packets=packets)
 
 
 def rate_of(op: Operation, target: Target, *, looped: bool) -> Rate:

@@ -32,8 +32,9 @@ from pkc.passes.analysis.dependence import sources
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.pipeline_mma import PipelineMma
 from pkc.passes.roles.plan_overlap import PlanOverlap
+from pkc.passes.roles.plan_packets import PACKETS, PlanPackets
 from pkc.passes.roles.plan_warps import comm_sms
-from pkc.passes.roles.remote_accesses import ALL_REDUCE, is_one_shot, planned
+from pkc.passes.roles.remote_accesses import ALL_REDUCE, in_packets, is_one_shot, planned
 from pkc.passes.roles.stage_rows import whole_rows
 from pkc.passes.roles.straddle_shards import StraddleShards
 from pkc.passes.run import run_pipeline
@@ -145,6 +146,10 @@ def _autoschedule(
         untried += [f"`straddle=true` was not tried: {reason}" for reason in refused]
     if ranks > 1 and ALL_REDUCE not in fixed:
         found = estimated(_in_one_shot(program, kernel, constants, schedule, target))
+        taken = _better(taken, found, compiles, tuning.gain, tuning.equal)
+    if ranks > 1 and PACKETS not in fixed and taken[0].total <= tuning.packets_to:
+        found = _in_packets(program, kernel, constants, schedule, target)
+        found = estimated(one for one in found if one.settings.keys().isdisjoint(fixed))
         taken = _better(taken, found, compiles, tuning.gain, tuning.equal)
     if ranks == 1 or not _OVERLAP.isdisjoint(fixed):
         return result(taken)
@@ -323,6 +328,22 @@ def _in_one_shot(
     return [_Candidate({**one.settings, **more}, one.kernel) for one in tiles]
 
 
+@functools.lru_cache(maxsize=32)
+def _in_packets(
+    program: tree.Program, kernel: str, constants: _Items, schedule: _Options, target: Target
+) -> list[_Candidate]:
+    """The candidates that send in packets what they can, sums in one shot and in two."""
+    found: list[_Candidate] = []
+    for more in ({PACKETS: "true"}, {PACKETS: "true", ALL_REDUCE: "one_shot"}):
+        planned_so = _planned(program, kernel, constants, {**dict(schedule), **more})
+        sent = [op for op in planned_so.walk() if in_packets(op)]
+        shots = any(isinstance(op, AccumulateOp) and is_one_shot(planned_so, op) for op in sent)
+        if sent and shots == (ALL_REDUCE in more):
+            tiles = _candidates(program, kernel, constants, (*schedule, *more.items()), target)
+            found += [_Candidate({**one.settings, **more}, one.kernel) for one in tiles]
+    return found
+
+
 def _with_separate_sms(
     program: tree.Program,
     kernel: str,
@@ -370,13 +391,13 @@ def _fetches(kernel: KernelOp) -> bool:
 
 def _planned(program: tree.Program, kernel: str, constants: _Items, schedule: Mapping[str, str]) -> KernelOp:
     """The tile level of a kernel, with the plans of its remote accesses, without the blocks that tasks skip."""
-    return _after(program, kernel, constants, schedule, (PlanOverlap(), StraddleShards(), SkipBlocks()))
+    return _after(program, kernel, constants, schedule, (PlanOverlap(), StraddleShards(), PlanPackets(), SkipBlocks()))
 
 
 @functools.lru_cache(maxsize=32)
 def _written(program: tree.Program, kernel: str, constants: _Items, schedule: _Options) -> KernelOp:
     """The same with the blocks that tasks skip, whose number depends on the tiles without the result doing so."""
-    return _after(program, kernel, constants, dict(schedule), (PlanOverlap(), StraddleShards()))
+    return _after(program, kernel, constants, dict(schedule), (PlanOverlap(), StraddleShards(), PlanPackets()))
 
 
 def _after(

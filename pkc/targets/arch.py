@@ -113,6 +113,8 @@ class Rates:
     """Nanoseconds until a tile that was sent to another GPU is there and signalled, before the next one is sent."""
     signal: float
     """Nanoseconds until another GPU sees a signal."""
+    packet: float
+    """Nanoseconds until another GPU has an element that is stored with the epoch."""
     launch: float
     """Nanoseconds of a launch without any work."""
     engine_copy: float
@@ -187,3 +189,5 @@ class Tuning:
     """Numbers of SMs that only fetch operands, of which the autoschedule tries each."""
     engines_from: float
     """Nanoseconds of a kernel from which on copy engines are tried."""
+    packets_to: float
+    """Nanoseconds of a kernel up to which packets are tried."""

@@ -16,12 +16,18 @@ from pkc.sim.run import simulate
 from tests.examples.test_examples import ALIKE, CASES, EXAMPLES, compiled, in_sizes, text_of
 from tests.sweeps import sweep
 
-OVERLAPS = ("default", "none", "intra_sm", "inter_sm", "copy_engine", "push", "push none", "across", "one_shot")
+OVERLAPS = ("default", "none", "intra_sm", "inter_sm", "copy_engine", "push", "push none", "across")
 """The values of `overlap`; operands that are sent instead of fetched, without and with overlap; blocks that span the
-ranks' parts; sums that every rank adds up."""
+ranks' parts."""
 
-ALL_REDUCED = ("all_reduce", "gemm_ar")
-"""Examples with sums that all ranks get."""
+ALSO = {
+    "all_reduce": ("one_shot", "packets", "packets one_shot"),
+    "gemm_ar": ("one_shot", "packets", "packets one_shot"),
+    "all_gather": ("packets",),
+    "reduce_scatter": ("packets",),
+    "gemm_rs": ("packets",),
+}
+"""By example: sums that every rank adds up, and tiles that travel in packets."""
 
 MLP = "moe_mlp P=128"
 
@@ -45,7 +51,10 @@ def at_roles_level(name: str, overlap: str) -> Compiled:
     push, _, rest = overlap.partition(" ")
     schedule = {"transfer": "push"} if push == "push" else {} if overlap == "default" else {"overlap": overlap}
     schedule |= {"overlap": rest} if rest else {}
-    schedule = {"across": {"straddle": "true"}, "one_shot": {"all_reduce": "one_shot"}}.get(overlap, schedule)
+    schedule = {"across": {"straddle": "true"}}.get(overlap, schedule)
+    if any(overlap in more for more in ALSO.values()):
+        packets = {"packets": "true"} if overlap.startswith("packets") else {}
+        schedule = packets | ({"all_reduce": "one_shot"} if overlap.endswith("one_shot") else {})
     return compiled(name, "roles", *schedule.items())
 
 
@@ -53,8 +62,7 @@ def at_roles_level(name: str, overlap: str) -> Compiled:
 def overlaps(name: str) -> tuple[list[str], list[str]]:
     """The overlaps that an example can have, and of these the ones that give the same IR as one before."""
     first: dict[str, str] = {}
-    tried = OVERLAPS if name in ALL_REDUCED else OVERLAPS[:-1]
-    legal = [overlap for overlap in tried if (name, overlap) not in ILLEGAL]
+    legal = [overlap for overlap in (*OVERLAPS, *ALSO.get(name, ())) if (name, overlap) not in ILLEGAL]
     for overlap in legal:
         first.setdefault(text_of(at_roles_level(name, overlap)), overlap)
     return list(first.values()), [overlap for overlap in legal if overlap not in first.values()]

@@ -47,6 +47,7 @@ H200 = Rates(
     fetch_bytes=38,
     announce=2000,
     signal=900,
+    packet=1300,
     launch=6000,
     engine_copy=4500,
     enqueue=3000,
@@ -88,5 +89,6 @@ TUNING = Tuning(
     # copy engines lose 2 per cent, at 2.9 ms they gain 5.
     separate_sms=(4, 8, 16, 24),
     engines_from=1e6,
+    packets_to=6e4,
 )
 """Measured on H200 SXM (docs/performance.md)."""
