@@ -93,6 +93,11 @@ class Baseline:
     outputs: Sequence[Outputs]
 
 
+def launches_until_reuse(kernel: KernelOp) -> int:
+    """How many launches it takes until one uses scratch memory of an earlier one: those with packets take turns."""
+    return 3 if any(map(kernel.has_packets, kernel.body.block.args)) else 2
+
+
 def baseline_of(tile: Compiled, *, ranks: int, dims: Mapping[str, int], launches: int = 2, seed: int = 0) -> Baseline:
     """Draw inputs for some launches and run the tile level on each. Raises `PkcError`."""
     inputs = [draw_inputs(tile.module, ranks=ranks, dims=dims, seed=seed + number) for number in range(launches)]

@@ -20,7 +20,7 @@ from pkc.check.counterexample import (
 )
 from pkc.check.parallel import first_that
 from pkc.check.resources import resources
-from pkc.check.run import Baseline, Trial, Trials, baseline_of
+from pkc.check.run import Baseline, Trial, Trials, baseline_of, launches_until_reuse
 from pkc.check.static import Static, check_statically
 from pkc.check.unwritten import unwritten
 from pkc.cli import errors
@@ -111,7 +111,8 @@ def _simulate(checked: _Checked) -> bool:
     seeds, ranks = checked.request.seeds, checked.ranks
     with console.progress(f"simulating {seeds} orders on {ranks} ranks"):
         try:
-            baseline = baseline_of(checked.tile, ranks=ranks, dims=checked.dims)
+            launches = launches_until_reuse(checked.roles.kernel)
+            baseline = baseline_of(checked.tile, ranks=ranks, dims=checked.dims, launches=launches)
         except PkcError as error:  # roles that an author wrote fail at the tile level already
             _show(checked, list(error.diagnostics), None)
             return False

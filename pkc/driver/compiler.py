@@ -19,7 +19,7 @@ from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.schedule import TILE, tiles_of
 from pkc.location import NOWHERE, span_of
-from pkc.passes import TILE_PIPELINE, machine_pipeline, roles_pipeline, written_pipeline
+from pkc.passes import TILE_PIPELINE, machine_pipeline, roles_pipeline, with_limits, written_pipeline
 from pkc.passes.roles.order_tasks import OrderExplanation, OrderTasks, explain_order
 from pkc.passes.roles.pipeline_mma import PipelineMma, PipelinePlan, explain_pipelines
 from pkc.passes.roles.plan_fetch import FetchPlan, PlanFetch, explain_fetch
@@ -62,7 +62,7 @@ def passes_to(level: str, instruments: Iterable[str] = (), target: str = DEFAULT
     if level == "written":
         return (*TILE_PIPELINE, *written_pipeline(target))
     roles = (*TILE_PIPELINE, *roles_pipeline(target))
-    return roles if level == "roles" else (*roles, *machine_pipeline(instruments))
+    return roles if level == "roles" else (*with_limits(roles, instruments), *machine_pipeline(instruments))
 
 
 @dataclass(frozen=True)

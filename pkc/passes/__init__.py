@@ -179,6 +179,12 @@ def machine_pipeline(instruments: Iterable[str] = ()) -> tuple[ModulePass, ...]:
     )
 
 
+def with_limits(steps: Iterable[ModulePass], instruments: Iterable[str]) -> tuple[ModulePass, ...]:
+    """The passes to the roles level of a kernel with some of `INSTRUMENTS`: its waits may have to end after a time."""
+    limited = not {"guard", "debug"}.isdisjoint(instruments)
+    return tuple(PlanPackets(limited=limited) if isinstance(step, PlanPackets) else step for step in steps)
+
+
 MACHINE_PIPELINE: tuple[ModulePass, ...] = machine_pipeline()
 """From the roles level to the machine level: what each thread does, in instructions of the kernel's target."""
 

@@ -16,7 +16,15 @@ BASE = 1 << 32
 
 _STATEMENT = re.compile(r"(?:@(!?)(%?\w+)\s+)?([a-z][\w.:]*)\s*(.*)", re.S)
 _ADDRESS = re.compile(r"\[(%?\w+)(?:\+(-?\d+))?\]")
-_NUMBERS: dict[str, Callable[[int, int], int]] = {
+
+
+def _permuted(low: int, high: int, picks: int) -> int:
+    """Each byte of the result is one of the eight of two registers, as four bits of `picks` say (PTX: prmt)."""
+    found = (low | high << 32).to_bytes(8, "little")
+    return int.from_bytes(bytes(found[picks >> 4 * place & 7] for place in range(4)), "little")
+
+
+_NUMBERS: dict[str, Callable[..., int]] = {
     "add": operator.add,
     "sub": operator.sub,
     "mul": operator.mul,
@@ -27,6 +35,7 @@ _NUMBERS: dict[str, Callable[[int, int], int]] = {
     "shr": operator.rshift,
     "min": min,
     "max": max,
+    "prmt": _permuted,
 }
 _COMPARE = {"eq": operator.eq, "ne": operator.ne, "lt": operator.lt, "le": operator.le, "gt": operator.gt}
 _COMPARE["ge"] = operator.ge

@@ -162,6 +162,61 @@ def test_records_have_room_or_are_counted() -> None:
         assert [thread.word(32 + 16 * number + 4 * i) for i in range(4)] == written
 
 
+# Packets
+
+ELEMENTS = [0x0001_0002, 0xFFFF_8000, 0x1234_0000, 0x0000_ABCD]
+"""Four registers of two elements."""
+
+
+def packets(elements: Sequence[int], epoch: int) -> list[int]:
+    halves = [half for word in elements for half in (word & 0xFFFF, word >> 16)]
+    return [half | (epoch & 0xFFFF) << 16 for half in halves]
+
+
+@pytest.mark.parametrize("epoch", [1, 65535, 65536, 3 << 16 | 7])
+def test_elements_are_sent_with_the_low_half_of_the_epoch(epoch: int) -> None:
+    registers = ", ".join(map(str, ELEMENTS))
+    body = f"unsigned r[4] = {{{registers}}}; send_v4_where(r, a, (int)b, c); send_b16(a + 32, r[1], (int)b);"
+    for where, sent in ((1, packets(ELEMENTS, epoch)), (0, [0] * 8)):
+        thread = run(body, ["send_v4_where", "send_b16"], BASE, epoch, where)
+        assert [thread.word(4 * i) for i in range(9)] == [*sent, 0x8000 | (epoch & 0xFFFF) << 16]
+
+
+@pytest.mark.parametrize("late", range(8))
+def test_a_reader_waits_for_each_packet(late: int) -> None:
+    """One comes after the others, whichever it is: the epoch there was that of two launches before."""
+    epoch = 65537
+    all_there = packets(ELEMENTS, epoch)
+    before = [*all_there[:late], packets(ELEMENTS, epoch - 2)[late] ^ 1, *all_there[late + 1 :]]
+    looks: list[int] = []
+
+    def others(thread: Thread, offset: int) -> None:
+        looks.append(offset)
+        if len(looks) == 20:
+            thread.put(4 * late, all_there[late])
+
+    body = "unsigned r[4]; receive_v4_where(r, a, (int)b, 1); for (int i = 0; i < 4; ++i) p[16 + i] = r[i];"
+    thread = run(body, ["receive_v4_where"], BASE, epoch, words=before, others=others)
+    assert [thread.word(64 + 4 * i) for i in range(4)] == ELEMENTS
+    assert len(looks) >= 20
+
+
+def test_a_reader_leaves_what_it_does_not_want() -> None:
+    body = "unsigned r[4] = {7, 8, 9, 10}; receive_v4_where(r, a, (int)b, 0); for (int i = 0; i < 4; ++i) p[i] = r[i];"
+    thread = run(body, ["receive_v4_where"], BASE - 4096, 5)
+    assert [thread.word(4 * i) for i in range(4)] == FIRST
+    assert thread.loads == 0
+
+
+def test_one_packet_is_awaited() -> None:
+    def others(thread: Thread, offset: int) -> None:
+        if thread.loads == 3:
+            thread.put(0, 9 << 16 | 0xBEEF)
+
+    thread = run("p[1] = receive_b16(a, (int)b);", ["receive_b16"], BASE, 9, words=[7 << 16 | 1], others=others)
+    assert thread.word(4) == 0xBEEF
+
+
 # Counters
 
 WRAPS = 2**32

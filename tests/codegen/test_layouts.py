@@ -473,6 +473,38 @@ def test_all_reduce(way: str) -> None:
         np.testing.assert_array_equal(found, x.sum(axis=0))
 
 
+@pytest.mark.parametrize("way", ["one_shot", "two_shot"])
+@pytest.mark.parametrize("n", [40, 36])
+def test_all_reduce_in_packets(way: str, n: int) -> None:
+    """Eight elements of a thread at once, and single ones; both halves of the scratch memory have room for all."""
+    ranks, m = 3, 70
+    x = numbered(ranks, m, n) % 32
+    settings = {"all_reduce": way, "packets": "true"}
+    text = ALL_REDUCE.replace("f32", "bf16")
+    memory = run(text, ranks, 18, {"M": m, "N": n}, settings, ("storer", "communicator"), X=x)
+    assert memory.arrays["Y.slots"][0].shape == (2, 3, 70 if way == "one_shot" else 24, n)
+    for found in memory.arrays["Y"]:
+        np.testing.assert_array_equal(found, x.sum(axis=0))
+
+
+def test_all_gather_in_packets() -> None:
+    ranks, m, n = 3, 70, 40
+    x = numbered(m, n) % 128
+    shards = np.zeros((ranks, 24, n))
+    for rank in range(ranks):
+        mine = x[24 * rank : 24 * rank + 24]
+        shards[rank][: len(mine)] = mine
+    text = (
+        "kernel gather(X: bf16[M, N].shard(0), Y: bf16[M, N].replicate()):\n"
+        "    for m, n in tasks(blocks(M, 128, of=rank), blocks(N, 256)):\n"
+        "        Y[m, n] = X[m, n]\n"
+    )
+    settings = {"packets": "true", "tile_M": "16", "tile_N": "32"}
+    memory = run(text, ranks, 18, {"M": m, "N": n}, settings, ("storer", "communicator"), X=shards)
+    for found in memory.arrays["Y"]:
+        np.testing.assert_array_equal(found, x)
+
+
 IN_NO_ORDER = """\
 kernel total(X: {kind}[M, N], Y: {kind}[M, N].{layout}):
     schedule(deterministic=False)

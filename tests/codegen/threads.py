@@ -98,7 +98,8 @@ class Memory:
         """The elements of one rank's shard or copy, the number of the one at an address, and the bytes of each."""
         number, rest = divmod(address, _BASE)
         rank, offset = divmod(rest, _STRIDE)
-        size = dtype_bytes(self.kernel.body.block.args[number - 1].type.element_type)
+        argument = self.kernel.body.block.args[number - 1]
+        size = dtype_bytes(argument.type.element_type) * (2 if self.kernel.has_packets(argument) else 1)
         assert offset % size == 0
         return self.arrays[self.names[number - 1]][rank].reshape(-1), offset // size, size
 
@@ -322,6 +323,22 @@ def _add_global_v4(thread: Thread, of: tuple[list[Any], int], address: int, *whe
         thread.cta.memory.add(address + 4 * i, registers[start + i])
 
 
+def _send_v4(thread: Thread, of: tuple[list[Any], int], address: int, epoch: int, where: bool) -> None:
+    assert not where or address % 32 == 0, "8 packets lie at a multiple of 32"
+    registers, start = of
+    for i in range(8) if where else ():
+        thread.cta.memory.store(address + 4 * i, registers[start + i // 2][i % 2])
+
+
+def _receive_v4(thread: Thread, to: tuple[list[Any], int], address: int, epoch: int, where: bool) -> None:
+    assert not where or address % 32 == 0, "8 packets lie at a multiple of 32"
+    registers, start = to
+    for i in range(4) if where else ():
+        found = tuple(thread.cta.memory.load(address + 8 * i + at) for at in (0, 4))
+        assert not np.isnan(found).any(), "not sent"
+        registers[start + i] = found
+
+
 def _load_shared(thread: Thread, address: int) -> Any:
     """A register: one element, two of 16 or four of 8 bits."""
     shared = thread.cta.shared
@@ -431,6 +448,10 @@ _DOES: dict[str, Does] = {
     "store_shared_v4": _store_shared_v4,
     "store_shared_b16": _store_shared_b16,
     "copy_shared_v4_where": _copy_shared_v4,
+    "send_v4_where": _send_v4,
+    "receive_v4_where": _receive_v4,
+    "send_b16": lambda thread, address, word, epoch: thread.cta.memory.store(address, word[0]),
+    "receive_b16": lambda thread, address, epoch: (thread.cta.memory.load(address),),
     "store_shared_b8": _store_shared_b16,
     "load_shared_b8x2": _load_shared_b8x2,
     "store_shared_b8x2": _store_shared_b8x2,

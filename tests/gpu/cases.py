@@ -169,6 +169,11 @@ def _table() -> Iterator[Case]:
         sizes = lengths.matrices() if name.startswith("gemm") else lengths.collective
         for schedule in ("all_reduce=one_shot", "all_reduce=one_shot,tile_M=8,tile_N=64"):
             yield Case(f"{name} {schedule}", name, sizes, _settings(schedule))
+            yield Case(f"{name} packets=true,{schedule}", name, sizes, _settings(f"packets=true,{schedule}"))
+    for name in ("all_reduce", "gemm_ar", "all_gather", "reduce_scatter", "gemm_rs"):
+        sizes = lengths.matrices() if name.startswith("gemm") else lengths.collective
+        for schedule in ("packets=true", "packets=true,tile_M=8,tile_N=64"):
+            yield Case(f"{name} {schedule}", name, sizes, _settings(schedule))
     for before, after in PAIRS:
         for kind in ("bf16", "f32") if before + after == DIMS.index("C") else ("bf16",):
             name = f"exchange {DIMS[before]} to {DIMS[after]}, {kind}"

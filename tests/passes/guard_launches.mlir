@@ -608,3 +608,53 @@ pk.kernel @whole(%X: !pk.pgl<[M], f32, shard 0> {pk.name = "X"}, %L: !pk.private
     }
   }
 }
+
+// -----
+
+// Packets go to one of two halves of scratch memory: nobody waits to begin, and one CTA awaits, before the launch ends,
+// that all ranks have entered it. Their signals count half of the launches.
+// CHECK-LABEL: pk.kernel @packets
+// CHECK-SAME: pk.scratch, pk.packets, pk.kept
+// CHECK-SAME: %entered: !pk.signal<[1]>
+// CHECK-NOT: emptied
+// CHECK-NOT: left
+// CHECK: pk.role communicator {
+// CHECK-NEXT: %[[ONE:.*]] = arith.constant 1
+// CHECK-NEXT: pk.tasks (%{{.*}}) in (%[[ONE]]) attributes {per_cta} {
+// CHECK: pk.signal_all %entered
+// CHECK: %[[NEXT:.*]] = arith.addi %{{.*}}, %{{.*}} : index
+// CHECK-NEXT: %[[LAUNCHES:.*]] = arith.divsi %[[NEXT]]
+// CHECK-NEXT: %[[WANTED:.*]] = arith.muli %{{.*}}, %[[LAUNCHES]]
+// CHECK-NEXT: pk.wait %arrived[%{{.*}}] for %[[WANTED]]
+// CHECK: pk.role storer {
+// CHECK-NOT: pk.wait
+// CHECK: pk.store
+// CHECK: pk.tasks (%{{.*}}) in (%{{.*}}) attributes {per_cta} {
+// CHECK: pk.dim "ranks"
+// CHECK: pk.wait %entered
+pk.kernel @packets(%X: !pk.private<[M], bf16> {pk.name = "X"}, %Y: !pk.private<[M], bf16> {pk.name = "Y"}, %slots: !pk.pgl<[2, ranks, M], bf16, replicate> {pk.name = "slots", pk.scratch, pk.packets}, %arrived: !pk.signal<[2]> {pk.name = "arrived", pk.packets}) attributes {derived} {
+  pk.role communicator {
+    %r = pk.rank
+    %zero = arith.constant 0 : index
+    %ranks = pk.dim "ranks"
+    %e = pk.epoch
+    %two = arith.constant 2 : index
+    %half = arith.remsi %e, %two : index
+    pk.wait %arrived[%half] for %ranks : !pk.signal<[2]>
+    %m = pk.block[%zero] : !pk.block<M by 16>
+    %t = pk.load %slots[%half, %zero, %m : index, index, !pk.block<M by 16>] : !pk.pgl<[2, ranks, M], bf16, replicate> -> !pk.tile<16xbf16>
+    pk.store %t, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xbf16>, !pk.private<[M], bf16>
+  }
+  pk.role storer {
+    %r = pk.rank
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    %e = pk.epoch
+    %two = arith.constant 2 : index
+    %half = arith.remsi %e, %two : index
+    %m = pk.block[%zero] : !pk.block<M by 16>
+    %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.private<[M], bf16> -> !pk.tile<16xbf16>
+    pk.store %x, %slots[%half, %r, %m : index, index, !pk.block<M by 16>] : !pk.tile<16xbf16>, !pk.pgl<[2, ranks, M], bf16, replicate>
+    pk.signal_all %arrived[%half] by %one : !pk.signal<[2]>
+  }
+}

@@ -334,3 +334,38 @@ pk.kernel @mixed(%own: !pk.signal<[1]> {pk.name = "own"}, %arrived: !pk.signal<[
     pk.signal %arrived at %zero[%zero] by %one : !pk.signal<[1]>
   }
 }
+
+// -----
+
+// A signal in packets releases nothing, and nothing is acquired behind its wait; others are as ever.
+// CHECK-LABEL: pk.kernel @packets
+// CHECK: pk.wait %arrived
+// CHECK-NEXT: pk.block
+// CHECK-NEXT: pk.load
+// CHECK: pk.wait %entered
+// CHECK-NEXT: pk.fence acquire_sys
+// CHECK: pk.signal_all %entered{{.*}} {order = "release_sys"}
+// CHECK: pk.store {{.*}}, %slots
+// CHECK-NEXT: pk.signal_all %arrived{{.*}} {order = "in_packets"}
+pk.kernel @packets(%X: !pk.private<[M], bf16> {pk.name = "X"}, %Y: !pk.private<[M], bf16> {pk.name = "Y"}, %slots: !pk.pgl<[2, ranks, M], bf16, replicate> {pk.name = "slots", pk.scratch, pk.packets}, %arrived: !pk.signal<[2]> {pk.name = "arrived", pk.packets}, %entered: !pk.signal<[1]> {pk.name = "entered"}) attributes {derived} {
+  pk.role communicator {
+    %zero = arith.constant 0 : index
+    %ranks = pk.dim "ranks"
+    pk.wait %arrived[%zero] for %ranks : !pk.signal<[2]>
+    %m = pk.block[%zero] : !pk.block<M by 16>
+    %t = pk.load %slots[%zero, %zero, %m : index, index, !pk.block<M by 16>] : !pk.pgl<[2, ranks, M], bf16, replicate> -> !pk.tile<16xbf16>
+    pk.store %t, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xbf16>, !pk.private<[M], bf16>
+    pk.wait %entered[%zero] for %ranks : !pk.signal<[1]>
+    pk.store %t, %Y[%m : !pk.block<M by 16>] : !pk.tile<16xbf16>, !pk.private<[M], bf16>
+  }
+  pk.role storer {
+    %r = pk.rank
+    %zero = arith.constant 0 : index
+    %one = arith.constant 1 : index
+    pk.signal_all %entered[%zero] by %one : !pk.signal<[1]>
+    %m = pk.block[%zero] : !pk.block<M by 16>
+    %x = pk.load %X[%m : !pk.block<M by 16>] : !pk.private<[M], bf16> -> !pk.tile<16xbf16>
+    pk.store %x, %slots[%zero, %r, %m : index, index, !pk.block<M by 16>] : !pk.tile<16xbf16>, !pk.pgl<[2, ranks, M], bf16, replicate>
+    pk.signal_all %arrived[%zero] by %one : !pk.signal<[2]>
+  }
+}

@@ -188,6 +188,33 @@ kernel k(C: i32[M].shard(0, zigzag=True)):
             " shard",
         ),
     ],
+    "pk-plan-packets": [
+        (
+            SUM.format(layout="shard(0)", rows=64).replace("bf16", "f32"),
+            "packets=true",
+            4,
+            "pk.accumulate: `C` does not travel in packets: its elements have not 2 bytes",
+        ),
+        (
+            SUM.format(layout="shard(0)", rows=64),
+            "packets=true,straddle=true",
+            4,
+            "pk.accumulate: `C` does not travel in packets: a block that straddles shards is announced to several"
+            " owners",
+        ),
+        (
+            SUM.format(layout="shard(0)", rows=64),
+            "packets=true,deterministic=False",
+            4,
+            "pk.accumulate: `C` does not travel in packets: each contribution is added where the array lives",
+        ),
+        (
+            MATMUL.format(rows=64, body="acc += A[m, k] @ B[k, n]"),
+            "packets=true",
+            1,
+            "pk.kernel: `packets=true` changes nothing: nothing is sent to other ranks",
+        ),
+    ],
     "pk-stage-sums": [
         (
             SUM.format(layout="shard(0)", rows=48),
@@ -350,6 +377,7 @@ NOTHING = {
     "pk-attach-target": "names the target",
     "pk-expand-reduce": "writes out every sum",
     "pk-expand-barriers": "writes out every barrier, or refuses it",
+    "pk-stage-packets": "stages what pk-plan-packets, which says why, has planned",
     "pk-zero-sums": "adds what pk-stage-sums, which says why, has left",
     "pk-order-phases": "adds the waits that the order of phases needs, and no others",
     "pk-plan-memory": "places what is planned",

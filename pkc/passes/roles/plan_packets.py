@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from xdsl.dialects.builtin import BoolAttr
 from xdsl.ir import Operation
 
@@ -27,6 +29,7 @@ _BYTES = 2
 """Of an element that travels in a packet: with as many of the epoch it makes one word, which memory writes at once."""
 
 
+@dataclass(frozen=True)
 class PlanPackets(KernelPass):
     """With `packets=true` in the schedule, let tiles travel to other ranks in packets: each element with the epoch.
 
@@ -46,12 +49,15 @@ class PlanPackets(KernelPass):
 
     name = "pk-plan-packets"
 
+    limited: bool = False
+    """Whether all waits shall end after a time, which those for packets do not."""
+
     def run(self, kernel: KernelOp) -> None:
         if kernel.schedule.get(PACKETS) != _TRUE:
             return
         sent = [*sums(kernel), *remote_stores(kernel)]
         for op in sent:
-            obstacle = _obstacle(kernel, op)
+            obstacle = "a wait for packets has no limit" if self.limited else _obstacle(kernel, op)
             if obstacle:
                 missed(PlanPackets.name, op, f"`{array_name(op.array)}` does not travel in packets: {obstacle}")
             else:
