@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import BoolAttr
-from xdsl.ir import Operation
 
 from pkc.dialect.access import StoreOp, array_type, is_pgl
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.types import Layout, dtype_bytes
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.remote_accesses import (
+    Sum,
     array_name,
     plan_packets,
     planned,
@@ -69,7 +69,7 @@ class PlanPackets(KernelPass):
 _TRUE = BoolAttr.from_bool(True)
 
 
-def _obstacle(kernel: KernelOp, op: Operation) -> str:
+def _obstacle(kernel: KernelOp, op: Sum | StoreOp) -> str:
     """Why what an access sends cannot travel in packets; empty if it can."""
     if planned(op) in ("none", "copy_engine"):
         return "copy engines move bytes as they are"
