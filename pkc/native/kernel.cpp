@@ -60,14 +60,16 @@ Parameter::Parameter(const Json &header)
       dtype(header.at("dtype")),
       layout(header.at("layout")),
       dims(header.at("dims").begin(), header.at("dims").end()),
-      scratch(header.at("scratch")) {
+      scratch(header.at("scratch")),
+      packets(header.at("packets")) {
     if (!header.at("shard").is_null()) shard = header.at("shard").get<int>();
 }
 
 uint64_t Parameter::bytes(const Shape &extents, int ranks) const {
     Shape shape = extents;
     if (shard) shape[*shard] = ceiling(shape[*shard], ranks);
-    return std::accumulate(shape.begin(), shape.end(), element_bytes(dtype), std::multiplies<uint64_t>());
+    const uint64_t each = element_bytes(dtype) * (packets ? 2 : 1);
+    return std::accumulate(shape.begin(), shape.end(), each, std::multiplies<uint64_t>());
 }
 
 Kernel::Kernel(Mesh &on, const std::string &path) : mesh(on) {
@@ -197,7 +199,8 @@ const Kernel::Memory &Kernel::memory(const Dims &dims, const std::vector<CUstrea
     for (const Parameter &parameter : parameters_) {
         if (!parameter.scratch) continue;
         const uint64_t bytes = scratch_bytes(parameter, dims);
-        made.offsets[parameter.name] = parameter.name == reports ? mesh.zeroed(bytes) : mesh.allocate(bytes);
+        const bool zero = parameter.name == reports || parameter.packets;
+        made.offsets[parameter.name] = zero ? mesh.zeroed(bytes) : mesh.allocate(bytes);
     }
     for (const Json &signal : header_.at("signals"))
         made.offsets[signal.at("name")] = mesh.zeroed(4 * counters(signal, dims));

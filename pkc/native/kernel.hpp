@@ -26,7 +26,7 @@ struct Parameter {
     std::string name, dtype, layout;
     std::vector<Json> dims;
     std::optional<int> shard;
-    bool scratch;
+    bool scratch, packets;
 };
 
 // Arguments of a launch: addresses of arrays by rank (of those in the heap that on rank 0), numbers by name.
