@@ -192,20 +192,20 @@ kernel k(C: i32[M].shard(0, zigzag=True)):
         (
             SUM.format(layout="shard(0)", rows=64).replace("bf16", "f32"),
             "packets=true",
-            4,
+            3,
             "pk.accumulate: `C` does not travel in packets: its elements have not 2 bytes",
         ),
         (
             SUM.format(layout="shard(0)", rows=64),
             "packets=true,straddle=true",
-            4,
+            3,
             "pk.accumulate: `C` does not travel in packets: a block that straddles shards is announced to several"
             " owners",
         ),
         (
             SUM.format(layout="shard(0)", rows=64),
             "packets=true,deterministic=False",
-            4,
+            3,
             "pk.accumulate: `C` does not travel in packets: each contribution is added where the array lives",
         ),
         (
