@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pkc.driver.kernel import Kernel
 from pkc.frontend.words import Reading
+from pkc.kernels import Kernel
 from pkc.targets import DEFAULT
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pkc.codegen.artifact import Artifact
     from pkc.driver.compiler import Compiled
     from pkc.runtime.mesh import Mesh
+    from pkc.sim.reference import Expected
 
 Number = int | float | bool
 
@@ -109,3 +110,13 @@ def simulate(
     compiled = compile(kernel, constants=constants)
     resolved = resolve_dims(compiled.kernel, dims or {}, arrays, ranks)
     return run(compiled.module, ranks=ranks, dims=resolved, inputs=arrays, kernel=None, seed=seed, say=print)
+
+
+def reference(kernel: Kernel | str | Path, *, ranks: int = 2, seed: int = 0, **given: Any) -> Mapping[str, Expected]:
+    """What a kernel should write, in float64, with a bound on the error of each element (`value`, `bound`, `written`).
+
+    `given` is as for `Kernel.simulate`. The bound is what the roundings of the program imply; a result of GPUs for the
+    same arrays must keep within it. Raises `PkcError`.
+    """
+    found = kernel if isinstance(kernel, Kernel) else load(kernel)
+    return found.simulate(ranks=ranks, seed=seed, **given).expected

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from pkc.driver.kernel import kernel
 from pkc.frontend.words import Dim, TypeWord, Word, dims
+from pkc.kernels import kernel
 
 # To a type checker everything in a kernel is `Any`: it cannot know of tiles.
 

@@ -14,6 +14,7 @@ import pytest
 import pkc
 from pkc.language import *
 from pkc.sim.reference import compare
+from pkc.testing import assert_right
 
 M, N, K = dims("M N K")
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -168,3 +169,66 @@ def test_a_reference_of_the_program() -> None:
     assert all(item.ok for item in found.compared)
     assert not found.ok
     assert repr(found).splitlines()[-1] == "WRONG: Y outside the bound of 3 * X"
+
+
+@pkc.kernel
+def turn(B: f32[M].symmetric(), ready: signal[1]):
+    with role(communicator):
+        for m in tasks(blocks(M, 8)):
+            wait(ready[0], 1)
+            store(B.at((rank + 1) % ranks)[m], zeros(f32, m))
+            signal(ready.at((rank + 1) % ranks)[0], 1)
+
+
+def test_check_says_what_it_has_looked_at() -> None:
+    right = scaled_sum.check(ranks=2, orders=2, explored=20, M=40, N=64, twice=True)
+    assert right.ok and not right.findings
+    assert repr(right).splitlines()[0] == "scaled_sum on 2 ranks, M=40, N=64: ok"
+    assert "2 orders give the bits that the program means" in repr(right)
+    wrong = turn.check(ranks=2, orders=2)
+    assert [finding.code for finding in wrong.findings] == ["PK480"]
+    assert "turn on 2 ranks, M=9: WRONG" in repr(wrong)
+    with pytest.raises(pkc.PkcError, match="did you mean `N`"):
+        scaled_sum.check(n=4)
+
+
+def test_a_test_of_a_users_kernel() -> None:
+    x = bfloat16((2, 40, 64), seed=3)
+    found = assert_right(scaled_sum, ranks=2, X=x, scale=0.5, orders=1, explored=0)
+    assert found["Y"].shape == (40, 64)
+    with pytest.raises(pkc.PkcError, match="PK701"):
+        assert_right(turn, ranks=2)
+
+    @pkc.kernel(reference="3 * X")
+    def twice(X: f32[M], Y: f32[M]):
+        for m in tasks(blocks(M, 64)):
+            Y[m] = X[m] + X[m]
+
+    with pytest.raises(AssertionError, match="outside the bound of 3"):
+        assert_right(twice, M=8)
+
+
+def test_the_reference_of_a_kernel() -> None:
+    x = np.arange(2 * 4 * 64).reshape(2, 4, 64).astype(np.float32) / 64
+    expected = pkc.reference(scaled_sum, ranks=2, X=x, scale=0.5)["Y"]
+    assert expected.value == pytest.approx(x.sum(0) / 2, rel=0.02)
+    assert (np.abs(expected.value - x.astype(ml_dtypes.bfloat16).astype(np.float64).sum(0) / 2) <= expected.bound).all()
+
+
+def test_a_time_line_in_a_notebook() -> None:
+    drawn = scaled_sum.timeline(ranks=2, M=64, N=64, scale=0.5)
+    assert "scaled_sum on 2 GPUs, M=64, N=64: predicted" in repr(drawn)
+    assert "<svg" in drawn._repr_html_()
+    with pytest.raises(pkc.PkcError, match="did you mean `N`"):
+        scaled_sum.timeline(n=4)
+
+
+def test_an_option_is_refused_where_it_is_written() -> None:
+    with pytest.raises(pkc.PkcError, match="PK502") as error:
+
+        @pkc.kernel(overlap="intra_gpu")
+        def copy(A: f32[M], B: f32[M]):
+            for m in tasks(blocks(M, 64)):
+                B[m] = A[m]
+
+    assert '@pkc.kernel(overlap="intra_gpu")' in str(error.value)

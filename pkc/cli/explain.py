@@ -10,11 +10,12 @@ import click
 
 from pkc import console
 from pkc.cli.program import Chosen, compile_far
-from pkc.cli.timeline import Predicted, first_rank, predicted, timelines
+from pkc.cli.timeline import predicted
 from pkc.codegen.build import build_kernel, resources
 from pkc.diagnostics import PkcError
 from pkc.driver.compiler import Compiled, compile_program
 from pkc.timeline import diagram, differences, page
+from pkc.timeline.forecast import Forecast, first_rank
 from pkc.timeline.lanes import Timeline
 from pkc.timeline.text import text
 
@@ -22,7 +23,7 @@ from pkc.timeline.text import text
 def execute(chosen: Chosen, target: str, path: Path | None) -> None:
     """Print roles, channels and overlap, and write the page. Raises `PkcError`."""
     found = predicted(chosen, target)
-    shown, until = timelines(found, None)
+    shown, until = found.timelines()
     click.echo(f"{found.schedule}\n")
     click.echo("\n".join(diagram.text(found.compiled.kernel)))
     click.echo(f"\n{text(first_rank(shown[0]), until)}")
@@ -35,7 +36,7 @@ def execute(chosen: Chosen, target: str, path: Path | None) -> None:
     click.echo(f"\n{path.resolve()}")
 
 
-def _body(chosen: Chosen, target: str, found: Predicted, shown: list[Timeline], until: float, folder: Path) -> str:
+def _body(chosen: Chosen, target: str, found: Forecast, shown: list[Timeline], until: float, folder: Path) -> str:
     compiled = compile_far(chosen.program, chosen.kernel.name, chosen.constants, found.options, target)
     compile_program(
         chosen.program,

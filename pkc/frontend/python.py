@@ -21,6 +21,7 @@ from pkc.frontend.files import read_source
 from pkc.frontend.function_errors import RecursiveCall
 from pkc.frontend.python_source import Positions
 from pkc.frontend.python_tree import FunctionReader
+from pkc.frontend.schedule import from_keywords
 from pkc.frontend.words import Readable, Reading, Word
 from pkc.location import NOWHERE, Source, Span
 
@@ -121,6 +122,12 @@ def _definition(source: Source, function: FunctionType) -> ast.FunctionDef:
             raise PkcError(python_errors.NotInLanguage(Positions(source).line(node.lineno), "`async`"))
         return node
     raise PkcError(python_errors.NoSource(NOWHERE, function.__name__, "its file has changed"))
+
+
+def check_schedule(function: FunctionType, schedule: Mapping[str, object]) -> None:
+    """Refuse keywords of a decorator that no schedule has, at their places. Raises `PkcError`."""
+    source = _source(function)
+    from_keywords(schedule_of(Positions(source), _definition(source, function), schedule))
 
 
 def schedule_of(

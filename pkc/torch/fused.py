@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pkc.driver.builder import artifact_for
-from pkc.driver.kernel import Kernel
+from pkc.kernels import Kernel
 from pkc.runtime.arrays import Array, View, row_major
 from pkc.runtime.launch import LoadedKernel, Plan, runs_on
 from pkc.runtime.torch import tensor

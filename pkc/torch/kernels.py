@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 
-from pkc.driver.kernel import Kernel
 from pkc.frontend.parse import parse_text
 from pkc.frontend.tree import Program
 from pkc.frontend.words import Reading
+from pkc.kernels import Kernel
 from pkc.location import Source
 
 TYPES = {"bfloat16": "bf16", "float16": "f16"}

@@ -15,10 +15,10 @@ import pytest
 
 import pkc
 from pkc.diagnostics import PkcError
-from pkc.driver.kernel import FunctionKernel
 from pkc.frontend.elaborate import build_module
 from pkc.frontend.parse import parse_file, parse_text
 from pkc.frontend.python import load_python_file, read_captured
+from pkc.kernels import FunctionKernel
 from pkc.location import Source
 from pkc.passes.run import print_ir
 

@@ -17,12 +17,14 @@ from pkc.targets import DEFAULT
 if TYPE_CHECKING:
     from inspect import Signature
 
+    from pkc.check.report import Checked
     from pkc.driver.compiler import Compiled
     from pkc.driver.launcher import Launcher
     from pkc.driver.simulated import Simulated
     from pkc.frontend import tree
     from pkc.runtime.arrays import Array
     from pkc.runtime.mesh import Mesh
+    from pkc.timeline.forecast import Forecast
 
 
 class _Signature:
@@ -119,6 +121,35 @@ class Kernel(Readable):
 
         return simulated(self.tree, given, ranks=ranks, seed=seed, schedule=self.options)
 
+    def check(self, *, ranks: int = 2, orders: int = 10, explored: int = 200, **given: int | float | bool) -> Checked:
+        """Check the protocol that pkc derives, as `pkc check` does: statically, in every order of a small instance (at
+        most `explored` runs), and in so many `orders` on the given one.
+
+        `given` are constants and run-time dimensions by name; small ones are taken for those that are missing. The
+        result has `ok` and `findings`. Raises `PkcError` if the kernel does not compile.
+        """
+        from pkc.check.report import check_kernel
+
+        return check_kernel(
+            self.tree,
+            given,
+            ranks=ranks,
+            orders=orders,
+            explored=explored,
+            schedule=self.options,
+            target=self.target,
+        )
+
+    def timeline(self, *, ranks: int = 2, **given: int | float | bool) -> Forecast:
+        """Predict what each role does when, on so many GPUs: printed as lanes, and drawn in a notebook.
+
+        `given` are constants, scalars and all run-time dimensions by name. `save("x.html")` writes it, also as `.png`
+        or `.json` (docs/timeline.md). Raises `PkcError`.
+        """
+        from pkc.timeline.forecast import forecast
+
+        return forecast(self.tree, given, ranks=ranks, schedule=self.options, target=self.target)
+
     def ir(self, level: str = "tile", **constants: int | float | bool) -> str:
         """The text of the IR at a level: `tile`, `roles` or `machine`. Raises `PkcError`."""
         return str(self._compiled(level, constants).module)
@@ -192,6 +223,10 @@ class FunctionKernel(Kernel):
     ) -> None:
         if not isinstance(function, FunctionType):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise PkcError(python_errors.NotAFunction(NOWHERE, type(function).__name__))
+        if schedule and function.__name__ != "<lambda>":
+            from pkc.frontend.python import check_schedule
+
+            check_schedule(function, schedule)
         super().__init__(self._read_function, function.__name__, target=target)
         self.function = function
         self.schedule = schedule

@@ -1,0 +1,125 @@
+"""`kernel.check(...)`: the checks of `pkc check` for Python, with a report instead of lines in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pkc.check.counterexample import explore_small
+from pkc.check.run import Trial, baseline_of, check_roles
+from pkc.check.static import check_statically
+from pkc.check.unwritten import unwritten
+from pkc.diagnostics import Diagnostic, PkcError, near
+from pkc.driver import errors
+from pkc.driver.compiler import Compiled, compile_program, constants_of
+from pkc.frontend import tree
+from pkc.location import NOWHERE
+from pkc.sim.program import Program
+from pkc.sim.run import resolve_dims
+from pkc.sim.small import small_dims
+
+
+@dataclass(frozen=True, repr=False)
+class Checked:
+    """What was checked of a kernel, in words, and what was found; `ok` if nothing was.
+
+    Outputs that are not written everywhere are `warnings`.
+    """
+
+    kernel: str
+    ranks: int
+    dims: Mapping[str, int]
+    lines: tuple[str, ...]
+    findings: tuple[Diagnostic, ...]
+    warnings: tuple[Diagnostic, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings
+
+    def __repr__(self) -> str:
+        sizes = "".join(f", {name}={size}" for name, size in self.dims.items())
+        title = f"{self.kernel} on {self.ranks} ranks{sizes}: {'ok' if self.ok else 'WRONG'}"
+        found = (str(PkcError(one)) for one in (*self.findings, *self.warnings))
+        return "\n".join([title, *(f"  {line}" for line in self.lines), *found])
+
+
+def check_kernel(
+    program: tree.Program,
+    given: Mapping[str, int | float | bool],
+    *,
+    ranks: int,
+    orders: int,
+    explored: int,
+    schedule: Mapping[str, str],
+    target: str,
+) -> Checked:
+    """Check a program of one kernel with constants and dimensions by name, up to the first finding. Raises
+    `PkcError`."""
+    (source,) = program.kernels
+    constants = {name: given[name] for name in constants_of(source) if name in given}
+
+    def compiled(level: str) -> Compiled:
+        return compile_program(program, constants=constants, schedule=schedule, level=level, target=target)
+
+    tile, roles = compiled("tile"), compiled("roles")
+    known = [*constants_of(source), *Program(tile.kernel).dims]
+    for name in given:
+        if name not in known:
+            raise PkcError(errors.UnknownName(NOWHERE, source.name, name, near(name, known, "it has ")))
+    sizes: dict[str, Any] = {name: size for name, size in given.items() if name not in constants}
+    dims = resolve_dims(tile.kernel, {**small_dims(tile.kernel, ranks), **sizes}, {}, ranks)
+    run = _Checks(tile, roles, ranks, dims, orders, explored)
+    findings = tuple(run.found())
+    return Checked(source.name, ranks, dims, tuple(run.lines), findings, tuple(run.warnings))
+
+
+class _Checks:
+    """The layers of the check, one after the other."""
+
+    def __init__(
+        self, tile: Compiled, roles: Compiled, ranks: int, dims: Mapping[str, int], orders: int, explored: int
+    ) -> None:
+        self._tile, self._roles, self._ranks, self._dims = tile, roles, ranks, dims
+        self._orders, self._explored = orders, explored
+        self.lines: list[str] = []
+        self.warnings: list[Diagnostic] = []
+
+    def found(self) -> Iterator[Diagnostic]:
+        """The findings of the first layer that has any."""
+        for layer in (self._follow, self._explore, self._simulate):
+            findings = layer()
+            if findings:
+                yield from findings
+                return
+
+    def _follow(self) -> list[Diagnostic]:
+        static = check_statically(self._roles.kernel, ranks=self._ranks, dims=self._dims)
+        self.lines.append(f"static: {static.warp_roles} warp roles with {static.events} events")
+        return static.findings
+
+    def _explore(self) -> list[Diagnostic]:
+        """On as few ranks as possible; with what is wrong there for want of ranks, on more."""
+        for few in range(min(2, self._ranks), self._ranks + 1) if self._explored else ():
+            exploration = explore_small(self._tile, self._roles, few, self._explored)
+            if exploration.found and not exploration.is_found_on(self._ranks):
+                continue
+            runs = sum(one.runs for one in exploration.explored)
+            how = "every order" if exploration.complete else "not every order"
+            self.lines.append(f"{how} on {few} ranks: {runs} runs")
+            return exploration.found
+        return []
+
+    def _simulate(self) -> list[Diagnostic]:
+        try:
+            baseline = baseline_of(self._tile, ranks=self._ranks, dims=self._dims)
+        except PkcError as error:  # roles that an author wrote fail at the tile level already
+            return list(error.diagnostics)
+        self.warnings += unwritten(self._tile.kernel, baseline)
+        trials = [Trial(1 + seed % 2, seed) for seed in range(self._orders)]
+        found = check_roles(self._roles, baseline, trials)
+        if not found:
+            self.lines.append(f"{self._orders} orders give the bits that the program means")
+        return found

@@ -1,0 +1,124 @@
+"""The predicted time line of a kernel, with the schedule that it would run with, and how it is shown and written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pkc.diagnostics import PkcError, near
+from pkc.driver import errors
+from pkc.driver.autoschedule import autoschedule
+from pkc.driver.chosen import Autoschedule
+from pkc.driver.compiler import Compiled, Number, compile_program, constants_of
+from pkc.driver.divisors import divisors_of
+from pkc.frontend import tree
+from pkc.location import NOWHERE
+from pkc.sim.program import Program
+from pkc.sim.run import resolve_dims
+from pkc.timeline import chrome, page, png
+from pkc.timeline.lanes import Timeline, end_of, read, timeline
+from pkc.timeline.predict import Prediction, predict
+from pkc.timeline.text import text
+
+
+@dataclass(frozen=True, repr=False)
+class Forecast:
+    """A kernel as it would run at its sizes: its schedule, its IR at the roles level, its time line.
+
+    Printed, it is the lanes of rank 0; as the last line of a notebook's cell, those of all ranks.
+    """
+
+    schedule: Autoschedule
+    options: Mapping[str, str]
+    compiled: Compiled
+    dims: Mapping[str, int]
+    ranks: int
+    divisors: Mapping[str, int]
+    prediction: Prediction
+
+    @property
+    def title(self) -> str:
+        """One line: kernel, ranks, sizes and how long it takes."""
+        sizes = "".join(f", {name}={size}" for name, size in self.dims.items())
+        part = "" if self.prediction.ends else ", its first part"
+        gpus = f"{self.ranks} GPU{'s' * (self.ranks > 1)}"
+        name = self.compiled.kernel.sym_name.data
+        return f"{name} on {gpus}{sizes}: predicted, {self.prediction.nanoseconds / 1e3:.1f} us{part}"
+
+    def timelines(self, measured: Path | None = None, ctas: int = 4) -> tuple[list[Timeline], float]:
+        """The predicted time line, and a measured one on the same axis; when that ends. Raises `PkcError`."""
+        every = self.prediction.events.sms.shape[1]
+        events = [list(chrome.listed(self.prediction.events, every, self.prediction.used))]
+        titles = [self.title]
+        if measured is not None:
+            events.append(read(measured))
+            titles.append(f"measured: {measured.name}, {end_of(events[1]):.1f} us")
+        until = max(map(end_of, events))
+        return [timeline(title, one, until, ctas) for title, one in zip(titles, events, strict=True)], until
+
+    def save(self, path: str | Path, *, measured: str | Path | None = None, ctas: int = 4) -> None:
+        """Write it as `.html`, `.png` (with matplotlib) or `.json`, for ui.perfetto.dev; pictures may have a time line
+        that `pkc trace -o` has `measured` on the same axis. Raises `PkcError`."""
+        path = Path(path)
+        if path.suffix not in (".png", ".html"):
+            with path.open("w", encoding="utf-8") as file:
+                chrome.write(self.prediction.events, file, ctas, self.prediction.used)
+            return
+        shown, until = self.timelines(None if measured is None else Path(measured), ctas)
+        if path.suffix == ".png":
+            png.draw(shown, until, path)
+        else:
+            path.write_text(page.page(self.title, page.drawing(shown, until)), encoding="utf-8")
+
+    def __repr__(self) -> str:
+        shown, until = self.timelines()
+        return f"{self.schedule}\n{text(first_rank(shown[0]), until)}"
+
+    def _repr_html_(self) -> str:
+        return f"<style>{page.STYLE}</style>{page.drawing(*self.timelines())}"
+
+
+def first_rank(one: Timeline) -> Timeline:
+    """The lanes of rank 0 alone."""
+    return Timeline(one.title, one.end, tuple(lane for lane in one.lanes if lane.rank == 0), ())
+
+
+def forecast(
+    program: tree.Program,
+    given: Mapping[str, Number],
+    *,
+    ranks: int,
+    schedule: Mapping[str, str],
+    target: str,
+    kernel: str | None = None,
+) -> Forecast:
+    """Compile a kernel with the schedule that it would run with, and predict its time line.
+
+    `given` are constants, scalars and dimensions by name. Raises `PkcError`.
+    """
+    source = next(one for one in program.kernels if kernel in (None, one.name))
+    constants = {name: given[name] for name in constants_of(source) if name in given}
+    tile = compile_program(program, kernel=source.name, constants=constants, schedule=schedule).kernel
+    called = Program(tile)
+    known = [*constants_of(source), *called.dims, *called.scalars]
+    for name in given:
+        if name not in known:
+            raise PkcError(errors.UnknownName(NOWHERE, source.name, name, near(name, known, "it has ")))
+    sizes = {name: given[name] for name in called.dims if name in given}
+    dims = resolve_dims(tile, sizes, {}, ranks)  # pyright: ignore[reportArgumentType]
+    chosen = autoschedule(
+        program, dims=dims, ranks=ranks, kernel=source.name, constants=constants, schedule=schedule, target=target
+    )
+    options = {**schedule, **chosen.schedule}
+    divisors = divisors_of([tile], dims, ranks)
+    compiled = compile_program(
+        program,
+        kernel=source.name,
+        constants=constants,
+        schedule=options,
+        level="roles",
+        target=target,
+        divisors=divisors,
+    )
+    return Forecast(chosen, options, compiled, dims, ranks, divisors, predict(compiled.kernel, ranks=ranks, dims=dims))
