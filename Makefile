@@ -17,7 +17,7 @@ QUICK := $(wildcard tests/passes/*.mlir) tests/passes/test_passes.py tests/passe
 # Settings of the caller's shell that would send Python or pip to some other environment.
 unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH PIP_TARGET PIP_PREFIX PIP_ROOT PIP_USER PIP_NO_BUILD_ISOLATION
 
-.PHONY: demo check test test-long test-gpu lint types golden bench-report clean
+.PHONY: demo check test test-long test-gpu lint types golden bench-report site clean
 
 demo: $(BASE)
 	$(BIN)/pkc run examples/gemm_rs.pk --ranks 8 --set M=1024,N=512,K=512
@@ -61,6 +61,11 @@ golden: $(DEV)
 bench-report:
 	@$(MAKE) --no-print-directory EXTRAS=dev,bench .venv/.with-dev-bench
 	$(BIN)/python -m pkc.bench.report $(wildcard bench/results/*.json) --readme README.md --plot bench/results.png
+
+# The pages of docs/ as a site, in build/site.
+site:
+	@$(MAKE) --no-print-directory EXTRAS=docs .venv/.with-docs
+	$(BIN)/mkdocs build --strict --quiet
 
 clean:
 	rm -rf .venv .pytest_cache .ruff_cache pkc/*/.ruff_cache .hypothesis

@@ -20,6 +20,8 @@ table {{ border-collapse: collapse; }} td, th {{ padding: .15em .8em; text-align
 .key span {{ display: inline-block; width: 1em; height: 1em; vertical-align: -2px; margin: 0 .3em 0 1.2em; }}
 """
 
+_COLOURS = {"works": WORKS, "waits": WAITS, "used": USED}
+
 KEY = (
     '<p class="key">Share of the CTAs of a rank whose role'
     f'<span style="background:{WORKS}"></span>works<span style="background:{WAITS}"></span>waits'
@@ -47,6 +49,17 @@ def drawing(shown: Sequence[Timeline], until: float) -> str:
         parts.append(f"<h2>Some CTAs: {escape(one.title)}</h2>")
         parts.append(_svg(list(_spans(one, rows, until)), len(rows), until))
     return "\n".join(parts)
+
+
+def picture(shown: Sequence[Timeline], until: float) -> str:
+    """The lanes of rank 0 of the first time line as a file of its own."""
+    one = shown[0]
+    lanes = tuple(lane for lane in one.lanes if lane.rank == 0)
+    first = Timeline(one.title, one.end, lanes, ())
+    fills = "".join(f".{kind}{{fill:{colour}}}" for kind, colour in _COLOURS.items())
+    look = f"<style>text{{font:11px sans-serif;fill:#777}}{fills}</style>"
+    drawn = _svg([look, *_lanes(first, until)], len(lanes), until)
+    return drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
 
 
 def _svg(shapes: Sequence[str], rows: int, until: float) -> str:
@@ -84,11 +97,12 @@ def _area(row: int, low: Sequence[float], high: Sequence[float], kind: str) -> s
     base, tall = row * _HEIGHT + _HEIGHT - 2, _HEIGHT - 4
 
     def edge(heights: Sequence[float]) -> list[str]:
-        sides = ((place, side) for place in range(BINS) for side in (0, 1))
-        return [
-            f"{_LEFT + (place + side) * _WIDTH / BINS:.1f},{base - min(1.0, heights[place]) * tall:.1f}"
-            for place, side in sides
-        ]
+        """A step wherever the height changes."""
+        drawn = [f"{base - min(1.0, height) * tall:.1f}" for height in heights]
+        changes = [place for place in range(1, BINS) if drawn[place] != drawn[place - 1]]
+        inner = ((place, drawn[place - side]) for place in changes for side in (1, 0))
+        corners = [(0, drawn[0]), *inner, (BINS, drawn[-1])]
+        return [f"{_LEFT + place * _WIDTH / BINS:.1f},{height}" for place, height in corners]
 
     return f'<polygon class="{kind}" points="{" ".join([*edge(high), *reversed(edge(low))])}"/>'
 

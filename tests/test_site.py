@@ -1,0 +1,82 @@
+"""The pages of the site: what they show runs, links lead somewhere, and each page is in the contents."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from pkc.cli.main import main
+from tests import pages
+from tests.sweeps import sweep
+from tools import gallery, site
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+QUICK = ("index.md", "from_triton.md", "from_thunderkittens.md", "from_nccl.md")
+PAGES = sweep((*QUICK, "tutorial.md", "races.md", "timeline.md"), lambda page: page in QUICK)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_a_page_shows_runs(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pages.write_files(page, tmp_path)
+    ran = pages.run_python(page, tmp_path)
+    capsys.readouterr()
+    for argv, shown in pages.commands(page):
+        main(argv)
+        printed = capsys.readouterr()
+        lines = [*printed.out.splitlines(), *printed.err.splitlines()]
+        assert pages.matches(shown, lines), f"{page}: {argv}\n" + "\n".join(lines)
+        ran += 1
+    assert ran
+
+
+def test_output_that_differs_is_found() -> None:
+    assert pages.matches(["a", "...", "d"], ["a", "b", "c", "d"])
+    assert not pages.matches(["a", "...", "d"], ["a", "b", "c"])
+    assert not pages.matches(["a", "c"], ["a", "b"])
+    assert not pages.matches([], ["a"])
+
+
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
+
+
+def anchors(text: str) -> set[str]:
+    """What headings are called in links, as GitHub and the site have it."""
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda path: path.stem)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for target, anchor in LINK.findall(re.sub(r"```.*?```", "", text, flags=re.DOTALL)):
+        found = (page.parent / target).resolve() if target else page
+        assert found.exists(), f"{page.name}: {target}"
+        if anchor and found.suffix == ".md":
+            assert anchor in anchors(found.read_text(encoding="utf-8")), f"{page.name}: {target}#{anchor}"
+
+
+def test_every_page_is_in_the_contents() -> None:
+    listed = set(re.findall(r": (\w+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
+    assert listed == {page.name for page in DOCS.glob("*.md")}
+
+
+def test_gallery_is_up_to_date() -> None:
+    """After a change: `python -m tools.gallery`, with `--pictures` if what is predicted has changed."""
+    assert gallery.PAGE.read_text(encoding="utf-8") == gallery.page()
+    for one in gallery.EXHIBITS:
+        assert (gallery.PICTURES / f"{one.name}.svg").read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_links_out_of_the_folder_lead_to_copies() -> None:
+    page = DOCS / "decisions" / "x.md"
+    found = dict(site.outside(page, "[a](../../examples/gemm.pk) [b](../language.md#words) [c](https://x.org)"))
+    assert found == {"../../examples/gemm.pk": ROOT / "examples" / "gemm.pk"}
+    assert site.copy_of(ROOT / "examples" / "gemm.pk") == "files/examples/gemm.pk.md"
+    assert "kernel gemm(" in site.shown(ROOT / "examples" / "gemm.pk")
+    assert "- `gemm.pk`" in site.shown(ROOT / "examples")
