@@ -14,6 +14,7 @@ def ulysses_attention(
     O: bf16[B, H, S, D].shard(2),
     scale: f32,
     D: const = 128,
+    causal: const = False,
 ):
     k = max(scale, 1e-30)  # surely positive: what is masked stays masked
     for b, h, q in tasks(B, blocks(H, 1, of=rank), blocks(S, 128)):
@@ -22,6 +23,8 @@ def ulysses_attention(
         o = zeros(f32, q, D)
         for kv in blocks(S, 128):
             s = Q[b, h, q] @ K[b, h, kv].T
+            if causal:
+                s = where(positions(q) >= positions(kv), s, -inf)
             t = max(top, rowmax(s) * k)
             p = exp2(s * k - t)
             c = exp2(top - t)

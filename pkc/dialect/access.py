@@ -246,13 +246,14 @@ class AddToArrayOp(_Write):
 
 @irdl_op_definition
 class StoreAddOp(AddToArrayOp):
-    """What an author adds to the array of one rank."""
+    """What an author adds to the array of one rank: a private one of its own, or one of the copies that all have."""
 
     name = "pk.store_add"
 
     def verify_(self) -> None:
         super().verify_()
-        _verify_symmetric(self.array)
+        if isinstance(self.array.type, PGLType):
+            _verify_symmetric(self.array)
 
 
 @irdl_op_definition

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from xdsl.dialects.builtin import DenseArrayBase, DictionaryAttr, IntegerAttr, StringAttr, UnitAttr, i64
 from xdsl.ir import Attribute, Operation, SSAValue, Use
 
-from pkc.dialect.access import LoadOp, StoreOp
+from pkc.dialect.access import AddToArrayOp, LoadOp, StoreOp
 from pkc.dialect.fences import Fence, FenceOp
 from pkc.dialect.roles import CommitOp, ConsumeOp
 from pkc.dialect.tile import AnyMmaOp, TransposeOp, reads_registers
@@ -148,4 +148,4 @@ def _asynchronous(use: Use) -> bool:
     op = use.operation
     if isinstance(op, AnyMmaOp):
         return op.operands[use.index] is not op.acc and not reads_registers(op)
-    return isinstance(op, StoreOp) and moves_by_tma(op)
+    return isinstance(op, StoreOp | AddToArrayOp) and moves_by_tma(op)

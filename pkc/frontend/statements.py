@@ -153,13 +153,15 @@ def _store(frame: Frame, place: Place, node: tree.Expr, span: Span) -> None:
 
 def _add(frame: Frame, place: Place, op: str, node: tree.Expr, span: Span) -> None:
     array = place.array
-    if not isinstance(array.type, PGLType):
+    layout = array.type.layout if isinstance(array.type, PGLType) else None
+    if layout is None and op != "store_add":
         raise PkcError(SumIntoPrivate(span, op, array.name, array.declared))
     tile = _stored(frame, place, node)
-    if array.type.layout is Layout.Symmetric:
+    if layout in (None, Layout.Symmetric):
         if place.rows is not None:
             hint = "rows are added to in sharded and replicated arrays"
-            raise PkcError(BadOperand(span, op, "rows of a symmetric array", "blocks and integers", hint))
+            kind = "private" if layout is None else "symmetric"
+            raise PkcError(BadOperand(span, op, f"rows of a {kind} array", "blocks and integers", hint))
         frame.emit(access.StoreAddOp(tile, array.ssa, place.indices, place.rank), span)
         return
     if place.rows is None:

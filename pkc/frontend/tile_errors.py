@@ -271,7 +271,7 @@ class SumIntoPrivate(Diagnostic):
     label = "{name} is {declared}"
     help = (
         "declare it `{declared}.shard(0)` to give each owner its shard of the sum, or `.replicate()` to give all ranks"
-        " the whole; to add within a rank, use a tile and `=`"
+        " the whole; to add within a rank, use a tile and `=`, or `store_add` where several tasks add"
     )
     op: str
     name: str

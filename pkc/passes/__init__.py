@@ -35,6 +35,7 @@ from pkc.passes.roles.insert_fences import InsertFences
 from pkc.passes.roles.merge_channels import MergeChannels
 from pkc.passes.roles.order_phases import OrderPhases
 from pkc.passes.roles.order_tasks import OrderTasks
+from pkc.passes.roles.overlap_mma import OverlapMma
 from pkc.passes.roles.pipeline_mma import PipelineMma
 from pkc.passes.roles.plan_fetch import PlanFetch
 from pkc.passes.roles.plan_mma import PlanMma
@@ -129,6 +130,7 @@ _TO_ROLES: tuple[ModulePass, ...] = (
     Dce(),
     SplitStores(),  # obeys the transfers; before all that looks at stores one by one
     PipelineMma(),  # needs the stages; before the next pass, which plans the MMAs that this one leaves
+    OverlapMma(),  # of the loops that the last pass leaves; before the next one, which plans the MMAs that are left
     PlanMma(),  # needs the stages, of which an MMA in flight keeps one; before drains, which obey deferred releases
     FuseChains(),  # needs the registers; releases and MMAs stand where they stay, and nothing merges what it repeats
     DeferSignals(),  # needs the transfers: only stores by TMA are still in flight when their role goes on

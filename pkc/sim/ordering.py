@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.access import StoreOp
+from pkc.dialect.access import AddToArrayOp, StoreOp
 from pkc.dialect.engines import engines
 from pkc.dialect.fences import DrainOp, FenceOp
 from pkc.dialect.program import KernelOp, TasksOp, packed
@@ -17,7 +17,7 @@ from pkc.semantics.evaluate import Call
 from pkc.sim.array import Where
 from pkc.sim.channels import ring_of
 from pkc.sim.machine import Calls, Frame, Machine
-from pkc.sim.memory_model import Attempt, Kind, WarpRole
+from pkc.sim.memory_model import Attempt, Kind, RingClocks, WarpRole
 from pkc.sim.order import MemoryOrder
 
 Note: TypeAlias = Callable[[Frame, Where], None]
@@ -64,31 +64,45 @@ def note_store(op: Operation, array: SSAValue, machine: Machine) -> NoteStore:
     order, memory, by_tma = machine.order, machine.array(array), moves_by_tma(op)
     if order is None or memory.name not in order.arrays:
         return _nothing
-    in_packets = packed(op)
-    stage = stage_of(op.tile) if by_tma and isinstance(op, StoreOp) else None
-    find = None if stage is None else ring_of(stage.channel, machine)
+    in_packets, find = packed(op), _stage_read(op, machine)
 
     def note(frame: Frame, where: Where, tile: Any) -> None:
         warp_role: WarpRole = frame.warp_role
         order.store(Attempt(warp_role, op, Kind.Store, by_tma, in_packets), memory, where, tile)
         if by_tma:
-            ring = None if find is None else find(frame)
-            read = None if ring is None or ring.clocks is None else (ring.clocks, ring.consumed)
-            warp_role.end_group(op, read)
+            warp_role.end_group(op, find(frame))
 
     return note
 
 
 def note_addition(op: Operation, array: SSAValue, machine: Machine) -> Note:
     """For an operation that adds to elements of an array."""
-    order, memory = machine.order, machine.array(array)
+    order, memory, by_tma = machine.order, machine.array(array), moves_by_tma(op)
     if order is None or memory.name not in order.arrays:
         return _nothing
+    find = _stage_read(op, machine)
 
     def note(frame: Frame, where: Where) -> None:
-        order.add(Attempt(frame.warp_role, op, Kind.Add), memory, where)
+        warp_role: WarpRole = frame.warp_role
+        order.add(Attempt(warp_role, op, Kind.Add, by_tma), memory, where)
+        if by_tma:
+            warp_role.end_group(op, find(frame))
 
     return note
+
+
+def _stage_read(op: Operation, machine: Machine) -> Callable[[Frame], tuple[RingClocks, int] | None]:
+    """Which stage an asynchronous store reads from: that of its tile, if order is checked there."""
+    stage = stage_of(op.tile) if isinstance(op, StoreOp | AddToArrayOp) and moves_by_tma(op) else None
+    if stage is None:
+        return lambda _: None
+    find = ring_of(stage.channel, machine)
+
+    def read(frame: Frame) -> tuple[RingClocks, int] | None:
+        ring = find(frame)
+        return None if ring.clocks is None else (ring.clocks, ring.consumed)
+
+    return read
 
 
 def _nothing(frame: Frame, where: Where, tile: Any = None) -> None:

@@ -5,26 +5,24 @@ from __future__ import annotations
 import importlib
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from pkc.driver.builder import artifact_for
 from pkc.kernels import Kernel
 from pkc.runtime.arrays import Array, View, row_major
-from pkc.runtime.launch import LoadedKernel, Plan, runs_on
+from pkc.runtime.launch import runs_on
 from pkc.runtime.torch import tensor
 from pkc.targets import DEFAULT
 from pkc.targets.target import lookup
 from pkc.torch import kernels
 from pkc.torch.groups import Place, place_of
+from pkc.torch.launches import Launch, aligned, loaded
 from pkc.torch.shapes import Flat
 
 torch: Any = importlib.import_module("torch")
 
 _logger = logging.getLogger("pkc.torch")
 _told: set[str] = set()
-
-_ALIGNMENT = 16
 
 
 def obstacle(a: Any, rights: Sequence[Any], ranks: int) -> str:
@@ -65,7 +63,7 @@ class GatherMatmul:
             kernel = kernels.gather_matmul(_name(a.dtype), transposed=self._right.transposed)
             array = place.array((key[3], key[4]), a.dtype, "shard", 0)
             sizes = place.sizes[key] = _Sizes(place, kernel, "A", array, key[3:])
-        self._sizes, self._launch = sizes, _Launch(sizes, "BC", self._right.transposed)
+        self._sizes, self._launch = sizes, sizes.launch("BC", transposed=self._right.transposed)
 
     def __call__(self, a: Any, rights: Sequence[Any]) -> tuple[Any, list[Any]]:
         matrix, sizes = self._form.of(a), self._sizes
@@ -98,10 +96,10 @@ class MatmulSum:
             kernel = make(_name(a.dtype), transposed=self._right.transposed, average=average)
             array = place.array((rows, columns), a.dtype, *(("shard", 0) if scatter else ("replicate", None)))
             sizes = place.sizes[key] = _Sizes(place, kernel, "C", array, key[4:])
-        self._sizes, self._launch = sizes, _Launch(sizes, "AB", self._right.transposed)
+        self._sizes, self._launch = sizes, sizes.launch("AB", transposed=self._right.transposed)
 
     def __call__(self, a: Any, right: Any) -> Any:
-        self._launch(_aligned(self._form.of(a).contiguous()), self._right.of(right))
+        self._launch(aligned(self._form.of(a).contiguous()), self._right.of(right))
         return self._mine.back(self._sizes.shared.clone())
 
 
@@ -114,7 +112,7 @@ class _Right:
         self._taken = by_rows or self.transposed
 
     def of(self, right: Any) -> Any:
-        return _aligned(right if self._taken else right.contiguous())
+        return aligned(right if self._taken else right.contiguous())
 
 
 class _Sizes:
@@ -122,59 +120,29 @@ class _Sizes:
 
     def __init__(self, place: Place, kernel: Kernel, name: str, array: Array, sizes: Sequence[int]) -> None:
         mesh = place.mesh
-        self.name, self.array, self.rank = name, array, mesh.local[0]
+        self._name, self._array, self._rank = name, array, mesh.local[0]
         self._dims = dict(zip("MKN", sizes, strict=True))
-        self.loaded = _loaded(place, kernel, {**self._dims, "M": kernels.rows_of_schedule(self._dims["M"])})
+        self._loaded = loaded(place, kernel.tree, {**self._dims, "M": kernels.rows_of_schedule(self._dims["M"])})
         self.shared = array.tensor()
         self._fetched: Any = None
+
+    def launch(self, names: str, *, transposed: bool) -> Launch:
+        """Launches with private tensors of these names; B lies by columns if it is `transposed`."""
+        return Launch(self._loaded, names, {self._name: self._array}, ("B",) if transposed else ())
 
     def gathered(self, local: Any) -> Any:
         """A copy of the whole operand, which the kernel has fetched but for this rank's rows."""
         if self._fetched is None:
-            name = f"{self.name}.fetched"
-            heap, shape = self.array.heap, self.array.shape
-            address = heap.address(self.rank.rank, self.loaded.scratch(name, self._dims))
-            view = View(address, shape, row_major(shape), self.array.dtype, self.rank.device)
+            name = f"{self._name}.fetched"
+            heap, shape = self._array.heap, self._array.shape
+            address = heap.address(self._rank.rank, self._loaded.scratch(name, self._dims))
+            view = View(address, shape, row_major(shape), self._array.dtype, self._rank.device)
             self._fetched = tensor(view)
         whole = self._fetched.clone()
         rows = local.shape[0]
-        whole[self.rank.rank * rows : (self.rank.rank + 1) * rows] = local
+        whole[self._rank.rank * rows : (self._rank.rank + 1) * rows] = local
         return whole
-
-
-def _loaded(place: Place, kernel: Kernel, dims: Mapping[str, int]) -> LoadedKernel:
-    """A kernel with the schedule for these dimensions, loaded once."""
-    key = kernel, *dims.values()
-    if key not in place.chosen:
-        artifact = artifact_for(kernel.tree, dims=dims, ranks=place.mesh.ranks, target=kernel.target)
-        if artifact not in place.loaded:
-            place.loaded[artifact] = LoadedKernel(artifact, place.mesh)
-        place.chosen[key] = place.loaded[artifact]
-    return place.chosen[key]
-
-
-class _Launch:
-    """Launches of a kernel on torch's current stream with private tensors `names` of one layout, B `transposed`."""
-
-    def __init__(self, sizes: _Sizes, names: str, transposed: bool) -> None:
-        self._sizes, self._names, self._transposed = sizes, names, transposed
-        self._loaded, self._device = sizes.loaded, sizes.rank.device
-        self._plan: Plan | None = None
-
-    def __call__(self, *private: Any) -> None:
-        pointers = [each.data_ptr() for each in private]
-        stream = torch._C._cuda_getCurrentRawStream(self._device)
-        if self._plan is None or not self._loaded.start(self._plan, pointers, stream):
-            arguments = dict(zip(self._names, private, strict=True))
-            if self._transposed:
-                arguments["B"] = arguments["B"].t()
-            self._plan = self._loaded.plan({**arguments, self._sizes.name: self._sizes.array}, pointers, {}, stream)
-            self._loaded.start(self._plan, pointers, stream)
 
 
 def _name(dtype: Any) -> str:
     return str(dtype).removeprefix("torch.")
-
-
-def _aligned(matrix: Any) -> Any:
-    return matrix.clone() if matrix.data_ptr() % _ALIGNMENT else matrix

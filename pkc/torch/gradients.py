@@ -112,6 +112,10 @@ def reduce_scatter_backward(ctx: Any, grad: Any) -> tuple[Any, ...]:
     return torch.ops.pkc.all_gather(grad, ctx.dim, ctx.group), None, None
 
 
+def none_of_gradients(ctx: Any, *_: Any) -> tuple[Any, ...]:
+    raise NotImplementedError("the gradients of attention have no gradients of their own")
+
+
 def _rows(tensor: Any, dim: int) -> Any:
     """All but the last dimension as rows, in the order that the products have."""
     return tensor.flatten(0, -2) if dim == tensor.dim() - 1 else tensor.movedim(dim, 0).flatten(0, -2)

@@ -69,17 +69,28 @@ class Place:
         """The loaded kernels, by kernel and the dimensions that a schedule was chosen for."""
         self.sizes: dict[object, Any] = {}
         """What operators have prepared, by kernel and sizes."""
-        self._ranges: dict[int, int] = {}
+        self._ranges: dict[tuple[int, int], int] = {}
 
-    def array(self, shape: tuple[int, ...], dtype: Any, layout: ArrayLayout, shard: int | None = None) -> Array:
-        """An array, content undefined; all ranks must make the same ones in the same order."""
+    def array(
+        self,
+        shape: tuple[int, ...],
+        dtype: Any,
+        layout: ArrayLayout,
+        shard: int | None = None,
+        *,
+        number: int = 0,
+        zigzag: bool = False,
+    ) -> Array:
+        """An array, content undefined; all ranks must make the same ones in the same order. Those that an operator uses
+        together have different numbers."""
         name = element_name(dtype)
         count = math.prod(memory_shape(shape, shard, self.mesh.ranks)) * ELEMENTS[name].bytes
         # Powers of two, so that all sizes together take at most four times the memory of the largest.
         size = 1 << max(count - 1, 1).bit_length()
-        if size not in self._ranges:
-            self._ranges[size] = self.mesh.heap.allocate(size)
-        return Array(self.mesh, shape, name, layout, shard, offset=self._ranges[size])
+        key = size, number
+        if key not in self._ranges:
+            self._ranges[key] = self.mesh.heap.allocate(size)
+        return Array(self.mesh, shape, name, layout, shard, zigzag=zigzag, offset=self._ranges[key])
 
 
 @dataclass(slots=True)

@@ -1,8 +1,10 @@
-"""The kernels of the operators, for each element type and each order in which the right operand lies in memory."""
+"""The kernels of the operators: matmuls, for each type and each order in which the right operand lies in memory,
+and examples."""
 
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 
 from pkc.frontend.parse import parse_text
 from pkc.frontend.tree import Program
@@ -12,6 +14,9 @@ from pkc.location import Source
 
 TYPES = {"bfloat16": "bf16", "float16": "f16"}
 """Element types that the kernels multiply, by torch's names."""
+
+_EXAMPLES = tuple(folder / "examples" for folder in Path(__file__).parents[1:3])
+"""Where the examples are: in an installed package, and in a checkout."""
 
 _SOURCE = """\
 kernel {name}(A: {type}[M, K]{gathered}, B: {type}[{right}], C: {type}[M, N]{summed}):
@@ -39,6 +44,14 @@ def matmul_scatter(dtype: str, *, transposed: bool, average: bool) -> Kernel:
 def matmul_reduce(dtype: str, *, transposed: bool, average: bool) -> Kernel:
     """C = all_reduce(A @ B), the sum or the `average`."""
     return _kernel("matmul_all_reduce", dtype, transposed, summed=".replicate()", average=average)
+
+
+@functools.cache
+def example(name: str, dtype: str) -> Program:
+    """The program of an example, for tensors of a type in place of bf16."""
+    path = next(folder / f"{name}.pk" for folder in _EXAMPLES if folder.is_dir())
+    text = path.read_text(encoding="utf-8").replace("bf16", TYPES[dtype])
+    return parse_text(Source(path.name, text))
 
 
 def rows_of_schedule(rows: int) -> int:

@@ -29,7 +29,7 @@ def fused_all_gather_matmul(
     columns in memory. Raises `ValueError` and `PkcError`.
     """
     calls = calls_of(group_name)
-    layout = GATHER, gather_dim, return_A, _layout(A), *[_layout(B) for B in Bs]
+    layout = GATHER, gather_dim, return_A, layout_of(A), *[layout_of(B) for B in Bs]
     call = calls.get(layout)
     if call is None:
         call = _gather(A, Bs, gather_dim, group_name, return_a=return_A)
@@ -52,7 +52,7 @@ def fused_matmul_reduce_scatter(A: Any, B: Any, reduce_op: str, scatter_dim: int
     The extent along `scatter_dim` is a multiple of the number of ranks. Raises `ValueError` and `PkcError`.
     """
     calls = calls_of(group_name)
-    layout = SCATTER, reduce_op, scatter_dim, _layout(A), _layout(B)
+    layout = SCATTER, reduce_op, scatter_dim, layout_of(A), layout_of(B)
     call = calls.get(layout)
     if call is None:
         call = _scatter(A, B, reduce_op, scatter_dim, group_name)
@@ -77,7 +77,7 @@ def fused_matmul_all_reduce(A: Any, B: Any, reduce_op: str, group_name: str) -> 
     Raises `ValueError` and `PkcError`.
     """
     calls = calls_of(group_name)
-    layout = REDUCE, reduce_op, _layout(A), _layout(B)
+    layout = REDUCE, reduce_op, layout_of(A), layout_of(B)
     call = calls.get(layout)
     if call is None:
         call = _reduce(A, B, reduce_op, group_name)
@@ -93,7 +93,7 @@ def _reduce(A: Any, B: Any, reduce_op: str, group: str) -> Callable[..., Any]:
     return fused.MatmulSum(A, B, shapes.flat(A.shape, 0), group, scatter=False, average=average)
 
 
-def _layout(tensor: Any) -> tuple[Any, ...]:
+def layout_of(tensor: Any) -> tuple[Any, ...]:
     """All that decides what an operator does with a tensor, but for its address."""
     return tensor.shape, tensor.stride(), tensor.dtype, tensor.device
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,8 @@ from pkc.torch import shapes
 torch: Any = importlib.import_module("torch")
 importlib.import_module("torch.distributed._functional_collectives")
 _collectives: Any = torch.ops._c10d_functional
+
+_LOG2E = math.log2(math.e)
 
 
 def gather(a: Any, dim: int, ranks: int, group: str) -> Any:
@@ -53,3 +56,42 @@ def matmul_reduce_scatter(a: Any, right: Any, dim: int, ranks: int, group: str, 
 def matmul_all_reduce(a: Any, right: Any, ranks: int, group: str, *, average: bool) -> Any:
     found = reduce(a @ right, group)
     return found / ranks if average else found
+
+
+def attention(q: Any, k: Any, v: Any, *, causal: bool, scale: float) -> tuple[Any, Any]:
+    """Attention, and the log-sum-exp of each row, to base 2; rows that see nothing give zeros."""
+    scores, _ = _scores(q, k, causal=causal, scale=scale)
+    logs = scores.logsumexp(-1)
+    weights = (scores - logs.unsqueeze(-1)).exp().nan_to_num(0.0)
+    out = _by_group(weights, k) @ v.to(scores.dtype).unsqueeze(2)
+    return out.flatten(1, 2).to(q.dtype), logs * _LOG2E
+
+
+def attention_backward(
+    grad: Any, q: Any, k: Any, v: Any, out: Any, logs: Any, *, causal: bool, scale: float
+) -> tuple[Any, Any, Any]:
+    """The gradients of q, k and v."""
+    scores, wide = _scores(q, k, causal=causal, scale=scale)
+    weights = _by_group((scores - (logs / _LOG2E).unsqueeze(-1)).exp().nan_to_num(0.0), k)
+    rows, given = (_by_group(each.to(wide), k) for each in (q, grad))
+    keys, values = (each.to(wide).unsqueeze(2) for each in (k, v))
+    inner = (given * _by_group(out.to(wide), k)).sum(-1, keepdim=True)
+    of_scores = weights * (given @ values.mT - inner) * scale
+    found = (of_scores @ keys).flatten(1, 2), (of_scores.mT @ rows).sum(2), (weights.mT @ given).sum(2)
+    return tuple(tensor.to(q.dtype) for tensor in found)
+
+
+def _scores(q: Any, k: Any, *, causal: bool, scale: float) -> tuple[Any, Any]:
+    """The scores of each row and key, -inf where it does not see one, and the type that they are computed in."""
+    wide = torch.promote_types(q.dtype, torch.float32)
+    scores = (_by_group(q.to(wide), k) @ k.to(wide).unsqueeze(2).mT).flatten(1, 2) * scale
+    if causal:
+        rows, keys = scores.shape[-2:]
+        seen = torch.ones(rows, keys, dtype=torch.bool, device=q.device).tril(keys - rows)
+        scores = scores.masked_fill(~seen, -math.inf)
+    return scores, wide
+
+
+def _by_group(tensor: Any, k: Any) -> Any:
+    """Heads as [heads of K, heads of Q for each]."""
+    return tensor.unflatten(1, (k.shape[1], -1))

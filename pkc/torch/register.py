@@ -6,7 +6,8 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from pkc.torch import gradients, operators
+from pkc.torch import attention, gradients, operators
+from pkc.torch.attention import ATTENTION, BACKWARD, RING, SPREAD_BACKWARD, ULYSSES
 from pkc.torch.operators import GATHER, REDUCE, SCATTER
 
 torch: Any = importlib.import_module("torch")
@@ -70,6 +71,44 @@ _OPERATORS = (
         operators.fake_reduce_scatter,
         gradients.moved_context,
         gradients.reduce_scatter_backward,
+    ),
+    (
+        f"{ATTENTION}(Tensor Q, Tensor K, Tensor V, bool causal = False, float? scale = None) -> (Tensor, Tensor)",
+        attention.attention,
+        attention.fake_attention,
+        attention.attention_context,
+        attention.attention_gradients,
+    ),
+    (
+        f"{BACKWARD}(Tensor grad, Tensor Q, Tensor K, Tensor V, Tensor O, Tensor L, bool causal = False,"
+        " float? scale = None) -> (Tensor, Tensor, Tensor)",
+        attention.attention_backward,
+        attention.fake_backward,
+        None,
+        gradients.none_of_gradients,
+    ),
+    (
+        f"{RING}(Tensor Q, Tensor K, Tensor V, str group_name, bool causal = False, float? scale = None,"
+        " bool zigzag = False) -> Tensor",
+        attention.ring_attention,
+        attention.fake_ring,
+        attention.ring_context,
+        attention.ring_gradients,
+    ),
+    (
+        f"{ULYSSES}(Tensor Q, Tensor K, Tensor V, str group_name, bool causal = False, float? scale = None) -> Tensor",
+        attention.ulysses_attention,
+        attention.fake_ulysses,
+        attention.ulysses_context,
+        attention.ulysses_gradients,
+    ),
+    (
+        f"{SPREAD_BACKWARD}(Tensor grad, Tensor Q, Tensor K, Tensor V, str group_name, bool causal, float? scale,"
+        " bool zigzag) -> (Tensor, Tensor, Tensor)",
+        attention.spread_attention_backward,
+        attention.fake_spread_backward,
+        None,
+        gradients.none_of_gradients,
     ),
 )
 

@@ -44,6 +44,8 @@ MATMULS = {
     *ACROSS,
     "ag_gemm_explicit",
     "attention",
+    "attention_dkdv",
+    "attention_dq",
     "decode_attention",
     "grouped_attention",
     "grouped_gemm",
@@ -88,7 +90,8 @@ def check(made: Built, name: str) -> None:
     found = opcodes(made.artifact.cubin, made.artifact.name)
     by_threads = ("all_reduce_explicit", "all_to_all")  # adds up what it loads; begins where a shard of columns does
     assert (UTMALDG in found) == (name not in by_threads)
-    assert (UTMASTG in found) == (name not in ("all_reduce_explicit", "all_to_all")), "no box ends with two shards"
+    # Boxes do not end with two shards, and rows of a tile are no box.
+    assert (UTMASTG in found) == (name not in (*by_threads, "attention_delta"))
     assert (HGMMA in found) == (name in MATMULS)
     assert (QGMMA in found) == name.startswith("gemm_fp8")
     assert not made.warnings
@@ -318,6 +321,9 @@ ON_ONE_GPU = {
     "swiglu",
     "gemm_fp8_blocks",
     "attention",
+    "attention_delta",
+    "attention_dkdv",
+    "attention_dq",
     "grouped_attention",
     "grouped_gemm",
     "packed_attention",

@@ -348,6 +348,17 @@ def _load_shared(thread: Thread, address: int) -> Any:
     return (low, shared[address + 2]) if address + 2 in shared else low
 
 
+def _load_shared_v2(thread: Thread, to: tuple[list[Any], int], address: int) -> None:
+    registers, start = to
+    for i in range(2):
+        registers[start + i] = _load_shared(thread, address + 4 * i)
+
+
+def _store_shared_v2(thread: Thread, address: int, *words: Any) -> None:
+    for i, word in enumerate(words):
+        _store_shared(thread, address + 4 * i, word)
+
+
 def _load_shared_v4(thread: Thread, to: tuple[list[Any], int], address: int) -> None:
     registers, start = to
     for i in range(4):
@@ -443,8 +454,10 @@ _DOES: dict[str, Does] = {
     "mbarrier_wait": lambda thread, at, parity: thread.cta.barriers[at].wait(thread.number, parity),
     "stmatrix_x4": lambda thread, *values: thread.matrices.append(values),
     "load_shared_b32": _load_shared,
+    "load_shared_v2": _load_shared_v2,
     "load_shared_v4": _load_shared_v4,
     "store_shared_b32": _store_shared,
+    "store_shared_v2": _store_shared_v2,
     "store_shared_v4": _store_shared_v4,
     "store_shared_b16": _store_shared_b16,
     "copy_shared_v4_where": _copy_shared_v4,

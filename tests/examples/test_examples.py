@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -124,6 +124,34 @@ def grouped_attention(i: Arrays, ranks: int) -> Arrays:
 
 def grouped_causal_attention(i: Arrays, ranks: int) -> Arrays:
     return masked_attention(i, before(i) >= 0)
+
+
+def attention_delta(i: Arrays, ranks: int) -> Arrays:
+    return {"delta": (f64(i["dO"]) * f64(i["O"])).sum(axis=-1)}
+
+
+def attention_gradients(i: Arrays, ranks: int, *, causal: bool = False) -> Arrays:
+    """By the formulas for gradients, from whatever L and delta are given."""
+    q, k, v, grad, top, delta = (f64(i[name]) for name in ("Q", "K", "V", "dO", "L", "delta"))
+    groups, scale = k.shape[-3], np.float64(np.float32(i["scale"]))
+    each = q.shape[-3] // groups
+    keys, values = np.repeat(k, each, axis=-3), np.repeat(v, each, axis=-3)
+    scores = np.where((before(i) >= 0) | (not causal), q @ np.swapaxes(keys, -1, -2) * scale, -np.inf)
+    weights = np.exp2(scores - top[..., None])
+    of_scores = weights * (grad @ np.swapaxes(values, -1, -2) - delta[..., None])
+    natural = scale * np.float64(np.float32(np.log(2)))
+    by_head = {"dK": np.swapaxes(of_scores, -1, -2) @ q * natural, "dV": np.swapaxes(weights, -1, -2) @ grad}
+    by_group = {name: of.reshape(*k.shape[:-3], groups, each, *k.shape[-2:]).sum(-3) for name, of in by_head.items()}
+    return {"dQ": of_scores @ keys * natural, **by_group}
+
+
+def attention_dq(i: Arrays, ranks: int, *, causal: bool = False) -> Arrays:
+    return {"dQ": attention_gradients(i, ranks, causal=causal)["dQ"]}
+
+
+def attention_dkdv(i: Arrays, ranks: int, *, causal: bool = False) -> Arrays:
+    found = attention_gradients(i, ranks, causal=causal)
+    return {name: found[name] for name in ("dK", "dV")}
 
 
 def window_attention(i: Arrays, ranks: int, *, window: int = 70) -> Arrays:
@@ -335,6 +363,11 @@ CASES: dict[str, Case] = {
     "attention causal": Case(one_gpu, ragged_one_gpu, causal_attention),
     "grouped_attention": Case(groups, ragged_groups, grouped_attention),
     "grouped_attention causal": Case(groups, ragged_groups, grouped_causal_attention),
+    "attention_delta": Case(one_gpu, ragged_one_gpu, attention_delta),
+    "attention_dq group=4": Case(groups, ragged_groups, attention_dq),
+    "attention_dq group=4,causal": Case(groups, ragged_groups, partial(attention_dq, causal=True)),
+    "attention_dkdv group=4": Case(groups, ragged_groups, attention_dkdv),
+    "attention_dkdv group=4,causal": Case(groups, ragged_groups, partial(attention_dkdv, causal=True)),
     "window_attention window=70": Case(one_gpu, ragged_one_gpu, window_attention),
     "packed_attention": Case(packed, ragged_packed, packed_attention),
     "packed_attention causal": Case(packed, ragged_packed, packed_causal_attention),
@@ -354,7 +387,17 @@ CASES: dict[str, Case] = {
     "all_reduce_explicit": Case(collective, ragged_collective, summed_everywhere),
 }
 
-ALIKE = ("grouped_attention", "packed_attention", "window_attention", "decode_attention", "moe_mlp", "mlp", "swiglu")
+ALIKE = (
+    "attention_delta",
+    "attention_dq",
+    "decode_attention",
+    "grouped_attention",
+    "mlp",
+    "moe_mlp",
+    "packed_attention",
+    "swiglu",
+    "window_attention",
+)
 """Examples with the operations of others."""
 
 

@@ -352,6 +352,7 @@ def test_clips_of_loads_fold(line: str, kept: list[tuple[int, float]]) -> None:
         (".symmetric()", "C.at(0)[m] = t", access.StoreOp, True),
         (".symmetric()", "store(C.at(0)[m], t)", access.StoreOp, True),
         (".symmetric()", "store_add(C[m], t)", access.StoreAddOp, False),
+        ("", "store_add(C[m], t)", access.StoreAddOp, False),
         (".shard(0)", "C[c[m]] += t", access.ScatterAccumulateOp, False),
         (".replicate()", "C[c[m]] += t", access.ScatterAccumulateOp, False),
     ],

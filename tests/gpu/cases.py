@@ -22,6 +22,7 @@ from tests.functions import elements, program
 from tests.gpu import lengths
 from tests.gpu.lengths import Dims, Sizes
 from tests.gpu.programs import (
+    ADDITION,
     COLLECTIVES,
     ELEMENTWISE,
     EPILOGUE,
@@ -306,11 +307,14 @@ def _attention() -> Iterator[Case]:
     for group in (1, 3, 4):
         for causal in (False, True):
             constants = {"group": group, "causal": causal}
-            name = f"grouped_attention group={group}" + ", causal" * causal
-            yield Case(name, "grouped_attention", lengths.groups(group), constants=constants, alone=True)
-    yield Case(
-        "grouped_attention D=64", "grouped_attention", lengths.few(lengths.groups(4)), constants={"D": 64}, alone=True
-    )
+            for example in ("grouped_attention", "attention_dq", "attention_dkdv"):
+                name = f"{example} group={group}" + ", causal" * causal
+                yield Case(name, example, lengths.groups(group), constants=constants, alone=True)
+    for example in ("grouped_attention", "attention_dq", "attention_dkdv"):
+        few = lengths.few(lengths.groups(4))
+        yield Case(f"{example} D=64", example, few, constants={"D": 64, "causal": True}, alone=True)
+    yield Case("attention_delta", "attention_delta", lengths.one_gpu, alone=True)
+    yield Case("store_add to a private array", ADDITION, lengths.matrices(), alone=True)
     for window in (1, 70, 128):
         constants = {"window": window}
         yield Case(

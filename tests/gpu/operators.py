@@ -19,6 +19,7 @@ from datetime import timedelta
 from typing import Any
 
 from tests.gpu import present, processes
+from tests.gpu.attention import asked, attended, attended_in_graphs, spread, unattended
 from tests.gpu.calls import Failure
 from tests.gpu.graphs import captured, checked, compiled, differentiated, exported, fused
 from tests.gpu.operands import Job, layers, right_operands, summed
@@ -220,6 +221,11 @@ CHECKS: Sequence[Callable[[Job], str]] = (
     fused,
     captured,
     grouped,
+    unattended,
+    attended,
+    spread,
+    asked,
+    attended_in_graphs,
     cost,
 )
 

@@ -36,6 +36,12 @@ ELEMENTWISE = f"""\
     for m, n in tasks(blocks(M, 64), blocks(N, 64)):
         Y[m, n] = gelu(power(X[m, n], 3))
 """
+ADDITION = """\
+kernel added(A: bf16[M, K], B: bf16[K, N], C: f32[M, N]):
+    schedule(deterministic=False)
+    for m, n, k in tasks(blocks(M, 64), blocks(N, 64), blocks(K, 64)):
+        store_add(C[m, n], A[m, k] @ B[k, n])
+"""
 ROW_SUMS = """\
 kernel sums(X: f32[M, N], Z: f32[M]):
     for m in tasks(blocks(M, 128)):

@@ -162,3 +162,39 @@ pk.kernel @constants(%X: !pk.private<[N, N], f32> {pk.name = "X"}, %V: !pk.priva
   pk.store %x, %X[%m0, %n : !pk.block<N by 8>, !pk.block<N by 8>] : !pk.tile<8x8xf32>, !pk.private<[N, N], f32>
   pk.store %s, %T[%m0 : !pk.block<N by 8>] : !pk.tile<8xf32>, !pk.private<[N], f32>
 }
+
+// Two MMAs, of which each sums over another axis of the same tile: one tile that ends at both edges.
+// CHECK-LABEL: pk.kernel @both_edges
+// CHECK:       %a = pk.clip %x axis 1 to %n fill 0.000000e+00
+// CHECK-NEXT:  %b = pk.clip %a axis 0 to %m0 fill 0.000000e+00
+// CHECK:       pk.mma %b, %v, %z
+// CHECK:       %bt = pk.transpose %b
+// CHECK-NEXT:  pk.mma %bt, %v, %z
+// CHECK:       %c = pk.clip %y axis 1 to %n
+// CHECK-NEXT:  pk.row_sum %c
+// CHECK:       %d = pk.clip %y axis 0 to %m0
+pk.kernel @both_edges(%X: !pk.private<[N, N], bf16> {pk.name = "X"}, %Y: !pk.private<[N, N], f32> {pk.name = "Y"}, %T: !pk.private<[N], f32> {pk.name = "T"}) {
+  %i = arith.constant 0 : index
+  %j = arith.constant 1 : index
+  %m0 = pk.block[%i] : !pk.block<N by 8>
+  %n = pk.block[%j] : !pk.block<N by 8>
+  %v = pk.load %X[%n, %m0 : !pk.block<N by 8>, !pk.block<N by 8>] : !pk.private<[N, N], bf16> -> !pk.tile<8x8xbf16>
+  %q = pk.load %Y[%m0, %n : !pk.block<N by 8>, !pk.block<N by 8>] : !pk.private<[N, N], f32> -> !pk.tile<8x8xf32>
+  %z = pk.full 0.0 : f32 : !pk.tile<8x8xf32>
+  %y = pk.exp2 %q : !pk.tile<8x8xf32>
+  %x = pk.cast %y : !pk.tile<8x8xf32> -> !pk.tile<8x8xbf16>
+  %a = pk.clip %x axis 1 to %n fill 0.0 : bf16 : !pk.tile<8x8xbf16>, !pk.block<N by 8> -> !pk.tile<8x8xbf16>
+  %o = pk.mma %a, %v, %z : !pk.tile<8x8xbf16>, !pk.tile<8x8xbf16> -> !pk.tile<8x8xf32>
+  pk.store %o, %Y[%m0, %m0 : !pk.block<N by 8>, !pk.block<N by 8>] : !pk.tile<8x8xf32>, !pk.private<[N, N], f32>
+  %b = pk.clip %x axis 0 to %m0 fill 0.0 : bf16 : !pk.tile<8x8xbf16>, !pk.block<N by 8> -> !pk.tile<8x8xbf16>
+  %bt = pk.transpose %b : !pk.tile<8x8xbf16> -> !pk.tile<8x8xbf16>
+  %p = pk.mma %bt, %v, %z : !pk.tile<8x8xbf16>, !pk.tile<8x8xbf16> -> !pk.tile<8x8xf32>
+  pk.store %p, %Y[%n, %m0 : !pk.block<N by 8>, !pk.block<N by 8>] : !pk.tile<8x8xf32>, !pk.private<[N, N], f32>
+  // Of what is not multiplied each keeps its own edge.
+  %c = pk.clip %y axis 1 to %n fill 0.0 : f32 : !pk.tile<8x8xf32>, !pk.block<N by 8> -> !pk.tile<8x8xf32>
+  %s = pk.row_sum %c : !pk.tile<8x8xf32> -> !pk.tile<8xf32>
+  pk.store %s, %T[%m0 : !pk.block<N by 8>] : !pk.tile<8xf32>, !pk.private<[N], f32>
+  %d = pk.clip %y axis 0 to %m0 fill 0.0 : f32 : !pk.tile<8x8xf32>, !pk.block<N by 8> -> !pk.tile<8x8xf32>
+  %t = pk.row_sum %d : !pk.tile<8x8xf32> -> !pk.tile<8xf32>
+  pk.store %t, %T[%n : !pk.block<N by 8>] : !pk.tile<8xf32>, !pk.private<[N], f32>
+}

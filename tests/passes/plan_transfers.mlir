@@ -220,3 +220,27 @@ pk.kernel @crossed(%X: !pk.pgl<[M, N], bf16, shard 0> {pk.name = "X"}, %Y: !pk.p
     pk.store %b, %Y[%m, %l : !pk.block<M by 32>, !pk.block<N by 32>] : !pk.tile<32x32xbf16>, !pk.pgl<[M, N], bf16, shard 1>
   }
 }
+
+// Sums in f32 leave their stage by TMA where the array is this rank's; others are added by threads, each element at its
+// place.
+// CHECK-LABEL: pk.kernel @added
+// CHECK: pk.store_add {{.*}}, %B[{{.*}} {transfer = {by = "tma", why = "added from its stage as it is"}}
+// CHECK: pk.store_add {{.*}}, %C at {{.*}} {transfer = {by = "register", why = "each element is added at its place"}}
+// CHECK: pk.store_add {{.*}}, %D[{{.*}} {transfer = {by = "register", why = "each element is added at its place"}}
+// CHECK: pk.store_add {{.*}}, %E[{{.*}} {transfer = {by = "register", why = "each element is added at its place: its rows begin 268 bytes
+pk.kernel @added(%B: !pk.private<[M, 64], f32> {pk.name = "B"}, %C: !pk.pgl<[M, 64], f32, symmetric> {pk.name = "C"}, %D: !pk.private<[M, 64], bf16> {pk.name = "D"}, %E: !pk.private<[M, 67], f32> {pk.name = "E"}) attributes {derived} {
+  %zero = arith.constant 0 : index
+  %0 = pk.channel "t" stages 1 : !pk.channel<!pk.tile<16x64xf32>, !pk.tile<16x64xbf16>>
+  pk.role storer {
+    %m = pk.block[%zero] : !pk.block<M by 16>
+    %d = pk.block[%zero] : !pk.block<64 by 64>
+    %e = pk.block[%zero] : !pk.block<67 by 64>
+    %t, %u = pk.consume %0 : !pk.channel<!pk.tile<16x64xf32>, !pk.tile<16x64xbf16>> -> !pk.tile<16x64xf32>, !pk.tile<16x64xbf16>
+    %next = arith.constant 1 : index
+    pk.store_add %t, %B[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.tile<16x64xf32>, !pk.private<[M, 64], f32>
+    pk.store_add %t, %C at %next[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.tile<16x64xf32>, !pk.pgl<[M, 64], f32, symmetric>
+    pk.store_add %u, %D[%m, %d : !pk.block<M by 16>, !pk.block<64 by 64>] : !pk.tile<16x64xbf16>, !pk.private<[M, 64], bf16>
+    pk.store_add %t, %E[%m, %e : !pk.block<M by 16>, !pk.block<67 by 64>] : !pk.tile<16x64xf32>, !pk.private<[M, 67], f32>
+    pk.release %0 : !pk.channel<!pk.tile<16x64xf32>, !pk.tile<16x64xbf16>>
+  }
+}

@@ -190,4 +190,61 @@ pk.kernel @rows_differ(%A: !pk.private<[N, 16], bf16> {pk.name = "A"}, %T: !pk.p
   pk.store %t, %T[%q : !pk.block<N by 8>] : !pk.tile<8xf32>, !pk.private<[N], f32>
 }
 
+// What masked blocks add to an array, with any number taken off scores and any factor, is zero or NaN: they are left
+// out. What a load gives is not.
+// CHECK-LABEL: pk.kernel @added
+// CHECK:       %[[LOWER:.*]] = arith.maxsi %{{.*}}, %i : index
+// CHECK:       scf.for %j = %[[LOWER]] to %n step
+// CHECK:       scf.for %u = %i to %n step
+pk.kernel @added(%A: !pk.private<[N, 16], bf16> {pk.name = "A"}, %L: !pk.private<[N], f32> {pk.name = "L"}, %C: !pk.private<[N, 16], f32> {pk.name = "C"}) {
+  %i = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %n = pk.block_count <N by 8>
+  %d16 = pk.block[%i] : !pk.block<16 by 16>
+  %kv = pk.block[%one] : !pk.block<N by 8>
+  %x = pk.load %A[%kv, %d16 : !pk.block<N by 8>, !pk.block<16 by 16>] : !pk.private<[N, 16], bf16> -> !pk.tile<8x16xbf16>
+  %z = pk.full 0.0 : f32 : !pk.tile<8x8xf32>
+  %o = pk.full 0.0 : f32 : !pk.tile<8x16xf32>
+  %none = pk.full 0xff800000 : f32 : !pk.tile<8x8xf32>
+  scf.for %j = %i to %n step %one {
+  %q = pk.block[%j] : !pk.block<N by 8>
+  %y = pk.load %A[%q, %d16 : !pk.block<N by 8>, !pk.block<16 by 16>] : !pk.private<[N, 16], bf16> -> !pk.tile<8x16xbf16>
+  %yt = pk.transpose %y : !pk.tile<8x16xbf16> -> !pk.tile<16x8xbf16>
+  %s = pk.mma %x, %yt, %z : !pk.tile<8x16xbf16>, !pk.tile<16x8xbf16> -> !pk.tile<8x8xf32>
+  %qs = pk.positions %q : !pk.block<N by 8> -> !pk.tile<8xi32>
+  %ks = pk.positions %kv : !pk.block<N by 8> -> !pk.tile<8xi32>
+  %qr = pk.broadcast %qs axes [1] : !pk.tile<8xi32> -> !pk.tile<8x8xi32>
+  %kr = pk.broadcast %ks axes [0] : !pk.tile<8xi32> -> !pk.tile<8x8xi32>
+  %b = pk.compare le, %kr, %qr : !pk.tile<8x8xi32> -> !pk.tile<8x8xi1>
+  %m = pk.select %b, %s, %none : !pk.tile<8x8xi1>, !pk.tile<8x8xf32>
+  %l = pk.load %L[%q : !pk.block<N by 8>] : !pk.private<[N], f32> -> !pk.tile<8xf32>
+  %lr = pk.broadcast %l axes [1] : !pk.tile<8xf32> -> !pk.tile<8x8xf32>
+  %d = pk.sub %m, %lr : !pk.tile<8x8xf32>
+  %p = pk.exp2 %d : !pk.tile<8x8xf32>
+  %e = pk.mul %p, %lr : !pk.tile<8x8xf32>
+  %h = pk.cast %e : !pk.tile<8x8xf32> -> !pk.tile<8x8xbf16>
+  %t = pk.transpose %h : !pk.tile<8x8xbf16> -> !pk.tile<8x8xbf16>
+  %c = pk.mma %t, %x, %o : !pk.tile<8x8xbf16>, !pk.tile<8x16xbf16> -> !pk.tile<8x16xf32>
+  pk.store_add %c, %C[%q, %d16 : !pk.block<N by 8>, !pk.block<16 by 16>] : !pk.tile<8x16xf32>, !pk.private<[N, 16], f32>
+  }
+  scf.for %u = %i to %n step %one {
+  %q = pk.block[%u] : !pk.block<N by 8>
+  %y = pk.load %A[%q, %d16 : !pk.block<N by 8>, !pk.block<16 by 16>] : !pk.private<[N, 16], bf16> -> !pk.tile<8x16xbf16>
+  %yt = pk.transpose %y : !pk.tile<8x16xbf16> -> !pk.tile<16x8xbf16>
+  %s = pk.mma %x, %yt, %z : !pk.tile<8x16xbf16>, !pk.tile<16x8xbf16> -> !pk.tile<8x8xf32>
+  %qs = pk.positions %q : !pk.block<N by 8> -> !pk.tile<8xi32>
+  %ks = pk.positions %kv : !pk.block<N by 8> -> !pk.tile<8xi32>
+  %qr = pk.broadcast %qs axes [1] : !pk.tile<8xi32> -> !pk.tile<8x8xi32>
+  %kr = pk.broadcast %ks axes [0] : !pk.tile<8xi32> -> !pk.tile<8x8xi32>
+  %b = pk.compare le, %kr, %qr : !pk.tile<8x8xi32> -> !pk.tile<8x8xi1>
+  %m = pk.select %b, %s, %none : !pk.tile<8x8xi1>, !pk.tile<8x8xf32>
+  %p = pk.exp2 %m : !pk.tile<8x8xf32>
+  %h = pk.cast %p : !pk.tile<8x8xf32> -> !pk.tile<8x8xbf16>
+  %w = pk.mma %h, %y, %o : !pk.tile<8x8xbf16>, !pk.tile<8x16xbf16> -> !pk.tile<8x16xf32>
+  %f = pk.cast %y : !pk.tile<8x16xbf16> -> !pk.tile<8x16xf32>
+  %g = pk.add %w, %f : !pk.tile<8x16xf32>
+  pk.store_add %g, %C[%q, %d16 : !pk.block<N by 8>, !pk.block<16 by 16>] : !pk.tile<8x16xf32>, !pk.private<[N, 16], f32>
+  }
+}
+
 // CHECK:       remark: {{.*}}pk.select: blocks that are masked as a whole are visited: it is not sure that they change nothing [pk-skip-blocks]

@@ -363,6 +363,7 @@ ELSEWHERE = {
     "pk-hoist-loads": "hoist_loads.mlir",
     "pk-split-copies": "test_remarks_of_examples",
     "pk-pipeline-mma": "pipeline_mma.mlir",
+    "pk-overlap-mma": "overlap_mma.mlir",
     "pk-defer-signals": "defer_signals.mlir",
     "pk-share-sums": "share_sums.mlir",
     "pk-split-edges": "split_edges.mlir",

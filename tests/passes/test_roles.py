@@ -56,6 +56,15 @@ kernel k(A: f32[H, 2, M, N], C: f32[H, 2, M, N].shard(2)):
 """,
         OVERLAPS,
     ),
+    "tasks that add to what a private array has": (
+        """
+kernel k(A: bf16[M, K], B: bf16[K, N], C: f32[M, N]):
+    schedule(deterministic=False)
+    for m, n, k in tasks(blocks(M, 16), blocks(N, 16), blocks(K, 16)):
+        store_add(C[m, n], A[m, k] @ B[k, n])
+""",
+        OVERLAPS,
+    ),
     "a sum whose sharded dimension has blocks of one": (
         """
 kernel k(A: f32[H, M], C: f32[H, M].shard(0)):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.access import LoadOp, StoreOp
+from pkc.dialect.access import AddToArrayOp, LoadOp, StoreOp
 from pkc.dialect.coordinates import BlockOp, BlockPositionOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import block_type
@@ -42,7 +42,7 @@ def ends_with_whole_block(block: BlockOp) -> bool:
     return math.gcd(multiple_of(block.stop), begins) % block_type(block.result).extent == 0
 
 
-def cut_blocks(op: LoadOp | StoreOp, but: Sequence[int] = ()) -> list[BlockOp]:
+def cut_blocks(op: LoadOp | StoreOp | AddToArrayOp, but: Sequence[int] = ()) -> list[BlockOp]:
     """The blocks of an access that may end inside of its array; those of the axes `but` of its tile left out."""
     blocks = [index.owner for index in op.indices if isinstance(index.type, BlockType)]
     kept = [block for axis, block in enumerate(blocks) if axis not in but]

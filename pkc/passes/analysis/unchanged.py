@@ -12,10 +12,10 @@ from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from pkc.dialect.access import GatherOp, LoadOp, ReadOp
+from pkc.dialect.access import GatherOp, LoadOp, ReadOp, StoreAddOp
 from pkc.dialect.elementwise import AddOp, Binary, CompareOp, DivOp, MaxOp, MinOp, MulOp, SelectOp, SubOp, Unary
 from pkc.dialect.reductions import RowReduction, RowSumOp
-from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, MmaOp, tile_type
+from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, FullOp, MmaOp, TransposeOp, tile_type
 from pkc.dialect.types import FLOATS, TileType
 from pkc.passes.analysis.scaled import is_positive, scaled_of
 from pkc.semantics.tile_ops import value as semantics_of
@@ -53,11 +53,14 @@ _NEUTRAL: dict[type[Operation], tuple[float, bool]] = {
 
 def is_unchanged(loop: scf.ForOp, given: Mapping[SSAValue, SSAValue]) -> bool:
     """Whether an iteration in which some tiles are others (`given`) leaves each element of what its loop carries as it
-    is, or makes it NaN; whatever these elements are, and those of arrays. Zeros may change their sign."""
+    is, or makes it NaN; whatever these elements are, and those of arrays; what it adds to arrays counts as carried.
+    Zeros may change their sign."""
     body = loop.body.block
     last, carried = body.last_op, body.args[1:]
     assert last is not None
-    if any(op.regions or not (isinstance(op, _READS) or is_side_effect_free(op)) for op in body.ops if op is not last):
+    touching = [op for op in body.ops if op is not last and not (isinstance(op, _READS) or is_side_effect_free(op))]
+    added = [op for op in touching if isinstance(op, StoreAddOp)]
+    if len(added) < len(touching) or any(op.regions for op in body.ops):
         return False
     floats = [value for value in carried if isinstance(value.type, TileType) and value.type.element_type in FLOATS]
     ends = dict(zip(carried, last.operands, strict=True))
@@ -72,10 +75,13 @@ def is_unchanged(loop: scf.ForOp, given: Mapping[SSAValue, SSAValue]) -> bool:
         _evaluate(body, known, given)
         if not all(_stays(known.get(ends[value]), starts[value]) for value in floats):
             return False
+        if not all(_stays(known.get(op.tile), _NOTHING) for op in added):
+            return False
     return True
 
 
 _READS = (LoadOp, GatherOp, ReadOp)
+_NOTHING = _Known(0.0)
 
 
 def _stays(end: _Known | None, start: _Known) -> bool:
@@ -109,6 +115,8 @@ def _result(op: Operation, operands: list[_Known | None]) -> _Known | None:
             return _broadcast(op, operands[0])
         case RowReduction():
             return _reduced(op, operands[0])
+        case TransposeOp():
+            return operands[0] and replace(operands[0], row=False) if _is_number(operands[0]) else None
         case MmaOp():
             return _mma(operands)
         case ClipOp():
@@ -150,13 +158,12 @@ def _reduced(op: RowReduction, tile: _Known | None) -> _Known | None:
 
 
 def _mma(operands: list[_Known | None]) -> _Known | None:
-    """Rows of zeros add nothing, or NaN where the other operand is not finite; rows with NaN make NaN."""
-    left, _, sum_ = operands
-    if left is None or left.number is None or not left.row:
-        return None
-    if math.isnan(left.number):
+    """Zeros add nothing, or NaN where the other operand is not finite; rows with NaN make NaN."""
+    left, right, sum_ = operands
+    if left is not None and left.number is not None and math.isnan(left.number) and left.row:
         return _Known(math.nan, row=False)
-    return replace(sum_, or_nan=True, row=False) if sum_ is not None and left.number == 0 else None
+    zeros = any(operand is not None and operand.number == 0 for operand in (left, right))
+    return replace(sum_, or_nan=True, row=False) if sum_ is not None and zeros else None
 
 
 def _by_element(op: Operation, operands: list[_Known | None]) -> _Known | None:
@@ -169,12 +176,29 @@ def _by_element(op: Operation, operands: list[_Known | None]) -> _Known | None:
     if nan:
         return None if compares else _Known(math.nan, row=any(nan))
     if len(known) < len(operands):
-        return None
+        return _with_any(op, *operands) if len(operands) == 2 else None
     row, or_nan = all(operand.row for operand in known), any(operand.or_nan for operand in known)
     if compares and (or_nan or tile_type(op.operands[0]).element_type not in FLOATS):
         return None
     found = _of_carried(op, known) if any(operand.number is None for operand in known) else _of_numbers(op, known)
     return found and replace(found, row=row, or_nan=or_nan)
+
+
+def _with_any(op: Operation, left: _Known | None, right: _Known | None) -> _Known | None:
+    """Of a number and what may be anything: an infinity stays one in a sum, zero in a product; or it becomes NaN."""
+    known = left or right
+    if known is None or known.number is None:
+        return None
+    if isinstance(op, MulOp) and known.number == 0:
+        return replace(known, or_nan=True)
+    if isinstance(op, AddOp | SubOp) and math.isinf(known.number):
+        sign = -1 if isinstance(op, SubOp) and known is right else 1
+        return replace(known, number=sign * known.number, or_nan=True)
+    return None
+
+
+def _is_number(tile: _Known | None) -> bool:
+    return tile is not None and tile.number is not None
 
 
 def _of_numbers(op: Operation, operands: list[_Known]) -> _Known | None:

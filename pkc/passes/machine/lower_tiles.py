@@ -166,9 +166,9 @@ def _end(channel: ChannelOp, kind: type[Operation]) -> RoleOp:
 def _moves(role: RoleOp) -> bool:
     """Whether a role only starts copies and signals, so that one thread is enough."""
     for op in role.walk():
-        if isinstance(op, AddToArrayOp | ScatterAddOp):
+        if isinstance(op, ScatterAddOp):
             return False
-        if isinstance(op, LoadOp | StoreOp):
+        if isinstance(op, LoadOp | StoreOp | AddToArrayOp):
             if needs_threads(op):
                 return False
         elif any(isinstance(result.type, TileType) for result in op.results) and not isinstance(op, ConsumeOp):

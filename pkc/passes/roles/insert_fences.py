@@ -10,7 +10,16 @@ from xdsl.dialects.builtin import StringAttr, UnitAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from pkc.dialect.access import AllReduceOp, AtomicAddOp, GatherOp, LoadOp, ScatterAddOp, StoreAddOp, StoreOp
+from pkc.dialect.access import (
+    AddToArrayOp,
+    AllReduceOp,
+    AtomicAddOp,
+    GatherOp,
+    LoadOp,
+    ScatterAddOp,
+    StoreAddOp,
+    StoreOp,
+)
 from pkc.dialect.coordinates import RankOp
 from pkc.dialect.copies import CopyOp
 from pkc.dialect.counters import EARLIER, ORDER, Order, RaiseOp, SignalAllOp, SignalOp, WaitOp
@@ -183,7 +192,7 @@ def _shared_by_tma(kernel: KernelOp) -> Iterator[Operation]:
     written = _written(kernel)
     remote: set[Operation] = {*remote_reads(kernel), *remote_stores(kernel)}
     for op in kernel.walk():
-        if not isinstance(op, LoadOp | StoreOp) or not moves_by_tma(op):
+        if not isinstance(op, LoadOp | StoreOp | AddToArrayOp) or not moves_by_tma(op):
             continue
         if op in remote or op.rank is not None or (isinstance(op, LoadOp) and op.array in written):
             yield op
@@ -290,9 +299,9 @@ class _Drains:
     def _begun(self, op: Operation) -> _InFlight:
         if isinstance(op, GatherOp):
             return _InFlight(loading=op in self._shared)
-        if not isinstance(op, LoadOp | StoreOp) or not moves_by_tma(op):
+        if not isinstance(op, LoadOp | StoreOp | AddToArrayOp) or not moves_by_tma(op):
             return _InFlight()
-        if isinstance(op, StoreOp):
+        if isinstance(op, StoreOp | AddToArrayOp):
             stage = stage_of(op.tile)
             return _InFlight(storing=True, reading=frozenset() if stage is None else frozenset((stage.channel,)))
         # A copy waits for what it loads.
@@ -325,7 +334,7 @@ def _stores_since(op: Operation, iterations: int) -> int:
     if not iterations:
         return 0
     assert op.parent is not None
-    stores = [other for other in op.parent.ops if isinstance(other, StoreOp) and moves_by_tma(other)]
+    stores = [other for other in op.parent.ops if isinstance(other, StoreOp | AddToArrayOp) and moves_by_tma(other)]
     behind = 0
     if isinstance(op, ReleaseOp):
         before_op = [other for other in stores if other.is_before_in_block(op)]

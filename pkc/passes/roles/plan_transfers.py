@@ -9,14 +9,13 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, StringA
 from xdsl.ir import Operation, SSAValue
 
 from pkc.dialect.access import (
+    AddToArrayOp,
     AllReduceOp,
-    AtomicAddOp,
     GatherOp,
     LoadOp,
     ReadOp,
     ReduceOp,
     ScatterAddOp,
-    StoreAddOp,
     StoreOp,
     array_type,
 )
@@ -26,7 +25,7 @@ from pkc.dialect.program import DIVISORS, WRITTEN, KernelOp, RoleOp, packed
 from pkc.dialect.roles import CommitOp
 from pkc.dialect.tile import block_type, tile_type
 from pkc.dialect.transfers import ASYNC, REGISTER, TMA, TRANSFER, moves_by_tma, stage_of, transfer, unread_axes
-from pkc.dialect.types import BlockType, PGLType, PrivateType, dtype_bytes, every_shard, row_of
+from pkc.dialect.types import BlockType, PGLType, PrivateType, dtype_bytes, every_shard, f32, row_of
 from pkc.location import describe
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.analysis.multiples import cut_blocks, position_multiple
@@ -40,9 +39,7 @@ _OTHERS: dict[type[Operation], str] = {
     ReadOp: "one element",
     GatherOp: "rows that the table leaves out are zero, which no copy writes",
     ReduceOp: "added up where it is read",
-    AtomicAddOp: "each element is added at its place",
     ScatterAddOp: "each element is added at its place",
-    StoreAddOp: "each element is added at its place",
     AllReduceOp: "added up where it is read",
 }
 """Accesses that ordinary instructions carry out, and why."""
@@ -100,6 +97,9 @@ class PlanTransfers(KernelPass):
                     PlanTransfers.name, op, f"rows of `{array_name(op.array)}` do not move by TMA: {_OTHERS[type(op)]}"
                 )
         remote = {op for op, _ in reached(kernel)}
+        for op in ops:
+            if isinstance(op, AddToArrayOp):
+                op.attributes[TRANSFER] = transfer(*_of_addition(op, op in remote))
         for op in ops:  # what is stored may be a load's
             if isinstance(op, StoreOp):
                 by, why = _of_store(op)
@@ -164,6 +164,16 @@ def _of_store(op: StoreOp) -> tuple[str, str]:
     return TMA, "leaves its stage as it is"
 
 
+def _of_addition(op: AddToArrayOp, remote: bool) -> tuple[str, str]:
+    by_threads = "each element is added at its place"
+    if stage_of(op.tile) is None or remote or tile_type(op.tile).element_type != f32:
+        return REGISTER, by_threads
+    if reason := _too_much(op):
+        _remark(op, "added", reason)
+        return REGISTER, f"{by_threads}: {reason}"
+    return TMA, "added from its stage as it is"
+
+
 def _rows_at_a_time(op: StoreOp) -> int | None:
     """How many rows of a staged tile make a chunk; nothing if it moves as a whole."""
     kind = tile_type(op.tile)
@@ -174,7 +184,7 @@ def _rows_at_a_time(op: StoreOp) -> int | None:
     return rows if kind.shape[0] > rows and kind.shape[0] % rows == 0 else None
 
 
-def _remark(op: LoadOp | StoreOp, what: str, reason: str) -> None:
+def _remark(op: LoadOp | StoreOp | AddToArrayOp, what: str, reason: str) -> None:
     """Say of a tile that it does not go by TMA; a row is little to move."""
     if tile_type(op.result if isinstance(op, LoadOp) else op.tile).rank > 1:
         missed(PlanTransfers.name, op, f"`{array_name(op.array)}` is not {what} by TMA: {reason}")
@@ -186,7 +196,7 @@ def _remark_last_block(op: LoadOp | StoreOp, verb: str) -> None:
     missed(PlanTransfers.name, op, f"threads {verb} the last block of `{array_name(op.array)}`, {reason}")
 
 
-def _too_much(op: LoadOp | StoreOp) -> str:
+def _too_much(op: LoadOp | StoreOp | AddToArrayOp) -> str:
     """What TMA cannot do about an access; empty if there is nothing."""
     target = target_of(op)
     if TMA not in target.transfers:
@@ -200,14 +210,15 @@ def _too_much(op: LoadOp | StoreOp) -> str:
         return reason
     owners = ((axis, index.owner) for axis, index in enumerate(op.indices))
     blocks = [(axis, block) for axis, block in owners if isinstance(block, BlockOp)]
-    if cut_blocks(op, unread_axes(op)) and not _is_staged(op):
+    if cut_blocks(op, unread_axes(op)) and (isinstance(op, AddToArrayOp) or not _is_staged(op)):
         return "the last block may end inside of the array, where TMA does not stop"
-    if isinstance(op, StoreOp) and tile_type(op.tile).rank == 1 and not _aligned_rows(array):
+    if not isinstance(op, LoadOp) and tile_type(op.tile).rank == 1 and not _aligned_rows(array):
         return f"rows of the array may begin where no multiple of {_GRANULE} bytes is, which TMA needs"
     if on_several_ranks(op):
         return "its rows go to several ranks, and no TMA store begins before an array"
     in_shards = {axis for axis, block in blocks if block.in_shard and not _fills_shards(op, block)}
-    sharded = in_shards - _read_on(op) | _shards(op.array)
+    read_on = _read_on(op) if isinstance(op, LoadOp) else set[int]()
+    sharded = in_shards - read_on | _shards(op.array)
     if len(sharded) > 1:
         return "follows the shards of two dimensions, a tensor map those of one"
     if not _begins_aligned(op):
@@ -217,7 +228,7 @@ def _too_much(op: LoadOp | StoreOp) -> str:
     return f"{dims} dimensions: a tensor map has {_MOST_DIMS}" if dims > _MOST_DIMS else ""
 
 
-def _begins_aligned(op: LoadOp | StoreOp) -> bool:
+def _begins_aligned(op: LoadOp | StoreOp | AddToArrayOp) -> bool:
     """Whether the first element of each row of a tile lies at a multiple of what TMA moves, for all sizes and ranks.
 
     Else hardware ends with an illegal instruction. Rows of an array begin so (`Array`), shards of rows as well.
@@ -243,13 +254,13 @@ def _is_staged(op: LoadOp | StoreOp) -> bool:
     return all(isinstance(use.operation, CommitOp) for use in op.result.uses)
 
 
-def _read_on(op: LoadOp | StoreOp) -> set[int]:
+def _read_on(op: LoadOp) -> set[int]:
     """The dimensions of an array along which a load may go on past the end of its block."""
     dims = [dim for dim, index in enumerate(op.indices) if isinstance(index.type, BlockType)]
     return {dims[axis] for axis in unread_axes(op)}
 
 
-def rows_apart(op: LoadOp | StoreOp) -> str:
+def rows_apart(op: LoadOp | StoreOp | AddToArrayOp) -> str:
     """Whether the rows of an array begin where TMA finds none, and where they do."""
     between = _between_rows(op) if array_type(op.array).rank > 1 else 0
     if between % _GRANULE == 0:
@@ -257,7 +268,7 @@ def rows_apart(op: LoadOp | StoreOp) -> str:
     return f"its rows begin {between} bytes, or a multiple of that, behind each other, and with TMA {_GRANULE}"
 
 
-def _fills_shards(op: LoadOp | StoreOp, block: BlockOp) -> bool:
+def _fills_shards(op: LoadOp | StoreOp | AddToArrayOp, block: BlockOp) -> bool:
     """Whether blocks end where shards do, so that none of them reaches into the next shard."""
     kind = block_type(block.result)
     each = _divisor(op, every_shard(kind.of))
@@ -274,7 +285,7 @@ def _divisor(op: Operation, length: str) -> int | None:
     return known.value.data if isinstance(known, IntegerAttr) else None
 
 
-def _between_rows(op: LoadOp | StoreOp) -> int:
+def _between_rows(op: LoadOp | StoreOp | AddToArrayOp) -> int:
     """What bytes from one row of an array to the next are surely a multiple of; lengths of rows of which the launch
     says nothing are taken to suit TMA."""
     array = array_type(op.array)

@@ -34,6 +34,9 @@ class DropClips(KernelPass):
     line is as good as many. The same holds of s * k and `max(top, rowmax(s) * k)` with a scalar k that is certain to
     be positive or NaN, as `max(scale, 1e-30)` is. Nothing is assumed of the values; blocks have at least one position.
 
+    Of clips of one tile along both its axes, each for other MMAs, the second one clips what the first one gives, and
+    serves its MMAs too: one tile in registers, not two.
+
     Before:
 
         %c = pk.clip %s axis 1 to %kv fill 0xff800000 : f32 : ...
@@ -60,6 +63,9 @@ class DropClips(KernelPass):
         for op in list(kernel.walk()):
             if isinstance(op, ClipOp):
                 _drop(op)
+        for op in list(kernel.walk()):
+            if isinstance(op, ClipOp):
+                _join(op)
 
 
 _STORES = (StoreOp, StoreAddOp, AtomicAddOp, AccumulateOp)
@@ -90,6 +96,47 @@ def _drop(clip: ClipOp) -> None:
     clip.result.replace_all_uses_with(clip.tile)
     clip.detach()
     clip.erase()
+
+
+def _join(first: ClipOp) -> None:
+    """Let the clip of the same tile along its other axis clip what the first one gives, for the MMAs of both."""
+    others = [use.operation for use in first.tile.uses if use.operation is not first]
+    other = next((op for op in others if isinstance(op, ClipOp) and _is_other_edge(first, op)), None)
+    if other is None or not all(map(_is_multiplied, (first, other))):
+        return
+    block, around = other.block.owner, first.parent
+    assert around is not None
+    if isinstance(block, Operation) and block.parent is around and not block.is_before_in_block(first):
+        return
+    other.detach()
+    around.insert_op_after(other, first)
+    first.result.replace_all_uses_with(other.result)
+    other.operands[0] = first.result
+
+
+def _is_other_edge(first: ClipOp, clip: ClipOp) -> bool:
+    """Whether a clip behind the first one puts the same along the other axis, past which nothing is known of the tile:
+    no other clip rests on it."""
+    if (
+        clip.parent is not first.parent
+        or not first.is_before_in_block(clip)
+        or not _same(first.constant, clip.constant)
+    ):
+        return False
+    axis = clip.axis.value.data
+    return axis != first.axis.value.data and _Edge(clip.block).padding(clip.tile, axis, clip) is None
+
+
+def _is_multiplied(clip: ClipOp) -> bool:
+    """Whether MMAs alone use what a clip gives, as it is or transposed."""
+    todo = list(clip.result.uses)
+    while todo:
+        use = todo.pop()
+        if isinstance(use.operation, TransposeOp):
+            todo += use.operation.result.uses
+        elif not isinstance(use.operation, MmaOp) or use.operation.operands[use.index] is use.operation.acc:
+            return False
+    return True
 
 
 def _same(a: float, b: float) -> bool:

@@ -302,11 +302,25 @@ PLAIN: tuple[Instruction, ...] = (
         "32 bits of shared memory",
     ),
     Instruction(
+        "load_shared_v2",
+        ("registers<2 x b32>", "index"),
+        None,
+        asm("ld.shared.v2.b32 {%0, %1}, [%2];", '"=r"(a[0]), "=r"(a[1])', '"r"(b)'),
+        "8 bytes of shared memory at b",
+    ),
+    Instruction(
         "load_shared_v4",
         ("registers<4 x b32>", "index"),
         None,
         asm("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];", ", ".join(f'"=r"(a[{i}])' for i in range(4)), '"r"(b)'),
         "16 bytes of shared memory at b",
+    ),
+    Instruction(
+        "store_shared_v2",
+        ("index", "b32", "b32"),
+        None,
+        asm("st.shared.v2.b32 [%0], {%1, %2};", "", '"r"(a), "r"(b), "r"(c)'),
+        "8 bytes to shared memory at a",
     ),
     Instruction(
         "store_shared_v4",

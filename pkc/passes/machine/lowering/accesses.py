@@ -54,7 +54,7 @@ def _is_whole(role: WarpRole, op: LoadOp) -> SSAValue:
     return reduce(role.emit.both, blocks)
 
 
-def store(role: WarpRole, op: StoreOp) -> None:
+def store(role: WarpRole, op: StoreOp | AddToArrayOp) -> None:
     """A tile from its stage, or from registers."""
     if moves_by_tma(op):
         tma.store(role, op)
@@ -67,7 +67,7 @@ def add(role: WarpRole, op: AddToArrayOp) -> None:
     if not role.launch.kernel.in_any_order:
         hint = "`schedule(deterministic=False)` allows sums in any order; or give each rank a separate array"
         raise CannotLowerError(op, "`store_add` in a defined order", hint)
-    _by_threads(role, op)
+    store(role, op)
 
 
 def _by_threads(role: WarpRole, op: StoreOp | AddToArrayOp) -> None:

@@ -42,6 +42,7 @@ from pkc.passes.machine.lowering.fragments import (
     element,
     fill,
     fragment_of,
+    held,
     per_chunk,
     row_number,
 )
@@ -93,7 +94,7 @@ def _positions(role: WarpRole, op: PositionsOp) -> None:
 
 
 def _broadcast(role: WarpRole, op: BroadcastOp) -> None:
-    source, target = as_elements(role, op.tile), fragment_of(role, op.result)
+    source, target = held(role, op.tile), fragment_of(role, op.result)
     if role.chunk is not None:
         each = FLAT // per_chunk(source.fragment.axes) if source.fragment.axes else target.count
         _lazy(role, op.result, lambda emit, i: element(role, source, emit.part(i, each)))

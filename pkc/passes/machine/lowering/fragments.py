@@ -24,6 +24,9 @@ from pkc.targets.layout import CHUNK, COLUMN_STEP, ROW_STEP, WARP_ROWS, Fragment
 FLAT = 8
 """Neighbouring elements that a thread without a warpgroup works on at once: 16 bytes of a 16-bit type."""
 
+_FEW = 16
+"""Elements of a row or a column that a thread keeps in registers; more of them are read where they are used."""
+
 PACKED: dict[Attribute, str] = {bf16: "bf16", f16: "f16", e4m3: "e4m3", e5m2: "e5m2"}
 """Element types of which one register has two: of 8 bits in its low half."""
 
@@ -101,6 +104,29 @@ def as_elements(role: WarpRole, value: SSAValue) -> Value:
         return _from_stage(role, found, fragment_of(role, value))
     assert isinstance(found, RegisterTile | LazyTile)
     return found
+
+
+def held(role: WarpRole, value: SSAValue) -> Value:
+    """As `as_elements`; but a staged row or column of 32-bit elements beside MMAs, of which a thread has few, is in
+    registers: each of them goes with many elements of a tile."""
+    found, kind = role.tiles[value], tile_type(value)
+    if not isinstance(found, Staged) or kind.rank != 1 or kind.element_type in PACKED or not role.threads.warpgroups:
+        return as_elements(role, value)
+    fragment = fragment_of(role, value)
+    if role.chunk is not None or fragment.lanes or fragment.count > _FEW:
+        return as_elements(role, value)
+    emit, made = role.emit, allocate(role, fragment, kind.element_type, value.name_hint)
+    if fragment.axes == (0,):
+        copy(role, _from_stage(role, found, fragment), made)
+        return made
+    name, pair = "float_bits" if kind.element_type == f32 else "int_bits", emit.registers(2, b32)
+    with emit.loop(0, fragment.count // 2, unroll=True) as number:
+        first = emit.times(number, 2)
+        at = emit.const(0), column(role, fragment, first)
+        emit.do("load_shared_v2", pair, shared_address(emit, found.address, found.layout, 4, at))
+        for i in range(2):
+            emit.set(emit.value(name, emit.get(pair, i)), made.registers, emit.plus(first, i))
+    return made
 
 
 def element(role: WarpRole, value: Value, index: SSAValue) -> SSAValue:

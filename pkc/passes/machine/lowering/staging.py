@@ -133,8 +133,9 @@ def _elements(role: WarpRole, tile: Value, kind: TileType, layout: SharedLayout,
     """Write element by element; threads that have the same element write the same value."""
     emit, fragment = role.emit, tile.fragment
     narrow, size = kind.element_type in PACKED, dtype_bytes(kind.element_type)
-    paired = narrow and 1 in fragment.axes
-    store = "b8x2" if paired and size == 1 else f"b{8 * size * (1 + paired)}"
+    # A thread has two neighbours of each row, which lie side by side in a stage too.
+    paired = 1 in fragment.axes and (narrow or not fragment.ends_early)
+    store = "v2" if not narrow and paired else "b8x2" if paired and size == 1 else f"b{8 * size * (1 + paired)}"
     with emit.loop(0, fragment.count // 2 if paired else fragment.count, unroll=True) as i:
         first = emit.times(i, 2) if paired else i
         row = fragments.row(role, fragment, first) if 0 in fragment.axes else emit.const(0)
@@ -143,7 +144,12 @@ def _elements(role: WarpRole, tile: Value, kind: TileType, layout: SharedLayout,
         place = fragments.shared_address(emit, address, layout, size, at)
         inside = fragments.is_in_tile(role, fragment, first)
         with emit.when(inside) if inside is not None else nullcontext():
-            emit.do(f"store_shared_{store}", place, _bits(role, tile, i, paired))
+            if store == "v2":
+                emit.do(
+                    "store_shared_v2", place, *(_bits(role, tile, emit.plus(first, one), False) for one in range(2))
+                )
+            else:
+                emit.do(f"store_shared_{store}", place, _bits(role, tile, i, paired))
 
 
 def _chunks(role: WarpRole, tile: Value, kind: TileType, layout: SharedLayout, address: SSAValue) -> None:

@@ -50,7 +50,7 @@ def _sharded(op: Access) -> int | None:
     return next(iter(dims), None)
 
 
-def in_one_shard(role: WarpRole, op: LoadOp | StoreOp) -> tuple[list[Placed], int | None]:
+def in_one_shard(role: WarpRole, op: LoadOp | StoreOp | AddToArrayOp) -> tuple[list[Placed], int | None]:
     """As `placed`, of a tile that lies on one rank; a block that may straddle is refused."""
     places, split = placed(role, op)
     if _sharded(op) is not None and split is not None and places[split].shard is None:
@@ -77,27 +77,27 @@ def load(role: WarpRole, op: LoadOp) -> None:
         _boxes(role, op, address, "load", barrier)
 
 
-def store(role: WarpRole, op: StoreOp) -> None:
-    """A staged tile to where it belongs."""
+def store(role: WarpRole, op: StoreOp | AddToArrayOp) -> None:
+    """A staged tile to where it belongs, or added to what is there."""
     tile = role.tiles[op.tile]
     if not isinstance(tile, Staged) or tile.transposed:
         raise CannotLowerError(op, "a tile stored by TMA that does not lie in its stage as it is stored")
-    emit = role.emit
+    emit, what = role.emit, "store" if isinstance(op, StoreOp) else "add"
     with first_thread(role):
         if copies(op):
             ranks = role.dims.extent(RANKS)
             with emit.loop(0, ranks) as step:
                 peer = emit.modulo(emit.plus(emit.plus(role.rank, 1), step), ranks)
-                _boxes(role, op, tile.address, "store", None, peer)
+                _boxes(role, op, tile.address, what, None, peer)
         else:
-            _boxes(role, op, tile.address, "store", None)
+            _boxes(role, op, tile.address, what, None)
         if pieces(op) is None:
             emit.do("bulk_commit")
 
 
 def _boxes(
     role: WarpRole,
-    op: LoadOp | StoreOp,
+    op: LoadOp | StoreOp | AddToArrayOp,
     address: SSAValue,
     what: str,
     barrier: SSAValue | None,

@@ -1,0 +1,131 @@
+"""Attention by pkc's kernels: on one GPU, and over a sequence that is spread over the ranks of a group."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from typing import Any
+
+from pkc.runtime.launch import runs_on
+from pkc.targets import DEFAULT
+from pkc.targets.target import lookup
+from pkc.torch import kernels
+from pkc.torch.groups import place_of
+from pkc.torch.launches import Launch, aligned, loaded, place_on
+
+torch: Any = importlib.import_module("torch")
+
+_STEP = 16
+"""What the number of elements of a head is a multiple of."""
+
+MOST, MOST_BACKWARD = 256, 128
+"""The most elements of a head, and for gradients."""
+
+LOG2E = math.log2(math.e)
+
+
+def obstacle(q: Any, k: Any, most: int = MOST) -> str:
+    """Why no kernel attends to these; empty if one does."""
+    name, features = _name(q), q.shape[-1]
+    if name not in kernels.TYPES:
+        return f"the element type is {name}; kernels take {' and '.join(kernels.TYPES)}"
+    if not q.numel() or not k.numel():
+        return "a tensor has no elements"
+    if features % _STEP or features > most:
+        return f"heads of {features} elements; kernels take multiples of {_STEP} up to {most}"
+    found = torch.cuda.get_device_capability(q.device)
+    if not runs_on(lookup(DEFAULT).code, found):
+        return f"the GPU has compute capability {found[0]}.{found[1]}; kernels are for {DEFAULT}"
+    return ""
+
+
+class Attention:
+    """Attention of tensors that are laid out as these, and the log-sum-exp of each row, to base 2."""
+
+    def __init__(self, q: Any, k: Any, *, causal: bool, scale: float) -> None:
+        place = place_on(q.device.index)
+        batch, heads, rows, features = q.shape
+        groups, keys = k.shape[1:3]
+        self._rows = q.shape[:-1]
+        dims = {"B": batch, "H": heads, "G": groups, **_for_schedule(S=rows, T=keys)}
+        constants = {"D": features, "group": heads // groups, "causal": causal}
+        kernel = loaded(place, kernels.example("grouped_attention", _name(q)), dims, constants)
+        self._launch = Launch(kernel, ("Q", "K", "V", "O", "L"), {"scale": scale * LOG2E})
+
+    def __call__(self, q: Any, k: Any, v: Any) -> tuple[Any, Any]:
+        q = as_kernels_read(q)
+        out, sums = torch.empty_like(q), q.new_empty(self._rows, dtype=torch.float32)
+        self._launch(q, as_kernels_read(k), as_kernels_read(v), out, sums)
+        return out, sums
+
+
+class AttentionBackward:
+    """The gradients of attention of tensors that are laid out as these. Sums have one order: results are the same each
+    time."""
+
+    def __init__(self, q: Any, k: Any, *, causal: bool, scale: float) -> None:
+        place = place_on(q.device.index)
+        batch, heads, rows, features = q.shape
+        groups, keys = k.shape[1:3]
+        own = {"B": batch, "H": heads, **_for_schedule(S=rows)}
+        dims = {**own, "G": groups, **_for_schedule(T=keys)}
+        constants = {"D": features, "group": heads // groups, "causal": causal}
+
+        # Of keys that the diagonal cuts, a shorter block has fewer that are masked.
+        shorter = {"tile_T": "96"} if causal else {}
+        delta = loaded(place, kernels.example("attention_delta", _name(q)), own, {"D": features})
+        of_rows = loaded(place, kernels.example("attention_dq", _name(q)), dims, constants, shorter)
+        of_keys = loaded(place, kernels.example("attention_dkdv", _name(q)), dims, constants)
+        fixed = {"scale": scale * LOG2E}
+        self._delta = Launch(delta, ("dO", "O", "delta"), {})
+        self._of_rows = Launch(of_rows, ("Q", "K", "V", "dO", "L", "delta", "dQ"), fixed)
+        self._of_keys = Launch(of_keys, ("Q", "K", "V", "dO", "L", "delta", "dK", "dV"), fixed)
+
+    def __call__(self, grad: Any, q: Any, k: Any, v: Any, out: Any, logs: Any) -> tuple[Any, Any, Any]:
+        q, k, v, grad, out, logs = map(as_kernels_read, (q, k, v, grad, out, logs))
+        delta, found = torch.empty_like(logs), [torch.empty_like(tensor) for tensor in (q, k, v)]
+        self._delta(grad, out, delta)
+        self._of_rows(q, k, v, grad, logs, delta, found[0])
+        self._of_keys(q, k, v, grad, logs, delta, *found[1:])
+        return tuple(found)
+
+
+class SpreadAttention:
+    """Attention of tensors that are laid out as these, each of which is this rank's shard of the sequence."""
+
+    def __init__(
+        self, example: str, q: Any, group: str, *, causal: bool, scale: float, zigzag: bool | None = None
+    ) -> None:
+        place = place_of(group)
+        batch, heads, rows, features = q.shape
+        shape = batch, heads, rows * place.mesh.ranks, features
+        key = example, q.dtype, shape, causal, zigzag, scale
+        if key not in place.sizes:
+            order = {} if zigzag is None else {"zigzag": zigzag}
+            arrays = [place.array(shape, q.dtype, "shard", 2, number=number, **order) for number in range(4)]
+            dims = {"B": batch, "H": heads, **_for_schedule(S=shape[2])}
+            constants = {"D": features, "causal": causal, **order}
+            kernel = loaded(place, kernels.example(example, _name(q)), dims, constants)
+            fixed = dict(zip("QKVO", arrays, strict=True))
+            launch = Launch(kernel, (), {**fixed, "scale": scale * LOG2E})
+            place.sizes[key] = launch, [array.tensor() for array in arrays]
+        self._launch, self._shards = place.sizes[key]
+
+    def __call__(self, *given: Any) -> Any:
+        *operands, out = self._shards
+        for shard, tensor in zip(operands, given, strict=True):
+            shard.copy_(tensor)
+        self._launch()
+        return out.clone(memory_format=torch.contiguous_format)
+
+
+def as_kernels_read(tensor: Any) -> Any:
+    return aligned(tensor.contiguous())
+
+
+def _for_schedule(**lengths: int) -> dict[str, int]:
+    return {name: kernels.rows_of_schedule(length) for name, length in lengths.items()}
+
+
+def _name(tensor: Any) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
