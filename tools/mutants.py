@@ -37,6 +37,9 @@ from tools.mutant_operators import OPERATORS, Operator
 ROOT = Path(__file__).parents[1]
 SIZES: dict[str, dict[str, int]] = {
     "attention": {"B": 1, "H": 2, "S": 145, "T": 203},
+    "attention_delta": {"B": 1, "H": 2, "S": 145},
+    "attention_dkdv": {"B": 1, "H": 2, "G": 2, "S": 145, "T": 203},
+    "attention_dq": {"B": 1, "H": 2, "G": 2, "S": 145, "T": 203},
     "grouped_attention": {"B": 1, "H": 4, "G": 1, "S": 145, "T": 203},
     "window_attention": {"B": 1, "H": 2, "S": 145, "T": 203},
     "packed_attention": {"H": 1, "G": 1, "S": 301, "T": 333, "N": 4},
