@@ -56,6 +56,8 @@ golden: $(DEV)
 	$(BIN)/python -m tools.machine_page
 	$(BIN)/python -m tools.operations_page
 	$(BIN)/python -m tools.constructs
+	$(BIN)/python -m tools.textmate
+	$(BIN)/python -m tools.gallery
 
 # Puts the tables of bench/results into the README and draws them.
 bench-report:

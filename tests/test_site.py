@@ -14,7 +14,7 @@ from tools import gallery, site
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-QUICK = ("index.md", "from_triton.md", "from_thunderkittens.md", "from_nccl.md")
+QUICK = ("index.md", "editors.md", "from_triton.md", "from_thunderkittens.md", "from_nccl.md")
 PAGES = sweep((*QUICK, "tutorial.md", "races.md", "timeline.md"), lambda page: page in QUICK)
 
 

@@ -21,8 +21,8 @@ says. For each code, `tests/errors` has a program that provokes it and the exact
 """
 
 
-OTHERS = ("pkc.__main__", "pkc.nn", "pkc.torch")
-"""Modules that define no diagnostics; all but the first need torch."""
+OTHERS = ("pkc.__main__", "pkc.nn", "pkc.torch", "pkc.editor")
+"""Modules that define no diagnostics; all but the first need torch or pygls."""
 
 
 def registry() -> dict[str, type[Diagnostic]]:

@@ -387,6 +387,25 @@ def bench(
         raise SystemExit(1)
 
 
+@cli.command("format", epilog=EXIT_STATUSES)
+@click.argument("files", nargs=-1, required=True)
+@click.option("--check", is_flag=True, help="Change nothing; exit with 1 if a file would change.")
+def format_command(files: tuple[str, ...], check: bool) -> None:
+    """Rewrite FILES (.pk) with the usual spacing. Words, comments and line breaks stay."""
+    from pkc.cli.format import execute
+
+    if not execute(files, check=check):
+        raise SystemExit(1)
+
+
+@cli.command(epilog=EXIT_STATUSES)
+def lsp() -> None:
+    """Serve an editor: diagnostics, hover, completion and formatting of .pk files (needs the extra `editor`)."""
+    from pkc.cli.server import execute
+
+    execute()
+
+
 @cli.command(
     epilog=EXIT_STATUSES,
     options_metavar="[-h]",

@@ -32,13 +32,14 @@ def parse_file(path: str | Path) -> tree.Program:
 
 def parse_text(source: Source) -> tree.Program:
     """The kernels of a text, at least one, each with the functions that it calls."""
-    program = _parse(source)
+    program = parse_tree(source)
     if not program.kernels:
         raise PkcError(errors.NoKernel(Span(source, 0, 0) if source.text else NOWHERE, source.name))
-    return link(program, lambda path: _parse(read_source(path, ".pk")))
+    return link(program, lambda path: parse_tree(read_source(path, ".pk")))
 
 
-def _parse(source: Source) -> tree.Program:
+def parse_tree(source: Source) -> tree.Program:
+    """What a text says, imports and functions that nothing calls included. Raises `PkcError`."""
     text = source.text
     if len(text) > MAX_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise PkcError(errors.FileTooLarge(Span(source, 0, 0), source.name, MAX_BYTES))

@@ -106,6 +106,7 @@ OTHER: dict[str, str] = {
     "PK944": "tests/bench/test_run.py::test_a_gpu_that_hangs_ends_the_process",
     "PK945": "tests/bench/test_run.py::test_a_wrong_result_is_an_error_and_no_number",
     "PK946": "tests/bench/test_report.py::test_a_file_without_results",
+    "PK947": "tests/editor/test_analyse.py::test_without_the_extra",
     "PK999": "tests/cli/test_cli.py::test_internal_error_is_a_diagnostic",
 }
 """Codes that no file provokes, each with the test that does."""
