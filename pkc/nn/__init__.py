@@ -1,6 +1,16 @@
-"""Layers for tensor parallelism in PyTorch, with the meaning that they have in Megatron; importing it imports torch."""
+"""Layers for several ranks in PyTorch, with the meaning that they have in Megatron; importing it imports torch."""
 
+from pkc.nn.attention import ContextParallelAttention, TensorParallelAttention
 from pkc.nn.linear import ColumnParallelLinear, RowParallelLinear, replicated
 from pkc.nn.mlp import TensorParallelMLP
+from pkc.nn.moe import MoE
 
-__all__ = ["ColumnParallelLinear", "RowParallelLinear", "TensorParallelMLP", "replicated"]
+__all__ = [
+    "ColumnParallelLinear",
+    "ContextParallelAttention",
+    "MoE",
+    "RowParallelLinear",
+    "TensorParallelAttention",
+    "TensorParallelMLP",
+    "replicated",
+]

@@ -21,19 +21,28 @@ _STEP = 16
 MOST, MOST_BACKWARD = 256, 128
 """The most elements of a head, and for gradients."""
 
+_NARROW = 64
+"""Elements of heads of which an SM has three blocks of rows."""
+
 LOG2E = math.log2(math.e)
 
 
 def obstacle(q: Any, k: Any, most: int = MOST) -> str:
     """Why no kernel attends to these; empty if one does."""
-    name, features = _name(q), q.shape[-1]
-    if name not in kernels.TYPES:
-        return f"the element type is {name}; kernels take {' and '.join(kernels.TYPES)}"
+    features = q.shape[-1]
     if not q.numel() or not k.numel():
         return "a tensor has no elements"
     if features % _STEP or features > most:
         return f"heads of {features} elements; kernels take multiples of {_STEP} up to {most}"
-    found = torch.cuda.get_device_capability(q.device)
+    return unknown(q)
+
+
+def unknown(tensor: Any) -> str:
+    """Why kernels know nothing of a tensor's element type or GPU; empty if they do."""
+    name = _name(tensor)
+    if name not in kernels.TYPES:
+        return f"the element type is {name}; kernels take {' and '.join(kernels.TYPES)}"
+    found = torch.cuda.get_device_capability(tensor.device)
     if not runs_on(lookup(DEFAULT).code, found):
         return f"the GPU has compute capability {found[0]}.{found[1]}; kernels are for {DEFAULT}"
     return ""
@@ -49,7 +58,8 @@ class Attention:
         self._rows = q.shape[:-1]
         dims = {"B": batch, "H": heads, "G": groups, **_for_schedule(S=rows, T=keys)}
         constants = {"D": features, "group": heads // groups, "causal": causal}
-        kernel = loaded(place, kernels.example("grouped_attention", _name(q)), dims, constants)
+        program = kernels.example("grouped_attention", _name(q))
+        kernel = loaded(place, program, dims, constants, _tiles(features, causal=causal))
         self._launch = Launch(kernel, ("Q", "K", "V", "O", "L"), {"scale": scale * LOG2E})
 
     def __call__(self, q: Any, k: Any, v: Any) -> tuple[Any, Any]:
@@ -117,6 +127,15 @@ class SpreadAttention:
             shard.copy_(tensor)
         self._launch()
         return out.clone(memory_format=torch.contiguous_format)
+
+
+def _tiles(features: int, *, causal: bool) -> dict[str, str]:
+    """What is chosen for long sequences, whatever the sizes: the bits of a row then do not change with its batch."""
+    if features <= _NARROW:
+        return {"tile_S": "192", "tile_T": "128", "consumers": "3"}
+    if features <= MOST_BACKWARD:
+        return {"tile_S": "128", "tile_T": "128" if causal else "160"}
+    return {"tile_S": "128", "tile_T": "80"}
 
 
 def as_kernels_read(tensor: Any) -> Any:

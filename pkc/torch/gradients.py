@@ -116,6 +116,10 @@ def none_of_gradients(ctx: Any, *_: Any) -> tuple[Any, ...]:
     raise NotImplementedError("the gradients of attention have no gradients of their own")
 
 
+def none_of_experts(ctx: Any, *_: Any) -> tuple[Any, ...]:
+    raise NotImplementedError("moe_mlp has no gradients: call it under torch.no_grad()")
+
+
 def _rows(tensor: Any, dim: int) -> Any:
     """All but the last dimension as rows, in the order that the products have."""
     return tensor.flatten(0, -2) if dim == tensor.dim() - 1 else tensor.movedim(dim, 0).flatten(0, -2)

@@ -6,8 +6,9 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from pkc.torch import attention, gradients, operators
+from pkc.torch import attention, experts, gradients, operators
 from pkc.torch.attention import ATTENTION, BACKWARD, RING, SPREAD_BACKWARD, ULYSSES
+from pkc.torch.experts import MOE
 from pkc.torch.operators import GATHER, REDUCE, SCATTER
 
 torch: Any = importlib.import_module("torch")
@@ -109,6 +110,14 @@ _OPERATORS = (
         attention.fake_spread_backward,
         None,
         gradients.none_of_gradients,
+    ),
+    (
+        f"{MOE}(Tensor X, Tensor choices, Tensor weights, Tensor gate, Tensor up, Tensor down, str group_name)"
+        " -> Tensor",
+        experts.moe_mlp,
+        experts.fake_moe,
+        None,
+        gradients.none_of_experts,
     ),
 )
 

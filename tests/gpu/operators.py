@@ -20,8 +20,10 @@ from typing import Any
 
 from tests.gpu import present, processes
 from tests.gpu.attention import asked, attended, attended_in_graphs, spread, unattended
+from tests.gpu.bits import same_bits
 from tests.gpu.calls import Failure
 from tests.gpu.graphs import captured, checked, compiled, differentiated, exported, fused
+from tests.gpu.layered import layered_attention, routed
 from tests.gpu.operands import Job, layers, right_operands, summed
 
 LIMIT = 150
@@ -226,6 +228,9 @@ CHECKS: Sequence[Callable[[Job], str]] = (
     spread,
     asked,
     attended_in_graphs,
+    layered_attention,
+    routed,
+    same_bits,
     cost,
 )
 

@@ -1,0 +1,106 @@
+"""What the operator of a mixture of experts in `torch.ops.pkc` does, and the shape of its result."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from pkc.routing import places, tables
+from pkc.torch import attending, fused, kernels, plain
+from pkc.torch.attending import as_kernels_read
+from pkc.torch.groups import place_of
+from pkc.torch.launches import Launch, loaded
+from pkc.torch.operators import ranks_of
+
+torch: Any = importlib.import_module("torch")
+_c10d: Any = importlib.import_module("torch.distributed.distributed_c10d")
+
+MOE = "moe_mlp"
+
+_LEAST = 128
+"""Rows of an expert that there is room for at least; a power of two times as many where one gets more."""
+
+
+def moe_mlp(X: Any, choices: Any, weights: Any, gate: Any, up: Any, down: Any, group_name: str) -> Any:
+    """The sum of what the chosen experts make of each token, `down(silu(gate(x)) * up(x))`, each times its weight.
+
+    `X` [tokens, hidden] are this rank's tokens, as many as on each other rank; `choices` [tokens, top] the experts of
+    each, counted through all ranks, -1 for none; `weights` [tokens, top] are of f32. `gate` and `up` [experts of a
+    rank, hidden, inner] and `down` [experts of a rank, inner, hidden] are this rank's experts. The tables of rows are
+    made on the host, from the choices of all ranks. Raises `ValueError` and `PkcError`.
+    """
+    _check(X, choices, weights, gate, up, down)
+    ranks = ranks_of(group_name)
+    whole = plain.gather(choices, 0, ranks, group_name)
+    reason = _obstacle(X, choices, gate, ranks)
+    if reason:
+        if X.device.type == "cuda" and ranks > 1:
+            fused.tell(MOE, reason)
+        return _by_matmuls(X, whole, plain.gather(weights, 0, ranks, group_name), (gate, up, down), ranks, group_name)
+    place, rank = place_of(group_name), _c10d._resolve_process_group(group_name).rank()
+    tokens, hidden = X.shape
+    experts, _, inner = gate.shape
+    chosen, count = whole.cpu().numpy(), experts * ranks
+    most = int(tables(chosen, count, rank=rank, ranks=ranks, step=1).rows.shape[1])
+    room = max(_LEAST, 1 << (most - 1).bit_length())
+    mine = tables(chosen, count, rank=rank, ranks=ranks, step=room)
+    where = places(chosen, count, ranks=ranks, step=room)[:, rank * tokens : (rank + 1) * tokens]
+    shape, rows = (tokens * ranks, hidden), experts * room
+    key = MOE, X.dtype, shape, choices.shape[1], experts, inner, room
+    if key not in place.sizes:
+        arrays = place.array(shape, X.dtype, "shard", 0), place.array((rows, hidden), X.dtype, "symmetric", number=1)
+        dims = {"S": shape[0], "H": hidden, "R": rows, "E": experts, "K": choices.shape[1], "T": tokens, "N": inner}
+        program = kernels.example(MOE, str(X.dtype).removeprefix("torch."))
+        names = "rows", "count", "places", "weight", "gate", "up", "down", "O"
+        launch = Launch(loaded(place, program, dims, {"P": room}), names, dict(zip("XY", arrays, strict=True)))
+        place.sizes[key] = launch, arrays[0].tensor()
+    launch, shard = place.sizes[key]
+    made = [torch.from_numpy(table).to(X.device) for table in (mine.rows.reshape(-1), mine.count, where.copy())]
+    out = torch.empty_like(X, memory_format=torch.contiguous_format)
+    shard.copy_(X)
+    launch(*made, weights.t().contiguous(), *map(as_kernels_read, (gate, up, down)), out)
+    return out
+
+
+def _obstacle(X: Any, choices: Any, gate: Any, ranks: int) -> str:
+    """Why no kernel does it; empty if one does."""
+    if X.device.type != "cuda":
+        return "tensors are on no GPU"
+    if ranks == 1:
+        return "the group has one rank"
+    if not choices.numel() or not gate.numel():
+        return "a tensor has no elements"
+    return attending.unknown(X)
+
+
+def _by_matmuls(X: Any, choices: Any, weights: Any, experts: tuple[Any, ...], ranks: int, group: str) -> Any:
+    """The same by gathering all tokens, torch's matmuls, and a sum over the ranks in f32."""
+    first = _c10d._resolve_process_group(group).rank() * len(experts[0])
+    whole = plain.gather(X, 0, ranks, group)
+    total = torch.zeros(whole.shape, device=X.device, dtype=torch.promote_types(X.dtype, torch.float32))
+    for number, (gate, up, down) in enumerate(zip(*experts, strict=True)):
+        tokens, choice = torch.where(choices == first + number)
+        rows = whole[tokens]
+        made = torch.nn.functional.silu(rows @ gate) * (rows @ up) @ down
+        total.index_add_(0, tokens, made.to(total.dtype) * weights[tokens, choice].unsqueeze(-1).to(total.dtype))
+    return plain.scatter(total, 0, ranks, group).to(X.dtype)
+
+
+def _check(X: Any, choices: Any, weights: Any, gate: Any, up: Any, down: Any) -> None:
+    if len(X.shape) != 2 or len(gate.shape) != 3:
+        raise ValueError(f"{MOE}: X has two dimensions and weights of experts have three")
+    experts, hidden, inner = gate.shape
+    if X.shape[1] != hidden or up.shape != gate.shape or tuple(down.shape) != (experts, inner, hidden):
+        shapes = ", ".join(str(list(tensor.shape)) for tensor in (X, gate, up, down))
+        raise ValueError(f"{MOE}: the shapes of X, gate, up and down do not fit together: {shapes}")
+    if choices.shape != weights.shape or len(choices.shape) != 2 or choices.shape[0] != X.shape[0]:
+        raise ValueError(f"{MOE}: choices are {list(choices.shape)} and weights {list(weights.shape)}")
+    if choices.dtype != torch.int32 or weights.dtype != torch.float32:
+        raise ValueError(f"{MOE}: choices are {choices.dtype}, not int32, or weights {weights.dtype}, not float32")
+    if not (X.dtype == gate.dtype == up.dtype == down.dtype):
+        raise ValueError(f"{MOE}: X is {X.dtype}, gate {gate.dtype}, up {up.dtype}, down {down.dtype}")
+
+
+def fake_moe(X: Any, choices: Any, weights: Any, gate: Any, up: Any, down: Any, group_name: str) -> Any:
+    _check(X, choices, weights, gate, up, down)
+    return X.new_empty(X.shape)

@@ -1,0 +1,133 @@
+"""Layers of `pkc.nn` for attention and for experts, against one process: checks that `tests.gpu.operators` runs."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from tests.gpu.attention import in_float64, shard, whole
+from tests.gpu.calls import Failure
+from tests.gpu.operands import Job
+
+
+def layered_attention(job: Job) -> str:
+    """The attention block and the attention of a spread sequence, with their gradients."""
+    torch, worst = job.torch, 0.0
+    from pkc.nn import ContextParallelAttention, TensorParallelAttention
+
+    for dtype, hidden, heads, groups in (("bfloat16", 128, 4, 2), ("bfloat16", 256, 2, 2)):
+        kind = getattr(torch, dtype)
+        for sequence_parallel, dim in ((True, 0), (False, 1)):
+            torch.manual_seed(7)
+            layers = [torch.nn.Linear(hidden, hidden // heads * n) for n in (heads, groups, groups)]
+            layers = [layer.double() for layer in (*layers, torch.nn.Linear(hidden, hidden))]
+            options = {"sequence_parallel": sequence_parallel, "sequence_dim": dim, "device": job.device}
+            block = TensorParallelAttention(hidden, heads, groups=groups, dtype=kind, **options)
+            for mine, layer in zip((block.query, block.key, block.value, block.out), layers, strict=True):
+                layer.to(job.device)
+                for parameter in layer.parameters():
+                    parameter.data = parameter.data.to(kind).double()
+                mine.load_state_dict(mine.shard_of(layer.state_dict()))
+            shape = (64, 2, hidden) if dim == 0 else (2, 64, hidden)
+            x = job.draw(60, *shape, dtype=dtype)[0]
+            given = (x.chunk(job.ranks, dim)[job.rank] if sequence_parallel else x).clone().requires_grad_()
+            outer = job.draw(61, *shape, dtype=dtype)[0]
+            part = partial(_part, job, dim) if sequence_parallel else _all
+            found = block(given)
+            found.backward(part(outer))
+            exact = x.double().requires_grad_()
+            first = exact if dim else exact.transpose(0, 1)
+            q, k, v = (layer(first).unflatten(-1, (-1, hidden // heads)).transpose(1, 2) for layer in layers[:3])
+            expected = layers[3](in_float64(torch, q, k, v, True)[0].transpose(1, 2).flatten(2))
+            expected = expected if dim else expected.transpose(0, 1)
+            expected.backward(outer.double())
+            pairs = [(found, part(expected)), (given.grad, part(exact.grad))]
+            pairs.append((block.out.weight.grad, layers[3].weight.grad.chunk(job.ranks, 1)[job.rank]))
+            for one, other in pairs:
+                bound = 16 * job.rounding(one.dtype) * other.detach().abs().max()
+                worst = max(worst, job.compared(one, other.detach(), bound))
+    shards = [job.draw(seed, 1, 4, 64, 64) for seed in (62, 63, 64)]
+    for method, zigzag in (("ring", True), ("ring", False), ("ulysses", False)):
+        attend = ContextParallelAttention(causal=True, method=method, zigzag=zigzag)
+        found = attend(*(tensors[job.rank] for tensors in shards))
+        expected, _ = in_float64(torch, *(whole(job, tensors, zigzag).double() for tensors in shards), True)
+        bound = 8 * job.rounding(found.dtype) * expected.abs().max()
+        worst = max(worst, job.compared(found, shard(job, expected, zigzag), bound))
+    for wrong in ({"method": "tree"}, {"method": "ulysses", "zigzag": True}):
+        try:
+            ContextParallelAttention(**wrong)
+        except ValueError:
+            continue
+        raise Failure(f"not refused: {wrong}")
+    return f"error/bound {worst:.3f}"
+
+
+def _part(job: Job, dim: int, tensor: Any) -> Any:
+    """This rank's shard along a dimension."""
+    return tensor.chunk(job.ranks, dim)[job.rank]
+
+
+def _all(tensor: Any) -> Any:
+    return tensor
+
+
+def routed(job: Job) -> str:
+    """A mixture of experts, with even and uneven choices and tokens of none, against torch in float64."""
+    torch, worst = job.torch, 0.0
+    from pkc.nn import MoE
+
+    tokens, hidden, inner, experts, top = 96, 128, 192, 4, 2
+    torch.manual_seed(3)
+    moe = MoE(hidden, inner, experts, top, device=job.device, dtype=torch.bfloat16)
+    state = {"router.weight": job.draw(70, experts, hidden)[0]}
+    for seed, (name, shape) in enumerate(
+        {"gate": (hidden, inner), "up": (hidden, inner), "down": (inner, hidden)}.items()
+    ):
+        state[name] = job.draw(71 + seed, experts, *shape)[0] * shape[0] ** -0.5
+    moe.load_state_dict(moe.shard_of(state))
+    exact = {name: tensor.double() for name, tensor in state.items()}
+
+    def made(x: Any, choices: Any, weights: Any) -> Any:
+        total = torch.zeros_like(x, dtype=torch.float64)
+        for number in range(experts):
+            token, choice = torch.where(choices == number)
+            rows = x.double()[token]
+            gate = rows @ exact["gate"][number]
+            found = gate * gate.sigmoid() * (rows @ exact["up"][number]) @ exact["down"][number]
+            total.index_add_(0, token, found * weights.double()[token, choice].unsqueeze(-1))
+        return total
+
+    x = job.draw(74, tokens, hidden)[job.rank]
+    with torch.no_grad():
+        logits, choices = moe.router(x).float().topk(top, -1)
+        expected = made(x, choices, logits.softmax(-1))
+        worst = max(worst, job.compared(moe(x), expected, 16 * job.rounding(x.dtype) * expected.abs().max()))
+        # All tokens of all ranks go to one expert, and some nowhere.
+        for few in (choices.int() * 0 + 1, torch.where(choices % 2 == 0, choices, -1).int()):
+            weights = torch.rand(tokens, top, device=x.device)
+            found = job.operators.moe_mlp(x, few, weights, moe.gate, moe.up, moe.down, job.group)
+            expected = made(x, few, weights)
+            worst = max(worst, job.compared(found, expected, 16 * job.rounding(x.dtype) * expected.abs().max() + 1e-9))
+    given = x, choices.int(), logits.softmax(-1), *(t.detach() for t in (moe.gate, moe.up, moe.down)), job.group
+    torch.library.opcheck(job.operators.moe_mlp.default, given, rtol=1e-2, atol=1e-1)
+    try:
+        moe(x).sum().backward()
+    except NotImplementedError as error:
+        if "no gradients" not in str(error):
+            raise
+    else:
+        raise Failure("gradients that nobody computes")
+    wrong = (
+        ("experts cannot be shared", lambda: MoE(8, 8, job.ranks + 1, 1)),
+        ("not int32", lambda: job.operators.moe_mlp(x, choices.long(), *given[2:])),
+        ("do not fit together", lambda: job.operators.moe_mlp(x[:, :64], *given[1:])),
+    )
+    for text, call in wrong:
+        try:
+            call()
+        except (ValueError, RuntimeError) as error:
+            if text not in str(error):
+                raise Failure(f"{error} does not say: {text}") from None
+        else:
+            raise Failure(f"not refused: {text}")
+    return f"error/bound {worst:.3f}"
