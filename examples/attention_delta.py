@@ -8,7 +8,7 @@ B, H, S, D = dims("B H S D")
 
 @pkc.kernel
 def attention_delta(dO: bf16[B, H, S, D], O: bf16[B, H, S, D], delta: f32[B, H, S], D: const = 128):
-    for b, h, q in tasks(B, H, blocks(S, 32)):
+    for b, h, q in tasks(B, H, blocks(S, 128)):
         delta[b, h, q] = rowsum(dO[b, h, q] * O[b, h, q])
 
 

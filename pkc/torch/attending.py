@@ -21,6 +21,9 @@ _STEP = 16
 MOST, MOST_BACKWARD = 256, 128
 """The most elements of a head, and for gradients."""
 
+_TMA_ROW = 4
+"""Elements of f32 that TMA needs rows to be a multiple of."""
+
 _NARROW = 64
 """Elements of heads of which an SM has three blocks of rows."""
 
@@ -143,7 +146,8 @@ def as_kernels_read(tensor: Any) -> Any:
 
 
 def _for_schedule(**lengths: int) -> dict[str, int]:
-    return {name: kernels.rows_of_schedule(length) for name, length in lengths.items()}
+    """Lengths for which schedules are chosen. Rows of f32 of any other multiple of 4 begin where TMA reads, too."""
+    return {name: length if length % _TMA_ROW else kernels.rows_of_schedule(length) for name, length in lengths.items()}
 
 
 def _name(tensor: Any) -> str:

@@ -312,8 +312,9 @@ def _attention() -> Iterator[Case]:
                 yield Case(name, example, lengths.groups(group), constants=constants, alone=True)
     for example in ("grouped_attention", "attention_dq", "attention_dkdv"):
         few = lengths.few(lengths.groups(4))
-        yield Case(f"{example} D=64", example, few, constants={"D": 64, "causal": True}, alone=True)
-    yield Case("attention_delta", "attention_delta", lengths.one_gpu, alone=True)
+        constants = {"D": 64, "group": 4, "causal": True}
+        yield Case(f"{example} D=64", example, few, constants=constants, alone=True)
+    yield Case("attention_delta", "attention_delta", lengths.without_keys, alone=True)
     yield Case("store_add to a private array", ADDITION, lengths.matrices(), alone=True)
     for window in (1, 70, 128):
         constants = {"window": window}

@@ -84,6 +84,11 @@ def one_gpu(ranks: int) -> Sequence[Dims]:
     return [{"B": b, "H": h, "S": s, "T": t} for b, h, s, t in found]
 
 
+def without_keys(ranks: int) -> Sequence[Dims]:
+    """Those without keys."""
+    return [{name: size for name, size in dims.items() if name != "T"} for dims in one_gpu(ranks)]
+
+
 def groups(group: int) -> Sizes:
     """Heads of Q by groups, more and fewer rows than keys."""
     found = [(1, 1, 1, 1), (1, 2, 7, 130), (2, 1, 127, 64), (1, 2, 256, 256), (1, 1, 129, 1), (2, 2, 145, 403)]

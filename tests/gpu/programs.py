@@ -39,6 +39,8 @@ ELEMENTWISE = f"""\
 ADDITION = """\
 kernel added(A: bf16[M, K], B: bf16[K, N], C: f32[M, N]):
     schedule(deterministic=False)
+    for m, n in tasks(blocks(M, 64), blocks(N, 64)):
+        C[m, n] = zeros(f32, m, n)
     for m, n, k in tasks(blocks(M, 64), blocks(N, 64), blocks(K, 64)):
         store_add(C[m, n], A[m, k] @ B[k, n])
 """

@@ -60,6 +60,8 @@ kernel k(A: f32[H, 2, M, N], C: f32[H, 2, M, N].shard(2)):
         """
 kernel k(A: bf16[M, K], B: bf16[K, N], C: f32[M, N]):
     schedule(deterministic=False)
+    for m, n in tasks(blocks(M, 16), blocks(N, 16)):
+        C[m, n] = zeros(f32, m, n)
     for m, n, k in tasks(blocks(M, 16), blocks(N, 16), blocks(K, 16)):
         store_add(C[m, n], A[m, k] @ B[k, n])
 """,

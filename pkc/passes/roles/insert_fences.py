@@ -194,7 +194,7 @@ def _shared_by_tma(kernel: KernelOp) -> Iterator[Operation]:
     for op in kernel.walk():
         if not isinstance(op, LoadOp | StoreOp | AddToArrayOp) or not moves_by_tma(op):
             continue
-        if op in remote or op.rank is not None or (isinstance(op, LoadOp) and op.array in written):
+        if op in remote or op.rank is not None or (not isinstance(op, StoreOp) and op.array in written):
             yield op
 
 
