@@ -90,16 +90,16 @@ class AttentionBackward:
         of_rows = loaded(place, kernels.example("attention_dq", _name(q)), dims, constants, shorter)
         of_keys = loaded(place, kernels.example("attention_dkdv", _name(q)), dims, constants)
         fixed = {"scale": scale * LOG2E}
-        self._delta = Launch(delta, ("dO", "O", "delta"), {})
-        self._of_rows = Launch(of_rows, ("Q", "K", "V", "dO", "L", "delta", "dQ"), fixed)
-        self._of_keys = Launch(of_keys, ("Q", "K", "V", "dO", "L", "delta", "dK", "dV"), fixed)
+        self.delta = Launch(delta, ("dO", "O", "delta"), {})
+        self.of_rows = Launch(of_rows, ("Q", "K", "V", "dO", "L", "delta", "dQ"), fixed)
+        self.of_keys = Launch(of_keys, ("Q", "K", "V", "dO", "L", "delta", "dK", "dV"), fixed)
 
     def __call__(self, grad: Any, q: Any, k: Any, v: Any, out: Any, logs: Any) -> tuple[Any, Any, Any]:
         q, k, v, grad, out, logs = map(as_kernels_read, (q, k, v, grad, out, logs))
         delta, found = torch.empty_like(logs), [torch.empty_like(tensor) for tensor in (q, k, v)]
-        self._delta(grad, out, delta)
-        self._of_rows(q, k, v, grad, logs, delta, found[0])
-        self._of_keys(q, k, v, grad, logs, delta, *found[1:])
+        self.delta(grad, out, delta)
+        self.of_rows(q, k, v, grad, logs, delta, found[0])
+        self.of_keys(q, k, v, grad, logs, delta, *found[1:])
         return tuple(found)
 
 
