@@ -27,6 +27,7 @@ from pkc.passes import FEWER_REGISTERS, MACHINE_PIPELINE
 from pkc.passes.machine.lower_tiles import MACHINE, THREADS
 from pkc.passes.machine.machine_errors import NotLowered
 from pkc.passes.machine.plan_memory import SHARED_BYTES
+from pkc.passes.machine.recompute_integers import recomputes
 from pkc.passes.run import run_pipeline
 from pkc.remarks import Remark
 from pkc.targets.target import target_of
@@ -89,9 +90,9 @@ def build_kernel(kernel: KernelOp) -> Built:
 
 def _compiled(kernel: KernelOp) -> tuple[KernelOp, str, Compiled]:
     """A kernel of the machine level, its text in CUDA C++, and what this is compiled to: with integers computed again
-    if registers spill only otherwise."""
+    if registers spill only otherwise, and no pass has foreseen it."""
     usual = _compile(kernel)
-    if not _spills(usual[2]):
+    if not _spills(usual[2]) or recomputes(kernel):
         return usual
     module = ModuleOp([kernel.clone()])
     run_pipeline(module, FEWER_REGISTERS, verify_each=False)

@@ -161,6 +161,7 @@ _LOWERING: tuple[ModulePass, ...] = (
     LowerTiles(),  # obeys it, and the warps, MMAs, registers and transfers planned before
     Cse(),  # addresses and extents that operations of one role share
     Dce(),
+    RecomputeIntegers(),  # nothing merges what it repeats; it counts what is left
 )
 
 INSTRUMENTS: dict[str, tuple[ModulePass, ...]] = {
@@ -191,7 +192,7 @@ MACHINE_PIPELINE: tuple[ModulePass, ...] = machine_pipeline()
 """From the roles level to the machine level: what each thread does, in instructions of the kernel's target."""
 
 
-FEWER_REGISTERS: tuple[ModulePass, ...] = (RecomputeIntegers(), CheckMachine())
+FEWER_REGISTERS: tuple[ModulePass, ...] = (RecomputeIntegers(always=True), CheckMachine())
 """What a kernel of the machine level goes through if its registers spill otherwise."""
 
 

@@ -64,6 +64,8 @@ class Registers:
     """It does nothing: the fewest that `setmaxnreg` can leave it."""
     reserve: int
     """Of a thread that computes, beside those of tiles: addresses, descriptors, counters of loops."""
+    kept: float
+    """The share of those of a thread that computes, beside those of tiles, which integers may take that loops keep."""
 
 
 @dataclass(frozen=True)

@@ -392,7 +392,7 @@ NOTHING = {
     "pk-insert-fences": "adds the fences that the order of memory needs",
     "pk-merge-channels": "merges all channels of one kind, of which one comes behind the other in both roles",
     "pk-release-shared": "obeys what stages share",
-    "pk-recompute-integers": "computes all that comes from dimensions again",
+    "pk-recompute-integers": "computes all that comes from dimensions again, where it is needed",
     "pk-restart-counters": "adds what copy engines need",
     "pk-canonicalize": "applies every pattern that matches",
     "pk-drop-clips": "drops all that are known to change nothing",

@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.diagnostics import PkcError
 from pkc.dialect.access import AddToArrayOp, LoadOp, ScatterAddOp, StoreOp
-from pkc.dialect.attributes import number_on, planned
+from pkc.dialect.attributes import Role, number_on, planned
 from pkc.dialect.coordinates import RankOp
 from pkc.dialect.engines import is_engine
 from pkc.dialect.machine import ONE, ROLE, TensorMapOp
@@ -21,6 +21,7 @@ from pkc.dialect.transfers import TMA, needs_threads
 from pkc.dialect.types import TileType
 from pkc.location import span_of
 from pkc.passes.analysis.dependence import roles_around
+from pkc.passes.analysis.live_tiles import peak
 from pkc.passes.analysis.register_axes import infer_axes
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.machine import machine_errors as errors
@@ -40,6 +41,9 @@ THREADS = "threads"
 
 MACHINE = "machine"
 """On a kernel: its body is at the machine level."""
+
+SPARE = "spare_registers"
+"""The attribute of a consumer's branch: registers of a thread beside those of tiles."""
 
 
 class LowerTiles(KernelPass):
@@ -311,10 +315,13 @@ def _team(emit: Emitter, launch: Launch, rank: SSAValue, team: _Team, threads: T
 
 
 def _label(body: Block, role: RoleOp, threads: Threads) -> None:
-    """Mark the branch that a role becomes with the role's name and first warp."""
+    """Mark the branch that a role becomes with the role's name and first warp, and what tiles leave of registers."""
     branch = body.parent_op()
     assert branch is not None
     branch.attributes |= {ROLE: StringAttr(str(role.role.data)), FIRST_WARP: role.attributes[FIRST_WARP]}
+    if role.role.data is Role.Consumer:  # others go chunk by chunk
+        tiles = -(-peak(role).registers // (threads.warps * threads.arch.warp))
+        branch.attributes[SPARE] = IntegerAttr(planned(role, REGISTERS) - tiles, i64)
     if threads.one:
         branch.attributes[ONE] = UnitAttr()
 

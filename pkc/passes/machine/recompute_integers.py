@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
+from pkc.dialect.attributes import number_on
 from pkc.dialect.coordinates import DimOp, RankOp
 from pkc.dialect.engines import is_engine
 from pkc.dialect.machine import AddressOp, InstructionOp, LaunchValueOp
 from pkc.dialect.program import KernelOp
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.machine.emit import UNROLL
+from pkc.passes.machine.kept_integers import is_rolled, kept_integers
+from pkc.passes.machine.lower_tiles import SPARE
 from pkc.targets.target import target_of
 
 UNKNOWN = "unknown"
@@ -21,14 +25,18 @@ _OF_GRID = ("cta_number", "cta_count")
 """Instructions whose results are in special registers."""
 
 
+@dataclass(frozen=True)
 class RecomputeIntegers(KernelPass):
     """Compute integers that come from run-time dimensions again in each iteration of a loop around other loops.
 
     Numbers of tasks and of blocks, lengths of shards and what else the compiler moves out of loops take a register each
     in all loops inside, also of threads whose registers tiles take. Dimensions are in constant memory: in iterations
-    that are long, as those around other loops, it is cheaper to begin with them again. `pkc.codegen.build` runs this
-    where registers spill without it. An instruction hides that the dimension is the same in all iterations, or the
-    compiler would move the rest out again.
+    that are long, as those around other loops, it is cheaper to begin with them again. An instruction hides that the
+    dimension is the same in all iterations, or the compiler would move the rest out again.
+
+    That is done where a loop with MMAs keeps more integers than the target says there is room for beside the tiles of
+    its role, as `pk-lower-tiles` writes it (`spare_registers`). With `always` it is done in any kernel: so
+    `pkc.codegen.build` runs it where registers spill without it.
 
     Before:
 
@@ -49,9 +57,10 @@ class RecomputeIntegers(KernelPass):
     """
 
     name = "pk-recompute-integers"
+    always: bool = False
 
     def run(self, kernel: KernelOp) -> None:
-        if target_of(kernel).instruction(UNKNOWN) is None:
+        if target_of(kernel).instruction(UNKNOWN) is None or not (self.always or _is_short(kernel)):
             return
         for op in kernel.body.block.ops:
             if _is(op, "shared_base"):
@@ -60,6 +69,18 @@ class RecomputeIntegers(KernelPass):
         # Those around come first: loops inside begin with what these compute again.
         for loop in [op for op in ops if isinstance(op, scf.ForOp) and _is_around(op)]:
             _Again(loop).replace()
+
+
+def _is_short(kernel: KernelOp) -> bool:
+    """Whether a loop keeps too many integers for the registers that a role has beside its tiles."""
+    share = target_of(kernel).registers.kept
+    roles = ((op, number_on(op, SPARE)) for op in kernel.walk() if SPARE in op.attributes)
+    return any(spare is not None and kept_integers(branch) > share * spare for branch, spare in roles)
+
+
+def recomputes(kernel: KernelOp) -> bool:
+    """Whether this was done in a kernel."""
+    return any(map(_is_again, kernel.walk()))
 
 
 def _hide(value: SSAValue) -> None:
@@ -76,11 +97,7 @@ def _hide(value: SSAValue) -> None:
 
 
 def _is_around(loop: scf.ForOp) -> bool:
-    return _is_rolled(loop) and any(map(_is_rolled, loop.body.walk()))
-
-
-def _is_rolled(op: Operation) -> bool:
-    return isinstance(op, scf.ForOp) and UNROLL not in op.attributes
+    return is_rolled(loop) and any(map(is_rolled, loop.body.walk()))
 
 
 class _Again:
