@@ -35,7 +35,8 @@ class FetchOp(IRDLOperation):
 
     - `local`: this rank's shard is read in place, neither fetched nor waited for;
     - `spread`: the number of loops over the tiles, outermost first, that are distributed over CTAs;
-    - `group`: the tiles of the innermost loop in one tile group; without it, a group is all that one counter is for.
+    - `group`: the tiles of the innermost loop in one tile group; without it, a group is all that one counter is for;
+    - `visited`: only tiles are fetched that a task of this rank visits.
 
     %1 = pk.fetch %0 into %A_fetched[%m, %k : ...] ready %A_ready local spread 1 group 8 : <buffer>, <signal>, <tile>
     """
@@ -48,18 +49,20 @@ class FetchOp(IRDLOperation):
     local = opt_prop_def(UnitAttr)
     spread = opt_prop_def(IntegerAttr.constr(i64))
     group = opt_prop_def(IntegerAttr.constr(i64))
+    visited = opt_prop_def(UnitAttr)
     result = result_def(TileType)
     traits = traits_def(NoMemoryEffect())
     assembly_format = (
         "$tile `into` $buffer `[` $places `:` type($places) `]` `ready` $ready (`local` $local^)? (`spread` $spread^)?"
-        " (`group` $group^)? attr-dict `:` type($buffer) `,` type($ready) `,` type($tile) `->` type($result)"
+        " (`group` $group^)? (`visited` $visited^)? attr-dict"
+        " `:` type($buffer) `,` type($ready) `,` type($tile) `->` type($result)"
     )
 
     def __init__(self, tile: SSAValue, buffer: SSAValue, places: Sequence[SSAValue], ready: SSAValue) -> None:
         super().__init__(operands=[tile, buffer, ready, places], result_types=[tile.type])
 
     def decide(self, *, local: bool, spread: int, group: int) -> None:
-        """Write the decisions; 0 leaves one out."""
+        """Write these decisions; 0 leaves one out."""
         self.local = UnitAttr() if local else None
         self.spread = IntegerAttr(spread, i64) if spread else None
         self.group = IntegerAttr(group, i64) if group else None
@@ -77,5 +80,6 @@ class FetchOp(IRDLOperation):
         if any(number is not None and number.value.data < 1 for number in (self.spread, self.group)):
             raise VerifyException("`spread` and `group` are positive, or left out")
         others = [use.operation for use in self.ready.uses if isinstance(use.operation, FetchOp)]
-        if any((op.local, op.spread, op.group) != (self.local, self.spread, self.group) for op in others):
-            raise VerifyException("fetches with one counter have the same `local`, `spread` and `group`")
+        decided = (self.local, self.spread, self.group, self.visited)
+        if any((op.local, op.spread, op.group, op.visited) != decided for op in others):
+            raise VerifyException("fetches with one counter have the same `local`, `spread`, `group` and `visited`")

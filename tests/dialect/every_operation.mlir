@@ -33,7 +33,7 @@ builtin.module {
       %a = pk.load %A[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.private<[M, K], bf16> -> !pk.tile<64x64xbf16>
       %b = pk.load %B[%k, %n : !pk.block<K by 64>, !pk.block<N by 64>] : !pk.pgl<[K, N], bf16, shard 0> -> !pk.tile<64x64xbf16>
       %near = pk.load %L local %B : !pk.pgl<[K, N], bf16, shard 0>[%k, %n : !pk.block<K by 64>, !pk.block<N by 64>] : !pk.private<[K, N], bf16> -> !pk.tile<64x64xbf16>
-      %far = pk.fetch %b into %L[%k, %n : !pk.block<K by 64>, !pk.block<N by 64>] ready %R local spread 1 group 8 : !pk.private<[K, N], bf16>, !pk.signal<[N by 64]>, !pk.tile<64x64xbf16> -> !pk.tile<64x64xbf16>
+      %far = pk.fetch %b into %L[%k, %n : !pk.block<K by 64>, !pk.block<N by 64>] ready %R local spread 1 group 8 visited : !pk.private<[K, N], bf16>, !pk.signal<[N by 64]>, !pk.tile<64x64xbf16> -> !pk.tile<64x64xbf16>
       %x = pk.load %X at %peer[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.pgl<[M, K], f32, symmetric> -> !pk.tile<64x64xf32>
       %g = pk.gather %A rows %rows[%k : !pk.block<K by 64>] : !pk.private<[M, K], bf16>, !pk.tile<64xi32> -> !pk.tile<64x64xbf16>
       %r = pk.reduce %X[%m, %k : !pk.block<M by 64>, !pk.block<K by 64>] : !pk.pgl<[M, K], f32, symmetric> -> !pk.tile<64x64xf32>

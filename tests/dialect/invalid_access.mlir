@@ -253,7 +253,7 @@ pk.kernel @k(%a: !pk.pgl<[M], f32, shard 0> {pk.name = "a"}, %l: !pk.private<[M]
 // -----
 
 // Two fetches with one counter and different decisions.
-// CHECK: invalid `pk.fetch`: fetches with one counter have the same `local`, `spread` and `group`
+// CHECK: invalid `pk.fetch`: fetches with one counter have the same `local`, `spread`, `group` and `visited`
 pk.kernel @k(%a: !pk.pgl<[M], f32, shard 0> {pk.name = "a"}, %l: !pk.private<[M], f32> {pk.name = "l", pk.scratch}, %s: !pk.signal<[1]> {pk.name = "s"}) {
   %i = arith.constant 0 : index
   %m = pk.block[%i] sharded : !pk.block<M by 8>

@@ -173,6 +173,71 @@ pk.kernel @attention(%Q: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "Q"}, %K: !p
 
 // -----
 
+// Only what the last task of this rank visits, which visits most: where its block is not before the tile's.
+// CHECK-LABEL: pk.kernel @masked
+// CHECK: pk.role communicator
+// CHECK: %[[KV:.*]] = pk.block[%{{.*}}] sharded
+// CHECK: %[[OWNER:.*]] = pk.owner %[[KV]]
+// CHECK: arith.cmpi ne, %[[OWNER]]
+// CHECK-NEXT: scf.if
+// CHECK: %[[NUMBER:.*]] = pk.block_index %[[KV]] in <S by 16> sharded
+// CHECK-NEXT: %[[INSIDE:.*]] = arith.subi %[[NUMBER]]
+// CHECK: %[[COUNT:.*]] = pk.block_count <S by 16> of %[[RANK:.*]] sharded
+// CHECK-NEXT: %[[LAST:.*]] = arith.subi %[[COUNT]], %{{.*}}
+// CHECK: pk.block[%[[LAST]]] of %[[RANK]] sharded
+// CHECK: pk.block[%{{.*}}] of %{{.*}} sharded
+// CHECK: arith.floordivsi
+// CHECK: %[[NEEDED:.*]] = arith.addi
+// CHECK-NEXT: %[[VISITED:.*]] = arith.cmpi slt, %[[INSIDE]], %[[NEEDED]]
+// CHECK-NEXT: scf.if %[[VISITED]] {
+// CHECK: pk.load %K[
+// CHECK: pk.raise %K_V_ready
+// CHECK: pk.role consumer
+pk.kernel @masked(%Q: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "Q"}, %K: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "K"}, %V: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "V"}, %O: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "O"}, %K_fetched: !pk.private<[S, 16], bf16> {pk.name = "K.fetched", pk.scratch}, %V_fetched: !pk.private<[S, 16], bf16> {pk.name = "V.fetched", pk.scratch}, %K_V_ready: !pk.signal<[S by 16]> {pk.name = "K_V.ready"}) attributes {schedule = {}, order = "local_first"} {
+  %0 = pk.rank
+  %1 = pk.block_count <S by 16> of %0 sharded
+  pk.tasks (%2) in (%1) {
+    %q = pk.block[%2] of %0 sharded : !pk.block<S by 16>
+    %o = pk.full 0.000000e+00 : f32 : !pk.tile<16x16xf32>
+    %3 = pk.dim "ranks"
+    %4 = arith.constant 0 : index
+    %5 = arith.constant 1 : index
+    %o_1 = scf.for %6 = %4 to %3 step %5 iter_args(%o_2 = %o) -> (!pk.tile<16x16xf32>) {
+      %7 = pk.ring_peer %6
+      %8 = pk.block_count <S by 16> of %7 sharded
+      %first = pk.block[%4] of %7 sharded : !pk.block<S by 16>
+      %from = pk.block_position %first : !pk.block<S by 16>
+      %at = pk.block_position %q : !pk.block<S by 16>
+      %ahead = arith.subi %at, %from : index
+      %extent = arith.constant 16 : index
+      %over = arith.floordivsi %ahead, %extent : index
+      %needed = arith.addi %over, %5 : index
+      %bound = pk.visited %needed of %8
+      %o_3 = scf.for %9 = %4 to %bound step %5 iter_args(%o_4 = %o_2) -> (!pk.tile<16x16xf32>) {
+        %kv = pk.block[%9] of %7 sharded : !pk.block<S by 16>
+        %10 = pk.block[%4] : !pk.block<16 by 16>
+        %11 = pk.load %Q[%q, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] : !pk.pgl<[S, 16], bf16, shard 0> -> !pk.tile<16x16xbf16>
+        %12 = pk.load %K[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] {remote = {overlap = "inter_sm", why = "used again along q: fetched once, by a communicator"}} : !pk.pgl<[S, 16], bf16, shard 0> -> !pk.tile<16x16xbf16>
+        %13 = pk.fetch %12 into %K_fetched[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] ready %K_V_ready local spread 2 visited : !pk.private<[S, 16], bf16>, !pk.signal<[S by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
+        %14 = pk.transpose %13 : !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
+        %15 = pk.mma %11, %14, %o : !pk.tile<16x16xbf16>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xf32>
+        %16 = pk.cast %15 : !pk.tile<16x16xf32> -> !pk.tile<16x16xbf16>
+        %17 = pk.load %V[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] {remote = {overlap = "inter_sm", why = "used again along q: fetched once, by a communicator"}} : !pk.pgl<[S, 16], bf16, shard 0> -> !pk.tile<16x16xbf16>
+        %18 = pk.fetch %17 into %V_fetched[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] ready %K_V_ready local spread 2 visited : !pk.private<[S, 16], bf16>, !pk.signal<[S by 16]>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
+        %19 = pk.clip %16 axis 1 to %kv fill 0.000000e+00 : bf16 : !pk.tile<16x16xbf16>, !pk.block<S by 16> -> !pk.tile<16x16xbf16>
+        %o_5 = pk.mma %19, %18, %o_4 : !pk.tile<16x16xbf16>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xf32>
+        scf.yield %o_5 : !pk.tile<16x16xf32>
+      }
+      scf.yield %o_3 : !pk.tile<16x16xf32>
+    }
+    %20 = pk.block[%4] : !pk.block<16 by 16>
+    %21 = pk.cast %o_1 : !pk.tile<16x16xf32> -> !pk.tile<16x16xbf16>
+    pk.store %21, %O[%q, %20 : !pk.block<S by 16>, !pk.block<16 by 16>] : !pk.tile<16x16xbf16>, !pk.pgl<[S, 16], bf16, shard 0>
+  }
+}
+
+// -----
+
 // What depends on no task is fetched by a single one: every CTA of the communicator would fetch it otherwise.
 // CHECK-LABEL: pk.kernel @shared
 // CHECK-SAME: %X_ready: !pk.signal<[K]>

@@ -129,6 +129,54 @@ pk.kernel @attention(%Q: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "Q"}, %K: !p
 
 // -----
 
+// What all tasks of a rank skip is not fetched, where the last task visits all that the others do; its tiles are awaited
+// one by one.
+// CHECK-LABEL: pk.kernel @masked
+// CHECK: pk.fetch {{.*}} ready %K_V_ready local spread 2 visited :
+// CHECK: pk.fetch {{.*}} ready %K_V_ready local spread 2 visited :
+pk.kernel @masked(%Q: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "Q"}, %K: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "K"}, %V: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "V"}, %O: !pk.pgl<[S, 16], bf16, shard 0> {pk.name = "O"}) attributes {schedule = {}} {
+  %0 = pk.rank
+  %1 = pk.block_count <S by 16> of %0 sharded
+  pk.tasks (%2) in (%1) {
+    %q = pk.block[%2] of %0 sharded : !pk.block<S by 16>
+    %o = pk.full 0.000000e+00 : f32 : !pk.tile<16x16xf32>
+    %3 = pk.dim "ranks"
+    %4 = arith.constant 0 : index
+    %5 = arith.constant 1 : index
+    %o_1 = scf.for %6 = %4 to %3 step %5 iter_args(%o_2 = %o) -> (!pk.tile<16x16xf32>) {
+      %7 = pk.ring_peer %6
+      %8 = pk.block_count <S by 16> of %7 sharded
+      %first = pk.block[%4] of %7 sharded : !pk.block<S by 16>
+      %from = pk.block_position %first : !pk.block<S by 16>
+      %at = pk.block_position %q : !pk.block<S by 16>
+      %ahead = arith.subi %at, %from : index
+      %extent = arith.constant 16 : index
+      %over = arith.floordivsi %ahead, %extent : index
+      %needed = arith.addi %over, %5 : index
+      %bound = pk.visited %needed of %8
+      %o_3 = scf.for %9 = %4 to %bound step %5 iter_args(%o_4 = %o_2) -> (!pk.tile<16x16xf32>) {
+        %kv = pk.block[%9] of %7 sharded : !pk.block<S by 16>
+        %10 = pk.block[%4] : !pk.block<16 by 16>
+        %11 = pk.load %Q[%q, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] : !pk.pgl<[S, 16], bf16, shard 0> -> !pk.tile<16x16xbf16>
+        %12 = pk.load %K[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] : !pk.pgl<[S, 16], bf16, shard 0> -> !pk.tile<16x16xbf16>
+        %13 = pk.transpose %12 : !pk.tile<16x16xbf16> -> !pk.tile<16x16xbf16>
+        %14 = pk.mma %11, %13, %o : !pk.tile<16x16xbf16>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xf32>
+        %15 = pk.cast %14 : !pk.tile<16x16xf32> -> !pk.tile<16x16xbf16>
+        %16 = pk.load %V[%kv, %10 : !pk.block<S by 16>, !pk.block<16 by 16>] : !pk.pgl<[S, 16], bf16, shard 0> -> !pk.tile<16x16xbf16>
+        %17 = pk.clip %15 axis 1 to %kv fill 0.000000e+00 : bf16 : !pk.tile<16x16xbf16>, !pk.block<S by 16> -> !pk.tile<16x16xbf16>
+        %o_5 = pk.mma %17, %16, %o_4 : !pk.tile<16x16xbf16>, !pk.tile<16x16xbf16> -> !pk.tile<16x16xf32>
+        scf.yield %o_5 : !pk.tile<16x16xf32>
+      }
+      scf.yield %o_3 : !pk.tile<16x16xf32>
+    }
+    %18 = pk.block[%4] : !pk.block<16 by 16>
+    %19 = pk.cast %o_1 : !pk.tile<16x16xf32> -> !pk.tile<16x16xbf16>
+    pk.store %19, %O[%q, %18 : !pk.block<S by 16>, !pk.block<16 by 16>] : !pk.tile<16x16xbf16>, !pk.pgl<[S, 16], bf16, shard 0>
+  }
+}
+
+// -----
+
 // A copy engine is one, and copies whole rows of tiles.
 // CHECK-LABEL: pk.kernel @engine
 // CHECK: pk.fetch {{.*}} ready %A_ready local :

@@ -146,8 +146,44 @@ kernel k(Q: bf16[S, D].shard(0), K: bf16[S, D].shard(0), V: bf16[S, D].shard(0),
                 o = o + cast(s, bf16) @ V[kv]
         O[q] = o
 """,
-        [("K V", "local spread 2")],
+        [("K V", "local spread 2 visited")],
         ["tiles of `K` and `V` are awaited one by one: tasks skip some of them, whose signals nobody would await"],
+    ),
+    "blocks that tasks skip, in zigzag order": Case(
+        """
+kernel k(Q: bf16[S, D].shard(0, zigzag=True), K: bf16[S, D].shard(0, zigzag=True), O: bf16[S, D].shard(0, zigzag=True),
+         D: const = 16):
+    for q in tasks(blocks(S, 16, of=rank)):
+        o = zeros(f32, q, D)
+        for r in ring():
+            for kv in blocks(S, 16, of=r):
+                s = where(positions(q) >= positions(kv), Q[q] @ K[kv].T, 0.0)
+                o = o + cast(s, bf16) @ K[kv]
+        O[q] = o
+""",
+        [("K", "local spread 2 visited")],
+        ["tiles of `K` are awaited one by one: tasks skip some of them, whose signals nobody would await"],
+    ),
+    "blocks that tasks skip, at two places": Case(
+        """
+kernel k(Q: bf16[S, D].shard(0), K: bf16[S, D].shard(0), O: bf16[S, D].shard(0), D: const = 16):
+    for q in tasks(blocks(S, 16, of=rank)):
+        o = zeros(f32, q, D)
+        for r in ring():
+            for kv in blocks(S, 16, of=r):
+                s = where(positions(q) >= positions(kv), Q[q] @ K[kv].T, 0.0)
+                o = o + cast(s, bf16) @ K[kv]
+        for r in ring():
+            for kv in blocks(S, 16, of=r):
+                s = where(positions(q) > positions(kv), Q[q] @ K[kv].T, 0.0)
+                o = o + cast(s, bf16) @ K[kv]
+        O[q] = o
+""",
+        [("K K", "local spread 2")],
+        [
+            "tiles of `K` are awaited one by one: tasks skip some of them, whose signals nobody would await",
+            "what no task of a rank visits of `K` is fetched too: they are read at several places",
+        ],
     ),
     "keys and values of heads that a rank has": Case(
         """
@@ -255,6 +291,7 @@ def decisions(module: ModuleOp) -> list[tuple[str, str]]:
             numbers = {"spread": len(fetch.spread), "group": fetch.group}
             words = ["local"] if fetch.first.local is not None else []
             words += [f"{word} {number}" for word, number in numbers.items() if number]
+            words += ["visited"] if fetch.first.visited is not None else []
             found.append((names, " ".join(words)))
     return found
 

@@ -9,7 +9,7 @@ from xdsl.rewriter import Rewriter
 
 from pkc.dialect.access import LoadOp
 from pkc.dialect.attributes import Role, RoleAttr
-from pkc.dialect.coordinates import BlockCountOp, BlockIndexOp, BlockOp, CtasOp, DimOp, OwnerOp, RankOp
+from pkc.dialect.coordinates import CtasOp, DimOp, OwnerOp, RankOp
 from pkc.dialect.counters import WaitOp
 from pkc.dialect.fetch import FetchOp
 from pkc.dialect.program import WRITTEN, KernelOp
@@ -18,7 +18,16 @@ from pkc.dialect.types import RANKS, SignalType
 from pkc.passes.build import append, before, constant, product_ops, wrap_in_role
 from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.fetch_roles import copy, pull, push
-from pkc.passes.roles.fetches import Fetch, await_before, fetches, grouped_place, loop_of, read_of, split_index
+from pkc.passes.roles.fetches import (
+    Fetch,
+    await_before,
+    fetches,
+    grouped_place,
+    in_shard,
+    loop_of,
+    read_of,
+    split_index,
+)
 from pkc.passes.roles.program_slices import copy_value, iterations_of
 from pkc.passes.roles.remote_accesses import is_pushed, planned
 from pkc.passes.roles.straddling import overlapping
@@ -29,10 +38,10 @@ class ExpandFetch(KernelPass):
     """Make of each transfer the role that fetches its tiles, the signals, and the readers' waits and loads.
 
     The role runs the loops that the tiles depend on, and no others. A communicator loads every tile once and stores it
-    in the receive buffer. It raises a counter when all of its tiles have arrived, or adds to it where CTAs share them.
-    A copy engine fetches all tiles of a counter in one `pk.copy`. An owner that pushes stores in the buffers of all
-    ranks. A reader waits as early as its tiles are known; for tiles in groups at the first one of each. A local shard
-    is neither fetched nor awaited.
+    in the receive buffer, or every one that a task of this rank visits. It raises a counter when all of its tiles have
+    arrived, or adds to it where CTAs share them. A copy engine fetches all tiles of a counter in one `pk.copy`. An
+    owner that pushes stores in the buffers of all ranks. A reader waits as early as its tiles are known; for tiles in
+    groups at the first one of each. A local shard is neither fetched nor awaited.
 
     Before:
 
@@ -167,7 +176,7 @@ def _await_groups(fetch: Fetch, op: FetchOp, counter: list[SSAValue], each: SSAV
     body, split, rows = loop.body.block, split_of(loop), bool(fetch.again)
     anchor = body.first_op if rows else await_before(op, fetch.counter(op))
     assert anchor is not None
-    number, count, ops = (body.args[0], iterations_of(body.args[0]), []) if rows else _in_shard(index)
+    number, count, ops = (body.args[0], iterations_of(body.args[0]), []) if rows else in_shard(index)
     tiles, zero = constant(fetch.group), constant(0)
     group, inside = arith.DivSIOp(number, tiles.result), arith.RemSIOp(number, tiles.result)
     ops += [tiles, zero, group, inside, arith.CmpiOp(inside.result, zero.result, "eq")]
@@ -191,17 +200,3 @@ def _await_groups(fetch: Fetch, op: FetchOp, counter: list[SSAValue], each: SSAV
     needed += [WaitOp(op.ready, counters, needed[-1].results[0]), scf.YieldOp()]
     for inner in needed:
         append(branch.true_region.block, inner, loop.location)
-
-
-def _in_shard(index: SSAValue) -> tuple[SSAValue, SSAValue, list[Operation]]:
-    """The number of a block among those of its shard, how many these are, and the operations that find it out."""
-    block = index.owner
-    assert isinstance(block, BlockOp)
-    if block.shard is not None:
-        return block.index, iterations_of(block.index), []
-    kind, zero, owner = block_type(index), constant(0), OwnerOp(index)
-    # All shards but the last have one length.
-    each, mine = (BlockCountOp(kind, shard=shard, sharded=True) for shard in (zero.result, owner.result))
-    first, number = arith.MuliOp(owner.result, each.result), BlockIndexOp(index, kind, sharded=True)
-    inside = arith.SubiOp(number.result, first.result)
-    return inside.result, mine.result, [zero, owner, each, mine, first, number, inside]

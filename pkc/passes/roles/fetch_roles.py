@@ -23,6 +23,7 @@ from pkc.passes.roles.program_slices import Known, close_loops, copy_nest, copy_
 from pkc.passes.roles.pushes import push_of
 from pkc.passes.roles.remote_accesses import REMOTE, Read, is_pushed
 from pkc.passes.roles.straddling import follow_shards, overlapping
+from pkc.passes.roles.visits import is_visited, skipping_loop
 from pkc.passes.tile_groups import counter_ops
 from pkc.targets.target import target_of
 
@@ -84,10 +85,10 @@ def push(kernel: KernelOp, fetch: Fetch) -> None:
 
 def _loops(kernel: KernelOp, fetch: Fetch, kind: Role) -> tuple[Block, Block, list[SSAValue], Known]:
     """A new role with the loops of the reads, up to where a counter is known: the role, there, the counter's indices,
-    and what is known there. If local shards stay where they are, that is in a branch for the others."""
+    and what is known there. If local shards stay where they are, that is in a branch for the others; if only what tasks
+    visit is fetched, in one for that."""
     role, known = add_role(kernel, kind, fetch.read), Known()
-    loops, rank = fetch.loops, None
-    ring = fetch.ring if fetch.ring is not None and fetch.ring.over in fetch.spread else None
+    loops, rank, ring = fetch.loops, None, fetch.listed_ring
     listed = push_of(fetch.read, loops) if is_pushed(fetch.read) else ring
     if listed is not None:
         rank = append(role, RankOp(), fetch.read.location).result if listed is not ring else None
@@ -108,10 +109,10 @@ def _loops(kernel: KernelOp, fetch: Fetch, kind: Role) -> tuple[Block, Block, li
             tasks.attributes[RASTER] = IntegerAttr(target_of(kernel).tuning.fetched_rows, i64)
     counter = _copies(body, fetch.counter(fetch.first), known)
     if fetch.first.local is None:
-        return role, body, counter, known
+        return role, _if_visited(body, fetch, known), counter, known
     left = set(fetch.again).difference(spread)
     _copies(body, [place for place in fetch.first.places if left.isdisjoint(sources([place]))], known)
-    return role, _unless_local(body, fetch, known), counter, known
+    return role, _if_visited(_unless_local(body, fetch, known), fetch, known), counter, known
 
 
 def _unless_local(body: Block, fetch: Fetch, known: Known) -> Block:
@@ -120,10 +121,20 @@ def _unless_local(body: Block, fetch: Fetch, known: Known) -> Block:
     assert index is not None
     owner, rank = OwnerOp(copy_value(body, index, known)), RankOp()
     foreign = arith.CmpiOp(owner.result, rank.result, "ne")
-    branch = scf.IfOp(foreign.result, [], Region(Block()), Region())
-    for op in (owner, rank, foreign, branch):
+    for op in (owner, rank, foreign):
         append(body, op, fetch.read.location)
-    return branch.true_region.block
+    return _branch(body, foreign.result, fetch)
+
+
+def _if_visited(body: Block, fetch: Fetch, known: Known) -> Block:
+    """A branch for tiles that a task of this rank visits, if others are not fetched."""
+    loop = skipping_loop(fetch) if fetch.first.visited is not None else None
+    return body if loop is None else _branch(body, is_visited(body, fetch, loop, known), fetch)
+
+
+def _branch(body: Block, condition: SSAValue, fetch: Fetch) -> Block:
+    branch = scf.IfOp(condition, [], Region(Block()), Region())
+    return append(body, branch, fetch.read.location).true_region.block
 
 
 def _copies(block: Block, values: Sequence[SSAValue], known: Known) -> list[SSAValue]:

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from pkc.dialect.access import GatherOp, LoadOp, array_type
-from pkc.dialect.coordinates import BlockIndexOp, BlockOp
+from pkc.dialect.coordinates import BlockCountOp, BlockIndexOp, BlockOp, OwnerOp
 from pkc.dialect.fetch import FetchOp
 from pkc.dialect.program import KernelOp, TasksOp
 from pkc.dialect.tile import ClipOp, block_type
 from pkc.dialect.types import BlockType, PrivateType
 from pkc.passes.analysis.dependence import ancestors, sources
-from pkc.passes.build import defined_in
-from pkc.passes.roles.program_slices import CannotCopyError, Known, copy_nest, copy_value, variables
+from pkc.passes.build import constant, defined_in
+from pkc.passes.roles.program_slices import CannotCopyError, Known, copy_nest, copy_value, iterations_of, variables
 from pkc.passes.roles.pushes import Push, ring_of
 from pkc.passes.roles.remote_accesses import Read, address, array_name, planned, shard_of
 from pkc.passes.roles.straddling import straddles
@@ -100,6 +100,11 @@ class Fetch:
     def ring(self) -> Push | None:
         """One loop over all blocks, if tiles are read in a loop over ranks and one over each rank's blocks."""
         return ring_of(self.read, self.loops)
+
+    @property
+    def listed_ring(self) -> Push | None:
+        """The same, if CTAs share out that one loop."""
+        return self.ring if self.ring is not None and self.ring.over in self.spread else None
 
     @property
     def straddling(self) -> SSAValue | None:
@@ -259,3 +264,17 @@ def await_before(op: Operation, awaited: Sequence[SSAValue]) -> Operation:
             return anchor
         anchor = parent
     return anchor
+
+
+def in_shard(index: SSAValue) -> tuple[SSAValue, SSAValue, list[Operation]]:
+    """The number of a block among those of its shard, how many these are, and the operations that find it out."""
+    block = index.owner
+    assert isinstance(block, BlockOp)
+    if block.shard is not None:
+        return block.index, iterations_of(block.index), []
+    kind, zero, owner = block_type(index), constant(0), OwnerOp(index)
+    # All shards but the last have one length.
+    each, mine = (BlockCountOp(kind, shard=shard, sharded=True) for shard in (zero.result, owner.result))
+    first, number = arith.MuliOp(owner.result, each.result), BlockIndexOp(index, kind, sharded=True)
+    inside = arith.SubiOp(number.result, first.result)
+    return inside.result, mine.result, [zero, owner, each, mine, first, number, inside]

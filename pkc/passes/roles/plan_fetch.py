@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.ir import SSAValue
 
 from pkc import remarks
@@ -19,6 +19,7 @@ from pkc.passes.kernel_pass import KernelPass
 from pkc.passes.roles.fetches import Fetch, await_before, fetches, grouped_place, is_task, loop_of, read_of, split_index
 from pkc.passes.roles.program_slices import from_memory, from_zero, iterations_of
 from pkc.passes.roles.remote_accesses import address, array_name, is_pushed, planned
+from pkc.passes.roles.visits import not_known, skipping_loop
 from pkc.targets.target import target_of
 
 
@@ -30,7 +31,8 @@ class PlanFetch(KernelPass):
     - `spread`: iterations of the loops that fetch tiles are shared out among CTAs. So the first tiles do not wait
       for one CTA that copies them all, and all CTAs have as much to copy;
     - `group`: of a row of tiles as many are awaited at once, in the loop that uses them, as the target says (128 KB,
-      at least eight tiles). If a row were awaited as a whole, its first MMA would be idle until all of it has arrived.
+      at least eight tiles). If a row were awaited as a whole, its first MMA would be idle until all of it has arrived;
+    - `visited`: where tasks skip tiles, and those of each rank others, what none of a rank visits is not fetched.
 
     Before:
 
@@ -48,8 +50,7 @@ class PlanFetch(KernelPass):
             self._plan(fetch)
 
     def _plan(self, fetch: Fetch) -> None:
-        missed = _nothing(fetch)
-        local, spread, group = False, 0, 0
+        spread, missed = 0, _nothing(fetch)
         if missed:
             remarks.missed(self.name, fetch.first, missed)
             return
@@ -68,6 +69,18 @@ class PlanFetch(KernelPass):
             remarks.missed(self.name, fetch.first, f"tiles of {fetch.names} are awaited {how}: {missed}")
         for each in fetch.ops:
             each.decide(local=local, spread=spread, group=group)
+        visited = UnitAttr() if self._is_visited(fetch) else None
+        for each in fetch.ops:
+            each.visited = visited
+
+    def _is_visited(self, fetch: Fetch) -> bool:
+        """Whether only tiles are fetched that a task visits."""
+        loop = skipping_loop(fetch)
+        missed = not_known(fetch, loop) if loop is not None else ""
+        if missed:
+            reason = f"what no task of a rank visits of {fetch.names} is fetched too: {missed}"
+            remarks.missed(self.name, fetch.first, reason)
+        return loop is not None and not missed
 
 
 def _nothing(fetch: Fetch) -> str:
