@@ -61,9 +61,9 @@ MATRICES = {"M": 400, "N": 269, "K": 75}
 STRADDLING = MATRICES | {"M": 690}
 """With `straddle`: early and late rows of a rank, those that communicators add up and those of consumers, overlap two
 tiles."""
-OVERLAPS = ("", "none", "intra_sm", "inter_sm", "copy_engine", "push", "one_comm_sm", "straddle")
-"""The values of `overlap`; then operands that are pushed instead of fetched, one SM that only communicates, and blocks
-that straddle shards."""
+OVERLAPS = ("", "none", "intra_sm", "inter_sm", "copy_engine", "push", "one_comm_sm", "straddle", "zigzag")
+"""The values of `overlap`; then operands that are pushed instead of fetched, one SM that only communicates, blocks that
+straddle shards, and causal masks over shards in zigzag order, of which ranks fetch what their tasks visit."""
 
 TRIALS = tuple(Trial(1 + seed % 2, seed) for seed in range(60))
 """Six times as many orders as `pkc check` tries: a break of one signal of one CTA shows in few of them."""
@@ -104,12 +104,16 @@ def schedule_of(overlap: str) -> dict[str, str]:
     return {"overlap": overlap} if overlap else {}
 
 
+def constants_of(overlap: str) -> dict[str, bool]:
+    return {"causal": True, "zigzag": True} if overlap == "zigzag" else {}
+
+
 def at_roles_level(path: Path, overlaps: Iterable[str] = OVERLAPS) -> Iterator[tuple[str, Compiled]]:
     """An example with every overlap that it can have, unless another one gives the same."""
     seen: set[str] = set()
     for overlap in overlaps:
         try:
-            compiled = load(path, level="roles", schedule=schedule_of(overlap))
+            compiled = load(path, level="roles", constants=constants_of(overlap), schedule=schedule_of(overlap))
         except PkcError:
             continue  # refused, with a reason
         text = re.sub(r"schedule = \{[^}]*\}", "", str(compiled.module))
@@ -143,7 +147,7 @@ def _instance(compiled: Compiled, meaning: Baseline) -> Instance:
 
 @cache
 def _meanings(path: Path, overlap: str) -> tuple[Baseline, Baseline]:
-    tile = load(path)
+    tile = load(path, constants=constants_of(overlap))
     used = {dim for arg in tile.kernel.body.block.args for dim in getattr(arg.type, "dimensions", ())}
     given = (SIZES | ONE_COMM_SM if overlap == "one_comm_sm" else SIZES).get(
         path.stem, STRADDLING if overlap == "straddle" else MATRICES

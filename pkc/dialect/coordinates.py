@@ -275,7 +275,8 @@ class IsWholeOp(IRDLOperation):
 class VisitedOp(_Number):
     """How many iterations of a loop of `count` are run in this task: the first `needed`, if it has so many.
 
-    The others change nothing here. What is fetched for all tasks alike is fetched for all iterations.
+    The others change nothing here. What is fetched for all tasks alike is fetched for all iterations, or for those that
+    some task of the rank runs (`pk.fetch ... visited`).
     """
 
     name = "pk.visited"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import arith, scf
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pkc.dialect.access import GatherOp, LoadOp, StoreOp
 from pkc.dialect.attributes import Role
@@ -16,6 +16,8 @@ from pkc.dialect.types import BlockType, Dim, SignalType
 from pkc.location import describe
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.roles.plan_fetch import FetchPlan
+
+_LESS = arith.CMPI_COMPARISON_OPERATIONS.index("slt")
 
 
 def is_fetched(claim: FetchPlan, kernel: KernelOp) -> bool:
@@ -43,10 +45,18 @@ def is_fetched(claim: FetchPlan, kernel: KernelOp) -> bool:
         at = [*(fills[0].indices if fills else (*copies[0].target_indices, *at))]
     if not all(local == claim.local for local in in_place) or not _counts(claim, kernel, at):
         return False
+    if any(_is_behind_a_bound(op) != claim.visited for op in (*fills, *copies)):
+        return False
     if claim.by == "copy engines":
         return not fills
     sent = [op.rank is not None for op in fills]
     return not copies and all(to == claim.pushed for to in sent) and all(_is_run(claim, kernel, op) for op in fills)
+
+
+def _is_behind_a_bound(fill: Operation) -> bool:
+    """Whether a tile is fetched only if its number is less than something."""
+    branches = [op.cond.owner for op in ancestors(fill) if isinstance(op, scf.IfOp)]
+    return any(isinstance(made, arith.CmpiOp) and made.predicate.value.data == _LESS for made in branches)
 
 
 def _is_run(claim: FetchPlan, kernel: KernelOp, fill: StoreOp) -> bool:

@@ -156,6 +156,7 @@ def _changed(claim: Why) -> Iterator[Why]:
             yield replace(claim, arrays=claim.arrays[::-1] if len(claim.arrays) > 1 else ("B",))
             yield replace(claim, by="4 CTAs" if engines else "copy engines", pushed=False, loops=None)
             yield replace(claim, local=not claim.local)
+            yield replace(claim, visited=not claim.visited)
             yield replace(claim, group=claim.group + 1)
             yield replace(claim, group=0, again=claim.again + 1)
             if not engines:

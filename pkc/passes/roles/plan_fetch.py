@@ -164,6 +164,8 @@ class FetchPlan:
     """Loops over the tiles of one counter."""
     local: bool
     """Whether the local shard stays where it is."""
+    visited: bool = False
+    """Whether only what tasks of the rank visit is fetched."""
 
     def __str__(self) -> str:
         names = " and ".join(f"`{name}`" for name in self.arrays)
@@ -176,7 +178,8 @@ class FetchPlan:
         else:
             counter = f"one counter for all tiles{' of ' * bool(self.again)}{_innermost(self.again)}"
         local = "the local shard is read in place" if self.local else "the local shard is copied too"
-        return f"{self.place}: fetch of {names}: {by}; {counter}; {local}"
+        visited = "; only what a task visits" if self.visited else ""
+        return f"{self.place}: fetch of {names}: {by}; {counter}; {local}{visited}"
 
 
 def _innermost(loops: int) -> str:
@@ -199,5 +202,6 @@ def _explain(kernel: KernelOp, fetch: Fetch) -> FetchPlan:
         by, loops = "copy engines", None
     group = fetch.group or (0 if again or fetch.whole else 1)
     names = tuple(array_name(read_of(op).array) for op in fetch.by_buffer)
-    local = fetch.first.local is not None
-    return FetchPlan(describe(fetch.first.location), names, by, pushed, None if pushed else loops, group, again, local)
+    local, visited = fetch.first.local is not None, fetch.first.visited is not None
+    place = describe(fetch.first.location)
+    return FetchPlan(place, names, by, pushed, None if pushed else loops, group, again, local, visited)
