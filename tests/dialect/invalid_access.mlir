@@ -105,10 +105,10 @@ pk.store %d, %a at %e[%b, %c : !pk.block<M by 8>, !pk.block<N by 16>] : !pk.tile
 
 // -----
 
-// Added to a private array.
-// CHECK: invalid `pk.store_add`: expected a symmetric array, got !pk.private<[M, N], f32>
-%a, %b, %c, %d = "t.v"() : () -> (!pk.private<[M, N], f32>, !pk.block<M by 8>, !pk.block<N by 16>, !pk.tile<8x16xf32>)
-pk.store_add %d, %a[%b, %c : !pk.block<M by 8>, !pk.block<N by 16>] : !pk.tile<8x16xf32>, !pk.private<[M, N], f32>
+// Added to a sharded array.
+// CHECK: invalid `pk.store_add`: expected a symmetric array, got !pk.pgl<[M, N], f32, shard 0>
+%a, %b, %c, %d = "t.v"() : () -> (!pk.pgl<[M, N], f32, shard 0>, !pk.block<M by 8>, !pk.block<N by 16>, !pk.tile<8x16xf32>)
+pk.store_add %d, %a[%b, %c : !pk.block<M by 8>, !pk.block<N by 16>] : !pk.tile<8x16xf32>, !pk.pgl<[M, N], f32, shard 0>
 
 // -----
 
