@@ -68,9 +68,6 @@ GROUP = "group"
 FIRST_WARP = "first_warp"
 """Attribute of `pk.role`: the first of its warps in the CTA."""
 
-MOST_WARPS = 32
-"""As many warps a CTA has at most, on any target."""
-
 REGISTERS = "registers"
 """Attribute of `pk.role`: registers of each of its threads; the same for all roles in a warpgroup."""
 
@@ -305,9 +302,9 @@ class RoleOp(IRDLOperation):
                 raise VerifyException(f"{what} must be positive, got {number.value.data}")
             if number is not None and self.role.data is Role.CopyEngine:
                 raise VerifyException("a copy engine runs on no SM and has no warps")
-        first, warps = number_on(self, FIRST_WARP) or 0, self.warps.value.data if self.warps is not None else 1
-        if first < 0 or first + warps > MOST_WARPS:
-            raise VerifyException(f"warps {first} to {first + warps - 1} of a CTA, which has {MOST_WARPS} at most")
+        first = number_on(self, FIRST_WARP) or 0
+        if first < 0:
+            raise VerifyException(f"the first warp of a CTA is 0, not {first}")
 
 
 def whole(size: int) -> BlockType:

@@ -11,7 +11,7 @@ from pkc.diagnostics import PkcError
 from pkc.dialect import access, counters
 from pkc.dialect.attributes import ON_SMS, Role, RoleAttr
 from pkc.dialect.prints import PrintOp
-from pkc.dialect.program import MOST_WARPS, RoleOp
+from pkc.dialect.program import RoleOp
 from pkc.dialect.tile import CastOp
 from pkc.dialect.types import DTYPES, FLOATS, RANKS, Layout, PGLType, dtype_name, f32, i32
 from pkc.frontend import indexing, operators, tree
@@ -210,7 +210,7 @@ def _role(frame: Frame, node: tree.With) -> None:
     known = [str(role) for role in ON_SMS]
     if not isinstance(name, tree.Name) or name.id not in known:
         raise PkcError(BadRole(name.span, f"unknown role `{name.span.text}`", f"roles are {', '.join(known)}"))
-    options = {k.name: _positive(frame, k, MOST_WARPS if k.name == "warps" else 1024) for k in call.keywords}
+    options = {k.name: _positive(frame, k, 1024) for k in call.keywords}
     body = Region(IRBlock())
     frame.emit(RoleOp(RoleAttr(Role(name.id)), body, options.get("sms"), options.get("warps")), node.span)
     with frame.into(body.block, "a role"):

@@ -14,6 +14,7 @@ from pkc.passes.machine.bound_waits import BoundWaits
 from pkc.passes.machine.check_machine import CheckMachine
 from pkc.passes.machine.guard_waits import GuardWaits
 from pkc.passes.machine.lower_tiles import LowerTiles
+from pkc.passes.machine.plan_barriers import PlanBarriers
 from pkc.passes.machine.plan_memory import PlanMemory
 from pkc.passes.machine.recompute_integers import RecomputeIntegers
 from pkc.passes.machine.restart_counters import RestartCounters
@@ -158,6 +159,7 @@ ROLES_PIPELINE: tuple[ModulePass, ...] = roles_pipeline()
 _LOWERING: tuple[ModulePass, ...] = (
     RestartCounters(),  # before lowering: what waits are for; the host has no epochs
     PlanMemory(),  # channels are final
+    PlanBarriers(),  # and so are the warps of roles
     LowerTiles(),  # obeys it, and the warps, MMAs, registers and transfers planned before
     Cse(),  # addresses and extents that operations of one role share
     Dce(),

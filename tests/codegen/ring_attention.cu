@@ -129,12 +129,12 @@ static __device__ __forceinline__ float divide(float a, float b) {
     float r; asm("div.full.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b)); return r;
 }
 // barrier over that many threads
-static __device__ __forceinline__ void sync_6_of_128() {
-    asm volatile("bar.sync 6, 128;" :  :  : "memory");
+static __device__ __forceinline__ void sync_2_of_128() {
+    asm volatile("bar.sync 2, 128;" :  :  : "memory");
 }
 // barrier over that many threads
-static __device__ __forceinline__ void sync_7_of_128() {
-    asm volatile("bar.sync 7, 128;" :  :  : "memory");
+static __device__ __forceinline__ void sync_3_of_128() {
+    asm volatile("bar.sync 3, 128;" :  :  : "memory");
 }
 // four 8x8 matrices of 16-bit elements; thread 8i + j has the address of row j of matrix i
 static __device__ __forceinline__ void stmatrix_x4(int a, unsigned b, unsigned c, unsigned d, unsigned e) {
@@ -933,10 +933,10 @@ ring_attention(const __grid_constant__ Args args) {
                     v372[v373] = v376;
                 }
                 if (warp < 4) {
-                    sync_6_of_128();
+                    sync_2_of_128();
                 }
                 if ((warp >= 4) & v7) {
-                    sync_7_of_128();
+                    sync_3_of_128();
                 }
                 unsigned v377[32];
                 #pragma unroll

@@ -176,7 +176,7 @@ pk.barrier %a[] : !pk.signal<[ranks, 2]>
 // -----
 
 // A signal has one of the known orders.
-// CHECK: invalid `pk.raise`: order is one of release_gpu, release_sys, relaxed_sys, not "release_cta"
+// CHECK: invalid `pk.raise`: order is one of release_gpu, release_sys, relaxed_sys, in_packets, not "release_cta"
 pk.kernel @k(%ready: !pk.signal<[1]> {pk.name = "ready"}) {
   %r = pk.rank
   pk.raise %ready at %r[%r] to %r {order = "release_cta"} : !pk.signal<[1]>

@@ -137,3 +137,13 @@ pk.kernel @k() {
     %r = pk.rank
   }
 }
+
+// -----
+
+// A role in front of the first warp.
+// CHECK: invalid `pk.role`: the first warp of a CTA is 0, not -1
+pk.kernel @k() {
+  pk.role storer warps 1 attributes {group = "compute", first_warp = -1 : i64} {
+    %r = pk.rank
+  }
+}

@@ -136,14 +136,16 @@ pk.kernel @ends() {
 // -----
 
 // Beside the accumulator there is room for half of a product: the MMA is computed in two pieces, each when the chain
-// needs it, so that its stages are released behind the chain.
+// needs it, so that its stages are released behind the chain. Two warpgroups get out of step, one has none beside it.
 // CHECK-LABEL: pk.kernel @pieces
 // CHECK: scf.for
 // CHECK: %[[A:.*]], %[[B:.*]] = pk.consume
-// CHECK: %[[P:.*]] = pk.mma %[[A]], %[[B]], %{{.*}} {pieces = 2 : i64, chain = 0 : i64}
+// CHECK: %[[P:.*]] = pk.mma %[[A]], %[[B]], %{{.*}} {pieces = 2 : i64, chain = 0 : i64, staggered}
 // CHECK-NEXT: %[[Q:.*]] = pk.mul %[[P]], %{{.*}} {chain = 0 : i64}
 // CHECK-NEXT: pk.add %{{.*}}, %[[Q]] {chain = 0 : i64}
 // CHECK-NEXT: pk.release
+// CHECK-LABEL: pk.kernel @alone
+// CHECK: pk.mma {{.*}} {pieces = 2 : i64, chain = 0 : i64}
 pk.kernel @pieces() {
   %0 = pk.channel "A, B" stages 2 : !pk.channel<!pk.tile<256x64xbf16>, !pk.tile<64x128xbf16>>
   pk.role consumer warps 8 attributes {group = "compute", first_warp = 0 : i64, registers = 232 : i64} {
@@ -159,6 +161,24 @@ pk.kernel @pieces() {
       %q = pk.mul %p, %two : !pk.tile<256x128xf32>
       %next = pk.add %acc, %q : !pk.tile<256x128xf32>
       scf.yield %next : !pk.tile<256x128xf32>
+    }
+  }
+}
+pk.kernel @alone() {
+  %0 = pk.channel "A, B" stages 2 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>>
+  pk.role consumer warps 4 attributes {group = "compute", first_warp = 0 : i64, registers = 232 : i64} {
+    %zero = pk.full 0.000000e+00 : f32 : !pk.tile<128x128xf32>
+    %two = pk.full 2.000000e+00 : f32 : !pk.tile<128x128xf32>
+    %i0 = arith.constant 0 : index
+    %i1 = arith.constant 1 : index
+    %i9 = arith.constant 9 : index
+    %sum = scf.for %i = %i0 to %i9 step %i1 iter_args(%acc = %zero) -> (!pk.tile<128x128xf32>) {
+      %a, %b = pk.consume %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>> -> !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>
+      %p = pk.mma %a, %b, %zero : !pk.tile<128x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<128x128xf32>
+      pk.release %0 : !pk.channel<!pk.tile<128x64xbf16>, !pk.tile<64x128xbf16>>
+      %q = pk.mul %p, %two : !pk.tile<128x128xf32>
+      %next = pk.add %acc, %q : !pk.tile<128x128xf32>
+      scf.yield %next : !pk.tile<128x128xf32>
     }
   }
 }

@@ -1,5 +1,5 @@
 // From roles and tiles to what each thread does.
-// RUN: pkc-opt %s -p pk-plan-memory,pk-lower-tiles,pk-cse,pk-dce --split-input-file --remarks | filecheck %s
+// RUN: pkc-opt %s -p pk-plan-memory,pk-plan-barriers,pk-lower-tiles,pk-cse,pk-dce --split-input-file --remarks | filecheck %s
 
 // One thread of each role: TMA into a stage, TMA out of it. Two stages of 8192 bytes, then two barriers that they are
 // full, which the bytes complete, and two that they are empty. A shard of the sharded dimension is a coordinate of the

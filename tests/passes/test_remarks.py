@@ -40,6 +40,21 @@ kernel k(A: bf16[M, K], B: bf16[K, N], C: f32[M, N]):
 """
 
 CASES: dict[str, list[tuple[str, str, int, str]]] = {
+    "pk-fuse-chains": [
+        (
+            """
+kernel k(A: bf16[M, K], B: bf16[K, N], C: f32[M, N]):
+    for m, n in tasks(blocks(M, 128), blocks(N, 128)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc = acc + (A[m, k] @ B[k, n]) * 0.5
+        C[m, n] = acc
+""",
+            "consumers=1",
+            5,
+            "pk.mma: tensor cores are idle while its product is used: there is one warpgroup",
+        ),
+    ],
     "pk-stage-rows": [
         (
             """
@@ -382,7 +397,7 @@ NOTHING = {
     "pk-zero-sums": "adds what pk-stage-sums, which says why, has left",
     "pk-order-phases": "adds the waits that the order of phases needs, and no others",
     "pk-plan-memory": "places what is planned",
-    "pk-fuse-chains": "refused by pk-check-roles where chains do not suffice",
+    "pk-plan-barriers": "numbers what is planned",
     "pk-split-roles": "obeys roles",
     "pk-stage-operands": "stages every operand that MMAs cannot read in registers",
     "pk-guard-launches": "adds what launches need",

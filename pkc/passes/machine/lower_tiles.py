@@ -31,6 +31,7 @@ from pkc.passes.machine.lowering.blocks import Dimensions
 from pkc.passes.machine.lowering.context import Launch, Ring, Threads, WarpRole
 from pkc.passes.machine.lowering.missing import CannotLowerError
 from pkc.passes.machine.lowering.structure import lower_block
+from pkc.passes.machine.plan_barriers import FIRST_BARRIER, PlanBarriers
 from pkc.passes.machine.plan_memory import BARRIERS, OFFSET, SHARED_BYTES, STAGE_BYTES, PlanMemory
 from pkc.passes.roles.plan_warps import PlanWarps
 from pkc.targets.arch import Arch
@@ -85,7 +86,10 @@ class LowerTiles(KernelPass):
 _PLANS: dict[type[Operation], tuple[tuple[str, str], ...]] = {
     KernelOp: ((SHARED_BYTES, PlanMemory.name), (COMM_SMS, PlanWarps.name)),
     ChannelOp: tuple((name, PlanMemory.name) for name in (OFFSET, BARRIERS, STAGE_BYTES)),
-    RoleOp: tuple((name, PlanWarps.name) for name in (GROUP, FIRST_WARP, REGISTERS)),
+    RoleOp: (
+        *((name, PlanWarps.name) for name in (GROUP, FIRST_WARP, REGISTERS)),
+        (FIRST_BARRIER, PlanBarriers.name),
+    ),
 }
 """What the lowering obeys, by operation: the attribute, and the pass that writes it."""
 
@@ -300,9 +304,9 @@ def _team(emit: Emitter, launch: Launch, rank: SSAValue, team: _Team, threads: T
             emit.do(f"setmaxnreg_{'inc' if team.registers > start else 'dec'}_{team.registers}")
         for role in team.roles:
             first, warps = planned(role, FIRST_WARP), _warps(role)
-            number = 1 + launch.kernel.roles.index(role)
+            barrier, registers = planned(role, FIRST_BARRIER), planned(role, REGISTERS)
             role_threads = replace(
-                threads, first=first, warps=warps, one=_moves(role), barrier=number, registers=planned(role, REGISTERS)
+                threads, first=first, warps=warps, one=_moves(role), barrier=barrier, registers=registers
             )
             emit.location = role.location
             emit.comment(f"{role.role.data}: {'warp' if warps == 1 else f'{warps} warps'} from {first}")

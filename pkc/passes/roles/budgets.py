@@ -10,7 +10,7 @@ from pkc.diagnostics import Diagnostic
 from pkc.dialect.attributes import Role, number_on
 from pkc.dialect.program import COMM_SMS, FIRST_WARP, GROUP, REGISTERS, KernelOp, RoleOp
 from pkc.dialect.roles import ChannelOp
-from pkc.dialect.tile import AnyMmaOp, pieces_of, tile_type
+from pkc.dialect.tile import STAGGERED, AnyMmaOp, tile_type
 from pkc.location import span_of
 from pkc.passes import plan_errors
 from pkc.passes.analysis import budget_errors as errors
@@ -85,16 +85,22 @@ def read_behind(kernel: KernelOp) -> int:
 
 
 def barriers(roles: list[RoleOp], target: Target) -> int:
-    """Named barriers of a CTA: one for itself, one for the warps of each role, `spare_barriers` of each."""
-    several = sum(warps_of(role) > 1 for role in roles)
-    return 1 + several + sum(spare_barriers(role, target.arch.warpgroup) for role in roles)
+    """Named barriers of a CTA: one for itself, and those of each role."""
+    return 1 + sum(barriers_of(role, target.arch.warpgroup) for role in roles)
 
 
-def spare_barriers(role: RoleOp, size: int) -> int:
-    """Named barriers of a role with warpgroups of `size` warps: one for each of these, unless they are single warps;
-    two by which warpgroups with MMAs in pieces get out of step."""
-    groups = warps_of(role) // size if size > 1 else 0
-    return groups + 2 * any(map(pieces_of, role.walk()))
+def barriers_of(role: RoleOp, size: int) -> int:
+    """Named barriers of a role with warpgroups of `size` warps: one for all its warps, if there are several; one for
+    each warpgroup, unless these are single warps; where warpgroups get out of step, one at which they begin and one for
+    each that follows another."""
+    groups = warpgroups_of(role, size)
+    staggered = any(STAGGERED in op.attributes for op in role.walk())
+    return (warps_of(role) > 1) + groups + groups * staggered
+
+
+def warpgroups_of(role: RoleOp, size: int) -> int:
+    """The warpgroups of a role that meet at barriers of their own: none if they are single warps."""
+    return warps_of(role) // size if size > 1 else 0
 
 
 def warps_of(role: RoleOp) -> int:

@@ -64,7 +64,7 @@ class FuseChains(KernelPass):
                 if any(tiles(role, target)) or (not repeat and _take_most(role)):
                     _fuse(role, repeat)
                 if any(tiles(role, target)):
-                    split_mmas(role)
+                    split_mmas(role, self.name)
 
 
 def _take_most(role: RoleOp) -> bool:

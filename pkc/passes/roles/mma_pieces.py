@@ -2,31 +2,49 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerAttr, i64
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IntegerAttr, UnitAttr, i64
 from xdsl.ir import Operation
 
 from pkc.dialect.program import RoleOp
 from pkc.dialect.roles import ConsumeOp, ReleaseOp
-from pkc.dialect.tile import PIECES, FullOp, MmaOp, in_flight, pieces_of, reads_registers, tile_type
+from pkc.dialect.tile import PIECES, STAGGERED, FullOp, MmaOp, in_flight, pieces_of, reads_registers, tile_type
 from pkc.dialect.transfers import mma_operand_stage
 from pkc.passes.analysis.chains import CHAIN, chain_of, is_elementwise, takes
+from pkc.remarks import missed
 from pkc.targets.target import target_of
 
 
-def split_mmas(role: RoleOp) -> None:
+def split_mmas(role: RoleOp, name: str) -> None:
     """Put MMAs that begin with zeros in front of the chain that alone uses their products, as its first operations:
-    there they are computed in as many pieces as each warpgroup has times the rows of an MMA."""
+    there they are computed in as many pieces as each warpgroup has times the rows of an MMA.
+
+    In a loop the warpgroups are `staggered`: each begins behind the one before, so that tensor cores have work while
+    the threads of one of them compute. The pass `name` says where they are not.
+    """
     for mma in [op for op in role.walk() if isinstance(op, MmaOp) and not pieces_of(op)]:
         chain = _chain_of_users(mma)
         pieces = _pieces(role, mma)
         if chain and pieces > 1 and _begins_with_zeros(mma) and not in_flight(mma):
             _split(mma, chain, pieces)
+            _stagger(mma, _warpgroups(role), name)
+
+
+def _stagger(mma: MmaOp, warpgroups: int, name: str) -> None:
+    reason = "there is one warpgroup" if warpgroups == 1 else "it stands in no loop"
+    if warpgroups > 1 and isinstance(mma.parent_op(), scf.ForOp):
+        mma.attributes[STAGGERED] = UnitAttr()
+    else:
+        missed(name, mma, f"tensor cores are idle while its product is used: {reason}")
+
+
+def _warpgroups(role: RoleOp) -> int:
+    warps = role.warps.value.data if role.warps is not None else 0
+    return max(1, warps // target_of(role).arch.warpgroup)
 
 
 def _pieces(role: RoleOp, mma: MmaOp) -> int:
-    arch = target_of(mma).arch
-    warpgroups = (role.warps.value.data if role.warps is not None else 0) // arch.warpgroup
-    return tile_type(mma.result).shape[0] // (target_of(mma).mma.rows * max(warpgroups, 1))
+    return tile_type(mma.result).shape[0] // (target_of(mma).mma.rows * _warpgroups(role))
 
 
 def _begins_with_zeros(mma: MmaOp) -> bool:

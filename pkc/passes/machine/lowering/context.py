@@ -15,7 +15,6 @@ from pkc.dialect.types import TileType
 from pkc.passes.analysis.row_lanes import Lanes
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering.blocks import Dimensions, Placed
-from pkc.passes.roles.budgets import group_of, spare_barriers
 from pkc.targets.arch import Arch
 from pkc.targets.layout import SharedLayout
 
@@ -192,10 +191,8 @@ def warpgroup(role: WarpRole) -> SSAValue:
 
 
 def spare_barrier(role: WarpRole, number: int) -> int:
-    """A named barrier of a role behind those of the CTA, of its roles, and of the warpgroups of earlier roles."""
-    roles, arch = role.launch.kernel.roles, role.threads.arch
-    earlier = [other for other in roles[: role.threads.barrier - 1] if group_of(other) == role.group]
-    return 1 + len(roles) + sum(spare_barriers(other, arch.warpgroup) for other in earlier) + number
+    """A named barrier of a role of several warps, behind the one for all of these."""
+    return role.threads.barrier + 1 + number
 
 
 def warp_of_group(role: WarpRole) -> SSAValue:

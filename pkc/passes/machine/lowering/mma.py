@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from pkc.dialect.machine import SubviewOp
-from pkc.dialect.tile import AnyMmaOp, FullOp, MmaOp, MmaWaitOp, in_flight, pieces_of, tile_type
+from pkc.dialect.tile import STAGGERED, AnyMmaOp, FullOp, MmaOp, MmaWaitOp, in_flight, pieces_of, tile_type
 from pkc.dialect.types import dtype_bytes, dtype_name, f32
 from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import fragments, warp_mma
@@ -106,7 +106,8 @@ def multiply_piece(role: WarpRole, op: MmaOp, number: int) -> None:
     """a @ b for a piece of the rows of a, complete."""
     tile = role.tiles[op.result]
     assert isinstance(tile, fragments.PieceTile)
-    behind = _one_behind_the_other(role) if number == 0 else nullcontext()
+    staggered = STAGGERED in op.attributes and number == 0
+    behind = _one_behind_the_other(role) if staggered else nullcontext()
     with behind:
         _from_shared(role, op, tile.registers, (number,), from_zero=True)
     role.emit.do("wgmma_wait_0")
@@ -114,25 +115,24 @@ def multiply_piece(role: WarpRole, op: MmaOp, number: int) -> None:
 
 
 def begin_together(role: WarpRole) -> None:
-    """In front of a loop with MMAs in pieces: no warpgroup is a loop ahead."""
-    if role.threads.warpgroups == 2:
-        role.emit.do(f"sync_{spare_barrier(role, 2)}_of_{role.threads.count}")
+    """In front of a loop with staggered MMAs: no warpgroup is a loop ahead."""
+    role.emit.do(f"sync_{spare_barrier(role, role.threads.warpgroups)}_of_{role.threads.count}")
 
 
 @contextmanager
 def _one_behind_the_other(role: WarpRole) -> Generator[None]:
-    """The first MMAs of a loop: those of the second warpgroup are issued behind those of the first one, and so run
-    behind them. From then on tensor cores have work while the threads of one warpgroup compute."""
-    emit = role.emit
-    if role.first_iteration is None or role.threads.warpgroups != 2:
-        yield
-        return
-    barrier, group = f"{spare_barrier(role, 3)}_of_{role.threads.count}", warpgroup(role)
-    with emit.when(emit.both(role.first_iteration, emit.compare("eq", group, 1))):
-        emit.do(f"sync_{barrier}")
+    """The first MMAs of a loop: those of each warpgroup are issued behind those of the one before, and so run behind
+    them. From then on tensor cores have work while the threads of one warpgroup compute."""
+    emit, groups, first = role.emit, role.threads.warpgroups, role.first_iteration
+    assert first is not None
+    pair, group = 2 * role.threads.arch.warpgroup * role.threads.arch.warp, warpgroup(role)
+    for behind in range(1, groups):
+        with emit.when(emit.both(first, emit.compare("eq", group, behind))):
+            emit.do(f"sync_{spare_barrier(role, groups + behind)}_of_{pair}")
     yield
-    with emit.when(emit.both(role.first_iteration, emit.compare("eq", group, 0))):
-        emit.do(f"arrive_{barrier}")
+    for behind in range(1, groups):
+        with emit.when(emit.both(first, emit.compare("eq", group, behind - 1))):
+            emit.do(f"arrive_{spare_barrier(role, groups + behind)}_of_{pair}")
 
 
 def _from_shared(role: WarpRole, op: AnyMmaOp, to: SSAValue, repeats: Sequence[int], from_zero: bool) -> None:
