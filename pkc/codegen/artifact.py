@@ -62,7 +62,8 @@ class TensorMaps:
     Dimensions innermost first are those of the array, except that dimension `split` (a position in `dims`), if there
     is one, has only the positions within a shard, and a further dimension counts the shards: ranks for a sharded array
     (stride: the heap's), otherwise the shards of one rank's copy. An array in the heap that is not sharded has the rank
-    as its outermost dimension. `box` is innermost first, one entry for each map dimension.
+    as its outermost dimension. `box` is innermost first, one entry for each map dimension. If it has one more, rows,
+    whose length is a constant, are in parts of `box[0]` elements, which a further dimension counts, the outermost.
 
     With length = ceil(extent / ranks) and whole = extent // length, the first map has min(whole, ranks) shards of
     `length` positions, the second map one shard of extent - whole * length positions that begins where the first map

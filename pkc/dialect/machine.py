@@ -276,8 +276,8 @@ def _verify_element(registers: SSAValue, index: SSAValue, value: SSAValue) -> No
 class TensorMapOp(IRDLOperation):
     """The tensor map of an array for boxes of one shape: of its full shards, or of the `last`, shorter one.
 
-    `box` is innermost first; `split` is the dimension whose shards are the outermost dimension of the map
-    (`TensorMaps` in `pkc/codegen/artifact.py`).
+    `box` is innermost first; `split` is the dimension whose shards are the outermost dimension of the map. A box of one
+    dimension more has several parts of rows, of `box[0]` elements each (`TensorMaps` in `pkc/codegen/artifact.py`).
     """
 
     name = "pk.tensor_map"
@@ -309,7 +309,9 @@ class TensorMapOp(IRDLOperation):
         by_rank = isinstance(kind, PGLType) and kind.shard_dim is None
         by_shard = self.split is not None or (isinstance(kind, PGLType) and not by_rank)
         dimensions = len(kind.dimensions) + by_shard + by_rank
-        if len(box) != dimensions or len(box) > MAP_DIMENSIONS:
+        last = kind.dimensions[-1]
+        parts = len(box) > dimensions and isinstance(last, int) and last % box[0] == 0
+        if len(box) != dimensions + parts or len(box) > MAP_DIMENSIONS:
             raise VerifyException(f"expected a box of {dimensions} dimensions, at most {MAP_DIMENSIONS}")
         if any(not 1 <= extent <= MAX_BOX for extent in box):
             raise VerifyException(f"a box has 1 to {MAX_BOX} elements in each dimension")

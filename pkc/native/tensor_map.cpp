@@ -44,6 +44,11 @@ void encode_one(const Tiled &array, const std::vector<int64_t> &extents, uint64_
         sizes.push_back(dimension.extent);
         strides.push_back(dimension.stride);
     }
+    if (box.size() == sizes.size() + 1) {  // parts of rows
+        strides.push_back(box[0] * element(array.dtype).bytes);
+        sizes.push_back(sizes[0] / box[0]);
+        sizes[0] = box[0];
+    }
     const std::vector<uint32_t> steps(sizes.size(), 1);
     if (box.size() != sizes.size()) throw Error(array.name + ": a box has as many dimensions as its array");
     const CUresult status = cuTensorMapEncodeTiled(

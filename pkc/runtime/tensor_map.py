@@ -173,11 +173,16 @@ def _tiling(
     box: tuple[int, ...],
     swizzle: int,
 ) -> Tiling:
-    """A map of `extents`; `outer` has extent, stride and name of further dimensions."""
+    """A map of `extents`; `outer` has extent, stride and name of further dimensions. A box of one dimension more has
+    parts of rows."""
     sizes, steps, names = list(reversed(extents)), list(reversed(memory.strides))[1:], [f"`{d}`" for d in memory.dims]
     names.reverse()
     for extent, stride, name in outer:
         sizes.append(extent)
         steps.append(stride)
         names.append(name)
+    if len(box) > len(sizes):
+        steps.append(box[0] * ELEMENTS[memory.dtype].bytes)
+        names.append(f"the parts of {names[0]}")
+        sizes = [box[0], *sizes[1:], sizes[0] // box[0]]
     return Tiling(memory.name, memory.dtype, memory.address, tuple(sizes), tuple(steps), box, swizzle, tuple(names))

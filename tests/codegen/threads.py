@@ -172,8 +172,14 @@ class Cta:
         in it, and which of them exist."""
         kind, split = box.kind, box.spec.split
         extents = [self.memory.extent(dim) for dim in kind.dimensions]
+        further = (split is not None) + (isinstance(kind, PGLType) and kind.shard_dim is None)
+        sizes = box.spec.box
+        if len(sizes) > len(extents) + further:
+            places = [places[0] + sizes[0] * places[-1], *places[1:-1]]
+            assert extents[-1] % sizes[0] == 0
+            sizes = sizes[:-1]
         dims, rest = list(reversed(places[: len(extents)])), [int(place[0]) for place in places[len(extents) :]]
-        assert set(box.spec.box[len(extents) :]) <= {1}
+        assert set(sizes[len(extents) :]) <= {1}
         rank = self.rank
         shard = kind.shard_dim if isinstance(kind, PGLType) else None
         exists = np.full(len(places[0]), True)

@@ -175,3 +175,17 @@ def test_what_the_driver_is_told(monkeypatch: pytest.MonkeyPatch, dtype: str, sw
 @pytest.mark.parametrize("dtype", ELEMENTS)
 def test_bytes_of_an_element(dtype: str) -> None:
     assert ELEMENTS[dtype].bytes == np.dtype(ELEMENTS[dtype].typestr).itemsize == dtype_bytes(TYPES[dtype])
+
+
+@pytest.mark.parametrize("extents", [(5, 24), (3, 5, 24), (24,)])
+def test_parts_of_rows(extents: tuple[int, ...]) -> None:
+    """A box of one dimension more has parts of 8 elements of rows: the outermost dimension counts them."""
+    array = memory(extents, 1, heap=False)
+    whole = addresses(tilings(array, (8, *[1] * (len(extents) - 1)), 0, None)[0])
+    parts, again = tilings(array, (8, *[1] * (len(extents) - 1), 3), 0, None)
+    parts.check()
+    assert parts == again
+    found = addresses(parts)
+    assert found.shape == (3, *extents[:-1], 8)
+    for part in range(3):
+        np.testing.assert_array_equal(found[part], whole[..., 8 * part : 8 * part + 8])

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from math import gcd
 from typing import TypeAlias
 
 from xdsl.dialects import arith
 from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.access import AddToArrayOp, LoadOp, ReadOp, ScatterAddOp, StoreOp
-from pkc.dialect.machine import MAX_BOX, TensorMapOp
+from pkc.dialect.access import AddToArrayOp, LoadOp, ReadOp, ScatterAddOp, StoreOp, array_type
+from pkc.dialect.coordinates import BlockOp
+from pkc.dialect.machine import MAP_DIMENSIONS, MAX_BOX, TensorMapOp
 from pkc.dialect.roles import CommitOp
+from pkc.dialect.scalars import constant_of
 from pkc.dialect.tile import tile_type
 from pkc.dialect.transfers import pieces
-from pkc.dialect.types import RANKS, ArrayType, Layout, PGLType
+from pkc.dialect.types import RANKS, ArrayType, Layout, PGLType, dtype_bytes
 from pkc.passes.machine.lowering import channels
 from pkc.passes.machine.lowering.blocks import Placed
 from pkc.passes.machine.lowering.context import Staged, WarpRole, first_thread
 from pkc.passes.machine.lowering.missing import CannotLowerError
+from pkc.targets.layout import CHUNK, SharedLayout
 
 Access: TypeAlias = LoadOp | ReadOp | StoreOp | AddToArrayOp
 
@@ -117,12 +121,20 @@ def _boxes(
     if rows is not None:
         extent = box[rows]
         box[rows] = step = piece or next(n for n in range(min(extent, MAX_BOX), 0, -1) if extent % n == 0)
+    parts = _parts(op, layout, split) if piece is None and step == extent else None
+    if parts is not None:
+        box[-1] = parts
     if max(box) > MAX_BOX:
         raise CannotLowerError(op, f"a tile of {max(box)} elements along a dimension that is not its first")
     outer, last = _shard(role, places, split)
     if isinstance(kind, PGLType) and kind.shard_dim is None:
         outer.append(peer if peer is not None else role.known[op.rank] if op.rank is not None else role.rank)
     sizes = [*reversed(box), *[1] * len(outer)]
+    if parts is not None and len(sizes) < MAP_DIMENSIONS:
+        sizes.append(tile.shape[-1] // parts)
+    else:
+        parts = None
+        sizes[0] = layout.columns
     tensor_map: Operation = TensorMapOp(op.array, last, sizes, layout.swizzle, split)
     emit.add(tensor_map)
     if isinstance(op, LoadOp) and op.local is not None:
@@ -138,11 +150,13 @@ def _boxes(
         for position, place in reversed(list(enumerate(places))):
             start = place.local if position == split else role.dims.position(place)
             if position == len(places) - 1:
-                start = emit.plus(start, panel * layout.columns)
+                start = emit.plus(start, panel * layout.columns) if parts is None else emit.const(0)
             if position == rows:
                 start = emit.plus(start, first)
             coordinates.append(start)
         coordinates += outer
+        if parts is not None:
+            coordinates.append(emit.over(role.dims.position(places[-1]), parts))
         below = emit.times(first, row_bytes) if isinstance(first, SSAValue) else first * row_bytes
         target = emit.plus(emit.plus(address, panel * layout.panel_bytes), below)
         arguments = [target, tensor_map.results[0], *([barrier] if barrier is not None else []), *coordinates]
@@ -150,7 +164,7 @@ def _boxes(
 
     row_bytes = layout.rows // extent * layout.width
     if piece is None:
-        for panel in range(layout.panels):
+        for panel in range(layout.panels if parts is None else 1):
             for first in range(0, extent, step):
                 move(panel, first)
         return
@@ -159,6 +173,29 @@ def _boxes(
             move(panel, first)
             emit.do("bulk_commit")
             emit.do("bulk_wait_read")
+
+
+_WORTH = 64
+"""Bytes of a part of a row from which on boxes have several: TMA moves shorter ones no faster than boxes of one."""
+
+
+def _parts(op: LoadOp | StoreOp, layout: SharedLayout, split: int | None) -> int | None:
+    """How long the parts of rows are of which one box has all that a tile has: panels lie one behind the other, as the
+    parts of a row do. Nothing where one panel has the rows, or where rows or the tile might end within a part."""
+    kind, index = array_type(op.array), op.indices[-1].owner
+    last, size = kind.dimensions[-1], dtype_bytes(kind.element_type)
+    if layout.panels == 1 or split == len(kind.dimensions) - 1 or not isinstance(last, int):
+        return None
+    if not isinstance(index, BlockOp) or layout.panel_bytes != layout.rows * layout.width:
+        return None
+    begin = 0 if index.start is None else constant_of(index.start)
+    if begin is None or index.stop is not None:
+        return None
+    # Of one row a part may be shorter than a panel.
+    long = layout.columns if layout.rows > 1 else gcd(layout.columns, last, begin)
+    kept = any(number % long for number in (last, begin, layout.columns))
+    count = layout.columns * layout.panels // long
+    return None if kept or long * size < _WORTH or long * size % CHUNK or count > MAX_BOX else long
 
 
 def _shard(role: WarpRole, places: list[Placed], split: int | None) -> tuple[list[SSAValue], SSAValue]:
