@@ -115,5 +115,13 @@ kernel k(A: bf16[M, K], B: bf16[K, N], C: bf16[M, N].shard(0), E: bf16[M, N].sha
     for m, n in tasks(blocks(M, 64), blocks(N, 64)):
         E[m, n] += cast(C[m, n], f32) * 2.0
 """,
+    "of iterations": """\
+kernel k(A: bf16[M, K], B: bf16[K, N], C: bf16[M, N].shard(0)):
+    for m in tasks(blocks(M, 64)):
+        for n in blocks(N, 64):
+            for k in blocks(K, 64):
+                C[m, n] += A[m, k] @ B[k, n]
+            C[m, n] += full(f32, 1.0, m, n)
+""",
 }
 """Sums over ranks that consumers share: two of one task, one whose tasks have one index, one of two phases."""

@@ -131,6 +131,7 @@ def _table() -> Iterator[Case]:
         )
         yield Case(f"loop {name}", text, sizes, alone="shard" not in text)
     yield Case("sums two", SUMS["two"], lengths.few(matrices))
+    yield Case("sums of iterations", SUMS["of iterations"], lengths.few(matrices))
     yield Case("sums rows", SUMS["rows"], lambda ranks: [{"M": 61 * ranks + 5, "K": 200}, {"M": 3000, "K": 72}])
     for consumers, rows in ((1, 64), (2, 256), (3, 192)):
         text, schedule = matmul("nn", "bf16", "bf16", rows=rows, columns=64), {"consumers": str(consumers)}

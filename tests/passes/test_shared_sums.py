@@ -15,7 +15,7 @@ from pkc.sim.draw import draw_inputs
 from pkc.sim.run import simulate
 from tests.matmuls import SUMS
 
-EXPECTED = {"two": 2, "rows": 1, "phases": 1}
+EXPECTED = {"two": 2, "rows": 1, "phases": 1, "of iterations": 1}
 """How many sums of each kernel consumers share."""
 
 
