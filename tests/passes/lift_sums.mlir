@@ -1,5 +1,5 @@
 // Each task contributes once to a tile of a sum over ranks.
-// RUN: pkc-opt %s -p pk-lift-sums,pk-dce --split-input-file | filecheck %s
+// RUN: pkc-opt %s -p pk-lift-sums,pk-dce --split-input-file --remarks | filecheck %s
 
 // Behind the loop, what was rounded in each iteration is added up before it is rounded.
 // CHECK-LABEL: pk.kernel @carried
@@ -53,6 +53,24 @@ pk.kernel @spread(%X: !pk.private<[M, 32], f32> {pk.name = "X"}, %C: !pk.pgl<[M,
       %n = pk.block[%j] : !pk.block<N by 32>
       pk.accumulate %x, %C[%m, %n : !pk.block<M by 16>, !pk.block<N by 32>] : !pk.tile<16x32xf32>, !pk.pgl<[M, N], f32, shard 0>
       pk.accumulate %x, %C[%m, %n : !pk.block<M by 16>, !pk.block<N by 32>] : !pk.tile<16x32xf32>, !pk.pgl<[M, N], f32, shard 0>
+    }
+  }
+}
+
+// -----
+
+// CHECK-LABEL: pk.kernel @branch
+// CHECK: // remark: {{.*}}how often a task contributes is not known before: it stands in a branch [pk-lift-sums]
+pk.kernel @branch(%X: !pk.private<[M, 32], f32> {pk.name = "X"}, %C: !pk.pgl<[M, 32], f32, shard 0> {pk.name = "C"}) {
+  %rows = pk.block_count <M by 16>
+  pk.tasks (%i) in (%rows) {
+    %zero = arith.constant 0 : index
+    %m = pk.block[%i] : !pk.block<M by 16>
+    %all = pk.block[%zero] : !pk.block<32 by 32>
+    %x = pk.load %X[%m, %all : !pk.block<M by 16>, !pk.block<32 by 32>] : !pk.private<[M, 32], f32> -> !pk.tile<16x32xf32>
+    %first = arith.cmpi eq, %i, %zero : index
+    scf.if %first {
+      pk.accumulate %x, %C[%m, %all : !pk.block<M by 16>, !pk.block<32 by 32>] : !pk.tile<16x32xf32>, !pk.pgl<[M, 32], f32, shard 0>
     }
   }
 }

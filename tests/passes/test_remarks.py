@@ -373,6 +373,7 @@ kernel k(X: bf16[M, N], A: bf16[M, K], B: bf16[K, N], Y: bf16[M, N], C: f32[M, N
 """By pass: a program, its schedule, the line of the remark, and the remark."""
 
 ELSEWHERE = {
+    "pk-lift-sums": "lift_sums.mlir",
     "pk-split-loops": "test_a_loop_that_is_split_already",
     "pk-split-rows": "split_rows.mlir",
     "pk-hoist-loads": "hoist_loads.mlir",

@@ -16,6 +16,7 @@ from pkc.dialect.tile import CastOp, FullOp, tile_type
 from pkc.dialect.types import FLOATS, TileType, f32
 from pkc.passes.build import defined_in, is_constant
 from pkc.passes.kernel_pass import KernelPass
+from pkc.remarks import missed
 
 
 class LiftSums(KernelPass):
@@ -59,6 +60,12 @@ class LiftSums(KernelPass):
         for loop in [op for op in kernel.walk() if isinstance(op, scf.ForOp)]:
             if any(isinstance(op, AccumulateOp) for op in loop.body.block.ops):
                 _to_tasks(loop)
+        for op in [op for op in kernel.walk() if isinstance(op, AccumulateOp)]:
+            if not isinstance(op.parent_op(), TasksOp):
+                inside = (
+                    "a branch" if isinstance(op.parent_op(), scf.IfOp) else "a loop, beside which the task does more"
+                )
+                missed(self.name, op, f"how often a task contributes is not known before: it stands in {inside}")
 
 
 def _join(block: Block) -> None:
