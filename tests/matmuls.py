@@ -125,3 +125,23 @@ kernel k(A: bf16[M, K], B: bf16[K, N], C: bf16[M, N].shard(0)):
 """,
 }
 """Sums over ranks that consumers share: two of one task, one whose tasks have one index, one of two phases."""
+
+BATCHED = """\
+kernel batched(A: bf16[B, M, K], W: bf16[B, K, N], C: bf16[B, M, N]):
+    for b, m, n in tasks(B, blocks(M, 128), blocks(N, 128)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, {depth}):
+            acc += A[b, m, k] @ W[b, k, n]
+        C[b, m, n] = acc
+"""
+"""A matmul for each of several pairs, in steps of `depth` along what is summed over."""
+
+GRAM = """\
+kernel gram(A: bf16[M, K], C: f32[M, M]):
+    for m, n in tasks(blocks(M, 128), blocks(M, 128)):
+        acc = zeros(f32, m, n)
+        for k in blocks(K, 64):
+            acc += A[m, k] @ A[n, k].T
+        C[m, n] = acc
+"""
+"""A matrix times itself, transposed."""

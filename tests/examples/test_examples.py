@@ -82,6 +82,21 @@ def block_scaled_gemm(i: Arrays, ranks: int) -> Arrays:
     return {"C": np.matmul(a, np.swapaxes(b, -1, -2))}
 
 
+def convolution(i: Arrays, ranks: int, *, height: int = 8, width: int = 8) -> Arrays:
+    """By sums over shifted images; images are as many as there are whole ones."""
+    x, filters = f64(i["X"]), f64(i["F"])
+    (_, pixels, channels), (_, rows, columns, _, results) = x.shape, filters.shape
+    images = x.reshape(ranks, -1, height, width, channels)
+    found = np.zeros((*images.shape[:-1], results))
+    for r, s in np.ndindex(rows, columns):
+        down, right = r - rows // 2, s - columns // 2
+        for y, x_at in np.ndindex(height, width):
+            if 0 <= y + down < height and 0 <= x_at + right < width:
+                of = images[:, :, y + down, x_at + right]
+                found[:, :, y, x_at] += np.einsum("rbc,rcn->rbn", of, filters[:, r, s])
+    return {"Y": found.reshape(ranks, pixels, results)}
+
+
 def gemm_sum(i: Arrays, ranks: int) -> Arrays:
     return {"C": np.matmul(f64(i["A"]), f64(i["B"])).sum(axis=0)}
 
@@ -264,6 +279,14 @@ def ragged_matrices(ranks: int) -> Dims:
     return {"M": 61 * ranks + 5, "N": 269, "K": 75}
 
 
+def images(ranks: int) -> Dims:
+    return {"P": 256, "C": 64, "R": 3, "S": 3, "N": 256}
+
+
+def ragged_images(ranks: int) -> Dims:
+    return {"P": 64 * 3, "C": 75, "R": 3, "S": 1, "N": 133}
+
+
 def scaled_matrices(ranks: int) -> Dims:
     return {"M": 256, "N": 256, "K": 256, "G": 2, "H": 2}
 
@@ -352,6 +375,7 @@ def ragged_experts(ranks: int) -> Dims:
 CASES: dict[str, Case] = {
     "gemm": Case(matrices, ragged_matrices, gemm),
     "gemm_fp8": Case(matrices, ragged_matrices, scaled_gemm),
+    "conv2d H=8,W=8": Case(images, ragged_images, convolution),
     "swiglu": Case(matrices, ragged_matrices, swiglu),
     "mlp": Case(layers, ragged_layers, mlp),
     "gemm_fp8_blocks": Case(scaled_matrices, ragged_scaled_matrices, block_scaled_gemm),
@@ -390,6 +414,7 @@ CASES: dict[str, Case] = {
 ALIKE = (
     "attention_delta",
     "attention_dq",
+    "conv2d",
     "decode_attention",
     "grouped_attention",
     "mlp",

@@ -58,6 +58,12 @@ def transposed(of: Sizes, step: int = 8) -> Sizes:
     return lambda ranks: [dims | {"M": up(dims["M"], step)} for dims in of(ranks)]
 
 
+def images(ranks: int) -> Sequence[Dims]:
+    """Pixels of whole images of 8 x 8, filters, channels."""
+    found = [(64, 8, 1, 1, 8), (192, 72, 3, 3, 136), (640, 128, 5, 3, 264)]
+    return [{"P": pixels, "C": c, "R": r, "S": s, "N": n} for pixels, c, r, s, n in found]
+
+
 def collective(ranks: int) -> Sequence[Dims]:
     found = [(1, 8), (7, 264), (16, 24), (128, 256), (129, 264), (128 * ranks, 512), (61 * ranks + 5, 520)]
     return [{"M": m, "N": n} for m, n in found]
