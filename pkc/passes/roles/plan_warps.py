@@ -211,8 +211,10 @@ def _consumer(kernel: KernelOp, role: RoleOp, target: Target) -> WarpPlan:
         consumers = max(1, min(rows // each, target.arch.consumers))
         why = f"{consumers} warpgroups for tiles of {rows} rows" if rows else "no tile has rows: one warpgroup"
         most, share = _elements(role), _EACH * target.arch.warpgroup * target.arch.warp
-        if consumers < target.arch.consumers and most > consumers * share:
-            consumers = min(-(-most // share), target.arch.consumers)
+        wanted = min(-(-most // share), target.arch.consumers)
+        # A phase with an MMA has rows for so many.
+        if wanted > consumers and not (isinstance(op, AnyMmaOp) and rows % (wanted * each)):
+            consumers = wanted
             why = f"{consumers} warpgroups for tiles of {most} elements"
     if isinstance(op, AnyMmaOp) and consumers > 1 and rows % (consumers * each):
         found = errors.RowsNotShared(span_of(op.location), rows, consumers, each, consumers * each)
