@@ -306,6 +306,29 @@ def timeline(asked: Asked, output: str | None, measured: str | None, ctas: int, 
 
 @cli.command(epilog=EXIT_STATUSES)
 @on_ranks
+@SEED
+@click.option("--most", type=click.IntRange(min=1), default=8, show_default=True, help="Schedules that are measured.")
+@click.option("--rounds", type=click.IntRange(min=1), default=5, show_default=True, help="Times that each is measured.")
+@click.option("--target", default=DEFAULT, show_default=True, help="The GPU.")
+def tune(asked: Asked, seed: int, most: int, rounds: int, target: str) -> None:
+    """Measure the schedules that seem best for a kernel of FILE (.pk or .py) at some sizes, on GPUs.
+
+    The fastest is kept in a file, $PKC_TUNED or pkc/tuned.json in the configuration folder of the user, and taken by
+    every later launch of the kernel at these sizes. --most and --rounds say how long it takes.
+
+    \b
+    Example:
+      pkc tune examples/gemm.pk --ranks 1 --set M=4096,N=4096,K=4096
+      pkc tune examples/gemm_rs.pk --ranks 4 --set M=8192,N=8192,K=2048 --most 16
+    """
+    from pkc.cli.program import choose
+    from pkc.cli.tune import execute
+
+    execute(choose(asked), target, seed, most, rounds)
+
+
+@cli.command(epilog=EXIT_STATUSES)
+@on_ranks
 @click.option("--html", "output", metavar="FILE.html", help="Write everything as one page.")
 @click.option("--target", default=DEFAULT, show_default=True, help="The GPU.")
 def explain(asked: Asked, output: str | None, target: str) -> None:

@@ -20,6 +20,7 @@ from pkc.dialect.coordinates import VisitedOp
 from pkc.dialect.elementwise import SelectOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import PGLType
+from pkc.driver import tuned
 from pkc.driver.candidates import is_plain, other_tiles, why_none
 from pkc.driver.chosen import Autoschedule, Found
 from pkc.driver.compiler import Number, compile_program
@@ -54,21 +55,27 @@ def autoschedule(
     constants: Mapping[str, Number] | None = None,
     schedule: Mapping[str, str] | None = None,
     target: str = DEFAULT,
+    measured: bool = True,
 ) -> Autoschedule:
     """The schedule for these sizes on `ranks` ranks of a target: tiles, `straddle`, `separate_loader`, `comm_sms`,
     copy engines.
 
     Nothing is chosen if the schedule, of the program or `schedule`, sets tiles; other keys that it sets stay as they
-    are. The result is the same on every rank, and for every call with the same arguments. Raises `PkcError` if the
-    program is wrong.
+    are. The result is the same on every rank, and for every call with the same arguments. What was measured for these
+    sizes (`tuned.py`) is taken as it is, unless `measured` is False. Raises `PkcError` if the program is wrong.
     """
     given = tuple(sorted((constants or {}).items())), tuple(sorted((schedule or {}).items()))
     name = kernel or program.kernels[0].name
+    span = next(node.span for node in program.kernels if node.name == name)
+    entry = tuned.key(program, name, target, ranks, dims, constants or {}, schedule or {})
+    kept = tuned.look_up(entry) if measured else None
+    if kept is not None:
+        took = f"measured: {kept.nanoseconds / 1000:.3g} us, and {kept.estimated / 1000:.3g} us as estimates choose"
+        return Autoschedule(kept.schedule, reason=took, place=describe(span.location()))
     # Copies must not wait behind the kernel in one hardware queue.
     engines = hardware_queues() >= QUEUES
     found = _autoschedule(program, name, *given, lookup(target), tuple(sorted(dims.items())), ranks, engines=engines)
     # Programs that differ only in source locations are equal, and share a result.
-    span = next(node.span for node in program.kernels if node.name == name)
     remarks = tuple(Remark(STEP, KernelOp.name, reason, span) for reason in found.untried)
     return replace(found, place=describe(span.location()), remarks=remarks)
 

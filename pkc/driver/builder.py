@@ -11,6 +11,7 @@ from pkc.codegen import stored
 from pkc.codegen.artifact import Artifact
 from pkc.codegen.build import build
 from pkc.codegen.nvrtc import version
+from pkc.driver import tuned
 from pkc.driver.autoschedule import autoschedule
 from pkc.driver.compiler import Number, compile_program, say_divisors
 from pkc.driver.divisors import divisors_of
@@ -43,10 +44,14 @@ def artifact_for(
         (program, sorted(dims.items()), ranks, kernel, sorted((constants or {}).items()), sorted(options.items()))
     )
     key = cache.key("schedule 1", _compiler(), target, str(hardware_queues()), arguments)
-    kept = _kept(key, target)
+    measured = tuned.look_up(tuned.key(program, kernel, target, ranks, dims, constants or {}, options))
+    kept = _kept(key, target) if measured is None else None
     # Machine code serves all sizes and numbers of ranks, but with the schedule that is best for these.
-    if kept is not None:
-        best: Mapping[str, str] = json.loads(kept)
+    best: Mapping[str, str]
+    if measured is not None:
+        best = measured.schedule
+    elif kept is not None:
+        best = json.loads(kept)
     else:
         best = autoschedule(
             program, dims=dims, ranks=ranks, kernel=kernel, constants=constants, schedule=schedule, target=target

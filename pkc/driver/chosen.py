@@ -33,7 +33,7 @@ class Autoschedule:
 
     def __str__(self) -> str:
         if self.taken is None or self.instead is None:
-            return f"{self.place}: schedule: as the program says ({self.reason})"
+            return f"{self.place}: schedule: {_settings(self.schedule) or 'as the program says'} ({self.reason})"
         if not self.schedule:
             which, over = (
                 "as the program says",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -82,6 +82,11 @@ class Call:
         """Start the kernel on all ranks; `stream` as for `LoadedKernel`, `dims` are further ones."""
         self.kernel(self._arguments, dims={**self.dims, **(dims or {})}, stream=stream)
 
+    def launching(self, artifact: Artifact) -> Callable[[], None]:
+        """What launches other machine code of the same kernel with these arrays."""
+        kernel = LoadedKernel(artifact, self._mesh)
+        return lambda: kernel(self._arguments, dims=self.dims)
+
     def outputs(self, copy: int | None = None) -> dict[str, Values]:
         """All arrays as they are now, of replicated ones the copy of rank `copy`, or that of all, NaN if they differ;
         no kernel may be running."""
@@ -96,6 +101,40 @@ class Call:
         """Give the memory of the arrays back."""
         for _, array in self._arrays.values():
             array.free()
+
+
+def clock_of(
+    mesh: Mesh, dims: Mapping[str, int], inputs: Mapping[str, Any], launches: int = 20
+) -> Callable[[Artifact], Callable[[], float]]:
+    """From machine code of a kernel to what launches it `launches` times and gives the nanoseconds of each, by events
+    of the first rank's GPU. All have the same arrays."""
+    calls: list[Call] = []
+    first, driver = mesh.local[0], mesh.driver
+    with mesh.current(first):
+        begin, end = driver.cuEventCreate(0), driver.cuEventCreate(0)
+
+    def mark(event: Any) -> None:
+        with mesh.current(first):
+            driver.cuEventRecord(event, first.stream)
+
+    def start(artifact: Artifact) -> Callable[[], float]:
+        if not calls:
+            calls.append(Call(artifact, mesh, dims, inputs))
+        launch = calls[0].launching(artifact)
+        launch()
+        mesh.synchronize(PATIENCE)
+
+        def timed() -> float:
+            mark(begin)
+            for _ in range(launches):
+                launch()
+            mark(end)
+            mesh.synchronize(PATIENCE)
+            return driver.cuEventElapsedTime(begin, end) * 1e6 / launches
+
+        return timed
+
+    return start
 
 
 def _allocate(mesh: Mesh, parameter: ArrayParameter, sizes: Mapping[str, int]) -> Array:
