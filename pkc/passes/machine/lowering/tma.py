@@ -183,7 +183,7 @@ _WORTH = 64
 """Bytes of a part of a row from which on boxes have several: TMA moves shorter ones no faster than boxes of one."""
 
 
-def _parts(op: LoadOp | StoreOp, layout: SharedLayout, split: int | None) -> int | None:
+def _parts(op: LoadOp | StoreOp | AddToArrayOp, layout: SharedLayout, split: int | None) -> int | None:
     """How long the parts of rows are of which one box has all that a tile has: panels lie one behind the other, as the
     parts of a row do. Nothing where a few panels have the rows, or where rows or the tile might end within a part."""
     kind, index = array_type(op.array), op.indices[-1].owner
