@@ -22,6 +22,16 @@ def test_programs(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
         exec(compile(program, page, "exec"), {})
 
 
+def test_snippets_for_gpus_import_what_they_name() -> None:
+    """They need GPUs to run; that their imports are there, and that they leave out none of pkc's, needs none."""
+    for program in BLOCK.findall((ROOT / "docs" / "runtime.md").read_text(encoding="utf-8")):
+        imports = "\n".join(line for line in program.splitlines() if line.startswith(("import ", "from ")))
+        names: dict[str, object] = {}
+        exec(imports, names)
+        for name in ("pkc", "Mesh", "LoadedKernel", "artifact_for", "load_program"):
+            assert name in names or not re.search(rf"\b{name}[.(]", program.replace(imports, "")), name
+
+
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 

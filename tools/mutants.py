@@ -10,6 +10,7 @@ or gives other bits than the tile level: every order of a small instance, then s
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 import time
@@ -235,4 +236,6 @@ def main(names: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    parser = argparse.ArgumentParser(description="Breaks derived protocols at every place, and counts what is found.")
+    parser.add_argument("names", nargs="*", metavar="KERNEL", help="only these, of tools/mutants.py; all without one")
+    sys.exit(main(parser.parse_args().names))

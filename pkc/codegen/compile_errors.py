@@ -23,5 +23,5 @@ class NoNvrtc(Diagnostic):
     code = "PK802"
     title = "NVRTC, which compiles CUDA C++, cannot be loaded"
     note = "{reason}"
-    help = "`pip install 'nvidia-cuda-nvrtc>=13.0.48,<13.1'` installs it; no GPU or driver is needed"
+    help = "`pip install 'pkc[gpu]'` installs it; no GPU or driver is needed"
     reason: str

@@ -19,7 +19,8 @@ from pkc.location import NOWHERE
 OPTIONS = ("-std=c++17", "-lineinfo", "--ptxas-options=-v", "--no-cache", "-diag-suppress=177")
 
 _ENTRY = re.compile(r"Compiling entry function '(\w+)'")
-_CODED = re.compile(r"ptxas info\s*: (\(C\d{4}\) .*)")
+_CODED = re.compile(r"ptxas info\s*: \(C\d{4}\) (.*)")
+"""The numbers mean nothing outside of ptxas."""
 _WARNING = re.compile(r"(?:ptxas warning\s*: |.*\): warning (?:#\S+: )?)(.*)")
 _FUNCTION = re.compile(r"in (?:the )?function '(\w+)'")
 _SPILLS = re.compile(r"([1-9]\d*) bytes spill stores")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Mapping
 
 from xdsl.dialects.builtin import BoolAttr, DictionaryAttr, IntegerAttr, StringAttr, i64
@@ -87,7 +88,8 @@ def _attribute(key: str, value: int | float | bool | str, span: Span) -> Attribu
     allowed = _TILES if key.startswith(TILE) else _SPLITS if key.startswith(SPLIT) else KEYS.get(key)
     if allowed is None:
         known = f"keys are {', '.join((*KEYS, f'{TILE}DIMENSION', f'{SPLIT}DIMENSION'))}"
-        raise PkcError(UnknownScheduleKey(span, key, _RENAMED.get(key, known)))
+        closest = [f"did you mean `{name}`?" for name in difflib.get_close_matches(key, KEYS, n=1)]
+        raise PkcError(UnknownScheduleKey(span, key, _RENAMED.get(key, " ".join([*closest, known]))))
     if allowed is bool:
         if isinstance(value, bool):
             return BoolAttr.from_bool(value)
@@ -102,5 +104,11 @@ def _attribute(key: str, value: int | float | bool | str, span: Span) -> Attribu
     if value in allowed:
         return StringAttr(str(value))
     renamed = _RENAMED_VALUES.get(str(value))
-    expected = f"`{renamed}` now, formerly `{value}`" if renamed in allowed else f"one of {', '.join(allowed)}"
+    expected = f"`{renamed}` now, formerly `{value}`" if renamed in allowed else _one_of(str(value), allowed)
     raise PkcError(BadScheduleValue(span, key, str(value), expected))
+
+
+def _one_of(value: str, allowed: tuple[str, ...]) -> str:
+    """The values that there are, and the one that was probably meant."""
+    closest = difflib.get_close_matches(value, allowed, n=1)
+    return f"one of {', '.join(allowed)}" + (f"; did you mean `{closest[0]}`?" if closest else "")

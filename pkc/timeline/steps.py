@@ -261,12 +261,16 @@ class _Steps(Evaluator):
         if not takes:
             return
         issued = op.parent is not None and any(isinstance(other, MmaIssueOp) for other in op.parent.ops)
-        before = self._lines[-1].strip()
-        if before == self._worked[0]:
-            takes += self._worked[1]
+        last, before = self._worked
+        if self._lines[-1] == last and self._indentation(last) == self._depth:
+            takes += before
             self._lines.pop()
         self.line(f"yield ({WORK}, {takes!r}, {not issued})")
-        self._worked = self._lines[-1].strip(), takes
+        self._worked = self._lines[-1], takes
+
+    def _indentation(self, line: str) -> int:
+        """How deep a line stands; behind a block that has ended, less deep ones follow."""
+        return (len(line) - len(line.lstrip())) // 4
 
     def _counter(self, op: Any) -> None:
         name = self.constant(self.machine.names[op.signal])

@@ -620,6 +620,7 @@ def test_one_mma_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
     line = f"ptxas info    : (C7510) Potential Performance Loss: {reason} in the function 'gemm'"
     (warning,) = remarks(monkeypatch, f"{line}\n{line}").warnings
     assert (warning.code, warning.span.line) == ("PK805", 6)
+    assert "C7510" not in str(warning) and "serialized due to" in str(warning)
 
 
 def test_all_barriers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -160,7 +160,7 @@ def test_without_nvrtc(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = """\
 error[PK802]: NVRTC, which compiles CUDA C++, cannot be loaded
   = note: Failure finding "libnvrtc.so"
-  = help: `pip install 'nvidia-cuda-nvrtc>=13.0.48,<13.1'` installs it; no GPU or driver is needed"""
+  = help: `pip install 'pkc[gpu]'` installs it; no GPU or driver is needed"""
     assert str(raised.value) == expected
 
 

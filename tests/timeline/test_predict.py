@@ -97,6 +97,7 @@ def test_who_waits_for_operands_that_others_have() -> None:
         ("ring_attention", 2, {"B": 1, "H": 2, "S": 512}),
         ("gemm_ar", 2, {"M": 512, "N": 512, "K": 256}),
         ("ag_gemm_explicit", 2, {"M": 512, "N": 512, "K": 256}),
+        ("window_attention", 1, {"B": 1, "H": 2, "S": 256, "T": 256}),
         ("mlp", 1, {"M": 512, "N": 512, "K": 256, "P": 256}),
     ],
 )
