@@ -17,6 +17,9 @@ _c10d: Any = importlib.import_module("torch.distributed.distributed_c10d")
 
 MOE = "moe_mlp"
 
+_ROW = 8
+"""Elements of 16 bits that TMA needs rows to be a multiple of."""
+
 _LEAST = 128
 """Rows of an expert that there is room for at least; a power of two times as many where one gets more."""
 
@@ -70,6 +73,8 @@ def _obstacle(X: Any, choices: Any, gate: Any, ranks: int) -> str:
         return "the group has one rank"
     if not choices.numel() or not gate.numel():
         return "a tensor has no elements"
+    if gate.shape[1] % _ROW or gate.shape[2] % _ROW:
+        return f"rows of {gate.shape[1]} and {gate.shape[2]} elements; kernels take multiples of {_ROW}"
     return attending.unknown(X)
 
 

@@ -15,7 +15,18 @@ from pkc.location import Source
 TYPES = {"bfloat16": "bf16", "float16": "f16"}
 """Element types that the kernels multiply, by torch's names."""
 
-_EXAMPLES = tuple(folder / "examples" for folder in Path(__file__).parents[1:3])
+EXAMPLES = (
+    "attention_delta",
+    "attention_dkdv",
+    "attention_dq",
+    "grouped_attention",
+    "moe_mlp",
+    "ring_attention",
+    "ulysses_attention",
+)
+"""The examples that operators run; an installed package has these."""
+
+_FOLDERS = tuple(folder / "examples" for folder in Path(__file__).parents[1:3])
 """Where the examples are: in an installed package, and in a checkout."""
 
 _SOURCE = """\
@@ -49,7 +60,7 @@ def matmul_reduce(dtype: str, *, transposed: bool, average: bool) -> Kernel:
 @functools.cache
 def example(name: str, dtype: str) -> Program:
     """The program of an example, for tensors of a type in place of bf16."""
-    path = next(folder / f"{name}.pk" for folder in _EXAMPLES if folder.is_dir())
+    path = next(folder / f"{name}.pk" for folder in _FOLDERS if folder.is_dir())
     text = path.read_text(encoding="utf-8").replace("bf16", TYPES[dtype])
     return parse_text(Source(path.name, text))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import pkc
+from pkc.frontend.words import Reading
 
 PATH = Path(pkc.__file__).parent / "torch" / "kernels.py"
 M, N, K, RANKS = 40, 24, 32, 2
@@ -47,6 +49,33 @@ def test_kernels(kind: str, dtype: str, transposed: bool) -> None:
         expected = (a.astype(np.float64) @ b.astype(np.float64)).sum(0) / (RANKS if everywhere else 1)
     found = pkc.simulate(kernel, ranks=RANKS, A=a, B=given)["C"]
     np.testing.assert_array_equal(found.astype(np.float64), expected)
+
+
+def test_examples() -> None:
+    """An installed package has those that operators run; each is read for both types."""
+    packages = tomllib.loads((PATH.parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]
+    included = packages["build"]["targets"]["wheel"]["force-include"]
+    assert included == {f"examples/{name}.pk": f"pkc/examples/{name}.pk" for name in KERNELS.EXAMPLES}
+    used = "".join(path.read_text(encoding="utf-8") for path in PATH.parent.glob("*.py") if path != PATH)
+    assert all(f'"{name}"' in used for name in KERNELS.EXAMPLES)
+    for name in KERNELS.EXAMPLES:
+        types = {kind: str(KERNELS.example(name, kind)) for kind in KERNELS.TYPES}
+        assert "bf16" in types["bfloat16"]
+        assert "bf16" not in types["float16"]
+
+
+def test_attention_of_f16() -> None:
+    """Simulated as the operators run it, with fewer heads of keys than of queries."""
+    rng = np.random.default_rng(1)
+    q, k, v = (rng.standard_normal((1, 1, heads, 20, 16)).astype(np.float16) for heads in (4, 2, 2))
+    constants = {"D": 16, "group": 2, "causal": True}
+    kernel = pkc.Kernel(lambda: Reading(KERNELS.example("grouped_attention", "float16")), "grouped_attention")
+    found = pkc.simulate(kernel, ranks=1, Q=q, K=k, V=v, scale=0.3, constants=constants)
+    exact_q, exact_k, exact_v = q.astype(float), *(np.repeat(each.astype(float), 2, 2) for each in (k, v))
+    scores = np.where(np.tri(20, dtype=bool), exact_q @ exact_k.swapaxes(-1, -2) * np.float32(0.3), -np.inf)
+    weights = np.exp2(scores - scores.max(-1, keepdims=True))
+    expected = weights / weights.sum(-1, keepdims=True) @ exact_v
+    np.testing.assert_allclose(found["O"].astype(float), expected, atol=4e-3)
 
 
 def test_rows_of_schedules() -> None:
