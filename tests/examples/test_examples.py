@@ -352,6 +352,15 @@ def ragged_layers(ranks: int) -> Dims:
     return {**ragged_matrices(ranks), "P": 273}
 
 
+def pairs(ranks: int) -> Dims:
+    return {"B": 1, "H": 2, "G": 1, "S": 128, "T": 256}
+
+
+def ragged_pairs(ranks: int) -> Dims:
+    """More rows than keys, as above."""
+    return {"B": 1, "H": 2, "G": 1, "S": 143, "T": 75}
+
+
 CAPACITY = 128
 """The most rows of an expert; more than `draw_inputs` gives."""
 
@@ -387,11 +396,10 @@ CASES: dict[str, Case] = {
     "attention causal": Case(one_gpu, ragged_one_gpu, causal_attention),
     "grouped_attention": Case(groups, ragged_groups, grouped_attention),
     "grouped_attention causal": Case(groups, ragged_groups, grouped_causal_attention),
-    "attention_delta": Case(one_gpu, ragged_one_gpu, attention_delta),
-    "attention_dq group=4": Case(groups, ragged_groups, attention_dq),
-    "attention_dq group=4,causal": Case(groups, ragged_groups, partial(attention_dq, causal=True)),
-    "attention_dkdv group=4": Case(groups, ragged_groups, attention_dkdv),
-    "attention_dkdv group=4,causal": Case(groups, ragged_groups, partial(attention_dkdv, causal=True)),
+    "attention_delta": Case(pairs, ragged_pairs, attention_delta),
+    "attention_dq group=2,causal": Case(pairs, ragged_pairs, partial(attention_dq, causal=True)),
+    "attention_dkdv group=2": Case(pairs, ragged_pairs, attention_dkdv),
+    "attention_dkdv group=2,causal": Case(pairs, ragged_pairs, partial(attention_dkdv, causal=True)),
     "window_attention window=70": Case(one_gpu, ragged_one_gpu, window_attention),
     "packed_attention": Case(packed, ragged_packed, packed_attention),
     "packed_attention causal": Case(packed, ragged_packed, packed_causal_attention),
@@ -413,6 +421,7 @@ CASES: dict[str, Case] = {
 
 ALIKE = (
     "attention_delta",
+    "attention_dkdv group=2,causal",
     "attention_dq",
     "conv2d",
     "decode_attention",
