@@ -82,7 +82,9 @@ class _Estimator:
         written = 0.0 if work.multiplies else sum(map(self._written, work.phases))
         memory = (sum(work.read.values()) + written) / rates.memory_bytes
         communicates = bool(work.fetched) or any(map(self._sent, work.phases))
-        busy = max(sum(one.total for one in found), memory)
+        # The last contributions are added up when all operands have been read.
+        ends = sum(map(self._adding, work.phases))
+        busy = max(sum(one.total for one in found) - ends, memory) + ends
         # What comes in packets is awaited where it is used; entry and exit are awaited meanwhile.
         whole = rates.launch + busy + (communicates and not self._in_packets()) * 4 * rates.signal
         link = max(one.link for one in found)
