@@ -62,9 +62,10 @@ MATRICES = {"M": 400, "N": 269, "K": 75}
 STRADDLING = MATRICES | {"M": 690}
 """With `straddle`: early and late rows of a rank, those that communicators add up and those of consumers, overlap two
 tiles."""
-OVERLAPS = ("", "none", "intra_sm", "inter_sm", "copy_engine", "push", "one_comm_sm", "straddle", "zigzag")
+OVERLAPS = ("", "none", "intra_sm", "inter_sm", "copy_engine", "push", "one_comm_sm", "straddle", "zigzag", "packets")
 """The values of `overlap`; then operands that are pushed instead of fetched, one SM that only communicates, blocks that
-straddle shards, and causal masks over shards in zigzag order, of which ranks fetch what their tasks visit."""
+straddle shards, causal masks over shards in zigzag order, of which ranks fetch what their tasks visit, and tiles that
+travel in packets."""
 
 TRIALS = tuple(Trial(1 + seed % 2, seed) for seed in range(60))
 """Six times as many orders as `pkc check` tries: a break of one signal of one CTA shows in few of them."""
@@ -100,8 +101,8 @@ def schedule_of(overlap: str) -> dict[str, str]:
         return {"transfer": "push"}
     if overlap == "one_comm_sm":
         return {"overlap": "inter_sm", "comm_sms": "1"}
-    if overlap == "straddle":
-        return {"straddle": "true"}
+    if overlap in ("straddle", "packets"):
+        return {overlap: "true"}
     return {"overlap": overlap} if overlap else {}
 
 
