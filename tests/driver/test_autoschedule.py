@@ -333,3 +333,14 @@ def test_the_reason_names_the_program_that_was_asked_for() -> None:
         program = parse_text(Source(name, head + text))
         found = autoschedule(program, dims={"M": 24, "N": 2048, "K": 512}, ranks=1)
         assert str(found).startswith(f"{name}:{2 + len(head)}: schedule: ")
+
+
+def test_packets_where_little_is_sent() -> None:
+    """And sums in one shot, unless the schedule has it otherwise."""
+    found = chosen("all_reduce", ranks=2, M=32, N=1024).schedule
+    assert (found["packets"], found["all_reduce"]) == ("true", "one_shot")
+    two = chosen("all_reduce", ranks=2, schedule={"all_reduce": "two_shot"}, M=32, N=1024).schedule
+    assert two["packets"] == "true"
+    assert "all_reduce" not in two
+    assert "packets" not in chosen("all_gather", ranks=2, schedule={"packets": "false"}, M=32, N=1024).schedule
+    assert "packets" not in chosen("all_gather", ranks=2, M=8192, N=8192).schedule
