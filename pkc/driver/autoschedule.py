@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects import scf
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from pkc.cost.estimate import Estimate, estimate
@@ -27,7 +28,7 @@ from pkc.driver.compiler import Number, compile_program
 from pkc.driver.divisors import divisors_of
 from pkc.frontend import tree
 from pkc.frontend.elaborate import build_module
-from pkc.frontend.schedule import TILE
+from pkc.frontend.schedule import TILE, from_options, schedule_attr
 from pkc.location import describe
 from pkc.passes.analysis.dependence import sources
 from pkc.passes.kernel_pass import KernelPass
@@ -327,12 +328,11 @@ def _in_one_shot(
     program: tree.Program, kernel: str, constants: _Items, schedule: _Options, target: Target
 ) -> list[_Candidate]:
     """The candidates whose sums each rank adds up itself, if there are sums that all ranks get."""
-    more = {ALL_REDUCE: "one_shot"}
-    found = _planned(program, kernel, constants, {**dict(schedule), **more})
-    if not any(isinstance(op, AccumulateOp) and is_one_shot(found, op) for op in found.walk()):
+    base, *_ = tiles = _candidates(program, kernel, constants, schedule, target)
+    one_shot = _replanned(base, {ALL_REDUCE: "one_shot"}).kernel
+    if not any(isinstance(op, AccumulateOp) and is_one_shot(one_shot, op) for op in one_shot.walk()):
         return []
-    tiles = _candidates(program, kernel, constants, (*schedule, *more.items()), target)
-    return [_Candidate({**one.settings, **more}, one.kernel) for one in tiles]
+    return [_replanned(one, {ALL_REDUCE: "one_shot"}) for one in tiles]
 
 
 @functools.lru_cache(maxsize=32)
@@ -340,15 +340,21 @@ def _in_packets(
     program: tree.Program, kernel: str, constants: _Items, schedule: _Options, target: Target
 ) -> list[_Candidate]:
     """The candidates that send in packets what they can, sums in one shot and in two."""
-    found: list[_Candidate] = []
-    for more in ({PACKETS: "true"}, {PACKETS: "true", ALL_REDUCE: "one_shot"}):
-        planned_so = _planned(program, kernel, constants, {**dict(schedule), **more})
-        sent = [op for op in planned_so.walk() if in_packets(op)]
-        shots = any(isinstance(op, AccumulateOp) and is_one_shot(planned_so, op) for op in sent)
-        if sent and shots == (ALL_REDUCE in more):
-            tiles = _candidates(program, kernel, constants, (*schedule, *more.items()), target)
-            found += [_Candidate({**one.settings, **more}, one.kernel) for one in tiles]
-    return found
+    base, *_ = tiles = _candidates(program, kernel, constants, schedule, target)
+    if not any(map(in_packets, _replanned(base, {PACKETS: "true"}).kernel.walk())):
+        return []
+    several = [*tiles, *_in_one_shot(program, kernel, constants, schedule, target)]
+    return [_replanned(one, {PACKETS: "true"}) for one in several]
+
+
+def _replanned(candidate: _Candidate, more: Mapping[str, str]) -> _Candidate:
+    """A candidate with more in its schedule, of which only sums and packets are planned."""
+    module = candidate.kernel.parent_op()
+    assert isinstance(module, ModuleOp)
+    (kernel,) = (op for op in module.clone().ops if isinstance(op, KernelOp))
+    kernel.attributes["schedule"] = schedule_attr({**kernel.schedule, **from_options(more)})
+    PlanPackets().run(kernel)
+    return _Candidate({**candidate.settings, **more}, kernel)
 
 
 def _with_separate_sms(
