@@ -182,3 +182,47 @@ pk.kernel @earlier(%S: !pk.private<[2, M, N], f32> {pk.name = "S", pk.scratch}, 
     }
   }
 }
+
+// -----
+
+// A sum of what comes in packets; not one whose result goes on in packets.
+// CHECK-LABEL: pk.kernel @packets
+// CHECK: pk.role communicator
+// CHECK: pk.tasks (%{{.*}}) in (%{{.*}})
+// CHECK: pk.role consumer
+// CHECK: pk.tasks
+// CHECK: pk.load %slots
+// CHECK: pk.store {{.*}}, %C
+// CHECK-NOT: pk.store {{.*}}, %passed
+// CHECK: // remark: {{.*}}: pk.role: communicators alone add up this sum: it sends the sums on in packets, for which others wait [pk-share-sums]
+pk.kernel @packets(%slots: !pk.pgl<[M], bf16, symmetric> {pk.name = "slots", pk.scratch, pk.packets}, %C: !pk.private<[M], bf16> {pk.name = "C"}, %passed: !pk.pgl<[M], bf16, replicate> {pk.name = "passed", pk.scratch, pk.packets}) attributes {schedule = {}, derived} {
+  pk.role communicator {
+    %rows = pk.block_count <M by 16>
+    pk.tasks (%i) in (%rows) {
+      %m = pk.block[%i] : !pk.block<M by 16>
+      %x = pk.load %slots[%m : !pk.block<M by 16>] : !pk.pgl<[M], bf16, symmetric> -> !pk.tile<16xbf16>
+      %w = pk.cast %x : !pk.tile<16xbf16> -> !pk.tile<16xf32>
+      %s = pk.add %w, %w : !pk.tile<16xf32>
+      %y = pk.cast %s : !pk.tile<16xf32> -> !pk.tile<16xbf16>
+      pk.store %y, %C[%m : !pk.block<M by 16>] : !pk.tile<16xbf16>, !pk.private<[M], bf16>
+    }
+  }
+  pk.role communicator {
+    %rows = pk.block_count <M by 16>
+    pk.tasks (%i) in (%rows) {
+      %m = pk.block[%i] : !pk.block<M by 16>
+      %x = pk.load %slots[%m : !pk.block<M by 16>] : !pk.pgl<[M], bf16, symmetric> -> !pk.tile<16xbf16>
+      %w = pk.cast %x : !pk.tile<16xbf16> -> !pk.tile<16xf32>
+      %s = pk.add %w, %w : !pk.tile<16xf32>
+      %y = pk.cast %s : !pk.tile<16xf32> -> !pk.tile<16xbf16>
+      pk.store %y, %passed[%m : !pk.block<M by 16>] : !pk.tile<16xbf16>, !pk.pgl<[M], bf16, replicate>
+    }
+  }
+  pk.role consumer {
+    %rows = pk.block_count <M by 16>
+    pk.tasks (%i) in (%rows) {
+      %m = pk.block[%i] : !pk.block<M by 16>
+      %x = pk.full 1.0 : f32 : !pk.tile<16xf32>
+    }
+  }
+}
