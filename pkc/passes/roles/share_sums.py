@@ -12,7 +12,6 @@ from pkc.dialect.coordinates import CtasOp
 from pkc.dialect.program import AFTER_ALL, KernelOp, RoleOp, TasksOp
 from pkc.passes.build import append_copy, before, constant, phase_of
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.roles.carrying import adds, sends_packets, unpacks
 from pkc.passes.roles.stage_sums import CHUNKS
 from pkc.remarks import missed
 
@@ -44,18 +43,13 @@ class ShareSums(KernelPass):
     def run(self, kernel: KernelOp) -> None:
         roles = kernel.roles
         consumers = [role for role in roles if role.role.data is Role.Consumer]
-        adding = [role for role in roles if role.role.data is Role.Communicator and _adds_up(role)]
+        adding = [role for role in roles if role.role.data is Role.Communicator and AFTER_ALL in role.attributes]
         for role in adding if consumers else ():
             obstacle = _obstacle(kernel, role)
             if obstacle:
                 missed(ShareSums.name, role, f"communicators alone add up this sum: {obstacle}")
             else:
                 _divide(role, consumers[-1])
-
-
-def _adds_up(role: RoleOp) -> bool:
-    """Whether a communicator adds up a sum over ranks, of contributions that are announced or come in packets."""
-    return AFTER_ALL in role.attributes or (unpacks(role) and adds(role))
 
 
 def _obstacle(kernel: KernelOp, role: RoleOp) -> str:
@@ -66,8 +60,6 @@ def _obstacle(kernel: KernelOp, role: RoleOp) -> str:
     if any((phase_of(op) or 0) > (phase_of(tasks) or 0) for op in kernel.walk()):
         # Consumers would come to it behind their tasks of that phase.
         return "a later phase may wait for it"
-    if sends_packets(role):
-        return "it sends the sums on in packets, for which others wait"
     return ""
 
 
