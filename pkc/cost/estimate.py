@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from pkc.cost.records import Iteration, Mma, Phase, Store, UnknownWorkError, Work
 from pkc.dialect.engines import JOINED
+from pkc.passes.roles.carrying import CARRYING
 from pkc.targets.target import Target
 
 _ELEMENT = 2
@@ -103,6 +104,8 @@ class _Estimator:
             return whole
         # The next contribution is sent when the last one is announced.
         each = max(task, rates.announce) if self._announced(phase) else task
+        if not self._work.multiplies and any(store.packets for store in _stores(phase)):
+            each += rates.load_latency / 2  # the threads that make packets load, too; of four warps some do meanwhile
         main = (rounds - 1) * each + task + rates.load_latency
         link = self._sent(phase) / rates.link_bytes
         if self._announced(phase):
@@ -238,8 +241,14 @@ class _Estimator:
         rounds = min(2, -(-phase.tasks * chunks // (owners * self._sms)))
         each = max(store.tile_bytes for store in summed) / chunks
         ways = 2 if any(store.shots == 2 for store in summed) else 1
-        arrives = rates.packet if any(store.packets for store in summed) else 2 * rates.signal
-        return rounds * self._ranks * each / rates.add_bytes + ways * arrives
+        if any(store.packets for store in summed):
+            return rounds * self._ranks * each / self._receiving() + ways * rates.packet
+        return rounds * self._ranks * each / rates.add_bytes + ways * 2 * rates.signal
+
+    def _receiving(self) -> float:
+        """Bytes of elements in packets that an SM receives in a nanosecond: few threads do beside MMAs."""
+        warps = CARRYING if self._work.multiplies else self._target.arch.consumers * self._target.arch.warpgroup
+        return warps * self._rates.receive_bytes
 
     def _fetching(self) -> float:
         """Nanoseconds to fetch remote operands: by the link, and by each SM one tile at a time, or by a copy engine one

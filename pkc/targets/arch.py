@@ -117,6 +117,8 @@ class Rates:
     """Nanoseconds until another GPU sees a signal."""
     packet: float
     """Nanoseconds until another GPU has an element that is stored with the epoch."""
+    receive_bytes: float
+    """Bytes of elements that the threads of a warp take from packets in a nanosecond."""
     launch: float
     """Nanoseconds of a launch without any work."""
     engine_copy: float
