@@ -75,6 +75,10 @@ RASTER = "raster"
 """Attribute of `pk.tasks` with two counts: tasks are numbered by bands of that many first indices
 (`pkc/dialect/task_order.py`). CTAs take them in the order of their numbers."""
 
+WIDE = "wide"
+"""Attribute of `pk.tasks` with a raster: it holds only where there are more than twice as many columns as rows of a
+band. Fewer columns are all worked on at the same time anyway, by CTAs that then share rows."""
+
 LONGEST_FIRST = "longest_first"
 """Attribute of `pk.tasks`: none has longer loops than those before it in its band. CTAs take them back and forth
 (`pkc/dialect/task_order.py`)."""
@@ -258,6 +262,11 @@ class TasksOp(IRDLOperation):
     def raster(self) -> int | None:
         """Rows of a band, if tasks are numbered by bands (`pkc/dialect/task_order.py`)."""
         return number_on(self, RASTER)
+
+    def band(self, columns: int) -> int | None:
+        """Rows of a band where tasks have so many columns."""
+        narrow = self.raster is not None and WIDE in self.attributes and columns <= 2 * self.raster
+        return 1 if narrow else self.raster
 
     @property
     def back_and_forth(self) -> bool:

@@ -25,7 +25,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from pkc.diagnostics import PkcError
 from pkc.dialect.positions import EPOCH, RANK, Machine, depends_on, itself, position_function
-from pkc.dialect.program import TasksOp
+from pkc.dialect.program import WIDE, TasksOp
 from pkc.dialect.scalars import scalar
 from pkc.dialect.task_order import in_order, in_order_from
 
@@ -195,9 +195,8 @@ class Evaluator:
         """Write the body of a loop through tasks, in the order of their numbers: all, or with `share` (first, step)."""
         order = self.constant(partial(in_order_from, turns=op.back_and_forth) if share else in_order)
         indices = "".join(f"{self.name(index)}, " for index in op.body.block.args)
-        with self.inside(
-            f"for {indices}in {order}({', '.join((*(share or ()), self.names(op.counts)))}, {op.raster}):"
-        ):
+        rows = f"{self.constant(op.band)}({self.name(op.counts[-1])})" if WIDE in op.attributes else f"{op.raster}"
+        with self.inside(f"for {indices}in {order}({', '.join((*(share or ()), self.names(op.counts)))}, {rows}):"):
             yield
 
     def loop(self, op: scf.ForOp) -> None:

@@ -122,7 +122,7 @@ def _runner(
         outer = frame.task
         # Each CTA numbers all tasks, and runs its own.
         machine.work.spend(op, math.prod(counts), seconds / shares)
-        for chosen in in_order(counts, op.raster):
+        for chosen in in_order(counts, op.band(counts[-1])):
             machine.tasks += 1
             yield Task(outer.rank, machine.tasks, outer.indices + chosen, outer.names + names)
 

@@ -137,3 +137,24 @@ pk.kernel @kept(%X: !pk.pgl<[M, M], f32, shard 0> {pk.name = "X"}, %Y: !pk.priva
     pk.store %x, %Y[%m, %n : !pk.block<M by 16>, !pk.block<M by 16>] : !pk.tile<16x16xf32>, !pk.private<[M, M], f32>
   }
 }
+
+// -----
+
+// Tasks in tasks: bands of the rows of each expert, if there are many columns. Tasks that enclose others have no numbers.
+// CHECK-LABEL: pk.kernel @experts
+// CHECK: pk.tasks (%e) in (%{{.*}}) {
+// CHECK: pk.tasks (%i, %j) in (%{{.*}}) attributes {raster = 8 : i64, wide} {
+pk.kernel @experts(%X: !pk.private<[E, M, N], f32> {pk.name = "X"}, %count: !pk.private<[E], i32> {pk.name = "count"}) attributes {target = "sm_90a"} {
+  %experts = pk.dim "E"
+  pk.tasks (%e) in (%experts) {
+    %end = pk.read %count[%e] : !pk.private<[E], i32>
+    %rows = pk.block_count <M by 64> to %end
+    %columns = pk.block_count <N by 64>
+    pk.tasks (%i, %j) in (%rows, %columns) {
+      %m = pk.block[%i] to %end : !pk.block<M by 64>
+      %n = pk.block[%j] : !pk.block<N by 64>
+      %x = pk.full 0.000000e+00 : f32 : !pk.tile<64x64xf32>
+      pk.store %x, %X[%e, %m, %n : index, !pk.block<M by 64>, !pk.block<N by 64>] : !pk.tile<64x64xf32>, !pk.private<[E, M, N], f32>
+    }
+  }
+}

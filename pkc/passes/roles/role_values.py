@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from xdsl.dialects import scf
 from xdsl.ir import Block, Operation, SSAValue, Use
 
+from pkc.dialect.access import GatherOp
 from pkc.dialect.attributes import Role
 from pkc.dialect.program import RoleOp
 from pkc.dialect.roles import ChannelType
-from pkc.dialect.tile import BroadcastOp, CastOp, ClipOp, TransposeOp, tile_type
+from pkc.dialect.tile import AnyMmaOp, BroadcastOp, CastOp, ClipOp, TransposeOp, tile_type
 from pkc.dialect.types import TileType
 from pkc.passes.roles.assign_roles import role_of
 
@@ -74,13 +75,20 @@ def _add(found: list[RoleValue], op: Operation, value: SSAValue, producer: Role,
         raise KeptBeyondStageError(op)
     for role_value in found:
         same = (role_value.block, role_value.producer, role_value.consumer, role_value.used)
-        if same == (block, producer, consumer, used):
+        if same == (block, producer, consumer, used) and not _is_apart(op, role_value):
             role_value.values.append(value)
             role_value.made.append(op)
             role_value.first = min(role_value.first, first, key=block.get_operation_index)
             role_value.last = max(role_value.last, last, key=block.get_operation_index)
             return
     found.append(RoleValue(block, producer, consumer, [value], [op], first, used, last))
+
+
+def _is_apart(op: Operation, role_value: RoleValue) -> bool:
+    """Whether one of two values is of rows that a table names, which arrive late: what is combined with them outside of
+    MMAs is there long before, in stages of its own."""
+    gathered = any(isinstance(made, GatherOp) for made in role_value.made)
+    return isinstance(op, GatherOp) != gathered and not isinstance(role_value.used, AnyMmaOp)
 
 
 def _keep_until_passed_on(found: list[RoleValue]) -> None:

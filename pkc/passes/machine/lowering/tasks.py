@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import IndexType, UnitAttr
 from xdsl.ir import Block, SSAValue
 
 from pkc.dialect.machine import TASKS
-from pkc.dialect.program import TasksOp
+from pkc.dialect.program import WIDE, TasksOp
 from pkc.passes.analysis.pointwise import is_pointwise, is_spread
 from pkc.passes.analysis.row_lanes import lanes_for
 from pkc.passes.machine.emit import Emitter
@@ -93,7 +93,7 @@ def _task(
     lower_block: Callable[[WarpRole, Block], None],
 ) -> None:
     task.name_hint = "task"
-    indices = _natural(role, task, counts) if op.raster is None else banded(role, task, counts, op.raster)
+    indices = _natural(role, task, counts) if op.raster is None else banded(role, task, counts, _rows(role, op, counts))
     role.known.update(zip(op.body.block.args, indices, strict=True))
     threads = role.threads
     flat = not threads.one and is_pointwise(op)
@@ -112,7 +112,16 @@ def _natural(role: WarpRole, task: SSAValue, counts: list[SSAValue]) -> list[SSA
     return [rest, *reversed(indices)]
 
 
-def banded(role: WarpRole, task: SSAValue, counts: list[SSAValue], rows: int) -> list[SSAValue]:
+def _rows(role: WarpRole, op: TasksOp, counts: list[SSAValue]) -> SSAValue | int:
+    """As `band` of tasks that have a raster."""
+    emit, rows = role.emit, op.raster
+    assert rows is not None
+    if WIDE not in op.attributes:
+        return rows
+    return emit.select(emit.compare("sgt", counts[-1], 2 * rows), emit.const(rows), emit.const(1))
+
+
+def banded(role: WarpRole, task: SSAValue, counts: list[SSAValue], rows: SSAValue | int) -> list[SSAValue]:
     """As `banded` of `pkc/dialect/task_order.py`."""
     emit, (height, *others, width) = role.emit, counts
     for count in others:
