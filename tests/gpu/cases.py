@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pkc.codegen.artifact import Artifact
 from pkc.dialect.declaration import OPERATIONS
@@ -16,6 +17,7 @@ from pkc.driver.compiler import Compiled, compile_program, load_program
 from pkc.frontend.parse import parse_text
 from pkc.frontend.tree import Program
 from pkc.location import Source
+from tests import routed
 from tests.drawn import SEEDS, draw
 from tests.exchanges import DIMS, PAIRS, exchange
 from tests.functions import elements, program
@@ -46,7 +48,8 @@ _RANKS_OF_MANY_SMS = 4
 class Case:
     """A kernel under a schedule; `text` is the name of an example or a program.
 
-    `alone` if ranks do not wait for each other; then few numbers of ranks are enough.
+    `alone` if ranks do not wait for each other; then few numbers of ranks are enough. `routing` names tables that take
+    the place of drawn ones (`tests/routed.py`).
     """
 
     name: str
@@ -55,6 +58,11 @@ class Case:
     schedule: dict[str, str] = field(default_factory=dict)
     constants: dict[str, int] = field(default_factory=dict)
     alone: bool = False
+    routing: str = ""
+
+    def given(self, ranks: int) -> dict[str, Any]:
+        """Inputs that are not drawn."""
+        return routed.given(self.text, self.routing, ranks) if self.routing else {}
 
     def program(self) -> Program:
         if "\n" in self.text:
@@ -252,6 +260,11 @@ def _by_tables() -> Iterator[Case]:
     for schedule in ("", "overlap=intra_sm", "overlap=inter_sm,comm_sms=4", "overlap=copy_engine"):
         name = f"moe_mlp {schedule}".strip()
         yield Case(name, "moe_mlp", lengths.token_rows, _settings(schedule), {"P": lengths.CAPACITY})
+    for text in ("moe_dispatch_gemm", "moe_mlp", "moe_gather_combine", "moe_combine"):
+        constants = {"P": routed.CAPACITY} if text == "moe_mlp" else {}
+        settings = {"deterministic": "False"} if text == "moe_combine" else {}
+        for routing in routed.ROUTINGS:
+            yield Case(f"{text}, {routing}", text, lengths.routed(text), settings, constants, routing=routing)
     text = (EXAMPLES / "moe_dispatch_gemm.pk").read_text(encoding="utf-8")
     private = text.replace("X: bf16[T, H].shard(0)", "X: bf16[T, H]")
     named = text.replace(".shard(0)", ".symmetric()").replace("rows: i32[E, P]", "rows: i32[E, P, 2]")

@@ -83,7 +83,7 @@ Wanted = tuple[dict[str, Any], dict[str, Expected]]
 
 def _expected(number: int, ranks: int, dims: Dims, seed: int) -> Wanted:
     module = _program(number).module
-    inputs = draw_inputs(module, ranks=ranks, dims=dims, seed=seed)
+    inputs = draw_inputs(module, ranks=ranks, dims=dims, seed=seed) | CASES[number].given(ranks)
     return inputs, reference(module, ranks=ranks, dims=dims, inputs=inputs)
 
 
@@ -129,7 +129,7 @@ class Runner:
 
     def _expect(self, number: int, dims: Dims, seed: int) -> Future[Wanted]:
         case = CASES[number]
-        key = (case.text, *case.constants.items(), *dims.items(), seed)
+        key = (case.text, case.routing, *case.constants.items(), *dims.items(), seed)
         if key not in self._futures:
             self._futures[key] = self._pool.submit(_expected, number, self._mesh.ranks, dims, seed)
         return self._futures[key]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from tests import routed as tables
 from tests.drawn import Drawn
 
 Dims = dict[str, int]
@@ -156,6 +157,11 @@ def returned(ranks: int) -> Sequence[Dims]:
 def combined(ranks: int) -> Sequence[Dims]:
     """The same, with rows of tables of a multiple of 16 bytes."""
     return [{"T": dims["T"], "E": dims["E"], "P": up(dims["P"], 4), "N": dims["N"]} for dims in experts(ranks)]
+
+
+def routed(example: str) -> Sizes:
+    """The sizes that go with tables at their limits."""
+    return lambda ranks: [tables.dims(example, ranks)]
 
 
 def grouped(ranks: int) -> Sequence[Dims]:
