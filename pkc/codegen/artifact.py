@@ -183,7 +183,10 @@ class Trace:
 
 @dataclass(frozen=True)
 class Wait:
-    """A bounded wait of the role `role` for the counters or the channel `awaits`; `until` is one of `UNTILS`."""
+    """A bounded wait of the role `role` for the counters or the channel `awaits`; `until` is one of `UNTILS`.
+
+    Or an index of the array `awaits` that the role looks at; `until` says which (`PLACE`).
+    """
 
     role: str
     awaits: str
@@ -197,9 +200,10 @@ class Wait:
 class Waits:
     """Where a kernel whose waits are bounded reports them, and what the reports mean.
 
-    `reports` is a scratch array `[ctas, warps, 8]` of i32, zero when it is allocated; `ctas` is the name of its first
-    dimension. A report is why (1: it waited too long, 2: because another did), a position in `points`, the number of a
-    task or -1, the value seen, the value wanted, the low half of the address looked at, and two unused words.
+    `reports` is a scratch array `[ctas, 2 * warps, 8]` of i32, zero when it is allocated; `ctas` is the name of its
+    first dimension. A report is why (1: it waited too long, 2: because another did; 3: an index is out of range, in the
+    second half of the reports of a CTA), a position in `points`, the number of a task or -1, the value seen, the value
+    wanted, or what the index must be less than, the low half of the address looked at, and two unused words.
     """
 
     reports: str

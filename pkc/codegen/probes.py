@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, String
 from xdsl.ir import Attribute, Operation
 
 from pkc.codegen.artifact import Probe, Trace, Wait, Waits
-from pkc.dialect.machine import AWAITS, UNTIL, InstructionOp
+from pkc.dialect.machine import ARRAY, AWAITS, PLACE, UNTIL, InstructionOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.scalars import constant_of
 from pkc.location import describe, span_of
@@ -60,7 +60,8 @@ def waits_of(kernel: KernelOp) -> Waits | None:
 
 def _wait(role: str, op: Operation) -> Wait:
     span = span_of(op.location)
-    awaits, until = _text(op.attributes[AWAITS]), _text(op.attributes[UNTIL])
+    of_index = ARRAY in op.attributes
+    awaits, until = (_text(op.attributes[name]) for name in ((ARRAY, PLACE) if of_index else (AWAITS, UNTIL)))
     return Wait(role, awaits, until, span.source.name, span.line, span.column)
 
 

@@ -11,6 +11,7 @@ from pkc.passes.canonicalize import Canonicalize
 from pkc.passes.cse import Cse
 from pkc.passes.dce import Dce
 from pkc.passes.machine.bound_waits import BoundWaits
+from pkc.passes.machine.check_indices import CheckIndices
 from pkc.passes.machine.check_machine import CheckMachine
 from pkc.passes.machine.guard_waits import GuardWaits
 from pkc.passes.machine.lower_tiles import LowerTiles
@@ -175,11 +176,18 @@ INSTRUMENTS: dict[str, tuple[ModulePass, ...]] = {
 }
 """What is added to a kernel at the machine level, if it is asked for, to see inside of it while it runs."""
 
+BEFORE_LOWERING: dict[str, tuple[ModulePass, ...]] = {
+    "debug": (CheckIndices(),),  # accesses are still operations of the roles level
+}
+"""What is added to a kernel at the roles level then."""
+
 
 def machine_pipeline(instruments: Iterable[str] = ()) -> tuple[ModulePass, ...]:
     """From the roles level to the machine level, with some of `INSTRUMENTS`."""
     added = (step for name, steps in INSTRUMENTS.items() if name in instruments for step in steps)
+    before = (step for name, steps in BEFORE_LOWERING.items() if name in instruments for step in steps)
     return (
+        *before,
         *_LOWERING,
         *added,
         CheckMachine(),  # last: the printer writes what is there, and decides nothing

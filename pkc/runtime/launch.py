@@ -316,7 +316,7 @@ class LoadedKernel:
             return
         for key, memory in self._memory.items():
             dims, offset = dict(key), memory.offsets[waits.reports]
-            shape = (self.grid, waits.warps, reports.WORDS)
+            shape = (self.grid, 2 * waits.warps, reports.WORDS)
             written = {
                 rank.rank: self.mesh.read(rank, offset, 4 * math.prod(shape)).view(np.int32).reshape(shape)
                 for rank in self.mesh.local

@@ -1,4 +1,4 @@
-"""Reports of a kernel whose waits are bounded, when it has given up: who waits for what."""
+"""Reports of a kernel whose waits are bounded, when it has given up: who waits for what, or which index is none."""
 
 from __future__ import annotations
 
@@ -9,19 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pkc.codegen.artifact import Wait, Waits
+from pkc.diagnostics import Diagnostic
+from pkc.dialect.machine import RANK, ROW
 from pkc.location import NOWHERE, Span, span_at
 from pkc.runtime.errors import Stuck
+from pkc.semantics.errors import IndexOutOfRange, RankOutOfRange
 
 WORDS = 8
+_OUTSIDE = 3
 MOST_LINES = 24
 
 Words = NDArray[np.int32]
-"""The reports of a rank: `[ctas, warps, 8]`."""
+"""The reports of a rank: `[ctas, 2 * warps, 8]`."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """One warp of a CTA has given up, `late` if it waited too long itself; `index` has the indices of the counter."""
+    """One warp of a CTA has given up, `late` if it waited too long itself; `index` has the indices of the counter. With
+    `outside` it has `seen` an index that is not less than `wanted`."""
 
     rank: int
     cta: int
@@ -32,6 +37,7 @@ class Report:
     seen: int
     wanted: int
     index: tuple[int, ...]
+    outside: bool = False
 
 
 CounterAt = Callable[[int, str, int], tuple[int, ...]]
@@ -47,13 +53,20 @@ def read(waits: Waits, ranks: Mapping[int, Words], counter_at: CounterAt) -> lis
             why, point, task, seen, wanted, low, *_ = values
             wait = waits.points[point]
             indices = counter_at(rank, wait.awaits, low % 2**32) if wait.until == "raised" else ()
+            if why == _OUTSIDE:
+                found.append(Report(rank, cta, warp - waits.warps, False, wait, task, seen, wanted, (), outside=True))
+                continue
             found.append(Report(rank, cta, warp, why == 1, wait, task, seen % 2**32, wanted % 2**32, indices))
     return found
 
 
-def diagnose(kernel: str, reports: Sequence[Report], seconds: float, absent: Sequence[str] = ()) -> Stuck:
+def diagnose(kernel: str, reports: Sequence[Report], seconds: float, absent: Sequence[str] = ()) -> Diagnostic:
     """All reports as one diagnostic, at the line of the first; waits at the same place share a line. Before them what
-    is known of ranks that are `absent`."""
+    is known of ranks that are `absent`. If an index is out of range, all else follows from that: it is what the
+    simulator says of it."""
+    wrong = [report for report in reports if report.outside]
+    if wrong:
+        return _out_of_range(wrong[0])
     groups = sorted(_groups(reports), key=_importance)
     texts = [_describe(group) for group in groups[:MOST_LINES]]
     if len(groups) > MOST_LINES:
@@ -62,6 +75,14 @@ def diagnose(kernel: str, reports: Sequence[Report], seconds: float, absent: Seq
     first = groups[0][0]
     title = f"rank {first.rank} waits for {_what(first.wait)} in vain"
     return Stuck(_span(first.wait), kernel, title, "\n          ".join(texts), seconds)
+
+
+def _out_of_range(report: Report) -> Diagnostic:
+    point, last = report.wait, report.wanted - 1
+    if point.until == RANK:
+        return RankOutOfRange(_span(point), report.seen, report.rank, last)
+    axis = 0 if point.until == ROW else int(point.until.removeprefix("index "))
+    return IndexOutOfRange(_span(point), report.seen, axis, point.awaits, report.rank, last)
 
 
 def _groups(reports: Sequence[Report]) -> Iterator[list[Report]]:

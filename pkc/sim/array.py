@@ -16,6 +16,7 @@ from pkc.dialect.elementwise import Binary
 from pkc.dialect.numeric import Values, compute_dtype, numpy_dtype, round_to
 from pkc.dialect.types import FLOATS, Layout
 from pkc.location import span_of
+from pkc.semantics.errors import IndexOutOfRange, RankOutOfRange
 from pkc.sim import errors
 
 Index: TypeAlias = Block | int
@@ -150,7 +151,7 @@ class Array:
         """Where the elements lie that a rank addresses: the copy, then a position or slice for each dimension."""
         place = self.place
         if at is not None and not 0 <= at < place.ranks:
-            raise PkcError(errors.RankOutOfRange(span_of(op.location), at, rank, place.ranks - 1))
+            raise PkcError(RankOutOfRange(span_of(op.location), at, rank, place.ranks - 1))
         copy = (rank if at is None else at) if self._copy_per_rank else 0
         where: list[Any] = [copy]
         for axis, index in enumerate(indices):
@@ -208,7 +209,7 @@ class Array:
 
     def out_of_range(self, op: Operation, rank: int, index: int, axis: int) -> PkcError:
         last = self.place.sizes[axis] - 1
-        return PkcError(errors.IndexOutOfRange(span_of(op.location), index, axis, self.name, rank, last))
+        return PkcError(IndexOutOfRange(span_of(op.location), index, axis, self.name, rank, last))
 
     def _on_two_ranks(self, op: Operation, rank: int, block: Block, axis: int) -> PkcError:
         last = block.start + block.length - 1

@@ -18,6 +18,7 @@ from pkc.dialect.program import TasksOp
 from pkc.dialect.scalars import constant_of
 from pkc.dialect.types import BlockType, SignalType
 from pkc.location import span_of
+from pkc.semantics.errors import IndexOutOfRange, RankOutOfRange
 from pkc.semantics.evaluate import Call
 from pkc.sim import errors
 from pkc.sim.array import Array
@@ -130,14 +131,14 @@ class Machine:
     def check_rank(self, op: Operation, rank: int, found: int) -> None:
         """Refuse a rank that does not exist."""
         if not 0 <= found < self.ranks:
-            raise PkcError(errors.RankOutOfRange(span_of(op.location), found, rank, self.ranks - 1))
+            raise PkcError(RankOutOfRange(span_of(op.location), found, rank, self.ranks - 1))
 
     def check_indices(self, op: CounterOp, rank: int, indices: Sequence[int], sizes: Sequence[int]) -> None:
         """Refuse a counter that does not exist; `sizes` are those of its signal."""
         for axis, (index, size) in enumerate(zip(indices, sizes, strict=True)):
             if not 0 <= index < size:
                 name = self.names[op.signal]
-                raise PkcError(errors.IndexOutOfRange(span_of(op.location), index, axis, name, rank, size - 1))
+                raise PkcError(IndexOutOfRange(span_of(op.location), index, axis, name, rank, size - 1))
 
     def check_shard(self, op: Operation, rank: int) -> None:
         """Refuse the shard of a rank that does not exist."""

@@ -11,12 +11,15 @@ import pytest
 
 from pkc.codegen.artifact import Trace, Waits
 from pkc.codegen.probes import trace_of, waits_of
+from pkc.diagnostics import PkcError
 from pkc.dialect.program import KernelOp
 from pkc.driver.compiler import compile_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.passes.machine.check_machine import CheckMachine
 from pkc.runtime import reports
+from pkc.sim.draw import draw_inputs
+from pkc.sim.run import simulate
 from pkc.timeline import table
 from pkc.timeline.records import Words, decode, longest
 from tests.codegen.threads import Cta, Memory, warps
@@ -31,9 +34,9 @@ SIZES = {"M": 96, "N": 64, "trace_ctas": CTAS, "trace_records": 64, "report_ctas
 
 
 @cache
-def compiled(instrument: str) -> tuple[KernelOp, KernelOp]:
+def compiled(instrument: str, text: str = SUM) -> tuple[KernelOp, KernelOp]:
     """The roles level, and the machine level with an instrument."""
-    program = parse_text(Source("rs.pk", SUM))
+    program = parse_text(Source("rs.pk", text).remember())
     lowered = compile_program(program, level="machine", instruments=[instrument])
     return compile_program(program, level="roles").kernel, lowered.kernel
 
@@ -43,6 +46,11 @@ def run(instrument: str, sizes: dict[str, int], gives_up: str = "") -> tuple[Ker
     memory = Memory(kernel, RANKS, sizes)
     for array in memory.arrays["X"]:
         array[...] = 1
+    run_in(memory, roles, kernel, gives_up)
+    return kernel, memory
+
+
+def run_in(memory: Memory, roles: KernelOp, kernel: KernelOp, gives_up: str = "") -> None:
     ctas = [[Cta(memory, rank, cta, CTAS, gives_up=gives_up) for cta in range(CTAS)] for rank in range(RANKS)]
     for numbers, threads in warps(roles, CTAS):
         for of_rank in ctas:
@@ -50,7 +58,6 @@ def run(instrument: str, sizes: dict[str, int], gives_up: str = "") -> tuple[Ker
                 of_rank[number].run(kernel.body.block, threads)
     for cta in chain(*ctas) if not gives_up else ():
         cta.barriers.check()
-    return kernel, memory
 
 
 def words(memory: Memory, array: str) -> list[Words]:
@@ -179,3 +186,55 @@ def test_both_leave_nothing_that_the_machine_has_not() -> None:
     program = parse_text(Source("rs.pk", SUM))
     module = compile_program(program, level="machine", instruments=["trace", "debug"]).module
     assert CheckMachine().findings(module) == []
+
+
+OF_TABLES = {
+    "rows": """\
+kernel picked(X: bf16[M, N].shard(0), T: i32[M], Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 64)):
+        Y[m, n] = gather(X, T[m], n)
+""",
+    "ranks and rows": """\
+kernel picked(X: bf16[M, N].symmetric(), T: i32[M, 2], Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 16), blocks(N, 64)):
+        Y[m, n] = gather(X, T[m], n)
+""",
+    "an index": """\
+kernel picked(X: bf16[M, N], T: i32[M], Y: bf16[M, N]):
+    for m, n in tasks(blocks(M, 1), blocks(N, 64)):
+        Y[m, n] = X[T[m], n]
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [("rows", 96), ("rows", 2**31 - 1), ("ranks and rows", (1, 96)), ("ranks and rows", (2, 3)), ("an index", -1)],
+)
+def test_an_index_out_of_range_is_what_the_simulator_says(name: str, wrong: int | tuple[int, int]) -> None:
+    """One entry of rank 1 is none, and another one, which is negative, names no row."""
+    text, sizes = OF_TABLES[name], {"M": 96, "N": 64}
+    roles, kernel = compiled("debug", text)
+    memory = Memory(kernel, RANKS, sizes | {"report_ctas": CTAS}, again=frozenset({"reports"}))
+    table = np.zeros(memory.arrays["T"][0].shape, np.int32)
+    table[..., -1 if table.ndim > 1 else slice(None)] = np.arange(96)
+    tables = np.stack([table, table])
+    tables[1, 37] = wrong
+    if name != "an index":
+        tables[1, 4] = -1
+    for rank in range(RANKS):
+        memory.arrays["T"][rank][...] = tables[rank]
+        memory.arrays["X"][rank][...] = 1
+    run_in(memory, roles, kernel, "spin_bounded" if name == "an index" else "")
+    waits = waits_of(kernel)
+    assert waits is not None
+    found = reports.read(waits, dict(enumerate(words(memory, waits.reports))), lambda *_: ())
+    said = reports.diagnose("picked", found, 1.0)
+    module = compile_program(parse_text(Source("rs.pk", text).remember())).module
+    inputs = draw_inputs(module, ranks=RANKS, dims=sizes, seed=0) | {"T": tables}
+    with pytest.raises(PkcError) as raised:
+        simulate(module, ranks=RANKS, dims=sizes, inputs=inputs)
+    assert (said,) == tuple(raised.value.diagnostics)
+    assert said.code == ("PK707" if wrong == (2, 3) else "PK706")
+    assert said.span.line == 3
+    assert getattr(said, "rank", None) == 1

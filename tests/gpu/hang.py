@@ -1,9 +1,10 @@
-"""A kernel that hangs, compiled with bounded waits: it gives up, says who waits for what, and leaves the GPUs usable.
+"""Kernels with mistakes, in debug builds: one that hangs gives up, says who waits for what, and leaves the GPUs usable;
+one whose table names a row that is none says which.
 
     python -m tests.gpu.hang --ranks 4 [--virtual]
 
 takes one signal out of gemm_rs: storers no longer say that a contribution has arrived. Then the whole kernel runs, also
-with bounded waits, and is right.
+with bounded waits, and is right. Then moe_dispatch_gemm, with one row too many in the table of the last rank.
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ from pkc.driver.hardware import Call, run_on_gpus
 from pkc.passes import machine_pipeline
 from pkc.passes.run import run_pipeline
 from pkc.runtime.mesh import Mesh
+from pkc.semantics.errors import IndexOutOfRange
 from pkc.sim.draw import draw_inputs
 from pkc.sim.program import Program
 from pkc.sim.reference import compare, reference
 from tests.examples.test_examples import EXAMPLES
 from tests.gpu import present
 
-PATH = EXAMPLES / "gemm_rs.pk"
+PATH, TABLES = EXAMPLES / "gemm_rs.pk", EXAMPLES / "moe_dispatch_gemm.pk"
 DIMS = {"M": 1024, "N": 512, "K": 128}
 WAIT_LIMIT = 1.0
 PATIENCE = 20.0
@@ -59,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
         mesh = Mesh.virtual(given.ranks or 2)
     else:
         mesh = Mesh.single_process(range(given.ranks) if given.ranks else None)
-    return int(not (_hangs(mesh) and _runs(mesh)))
+    return int(not (_hangs(mesh) and _runs(mesh) and _refuses(mesh)))
 
 
 def _hangs(mesh: Mesh) -> bool:
@@ -90,6 +92,24 @@ def _runs(mesh: Mesh) -> bool:
     found = compare({array: outputs[array] for array in Program(compiled.kernel).outputs}, expected)
     say(f"the whole kernel with bounded waits: {'ok' if all(item.ok for item in found) else 'WRONG'}")
     return all(item.ok for item in found)
+
+
+def _refuses(mesh: Mesh) -> bool:
+    dims = {"T": 200, "H": 128, "E": 3, "N": 256, "P": 140}
+    compiled = load(TABLES)
+    inputs = draw_inputs(compiled.module, ranks=mesh.ranks, dims=dims, seed=1)
+    last = mesh.ranks - 1
+    inputs["count"][last, 1], inputs["rows"][last, 1, 3] = 130, 200
+    call = Call(build(load(TABLES, level="machine", instruments=["debug"]).module), mesh, dims, inputs)
+    call.launch()
+    try:
+        mesh.synchronize(PATIENCE)
+    except PkcError as error:
+        (finding,) = error.diagnostics
+        say(f"{error}\n")
+        return isinstance(finding, IndexOutOfRange) and (finding.index, finding.array, finding.rank) == (200, "X", last)
+    say("a row that is none was not found")
+    return False
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 // Every wait gives up after a time, or once another has; who gives up reports what for.
 // RUN: pkc-opt %s -p pk-bound-waits --split-input-file | filecheck %s
 
-// One thread that waits for a counter: its report has two halves of 16 bytes, in the place of its warp (4 in this CTA).
+// One thread that waits for a counter: its report has two halves of 16 bytes, in the place of its warp (4 in this CTA, and
+// places for as many reports of indices).
 // The first to give up raises the counter of all ranks that ends the other waits.
 // CHECK-LABEL: pk.kernel @one
-// CHECK-SAME: %reports: !pk.private<[report_ctas, 4, 8], i32> {pk.name = "reports", pk.scratch}
+// CHECK-SAME: %reports: !pk.private<[report_ctas, 8, 8], i32> {pk.name = "reports", pk.scratch}
 // CHECK-SAME: %stopped: !pk.signal<[1]> {pk.name = "stopped"}
 // CHECK-SAME: bounded = {reports = "reports", ctas = "report_ctas", stopped = "stopped"}
 // CHECK: scf.for %[[TASK:.*]] = %
@@ -19,7 +20,7 @@
 // CHECK: %[[LOW:.*]] = arith.index_cast %[[COUNTER]] : i64 to index
 // CHECK: pk.instruction "record"(%[[HALF:.*]], %[[PLACE:.*]], %{{.*}}, %{{.*}}, %{{.*}}, %[[TASK]], %[[VALUE]])
 // CHECK: pk.instruction "record"(%[[HALF]], %[[PLACE]], %{{.*}}, %{{.*}}, %[[LOW]], %{{.*}}, %{{.*}})
-// CHECK: arith.cmpi eq, %[[WHY]]
+// CHECK: arith.cmpi ne, %[[WHY]]
 // CHECK: scf.for %[[RANK:.*]] = %
 // CHECK: pk.instruction "signal_relaxed_sys"
 // CHECK: pk.instruction "end_thread"

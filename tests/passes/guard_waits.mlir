@@ -13,7 +13,7 @@
 // CHECK-NEXT: scf.if %[[GONE]] {
 // CHECK: pk.instruction "record"
 // CHECK: pk.instruction "record"
-// CHECK: arith.cmpi eq, %[[WHY]]
+// CHECK: arith.cmpi ne, %[[WHY]]
 // CHECK: pk.instruction "signal_relaxed_sys"
 // CHECK-NOT: end_thread
 // CHECK-NOT: any_of_warp

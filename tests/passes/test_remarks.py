@@ -399,6 +399,7 @@ NOTHING = {
     "pk-order-phases": "adds the waits that the order of phases needs, and no others",
     "pk-plan-memory": "places what is planned",
     "pk-plan-barriers": "numbers what is planned",
+    "pk-check-indices": "marks every access of which memory decides an index",
     "pk-split-roles": "obeys roles",
     "pk-stage-operands": "stages every operand that MMAs cannot read in registers",
     "pk-guard-launches": "adds what launches need",

@@ -9,14 +9,22 @@ from xdsl.dialects.builtin import DictionaryAttr, IndexType, IntegerAttr, String
 from xdsl.ir import SSAValue
 
 from pkc.dialect.coordinates import DimOp, RankOp
-from pkc.dialect.machine import AWAITS, ONE, InstructionOp
+from pkc.dialect.machine import AWAITS, ONE, PLACE, RANK, ROW, InstructionOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import RANKS, PrivateType, SignalType
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.build import add_parameter
 from pkc.passes.kernel_pass import KernelPass
+from pkc.passes.machine.check_indices import OUT_OF_RANGE
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.instruments import insert_after, insert_before, new_dimension, role_branches, task_of
+from pkc.passes.machine.instruments import (
+    insert_after,
+    insert_before,
+    new_dimension,
+    role_branches,
+    task_of,
+    text_of,
+)
 from pkc.passes.machine.lower_tiles import THREADS
 from pkc.targets.target import target_of
 
@@ -27,15 +35,17 @@ POINT = "point"
 """On a bounded wait: its number, by which reports name it."""
 
 REPORT_WORDS = 8
-"""What a warp reports: why (1: it waited too long, 2: others did), the point, the task, what it sees; what it wants,
-the low half of the address it looks at, and twice 0."""
+"""What a warp reports: why (1: it waited too long, 2: others did; 3: an index is out of range), the point, the task,
+what it sees; what it wants, the low half of the address it looks at, and twice 0. Of an index: the index, and what it
+must be less than."""
 
 
 class BoundWaits(KernelPass):
     """Let every wait give up after `wait_limit` nanoseconds, and all waits once one has given up.
 
     A thread that gives up writes a report of 32 bytes, one for each warp, raises the new counter `stopped` on all
-    ranks, and ends: so the kernel ends, and the runtime can read what everyone waited for.
+    ranks, and ends: so the kernel ends, and the runtime can read what everyone waited for. An index that is out of
+    range has a report too, a second one for each warp; a thread that would use it ends, a row of a table is left out.
 
     Before:
 
@@ -66,16 +76,24 @@ class BoundWaits(KernelPass):
         assert isinstance(threads, IntegerAttr)
         warps = threads.value.data // target_of(kernel).arch.warp
         ctas = new_dimension(kernel, "report_ctas")
-        reports = add_parameter(kernel, "reports", PrivateType([ctas, warps, REPORT_WORDS], i32), kernel.location)
+        reports = add_parameter(kernel, "reports", PrivateType([ctas, 2 * warps, REPORT_WORDS], i32), kernel.location)
         stopped = add_parameter(kernel, "stopped", SignalType([1]), kernel.location)
         names = {"reports": kernel.argument_name(reports), "ctas": ctas, "stopped": kernel.argument_name(stopped)}
         kernel.attributes[WAITS] = DictionaryAttr({name: StringAttr(value) for name, value in names.items()})
         number = 0
         for branch in role_branches(kernel):
             for op in list(branch.walk()):
-                if isinstance(op, InstructionOp) and AWAITS in op.attributes and (self.ENDS or _spins(op)):
-                    _Wait(op, number, ONE in branch.attributes, warps, reports, stopped, self.ENDS).bound()
+                if isinstance(op, InstructionOp) and self._replaces(op):
+                    _Wait(op, number, ONE in branch.attributes, warps, reports, stopped, self.ENDS).replace()
                     number += 1
+
+    def _replaces(self, op: InstructionOp) -> bool:
+        return (AWAITS in op.attributes and (self.ENDS or _spins(op))) or (self.ENDS and _is_index(op))
+
+
+def _is_index(op: InstructionOp) -> bool:
+    """Whether an instruction stands where an index is found to be no position."""
+    return op.instruction_name.data == OUT_OF_RANGE
 
 
 def _spins(op: InstructionOp) -> bool:
@@ -95,8 +113,10 @@ class _Wait:
     ends: bool
     """Whether a thread that gives up ends."""
 
-    def bound(self) -> None:
-        if not _spins(self.op):
+    def replace(self) -> None:
+        if _is_index(self.op):
+            insert_before(self.op, self._for_an_index)
+        elif not _spins(self.op):
             insert_before(self.op, self._for_a_stage)
         elif self.alone or not self.ends:
             insert_before(self.op, lambda emit: self._for_counters(emit, None))
@@ -104,6 +124,14 @@ class _Wait:
             self._for_a_warp()
         self.op.detach()
         self.op.erase()
+
+    def _for_an_index(self, emit: Emitter) -> None:
+        index, extent = self.op.arguments
+        zero = emit.const(0)
+        record = self._report(emit, emit.const(3), index, extent, zero, behind=self.warps)
+        record.attributes |= {**self.op.attributes, POINT: IntegerAttr(self.number, i64)}
+        if text_of(self.op, PLACE) not in (ROW, RANK):
+            emit.do("end_thread")
 
     def _for_a_stage(self, emit: Emitter) -> None:
         name = "mbarrier_wait_bounded" if self.alone else "mbarrier_wait_bounded_warp"
@@ -161,30 +189,28 @@ class _Wait:
         """The address of a rank's counter `stopped`."""
         return emit.plus(emit.address(self.stopped), emit.times(emit.wide(rank), emit.launch_value("heap_stride")))
 
-    def _report(self, emit: Emitter, why: SSAValue, seen: SSAValue, wanted: SSAValue, address: SSAValue) -> None:
-        """Write the report of this warp of this CTA, in two halves; then tell all ranks."""
-        warp = emit.over(emit.value("thread_number"), emit.target.arch.warp)
-        place = emit.plus(emit.times(emit.value("cta_number"), self.warps), warp)
+    def _report(
+        self, emit: Emitter, why: SSAValue, seen: SSAValue, wanted: SSAValue, address: SSAValue, behind: int = 0
+    ) -> InstructionOp:
+        """Write the report of this warp of this CTA, in two halves, that of an index `behind` those of waits; then tell
+        all ranks. The instruction that writes the first half."""
+        warp = emit.plus(emit.over(emit.value("thread_number"), emit.target.arch.warp), behind)
+        place = emit.plus(emit.times(emit.value("cta_number"), 2 * self.warps), warp)
         start = emit.plus(emit.address(self.reports), emit.times(emit.wide(place), 4 * REPORT_WORDS))
         halves, two, zero = emit.registers(1, IndexType(), "half"), emit.const(2), emit.const(0)
         emit.set(zero, halves, 0)
         task = task_of(self.op) or emit.const(-1)
-        emit.do(
-            "record",
-            halves,
-            start,
-            two,
-            emit.value("bits_i32", emit.i32(why)),
-            emit.const(self.number),
-            task,
-            seen,
+        number = emit.const(self.number)
+        first = emit.instruction(
+            "record", halves, start, two, emit.value("bits_i32", emit.i32(why)), number, task, seen
         )
         emit.do("record", halves, start, two, emit.value("bits_i32", emit.i32(wanted)), address, zero, zero)
-        with emit.when(emit.compare("eq", why, 1)):
+        with emit.when(emit.compare("ne", why, 2)):
             ranks = DimOp(RANKS)
             emit.add(ranks)
             with emit.loop(0, ranks.result) as rank:
                 emit.do("signal_relaxed_sys", self._stopped(emit, rank), emit.const(1))
+        return first
 
     def _low(self, emit: Emitter, address: SSAValue) -> SSAValue:
         op = arith.IndexCastOp(address, IndexType())

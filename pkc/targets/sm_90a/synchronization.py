@@ -179,6 +179,7 @@ SYNCHRONIZATION: tuple[Instruction, ...] = (
     ),
     Instruction("any_of_warp", ("i1",), "i1", "return __any_sync(0xffffffffu, a);", "whether it holds for any thread"),
     effect("end_thread", (), "exit;", "the thread ends"),
+    Instruction("out_of_range", ("index", "index"), None, "", "marks an index a that is not below b"),
     Instruction(
         "timer",
         (),

@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 from pkc.dialect.access import GatherOp, ScatterAddOp, array_type
 from pkc.dialect.tile import tile_type
 from pkc.dialect.types import Layout, PGLType, dtype_bytes
-from pkc.passes.machine.lowering import fragments, memory, tables
+from pkc.passes.machine.lowering import fragments, indices, memory, tables
 from pkc.passes.machine.lowering.blocks import Placed
 from pkc.passes.machine.lowering.context import WarpRole
 from pkc.passes.machine.lowering.missing import CannotLowerError
@@ -56,7 +56,10 @@ class Rows:
             owner, row = (tables.row_of(role, self._op.rows, [first, emit.const(i)]) for i in (0, 1))
         else:
             owner, row = role.rank if self._copy is None else self._copy, tables.row_of(role, self._op.rows, [first])
+        nowhere = indices.check_row(role, self._op, row, owner if self._pairs else None)
         exists = emit.both(emit.compare("sge", row, 0), emit.compare("slt", row, role.dims.extent(self._dims[0])))
+        if nowhere is not None:
+            exists = emit.both(exists, emit.negated(nowhere))
         base = self._base
         if self._local is not None:
             base, row = _near_or_far(role, self._local, base, row)
@@ -106,6 +109,7 @@ def row_address(role: WarpRole, op: GatherOp, entry: SSAValue) -> SSAValue:
     emit, kind = role.emit, array_type(op.array)
     rows, *others = kind.dimensions
     row = tables.row_of(role, op.rows, [entry])
+    indices.check_row(role, op, row)
     exists = emit.both(emit.compare("sge", row, 0), emit.compare("slt", row, role.dims.extent(rows)))
     address = emit.address(op.array)
     if op.local is not None:

@@ -18,6 +18,7 @@ from pkc.passes.machine.lowering import (
     computed,
     flat,
     fragments,
+    indices,
     memory,
     mma,
     rounding,
@@ -55,6 +56,7 @@ def _lower(role: WarpRole, op: Operation) -> None:
     if tables.is_table(op):
         unstaging.load_table(role, op)
         return  # else evaluated where an element is needed
+    indices.check(role, op)
     handler = _HANDLERS.get(type(op))
     if handler is not None:
         handler(role, op)

@@ -1,0 +1,66 @@
+"""Indices that memory decides, compared with the dimension that they address (`checked`, `pk-check-indices`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, StringAttr
+from xdsl.ir import Operation, SSAValue
+
+from pkc.dialect.access import AddToArrayOp, GatherOp, LoadOp, ReadOp, ScatterAddOp, StoreOp, array_type
+from pkc.dialect.machine import ARRAY, PLACE, RANK, ROW
+from pkc.dialect.types import RANKS
+from pkc.passes.machine.check_indices import CHECKED, OUT_OF_RANGE
+from pkc.passes.machine.lowering.context import WarpRole
+from pkc.passes.roles.remote_accesses import array_name
+
+_Access = ReadOp | LoadOp | GatherOp | StoreOp | AddToArrayOp | ScatterAddOp
+
+
+def check(role: WarpRole, op: Operation) -> None:
+    """Compare the integers among the indices of an access."""
+    if CHECKED not in op.attributes:
+        return
+    assert isinstance(op, _Access)
+    first = int(isinstance(op, GatherOp | ScatterAddOp))
+    for axis in _axes(op):
+        if axis >= first:
+            index, extent = (
+                role.known[op.indices[axis - first]],
+                role.dims.extent(array_type(op.array).dimensions[axis]),
+            )
+            _refuse(role, op, _outside(role, index, extent), (index, extent), f"index {axis}")
+
+
+def check_row(
+    role: WarpRole, op: GatherOp | ScatterAddOp, row: SSAValue, owner: SSAValue | None = None
+) -> SSAValue | None:
+    """Compare a row that a table names, and the rank that it names with it; a negative row is none. Whether that rank
+    is none, if it is looked at."""
+    if CHECKED not in op.attributes:
+        return None
+    extent = role.dims.extent(array_type(op.array).dimensions[0])
+    _refuse(role, op, role.emit.compare("sge", row, extent), (row, extent), ROW)
+    if owner is None:
+        return None
+    ranks = role.dims.extent(RANKS)
+    nowhere = role.emit.both(role.emit.compare("sge", row, 0), _outside(role, owner, ranks))
+    _refuse(role, op, nowhere, (owner, ranks), RANK)
+    return nowhere
+
+
+def _axes(op: Operation) -> Sequence[int]:
+    return cast("DenseArrayBase[IntegerType]", op.attributes[CHECKED]).get_values()
+
+
+def _outside(role: WarpRole, index: SSAValue, extent: SSAValue) -> SSAValue:
+    emit = role.emit
+    return emit.negated(emit.both(emit.compare("sge", index, 0), emit.compare("slt", index, extent)))
+
+
+def _refuse(role: WarpRole, op: _Access, wrong: SSAValue, found: tuple[SSAValue, SSAValue], what: str) -> None:
+    array = op.local if isinstance(op, GatherOp) and op.local is not None else op.array
+    with role.emit.when(wrong):
+        made = role.emit.instruction(OUT_OF_RANGE, *found)
+        made.attributes |= {ARRAY: StringAttr(array_name(array)), PLACE: StringAttr(what)}
