@@ -135,27 +135,34 @@ pk.kernel @ends() {
 
 // -----
 
-// Beside the accumulator there is room for half of a product: the MMA is computed in two pieces, each when the chain
-// needs it, so that its stages are released behind the chain. Two warpgroups get out of step, one has none beside it.
+// Beside the accumulator there is room for half of a product: the MMA is computed in two pieces, the first as soon as
+// its operands are there, while the scales are awaited, the other when the chain needs it, so that its stages are
+// released behind the chain. Two warpgroups get out of step, one has none beside it.
 // CHECK-LABEL: pk.kernel @pieces
 // CHECK: scf.for
 // CHECK: %[[A:.*]], %[[B:.*]] = pk.consume
-// CHECK: %[[P:.*]] = pk.mma %[[A]], %[[B]], %{{.*}} {pieces = 2 : i64, chain = 0 : i64, staggered}
+// CHECK-NEXT: %[[P:.*]] = pk.mma %[[A]], %[[B]], %{{.*}} {pieces = 2 : i64, staggered}
+// CHECK-NEXT: %[[S:.*]] = pk.consume %1
+// CHECK-NEXT: pk.broadcast %[[S]] axes [0]
+// CHECK-NEXT: pk.release %1
 // CHECK-NEXT: %[[Q:.*]] = pk.mul %[[P]], %{{.*}} {chain = 0 : i64}
 // CHECK-NEXT: pk.add %{{.*}}, %[[Q]] {chain = 0 : i64}
-// CHECK-NEXT: pk.release
+// CHECK-NEXT: pk.release %0
 // CHECK-LABEL: pk.kernel @alone
-// CHECK: pk.mma {{.*}} {pieces = 2 : i64, chain = 0 : i64}
+// CHECK: pk.mma {{.*}} {pieces = 2 : i64}
 pk.kernel @pieces() {
   %0 = pk.channel "A, B" stages 2 : !pk.channel<!pk.tile<256x64xbf16>, !pk.tile<64x128xbf16>>
+  %1 = pk.channel "s" stages 2 : !pk.channel<!pk.tile<256xf32>>
   pk.role consumer warps 8 attributes {group = "compute", first_warp = 0 : i64, registers = 232 : i64} {
     %zero = pk.full 0.000000e+00 : f32 : !pk.tile<256x128xf32>
-    %two = pk.full 2.000000e+00 : f32 : !pk.tile<256x128xf32>
     %i0 = arith.constant 0 : index
     %i1 = arith.constant 1 : index
     %i9 = arith.constant 9 : index
     %sum = scf.for %i = %i0 to %i9 step %i1 iter_args(%acc = %zero) -> (!pk.tile<256x128xf32>) {
       %a, %b = pk.consume %0 : !pk.channel<!pk.tile<256x64xbf16>, !pk.tile<64x128xbf16>> -> !pk.tile<256x64xbf16>, !pk.tile<64x128xbf16>
+      %s = pk.consume %1 : !pk.channel<!pk.tile<256xf32>> -> !pk.tile<256xf32>
+      %two = pk.broadcast %s axes [0] : !pk.tile<256xf32> -> !pk.tile<256x128xf32>
+      pk.release %1 : !pk.channel<!pk.tile<256xf32>>
       %p = pk.mma %a, %b, %zero : !pk.tile<256x64xbf16>, !pk.tile<64x128xbf16> -> !pk.tile<256x128xf32>
       pk.release %0 : !pk.channel<!pk.tile<256x64xbf16>, !pk.tile<64x128xbf16>>
       %q = pk.mul %p, %two : !pk.tile<256x128xf32>

@@ -46,7 +46,14 @@ def peak(role: RoleOp) -> Peak:
     """The peak of a role. A result may take the place of an operand that is not used again."""
     target = target_of(role)
     groups = max(1, (role.warps.value.data if role.warps is not None else 0) // target.arch.warpgroup)
-    return _peak(role.body.block, frozenset(), lambda value: _beside_mma(tile_type(value), groups, target))
+    return _peak(
+        role.body.block, frozenset(), lambda value: _beside_mma(tile_type(value), groups, target) // _pieces(value)
+    )
+
+
+def _pieces(value: SSAValue) -> int:
+    """In how many pieces a product is computed: one of them is in registers."""
+    return max(1, pieces_of(value.owner)) if isinstance(value.owner, Operation) else 1
 
 
 def _peak(block: Block, after: frozenset[SSAValue], size: _Size) -> Peak:
@@ -67,9 +74,7 @@ def _peak(block: Block, after: frozenset[SSAValue], size: _Size) -> Peak:
                 behind = live if isinstance(op, scf.IfOp) else live | inside
                 most = max(most, _peak(inner, frozenset(behind), within), key=_needed)
         live |= inside | _tiles(op.operands) | _tiles(_read_until(op))
-        pieces = pieces_of(op)
-        piece = size(op.results[0]) // pieces if pieces else 0
-        most = max(most, Peak(sum(map(size, live)) + piece, op), key=_needed)
+        most = max(most, Peak(sum(map(size, live)), op), key=_needed)
     return most
 
 

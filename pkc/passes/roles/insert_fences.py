@@ -180,10 +180,12 @@ def _written(kernel: KernelOp) -> set[SSAValue]:
 
 
 def _shared_rows(kernel: KernelOp) -> Iterator[Operation]:
-    """The rows on their way to a stage from where others may write."""
+    """What is on its way to a stage, carried by threads, from where others may write."""
     written = _written(kernel)
     for op in kernel.walk():
-        if isinstance(op, GatherOp) and moves_async(op) and (isinstance(op.array.type, PGLType) or op.array in written):
+        if not isinstance(op, LoadOp | GatherOp) or not moves_async(op):
+            continue
+        if isinstance(op.array.type, PGLType) or op.array in written:
             yield op
 
 

@@ -8,16 +8,27 @@ from xdsl.ir import Operation
 
 from pkc.dialect.program import RoleOp
 from pkc.dialect.roles import ConsumeOp, ReleaseOp
-from pkc.dialect.tile import PIECES, STAGGERED, FullOp, MmaOp, in_flight, pieces_of, reads_registers, tile_type
+from pkc.dialect.tile import (
+    PIECES,
+    STAGGERED,
+    FullOp,
+    MmaOp,
+    TransposeOp,
+    in_flight,
+    pieces_of,
+    reads_registers,
+    tile_type,
+)
 from pkc.dialect.transfers import mma_operand_stage
-from pkc.passes.analysis.chains import CHAIN, chain_of, is_elementwise, takes
+from pkc.passes.analysis.chains import chain_of, is_elementwise, takes
 from pkc.remarks import missed
 from pkc.targets.target import target_of
 
 
 def split_mmas(role: RoleOp, name: str) -> None:
-    """Put MMAs that begin with zeros in front of the chain that alone uses their products, as its first operations:
-    there they are computed in as many pieces as each warpgroup has times the rows of an MMA.
+    """Let MMAs that begin with zeros, and whose products a chain alone uses, be computed in as many pieces as each
+    warpgroup has times the rows of an MMA: the first from where its operands are there, so that it runs while what else
+    the chain needs is awaited, each other one in the chain, behind the elements of the one before.
 
     In a loop the warpgroups are `staggered`: each begins behind the one before, so that tensor cores have work while
     the threads of one of them compute. The pass `name` says where they are not.
@@ -72,13 +83,22 @@ def _split(mma: MmaOp, chain: list[Operation], pieces: int) -> None:
     block, last = mma.parent, chain[-1]
     assert block is not None
     stages = [mma_operand_stage(operand) for operand in (mma.a, mma.b)]
-    mma.detach()
-    block.insert_op_before(mma, chain[0])
+    first = max((stage for stage in stages if stage is not None), key=list(block.ops).index)
+    _move_behind(mma, first)
     mma.attributes[PIECES] = IntegerAttr(pieces, i64)
-    mma.attributes[CHAIN] = chain[0].attributes[CHAIN]
     for stage in dict.fromkeys(stages):
         assert isinstance(stage, ConsumeOp)
         for release in [op for op in block.ops if isinstance(op, ReleaseOp) and op.channel is stage.channel]:
             if release.is_before_in_block(last):
                 release.detach()
                 block.insert_op_after(release, last)
+
+
+def _move_behind(mma: MmaOp, stage: Operation) -> None:
+    """Move an MMA, with what shows its operands otherwise, to where the last of these is in its stage."""
+    block = stage.parent
+    assert block is not None
+    views = [operand.owner for operand in (mma.b, mma.a) if isinstance(operand.owner, TransposeOp)]
+    for op in (mma, *views):
+        op.detach()
+        block.insert_op_after(op, stage)

@@ -49,6 +49,9 @@ _LAST_BLOCK = "; by threads the last block, which may end inside of the array"
 _GRANULE = 16
 """Bytes that a row of a TMA box must be a multiple of (CUDA driver API: cuTensorMapEncodeTiled)."""
 
+_ELEMENT = 4
+"""Bytes of an element that threads start a copy of (PTX ISA: cp.async)."""
+
 _MOST_DIMS = 5
 """As many dimensions as a tensor map can have."""
 
@@ -59,7 +62,8 @@ class PlanTransfers(KernelPass):
     What goes through untouched goes by TMA: loads into the stages of a channel, stores of what lies in a stage, copies
     from one array to another. What is computed with or made where it is accessed has to be in registers. So has what
     TMA cannot express: short rows, rows that a table names; and everything on a target without TMA. Rows that a table
-    names and that go into their stage as they are go there `async`: threads start copies of 16 bytes and go on. A block
+    names and that go into their stage as they are go there `async`: threads start copies of 16 bytes and go on, and so
+    do single elements and rows of 4 bytes each that are no box. A block
     may end inside of its array, where TMA does not stop: such a tile is loaded by TMA if nothing reads what lies past
     the end (`pk-plan-padding`), and stored from its stage by TMA where the block is whole, else by threads.
 
@@ -129,16 +133,21 @@ def _of_load(op: LoadOp) -> tuple[str, str]:
     for access in (op, *stores):
         if reason := _too_much(access):
             _remark(op, "loaded", reason)
-            return REGISTER, reason
+            return ASYNC if _is_copied(op) else REGISTER, reason
     return TMA, "stored as it is: through shared memory" if stores else "goes into its stage as it is"
 
 
-def _is_copied(op: GatherOp) -> bool:
-    """Whether threads that move tiles put one into its stage as it is, 16 bytes at once, and need not wait for it."""
+def _is_copied(op: LoadOp | GatherOp) -> bool:
+    """Whether threads that move tiles put one into its stage as it is, 16 bytes at once, or 4 of what is no box of
+    TMA, and need not wait for it."""
     kind, target = tile_type(op.result), target_of(op)
     *_, role = ancestors(op)
     moves = isinstance(role, RoleOp) and role.role.data in (Role.Loader, Role.Communicator)
-    fits = kind.shape[-1] * dtype_bytes(kind.element_type) % _GRANULE == 0 and dtype_bytes(kind.element_type) > 1
+    size = dtype_bytes(kind.element_type)
+    if isinstance(op, GatherOp):
+        fits = kind.shape[-1] * size % _GRANULE == 0 and size > 1
+    else:
+        fits = kind.rank < 2 and size == _ELEMENT
     users = [use.operation for use in op.result.uses]
     return ASYNC in target.transfers and moves and fits and len(users) == 1 and isinstance(users[0], CommitOp)
 

@@ -13,7 +13,7 @@ from pkc.passes.machine.emit import Emitter
 from pkc.passes.machine.lowering import fragments, mma
 from pkc.passes.machine.lowering.computed import converted, of_elements
 from pkc.passes.machine.lowering.context import WarpRole
-from pkc.passes.machine.lowering.fragments import PACKED, LazyTile, RegisterTile, fragment_of
+from pkc.passes.machine.lowering.fragments import PACKED, LazyTile, PieceTile, RegisterTile, fragment_of
 from pkc.targets.layout import Fragment
 
 
@@ -45,7 +45,7 @@ def finish(role: WarpRole, op: Operation) -> None:
     if after is not None and chain_of(after) == chain_of(op) and not takes(after):
         return
     made: list[tuple[SSAValue, LazyTile, RegisterTile]] = []
-    mmas = [other for other in _before(op) if isinstance(other, MmaOp)]
+    mmas = _in_pieces(role, _before(op))
     for other in _before(op):
         found = role.tiles.get(other.results[0])
         if is_elementwise(other) and isinstance(found, LazyTile) and _is_kept(other):
@@ -56,6 +56,12 @@ def finish(role: WarpRole, op: Operation) -> None:
         _fill(role, fragment, [(tile, target) for _, tile, target in made if tile.fragment == fragment], mmas)
     for value, _, target in made:
         role.tiles[value] = target
+
+
+def _in_pieces(role: WarpRole, chain: Sequence[Operation]) -> list[MmaOp]:
+    """The MMAs whose products a chain uses piece by piece, in their order."""
+    products = (value for op in chain for value in op.operands if isinstance(role.tiles.get(value), PieceTile))
+    return [value.owner for value in dict.fromkeys(products) if isinstance(value.owner, MmaOp)]
 
 
 def _before(op: Operation) -> list[Operation]:
@@ -85,7 +91,9 @@ def _fill(
     each = fragment.count // pieces
     for piece in range(pieces):
         for op in mmas:
-            mma.multiply_piece(role, op, piece)
+            if piece:
+                mma.issue_piece(role, op, piece)
+            mma.finish_piece(role, op)
         _fill_some(role, range(piece * each, (piece + 1) * each), tiles)
 
 

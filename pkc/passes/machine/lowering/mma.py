@@ -91,7 +91,8 @@ def issue(role: WarpRole, op: AnyMmaOp) -> None:
 
 
 def in_pieces(role: WarpRole, op: MmaOp) -> None:
-    """Registers for one piece of a product; `multiply_piece` computes each in front of what uses it."""
+    """Registers for one piece of a product, and the MMA of the first; `finish_piece` waits for it in front of what uses
+    it, and `issue_piece` issues the others."""
     fragment = fragments.fragment_of(role, op.result)
     each = fragment.count // fragment.repeats
     registers = role.emit.registers(each, f32, op.result.name_hint)
@@ -100,16 +101,21 @@ def in_pieces(role: WarpRole, op: MmaOp) -> None:
         return emit.get(registers, emit.modulo(index, each))
 
     role.tiles[op.result] = fragments.PieceTile(fragment, f32, element, registers=registers)
+    with _one_behind_the_other(role) if STAGGERED in op.attributes else nullcontext():
+        issue_piece(role, op, 0)
 
 
-def multiply_piece(role: WarpRole, op: MmaOp, number: int) -> None:
-    """a @ b for a piece of the rows of a, complete."""
+def issue_piece(role: WarpRole, op: MmaOp, number: int) -> None:
+    """Begin a @ b for a piece of the rows of a."""
     tile = role.tiles[op.result]
     assert isinstance(tile, fragments.PieceTile)
-    staggered = STAGGERED in op.attributes and number == 0
-    behind = _one_behind_the_other(role) if staggered else nullcontext()
-    with behind:
-        _from_shared(role, op, tile.registers, (number,), from_zero=True)
+    _from_shared(role, op, tile.registers, (number,), from_zero=True)
+
+
+def finish_piece(role: WarpRole, op: MmaOp) -> None:
+    """Wait for the piece that was issued."""
+    tile = role.tiles[op.result]
+    assert isinstance(tile, fragments.PieceTile)
     role.emit.do("wgmma_wait_0")
     role.emit.do(f"wgmma_done_{tile.fragment.count // tile.fragment.repeats}", tile.registers)
 

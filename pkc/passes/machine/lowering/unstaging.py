@@ -64,14 +64,14 @@ def load(role: WarpRole, op: LoadOp | GatherOp) -> None:
     def places() -> tuple[Elements, SSAValue]:
         return _elements(role, op), emit.const(prod(kind.shape[:-1]))
 
-    def copy(chunks: Sequence[Chunk]) -> None:
+    def copy(chunks: Sequence[Chunk], count: int) -> None:
         for there, exists, row, column in chunks:
             here = fragments.shared_address(emit, address, layout, size, (row, column))
-            emit.do("copy_shared_v4_where", here, there, exists)
+            emit.do(f"copy_shared_{'v4' if count > 1 else 'b32'}_where", here, there, exists)
 
     def move(chunks: Sequence[Chunk], count: int) -> None:
-        if count > 1 and moves_async(op):
-            copy(chunks)
+        if moves_async(op) and (count > 1 or size == 4):
+            copy(chunks, count)
             return
         words = CHUNK // 4 if count > 1 else 1
         found = [emit.registers(words, b32) for _ in chunks]
