@@ -394,6 +394,11 @@ def _copy_shared_v4(thread: Thread, to: int, address: int, where: bool) -> None:
     _store_shared_v4(thread, (words, 0), to)
 
 
+def _copy_shared_b32(thread: Thread, to: int, address: int, where: bool) -> None:
+    assert not where or address % 4 == 0, "4 bytes lie at a multiple of 4"
+    _store_shared(thread, to, thread.cta.memory.load(address) if where else 0.0)
+
+
 def _store_shared_v4(thread: Thread, of: tuple[list[Any], int], address: int) -> None:
     registers, start = of
     for i in range(4):
@@ -474,6 +479,7 @@ _DOES: dict[str, Does] = {
     "receive_v4_where": _receive_v4,
     "send_b16": lambda thread, address, word, epoch: thread.cta.memory.store(address, word[0]),
     "receive_b16": lambda thread, address, epoch: (thread.cta.memory.load(address),),
+    "copy_shared_b32_where": _copy_shared_b32,
     "store_shared_b8": _store_shared_b16,
     "load_shared_b8x2": _load_shared_b8x2,
     "store_shared_b8x2": _store_shared_b8x2,
