@@ -162,7 +162,9 @@ class _Estimator:
         if not iteration.loop:
             return arrives + multiplies + computes + stores
         busy = self._busy(iteration, multiplies, computes, depth) + stores
-        waits = (rates.load_latency + arrives) / max(1, depth) if iteration.loads else 0.0
+        # MMAs in flight keep the stage of the iteration before.
+        kept = int(bool(iteration.mmas) and not iteration.dependent and depth > 1)
+        waits = (rates.load_latency + arrives) / max(1, depth - kept) if iteration.loads else 0.0
         return rates.iteration + max(busy, arrives, waits)
 
     def _storing(self, store: Store) -> float:
