@@ -99,7 +99,7 @@ def test_copy_engines_are_not_chosen_where_they_cannot_be(monkeypatch: pytest.Mo
     head = "kernel two(A: bf16[M, K].shard(0), B: bf16[K, N], C: bf16[M, N], D: bf16[M, N]):\n"
     again = phase.replace("C[m, n]", "D[m, n]")
     program = parse_text(Source("two.pk", f"{head}    for m, n{phase}    for m, n{again}"))
-    assert autoschedule(program, dims=large, ranks=4).schedule == {}
+    assert "overlap" not in autoschedule(program, dims=large, ranks=4).schedule
 
 
 def test_tiles_become_smaller_until_the_sms_are_full() -> None:
