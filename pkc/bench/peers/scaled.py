@@ -190,13 +190,13 @@ class PerTensor(Scaled):
         group, kind = functools.cache(lambda: gemm.evenly_split(self)), torch().bfloat16
 
         def scatter() -> Any:
+            name, shape = group(), [self.m, self.n]
             run = torch().ops.symm_mem.fused_scaled_matmul_reduce_scatter
-            shape = [self.m, self.n]
-            return run(a, b.T, *scales, "sum", 0, 0, group(), shape, None, None, kind, True)
+            return run(a, b.T, *scales, "sum", 0, 0, name, shape, None, None, kind, True)
 
         def gather() -> Any:
-            run = torch().ops.symm_mem.fused_all_gather_scaled_matmul
             name = group()
+            run = torch().ops.symm_mem.fused_all_gather_scaled_matmul
             _, (out,) = run(a, [b.T], scales[0], [scales[1]], 0, name, [None], [None], [kind], [True])
             return out
 
