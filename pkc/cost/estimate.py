@@ -164,7 +164,7 @@ class _Estimator:
         busy = self._busy(iteration, multiplies, computes, depth) + stores
         # MMAs in flight keep the stage of the iteration before.
         kept = int(bool(iteration.mmas) and not iteration.dependent and depth > 1)
-        waits = (rates.load_latency + arrives) / max(1, depth - kept) if iteration.loads else 0.0
+        waits = rates.load_latency / max(1, depth - kept) if iteration.loads else 0.0
         return rates.iteration + max(busy, arrives, waits)
 
     def _storing(self, store: Store) -> float:
