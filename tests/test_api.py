@@ -216,7 +216,7 @@ def test_the_reference_of_a_kernel() -> None:
 
 
 def test_a_time_line_in_a_notebook() -> None:
-    drawn = scaled_sum.timeline(ranks=2, M=64, N=64, scale=0.5)
+    drawn = scaled_sum.with_schedule(tile_M=32).timeline(ranks=2, M=64, N=64, scale=0.5)
     assert "scaled_sum on 2 GPUs, M=64, N=64: predicted" in repr(drawn)
     assert "<svg" in drawn._repr_html_()
     with pytest.raises(pkc.PkcError, match="did you mean `N`"):
