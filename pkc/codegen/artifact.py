@@ -125,8 +125,8 @@ class Epochs:
 
 
 @dataclass(frozen=True)
-class WaitLimit:
-    """u64: the nanoseconds that a bounded wait may take."""
+class Alarm:
+    """u64: the address of the alarm of the mesh (`pkc/runtime/alarm.py`)."""
 
     field: str
 
@@ -151,7 +151,7 @@ def named_dims(arrays: Iterable[ArrayParameter], signals: Iterable[SignalParamet
     return {dim: None for dim in extents if isinstance(dim, str) and dim != RANKS}
 
 
-Field: TypeAlias = TensorMaps | Base | HeapStride | Dimension | RankField | Scalar | Epochs | WaitLimit
+Field: TypeAlias = TensorMaps | Base | HeapStride | Dimension | RankField | Scalar | Epochs | Alarm
 
 
 @dataclass(frozen=True)
@@ -247,9 +247,12 @@ class Artifact:
 
     @property
     def interface(self) -> Interface:
-        """What a launch of this machine code needs; only the scalars and dimensions that it uses."""
+        """What a launch of this machine code needs; only the scalars and dimensions that it uses, and none that the
+        launch itself has."""
         fields = (field for field in self.fields if isinstance(field, Scalar))
         scalars: tuple[tuple[str, ScalarType], ...] = tuple((field.name, field.dtype) for field in fields)
         dims = named_dims(self.arrays, self.signals)
         dims |= {field.dim: None for field in self.fields if isinstance(field, Dimension)}
+        if self.waits is not None:
+            dims.pop(self.waits.ctas)
         return Interface(self.name, self.arrays, scalars, tuple(dims))

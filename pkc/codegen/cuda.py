@@ -13,7 +13,7 @@ from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import FileLineColLoc, FloatAttr, IntegerAttr, i1, i64
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from pkc.codegen.artifact import Base, Epochs, Field, HeapStride, Scalar, TensorMaps, WaitLimit
+from pkc.codegen.artifact import Alarm, Base, Epochs, Field, HeapStride, Scalar, TensorMaps
 from pkc.codegen.kernel_parameters import struct_fields
 from pkc.codegen.names import Names
 from pkc.dialect.coordinates import DimOp, RankOp
@@ -294,7 +294,7 @@ def _constant(op: arith.ConstantOp) -> str:
 def _member(field: Field) -> str:
     if isinstance(field, TensorMaps):
         return f"TensorMap {field.field}[2]"
-    if isinstance(field, Base | HeapStride | Epochs | WaitLimit):
+    if isinstance(field, Base | HeapStride | Epochs | Alarm):
         return f"unsigned long long {field.field}"
     if isinstance(field, Scalar):
         return f"{'float' if field.dtype == 'f32' else 'int'} {field.field}"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from pkc.codegen.artifact import (
+    Alarm,
     ArrayParameter,
     Base,
     Dimension,
@@ -21,7 +22,6 @@ from pkc.codegen.artifact import (
     ScalarType,
     SignalParameter,
     TensorMaps,
-    WaitLimit,
     named_dims,
 )
 from pkc.codegen.names import Names
@@ -32,7 +32,7 @@ from pkc.dialect.machine import AddressOp, LaunchValueOp, TensorMapOp
 from pkc.dialect.program import KernelOp
 from pkc.dialect.types import RANKS, BlockType, PGLType, PrivateType, SignalType, dtype_name
 
-_LAUNCH_FIELDS = {"heap_stride": HeapStride, "epochs": Epochs, "wait_limit": WaitLimit}
+_LAUNCH_FIELDS = {"heap_stride": HeapStride, "epochs": Epochs, "alarm": Alarm}
 
 
 def array_parameters(kernel: KernelOp) -> tuple[ArrayParameter, ...]:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any, cast
 
 from pkc.codegen.artifact import (
+    Alarm,
     ArrayParameter,
     Artifact,
     Base,
@@ -22,12 +23,11 @@ from pkc.codegen.artifact import (
     TensorMaps,
     Trace,
     Wait,
-    WaitLimit,
     Waits,
 )
 
 _FIELDS: dict[str, type[Field]] = {
-    kind.__name__: kind for kind in (TensorMaps, Base, HeapStride, Dimension, RankField, Scalar, Epochs, WaitLimit)
+    kind.__name__: kind for kind in (TensorMaps, Base, HeapStride, Dimension, RankField, Scalar, Epochs, Alarm)
 }
 
 

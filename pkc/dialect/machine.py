@@ -59,7 +59,7 @@ SWIZZLES = (0, 32, 64, 128)
 b32 = IntegerType(32, Signedness.UNSIGNED)
 """The type of a register of 32 bits, of any meaning."""
 
-LAUNCH_VALUES = ("heap_stride", "epochs", "wait_limit")
+LAUNCH_VALUES = ("heap_stride", "epochs", "alarm")
 """The values that `pk.launch_value` can give."""
 
 ROLE = "role"
@@ -350,7 +350,8 @@ class AddressOp(IRDLOperation):
 @irdl_op_definition
 class LaunchValueOp(IRDLOperation):
     """A value of the launch (i64): `heap_stride`, the bytes between the heaps of two ranks; `epochs`, the address of
-    one counter for each CTA; `wait_limit`, the nanoseconds that a bounded wait may take."""
+    one counter for each CTA; `alarm`, the address of what bounded waits look at: a u32, not 0 if all are to give up,
+    then a u32, the milliseconds that a wait may take."""
 
     name = "pk.launch_value"
     what = prop_def(StringAttr)

@@ -12,7 +12,7 @@ from pkc.dialect.numeric import Values
 from pkc.dialect.types import RANKS
 from pkc.runtime.arrays import Array, View
 from pkc.runtime.copies import download, upload
-from pkc.runtime.launch import WAIT_LIMIT, LoadedKernel
+from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
 
 PATIENCE = 20.0
@@ -43,8 +43,7 @@ def run_on_gpus(
 
 
 class Call:
-    """A kernel with its arrays on a mesh whose ranks are all of this process; `wait_limit` as for `LoadedKernel`.
-    Raises `PkcError`.
+    """A kernel with its arrays on a mesh whose ranks are all of this process. Raises `PkcError`.
 
     As with the simulator, private and symmetric arrays have a leading axis of ranks, sharded and replicated ones are
     the global array. Arrays that no input gives begin as NaN, or as 0x55 in every byte of an integer.
@@ -56,11 +55,9 @@ class Call:
         mesh: Mesh,
         dims: Mapping[str, int],
         inputs: Mapping[str, Any],
-        *,
-        wait_limit: float = WAIT_LIMIT,
     ) -> None:
         self._mesh, self.dims = mesh, dict(dims)
-        self.kernel = LoadedKernel(artifact, mesh, wait_limit=wait_limit)
+        self.kernel = LoadedKernel(artifact, mesh)
         sizes = {**dims, RANKS: mesh.ranks}
         self._arrays = {p.name: (p, _allocate(mesh, p, sizes)) for p in artifact.arrays if not p.scratch}
         self._arguments: dict[str, Any] = {
@@ -96,6 +93,11 @@ class Call:
         """`outputs`, for each rank's copies if those may differ, as sums in any order may round."""
         copies = range(self._mesh.ranks) if in_any_order else (None,)
         return [self.outputs(copy) for copy in copies]
+
+    @property
+    def arrays(self) -> Mapping[str, Array]:
+        """The memory of each array, on all ranks."""
+        return {name: array for name, (_, array) in self._arrays.items()}
 
     def free(self) -> None:
         """Give the memory of the arrays back."""

@@ -15,7 +15,6 @@ namespace {
 
 const std::string kMagic = "pkc artifact of ";
 constexpr size_t kDigest = 64, kAlignment = kMapBytes;
-constexpr uint64_t kWaitLimit = 5'000'000'000;  // nanoseconds that a bounded wait may take
 
 int64_t ceiling(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
@@ -40,7 +39,7 @@ uint64_t counters(const Json &signal, const Dims &dims) {
 // Size and alignment of a field of the kernel's parameters in C++.
 std::pair<size_t, size_t> size_of(const std::string &kind) {
     if (kind == "TensorMaps") return {2 * kMapBytes, kMapBytes};
-    if (kind == "Base" || kind == "HeapStride" || kind == "Epochs" || kind == "WaitLimit") return {8, 8};
+    if (kind == "Base" || kind == "HeapStride" || kind == "Epochs" || kind == "Alarm") return {8, 8};
     return {4, 4};
 }
 
@@ -156,6 +155,7 @@ void Kernel::complete(Arguments &arguments) const {
 }
 
 void Kernel::launch(Arguments arguments, const std::vector<CUstream> &streams) {
+    mesh.check_alarm();
     complete(arguments);
     const Memory &own = memory(arguments.dims, streams);
     for (const auto &[name, offset] : own.offsets) {
@@ -241,8 +241,8 @@ void Kernel::fill(char *block, int rank, const Arguments &arguments, uint64_t ep
             write<uint64_t>(at, mesh.stride);
         else if (kind == "Epochs")
             write<uint64_t>(at, epochs);
-        else if (kind == "WaitLimit")
-            write<uint64_t>(at, kWaitLimit);
+        else if (kind == "Alarm")
+            write<uint64_t>(at, mesh.alarm_address);
         else if (kind == "Dimension")
             write<int32_t>(at, arguments.dims.at(field.at("dim")));
         else if (kind == "RankField")

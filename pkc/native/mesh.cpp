@@ -10,6 +10,7 @@ namespace {
 
 constexpr uint64_t kHeapAlignment = 1024;
 constexpr uint64_t kLeastGrowth = 64 << 20;
+constexpr uint32_t kWaitLimit = 30'000;  // milliseconds that a wait may take
 
 uint64_t rounded(uint64_t count, uint64_t unit) { return (count + unit - 1) / unit * unit; }
 
@@ -47,6 +48,13 @@ Mesh::Mesh(const std::vector<int> &devices) {
             unit_ = std::max<uint64_t>(unit_, unit);
         }
         for (stride = unit_; stride < most;) stride *= 2;
+        const Current current(local.front().context);
+        void *page = nullptr;
+        PKC_CALL(cuMemHostAlloc, &page, 2 * sizeof(uint32_t), CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+        alarm = static_cast<volatile uint32_t *>(page);
+        alarm[0] = 0;
+        alarm[1] = kWaitLimit;
+        PKC_CALL(cuMemHostGetDevicePointer, &alarm_address, page, 0);
         PKC_CALL(cuMemAddressReserve, &base_, stride * local.size(), unit_, 0, 0);
     } catch (...) {
         release();
@@ -72,6 +80,11 @@ void Mesh::add(int device) {
 void Mesh::release() {
     for (auto [address, size] : mapped_) cuMemUnmap(address, size);
     if (base_) cuMemAddressFree(base_, stride * local.size());
+    if (alarm && cuCtxPushCurrent(local.front().context) == CUDA_SUCCESS) {
+        cuMemFreeHost(const_cast<uint32_t *>(alarm));
+        CUcontext popped;
+        cuCtxPopCurrent(&popped);
+    }
     for (const Rank &rank : local) {
         if (cuCtxPushCurrent(rank.context) == CUDA_SUCCESS) {
             if (rank.event) cuEventDestroy(rank.event);
@@ -147,6 +160,7 @@ void Mesh::synchronize(double seconds) {
                 throw Error("rank " + std::to_string(rank.rank) + " has not ended in " + std::to_string(seconds) + " s");
         }
     }
+    check_alarm();
 }
 
 }  // namespace pkc

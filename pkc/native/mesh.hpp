@@ -62,6 +62,14 @@ public:
     std::vector<Rank> local;
     uint64_t stride = 0;
 
+    // What waiting kernels look at, in memory of the host: not 0 if they are to give up, and the milliseconds that a
+    // wait may take. The first that has waited too long raises it; nothing on this mesh is right after that.
+    volatile uint32_t *alarm = nullptr;
+    CUdeviceptr alarm_address = 0;
+    void check_alarm() const {
+        if (alarm[0]) throw Error("a kernel has given up waiting for another rank: make another mesh");
+    }
+
 private:
     void add(int device);
     void release();

@@ -171,10 +171,13 @@ _LOWERING: tuple[ModulePass, ...] = (
 
 INSTRUMENTS: dict[str, tuple[ModulePass, ...]] = {
     "trace": (Trace(),),  # after all that could move what it measures
-    "guard": (GuardWaits(),),  # after the trace, which knows waits by the instructions they were
-    "debug": (BoundWaits(),),  # the same; bounds what a guard leaves
+    "unguarded": (),
+    "debug": (BoundWaits(),),  # after the trace, which knows waits by the instructions they were
 }
-"""What is added to a kernel at the machine level, if it is asked for, to see inside of it while it runs."""
+"""What is done to a kernel at the machine level if it is asked for: to see inside of it while it runs, or to leave its
+waits as they are. A debugged kernel bounds what guards bound, and more."""
+
+_GUARDS: tuple[ModulePass, ...] = (GuardWaits(),)
 
 BEFORE_LOWERING: dict[str, tuple[ModulePass, ...]] = {
     "debug": (CheckIndices(),),  # accesses are still operations of the roles level
@@ -184,19 +187,21 @@ BEFORE_LOWERING: dict[str, tuple[ModulePass, ...]] = {
 
 def machine_pipeline(instruments: Iterable[str] = ()) -> tuple[ModulePass, ...]:
     """From the roles level to the machine level, with some of `INSTRUMENTS`."""
-    added = (step for name, steps in INSTRUMENTS.items() if name in instruments for step in steps)
-    before = (step for name, steps in BEFORE_LOWERING.items() if name in instruments for step in steps)
+    asked = set(instruments)
+    added = (step for name, steps in INSTRUMENTS.items() if name in asked for step in steps)
+    before = (step for name, steps in BEFORE_LOWERING.items() if name in asked for step in steps)
     return (
         *before,
         *_LOWERING,
         *added,
+        *(_GUARDS if asked.isdisjoint(("unguarded", "debug")) else ()),  # after the trace, as `debug`
         CheckMachine(),  # last: the printer writes what is there, and decides nothing
     )
 
 
 def with_limits(steps: Iterable[ModulePass], instruments: Iterable[str]) -> tuple[ModulePass, ...]:
     """The passes to the roles level of a kernel with some of `INSTRUMENTS`: its waits may have to end after a time."""
-    limited = not {"guard", "debug"}.isdisjoint(instruments)
+    limited = "debug" in instruments
     return tuple(PlanPackets(limited=limited) if isinstance(step, PlanPackets) else step for step in steps)
 
 
@@ -214,6 +219,6 @@ def _thunk(kind: type[ModulePass]) -> Callable[[], type[ModulePass]]:
 
 PASSES: dict[str, Callable[[], type[ModulePass]]] = {
     step.name: _thunk(type(step))
-    for step in (*TILE_PIPELINE, *ROLES_PIPELINE, *machine_pipeline(INSTRUMENTS), *FEWER_REGISTERS)
+    for step in (*TILE_PIPELINE, *ROLES_PIPELINE, *machine_pipeline(INSTRUMENTS), *_GUARDS, *FEWER_REGISTERS)
 }
 """Every pass by the name it has in `pkc opt -p`."""

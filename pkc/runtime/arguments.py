@@ -48,9 +48,11 @@ class Bound:
 
     def describe(self) -> str:
         """What must be equal on all ranks."""
-        texts = [f"{dim}={value}" for dim, value in self.dims.items() if dim != RANKS]
-        texts += [f"`{name}` at {offset:#x}" for name, offset in self.heap.items()]
-        return ", ".join(texts)
+        return ", ".join([*self.sizes(), *(f"`{name}` at {offset:#x}" for name, offset in self.heap.items())])
+
+    def sizes(self) -> list[str]:
+        """The dimensions as a caller says them."""
+        return [f"{dim}={value}" for dim, value in self.dims.items() if dim != RANKS]
 
 
 def fingerprint(value: Any, pointers: list[int]) -> object:

@@ -25,6 +25,9 @@ _BATCH = 16
 """Calls for one rank before those of the next rank. A stream takes some hundred calls. When it is full the host waits,
 and must by then have enqueued what that stream waits for."""
 
+_ENOUGH = 1 << 30
+"""The value of a counter at which any wait ends."""
+
 _ROOM = 4 << 20
 """Bytes of the target of trial copies."""
 
@@ -57,6 +60,7 @@ class Beside:
 
     def __init__(self, mesh: Mesh, roles: int) -> None:
         self._mesh = mesh
+        self._releasing: dict[int, int] = {}
         lanes = mesh.lanes(roles)
         self._sides: Sequence[tuple[Rank, Sequence[Sequence[Side]]]] = [
             (rank, [sides[first : first + lanes] for first in range(0, len(sides), lanes)])
@@ -85,6 +89,27 @@ class Beside:
             self._mesh.group.agree("has tried its copies")
         heap.free(counter)
         heap.free(room)
+
+    def release(self, counters: Sequence[tuple[int, int]]) -> None:
+        """Let all waits end for counters at these offsets of the heap, of so many bytes, without waiting for anything.
+
+        A stream of the highest priority has a hardware queue that no waiting one shares.
+        """
+        driver, heap = self._mesh.driver, self._mesh.heap
+        for rank, _ in self._sides:
+            first = [heap.address(rank.rank, offset) for offset, _ in counters]
+            writes = [
+                Write(address + at, _ENOUGH)
+                for address, (_, size) in zip(first, counters, strict=True)
+                for at in range(0, size, 4)
+            ]
+            with self._mesh.current(rank):
+                if rank.rank not in self._releasing:
+                    _, highest = driver.cuCtxGetStreamPriorityRange()
+                    flags = int(driver.api.CUstream_flags.CU_STREAM_NON_BLOCKING)
+                    self._releasing[rank.rank] = int(driver.cuStreamCreateWithPriority(flags, highest))
+                for call in calls(driver.api, writes):
+                    getattr(driver, call.name)(*call.on(self._releasing[rank.rank]))
 
     def begin(self, works: Sequence[Work], streams: Sequence[int]) -> None:
         """Clear the counters that restart and fork the streams. Comes before the kernels start."""

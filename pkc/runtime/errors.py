@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pkc.diagnostics import Diagnostic
 
+LIMIT_VARIABLE = "PKC_WAIT_LIMIT"
+"""The environment variable that says how many seconds a wait of a kernel may take."""
+
 # The machine
 
 
@@ -196,17 +199,29 @@ class Hang(Diagnostic):
 
 
 class Stuck(Diagnostic):
-    """A kernel compiled with `guard` or `debug` has given up waiting: what each of its warp roles waited for."""
+    """A kernel has given up waiting: what each of its warp roles waited for."""
 
     code = "PK837"
     title = "`{kernel}` has given up: {first}"
     label = "waited for here"
     note = "{waits}"
-    help = "a wait may take {seconds:g} s; waits for signals come first: look for who should have sent them"
+    help = "a wait may take {seconds:g} s ({variable}); close the mesh and make another before the next launch"
     kernel: str
     first: str
     waits: str
     seconds: float
+    late: bool
+    variable: str = LIMIT_VARIABLE
+
+
+class GaveUp(Diagnostic):
+    """Kernels of other processes have given up waiting, and none of this one has."""
+
+    code = "PK838"
+    title = "other ranks have given up waiting"
+    note = "{known}"
+    help = "what their processes print says for what; close the mesh and make another before the next launch"
+    known: str
 
 
 # A launch

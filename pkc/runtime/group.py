@@ -13,7 +13,7 @@ import select
 import socket
 import struct
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -27,6 +27,7 @@ TIMEOUT = 120.0
 _HEAD = struct.Struct("<I")
 _MOST_DESCRIPTORS = 16
 _POLL = 0.01
+_LOOK = 0.2
 _Item: TypeAlias = tuple[bytes, list[int]]
 _joined: dict[str, int] = {}
 """How many groups this process has joined in each job: all its processes join theirs in the same order."""
@@ -64,6 +65,8 @@ class Group:
 
     def __init__(self, job: Job, timeout: float = TIMEOUT) -> None:
         self.rank, self.ranks = job.rank, job.ranks
+        self.interrupt: Callable[[], None] = lambda: None
+        """Called while this process waits for others; it may raise."""
         self._timeout = timeout
         number = _joined.get(job.name, 0)
         _joined[job.name] = number + 1
@@ -152,11 +155,20 @@ class Group:
     def _receive(self, rank: int, what: str) -> tuple[bytes, list[int]]:
         peer = self._peers[rank]
         with self._named(rank, what):
+            self._await(peer)
             head, descriptors, _, _ = socket.recv_fds(peer, _HEAD.size, _MOST_DESCRIPTORS)
             if not head:
                 raise ConnectionResetError
             (length,) = _HEAD.unpack(head + _exactly(peer, _HEAD.size - len(head)))
             return _exactly(peer, length), descriptors
+
+    def _await(self, peer: socket.socket) -> None:
+        """Wait until there is something from a peer."""
+        deadline = time.monotonic() + (peer.gettimeout() or self._timeout)
+        while not select.select([peer], [], [], _LOOK)[0]:
+            self.interrupt()
+            if time.monotonic() > deadline:
+                raise TimeoutError
 
     @contextlib.contextmanager
     def _named(self, rank: int, what: str) -> Generator[None]:
@@ -165,6 +177,7 @@ class Group:
         except TimeoutError:
             raise self._missing([rank], what) from None
         except OSError:
+            self.interrupt()
             raise PkcError(RankLeft(NOWHERE, self.rank, f"rank {rank}", what)) from None
 
     def _missing(self, ranks: Sequence[int], what: str) -> PkcError:
@@ -174,12 +187,13 @@ class Group:
 
 
 def _has_ended(peer: socket.socket) -> bool:
-    # With a timeout, `recv` waits for it, whatever its flags.
-    readable, _, _ = select.select([peer], [], [], 0)
+    # Nothing is received: another thread may be about to.
+    poll = select.poll()
     try:
-        return bool(readable) and not peer.recv(1, socket.MSG_PEEK)
-    except OSError:
-        return True
+        poll.register(peer, select.POLLRDHUP)
+    except ValueError:
+        return True  # this process has closed it
+    return bool(poll.poll(0))
 
 
 def close_all(descriptors: Sequence[int]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from pkc.codegen.artifact import (
+    Alarm,
     ArrayParameter,
     Base,
     Dimension,
@@ -17,7 +18,6 @@ from pkc.codegen.artifact import (
     RankField,
     Scalar,
     TensorMaps,
-    WaitLimit,
 )
 from pkc.dialect.types import RANKS
 from pkc.runtime.arrays import memory_shape, row_major
@@ -26,7 +26,7 @@ from pkc.runtime.tensor_map import MAP_BYTES, Memory, move, tilings
 
 ALIGNMENT = MAP_BYTES
 
-_Plain: TypeAlias = Base | HeapStride | Epochs | Dimension | RankField | Scalar | WaitLimit
+_Plain: TypeAlias = Base | HeapStride | Epochs | Dimension | RankField | Scalar | Alarm
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class Values:
     rank: int
     heap_stride: int
     epochs: int
-    wait_limit: int
+    alarm: int
     dims: Mapping[str, int]
     scalars: Mapping[str, int | float]
     addresses: Mapping[str, int]
@@ -102,7 +102,7 @@ def layout(fields: Sequence[Field]) -> tuple[list[int], int]:
 def _size(field: Field) -> tuple[int, int]:
     if isinstance(field, TensorMaps):
         return 2 * MAP_BYTES, MAP_BYTES
-    wide = isinstance(field, Base | HeapStride | Epochs | WaitLimit)
+    wide = isinstance(field, Base | HeapStride | Epochs | Alarm)
     return (8, 8) if wide else (4, 4)
 
 
@@ -113,8 +113,8 @@ def _write(field: _Plain, at: int, values: Values) -> None:
         ctypes.c_uint64.from_address(at).value = values.heap_stride
     elif isinstance(field, Epochs):
         ctypes.c_uint64.from_address(at).value = values.epochs
-    elif isinstance(field, WaitLimit):
-        ctypes.c_uint64.from_address(at).value = values.wait_limit
+    elif isinstance(field, Alarm):
+        ctypes.c_uint64.from_address(at).value = values.alarm
     elif isinstance(field, Dimension):
         ctypes.c_int32.from_address(at).value = values.dims[field.dim]
     elif isinstance(field, RankField):

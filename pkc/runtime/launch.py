@@ -11,9 +11,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pkc.codegen.artifact import ArrayParameter, Artifact, TensorMaps, Waits
-from pkc.diagnostics import PkcError
+from pkc.diagnostics import Diagnostic, PkcError
 from pkc.dialect import blocks
 from pkc.dialect.types import RANKS
 from pkc.location import NOWHERE
@@ -30,9 +31,6 @@ from pkc.runtime.kernel_parameters import KernelParameters, Values, extents_of, 
 from pkc.runtime.mesh import Mesh, Rank
 from pkc.runtime.plans import Plan, Start, keep
 
-WAIT_LIMIT = 5.0
-"""Seconds that a bounded wait may take by default."""
-
 _SPARE_SMS = 4
 """SMs that a kernel with copy engines leaves free: the driver copies within one GPU by a kernel."""
 
@@ -46,10 +44,10 @@ class _Memory:
 
     offsets: Mapping[str, int]
     epochs: int
-    zeroed: tuple[tuple[int, int], ...]
-    """Offsets and sizes, in bytes, of what begins as zeros."""
     restarting: tuple[int, int]
     """Offset and size, in bytes, of the counters that restart with each launch."""
+    signals: tuple[tuple[int, int], ...]
+    """The same of all counters."""
 
 
 class LoadedKernel:
@@ -57,13 +55,9 @@ class LoadedKernel:
 
     `grid` is the number of CTAs on each rank, by default one for each SM that a rank has; with copy engines some SMs
     are left free (`pkc.runtime.enqueue`). All CTAs must be able to run at once, because they wait for each other.
-    `wait_limit` is how many seconds a wait of a kernel compiled with `guard` or `debug` may take, late launches of
-    other ranks included; other kernels wait for ever.
     """
 
-    def __init__(
-        self, artifact: Artifact, mesh: Mesh, *, grid: int | None = None, wait_limit: float = WAIT_LIMIT
-    ) -> None:
+    def __init__(self, artifact: Artifact, mesh: Mesh, *, grid: int | None = None) -> None:
         self.artifact, self.mesh = artifact, mesh
         for rank in mesh.local:
             _check_gpu(mesh.driver, artifact, rank)
@@ -79,11 +73,11 @@ class LoadedKernel:
         self._memory: dict[tuple[tuple[str, int], ...], _Memory] = {}
         self._agreed: set[str] = set()
         self._plans: dict[object, Plan] = {}
-        self._wait_limit, self._given_up = wait_limit, False
+        self._raised = mesh.alarm.raised
         self._implied_dims: dict[str, int] = {}
         if artifact.waits is not None:
             self._implied_dims[artifact.waits.ctas] = self.grid
-            mesh.when_done(partial(self._check_waits, artifact.waits))
+            mesh.faults.add(partial(self._reported, artifact.waits), self._release)
 
     def __call__(
         self, arguments: Mapping[str, Any], *, dims: Mapping[str, int] | None = None, stream: Any = None
@@ -117,7 +111,7 @@ class LoadedKernel:
 
         `pointers` has the addresses of their tensors, `settings` the dimensions that no array shows.
         """
-        bound = bind(self._interface, self.mesh, arguments, {**settings, **self._implied_dims})
+        bound = bind(self._interface, self.mesh, arguments, settings)
         return Plan(self.prepare(bound, stream), list(tensors(arguments.items())), pointers, bound.spans)
 
     def start(self, plan: Plan, pointers: list[int], stream: int) -> bool:
@@ -138,10 +132,12 @@ class LoadedKernel:
         if self.mesh.group is not None and what not in self._agreed:
             self.mesh.group.agree(what)
             self._agreed.add(what)
+        name, sizes = f"`{self.artifact.name}`", bound.sizes()
+        text = f"{name} with {', '.join(sizes)}" if sizes else name
         bound = replace(bound, dims=bound.dims | self._implied_dims)
         first = tuple(bound.dims.items()) not in self._memory
         memory = self._memory_of(bound.dims, stream)
-        starts = tuple(self._start(at, rank, bound, memory) for at, rank in enumerate(self.mesh.local))
+        starts = tuple(self._start(at, rank, bound, memory, text) for at, rank in enumerate(self.mesh.local))
         if first and self._beside is not None:
             self._beside.try_out([start.work for start in starts if start.work is not None])
         return starts
@@ -150,8 +146,9 @@ class LoadedKernel:
         """Launch what is prepared; streams as `Mesh.streams` gives them. Threads launch one after the other, so that
         every GPU gets their kernels in the same order."""
         with self.mesh.launching:
-            if self._given_up:
-                self._begin_again()
+            if self._raised.value:
+                self.mesh.faults.check()
+            self.mesh.faults.last = starts
             if shared is None:
                 self._launch(starts, streams)
                 return
@@ -224,7 +221,7 @@ class LoadedKernel:
             driver.cuKernelSetAttribute(shared, artifact.shared_bytes, kernel, rank.device)
         return functions
 
-    def _start(self, at: int, rank: Rank, bound: Bound, memory: _Memory) -> Start:
+    def _start(self, at: int, rank: Rank, bound: Bound, memory: _Memory, text: str) -> Start:
         heap, artifact = self.mesh.heap, self.artifact
         addresses = {name: heap.address(0, offset) for name, offset in {**bound.heap, **memory.offsets}.items()}
         for parameter in artifact.arrays:
@@ -233,11 +230,10 @@ class LoadedKernel:
                 addresses[parameter.name] = given or heap.address(rank.rank, memory.offsets[parameter.name])
         epochs = heap.address(rank.rank, memory.epochs)
         parameters = KernelParameters(artifact.fields, *self._layout)
-        limit = int(self._wait_limit * 1e9)
-        values = Values(rank.rank, heap.stride, epochs, limit, bound.dims, bound.scalars, addresses)
+        values = Values(rank.rank, heap.stride, epochs, self.mesh.alarm.address, bound.dims, bound.scalars, addresses)
         with self.mesh.current(rank):  # the driver encodes tensor maps only within a context
             parameters.fill(self._arrays, values)
-        return Start(rank, self._config(), self._functions[rank.rank], parameters, self._work(values, memory))
+        return Start(rank, self._config(), self._functions[rank.rank], parameters, self._work(values, memory), text)
 
     def _work(self, values: Values, memory: _Memory) -> Work | None:
         if self._engines is None:
@@ -287,65 +283,47 @@ class LoadedKernel:
     def _allocate(self, dims: Mapping[str, int]) -> _Memory:
         mesh, artifact = self.mesh, self.artifact
         offsets: dict[str, int] = {}
-        zeroed: list[tuple[int, int]] = []
-
-        def counting(count: int) -> int:
-            zeroed.append((mesh.zeroed(count), count))
-            return zeroed[-1][0]
-
         for parameter in artifact.arrays:
             if parameter.scratch:
                 size = self._scratch_bytes(parameter, dims)
                 reports = artifact.waits is not None and parameter.name == artifact.waits.reports
                 zero = reports or parameter.packets  # no epoch is that of a launch to come
-                offsets[parameter.name] = (counting if zero else mesh.heap.allocate)(size)
+                offsets[parameter.name] = (mesh.zeroed if zero else mesh.heap.allocate)(size)
         for signal in artifact.signals:
             if not signal.restarts:
-                offsets[signal.name] = counting(4 * counters(signal, dims))
-        epochs = counting(4 * self.grid)
+                offsets[signal.name] = mesh.zeroed(4 * counters(signal, dims))
+        epochs = mesh.zeroed(4 * self.grid)
         # Side by side, so that one call clears them.
         together = [signal for signal in artifact.signals if signal.restarts]
         ends = list(itertools.accumulate((4 * counters(signal, dims) for signal in together), initial=0))
-        restarting = (counting(ends[-1]), ends[-1]) if together else (0, 0)
+        restarting = (mesh.zeroed(ends[-1]), ends[-1]) if together else (0, 0)
         offsets |= {signal.name: restarting[0] + end for signal, end in zip(together, ends, strict=False)}
-        return _Memory(offsets, epochs, tuple(zeroed), restarting)
+        signals = tuple((offsets[signal.name], 4 * counters(signal, dims)) for signal in artifact.signals)
+        return _Memory(offsets, epochs, restarting, signals)
 
-    def _check_waits(self, waits: Waits) -> None:
-        """Raise what a kernel that gave up waiting has reported."""
-        if self._given_up:
-            return
+    def _reported(self, waits: Waits, known: Sequence[str]) -> Diagnostic | None:
+        """What threads that gave up waiting have reported, of all ranks; `known` are other facts, a line each."""
         for key, memory in self._memory.items():
-            dims, offset = dict(key), memory.offsets[waits.reports]
-            shape = (self.grid, 2 * waits.warps, reports.WORDS)
-            written = {
-                rank.rank: self.mesh.read(rank, offset, 4 * math.prod(shape)).view(np.int32).reshape(shape)
-                for rank in self.mesh.local
-            }
+            dims, shape = dict(key), (self.grid, 2 * waits.warps, reports.WORDS)
+            written = {rank: self._words(rank, memory.offsets[waits.reports], shape) for rank in range(self.mesh.ranks)}
             found = reports.read(waits, written, partial(self._counter_at, memory, dims))
             if found:
-                self._given_up = True
-                absent = [*self._left(), *reports.missing_launches(self._launches(memory))]
-                raise PkcError(reports.diagnose(self.artifact.name, found, self._wait_limit, absent))
+                launches = {rank: int(self._words(rank, memory.epochs, (1,))[0]) for rank in range(self.mesh.ranks)}
+                absent = [*reports.missing_launches(launches), *known]
+                return reports.diagnose(self.artifact.name, found, self.mesh.alarm.limit, absent)
+        return None
 
-    def _launches(self, memory: _Memory) -> dict[int, int]:
-        """How often each rank has launched the kernel with these dimensions, as its memory says: nobody need answer."""
-        mesh, found = self.mesh, np.zeros((self.mesh.ranks, 1), np.int32)
-        with mesh.current(mesh.local[0]):
-            for rank in range(mesh.ranks):
-                mesh.driver.cuMemcpyDtoH(found[rank].ctypes.data, mesh.heap.address(rank, memory.epochs), 4)
-        return {rank: int(found[rank, 0]) for rank in range(mesh.ranks)}
+    def _words(self, rank: int, offset: int, shape: tuple[int, ...]) -> NDArray[np.int32]:
+        """Words of the memory of any rank, as they are now: nobody need answer."""
+        words = np.empty(shape, np.int32)
+        with self.mesh.current(self.mesh.local[0]):
+            self.mesh.driver.cuMemcpyDtoH(words.ctypes.data, self.mesh.heap.address(rank, offset), words.nbytes)
+        return words
 
-    def _left(self) -> list[str]:
-        group = self.mesh.group
-        return [f"the process of rank {rank} has ended" for rank in (group.left() if group is not None else ())]
-
-    def _begin_again(self) -> None:
-        """Zero all counters: kernels that gave up left them at any value."""
-        for memory in self._memory.values():
-            for offset, count in memory.zeroed:
-                self.mesh.zero(offset, count)
-        self.mesh.synchronize()
-        self._given_up = False
+    def _release(self) -> None:
+        """End the waits of copy engines: their counters get a value that is enough for any."""
+        if self._beside is not None:
+            self._beside.release([place for memory in self._memory.values() for place in memory.signals])
 
     def _counter_at(self, memory: _Memory, dims: Mapping[str, int], rank: int, name: str, low: int) -> tuple[int, ...]:
         """The indices of the counter of signal `name` whose address has this low half."""

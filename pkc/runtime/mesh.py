@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast, get_args
@@ -17,6 +17,7 @@ from pkc.diagnostics import PkcError
 from pkc.dialect.engines import LANES
 from pkc.location import NOWHERE
 from pkc.runtime import group as groups
+from pkc.runtime.alarm import Alarm
 from pkc.runtime.arrays import Array, ArrayLayout
 from pkc.runtime.driver import NOT_READY, Driver, load
 from pkc.runtime.element import ELEMENTS, element_name
@@ -30,6 +31,7 @@ from pkc.runtime.errors import (
     StreamCount,
     TooFewQueues,
 )
+from pkc.runtime.faults import Faults
 from pkc.runtime.heap import Heap
 from pkc.runtime.offsets import ALIGNMENT
 from pkc.targets.arch import QUEUES, hardware_queues
@@ -39,6 +41,9 @@ _ZEROED = 1 << 20
 
 _PATIENCE = 0.001
 """Seconds for which completion is polled without a pause."""
+
+_ENDING = 1.0
+"""Seconds in which kernels end that are made to give up."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +83,12 @@ class Mesh:
         self.shares_gpu = self._share > 1
         self.local: tuple[Rank, ...] = tuple(self._rank(rank, device) for rank, device in devices.items())
         self.heap = Heap(driver, devices, ranks, group)
+        with self.current(self.local[0]):
+            self.alarm = Alarm(driver, ranks, group)
+        self.faults = Faults(self.alarm, group, tuple(devices), ranks)
         self.closed = False
         self.launching = threading.RLock()
         """Held while one thread prepares or starts a launch on all ranks of this process."""
-        self._checks: list[Callable[[], None]] = []
         self._zeroed = (0, 0)
         """The first and the last offset of memory that is zero on all ranks and not in use."""
         self._sides: dict[int, list[Side]] = {rank.rank: [] for rank in self.local}
@@ -201,10 +208,6 @@ class Mesh:
             raise PkcError(StreamCount(NOWHERE, len(several), len(local)))
         return several, None
 
-    def when_done(self, check: Callable[[], None]) -> None:
-        """Let `synchronize` call `check` when all kernels have ended, or have not in time; it raises what it finds."""
-        self._checks.append(check)
-
     def lanes(self, roles: int) -> int:
         """How many streams each of `roles` copy engine roles may have: as many as get a hardware queue each beside the
         kernels', at least one. The hardware does in order what is in one queue, whatever the streams.
@@ -233,8 +236,9 @@ class Mesh:
     def synchronize(self, timeout: float = 60.0, stream: Any = None) -> None:
         """Wait until all that was launched has ended; `stream` as it was given to the launches.
 
-        Never waits inside the driver, which nothing could interrupt. Raises `PkcError` after `timeout` seconds; the
-        process can then do nothing but end. Raises it too if a kernel compiled with `debug` has given up waiting.
+        Never waits inside the driver, which nothing could interrupt. Raises `PkcError` if a kernel has given up
+        waiting, and after `timeout` seconds, when all kernels are made to give up; if they do not end even so, the
+        process can do nothing but end.
         """
         streams, shared = self.streams(stream)
         waiting = list(self.local if shared is None else self.local[:1])
@@ -245,29 +249,33 @@ class Mesh:
         while waiting := [rank for rank in waiting if not self._done(rank)]:
             passed = time.monotonic() - started
             if passed > timeout:
-                # A copy might wait for kernels on streams that are not the mesh's.
-                self._check(self._checks if stream is None else ())
+                self.alarm.raise_it()
+            if passed > timeout + _ENDING:
                 late = waiting if shared is None else self.local
                 names = ", ".join(str(rank.rank) for rank in late)
                 raise PkcError(Hang(NOWHERE, f"rank{'s' * (len(late) > 1)} {names}", timeout))
             time.sleep(0.0005 if passed > _PATIENCE else 0)
-        self._check(self._checks)
-
-    def _check(self, checks: Iterable[Callable[[], None]]) -> None:
-        for check in checks:
-            check()
+        self.faults.check()
 
     def close(self) -> None:
-        """Free all memory of the mesh, once all ranks have called this. No kernel may run."""
-        if self.group is not None:
+        """Free all memory of the mesh, once all ranks have called this. No kernel may run.
+
+        When kernels have given up waiting, no other rank is waited for: some may be no more.
+        """
+        if self.alarm.raised.value:
+            time.sleep(_ENDING)  # every kernel, on whatever stream, sees the alarm in the first milliseconds
+        elif self.group is not None:
             self.group.agree("closes its mesh")
-        self.closed = True
+        self.closed = self.faults.closed = True
         self.heap.close()
         for rank in self.local:
             with self.current(rank):
                 for each in (rank, *self._sides[rank.rank]):
                     self.driver.cuEventDestroy(each.event)
                     self.driver.cuStreamDestroy(each.stream)
+        with self.current(self.local[0]):
+            self.alarm.close()
+        for rank in self.local:
             self.driver.cuDevicePrimaryCtxRelease(rank.device)
         if self.group is not None:
             self.group.close()

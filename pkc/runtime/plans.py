@@ -28,6 +28,8 @@ class Start:
     parameters: KernelParameters
     work: Work | None
     """What copy engines do."""
+    what: str
+    """The kernel and the sizes, for messages."""
 
 
 class Plan:

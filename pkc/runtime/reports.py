@@ -74,7 +74,8 @@ def diagnose(kernel: str, reports: Sequence[Report], seconds: float, absent: Seq
     texts = [*absent, *texts]
     first = groups[0][0]
     title = f"rank {first.rank} waits for {_what(first.wait)} in vain"
-    return Stuck(_span(first.wait), kernel, title, "\n          ".join(texts), seconds)
+    late = any(report.late for report in reports)
+    return Stuck(_span(first.wait), kernel, title, "\n          ".join(texts), seconds, late)
 
 
 def _out_of_range(report: Report) -> Diagnostic:

@@ -46,11 +46,12 @@ _MOST_STEPS = 100_000
 @dataclass
 class Thread:
     """A thread with `memory` bytes of global memory. `others` is called before each load, with the address: what other
-    threads do meanwhile. `clock` gives %globaltimer."""
+    threads do meanwhile. `clock` gives %globaltimer, `special` what other special registers have."""
 
     memory: bytearray
     others: Callable[[int], None] = lambda _: None
     clock: Callable[[], int] = lambda: 0
+    special: dict[str, int] = field(default_factory=dict[str, int])
     loads: int = 0
     registers: dict[str, int] = field(default_factory=dict[str, int])
 
@@ -113,6 +114,8 @@ class Thread:
         if kind == "setp":
             return int(_COMPARE[parts[1]](*numbers[:2]))
         bits *= 2 if parts[1] == "wide" else 1
+        if kind == "mad":
+            return (numbers[0] * numbers[1] + values[2]) % 2**bits
         return _NUMBERS[kind](*numbers) % 2**bits
 
     def _load(self, parts: list[str], target: str, source: str, given: Mapping[str, int]) -> None:
@@ -144,6 +147,8 @@ class Thread:
     def _value(self, operand: str) -> int:
         if operand == "%globaltimer":
             return self.clock()
+        if operand in self.special:
+            return self.special[operand]
         if operand in self.registers:
             return self.registers[operand]
         return int(operand[2:], 16) if operand.startswith("0f") else int(operand)
@@ -186,7 +191,7 @@ def _operands(text: str) -> list[str]:
 
 def _statements(ptx: str) -> tuple[list[tuple[str, str, str, str]], dict[str, int]]:
     """The instructions of a kernel, each with its predicate, and the number of the one behind each label."""
-    body = re.sub(r"//.*|^\s*\.loc.*", "", ptx[ptx.index("{") + 1 : ptx.index("ret;") + 4], flags=re.M)
+    body = re.sub(r"//.*|^\s*\.loc.*", "", ptx[ptx.index("{") + 1 : ptx.index("\n\t.file")], flags=re.M)
     statements: list[tuple[str, str, str, str]] = []
     labels: dict[str, int] = {}
     for part in re.sub(r"^(\$\w+):", r"\1;", body, flags=re.M).split(";"):

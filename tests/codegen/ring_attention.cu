@@ -10,6 +10,8 @@ struct alignas(128) Args {
     unsigned long long epochs;
     unsigned long long entered_base;
     unsigned long long heap_stride;
+    unsigned long long reports_base;
+    unsigned long long alarm;
     unsigned long long left_base;
     unsigned long long K_V_ready_base;
     int rank;
@@ -156,9 +158,9 @@ static __device__ __forceinline__ void fence_release_sys() {
 static __device__ __forceinline__ void signal_relaxed_sys(unsigned long long a, int b) {
     asm volatile("red.relaxed.sys.global.add.u32 [%0], %1;" :  : "l"(a), "r"(b) : "memory");
 }
-// until the counter at a is at least b, modulo 2^32
-static __device__ __forceinline__ void spin(unsigned long long a, int b) {
-    unsigned v; do { asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(a) : "memory"); } while ((int)(v - (unsigned)b) < 0);
+// until the counter at a is at least b, as long as the alarm at c allows, at which it looks once in 1024 looks; if it gives up, it says so as `report`(d, e, why, f, g, value, b, a) and `raise_alarm`(c)
+static __device__ __forceinline__ void spin_guarded(unsigned long long a, int b, unsigned long long c, unsigned long long d, int e, int f, int g) {
+    unsigned v; unsigned s = 0, now, limit, first = 0; for (unsigned n = 1;; ++n) { asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(a) : "memory"); if ((int)(v - (unsigned)b) >= 0) return; if (n % 1024) continue; asm volatile("{.reg .u64 t; mov.u64 t, %%globaltimer; shr.u64 t, t, 20; cvt.u32.u64 %0, t;}" : "=r"(now) :: "memory"); if (!first) first = now; asm volatile("ld.relaxed.sys.global.v2.u32 {%0, %1}, [%2];" : "=r"(s), "=r"(limit) : "l"(c) : "memory"); if (s || now - first > limit) { s = s ? 2 : 1; break; } } if (s) { const unsigned long long to = d + (blockIdx.x * e + threadIdx.x / 32) * 32ull; asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" : : "l"(to), "r"(s), "r"(f), "r"(g), "r"(v) : "memory"); asm volatile("st.global.v4.b32 [%0+16], {%1, %2, %3, %4};" : : "l"(to), "r"(b), "r"((int)a), "r"(0), "r"(0) : "memory"); if (s == 1) asm volatile("st.release.sys.global.u32 [%0], 1;" :  : "l"(c) : "memory"); }
 }
 // acquires what was released, all GPUs
 static __device__ __forceinline__ void fence_acquire_sys() {
@@ -984,7 +986,7 @@ ring_attention(const __grid_constant__ Args args) {
             const int v395 = (computing * args.ranks) * epoch;
             const unsigned long long v396 = (unsigned long long)args.rank * args.heap_stride;
             const unsigned long long v397 = 0ull * 4ull;
-            spin(((args.entered_base + v396) + v397), v395);
+            spin_guarded(((args.entered_base + v396) + v397), v395, args.alarm, args.reports_base, 24, 0, -1);
             fence_acquire_sys();
             fence_async_global();
 #line 9 "examples/ring_attention.pk"
@@ -1040,7 +1042,7 @@ ring_attention(const __grid_constant__ Args args) {
             for (int v423 = 0; v423 < args.ranks; ++v423) {
                 signal_relaxed_sys(((args.left_base + ((unsigned long long)v423 * args.heap_stride)) + v397), 1);
             }
-            spin(((args.left_base + v396) + v397), v395);
+            spin_guarded(((args.left_base + v396) + v397), v395, args.alarm, args.reports_base, 24, 1, -1);
             fence_acquire_sys();
         }
         // communicator: warp from 9
@@ -1151,7 +1153,7 @@ ring_attention(const __grid_constant__ Args args) {
                         if (((v464 % 8) == 0) & (v468 ^ true)) {
 #line 9 "examples/ring_attention.pk"
                             const unsigned long long v469 = (unsigned long long)((((((0 * args.B) + v451) * args.H) + v450) * (((args.S + 1023) / 1024) + args.ranks)) + v467);
-                            spin(((args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + (v469 * 4ull)), (min(v463 - v464, 8) * epoch));
+                            spin_guarded(((args.K_V_ready_base + ((unsigned long long)args.rank * args.heap_stride)) + (v469 * 4ull)), (min(v463 - v464, 8) * epoch), args.alarm, args.reports_base, 24, 2, task3);
                             fence_acquire_gpu();
                             fence_async_global();
                         }

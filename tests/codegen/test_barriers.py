@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from pkc.dialect.types import dtype_bytes
 from pkc.driver.compiler import compile_program, load_program
 from pkc.frontend.parse import parse_text
 from pkc.location import Source
-from tests.codegen.barriers import Barrier
+from tests.codegen.barriers import Barrier, Barriers
 from tests.codegen.threads import Cta, Does, Map, Memory, Thread, warps
 from tests.pipelines import LOOPS
 from tests.tiles import EPILOGUES
@@ -36,7 +37,7 @@ class Counting(Thread):
 
 
 def _arrives(thread: Thread, _address: int, box: Map, barrier: int, *_place: int) -> None:
-    thread.cta.barriers[barrier].complete(prod(box.spec.box) * dtype_bytes(box.kind.element_type))
+    thread.cta.barriers[barrier].complete(thread.number, prod(box.spec.box) * dtype_bytes(box.kind.element_type))
 
 
 def _multiplied(_: Thread, acc: tuple[list[Any], int], *_operands: Any) -> None:
@@ -80,7 +81,7 @@ def full(*, count: int = 2, arrivals: int = 2, expected: int = 0, arriving: int 
     barrier = Barrier()
     for _ in range(2):
         barrier.expect(0, expected)
-        barrier.complete(arriving)
+        barrier.complete(0, arriving)
         for thread in range(1, arrivals):
             barrier.arrive(thread)
     barrier.init(count)
@@ -121,6 +122,22 @@ def test_what_is_right(how: dict[str, Any]) -> None:
 def test_what_is_wrong(how: dict[str, Any], message: str) -> None:
     with pytest.raises(AssertionError, match=message):
         full(**how).check()
+
+
+def test_who_waits_for_what_needs_it_hangs() -> None:
+    """Thread 0 fills what thread 1 empties; the first time it is free, which has the parity of a phase before."""
+    for parity, message in ((1, ""), (0, "thread 0 waits for ever")):
+        barriers = Barriers()
+        filled, emptied = barriers[0], barriers[8]
+        emptied.wait(0, parity)
+        filled.expect(0, 64)
+        filled.complete(0, 64)
+        filled.wait(1, 0)
+        emptied.arrive(1)
+        for barrier in (filled, emptied):
+            barrier.init(1)
+        with pytest.raises(AssertionError, match=message) if message else nullcontext():
+            barriers.check()
 
 
 _ATTEND = """

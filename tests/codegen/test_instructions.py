@@ -182,8 +182,9 @@ def test_elements_are_sent_with_the_low_half_of_the_epoch(epoch: int) -> None:
         assert [thread.word(4 * i) for i in range(9)] == [*sent, 0x8000 | (epoch & 0xFFFF) << 16]
 
 
+@pytest.mark.parametrize("guard", ["", ", a + 128"], ids=["bare", "guarded"])
 @pytest.mark.parametrize("late", range(8))
-def test_a_reader_waits_for_each_packet(late: int) -> None:
+def test_a_reader_waits_for_each_packet(late: int, guard: str) -> None:
     """One comes after the others, whichever it is: the epoch there was that of two launches before."""
     epoch = 65537
     all_there = packets(ELEMENTS, epoch)
@@ -195,10 +196,34 @@ def test_a_reader_waits_for_each_packet(late: int) -> None:
         if len(looks) == 20:
             thread.put(4 * late, all_there[late])
 
-    body = "unsigned r[4]; receive_v4_where(r, a, (int)b, 1); for (int i = 0; i < 4; ++i) p[16 + i] = r[i];"
-    thread = run(body, ["receive_v4_where"], BASE, epoch, words=before, others=others)
+    name = "receive_v4_guarded" if guard else "receive_v4_where"
+    body = f"unsigned r[4]; {name}(r, a, (int)b, 1{guard}); for (int i = 0; i < 4; ++i) p[16 + i] = r[i];"
+    thread = run(body, [name], BASE, epoch, words=before, others=others)
     assert [thread.word(64 + 4 * i) for i in range(4)] == ELEMENTS
     assert len(looks) >= 20
+
+
+@pytest.mark.parametrize("name", ["receive_v4_guarded", "receive_b16_guarded"])
+def test_a_reader_gives_up_when_the_alarm_is_raised(name: str) -> None:
+    """After 1024 looks; the packets are those of another epoch."""
+    thread = Thread(bytearray(384))
+    thread.put(0, *packets(ELEMENTS, 4))
+    thread.put(128, 1, 10)
+    vector = f"unsigned r[4]; {name}(r, a, (int)b, 1, a + 128);"
+    thread.run(compiled(vector if "v4" in name else f"{name}(a, (int)b, a + 128);", name), [BASE, BASE, 5])
+    assert thread.loads == (2048 if "v4" in name else 1024) + 1
+
+
+@pytest.mark.parametrize("name", ["receive_v4_guarded", "receive_b16_guarded"])
+def test_a_reader_that_waits_too_long_raises_the_alarm(name: str) -> None:
+    thread = Thread(bytearray(384))
+    thread.put(0, *packets(ELEMENTS, 4))
+    thread.put(132, 2)
+    times = iter(range(100 * WRAPS, 200 * WRAPS, 2**20))
+    thread.clock = lambda: next(times)
+    vector = f"unsigned r[4]; {name}(r, a, (int)b, 1, a + 128);"
+    thread.run(compiled(vector if "v4" in name else f"{name}(a, (int)b, a + 128);", name), [BASE, BASE, 5])
+    assert thread.word(128) == 1
 
 
 def test_a_reader_leaves_what_it_does_not_want() -> None:
@@ -217,6 +242,14 @@ def test_one_packet_is_awaited() -> None:
     assert thread.word(4) == 0xBEEF
 
 
+def test_a_report_is_that_of_its_warp() -> None:
+    """Warp 2 of CTA 1, of 3 warps in a CTA: report 5, of which the last two words are not used."""
+    thread = Thread(bytearray(256))
+    thread.special = {"%ctaid.x": 1, "%tid.x": 75}
+    thread.run(compiled("report(a, (int)b, 11, 12, 13, 14, 15, 16);", "report"), [BASE, BASE, 3])
+    assert [thread.word(4 * word) for word in range(64)] == [0] * 40 + [11, 12, 13, 14, 15, 16] + [0] * 18
+
+
 # Counters
 
 WRAPS = 2**32
@@ -231,6 +264,13 @@ AWAITED = [
     (2**31 - 1, [2**31 - 2, 2**31 + 5], 2),
 ]
 """The count that is waited for, what the counter has at each look, and after how many of them the wait is over."""
+
+
+GUARDED = "spin_guarded(a, (int)b, a + 64, a + 128, 3, 7, 9);"
+"""A wait for the counter at 0; the alarm is at 64, reports at 128, 3 warps in a CTA."""
+
+ALARM = [0] * 17 + [1000]
+"""Words: at 64 an alarm that is not raised and lets waits take a second."""
 
 
 def counting(values: Sequence[int], stop: Sequence[int] = (0,)) -> Callable[[Thread, int], None]:
@@ -260,8 +300,8 @@ def test_so_it_is_by_a_bounded_wait(count: int, values: list[int], looks: int) -
         if offset == 0:
             seen.append(thread.word(0))
 
-    body = "int seen[1] = {-1}; p[1] = spin_bounded(seen, a, (int)b, a + 64, c);"
-    thread = run(body, ["spin_bounded"], BASE, count, 10**9, others=others)
+    body = "int seen[1] = {-1}; p[1] = spin_bounded(seen, a, (int)b, a + 64);"
+    thread = run(body, ["spin_bounded"], BASE, count, others=others, words=ALARM)
     assert thread.word(4) == 0
     assert seen == [value % WRAPS for value in values[:looks]]
 
@@ -269,32 +309,36 @@ def test_so_it_is_by_a_bounded_wait(count: int, values: list[int], looks: int) -
 @pytest.mark.parametrize(("count", "values", "looks"), AWAITED)
 def test_so_it_is_by_a_guarded_wait(count: int, values: list[int], looks: int) -> None:
     """Which looks at nothing but the counter."""
-    body = "int seen[1] = {-1}; p[1] = spin_guarded(seen, a, (int)b, a + 64, c);"
-    thread = run(body, ["spin_guarded"], BASE, count, 10**9, others=counting([*values, values[-1] + 1]))
-    assert thread.word(4) == 0
+    thread = run(GUARDED, ["spin_guarded"], BASE, count, others=counting([*values, values[-1] + 1]), words=ALARM)
     assert thread.loads == looks
 
 
-@pytest.mark.parametrize(("stop", "why", "looks"), [(0, 1, 9 * 1024 + 9), (1, 2, 1024 + 1)], ids=["late", "others"])
-def test_a_guarded_wait_gives_up(stop: int, why: int, looks: int) -> None:
-    """It looks at the clock, and at what others say, once in 1024 looks, each a microsecond after the last here."""
-    thread = Thread(bytearray(128))
+@pytest.mark.parametrize(("stop", "why", "loads"), [(0, 1, 5 * 1025), (1, 2, 1024 + 1)], ids=["late", "others"])
+def test_a_guarded_wait_gives_up(stop: int, why: int, loads: int) -> None:
+    """It looks at the clock and the alarm once in 1024 looks, a millisecond after the last time here, and waits 3; then
+    warp 2 of CTA 1 says that it waits at place 7, in task 9, for a count of 5, and raises the alarm."""
+    thread = Thread(bytearray(384))
     thread.put(0, 4)
     thread.put(64, stop)
-    times = iter(range(100 * WRAPS, 200 * WRAPS, 1000))
+    thread.put(68, 3)
+    times = iter(range(100 * WRAPS, 200 * WRAPS, 2**20))
     thread.clock = lambda: next(times)
-    body = "int seen[1] = {-1}; p[1] = spin_guarded(seen, a, (int)b, a + 64, c); p[2] = seen[0];"
-    thread.run(compiled(body, "spin_guarded"), [BASE, BASE, 5, 7_500])
-    assert [thread.word(at) for at in (4, 8)] == [why, 4]
-    assert thread.loads == looks
+    thread.special = {"%ctaid.x": 1, "%tid.x": 75}
+    thread.run(compiled(GUARDED, "spin_guarded"), [BASE, BASE, 5])
+    assert [thread.word(128 + 32 * 5 + 4 * word) for word in range(8)] == [why, 7, 9, 4, 5, BASE % WRAPS, 0, 0]
+    assert thread.word(64) == 1
+    assert thread.loads == loads
 
 
-@pytest.mark.parametrize(("stop", "why", "after"), [((0,), 1, 5_000), ((0, 1), 2, 1_000_000)], ids=["late", "others"])
+@pytest.mark.parametrize(
+    ("stop", "why", "after"), [((0,), 1, 5_000_000), ((0, 1), 2, 1_000_000)], ids=["late", "others"]
+)
 def test_a_bounded_wait_gives_up(stop: tuple[int, ...], why: int, after: int) -> None:
     """After its limit; or a millisecond after another did. It says what it has seen."""
     ticks: list[int] = []
     thread = Thread(bytearray(128))
     thread.put(0, 4)
+    thread.put(68, 5 if why == 1 else 1000)
     step = counting([], stop)
     thread.others = lambda offset: step(thread, offset)
 
@@ -303,9 +347,9 @@ def test_a_bounded_wait_gives_up(stop: tuple[int, ...], why: int, after: int) ->
         return ticks[-1]
 
     thread.clock = clock
-    body = "int seen[1] = {-1}; p[1] = spin_bounded(seen, a, (int)b, a + 64, c); p[2] = seen[0];"
+    body = "int seen[1] = {-1}; p[1] = spin_bounded(seen, a, (int)b, a + 64); p[2] = seen[0];"
     ptx = compiled(body, "spin_bounded")
-    thread.run(ptx, [BASE, BASE, 5, 5_000 if why == 1 else 10**9])
+    thread.run(ptx, [BASE, BASE, 5])
     assert [thread.word(at) for at in (4, 8)] == [why, 4]
     # It looks at both counters at the first tick, and sees that another gave up at the second.
     assert after <= ticks[-1] - ticks[why - 1] <= after + after // 8

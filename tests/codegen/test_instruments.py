@@ -37,7 +37,7 @@ SIZES = {"M": 96, "N": 64, "trace_ctas": CTAS, "trace_records": 64, "report_ctas
 def compiled(instrument: str, text: str = SUM) -> tuple[KernelOp, KernelOp]:
     """The roles level, and the machine level with an instrument."""
     program = parse_text(Source("rs.pk", text).remember())
-    lowered = compile_program(program, level="machine", instruments=[instrument])
+    lowered = compile_program(program, level="machine", instruments=[instrument] if instrument else [])
     return compile_program(program, level="roles").kernel, lowered.kernel
 
 
@@ -171,7 +171,7 @@ def test_a_stage_has_no_counter() -> None:
 
 def test_who_gives_up_a_guarded_wait_goes_on() -> None:
     """All roles come to their end: every block is stored, and every phase of a barrier is complete."""
-    kernel, memory = run("guard", SIZES, "spin_guarded")
+    kernel, memory = run("", SIZES, "spin_guarded")
     waits = waits_of(kernel)
     assert waits is not None
     found = reports.read(waits, dict(enumerate(words(memory, waits.reports))), lambda *_: (0,))

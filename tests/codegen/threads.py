@@ -47,6 +47,7 @@ class Memory:
     """Arrays whose elements may be stored several times."""
 
     def __post_init__(self) -> None:
+        self.sizes = {"report_ctas": 1, **self.sizes}  # nobody reports, unless a test says of how many CTAs
         for argument in self.kernel.body.block.args:
             name = self.kernel.argument_name(argument)
             self.names.append(name)
@@ -274,7 +275,9 @@ def _does(name: str) -> Does:
         return _tma_load
     if name.startswith("tma_store"):
         return lambda thread, address, box, *place: thread.cta.copy(box, address, place, load=False)
-    if "_bounded" in name or name == "spin_guarded":
+    if name == "spin_guarded":
+        return _guarded
+    if "_bounded" in name:
         return lambda thread, *values: _bounded(thread, name, values)
     if "global" not in name or name.startswith("fence"):
         return lambda *_: None
@@ -292,11 +295,11 @@ def _does(name: str) -> Does:
 
 
 def _tma_load(thread: Thread, address: int, box: Map, barrier: int, *place: int) -> None:
-    thread.cta.barriers[barrier].complete(thread.cta.copy(box, address, place, load=True))
+    thread.cta.barriers[barrier].complete(thread.number, thread.cta.copy(box, address, place, load=True))
 
 
 def _bounded(thread: Thread, name: str, values: Sequence[Any]) -> int:
-    if name in ("spin_bounded", "spin_guarded"):
+    if name == "spin_bounded":
         registers, start = values[0]
         registers[start] = 5
     else:
@@ -423,6 +426,17 @@ def _record(thread: Thread, number: tuple[list[int], int], base: int, length: in
     registers[start] += 1
 
 
+def _guarded(thread: Thread, address: int, count: int, _alarm: int, reports: int, warps: int, *where: int) -> None:
+    if thread.cta.gives_up:
+        _report(thread, reports, warps, 1, *where, 5, count, address % 2**32)
+
+
+def _report(thread: Thread, base: int, warps: int, *words: int) -> None:
+    place = base + 32 * (thread.cta.number * warps + thread.number // _WARP)
+    for at, word in enumerate(words):
+        thread.cta.memory.store(place + 4 * at, word)
+
+
 def _end_thread(thread: Thread) -> None:
     raise EndedError
 
@@ -464,7 +478,7 @@ _DOES: dict[str, Does] = {
     "mbarrier_init": lambda thread, at, count: thread.cta.barriers[at].init(count),
     "mbarrier_arrive": lambda thread, at: thread.cta.barriers[at].arrive(thread.number),
     "mbarrier_expect": lambda thread, at, size: thread.cta.barriers[at].expect(thread.number, size),
-    "mbarrier_announce": lambda thread, at, size: thread.cta.barriers[at].announce(size),
+    "mbarrier_announce": lambda thread, at, size: thread.cta.barriers[at].announce(thread.number, size),
     "mbarrier_wait": lambda thread, at, parity: thread.cta.barriers[at].wait(thread.number, parity),
     "stmatrix_x4": lambda thread, *values: thread.matrices.append(values),
     "load_shared_b32": _load_shared,
@@ -478,6 +492,8 @@ _DOES: dict[str, Does] = {
     "send_v4_where": _send_v4,
     "receive_v4_where": _receive_v4,
     "send_b16": lambda thread, address, word, epoch: thread.cta.memory.store(address, word[0]),
+    "receive_v4_guarded": lambda thread, *given: _receive_v4(thread, *given[:4]),
+    "receive_b16_guarded": lambda thread, address, *_: (thread.cta.memory.load(address),),
     "receive_b16": lambda thread, address, epoch: (thread.cta.memory.load(address),),
     "copy_shared_b32_where": _copy_shared_b32,
     "store_shared_b8": _store_shared_b16,
@@ -485,6 +501,7 @@ _DOES: dict[str, Does] = {
     "store_shared_b8x2": _store_shared_b8x2,
     "store_u32": _store_u32,
     "record": _record,
+    "report": _report,
     "end_thread": _end_thread,
 }
 

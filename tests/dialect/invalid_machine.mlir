@@ -214,7 +214,7 @@ pk.kernel @k(%x: f32 {pk.name = "x"}) {
 // -----
 
 // A launch has nothing of this name.
-// CHECK: invalid `pk.launch_value`: a launch has heap_stride, epochs and wait_limit, no `grid`
+// CHECK: invalid `pk.launch_value`: a launch has heap_stride, epochs and alarm, no `grid`
 %g = pk.launch_value "grid"
 
 // -----

@@ -71,6 +71,7 @@ OTHER: dict[str, str] = {
     "PK835": "tests/runtime/test_group.py::test_ranks_that_differ",
     "PK836": "tests/runtime/test_mesh.py::test_a_hang",
     "PK837": "tests/runtime/test_reports.py::test_who_waits_for_what",
+    "PK838": "tests/runtime/test_faults.py::test_every_process_raises_what_each_has_launched",
     "PK840": "tests/runtime/test_launch.py::test_names",
     "PK841": "tests/runtime/test_launch.py::test_arrays_that_others_do_not_reach",
     "PK842": "tests/runtime/test_launch.py::test_one_array_for_each_rank",

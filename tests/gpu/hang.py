@@ -57,17 +57,26 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--virtual", action="store_true", help="all ranks on one GPU")
     given = parser.parse_args(arguments)
     present.gpus(1 if given.virtual else given.ranks)
+    mesh = _mesh(given)
+    if not _hangs(mesh):
+        return 1
+    mesh.close()
+    if not _runs(_mesh(given)):
+        return 1
+    return int(not _refuses(_mesh(given)))
+
+
+def _mesh(given: argparse.Namespace) -> Mesh:
     if given.virtual:
-        mesh = Mesh.virtual(given.ranks or 2)
-    else:
-        mesh = Mesh.single_process(range(given.ranks) if given.ranks else None)
-    return int(not (_hangs(mesh) and _runs(mesh) and _refuses(mesh)))
+        return Mesh.virtual(given.ranks or 2)
+    return Mesh.single_process(range(given.ranks) if given.ranks else None)
 
 
 def _hangs(mesh: Mesh) -> bool:
     compiled = load(PATH)
     inputs = draw_inputs(compiled.module, ranks=mesh.ranks, dims=DIMS, seed=1)
-    call = Call(mutant(), mesh, DIMS, inputs, wait_limit=WAIT_LIMIT)
+    call = Call(mutant(), mesh, DIMS, inputs)
+    mesh.alarm.limit = WAIT_LIMIT
     started = time.monotonic()
     call.launch()
     try:

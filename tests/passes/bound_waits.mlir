@@ -1,31 +1,27 @@
 // Every wait gives up after a time, or once another has; who gives up reports what for.
 // RUN: pkc-opt %s -p pk-bound-waits --split-input-file | filecheck %s
 
-// One thread that waits for a counter: its report has two halves of 16 bytes, in the place of its warp (4 in this CTA, and
-// places for as many reports of indices).
-// The first to give up raises the counter of all ranks that ends the other waits.
+// One thread that waits for a counter: its report is one of 4 in this CTA, which has places for as many of indices.
+// The first to give up raises the alarm, which ends the waits of all ranks.
 // CHECK-LABEL: pk.kernel @one
 // CHECK-SAME: %reports: !pk.private<[report_ctas, 8, 8], i32> {pk.name = "reports", pk.scratch}
-// CHECK-SAME: %stopped: !pk.signal<[1]> {pk.name = "stopped"}
-// CHECK-SAME: bounded = {reports = "reports", ctas = "report_ctas", stopped = "stopped"}
+// CHECK-SAME: bounded = {reports = "reports", ctas = "report_ctas"}
 // CHECK: scf.for %[[TASK:.*]] = %
 // CHECK-NOT: "spin"
 // CHECK: %[[SEEN:.*]] = pk.registers : !pk.registers<1xindex>
-// CHECK: %[[STOPPED:.*]] = arith.addi
-// CHECK: %[[LIMIT:.*]] = pk.launch_value "wait_limit"
-// CHECK-NEXT: %[[WHY:.*]] = pk.instruction "spin_bounded"(%[[SEEN]], %[[COUNTER:.*]], %[[N:.*]], %[[STOPPED]], %[[LIMIT]]) {awaits = "ready", until = "raised", point = 0 : i64}
+// CHECK: %[[ALARM:.*]] = pk.launch_value "alarm"
+// CHECK-NEXT: %[[WHY:.*]] = pk.instruction "spin_bounded"(%[[SEEN]], %[[COUNTER:.*]], %[[N:.*]], %[[ALARM]]) {awaits = "ready", until = "raised", point = 0 : i64}
 // CHECK: %[[GONE:.*]] = arith.cmpi ne, %[[WHY]]
 // CHECK-NEXT: scf.if %[[GONE]] {
 // CHECK: %[[VALUE:.*]] = pk.get %[[SEEN]]
 // CHECK: %[[LOW:.*]] = arith.index_cast %[[COUNTER]] : i64 to index
-// CHECK: pk.instruction "record"(%[[HALF:.*]], %[[PLACE:.*]], %{{.*}}, %{{.*}}, %{{.*}}, %[[TASK]], %[[VALUE]])
-// CHECK: pk.instruction "record"(%[[HALF]], %[[PLACE]], %{{.*}}, %{{.*}}, %[[LOW]], %{{.*}}, %{{.*}})
+// CHECK: pk.instruction "report"(%{{.*}}, %{{.*}}, %[[WHY]], %{{.*}}, %[[TASK]], %[[VALUE]], %[[N]], %[[LOW]])
 // CHECK: arith.cmpi ne, %[[WHY]]
-// CHECK: scf.for %[[RANK:.*]] = %
-// CHECK: pk.instruction "signal_relaxed_sys"
+// CHECK: %[[AGAIN:.*]] = pk.launch_value "alarm"
+// CHECK-NEXT: pk.instruction "raise_alarm"(%[[AGAIN]])
 // CHECK: pk.instruction "end_thread"
-// CHECK: pk.instruction "mbarrier_wait_bounded"(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}) {awaits = "cast", until = "filled", point = 1 : i64}
-// CHECK: pk.instruction "record"
+// CHECK: pk.instruction "mbarrier_wait_bounded"(%{{.*}}, %{{.*}}, %{{.*}}) {awaits = "cast", until = "filled", point = 1 : i64}
+// CHECK: pk.instruction "report"
 // CHECK: pk.instruction "end_thread"
 pk.kernel @one(%ready: !pk.signal<[1]> {pk.name = "ready"}) attributes {threads = 128 : i64, shared_bytes = 1024 : i64, machine = 1 : i64} {
   %thread = pk.instruction "thread_number"() : () -> index
@@ -51,7 +47,7 @@ pk.kernel @one(%ready: !pk.signal<[1]> {pk.name = "ready"}) attributes {threads 
 // CHECK: scf.if
 // CHECK: %[[LANE:.*]] = arith.andi
 // CHECK: arith.cmpi eq, %[[LANE]]
-// CHECK: pk.instruction "record"
+// CHECK: pk.instruction "report"
 // CHECK: pk.instruction "end_thread"
 // CHECK: %[[GIVEN:.*]] = pk.registers : !pk.registers<1xindex>
 // CHECK: scf.if %leader {

@@ -411,6 +411,7 @@ NOTHING = {
     "pk-release-shared": "obeys what stages share",
     "pk-recompute-integers": "computes all that comes from dimensions again, where it is needed",
     "pk-restart-counters": "adds what copy engines need",
+    "pk-guard-waits": "guards every wait for a counter",
     "pk-canonicalize": "applies every pattern that matches",
     "pk-drop-clips": "drops all that are known to change nothing",
     "pk-cse": "merges all that is equal",

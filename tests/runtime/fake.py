@@ -62,6 +62,7 @@ class Api:
         self.handles: dict[int, tuple[int, int]] = {}
         self.encoded: list[dict[str, Any]] = []
         self.enqueued: list[tuple[Any, ...]] = []
+        self.registered: dict[int, int] = {}
         self._next = 100
 
     def __getattr__(self, name: str) -> Any:
@@ -137,6 +138,13 @@ class Api:
         assert flags == bindings.CUstream_flags.CU_STREAM_NON_BLOCKING
         return self._new()
 
+    def _cuCtxGetStreamPriorityRange(self) -> tuple[int, int]:
+        return 0, -5
+
+    def _cuStreamCreateWithPriority(self, flags: int, priority: int) -> int:
+        assert priority == -5
+        return self._cuStreamCreate(flags)
+
     def _cuStreamDestroy(self, stream: int) -> None:
         pass
 
@@ -162,6 +170,19 @@ class Api:
         status = self.failing.get("cuEventQuery", 600 if event in self.unready else 0)
         self.enqueued.append((0, "sync"))
         return (bindings.CUresult(status),)
+
+    def _cuMemHostRegister(self, address: int, size: int, flags: int) -> None:
+        assert self.contexts[-1]
+        assert flags == bindings.CU_MEMHOSTREGISTER_PORTABLE | bindings.CU_MEMHOSTREGISTER_DEVICEMAP
+        self.registered[address] = size
+
+    def _cuMemHostGetDevicePointer(self, address: int, flags: int) -> int:
+        assert address in self.registered
+        assert flags == 0
+        return address
+
+    def _cuMemHostUnregister(self, address: int) -> None:
+        del self.registered[address]
 
     def _cuMemGetInfo(self) -> tuple[int, int]:
         return 3 << 30, MEMORY

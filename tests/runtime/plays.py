@@ -14,6 +14,7 @@ import pytest
 from pkc.codegen.artifact import Artifact
 from pkc.codegen.build import machine_level
 from pkc.codegen.kernel_parameters import array_parameters, signal_parameters, struct_fields
+from pkc.codegen.probes import waits_of
 from pkc.dialect import blocks
 from pkc.dialect.blocks import Block
 from pkc.dialect.engines import engines_text
@@ -41,7 +42,9 @@ def artifact(name: str) -> Artifact:
     """An example with copy engines, without machine code."""
     kernel = machine_level(load(EXAMPLES / f"{name}.pk", level="machine", schedule={"overlap": "copy_engine"}).kernel)
     parameters = array_parameters(kernel), signal_parameters(kernel), struct_fields(kernel)[0]
-    return Artifact(name, "sm_90a", name.encode(), *parameters, 128, 0, 1, 0, engines=engines_text(kernel))
+    return Artifact(
+        name, "sm_90a", name.encode(), *parameters, 128, 0, 1, 0, waits=waits_of(kernel), engines=engines_text(kernel)
+    )
 
 
 class Run:

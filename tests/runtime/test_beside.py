@@ -278,3 +278,20 @@ def test_streams_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(sides) == 8
     run.mesh.close()
     assert sides <= {call[1] for call in run.api.calls if call[0] == "cuStreamDestroy"}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_what_streams_wait_for_is_let_go_when_a_kernel_gives_up(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """By a stream of its own on each rank, to a count that is enough for every wait."""
+    run = Run(monkeypatch, artifact(name), 2, 1024, 512)
+    run.launch()
+    run.api.enqueued.clear()  # copies are tried out before the first launch
+    run.launch()
+    launched = list(run.api.enqueued)
+    run.kernel._release()
+    writes = run.api.enqueued[len(launched) :]
+    awaited = {place: count for _, what, place, count, *_ in (e for e in launched if e[1] == "wait")}
+    assert awaited
+    assert all(what == "write" and count > max(awaited.values()) for _, what, _, count in writes)
+    assert set(awaited) <= {place for _, _, place, _ in writes}
+    assert {stream for stream, *_ in writes}.isdisjoint(stream for stream, *_ in launched)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import struct
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pkc.codegen.artifact import ArrayParameter, Base, SignalParameter, Wait, WaitLimit, Waits
+from pkc.codegen.artifact import Alarm, ArrayParameter, Base, SignalParameter, Wait, Waits
 from pkc.diagnostics import PkcError
-from pkc.runtime import reports
+from pkc.runtime import faults, reports
 from pkc.runtime.kernel_parameters import layout
 from pkc.runtime.launch import LoadedKernel
 from pkc.runtime.mesh import Mesh
@@ -72,7 +74,7 @@ error[PK837]: `gemm_rs` has given up: rank 1 waits for `entered` in vain
   = note: rank 1, storer of CTA 17: waits for `entered`[0] >= 528, sees 527 (/k.pk:2)
           rank 0, communicator of CTA 4, task 9: waits for `C.arrived`[3, 5] >= 4, sees 3 (/k.pk:3)
           rank 1, consumer of CTA 3 and 2 more, task 173: waits for room in `cast` (/k.pk:3)
-  = help: a wait may take 2.5 s; waits for signals come first: look for who should have sent them"""
+  = help: a wait may take 2.5 s (PKC_WAIT_LIMIT); close the mesh and make another before the next launch"""
     )
 
 
@@ -114,44 +116,59 @@ def debugged(monkeypatch: pytest.MonkeyPatch, waits: Waits) -> tuple[LoadedKerne
         SMALL,
         arrays=(*SMALL.arrays, ArrayParameter("reports", "i32", ("report_ctas", 12, 8), "private", None, True)),
         signals=(SignalParameter("entered", (1,)), SignalParameter("C.arrived", (7, ("M", 2)))),
-        fields=(*SMALL.fields, Base("reports_base", "reports"), WaitLimit("limit")),
+        fields=(*SMALL.fields, Base("reports_base", "reports"), Alarm("alarm")),
         waits=waits,
     )
     made, _ = driver(monkeypatch, gpus=1)
     made.api = api = Memory(gpus=1)
     api.struct_bytes = layout(artifact.fields)[1]
-    kernel = LoadedKernel(artifact, Mesh.single_process(driver=made), wait_limit=0.25)
+    kernel = LoadedKernel(artifact, Mesh.single_process(driver=made))
     return kernel, {"A": [Tensor((4, 8))], "s": 1.0, "n": 1}, api
 
 
-def test_a_launch_has_the_limit_and_a_clean_place_for_reports(monkeypatch: pytest.MonkeyPatch, waits: Waits) -> None:
+def test_a_launch_has_the_alarm_and_a_clean_place_for_reports(monkeypatch: pytest.MonkeyPatch, waits: Waits) -> None:
     kernel, arguments, api = debugged(monkeypatch, waits)
     kernel(arguments)
     kernel.mesh.synchronize()
-    limit = layout(kernel.artifact.fields)[0][-1]
-    assert int.from_bytes(api.launches[0].struct[limit : limit + 8], "little") == 250_000_000
+    at = layout(kernel.artifact.fields)[0][-1]
+    alarm = int.from_bytes(api.launches[0].struct[at : at + 8], "little")
+    assert ctypes.string_at(alarm, 8) == struct.pack("<II", 0, 30_000)
+    assert [size for address, size in api.registered.items() if address <= alarm < address + size] == [4096]
     reports = kernel.mesh.heap.address(0, kernel.scratch("reports", {"M": 4, "K": 8}))
     assert any(first <= reports and reports + SMS * 12 * 32 <= first + count for first, count in api.zeroed)
 
 
-def test_a_kernel_that_has_given_up_begins_again_with_new_counters(
-    monkeypatch: pytest.MonkeyPatch, waits: Waits
+@pytest.mark.parametrize("call", ["synchronize", "launch"])
+def test_who_has_given_up_is_asked_when_the_alarm_is_raised(
+    monkeypatch: pytest.MonkeyPatch, waits: Waits, call: str
 ) -> None:
     kernel, arguments, api = debugged(monkeypatch, waits)
     kernel(arguments)
-    zeroed = len(api.zeroed)
-    arrived = kernel.scratch("C.arrived", {"M": 4, "K": 8})
-    low = (kernel.mesh.heap.address(0, arrived) + 4 * (2 * 3 + 1)) % 2**32
-    api.written = np.array([1, 2, 9, 3, 4, low, 0, 0], np.uint32).tobytes()
-    with pytest.raises(PkcError, match=r"communicator of CTA 0, task 9: waits for `C.arrived`\[2, 1\] >= 4, sees 3"):
-        kernel.mesh.synchronize()
-    api.written = b""
-    kernel(arguments)
     kernel.mesh.synchronize()
-    dims, place = {"M": 4, "K": 8}, kernel.mesh.heap.address
-    sizes = {"reports": SMS * 12 * 32, "entered": 4, "C.arrived": 4 * 7 * 3}
-    again = {(place(0, kernel.scratch(name, dims)), size) for name, size in sizes.items()}
-    (epochs,) = set(api.zeroed[zeroed:]) - again
-    assert again < set(api.zeroed[zeroed:])
-    assert epochs[1] == 4 * SMS
-    assert len(api.launches) == 2
+    assert "cuMemcpyDtoH" not in api.names()
+    low = (kernel.mesh.heap.address(0, kernel.scratch("C.arrived", {"M": 4, "K": 8})) + 4 * (2 * 3 + 1)) % 2**32
+    api.written = np.array([1, 2, 9, 3, 4, low, 0, 0], np.uint32).tobytes()
+    kernel.mesh.alarm.raise_it()
+    for _ in range(2):
+        with pytest.raises(
+            PkcError, match=r"communicator of CTA 0, task 9: waits for `C.arrived`\[2, 1\] >= 4, sees 3"
+        ):
+            kernel(arguments) if call == "launch" else kernel.mesh.synchronize()
+    assert len(api.launches) == 1
+    kernel.mesh.close()
+    assert not api.registered
+
+
+def test_a_fault_that_no_call_asks_for_is_raised_in_the_thread_that_launches(
+    monkeypatch: pytest.MonkeyPatch, waits: Waits, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(faults, "UNASKED", 0.05)
+    monkeypatch.setattr(faults, "PERIOD", 0.01)
+    kernel, arguments, api = debugged(monkeypatch, waits)
+    kernel(arguments)
+    api.written = np.array([1, 0, 9, 3, 4, 0, 0, 0], np.uint32).tobytes()
+    kernel.mesh.alarm.raise_it()
+    with pytest.raises(PkcError, match="rank 0 waits for `entered` in vain"):
+        for _ in range(1000):
+            time.sleep(0.01)
+    assert "rank 0 waits for `entered` in vain" in capsys.readouterr().err

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import DictionaryAttr, IndexType, IntegerAttr, StringAttr, i32, i64
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from pkc.dialect.coordinates import DimOp, RankOp
 from pkc.dialect.machine import AWAITS, ONE, PLACE, RANK, ROW, InstructionOp
 from pkc.dialect.program import KernelOp
-from pkc.dialect.types import RANKS, PrivateType, SignalType
+from pkc.dialect.types import PrivateType
 from pkc.passes.analysis.dependence import ancestors
 from pkc.passes.build import add_parameter
 from pkc.passes.kernel_pass import KernelPass
@@ -29,7 +28,7 @@ from pkc.passes.machine.lower_tiles import THREADS
 from pkc.targets.target import target_of
 
 WAITS = "bounded"
-"""On a kernel whose waits are bounded: the array of reports, its first dimension, and the counter `stopped`."""
+"""On a kernel whose waits are bounded: the array of reports, and its first dimension."""
 
 POINT = "point"
 """On a bounded wait: its number, by which reports name it."""
@@ -41,11 +40,11 @@ must be less than."""
 
 
 class BoundWaits(KernelPass):
-    """Let every wait give up after `wait_limit` nanoseconds, and all waits once one has given up.
+    """Let every wait give up after a time, and all waits of all ranks once one has given up.
 
-    A thread that gives up writes a report of 32 bytes, one for each warp, raises the new counter `stopped` on all
-    ranks, and ends: so the kernel ends, and the runtime can read what everyone waited for. An index that is out of
-    range has a report too, a second one for each warp; a thread that would use it ends, a row of a table is left out.
+    A thread that gives up writes a report of 32 bytes, one for each warp, raises the alarm that all ranks look at, and
+    ends: so the kernel ends, and the runtime can read what everyone waited for. An index that is out of range has a
+    report too, a second one for each warp; a thread that would use it ends, a row of a table is left out.
 
     Before:
 
@@ -53,14 +52,12 @@ class BoundWaits(KernelPass):
 
     After:
 
-        %why = pk.instruction "spin_bounded"(%seen, %counter, %count, %stopped, %limit) {awaits = "ready", ...} : ...
+        %why = pk.instruction "spin_bounded"(%seen, %counter, %count, %alarm) {awaits = "ready", ...} : ...
         %gone = arith.cmpi ne, %why, %zero : index
         scf.if %gone {
-          pk.instruction "record"(%n, %report, %two, ...)
+          pk.instruction "report"(%reports, %warps, %why, %number, %task, ...)
           scf.if %first_to_stop {
-            scf.for %rank = %zero to %ranks step %one {
-              pk.instruction "signal_relaxed_sys"(%stopped_there, %one) : (i64, index) -> ()
-            }
+            pk.instruction "raise_alarm"(%alarm) : (i64) -> ()
           }
           pk.instruction "end_thread"() : () -> ()
         }
@@ -72,22 +69,24 @@ class BoundWaits(KernelPass):
     that go on fill and release, stay as they are."""
 
     def run(self, kernel: KernelOp) -> None:
+        branches = role_branches(kernel)
+        found = [(op, ONE in branch.attributes) for branch in branches for op in branch.walk() if self._replaces(op)]
+        if not found:
+            return
         threads = kernel.attributes[THREADS]
         assert isinstance(threads, IntegerAttr)
         warps = threads.value.data // target_of(kernel).arch.warp
         ctas = new_dimension(kernel, "report_ctas")
         reports = add_parameter(kernel, "reports", PrivateType([ctas, 2 * warps, REPORT_WORDS], i32), kernel.location)
-        stopped = add_parameter(kernel, "stopped", SignalType([1]), kernel.location)
-        names = {"reports": kernel.argument_name(reports), "ctas": ctas, "stopped": kernel.argument_name(stopped)}
+        names = {"reports": kernel.argument_name(reports), "ctas": ctas}
         kernel.attributes[WAITS] = DictionaryAttr({name: StringAttr(value) for name, value in names.items()})
-        number = 0
-        for branch in role_branches(kernel):
-            for op in list(branch.walk()):
-                if isinstance(op, InstructionOp) and self._replaces(op):
-                    _Wait(op, number, ONE in branch.attributes, warps, reports, stopped, self.ENDS).replace()
-                    number += 1
+        for number, (op, alone) in enumerate(found):
+            assert isinstance(op, InstructionOp)
+            _Wait(op, number, alone, warps, reports, self.ENDS).replace()
 
-    def _replaces(self, op: InstructionOp) -> bool:
+    def _replaces(self, op: Operation) -> bool:
+        if not isinstance(op, InstructionOp):
+            return False
         return (AWAITS in op.attributes and (self.ENDS or _spins(op))) or (self.ENDS and _is_index(op))
 
 
@@ -109,7 +108,6 @@ class _Wait:
     """Whether a single thread waits; else all threads of a warp do, or the first one for them."""
     warps: int
     reports: SSAValue
-    stopped: SSAValue
     ends: bool
     """Whether a thread that gives up ends."""
 
@@ -118,7 +116,9 @@ class _Wait:
             insert_before(self.op, self._for_an_index)
         elif not _spins(self.op):
             insert_before(self.op, self._for_a_stage)
-        elif self.alone or not self.ends:
+        elif not self.ends:
+            insert_before(self.op, self._guarded)
+        elif self.alone:
             insert_before(self.op, lambda emit: self._for_counters(emit, None))
         else:
             self._for_a_warp()
@@ -127,16 +127,19 @@ class _Wait:
 
     def _for_an_index(self, emit: Emitter) -> None:
         index, extent = self.op.arguments
-        zero = emit.const(0)
-        record = self._report(emit, emit.const(3), index, extent, zero, behind=self.warps)
-        record.attributes |= {**self.op.attributes, POINT: IntegerAttr(self.number, i64)}
+        report = self._report(emit, emit.const(3), index, extent, emit.const(0), behind=self.warps)
+        report.attributes |= {**self.op.attributes, POINT: IntegerAttr(self.number, i64)}
         if text_of(self.op, PLACE) not in (ROW, RANK):
             emit.do("end_thread")
+
+    def _guarded(self, emit: Emitter) -> None:
+        reports = emit.address(self.reports), emit.const(2 * self.warps), emit.const(self.number), self._task(emit)
+        self._look(emit, "spin_guarded", *self.op.arguments, emit.launch_value("alarm"), *reports)
 
     def _for_a_stage(self, emit: Emitter) -> None:
         name = "mbarrier_wait_bounded" if self.alone else "mbarrier_wait_bounded_warp"
         barrier, parity = self.op.arguments
-        why = self._look(emit, name, barrier, parity)
+        why = self._look(emit, name, barrier, parity, emit.launch_value("alarm")).results[0]
         with emit.when(emit.compare("ne", why, 0)):
             zero = emit.const(0)
             if self.alone:
@@ -148,15 +151,15 @@ class _Wait:
             emit.do("end_thread")
 
     def _for_counters(self, emit: Emitter, given_up: SSAValue | None) -> None:
-        """One thread waits; if it gives up it ends, sets a register that tells its whole warp to end, or goes on."""
+        """One thread waits; if it gives up it ends, or sets a register that tells its whole warp to end."""
         counter, count = self.op.arguments
         seen = emit.registers(1, IndexType(), "seen")
-        why = self._look(emit, "spin_bounded" if self.ends else "spin_guarded", seen, counter, count)
+        why = self._look(emit, "spin_bounded", seen, counter, count, emit.launch_value("alarm")).results[0]
         with emit.when(emit.compare("ne", why, 0)):
             self._report(emit, why, emit.get(seen, 0), count, self._low(emit, counter))
-            if given_up is None and self.ends:
+            if given_up is None:
                 emit.do("end_thread")
-            elif given_up is not None:
+            else:
                 emit.set(emit.const(1), given_up, 0)
 
     def _for_a_warp(self) -> None:
@@ -177,40 +180,25 @@ class _Wait:
         insert_before(self.op, lambda emit: self._for_counters(emit, given_up))
         insert_after(branch, after)
 
-    def _look(self, emit: Emitter, name: str, *operands: SSAValue) -> SSAValue:
-        rank = RankOp()
-        emit.add(rank)
-        stopped = self._stopped(emit, rank.result)
-        op = emit.instruction(name, *operands, stopped, emit.launch_value("wait_limit"))
+    def _look(self, emit: Emitter, name: str, *operands: SSAValue) -> InstructionOp:
+        op = emit.instruction(name, *operands)
         op.attributes |= {**self.op.attributes, POINT: IntegerAttr(self.number, i64)}
-        return op.results[0]
-
-    def _stopped(self, emit: Emitter, rank: SSAValue) -> SSAValue:
-        """The address of a rank's counter `stopped`."""
-        return emit.plus(emit.address(self.stopped), emit.times(emit.wide(rank), emit.launch_value("heap_stride")))
+        return op
 
     def _report(
         self, emit: Emitter, why: SSAValue, seen: SSAValue, wanted: SSAValue, address: SSAValue, behind: int = 0
     ) -> InstructionOp:
-        """Write the report of this warp of this CTA, in two halves, that of an index `behind` those of waits; then tell
-        all ranks. The instruction that writes the first half."""
-        warp = emit.plus(emit.over(emit.value("thread_number"), emit.target.arch.warp), behind)
-        place = emit.plus(emit.times(emit.value("cta_number"), 2 * self.warps), warp)
-        start = emit.plus(emit.address(self.reports), emit.times(emit.wide(place), 4 * REPORT_WORDS))
-        halves, two, zero = emit.registers(1, IndexType(), "half"), emit.const(2), emit.const(0)
-        emit.set(zero, halves, 0)
-        task = task_of(self.op) or emit.const(-1)
-        number = emit.const(self.number)
-        first = emit.instruction(
-            "record", halves, start, two, emit.value("bits_i32", emit.i32(why)), number, task, seen
-        )
-        emit.do("record", halves, start, two, emit.value("bits_i32", emit.i32(wanted)), address, zero, zero)
+        """Write the report of this warp, that of an index `behind` those of waits; then tell all ranks. The instruction
+        that writes it."""
+        reports = emit.plus(emit.address(self.reports), 4 * REPORT_WORDS * behind)
+        where = why, emit.const(self.number), self._task(emit)
+        report = emit.instruction("report", reports, emit.const(2 * self.warps), *where, seen, wanted, address)
         with emit.when(emit.compare("ne", why, 2)):
-            ranks = DimOp(RANKS)
-            emit.add(ranks)
-            with emit.loop(0, ranks.result) as rank:
-                emit.do("signal_relaxed_sys", self._stopped(emit, rank), emit.const(1))
-        return first
+            emit.do("raise_alarm", emit.launch_value("alarm"))
+        return report
+
+    def _task(self, emit: Emitter) -> SSAValue:
+        return task_of(self.op) or emit.const(-1)
 
     def _low(self, emit: Emitter, address: SSAValue) -> SSAValue:
         op = arith.IndexCastOp(address, IndexType())

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from pkc.dialect.machine import InstructionOp
+from pkc.dialect.program import KernelOp
 from pkc.passes.machine.bound_waits import BoundWaits
+from pkc.passes.machine.emit import Emitter
+from pkc.passes.machine.instruments import insert_before
+
+RECEIVES = {"receive_v4_where": "receive_v4_guarded", "receive_b16": "receive_b16_guarded"}
+"""Instructions that wait for packets, and those that give up."""
 
 
 class GuardWaits(BoundWaits):
     """As `pk-bound-waits`, for kernels whose time matters: nothing changes but loops that wait for a counter.
 
-    What other ranks owe arrives by counters. A thread that waits for one longer than `wait_limit` writes a report,
-    raises `stopped` on all ranks and goes on as if the wait were over; so does every other thread once its rank's
-    `stopped` is not zero. All roles come to their end, stages are filled and released as ever, and the kernel ends,
-    with outputs that mean nothing. The clock and `stopped` are looked at once in 1024 looks at the counter.
+    What other ranks owe arrives by counters. A thread that waits for one too long writes a report, raises the alarm
+    that all ranks look at and goes on as if the wait were over; so does every other thread once it sees the alarm. All
+    roles come to their end, stages are filled and released as ever, and the kernel ends, with outputs that mean
+    nothing. The clock and the alarm, in the memory of the host, are looked at once in 1024 looks at the counter. Waits
+    for packets end alike, without a report, which would take registers: who waits for counters beside them has one.
 
     Before:
 
@@ -19,17 +27,24 @@ class GuardWaits(BoundWaits):
 
     After:
 
-        %why = pk.instruction "spin_guarded"(%seen, %counter, %count, %stopped, %limit) {awaits = "ready", ...} : ...
-        %gone = arith.cmpi ne, %why, %zero : index
-        scf.if %gone {
-          pk.instruction "record"(%n, %report, %two, ...)
-          scf.if %first_to_stop {
-            scf.for %rank = %zero to %ranks step %one {
-              pk.instruction "signal_relaxed_sys"(%stopped_there, %one) : (i64, index) -> ()
-            }
-          }
-        }
+        pk.instruction "spin_guarded"(%counter, %count, %alarm, %reports, %warps, %number, %task)
+            {awaits = "ready", until = "raised", point = 0 : i64} : (i64, index, i64, i64, index, index, index) -> ()
     """
 
     name = "pk-guard-waits"
     ENDS = False
+
+    def run(self, kernel: KernelOp) -> None:
+        super().run(kernel)
+        for op in [op for op in kernel.walk() if isinstance(op, InstructionOp)]:
+            name = op.instruction_name.data
+            if name in RECEIVES:
+                insert_before(op, lambda emit, op=op, name=name: _received(emit, op, RECEIVES[name]))
+                op.detach()
+                op.erase()
+
+
+def _received(emit: Emitter, op: InstructionOp, name: str) -> None:
+    found = emit.instruction(name, *op.arguments, emit.launch_value("alarm"))
+    for old, new in zip(op.results, found.results, strict=True):
+        old.replace_all_uses_with(new)

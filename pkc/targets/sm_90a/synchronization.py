@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from pkc.targets.instruction import Instruction
-from pkc.targets.sm_90a.inline_ptx import asm, bounded, effect
+from pkc.targets.sm_90a.inline_ptx import RAISE, asm, bounded, effect, guarded, report
 
 _TRY = (
     'asm volatile("{\\n.reg .pred p;\\nmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\\n'
     'selp.u32 %0, 1, 0, p;\\n}" : "=r"(p) : "r"(a), "r"(b) : "memory");'
 )
+
+_LOOK_AT_8 = (
+    "for (int i = 0; i < 2; ++i) {"
+    ' asm volatile("ld.relaxed.sys.global.v4.b32 {%0, %1, %2, %3}, [%4];"'
+    ' : "=r"(w[4 * i]), "=r"(w[4 * i + 1]), "=r"(w[4 * i + 2]), "=r"(w[4 * i + 3]) : "l"(b + 16 * i) : "memory"); }'
+    " late = 0; for (int i = 0; i < 8; ++i) late |= w[i] ^ ((unsigned)c << 16);"
+)
+_ELEMENTS_OF_8 = "for (int i = 0; i < 4; ++i) a[i] = __byte_perm(w[2 * i], w[2 * i + 1], 0x5410);"
+_LOOK_AT_1 = 'asm volatile("ld.relaxed.sys.global.b32 %0, [%1];" : "=r"(w) : "l"(a) : "memory");'
 
 SYNCHRONIZATION: tuple[Instruction, ...] = (
     # mbarrier (PTX ISA: Parallel Synchronization and Communication Instructions, mbarrier)
@@ -46,21 +55,21 @@ SYNCHRONIZATION: tuple[Instruction, ...] = (
     ),
     Instruction(
         "mbarrier_wait_bounded",
-        ("index", "index", "i64", "i64"),
+        ("index", "index", "i64"),
         "index",
-        bounded("unsigned p;", f"{_TRY} if (p) return 0;", "if (why && now >= end) return why;", "c", "d"),
-        "as mbarrier_wait, for d nanoseconds, or until the counter at c is not 0: 0, or 1 or 2 if it gives up",
+        bounded("unsigned p;", f"{_TRY} if (p) return 0;", "if (why && now >= end) return why;", "c", every=8),
+        "as mbarrier_wait, as long as the alarm at c allows: 0, or 1 or 2 if it gives up",
     ),
     Instruction(
         "mbarrier_wait_bounded_warp",
-        ("index", "index", "i64", "i64"),
+        ("index", "index", "i64"),
         "index",
         bounded(
             "unsigned p, all = 0;",
             f"{_TRY} all |= p; if (__all_sync(0xffffffffu, all)) return 0;",
             "int most = __reduce_max_sync(0xffffffffu, why && now >= end ? why : 0); if (most) return most;",
             "c",
-            "d",
+            every=8,
         ),
         "the same, with one answer for all threads of a warp",
     ),
@@ -119,12 +128,17 @@ SYNCHRONIZATION: tuple[Instruction, ...] = (
         "receive_v4_where",
         ("registers<4 x b32>", "i64", "index", "i1"),
         None,
-        "if (!d) return; unsigned w[8], late; do { for (int i = 0; i < 2; ++i) {"
-        ' asm volatile("ld.relaxed.sys.global.v4.b32 {%0, %1, %2, %3}, [%4];"'
-        ' : "=r"(w[4 * i]), "=r"(w[4 * i + 1]), "=r"(w[4 * i + 2]), "=r"(w[4 * i + 3]) : "l"(b + 16 * i) : "memory"); }'
-        " late = 0; for (int i = 0; i < 8; ++i) late |= w[i] ^ ((unsigned)c << 16); } while (late >> 16);"
-        " for (int i = 0; i < 4; ++i) a[i] = __byte_perm(w[2 * i], w[2 * i + 1], 0x5410);",
+        f"if (!d) return; unsigned w[8], late; do {{ {_LOOK_AT_8} }} while (late >> 16); {_ELEMENTS_OF_8}",
         "until 8 packets at b have the epoch c, if d; their elements",
+    ),
+    Instruction(
+        "receive_v4_guarded",
+        ("registers<4 x b32>", "i64", "index", "i1", "i64"),
+        None,
+        "if (!d) return; unsigned w[8], late; "
+        + guarded(_LOOK_AT_8, "if (!(late >> 16)) break;", "e")
+        + f" {_ELEMENTS_OF_8}",
+        "the same, as long as the alarm at e allows, which it may raise",
     ),
     Instruction(
         "send_b16",
@@ -137,9 +151,17 @@ SYNCHRONIZATION: tuple[Instruction, ...] = (
         "receive_b16",
         ("i64", "index"),
         "b32",
-        'unsigned w; do { asm volatile("ld.relaxed.sys.global.b32 %0, [%1];" : "=r"(w) : "l"(a) : "memory"); }'
-        " while ((w ^ ((unsigned)b << 16)) >> 16); return w & 0xffffu;",
+        f"unsigned w; do {{ {_LOOK_AT_1} }} while ((w ^ ((unsigned)b << 16)) >> 16); return w & 0xffffu;",
         "until the packet at a has the epoch b; its element",
+    ),
+    Instruction(
+        "receive_b16_guarded",
+        ("i64", "index", "i64"),
+        "b32",
+        "unsigned w; "
+        + guarded(_LOOK_AT_1, "if (!((w ^ ((unsigned)b << 16)) >> 16)) break;", "c")
+        + " return w & 0xffffu;",
+        "the same, as long as the alarm at c allows, which it may raise",
     ),
     Instruction(
         "spin",
@@ -151,7 +173,7 @@ SYNCHRONIZATION: tuple[Instruction, ...] = (
     ),
     Instruction(
         "spin_bounded",
-        ("registers<1 x index>", "i64", "index", "i64", "i64"),
+        ("registers<1 x index>", "i64", "index", "i64"),
         "index",
         bounded(
             "unsigned v;",
@@ -159,24 +181,33 @@ SYNCHRONIZATION: tuple[Instruction, ...] = (
             " if ((int)(v - (unsigned)c) >= 0) return 0;",
             "if (why && now >= end) { a[0] = v; return why; }",
             "d",
-            "e",
             every=64,
         ),
-        "until the counter at b is at least c, for e nanoseconds, or until the counter at d is not 0:"
-        " 0, or 1 or 2 if it gives up at value a",
+        "until the counter at b is at least c, as long as the alarm at d allows: 0, or 1 (it waited too long) or 2"
+        " (another did) if it gives up at value a",
     ),
     Instruction(
         "spin_guarded",
-        ("registers<1 x index>", "i64", "index", "i64", "i64"),
-        "index",
-        "unsigned v, s; unsigned long long now, first = 0; for (unsigned n = 1;; ++n) {"
-        ' asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(b) : "memory");'
-        " if ((int)(v - (unsigned)c) >= 0) return 0; if (n % 1024) continue;"
-        ' asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now) :: "memory"); if (!first) first = now;'
-        ' asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(s) : "l"(d) : "memory");'
-        " if (s || now - first > e) { a[0] = v; return s ? 2 : 1; } }",
-        "as spin_bounded, but looks at the clock and at d once in 1024 looks at b",
+        ("i64", "index", "i64", "i64", "index", "index", "index"),
+        None,
+        "unsigned v; "
+        + guarded(
+            'asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(a) : "memory");',
+            "if ((int)(v - (unsigned)b) >= 0) return;",
+            "c",
+            report("d", "e", "s", "f", "g", "v", "b", "(int)a"),
+        ),
+        "until the counter at a is at least b, as long as the alarm at c allows, at which it looks once in 1024 looks;"
+        " if it gives up, it says so as `report`(d, e, why, f, g, value, b, a) and `raise_alarm`(c)",
     ),
+    Instruction(
+        "report",
+        ("i64", *["index"] * 7),
+        None,
+        report("a", "b", *"cdefgh"),
+        "writes c (1: waited too long, 2: another did, 3: an index), d, e, f, g, h: a report of this warp, of b in a CTA",
+    ),
+    Instruction("raise_alarm", ("i64",), None, RAISE.format("a"), "raises the alarm at a, for all ranks"),
     Instruction("any_of_warp", ("i1",), "i1", "return __any_sync(0xffffffffu, a);", "whether it holds for any thread"),
     effect("end_thread", (), "exit;", "the thread ends"),
     Instruction("out_of_range", ("index", "index"), None, "", "marks an index a that is not below b"),

@@ -89,6 +89,18 @@ CUresult cuMemAddressReserve(CUdeviceptr *at, size_t, size_t, CUdeviceptr, unsig
     return CUDA_SUCCESS;
 }
 CUresult cuMemAddressFree(CUdeviceptr, size_t) { return CUDA_SUCCESS; }
+CUresult cuMemHostAlloc(void **at, size_t size, unsigned) {
+    *at = calloc(1, size);
+    return CUDA_SUCCESS;
+}
+CUresult cuMemHostGetDevicePointer(CUdeviceptr *at, void *page, unsigned) {
+    *at = reinterpret_cast<CUdeviceptr>(page);
+    return CUDA_SUCCESS;
+}
+CUresult cuMemFreeHost(void *page) {
+    free(page);
+    return CUDA_SUCCESS;
+}
 CUresult cuMemCreate(CUmemGenericAllocationHandle *made_here, size_t, const CUmemAllocationProp *, unsigned long long) {
     *made_here = ++made;
     return CUDA_SUCCESS;

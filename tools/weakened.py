@@ -1,0 +1,317 @@
+"""Mistakes made in a copy of pkc, each of which a named test must catch: the table of docs/testing.md, tried.
+
+    python -m tools.weakened             # all, some minutes; first every test as it is
+    python -m tools.weakened barrier     # those whose words have this one
+
+A mistake in one of these places changes nothing on the simulator.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """`old` becomes `new` in a file of pkc; the tests of `test` that `-k` selects must then fail."""
+
+    what: str
+    file: str
+    old: str
+    new: str
+    test: str
+    select: str = ""
+
+
+_FAMILIES, _TABLE = "targets/sm_90a/families.py", "targets/sm_90a/synchronization.py"
+_INLINE = "targets/sm_90a/inline_ptx.py"
+_CHANNELS, _BUILDER = "passes/machine/lowering/channels.py", "driver/builder.py"
+_KEY = "_compiler(), version(), target, kernel, added, print_ir"
+
+MISTAKES = (
+    Mistake(
+        "a barrier expects too many bytes",
+        _CHANNELS,
+        "emit.const(ring.by_bytes)",
+        "emit.const(ring.by_bytes + 16)",
+        "codegen/test_barriers.py",
+    ),
+    Mistake(
+        "a barrier expects too few bytes",
+        _CHANNELS,
+        "emit.const(ring.by_bytes)",
+        "emit.const(ring.by_bytes - 16)",
+        "codegen/test_barriers.py",
+    ),
+    Mistake(
+        "a barrier: one arrival more fills a stage",
+        "passes/machine/lower_tiles.py",
+        "emit.const(ring.filling)",
+        "emit.const(ring.filling + 1)",
+        "codegen/test_barriers.py",
+    ),
+    Mistake(
+        "a barrier: one arrival more empties a stage",
+        "passes/machine/lower_tiles.py",
+        "emit.const(ring.emptying)",
+        "emit.const(ring.emptying + 1)",
+        "codegen/test_barriers.py",
+    ),
+    Mistake(
+        "a barrier: waits for the other parity",
+        _CHANNELS,
+        'emit.bit_xor(phase, 1), "free"',
+        'phase, "free"',
+        "codegen/test_barriers.py",
+    ),
+    Mistake(
+        "stores have been read, for complete",
+        _TABLE,
+        '"cp.async.bulk.wait_group 0;"',
+        '"cp.async.bulk.wait_group.read 0;"',
+        "codegen/test_instructions.py",
+        "bulk or complete or stores",
+    ),
+    Mistake(
+        "some stores have been read, for complete",
+        _FAMILIES,
+        'form, left = (".read" if match[1] == "read" else "")',
+        'form, left = ".read"',
+        "codegen/test_instructions.py",
+        "bulk or complete or stores",
+    ),
+    Mistake("a masked access is not masked", _FAMILIES, "@p {ptx}", "{ptx}", "codegen/test_instructions.py", "masked"),
+    Mistake(
+        "halves of f16 swapped",
+        "targets/sm_90a/instructions.py",
+        "cvt.rn.f16x2.f32 %0, %2, %1;",
+        "cvt.rn.f16x2.f32 %0, %1, %2;",
+        "codegen/test_instructions.py",
+        "low_half",
+    ),
+    Mistake(
+        "the major of A is the other",
+        _FAMILIES,
+        "int(major_a == 'm')",
+        "int(major_a == 'k')",
+        "codegen/test_instructions.py",
+        "major or mma",
+    ),
+    Mistake(
+        "the major of B is the other",
+        _FAMILIES,
+        '{int(major_b == \'n\')}" if k == 16 and source == "s"',
+        '{int(major_b == \'k\')}" if k == 16 and source == "s"',
+        "codegen/test_instructions.py",
+        "major or mma",
+    ),
+    Mistake(
+        "modes of 32 and 64 bytes swapped",
+        "passes/machine/lowering/mma.py",
+        "64: 2, 32: 3",
+        "64: 3, 32: 2",
+        "codegen/test_mma.py",
+    ),
+    Mistake(
+        "tensor maps of f16 for bf16",
+        "runtime/element.py",
+        '"bf16": Element(2, 9',
+        '"bf16": Element(2, 6',
+        "runtime/test_tensor_map.py",
+    ),
+    Mistake(
+        "fast functions",
+        "codegen/nvrtc.py",
+        '"-lineinfo", ',
+        '"-lineinfo", "--use_fast_math", ',
+        "codegen/test_functions.py",
+    ),
+    Mistake(
+        "a counter is compared without its sign",
+        _TABLE,
+        '" while ((int)(v - (unsigned)b) < 0);"',
+        '" while (v < (unsigned)b);"',
+        "codegen/test_instructions.py",
+        "modulo",
+    ),
+    Mistake(
+        "a counter is compared without its sign, guarded",
+        _TABLE,
+        '"if ((int)(v - (unsigned)b) >= 0) return;"',
+        '"if (v >= (unsigned)b) return;"',
+        "codegen/test_instructions.py",
+        "guarded",
+    ),
+    Mistake(
+        "a guarded wait has no limit",
+        _INLINE,
+        "if (s || now - first > limit)",
+        "if (s)",
+        "codegen/test_instructions.py",
+        "guarded",
+    ),
+    Mistake(
+        "a guarded wait does not see the alarm",
+        _INLINE,
+        "if (s || now - first > limit)",
+        "if (now - first > limit)",
+        "codegen/test_instructions.py",
+        "guarded",
+    ),
+    Mistake(
+        "a launch does not look at the alarm",
+        "runtime/launch.py",
+        "if self._raised.value:",
+        "if False:",
+        "runtime/test_reports.py",
+    ),
+    Mistake(
+        "nobody sees that a process has ended",
+        "runtime/faults.py",
+        "self._group.left() if",
+        "() if",
+        "runtime/test_faults.py",
+    ),
+    Mistake(
+        "what waits for another process sees no alarm",
+        "runtime/group.py",
+        "            self.interrupt()\n",
+        "",
+        "runtime/test_faults.py",
+    ),
+    Mistake(
+        "the cache has no instruments",
+        _BUILDER,
+        _KEY,
+        _KEY.replace("added, ", ""),
+        "codegen/test_build.py",
+        "machine_code_depends",
+    ),
+    Mistake(
+        "the cache has no passes",
+        _BUILDER,
+        _KEY,
+        _KEY.replace("_compiler(), ", ""),
+        "codegen/test_build.py",
+        "machine_code_depends",
+    ),
+    Mistake(
+        "the cache has no target",
+        _BUILDER,
+        _KEY,
+        _KEY.replace("target, ", ""),
+        "codegen/test_build.py",
+        "machine_code_depends",
+    ),
+    Mistake(
+        "the bound of functions is eight times as large",
+        "dialect/error_bounds.py",
+        "return 2 * ulps * UNIT",
+        "return 16 * ulps * UNIT",
+        "sim/test_ranges.py",
+    ),
+    Mistake(
+        "rows of a stage at multiples of 8 bytes",
+        "targets/layout.py",
+        "CHUNK = 16",
+        "CHUNK = 8",
+        "codegen/test_layouts.py",
+    ),
+    Mistake(
+        "one right output is enough",
+        "cli/run.py",
+        "return all(item.ok",
+        "return any(item.ok",
+        "cli/test_cli.py",
+        "run or right or wrong",
+    ),
+    Mistake(
+        "records that other ranks lose",
+        "timeline/records.py",
+        "sum(lost for _, _, lost in found)",
+        "found[0][2]",
+        "timeline/test_timeline.py",
+    ),
+    Mistake(
+        "the first that is right, for the first that is wrong",
+        "check/parallel.py",
+        "strict=True) if yes",
+        "strict=True) if not yes",
+        "check/test_parallel.py",
+    ),
+    Mistake(
+        "fetched stages take no room",
+        "cost/estimate.py",
+        "once += sum(fetched.stage_bytes",
+        "once += 0 * sum(fetched.stage_bytes",
+        "cost/test_estimate.py",
+    ),
+    Mistake(
+        "streams beside a kernel are not forked",
+        "runtime/beside.py",
+        "                driver.cuStreamWaitEvent(first.stream, cleared, 0)\n",
+        "                pass\n",
+        "runtime/test_beside.py",
+        "any_order or capture",
+    ),
+    Mistake(
+        "streams beside a kernel are not joined",
+        "runtime/beside.py",
+        "                driver.cuStreamWaitEvent(stream, first.event, 0)\n",
+        "                pass\n",
+        "runtime/test_beside.py",
+        "any_order or capture",
+    ),
+)
+"""In the order of the table."""
+
+
+def main(words: Sequence[str]) -> int:
+    """Print for each mistake whether its test fails; the exit status is 1 if one does not, or fails without it."""
+    chosen = [mistake for mistake in MISTAKES if all(word in mistake.what for word in words)]
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder)
+        tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        for name in tracked.splitlines():
+            if (ROOT / name).is_file():
+                (copy / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, copy / name)
+        wrong = [test for test in dict.fromkeys((m.test, m.select) for m in chosen) if not _passes(copy, *test)]
+        for test, select in wrong:
+            print(f"fails as it is, or selects nothing: {test} {select}", flush=True)
+        missed = [mistake for mistake in chosen if not _caught(copy, mistake)]
+    print(f"{len(chosen) - len(missed)} of {len(chosen)} mistakes are caught")
+    return int(bool(missed or wrong))
+
+
+def _caught(copy: Path, mistake: Mistake) -> bool:
+    path = copy / "pkc" / mistake.file
+    text = path.read_text(encoding="utf-8")
+    if mistake.old not in text:
+        print(f"NOT THERE  {mistake.what}: {mistake.file} has no `{mistake.old}`", flush=True)
+        return False
+    path.write_text(text.replace(mistake.old, mistake.new), encoding="utf-8")
+    caught = not _passes(copy, mistake.test, mistake.select)
+    path.write_text(text, encoding="utf-8")
+    print(f"{'caught    ' if caught else 'NOT CAUGHT'} {mistake.what}: {mistake.test}", flush=True)
+    return caught
+
+
+def _passes(copy: Path, test: str, select: str) -> bool:
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"tests/{test}"]
+    command += ["-k", select] if select else []
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(copy)}
+    return subprocess.run(command, cwd=copy, env=environment, capture_output=True, check=False).returncode == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
