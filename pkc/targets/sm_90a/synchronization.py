@@ -205,7 +205,7 @@ SYNCHRONIZATION: tuple[Instruction, ...] = (
         ("i64", *["index"] * 7),
         None,
         report("a", "b", *"cdefgh"),
-        "writes c (1: waited too long, 2: another did, 3: an index), d, e, f, g, h: a report of this warp, of b in a CTA",
+        "writes c (1: waited too long, 2: others did, 3: index), d, e, f, g, h: a report of this warp, of b in a CTA",
     ),
     Instruction("raise_alarm", ("i64",), None, RAISE.format("a"), "raises the alarm at a, for all ranks"),
     Instruction("any_of_warp", ("i1",), "i1", "return __any_sync(0xffffffffu, a);", "whether it holds for any thread"),
