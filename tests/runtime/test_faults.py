@@ -130,7 +130,6 @@ def _sockets(name: str) -> list[str]:
 
 
 def test_every_process_raises_what_each_has_launched() -> None:
-    shared = set(Path("/dev/shm").iterdir())
     ranks = Ranks()
     note = """\
   = note: rank 0: it has launched `copy` with M=4, K=4 last
@@ -146,4 +145,5 @@ def test_every_process_raises_what_each_has_launched() -> None:
         process.join(PATIENCE)
     assert [process.exitcode for process in ranks.processes] == [0, -signal.SIGKILL]
     assert _sockets(ranks.name) == []
-    assert set(Path("/dev/shm").iterdir()) == shared
+    # Those of other programs come and go.
+    assert not [path for path in Path("/dev/shm").iterdir() if "pkc" in path.name]
