@@ -26,7 +26,7 @@ from tests.gpu.graphs import captured, checked, compiled, differentiated, export
 from tests.gpu.layered import layered_attention, routed
 from tests.gpu.operands import Job, layers, right_operands, summed
 
-LIMIT = 150
+LIMIT = 300
 CALLS = 200
 WAIT = 60
 """Seconds that a rank waits for the others."""
