@@ -31,7 +31,7 @@ class Timed:
     """Whether it is the one that is chosen without measuring."""
 
 
-def tune(
+def measured(
     program: tree.Program,
     clock: Clock,
     *,
@@ -44,8 +44,8 @@ def tune(
     most: int = 8,
     rounds: int = 5,
 ) -> list[Timed]:
-    """Measure the schedule that is chosen, that of the program, and those that are estimated best of the others, `most`
-    in all, round after round; the fastest first. It is kept for launches at these sizes. Raises `PkcError`."""
+    """What the schedule that is chosen, that of the program, and those that are estimated best of the others take,
+    `most` in all, round after round; the fastest first. Raises `PkcError`."""
     name, options = kernel or program.kernels[0].name, dict(schedule or {})
     given = {"dims": dims, "ranks": ranks, "kernel": name, "constants": constants, "target": target}
     found = autoschedule(program, **given, schedule=options, measured=False)  # pyright: ignore[reportArgumentType]
@@ -80,15 +80,46 @@ def tune(
             times[settings].append(launch())
     medians = {settings: statistics.median(each) for settings, each in times.items()}
     chosen = _items(found.schedule)
-    best = min(medians, key=lambda settings: medians[settings])
-    about = f"{name} on {ranks} of {target}, {', '.join(f'{dim}={size}' for dim, size in dims.items())}"
-    entry = tuned.key(program, name, target, ranks, dims, constants or {}, options)
-    tuned.keep(entry, tuned.Measured(dict(best), medians[best], medians[chosen], about))
-    measured = [
+    timed = [
         Timed(dict(settings), estimates.get(settings), medians[settings], settings == chosen)
         for settings in sorted(medians, key=lambda settings: medians[settings])
     ]
-    return [*measured, *(Timed(dict(settings), estimates.get(settings), None, chosen=False) for settings in refused)]
+    return [*timed, *(Timed(dict(settings), estimates.get(settings), None, chosen=False) for settings in refused)]
+
+
+def tune(
+    program: tree.Program,
+    clock: Clock,
+    *,
+    dims: Mapping[str, int],
+    ranks: int,
+    kernel: str | None = None,
+    constants: Mapping[str, Number] | None = None,
+    schedule: Mapping[str, str] | None = None,
+    target: str = DEFAULT,
+    most: int = 8,
+    rounds: int = 5,
+) -> list[Timed]:
+    """As `measured`; the fastest is kept for launches at these sizes."""
+    name, options = kernel or program.kernels[0].name, dict(schedule or {})
+    found = measured(
+        program,
+        clock,
+        dims=dims,
+        ranks=ranks,
+        kernel=name,
+        constants=constants,
+        schedule=options,
+        target=target,
+        most=most,
+        rounds=rounds,
+    )
+    best, chosen = found[0], next(one for one in found if one.chosen)
+    assert best.measured is not None and chosen.measured is not None
+    about = f"{name} on {ranks} of {target}, {', '.join(f'{dim}={size}' for dim, size in dims.items())}"
+    entry = tuned.key(program, name, target, ranks, dims, constants or {}, options)
+    tuned.keep(entry, tuned.Measured(best.schedule, best.measured, chosen.measured, about))
+    return found
 
 
 def _items(settings: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
