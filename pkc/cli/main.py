@@ -305,6 +305,23 @@ def timeline(asked: Asked, output: str | None, measured: str | None, ctas: int, 
 
 
 @cli.command(epilog=EXIT_STATUSES)
+@click.option("--ranks", type=click.IntRange(min=1), default=1, show_default=True, help="GPUs; of several the link.")
+@click.option("--target", default=DEFAULT, show_default=True, help="The GPU.")
+def calibrate(ranks: int, target: str) -> None:
+    """Measure rates of the GPUs of this machine, for estimates: memory, MMAs, and the link if there are several.
+
+    They are kept in the file of `pkc tune`, and every choice of a schedule takes them from there.
+
+    \b
+    Example:
+      pkc calibrate --ranks 2
+    """
+    from pkc.cli.tune import measure_rates
+
+    measure_rates(ranks, target)
+
+
+@cli.command(epilog=EXIT_STATUSES)
 @on_ranks
 @SEED
 @click.option("--most", type=click.IntRange(min=1), default=8, show_default=True, help="Schedules that are measured.")

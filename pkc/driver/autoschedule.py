@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
@@ -63,7 +63,8 @@ def autoschedule(
 
     Nothing is chosen if the schedule, of the program or `schedule`, sets tiles; other keys that it sets stay as they
     are. The result is the same on every rank, and for every call with the same arguments. What was measured for these
-    sizes (`tuned.py`) is taken as it is, unless `measured` is False. Raises `PkcError` if the program is wrong.
+    sizes (`tuned.py`) is taken as it is, and rates that were measured count, unless `measured` is False. Raises
+    `PkcError` if the program is wrong.
     """
     given = tuple(sorted((constants or {}).items())), tuple(sorted((schedule or {}).items()))
     name = kernel or program.kernels[0].name
@@ -75,10 +76,20 @@ def autoschedule(
         return Autoschedule(kept.schedule, reason=took, place=describe(span.location()))
     # Copies must not wait behind the kernel in one hardware queue.
     engines = hardware_queues() >= QUEUES
-    found = _autoschedule(program, name, *given, lookup(target), tuple(sorted(dims.items())), ranks, engines=engines)
+    found = _autoschedule(
+        program, name, *given, _calibrated(target, measured), tuple(sorted(dims.items())), ranks, engines=engines
+    )
     # Programs that differ only in source locations are equal, and share a result.
     remarks = tuple(Remark(STEP, KernelOp.name, reason, span) for reason in found.untried)
     return replace(found, place=describe(span.location()), remarks=remarks)
+
+
+def _calibrated(name: str, measured: bool) -> Target:
+    """A target with the rates that were measured on this machine, if they count."""
+    target = lookup(name)
+    known = {field.name for field in fields(target.rates)}
+    rates = {rate: value for rate, value in tuned.rates_of(name).items() if rate in known} if measured else {}
+    return replace(target, rates=replace(target.rates, **rates)) if rates else target
 
 
 _Items = tuple[tuple[str, Number], ...]

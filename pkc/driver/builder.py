@@ -43,7 +43,8 @@ def artifact_for(
     arguments = repr(
         (program, sorted(dims.items()), ranks, kernel, sorted((constants or {}).items()), sorted(options.items()))
     )
-    key = cache.key("schedule 1", _compiler(), target, str(hardware_queues()), arguments)
+    rates = repr(sorted(tuned.rates_of(target).items()))
+    key = cache.key("schedule 2", _compiler(), target, str(hardware_queues()), rates, arguments)
     measured = tuned.look_up(tuned.key(program, kernel, target, ranks, dims, constants or {}, options))
     kept = _kept(key, target) if measured is None else None
     # Machine code serves all sizes and numbers of ranks, but with the schedule that is best for these.

@@ -13,11 +13,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pkc import cache
 
-_ENTRIES = "schedules"
+_ENTRIES, _RATES = "schedules", "rates"
 
 
 @dataclass(frozen=True)
@@ -56,34 +56,51 @@ def key(
 
 def look_up(name: str) -> Measured | None:
     """The entry of this name, if there is one."""
-    path = place()
     try:
-        about = path.stat()
-    except OSError:
+        return Measured(**_document()[_ENTRIES][name])
+    except (KeyError, TypeError):
         return None
-    return _read(path, about.st_mtime_ns, about.st_size).get(name)
+
+
+def rates_of(target: str) -> Mapping[str, float]:
+    """Rates of a target that were measured on this machine (`pkc calibrate`), by name."""
+    found: Mapping[str, Any] = _document().get(_RATES, {}).get(target, {})
+    return {name: float(rate) for name, rate in found.items()}
 
 
 def keep(name: str, found: Measured) -> Path:
     """Write an entry, in place of one of the same name. Raises `OSError` if the file cannot be written."""
-    path = place()
+    return _write(_ENTRIES, name, asdict(found))
+
+
+def keep_rates(target: str, rates: Mapping[str, float]) -> Path:
+    """Write the rates of a target, in place of those before. Raises `OSError` if the file cannot be written."""
+    return _write(_RATES, target, dict(rates))
+
+
+def _write(part: str, name: str, content: Mapping[str, Any]) -> Path:
+    path, document = place(), dict(_document())
     path.parent.mkdir(parents=True, exist_ok=True)
-    entries = {other: asdict(entry) for other, entry in _entries(path).items()}
-    entries[name] = asdict(found)
+    document[part] = {**document.get(part, {}), name: content}
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    fresh.write_text(json.dumps({_ENTRIES: entries}, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    fresh.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     fresh.replace(path)
     return path
 
 
-@functools.lru_cache(maxsize=8)
-def _read(path: Path, changed: int, size: int) -> Mapping[str, Measured]:
-    return _entries(path)
-
-
-def _entries(path: Path) -> dict[str, Measured]:
+def _document() -> Mapping[str, Any]:
+    path = place()
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))[_ENTRIES]
-        return {name: Measured(**entry) for name, entry in found.items()}
-    except (OSError, ValueError, KeyError, TypeError):
+        about = path.stat()
+    except OSError:
         return {}
+    return _read(path, about.st_mtime_ns, about.st_size)
+
+
+@functools.lru_cache(maxsize=8)
+def _read(path: Path, changed: int, size: int) -> Mapping[str, Any]:
+    try:
+        found: Any = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return cast(Mapping[str, Any], found) if isinstance(found, dict) else {}

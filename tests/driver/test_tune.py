@@ -13,8 +13,11 @@ from pkc.diagnostics import PkcError
 from pkc.driver import tuned
 from pkc.driver.autoschedule import autoschedule
 from pkc.driver.builder import artifact_for
+from pkc.driver.calibrate import calibrate
 from pkc.driver.compiler import load_program
 from pkc.driver.tune import Timed, table, tune
+from pkc.frontend import tree
+from pkc.targets.target import lookup
 
 GEMM = load_program(Path(__file__).parents[2] / "examples" / "gemm.pk")
 DIMS = {"M": 1024, "N": 2048, "K": 4096}
@@ -89,3 +92,31 @@ def test_entries_stay_beside_new_ones_and_a_broken_file_has_none() -> None:
     assert (tuned.look_up("a"), tuned.look_up("b"), tuned.look_up("c")) == (first, second, None)
     path.write_text("{", encoding="utf-8")
     assert tuned.look_up("a") is None
+
+
+def test_rates_make_estimates_what_probes_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each probe takes twice as long as estimated, but for the one that is further off than rates may be."""
+    monkeypatch.setattr("pkc.driver.calibrate.build_program", lambda *_, **__: None)
+
+    def clock_for(program: tree.Program, dims: Mapping[str, int]) -> Callable[[Any], Callable[[], float]]:
+        ranks = 2 if "sent" in program.kernels[0].name else 1
+        found = autoschedule(program, dims=dims, ranks=ranks, measured=False)
+        estimate = found.taken or found.instead
+        assert estimate is not None
+        longer = 100 if ranks > 1 else 2
+        return lambda _: lambda: longer * estimate.total
+
+    record = lookup("sm_90a").rates
+    before = autoschedule(GEMM, dims=DIMS, ranks=1)
+    found = calibrate(clock_for, 2)
+    assert found == {
+        "memory_bytes": pytest.approx(record.memory_bytes / 2),
+        "clock": pytest.approx(record.clock / 2),
+        "link_bytes": record.link_bytes / 4,
+    }
+    after = autoschedule(GEMM, dims=DIMS, ranks=1)
+    assert before.taken is not None and after.taken is not None
+    assert after.taken.total > 1.2 * before.taken.total
+    assert autoschedule(GEMM, dims=DIMS, ranks=1, measured=False) == before
+    tuned.keep("a", tuned.Measured({}, 1.0, 2.0, "beside rates"))
+    assert tuned.rates_of("sm_90a") == found
