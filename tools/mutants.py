@@ -96,6 +96,10 @@ class Subject:
     larger: Instance
 
 
+def constants_of(overlap: str) -> dict[str, bool]:
+    return {"causal": True, "zigzag": True} if overlap == "zigzag" else {}
+
+
 def schedule_of(overlap: str) -> dict[str, str]:
     if overlap == "push":
         return {"transfer": "push"}
@@ -103,11 +107,7 @@ def schedule_of(overlap: str) -> dict[str, str]:
         return {"overlap": "inter_sm", "comm_sms": "1"}
     if overlap in ("straddle", "packets"):
         return {overlap: "true"}
-    return {"overlap": overlap} if overlap else {}
-
-
-def constants_of(overlap: str) -> dict[str, bool]:
-    return {"causal": True, "zigzag": True} if overlap == "zigzag" else {}
+    return {"overlap": overlap} if overlap and not constants_of(overlap) else {}
 
 
 def at_roles_level(path: Path, overlaps: Iterable[str] = OVERLAPS) -> Iterator[tuple[str, Compiled]]:
