@@ -299,16 +299,18 @@ class _Counter(Evaluator):
         elif isinstance(kind, PGLType) and kind.layout is Layout.Replicate:
             sent = data * others
         packets = in_packets(op)
+        # Twice the bytes, and short rows leave room on the link.
+        row = 2 * tile.shape[-1] * dtype_bytes(tile.element_type) if tile.rank else 1
+        times = 2 * (1 + self._target.rates.packet_row / row) if packets else 1
         if not isinstance(op, AccumulateOp):
-            return Store(size, sent * (2 if packets else 1), False, written=data, packets=packets)
+            return Store(size, sent * times, False, written=data, packets=packets)
         shots = 0
         if is_pgl(op.array, Layout.Replicate):
             shots = 1 if is_one_shot(self._kernel, op) else 2
         if shots == 2:  # to its owner, and from there to all
             sent = 2 * data * others / self._ranks
         chunks = max(1, tile.shape[0] // ROWS) if tile.rank == 2 else 1
-        sent *= 2 if packets else 1
-        return Store(size, sent, True, chunks, written=data, shots=shots, packets=packets)
+        return Store(size, sent * times, True, chunks, written=data, shots=shots, packets=packets)
 
 
 def rate_of(op: Operation, target: Target, *, looped: bool) -> Rate:

@@ -117,6 +117,8 @@ class Rates:
     """Nanoseconds until another GPU sees a signal."""
     packet: float
     """Nanoseconds until another GPU has an element that is stored with the epoch."""
+    packet_row: float
+    """Bytes of the link that each row of packets takes beside its own."""
     receive_bytes: float
     """Bytes of elements that the threads of a warp take from packets in a nanosecond."""
     launch: float

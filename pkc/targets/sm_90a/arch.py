@@ -51,6 +51,7 @@ H200 = Rates(
     announce=2000,
     signal=900,
     packet=1300,
+    packet_row=60,
     receive_bytes=1.5,
     launch=6000,
     engine_copy=4500,
