@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +59,19 @@ class Job:
         exact = left.double() @ right.double()
         adding = left.shape[-1] * 2.0**-23 if left.dtype != self.torch.float64 else left.shape[-1] * 2.0**-52
         return exact, adding * (left.double().abs() @ right.double().abs())
+
+
+def all_refused(wrong: Sequence[tuple[str, Callable[[], Any]]]) -> str:
+    """Make calls, each of which must be refused with an error that says a text; how many they are."""
+    for text, call in wrong:
+        try:
+            call()
+        except (ValueError, RuntimeError) as error:
+            if text not in str(error):
+                raise Failure(f"{error} does not say: {text}") from None
+        else:
+            raise Failure(f"not refused: {text}")
+    return f"{len(wrong)} calls"
 
 
 def right_operands(job: Job, inner: int, dtype: str) -> Iterator[tuple[str, int, list[Any]]]:
