@@ -27,7 +27,7 @@ from pkc.frontend.parse import parse_text
 from pkc.location import Source
 from pkc.passes.machine.check_machine import CheckMachine
 from pkc.passes.machine.emit import Emitter
-from pkc.passes.machine.lowering.computed import apply
+from pkc.passes.machine.lowering.elements import apply
 from pkc.semantics import tile_ops
 from pkc.targets.sm_90a import TARGET
 from pkc.targets.sm_90a.instructions import PLAIN

@@ -16,7 +16,7 @@ from pkc.dialect.machine import b32
 from pkc.dialect.reductions import RowReduction
 from pkc.dialect.tile import BroadcastOp, ClipOp, FullOp, PositionsOp, SplatOp, tile_type
 from pkc.dialect.types import TileType, i1, i32
-from pkc.passes.machine.lowering import computed, fragments
+from pkc.passes.machine.lowering import elements, fragments
 from pkc.passes.machine.lowering.context import Staged, WarpRole
 from pkc.passes.machine.lowering.memory import Element
 from pkc.passes.machine.lowering.missing import CannotLowerError, origin
@@ -59,9 +59,9 @@ def _element(role: WarpRole, table: SSAValue, at: Sequence[SSAValue]) -> SSAValu
         return _loaded(role, op, at)
     if isinstance(op, ClipOp):
         inside = emit.compare("slt", at[op.axis.value.data], role.dims.valid(role.blocks[op.block]))
-        return emit.select(inside, _element(role, op.tile, at), computed.constant(emit, op.constant, _kind(op.result)))
+        return emit.select(inside, _element(role, op.tile, at), elements.constant(emit, op.constant, _kind(op.result)))
     if isinstance(op, FullOp):
-        return computed.constant(emit, op.constant, _kind(op.result))
+        return elements.constant(emit, op.constant, _kind(op.result))
     if isinstance(op, SplatOp):
         return emit.i32(role.known[op.scalar])
     if isinstance(op, PositionsOp) and not op.zigzag:
@@ -69,7 +69,7 @@ def _element(role: WarpRole, table: SSAValue, at: Sequence[SSAValue]) -> SSAValu
     if isinstance(op, BroadcastOp):
         return _element(role, op.tile, [at[axis] for axis in op.positions])
     if isinstance(op, Operation) and is_table(op):
-        return computed.apply(emit, op, type(op), [_element(role, operand, at) for operand in op.operands])
+        return elements.apply(emit, op, type(op), [_element(role, operand, at) for operand in op.operands])
     raise CannotLowerError(origin(table), "a table of rows that is made so")
 
 
@@ -82,6 +82,6 @@ def _loaded(role: WarpRole, op: LoadOp, at: Sequence[SSAValue]) -> SSAValue:
     emit = role.emit
     address, exists = Element(role, op).at(list(at))
     found = emit.registers(1, b32)
-    emit.set(emit.value("bits_i32", computed.constant(emit, -1, i32)), found, 0)
+    emit.set(emit.value("bits_i32", elements.constant(emit, -1, i32)), found, 0)
     emit.do("load_global_v1_where", found, address, exists)
     return emit.value("int_bits", emit.get(found, 0))
