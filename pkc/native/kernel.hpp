@@ -2,10 +2,14 @@
 
 #pragma once
 
+#include <bit>
+#include <cstdlib>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "mesh.hpp"
@@ -29,12 +33,32 @@ struct Parameter {
     bool scratch, packets;
 };
 
-// Arguments of a launch: addresses of arrays by rank (of those in the heap that on rank 0), numbers by name.
+// Ordered by its bits, so that NaN and both zeros have a place.
+struct Number {
+    double value;
+
+    bool operator<(const Number &other) const {
+        return std::bit_cast<uint64_t>(value) < std::bit_cast<uint64_t>(other.value);
+    }
+};
+
+// Arguments of a launch: addresses of arrays by rank, numbers by name.
 struct Arguments {
     Dims dims;
-    std::map<std::string, double> numbers;
+    std::map<std::string, Number> numbers;
     std::map<std::string, std::vector<uint64_t>> addresses;
+
+    bool operator<(const Arguments &other) const {
+        return std::tie(dims, numbers, addresses) < std::tie(other.dims, other.numbers, other.addresses);
+    }
 };
+
+struct Free {
+    void operator()(char *block) const { std::free(block); }
+};
+
+// The kernel's parameters on a rank, at an address that suits tensor maps.
+using Block = std::unique_ptr<char, Free>;
 
 class Kernel {
 public:
@@ -45,7 +69,7 @@ public:
 
     const Parameter &parameter(const std::string &name) const;
     void bind(const Parameter &parameter, const Shape &shape, Dims &dims) const;
-    void launch(Arguments arguments, const std::vector<CUstream> &streams);
+    void launch(const Arguments &arguments, const std::vector<CUstream> &streams);
 
     Mesh &mesh;
 
@@ -55,6 +79,7 @@ private:
         uint64_t epochs;
     };
 
+    const std::vector<Block> &plan(const Arguments &given, const std::vector<CUstream> &streams);
     const Memory &memory(const Dims &dims, const std::vector<CUstream> &streams);
     uint64_t scratch_bytes(const Parameter &parameter, const Dims &dims) const;
     void complete(Arguments &arguments) const;
@@ -71,6 +96,7 @@ private:
     CUlibrary library_ = nullptr;
     std::vector<CUfunction> functions_;
     std::map<Dims, Memory> memory_;
+    std::map<Arguments, std::vector<Block>> plans_;
 };
 
 }  // namespace pkc

@@ -70,7 +70,7 @@ int pkc_kernel_launch(pkc_kernel *kernel, const pkc_array *arrays, int array_cou
         pkc::Arguments arguments;
         const pkc::Mesh &mesh = kernel->mesh;
         for (const pkc_number *number = numbers; number < numbers + number_count; ++number)
-            arguments.numbers[number->name] = number->value;
+            arguments.numbers[number->name] = {number->value};
         for (const pkc_array *array = arrays; array < arrays + array_count; ++array) {
             const pkc::Parameter &parameter = kernel->parameter(array->name);
             kernel->bind(parameter, pkc::Shape(array->shape, array->shape + array->dims), arguments.dims);
