@@ -132,7 +132,8 @@ INSTRUMENTED = itertools.product(
 
 
 @pytest.mark.parametrize(
-    ("name", "which"), sweep(INSTRUMENTED, lambda name, which: name == "gemm_rs" or which == "trace,debug")
+    ("name", "which"),
+    sweep(INSTRUMENTED, lambda name, which: name == "gemm_rs" or (name, which) == ("attention", "trace,debug")),
 )
 def test_instrumented(name: str, which: str) -> None:
     """It compiles, and what its records and reports mean survives the cache."""
@@ -275,7 +276,12 @@ def test_attention_spills_nothing(name: str, dims: dict[str, int], ranks: int, c
 SCHEDULES = ("none", "intra_sm", "inter_sm", "inter_sm,comm_sms=8")
 
 
-OFTEN = (*itertools.product(["gemm_rs"], SCHEDULES), ("ring_attention", "none"), ("ag_gemm", "inter_sm,transfer=push"))
+OFTEN = (
+    *itertools.product(["gemm_rs"], SCHEDULES),
+    ("ring_attention", "none"),
+    ("ulysses_attention", "inter_sm,comm_sms=8"),
+    ("ag_gemm", "inter_sm,transfer=push"),
+)
 
 
 @pytest.mark.parametrize(
@@ -285,7 +291,7 @@ OFTEN = (*itertools.product(["gemm_rs"], SCHEDULES), ("ring_attention", "none"),
             *itertools.product([*ACROSS, "ring_attention", "ulysses_attention"], SCHEDULES),
             ("ag_gemm", "inter_sm,transfer=push"),
         ],
-        lambda name, schedule: "comm_sms" in schedule or (name, schedule) in OFTEN,
+        lambda *case: case in OFTEN,
     ),
 )
 def test_overlaps(name: str, schedule: str) -> None:
