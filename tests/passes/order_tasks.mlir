@@ -140,11 +140,14 @@ pk.kernel @kept(%X: !pk.pgl<[M, M], f32, shard 0> {pk.name = "X"}, %Y: !pk.priva
 
 // -----
 
-// Tasks in tasks: bands of the rows of each expert, if there are many columns. Tasks that enclose others have no numbers.
+// Tasks in tasks: bands of the rows of each expert, if tables name them only where there are many columns. Tasks that
+// enclose others have no numbers.
 // CHECK-LABEL: pk.kernel @experts
 // CHECK: pk.tasks (%e) in (%{{.*}}) {
-// CHECK: pk.tasks (%i, %j) in (%{{.*}}) attributes {raster = 8 : i64, wide} {
-pk.kernel @experts(%X: !pk.private<[E, M, N], f32> {pk.name = "X"}, %count: !pk.private<[E], i32> {pk.name = "count"}) attributes {target = "sm_90a"} {
+// CHECK: pk.tasks (%i, %j) in (%{{.*}}) attributes {raster = 8 : i64} {
+// CHECK: pk.tasks (%e_1) in (%{{.*}}) {
+// CHECK: pk.tasks (%i_1, %j_1) in (%{{.*}}) attributes {raster = 8 : i64, wide} {
+pk.kernel @experts(%X: !pk.private<[E, M, N], f32> {pk.name = "X"}, %T: !pk.private<[M], i32> {pk.name = "T"}, %Z: !pk.private<[M, N], f32> {pk.name = "Z"}, %count: !pk.private<[E], i32> {pk.name = "count"}) attributes {target = "sm_90a"} {
   %experts = pk.dim "E"
   pk.tasks (%e) in (%experts) {
     %end = pk.read %count[%e] : !pk.private<[E], i32>
@@ -155,6 +158,18 @@ pk.kernel @experts(%X: !pk.private<[E, M, N], f32> {pk.name = "X"}, %count: !pk.
       %n = pk.block[%j] : !pk.block<N by 64>
       %x = pk.full 0.000000e+00 : f32 : !pk.tile<64x64xf32>
       pk.store %x, %X[%e, %m, %n : index, !pk.block<M by 64>, !pk.block<N by 64>] : !pk.tile<64x64xf32>, !pk.private<[E, M, N], f32>
+    }
+  }
+  pk.tasks (%e_1) in (%experts) {
+    %end_1 = pk.read %count[%e_1] : !pk.private<[E], i32>
+    %rows_1 = pk.block_count <M by 64> to %end_1
+    %columns_1 = pk.block_count <N by 64>
+    pk.tasks (%i_1, %j_1) in (%rows_1, %columns_1) {
+      %m = pk.block[%i_1] to %end_1 : !pk.block<M by 64>
+      %n = pk.block[%j_1] : !pk.block<N by 64>
+      %t = pk.load %T[%m : !pk.block<M by 64>] : !pk.private<[M], i32> -> !pk.tile<64xi32>
+      %x = pk.gather %Z rows %t[%n : !pk.block<N by 64>] : !pk.private<[M, N], f32>, !pk.tile<64xi32> -> !pk.tile<64x64xf32>
+      pk.store %x, %X[%e_1, %m, %n : index, !pk.block<M by 64>, !pk.block<N by 64>] : !pk.tile<64x64xf32>, !pk.private<[E, M, N], f32>
     }
   }
 }

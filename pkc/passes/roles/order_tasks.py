@@ -8,7 +8,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr, i64
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from pkc.dialect.access import LoadOp
+from pkc.dialect.access import GatherOp, LoadOp
 from pkc.dialect.attributes import number_on
 from pkc.dialect.coordinates import BlockCountOp, BlockOp, InterleaveOp, RankOp, RotateOp
 from pkc.dialect.program import IN_ORDER, LONGEST_FIRST, RASTER, WIDE, KernelOp, TasksOp
@@ -33,7 +33,8 @@ class OrderTasks(KernelPass):
 
     Tasks with two indices are numbered by bands of rows (`raster`), so that CTAs that work at the same time share what
     they read; so are tasks with more, if what they read is shared along both of the last two. Tasks in tasks have bands
-    of their own for each of those around them, of the rows of an expert as many as it gets, if they are `wide`.
+    of their own for each of those around them, of the rows of an expert as many as it gets; where tables name the rows,
+    only if there are many columns (`wide`).
 
     Before:
 
@@ -107,7 +108,7 @@ def _band(kernel: KernelOp) -> None:
             continue
         if len(tasks.counts) == 2 or (len(tasks.counts) > 2 and _share_both_ways(tasks)):
             tasks.attributes[RASTER] = IntegerAttr(target_of(kernel).tuning.band, i64)
-            if tasks.outermost is not tasks:
+            if tasks.outermost is not tasks and any(isinstance(op, GatherOp) for op in tasks.walk()):
                 tasks.attributes[WIDE] = UnitAttr()
 
 
