@@ -17,6 +17,8 @@ _COLOURS = {
     "cublas_one_shot": "#5b7db1",
     "cublas_two_shot": "#d98324",
     "cublas_torch": "#9aa0a6",
+    "scaled_mm": "#9aa0a6",
+    "scaled_mm_nccl": "#9aa0a6",
     "torch_fused": "#d98324",
     "cudnn": "#9aa0a6",
     "flash": "#d98324",

@@ -11,6 +11,8 @@ PEERS = {
     "cublas_one_shot": "cuBLAS + torch one-shot",
     "cublas_two_shot": "cuBLAS + torch two-shot",
     "cublas_torch": "cuBLAS + torch",
+    "scaled_mm": "cuBLAS",
+    "scaled_mm_nccl": "cuBLAS + NCCL",
     "torch_fused": "torch fused",
     "cudnn": "cuDNN",
     "flash": "flash",
