@@ -299,7 +299,7 @@ class _Drains:
                 yield DrainOp(Drain.Full)
 
     def _begun(self, op: Operation) -> _InFlight:
-        if isinstance(op, GatherOp):
+        if isinstance(op, LoadOp | GatherOp) and moves_async(op):
             return _InFlight(loading=op in self._shared)
         if not isinstance(op, LoadOp | StoreOp | AddToArrayOp) or not moves_by_tma(op):
             return _InFlight()
