@@ -13,7 +13,7 @@ from pkc.dialect import access, counters
 from pkc.driver.compiler import Compiled, load
 from tests.sweeps import sweep
 from tools.mutant_changes import COUNT, number
-from tools.mutants import at_roles_level
+from tools.mutants import OVERLAPS, at_roles_level
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DIMS = {"M": 300, "N": 300, "K": 100}
@@ -44,9 +44,18 @@ NAMES = sorted(path.stem for path in EXAMPLES.glob("*.pk"))
 def test_every_order_of_every_example(name: str) -> None:
     path = EXAMPLES / f"{name}.pk"
     tile = load(path)
-    for overlap, compiled in at_roles_level(path):
+    for overlap, compiled in at_roles_level(path, [overlap for overlap in OVERLAPS if overlap != "packets"]):
         exploration = explore_small(tile, compiled, 2, 50)
         assert (exploration.complete, exploration.found) == (True, []), overlap
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["all_gather", "all_reduce", "reduce_scatter"])
+def test_some_orders_of_packets(name: str) -> None:
+    """Ranks may be a launch ahead of others, so that there are more orders than can be gone through."""
+    path = EXAMPLES / f"{name}.pk"
+    ((_, compiled),) = at_roles_level(path, ["packets"])
+    assert explore_small(load(path), compiled, 2, 50).found == []
 
 
 def test_a_wait_for_one_signal_less() -> None:
