@@ -13,7 +13,7 @@ from pkc.dialect import access, counters
 from pkc.driver.compiler import Compiled, load
 from tests.sweeps import sweep
 from tools.mutant_changes import COUNT, number
-from tools.mutants import OVERLAPS, at_roles_level
+from tools.mutants import OVERLAPS, at_roles_level, constants_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DIMS = {"M": 300, "N": 300, "K": 100}
@@ -43,9 +43,8 @@ NAMES = sorted(path.stem for path in EXAMPLES.glob("*.pk"))
 @pytest.mark.parametrize("name", sweep(NAMES, lambda name: name in OFTEN))
 def test_every_order_of_every_example(name: str) -> None:
     path = EXAMPLES / f"{name}.pk"
-    tile = load(path)
     for overlap, compiled in at_roles_level(path, [overlap for overlap in OVERLAPS if overlap != "packets"]):
-        exploration = explore_small(tile, compiled, 2, 50)
+        exploration = explore_small(load(path, constants=constants_of(overlap)), compiled, 2, 50)
         assert (exploration.complete, exploration.found) == (True, []), overlap
 
 
