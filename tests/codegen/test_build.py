@@ -281,6 +281,7 @@ OFTEN = (
     ("ring_attention", "none"),
     ("ulysses_attention", "inter_sm,comm_sms=8"),
     ("ag_gemm", "inter_sm,transfer=push"),
+    ("gemm_ar", "inter_sm,comm_sms=8,tile_M=16,tile_N=64"),
 )
 
 
@@ -290,6 +291,7 @@ OFTEN = (
         [
             *itertools.product([*ACROSS, "ring_attention", "ulysses_attention"], SCHEDULES),
             ("ag_gemm", "inter_sm,transfer=push"),
+            ("gemm_ar", "inter_sm,comm_sms=8,tile_M=16,tile_N=64"),
         ],
         lambda *case: case in OFTEN,
     ),

@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from pkc.dialect.engines import is_engine
 from pkc.dialect.program import KernelOp
 from pkc.passes.kernel_pass import KernelPass
-from pkc.passes.roles.budgets import barriers_of, group_of
+from pkc.passes.roles.budgets import barriers_of
 from pkc.targets.target import target_of
 
 FIRST_BARRIER = "first_barrier"
@@ -15,10 +15,10 @@ FIRST_BARRIER = "first_barrier"
 
 
 class PlanBarriers(KernelPass):
-    """Number the named barriers of each role, those of one CTA one behind the other; number 0 is for all its threads.
+    """Number the named barriers of all roles, one behind the other; number 0 is for all threads of a CTA.
 
     A role of several warps has one for all of them, then one for each of its warpgroups, then those by which warpgroups
-    whose MMAs come in pieces get out of step. CTAs that compute and CTAs that communicate are numbered separately.
+    whose MMAs come in pieces get out of step. A number is for one set of warps, in CTAs that communicate, too.
 
     Before:
 
@@ -34,11 +34,8 @@ class PlanBarriers(KernelPass):
     name = "pk-plan-barriers"
 
     def run(self, kernel: KernelOp) -> None:
-        size, taken = target_of(kernel).arch.warpgroup, dict[str, int]()
+        size, free = target_of(kernel).arch.warpgroup, 1
         for role in kernel.roles:
-            if is_engine(role):
-                continue
-            group = group_of(role)
-            first = taken.get(group, 1)
-            role.attributes[FIRST_BARRIER] = IntegerAttr(first, i64)
-            taken[group] = first + barriers_of(role, size)
+            if not is_engine(role):
+                role.attributes[FIRST_BARRIER] = IntegerAttr(free, i64)
+                free += barriers_of(role, size)
