@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from pkc.driver.compiler import compile_program, load_program
-from pkc.driver.tune import Clock, measured
+from pkc.driver.tune import Clock, tune
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -75,7 +75,7 @@ def sweep(shapes: Iterable[Shape], clock_for: Callable[[Any, Shape], Clock], ran
         clock = clock_for(compile_program(program), shape)
         found = [
             one
-            for one in measured(program, clock, dims=shape.dims, ranks=ranks, most=most, rounds=3)
+            for one in tune(program, clock, dims=shape.dims, ranks=ranks, most=most, rounds=3, keep=False)
             if one.measured is not None
         ]
         chosen = next(one for one in found if one.chosen)

@@ -31,7 +31,7 @@ class Timed:
     """Whether it is the one that is chosen without measuring."""
 
 
-def measured(
+def tune(
     program: tree.Program,
     clock: Clock,
     *,
@@ -43,9 +43,11 @@ def measured(
     target: str = DEFAULT,
     most: int = 8,
     rounds: int = 5,
+    keep: bool = True,
 ) -> list[Timed]:
     """What the schedule that is chosen, that of the program, and those that are estimated best of the others take,
-    `most` in all, round after round; the fastest first. Raises `PkcError`."""
+    `most` in all, round after round; the fastest first. With `keep` that one is kept for launches at these sizes.
+    Raises `PkcError`."""
     name, options = kernel or program.kernels[0].name, dict(schedule or {})
     given = {"dims": dims, "ranks": ranks, "kernel": name, "constants": constants, "target": target}
     found = autoschedule(program, **given, schedule=options, measured=False)  # pyright: ignore[reportArgumentType]
@@ -79,47 +81,17 @@ def measured(
         for settings, launch in running.items():
             times[settings].append(launch())
     medians = {settings: statistics.median(each) for settings, each in times.items()}
-    chosen = _items(found.schedule)
+    chosen, fastest_first = _items(found.schedule), sorted(medians, key=lambda settings: medians[settings])
     timed = [
         Timed(dict(settings), estimates.get(settings), medians[settings], settings == chosen)
-        for settings in sorted(medians, key=lambda settings: medians[settings])
+        for settings in fastest_first
     ]
+    if keep:
+        best = fastest_first[0]
+        about = f"{name} on {ranks} of {target}, {', '.join(f'{dim}={size}' for dim, size in dims.items())}"
+        entry = tuned.key(program, name, target, ranks, dims, constants or {}, options)
+        tuned.keep(entry, tuned.Measured(dict(best), medians[best], medians[chosen], about))
     return [*timed, *(Timed(dict(settings), estimates.get(settings), None, chosen=False) for settings in refused)]
-
-
-def tune(
-    program: tree.Program,
-    clock: Clock,
-    *,
-    dims: Mapping[str, int],
-    ranks: int,
-    kernel: str | None = None,
-    constants: Mapping[str, Number] | None = None,
-    schedule: Mapping[str, str] | None = None,
-    target: str = DEFAULT,
-    most: int = 8,
-    rounds: int = 5,
-) -> list[Timed]:
-    """As `measured`; the fastest is kept for launches at these sizes."""
-    name, options = kernel or program.kernels[0].name, dict(schedule or {})
-    found = measured(
-        program,
-        clock,
-        dims=dims,
-        ranks=ranks,
-        kernel=name,
-        constants=constants,
-        schedule=options,
-        target=target,
-        most=most,
-        rounds=rounds,
-    )
-    best, chosen = found[0], next(one for one in found if one.chosen)
-    assert best.measured is not None and chosen.measured is not None
-    about = f"{name} on {ranks} of {target}, {', '.join(f'{dim}={size}' for dim, size in dims.items())}"
-    entry = tuned.key(program, name, target, ranks, dims, constants or {}, options)
-    tuned.keep(entry, tuned.Measured(best.schedule, best.measured, chosen.measured, about))
-    return found
 
 
 def _items(settings: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
