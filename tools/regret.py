@@ -1,36 +1,69 @@
 """How much longer kernels take with the schedule that is chosen than with the best that was measured, at drawn shapes.
 
-    python -m tools.regret --json FILE [--shapes 40] [--ranks 1] [--most 12] [--seed N] [--seconds S]
+    python -m tools.regret --json FILE [--shapes 40] [--ranks 1] [--most 10] [--seed N] [--jobs N] [--seconds S]
 
 Shapes are drawn anew each time, by a seed that is kept with the figures. For each one the schedule that is chosen, that
-of the program and those that are estimated best of the others are measured in turns (`pkc.driver.tune`). The regret is
-the time of the chosen one over that of the best, less one.
+of the program, those that are estimated best of the others, and some of these with other stages and consumers, on
+several ranks with SMs that only communicate, are compiled, by `jobs` processes, and measured in turns. The chosen one
+and the fastest of the others are then measured again: the regret is the time of the chosen one over that of the best of
+these, less one. All is measured one launch after the other, so that small arrays are in L2.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from pkc.driver.compiler import compile_program, load_program
-from pkc.driver.tune import Clock, tune
+from pkc.driver.tune import Clock, Ready, measure, ready
+from pkc.frontend import tree
+from pkc.frontend.parse import parse_text
+from pkc.location import Source
+from tools.rows import KERNELS, text_of
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
-FAMILIES = {1: ("gemm", "swiglu", "attention"), 2: ("gemm_rs", "ag_gemm", "gemm_ar")}
-"""Examples on one rank, and on several."""
+ROWS = ("softmax", "rmsnorm", "logsumexp")
+LONGEST = {"softmax": 32768, "rmsnorm": 16384, "logsumexp": 151936}
+ELEMENTWISE = {
+    "gelu": (
+        "X: bf16[M, N], Y: bf16[M, N]",
+        ("x = cast(X[m, n], f32)", "Y[m, n] = 0.5 * x * (1.0 + tanh(0.79788456 * (x + 0.044715 * x * x * x)))"),
+    ),
+    "add": ("X: bf16[M, N], Z: bf16[M, N], Y: bf16[M, N]", ("Y[m, n] = X[m, n] + Z[m, n]",)),
+}
+
+FAMILIES = {
+    1: ("gemm", "gemm_fp8", "swiglu", "attention", "grouped_gemm", "rows", "elementwise"),
+    2: ("gemm_rs", "ag_gemm", "gemm_ar"),
+}
+"""Examples on one rank, and on several; `rows` and `elementwise` are drawn from those above."""
+
+VARIANTS = {
+    1: ({"stages": "2"}, {"stages": "3"}, {"consumers": "1"}, {"consumers": "2"}, {"consumers": "3"}),
+    2: (
+        {"consumers": "1"},
+        {"separate_loader": "true"},
+        *({"overlap": "inter_sm", "comm_sms": str(count)} for count in (4, 8, 16)),
+    ),
+}
+"""What is added to the chosen schedule and to the best of the others."""
+
+FINALISTS, FIRST, LAST = 3, 3, 9
+"""How many are measured again, and the rounds of both measurements."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """An example, and its dimensions."""
+    """A kernel, and its dimensions; `N` is a constant of kernels of rows."""
 
     family: str
     dims: Mapping[str, int]
@@ -38,13 +71,15 @@ class Shape:
 
 @dataclass(frozen=True)
 class Regret:
-    """What was measured at a shape, in microseconds."""
+    """What was measured at a shape, in microseconds: `times` of all schedules, `chosen_us` and `best_us` once more."""
 
     shape: Shape
     chosen: Mapping[str, str]
     best: Mapping[str, str]
     chosen_us: float
     best_us: float
+    times: Sequence[tuple[Mapping[str, str], float | None, float]] = ()
+    """Schedule, estimate and median of the first rounds, the fastest first."""
 
     @property
     def share(self) -> float:
@@ -52,36 +87,83 @@ class Regret:
 
 
 def drawn(seed: int, count: int, ranks: int) -> list[Shape]:
-    """Shapes of a seed: logarithms of sizes are drawn evenly, and sizes are multiples of 8."""
+    """Shapes of a seed, the families in turns: logarithms of sizes are drawn evenly, sizes are multiples of 8."""
     rng = random.Random(seed)
+    families = FAMILIES[min(ranks, 2)]
 
-    def size(least: int, most: int) -> int:
-        return round(least * (most / least) ** rng.random() / 8) * 8
+    def size(least: int, most: int, step: int = 8) -> int:
+        return round(least * (most / least) ** rng.random() / step) * step
 
-    def one() -> Shape:
-        family = rng.choice(FAMILIES[min(ranks, 2)])
+    def one(family: str) -> Shape:
         if family == "attention":
             length = size(512, 8192)
             return Shape(family, {"B": rng.choice((1, 2, 4)), "H": rng.choice((8, 16, 32)), "S": length, "T": length})
-        return Shape(family, {"M": size(16, 8192), "N": size(256, 8192), "K": size(512, 8192)})
+        if family == "grouped_gemm":
+            return Shape(
+                family, {"E": rng.choice((4, 8, 16)), "P": size(64, 2048), "N": size(256, 4096), "K": size(512, 4096)}
+            )
+        if family == "rows":
+            name = rng.choice(ROWS)
+            length = size(128, LONGEST[name])
+            return Shape(name, {"M": size(64, max(128, (1 << 28) // length)), "N": length})
+        if family == "elementwise":
+            return Shape(rng.choice(tuple(ELEMENTWISE)), {"M": size(16, 16384), "N": size(128, 16384)})
+        return Shape(family, {"M": size(16, 8192), "N": size(256, 8192), "K": size(512, 8192, 16)})
 
-    return [one() for _ in range(count)]
+    return [one(families[number % len(families)]) for number in range(count)]
 
 
-def sweep(shapes: Iterable[Shape], clock_for: Callable[[Any, Shape], Clock], ranks: int, most: int) -> Iterator[Regret]:
-    """Measure each shape; `clock_for` gives the clock for a compiled program at a shape."""
-    for shape in shapes:
-        program = load_program(EXAMPLES / f"{shape.family}.pk")
-        clock = clock_for(compile_program(program), shape)
-        found = [
-            one
-            for one in tune(program, clock, dims=shape.dims, ranks=ranks, most=most, rounds=3, keep=False)
-            if one.measured is not None
-        ]
-        chosen = next(one for one in found if one.chosen)
-        assert chosen.measured is not None and found[0].measured is not None
-        times = chosen.measured / 1000, found[0].measured / 1000
-        yield Regret(shape, dict(chosen.schedule), dict(found[0].schedule), *times)
+def program_of(shape: Shape) -> tree.Program:
+    """The program that is measured at a shape."""
+    if shape.family in KERNELS:
+        length = shape.dims["N"]
+        return parse_text(Source(f"{shape.family}.pk", text_of(shape.family, length, max(1, 16384 // length))))
+    if shape.family in ELEMENTWISE:
+        parameters, lines = ELEMENTWISE[shape.family]
+        head = f"kernel {shape.family}({parameters}):\n    for m, n in tasks(blocks(M, 64), blocks(N, 128)):\n"
+        return parse_text(Source(f"{shape.family}.pk", head + "".join(f"        {line}\n" for line in lines)))
+    return load_program(EXAMPLES / f"{shape.family}.pk")
+
+
+def dims_of(shape: Shape) -> dict[str, int]:
+    """The run-time dimensions of the program of a shape."""
+    return {dim: size for dim, size in shape.dims.items() if dim != "N" or shape.family not in KERNELS}
+
+
+def prepared(shape: Shape, ranks: int, most: int) -> list[Ready]:
+    """The schedules of a shape, compiled."""
+    variants = VARIANTS[min(ranks, 2)]
+    return ready(program_of(shape), dims=dims_of(shape), ranks=ranks, most=most, variants=variants)
+
+
+def measured(shape: Shape, found: Sequence[Ready], clock: Clock) -> Regret:
+    """All schedules in turns, then the chosen one and the fastest others again."""
+    running = {number: clock(one.artifact) for number, one in enumerate(found) if one.artifact is not None}
+    chosen = next(number for number, one in enumerate(found) if one.chosen)
+    first = measure(running, FIRST)
+    order = sorted(first, key=lambda number: first[number])
+    last = measure({number: running[number] for number in dict.fromkeys([*order[:FINALISTS], chosen])}, LAST)
+    best = min(last, key=lambda number: last[number])
+    times = [(dict(found[number].schedule), found[number].estimated, first[number]) for number in order]
+    schedules = dict(found[chosen].schedule), dict(found[best].schedule)
+    return Regret(shape, *schedules, last[chosen] / 1000, last[best] / 1000, times)
+
+
+def sweep(shapes: Iterable[tuple[Shape, Sequence[Ready]]], clock_for: Callable[[Shape], Clock]) -> Iterator[Regret]:
+    """Measure the schedules of each shape; `clock_for` gives the clock at a shape."""
+    for shape, found in shapes:
+        yield measured(shape, found, clock_for(shape))
+
+
+def compiled(shapes: Sequence[Shape], ranks: int, most: int, jobs: int) -> Iterator[tuple[Shape, list[Ready]]]:
+    """Shapes with their schedules, compiled by so many processes while others are measured."""
+    with ProcessPoolExecutor(jobs) as pool:
+        waiting = [(shape, pool.submit(prepared, shape, ranks, most)) for shape in shapes]
+        try:
+            for shape, found in waiting:
+                yield shape, found.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def summary(found: Sequence[Regret]) -> str:
@@ -93,11 +175,12 @@ def summary(found: Sequence[Regret]) -> str:
     lines = [f"{len(found)} shapes: mean regret {statistics.mean(shares):.2%}, worst {max(shares):.2%}"]
     for one in worst:
         sizes = ", ".join(f"{dim}={size}" for dim, size in one.shape.dims.items())
-        lines.append(f"{one.share:7.2%}  {one.chosen_us:8.1f} us  {one.shape.family} {sizes}  best: {dict(one.best)}")
+        instead = f"  {dict(one.chosen)}, best: {dict(one.best)}" if one.share else ""
+        lines.append(f"{one.share:7.2%}  {one.chosen_us:8.1f} us  {one.shape.family} {sizes}{instead}")
     return "\n".join(lines)
 
 
-def on_gpus(ranks: int) -> Callable[[Any, Shape], Clock]:
+def on_gpus(ranks: int) -> Callable[[Shape], Clock]:
     """Clocks of the GPUs of this machine; the arrays of a shape are freed when the next one begins."""
     from pkc.driver.hardware import clock_of
     from pkc.runtime.mesh import Mesh
@@ -105,11 +188,12 @@ def on_gpus(ranks: int) -> Callable[[Any, Shape], Clock]:
 
     meshes: list[Mesh] = []
 
-    def clock_for(compiled: Any, shape: Shape) -> Clock:
+    def clock_for(shape: Shape) -> Clock:
         while meshes:
             meshes.pop().close()
         meshes.append(Mesh.single_process(range(ranks)))
-        return clock_of(meshes[0], shape.dims, draw_inputs(compiled.module, ranks=ranks, dims=dict(shape.dims), seed=0))
+        module, dims = compile_program(program_of(shape)).module, dims_of(shape)
+        return clock_of(meshes[0], dims, draw_inputs(module, ranks=ranks, dims=dims, seed=0, period=1 << 20))
 
     return clock_for
 
@@ -119,14 +203,14 @@ def main() -> None:
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument("--shapes", type=int, default=40)
     parser.add_argument("--ranks", type=int, default=1)
-    parser.add_argument("--most", type=int, default=12)
+    parser.add_argument("--most", type=int, default=10)
     parser.add_argument("--seed", type=int, default=time.time_ns() // 10**9)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--seconds", type=float, default=float("inf"), help="no shape begins after so long")
     options = parser.parse_args()
     end, found = time.monotonic() + options.seconds, list[Regret]()
-    for one in sweep(
-        drawn(options.seed, options.shapes, options.ranks), on_gpus(options.ranks), options.ranks, options.most
-    ):
+    shapes = drawn(options.seed, options.shapes, options.ranks)
+    for one in sweep(compiled(shapes, options.ranks, options.most, options.jobs), on_gpus(options.ranks)):
         found.append(one)
         kept = {"seed": options.seed, "ranks": options.ranks, "most": options.most, "shapes": list(map(asdict, found))}
         options.json.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")

@@ -17,6 +17,9 @@ from pkc.sim.draw import draw_inputs
 from pkc.sim.run import resolve_dims
 from pkc.targets.target import lookup
 
+_PERIOD = 1 << 20
+"""Operands repeat after so many elements: to draw all takes longer than to measure."""
+
 
 def execute(chosen: Chosen, target: str, seed: int, most: int, rounds: int) -> None:
     """Measure a kernel at its sizes, print what each schedule takes, and keep the fastest. Raises `PkcError`."""
@@ -27,7 +30,8 @@ def execute(chosen: Chosen, target: str, seed: int, most: int, rounds: int) -> N
     settings = chosen.settings(compiled.kernel)
     dims = resolve_dims(compiled.kernel, settings.dims, settings.scalars, chosen.ranks)
     name = chosen.kernel.name
-    inputs = draw_inputs(compiled.module, ranks=chosen.ranks, dims=dims, seed=seed, kernel=name) | settings.scalars
+    drawn = draw_inputs(compiled.module, ranks=chosen.ranks, dims=dims, seed=seed, kernel=name, period=_PERIOD)
+    inputs = drawn | settings.scalars
     mesh = Mesh.single_process(range(chosen.ranks))
     with console.progress(f"measuring {name}"):
         found = tune(
@@ -59,7 +63,7 @@ def measure_rates(ranks: int, target: str) -> None:
             meshes.pop().close()
         count = ranks if any(probe.dims == dims and probe.ranks > 1 for probe in probes(ranks)) else 1
         meshes.append(Mesh.single_process(range(count)))
-        inputs = draw_inputs(compile_program(program).module, ranks=count, dims=dict(dims), seed=0)
+        inputs = draw_inputs(compile_program(program).module, ranks=count, dims=dict(dims), seed=0, period=_PERIOD)
         return clock_of(meshes[0], dims, inputs)
 
     with console.progress("measuring rates"):

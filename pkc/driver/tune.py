@@ -31,6 +31,81 @@ class Timed:
     """Whether it is the one that is chosen without measuring."""
 
 
+@dataclass(frozen=True)
+class Ready:
+    """A schedule and its machine code; nothing if it does not compile."""
+
+    schedule: Mapping[str, str]
+    estimated: float | None
+    chosen: bool
+    """Whether it is the one that is chosen without measuring."""
+    artifact: Artifact | None
+
+
+def ready(
+    program: tree.Program,
+    *,
+    dims: Mapping[str, int],
+    ranks: int,
+    kernel: str | None = None,
+    constants: Mapping[str, Number] | None = None,
+    schedule: Mapping[str, str] | None = None,
+    target: str = DEFAULT,
+    most: int = 8,
+    variants: Sequence[Mapping[str, str]] = (),
+) -> list[Ready]:
+    """The schedule that is chosen, that of the program, and those that are estimated best of the others, compiled:
+    `most` in all that do. With `variants` also each of these added to the chosen and to the best of the others. Of
+    schedules with the same machine code only the first is there. Raises `PkcError`."""
+    name, options = kernel or program.kernels[0].name, dict(schedule or {})
+    given = {"dims": dims, "ranks": ranks, "kernel": name, "constants": constants, "target": target}
+    found = autoschedule(program, **given, schedule=options, measured=False)  # pyright: ignore[reportArgumentType]
+    estimates = {_items(settings): estimate.total for estimate, settings in found.others if estimate.stages}
+    if found.instead is not None:
+        estimates[()] = found.instead.total
+    chosen, order = _items(found.schedule), sorted(estimates, key=lambda settings: estimates[settings])
+    result: list[Ready] = []
+
+    def add(settings: _Items) -> None:
+        if any(_items(one.schedule) == settings for one in result):
+            return
+        try:
+            artifact = build_program(
+                program,
+                kernel=name,
+                constants=constants,
+                schedule={**options, **dict(settings)},
+                target=target,
+                sizes=(dims, ranks),
+            )
+        except PkcError:
+            if settings == chosen:
+                raise
+            artifact = None
+        if artifact is None or all(one.artifact != artifact for one in result):
+            result.append(Ready(dict(settings), estimates.get(settings), settings == chosen, artifact))
+
+    for settings in dict.fromkeys([chosen, (), *order]):
+        if sum(one.artifact is not None for one in result) == most:
+            break
+        add(settings)
+    other = next((settings for settings in order if settings != chosen), chosen)
+    for settings in dict.fromkeys([chosen, other]):
+        for variant in variants:
+            if options.keys().isdisjoint(variant):
+                add(_items({**dict(settings), **variant}))
+    return result
+
+
+def measure(running: Mapping[int, Callable[[], float]], rounds: int) -> dict[int, float]:
+    """The median of what each takes, round after round."""
+    times: dict[int, list[float]] = {number: [] for number in running}
+    for _ in range(rounds):
+        for number, launch in running.items():
+            times[number].append(launch())
+    return {number: statistics.median(each) for number, each in times.items()}
+
+
 def tune(
     program: tree.Program,
     clock: Clock,
@@ -43,58 +118,31 @@ def tune(
     target: str = DEFAULT,
     most: int = 8,
     rounds: int = 5,
-    keep: bool = True,
 ) -> list[Timed]:
     """What the schedule that is chosen, that of the program, and those that are estimated best of the others take,
-    `most` in all, round after round; the fastest first. With `keep` that one is kept for launches at these sizes.
-    Raises `PkcError`."""
+    `most` in all, round after round; the fastest first, which is kept for launches at these sizes. Raises `PkcError`.
+    """
     name, options = kernel or program.kernels[0].name, dict(schedule or {})
     given = {"dims": dims, "ranks": ranks, "kernel": name, "constants": constants, "target": target}
-    found = autoschedule(program, **given, schedule=options, measured=False)  # pyright: ignore[reportArgumentType]
-    estimates = {_items(settings): estimate.total for estimate, settings in found.others if estimate.stages}
-    if found.instead is not None:
-        estimates[()] = found.instead.total
-    order = sorted(estimates, key=lambda settings: estimates[settings])
-    first = dict.fromkeys([_items(found.schedule), (), *order])
-    running: dict[tuple[tuple[str, str], ...], Callable[[], float]] = {}
-    refused: list[tuple[tuple[str, str], ...]] = []
-    for settings in first:
-        if len(running) == most:
-            break
-        try:
-            artifact = build_program(
-                program,
-                kernel=name,
-                constants=constants,
-                schedule={**options, **dict(settings)},
-                target=target,
-                sizes=(dims, ranks),
-            )
-        except PkcError:
-            if settings == _items(found.schedule):
-                raise
-            refused.append(settings)
-            continue
-        running[settings] = clock(artifact)
-    times: dict[tuple[tuple[str, str], ...], list[float]] = {settings: [] for settings in running}
-    for _ in range(rounds):
-        for settings, launch in running.items():
-            times[settings].append(launch())
-    medians = {settings: statistics.median(each) for settings, each in times.items()}
-    chosen, fastest_first = _items(found.schedule), sorted(medians, key=lambda settings: medians[settings])
-    timed = [
-        Timed(dict(settings), estimates.get(settings), medians[settings], settings == chosen)
-        for settings in fastest_first
+    found = ready(program, **given, schedule=options, most=most)  # pyright: ignore[reportArgumentType]
+    running = {number: clock(one.artifact) for number, one in enumerate(found) if one.artifact is not None}
+    medians = measure(running, rounds)
+    order = sorted(medians, key=lambda number: medians[number])
+    best, chosen = order[0], next(number for number, one in enumerate(found) if one.chosen)
+    about = f"{name} on {ranks} of {target}, {', '.join(f'{dim}={size}' for dim, size in dims.items())}"
+    entry = tuned.key(program, name, target, ranks, dims, constants or {}, options)
+    tuned.keep(entry, tuned.Measured(dict(found[best].schedule), medians[best], medians[chosen], about))
+    refused = (number for number in range(len(found)) if number not in medians)
+    return [
+        Timed(found[number].schedule, found[number].estimated, medians.get(number), found[number].chosen)
+        for number in (*order, *refused)
     ]
-    if keep:
-        best = fastest_first[0]
-        about = f"{name} on {ranks} of {target}, {', '.join(f'{dim}={size}' for dim, size in dims.items())}"
-        entry = tuned.key(program, name, target, ranks, dims, constants or {}, options)
-        tuned.keep(entry, tuned.Measured(dict(best), medians[best], medians[chosen], about))
-    return [*timed, *(Timed(dict(settings), estimates.get(settings), None, chosen=False) for settings in refused)]
 
 
-def _items(settings: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+_Items: TypeAlias = tuple[tuple[str, str], ...]
+
+
+def _items(settings: Mapping[str, str]) -> _Items:
     return tuple(sorted(settings.items()))
 
 

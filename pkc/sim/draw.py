@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -56,21 +57,27 @@ def draw_inputs(
     seed: int,
     kernel: str | None = None,
     only: Collection[str] | None = None,
+    period: int | None = None,
 ) -> dict[str, Any]:
-    """Content for every array that a kernel reads, and a value for every scalar; or for `only` some of them."""
+    """Content for every array that a kernel reads, and a value for every scalar; or for `only` some of them. With
+    `period` so many floats are drawn for an array, and repeated: enough for times, not for results."""
     called = Program(find_kernel(module, kernel))
     sizes = resolve_dims(called.kernel, dims, {}, ranks) | {RANKS: ranks}
     check_memory(called, sizes)
     rng = np.random.default_rng(seed)
     wanted = (*called.inputs, *called.scalars) if only is None else only
-    drawn: dict[str, Any] = {name: _array(called, name, sizes, rng) for name in called.inputs if name in wanted}
+    drawn: dict[str, Any] = {name: _array(called, name, sizes, rng, period) for name in called.inputs if name in wanted}
     return drawn | {name: _scalar(called, name, sizes, rng) for name in called.scalars if name in wanted}
 
 
-def _array(called: Program, name: str, sizes: Mapping[str, int], rng: np.random.Generator) -> Values:
+def _array(
+    called: Program, name: str, sizes: Mapping[str, int], rng: np.random.Generator, period: int | None
+) -> Values:
     kind = called.arrays[name]
     shape = [dim if isinstance(dim, int) else sizes[dim] for dim in kind.dimensions]
     shape = [sizes[RANKS], *shape] if has_leading_ranks(kind) else shape
+    if kind.element_type in FLOATS and period is not None and period < prod(shape):
+        return np.resize(rng.standard_normal(period, dtype=np.float32).astype(numpy_dtype(kind.element_type)), shape)
     if kind.element_type in FLOATS:
         return rng.standard_normal(shape, dtype=np.float32).astype(numpy_dtype(kind.element_type))
     argument = called.kernel.arguments[name]

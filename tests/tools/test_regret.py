@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
+from pkc.dialect.program import KernelOp
+from pkc.frontend.elaborate import build_module
+from pkc.sim.inputs import resolve_dims
 from tools import regret
-from tools.regret import Regret, Shape, drawn, summary, sweep
+from tools.regret import Regret, Shape, dims_of, drawn, measured, program_of, summary
 
 
 def test_shapes_follow_from_their_seed() -> None:
@@ -16,27 +19,64 @@ def test_shapes_follow_from_their_seed() -> None:
         shapes = drawn(7, 40, ranks)
         assert shapes == drawn(7, 40, ranks)
         assert shapes != drawn(8, 40, ranks)
-        assert {shape.family for shape in shapes} == set(regret.FAMILIES[ranks])
-        assert all(size % 8 == 0 for shape in shapes for dim, size in shape.dims.items() if dim not in "BH")
+        families = {
+            "rows" if one in regret.ROWS else "elementwise" if one in regret.ELEMENTWISE else one
+            for one in (shape.family for shape in shapes)
+        }
+        assert families == set(regret.FAMILIES[ranks])
+        assert all(size % 8 == 0 for shape in shapes for dim, size in shape.dims.items() if dim not in "BEH")
+
+
+def test_programs_have_the_dimensions_of_their_shapes() -> None:
+    for shape in drawn(7, 14, 1):
+        (kernel,) = build_module(program_of(shape)).ops
+        assert isinstance(kernel, KernelOp)
+        wanted = dims_of(shape)
+        assert resolve_dims(kernel, wanted, {}, 1) == wanted
+
+
+class Schedules:
+    """Machine code is the schedule; the chosen one takes 120 us, later ones 100 us and a little, in later rounds one
+    more."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.started: list[Any] = []
+
+        def made(*_: object, schedule: Mapping[str, str], **__: object) -> Mapping[str, str]:
+            return schedule
+
+        monkeypatch.setattr("pkc.driver.tune.build_program", made)
+
+    def __call__(self, artifact: Any) -> Callable[[], float]:
+        self.started.append(artifact)
+        took, rounds = 120e3 if len(self.started) == 1 else 100e3 + len(self.started), [0]
+
+        def timed() -> float:
+            rounds[0] += 1
+            return took + 1e3 * (rounds[0] > regret.FIRST)
+
+        return timed
 
 
 def test_regret_is_what_the_chosen_schedule_takes_longer_than_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[float] = []
-
-    def clock_for(_: Any, shape: Shape) -> Callable[[Any], Callable[[], float]]:
-        def clock(_: Any) -> Callable[[], float]:
-            started.append(120e3 if not started else 100e3 + len(started))
-            took = started[-1]
-            return lambda: took
-
-        return clock
-
-    monkeypatch.setattr("pkc.driver.tune.build_program", lambda *_, **__: None)
-    shape = Shape("gemm", {"M": 1024, "N": 2048, "K": 4096})
-    (found,) = sweep([shape], clock_for, ranks=1, most=3)
-    assert (found.chosen_us, found.best_us) == (120.0, 100.001)
+    clock, shape = Schedules(monkeypatch), Shape("gemm", {"M": 1024, "N": 2048, "K": 4096})
+    found = measured(shape, regret.prepared(shape, ranks=1, most=3), clock)
+    assert (found.chosen_us, found.best_us) == (121.0, 101.002)
     assert found.best != found.chosen
-    assert round(found.share, 4) == 0.2
+    assert round(found.share, 4) == round(121 / 101.002 - 1, 4)
+    assert [time for *_, time in found.times] == sorted(time for *_, time in found.times)
+    assert {"stages": "2", **found.chosen} in clock.started
+    assert len(clock.started) == 3 + 2 * len(regret.VARIANTS[1])
+
+
+def test_schedules_with_the_same_machine_code_are_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def made(*_: object, **__: object) -> str:
+        return "the same"
+
+    monkeypatch.setattr("pkc.driver.tune.build_program", made)
+    shape = Shape("gemm", {"M": 1024, "N": 2048, "K": 4096})
+    (only,) = regret.prepared(shape, ranks=1, most=1)
+    assert only.chosen
 
 
 def test_the_worst_comes_first() -> None:
