@@ -33,6 +33,8 @@ ALONE = "_alone"
 """The suffix of the names of contestants that do the work alone."""
 VARIANT = "pkc "
 """The prefix of the names of other schedules than the default one."""
+NOTHING = "-"
+"""What a cell says of which nothing was measured."""
 
 LEGEND = """\
 A size is M x N x K, M x N, or B x H x S x D, of all GPUs together, or one number if they are the same. Times are in ms:
@@ -63,12 +65,33 @@ def groups(records: Sequence[Mapping[str, Any]]) -> list[tuple[Mapping[str, Any]
 
 
 def _group(record: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    notes = _notes(results)
     yield f"**{results[0]['title']}** ({heading(record, results[0]['ranks'])})"
-    yield _grid([_columns(results), *(_row(result, results) for result in results)])
+    yield _grid(_filled([_columns(results), *(_row(result, results, notes) for result in results)]))
     variants = _names(results, _is_variant)
     if variants:
-        rows = [[size(result), *(_time(result, name) for name in ("pkc", *variants))] for result in results]
-        yield _grid([[_dims(results), "pkc", *(name.removeprefix(VARIANT) for name in variants)], *rows])
+        rows = [[size(result), *(_time(result, name, notes) for name in ("pkc", *variants))] for result in results]
+        measured = [row for row in rows if any(cell != NOTHING for cell in row[2:])]
+        yield _grid([[_dims(results), "pkc", *(name.removeprefix(VARIANT) for name in variants)], *measured])
+    if notes:
+        yield "\\\n".join(f"[{number}] {error}" for error, number in notes.items())
+
+
+def _notes(results: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Why contestants failed, numbered."""
+    errors = (_error(found) for result in results for found in result["contestants"].values() if "error" in found)
+    return {error: number for number, error in enumerate(dict.fromkeys(errors), 1)}
+
+
+def _error(contestant: Mapping[str, Any]) -> str:
+    """Why it failed, in a line."""
+    return " ".join(contestant["error"].split())
+
+
+def _filled(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """A table without the columns that say nothing."""
+    kept = [place for place in range(len(rows[0])) if any(row[place] != NOTHING for row in rows[1:])]
+    return [[row[place] for place in kept] for row in rows]
 
 
 def heading(record: Mapping[str, Any], ranks: int) -> str:
@@ -131,18 +154,18 @@ def _columns(results: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def _row(result: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> list[str]:
+def _row(result: Mapping[str, Any], results: Sequence[Mapping[str, Any]], notes: Mapping[str, int]) -> list[str]:
     ours = milliseconds(result, "pkc")
     limit = result["limit_ms"]
     work = result["flops"] / 1e9 or result["link_bytes"] / 1e6
-    row = [size(result), _time(result, "pkc"), "-" if ours is None else f"{work / ours:.0f}"]
+    row = [size(result), _time(result, "pkc", notes), NOTHING if ours is None else f"{work / ours:.0f}"]
     row.append(_ratio(limit, limit and ours and limit / ours))
     for name in _names(results, _is_peer):
-        row.append(_versus(milliseconds(result, name), ours, _time(result, name)))
+        row.append(_versus(milliseconds(result, name), ours, _time(result, name, notes)))
     if _published(results):
-        row.append(_versus(result["published_ms"], ours, "-"))
+        row.append(_versus(result["published_ms"], ours, NOTHING))
     if _alone(results):
-        row += [_time(result, name) for name in (*_alone(results), "pkc_alone")]
+        row += [_time(result, name, notes) for name in (*_alone(results), "pkc_alone")]
     return row
 
 
@@ -152,15 +175,16 @@ def _versus(other: float | None, ours: float | None, otherwise: str) -> str:
 
 def _ratio(value: float | None, ratio: float | None) -> str:
     if value is None:
-        return "-"
+        return NOTHING
     return _number(value) if ratio is None else f"{_number(value)} ({ratio:.2f})"
 
 
-def _time(result: Mapping[str, Any], name: str) -> str:
+def _time(result: Mapping[str, Any], name: str, notes: Mapping[str, int]) -> str:
+    """Its median; why there is none is a note."""
     contestant = result["contestants"].get(name)
     if contestant is None:
-        return "-"
-    return "failed" if "error" in contestant else _number(contestant["median_ms"])
+        return NOTHING
+    return f"failed [{notes[_error(contestant)]}]" if "error" in contestant else _number(contestant["median_ms"])
 
 
 def _number(value: float) -> str:
