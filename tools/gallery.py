@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pkc
-from pkc.bench.tables import PEERS, milliseconds, size
+from pkc.bench.tables import PEERS, dims, groups, milliseconds, size
 from pkc.timeline import page as drawing
 
 ROOT = Path(__file__).parents[1]
@@ -44,8 +44,8 @@ class Exhibit:
 
 EXHIBITS = (
     Exhibit("gemm", "Matmul", 1, {"M": 4096, "N": 4096, "K": 2048}, "gemm_x1"),
-    Exhibit("gemm_rs", "Matmul and reduce-scatter", 2, {"M": 4096, "N": 4096, "K": 2048}, "gemm_rs_x4"),
-    Exhibit("ag_gemm", "All-gather and matmul", 2, {"M": 4096, "N": 2048, "K": 4096}, "ag_gemm_x4"),
+    Exhibit("gemm_rs", "Matmul and reduce-scatter", 2, {"M": 4096, "N": 4096, "K": 2048}, "gemm_rs_x2"),
+    Exhibit("ag_gemm", "All-gather and matmul", 2, {"M": 4096, "N": 2048, "K": 4096}, "ag_gemm_x2"),
     Exhibit("attention", "Attention", 1, {"B": 1, "H": 4, "S": 4096, "T": 4096, "D": 128}, "attention_x1"),
     Exhibit("ring_attention", "Ring attention", 2, {"B": 1, "H": 4, "S": 4096, "D": 128}, "ring_attention_x2"),
     Exhibit(
@@ -53,7 +53,9 @@ EXHIBITS = (
         "Dispatch and grouped matmul",
         2,
         {"T": 2048, "H": 1024, "N": 1024, "E": 4, "P": 1024},
+        "moe_dispatch_gemm_x2",
     ),
+    Exhibit("all_reduce", "All-reduce", 2, {"M": 1024, "N": 2048}, "all_reduce_x2"),
 )
 
 
@@ -75,8 +77,9 @@ def _section(one: Exhibit) -> Iterator[str]:
 def _measured(name: str) -> Iterator[str]:
     record: Mapping[str, Any] = json.loads((ROOT / "bench" / "results" / f"{name}.json").read_text(encoding="utf-8"))
     yield f"Measured on {record['results'][0]['ranks']} x {record['machine']['gpu']}, {record['time'][:10]}:"
-    yield from ("", "| size | pkc | fastest of the others (x) |", "|---:|---:|---:|")
-    for result in record["results"]:
+    ((_, results),) = groups([record])
+    yield from ("", f"| {dims(results)} | pkc | fastest of the others (x) |", "|---:|---:|---:|")
+    for result in results:
         ours = milliseconds(result, "pkc")
         others = {PEERS[peer]: ms for peer in PEERS if (ms := milliseconds(result, peer)) is not None}
         if ours is None or not others:

@@ -19,7 +19,7 @@ _BLUE = ("#5b7db1", "D", 20)
 _SAND = ("#d98324", "^", 26)
 """Colour, mark, and area of the mark in square points."""
 
-_LOOKS = {
+LOOKS = {
     "pkc": _OURS,
     "cublas": _GREY,
     "cublas_nccl": _GREY,
@@ -114,7 +114,7 @@ def _height(results: Sequence[Mapping[str, Any]]) -> float:
 
 def _panel(panel: Any, title: str, results: Sequence[Mapping[str, Any]]) -> None:
     for name in [name for name in NAMES if any(shares(results, name))][::-1]:  # pkc is in front of the others
-        colour, mark, area = _LOOKS[name]
+        colour, mark, area = LOOKS[name]
         found = [(share, line) for line, share in enumerate(shares(results, name)) if share]
         panel.scatter(*zip(*found, strict=True), s=area, color=colour, marker=mark, label=NAMES[name], zorder=3)
     panel.set_ylim(len(results) - 0.5, -0.5)

@@ -72,7 +72,7 @@ def _group(record: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> I
     if variants:
         rows = [[size(result), *(_time(result, name, notes) for name in ("pkc", *variants))] for result in results]
         measured = [row for row in rows if any(cell != NOTHING for cell in row[2:])]
-        yield _grid([[_dims(results), "pkc", *(name.removeprefix(VARIANT) for name in variants)], *measured])
+        yield _grid([[dims(results), "pkc", *(name.removeprefix(VARIANT) for name in variants)], *measured])
     if notes:
         yield "\\\n".join(f"[{number}] {error}" for error, number in notes.items())
 
@@ -126,11 +126,11 @@ def _sizes(result: Mapping[str, Any]) -> tuple[int, ...]:
     return (result["causal"] + result.get("zigzag", False), *(result[dim] for dim in ("d", "s", "b", "h")))
 
 
-def _dims(results: Sequence[Mapping[str, Any]]) -> str:
+def dims(results: Sequence[Mapping[str, Any]]) -> str:
     if "tokens" in results[0]:
         return " x ".join(_EXPERTS)
-    dims = [dim for dim in (_MATMUL if "m" in results[0] else _ATTENTION) if dim in results[0]]
-    return " x ".join(dims).upper().replace("X", "x")
+    names = [dim for dim in (_MATMUL if "m" in results[0] else _ATTENTION) if dim in results[0]]
+    return " x ".join(names).upper().replace("X", "x")
 
 
 def milliseconds(result: Mapping[str, Any], name: str) -> float | None:
@@ -145,7 +145,7 @@ def _columns(results: Sequence[Mapping[str, Any]]) -> list[str]:
     work = "GEMM" if "m" in results[0] else "grouped GEMM" if "tokens" in results[0] else "attention"
     alone = [f"{work} alone: {names[0]}", *names[1:]] if _alone(results) else []
     return [
-        _dims(results),
+        dims(results),
         "pkc",
         "TFLOP/s" if results[0]["flops"] else "GB/s",
         "limit (share)",

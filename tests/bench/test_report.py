@@ -97,7 +97,7 @@ def test_shares_of_the_limit_of_attention() -> None:
 
 
 def test_every_name_has_a_colour() -> None:
-    assert set(plot._LOOKS) == set(plot.NAMES)
+    assert set(plot.LOOKS) == set(plot.NAMES)
 
 
 def test_the_newer_of_two_results_counts(record: dict[str, Any]) -> None:
