@@ -6,21 +6,31 @@ import re
 import textwrap
 from pathlib import Path
 
+from pkc.codegen.build import build_kernel, resources
+from pkc.driver.compiler import compile_program, load_program
 from pkc.targets.sm_90a.instructions import PLAIN, Instruction
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "machine.md"
+KERNEL = ROOT / "examples" / "gemm.pk"
 GEMM = ROOT / "tests" / "codegen" / "gemm.cu"
 
 
-def page(text: str) -> str:
-    """The page with its sections up to date."""
-    for name, section in (("loop", _loop()), ("table", _table())):
+def page(text: str, *names: str) -> str:
+    """The page with these sections up to date, or all of them."""
+    for name in names or SECTIONS:
+        section = SECTIONS[name]()
         begin = f"<!-- {name}: written by `python -m tools.machine_page` -->\n"
         text = re.sub(
             f"{re.escape(begin)}.*?<!-- end -->", lambda _, b=begin, p=section: f"{b}{p}<!-- end -->", text, flags=re.S
         )
     return text
+
+
+def _resources() -> str:
+    """What the machine code of a GEMM takes, by NVRTC."""
+    told = resources(build_kernel(compile_program(load_program(KERNEL), level="machine").kernel))
+    return f"```\n$ pkc compile examples/gemm.pk --emit cubin -o gemm.cubin --explain\n...\n{told}\n```\n"
 
 
 def _loop() -> str:
@@ -46,6 +56,9 @@ def _table() -> str:
 def _row(entry: Instruction) -> str:
     description = entry.description.replace("|", "\\|")
     return f"| `{entry.name}` | {', '.join(entry.operands)} | {entry.result or ''} | {description} |"
+
+
+SECTIONS = {"resources": _resources, "loop": _loop, "table": _table}
 
 
 if __name__ == "__main__":
