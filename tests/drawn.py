@@ -1,9 +1,11 @@
 """Ordinary programs, drawn by a seed: elementwise chains, reductions of rows, one or two matmuls with epilogues, over
-ranks or not. What each computes is evaluated by numpy in float64, from the same expressions, without pkc."""
+ranks or not. What each computes is evaluated by numpy in float64, from the same expressions, without pkc.
+`PKC_DRAWN` is the first of the 60 seeds."""
 
 from __future__ import annotations
 
 import math
+import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +16,24 @@ import numpy as np
 Arrays = dict[str, Any]
 Dims = dict[str, int]
 
-SEEDS = range(60)
+FIRST = int(os.environ.get("PKC_DRAWN", "0"))
+SEEDS = range(FIRST, FIRST + 60)
+
+
+def _inverse_root(a: Any) -> Any:
+    return 1 / np.sqrt(a)
+
+
+def _sigmoid(a: Any) -> Any:
+    return 1 / (1 + np.exp(-a))
+
+
+def _of_rows(reduction: Callable[..., Any]) -> Callable[[Any], Any]:
+    def reduced(a: Any) -> Any:
+        return reduction(a, axis=-1, keepdims=True)
+
+    return reduced
+
 
 _WORDS: dict[str, Callable[..., Any]] = {
     "max": np.maximum,
@@ -24,12 +43,12 @@ _WORDS: dict[str, Callable[..., Any]] = {
     "exp": np.exp,
     "log": np.log,
     "sqrt": np.sqrt,
-    "rsqrt": lambda a: 1 / np.sqrt(a),
-    "sigmoid": lambda a: 1 / (1 + np.exp(-a)),
+    "rsqrt": _inverse_root,
+    "sigmoid": _sigmoid,
     "erf": np.vectorize(math.erf, otypes=[np.float64]),
-    "rowsum": lambda a: a.sum(axis=-1, keepdims=True),
-    "rowmax": lambda a: a.max(axis=-1, keepdims=True),
-    "rowmin": lambda a: a.min(axis=-1, keepdims=True),
+    "rowsum": _of_rows(np.sum),
+    "rowmax": _of_rows(np.max),
+    "rowmin": _of_rows(np.min),
 }
 """Functions of the language that expressions have: rows stay an axis, so that numpy aligns them."""
 
@@ -156,7 +175,9 @@ def _loads(rng: random.Random, names: Sequence[str], columns: str) -> tuple[list
     index = {"X": "m, n", "W": "m, n", "b": "n", "s": "m"}
     if columns.isdigit():
         index = {"X": "m, :", "W": "m, :", "b": ":", "s": "m"}
-    parameters, leaves, lines = [], [], []
+    parameters: list[str] = []
+    leaves: list[str] = []
+    lines: list[str] = []
     for name in names:
         parameters.append(f"{name}: {_kind(rng)}{shapes[name]}")
         leaves.append(f"{name.lower()}_")
